@@ -1,0 +1,53 @@
+# Needs Python >= 3.11 and make; everything else is installed into .venv by the target that wants it.
+#
+#   make run     the two example programs through NumPy and through lazynp, with a table
+#   make test    lint, types, tests
+#   make quick   the tests without the slow ones
+#   make bench   the benchmarks against NumPy and the peers that are installed
+#   make clean   remove .venv and caches
+
+VENV := .venv
+PY := $(VENV)/bin/python
+PYTEST_ARGS ?=
+
+# the first interpreter that is new enough; `make PYTHON=/path/to/python3` chooses another
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	if command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
+	then command -v $$p; break; fi; done)
+
+.PHONY: run test quick lint types pytest bench clean
+.DEFAULT_GOAL := test
+
+run: $(VENV)/.examples
+	$(PY) examples/run.py
+
+test: lint types pytest
+
+lint: $(VENV)/.dev
+	$(PY) -m ruff check .
+
+types: $(VENV)/.dev
+	$(PY) -m mypy
+
+pytest: $(VENV)/.dev
+	$(PY) -m pytest -n auto $(PYTEST_ARGS)
+
+quick: $(VENV)/.dev
+	$(PY) -m pytest -n auto -m "not slow" $(PYTEST_ARGS)
+
+bench: $(VENV)/.bench
+	$(PY) -m bench
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "lazynp needs Python 3.11 or newer; none was found on PATH"; exit 1; }
+	"$(PYTHON)" -m venv $(VENV)
+
+# one stamp per extra: an environment that has what pyproject.toml asks for is not looked at again
+$(VENV)/.%: pyproject.toml | $(VENV)/bin/python
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+.PRECIOUS: $(VENV)/.%
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -1,0 +1,76 @@
+"""Timing two ways of computing the same thing, in turns.
+
+In: two functions of no arguments.  Out: the median of the ratios of neighbouring timings, and what belongs to it.  Promise: both
+are warm before anything counts, each pair is measured back to back, and the order within the pairs alternates.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from bench.peers import Run, host
+
+MIN_PAIRS: Final = 5
+WARM_UPS: Final = 2
+
+
+def once(run: Run) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = run()
+    return time.perf_counter() - start, result
+
+
+def batch(run: Run, count: int) -> float:
+    """Seconds per computation, over `count` of them."""
+    start = time.perf_counter()
+    for _ in range(count):
+        run()
+    return (time.perf_counter() - start) / count
+
+
+def difference(ours: Any, theirs: Any) -> float:
+    """Largest difference, relative to the largest magnitude of each result."""
+    import numpy as np
+
+    worst = 0.0
+    for a, b in zip(host(ours), host(theirs), strict=True):
+        if a.shape != b.shape:
+            return float("inf")
+        scale = float(np.max(np.abs(b), initial=0.0)) or 1.0
+        worst = max(worst, float(np.max(np.abs(np.subtract(a, b, dtype=np.float64)), initial=0.0)) / scale)
+    return worst
+
+
+def pairs(first: Run, second: Run, seconds: float, clock: Callable[[], float] = time.perf_counter) -> dict[str, Any]:
+    """Time `first` and `second` in turns for about `seconds`; the ratio says how many times faster `second` is."""
+    cold_first, a = once(first)
+    cold_second, b = once(second)
+    error = difference(b, a)
+    del a, b
+    for _ in range(WARM_UPS):
+        quick_first, _result = once(first)
+        quick_second, _result = once(second)
+    # short computations are timed in batches of about a millisecond, so that the clock and the turn-taking do not show
+    counts = [max(1, min(1000, int(1e-3 / max(quick, 1e-7)))) for quick in (quick_first, quick_second)]
+    times: tuple[list[float], list[float]] = ([], [])
+    end = clock() + seconds
+    while len(times[0]) < MIN_PAIRS or clock() < end:
+        order = (0, 1) if len(times[0]) % 2 == 0 else (1, 0)
+        for side in order:
+            times[side].append(batch((first, second)[side], counts[side]))
+    ratios = sorted(a / b for a, b in zip(*times, strict=True))
+    return {
+        "ratio": statistics.median(ratios),
+        "ratio_quartiles": [ratios[len(ratios) // 4], ratios[(3 * len(ratios)) // 4]],
+        "pairs": len(ratios),
+        "first_seconds": statistics.median(times[0]),
+        "second_seconds": statistics.median(times[1]),
+        "first_best_seconds": min(times[0]),
+        "second_best_seconds": min(times[1]),
+        "first_cold_seconds": cold_first,
+        "second_cold_seconds": cold_second,
+        "difference": error,
+    }

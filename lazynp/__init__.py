@@ -1,0 +1,51 @@
+"""NumPy with deferred execution: ``import lazynp as np``.
+
+In: a program written for NumPy.  Out: the same results, computed when they are needed, fused into few kernels.  Promise: every name that
+NumPy has is here; importing starts no thread, loads no compiler and touches neither ``numpy`` nor ``sys.modules['numpy']``.
+"""
+
+from __future__ import annotations
+
+import sys as _sys
+from typing import Any
+
+import numpy as _numpy
+
+from lazynp.namespace import fallback as _fallback
+from lazynp.namespace import methods as _methods
+from lazynp.namespace import names as _names
+from lazynp.namespace import operators as _operators
+from lazynp.ndarray import ndarray
+from lazynp.scalars import generic as _generic
+
+_operators.install(ndarray)
+_operators.install(_generic)
+_methods.install(ndarray)
+_methods.install(_generic)
+
+globals().update(_names.ALL)
+
+lazynp_version = "0.1.0"
+__lazynp_version__ = lazynp_version
+__version__ = _numpy.__version__
+__all__ = sorted({*_numpy.__all__, *_names.PUBLIC})  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__") and name != "__array_api_version__":
+        raise AttributeError(f"module 'lazynp' has no attribute {name!r}")
+    try:
+        value = _fallback.attribute(_numpy, name)
+    except AttributeError as error:
+        raise AttributeError(str(error).replace("'numpy'", "'lazynp'")) from None
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*dir(_numpy), *_names.PUBLIC})
+
+
+for _path, _module in _names.submodules().items():
+    globals()[_path] = _module
+    _sys.modules[f"lazynp.{_path}"] = _module

@@ -1,0 +1,49 @@
+"""The command line: ``python -m lazynp [--report] [--backend NAME] script.py [arguments...]``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+from lazynp import script
+from lazynp.runtime import config, report
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m lazynp",
+        description="Run a NumPy script with `numpy` meaning lazynp in the script and in the modules beside it.",
+    )
+    parser.add_argument("--report", action="store_true", help="at the end, print what was fused, forced and fell back (to stderr)")
+    parser.add_argument("--report-json", metavar="FILE", help="at the end, write the counters to FILE")
+    parser.add_argument("--backend", choices=config.BACKENDS, help="what runs the programs (LAZYNP_BACKEND)")
+    parser.add_argument("script", help="the script to run")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = _arguments()
+    try:
+        source = script.read(options.script)
+    except OSError as error:
+        sys.stderr.write(f"python -m lazynp: can't open file {options.script!r}: {error.strerror}\n")
+        raise SystemExit(2) from None
+    if options.backend is not None:
+        config.update(backend=options.backend)
+        os.environ["LAZYNP_BACKEND"] = options.backend  # for processes that the script starts
+    try:
+        script.run(options.script, options.arguments, source)
+    finally:
+        if options.report:
+            sys.stdout.flush()
+            sys.stderr.write(report.report() + "\n")
+        if options.report_json is not None:
+            with open(options.report_json, "w", encoding="utf-8") as file:
+                json.dump(report.counters(), file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""Small objects that arrays answer with: ``flags`` and ``flat``.
+
+In: an array.  Out: the object NumPy would give, computed from the nominal layout.  Promise: asking for them computes no values;
+``flat`` reads and writes through the array it was taken from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from lazynp.views import is_c_contiguous, is_f_contiguous
+
+if TYPE_CHECKING:
+    from lazynp.ndarray import ndarray
+
+
+class flagsobj:  # noqa: N801, NumPy's name
+    """Memory layout of an array; see ``numpy.ndarray.flags``."""
+
+    __slots__ = ("_array", "_c", "_f")
+
+    _KEYS: ClassVar[dict[str, str]] = {
+        "C_CONTIGUOUS": "c_contiguous", "C": "c_contiguous", "CONTIGUOUS": "c_contiguous",
+        "F_CONTIGUOUS": "f_contiguous", "F": "f_contiguous", "FORTRAN": "f_contiguous",
+        "OWNDATA": "owndata", "O": "owndata", "WRITEABLE": "writeable", "W": "writeable",
+        "ALIGNED": "aligned", "A": "aligned", "WRITEBACKIFCOPY": "writebackifcopy", "X": "writebackifcopy",
+        "BEHAVED": "behaved", "B": "behaved", "CARRAY": "carray", "CA": "carray", "FARRAY": "farray", "FA": "farray",
+        "FNC": "fnc", "FORC": "forc",
+    }  # fmt: skip
+    _SHOWN: ClassVar[tuple[str, ...]] = ("C_CONTIGUOUS", "F_CONTIGUOUS", "OWNDATA", "WRITEABLE", "ALIGNED", "WRITEBACKIFCOPY")
+
+    def __init__(self, array: ndarray) -> None:
+        self._array = array
+        shape, strides, itemsize = array.shape, array.strides, array.dtype.itemsize
+        self._c = is_c_contiguous(shape, strides, itemsize)
+        self._f = is_f_contiguous(shape, strides, itemsize)
+
+    c_contiguous = contiguous = property(lambda self: self._c)
+    f_contiguous = fortran = property(lambda self: self._f)
+    owndata = property(lambda self: self._array.base is None)
+    aligned = property(lambda self: True)
+    writebackifcopy = property(lambda self: False)
+    fnc = property(lambda self: self._f and not self._c)
+    forc = property(lambda self: self._f or self._c)
+    behaved = property(lambda self: self.writeable)
+    carray = property(lambda self: self.writeable and self._c)
+    farray = property(lambda self: self.writeable and self.fnc)
+    num = property(lambda self: self._c + 2 * self._f + 4 * self.owndata + 0x100 + 0x400 * self.writeable)
+
+    @property
+    def writeable(self) -> bool:
+        """Whether the array may be written."""
+        return not self._array._readonly
+
+    @writeable.setter
+    def writeable(self, value: bool) -> None:
+        self._array.setflags(write=bool(value))
+
+    def __getitem__(self, key: str) -> bool:
+        name = self._KEYS.get(key)
+        if name is None:
+            raise KeyError("Unknown flag")
+        found: bool = getattr(self, name)
+        return found
+
+    def __setitem__(self, key: str, value: bool) -> None:
+        if self._KEYS.get(key) != "writeable":
+            raise KeyError("Unknown flag")
+        self.writeable = value
+
+    def __eq__(self, other: object) -> bool:
+        num = getattr(other, "num", None)
+        return isinstance(num, int) and self.num == num
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return "\n".join([f"  {name} : {self[name]}" for name in self._SHOWN]) + "\n"
+
+    __str__ = __repr__
+
+
+class flatiter:  # noqa: N801, NumPy's name
+    """The elements of an array in C order; see ``numpy.flatiter``."""
+
+    __slots__ = ("_array", "_index")
+
+    def __init__(self, array: ndarray) -> None:
+        self._array = array
+        self._index = 0
+
+    @property
+    def base(self) -> ndarray:
+        """The array the elements belong to."""
+        return self._array
+
+    @property
+    def index(self) -> int:
+        """Position of the next element."""
+        return self._index
+
+    @property
+    def coords(self) -> tuple[int, ...]:
+        """Indices of the next element."""
+        shape = self._array.shape
+        if self._index >= prod(shape):
+            raise ValueError("the iterator is at its end")
+        return tuple([int(k) for k in np.unravel_index(self._index, shape)])
+
+    def __len__(self) -> int:
+        return prod(self._array.shape)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self._index >= len(self):
+            raise StopIteration
+        item = self._flat()[self._index]
+        self._index += 1
+        return item
+
+    def _flat(self) -> ndarray:
+        from lazynp.ndarray import view_reshape
+
+        return view_reshape(self._array, (-1,))
+
+    def copy(self) -> ndarray:
+        """A 1-d copy of all elements."""
+        from lazynp.ndarray import node_of, wrap
+
+        return wrap(node_of(self._flat()))
+
+    def __getitem__(self, key: Any) -> Any:
+        from lazynp.ndarray import ndarray, node_of, wrap
+
+        if isinstance(key, tuple) and len(key) > 1:
+            raise IndexError("unsupported iterator index")
+        found = self._flat()[key]
+        # Unlike a view, what comes out of an iterator does not follow later writes.
+        return wrap(node_of(found)) if type(found) is ndarray else found
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        from lazynp.namespace import assignment
+
+        # NumPy repeats values that are too short here, so NumPy's own iterator does the writing.
+        assignment.write_flat(self._array, key, value)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.array(self.copy(), dtype)

@@ -1,0 +1,50 @@
+"""What a backend is.
+
+In: a ``Program`` (the structure of what is wanted).  Out: a ``Plan`` that runs it, again and again, on other buffers, offsets and
+scalars.  Promise: a plan either returns one buffer per output or raises; it never writes to a buffer it was given, and no two
+buffers it returns share memory with each other or with one it was given (an output asked for twice is one buffer).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from lazynp.runtime.buffer import Buffer
+from lazynp.schedule.canonicalise import Program
+
+
+class ExecutionError(Exception):
+    """Entry ``entry`` of the program could not be computed, because of ``error``."""
+
+    def __init__(self, entry: int | None, error: BaseException) -> None:
+        super().__init__(entry, error)
+        self.entry = entry
+        self.error = error
+
+
+class CompileError(Exception):
+    """A program is beyond this backend, or its compiler failed; another backend can take it."""
+
+
+class Plan(Protocol):
+    """A program that is ready to run."""
+
+    def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any]) -> list[Buffer]:
+        """One buffer per output, in order.
+
+        Raises
+        ------
+        ExecutionError
+            Where an operation fails on this data (an index out of range, a singular matrix, no memory left).
+        """
+        ...
+
+
+class Backend(Protocol):
+    """A way to run programs."""
+
+    name: str
+
+    def prepare(self, program: Program) -> Plan:
+        """The plan for ``program``; may raise ``CompileError``."""
+        ...

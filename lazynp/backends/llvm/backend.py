@@ -1,0 +1,78 @@
+"""The LLVM target: loop nests to machine code for this processor.
+
+In: loop nests.  Out: functions of an argument block.  Promise: one module per schedule miss, holding only the kernels that were not
+compiled before in this process; what was compiled before in another one comes from the disk cache.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from math import prod
+
+from lazynp.backends.llvm import compiler, render, scalars, support, threads
+from lazynp.backends.llvm.render import Layout
+from lazynp.backends.base import CompileError, Plan
+from lazynp.codegen import ir
+from lazynp.graph import op as o
+from lazynp.graph.op import Kind
+from lazynp.runtime.compiled import CompiledPlan
+from lazynp.schedule.canonicalise import Program
+
+REDUCTIONS = frozenset([o.ADD, o.MULTIPLY, o.MINIMUM, o.MAXIMUM, o.FMIN, o.FMAX, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR])
+
+
+class LLVMBackend:
+    """Compiles programs; library calls and unsupported operations go through the NumPy tier."""
+
+    name = "llvm"
+
+    def __init__(self, numpy_plan: Callable[[Program], Plan]) -> None:
+        self.numpy_plan = numpy_plan
+        self.kernels: dict[str, tuple[Callable[[int], None], Layout]] = {}
+        self.compiled = 0
+        self.reused = 0
+
+    def prepare(self, program: Program) -> Plan:
+        return CompiledPlan(program, self, self.numpy_plan)
+
+    def threads(self) -> int:
+        return threads.count()
+
+    def supported(self, program: Program, e: int) -> bool:
+        entry = program.entries[e]
+        op = entry.op
+        sources = [program.entries[s] for s in entry.src]
+        if not prod(entry.shape) or any(not prod(s.shape) for s in sources):
+            return False
+        if op.kind is Kind.ELEMENTWISE:
+            return scalars.supported(op, entry.dtype, [s.dtype for s in (sources[1:] if op is o.WHERE else sources)])
+        if op is o.REDUCE:
+            combining = entry.arg[0]
+            return combining in REDUCTIONS and scalars.supported(combining, entry.dtype, [entry.dtype] * 2)
+        return op in (o.GATHER, o.CONCAT, o.CONTIGUOUS)
+
+    def compile(self, kernels: Sequence[ir.Kernel]) -> list[tuple[Callable[[int], None], Layout]]:
+        texts = [render.render([("lzk", kernel)]) for kernel in kernels]
+        missing: dict[str, int] = {}
+        for k, text in enumerate(texts):
+            if text not in self.kernels:
+                missing.setdefault(text, k)
+            else:
+                self.reused += 1
+        if missing:
+            names = {text: f"lzk{position}" for position, text in enumerate(missing)}
+            support.provide(kernels[k] for k in missing.values())
+            module = render.render([(names[text], kernels[k]) for text, k in missing.items()])
+            try:
+                addresses = compiler.compile_module(module, list(names.values()))
+            except compiler.CompileError as error:
+                raise CompileError(str(error)) from error
+            for text, k in missing.items():
+                function = _PROTOTYPE(addresses[names[text]])
+                self.kernels[text] = (function, Layout(kernels[k]))
+            self.compiled += len(missing)
+        return [self.kernels[text] for text in texts]
+
+
+_PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

@@ -1,0 +1,264 @@
+"""LLVM IR text in, addresses of native functions out.
+
+In: the text of one module and the names of the functions wanted from it.  Out: their addresses, valid until the process ends.
+Promises: LLVM is loaded by the first compilation and not before; the same text is optimised once per machine, after that its
+machine code comes from the disk cache without parsing or optimising anything; code that was handed out is never freed (threads
+may still be in it while the interpreter shuts down); a fault in the text, or a function that cannot be found, is a
+``CompileError`` and never the end of the process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from lazynp.backends.llvm import disk_cache, mathlib, threads
+from lazynp.backends.llvm.host import binding, host
+
+PIPELINE: Final = "O3+dce/2"  # names the pass pipeline below in cache keys: change it whenever the pipeline changes
+
+
+class CompileError(RuntimeError):
+    """LLVM refused a module, or a function it needs does not exist here."""
+
+
+class Statistics:
+    """Counters for reports and tests; times in seconds."""
+
+    __slots__ = ("compiled", "emitting", "linking", "loaded", "optimising", "parsing")
+
+    def __init__(self) -> None:
+        self.compiled = 0  # modules that went through the optimiser
+        self.loaded = 0  # modules whose machine code came from the disk cache
+        self.parsing = self.optimising = self.emitting = self.linking = 0.0
+
+
+STATISTICS: Final = Statistics()
+_lock = threading.RLock()
+_state: _Toolchain | None = None
+
+
+class _Toolchain:
+    """llvmlite, the target machine and the pass pipeline; made by the first compilation."""
+
+    def __init__(self) -> None:
+        import llvmlite
+
+        self.llvm: Any = binding()
+        llvm = self.llvm
+        self.host = host()
+        self.target: Any = llvm.Target.from_triple(self.host.triple)
+        self.machine: Any = self.target.create_target_machine(cpu=self.host.cpu, features=self.host.features, opt=2)
+        tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+        tuning.loop_vectorization = True
+        tuning.slp_vectorization = True
+        tuning.loop_interleaving = True
+        # Only loops that ask for it in their metadata are unrolled: the vectoriser interleaves what profits, and unrolling the
+        # rest doubles the time of optimisation for nothing.
+        tuning.loop_unrolling = False
+        self.builder: Any = llvm.create_pass_builder(self.machine, tuning)
+        version = ".".join(map(str, llvm.llvm_version_info))
+        self.key = "\0".join((*self.host, llvmlite.__version__, version, mathlib.flavour(), PIPELINE))
+        self.cache = disk_cache.DiskCache.default()
+
+
+def _toolchain() -> _Toolchain:
+    global _state
+    state = _state
+    if state is None:
+        with _lock:
+            state = _state
+            if state is None:
+                state = _Toolchain()
+                if hasattr(os, "register_at_fork"):
+                    os.register_at_fork(after_in_child=_after_fork)
+                _state = state
+    return state
+
+
+def _after_fork() -> None:
+    # Another thread of the parent may have held the lock; in the child nobody is left to release it.
+    global _lock
+    _lock = threading.RLock()
+
+
+def compile_module(ir_text: str, names: Sequence[str]) -> dict[str, int]:
+    """Compile a module and return the addresses of its functions.
+
+    Parameters
+    ----------
+    ir_text : str
+        LLVM IR. It should name neither triple nor data layout.
+    names : sequence of str
+        The functions wanted. Every other function whose name starts with ``lz_`` becomes private to the module.
+
+    Returns
+    -------
+    dict
+        Name to address.
+
+    Raises
+    ------
+    CompileError
+        The text does not parse or verify, or a function it needs does not exist in this process.
+    """
+    tools = _toolchain()
+    with _lock:
+        key = hashlib.sha256(f"{tools.key}\0{','.join(names)}\0{ir_text}".encode()).hexdigest()
+        data = tools.cache.get(key)
+        if data is not None:
+            try:
+                addresses = _load(tools, data, names)
+            except CompileError:
+                tools.cache.remove(key)
+            else:
+                STATISTICS.loaded += 1
+                return addresses
+        data = _compile(tools, ir_text, names)
+        addresses = _load(tools, data, names)
+        STATISTICS.compiled += 1
+        tools.cache.put(key, data)
+        return addresses
+
+
+def load_object(data: bytes, names: Sequence[str]) -> dict[str, int]:
+    """Link machine code and return the addresses of its functions.
+
+    The bytes must be what a compilation made: whoever kept them checks that (LLVM ends the process over a damaged object).
+    """
+    tools = _toolchain()
+    with _lock:
+        return _load(tools, data, names)
+
+
+def optimised_ir(ir_text: str, names: Sequence[str]) -> str:
+    """Return the text of a module after optimisation, for reports and tests."""
+    tools = _toolchain()
+    with _lock:
+        return str(_optimise(tools, ir_text, names))
+
+
+def assembly(ir_text: str, names: Sequence[str]) -> str:
+    """Return the assembly that a module compiles to, for reports and tests."""
+    tools = _toolchain()
+    with _lock:
+        return str(tools.machine.emit_assembly(_optimise(tools, ir_text, names)))
+
+
+def _optimise(tools: _Toolchain, ir_text: str, names: Iterable[str]) -> Any:
+    llvm = tools.llvm
+    start = time.perf_counter()
+    try:
+        module = llvm.parse_assembly(ir_text)
+        module.verify()
+    except RuntimeError as error:
+        raise CompileError(f"LLVM refused a generated module{_keep_text(ir_text)}: {error}") from error
+    module.triple = tools.host.triple
+    module.data_layout = str(tools.machine.target_data)
+    wanted = set(names)
+    missing = wanted - {f.name for f in module.functions if not f.is_declaration}
+    if missing:
+        raise CompileError(f"the module defines no function {sorted(missing)}{_keep_text(ir_text)}")
+    parsed = time.perf_counter()
+    tools.builder.getModulePassManager().run(module, tools.builder)
+    # The vector variants of math functions are public until the loops that may want them are vectorised; now the unused ones go.
+    for function in module.functions:
+        if function.name.startswith("lz_") and function.name not in wanted and not function.is_declaration:
+            function.linkage = "internal"
+    tidy = llvm.create_new_module_pass_manager()
+    tidy.add_always_inliner_pass()
+    tidy.add_global_dead_code_eliminate_pass()
+    tidy.run(module, tools.builder)
+    STATISTICS.parsing += parsed - start
+    STATISTICS.optimising += time.perf_counter() - parsed
+    return module
+
+
+def _compile(tools: _Toolchain, ir_text: str, names: Sequence[str]) -> bytes:
+    module = _optimise(tools, ir_text, names)
+    start = time.perf_counter()
+    data = bytes(tools.machine.emit_object(module))
+    STATISTICS.emitting += time.perf_counter() - start
+    unresolved = _unresolved(tools, (f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")))
+    if unresolved:
+        raise CompileError(f"functions not found in this process: {', '.join(unresolved)}{_keep_text(ir_text)}")
+    return data
+
+
+def _load(tools: _Toolchain, data: bytes, names: Sequence[str]) -> dict[str, int]:
+    llvm = tools.llvm
+    start = time.perf_counter()
+    # The linker ends the process when a symbol is missing, so look before.
+    unresolved = _unresolved(tools, undefined_symbols(data))
+    if unresolved:
+        raise CompileError(f"functions not found in this process: {', '.join(unresolved)}")
+    try:
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), tools.machine)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+        engine.finalize_object()
+    except RuntimeError as error:
+        raise CompileError(f"machine code could not be linked: {error}") from error
+    addresses = {name: engine.get_function_address(name) for name in names}
+    # From here on LLVM's own memory is all that keeps the code: nothing in Python can free it, not even at exit.
+    engine.detach()
+    missing = [name for name, address in addresses.items() if not address]
+    if missing:
+        raise CompileError(f"the machine code defines no function {missing}")
+    STATISTICS.linking += time.perf_counter() - start
+    return addresses
+
+
+def _unresolved(tools: _Toolchain, names: Iterable[str]) -> list[str]:
+    """Register the functions that generated code may call and LLVM does not know yet; return those that do not exist."""
+    missing = []
+    for name in names:
+        if tools.llvm.address_of_symbol(name):
+            continue
+        found = mathlib.address(name) or threads.address(name)
+        if found:
+            tools.llvm.add_symbol(name, found)
+        else:
+            missing.append(name)
+    return missing
+
+
+def _keep_text(ir_text: str) -> str:
+    """Write refused IR where a developer can look at it, and say where."""
+    if not os.environ.get("LAZYNP_DEBUG"):
+        return ""
+    descriptor, path = tempfile.mkstemp(prefix="lazynp-", suffix=".ll")
+    with os.fdopen(descriptor, "w") as file:
+        file.write(ir_text)
+    return f" (kept in {path})"
+
+
+def undefined_symbols(data: bytes) -> list[str]:
+    """Return the symbols that a 64-bit little-endian ELF object takes from elsewhere; nothing for other formats."""
+    if data[:6] != b"\x7fELF\x02\x01":
+        return []
+    (table_offset,) = struct.unpack_from("<Q", data, 0x28)
+    entry_size, entries = struct.unpack_from("<HH", data, 0x3A)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", data, table_offset + entry_size * i) for i in range(entries)]
+    found = []
+    for _, kind, _, _, offset, size, link, _, _, _ in sections:
+        if kind != 2:  # SHT_SYMTAB
+            continue
+        strings = sections[link][4]
+        for at in range(offset + 24, offset + size, 24):
+            name, _, _, section = struct.unpack_from("<IBBH", data, at)
+            if section == 0 and name:
+                start = strings + name
+                found.append(data[start : data.index(b"\0", start)].decode())
+    return [name for name in found if name != "_GLOBAL_OFFSET_TABLE_"]
+
+
+def loaded() -> bool:
+    """Tell whether LLVM is in the process already."""
+    return _state is not None or "llvmlite" in sys.modules

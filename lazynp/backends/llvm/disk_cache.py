@@ -1,0 +1,181 @@
+"""Machine code kept between processes.
+
+In: a key (a hash of everything the code depends on) and bytes.  Out: the same bytes, later, perhaps in another process; or None.
+Promises: the directory belongs to the user and nobody else can write to it, or it is not used; what is read was checked against its
+checksum; a file is there whole or not at all; the size stays bounded; it may be deleted at any moment; nothing that goes
+wrong with files ever reaches the caller, code is then compiled again.
+
+``LAZYNP_CACHE=0`` turns it off, ``LAZYNP_CACHE_DIR`` names another directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+MAGIC: Final = b"lazynp1\n"
+DIGEST_BYTES: Final = 32
+SUFFIX: Final = ".obj"
+LIMIT: Final = 256 << 20  # bytes kept; the oldest files go first
+TRIM_EVERY: Final = 32  # writes between two looks at the size of the directory
+STALE_SECONDS: Final = 3600.0  # a temporary file older than this belongs to a process that died
+
+
+class DiskCache:
+    """A directory of files named by key; a cache without a directory remembers nothing.
+
+    Parameters
+    ----------
+    directory : Path or None
+        Made, with mode 0700, when it does not exist.
+    limit : int
+        Bytes kept.
+    """
+
+    __slots__ = ("_directory", "_limit", "_writes", "hits", "misses", "refused")
+
+    def __init__(self, directory: Path | None, limit: int = LIMIT) -> None:
+        self._limit = limit
+        self._writes = 0
+        self.hits = self.misses = 0
+        self.refused = ""  # why there is no directory, for reports
+        self._directory: Path | None = None
+        if directory is None:
+            self.refused = "turned off"
+            return
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.refused = _distrust(directory)
+        except OSError as error:
+            self.refused = str(error)
+        if not self.refused:
+            self._directory = directory
+
+    @classmethod
+    def default(cls) -> DiskCache:
+        """Return the cache that the environment asks for."""
+        return cls(None if os.environ.get("LAZYNP_CACHE") == "0" else default_directory())
+
+    @property
+    def directory(self) -> Path | None:
+        """The directory in use, None when there is none."""
+        return self._directory
+
+    def get(self, key: str) -> bytes | None:
+        """Return what was kept under a key; a file that is not what was written is removed."""
+        if self._directory is None:
+            return None
+        path = self._directory / (key + SUFFIX)
+        try:
+            content = path.read_bytes()
+        except OSError:
+            self.misses += 1
+            return None
+        head = len(MAGIC) + DIGEST_BYTES
+        data = content[head:]
+        if content[:head] != MAGIC + hashlib.sha256(key.encode() + data).digest():
+            self.remove(key)
+            self.misses += 1
+            return None
+        self.hits += 1
+        # A look-up makes a file young again, so that eviction takes what nobody uses.
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return data
+
+    def put(self, key: str, data: bytes) -> None:
+        """Keep bytes under a key."""
+        if self._directory is None:
+            return
+        content = MAGIC + hashlib.sha256(key.encode() + data).digest() + data
+        temporary = None
+        try:
+            descriptor, temporary = tempfile.mkstemp(dir=self._directory, suffix=".tmp")
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            os.replace(temporary, self._directory / (key + SUFFIX))
+        except OSError:  # full, read-only or just deleted: the code is compiled again next time
+            if temporary is not None:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)
+            return
+        if self._writes % TRIM_EVERY == 0:
+            self.trim()
+        self._writes += 1
+
+    def remove(self, key: str) -> None:
+        """Forget a key."""
+        if self._directory is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self._directory / (key + SUFFIX))
+
+    def trim(self) -> None:
+        """Remove the files unused for longest until the rest is within the limit, and what dead processes left behind."""
+        if self._directory is None:
+            return
+        files = []
+        newest = 0.0
+        try:
+            with os.scandir(self._directory) as entries:
+                for entry in entries:
+                    with contextlib.suppress(OSError):  # another process may remove it meanwhile
+                        status = entry.stat(follow_symlinks=False)
+                        files.append((status.st_mtime, status.st_size, entry.path))
+                        newest = max(newest, status.st_mtime)
+        except OSError:
+            return
+        total = 0
+        for modified, size, path in sorted(files, reverse=True):
+            if path.endswith(".tmp"):
+                expired = modified < newest - STALE_SECONDS
+            elif path.endswith(SUFFIX):
+                total += size
+                expired = total > self._limit
+            else:  # not ours
+                expired = False
+            if expired:
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+
+
+def default_directory() -> Path | None:
+    """Return where the platform wants a user's caches, None where the user has no home."""
+    chosen = os.environ.get("LAZYNP_CACHE_DIR")
+    if chosen:
+        return Path(chosen).absolute()
+    try:
+        if sys.platform == "win32":
+            local = os.environ.get("LOCALAPPDATA")
+            return Path(local) / "lazynp" / "Cache" if local else Path.home() / "AppData" / "Local" / "lazynp" / "Cache"
+        if sys.platform == "darwin":
+            return Path.home() / "Library" / "Caches" / "lazynp"
+        shared = os.environ.get("XDG_CACHE_HOME", "")
+        # A relative path must be ignored, says the XDG base directory specification.
+        return (Path(shared) if os.path.isabs(shared) else Path.home() / ".cache") / "lazynp"
+    except RuntimeError:  # no home directory
+        return None
+
+
+def _distrust(directory: Path) -> str:
+    """Return why machine code in a directory must not be executed, an empty string when it may be.
+
+    Windows keeps a profile's directories private itself, and has neither owner numbers nor modes to look at.
+    """
+    if sys.platform == "win32":
+        return ""
+    status = os.lstat(directory)
+    if not stat.S_ISDIR(status.st_mode):
+        return f"{directory} is not a directory"
+    if status.st_uid != os.geteuid():
+        return f"{directory} belongs to another user"
+    if status.st_mode & 0o022:
+        return f"others may write to {directory} (mode {stat.S_IMODE(status.st_mode):04o})"
+    if status.st_mode & 0o077:
+        os.chmod(directory, 0o700)
+    return ""

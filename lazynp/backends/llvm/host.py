@@ -1,0 +1,74 @@
+"""The machine that code is generated for.
+
+In: nothing but the machine and ``LAZYNP_LIBMVEC``.  Out: triple, CPU name, features and the vector ABI that the C library's vector
+math may be called with.  Promise: LLVM is loaded by the first question and not before; answers never change afterwards.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any, Final, NamedTuple
+
+
+class Host(NamedTuple):
+    """What code is generated for."""
+
+    triple: str
+    cpu: str
+    features: str  # as LLVM writes them: "+avx2,-avx512f,..."
+
+    def has(self, *names: str) -> bool:
+        have = set(self.features.split(","))
+        return all(f"+{name}" in have for name in names)
+
+
+class VectorABI(NamedTuple):
+    """One calling convention of the vector function ABI that libmvec follows."""
+
+    name: str  # what LAZYNP_LIBMVEC calls it
+    letter: str  # its letter in mangled names
+    bits: int  # width of its vectors
+    convention: str  # LLVM's calling convention
+    features: tuple[str, ...]  # what the CPU must have
+
+
+# Widest first: the first one that the CPU can do is used.
+X86_ABIS: Final = (
+    VectorABI("avx512", "e", 512, "", ("avx512f", "avx512dq")),
+    VectorABI("avx2", "d", 256, "", ("avx2", "fma")),
+    VectorABI("sse", "b", 128, "", ()),
+)
+AARCH64_ABIS: Final = (VectorABI("neon", "n", 128, "aarch64_vector_pcs ", ()),)
+
+
+@functools.cache
+def binding() -> Any:
+    """Return llvmlite.binding with the native target ready."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm
+
+
+@functools.cache
+def host() -> Host:
+    """Return the triple, CPU name and features of this machine."""
+    llvm = binding()
+    return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+
+
+@functools.cache
+def vector_abi() -> VectorABI | None:
+    """Return the widest vector ABI of this CPU, None where there is none or ``LAZYNP_LIBMVEC=0``.
+
+    ``LAZYNP_LIBMVEC`` may also name a narrower ABI (``avx2``, ``sse``), which tests use.
+    """
+    wanted = os.environ.get("LAZYNP_LIBMVEC", "")
+    if wanted == "0":
+        return None
+    machine = host().triple.split("-")[0]
+    abis = X86_ABIS if machine in ("x86_64", "amd64") else AARCH64_ABIS if machine in ("aarch64", "arm64") else ()
+    able = [abi for abi in abis if host().has(*abi.features)]
+    return next((abi for abi in able if abi.name == wanted), able[0] if able else None)

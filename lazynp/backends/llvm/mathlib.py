@@ -1,0 +1,288 @@
+"""Mathematical functions for generated kernels.
+
+In: the functions that a kernel calls, as (name, type) pairs.  Out: LLVM IR that defines them, and the attributes for their call
+sites with which LLVM's loop vectoriser uses their vector variants at whatever width it picks.  Promise: the bits of an element
+never depend on where it stands: the scalar function and the variants of all widths call one and the same vector function of
+the C library (libmvec), with lanes that nobody asked for filled with a harmless value.
+
+A kernel calls ``double @lz_exp_f64(double)`` (or ``float @lz_exp_f32(float)``), its call site carries ``call_attributes("exp", "f64")``.
+Where there is no libmvec, the function is the C library's scalar one.
+
+Largest errors seen, in units of the last place, as double/float: glibc 2.36's libmvec (the worst of its AVX-512, AVX2 and SSE
+functions) and scalar libm, over about 10^6 arguments from the whole range per function and type (float exp, log, log10, sin, cos,
+tan and arcsin: every float between 2^-6 and 32).  None misses a NaN, an infinity, the sign of a zero or a floating-point flag.
+
+=======  =======  =======  =======  =======  =======  =======  =======  =======
+.        libmvec  libm     .        libmvec  libm     .        libmvec  libm
+=======  =======  =======  =======  =======  =======  =======  =======  =======
+exp      2.9/3.0  0.6/0.6  cos      3.4/2.1  0.6/0.6  tanh     2.2/1.4  2.1/2.1
+exp2     1.7/1.1  0.6/0.6  tan      3.4/4.0  0.6/1.4  arcsinh  2.1/2.1  1.7/1.6
+expm1    3.0/2.3  0.9/0.8  arcsin   2.7/3.2  0.6/0.9  arccosh  2.5/2.9  1.9/1.9
+log      1.6/4.0  0.6/0.9  arccos   2.0/2.4  0.6/0.9  arctanh  2.0/2.1  1.5/1.6
+log2     1.9/2.3  0.6/0.8  arctan   2.4/2.7  0.6/0.9  cbrt     2.6/2.9  3.1/1.0
+log10    2.0/3.5  1.6/2.1  arctan2  2.3/3.3  0.6/1.4  hypot    1.9/1.4  0.8/0.6
+log1p    1.9/1.9  0.9/0.8  sinh     2.0/1.9  1.8/1.9  power    1.0/0.7  0.6/0.8
+sin      3.2/2.1  0.6/0.6  cosh     2.0/2.1  1.6/1.8  fmod     exact    exact
+=======  =======  =======  =======  =======  =======  =======  =======  =======
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import functools
+import math
+import struct
+import sys
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from lazynp.backends.llvm.host import VectorABI, vector_abi
+
+
+class Function(NamedTuple):
+    """One mathematical function: C's name for it, and what fills the lanes that are not wanted."""
+
+    c_name: str
+    arity: int = 1
+    padding: float = 1.0  # a value for which the function is finite and raises no floating-point flag
+    # Where libmvec's function is slow and raises flags without reason: below this (f64, f32) the result is 0.
+    vanishes: tuple[float, float] | None = None
+
+
+FUNCTIONS: Final[dict[str, Function]] = {
+    "exp": Function("exp", padding=0.0, vanishes=(-746.0, -104.0)),
+    "exp2": Function("exp2"),
+    "expm1": Function("expm1"),
+    "log": Function("log"),
+    "log2": Function("log2"),
+    "log10": Function("log10"),
+    "log1p": Function("log1p"),
+    "sin": Function("sin"),
+    "cos": Function("cos"),
+    "tan": Function("tan"),
+    "arcsin": Function("asin", padding=0.5),
+    "arccos": Function("acos", padding=0.5),
+    "arctan": Function("atan"),
+    "arctan2": Function("atan2", 2),
+    "sinh": Function("sinh"),
+    "cosh": Function("cosh"),
+    "tanh": Function("tanh"),
+    "arcsinh": Function("asinh"),
+    "arccosh": Function("acosh", padding=2.0),
+    "arctanh": Function("atanh", padding=0.5),
+    "cbrt": Function("cbrt"),
+    "hypot": Function("hypot", 2),
+    "power": Function("pow", 2),
+    "fmod": Function("fmod", 2),
+}
+NUMBERS: Final = {name: 900 + 2 * i for i, name in enumerate(FUNCTIONS)}  # of attribute groups; kernels use lower ones
+BITS: Final = {"f64": 64, "f32": 32}
+IR_TYPE: Final = {"f64": "double", "f32": "float"}
+WIDTHS: Final = {"f64": (2, 4, 8, 16), "f32": (2, 4, 8, 16)}
+PURE: Final = "nounwind willreturn memory(none)"
+
+
+def prelude(needed: Iterable[tuple[str, str]]) -> str:
+    """Return the IR that defines the needed functions and the attribute groups of their call sites.
+
+    Parameters
+    ----------
+    needed : iterable of (str, str)
+        Names of ``FUNCTIONS``, each with ``"f64"`` or ``"f32"``.
+    """
+    abi = vector_abi()
+    return "".join(_definition(name, kind, abi) for name, kind in sorted(set(needed)))
+
+
+def symbol(name: str, kind: str) -> str:
+    """Return the name of the scalar function that kernels call."""
+    return f"lz_{name}_{kind}"
+
+
+def call_attributes(name: str, kind: str) -> str:
+    """Return the attribute group for the call sites of a function, as ``#900``; ``prelude`` defines it."""
+    return f"#{NUMBERS[name] + (kind == 'f32')}"
+
+
+def vector_symbol(name: str, kind: str, abi: VectorABI) -> str:
+    """Return libmvec's name for the vector function: ``_ZGVeN8v_exp``."""
+    function = FUNCTIONS[name]
+    suffix = "f" if kind == "f32" else ""
+    return f"_ZGV{abi.letter}N{abi.bits // BITS[kind]}{'v' * function.arity}_{function.c_name}{suffix}"
+
+
+def c_symbol(name: str, kind: str) -> str:
+    """Return the name under which the C library's scalar function is linked: unknown to LLVM, so that it is never rewritten."""
+    return f"lzc_{FUNCTIONS[name].c_name}{'f' if kind == 'f32' else ''}"
+
+
+@functools.cache
+def _libraries() -> tuple[ctypes.CDLL | None, ctypes.CDLL | None]:
+    def load(name: str | None) -> ctypes.CDLL | None:
+        try:
+            return ctypes.CDLL(name) if name else None
+        except OSError:
+            return None
+
+    if sys.platform == "win32":
+        return load("ucrtbase") or load("msvcrt"), None
+    libm = load("libm.so.6" if sys.platform == "linux" else None) or load(ctypes.util.find_library("m"))
+    return libm, load("libmvec.so.1") if sys.platform == "linux" else None
+
+
+@functools.cache
+def address(linked_name: str) -> int | None:
+    """Return the address of a function that generated code calls, None when it does not exist here."""
+    libm, libmvec = _libraries()
+    library, name = (libmvec, linked_name) if linked_name.startswith("_ZGV") else (libm, linked_name.removeprefix("lzc_"))
+    try:
+        return ctypes.cast(library[name], ctypes.c_void_p).value if library else None
+    except AttributeError:
+        return None
+
+
+@functools.cache
+def flavour() -> str:
+    """Return what distinguishes this process's math functions from another's; part of the keys of cached code."""
+    abi = vector_abi()
+    libc = "-".join(_libc_version())
+    return f"{libc}/{abi.name if abi and _libraries()[1] else 'scalar'}"
+
+
+def _libc_version() -> tuple[str, str]:
+    try:
+        version = ctypes.CDLL(None).gnu_get_libc_version
+    except (AttributeError, OSError, TypeError):
+        return sys.platform, ""
+    version.restype = ctypes.c_char_p
+    return "glibc", version().decode()
+
+
+def _is_vector(name: str, kind: str, abi: VectorABI | None) -> bool:
+    return abi is not None and address(vector_symbol(name, kind, abi)) is not None
+
+
+def _bits(value: float, kind: str) -> int:
+    """Return a float's bits as an unsigned integer."""
+    return int.from_bytes(struct.pack("<d" if kind == "f64" else "<f", value), "little")
+
+
+def _constant(value: float, kind: str) -> str:
+    # LLVM writes a float constant as the double of the same value.
+    if kind == "f32":
+        (value,) = struct.unpack("<f", struct.pack("<f", value))
+    return f"0x{_bits(value, 'f64'):016X}"
+
+
+def _definition(name: str, kind: str, abi: VectorABI | None) -> str:
+    function, element, scalar = FUNCTIONS[name], IR_TYPE[kind], symbol(name, kind)
+    group = call_attributes(name, kind)
+    parameters = ", ".join(f"{element} %x{i}" for i in range(function.arity))
+    if abi is None or not _is_vector(name, kind, abi):
+        return (
+            f"{_scalar_definition(name, kind, f'define internal {element} @{scalar}({parameters}) alwaysinline {PURE}')}"
+            f"attributes {group} = {{ {PURE} }}\n"
+        )
+    lanes = abi.bits // BITS[kind]
+    vector = f"<{lanes} x {element}>"
+    out = [f"declare {abi.convention}{vector} @{vector_symbol(name, kind, abi)}({', '.join([vector] * function.arity)}) {PURE}\n"]
+    out.extend(_variant(name, kind, abi, width) for width in WIDTHS[kind])
+    lines = [
+        f"  %v{i} = insertelement {vector} {_splat(function.padding, kind, lanes)}, {element} %x{i}, i32 0\n" for i in range(function.arity)
+    ]
+    result = _native_call(lines, name, kind, abi, [f"%v{i}" for i in range(function.arity)], "r")
+    out.append(
+        f"define internal {element} @{scalar}({parameters}) noinline {PURE} {{\n{''.join(lines)}"
+        f"  %first = extractelement {vector} {result}, i32 0\n  ret {element} %first\n}}\n"
+    )
+    mapping = ",".join(f"_ZGV_LLVM_N{width}{'v' * function.arity}_{scalar}({scalar}_v{width})" for width in WIDTHS[kind])
+    out.append(f'attributes {group} = {{ {PURE} "vector-function-abi-variant"="{mapping}" }}\n')
+    return "".join(out)
+
+
+def _scalar_definition(name: str, kind: str, head: str) -> str:
+    """Define a function by the C library's; in double where it has none for float, as on Windows."""
+    function, element = FUNCTIONS[name], IR_TYPE[kind]
+    through = "f64" if kind == "f32" and address(c_symbol(name, kind)) is None else kind
+    inner, linked = IR_TYPE[through], c_symbol(name, through)
+    lines, arguments, result = [], [f"{inner} %x{i}" for i in range(function.arity)], "%r"
+    if through != kind:
+        lines = [f"  %w{i} = fpext {element} %x{i} to {inner}\n" for i in range(function.arity)]
+        arguments = [f"{inner} %w{i}" for i in range(function.arity)]
+    lines.append(f"  %r = call {inner} @{linked}({', '.join(arguments)}) {PURE}\n")
+    if through != kind:
+        lines.append(f"  %n = fptrunc {inner} %r to {element}\n")
+        result = "%n"
+    return (
+        f"declare {inner} @{linked}({', '.join([inner] * function.arity)}) {PURE}\n"
+        f"{head} {{\n{''.join(lines)}  ret {element} {result}\n}}\n"
+    )
+
+
+def _native_call(lines: list[str], name: str, kind: str, abi: VectorABI, arguments: list[str], result: str) -> str:
+    """Call libmvec's function on values of its own width, mending what it does not do well; return the result's name."""
+    function, element, lanes = FUNCTIONS[name], IR_TYPE[kind], abi.bits // BITS[kind]
+    vector = f"<{lanes} x {element}>"
+    if function.vanishes is None:
+        passed = ", ".join(f"{vector} {argument}" for argument in arguments)
+        lines.append(f"  %{result} = call {abi.convention}{vector} @{vector_symbol(name, kind, abi)}({passed}) {PURE}\n")
+        return f"%{result}"
+    (argument,) = arguments
+    # The bits are compared, as one unsigned range that ends at minus infinity: comparing floats raises a flag for NaN.
+    bits = BITS[kind]
+    integers = f"<{lanes} x i{bits}>"
+    limit, infinity = (_bits(value, kind) for value in (function.vanishes[kind == "f32"], -math.inf))
+    start, length = (f"<{', '.join([f'i{bits} {n}'] * lanes)}>" for n in (limit, infinity - limit + 1))
+    zero = _splat(0.0, kind, lanes)
+    lines.append(
+        f"  %{result}b = bitcast {vector} {argument} to {integers}\n"
+        f"  %{result}d = sub {integers} %{result}b, {start}\n"
+        f"  %{result}z = icmp ult {integers} %{result}d, {length}\n"
+        f"  %{result}y = select <{lanes} x i1> %{result}z, {vector} {zero}, {vector} {argument}\n"
+        f"  %{result}c = call {abi.convention}{vector} @{vector_symbol(name, kind, abi)}({vector} %{result}y) {PURE}\n"
+        f"  %{result} = select <{lanes} x i1> %{result}z, {vector} {zero}, {vector} %{result}c\n"
+    )
+    return f"%{result}"
+
+
+def _splat(value: float, kind: str, lanes: int) -> str:
+    return f"<{', '.join([f'{IR_TYPE[kind]} {_constant(value, kind)}'] * lanes)}>"
+
+
+def _shuffle(lines: list[str], result: str, kind: str, size: int, left: str, right: str, indices: Iterable[int]) -> str:
+    """Take elements of two vectors of one size."""
+    vector, mask = f"<{size} x {IR_TYPE[kind]}>", [f"i32 {i}" for i in indices]
+    lines.append(f"  %{result} = shufflevector {vector} {left}, {vector} {right}, <{len(mask)} x i32> <{', '.join(mask)}>\n")
+    return f"%{result}"
+
+
+def _variant(name: str, kind: str, abi: VectorABI, width: int) -> str:
+    """Define the variant of one width by calls of the native function, splitting or padding its vectors."""
+    function, lanes = FUNCTIONS[name], abi.bits // BITS[kind]
+    fill = _splat(function.padding, kind, width)
+    lines: list[str] = []
+    results: list[str] = []
+    for part in range(max(1, width // lanes)):
+        arguments = [f"%x{i}" for i in range(function.arity)]
+        if width > lanes:
+            taken = range(part * lanes, (part + 1) * lanes)
+            arguments = [_shuffle(lines, f"p{part}_{i}", kind, width, x, "poison", taken) for i, x in enumerate(arguments)]
+        elif width < lanes:
+            # Index `width` is the first element of the second vector, the harmless value.
+            taken_or_fill = [min(k, width) for k in range(lanes)]
+            arguments = [_shuffle(lines, f"p{part}_{i}", kind, width, x, fill, taken_or_fill) for i, x in enumerate(arguments)]
+        results.append(_native_call(lines, name, kind, abi, arguments, f"r{part}"))
+    if width < lanes:
+        results = [_shuffle(lines, "s", kind, lanes, results[0], "poison", range(width))]
+    size = lanes
+    while len(results) > 1:
+        pairs = list(zip(results[::2], results[1::2], strict=True))
+        results = [_shuffle(lines, f"j{size}_{k}", kind, size, a, b, range(2 * size)) for k, (a, b) in enumerate(pairs)]
+        size *= 2
+    mine = f"<{width} x {IR_TYPE[kind]}>"
+    parameters = ", ".join(f"{mine} %x{i}" for i in range(function.arity))
+    return (
+        f"define {mine} @{symbol(name, kind)}_v{width}({parameters}) alwaysinline {PURE} {{\n"
+        f"{''.join(lines)}  ret {mine} {results[0]}\n}}\n"
+    )

@@ -1,0 +1,354 @@
+"""From the loop-nest IR to LLVM IR text.
+
+In: an ``ir.Kernel``.  Out: the text of ``void @name(ptr %args)`` and what it needs.  Each phase is a function over [lo, hi) whose arrays
+are ``noalias`` parameters, in plain scalar loops that LLVM's loop vectoriser likes; a thunk unpacks the argument block and claims
+chunks with an atomic counter, so that any number of threads can run it.  Promise: chunk edges, and with them every bit of the result,
+do not depend on the number of threads.
+
+The argument block is a row of 8-byte slots: buffers, workspaces, integers, scalars (two slots each), threads, error word, one chunk
+counter per phase.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lazynp.backends.llvm import mathlib, scalars, support, threads
+from lazynp.backends.llvm.scalars import Lines, literal, memory_type, type_of
+from lazynp.codegen import ir
+from lazynp.codegen.ir import Operand
+
+BOOL = np.dtype(np.bool_)
+LAYOUT_VERSION = 1
+
+
+class Layout:
+    """Slot numbers of the argument block."""
+
+    def __init__(self, kernel: ir.Kernel) -> None:
+        self.buffers = 0
+        self.workspaces = self.buffers + len(kernel.buffers)
+        self.integers = self.workspaces + len(kernel.workspaces)
+        self.scalars = self.integers + kernel.integers
+        self.threads = self.scalars + 2 * len(kernel.scalars)
+        self.error = self.threads + 1
+        self.counters = self.error + 1
+        self.slots = self.counters + len(kernel.phases)
+
+
+def render(kernels: list[tuple[str, ir.Kernel]]) -> str:
+    """One module with all ``kernels``."""
+    intrinsics: set[str] = set()
+    functions: set[tuple[str, str]] = set()
+    helpers: set[support.Key] = set()
+    texts: list[str] = []
+    for name, kernel in kernels:
+        rendered = _Kernel(name, kernel)
+        texts.append(rendered.text())
+        intrinsics |= rendered.lines.intrinsics
+        functions |= rendered.lines.functions
+        helpers |= rendered.support
+    head = [threads.DECLARATION, *sorted(intrinsics), support.declarations(helpers), mathlib.prelude(functions)]
+    return "\n".join([*head, *texts, _TAIL])
+
+
+_TAIL = """
+attributes #0 = { nounwind "prefer-vector-width"="512" }
+attributes #1 = { nounwind noinline "prefer-vector-width"="512" }
+!1 = !{!"llvm.loop.unroll.disable"}
+!2 = !{!"llvm.loop.vectorize.followup_vectorized", !3}
+!3 = !{!"llvm.loop.unroll.full"}
+!4 = !{!"llvm.loop.mustprogress"}
+"""
+
+_COMPARE = {"lt": "slt", "ge": "sge", "eq": "eq"}
+_WORDS = {"add": "add nsw", "sub": "sub nsw", "mul": "mul nsw", "div": "udiv", "rem": "urem", "and": "and", "or": "or"}
+
+
+class _Kernel:
+    def __init__(self, name: str, kernel: ir.Kernel) -> None:
+        self.name = name
+        self.kernel = kernel
+        self.layout = Layout(kernel)
+        self.lines = Lines()
+        self.label_count = 0
+        self.label = "entry"
+        self.loops: list[str] = []
+        self.types: dict[Operand, str] = {}
+        self.local_types: list[ir.DType] = []
+        self.renames: dict[Operand, Operand] = {}
+        self.support: set[support.Key] = set()
+
+    def text(self) -> str:
+        parts = []
+        for number, phase in enumerate(self.kernel.phases):
+            parts.append(self.body(number, phase))
+            parts.append(self.thunk(number, phase))
+        parts.append(self.driver())
+        parts += self.loops
+        return "\n".join(parts)
+
+    # Functions ---------------------------------------------------------------------------------------------------------
+
+    def parameters(self) -> list[tuple[str, str, int]]:
+        """(type with attributes, name, slot) of everything a phase may use."""
+        kernel, layout = self.kernel, self.layout
+        found = []
+        for k in range(len(kernel.buffers)):
+            access = "" if k in kernel.written else " readonly"
+            found.append((f"ptr noalias{access}", f"%b{k}", layout.buffers + k))
+        for k in range(len(kernel.workspaces)):
+            found.append(("ptr noalias", f"%w{k}", layout.workspaces + k))
+        for k in range(kernel.integers):
+            found.append(("i64", f"%n{k}", layout.integers + k))
+        for k, dtype in enumerate(kernel.scalars):
+            found.append((type_of(dtype), f"%s{k}", layout.scalars + 2 * k))
+        return found
+
+    def body(self, number: int, phase: ir.Phase) -> str:
+        """The phase itself over [lo, hi)."""
+        lines = self.lines
+        lines.lines = []
+        lines.count = 0
+        self.renames = {}
+        self.label = "entry"
+        parameters = ", ".join(f"{t} {name}" for t, name, _ in self.parameters())
+        parameters += (", " if parameters else "") + "i64 %lo, i64 %hi, ptr noalias %error"
+        head = f"define internal void @{self.name}.p{number}({parameters}) #1 {{\nentry:"
+        self.local_types = [local.dtype for local in phase.locals]
+        for k, local in enumerate(phase.locals):
+            t = memory_type(local.dtype)
+            lines.emit(f"%l{k} = alloca {t}, i64 {self.operand(local.count)}, align 64")
+        if self.kernel.flags:
+            lines.emit("%raised = alloca i64, align 8")
+            lines.emit("store i64 0, ptr %raised")
+        if phase.count:
+            self.statements([ir.Loop(phase.var, "lo", "hi", phase.body)])
+        else:
+            self.statements(phase.body)
+        if self.kernel.flags:
+            word = lines.temp("load i64, ptr %raised")
+            lines.temp(f"atomicrmw or ptr %error, i64 {word} monotonic")
+        lines.emit("ret void")
+        return "\n".join([head, *lines.lines, "}"])
+
+    def thunk(self, number: int, phase: ir.Phase) -> str:
+        """void(ptr args): unpack, then claim chunks until none is left."""
+        lines = Lines()
+        arguments = []
+        for t, name, slot in self.parameters():
+            plain = t.split(" ")[0]
+            pointer = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {slot}")
+            if plain == "i1":
+                byte = lines.temp(f"load i8, ptr {pointer}")
+                value = lines.temp(f"icmp ne i8 {byte}, 0")
+            else:
+                value = lines.temp(f"load {plain}, ptr {pointer}")
+            arguments.append((name, f"{plain} {value}", value))
+        error = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {self.layout.error}")
+        passed = ", ".join([text for _, text, _ in arguments] + ["{range}", f"ptr {error}"])
+        call = f"call void @{self.name}.p{number}({passed})"
+        values = {name: value for name, _, value in arguments}
+        if not phase.count:
+            lines.emit(call.replace("{range}", "i64 0, i64 0"))
+            lines.emit("ret void")
+        else:
+            count = values.get(f"%{phase.count}", phase.count)
+            chunk = values.get(f"%{phase.chunk}", phase.chunk)
+            counter = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {self.layout.counters + number}")
+            lines.emit("br label %claim")
+            lines.lines.append("claim:")
+            lo = lines.temp(f"atomicrmw add ptr {counter}, i64 {chunk} monotonic")
+            more = lines.temp(f"icmp slt i64 {lo}, {count}")
+            lines.emit(f"br i1 {more}, label %work, label %done")
+            lines.lines.append("work:")
+            end = lines.temp(f"add i64 {lo}, {chunk}")
+            over = lines.temp(f"icmp slt i64 {end}, {count}")
+            hi = lines.temp(f"select i1 {over}, i64 {end}, i64 {count}")
+            lines.emit(call.replace("{range}", f"i64 {lo}, i64 {hi}"))
+            lines.emit("br label %claim")
+            lines.lines.append("done:")
+            lines.emit("ret void")
+        return "\n".join([f"define internal void @{self.name}.t{number}(ptr %args) #0 {{\nentry:", *lines.lines, "}"])
+
+    def driver(self) -> str:
+        """The kernel: its phases one after the other, in parallel where there is more than one chunk and more than one thread."""
+        lines = Lines()
+        slot = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {self.layout.threads}")
+        word = lines.temp(f"load i64, ptr {slot}")
+        count = lines.temp(f"trunc i64 {word} to i32")
+        many = lines.temp(f"icmp sgt i32 {count}, 1")
+        for number, phase in enumerate(self.kernel.phases):
+            thunk = f"@{self.name}.t{number}"
+            if not phase.count:
+                lines.emit(f"call void {thunk}(ptr %args)")
+                continue
+            counter = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {self.layout.counters + number}")
+            lines.emit(f"store i64 0, ptr {counter}")
+            extent = self.integer_slot(lines, phase.count)
+            chunk = self.integer_slot(lines, phase.chunk)
+            several = lines.temp(f"icmp sgt i64 {extent}, {chunk}")
+            parallel = lines.temp(f"and i1 {many}, {several}")
+            lines.emit(f"br i1 {parallel}, label %parallel{number}, label %serial{number}")
+            lines.lines.append(f"parallel{number}:")
+            lines.emit(f"call void @lz_parallel(ptr {thunk}, ptr %args, i32 {count}, i32 0)")
+            lines.emit(f"br label %next{number}")
+            lines.lines.append(f"serial{number}:")
+            lines.emit(f"call void {thunk}(ptr %args)")
+            lines.emit(f"br label %next{number}")
+            lines.lines.append(f"next{number}:")
+        lines.emit("ret void")
+        return "\n".join([f"define void @{self.name}(ptr %args) #0 {{\nentry:", *lines.lines, "}"])
+
+    def integer_slot(self, lines: Lines, operand: Operand) -> str:
+        if not operand.startswith("n"):
+            return operand
+        slot = self.layout.integers + int(operand[1:])
+        pointer = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {slot}")
+        return lines.temp(f"load i64, ptr {pointer}")
+
+    # Statements ---------------------------------------------------------------------------------------------------------
+
+    def operand(self, operand: Operand) -> str:
+        operand = self.renames.get(operand, operand)
+        if operand[0] in "-0123456789%" or operand in ("true", "false"):
+            return operand
+        return f"%{operand}"
+
+    def define(self, dst: Operand, value: str) -> None:
+        """``dst`` is what ``value`` (an operand of IR text) names."""
+        self.renames[dst] = value
+
+    def statements(self, statements: list[ir.Statement]) -> None:
+        for statement in statements:
+            match statement:
+                case ir.Compute(dst, op, dtype, args, source):
+                    operands = tuple([self.operand(a) for a in args])
+                    self.define(dst, scalars.compute(self.lines, op, dtype, operands, source))
+                case ir.Constant(dst, dtype, value):
+                    self.define(dst, literal(value, dtype))
+                case ir.Integer(dst, kind, a, b):
+                    self.define(dst, self.integer(kind, self.operand(a), self.operand(b)))
+                case ir.Load():
+                    self.load(statement)
+                case ir.Store(dtype, memory, index, value):
+                    self.store(dtype, memory, self.operand(index), self.operand(value))
+                case ir.Halve(dst, op, dtype, memory):
+                    lanes = self.pointer(dtype, memory, "0")
+                    self.define(dst, support.halve(self.lines, self.support, op, dtype, lanes))
+                case ir.Push(op, dtype, memory, value, number):
+                    stack = self.pointer(dtype, memory, "0")
+                    support.push(self.lines, self.support, op, dtype, stack, self.operand(value), self.operand(number))
+                case ir.Collect(dst, op, dtype, memory, count):
+                    stack = self.pointer(dtype, memory, "0")
+                    self.define(dst, support.collect(self.lines, self.support, op, dtype, stack, self.operand(count)))
+                case ir.Raise(condition, flag):
+                    lines = self.lines
+                    old = lines.temp("load i64, ptr %raised")
+                    bit = lines.select(self.operand(condition), "i64", str(1 << min(flag, 62)), "0")
+                    lines.emit(f"store i64 {lines.temp(f'or i64 {old}, {bit}')}, ptr %raised")
+                case ir.Loop():
+                    self.loop(statement)
+                case ir.If(condition, body):
+                    inside, after = self.labels("if", "endif")
+                    self.lines.emit(f"br i1 {self.operand(condition)}, label %{inside}, label %{after}")
+                    self.open(inside)
+                    self.statements(body)
+                    self.lines.emit(f"br label %{after}")
+                    self.open(after)
+
+    def labels(self, *names: str) -> list[str]:
+        self.label_count += 1
+        return [f"{name}{self.label_count}" for name in names]
+
+    def open(self, label: str) -> None:
+        self.lines.lines.append(f"{label}:")
+        self.label = label
+
+    def integer(self, kind: str, a: str, b: str) -> str:
+        lines = self.lines
+        if kind in ("and", "or"):
+            return lines.temp(f"{kind} i1 {a}, {b}")
+        if kind in _WORDS:
+            return lines.temp(f"{_WORDS[kind]} i64 {a}, {b}")
+        if kind in _COMPARE:
+            return lines.temp(f"icmp {_COMPARE[kind]} i64 {a}, {b}")
+        assert kind in ("min", "max")
+        return lines.intrinsic(f"s{kind}", "i64", a, b)
+
+    def pointer(self, dtype: ir.DType, memory: ir.Memory, index: str) -> str:
+        base = {"buffer": "%b", "workspace": "%w", "local": "%l"}[memory.space] + str(memory.number)
+        if index == "0":
+            return base
+        return self.lines.temp(f"getelementptr inbounds {memory_type(dtype)}, ptr {base}, i64 {index}")
+
+    def load(self, statement: ir.Load) -> None:
+        lines = self.lines
+        t = memory_type(statement.dtype)
+        alignment = f"align {max(1, min(statement.dtype.itemsize, 8))}"
+        if statement.guard is None:
+            pointer = self.pointer(statement.dtype, statement.memory, self.operand(statement.index))
+            value = lines.temp(f"load {t}, ptr {pointer}, {alignment}")
+        else:
+            inside, after = self.labels("load", "loaded")
+            before = self.label
+            lines.emit(f"br i1 {self.operand(statement.guard)}, label %{inside}, label %{after}")
+            self.open(inside)
+            pointer = self.pointer(statement.dtype, statement.memory, self.operand(statement.index))
+            read = lines.temp(f"load {t}, ptr {pointer}, {alignment}")
+            lines.emit(f"br label %{after}")
+            self.open(after)
+            zero = literal(0, statement.dtype) if statement.dtype.kind == "f" else "0"
+            value = lines.temp(f"phi {t} [ {zero}, %{before} ], [ {read}, %{inside} ]")
+        if statement.dtype.kind == "b":
+            value = lines.temp(f"icmp ne i8 {value}, 0")
+        self.define(statement.dst, value)
+
+    def store(self, dtype: ir.DType, memory: ir.Memory, index: str, value: str) -> None:
+        if dtype.kind == "b":
+            value = self.lines.temp(f"zext i1 {value} to i8")
+        pointer = self.pointer(dtype, memory, index)
+        alignment = f"align {max(1, min(dtype.itemsize, 8))}"
+        self.lines.emit(f"store {memory_type(dtype)} {value}, ptr {pointer}, {alignment}")
+
+    def loop(self, loop: ir.Loop) -> None:
+        lines = self.lines
+        head, body, after = self.labels("head", "body", "after")
+        lo, hi = self.operand(loop.lo), self.operand(loop.hi)
+        before = self.label
+        constant = lo.isdigit() and hi.isdigit()
+        if constant and int(lo) >= int(hi):
+            return
+        if not constant:
+            any_ = lines.temp(f"icmp slt i64 {lo}, {hi}")
+            lines.emit(f"br i1 {any_}, label %{head}, label %{after}")
+            self.open(head)
+            before = head
+        lines.emit(f"br label %{body}")
+        self.open(body)
+        var, next_ = f"%i{self.label_count}", f"%j{self.label_count}"
+        phi = len(lines.lines)
+        lines.lines.append("")
+        self.define(loop.var, var)
+        self.statements(loop.body)
+        latch = self.label
+        lines.lines[phi] = f"  {var} = phi i64 [ {lo}, %{before} ], [ {next_}, %{latch} ]"
+        lines.emit(f"{next_} = add nuw nsw i64 {var}, 1")
+        again = lines.temp(f"icmp slt i64 {next_}, {hi}")
+        metadata = ""
+        if loop.lanes:
+            number = 10 + len(self.loops) + _metadata_base(self.name)
+            self.loops.append(f"!{number} = distinct !{{!{number}, !1, !2}}")
+            metadata = f", !llvm.loop !{number}"
+        lines.emit(f"br i1 {again}, label %{body}, label %{after}{metadata}")
+        self.open(after)
+
+
+def _metadata_base(name: str) -> int:
+    """Loops of one kernel get numbers of their own; a kernel has at most a few thousand."""
+    digits = "".join(c for c in name if c.isdigit())
+    return 10_000 * (int(digits or 0) + 1)
+
+
+BYTES_PER_SLOT = 8
+__all__ = ["BYTES_PER_SLOT", "Layout", "render"]

@@ -1,0 +1,105 @@
+"""What each operation is in NumPy: two tables, one row per ``Op``.
+
+In: nothing.  Out: ``UFUNCS`` (operations that are one ufunc call) and the helper functions that the generated code of
+``source.py`` calls for the rest.  Promise: each gives exactly the value that ``graph/op.py`` documents, with NumPy's own loops.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.graph import op as o
+from lazynp.graph.op import Kind, Op
+
+Array = np.ndarray[Any, Any]
+
+# Elementwise operations without a ufunc of their own.
+_NOT_UFUNCS: Final = frozenset({o.CAST, o.BITCAST, o.WHERE, o.REAL, o.IMAG, o.COMPLEX})
+
+UFUNCS: Final[dict[Op, np.ufunc]] = {
+    op: getattr(np, op.name) for op in o.ALL if op.kind is Kind.ELEMENTWISE and op not in _NOT_UFUNCS
+}
+
+MATERIALISE: Final = 4096  # elements up to which writing out a broadcast beats describing it (broadcast_to costs 4 us)
+
+
+def combine(real: Any, imag: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    """COMPLEX."""
+    result = np.empty(shape, dtype)
+    result.real = real
+    result.imag = imag
+    return result
+
+
+def written_out(x: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    """EXPAND into memory of its own."""
+    result = np.empty(shape, dtype)
+    result[...] = x
+    return result
+
+
+def iota(count: int, start: Any, step: Any, dtype: np.dtype[Any]) -> Array:
+    """IOTA, as ``numpy.arange`` fills: the index is exact, the arithmetic is in ``dtype`` (half in single precision)."""
+    match dtype.kind:
+        case "f" if dtype.itemsize == 2:
+            wide = np.arange(count, dtype=np.float32) * np.float32(step) + np.float32(start)
+            return wide.astype(dtype)
+        case "b":
+            return (np.arange(count) * int(step) + int(start)).astype(dtype)
+        case "i" | "u":
+            # Modulo 2**bits, which the index itself may exceed in a narrow type.
+            return np.arange(count, dtype=np.int64).astype(dtype) * step + start
+        case "c":
+            result = np.empty(count, dtype)
+            index = np.arange(count, dtype=result.real.dtype)
+            result.real = index * step.real + start.real
+            result.imag = index * step.imag + start.imag
+            return result
+        case _:
+            return np.arange(count, dtype=dtype) * step + start
+
+
+def padded(x: Any, fill: Any, before: tuple[int, ...], dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    """PAD."""
+    result = np.empty(shape, dtype)
+    result.fill(fill)
+    result[tuple([slice(b, b + n) for b, n in zip(before, np.shape(x), strict=True)])] = x
+    return result
+
+
+def owned(x: Any) -> Array:
+    """C-contiguous memory that belongs to ``x`` as a whole; ``x`` is known to share it with nobody."""
+    x = np.asarray(x)
+    return x if x.flags.c_contiguous else x.copy()
+
+
+def copied(x: Any) -> Array:
+    """C-contiguous memory of its own for a value that may share memory."""
+    return np.array(x, order="C")
+
+
+def called(value: Any, k: int, dtype: np.dtype[Any], shape: tuple[int, ...], arrays: tuple[Any, ...]) -> Array:
+    """Output ``k`` of a library call, in memory of its own, checked against what was declared when it was recorded."""
+    if type(value) is tuple or isinstance(value, tuple):
+        value = value[k]
+    result: Array = np.asarray(value)
+    if result.dtype != dtype or result.shape != shape:
+        raise RuntimeError(
+            f"a library function returned {result.dtype}{list(result.shape)} where {dtype}{list(shape)} was recorded"
+        )
+    if result.base is not None or any(result is array for array in arrays):
+        return result.copy()
+    return result
+
+
+def checked(x: Any, entry: int, op: Op, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+    """Under LAZYNP_DEBUG, after every operation: the value is what its entry declares."""
+    if x.dtype != dtype or x.shape != shape:
+        raise AssertionError(f"entry {entry} ({op!r}) is {x.dtype}{list(x.shape)}, declared {dtype}{list(shape)}")
+
+
+def size(shape: tuple[int, ...]) -> int:
+    return prod(shape)

@@ -1,0 +1,370 @@
+"""From a program to one straight-line Python function.
+
+In: a ``Program``.  Out: its ``Source``: Python text with a line per operation (``t3 = add(t1, t2); del t1``), and the constants
+(shapes, dtypes, axes) the text names ``k0, k1, ...``.  Promise: running the text costs NumPy's own calls and next to nothing
+beside them; a temporary is dropped at its last use; the line of an error says which entry failed.  The text holds no shapes, so
+programs of one pattern share it, and its byte code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.backends.numpy import library, operations
+from lazynp.backends.numpy.operations import MATERIALISE, UFUNCS, size
+from lazynp.graph import op as o
+from lazynp.graph.op import Op
+from lazynp.runtime.buffer import Buffer
+from lazynp.schedule.canonicalise import ZERO, Entry, Program
+
+IN_PLACE: Final = 4096  # elements from which writing over a dying temporary saves more than it costs
+FOREVER: Final = 1 << 62
+
+NAMESPACE: Final[dict[str, Any]] = {
+    **{ufunc.__name__: ufunc for ufunc in UFUNCS.values()},
+    **{op.name: ufunc for op, ufunc in UFUNCS.items()},
+    **{name: getattr(operations, name) for name in ("combine", "written_out", "iota", "padded", "owned", "copied")},
+    **{name: getattr(operations, name) for name in ("called", "checked")},
+    "where": np.where,
+    "broadcast_to": np.broadcast_to,
+    "concatenate": np.concatenate,
+    "asarray": np.asarray,
+    "Buffer": Buffer,
+}
+
+
+@dataclass(slots=True)
+class Source:
+    """Text of the function ``run(b, i, s, k0, ...)``; ``lines[n]`` is the entry that line n + 1 computes."""
+
+    text: str
+    constants: tuple[Any, ...]
+    lines: list[int | None]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return ("b", "i", "s", *[f"k{n}" for n in range(len(self.constants))])
+
+
+@dataclass(slots=True)
+class Memory:
+    """Who owns the memory of one entry's value.
+
+    ``root`` is the entry that allocated it, or None where it belongs to somebody else (an input, a scalar).  ``whole``: the value
+    is all of that memory, element for element.  ``writable``: its elements are distinct places.  ``c_order``: surely contiguous.
+    """
+
+    root: int | None
+    whole: bool
+    writable: bool
+    c_order: bool
+
+
+@dataclass(slots=True)
+class Writer:
+    """The state of one translation."""
+
+    program: Program
+    debug: bool
+    constants: list[Any] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    memory: list[Memory] = field(default_factory=list)
+    last: list[int] = field(default_factory=list)  # per entry: the entry that reads it last, FOREVER for outputs
+    group: dict[int, int] = field(default_factory=dict)  # per root: the last reader of anything in its memory
+    lines: list[str] = field(default_factory=list)
+    entry_of_line: list[int | None] = field(default_factory=list)
+
+    def constant(self, value: Any) -> str:
+        self.constants.append(value)
+        return f"k{len(self.constants) - 1}"
+
+    def line(self, text: str, entry: int | None) -> None:
+        self.lines.append(text)
+        self.entry_of_line.append(entry)
+
+    def array(self, number: int) -> str:
+        """The name of a value, as an array where it might be a NumPy scalar."""
+        name = self.names[number]
+        return name if self.program.entries[number].shape else f"asarray({name})"
+
+    def dying(self, number: int, at: int) -> bool:
+        """Nothing reads the memory of ``number`` after entry ``at``."""
+        root = self.memory[number].root
+        return root is not None and self.group[root] <= at
+
+
+# One writer per operation that is not a ufunc: the Python expression of its value, and the memory that is in ---------------
+Expression = tuple[str, Memory]
+
+
+def _fresh(number: int, entry: Entry, c_order: bool = False) -> Memory:
+    return Memory(number, True, True, c_order or len(entry.shape) < 2)
+
+
+def _view(w: Writer, entry: Entry, whole: bool = False, writable: bool = True, c_order: bool = False) -> Memory:
+    source = w.memory[entry.src[0]]
+    return Memory(source.root, whole and source.whole, writable and source.writable, c_order and source.c_order)
+
+
+def _elementwise(w: Writer, number: int, entry: Entry) -> Expression:
+    entries = w.program.entries
+    arguments = ", ".join([w.names[source] for source in entry.src])
+    c_order = all(w.memory[s].c_order and entries[s].shape in (entry.shape, ()) for s in entry.src)
+    if size(entry.shape) >= IN_PLACE:
+        for source in entry.src:
+            taken = w.memory[source]
+            fits = entries[source].shape == entry.shape and entries[source].dtype == entry.dtype
+            if fits and taken.whole and taken.writable and w.dying(source, number):
+                return f"{entry.op.name}({arguments}, {w.names[source]})", Memory(taken.root, True, True, taken.c_order)
+    return f"{entry.op.name}({arguments})", _fresh(number, entry, c_order)
+
+
+def _buffer(w: Writer, number: int, entry: Entry) -> Expression:
+    return f"b[{entry.arg}].array", Memory(None, True, False, True)
+
+
+def _const(w: Writer, number: int, entry: Entry) -> Expression:
+    return f"s[{entry.arg}]", Memory(None, True, False, True)
+
+
+def _iota(w: Writer, number: int, entry: Entry) -> Expression:
+    start, step = entry.arg
+    text = f"iota({w.constant(entry.shape[0])}, s[{start}], s[{step}], {w.constant(entry.dtype)})"
+    return text, _fresh(number, entry)
+
+
+def _reshape(w: Writer, number: int, entry: Entry) -> Expression:
+    text = f"{w.names[entry.src[0]]}.reshape({w.constant(entry.shape)})"
+    return text, _view(w, entry, whole=True, c_order=True)
+
+
+def _permute(w: Writer, number: int, entry: Entry) -> Expression:
+    return f"{w.names[entry.src[0]]}.transpose({w.constant(entry.arg)})", _view(w, entry, whole=True)
+
+
+def _expand(w: Writer, number: int, entry: Entry) -> Expression:
+    source = entry.src[0]
+    x, shape = w.names[source], w.constant(entry.shape)
+    if size(entry.shape) <= MATERIALISE or w.program.entries[source].op is o.CONST:
+        return f"written_out({x}, {w.constant(entry.dtype)}, {shape})", _fresh(number, entry, c_order=True)
+    return f"broadcast_to({x}, {shape})", _view(w, entry, writable=False)
+
+
+def region(w: Writer, axes: tuple[tuple[int, int], ...], lengths: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    """The subscript of a SLICE or STORE; the starts are parameters, so their last element decides a backward stop at run time."""
+    parts = []
+    for (slot, step), n, extent in zip(axes, lengths, shape, strict=True):
+        if n == 0:
+            parts.append("0:0")
+        elif slot == ZERO and (n == extent or n == 1) and step == 1:
+            parts.append(":" if n == extent else ":1")
+        elif n == 1:
+            parts.append(":1" if slot == ZERO else f"i[{slot}]:i[{slot}] + 1")
+        elif step > 0:
+            reach = w.constant((n - 1) * step + 1)
+            by = "" if step == 1 else f":{w.constant(step)}"
+            parts.append(f":{reach}{by}" if slot == ZERO else f"i[{slot}]:i[{slot}] + {reach}{by}")
+        else:
+            back = w.constant((1 - n) * step)
+            parts.append(f"i[{slot}]:i[{slot}] - {back} - 1 if i[{slot}] > {back} else None:{w.constant(step)}")
+    return ", ".join(parts)
+
+
+def _slice(w: Writer, number: int, entry: Entry) -> Expression:
+    source = w.program.entries[entry.src[0]]
+    if not entry.shape:
+        return w.names[entry.src[0]], _view(w, entry, whole=True, c_order=True)
+    return f"{w.names[entry.src[0]]}[{region(w, entry.arg, entry.shape, source.shape)}]", _view(w, entry)
+
+
+def _pad(w: Writer, number: int, entry: Entry) -> Expression:
+    x, fill = entry.src
+    before, dtype, shape = w.constant(entry.arg), w.constant(entry.dtype), w.constant(entry.shape)
+    return f"padded({w.names[x]}, {w.names[fill]}, {before}, {dtype}, {shape})", _fresh(number, entry, c_order=True)
+
+
+def _cast(w: Writer, number: int, entry: Entry) -> Expression:
+    source = entry.src[0]
+    x = w.names[source]
+    if w.program.entries[source].dtype.kind == "c" and entry.dtype.kind not in "cb":
+        x = f"{x}.real"  # the same value without NumPy's ComplexWarning, which belongs to the call
+    return f"{x}.astype({w.constant(entry.dtype)})", _fresh(number, entry, w.memory[source].c_order)
+
+
+def _bitcast(w: Writer, number: int, entry: Entry) -> Expression:
+    return f"{w.names[entry.src[0]]}.view({w.constant(entry.dtype)})", _view(w, entry, whole=True, c_order=True)
+
+
+def _where(w: Writer, number: int, entry: Entry) -> Expression:
+    return f"where({', '.join([w.names[s] for s in entry.src])})", _fresh(number, entry)
+
+
+def _part(w: Writer, number: int, entry: Entry) -> Expression:
+    return f"{w.names[entry.src[0]]}.{entry.op.name}", _view(w, entry)
+
+
+def _complex(w: Writer, number: int, entry: Entry) -> Expression:
+    real, imag = [w.names[s] for s in entry.src]
+    return f"combine({real}, {imag}, {w.constant(entry.dtype)}, {w.constant(entry.shape)})", _fresh(number, entry, c_order=True)
+
+
+def _reduce(w: Writer, number: int, entry: Entry) -> Expression:
+    op, axes = entry.arg
+    over = axes[0] if len(axes) == 1 else axes
+    text = f"{op.name}.reduce({w.names[entry.src[0]]}, {w.constant(over)}, {w.constant(entry.dtype)})"
+    return text, _fresh(number, entry)
+
+
+def _scan(w: Writer, number: int, entry: Entry) -> Expression:
+    op, axis = entry.arg
+    text = f"{op.name}.accumulate({w.names[entry.src[0]]}, {w.constant(axis)}, {w.constant(entry.dtype)})"
+    return text, _fresh(number, entry)
+
+
+def _gather(w: Writer, number: int, entry: Entry) -> Expression:
+    x, *indices = [w.names[s] for s in entry.src]
+    text = f"{x}[{', '.join(indices)}]"
+    if not w.program.entries[entry.src[1]].shape:
+        return text, _view(w, entry)  # integers: basic indexing, which gives a view
+    return text, _fresh(number, entry)
+
+
+def _store(w: Writer, number: int, entry: Entry) -> Expression:
+    base, value = entry.src
+    name = w.names[base]
+    memory = w.memory[base]
+    where = region(w, entry.arg, w.program.entries[value].shape, entry.shape)
+    if memory.writable and w.dying(base, number):
+        w.line(f"{name}[{where}] = {w.names[value]}", number)
+        return name, memory
+    name = f"t{number}"
+    w.line(f"{name} = copied({w.names[base]})", number)
+    w.line(f"{name}[{where}] = {w.names[value]}", number)
+    return name, _fresh(number, entry, c_order=True)
+
+
+def _concat(w: Writer, number: int, entry: Entry) -> Expression:
+    parts = ", ".join([w.names[s] for s in entry.src])
+    return f"concatenate(({parts},), {w.constant(entry.arg)})", _fresh(number, entry)
+
+
+def _call(w: Writer, number: int, entry: Entry) -> Expression:
+    name, params = entry.arg
+    function, given = w.constant(library.lookup(name)), w.constant(params)
+    arrays = "".join([f"{w.array(s)}, " for s in entry.src])
+    # The raw value stays under a name of its own, for the OUTPUT entries.
+    w.line(f"a{number} = ({arrays}); c{number} = {function}(a{number}, {given})", number)
+    text = f"called(c{number}, 0, {w.constant(entry.dtype)}, {w.constant(entry.shape)}, a{number})"
+    return text, _fresh(number, entry)
+
+
+def _output(w: Writer, number: int, entry: Entry) -> Expression:
+    call = entry.src[0]
+    text = f"called(c{call}, {entry.arg}, {w.constant(entry.dtype)}, {w.constant(entry.shape)}, a{call})"
+    return text, _fresh(number, entry)
+
+
+def _contiguous(w: Writer, number: int, entry: Entry) -> Expression:
+    return w.names[entry.src[0]], _view(w, entry, whole=True, c_order=True)
+
+
+WRITERS: Final[dict[Op, Callable[[Writer, int, Entry], Expression]]] = {
+    **dict.fromkeys(UFUNCS, _elementwise),
+    o.BUFFER: _buffer,
+    o.CONST: _const,
+    o.IOTA: _iota,
+    o.RESHAPE: _reshape,
+    o.PERMUTE: _permute,
+    o.EXPAND: _expand,
+    o.SLICE: _slice,
+    o.PAD: _pad,
+    o.CAST: _cast,
+    o.BITCAST: _bitcast,
+    o.WHERE: _where,
+    o.REAL: _part,
+    o.IMAG: _part,
+    o.COMPLEX: _complex,
+    o.REDUCE: _reduce,
+    o.SCAN: _scan,
+    o.GATHER: _gather,
+    o.STORE: _store,
+    o.CONCAT: _concat,
+    o.CALL: _call,
+    o.OUTPUT: _output,
+    o.CONTIGUOUS: _contiguous,
+}
+
+
+def translate(program: Program, debug: bool = False) -> Source:
+    """The function that computes ``program``; ``debug`` adds a check after every operation."""
+    entries = program.entries
+    outputs = frozenset(program.outputs)
+    w = Writer(program, debug)
+    w.last = [-1] * len(entries)
+    for number, entry in enumerate(entries):
+        for source in entry.src:
+            w.last[source] = number
+    for number in outputs:
+        w.last[number] = FOREVER
+
+    calls: dict[int, int] = {}  # CALL -> the last OUTPUT that takes from its raw value
+    for number, entry in enumerate(entries):
+        if entry.op is o.CALL:
+            calls[number] = number
+        elif entry.op is o.OUTPUT:
+            calls[entry.src[0]] = number
+
+    for number, entry in enumerate(entries):
+        text, memory = WRITERS[entry.op](w, number, entry)
+        if memory.root is not None:
+            w.group[memory.root] = max(w.group.get(memory.root, -1), w.last[number])
+        w.memory.append(memory)
+        if entry.op is o.STORE:
+            w.names.append(text)  # its lines are written, and where it was done in place the base's name lives on
+        else:
+            w.names.append(f"t{number}")
+            w.line(f"t{number} = {text}", number)
+        if debug:
+            declared = f"{w.constant(entry.op)}, {w.constant(entry.dtype)}, {w.constant(entry.shape)}"
+            w.line(f"checked({w.names[number]}, {number}, {declared})", number)
+        _drop(w, number, entry, calls)
+
+    _results(w, outputs)
+    text = "\n    ".join([f"def run(b, i, s{''.join([f', k{n}' for n in range(len(w.constants))])}):", *w.lines])
+    return Source(text + "\n", tuple(w.constants), [None, *w.entry_of_line])
+
+
+def _drop(w: Writer, number: int, entry: Entry, calls: dict[int, int]) -> None:
+    """Let go of what was read for the last time."""
+    dead = {w.names[s] for s in entry.src if w.last[s] == number and w.program.entries[s].op is not o.BUFFER}
+    dead.discard(w.names[number])  # a STORE in place
+    if entry.op is o.CALL and calls[number] == number:
+        dead |= {f"a{number}", f"c{number}"}
+    elif entry.op is o.OUTPUT and calls[entry.src[0]] == number:
+        dead |= {f"a{entry.src[0]}", f"c{entry.src[0]}"}
+    if dead:
+        w.line(f"del {', '.join(sorted(dead))}", number)
+
+
+def _results(w: Writer, outputs: frozenset[int]) -> None:
+    """Buffers for the outputs; memory is handed over only where it provably belongs to one output alone."""
+    takers: dict[int, int] = {}
+    for number in outputs:
+        root = w.memory[number].root
+        if root is not None:
+            takers[root] = takers.get(root, 0) + 1
+    for number in sorted(outputs):
+        memory, name = w.memory[number], w.names[number]
+        own = memory.root is not None and memory.whole and takers[memory.root] == 1
+        if not own:
+            value = f"copied({name})"
+        elif memory.c_order and w.program.entries[number].shape:
+            value = name
+        else:
+            value = f"owned({name})"
+        w.line(f"r{number} = Buffer({value})", number)
+    w.line(f"return [{', '.join([f'r{number}' for number in w.program.outputs])}]", None)

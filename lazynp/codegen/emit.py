@@ -1,0 +1,402 @@
+"""From a kernel's values to its loop nest.
+
+In: a ``Body`` (what one iteration computes).  Out: ``ir.Kernel`` and the ``ir.Launch`` that fits this schedule's shapes.  The tree is
+built from *times*: at each depth, passes over the loops below follow one another, separated by the reductions that later passes need.
+Promise: a value is computed at the loop level it belongs to, once a pass; dear values that a later pass over the same axis needs again are
+staged in scratch; extents, strides, offsets and scalars are arguments, so that one kernel serves every shape of its pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from lazynp.codegen import ir
+from lazynp.codegen.ir import Formula, Memory, Operand
+from lazynp.codegen.lower import ACCUMULATE, CHECKED, INSIDE, LOAD, POSITION, SCALAR, Body, Output, Value
+from lazynp.graph import index as ix
+from lazynp.graph import op as o
+from lazynp.graph.index import Index, Loaded, Offset, Quotient, Range, Remainder
+from lazynp.schedule import cost
+from lazynp.schedule.movement import Guard
+
+INT64 = np.dtype(np.int64)
+BOOL = np.dtype(np.bool_)
+
+PARALLEL_ELEMENTS = 32_768  # iterations of the innermost loop handed to a thread at a time
+COLUMNS = 512  # columns accumulated together where an outer axis is reduced
+TILE_ROWS, TILE_COLUMNS = 32, 64  # tile of a transposed access: its cache lines stay in the first level
+LITERAL_STRIDE = 4  # strides up to this are part of the kernel: interleaved channels vectorise
+
+
+@dataclass(slots=True)
+class Scope:
+    """An open block of statements; ``ranges`` are the loop variables it binds."""
+
+    statements: list[ir.Statement]
+    ranges: set[Range] = field(default_factory=set)
+    anchor: bool = False
+    memo: dict[Any, Operand] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Result:
+    """Where a finished reduction is read: ``memory[index]``, or, for a tile of columns, at (range - base)."""
+
+    memory: Memory
+    dtype: ir.DType
+    column: Range | None = None
+    base: Operand = "0"
+
+
+@dataclass(slots=True)
+class Stage:
+    """Scratch that keeps a value from one pass for the next ones."""
+
+    memory: Memory
+    depth: int
+    ranges: tuple[Range, ...]
+    written: object = None
+
+
+def emit(body: Body) -> tuple[ir.Kernel, ir.Launch]:
+    from lazynp.codegen.nest import Nest  # the loop structure builds on the statements below
+
+    return Nest(body).run()
+
+
+class Emitter:
+    """Scopes, operands and scalar statements; ``Nest`` arranges the loops."""
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self.kernel = ir.Kernel()
+        self.launch = ir.Launch()
+        self.scopes: list[Scope] = []
+        self.bound: dict[Range, Operand] = {}
+        self.results: dict[Value, Result] = {}
+        self.stages: dict[Value, Stage] = {}
+        self.tokens: list[object] = [None] * (len(body.main) + 1)
+        self.integer_names: dict[Any, Operand] = {}
+        self.count = 0
+        self.phase = ir.Phase()
+        self.inner = body.main[-1] if body.main else None
+
+    # Names and arguments ----------------------------------------------------------------------------------------------
+
+    def name(self) -> Operand:
+        self.count += 1
+        return f"v{self.count}"
+
+    def argument(self, key: Any, formula: Formula) -> Operand:
+        """An integer argument; ``key`` is its role, never its value."""
+        name = self.integer_names.get(key)
+        if name is None:
+            name = self.integer_names[key] = f"n{len(self.launch.integers)}"
+            self.launch.integers.append(formula)
+        return name
+
+    def extent(self, r: Range) -> Operand:
+        return self.argument(("extent", r), Formula(r.extent))
+
+    def workspace(self, dtype: ir.DType, count: int) -> Memory:
+        self.kernel.workspaces.append(dtype)
+        self.launch.workspaces.append(count)
+        return Memory("workspace", len(self.kernel.workspaces) - 1)
+
+    def local(self, dtype: ir.DType, count: Operand) -> Memory:
+        self.phase.locals.append(ir.Local(dtype, count))
+        return Memory("local", len(self.phase.locals) - 1)
+
+    # Scopes ------------------------------------------------------------------------------------------------------------
+
+    def append(self, statement: ir.Statement) -> None:
+        self.scopes[-1].statements.append(statement)
+
+    @contextmanager
+    def loop(self, lo: Operand, hi: Operand, bind: Range | None = None, lanes: bool = False) -> Any:
+        """An open loop; its variable is yielded, and stands for ``bind`` if given."""
+        var = self.name()
+        statement = ir.Loop(var, lo, hi, [], lanes)
+        scope = Scope(statement.body)
+        self.scopes.append(scope)
+        if bind is not None:
+            self.bind(bind, var)
+        yield var
+        self.scopes.pop()
+        self.append(statement)
+
+    @contextmanager
+    def when(self, condition: Operand) -> Any:
+        statement = ir.If(condition)
+        self.scopes.append(Scope(statement.body, anchor=True))
+        yield
+        self.scopes.pop()
+        self.append(statement)
+
+    def bind(self, r: Range, operand: Operand) -> None:
+        """From here on, in the innermost scope, ``r`` is ``operand``."""
+        self.bound[r] = operand
+        self.scopes[-1].ranges.add(r)
+
+    def home(self, free: Iterable[Range]) -> Scope:
+        """The outermost scope in which everything ``free`` is known."""
+        wanted = set(free)
+        for scope in reversed(self.scopes):
+            if scope.anchor or scope.ranges & wanted:
+                return scope
+        return self.scopes[0]
+
+    # Integers ----------------------------------------------------------------------------------------------------------
+
+    def integer(self, kind: str, a: Operand, b: Operand, scope: Scope | None = None) -> Operand:
+        if b == "0" and kind in ("add", "sub"):
+            return a
+        if a == "0" and kind == "add":
+            return b
+        if kind == "mul" and "0" in (a, b):
+            return "0"
+        if kind == "mul" and a == "1":
+            return b
+        if kind == "mul" and b == "1":
+            return a
+        target = scope or self.scopes[-1]
+        key = (kind, a, b)
+        if key in target.memo:
+            return target.memo[key]
+        dst = self.name()
+        target.statements.append(ir.Integer(dst, kind, a, b))
+        target.memo[key] = dst
+        return dst
+
+    def index(self, index: Index, values: dict[Loaded, Value] | None = None) -> Operand:
+        """An index expression as an operand, in the scope where its ranges are known."""
+        if not index.terms and not index.const:
+            return "0"
+        for scope in reversed(self.scopes):
+            if index in scope.memo:
+                return scope.memo[index]
+            if scope.anchor:
+                break
+        scope = self.home(self.free(index))
+        offsets: list[tuple[int, int]] = []
+        parts: list[tuple[Operand, Operand]] = []
+        for atom, k in index.terms:
+            if isinstance(atom, Offset):
+                offsets.append((atom.slot, k))
+                continue
+            if isinstance(atom, Range):
+                operand = self.bound[atom]
+            elif isinstance(atom, Quotient):
+                operand = self.integer(
+                    "div", self.index(atom.inner), self.argument(("divisor", atom), Formula(atom.divisor)), scope
+                )
+            elif isinstance(atom, Remainder):
+                operand = self.integer(
+                    "rem", self.index(atom.inner), self.argument(("divisor", atom), Formula(atom.divisor)), scope
+                )
+            else:
+                assert isinstance(atom, Loaded)
+                operand = self.operand(self.body.loaded[atom])
+            parts.append((operand, self.stride(index, atom, k)))
+        total: Operand = "0"
+        if index.const or offsets:
+            total = self.argument(("offset", index), Formula(index.const, tuple(offsets)))
+        for operand, stride in parts:
+            total = self.integer("add", total, self.integer("mul", operand, stride, scope), scope)
+        scope.memo[index] = total
+        return total
+
+    def stride(self, index: Index, atom: ix.Atom, k: int) -> Operand:
+        if k in (0, 1) or (atom is self.inner and 1 < k <= LITERAL_STRIDE):
+            return str(k)
+        return self.argument(("stride", index, atom), Formula(k))
+
+    def free(self, index: Index) -> set[Range]:
+        found: set[Range] = set()
+        for atom in ix.atoms(index):
+            if isinstance(atom, Range):
+                found.add(atom)
+            elif isinstance(atom, Loaded):
+                found |= self.body.loaded[atom].free
+        return found
+
+    def guard(self, guards: Sequence[Guard], target: Scope) -> Operand | None:
+        """All guards as one bool in ``target``; only the sides that the intervals leave open are tested."""
+        result: Operand | None = None
+        for g in guards:
+            scope = self.home(self.free(g.index))
+            lo, hi = g.index.bounds()
+            operand = self.index(g.index)
+            tests = []
+            if lo < 0:
+                tests.append(self.integer("ge", operand, "0", scope))
+            if hi >= g.extent:
+                tests.append(self.integer("lt", operand, self.argument(("guard", g), Formula(g.extent)), scope))
+            for test in tests:
+                result = test if result is None else self.integer("and", result, test, target)
+        return result
+
+    # Values ------------------------------------------------------------------------------------------------------------
+
+    def operand(self, value: Value) -> Operand:
+        """``value`` as a scalar in the current iteration, computed if it is not yet known here."""
+        known = self.known(value)
+        if known is not None:
+            return known
+        needed: set[Value] = set()
+        pending = [value]
+        while pending:
+            v = pending.pop()
+            if v in needed or self.known(v) is not None:
+                continue
+            needed.add(v)
+            if not self.is_read_back(v):
+                pending += v.src
+        for v in sorted(needed, key=_number):
+            if self.known(v) is None:
+                self.compute(v)
+        result = self.known(value)
+        assert result is not None
+        return result
+
+    def known(self, value: Value) -> Operand | None:
+        if value.op is SCALAR:
+            return f"s{value.arg}"
+        for scope in reversed(self.scopes):
+            operand = scope.memo.get(value)
+            if operand is not None:
+                return operand
+            if scope.anchor:
+                break
+        return None
+
+    def is_read_back(self, value: Value) -> bool:
+        """Whether it lies in memory by now: a finished reduction, or staged by an earlier pass."""
+        if value.op is ACCUMULATE:
+            return True
+        stage = self.stages.get(value)
+        return stage is not None and stage.written is not None and stage.written is not self.tokens[stage.depth]
+
+    def compute(self, value: Value) -> None:
+        scope = self.home(value.free)
+        op = value.op
+        if op is ACCUMULATE:
+            result = self.results[value]
+            index = "0"
+            if result.column is not None:
+                index = self.integer("sub", self.bound[result.column], result.base, scope)
+            dst = self.name()
+            scope.statements.append(ir.Load(dst, result.dtype, result.memory, index))
+            if result.dtype != value.dtype:
+                dst = self.scalar(o.CAST, value.dtype, (dst,), result.dtype, scope)
+            scope.memo[value] = dst
+            return
+        stage = self.stages.get(value)
+        if stage is not None and self.is_read_back(value):
+            dst = self.name()
+            scope.statements.append(ir.Load(dst, value.dtype, stage.memory, self.stage_index(stage, scope)))
+            scope.memo[value] = dst
+            return
+        if op is LOAD:
+            dst = self.name()
+            index = self.index(value.index or ix.ZERO)
+            guard = self.guard(value.guards, scope)
+            scope.statements.append(ir.Load(dst, value.dtype, Memory("buffer", value.arg), index, guard))
+        elif op is POSITION:
+            dst = self.index(value.index or ix.ZERO)
+        elif op is INSIDE:
+            condition = self.guard(value.guards, scope)
+            assert condition is not None
+            dst = condition
+        elif op is CHECKED:
+            dst = self.checked(value, scope)
+        else:
+            args = tuple([self.operand(source) for source in value.src])
+            dst = self.scalar(op, value.dtype, args, value.src[-1].dtype, scope)
+        scope.memo[value] = dst
+        if stage is not None:
+            scope.statements.append(ir.Store(value.dtype, stage.memory, self.stage_index(stage, scope), dst))
+            stage.written = self.tokens[stage.depth]
+
+    def scalar(self, op: o.Op, dtype: ir.DType, args: tuple[Operand, ...], source: ir.DType, scope: Scope | None = None) -> Operand:
+        dst = self.name()
+        (scope or self.scopes[-1]).statements.append(ir.Compute(dst, op, dtype, args, source))
+        return dst
+
+    def constant(self, value: Any, dtype: ir.DType) -> Operand:
+        dst = self.name()
+        self.append(ir.Constant(dst, dtype, value))
+        return dst
+
+    def checked(self, value: Value, scope: Scope) -> Operand:
+        extent, flag = value.arg
+        n = self.argument(("checked", value), Formula(extent))
+        x = self.operand(value.src[0])
+        negative = self.integer("lt", x, "0", scope)
+        wrapped = self.integer("add", x, n, scope)
+        x = self.scalar(o.WHERE, INT64, (negative, wrapped, x), INT64, scope)
+        bad = self.integer("or", self.integer("lt", x, "0", scope), self.integer("ge", x, n, scope), scope)
+        scope.statements.append(ir.Raise(bad, flag))
+        return self.scalar(o.WHERE, INT64, (bad, "0", x), INT64, scope)
+
+    def store(self, output: Output) -> None:
+        value = self.operand(output.value)
+        self.append(ir.Store(output.value.dtype, Memory("buffer", output.buffer), self.index(output.index), value))
+
+    # Staging -----------------------------------------------------------------------------------------------------------
+
+    def stage_index(self, stage: Stage, scope: Scope) -> Operand:
+        total: Operand = "0"
+        for r in stage.ranges:
+            total = self.integer("mul", total, self.extent(r), scope)
+            total = self.integer("add", total, self.bound[r], scope)
+        return total
+
+    def plan_stages(self, statements: Sequence[tuple[Value, tuple[int, ...]]]) -> None:
+        """Choose the values that one pass computes and a later pass over the same loops keeps in scratch.
+
+        ``statements`` are (value, time) in the order they run.
+        """
+        first: dict[Value, tuple[int, ...]] = {}
+        wanted: dict[Value, int] = {}
+        place = {r: k for k, r in enumerate(self.body.main)}
+        for root, time in statements:
+            pending = [root]
+            seen: set[Value] = set()
+            while pending:
+                value = pending.pop()
+                if value in seen or value.op is ACCUMULATE or value.op is SCALAR:
+                    continue
+                seen.add(value)
+                if value.op is CHECKED:
+                    continue
+                earlier = first.setdefault(value, time)
+                depth = next((d for d, (a, b) in enumerate(zip(earlier, time, strict=True)) if a != b), -1)
+                if depth >= 1 and value.weight >= cost.STAGE_COST:
+                    deeper = [r for r in value.free if place.get(r, depth) >= depth]
+                    size = prod([r.extent for r in deeper])
+                    if deeper and size * value.dtype.itemsize <= cost.SCRATCH_BYTES:
+                        wanted[value] = depth
+                        continue
+                pending += value.src
+        for value, depth in sorted(wanted.items(), key=lambda item: item[0].number):
+            ranges = tuple(sorted([r for r in value.free if place.get(r, depth) >= depth], key=lambda r: r.number))
+            self.stages[value] = Stage(Memory("local", -1), depth, ranges)
+
+    def open_stages(self) -> None:
+        """Give the stages scratch in the phase that now begins."""
+        for value, stage in self.stages.items():
+            size = prod([r.extent for r in stage.ranges])
+            count = self.argument(("stage", value), Formula(size))
+            stage.memory = self.local(value.dtype, count)
+            stage.written = None
+
+
+def _number(value: Value) -> int:
+    return value.number

@@ -1,0 +1,311 @@
+"""The loops around a kernel's statements.
+
+In: a ``Body``.  Out: phases of loop nests.  A *statement* is an output to store or a reduction to update; its *time* says, for each depth,
+in which pass over the loops below it runs.  At depth 0 a pass is a phase of its own (parallel, with a barrier after it); deeper, passes
+follow one another inside an iteration: ``for row: m = max(...); s = sum(exp(...)); for column: store``.
+Promise: which order floating-point numbers are combined in depends on the reduced extents alone (``codegen/reduce.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from lazynp.codegen import ir, reduce
+from lazynp.codegen.emit import (
+    COLUMNS,
+    PARALLEL_ELEMENTS,
+    TILE_COLUMNS,
+    TILE_ROWS,
+    Emitter,
+    Result,
+    Scope,
+)
+from lazynp.codegen.ir import Formula, Operand
+from lazynp.codegen.lower import ACCUMULATE, LOAD, Output, Value
+from lazynp.graph.index import Range
+from lazynp.schedule import cost
+
+
+@dataclass(slots=True)
+class Work:
+    """Statements that share loops."""
+
+    outputs: list[Output]
+    reductions: list[Value]
+
+    def __bool__(self) -> bool:
+        return bool(self.outputs or self.reductions)
+
+
+class Nest(Emitter):
+    def run(self) -> tuple[ir.Kernel, ir.Launch]:
+        body = self.body
+        reductions = [v for v in body.values if v.op is ACCUMULATE]
+        statements = [(v.src[0], v.time) for v in reductions] + [(out.value, self.time(out)) for out in body.outputs]
+        if not any(v.arg.outer for v in reductions):
+            self.plan_stages(sorted(statements, key=lambda s: s[1]))
+        self.block(0, Work(body.outputs, reductions))
+        self.kernel.scalars = body.scalar_types
+        self.kernel.flags = len(body.flags)
+        self.kernel.written = body.stored
+        self.kernel.integers = len(self.launch.integers)
+        self.launch.work = self.work(statements)
+        return self.kernel, self.launch
+
+    def time(self, output: Output) -> tuple[int, ...]:
+        value = output.value
+        if value.op is ACCUMULATE:
+            d = value.depth
+            return (*value.time[:d], value.time[d] + 1, *[0] * (len(value.time) - d - 1))
+        return value.time
+
+    def work(self, statements: Sequence[tuple[Value, tuple[int, ...]]]) -> float:
+        total = 0.0
+        for value, _ in statements:
+            ranges = set(self.body.main) | set(value.free)
+            total += (value.weight + cost.LOAD) * prod([r.extent for r in ranges])
+        return total
+
+    # Phases ------------------------------------------------------------------------------------------------------------
+
+    def begin_phase(self, count: Operand = "", chunk: Operand = "") -> ir.Phase:
+        """A new phase; a serial one right after a serial one continues it."""
+        if not count and self.kernel.phases and not self.kernel.phases[-1].count:
+            return self.phase
+        self.phase = ir.Phase(count=count, chunk=chunk)
+        if count:
+            self.phase.var = self.name()
+        self.kernel.phases.append(self.phase)
+        self.scopes = [Scope(self.phase.body, anchor=True)]
+        self.open_stages()
+        return self.phase
+
+    # Blocks ------------------------------------------------------------------------------------------------------------
+
+    def block(self, depth: int, work: Work) -> None:
+        """Everything at ``depth`` main loops, pass after pass."""
+        for stage in self.stages.values():
+            if stage.depth == depth:
+                stage.written = None
+        times = {self.time(out)[depth] for out in work.outputs} | {v.time[depth] for v in work.reductions}
+        for time in sorted(times):
+            self.tokens[depth] = object()
+            now = Work(
+                [out for out in work.outputs if self.time(out)[depth] == time],
+                [v for v in work.reductions if v.time[depth] == time],
+            )
+            self.one_pass(depth, now)
+
+    def one_pass(self, depth: int, work: Work) -> None:
+        here = [out for out in work.outputs if out.depth == depth]
+        if here:
+            if depth == 0:
+                self.begin_phase()
+            for out in here:
+                self.store(out)
+        deeper = Work([out for out in work.outputs if out.depth > depth], [])
+        # Reductions that sit here, by (their ranges, which order of combination they have).
+        groups: dict[tuple[tuple[Range, ...], bool], list[Value]] = {}
+        for v in work.reductions:
+            if v.depth > depth:
+                deeper.reductions.append(v)
+            else:
+                groups.setdefault((v.ranges, v.arg.outer), []).append(v)
+        # Stores run along with the longest reduction over the main loops, if it can take them.
+        hosts = [ranges for ranges, outer in groups if not outer and ranges[0] in self.body.main]
+        host = max(hosts, key=len, default=None)
+        for (ranges, outer), values in groups.items():
+            inside = Work([], values)
+            if ranges is host and not outer:
+                end = depth + len(ranges)
+                inside.outputs = [out for out in deeper.outputs if out.depth <= end]
+                deeper.outputs = [out for out in deeper.outputs if out.depth > end]
+            inside.reductions = values + self.needed(inside, deeper.reductions)
+            self.reduction_loops(depth, ranges, inside)
+        rest = Work(deeper.outputs, [])
+        rest.reductions = self.needed(rest, deeper.reductions)
+        if rest:
+            self.plain_loop(depth, rest)
+
+    def needed(self, work: Work, candidates: list[Value]) -> list[Value]:
+        """Those of ``candidates`` (deeper reductions) that the statements of ``work`` are computed from."""
+        wanted: set[Value] = set()
+        pending = [out.value for out in work.outputs] + [v.src[0] for v in work.reductions]
+        seen: set[Value] = set()
+        possible = set(candidates)
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if value in possible:
+                wanted.add(value)
+            if value.op is not ACCUMULATE or value in possible:
+                pending += value.src
+        return [v for v in candidates if v in wanted]
+
+    # Loops without a reduction of their own ------------------------------------------------------------------------------
+
+    def plain_loop(self, depth: int, work: Work) -> None:
+        """The loop over main range ``depth``, with everything below it."""
+        r = self.body.main[depth]
+        n = self.extent(r)
+        if self.is_column_work(depth, work):
+            self.column_loop(depth, work)
+        elif self.is_transposed(depth, work):
+            self.tiled_loops(depth, work)
+        elif depth == 0:
+            inner = prod([x.extent for x in self.body.main[1:]])
+            for v in work.reductions:
+                inner = max(inner, prod([x.extent for x in self.body.main[1 : v.depth]]) * prod([x.extent for x in v.ranges]))
+            phase = self.begin_phase(n, self.chunk(inner))
+            self.bind(r, phase.var)
+            self.block(1, work)
+        else:
+            with self.loop("0", n, r):
+                self.block(depth + 1, work)
+
+    def chunk(self, inner: int) -> Operand:
+        """Iterations handed out at a time, from what one iteration does; a function of shapes alone."""
+        return self.argument(("chunk", len(self.kernel.phases)), Formula(max(1, PARALLEL_ELEMENTS // max(inner, 1))))
+
+    def is_transposed(self, depth: int, work: Work) -> bool:
+        """Two innermost loops over plain work where some array is walked across its rows."""
+        main = self.body.main
+        if depth != len(main) - 2 or work.reductions:
+            return False
+        if any(out.depth != len(main) for out in work.outputs):
+            return False
+        row, column = main[depth], main[depth + 1]
+        for v in self.body.values:
+            if v.op is LOAD and v.index is not None and not v.guards:
+                if v.index.coefficient(row) == 1 and v.index.coefficient(column) not in (0, 1):
+                    return True
+        return False
+
+    def tiled_loops(self, depth: int, work: Work) -> None:
+        row, column = self.body.main[depth], self.body.main[depth + 1]
+        n, m = self.extent(row), self.extent(column)
+        rows = self.tiles(row, TILE_ROWS)
+        if depth == 0:
+            phase = self.begin_phase(rows, self.chunk(TILE_ROWS * column.extent))
+            self.tile(phase.var, row, column, n, m, work, depth)
+        else:
+            with self.loop("0", rows) as var:
+                self.tile(var, row, column, n, m, work, depth)
+
+    def tiles(self, r: Range, size: int) -> Operand:
+        return self.argument(("tiles", r, size), Formula(-(-r.extent // size)))
+
+    def tile(self, var: Operand, row: Range, column: Range, n: Operand, m: Operand, work: Work, depth: int) -> None:
+        lo = self.integer("mul", var, str(TILE_ROWS))
+        hi = self.integer("min", self.integer("add", lo, str(TILE_ROWS)), n)
+        with self.loop("0", self.tiles(column, TILE_COLUMNS)) as across:
+            left = self.integer("mul", across, str(TILE_COLUMNS))
+            right = self.integer("min", self.integer("add", left, str(TILE_COLUMNS)), m)
+            with self.loop(lo, hi, row), self.loop(left, right, column):
+                self.block(depth + 2, work)
+
+    # Columns: an outer axis is reduced ------------------------------------------------------------------------------------
+
+    def is_column_work(self, depth: int, work: Work) -> bool:
+        """Below this loop only reductions over outer axes and what is computed from them."""
+        return (
+            depth == len(self.body.main) - 1
+            and bool(work.reductions)
+            and all(v.depth == depth + 1 and v.arg.outer for v in work.reductions)
+            and all(out.depth == depth + 1 for out in work.outputs)
+        )
+
+    def column_loop(self, depth: int, work: Work) -> None:
+        """``for tile of columns: for row: for column of the tile: accumulate``: rows are read along."""
+        r = self.body.main[depth]
+        tiles = self.tiles(r, COLUMNS)
+        if depth == 0:
+            rows = max([prod([x.extent for x in v.ranges]) for v in work.reductions])
+            phase = self.begin_phase(tiles, self.chunk(rows * min(COLUMNS, r.extent)))
+            self.column_tile(phase.var, r, depth + 1, work)
+        else:
+            with self.loop("0", tiles) as var:
+                self.column_tile(var, r, depth + 1, work)
+
+    def column_tile(self, var: Operand, r: Range, depth: int, work: Work) -> None:
+        lo = self.integer("mul", var, str(COLUMNS))
+        hi = self.integer("min", self.integer("add", lo, str(COLUMNS)), self.extent(r))
+        times = {self.time(out)[depth] for out in work.outputs} | {v.time[depth] for v in work.reductions}
+        for time in sorted(times):
+            self.tokens[depth] = object()
+            groups: dict[tuple[Range, ...], list[Value]] = {}
+            for v in work.reductions:
+                if v.time[depth] == time:
+                    groups.setdefault(v.ranges, []).append(v)
+            outputs = [out for out in work.outputs if self.time(out)[depth] == time]
+            if outputs:
+                with self.loop(lo, hi, r):
+                    for out in outputs:
+                        self.store(out)
+            for ranges, values in groups.items():
+                reduce.columns(self, ranges, values, r, lo, hi)
+
+    # Loops with reductions ------------------------------------------------------------------------------------------------
+
+    def reduction_loops(self, depth: int, ranges: tuple[Range, ...], work: Work) -> None:
+        """Loops over ``ranges`` that update the reductions sitting at ``depth`` and run what else lies inside."""
+        own = [v for v in work.reductions if v.depth == depth]
+        inside = Work(work.outputs, [v for v in work.reductions if v.depth > depth])
+        below = depth + len(ranges) if ranges[0] in self.body.main else len(self.body.main)
+
+        def iteration() -> None:
+            if inside:
+                self.block(below, inside)
+
+        if own[0].arg.outer:
+            if depth == 0:
+                self.begin_phase()
+            reduce.sequential(self, ranges, own, iteration)
+            return
+        inside.outputs = [out for out in inside.outputs if out.depth >= below]
+        rows = [out for out in work.outputs if out.depth < below]
+        if depth == 0:
+            self.parallel_reduction(ranges, own, iteration, rows)
+        elif len(ranges) == 1 and ranges[0].extent <= cost.SMALL_REDUCTION and not inside:
+            reduce.unrolled(self, ranges[0], own)
+        else:
+            trees = reduce.Trees(self, own)
+            reduce.chunks(self, trees, ranges, "0", None, iteration, rows)
+            for v, total in trees.finish(trees.chunk_count(ranges)):
+                cell = self.local(reduce.accumulator(v), "1")
+                self.append(ir.Store(reduce.accumulator(v), cell, "0", total))
+                self.results[v] = Result(cell, reduce.accumulator(v))
+
+    def parallel_reduction(
+        self, ranges: tuple[Range, ...], own: list[Value], iteration: reduce.Iteration, rows: list[Output]
+    ) -> None:
+        """Two phases: threads reduce chunks of fixed size, then the partial results are combined in a fixed order."""
+        total = prod([r.extent for r in ranges])
+        count = -(-total // reduce.PARTIAL)
+        phase = self.begin_phase(
+            self.argument(("partials", ranges), Formula(count)), self.argument(("one", ranges), Formula(1))
+        )
+        partial = {v: self.workspace(reduce.accumulator(v), count) for v in own}
+        trees = reduce.Trees(self, own)
+        first = self.integer("mul", phase.var, str(reduce.PARTIAL_CHUNKS))
+        chunks = trees.chunk_count(ranges)
+        last = self.integer("min", self.integer("add", first, str(reduce.PARTIAL_CHUNKS)), chunks)
+        reduce.chunks(self, trees, ranges, first, last, iteration, rows)
+        for v, part in trees.finish(self.integer("sub", last, first)):
+            self.append(ir.Store(reduce.accumulator(v), partial[v], phase.var, part))
+        self.begin_phase()
+        final = reduce.Trees(self, own, lanes=False)
+        n = self.argument(("partials", ranges), Formula(count))
+        with self.loop("0", n) as k:
+            for v in own:
+                value = self.name()
+                self.append(ir.Load(value, reduce.accumulator(v), partial[v], k))
+                final.push(v, value, k)
+        for v, total in final.finish(n):
+            memory = self.workspace(reduce.accumulator(v), 1)
+            self.append(ir.Store(reduce.accumulator(v), memory, "0", total))
+            self.results[v] = Result(memory, reduce.accumulator(v))

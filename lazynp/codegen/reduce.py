@@ -1,0 +1,365 @@
+"""The defined order of reductions.
+
+In: reductions that share loops.  Out: the statements that combine.  Promise: for floating-point sums and products the order is a
+function of the number of reduced elements n and of whether the innermost axis is among the reduced ones, never of fusion, thread
+count, vector width or machine:
+
+* innermost axis reduced: the n elements, in C order of the reduced axes, are cut into chunks of ``CHUNK``; inside a chunk, element k goes to
+  accumulator k mod ``LANES`` (each starts from the identity), accumulators are combined by halving (l with l+16, l+8, ...); chunk results are
+  combined as a binary counter does (equal powers of two pairwise, the rest from the short end).  Up to ``SMALL_REDUCTION`` elements: halving only.
+* otherwise: ``ROWS`` rows in order into one accumulator per element, the accumulators of successive blocks added in order.
+
+An error bound of about CHUNK/LANES + log2(LANES) + log2(n/CHUNK) roundings, as NumPy's pairwise summation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazynp.codegen import ir
+from lazynp.codegen.emit import Result
+from lazynp.codegen.ir import Formula, Memory, Operand
+from lazynp.codegen.lower import Output, Value
+from lazynp.graph import op as o
+from lazynp.graph.index import Range
+
+if TYPE_CHECKING:
+    from lazynp.codegen.nest import Nest
+
+LANES = 32
+CHUNK = 512
+PARTIAL_CHUNKS = 64  # a power of two, so that partial results are whole subtrees
+PARTIAL = CHUNK * PARTIAL_CHUNKS
+ROWS = 256
+LEVELS = 48  # enough for 2**48 chunks
+
+Iteration = Callable[[], None]
+
+
+def accumulator(v: Value) -> ir.DType:
+    """The dtype a reduction accumulates in: float16 sums run in float32."""
+    if v.dtype == np.float16 and v.arg.op is o.ADD:
+        return np.dtype(np.float32)
+    return v.dtype
+
+
+def identity(op: o.Op, dtype: ir.DType) -> Any:
+    kind = dtype.kind
+    if op is o.ADD or op is o.BITWISE_OR or op is o.BITWISE_XOR:
+        return 0
+    if op is o.MULTIPLY:
+        return 1
+    if op is o.BITWISE_AND:
+        return 1 if kind == "b" else (2 ** (8 * dtype.itemsize) - 1 if kind == "u" else -1)
+    if op in (o.FMAX, o.FMIN) and kind == "f":
+        return float("nan")
+    largest = op in (o.MINIMUM, o.FMIN)
+    if kind == "b":
+        return 1 if largest else 0
+    if kind == "f":
+        return float("inf") if largest else float("-inf")
+    info = np.iinfo(dtype)
+    return int(info.max if largest else info.min)
+
+
+def combine(nest: Nest, v: Value, a: Operand, b: Operand) -> Operand:
+    dtype = accumulator(v)
+    return nest.scalar(v.arg.op, dtype, (a, b), dtype)
+
+
+def contribution(nest: Nest, v: Value) -> Operand:
+    """The element to be reduced, in the accumulator's dtype."""
+    x = nest.operand(v.src[0])
+    if accumulator(v) != v.dtype:
+        return nest.scalar(o.CAST, accumulator(v), (x,), v.dtype)
+    return x
+
+
+def update(nest: Nest, v: Value, memory: Memory, index: Operand, x: Operand) -> None:
+    """memory[index] = memory[index] op x"""
+    dtype = accumulator(v)
+    old = nest.name()
+    nest.append(ir.Load(old, dtype, memory, index))
+    nest.append(ir.Store(dtype, memory, index, combine(nest, v, old, x)))
+
+
+class Trees:
+    """Lanes and binary counters of reductions that run in the same loops."""
+
+    def __init__(self, nest: Nest, values: list[Value], lanes: bool = True) -> None:
+        self.nest = nest
+        self.values = values
+        self.lanes = {v: nest.local(accumulator(v), str(LANES)) for v in values} if lanes else {}
+        self.stack = {v: nest.local(accumulator(v), str(LEVELS)) for v in values}
+
+    def chunk_count(self, ranges: tuple[Range, ...]) -> Operand:
+        total = 1
+        for r in ranges:
+            total *= r.extent
+        return self.nest.argument(("chunks", ranges), Formula(-(-total // CHUNK)))
+
+    def start_lanes(self) -> None:
+        nest = self.nest
+        identities = {v: nest.constant(identity(v.arg.op, accumulator(v)), accumulator(v)) for v in self.values}
+        with nest.loop("0", str(LANES), lanes=True) as lane:
+            for v in self.values:
+                nest.append(ir.Store(accumulator(v), self.lanes[v], lane, identities[v]))
+
+    def end_lanes(self, chunk: Operand) -> None:
+        """Combine the lanes and push the result."""
+        nest = self.nest
+        for v in self.values:
+            x = nest.name()
+            nest.append(ir.Halve(x, v.arg.op, accumulator(v), self.lanes[v]))
+            self.push(v, x, chunk)
+
+    def push(self, v: Value, x: Operand, number: Operand) -> None:
+        """Add the ``number``-th result to the binary counter."""
+        self.nest.append(ir.Push(v.arg.op, accumulator(v), self.stack[v], x, number))
+
+    def finish(self, count: Operand) -> list[tuple[Value, Operand]]:
+        """What the counters hold after ``count`` pushes."""
+        results = []
+        for v in self.values:
+            x = self.nest.name()
+            self.nest.append(ir.Collect(x, v.arg.op, accumulator(v), self.stack[v], count))
+            results.append((v, x))
+        return results
+
+
+def chunks(
+    nest: Nest,
+    trees: Trees,
+    ranges: tuple[Range, ...],
+    first: Operand,
+    last: Operand | None,
+    iteration: Iteration,
+    rows: list[Output],
+) -> None:
+    """Reduce chunks [first, last) of the elements that ``ranges`` enumerate in C order; ``iteration`` runs the rest of the loop body."""
+    if last is None:
+        last = trees.chunk_count(ranges)
+    if len(ranges) == 1:
+        _flat_chunks(nest, trees, ranges[0], first, last, iteration)
+    else:
+        _row_chunks(nest, trees, ranges, first, last, iteration, rows)
+
+
+def _flat_chunks(
+    nest: Nest, trees: Trees, r: Range, first: Operand, last: Operand, iteration: Iteration
+) -> None:
+    n = nest.extent(r)
+    with nest.loop(first, last) as chunk:
+        trees.start_lanes()
+        lo = nest.integer("mul", chunk, str(CHUNK))
+        hi = nest.integer("min", nest.integer("add", lo, str(CHUNK)), n)
+        length = nest.integer("sub", hi, lo)
+        groups = nest.integer("div", length, str(LANES))
+
+        def element(position: Operand, lane: Operand) -> None:
+            nest.bind(r, position)
+            iteration()
+            for v in trees.values:
+                update(nest, v, trees.lanes[v], lane, contribution(nest, v))
+
+        with nest.loop("0", groups) as group:
+            base = nest.integer("add", lo, nest.integer("mul", group, str(LANES)))
+            with nest.loop("0", str(LANES), lanes=True) as lane:
+                element(nest.integer("add", base, lane), lane)
+        done = nest.integer("mul", groups, str(LANES))
+        base = nest.integer("add", lo, done)
+        with nest.loop("0", nest.integer("sub", length, done)) as lane:
+            element(nest.integer("add", base, lane), lane)
+        # The counter of a thread starts at its own first chunk.
+        trees.end_lanes(nest.integer("sub", chunk, first))
+
+
+def _row_chunks(
+    nest: Nest,
+    trees: Trees,
+    ranges: tuple[Range, ...],
+    first: Operand,
+    last: Operand,
+    iteration: Iteration,
+    rows: list[Output],
+) -> None:
+    """Loops that cannot be walked as one: each chunk is filled row piece by row piece, then reduced."""
+    *outer, inner = ranges
+    m = nest.extent(inner)
+    total = 1
+    for r in ranges:
+        total *= r.extent
+    n = nest.argument(("total", ranges), Formula(total))
+    fill = {v: nest.local(accumulator(v), str(CHUNK)) for v in trees.values}
+    begin = nest.integer("mul", first, str(CHUNK))
+    end = nest.integer("min", nest.integer("mul", last, str(CHUNK)), n)
+    top = nest.integer("div", begin, m)
+    bottom = nest.integer("add", nest.integer("div", nest.integer("sub", end, "1"), m), "1")
+    with nest.loop(top, bottom) as row:
+        rest = row
+        for position, r in enumerate(reversed(outer)):
+            if position == len(outer) - 1:
+                nest.bind(r, rest)
+            else:
+                e = nest.extent(r)
+                nest.bind(r, nest.integer("rem", rest, e))
+                rest = nest.integer("div", rest, e)
+        for out in rows:
+            nest.store(out)
+        start = nest.integer("mul", row, m)
+        lo = nest.integer("max", start, begin)
+        hi = nest.integer("min", nest.integer("add", start, m), end)
+        first_chunk = nest.integer("div", lo, str(CHUNK))
+        last_chunk = nest.integer("add", nest.integer("div", nest.integer("sub", hi, "1"), str(CHUNK)), "1")
+        with nest.loop(first_chunk, last_chunk) as chunk:
+            left = nest.integer("mul", chunk, str(CHUNK))
+            right = nest.integer("min", nest.integer("add", left, str(CHUNK)), n)
+            a = nest.integer("max", lo, left)
+            b = nest.integer("min", hi, right)
+            shift = nest.integer("sub", start, left)
+            with nest.loop(nest.integer("sub", a, start), nest.integer("sub", b, start), inner) as column:
+                iteration()
+                place = nest.integer("add", shift, column)
+                for v in trees.values:
+                    nest.append(ir.Store(accumulator(v), fill[v], place, contribution(nest, v)))
+            with nest.when(nest.integer("eq", b, right)):
+                trees.start_lanes()
+                length = nest.integer("sub", right, left)
+                groups = nest.integer("div", length, str(LANES))
+
+                def add(position: Operand, lane: Operand) -> None:
+                    for v in trees.values:
+                        x = nest.name()
+                        nest.append(ir.Load(x, accumulator(v), fill[v], position))
+                        update(nest, v, trees.lanes[v], lane, x)
+
+                with nest.loop("0", groups) as group:
+                    base = nest.integer("mul", group, str(LANES))
+                    with nest.loop("0", str(LANES), lanes=True) as lane:
+                        add(nest.integer("add", base, lane), lane)
+                base = nest.integer("mul", groups, str(LANES))
+                with nest.loop("0", nest.integer("sub", length, base)) as lane:
+                    add(nest.integer("add", base, lane), lane)
+                trees.end_lanes(nest.integer("sub", chunk, first))
+
+
+def unrolled(nest: Nest, r: Range, values: list[Value]) -> None:
+    """A short reduction: all elements as scalars, halved as the lanes would be."""
+    from lazynp.codegen.emit import Scope
+
+    elements: dict[Value, list[Operand]] = {v: [] for v in values}
+    statements = nest.scopes[-1].statements
+    for k in range(r.extent):
+        # Each element is its own small scope in the same block: nothing that depends on r is shared between them.
+        nest.scopes.append(Scope(statements))
+        nest.bind(r, str(k))
+        for v in values:
+            elements[v].append(contribution(nest, v))
+        nest.scopes.pop()
+    for v in values:
+        dtype = accumulator(v)
+        lanes = elements[v]
+        half = LANES // 2
+        while half:
+            lanes = [
+                combine(nest, v, lanes[i], lanes[i + half]) if i + half < len(lanes) else lanes[i]
+                for i in range(min(half, len(lanes)))
+            ]
+            half //= 2
+        cell = nest.local(dtype, "1")
+        total = combine(nest, v, nest.constant(identity(v.arg.op, dtype), dtype), lanes[0])
+        nest.append(ir.Store(dtype, cell, "0", total))
+        nest.results[v] = Result(cell, dtype)
+
+
+def columns(nest: Nest, ranges: tuple[Range, ...], values: list[Value], column: Range, lo: Operand, hi: Operand) -> None:
+    """Reductions over outer axes for columns [lo, hi): whole rows are read along."""
+    from lazynp.codegen.emit import COLUMNS
+
+    block = {v: nest.local(accumulator(v), str(COLUMNS)) for v in values}
+    total = {v: nest.local(accumulator(v), str(COLUMNS)) for v in values}
+    width = nest.integer("sub", hi, lo)
+
+    def clear(memories: dict[Value, Memory]) -> None:
+        identities = {v: nest.constant(identity(v.arg.op, accumulator(v)), accumulator(v)) for v in values}
+        with nest.loop("0", width) as k:
+            for v in values:
+                nest.append(ir.Store(accumulator(v), memories[v], k, identities[v]))
+
+    def flush() -> None:
+        with nest.loop("0", width) as k:
+            for v in values:
+                x = nest.name()
+                nest.append(ir.Load(x, accumulator(v), block[v], k))
+                update(nest, v, total[v], k, x)
+
+    def row() -> None:
+        with nest.loop(lo, hi, column) as j:
+            place = nest.integer("sub", j, lo)
+            for v in values:
+                update(nest, v, block[v], place, contribution(nest, v))
+
+    clear(total)
+    _row_blocks(nest, ranges, lambda: clear(block), row, flush)
+    for v in values:
+        nest.results[v] = Result(total[v], accumulator(v), column, lo)
+
+
+def sequential(nest: Nest, ranges: tuple[Range, ...], values: list[Value], iteration: Iteration) -> None:
+    """The same order as ``columns`` for one element."""
+    block = {v: nest.local(accumulator(v), "1") for v in values}
+    total = {v: nest.local(accumulator(v), "1") for v in values}
+
+    def clear(memories: dict[Value, Memory]) -> None:
+        for v in values:
+            dtype = accumulator(v)
+            nest.append(ir.Store(dtype, memories[v], "0", nest.constant(identity(v.arg.op, dtype), dtype)))
+
+    def flush() -> None:
+        for v in values:
+            x = nest.name()
+            nest.append(ir.Load(x, accumulator(v), block[v], "0"))
+            update(nest, v, total[v], "0", x)
+
+    def row() -> None:
+        iteration()
+        for v in values:
+            update(nest, v, block[v], "0", contribution(nest, v))
+
+    clear(total)
+    _row_blocks(nest, ranges, lambda: clear(block), row, flush)
+    for v in values:
+        nest.results[v] = Result(total[v], accumulator(v))
+
+
+def _row_blocks(
+    nest: Nest, ranges: tuple[Range, ...], clear: Iteration, row: Iteration, flush: Iteration
+) -> None:
+    """Rows (all ``ranges``, in C order) in blocks of ROWS."""
+    count = 1
+    for r in ranges:
+        count *= r.extent
+    n = nest.argument(("rows", ranges), Formula(count))
+    blocks = nest.argument(("row blocks", ranges), Formula(-(-count // ROWS)))
+    with nest.loop("0", blocks) as number:
+        clear()
+        lo = nest.integer("mul", number, str(ROWS))
+        hi = nest.integer("min", nest.integer("add", lo, str(ROWS)), n)
+        with ExitStack() as stack:
+            if len(ranges) == 1:
+                stack.enter_context(nest.loop(lo, hi, ranges[0]))
+            else:
+                position = stack.enter_context(nest.loop(lo, hi))
+                for k, r in enumerate(reversed(ranges)):
+                    if k == len(ranges) - 1:
+                        nest.bind(r, position)
+                    else:
+                        e = nest.extent(r)
+                        nest.bind(r, nest.integer("rem", position, e))
+                        position = nest.integer("div", position, e)
+            row()
+        flush()

@@ -1,0 +1,180 @@
+"""What becomes an array, and how.
+
+In: whatever NumPy takes for an array: arrays and scalars of both libraries, Python scalars, nested sequences.  Out: an ``ndarray``, or the
+``numpy.ndarray`` itself for the dtypes lazynp does not compute with.  Promise: a foreign array is copied unless nobody can write to it; a
+sequence that holds lazy values stays lazy.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lazynp import ndarray as arrays
+from lazynp.graph import build
+from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT64, INT64, NATIVE
+from lazynp.graph.node import Node, Shape
+from lazynp.scalars import CLASSES, node_of_scalar
+from lazynp.views import memory_order
+
+NO_COPY = (
+    "Unable to avoid copy while creating an array as requested.\n"
+    "If using `np.array(obj, copy=False)` replace it with `np.asarray(obj)` to allow a copy when needed (no behavior change in NumPy 1.x)."
+)
+_SEQUENCES = frozenset({list, tuple, range})
+_PYTHON = {bool: BOOL, int: INT64, float: FLOAT64, complex: COMPLEX128}
+
+
+def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | None = None) -> Any:
+    """``obj`` as an array.
+
+    Parameters
+    ----------
+    obj : object
+        An array or scalar (lazynp's or NumPy's), a Python scalar, or a nested sequence of these.
+    dtype : dtype, optional
+        Wanted element type.
+    order : {'C', 'F', 'A', 'K'}, optional
+        Wanted memory order.
+    copy : bool, optional
+        As ``numpy.asarray``.
+
+    Returns
+    -------
+    arrays.ndarray
+        Or the ``numpy.ndarray`` itself where the dtype is one that lazynp does not compute with (object, strings, dates, longdouble).
+    """
+    if dtype is not None:
+        dtype = np.dtype(dtype)
+    kind = type(obj)
+    if kind is arrays.ndarray:
+        return _converted(obj, dtype, order, copy)
+    if kind in CLASSES:
+        if copy is False and dtype is not None and dtype != obj.dtype:
+            raise ValueError(NO_COPY)
+        return _converted(arrays.wrap(node_of_scalar(obj)), dtype, order, None)
+    if kind in _PYTHON:
+        array = np.asarray(obj, dtype)
+        if array.dtype in NATIVE and array.dtype.isnative:
+            return arrays.wrap(build.const(array[()], array.dtype))
+        return array
+    if isinstance(obj, (list, tuple)) and holds_ours(obj):
+        known = _known(obj)
+        stacked = _stacked(obj, dtype) if known is None else None
+        if stacked is not None:
+            return arrays.wrap(stacked)
+        obj = obj if known is None else known
+    array = np.asarray(obj, dtype, copy=copy if copy is False else None)
+    if array.dtype not in NATIVE or not array.dtype.isnative:
+        return np.array(obj, dtype, order=order or "K", copy=copy)  # type: ignore[call-overload]
+    # What NumPy made of a sequence is ours alone; anything else may be somebody's memory.
+    shared = type(obj) in _SEQUENCES or _is_frozen(array)
+    if copy is False and not shared:
+        raise ValueError(NO_COPY)
+    return from_numpy(array, order or "K", copy=not shared)
+
+
+def from_numpy(array: np.ndarray[Any, Any], order: str = "K", copy: bool = True) -> arrays.ndarray:
+    """An array of a NumPy array's values, which are copied unless nobody will write to them."""
+    axes = memory_order(array.shape, array.strides, array.itemsize) if order in "KA" else None
+    if order == "F" or (order == "A" and array.flags.f_contiguous and not array.flags.c_contiguous):
+        axes = tuple(range(array.ndim - 1, -1, -1))
+    elif order == "A":
+        axes = None
+    laid = array if axes is None else array.transpose(axes)
+    owned = np.array(laid, order="C", copy=True, subok=False) if copy else np.ascontiguousarray(laid).reshape(laid.shape)
+    node = build.buffer(owned)
+    if axes is None:
+        return arrays.wrap(node)
+    inverse = np.argsort(axes)
+    return arrays.wrap_ordered(build.permute(node, tuple(inverse.tolist())), axes)
+
+
+def _is_frozen(array: np.ndarray[Any, Any]) -> bool:
+    """Whether nobody can write to this memory: its whole base chain is NumPy's, read-only, and ends in an owner."""
+    at: Any = array
+    while type(at) is np.ndarray and not at.flags.writeable:
+        if at.base is None:
+            return bool(at.flags.owndata)
+        at = at.base
+    return False
+
+
+def _converted(x: arrays.ndarray, dtype: np.dtype[Any] | None, order: str | None, copy: bool | None) -> Any:
+    """An array of ours with the wanted dtype and order; itself where it has them."""
+    if dtype is not None and (dtype not in NATIVE or not dtype.isnative):
+        return np.array(arrays.host(x), dtype, order=order or "K", copy=True)  # type: ignore[call-overload]
+    same_order = order is None or order in "KA" or (x.flags.c_contiguous if order == "C" else x.flags.f_contiguous)
+    if (dtype is None or dtype == x.dtype) and same_order and not copy:
+        return x
+    if copy is False:
+        raise ValueError(NO_COPY)
+    node = arrays.node_of(x)
+    if dtype is not None and dtype != node.dtype:
+        if node.dtype.kind == "c" and dtype.kind not in "cb":
+            warn_complex()
+        node = build.cast(node, dtype)
+    return arrays.wrap_ordered(node, arrays.copy_order(x, order or "K"))
+
+
+def _stacked(items: Sequence[Any], dtype: np.dtype[Any] | None) -> Node | None:
+    """The node of a (nested) sequence that holds lazy values; None where it is not one array of a dtype of ours."""
+    parts: list[Node] = []
+    for item in items:
+        found = asarray(item)
+        if type(found) is not arrays.ndarray:
+            return None
+        node = arrays.node_of(found)
+        if parts and node.shape != parts[0].shape:
+            shape = (len(items), *parts[0].shape[: _common(node.shape, parts[0].shape)])
+            raise ValueError(
+                "setting an array element with a sequence. The requested array has an inhomogeneous shape after "
+                f"{len(shape)} dimensions. The detected shape was {shape} + inhomogeneous part."
+            )
+        parts.append(node)
+    if dtype is None:
+        dtype = np.result_type(*{part.dtype for part in parts})
+    elif dtype not in NATIVE:
+        return None
+    shape = parts[0].shape
+    return build.concat([build.reshape(build.cast(part, dtype), (1, *shape)) for part in parts], 0)
+
+
+def holds_ours(items: Sequence[Any]) -> bool:
+    for item in items:
+        if type(item) is arrays.ndarray or type(item) in CLASSES or (isinstance(item, (list, tuple)) and holds_ours(item)):
+            return True
+    return False
+
+
+def _known(items: Sequence[Any]) -> list[Any] | None:
+    """A (nested) sequence of Python's, NumPy's and concrete scalars, for NumPy to read; None where something in it is lazy."""
+    known: list[Any] = []
+    for item in items:
+        if type(item) in CLASSES:
+            item = item._value
+            if item is None:
+                return None
+        elif isinstance(item, (list, tuple)):
+            item = _known(item)
+            if item is None:
+                return None
+        elif type(item) is arrays.ndarray:
+            return None
+        known.append(item)
+    return known
+
+
+def _common(a: Shape, b: Shape) -> int:
+    for k, (m, n) in enumerate(zip(a, b, strict=False)):
+        if m != n:
+            return k
+    return min(len(a), len(b))
+
+
+def warn_complex() -> None:
+    """NumPy's warning about a lost imaginary part."""
+    warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, stacklevel=4)

@@ -1,0 +1,102 @@
+"""The graph node.
+
+In: an operation and its sources.  Out: one immutable value of the program, not computed yet.  Promise: a node never changes what
+it means; the one thing that happens to it is that its value comes to exist (``publish``), whereupon it forgets its sources, so
+that a long-lived array never keeps its history alive.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazynp.graph.op import BUFFER, Op
+
+if TYPE_CHECKING:
+    from lazynp.runtime.buffer import Buffer
+
+Shape = tuple[int, ...]
+Site = tuple[CodeType, int]
+
+_next_number = itertools.count().__next__
+
+
+class Node:
+    """One value of the program.
+
+    Attributes
+    ----------
+    op, src, arg, dtype, shape
+        What it is; see ``lazynp.graph.op`` for each operation's ``arg``.
+    number : int
+        Position in recording order; a source always has a smaller number than its consumer.
+    depth : int
+        Longest chain of pending nodes up to this one; 0 for leaves.  Bounds the pending graph.
+    site : (code, instruction offset) or None
+        Where the user's program recorded it.
+    buffer : Buffer or None
+        The value, once it exists.
+    error : BaseException or None
+        Why it could not be computed; every dependent raises it again.
+    """
+
+    __slots__ = ("__weakref__", "arg", "buffer", "depth", "dtype", "error", "number", "op", "shape", "site", "src")
+
+    def __init__(
+        self, op: Op, src: tuple[Node, ...], arg: Any, dtype: np.dtype[Any], shape: Shape, site: Site | None = None
+    ) -> None:
+        self.op = op
+        self.src = src
+        self.arg = arg
+        self.dtype = dtype
+        self.shape = shape
+        self.site = site
+        self.buffer: Buffer | None = None
+        self.error: BaseException | None = None
+        self.number = _next_number()
+        depth = -1
+        for source in src:
+            if source.depth > depth:
+                depth = source.depth
+        self.depth = depth + 1
+
+    def publish(self, buffer: Buffer) -> None:
+        """The value exists now: become a leaf and let go of the history."""
+        self.buffer = buffer
+        self.op = BUFFER
+        self.arg = None
+        self.src = ()
+        self.depth = 0
+
+    def __repr__(self) -> str:
+        return f"<{self.op!r} {self.dtype} {self.shape}>"
+
+
+def caller() -> Site:
+    """The nearest frame outside lazynp: where the user's program stands."""
+    frame = sys._getframe(1)
+    while True:
+        module = frame.f_globals.get("__name__", "")
+        if not (module.startswith("lazynp.") or module == "lazynp") or module == "lazynp.__main__":
+            return frame.f_code, frame.f_lasti
+        back = frame.f_back
+        if back is None:
+            return frame.f_code, frame.f_lasti
+        frame = back
+
+
+def where(site: Site | None) -> str:
+    """``file:line`` of a site, made only when an error or a report wants it."""
+    if site is None:
+        return "an unknown line"
+    code, offset = site
+    line = code.co_firstlineno
+    for start, stop, number in code.co_lines():
+        if start <= offset < stop and number is not None:
+            line = number
+            break
+    return f"{code.co_filename}:{line}"

@@ -1,0 +1,88 @@
+"""Nominal memory layout: where NumPy would have put the elements.
+
+In: arrays.  Out: byte strides, and the memory order NumPy gives copies and elementwise results.  Promise: layout is known without
+computing anything, and is NumPy's own choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lazynp import ndarray as arrays
+from lazynp.graph.node import Shape
+from lazynp.views import Geometry, View, memory_order, owned_strides
+
+
+def geometry(x: arrays.ndarray) -> Geometry:
+    """(byte offset in the base's memory, byte strides)."""
+    if type(x._base) is arrays.ndarray:
+        view: View = x._view
+        return view.geometry()
+    return 0, owned_strides(x.shape, x.dtype.itemsize)
+
+
+def result_order(inputs: Sequence[Any], shape: Shape) -> tuple[int, ...] | None:
+    """NumPy's memory order for an elementwise result of ``shape``: axes from slowest to fastest, None for C order."""
+    for x in inputs:
+        if type(x) is arrays.ndarray and type(x._base) is arrays.ndarray:
+            break
+    else:
+        return None
+    return iteration_order([x for x in inputs if type(x) is arrays.ndarray], shape)
+
+
+def copy_order(x: arrays.ndarray, order: str | None) -> tuple[int, ...] | None:
+    """The memory order of a copy of ``x``: axes from slowest to fastest, None for C order."""
+    if order == "F":
+        return tuple(range(x.ndim - 1, -1, -1)) if x.ndim > 1 else None
+    if order == "C" or type(x._base) is not arrays.ndarray:
+        return None
+    view: View = x._view
+    _, strides = view.geometry()
+    if order == "A":
+        flags = x.flags
+        return tuple(range(x.ndim - 1, -1, -1)) if flags.f_contiguous and not flags.c_contiguous else None
+    return memory_order(view.shape, strides, view.dtype.itemsize)
+
+
+def iteration_order(operands: Sequence[arrays.ndarray], shape: Shape) -> tuple[int, ...] | None:
+    """The memory order NumPy's iterator gives a new operand of ``shape``: axes from slowest to fastest, None for C order.
+
+    This is ``npyiter_find_best_axis_ordering``: an insertion sort of the axes by the operands' strides, where a conflict between operands
+    is decided for C order.
+    """
+    ndim = len(shape)
+    sized = [array for array in operands if array.shape]
+    if all(array.shape == shape and array.flags.f_contiguous for array in sized):
+        # Operands that one flat loop can walk do not get an iterator.
+        return None if all(array.flags.c_contiguous for array in sized) else tuple(range(ndim - 1, -1, -1))
+    columns = []
+    for array in sized:
+        own = array.shape
+        strides = [0 if n == 1 else abs(stride) for n, stride in zip(own, array.strides, strict=True)]
+        columns.append([0] * (ndim - len(own)) + strides)
+    order = list(range(ndim - 1, -1, -1))  # from fastest to slowest
+    for k in range(1, ndim):
+        axis = order[k]
+        position = k
+        for j in range(k - 1, -1, -1):
+            other = order[j]
+            decided, swap = False, False
+            for strides in columns:
+                if strides[axis] and strides[other]:
+                    if strides[other] <= strides[axis]:
+                        swap = False
+                    elif not decided:
+                        swap = True
+                    decided = True
+            if decided:
+                if not swap:
+                    break
+                position = j
+        if position != k:
+            order.insert(position, order.pop(k))
+    order.reverse()
+    if order == list(range(ndim)):
+        return None
+    return tuple(order)

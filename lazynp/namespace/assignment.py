@@ -1,0 +1,215 @@
+"""``x[key] = value``.
+
+In: an array, a key and a value as NumPy takes them.  Out: a new value of the array that owns the memory.  Promise: a write through a
+basic key records a STORE and computes nothing; a mask with one value records a WHERE; everything else goes through memory that nobody
+else sees; no write ever rebinds silently, and conversions fail as NumPy's do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lazynp import ndarray as arrays
+from lazynp.conversion import holds_ours, warn_complex
+from lazynp.graph import build
+from lazynp.graph import op as o
+from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE
+from lazynp.graph.node import Node, Shape
+from lazynp.namespace.indexing import basic
+from lazynp.scalars import CLASSES, OF_TYPE
+from lazynp.views import AXES, NEW, Region, put
+
+DRAFT_BYTES = 65536
+"""Up to this size an element write copies the array at once, so that the following ones cost next to nothing."""
+
+DRAFT_RUN = 8
+"""Larger arrays wait for this many element writes in a row."""
+
+_PLAIN = frozenset({bool, int, float, complex, *OF_TYPE})
+_CONSTANT = frozenset({o.CONST, o.EXPAND, o.RESHAPE})
+_BASIC_PARTS = frozenset({int, slice, type(None), type(Ellipsis)})
+
+
+def is_concrete(key: Any, value: Any) -> bool:
+    """Whether key and value of a write are plain Python or NumPy scalars and slices, which need no graph."""
+    kind = type(value)
+    if kind not in _PLAIN and (kind not in CLASSES or value._value is None):
+        return False
+    if type(key) is tuple:
+        return _BASIC_PARTS.issuperset(map(type, key))
+    return type(key) in _BASIC_PARTS
+
+
+def write(x: arrays.ndarray, key: Any, value: Any) -> None:
+    """``x[key] = value``."""
+    if x._readonly:
+        raise ValueError("assignment destination is read-only")
+    found = basic(key, x.shape)
+    if found is None:
+        _write_advanced(x, key, value)
+        return
+    region, lengths, axes, element = found
+    base = x._base
+    root = base if type(base) is arrays.ndarray else x
+    if element:
+        if _write_element(x, root, region, value):
+            return
+        kind = type(value)
+        if isinstance(value, (list, tuple)) or ((kind is arrays.ndarray or isinstance(value, np.ndarray)) and value.shape):
+            # An element takes no sequence; NumPy says so in words that depend on the dtype.
+            np.empty(1, x.dtype)[0] = np.zeros(value.shape, value.dtype) if type(value) is arrays.ndarray else value
+    if root is x and (type(value) is not arrays.ndarray or value._base is not root):
+        # A plain array, the usual case: one STORE.
+        old = arrays.root_node(x)
+        dtype = old.dtype
+        if len(axes) == len(lengths) and NEW not in axes:
+            node = fitted(value, lengths, dtype)
+        else:
+            node = fitted(value, tuple([1 if axis < 0 else lengths[axis] for axis in axes]), dtype)
+            node = put(None, lengths, (AXES, axes, node.shape), node)
+        arrays.replace(x, build.store(old, region, node))
+        return
+    view = arrays.view_key(x, region, lengths, axes)
+    if type(value) is arrays.ndarray and value._base is root and value._view.path == view._view.path and value.dtype == view.dtype:
+        return  # x[key] += ...: the view was written already and is put back where it lies
+    node = fitted(value, view.shape, view.dtype)
+    arrays.replace(root, view._view.write(arrays.root_node(root), node))
+
+
+def _write_element(x: arrays.ndarray, root: arrays.ndarray, region: Region, value: Any) -> bool:
+    """Put one known value into memory that nobody else sees, where that pays; tells whether it did."""
+    kind = type(value)
+    if kind in CLASSES:
+        value = value._value
+        if value is None:
+            return False
+    elif kind not in _PLAIN:
+        return False
+    if root._base is None and not _worth_draft(root._node):
+        return False
+    memory = arrays.draft(root)
+    if root is x:
+        memory[tuple([start for start, _ in region])] = value
+    else:
+        arrays.cell(x, memory, region)[0] = value
+    return True
+
+
+def _worth_draft(node: Node) -> bool:
+    """Whether an array should get memory of its own for element writes: it is small, still all one constant, or written again and again."""
+    if node.buffer is not None:
+        if node.buffer.nbytes <= DRAFT_BYTES:
+            return True
+    elif node.op is o.EXPAND and node.src[0].op is o.CONST:
+        return True
+    run = 0
+    while node.op is o.STORE and node.src[1].op in _CONSTANT:
+        node = node.src[0]
+        run += 1
+        if run == DRAFT_RUN:
+            return True
+    return False
+
+
+def fitted(value: Any, shape: Shape, dtype: np.dtype[Any]) -> Node:
+    """``value`` as a node of ``shape`` and ``dtype``, converted and broadcast as an assignment does; raises NumPy's errors."""
+    kind = type(value)
+    if kind in _PLAIN or (kind in CLASSES and value._value is not None):
+        if kind is float and dtype is FLOAT64:
+            return build.expand(Node(o.CONST, (), np.float64(value), dtype, ()), shape)
+        memory = np.empty((), dtype)
+        # The conversion NumPy makes on assignment: out-of-range integers, complex to real and nan to integer are errors or warnings here.
+        memory[... if shape else ()] = value if kind in _PLAIN else value._value
+        return build.expand(build.const(memory[()], dtype), shape)
+    if kind is not arrays.ndarray and kind not in CLASSES:
+        value = _foreign(value, dtype)
+    node = arrays.node_of(value)
+    have = node.shape
+    extra = len(have) - len(shape)
+    if extra > 0 and have[:extra] == (1,) * extra:
+        node = build.reshape(node, have[extra:])
+        have = node.shape
+    if len(have) > len(shape) or any(n != m and n != 1 for n, m in zip(have[::-1], shape[::-1], strict=False)):
+        given, wanted = (str(s).replace(", ", ",") for s in (value.shape, shape))
+        raise ValueError(f"could not broadcast input array from shape {given} into shape {wanted}")
+    if node.dtype != dtype:
+        if node.dtype.kind == "c" and dtype.kind not in "cb":
+            warn_complex()
+        node = build.cast(node, dtype)
+    return build.expand(node, shape)
+
+
+def _foreign(value: Any, dtype: np.dtype[Any]) -> arrays.ndarray:
+    """Anything else that can be assigned: NumPy arrays, sequences, objects and strings that convert."""
+    if isinstance(value, np.ndarray) and value.dtype in NATIVE:
+        found = arrays.asarray(value)
+        if type(found) is arrays.ndarray:
+            return found
+    if isinstance(value, (list, tuple)) and holds_ours(value):
+        found = arrays.asarray(value)
+        if type(found) is arrays.ndarray:
+            return found
+    memory = np.empty(np.shape(value), dtype)
+    memory[...] = value
+    return arrays.from_numpy(memory, copy=False)
+
+
+def _write_advanced(x: arrays.ndarray, key: Any, value: Any) -> None:
+    """Write through index arrays or masks: a mask and one value stay lazy, the others go through memory."""
+    if (type(key) is arrays.ndarray or isinstance(key, np.ndarray)) and _write_masked(x, key, value):
+        return
+    key = tuple([_host_key(part) for part in key]) if type(key) is tuple else _host_key(key)
+    if type(value) is arrays.ndarray or type(value) in CLASSES:
+        value = arrays.host(value, "indexed write")
+    elif isinstance(value, (list, tuple)) and holds_ours(value):
+        value = arrays.host(arrays.asarray(value), "indexed write")
+    _memory(x)[key] = value
+
+
+def _write_masked(x: arrays.ndarray, key: Any, value: Any) -> bool:
+    """``x[mask] = scalar`` as a WHERE; tells whether it was one."""
+    shape = x.shape
+    mask_shape = key.shape
+    if key.dtype != BOOL or not mask_shape or shape[: len(mask_shape)] != mask_shape:
+        return False
+    kind = type(value)
+    if kind not in _PLAIN and kind not in CLASSES and not (kind is arrays.ndarray and value.shape == ()):
+        return False
+    if type(x._base) is arrays.Draft:
+        return False
+    chosen = fitted(value, (), x.dtype)
+    mask = arrays.node_of(key)
+    if len(mask_shape) != len(shape):
+        mask = build.expand(build.reshape(mask, mask_shape + (1,) * (len(shape) - len(mask_shape))), shape)
+    x._write(build.elementwise(o.WHERE, x.dtype, mask, chosen, arrays.node_of(x)))
+    return True
+
+
+def _host_key(part: Any) -> Any:
+    if type(part) is arrays.ndarray:
+        return arrays.host(part, "index")
+    if type(part) in CLASSES:
+        return part.concrete("index")
+    if isinstance(part, (list, tuple)) and holds_ours(part):
+        return arrays.host(arrays.asarray(part), "index")
+    return part
+
+
+def _memory(x: arrays.ndarray) -> np.ndarray[Any, Any]:
+    """The array as memory that may be written now."""
+    base = x._base
+    root = base if type(base) is arrays.ndarray else x
+    memory = arrays.draft(root)
+    return memory if root is x else arrays.shown(x, memory)
+
+
+def write_flat(x: arrays.ndarray, key: Any, value: Any) -> None:
+    """``x.flat[key] = value``."""
+    if x._readonly:
+        raise ValueError("assignment destination is read-only")
+    if type(value) is arrays.ndarray or type(value) in CLASSES:
+        value = arrays.host(value, "indexed write")
+    key = tuple([_host_key(part) for part in key]) if type(key) is tuple else _host_key(key)
+    _memory(x).flat[key] = value

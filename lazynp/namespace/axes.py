@@ -1,0 +1,53 @@
+"""Axis arguments.
+
+In: what users pass as ``axis``.  Out: non-negative axes.  Promise: NumPy's exceptions for what does not fit.
+"""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from lazynp.graph.build import reshape
+from lazynp.graph.node import Node, Shape
+
+
+def one(axis: Any, ndim: int) -> int:
+    """One axis as a non-negative number."""
+    number = index(axis)
+    if not -ndim <= number < ndim:
+        raise np.exceptions.AxisError(number, ndim)
+    return number + ndim if number < 0 else number
+
+
+def several(axis: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
+    """One or several different axes, in the order given."""
+    if isinstance(axis, (tuple, list)):
+        axes = tuple([one(a, ndim) for a in axis])
+        if len(set(axes)) != len(axes):
+            raise ValueError(f"repeated axis in `{name}` argument" if name != "axis" else "repeated axis")
+        return axes
+    return (one(axis, ndim),)
+
+
+def reduced(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes of a reduction in increasing order; None means all of them."""
+    if axis is None:
+        return tuple(range(ndim))
+    if type(axis) is int:
+        if ndim == 0 and axis in (0, -1):
+            return ()
+        return (one(axis, ndim),)
+    if isinstance(axis, tuple):
+        axes = sorted([one(a, ndim) for a in axis])
+        if len(set(axes)) != len(axes):
+            raise ValueError("duplicate value in 'axis'")
+        return tuple(axes)
+    return reduced(index(axis), ndim)
+
+
+def kept(node: Node, shape: Shape, axes: tuple[int, ...]) -> Node:
+    """A reduced node with the reduced axes put back as length one."""
+    return reshape(node, tuple([1 if axis in axes else n for axis, n in enumerate(shape)]))

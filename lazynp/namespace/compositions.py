@@ -1,0 +1,176 @@
+"""Elementwise functions that are made of graph operations.
+
+In: nodes in the dtypes of the loop that NumPy would choose.  Out: the node (or nodes) of the result.  Promise: exactly the values of
+NumPy's own loops: where a composition could differ in a bit, the function is a library call instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import pi
+from typing import Any
+
+import numpy as np
+
+from lazynp.graph import op as o
+from lazynp.graph.build import broadcast_shape, call, cast, const, elementwise, expand, output
+from lazynp.graph.dtypes import BOOL, FLOAT16, FLOAT32, INT64, UINT64
+from lazynp.graph.node import Node
+from lazynp.graph.op import Op
+
+DType = np.dtype[Any]
+Lowered = Node | tuple[Node, ...]
+Lowering = Callable[..., Lowered]
+"""``lowering(nodes, outs)``: sources in loop dtypes, and the dtypes of the outputs."""
+Sources = tuple[Node, ...]
+Outputs = tuple[DType, ...]
+
+
+def filled(value: Any, dtype: DType, *like: Node) -> Node:
+    """A constant of the sources' common shape."""
+    return expand(const(value, dtype), broadcast_shape(*[x.shape for x in like]))
+
+
+def native(op: Op) -> Lowering:
+    def lower(nodes: Sources, outs: Outputs) -> Node:
+        return elementwise(op, outs[0], *nodes)
+
+    return lower
+
+
+def by_kind(otherwise: Lowering, **special: Lowering) -> Lowering:
+    """Another lowering for some kinds of the first source's dtype (``b``, ``i``, ``u``, ``f``, ``c``)."""
+
+    def lower(nodes: Sources, outs: Outputs) -> Lowered:
+        return special.get(nodes[0].dtype.kind, otherwise)(nodes, outs)
+
+    return lower
+
+
+def library(name: str) -> Lowering:
+    """NumPy's own loop, called as one item of the schedule."""
+
+    def lower(nodes: Sources, outs: Outputs) -> Lowered:
+        shape = broadcast_shape(*[x.shape for x in nodes])
+        first = call(f"ufunc:{name}", (), nodes, outs[0], shape)
+        if len(outs) == 1:
+            return first
+        return (first, *[output(first, k, outs[k], shape) for k in range(1, len(outs))])
+
+    return lower
+
+
+def identity(nodes: Sources, outs: Outputs) -> Node:
+    return cast(nodes[0], outs[0])
+
+
+def always(value: bool) -> Lowering:
+    def lower(nodes: Sources, outs: Outputs) -> Node:
+        return filled(value, BOOL, *nodes)
+
+    return lower
+
+
+def truth(x: Node) -> Node:
+    """``x != 0`` as a bool node."""
+    if x.dtype == BOOL:
+        return x
+    return elementwise(o.NOT_EQUAL, BOOL, x, const(0, x.dtype))
+
+
+def logical(op: Op) -> Lowering:
+    def lower(nodes: Sources, outs: Outputs) -> Node:
+        return elementwise(op, BOOL, *[truth(x) for x in nodes])
+
+    return lower
+
+
+def comparison(op: Op) -> Lowering:
+    """int64 against uint64 is compared exactly, as NumPy's mixed loops do; any other pair has one dtype."""
+
+    def lower(nodes: Sources, outs: Outputs) -> Node:
+        a, b = nodes
+        if a.dtype == b.dtype or {a.dtype, b.dtype} != {INT64, UINT64}:
+            return elementwise(op, BOOL, a, b)
+        signed = a if a.dtype == INT64 else b
+        negative = elementwise(o.LESS, BOOL, signed, const(0, INT64))
+        plain = elementwise(op, BOOL, cast(a, UINT64), cast(b, UINT64))
+        # A negative number is below every unsigned one; the answer then depends on its side alone.
+        below = signed is a
+        answer = {
+            o.LESS: below,
+            o.LESS_EQUAL: below,
+            o.GREATER: not below,
+            o.GREATER_EQUAL: not below,
+            o.EQUAL: False,
+            o.NOT_EQUAL: True,
+        }[op]
+        return elementwise(o.WHERE, BOOL, negative, const(answer, BOOL), plain)
+
+    return lower
+
+
+def power(nodes: Sources, outs: Outputs) -> Node:
+    base, exponent = nodes
+    if outs[0].kind == "i" and exponent.op is o.CONST and exponent.arg < 0:
+        raise ValueError("Integers to negative integer powers are not allowed.")
+    return elementwise(o.POWER, outs[0], base, exponent)
+
+
+def square(nodes: Sources, outs: Outputs) -> Node:
+    return elementwise(o.MULTIPLY, outs[0], nodes[0], nodes[0])
+
+
+def reciprocal(nodes: Sources, outs: Outputs) -> Node:
+    return elementwise(o.DIVIDE, outs[0], const(1, outs[0]), nodes[0])
+
+
+def absolute(nodes: Sources, outs: Outputs) -> Node:
+    return elementwise(o.ABSOLUTE, outs[0], nodes[0])
+
+
+def scaled(factor: float, factor32: np.float32) -> Lowering:
+    """``x * factor``; float16 goes through float32 and float32 has its own rounding of the factor, as in NumPy's loops."""
+
+    def lower(nodes: Sources, outs: Outputs) -> Node:
+        x = nodes[0]
+        if x.dtype == FLOAT16:
+            return cast(elementwise(o.MULTIPLY, FLOAT32, cast(x, FLOAT32), const(factor32, FLOAT32)), FLOAT16)
+        value = factor32 if x.dtype == FLOAT32 else factor
+        return elementwise(o.MULTIPLY, outs[0], x, const(value, x.dtype))
+
+    return lower
+
+
+deg2rad = scaled(pi / 180.0, np.float32(pi) / np.float32(180))
+rad2deg = scaled(180.0 / pi, np.float32(180) / np.float32(pi))
+
+
+def heaviside(nodes: Sources, outs: Outputs) -> Node:
+    x, at_zero = nodes
+    dtype = outs[0]
+    zero, one = const(0, dtype), const(1, dtype)
+    # NaN fails every comparison and passes through.
+    result = elementwise(o.WHERE, dtype, elementwise(o.EQUAL, BOOL, x, zero), at_zero, x)
+    result = elementwise(o.WHERE, dtype, elementwise(o.LESS, BOOL, x, zero), zero, result)
+    return elementwise(o.WHERE, dtype, elementwise(o.GREATER, BOOL, x, zero), one, result)
+
+
+def divmod_(nodes: Sources, outs: Outputs) -> tuple[Node, ...]:
+    return (
+        elementwise(o.FLOOR_DIVIDE, outs[0], *nodes),
+        elementwise(o.REMAINDER, outs[1], *nodes),
+    )
+
+
+def modf(nodes: Sources, outs: Outputs) -> tuple[Node, ...]:
+    x = nodes[0]
+    whole = elementwise(o.TRUNC, outs[1], x)
+    rest = elementwise(o.SUBTRACT, outs[0], x, whole)
+    # inf - inf would be NaN where NumPy answers a zero of x's sign.
+    rest = elementwise(o.WHERE, outs[0], elementwise(o.ISINF, BOOL, x), const(0, outs[0]), rest)
+    return elementwise(o.COPYSIGN, outs[0], rest, x), whole
+
+
+def ldexp(nodes: Sources, outs: Outputs) -> Node:
+    return elementwise(o.LDEXP, outs[0], *nodes)

@@ -1,0 +1,486 @@
+"""Making arrays.
+
+In: shapes, values, ranges.  Out: arrays of constants and ranges (nothing is stored until it must be), or of the user's data.  Promise: NumPy's
+dtypes, lengths and bits; dtypes that the graph does not have give NumPy's own arrays.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from operator import index
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.graph import op as o
+from lazynp.graph.build import cast, const, elementwise, expand, iota, pad, reshape
+from lazynp.graph.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, NATIVE
+from lazynp.graph.node import Node, Shape
+from lazynp.namespace import axes as ax
+from lazynp.namespace import fallback
+from lazynp.namespace.promotion import DType, Foreign, concrete
+from lazynp.namespace.reductions import array_node
+from lazynp.ndarray import asarray as _asarray
+from lazynp.ndarray import copy_order, ndarray, view_diagonal, view_reshape, wrap, wrap_ordered
+
+
+def shape_of(shape: Any) -> Shape:
+    """A shape argument as a tuple of ints; raises what NumPy raises."""
+    if type(shape) is int:
+        found: Shape = (shape,)
+    elif isinstance(shape, (tuple, list)):
+        found = tuple([index(n) for n in shape])
+    elif hasattr(shape, "__index__") and not getattr(shape, "shape", ()):
+        found = (index(shape),)
+    else:
+        found = tuple([index(n) for n in shape])
+    for n in found:
+        if n < 0:
+            raise ValueError("negative dimensions are not allowed")
+    return found
+
+
+def _laid_out(node: Node, order: str | None) -> ndarray:
+    if order is None or order in "CKA":
+        return wrap(node)
+    if order != "F":
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
+    return wrap_ordered(node, tuple(range(len(node.shape)))[::-1])
+
+
+def _device(device: Any) -> None:
+    if device is not None and device != "cpu":
+        raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
+
+
+def _constant(name: str, value: int, shape: Any, dtype: Any, order: str, device: Any) -> Any:
+    _device(device)
+    dtype = np.dtype(float if dtype is None else dtype)
+    if dtype not in NATIVE:
+        return fallback.call(getattr(np, name), name, (shape, dtype, order), {})
+    return _laid_out(expand(const(value, dtype), shape_of(shape)), order)
+
+
+def zeros(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+    """An array of zeros; see :func:`numpy.zeros`."""
+    return _constant("zeros", 0, shape, dtype, order, device)
+
+
+def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+    """An array of ones; see :func:`numpy.ones`."""
+    return _constant("ones", 1, shape, dtype, order, device)
+
+
+def empty(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+    """An array whose content is undefined (zeros); see :func:`numpy.empty`."""
+    return _constant("empty", 0, shape, dtype, order, device)
+
+
+def _filled(fill_value: Any, dtype: DType | None, shape: Shape) -> Node:
+    if dtype is None:
+        node = array_node(fill_value)
+    elif type(fill_value) in (int, float, complex, bool):
+        node = const(fill_value, dtype)
+    else:
+        node = cast(array_node(fill_value), dtype)
+    if np.broadcast_shapes(node.shape, shape) != shape:
+        raise ValueError(f"could not broadcast input array from shape {node.shape} into shape {shape}")
+    return expand(node, shape)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+    """An array of one value; see :func:`numpy.full`."""
+    _device(device)
+    wanted = None if dtype is None else np.dtype(dtype)
+    try:
+        if wanted is not None and wanted not in NATIVE:
+            raise Foreign
+        return _laid_out(_filled(fill_value, wanted, shape_of(shape)), order)
+    except Foreign:
+        return fallback.call(np.full, "full", (shape, fill_value, dtype, order), {})
+
+
+def _like(name: str, prototype: Any, value: Any, dtype: Any, order: str, shape: Any, device: Any) -> Any:
+    _device(device)
+    model = _asarray(prototype)
+    wanted = model.dtype if dtype is None else np.dtype(dtype)
+    if type(model) is not ndarray or wanted not in NATIVE:
+        args = (prototype, value) if name == "full_like" else (prototype,)
+        return fallback.call(getattr(np, name), name, args, {"dtype": dtype, "order": order, "shape": shape})
+    node = _filled(value, wanted, model.shape if shape is None else shape_of(shape))
+    if shape is not None and len(node.shape) != len(model.shape):
+        return _laid_out(node, order)
+    return wrap_ordered(node, copy_order(model, order))
+
+
+def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None) -> Any:
+    """Zeros of an array's shape and dtype; see :func:`numpy.zeros_like`."""
+    return _like("zeros_like", a, 0, dtype, order, shape, device)
+
+
+def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None) -> Any:
+    """Ones of an array's shape and dtype; see :func:`numpy.ones_like`."""
+    return _like("ones_like", a, 1, dtype, order, shape, device)
+
+
+def empty_like(
+    prototype: Any, /, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+) -> Any:
+    """An array of undefined content (zeros) of an array's shape and dtype; see :func:`numpy.empty_like`."""
+    return _like("empty_like", prototype, 0, dtype, order, shape, device)
+
+
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+) -> Any:
+    """One value in an array's shape and dtype; see :func:`numpy.full_like`."""
+    return _like("full_like", a, fill_value, dtype, order, shape, device)
+
+
+# From data ------------------------------------------------------------------------------------------------------------------
+
+
+def array(
+    object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", subok: bool = False, ndmin: int = 0, like: Any = None  # noqa: A002
+) -> Any:
+    """A new array of some data; see :func:`numpy.array`."""
+    made = _asarray(object, dtype, order, copy)
+    if made.ndim < ndmin:
+        shape = (1,) * (ndmin - made.ndim) + made.shape
+        return made.reshape(shape) if type(made) is not ndarray else view_reshape(made, shape)
+    return made
+
+
+def asarray(
+    a: Any, dtype: Any = None, order: str | None = None, *, device: Any = None, copy: bool | None = None, like: Any = None
+) -> Any:
+    """The data as an array, not copied if it is one; see :func:`numpy.asarray`."""
+    _device(device)
+    return _asarray(a, dtype, order, copy)
+
+
+def _one_dimensional(x: Any) -> Any:
+    return x if x.ndim else (view_reshape(x, (1,)) if type(x) is ndarray else x.reshape(1))
+
+
+def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """The data as an array of at least one dimension in C order; see :func:`numpy.ascontiguousarray`."""
+    return _one_dimensional(_asarray(a, dtype, "C"))
+
+
+def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """The data as an array of at least one dimension in Fortran order; see :func:`numpy.asfortranarray`."""
+    return _one_dimensional(_asarray(a, dtype, "F"))
+
+
+def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    """A copy; see :func:`numpy.copy`."""
+    return _asarray(a, None, order, True)
+
+
+def asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> Any:
+    """The data as an array without NaN and infinities; see :func:`numpy.asarray_chkfinite`."""
+    found = _asarray(a, dtype, order)
+    if found.dtype.kind in "fc" and not bool(_isfinite(found)):
+        raise ValueError("array must not contain infs or NaNs")
+    return found
+
+
+def _isfinite(x: Any) -> Any:
+    from lazynp.namespace.reductions import all as all_
+    from lazynp.namespace.ufuncs import UFUNCS
+
+    return all_(UFUNCS["isfinite"](x))
+
+
+# Ranges ---------------------------------------------------------------------------------------------------------------------
+
+
+def _number(x: Any) -> Any:
+    """A range's limit as a Python or NumPy scalar."""
+    value = concrete(x)
+    if value is not None or x is None:
+        return value
+    if type(x) is ndarray or hasattr(x, "concrete"):
+        return x.item() if x.ndim == 0 and x.size == 1 else np.asarray(x)
+    return x
+
+
+def arange(*args: Any, device: Any = None, like: Any = None, **options: Any) -> Any:
+    """Evenly spaced values of an interval; see :func:`numpy.arange`."""
+    _device(device)
+    names = ("start", "stop", "step", "dtype")
+    given = {**dict(zip(names, args, strict=False)), **options}
+    if len(args) > 4 or set(given) - set(names) or len(args) + len(options) != len(given) or "stop" not in given:
+        if len(args) == 1 and set(options) <= {"step", "dtype"}:
+            given = {"start": 0, "stop": args[0], **options}
+        else:
+            return _asarray(np.arange(*args, **options))
+    if given.get("stop") is None:
+        given["start"], given["stop"] = 0, given.get("start")
+    start, stop, step = [_number(given.get(name)) for name in ("start", "stop", "step")]
+    start = 0 if start is None else start
+    step = 1 if step is None else step
+    dtype = given.get("dtype")
+    if dtype is not None:
+        dtype = np.dtype(dtype)
+    elif all(type(x) in (int, float) for x in (start, stop, step)):
+        dtype = FLOAT64 if float in (type(start), type(stop), type(step)) else INT64
+    node = _range(start, stop, step, dtype) if dtype is not None and dtype in NATIVE else None
+    if node is None:
+        # Dates, big integers, complex numbers, arrays as limits, a step of zero, and whatever NumPy has to say about them.
+        return _asarray(np.arange(start, stop, step, given.get("dtype")))
+    return wrap(node)
+
+
+def _range(start: Any, stop: Any, step: Any, dtype: DType) -> Node | None:
+    if any(type(x) not in (int, float) and not isinstance(x, (np.integer, np.floating)) for x in (start, stop, step)) or not step:
+        return None
+    try:
+        count = max(ceil((stop - start) / step), 0)
+    except (OverflowError, ValueError):
+        return None
+    if count >= 1 << 62:
+        return None
+    if dtype.kind in "iu":
+        first, second = int(start), int(start + step)
+        limits = np.iinfo(dtype)
+        last = first + (count - 1) * (second - first)
+        if not all(limits.min <= x <= limits.max for x in (first, second, last)):
+            return None
+        return iota(count, first, second - first, dtype) if dtype.kind == "i" or second >= first else None
+    if dtype.kind != "f":
+        return None
+    # NumPy fills in the first two values and continues their difference; float16 does so in float32.
+    head = dtype.type(start), dtype.type(start + step)
+    loop = FLOAT32 if dtype == FLOAT16 else dtype
+    first, second = loop.type(head[0]), loop.type(head[1])
+    delta = loop.type(second - first)
+    if count > 1 and loop.type(first + delta) != second:
+        return None
+    return cast(iota(count, first, delta, loop), dtype)
+
+
+def linspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0, *, device: Any = None
+) -> Any:
+    """Evenly spaced values between two limits; see :func:`numpy.linspace`."""
+    _device(device)
+    count = index(num)
+    if count < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    first, last = _number(start), _number(stop)
+    loop = np.result_type(np.asarray(first), np.asarray(last), float(count)) if np.ndim(first) == 0 and np.ndim(last) == 0 else None
+    final = loop if dtype is None else np.dtype(dtype)
+    if loop is None or loop not in (FLOAT32, FLOAT64) or final not in NATIVE or axis not in (0, -1):
+        return fallback.call(
+            np.linspace, "linspace", (start, stop, num), {"endpoint": endpoint, "retstep": retstep, "dtype": dtype, "axis": axis}
+        )
+    parts = count - 1 if endpoint else count
+    delta = np.subtract(last, first, dtype=loop)
+    y = iota(count, 0, 1, loop)
+    step: Any = np.nan
+    if parts > 0:
+        step = delta / parts
+        if step == 0:
+            y = elementwise(o.DIVIDE, loop, y, const(parts, loop))
+            y = elementwise(o.MULTIPLY, loop, y, const(delta, loop))
+        else:
+            y = elementwise(o.MULTIPLY, loop, y, const(step, loop))
+    else:
+        y = elementwise(o.MULTIPLY, loop, y, const(delta, loop))
+    y = elementwise(o.ADD, loop, y, const(first, loop))
+    if endpoint and count > 1:
+        is_last = elementwise(o.EQUAL, BOOL, iota(count, 0, 1, INT64), const(count - 1, INT64))
+        y = elementwise(o.WHERE, loop, is_last, const(last, loop), y)
+    if final.kind in "iu":
+        y = elementwise(o.FLOOR, loop, y)
+    made = wrap(cast(y, final))
+    return (made, fallback.ours(np.asarray(step)[()] if parts > 0 else step)) if retstep else made
+
+
+def logspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Any:
+    """Powers of a base with evenly spaced exponents; see :func:`numpy.logspace`."""
+    from lazynp.namespace.ufuncs import UFUNCS
+
+    if concrete(base) is None:
+        options = {"endpoint": endpoint, "base": base, "dtype": dtype, "axis": axis}
+        return fallback.call(np.logspace, "logspace", (start, stop, num), options)
+    made = UFUNCS["power"](base, linspace(start, stop, num, endpoint, axis=axis))
+    return made if dtype is None else _asarray(made, dtype)
+
+
+# Matrices -------------------------------------------------------------------------------------------------------------------
+
+
+
+def _triangle(n: int, m: int, k: int, op: o.Op) -> Node:
+    """Bool (n, m): ``row + k  op  column``."""
+    rows = reshape(iota(n, k, 1, INT64), (n, 1))
+    return elementwise(op, BOOL, rows, iota(m, 0, 1, INT64))
+
+
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Any:  # noqa: N803
+    """Ones on a diagonal; see :func:`numpy.eye`."""
+    _device(device)
+    dtype = np.dtype(dtype)
+    if dtype not in NATIVE:
+        return fallback.call(np.eye, "eye", (N, M, k, dtype, order), {})
+    n = index(N)
+    m = n if M is None else index(M)
+    if n < 0 or m < 0:
+        raise ValueError("negative dimensions are not allowed")
+    return _laid_out(cast(_triangle(n, m, index(k), o.EQUAL), dtype), order)
+
+
+def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """The identity matrix; see :func:`numpy.identity`."""
+    return eye(n, dtype=float if dtype is None else dtype)
+
+
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:  # noqa: N803
+    """Ones at and below a diagonal; see :func:`numpy.tri`."""
+    dtype = np.dtype(dtype)
+    if dtype not in NATIVE:
+        return fallback.call(np.tri, "tri", (N, M, k, dtype), {})
+    n = max(index(N), 0)
+    m = n if M is None else max(index(M), 0)
+    return wrap(cast(_triangle(n, m, index(k), o.GREATER_EQUAL), dtype))
+
+
+def _trimmed(name: str, m: Any, k: Any) -> Any:
+    try:
+        x = array_node(m)
+    except Foreign:
+        return fallback.call(getattr(np, name), name, (m,), {"k": k})
+    if not x.shape:
+        raise TypeError("tri() missing 1 required positional argument: 'N'")
+    if len(x.shape) == 1:
+        x = expand(x, x.shape * 2)
+    lower = _triangle(x.shape[-2], x.shape[-1], index(k) if name == "tril" else index(k) - 1, o.GREATER_EQUAL)
+    zero = const(0, x.dtype)
+    return wrap(elementwise(o.WHERE, x.dtype, lower, *((x, zero) if name == "tril" else (zero, x))))
+
+
+def tril(m: Any, k: Any = 0) -> Any:
+    """What is at and below a diagonal; see :func:`numpy.tril`."""
+    return _trimmed("tril", m, k)
+
+
+def triu(m: Any, k: Any = 0) -> Any:
+    """What is at and above a diagonal; see :func:`numpy.triu`."""
+    return _trimmed("triu", m, k)
+
+
+def diag(v: Any, k: Any = 0) -> Any:
+    """A diagonal, or the matrix of one; see :func:`numpy.diag`."""
+    try:
+        x = array_node(v)
+    except Foreign:
+        return fallback.call(np.diag, "diag", (v, k), {})
+    k = index(k)
+    if len(x.shape) == 2:
+        return view_diagonal(_asarray(v), k, 0, 1)
+    if len(x.shape) != 1:
+        raise ValueError("Input must be 1- or 2-d.")
+    n = x.shape[0] + abs(k)
+    rows = pad(x, (max(-k, 0),), (n,), const(0, x.dtype))
+    return wrap(elementwise(o.WHERE, x.dtype, _triangle(n, n, k, o.EQUAL), reshape(rows, (n, 1)), const(0, x.dtype)))
+
+
+def diagflat(v: Any, k: Any = 0) -> Any:
+    """The matrix whose diagonal is the flattened input; see :func:`numpy.diagflat`."""
+    return diag(view_reshape(_asarray(v), (-1,)), k)
+
+
+def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
+    """A diagonal, as a read-only view; see :func:`numpy.diagonal`."""
+    x = _asarray(a)
+    if type(x) is not ndarray:
+        return fallback.call(np.diagonal, "diagonal", (a, offset, axis1, axis2), {})
+    ndim = x.ndim
+    if ndim < 2:
+        raise ValueError("diag requires an array of at least two dimensions")
+    first, second = ax.one(axis1, ndim), ax.one(axis2, ndim)
+    if first == second:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    return view_diagonal(x, index(offset), first, second)
+
+
+def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
+    """Sum of a diagonal; see :func:`numpy.trace`."""
+    from lazynp.namespace.reductions import sum as sum_
+
+    return sum_(diagonal(a, offset, axis1, axis2), -1, dtype, out)
+
+
+# Grids ----------------------------------------------------------------------------------------------------------------------
+
+
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    """Coordinate arrays; see :func:`numpy.meshgrid`."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    try:
+        nodes = [array_node(x) for x in xi]
+    except Foreign:
+        return fallback.call(np.meshgrid, "meshgrid", xi, {"copy": copy, "sparse": sparse, "indexing": indexing})
+    sizes = [max(_size(node), 0) for node in nodes]
+    ndim = len(nodes)
+    places = list(range(ndim))
+    if indexing == "xy" and ndim > 1:
+        places[:2] = [1, 0]
+    shape = [1] * ndim
+    for place, n in zip(places, sizes, strict=True):
+        shape[place] = n
+    grids = []
+    for place, n, node in zip(places, sizes, nodes, strict=True):
+        thin = tuple([n if k == place else 1 for k in range(ndim)])
+        grid = reshape(node, thin)
+        grids.append(wrap(grid if sparse else expand(grid, tuple(shape))))
+    return tuple(grids)
+
+
+def _size(node: Node) -> int:
+    size = 1
+    for n in node.shape:
+        size *= n
+    return size
+
+
+def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
+    """Index grids; see :func:`numpy.indices`."""
+    shape = shape_of(dimensions)
+    dtype = np.dtype(dtype)
+    if dtype not in NATIVE or dtype.kind in "bc":
+        return fallback.call(np.indices, "indices", (dimensions, dtype, sparse), {})
+    thin = [
+        reshape(cast(iota(n, 0, 1, INT64), dtype), tuple([n if k == axis else 1 for k in range(len(shape))]))
+        for axis, n in enumerate(shape)
+    ]
+    if sparse:
+        return tuple([wrap(node) for node in thin])
+    if not shape:
+        return wrap(expand(const(0, dtype), (0,)))
+    from lazynp.graph.build import concat
+
+    return wrap(concat([reshape(expand(node, shape), (1, *shape)) for node in thin], 0))
+
+
+def fromfunction(function: Any, shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any) -> Any:
+    """A function of index grids; see :func:`numpy.fromfunction`."""
+    return function(*indices(shape, dtype=dtype), **kwargs)
+
+
+
+
+FUNCTIONS: Final = {
+    function.__name__: function
+    for function in (
+        zeros, ones, empty, full, zeros_like, ones_like, empty_like, full_like, array, asarray, ascontiguousarray, asfortranarray, copy,
+        asarray_chkfinite, arange, linspace, logspace, eye, identity, tri, tril, triu, diag, diagflat, diagonal, trace, meshgrid, indices,
+        fromfunction,
+    )
+} | {"asanyarray": asarray}  # fmt: skip

@@ -1,0 +1,286 @@
+"""Everything of NumPy that lazynp does not do itself.
+
+In: a NumPy function and the arguments of a call, which may hold lazynp arrays at any depth of lists, tuples and dictionaries.  Out: NumPy's
+own result, arrays and scalars turned into ours.  Promise: the call is counted with its bytes and the user's line; ``out=`` and arguments
+that NumPy writes to are written back, so views see it; nothing falls back silently unless that is the mode.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.graph import build
+from lazynp.graph.dtypes import NATIVE
+from lazynp.graph.node import Node, caller, where
+from lazynp.namespace import proxies
+from lazynp.ndarray import from_numpy, host, ndarray, node_of, scalar_of_value
+from lazynp.protocols import snapshot
+from lazynp.runtime import config
+from lazynp.runtime.realize import realize
+from lazynp.runtime.report import count_fallback
+from lazynp.scalars import is_scalar
+
+# NumPy functions that write to their first argument, or to that of another name.
+WRITES_TO_FIRST: Final = frozenset(
+    "copyto fill_diagonal place put put_along_axis putmask ufunc.at random.shuffle Generator.shuffle RandomState.shuffle".split()
+)
+
+_warned: set[str] = set()
+
+
+class FallbackError(RuntimeError):
+    """Raised instead of calling NumPy when ``set_fallback("error")`` is in force."""
+
+
+def set_fallback(mode: str) -> None:
+    """What happens when a call is answered by NumPy itself: ``"silent"``, ``"warn"`` (once per function) or ``"error"``."""
+    config.update(fallback=mode)
+    _warned.clear()
+
+
+def adopt(array: np.ndarray[Any, Any]) -> Any:
+    """A NumPy array that nobody else holds, as ours; foreign dtypes stay as they are."""
+    if type(array) is not np.ndarray or array.dtype not in NATIVE:
+        return array
+    return from_numpy(array, copy=not array.flags.owndata)
+
+
+def ours(value: Any) -> Any:
+    """NumPy's result as the caller of lazynp expects it."""
+    if issubclass(type(value), np.generic):
+        return scalar_of_value(value) if value.dtype in NATIVE else value
+    kind = type(value)
+    if kind is np.ndarray:
+        return adopt(value)
+    if kind is tuple:
+        return tuple([ours(item) for item in value])
+    if kind is list:
+        return [ours(item) for item in value]
+    if isinstance(value, tuple) and hasattr(kind, "_make"):
+        return kind._make([ours(item) for item in value])
+    return value
+
+
+class Arguments:
+    """The arguments of one call on their way to NumPy."""
+
+    __slots__ = ("nbytes", "pending")
+
+    def __init__(self) -> None:
+        self.pending: list[Node] = []
+        self.nbytes = 0
+
+    def collect(self, value: Any) -> bool:
+        """Whether ``value`` holds anything of ours; remembers what has to be realized."""
+        kind = type(value)
+        if kind is ndarray:
+            node = node_of(value)
+            if node.buffer is None:
+                self.pending.append(node)
+            self.nbytes += value.nbytes
+            return True
+        if kind in (list, tuple):
+            # Long lists of plain numbers are common: look at each item once and no deeper than needed.
+            return any([self.collect(item) for item in value])
+        if kind is dict:
+            return any([self.collect(item) for item in value.values()])
+        if is_scalar(value):
+            if value._node is not None:
+                self.pending.append(value._node)
+            return True
+        return proxies.stands_for(value) is not None
+
+    def theirs(self, value: Any) -> Any:
+        """The same value with NumPy's objects in place of ours."""
+        kind = type(value)
+        if kind is ndarray:
+            return snapshot(value, "fallback")
+        if kind is tuple:
+            return tuple([self.theirs(item) for item in value])
+        if kind is list:
+            return [self.theirs(item) for item in value]
+        if kind is dict:
+            return {key: self.theirs(item) for key, item in value.items()}
+        if is_scalar(value):
+            return value.concrete("fallback")
+        original = proxies.stands_for(value)
+        return value if original is None else original
+
+
+def _announce(name: str) -> None:
+    if config.fallback == "silent":
+        return
+    text = f"numpy.{name} is answered by NumPy itself ({where(caller())})"
+    if config.fallback == "error":
+        raise FallbackError(text)
+    if name not in _warned:
+        _warned.add(name)
+        warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+
+def call(
+    function: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any], writes: Sequence[int] = ()
+) -> Any:
+    """``function(*args, **kwargs)`` by NumPy.
+
+    Parameters
+    ----------
+    function : callable
+        NumPy's own.
+    name : str
+        As the report shows it.
+    args, kwargs
+        The user's arguments.
+    writes : sequence of int
+        Positions of arguments that the function writes to.
+
+    Returns
+    -------
+    object
+        NumPy's result; arrays of native dtypes as ``lazynp.ndarray``.
+    """
+    _announce(name)
+    arguments = Arguments()
+    held = arguments.collect(tuple(args)), arguments.collect(kwargs)
+    if arguments.pending:
+        realize(arguments.pending, "fallback")
+    values = [arguments.theirs(arg) for arg in args] if held[0] else list(args)
+    named = arguments.theirs(kwargs) if held[1] else kwargs
+    written: list[tuple[Any, np.ndarray[Any, Any]]] = []
+
+    def writable(target: Any) -> Any:
+        if type(target) is tuple:
+            return tuple([writable(item) for item in target])
+        if type(target) is not ndarray:
+            return target
+        copy = host(target).copy()
+        written.append((target, copy))
+        return copy
+
+    for position in writes:
+        values[position] = writable(args[position])
+    if kwargs.get("out") is not None:
+        named = {**named, "out": writable(kwargs["out"])}
+    count_fallback(name, arguments.nbytes, caller())
+    value = function(*values, **named)
+    for target, copy in written:
+        target._write(build.buffer(np.ascontiguousarray(copy).reshape(copy.shape)))
+        if value is copy:
+            return target
+    if written and type(value) is tuple:
+        by_id = {id(copy): target for target, copy in written}
+        return tuple([by_id.get(id(item)) or ours(item) for item in value])
+    return ours(value)
+
+
+class Fallback:
+    """A function of NumPy that is called on host arrays; otherwise it looks like NumPy's."""
+
+    def __init__(self, function: Callable[..., Any], name: str) -> None:
+        self.__wrapped__ = function
+        self.__name__ = name.rpartition(".")[2]
+        self.__qualname__ = self.__name__
+        self.__doc__ = function.__doc__
+        self.__module__ = "lazynp"
+        self._name = name
+        self._writes = (0,) if name in WRITES_TO_FIRST else ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return call(self.__wrapped__, self._name, args, kwargs, self._writes)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["__wrapped__"], name)
+
+    def __repr__(self) -> str:
+        return f"<lazynp fallback numpy.{self._name}>"
+
+
+# Functions whose arguments are no data: they are NumPy's own, called with what the user gave.
+PASSED: Final = frozenset(
+    "seterr geterr seterrcall geterrcall setbufsize getbufsize get_printoptions set_printoptions printoptions get_include info "
+    "show_config show_runtime binary_repr base_repr typename mintypecode broadcast_shapes promote_types datetime_data issubdtype "
+    "isdtype bartlett_ blackman_ iterable require_ errstate busdaycalendar finfo iinfo test".split()
+)
+
+
+# Modules that hold no functions of arrays, or whose objects are their own world, are NumPy's.
+NUMPYS_OWN: Final = frozenset("typing exceptions dtypes testing f2py ctypeslib core rec char strings".split())
+
+
+def _is_function(value: Any) -> bool:
+    return callable(value) and not isinstance(value, (type, ModuleType, np.ufunc))
+
+
+def attribute(module: ModuleType, name: str, prefix: str = "") -> Any:
+    """What ``lazynp.<prefix><name>`` is when lazynp has no own object of that name."""
+    value = getattr(module, name)
+    if name in PASSED or isinstance(value, type):
+        return value
+    if isinstance(value, ModuleType):
+        return value if name in NUMPYS_OWN else submodule(f"{prefix}{name}")
+    if isinstance(value, np.ufunc) or _is_function(value):
+        return Fallback(value, f"{prefix}{name}")
+    return value
+
+
+class Submodule(ModuleType):
+    """``lazynp.linalg`` and its kin: own functions where there are any, NumPy's by fallback otherwise.
+
+    Neither NumPy's module nor ours is imported before a name is asked for.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"lazynp.{path}")
+        self.__dict__["_path"] = path
+        self.__dict__["__path__"] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name not in ("__all__", "__doc__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        path = self.__dict__["_path"]
+        own = _own(path)
+        theirs = import_module(f"numpy.{path}")
+        if name in own:
+            value = own[name]
+        elif not hasattr(theirs, name):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        else:
+            special = getattr(_module_of(path), "attribute", None)
+            value = attribute(theirs, name, path + ".") if special is None else special(getattr(theirs, name), name)
+        self.__dict__[name] = value
+        return value
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *dir(import_module(f"numpy.{self.__dict__['_path']}"))})
+
+
+# Submodule -> our module with its functions, in a dictionary of that name; it may have an ``attribute`` for all other names.
+_OWN: Final = {
+    "linalg": ("lazynp.namespace.linalg", "SUBMODULE"),
+    "fft": ("lazynp.namespace.fft", "FUNCTIONS"),
+    "random": ("lazynp.namespace.random", "FUNCTIONS"),
+}
+
+_submodules: dict[str, Submodule] = {}
+
+
+def _module_of(path: str) -> ModuleType | None:
+    return import_module(_OWN[path][0]) if path in _OWN else None
+
+
+def _own(path: str) -> dict[str, Any]:
+    return getattr(_module_of(path), _OWN[path][1]) if path in _OWN else {}
+
+
+def submodule(path: str) -> Submodule:
+    """lazynp's stand-in for a submodule of NumPy."""
+    found = _submodules.get(path)
+    if found is None:
+        found = _submodules[path] = Submodule(path)
+    return found

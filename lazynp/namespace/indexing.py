@@ -1,0 +1,363 @@
+"""Keys, and ``x[key]``.
+
+In: an array and a key as NumPy takes it.  Out: a scalar, a view (integers, slices, ``...``, ``None``) or a new array (integer arrays and
+boolean masks).  Promise: keys are checked at the call with NumPy's errors; only the number of true values of a mask, which is a shape, is
+computed here.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from lazynp import ndarray as arrays
+from lazynp.graph import build
+from lazynp.graph import op as o
+from lazynp.graph.dtypes import BOOL, INT64
+from lazynp.graph.node import Node, Shape
+from lazynp.scalars import scalar_of_value
+from lazynp.views import NEW, Region, memory_order
+
+_BAD_KEY = "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid indices"
+Basic = tuple[Region, Shape, tuple[int, ...], bool]
+
+
+# Keys ---------------------------------------------------------------------------------------------------------------------
+
+
+def basic(key: Any, shape: Shape) -> Basic | None:
+    """Region, its shape, the axis map after it, and whether the key is all integers; None where the key has arrays in it."""
+    parts: Sequence[Any] = key if type(key) is tuple else (key,)
+    ndim = len(shape)
+    region: list[tuple[int, int]] = []
+    lengths: list[int] = []
+    axes: list[int] = []
+    axis = 0
+    element = True
+    for part in parts:
+        kind = type(part)
+        if kind is slice:
+            if axis >= ndim:
+                raise _too_many(parts, ndim)
+            start, stop, step = part.indices(shape[axis])
+            n = (stop - start + (step - 1 if step > 0 else step + 1)) // step
+            if n > 0:
+                region.append((start, step))
+                lengths.append(n)
+            else:
+                region.append((0, 1))
+                lengths.append(0)
+            axes.append(axis)
+            axis += 1
+            element = False
+        elif part is None:
+            axes.append(NEW)
+            element = False
+        elif part is Ellipsis:
+            taken = 0
+            ellipses = 0
+            for other in parts:
+                if other is Ellipsis:
+                    ellipses += 1
+                elif other is not None:
+                    taken += 1
+            if ellipses > 1:
+                raise IndexError("an index can only have a single ellipsis ('...')")
+            for _ in range(ndim - taken):
+                region.append((0, 1))
+                lengths.append(shape[axis])
+                axes.append(axis)
+                axis += 1
+            element = False
+        else:
+            if kind is not int:
+                index = _integer(part)
+                if index is None:
+                    return None
+                part = index
+            if axis >= ndim:
+                raise _too_many(parts, ndim)
+            n = shape[axis]
+            at = part + n if part < 0 else part
+            if not 0 <= at < n:
+                raise IndexError(f"index {part} is out of bounds for axis {axis} with size {n}")
+            region.append((at, 1))
+            lengths.append(1)
+            axis += 1
+    if axis < ndim:
+        element = False
+        while axis < ndim:
+            region.append((0, 1))
+            lengths.append(shape[axis])
+            axes.append(axis)
+            axis += 1
+    return tuple(region), tuple(lengths), tuple(axes), element
+
+
+def _too_many(parts: Sequence[Any], ndim: int) -> IndexError:
+    taken = sum(part is not None and part is not Ellipsis for part in parts)
+    return IndexError(f"too many indices for array: array is {ndim}-dimensional, but {taken} were indexed")
+
+
+def _integer(part: Any) -> int | None:
+    """A key's part as an integer; None where it is an array or a sequence."""
+    kind = type(part)
+    if kind is bool or isinstance(part, (np.bool_, list, tuple)):
+        return None
+    if kind is arrays.ndarray or isinstance(part, np.ndarray):
+        if part.shape or part.dtype.kind not in "iu":
+            return None
+        return operator.index(part)
+    try:
+        return operator.index(part)
+    except TypeError:
+        if hasattr(part, "__array__") or hasattr(part, "__getitem__"):
+            return None
+        raise IndexError(_BAD_KEY) from None
+
+
+# Reading --------------------------------------------------------------------------------------------------------------------
+
+
+def read(x: arrays.ndarray, key: Any) -> Any:
+    """``x[key]``."""
+    shape = x.shape
+    found = basic(key, shape)
+    if found is None:
+        return _read_advanced(x, key)
+    region, lengths, axes, element = found
+    if element:
+        return _element(x, region)
+    return arrays.view_key(x, region, lengths, axes)
+
+
+def _element(x: arrays.ndarray, region: Region) -> Any:
+    """The element at a region of single indices."""
+    base = x._base
+    root = base if type(base) is arrays.ndarray else x
+    if root._base is None:
+        buffer = root._node.buffer
+        memory = None if buffer is None else buffer.array
+    else:
+        memory = root._base.array
+    if memory is None:
+        ones = (1,) * len(region)
+        return arrays.result(build.reshape(build.slice_(arrays.node_of(x), region, ones), ()))
+    if root is x:
+        return scalar_of_value(memory[tuple([start for start, _ in region])])
+    return scalar_of_value(arrays.cell(x, memory, region)[0])
+
+
+class Index:
+    """An advanced key, taken apart.
+
+    Attributes
+    ----------
+    view : ndarray
+        The array after its slices, integers and new axes; boolean masks' axes are flattened to one.
+    axes : list of int
+        The axes of ``view`` that index arrays stand for.
+    arrays : list of Node
+        Their index arrays, int64, not broadcast yet.
+    position : int
+        Where the index arrays' axes go in the result.
+    """
+
+    __slots__ = ("arrays", "axes", "position", "view")
+
+    def __init__(self, view: arrays.ndarray, axes: list[int], indices: list[Node], position: int) -> None:
+        self.view = view
+        self.axes = axes
+        self.arrays = indices
+        self.position = position
+
+
+def _advanced(x: arrays.ndarray, key: Any) -> Index:
+    """Take an advanced key apart; every check that needs no computing happens here."""
+    parts = [_part(part) for part in (key if type(key) is tuple else (key,))]
+    shape = x.shape
+    ndim = len(shape)
+    taken = sum(_taken(part) for part in parts)
+    if sum(part is Ellipsis for part in parts) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if taken > ndim:
+        raise IndexError(f"too many indices for array: array is {ndim}-dimensional, but {taken} were indexed")
+    if not any(part is Ellipsis for part in parts):
+        parts.append(Ellipsis)
+    # Slices first, so that what index arrays see is small; integers become index arrays for the question where the result's axes go.
+    region: list[tuple[int, int]] = []
+    lengths: list[int] = []
+    grouped: list[int] = []  # lengths with a mask's axes as one
+    new: list[int] = []  # axis map: which axes of the grouped array stay, and where new ones come
+    advanced: list[tuple[int, Any]] = []  # (axis of the view after the map, index array)
+    places: list[int] = []  # positions in the key that are advanced, an ellipsis counts however many axes it stands for
+    axis = 0
+    for place, part in enumerate(parts):
+        if part is None:
+            new.append(NEW)
+        elif part is Ellipsis:
+            for _ in range(ndim - taken):
+                region.append((0, 1))
+                lengths.append(shape[axis])
+                new.append(len(grouped))
+                grouped.append(shape[axis])
+                axis += 1
+        elif type(part) is slice:
+            start, stop, step = part.indices(shape[axis])
+            n = len(range(start, stop, step))
+            region.append((start, step) if n else (0, 1))
+            lengths.append(n)
+            new.append(len(grouped))
+            grouped.append(n)
+            axis += 1
+        elif type(part) is int:
+            n = shape[axis]
+            at = part + n if part < 0 else part
+            if not 0 <= at < n:
+                raise IndexError(f"index {part} is out of bounds for axis {axis} with size {n}")
+            region.append((at, 1))
+            lengths.append(1)
+            grouped.append(1)
+            places.append(place)
+            if len(places) == 1:
+                first_axis = len(new)
+            axis += 1
+        else:
+            places.append(place)
+            if len(places) == 1:
+                first_axis = len(new)
+            if part.dtype == BOOL:
+                n = _mask_size(part, shape, axis)
+                for m in shape[axis : axis + len(part.shape)]:
+                    region.append((0, 1))
+                    lengths.append(m)
+                axis += len(part.shape)
+                mask = arrays.host(part, "mask shape")
+                index: Any = np.flatnonzero(mask)
+                if not part.shape:
+                    advanced.append((len(new), index))
+                    new.append(NEW)
+                    continue
+            else:
+                n = shape[axis]
+                region.append((0, 1))
+                lengths.append(n)
+                index = _checked(part, n, axis)
+                axis += 1
+            advanced.append((len(new), index))
+            new.append(len(grouped))
+            grouped.append(n)
+    view = arrays.view_slice(x, tuple(region), tuple(lengths))
+    if tuple(grouped) != tuple(lengths):
+        view = arrays.view_reshape(view, tuple(grouped))
+    view = arrays.view_axes(view, tuple(new))
+    consecutive = places[-1] - places[0] == len(places) - 1
+    indices = [_index_node(index) for _, index in advanced]
+    _broadcast(indices)
+    return Index(view, [at for at, _ in advanced], indices, first_axis if consecutive else 0)
+
+
+def _part(part: Any) -> Any:
+    """One part of an advanced key: int, slice, None, Ellipsis, or an array of integers or booleans."""
+    kind = type(part)
+    if kind is slice or kind is int or part is None or part is Ellipsis:
+        return part
+    if kind is not bool and not isinstance(part, (np.bool_, list, tuple)):
+        index = _integer(part)
+        if index is not None:
+            return index
+    array = part if kind is arrays.ndarray else arrays.asarray(part)
+    if array.dtype.kind not in "biu":
+        if array.size == 0 and isinstance(part, (list, tuple)):
+            return arrays.asarray(np.zeros(array.shape, INT64))
+        if isinstance(part, (list, tuple)) or kind not in (float, str, np.float64):
+            raise IndexError("arrays used as indices must be of integer (or boolean) type")
+        raise IndexError(_BAD_KEY)
+    return array
+
+
+def _taken(part: Any) -> int:
+    """How many axes of the array a key's part stands for."""
+    if part is None or part is Ellipsis:
+        return 0
+    if type(part) is slice or type(part) is int:
+        return 1
+    return len(part.shape) if part.dtype == BOOL else 1
+
+
+def _mask_size(mask: arrays.ndarray, shape: Shape, axis: int) -> int:
+    """The number of elements a mask's axes have together, after comparing them with the array's."""
+    for k, n in enumerate(mask.shape):
+        if shape[axis + k] != n and n:  # NumPy lets a mask of no elements pass
+            raise IndexError(
+                f"boolean index did not match indexed array along axis {axis + k}; size of axis is {shape[axis + k]} "
+                f"but size of corresponding boolean axis is {n}"
+            )
+    return prod(shape[axis : axis + len(mask.shape)])
+
+
+def _checked(index: arrays.ndarray, n: int, axis: int) -> arrays.ndarray:
+    """An index array; out-of-range values that are already known are refused now, the others when they are computed."""
+    node = arrays.node_of(index)
+    buffer = node.buffer
+    if buffer is None and node.op is o.IOTA and node.shape[0]:
+        start, step = int(node.arg[0]), int(node.arg[1])
+        _check_range(min(start, start + step * (node.shape[0] - 1)), max(start, start + step * (node.shape[0] - 1)), n, axis)
+    elif buffer is not None and buffer.array.size:
+        _check_range(int(buffer.array.min()), int(buffer.array.max()), n, axis, buffer.array)
+    return index
+
+
+def _check_range(low: int, high: int, n: int, axis: int, values: np.ndarray[Any, Any] | None = None) -> None:
+    if low < -n or high >= n:
+        bad = high if high >= n else low
+        if values is not None:
+            outside = (values < -n) | (values >= n)
+            bad = int(values[outside][0])
+        raise IndexError(f"index {bad} is out of bounds for axis {axis} with size {n}")
+
+
+def _index_node(index: Any) -> Node:
+    if isinstance(index, np.ndarray):
+        return build.buffer(index)
+    return build.cast(arrays.node_of(index), INT64)
+
+
+def _broadcast(indices: list[Node]) -> Shape:
+    try:
+        return build.broadcast_shape(*[node.shape for node in indices])
+    except ValueError:
+        shapes = " ".join([str(node.shape).replace(", ", ",") for node in indices])
+        raise IndexError(f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes} ") from None
+
+
+def _read_advanced(x: arrays.ndarray, key: Any) -> Any:
+    """``x[key]`` with index arrays: one GATHER over the indexed axes, put first."""
+    single = type(key) is arrays.ndarray or isinstance(key, np.ndarray)
+    if single and type(x._base) is not arrays.ndarray and key.dtype.kind in "iu" and x.shape and key.shape:
+        # One integer array on a plain array, the usual case.
+        return arrays.wrap(build.gather(arrays.node_of(x), _index_node(_checked(_part(key), x.shape[0], 0))))
+    index = _advanced(x, key)
+    view, axes = index.view, index.axes
+    shape = view.shape
+    rest = [axis for axis in range(len(shape)) if axis not in axes]
+    node = arrays.node_of(view)
+    if axes != list(range(len(axes))):
+        node = build.permute(node, (*axes, *rest))
+    common = _broadcast(index.arrays)
+    node = build.gather(node, *[build.expand(i, common) for i in index.arrays])
+    lead, trail = len(common), len(rest)
+    # NumPy lays the index arrays' axes out first, then the others in the array's own memory order, and shows them in the key's order.
+    strides = arrays.geometry(view)[1]
+    order = memory_order(tuple([shape[a] for a in rest]), tuple([strides[a] for a in rest]), 0)
+    memory = (*range(lead), *[lead + a for a in (order or range(trail))])
+    position = index.position
+    shown = (*range(lead, lead + position), *range(lead), *range(lead + position, lead + trail))
+    if position and lead:
+        node = build.permute(node, shown)
+        memory = tuple([shown.index(axis) for axis in memory])
+    return arrays.wrap_ordered(node, memory)

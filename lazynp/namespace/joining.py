@@ -1,0 +1,358 @@
+"""Putting arrays together: concatenation, stacking, repetition, padding, rolling.
+
+In: arrays.  Out: CONCAT, EXPAND, PAD and SLICE nodes.  Promise: NumPy's result dtypes and errors at the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.graph import build
+from lazynp.graph.build import cast, concat, const, expand
+from lazynp.graph.dtypes import INT64, NATIVE
+from lazynp.graph.node import Node, Shape
+from lazynp.namespace import axes as ax
+from lazynp.namespace import fallback
+from lazynp.namespace.promotion import Foreign
+from lazynp.namespace.reductions import array_node
+from lazynp.namespace.shaping import atleast_1d, atleast_2d, atleast_3d, of_arrays
+from lazynp.namespace.ufuncs import write_out
+from lazynp.ndarray import asarray as _asarray
+from lazynp.ndarray import host, ndarray, node_of, wrap, wrap_ordered
+
+
+def _items(arrays: Any) -> list[Any]:
+    return [arrays[k] for k in range(len(arrays))] if type(arrays) is ndarray else list(arrays)
+
+
+def _by_numpy(name: str, arrays: Any, options: dict[str, Any]) -> Any:
+    return fallback.call(getattr(np, name), name, (arrays,), options)
+
+
+def _common_dtype(nodes: Sequence[Node], dtype: Any, casting: str, out: Any) -> np.dtype[Any]:
+    if dtype is None:
+        if out is not None:
+            found = out.dtype
+        else:
+            return np.result_type(*{node.dtype for node in nodes})
+    else:
+        found = np.dtype(dtype)
+        if found not in NATIVE:
+            raise Foreign
+    for node in nodes:
+        if not np.can_cast(node.dtype, found, casting):
+            raise TypeError(f"Cannot cast array data from {node.dtype!r} to {found!r} according to the rule '{casting}'")
+    return found  # type: ignore[no-any-return]
+
+
+def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """Arrays one after the other along an axis; see :func:`numpy.concatenate`."""
+    items = _items(arrays)
+    if out is not None and dtype is not None:
+        raise TypeError("concatenate() only takes `out` or `dtype` as an argument, but both were provided.")
+    try:
+        nodes = [array_node(item) for item in items]
+        if not nodes:
+            raise ValueError("need at least one array to concatenate")
+        wanted = _common_dtype(nodes, dtype, casting, out)
+    except Foreign:
+        return _by_numpy("concatenate", arrays, {"axis": axis, "out": out, "dtype": dtype, "casting": casting})
+    if axis is None:
+        nodes = [build.reshape(node, (build.size(node),)) for node in nodes]
+        axis = 0
+    ndim = len(nodes[0].shape)
+    if ndim == 0:
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    axis = ax.one(axis, ndim)
+    _check_shapes(nodes, axis)
+    node = concat([cast(part, wanted) for part in nodes], axis)
+    if out is not None:
+        if out.shape != node.shape:
+            raise ValueError("Output array is the wrong shape")
+        return write_out(out, node, "concatenate")
+    if ndim > 1 and all(type(x) is ndarray and x._base is not None and x.flags.f_contiguous and not x.flags.c_contiguous for x in items):
+        return wrap_ordered(node, tuple(range(ndim))[::-1])
+    return wrap(node)
+
+
+def _check_shapes(nodes: Sequence[Node], axis: int) -> None:
+    first = nodes[0].shape
+    for number, node in enumerate(nodes):
+        if len(node.shape) != len(first):
+            raise ValueError(
+                "all the input arrays must have same number of dimensions, but the array at index 0 has "
+                f"{len(first)} dimension(s) and the array at index {number} has {len(node.shape)} dimension(s)"
+            )
+        for k, (n, m) in enumerate(zip(first, node.shape, strict=True)):
+            if n != m and k != axis:
+                raise ValueError(
+                    "all the input array dimensions except for the concatenation axis must match exactly, but along dimension "
+                    f"{k}, the array at index 0 has size {n} and the array at index {number} has size {m}"
+                )
+
+
+def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """Arrays of one shape along a new axis; see :func:`numpy.stack`."""
+    items = _items(arrays)
+    if not items:
+        raise ValueError("need at least one array to stack")
+    try:
+        nodes = [array_node(item) for item in items]
+    except Foreign:
+        return _by_numpy("stack", arrays, {"axis": axis, "out": out, "dtype": dtype, "casting": casting})
+    shape = nodes[0].shape
+    if any(node.shape != shape for node in nodes):
+        raise ValueError("all input arrays must have the same shape")
+    axis = ax.one(axis, len(shape) + 1)
+    thin = (*shape[:axis], 1, *shape[axis:])
+    parts = [wrap(build.reshape(node, thin)) for node in nodes]
+    return concatenate(parts, axis, out, dtype=dtype, casting=casting)
+
+
+def _stacked(grow: Any, axis: int) -> Any:
+    def function(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
+        parts = [grow(item) for item in _items(tup)]
+        along = 0 if axis == 1 and parts and parts[0].ndim == 1 else axis
+        return concatenate(parts, along, dtype=dtype, casting=casting)
+
+    return function
+
+
+vstack = _stacked(atleast_2d, 0)
+vstack.__name__, vstack.__doc__ = "vstack", np.vstack.__doc__
+hstack = _stacked(atleast_1d, 1)
+hstack.__name__, hstack.__doc__ = "hstack", np.hstack.__doc__
+dstack = _stacked(atleast_3d, 2)
+dstack.__name__, dstack.__doc__ = "dstack", np.dstack.__doc__
+
+
+def column_stack(tup: Any) -> Any:
+    """One-dimensional arrays as columns; see :func:`numpy.column_stack`."""
+    parts = []
+    for item in _items(tup):
+        x = _asarray(item)
+        parts.append(x if x.ndim >= 2 else atleast_2d(x).T)
+    return concatenate(parts, 1)
+
+
+def append(arr: Any, values: Any, axis: Any = None) -> Any:
+    """Values after the end; see :func:`numpy.append`."""
+    return concatenate((arr, values), axis)
+
+
+def block(arrays: Any) -> Any:
+    """Nested lists of blocks; see :func:`numpy.block`."""
+
+    def depth(x: Any) -> int:
+        return 1 + max([depth(item) for item in x], default=0) if isinstance(x, list) else 0
+
+    def uniform(x: Any, level: int) -> bool:
+        return all(uniform(item, level - 1) for item in x) if isinstance(x, list) and x else not isinstance(x, list) and level == 0
+
+    levels = depth(arrays)
+    if not uniform(arrays, levels) or isinstance(arrays, tuple):
+        return _by_numpy("block", arrays, {})
+    leaves: list[Any] = []
+
+    def gather(x: Any) -> Any:
+        if isinstance(x, list):
+            return [gather(item) for item in x]
+        leaves.append(_asarray(x))
+        return leaves[-1]
+
+    nested = gather(arrays)
+    if any(type(x) is not ndarray for x in leaves):
+        return _by_numpy("block", arrays, {})
+    ndim = max([levels, *[x.ndim for x in leaves]])
+
+    def join(x: Any, level: int) -> Any:
+        if not isinstance(x, list):
+            node = node_of(x)
+            return wrap(build.reshape(node, (1,) * (ndim - len(node.shape)) + node.shape))
+        return concatenate([join(item, level - 1) for item in x], -level)
+
+    return join(nested, levels)
+
+
+# Repetition -----------------------------------------------------------------------------------------------------------------
+
+
+def tile(A: Any, reps: Any) -> Any:  # noqa: N803
+    """Copies side by side; see :func:`numpy.tile`."""
+    try:
+        counts = tuple([index(n) for n in reps])
+    except TypeError:
+        counts = (index(reps),)
+    try:
+        x = array_node(A)
+    except Foreign:
+        return fallback.call(np.tile, "tile", (A, reps), {})
+    ndim = max(len(counts), len(x.shape))
+    counts = (1,) * (ndim - len(counts)) + counts
+    shape = (1,) * (ndim - len(x.shape)) + x.shape
+    thin = tuple([m for n in shape for m in (1, n)])
+    wide = tuple([m for n, count in zip(shape, counts, strict=True) for m in (count, n)])
+    return wrap(build.reshape(expand(build.reshape(x, thin), wide), tuple([n * count for n, count in zip(shape, counts, strict=True)])))
+
+
+@of_arrays
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    """Every element several times; see :func:`numpy.repeat`."""
+    x = node_of(a)
+    if axis is None:
+        x = build.reshape(x, (build.size(x),))
+        axis = 0
+    axis = ax.one(axis, len(x.shape))
+    counts = np.asarray(host(_asarray(repeats), "repeat counts"))
+    if counts.dtype.kind not in "iub":
+        raise TypeError(f"Cannot cast array data from {counts.dtype!r} to dtype('int64') according to the rule 'safe'")
+    n = x.shape[axis]
+    if counts.size == 1:
+        times = int(counts.reshape(-1)[0])
+        if times < 0:
+            raise ValueError("repeats may not contain negative values.")
+        thin = (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :])
+        wide = (*x.shape[: axis + 1], times, *x.shape[axis + 1 :])
+        shape = (*x.shape[:axis], n * times, *x.shape[axis + 1 :])
+        return wrap(build.reshape(expand(build.reshape(x, thin), wide), shape))
+    if counts.shape != (n,):
+        raise ValueError(f"operands could not be broadcast together with shape ({n},) ({counts.size},)")
+    if (counts < 0).any():
+        raise ValueError("repeats may not contain negative values.")
+    return wrap(gathered(x, build.buffer(np.repeat(np.arange(n), counts)), axis))
+
+
+def gathered(x: Node, positions: Node, axis: int) -> Node:
+    """``x`` at int64 ``positions`` of one axis, whose axes take its place."""
+    ndim = len(x.shape)
+    if axis == 0:
+        return build.gather(x, positions)
+    order = (axis, *[k for k in range(ndim) if k != axis])
+    found = build.gather(build.permute(x, order), positions)
+    m = len(positions.shape)
+    # Result axes: the positions', then the others of x; the positions' go back to where the axis was.
+    back = (*range(m, m + axis), *range(m), *range(m + axis, m + ndim - 1))
+    return build.permute(found, back)
+
+
+# Rolling and padding --------------------------------------------------------------------------------------------------------
+
+
+def _part(x: Node, axis: int, start: int, step: int, length: int) -> Node:
+    region = [(start, step) if k == axis else (0, 1) for k in range(len(x.shape))]
+    return build.slice_(x, region, tuple([length if k == axis else n for k, n in enumerate(x.shape)]))
+
+
+def _rolled(x: Node, shift: int, axis: int) -> Node:
+    n = x.shape[axis]
+    shift = shift % n if n else 0
+    if not shift:
+        return x
+    return concat([_part(x, axis, n - shift, 1, shift), _part(x, axis, 0, 1, n - shift)], axis)
+
+
+@of_arrays
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """Elements moved around cyclically; see :func:`numpy.roll`."""
+    x = node_of(a)
+    if axis is None:
+        return wrap(build.reshape(_rolled(build.reshape(x, (build.size(x),)), int(np.sum(_shifts(shift))), 0), x.shape))
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = [ax.one(k, len(x.shape)) for k in axes]
+    pairs = np.broadcast(_shifts(shift), axes)
+    if pairs.ndim > 1:
+        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
+    for amount, along in pairs:
+        x = _rolled(x, int(amount), int(along))
+    return wrap(x)
+
+
+def _shifts(shift: Any) -> Any:
+    return host(shift) if type(shift) is ndarray else np.asarray([int(s) for s in shift] if isinstance(shift, (tuple, list)) else int(shift))
+
+
+def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
+    if isinstance(pad_width, dict):
+        return [
+            (int(w[0]), int(w[1])) if np.iterable(w) else (int(w), int(w))
+            for w in [pad_width.get(k, pad_width.get(k - ndim, 0)) for k in range(ndim)]
+        ]
+    widths = np.asarray(host(_asarray(pad_width)))
+    if widths.dtype.kind != "i":
+        raise TypeError("`pad_width` must be of integral type.")
+    pairs = np.broadcast_to(widths, (ndim, 2))
+    if (pairs < 0).any():
+        raise ValueError("index can't contain negative values")
+    return [(int(before), int(after)) for before, after in pairs]
+
+
+def _wrapped(n: int, before: int, after: int, mode: str) -> np.ndarray[Any, Any]:
+    """Source position of every element of a padded axis."""
+    at = np.arange(-before, n + after)
+    if mode == "edge":
+        return np.clip(at, 0, n - 1)
+    if mode == "wrap":
+        return at % n
+    period = 2 * n if mode == "symmetric" else max(2 * n - 2, 1)
+    at = at % period
+    return np.minimum(at, period - 1 - at if mode == "symmetric" else period - at) if n > 1 else np.zeros_like(at)
+
+
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+    """Borders around an array; see :func:`numpy.pad`."""
+    native = mode in ("constant", "edge", "wrap", "reflect", "symmetric") if isinstance(mode, str) else False
+    allowed = {"constant_values"} if mode == "constant" else set()
+    if not native or set(kwargs) - allowed or np.ndim(kwargs.get("constant_values", 0)):
+        return fallback.call(np.pad, "pad", (array, pad_width), {"mode": mode, **kwargs})
+    try:
+        x = array_node(array)
+    except Foreign:
+        return fallback.call(np.pad, "pad", (array, pad_width), {"mode": mode, **kwargs})
+    widths = _widths(pad_width, len(x.shape))
+    if mode == "constant":
+        fill = kwargs.get("constant_values", 0)
+        value = const(fill, x.dtype) if type(fill) in (int, float, bool, complex) else cast(array_node(fill), x.dtype)
+        if value.op is not build.o.CONST:
+            return fallback.call(np.pad, "pad", (array, pad_width), {"mode": mode, **kwargs})
+        shape: Shape = tuple([n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)])
+        return wrap(build.pad(x, tuple([before for before, _ in widths]), shape, value))
+    for axis, (before, after) in enumerate(widths):
+        n = x.shape[axis]
+        if not before and not after:
+            continue
+        if n == 0:
+            raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
+        x = _bordered(x, axis, before, after, mode)
+    return wrap(x)
+
+
+def _bordered(x: Node, axis: int, before: int, after: int, mode: str) -> Node:
+    """One axis padded; borders shorter than the axis are slices of it, longer ones a gather."""
+    n = x.shape[axis]
+    most = n - 1 if mode == "reflect" else n
+    if mode == "edge":
+        parts = []
+        for position, width in ((0, before), (n - 1, after)):
+            edge = _part(x, axis, position, 1, 1)
+            parts.append(expand(edge, tuple([width if k == axis else m for k, m in enumerate(x.shape)])))
+        return concat([part for part in (parts[0], x, parts[1]) if part.shape[axis]], axis)
+    if before > most or after > most:
+        return gathered(x, build.buffer(_wrapped(n, before, after, mode).astype(INT64)), axis)
+    match mode:
+        case "wrap":
+            left, right = _part(x, axis, n - before, 1, before), _part(x, axis, 0, 1, after)
+        case "reflect":
+            left, right = _part(x, axis, before, -1, before), _part(x, axis, max(n - 2, 0), -1, after)
+        case _:
+            left, right = _part(x, axis, max(before - 1, 0), -1, before), _part(x, axis, n - 1, -1, after)
+    return concat([part for part in (left, x, right) if part.shape[axis]], axis)
+
+
+FUNCTIONS: Final = {
+    function.__name__: function
+    for function in (concatenate, stack, vstack, hstack, dstack, column_stack, append, block, tile, repeat, roll, pad)
+} | {"concat": concatenate}

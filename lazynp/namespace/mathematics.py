@@ -1,0 +1,374 @@
+"""Functions that are made of ufuncs and reductions: rounding, comparing, differences, parts of complex numbers, transforms.
+
+In: arrays.  Out: whatever the functions below make of them.  Promise: the same steps as NumPy's own Python code, hence its dtypes and bits.
+"""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.graph import build
+from lazynp.graph import op as o
+from lazynp.graph.build import cast, const, elementwise
+from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE, REAL_OF
+from lazynp.namespace import axes as ax
+from lazynp.namespace import fallback
+from lazynp.namespace import reductions as red
+from lazynp.namespace.joining import concatenate
+from lazynp.namespace.promotion import Foreign, concrete
+from lazynp.namespace.reductions import NoValue, array_node
+from lazynp.namespace.selecting import library, where
+from lazynp.namespace.shaping import of_arrays
+from lazynp.namespace.ufuncs import UFUNCS, ordered, write_out
+from lazynp.ndarray import asarray as _asarray
+from lazynp.ndarray import ndarray, node_of, result, view_slice, wrap
+
+U = UFUNCS
+
+# Rounding ---------------------------------------------------------------------------------------------------------------------
+
+
+def round(a: Any, decimals: Any = 0, out: Any = None) -> Any:  # noqa: A001
+    """Values to a number of decimals, halves to even; see :func:`numpy.round`."""
+    digits = index(decimals)
+    try:
+        x = array_node(a)
+    except Foreign:
+        return fallback.call(np.round, "round", (a, digits), {} if out is None else {"out": out})
+    if x.dtype.kind in "iu" and digits >= 0:
+        node = x
+    elif x.dtype.kind == "c":
+        real = REAL_OF[x.dtype]
+        parts = [node_of(round(wrap(elementwise(part, real, x)), digits)) for part in (o.REAL, o.IMAG)]
+        node = elementwise(o.COMPLEX, x.dtype, *parts)
+    else:
+        node = _rounded(x, digits)
+    if out is not None:
+        return write_out(out, node, "round")
+    return result(node) if not node.shape else ordered(node, (a,), "K")
+
+
+def _rounded(x: build.Node, digits: int) -> build.Node:
+    array = wrap(x)
+    if digits == 0:
+        return node_of(U["rint"](array))
+    factor = 10.0 ** abs(digits)
+    first, second = ("multiply", "divide") if digits > 0 else ("divide", "multiply")
+    scaled = U["rint"](U[first](array, factor))
+    node = node_of(U[second](scaled, factor))
+    return cast(node, x.dtype) if x.dtype.kind in "iu" else node
+
+
+def fix(x: Any, out: Any = None) -> Any:
+    """Values rounded towards zero; see :func:`numpy.fix`."""
+    return U["trunc"](x) if out is None else U["trunc"](x, out=out)
+
+
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """NaN and infinities replaced by numbers; see :func:`numpy.nan_to_num`."""
+    try:
+        node = array_node(x)
+        if any(concrete(v) is None and v is not None for v in (nan, posinf, neginf)) or not copy:
+            raise Foreign
+    except Foreign:
+        value = fallback.call(np.nan_to_num, "nan_to_num", (x,), {"nan": nan, "posinf": posinf, "neginf": neginf})
+        if not copy and type(x) is ndarray:
+            x._write(node_of(value))
+            return x
+        return value
+    dtype = node.dtype
+    if dtype.kind == "c":
+        parts = [
+            node_of(nan_to_num(wrap(elementwise(part, REAL_OF[dtype], node)), True, nan, posinf, neginf)) for part in (o.REAL, o.IMAG)
+        ]
+        return result(elementwise(o.COMPLEX, dtype, *parts))
+    if dtype.kind != "f":
+        return result(node)
+    limits = np.finfo(dtype)
+    for test, value in (
+        (elementwise(o.ISNAN, BOOL, node), nan),
+        (elementwise(o.EQUAL, BOOL, node, const(np.inf, dtype)), limits.max if posinf is None else posinf),
+        (elementwise(o.EQUAL, BOOL, node, const(-np.inf, dtype)), limits.min if neginf is None else neginf),
+    ):
+        node = elementwise(o.WHERE, dtype, test, const(concrete(value), dtype), node)
+    return result(node)
+
+
+# Complex numbers --------------------------------------------------------------------------------------------------------------
+
+
+def real(val: Any) -> Any:
+    """The real part; see :func:`numpy.real`."""
+    try:
+        return val.real
+    except AttributeError:
+        return _asarray(val).real
+
+
+def imag(val: Any) -> Any:
+    """The imaginary part; see :func:`numpy.imag`."""
+    try:
+        return val.imag
+    except AttributeError:
+        return _asarray(val).imag
+
+
+def angle(z: Any, deg: bool = False) -> Any:
+    """The argument of complex numbers; see :func:`numpy.angle`."""
+    try:
+        node = array_node(z)
+    except Foreign:
+        return fallback.call(np.angle, "angle", (z, deg), {})
+    if node.dtype.kind == "c":
+        kind = REAL_OF[node.dtype]
+        found = U["arctan2"](*[result(elementwise(part, kind, node)) for part in (o.IMAG, o.REAL)])
+    else:
+        found = U["arctan2"](0, result(node))
+    return U["multiply"](found, 180 / np.pi) if deg else found
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether the dtype is complex; see :func:`numpy.iscomplexobj`."""
+    dtype = getattr(x, "dtype", None)
+    return (np.asarray(x).dtype if dtype is None else dtype).kind == "c"
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether the dtype is not complex; see :func:`numpy.isrealobj`."""
+    return not iscomplexobj(x)
+
+
+def iscomplex(x: Any) -> Any:
+    """Which values have an imaginary part; see :func:`numpy.iscomplex`."""
+    node = array_node(x)
+    if node.dtype.kind != "c":
+        return result(build.expand(const(False, BOOL), node.shape))
+    return U["not_equal"](result(elementwise(o.IMAG, REAL_OF[node.dtype], node)), 0)
+
+
+def isreal(x: Any) -> Any:
+    """Which values have no imaginary part; see :func:`numpy.isreal`."""
+    return U["logical_not"](iscomplex(x))
+
+
+def isposinf(x: Any, out: Any = None) -> Any:
+    """Where there is positive infinity; see :func:`numpy.isposinf`."""
+    return _signed_infinity(x, out, False)
+
+
+def isneginf(x: Any, out: Any = None) -> Any:
+    """Where there is negative infinity; see :func:`numpy.isneginf`."""
+    return _signed_infinity(x, out, True)
+
+
+def _signed_infinity(x: Any, out: Any, negative: bool) -> Any:
+    infinite = U["isinf"](x)
+    try:
+        sign = U["signbit"](x)
+    except TypeError:
+        dtype = _asarray(x).dtype
+        raise TypeError(f"This operation is not supported for {dtype} values because it would be ambiguous.") from None
+    if not negative:
+        sign = U["logical_not"](sign)
+    return U["logical_and"](infinite, sign, **({} if out is None else {"out": out}))
+
+
+# Comparing --------------------------------------------------------------------------------------------------------------------
+
+
+def isclose(a: Any, b: Any, rtol: Any = 1.0e-5, atol: Any = 1.0e-8, equal_nan: bool = False) -> Any:
+    """Where values are equal within a tolerance; see :func:`numpy.isclose`."""
+    x, y, small, relative = [v if isinstance(v, (int, float, complex)) else _asarray(v) for v in (a, b, atol, rtol)]
+    if any(getattr(v, "dtype", BOOL) not in NATIVE for v in (x, y)):
+        return fallback.call(np.isclose, "isclose", (a, b, rtol, atol, equal_nan), {})
+    if type(y) is ndarray:
+        y = _asarray(y, np.result_type(y.dtype, 1.0))
+    elif isinstance(y, int):
+        y = float(y)
+    with np.errstate(invalid="ignore"):
+        bound = U["add"](small, U["multiply"](relative, U["absolute"](y)))
+        near = U["less_equal"](U["absolute"](U["subtract"](x, y)), bound)
+        found = U["bitwise_or"](U["bitwise_and"](near, U["isfinite"](y)), U["equal"](x, y))
+        if equal_nan:
+            found = U["bitwise_or"](found, U["bitwise_and"](U["isnan"](x), U["isnan"](y)))
+    return found
+
+
+def allclose(a: Any, b: Any, rtol: Any = 1.0e-5, atol: Any = 1.0e-8, equal_nan: bool = False) -> bool:
+    """Whether all values are equal within a tolerance; see :func:`numpy.allclose`."""
+    return bool(red.all(isclose(a, b, rtol, atol, equal_nan)))
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    """Whether shapes and values are the same; see :func:`numpy.array_equal`."""
+    try:
+        x, y = _asarray(a1), _asarray(a2)
+    except Exception:  # noqa: BLE001 - NumPy answers False for whatever is not an array
+        return False
+    if x.shape != y.shape:
+        return False
+    if type(x) is not ndarray or type(y) is not ndarray:
+        return bool(fallback.call(np.array_equal, "array_equal", (a1, a2, equal_nan), {}))
+    same = U["equal"](x, y)
+    if equal_nan:
+        same = U["bitwise_or"](same, U["bitwise_and"](U["isnan"](x), U["isnan"](y)))
+    return bool(red.all(same))
+
+
+def array_equiv(a1: Any, a2: Any) -> bool:
+    """Whether values are the same after broadcasting; see :func:`numpy.array_equiv`."""
+    x, y = _asarray(a1), _asarray(a2)
+    try:
+        np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        return False
+    return bool(red.all(U["equal"](x, y)))
+
+
+# Differences and products -----------------------------------------------------------------------------------------------------
+
+
+def _cut(x: ndarray, axis: int, start: int, stop: int) -> ndarray:
+    region = tuple([(start, 1) if k == axis else (0, 1) for k in range(x.ndim)])
+    return view_slice(x, region, tuple([max(stop - start, 0) if k == axis else n for k, n in enumerate(x.shape)]))
+
+
+@of_arrays
+def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = NoValue, append: Any = NoValue) -> Any:
+    """Differences of neighbours; see :func:`numpy.diff`."""
+    if n == 0:
+        return a
+    if n < 0:
+        raise ValueError("order must be non-negative but got " + repr(n))
+    if a.ndim == 0:
+        raise ValueError("diff requires input that is at least one dimensional")
+    axis = ax.one(axis, a.ndim)
+    parts = [a]
+    for extra, first in ((prepend, True), (append, False)):
+        if extra is NoValue:
+            continue
+        piece = _asarray(extra)
+        if piece.ndim == 0:
+            piece = wrap(build.expand(node_of(piece), tuple([1 if k == axis else m for k, m in enumerate(a.shape)])))
+        parts.insert(0 if first else len(parts), piece)
+    x = concatenate(parts, axis) if len(parts) > 1 else a
+    subtract = U["not_equal"] if x.dtype == BOOL else U["subtract"]
+    for _ in range(n):
+        m = x.shape[axis]
+        x = subtract(_cut(x, axis, 1 if m else 0, m), _cut(x, axis, 0, m - 1))
+    return x
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """Differences of the flattened array; see :func:`numpy.ediff1d`."""
+    if to_end is not None or to_begin is not None:
+        return fallback.call(np.ediff1d, "ediff1d", (ary, to_end, to_begin), {})
+    return diff(_asarray(ary).reshape(-1))
+
+
+def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Any:
+    """Cross product of vectors; see :func:`numpy.cross`."""
+    x, y = _asarray(a), _asarray(b)
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    if type(x) is not ndarray or type(y) is not ndarray or not x.ndim or not y.ndim:
+        return fallback.call(np.cross, "cross", (a, b, axisa, axisb, axisc), {})
+    x = _last(x, ax.one(axisa, x.ndim))
+    y = _last(y, ax.one(axisb, y.ndim))
+    if x.shape[-1] != 3 or y.shape[-1] != 3:
+        return fallback.call(np.cross, "cross", (a, b, axisa, axisb, axisc), {})
+    dtype = np.result_type(x.dtype, y.dtype)
+    x, y = _asarray(x, dtype), _asarray(y, dtype)
+    p, q = [x[..., k] for k in range(3)], [y[..., k] for k in range(3)]
+    parts = [
+        node_of(U["subtract"](U["multiply"](p[i], q[j]), U["multiply"](p[j], q[i]))) for i, j in ((1, 2), (2, 0), (0, 1))
+    ]
+    node = build.concat([build.reshape(part, (*part.shape, 1)) for part in parts], len(parts[0].shape))
+    ndim = len(node.shape)
+    target = ax.one(axisc, ndim)
+    order = list(range(ndim - 1))
+    order.insert(target, ndim - 1)
+    return wrap(build.permute(node, tuple(order)))
+
+
+def _last(x: ndarray, axis: int) -> ndarray:
+    from lazynp.namespace.shaping import moveaxis
+
+    return moveaxis(x, axis, -1)  # type: ignore[no-any-return]
+
+
+def convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    """Discrete convolution of sequences; see :func:`numpy.convolve`."""
+    return _sliding("convolve", a, v, mode)
+
+
+def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    """Cross-correlation of sequences; see :func:`numpy.correlate`."""
+    return _sliding("correlate", a, v, mode)
+
+
+def _sliding(name: str, a: Any, v: Any, mode: str) -> Any:
+    try:
+        x, y = array_node(a), array_node(v)
+        n, m = (node.shape[0] if len(node.shape) == 1 else 0 for node in (x, y))
+        if not n or not m or mode not in ("full", "same", "valid"):
+            raise Foreign
+    except Foreign:
+        return fallback.call(getattr(np, name), name, (a, v, mode), {})
+    length = {"full": n + m - 1, "same": max(n, m), "valid": max(n, m) - min(n, m) + 1}[mode]
+    dtype = np.result_type(x.dtype, y.dtype)
+    return wrap(library(name, (cast(x, dtype), cast(y, dtype)), dtype, (length,), mode=mode))
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """Linear interpolation; see :func:`numpy.interp`."""
+    try:
+        at, points, values = array_node(x), array_node(xp), array_node(fp)
+        bounds = [concrete(side) for side in (left, right)]
+        if period is not None or values.dtype.kind == "c" or any(b is None and s is not None for b, s in zip(bounds, (left, right), strict=True)):
+            raise Foreign
+        if len(points.shape) != 1 or points.shape != values.shape or not points.shape[0]:
+            raise Foreign
+    except Foreign:
+        return fallback.call(np.interp, "interp", (x, xp, fp), {"left": left, "right": right, "period": period})
+    sides = {name: float(b) for name, b in zip(("left", "right"), bounds, strict=True) if b is not None}
+    return result(library("interp", tuple([cast(node, FLOAT64) for node in (at, points, values)]), FLOAT64, at.shape, **sides))
+
+
+def sinc(x: Any) -> Any:
+    """``sin(pi x) / (pi x)``; see :func:`numpy.sinc`."""
+    node = array_node(x)
+    y = U["multiply"](np.pi, result(node))
+    eps = np.finfo(y.dtype).eps if y.dtype.kind in "fc" else 1e-20
+    y = where(U["not_equal"](y, 0), y, eps) if y.ndim else U["multiply"](where(U["not_equal"](y, 0), y, eps), 1)
+    return U["divide"](U["sin"](y), y)
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
+    """Integral by the trapezoidal rule; see :func:`numpy.trapezoid`."""
+    values = _asarray(y)
+    if type(values) is not ndarray or not values.ndim:
+        return fallback.call(np.trapezoid, "trapezoid", (y, x, dx, axis), {})
+    along = ax.one(axis, values.ndim)
+    n = values.shape[along]
+    if x is None:
+        step: Any = dx if concrete(dx) is not None else _asarray(dx)
+    else:
+        points = _asarray(x)
+        step = diff(points) if points.ndim == 1 else diff(points, axis=axis)
+        if points.ndim == 1:
+            step = step.reshape([step.shape[0] if k == along else 1 for k in range(values.ndim)])
+    pairs = U["add"](_cut(values, along, 1 if n else 0, n), _cut(values, along, 0, n - 1))
+    return red.sum(U["divide"](U["multiply"](step, pairs), 2.0), along)
+
+
+FUNCTIONS: Final = {
+    function.__name__: function
+    for function in (
+        round, fix, nan_to_num, real, imag, angle, iscomplexobj, isrealobj, iscomplex, isreal, isposinf, isneginf, isclose, allclose,
+        array_equal, array_equiv, diff, ediff1d, cross, convolve, correlate, interp, sinc, trapezoid,
+    )
+} | {"around": round}  # fmt: skip

@@ -1,0 +1,158 @@
+"""The methods of arrays and scalars.
+
+In: the functions of the namespace.  Out: ``install(cls)``, which attaches them under their method names.  Promise: a method is the function with
+the array as first argument, except the few here that write or that have another signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.graph.build import cast, const, expand
+from lazynp.graph.dtypes import NATIVE
+from lazynp.namespace import creation, fallback, joining, linalg, mathematics, reductions, selecting, shaping, statistics
+from lazynp.namespace.reductions import array_node
+from lazynp.namespace.ufuncs import UFUNCS
+from lazynp.ndarray import copy_order, host, ndarray, node_of, result, view_reshape, warn_complex, wrap_ordered
+from lazynp.scalars import scalar_of_value
+
+
+def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+    """Another shape over the same elements; see :meth:`numpy.ndarray.reshape`."""
+    wanted = shape[0] if len(shape) == 1 else shape
+    if type(self) is ndarray:
+        return view_reshape(self, wanted, order, copy)
+    return shaping.reshape(self, wanted, order, copy=copy)
+
+
+def _transpose(self: Any, *axes: Any) -> Any:
+    """Axes permuted; see :meth:`numpy.ndarray.transpose`."""
+    if not axes or axes == (None,):
+        return self.T
+    return shaping.transpose(self, axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes)
+
+
+def _astype(self: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Any:
+    """The values in another dtype; see :meth:`numpy.ndarray.astype`."""
+    wanted, source = np.dtype(dtype), self.dtype
+    if wanted not in NATIVE:
+        return host(self, "astype").astype(wanted, order=order, casting=casting, copy=True)  # type: ignore[call-overload]
+    if casting != "unsafe" and not np.can_cast(source, wanted, casting):  # type: ignore[arg-type]
+        raise TypeError(f"Cannot cast array data from {source!r} to {wanted!r} according to the rule '{casting}'")
+    array = type(self) is ndarray
+    if wanted == source and not copy and (not array or order in "KA" or (order == "C" and self.flags.c_contiguous)):
+        return self
+    if source.kind == "c" and wanted.kind not in "cb":
+        warn_complex()
+    if not array:
+        value = self._value
+        return result(cast(node_of(self), wanted)) if value is None else scalar_of_value(value.astype(wanted))
+    node = cast(node_of(self), wanted)
+    return wrap_ordered(node, copy_order(self, order))
+
+
+def _clip(self: Any, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:  # noqa: A002
+    """Values limited to an interval; see :meth:`numpy.ndarray.clip`."""
+    return selecting.clip(self, min, max, out, **options)
+
+
+def _sort(self: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+    """Sort in place; see :meth:`numpy.ndarray.sort`."""
+    self._write(node_of(selecting.sort(self, axis, kind, order, stable=stable)))
+
+
+def _partition(self: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> None:
+    """Partition in place; see :meth:`numpy.ndarray.partition`."""
+    self._write(node_of(selecting.partition(self, kth, axis, kind, order)))
+
+
+def _fill(self: Any, value: Any) -> None:
+    """Set every element; see :meth:`numpy.ndarray.fill`."""
+    if type(value) in (int, float, bool, complex):
+        node = const(value, self.dtype)
+    else:
+        node = cast(array_node(value), self.dtype)
+    self._write(expand(node, self.shape))
+
+
+def _conjugate(self: Any, out: Any = None) -> Any:
+    """Complex conjugate; see :meth:`numpy.ndarray.conjugate`."""
+    if self.dtype.kind != "c" and out is None:
+        return self
+    return UFUNCS["conjugate"](self) if out is None else UFUNCS["conjugate"](self, out=out)
+
+
+def _squeeze(self: Any, axis: Any = None) -> Any:
+    """Axes of length one removed; see :meth:`numpy.ndarray.squeeze`."""
+    return shaping.squeeze(self, axis) if type(self) is ndarray else self
+
+
+def _compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    """Slices where a condition holds; see :meth:`numpy.ndarray.compress`."""
+    return selecting.compress(self, condition, axis, out)
+
+
+def _by_numpy(name: str, writes: tuple[int, ...] = ()) -> Callable[..., Any]:
+    """A method that NumPy answers; ``writes`` is (0,) where it changes the array."""
+    method = getattr(np.ndarray, name)
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return fallback.call(method, f"ndarray.{name}", (self, *args), kwargs, writes)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = method.__doc__
+    return call
+
+
+# Method -> function with the array first.
+SHARED: Final[dict[str, Callable[..., Any]]] = {
+    **{
+        name: reductions.FUNCTIONS[name]
+        for name in "sum prod max min any all cumsum cumprod argmax argmin".split()
+    },
+    **{name: statistics.FUNCTIONS[name] for name in "mean var std".split()},
+    "round": mathematics.round,
+    "dot": linalg.dot,
+    "ravel": shaping.ravel,
+    "flatten": shaping.flatten,
+    "swapaxes": shaping.swapaxes,
+    "squeeze": _squeeze,
+    "repeat": joining.repeat,
+    "take": selecting.take,
+    "compress": _compress,
+    "nonzero": selecting.nonzero,
+    "argsort": selecting.argsort,
+    "argpartition": selecting.argpartition,
+    "searchsorted": selecting.searchsorted,
+    "diagonal": creation.diagonal,
+    "trace": creation.trace,
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "astype": _astype,
+    "clip": _clip,
+    "conj": _conjugate,
+    "conjugate": _conjugate,
+    "choose": _by_numpy("choose"),
+    "dump": _by_numpy("dump"),
+    "dumps": _by_numpy("dumps"),
+    "byteswap": _by_numpy("byteswap"),
+    "getfield": _by_numpy("getfield"),
+}
+
+# Methods that write; scalars have none of them.
+WRITING: Final[dict[str, Callable[..., Any]]] = {
+    "sort": _sort,
+    "partition": _partition,
+    "fill": _fill,
+    "put": _by_numpy("put", (0,)),
+}
+
+
+def install(cls: type) -> None:
+    """Attach the methods to ``ndarray`` or to the scalar family's root."""
+    methods = SHARED | WRITING if cls is ndarray else SHARED
+    for name, function in methods.items():
+        setattr(cls, name, function)

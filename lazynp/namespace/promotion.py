@@ -1,0 +1,119 @@
+"""What the operands of an elementwise function are, and in which dtypes it runs.
+
+In: whatever the user passed.  Out: nodes and the dtypes of NumPy's loop.  Promise: dtypes are NumPy's own answer
+(``resolve_dtypes``), Python numbers stay weak (NEP 50), shapes broadcast with NumPy's error.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lazynp.graph import op as o
+from lazynp.graph.build import const
+from lazynp.graph.dtypes import BOOL, NATIVE
+from lazynp.graph.node import Node, Shape
+from lazynp.ndarray import asarray, ndarray, node_of
+from lazynp.scalars import is_scalar
+
+Key = np.dtype[Any] | type
+DType = np.dtype[Any]
+
+
+class Foreign(Exception):
+    """An operand that only NumPy can compute with."""
+
+
+def operand(x: Any) -> tuple[Node | None, Key]:
+    """The node of an operand and its dtype; for a Python number no node and its type.
+
+    Raises
+    ------
+    Foreign
+        The operand is an object, a string, a date, a longdouble, ...
+    """
+    kind = type(x)
+    if kind is ndarray:
+        node = node_of(x)
+        return node, node.dtype
+    if kind is float or kind is int or kind is complex:
+        return None, kind
+    if kind is bool:
+        return const(x, BOOL), BOOL
+    if is_scalar(x):
+        node = node_of(x)
+        return node, node.dtype
+    if issubclass(kind, np.generic):
+        if x.dtype in NATIVE:
+            return const(x, x.dtype), x.dtype
+        raise Foreign
+    for weak in (int, float, complex):
+        if isinstance(x, weak):
+            return None, weak
+    if overrides(x):
+        raise Foreign
+    array = asarray(x)
+    if array.dtype not in NATIVE:
+        raise Foreign
+    node = node_of(array)
+    return node, node.dtype
+
+
+def overrides(x: Any) -> bool:
+    """Whether a foreign type has its own idea of ufuncs (pandas, sparse matrices, masked arrays, ...)."""
+    kind = type(x)
+    return kind is not np.ndarray and hasattr(kind, "__array_ufunc__")
+
+
+def weak(value: Any, dtype: DType) -> Node:
+    """A Python number in the loop's dtype; ``OverflowError`` where an int does not fit."""
+    kind = dtype.kind
+    if kind in "iu" and type(value) is not float:
+        return const(int(value), dtype)
+    return const(value, dtype)
+
+
+def shape_text(shapes: tuple[Shape, ...]) -> str:
+    return " ".join([str(shape).replace(" ", "") for shape in shapes])
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The common shape, with the error of NumPy's ufuncs."""
+    first = shapes[0]
+    result: Shape = first
+    for shape in shapes[1:]:
+        if shape == result or not shape:
+            continue
+        if not result:
+            result = shape
+            continue
+        rank = max(len(result), len(shape))
+        left = (1,) * (rank - len(result)) + result
+        right = (1,) * (rank - len(shape)) + shape
+        sizes = []
+        for n, m in zip(left, right, strict=True):
+            if n == m or m == 1:
+                sizes.append(n)
+            elif n == 1:
+                sizes.append(m)
+            else:
+                raise ValueError(f"operands could not be broadcast together with shapes {shape_text(shapes)} ")
+        result = tuple(sizes)
+    return result
+
+
+def concrete(x: Any) -> Any:
+    """The value of a scalar that is known (a Python number, NumPy scalar, or concrete scalar of ours), or None."""
+    kind = type(x)
+    if kind is float or kind is int or kind is complex or kind is bool:
+        return x
+    if is_scalar(x):
+        return x._value
+    if issubclass(kind, np.generic):
+        return x
+    return None
+
+
+def is_constant(node: Node) -> bool:
+    return node.op is o.CONST

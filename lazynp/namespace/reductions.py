@@ -1,0 +1,349 @@
+"""Reductions and running reductions.
+
+In: arrays, axes and the keywords of NumPy's reductions.  Out: REDUCE and SCAN nodes.  Promise: NumPy's accumulation dtypes, its errors for
+empty reductions, its rules for ``initial`` and ``where``; a 0-d result is a scalar.
+"""
+
+from __future__ import annotations
+
+from math import prod as product
+from operator import index
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.graph import build
+from lazynp.graph import op as o
+from lazynp.graph.build import cast, const, elementwise, expand, reshape
+from lazynp.graph.dtypes import BOOL, INT64, NATIVE
+from lazynp.graph.node import Node
+from lazynp.graph.op import Op
+from lazynp.namespace import axes as ax
+from lazynp.namespace import fallback
+from lazynp.namespace.compositions import truth
+from lazynp.namespace.promotion import DType, Foreign, broadcast, operand
+from lazynp.namespace.ufunc_table import ON_BOOL, REDUCTIONS
+from lazynp.namespace.ufuncs import UFUNCS, ufunc, write_out
+from lazynp.ndarray import asarray, ndarray, node_of, result
+
+NoValue: Final[Any] = np._NoValue  # type: ignore[attr-defined]
+
+# The value that changes nothing, for those that have one.
+_IDENTITY: Final[dict[Op, int]] = {o.ADD: 0, o.MULTIPLY: 1, o.BITWISE_OR: 0, o.BITWISE_XOR: 0, o.BITWISE_AND: -1}
+
+_accumulation: dict[tuple[str, DType], DType] = {}
+
+
+def accumulation_dtype(name: str, dtype: DType) -> DType:
+    """The dtype in which NumPy reduces values of ``dtype``; sums and products of small integers are done in int64 or uint64."""
+    found = _accumulation.get((name, dtype))
+    if found is None:
+        found = getattr(np, name).resolve_dtypes((None, dtype, None), reduction=True)[0]
+        _accumulation[name, dtype] = found
+    return found
+
+
+def array_node(x: Any) -> Node:
+    """The node of an array-like; raises ``Foreign`` for what the graph does not compute with."""
+    if type(x) is ndarray:
+        return node_of(x)
+    node, _ = operand(x)
+    return node_of(asarray(x)) if node is None else node
+
+
+def identity(op: Op, dtype: DType) -> Node:
+    """The identity of a combining operation as a constant."""
+    value = _IDENTITY[op]
+    if value == -1 and dtype.kind in "bu":
+        return const(~dtype.type(0), dtype)
+    return const(value, dtype)
+
+
+def finish(node: Node, out: Any, name: str) -> Any:
+    """A reduction's value as the caller gets it."""
+    if out is None:
+        return result(node)
+    if isinstance(out, tuple):
+        (out,) = out
+    if not isinstance(out, (ndarray, np.ndarray)):
+        raise TypeError("output must be an array")
+    if len(out.shape) != len(node.shape):
+        raise ValueError(
+            f"output parameter for reduction operation {name} has the wrong number of dimensions: "
+            f"Found {len(out.shape)} but expected {len(node.shape)}"
+        )
+    return write_out(out, node, name)
+
+
+def reduce_node(name: str, x: Node, axes: tuple[int, ...], dtype: DType | None = None, keepdims: bool = False) -> Node:
+    """REDUCE by a ufunc of ``REDUCTIONS``, in NumPy's accumulation dtype or the given one."""
+    op, on_truth = REDUCTIONS[name]
+    shape = x.shape
+    if on_truth:
+        x = truth(x)
+    else:
+        x = cast(x, dtype or accumulation_dtype(name, x.dtype))
+        if x.dtype == BOOL:
+            op = ON_BOOL.get(op, op)
+    reduced = build.reduce(op, x, axes)
+    return ax.kept(reduced, shape, axes) if keepdims else reduced
+
+
+def reduce(
+    of: ufunc, array: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, initial: Any = NoValue, where: Any = True
+) -> Any:
+    """``of.reduce(array, ...)``."""
+    name = of.__name__
+    try:
+        node = _reduced(of, array, axis, dtype, out, keepdims, initial, where)
+    except Foreign:
+        options = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
+        if initial is not NoValue:
+            options["initial"] = initial
+        if where is not True:
+            options["where"] = where
+        return fallback.call(getattr(np, name).reduce, f"{name}.reduce", (array,), options)
+    return finish(node, out, name)
+
+
+def _reduced(
+    of: ufunc, array: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, initial: Any, where: Any
+) -> Node:
+    name = of.__name__
+    op, on_truth = REDUCTIONS[name]
+    x = array_node(array)
+    shape = x.shape
+    axes = ax.reduced(axis, len(shape))
+    loop = _reduction_loop(name, x.dtype, dtype, out)
+    x = truth(x) if on_truth else cast(x, loop)
+    if x.dtype == BOOL:
+        op = ON_BOOL.get(op, op)
+    has_initial = initial is not NoValue and initial is not None
+    if initial is None:
+        raise Foreign
+    first = None
+    if has_initial:
+        first, _ = operand(initial)
+        first = truth(node_of(asarray(initial))) if on_truth else cast(first, loop) if first else const(initial, loop)
+        if first.shape:
+            raise Foreign
+    if where is not True:
+        mask = array_node(where)
+        if mask.dtype != BOOL or broadcast(shape, mask.shape) != shape:
+            raise Foreign
+        if op in _IDENTITY:
+            neutral = identity(op, x.dtype)
+        elif first is not None:
+            neutral = first
+        else:
+            raise ValueError(f"reduction operation '{name}' does not have an identity, so to use a where mask one has to specify 'initial'")
+        x = elementwise(o.WHERE, x.dtype, mask, x, neutral)
+    if op not in _IDENTITY and 0 in shape and first is None:
+        if 0 not in [n for k, n in enumerate(shape) if k not in axes]:
+            raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+    if op not in _IDENTITY and first is not None and 0 in [shape[k] for k in axes]:
+        node = expand(first, tuple([n for k, n in enumerate(shape) if k not in axes]))
+    else:
+        node = build.reduce(op, x, axes)
+        if first is not None:
+            node = elementwise(op, node.dtype, first, node)
+    return ax.kept(node, shape, axes) if keepdims else node
+
+
+def _reduction_loop(name: str, given: DType, dtype: Any, out: Any) -> DType:
+    if dtype is not None:
+        dtype = np.dtype(dtype)
+        if dtype not in NATIVE:
+            raise Foreign
+        found = getattr(np, name).resolve_dtypes((None, given, None), signature=(dtype, None, None), reduction=True, casting="unsafe")[0]
+    elif out is not None and not isinstance(out, tuple):
+        found = getattr(np, name).resolve_dtypes((out.dtype, given, None), reduction=True, casting="unsafe")[0]
+    else:
+        found = accumulation_dtype(name, given)
+    if found not in NATIVE:
+        raise Foreign
+    return found  # type: ignore[no-any-return]
+
+
+def accumulate(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any) -> Any:
+    """``of.accumulate(array, ...)``."""
+    name = of.__name__
+    try:
+        x = array_node(array)
+        op, on_truth = REDUCTIONS[name]
+        loop = _reduction_loop(name, x.dtype, dtype, out)
+    except Foreign:
+        return fallback.call(getattr(np, name).accumulate, f"{name}.accumulate", (array,), {"axis": axis, "dtype": dtype, "out": out})
+    if not x.shape:
+        raise TypeError("cannot accumulate on a scalar")
+    x = truth(x) if on_truth else cast(x, loop)
+    if x.dtype == BOOL:
+        op = ON_BOOL.get(op, op)
+    return finish(build.scan(op, x, ax.one(axis, len(x.shape))), out, name)
+
+
+# The functions of the namespace -----------------------------------------------------------------------------------------
+
+
+def sum(  # noqa: A001
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True
+) -> Any:
+    """Sum over axes; see :func:`numpy.sum`."""
+    return reduce(UFUNCS["add"], a, axis, dtype, out, _flag(keepdims), initial, _mask(where))
+
+
+def prod(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True
+) -> Any:
+    """Product over axes; see :func:`numpy.prod`."""
+    return reduce(UFUNCS["multiply"], a, axis, dtype, out, _flag(keepdims), initial, _mask(where))
+
+
+def max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True) -> Any:  # noqa: A001
+    """Largest value over axes, NaN if there is one; see :func:`numpy.max`."""
+    return reduce(UFUNCS["maximum"], a, axis, None, out, _flag(keepdims), initial, _mask(where))
+
+
+def min(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True) -> Any:  # noqa: A001
+    """Smallest value over axes, NaN if there is one; see :func:`numpy.min`."""
+    return reduce(UFUNCS["minimum"], a, axis, None, out, _flag(keepdims), initial, _mask(where))
+
+
+def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:  # noqa: A001
+    """Whether something is true along axes; see :func:`numpy.any`."""
+    return reduce(UFUNCS["logical_or"], a, axis, None, out, _flag(keepdims), NoValue, _mask(where))
+
+
+def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:  # noqa: A001
+    """Whether everything is true along axes; see :func:`numpy.all`."""
+    return reduce(UFUNCS["logical_and"], a, axis, None, out, _flag(keepdims), NoValue, _mask(where))
+
+
+def _flag(keepdims: Any) -> bool:
+    return False if keepdims is NoValue else bool(keepdims)
+
+
+def _mask(where: Any) -> Any:
+    return True if where is NoValue else where
+
+
+def _flat_or_axis(x: Node, axis: Any) -> tuple[Node, int]:
+    if axis is None:
+        return reshape(x, (product(x.shape),)), 0
+    if not x.shape and index(axis) in (0, -1):
+        return reshape(x, (1,)), 0
+    return x, ax.one(axis, len(x.shape))
+
+
+def _cumulative(of: ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
+    name = of.__name__
+    try:
+        x, axis = _flat_or_axis(array_node(a), axis)
+        loop = _reduction_loop(name, x.dtype, dtype, out)
+    except Foreign:
+        function = {"add": np.cumsum, "multiply": np.cumprod}[name]
+        return fallback.call(function, function.__name__, (a,), {"axis": axis, "dtype": dtype, "out": out})
+    op = REDUCTIONS[name][0]
+    x = cast(x, loop)
+    return finish(build.scan(ON_BOOL.get(op, op) if x.dtype == BOOL else op, x, axis), out, name)
+
+
+def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """Running sum; see :func:`numpy.cumsum`."""
+    return _cumulative(UFUNCS["add"], a, axis, dtype, out)
+
+
+def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    """Running product; see :func:`numpy.cumprod`."""
+    return _cumulative(UFUNCS["multiply"], a, axis, dtype, out)
+
+
+def _cumulative_standard(of: ufunc, x: Any, axis: Any, dtype: Any, out: Any, include_initial: bool) -> Any:
+    node = array_node(x)
+    if axis is None:
+        if len(node.shape) >= 2:
+            name = {"add": "sum", "multiply": "prod"}[of.__name__]
+            raise ValueError(f"For arrays which have more than one dimension ``axis`` argument is required. (cumulative_{name})")
+        axis = 0
+    if not include_initial:
+        return _cumulative(of, x, axis, dtype, out)
+    axis = ax.one(axis, len(node.shape))
+    running = node_of(_cumulative(of, x, axis, dtype, None))
+    first = list(node.shape)
+    first[axis] = 1
+    initial = expand(identity(REDUCTIONS[of.__name__][0], running.dtype), tuple(first))
+    return finish(build.concat([initial, running], axis), out, of.__name__)
+
+
+def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False) -> Any:
+    """Running sum as the array API standard has it; see :func:`numpy.cumulative_sum`."""
+    return _cumulative_standard(UFUNCS["add"], x, axis, dtype, out, include_initial)
+
+
+def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False) -> Any:
+    """Running product as the array API standard has it; see :func:`numpy.cumulative_prod`."""
+    return _cumulative_standard(UFUNCS["multiply"], x, axis, dtype, out, include_initial)
+
+
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+    """Largest minus smallest; see :func:`numpy.ptp`."""
+    high = max(a, axis, keepdims=keepdims)
+    low = min(a, axis, keepdims=keepdims)
+    return UFUNCS["subtract"](high, low) if out is None else UFUNCS["subtract"](high, low, out=out, casting="unsafe")
+
+
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """How many values are not zero; see :func:`numpy.count_nonzero`."""
+    try:
+        x = array_node(a)
+    except Foreign:
+        return fallback.call(np.count_nonzero, "count_nonzero", (a,), {"axis": axis, "keepdims": keepdims})
+    axes = ax.reduced(axis, len(x.shape))
+    return result(reduce_node("add", cast(truth(x), INT64), axes, INT64, keepdims))
+
+
+def _position(a: Any, axis: Any, out: Any, keepdims: Any, name: str) -> Any:
+    """Index of the first extreme value; the first NaN counts as extreme."""
+    try:
+        x = array_node(a)
+    except Foreign:
+        options = {"axis": axis, "out": out, "keepdims": _flag(keepdims)}
+        return fallback.call(getattr(np, name), name, (a,), options)
+    ndim = len(x.shape)
+    flat, along = _flat_or_axis(x, axis)
+    n = flat.shape[along]
+    if n == 0 and 0 not in [m for k, m in enumerate(flat.shape) if k != along]:
+        raise ValueError(f"attempt to get {name} of an empty sequence")
+    extreme = reduce_node("maximum" if name == "argmax" else "minimum", flat, (along,), flat.dtype, True)
+    found = elementwise(o.EQUAL, BOOL, flat, extreme)
+    if flat.dtype.kind in "fc":
+        found = elementwise(o.BITWISE_OR, BOOL, found, elementwise(o.NOT_EQUAL, BOOL, flat, flat))
+    positions = reshape(build.iota(n, 0, 1, INT64), (n,) + (1,) * (len(flat.shape) - along - 1))
+    candidates = elementwise(o.WHERE, INT64, found, positions, const(n, INT64))
+    node = build.reduce(o.MINIMUM, candidates, (along,))
+    if _flag(keepdims):
+        node = reshape(node, (1,) * ndim if axis is None else tuple([1 if k == along else m for k, m in enumerate(x.shape)]))
+    if out is not None:
+        if out.shape != node.shape:
+            raise ValueError(f"output array does not match result of np.{name}.")
+        if not np.can_cast(INT64, out.dtype, "same_kind"):
+            raise TypeError(f"Cannot cast array data from {out.dtype!r} to {INT64!r} according to the rule 'safe'")
+    return finish(node, out, name)
+
+
+def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    """Index of the largest value; see :func:`numpy.argmax`."""
+    return _position(a, axis, out, keepdims, "argmax")
+
+
+def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    """Index of the smallest value; see :func:`numpy.argmin`."""
+    return _position(a, axis, out, keepdims, "argmin")
+
+
+FUNCTIONS: Final = {
+    function.__name__: function
+    for function in (
+        sum, prod, max, min, any, all, cumsum, cumprod, cumulative_sum, cumulative_prod, ptp, count_nonzero, argmax, argmin,
+    )
+} | {"amax": max, "amin": min}  # fmt: skip

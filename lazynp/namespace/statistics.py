@@ -1,0 +1,298 @@
+"""Averages and spreads, also those that leave NaN out.
+
+In: arrays, axes and the keywords of NumPy's functions.  Out: sums and elementwise nodes.  Promise: NumPy's accumulation dtypes and its two-pass
+variance; a count of zero gives NumPy's warning and NaN.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.graph import op as o
+from lazynp.graph.build import cast, const, elementwise, expand
+from lazynp.graph.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, NATIVE, REAL_OF
+from lazynp.graph.node import Node
+from lazynp.namespace import axes as ax
+from lazynp.namespace import fallback
+from lazynp.namespace import reductions as red
+from lazynp.namespace.promotion import DType, Foreign, broadcast
+from lazynp.namespace.reductions import NoValue, array_node, finish, reduce_node
+from lazynp.namespace.ufuncs import UFUNCS
+from lazynp.ndarray import node_of, result, wrap
+
+
+def _options(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not NoValue}
+
+
+def _loops(x: Node, dtype: Any) -> tuple[DType, DType]:
+    """(dtype of the sums, dtype of the result) of a mean or variance."""
+    if dtype is not None:
+        given = np.dtype(dtype)
+        if given not in NATIVE:
+            raise Foreign
+        return given, given
+    if x.dtype.kind in "biu":
+        return FLOAT64, FLOAT64
+    if x.dtype == FLOAT16:
+        return FLOAT32, FLOAT16
+    return x.dtype, x.dtype
+
+
+class _Counted:
+    """An array with the axes to reduce, the mask of what counts, and how many values each result is made of."""
+
+    def __init__(self, a: Any, axis: Any, where: Any) -> None:
+        self.x = array_node(a)
+        self.axes = ax.reduced(axis, len(self.x.shape))
+        self.mask: Node | None = None
+        self.count: Node | int = prod([self.x.shape[k] for k in self.axes])
+        if where is not True and where is not NoValue:
+            mask = array_node(where)
+            if mask.dtype != BOOL or broadcast(self.x.shape, mask.shape) != self.x.shape:
+                raise Foreign
+            self.mask = mask
+            self.count = reduce_node("add", cast(expand(mask, self.x.shape), INT64), self.axes, INT64, True)
+
+    def total(self, x: Node, dtype: DType) -> Node:
+        """The sum of what counts, reduced axes kept."""
+        x = cast(x, dtype)
+        if self.mask is not None:
+            x = elementwise(o.WHERE, dtype, self.mask, x, const(0, dtype))
+        return reduce_node("add", x, self.axes, dtype, True)
+
+    def over(self, total: Node, count: Node | int, dtype: DType) -> Node:
+        """``total / count`` in the division loop that NumPy takes, as ``dtype``."""
+        divisor = cast(count, FLOAT64) if isinstance(count, Node) else const(float(count), FLOAT64)
+        loop = total.dtype if total.dtype.kind in "fc" else FLOAT64
+        return cast(elementwise(o.DIVIDE, loop, cast(total, loop), cast(divisor, loop)), dtype)
+
+    def finished(self, kept: Node, keepdims: Any, out: Any, name: str) -> Any:
+        if not keepdims or keepdims is NoValue:
+            shape = tuple([n for k, n in enumerate(kept.shape) if k not in self.axes])
+            kept = red.reshape(kept, shape)
+        return finish(kept, out, name)
+
+
+def _mean_of(values: _Counted, dtype: DType) -> Node:
+    return values.over(values.total(values.x, dtype), values.count, dtype)
+
+
+def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> Any:
+    """Arithmetic mean; see :func:`numpy.mean`."""
+    try:
+        values = _Counted(a, axis, where)
+        loop, final = _loops(values.x, dtype)
+    except Foreign:
+        return fallback.call(np.mean, "mean", (a,), _options(axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where))
+    if values.count == 0 and not isinstance(values.count, Node):
+        warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=_stacklevel())
+    return values.finished(cast(_mean_of(values, loop), final), keepdims, out, "mean")
+
+
+def _stacklevel() -> int:
+    """Depth of the first frame outside lazynp, for warnings."""
+    import sys
+
+    depth, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("lazynp"):
+        depth, frame = depth + 1, frame.f_back
+    return depth
+
+
+def _variance(
+    a: Any, axis: Any, dtype: Any, ddof: float, where: Any, given_mean: Any = NoValue
+) -> tuple[_Counted, Node, DType]:
+    values = _Counted(a, axis, where)
+    x = values.x
+    loop, final = _loops(x, dtype)
+    if given_mean is NoValue:
+        centre = _mean_of(values, loop)
+    else:
+        centre = array_node(given_mean)
+    wide = np.result_type(x.dtype, centre.dtype)
+    away = elementwise(o.SUBTRACT, wide, cast(x, wide), cast(centre, wide))
+    if wide.kind == "c":
+        real = REAL_OF[wide]
+        parts = [elementwise(part, real, away) for part in (o.REAL, o.IMAG)]
+        squares = elementwise(o.ADD, real, *[elementwise(o.MULTIPLY, real, p, p) for p in parts])
+        # NumPy sums the squares as complex numbers and answers the real part's dtype.
+        loop = REAL_OF.get(loop, loop)
+        final = REAL_OF.get(final, final)
+    else:
+        squares = elementwise(o.MULTIPLY, wide, away, away)
+    if isinstance(values.count, Node):
+        count: Node | float = elementwise(
+            o.MAXIMUM, FLOAT64, elementwise(o.SUBTRACT, FLOAT64, cast(values.count, FLOAT64), const(float(ddof), FLOAT64)), const(0.0, FLOAT64)
+        )
+    else:
+        if values.count <= ddof:
+            warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=_stacklevel())
+        count = max(values.count - ddof, 0)
+    return values, values.over(values.total(squares, loop), count, loop), final  # type: ignore[arg-type]
+
+
+def _ddof(ddof: Any, correction: Any) -> Any:
+    if correction is NoValue:
+        return ddof
+    if ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction
+
+
+def var(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = NoValue, *,
+    where: Any = NoValue, mean: Any = NoValue, correction: Any = NoValue,
+) -> Any:  # fmt: skip
+    """Variance in two passes; see :func:`numpy.var`."""
+    ddof = _ddof(ddof, correction)
+    try:
+        values, node, final = _variance(a, axis, dtype, ddof, where, mean)
+    except Foreign:
+        return fallback.call(
+            np.var, "var", (a,), _options(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
+        )
+    return values.finished(cast(node, final), keepdims, out, "var")
+
+
+def std(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = NoValue, *,
+    where: Any = NoValue, mean: Any = NoValue, correction: Any = NoValue,
+) -> Any:  # fmt: skip
+    """Standard deviation; see :func:`numpy.std`."""
+    ddof = _ddof(ddof, correction)
+    try:
+        values, node, final = _variance(a, axis, dtype, ddof, where, mean)
+    except Foreign:
+        return fallback.call(
+            np.std, "std", (a,), _options(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
+        )
+    # NumPy rounds a float16 variance before it takes the root.
+    node = cast(node, final)
+    root = elementwise(o.SQRT, node.dtype, node) if node.dtype.kind == "f" else cast(
+        elementwise(o.SQRT, FLOAT64, cast(node, FLOAT64)), final
+    )  # fmt: skip
+    return values.finished(root, keepdims, out, "std")
+
+
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NoValue) -> Any:
+    """Weighted mean; see :func:`numpy.average`."""
+    kept = keepdims is not NoValue and bool(keepdims)
+    try:
+        x = array_node(a)
+        w = None if weights is None else array_node(weights)
+        axes = ax.reduced(axis, len(x.shape))
+    except Foreign:
+        return fallback.call(np.average, "average", (a,), _options(axis=axis, weights=weights, returned=returned, keepdims=keepdims))
+    if w is None:
+        found = mean(a, axis, keepdims=kept)
+        if not returned:
+            return found
+        count = prod([x.shape[k] for k in axes])
+        total = expand(const(count, node_of(found).dtype), found.shape)
+        return found, result(total)
+    if w.shape != x.shape:
+        if axis is None:
+            raise TypeError("Axis must be specified when shapes of a and weights differ.")
+        if tuple([x.shape[k] for k in axes]) != w.shape:
+            raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+        order = sorted(range(len(axes)), key=lambda k: axes[k])
+        w = red.reshape(
+            red.build.permute(w, tuple(order)), tuple([n if k in axes else 1 for k, n in enumerate(x.shape)])
+        )
+    loop = np.result_type(x.dtype, w.dtype, *([FLOAT64] if x.dtype.kind in "biu" else []))
+    w = cast(w, loop)
+    total = reduce_node("add", expand(w, x.shape), axes, loop, kept)
+    if total.shape == () and bool(np.equal(_value(total), 0)):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    weighted = reduce_node("add", elementwise(o.MULTIPLY, loop, cast(x, loop), w), axes, loop, kept)
+    found = result(elementwise(o.DIVIDE, loop, weighted, total))
+    return (found, result(total)) if returned else found
+
+
+def _value(node: Node) -> Any:
+    scalar = result(node)
+    return scalar.concrete("weights")
+
+
+# Leaving NaN out ----------------------------------------------------------------------------------------------------------
+
+
+def _without_nan(a: Any, value: Any) -> tuple[Node, Node]:
+    """(``a`` with NaN replaced, mask of what was not NaN)."""
+    x = array_node(a)
+    if x.dtype.kind not in "fc":
+        return x, expand(const(True, BOOL), x.shape)
+    mask = elementwise(o.EQUAL, BOOL, x, x)
+    return elementwise(o.WHERE, x.dtype, mask, x, const(value, x.dtype)), mask
+
+
+def _nan_reduction(name: str, plain: Callable[..., Any], neutral: int) -> Callable[..., Any]:
+    numpy_function = getattr(np, name)
+
+    def function(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
+        try:
+            filled, _ = _without_nan(a, neutral)
+        except Foreign:
+            return fallback.call(numpy_function, name, (a,), {"axis": axis, "dtype": dtype, "out": out, **options})
+        return plain(wrap(filled), axis, dtype, out, **options)
+
+    return _named(function, name, numpy_function)
+
+
+def _named(function: Callable[..., Any], name: str, like: Callable[..., Any]) -> Callable[..., Any]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = like.__doc__
+    return function
+
+
+def _nan_extreme(name: str, ufunc_name: str) -> Callable[..., Any]:
+    numpy_function = getattr(np, name)
+
+    def function(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue) -> Any:
+        kept = keepdims is not NoValue and bool(keepdims)
+        mask = True if where is NoValue else where
+        try:
+            return red.reduce(UFUNCS[ufunc_name], a, axis, None, out, kept, initial, mask)
+        except Foreign:
+            options = _options(axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
+            return fallback.call(numpy_function, name, (a,), options)
+
+    return _named(function, name, numpy_function)
+
+
+def _nan_moment(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+    numpy_function = getattr(np, name)
+
+    def function(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *rest: Any, where: Any = NoValue, **options: Any) -> Any:
+        try:
+            _, mask = _without_nan(a, 0)
+            if where is not NoValue:
+                mask = elementwise(o.BITWISE_AND, BOOL, mask, array_node(where))
+        except Foreign:
+            extra = _options(where=where)
+            return fallback.call(numpy_function, name, (a, axis, dtype, out, *rest), {**options, **extra})
+        if node_of(a).dtype.kind not in "fc" and where is NoValue:
+            return plain(a, axis, dtype, out, *rest, **options)
+        return plain(a, axis, dtype, out, *rest, where=wrap(mask), **options)
+
+    return _named(function, name, numpy_function)
+
+
+FUNCTIONS: Final = {
+    **{function.__name__: function for function in (mean, var, std, average)},
+    "nansum": _nan_reduction("nansum", red.sum, 0),
+    "nanprod": _nan_reduction("nanprod", red.prod, 1),
+    "nancumsum": _nan_reduction("nancumsum", red.cumsum, 0),
+    "nancumprod": _nan_reduction("nancumprod", red.cumprod, 1),
+    "nanmax": _nan_extreme("nanmax", "fmax"),
+    "nanmin": _nan_extreme("nanmin", "fmin"),
+    "nanmean": _nan_moment("nanmean", mean),
+    "nanvar": _nan_moment("nanvar", var),
+    "nanstd": _nan_moment("nanstd", std),
+}

@@ -1,0 +1,458 @@
+"""Universal functions as objects, all made from one table.
+
+In: rows of ``ufunc_table``.  Out: ``ufunc`` objects that record nodes.  Promise: calls take NumPy's arguments (``out``, ``where``, ``dtype``,
+``casting``, ``order``, ``signature``), answer NumPy's dtypes, shapes and errors at the call, and compute nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.graph import op as o
+from lazynp.graph.build import cast, const, elementwise, expand, reshape
+from lazynp.graph.dtypes import BOOL, NATIVE
+from lazynp.graph.node import Node, Site, caller
+from lazynp.graph.op import Kind, Op
+from lazynp.namespace import fallback, proxies
+from lazynp.namespace.compositions import Lowered, Lowering
+from lazynp.namespace.promotion import DType, Foreign, Key, broadcast, concrete, operand, weak
+from lazynp.namespace.ufunc_table import LOWERING, REDUCTIONS
+from lazynp.ndarray import host, ndarray, node_of, result, result_order, wrap, wrap_ordered
+from lazynp.scalars import CLASSES, node_of_scalar
+from lazynp.views import AXES
+
+_COMPARISONS: Final = frozenset("less less_equal greater greater_equal equal not_equal".split())
+_KEYWORDS: Final = frozenset("out where casting order dtype subok signature sig".split())
+
+
+_getframe = sys._getframe
+
+Direct = tuple[Op, DType, DType]
+"""Graph operation, dtype of its result, dtype of its sources."""
+
+
+def site(frame: FrameType) -> Site:
+    """Where the user's program stands, given the frame that called us."""
+    if frame.f_globals.get("__name__", "")[:6] == "lazynp":
+        return caller()
+    return frame.f_code, frame.f_lasti
+
+
+class Rule:
+    """How one combination of operand dtypes runs: the loop's dtypes."""
+
+    __slots__ = ("ins", "outs")
+
+    def __init__(self, ins: tuple[DType, ...], outs: tuple[DType, ...]) -> None:
+        self.ins = ins
+        self.outs = outs
+
+
+class ufunc:  # noqa: N801 - NumPy's own name
+    """A function of arrays, element by element, with broadcasting.
+
+    Attributes and methods are those of :class:`numpy.ufunc`.
+    """
+
+    def __init__(self, numpy_ufunc: np.ufunc, lower: Lowering | None) -> None:
+        self._numpy = numpy_ufunc
+        self._lower = lower
+        self._rules: dict[tuple[Key, ...], Rule] = {}
+        self._directs: dict[tuple[Key, ...], Direct | None] = {}
+        self.__name__: str = numpy_ufunc.__name__
+        self.__doc__ = numpy_ufunc.__doc__
+        self.nin: int = numpy_ufunc.nin
+        self.nout: int = numpy_ufunc.nout
+        self.nargs: int = numpy_ufunc.nargs
+        proxies.register(self, numpy_ufunc)
+
+    def __repr__(self) -> str:
+        return f"<ufunc '{self.__name__}'>"
+
+    def __reduce__(self) -> Any:
+        return by_name, (self.__name__,)
+
+    def __getattr__(self, name: str) -> Any:
+        # identity, ntypes, types, signature, resolve_dtypes, __qualname__, ...
+        return getattr(self._numpy, name)
+
+    # Calling ------------------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Record ``self(*args)``; see :class:`numpy.ufunc` for the keywords."""
+        if kwargs or len(args) != self.nin:
+            return self._with_keywords(args, kwargs)
+        a = args[0]
+        if type(a) is ndarray:
+            x = a._node if a._base is None else node_of(a)
+            if self.nin == 1:
+                direct = self.direct((x.dtype,))
+                if direct is not None:
+                    node = Node(direct[0], (x,), None, direct[1], x.shape, site(_getframe(1)))
+                    return (wrap(node) if a._base is None else ordered(node, args, "K")) if x.shape else result(node)
+            else:
+                found = self.of_array(a, x, args[1], _getframe(1))
+                if found is not None:
+                    return found
+        return self._of_anything(args)
+
+    def direct(self, key: tuple[Key, ...]) -> Direct | None:
+        """(operation, result dtype) where operands of these dtypes go into one graph operation as they are.
+
+        A Python type in the key stands for a weak number, which becomes a constant of the arrays' dtype.
+        """
+        try:
+            return self._directs[key]
+        except KeyError:
+            found = self._directs[key] = self._probe(key)
+            return found
+
+    def _probe(self, key: tuple[Key, ...]) -> Direct | None:
+        try:
+            rule = self.rule(key)
+        except (Foreign, TypeError):
+            return None
+        loop = rule.ins[0]
+        if any(dtype != loop for dtype in rule.ins) or any(kind != loop for kind in key if not isinstance(kind, type)):
+            return None
+        if self._lower is None or (self.__name__ == "power" and loop.kind in "iu"):
+            return None
+        probes = tuple([Node(o.BUFFER, (), None, loop, ()) for _ in key])
+        node = self._lower(probes, rule.outs)
+        if not isinstance(node, Node) or node.src != probes or node.op.kind is not Kind.ELEMENTWISE:
+            return None
+        return node.op, node.dtype, loop
+
+    def of_array(self, a: ndarray, x: Node, b: Any, frame: FrameType) -> Any:
+        """The function of an array and an array, a scalar or a Python number, where the loop is one graph operation; else None."""
+        kind = type(b)
+        if kind is ndarray:
+            y = b._node if b._base is None else node_of(b)
+        elif kind in CLASSES:
+            y = node_of_scalar(b)
+        elif kind is float or kind is int:
+            weak_direct = self.direct((x.dtype, kind))
+            if weak_direct is None or not x.shape:
+                return None
+            dtype = weak_direct[2]
+            try:
+                y = Node(o.CONST, (), dtype.type(b), dtype, ())
+            except OverflowError:
+                return None
+            node = Node(weak_direct[0], (x, y), None, weak_direct[1], x.shape, site(frame))
+            return wrap(node) if a._base is None else ordered(node, (a,), "K")
+        else:
+            return None
+        direct = self.direct((x.dtype, y.dtype))
+        if direct is None:
+            return None
+        shape = x.shape
+        if shape != y.shape:
+            shape = broadcast(shape, y.shape)
+        node = Node(direct[0], (x, y), None, direct[1], shape, site(frame))
+        if not shape:
+            return result(node)
+        if a._base is None and (kind is not ndarray or b._base is None):
+            return wrap(node)
+        return ordered(node, (a, b), "K")
+
+    def _of_anything(self, args: Sequence[Any]) -> Any:
+        values = []
+        for arg in args:
+            value = concrete(arg)
+            if value is None:
+                break
+            values.append(value)
+        else:
+            # Nothing here is lazy: NumPy's scalar rules, at once.
+            return fallback.ours(self._numpy(*values))
+        try:
+            nodes = self.nodes(args)
+        except Foreign:
+            return self._by_numpy(args, {})
+        return self._wrapped(nodes, args, "K")
+
+    def rule(self, key: tuple[Key, ...]) -> Rule:
+        """The loop for operands of these dtypes (Python types for Python numbers)."""
+        rule = self._rules.get(key)
+        if rule is None:
+            rule = self._rules[key] = self._resolve(key)
+        return rule
+
+    def _resolve(
+        self,
+        key: tuple[Key, ...],
+        outs: tuple[DType | None, ...] | None = None,
+        signature: Any = None,
+        casting: str | None = None,
+    ) -> Rule:
+        descriptors = (*key, *(outs or (None,) * self.nout))
+        options: dict[str, Any] = {}
+        if signature is not None:
+            options["signature"] = signature
+        if casting is not None:
+            options["casting"] = casting
+        resolved = self._numpy.resolve_dtypes(descriptors, **options)
+        for dtype in resolved:
+            if dtype not in NATIVE:
+                raise Foreign
+        return Rule(resolved[: self.nin], resolved[self.nin :])
+
+    def nodes(self, args: Sequence[Any], rule: Rule | None = None) -> Lowered:
+        """The result as a node, or a tuple of nodes where there are several outputs.
+
+        Raises
+        ------
+        Foreign
+            An operand, or the loop, is not of the graph's dtypes.
+        """
+        operands = [operand(arg) for arg in args]
+        if rule is None:
+            key = tuple([kind for _, kind in operands])
+            rule = self._rules.get(key) or self.rule(key)
+        sources = []
+        for (node, _), arg, dtype in zip(operands, args, rule.ins, strict=True):
+            if node is None:
+                try:
+                    node = weak(arg, dtype)
+                except OverflowError:
+                    if self.__name__ in _COMPARISONS:
+                        return self._out_of_range(args, operands)
+                    raise
+            elif node.dtype != dtype:
+                node = cast(node, dtype)
+            sources.append(node)
+        if len(sources) == 2 and sources[0].shape != sources[1].shape:
+            broadcast(sources[0].shape, sources[1].shape)
+        if self._lower is None:
+            raise Foreign
+        return self._lower(tuple(sources), rule.outs)
+
+    def _out_of_range(self, args: Sequence[Any], operands: Sequence[tuple[Node | None, Key]]) -> Node:
+        """A comparison with a Python int that the dtype cannot hold has one answer for all elements."""
+        sides: list[float] = []
+        shape: tuple[int, ...] = ()
+        for (node, _), arg in zip(operands, args, strict=True):
+            if node is None:
+                sides.append(float("inf") if arg > 0 else float("-inf"))
+            else:
+                sides.append(0.0)
+                shape = node.shape
+        return expand(const(bool(self._numpy(*sides)), BOOL), shape)
+
+    def _by_numpy(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        return fallback.call(self._numpy, self.__name__, args, kwargs)
+
+    def _wrapped(self, values: Lowered, args: Sequence[Any], order: str) -> Any:
+        if isinstance(values, tuple):
+            return tuple([self._wrapped(value, args, order) for value in values])
+        if not values.shape:
+            return result(values)
+        return ordered(values, args, order)
+
+    # Keywords -----------------------------------------------------------------------------------------------------------
+
+    def _with_keywords(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        nin, nout = self.nin, self.nout
+        if not nin <= len(args) <= nin + nout:
+            raise TypeError(
+                f"{self.__name__}() takes from {nin} to {nin + nout} positional arguments but {len(args)} were given"
+            )
+        for keyword in kwargs:
+            if keyword not in _KEYWORDS:
+                raise TypeError(f"{self.__name__}() got an unexpected keyword argument '{keyword}'")
+        inputs = args[:nin]
+        outs = self._outputs(args[nin:], kwargs.get("out"))
+        where = kwargs.get("where", True)
+        order = kwargs.get("order", "K") or "K"
+        for out in outs:
+            if out is not None and type(out) is not ndarray and not isinstance(out, np.ndarray):
+                raise TypeError("return arrays must be of ArrayType")
+        try:
+            rule = self._keyword_rule(inputs, outs, kwargs)
+            values = self.nodes(inputs, rule)
+            if where is not True:
+                mask, kind = operand(where)
+                if mask is None or kind != BOOL:
+                    raise TypeError(f"Cannot cast array data from {kind} to dtype('bool') according to the rule 'safe'")
+                values = _masked(values, mask, outs)
+        except Foreign:
+            return self._by_numpy(args, kwargs)
+        several = values if isinstance(values, tuple) else (values,)
+        results = [
+            self._wrapped(value, inputs, order) if out is None else write_out(out, value, self.__name__)
+            for value, out in zip(several, outs, strict=True)
+        ]
+        return results[0] if nout == 1 else tuple(results)
+
+    def _outputs(self, positional: tuple[Any, ...], keyword: Any) -> tuple[Any, ...]:
+        nout = self.nout
+        if keyword is None:
+            return positional + (None,) * (nout - len(positional))
+        if positional:
+            raise TypeError("cannot specify 'out' as both a positional and keyword argument")
+        if isinstance(keyword, tuple):
+            if len(keyword) != nout:
+                raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
+            return keyword
+        if nout > 1:
+            raise TypeError("'out' must be a tuple of arrays")
+        return (keyword,)
+
+    def _keyword_rule(self, inputs: Sequence[Any], outs: Sequence[Any], kwargs: dict[str, Any]) -> Rule | None:
+        dtype = kwargs.get("dtype")
+        signature = kwargs.get("signature", kwargs.get("sig"))
+        casting = kwargs.get("casting")
+        if dtype is None and signature is None and casting is None and all(out is None for out in outs):
+            return None
+        key = tuple([operand(x)[1] for x in inputs])
+        if all(isinstance(kind, type) for kind in key):
+            # Only Python numbers: they are strong among themselves.
+            key = tuple([np.asarray(x).dtype for x in inputs])
+        if dtype is not None:
+            signature = (*(None,) * self.nin, *(np.dtype(dtype),) * self.nout)
+        wanted = tuple([None if out is None else out.dtype for out in outs])
+        return self._resolve(key, wanted, signature, casting)
+
+    # Methods ------------------------------------------------------------------------------------------------------------
+
+    def reduce(
+        self,
+        array: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = np._NoValue,
+        where: Any = True,
+    ) -> Any:
+        """Combine along ``axis``; see :meth:`numpy.ufunc.reduce`."""
+        from lazynp.namespace.reductions import reduce
+
+        if self.__name__ not in REDUCTIONS:
+            options = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims, "where": where}
+            if initial is not np._NoValue:
+                options["initial"] = initial
+            return fallback.call(self._numpy.reduce, f"{self.__name__}.reduce", (array,), options)
+        return reduce(self, array, axis, dtype, out, keepdims, initial, where)
+
+    def accumulate(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+        """Running combination along ``axis``; see :meth:`numpy.ufunc.accumulate`."""
+        from lazynp.namespace.reductions import accumulate
+
+        if self.__name__ not in REDUCTIONS:
+            options = {"axis": axis, "dtype": dtype, "out": out}
+            return fallback.call(self._numpy.accumulate, f"{self.__name__}.accumulate", (array,), options)
+        return accumulate(self, array, axis, dtype, out)
+
+    def outer(self, a: Any, b: Any, /, **kwargs: Any) -> Any:
+        """The function of all pairs; see :meth:`numpy.ufunc.outer`."""
+        if self.nin != 2:
+            raise ValueError("outer product only supported for binary functions")
+        try:
+            left, _ = operand(a)
+            right, _ = operand(b)
+        except Foreign:
+            return fallback.call(self._numpy.outer, f"{self.__name__}.outer", (a, b), kwargs)
+        if left is None or right is None:
+            # A weak number has no axes to pair.
+            return self(a, b, **kwargs)
+        return self(wrap(reshape(left, left.shape + (1,) * len(right.shape))), b if not right.shape else wrap(right), **kwargs)
+
+    def reduceat(self, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
+        """Combine over segments; see :meth:`numpy.ufunc.reduceat`."""
+        options = {"axis": axis, "dtype": dtype, "out": out}
+        return fallback.call(self._numpy.reduceat, f"{self.__name__}.reduceat", (array, indices), options)
+
+    def at(self, array: Any, *args: Any) -> None:
+        """Unbuffered in-place operation; see :meth:`numpy.ufunc.at`."""
+        fallback.call(self._numpy.at, f"{self.__name__}.at", (array, *args), {}, (0,))
+
+
+def ordered(node: Node, inputs: Sequence[Any], order: str) -> ndarray:
+    """An elementwise result in the memory order that NumPy would give it."""
+    if order == "K":
+        if len(node.shape) < 2 or all(_lies_in_c_order(x) for x in inputs):
+            return wrap(node)
+        axes = result_order(list(inputs), node.shape)
+    elif order == "F" or (order == "A" and all(_is_fortran(x) for x in inputs)):
+        axes = tuple(range(len(node.shape)))[::-1]
+    elif order in "CA":
+        axes = None
+    else:
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
+    return wrap(node) if axes is None else wrap_ordered(node, axes)
+
+
+def _lies_in_c_order(x: Any) -> bool:
+    """Whether an operand's strides cannot ask for another order than C: anything but a view whose axes were exchanged."""
+    if type(x) is not ndarray or type(x._base) is not ndarray:
+        return True
+    for op, arg, _ in x._view.path:
+        if op is AXES:
+            last = -1
+            for axis in arg:
+                if axis >= 0:
+                    if axis < last:
+                        return False
+                    last = axis
+        elif op is not o.SLICE:
+            return False
+    return True
+
+
+def _is_fortran(x: Any) -> bool:
+    return type(x) is not ndarray or bool(x.flags.f_contiguous)
+
+
+def _masked(values: Lowered, mask: Node, outs: Sequence[Any]) -> Lowered:
+    """``where=``: what is masked keeps the output's value; without an output it is NumPy's garbage, here zero."""
+    masked = []
+    for value, out in zip(values if isinstance(values, tuple) else (values,), outs, strict=True):
+        other = const(0, value.dtype)
+        if out is not None:
+            # The output's old values keep their own dtype: the result is converted to it, not they to the loop's.
+            kept, _ = operand(out)
+            assert kept is not None
+            other, value = kept, cast(value, kept.dtype)
+        broadcast(value.shape, mask.shape, other.shape)
+        masked.append(elementwise(o.WHERE, value.dtype, mask, value, other))
+    return tuple(masked) if isinstance(values, tuple) else masked[0]
+
+
+def write_out(out: Any, node: Node, name: str) -> Any:
+    """``out[...] = node`` for an ``out=`` argument whose cast is allowed; answers ``out``."""
+    shape = out.shape
+    if node.shape != shape:
+        if broadcast(node.shape, shape) != shape:
+            raise ValueError(
+                f"non-broadcastable output operand with shape {str(shape).replace(' ', '')} "
+                f"doesn't match the broadcast shape {str(broadcast(node.shape, shape)).replace(' ', '')}"
+            )
+    if type(out) is not ndarray:
+        # A NumPy array: it is written before the call returns.
+        out[...] = host(wrap(node))
+        return out
+    node = cast(node, out.dtype)
+    out._write(node if node.shape == shape else expand(node, shape))
+    return out
+
+
+UFUNCS: Final[dict[str, ufunc]] = {name: ufunc(getattr(np, name), lower) for name, lower in LOWERING.items()}
+
+# Every name of NumPy's namespace, aliases included (abs, mod, acos, bitwise_not, ...).
+NAMES: Final[dict[str, ufunc]] = {
+    name: UFUNCS[value.__name__]
+    for name, value in vars(np).items()
+    if isinstance(value, np.ufunc) and value.__name__ in UFUNCS
+}
+
+
+def by_name(name: str) -> ufunc:
+    """The ufunc called ``name``."""
+    return UFUNCS[name]

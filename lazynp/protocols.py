@@ -1,0 +1,318 @@
+"""Protocols between arrays or scalars and the rest of Python.
+
+In: the class of arrays, the class of scalars.  Out: the same classes with NumPy's protocols, Python's conversions, copying, pickling and
+printing.  Promise: an export is a read-only snapshot or a copy, never memory that lazynp will write; a NumPy function called on one of
+ours stays lazy where lazynp has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lazynp.conversion import NO_COPY
+from lazynp.graph.node import caller
+from lazynp.scalars import CLASSES
+
+
+def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
+    """A read-only NumPy array of the value; it keeps the memory alive and is never written."""
+    from lazynp.ndarray import host
+
+    array = host(x, reason).view()
+    owner = array.base
+    while type(owner) is np.ndarray:
+        # Not through the view, its base or any other way: whoever gets this array cannot make it writeable again.
+        owner.flags.writeable = False
+        owner = owner.base
+    array.flags.writeable = False
+    return array
+
+
+def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    """The value as a NumPy array: read-only and shared, or a writable copy."""
+    array = snapshot(self, "__array__")
+    if dtype is not None and np.dtype(dtype) != array.dtype:
+        if copy is False:
+            raise ValueError(NO_COPY)
+        return array.astype(dtype)
+    return array.copy(order="K") if copy else array
+
+
+def _is_ours(x: object) -> bool:
+    from lazynp.ndarray import ndarray
+
+    return type(x) is ndarray or type(x) in CLASSES
+
+
+def to_host(x: Any, reason: str) -> Any:
+    """``x`` with every array and scalar of ours in it, also inside lists, tuples and dictionaries, as NumPy's."""
+    if _is_ours(x):
+        return x.concrete(reason) if type(x) in CLASSES else snapshot(x, reason)
+    if type(x) in (list, tuple):
+        return type(x)([to_host(item, reason) for item in x])
+    if type(x) is dict:
+        return {key: to_host(item, reason) for key, item in x.items()}
+    return x
+
+
+def from_host(x: Any) -> Any:
+    """``x`` with NumPy's arrays and scalars as ours."""
+    from lazynp.ndarray import from_numpy
+    from lazynp.scalars import OF_TYPE, scalar_of_value
+
+    if type(x) is np.ndarray:
+        return from_numpy(x) if x.dtype.isnative and x.dtype.type in OF_TYPE else x
+    if type(x) in OF_TYPE:
+        return scalar_of_value(x)
+    if type(x) in (list, tuple):
+        return type(x)([from_host(item) for item in x])
+    return x
+
+
+def through_numpy(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Call a function that lazynp does not have on NumPy's arrays; counted as a fallback."""
+    from lazynp.runtime.report import count_fallback
+
+    args, kwargs = to_host(args, "fallback"), to_host(kwargs, "fallback")
+    count_fallback(name, sum(a.nbytes for a in args if isinstance(a, np.ndarray)), caller())
+    return from_host(function(*args, **kwargs))
+
+
+def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """``numpy.sin(x)`` and its kin: lazy, except where the result goes into NumPy's own memory."""
+    import lazynp
+
+    out = kwargs.get("out", ())
+    if any(isinstance(x, np.ndarray) for x in out):
+        if any(_is_ours(x) for x in out):
+            return NotImplemented
+        return getattr(ufunc, method)(*to_host(inputs, "out="), **to_host(kwargs, "out="))
+    if getattr(np, ufunc.__name__, None) is ufunc:
+        ours = getattr(lazynp, ufunc.__name__)
+        if len(out) == 1:
+            kwargs["out"] = out[0]
+        return ours(*inputs, **kwargs) if method == "__call__" else getattr(ours, method)(*inputs, **kwargs)
+    if out:
+        values = through_numpy(ufunc.__name__, getattr(ufunc, method), inputs, {k: v for k, v in kwargs.items() if k != "out"})
+        for x, value in zip(out, values if isinstance(values, tuple) else (values,), strict=True):
+            x[...] = value
+        return out[0] if len(out) == 1 else out
+    return through_numpy(ufunc.__name__, getattr(ufunc, method), inputs, kwargs)
+
+
+def _array_function(self: Any, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
+    """``numpy.concatenate([x, y])`` and its kin: lazynp's function of the same name."""
+    import lazynp
+
+    module, name = getattr(func, "__module__", "") or "", func.__name__
+    out = kwargs.get("out")
+    if not isinstance(out, np.ndarray) or _is_ours(out):
+        ours: Any = lazynp
+        for part in [*module.split(".")[1:], name] if module.startswith("numpy") else []:
+            ours = getattr(ours, part, None)
+        if ours is not None and ours is not func:
+            return ours(*args, **kwargs)
+    return through_numpy(name, func, args, kwargs)
+
+
+def _dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
+    """Export; read-only where the consumer can be told so, else a copy."""
+    array = snapshot(self, "__dlpack__")
+    if copy or max_version is None or max_version[0] < 1:
+        if copy is False:
+            raise BufferError("the consumer cannot be told that this array is read-only, and a copy was refused")
+        array = array.copy(order="K")
+    options: dict[str, Any] = {"stream": stream, "max_version": max_version}
+    if dl_device is not None:
+        options["dl_device"] = dl_device
+    return array.__dlpack__(**options)
+
+
+def _dlpack_device(self: Any) -> tuple[int, int]:
+    return (1, 0)  # kDLCPU
+
+
+def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
+    import lazynp
+
+    if api_version is not None and api_version not in ("2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ValueError(f'Version "{api_version}" of the Array API Standard is not supported.')
+    return lazynp
+
+
+def _to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
+    """This array; there is one device."""
+    if stream is not None:
+        raise ValueError("The stream argument is not supported")
+    if device != "cpu":
+        raise ValueError(f'Unsupported device: {device}. Only "cpu" is accepted.')
+    return self
+
+
+def _buffer(self: Any, flags: int) -> memoryview:
+    if flags & 1:  # PyBUF_WRITABLE
+        raise BufferError("Object is not writable.")
+    return snapshot(self, "buffer").data
+
+
+SHARED: dict[str, Any] = {
+    "__array__": _array,
+    "__array_ufunc__": _array_ufunc,
+    "__array_function__": _array_function,
+    "__array_namespace__": _array_namespace,
+    "__dlpack__": _dlpack,
+    "__dlpack_device__": _dlpack_device,
+    "__buffer__": _buffer,
+    "to_device": _to_device,
+}
+
+
+# Arrays only ---------------------------------------------------------------------------------------------------------------
+
+
+def _truth(self: Any) -> bool:
+    from lazynp.ndarray import host
+
+    size = self.size
+    if size == 1:
+        return bool(host(self, "__bool__").reshape(()))
+    if size == 0:
+        raise ValueError("The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is not empty.")
+    raise ValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
+
+
+def _conversion(name: str, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def method(self: Any) -> Any:
+        from lazynp.ndarray import host
+
+        if self.shape:
+            raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+        return convert(host(self, name)[()])
+
+    return method
+
+
+def _index(self: Any) -> int:
+    from lazynp.ndarray import host
+
+    if self.shape or self.dtype.kind not in "iu":
+        raise TypeError("only integer scalar arrays can be converted to a scalar index")
+    return int(host(self, "__index__")[()])
+
+
+def _contains(self: Any, item: Any) -> bool:
+    from lazynp.ndarray import host
+
+    return item in host(self, "__contains__") if not _is_ours(item) else to_host(item, "__contains__") in host(self, "__contains__")
+
+
+def _item(self: Any, *args: Any) -> Any:
+    """One element as a Python scalar."""
+    from lazynp.ndarray import host
+
+    if not args and self.size != 1:
+        raise ValueError("can only convert an array of size 1 to a Python scalar")
+    return host(self, "item").item(*args)
+
+
+def _tolist(self: Any) -> Any:
+    """Nested lists of Python scalars."""
+    from lazynp.ndarray import host
+
+    return host(self, "tolist").tolist()
+
+
+def _tobytes(self: Any, order: Any = "C") -> bytes:
+    """The elements' bytes in the given order."""
+    from lazynp.ndarray import host
+
+    return host(self, "tobytes").tobytes(order)
+
+
+def _tofile(self: Any, fid: Any, sep: str = "", format: str = "%s") -> None:
+    """Write the elements to a file."""
+    from lazynp.ndarray import host
+
+    host(self, "tofile").tofile(fid, sep, format)
+
+
+def _copy(self: Any, order: str = "C") -> Any:
+    """A copy; it costs nothing until one of the two is written."""
+    from lazynp.ndarray import copy_order, node_of, wrap_ordered
+
+    return wrap_ordered(node_of(self), copy_order(self, order))
+
+
+def _shallow_copy(self: Any) -> Any:
+    return _copy(self, "K")
+
+
+def _deepcopy(self: Any, memo: Any) -> Any:
+    return _copy(self, "K")
+
+
+def _restored(array: np.ndarray[Any, Any], readonly: bool) -> Any:
+    from lazynp.ndarray import from_numpy
+
+    x = from_numpy(array)
+    x._readonly = readonly
+    return x
+
+
+def _reduce(self: Any) -> tuple[Any, ...]:
+    from lazynp.ndarray import host
+
+    return _restored, (host(self, "pickle"), False)
+
+
+def _repr(self: Any) -> str:
+    from lazynp.ndarray import host
+
+    return np.array_repr(host(self, "repr"))
+
+
+def _str(self: Any) -> str:
+    from lazynp.ndarray import host
+
+    return np.array_str(host(self, "repr"))
+
+
+def _format(self: Any, spec: str) -> str:
+    from lazynp.ndarray import host
+
+    if not self.shape:
+        return format(host(self, "repr")[()], spec)
+    if spec:
+        raise TypeError(f"unsupported format string passed to {type(self).__module__}.{type(self).__name__}.__format__")
+    return str(self)
+
+
+ARRAYS: dict[str, Any] = {
+    "__bool__": _truth,
+    "__int__": _conversion("__int__", int),
+    "__float__": _conversion("__float__", float),
+    "__complex__": _conversion("__complex__", complex),
+    "__index__": _index,
+    "__contains__": _contains,
+    "__copy__": _shallow_copy,
+    "__deepcopy__": _deepcopy,
+    "__reduce__": _reduce,
+    "__repr__": _repr,
+    "__str__": _str,
+    "__format__": _format,
+    "item": _item,
+    "tolist": _tolist,
+    "tobytes": _tobytes,
+    "tofile": _tofile,
+    "copy": _copy,
+    "data": property(lambda self: snapshot(self, "buffer").data),
+}
+
+
+def install(cls: type, names: dict[str, Any]) -> None:
+    """Attach protocol methods to a class."""
+    for name, member in names.items():
+        setattr(cls, name, member)

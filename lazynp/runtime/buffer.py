@@ -1,0 +1,64 @@
+"""A value that exists in host memory.
+
+In: a C-contiguous NumPy array, or a block of the pooling allocator.  Out: the same memory as an array (for NumPy) and as an
+address (for kernels), each made when first asked for.  Promise: once a buffer is published on a node its bytes never change while
+anybody can see them; an export takes a lease, and memory goes back to the pool only when buffer and leases are gone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+
+class Block(Protocol):
+    """Memory lent by an allocator; it returns there when it is garbage."""
+
+    address: int
+
+    def view(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]: ...
+
+
+class Buffer:
+    __slots__ = ("_address", "_array", "block", "dtype", "shape")
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self._array: np.ndarray[Any, Any] | None = array
+        self._address: int | None = None
+        self.block: Block | None = None
+        self.dtype = array.dtype
+        self.shape = array.shape
+
+    @classmethod
+    def of_block(cls, block: Block, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Buffer:
+        self = cls.__new__(cls)
+        self._array = None
+        self._address = block.address
+        self.block = block
+        self.dtype = dtype
+        self.shape = shape
+        return self
+
+    @property
+    def array(self) -> np.ndarray[Any, Any]:
+        """The memory as a C-contiguous array; callers must not write to it."""
+        array = self._array
+        if array is None:
+            assert self.block is not None
+            array = self._array = self.block.view(self.dtype, self.shape)
+        return array
+
+    @property
+    def address(self) -> int:
+        address = self._address
+        if address is None:
+            address = self._address = self.array.__array_interface__["data"][0]
+        return address
+
+    @property
+    def nbytes(self) -> int:
+        size = self.dtype.itemsize
+        for n in self.shape:
+            size *= n
+        return size

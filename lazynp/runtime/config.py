@@ -1,0 +1,111 @@
+"""The switches of one process.
+
+In: environment variables, read once when this module is imported.  Out: plain module variables, which hot paths read as
+``config.eager``.  Promise: a value nobody could have meant is an error that names it; nothing else in the package reads the
+environment for these names.
+
+==================  ===========================  =====================================================================
+variable            values (default first)       meaning
+==================  ===========================  =====================================================================
+LAZYNP_BACKEND      llvm, numpy                  what runs programs; without a choice ``llvm`` where llvmlite is installed
+LAZYNP_TIER         auto, compiled               ``compiled``: never the NumPy tier for small programs (bit-exact runs)
+LAZYNP_EAGER        0, 1                         run, and raise, every operation at its call
+LAZYNP_DEBUG        0, 1                         check dtypes and shapes between passes and after every operation
+LAZYNP_THREADS      (number of usable cores)     worker threads of compiled kernels
+LAZYNP_FALLBACK     silent, warn, error          what a call that only NumPy itself can answer does
+==================  ===========================  =====================================================================
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+BACKENDS: Final = ("llvm", "numpy")
+TIERS: Final = ("auto", "compiled")
+FALLBACKS: Final = ("silent", "warn", "error")
+_SWITCH: Final = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
+
+backend: str | None  # None: nobody chose, the runtime takes the best there is
+tier: str
+eager: bool
+debug: bool
+threads: int | None  # None: nobody chose, the backend counts the usable cores
+fallback: str
+generation = 0  # grows with every change, so that caches of derived facts notice it with one comparison
+
+
+def _choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
+    if value not in allowed:
+        raise ValueError(f"{name}={value!r} is not one of {', '.join(allowed)}")
+    return value
+
+
+def _switch(name: str, value: str) -> bool:
+    try:
+        return _SWITCH[value.lower()]
+    except KeyError:
+        raise ValueError(f"{name}={value!r} is not 0 or 1") from None
+
+
+def _count(name: str, value: str) -> int:
+    if not value.isdecimal() or int(value) < 1:
+        raise ValueError(f"{name}={value!r} is not a whole number of at least 1")
+    return int(value)
+
+
+def parse(environment: Mapping[str, str]) -> dict[str, Any]:
+    """The settings an environment asks for; raises ``ValueError`` naming the first bad value."""
+
+    def read(name: str) -> str:
+        return environment.get(name, "").strip()
+
+    chosen, threads_, fallback_ = read("LAZYNP_BACKEND"), read("LAZYNP_THREADS"), read("LAZYNP_FALLBACK")
+    return {
+        "backend": _choice("LAZYNP_BACKEND", chosen, BACKENDS) if chosen else None,
+        "tier": _choice("LAZYNP_TIER", read("LAZYNP_TIER") or "auto", TIERS),
+        "eager": _switch("LAZYNP_EAGER", read("LAZYNP_EAGER")),
+        "debug": _switch("LAZYNP_DEBUG", read("LAZYNP_DEBUG")),
+        "threads": _count("LAZYNP_THREADS", threads_) if threads_ else None,
+        "fallback": _choice("LAZYNP_FALLBACK", fallback_, FALLBACKS) if fallback_ else "silent",
+    }
+
+
+_CHECKS: Final[dict[str, tuple[Any, ...]]] = {
+    "backend": (None, *BACKENDS),
+    "tier": TIERS,
+    "eager": (False, True),
+    "debug": (False, True),
+    "fallback": FALLBACKS,
+}
+
+
+def update(**settings: Any) -> None:
+    """Change settings of this process, e.g. ``update(backend="numpy")``."""
+    global generation
+    for name, value in settings.items():
+        if name == "threads":
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise ValueError(f"threads={value!r} is not a whole number of at least 1")
+        elif name not in _CHECKS:
+            raise TypeError(f"{name!r} is not a setting; there are {', '.join([*_CHECKS, 'threads'])}")
+        elif value not in _CHECKS[name]:
+            raise ValueError(f"{name}={value!r} is not one of {', '.join(map(str, _CHECKS[name]))}")
+    globals().update(settings)
+    generation += 1
+
+
+@contextmanager
+def override(**settings: Any) -> Iterator[None]:
+    """``update`` for the length of a ``with`` block."""
+    before = {name: globals().get(name) for name in settings}
+    update(**settings)
+    try:
+        yield
+    finally:
+        update(**before)
+
+
+globals().update(parse(os.environ))

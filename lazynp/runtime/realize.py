@@ -1,0 +1,199 @@
+"""Making values exist: the one place that knows the graph, the schedule and the backends together.
+
+In: nodes whose values are wanted, and why.  Out: the same nodes, published.  Promise: a program seen before costs one walk, one
+look-up and one run; what fails names the user's line and is remembered by the node that failed, and every other node stays as it
+was, also after an interrupt or when memory runs out.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import threading
+import warnings
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, Final
+from weakref import WeakSet
+
+from lazynp.backends.base import Backend, CompileError, ExecutionError, Plan
+from lazynp.graph import op as o
+from lazynp.graph.build import outputs
+from lazynp.graph.node import Node, Site, caller, where
+from lazynp.runtime import config, report
+from lazynp.schedule.canonicalise import Canonical, Program, canonicalise
+
+PLANS: Final = 2048  # plans kept, the least recently used go first
+
+_Plans = OrderedDict[Any, Plan]
+
+# Held while nodes are walked and published, not while plans run.
+_lock = threading.RLock()
+_caches: dict[tuple[str, str, bool], _Plans] = {}
+_plans: _Plans = OrderedDict()
+_generation = -1
+_backends: dict[str, Backend] = {}
+_failed: WeakSet[Node] = WeakSet()
+
+
+def realize(nodes: Sequence[Node], reason: str) -> None:
+    """Compute ``nodes``, all in one program.
+
+    Parameters
+    ----------
+    nodes
+        What is wanted; nodes that have their value already cost nothing.
+    reason
+        Why now, e.g. ``"__array__"``; counted with the user's line.
+
+    Raises
+    ------
+    Exception
+        What NumPy raises for the operation that failed, with a note that names the line which recorded it.
+    """
+    wanted = [node for node in nodes if node.buffer is None]
+    if not wanted:
+        return
+    report.count_forced(reason, caller())
+    if _generation != config.generation:
+        _choose_cache()
+    with _lock:
+        canonical = canonicalise(wanted)
+        if outputs:
+            siblings = _siblings(wanted, canonical)
+            if siblings:
+                wanted += siblings
+                canonical = canonicalise(wanted)
+        if _failed:
+            _raise_stored(canonical)
+        key = canonical.key
+        plan = _plans.get(key)
+        if plan is not None:
+            _plans.move_to_end(key)
+            report.schedules.hits += 1
+    if plan is None:
+        plan = _prepare(canonical)
+    try:
+        values = plan.run(canonical.buffers, canonical.integers, canonical.scalars)
+    except ExecutionError as failure:
+        error = _remember(failure, canonical)
+    else:
+        with _lock:
+            for node, value in zip(wanted, values, strict=True):
+                if node.buffer is None:
+                    node.publish(value)
+                    if outputs:
+                        outputs.pop(node, None)
+        return
+    # Outside the handler, so that the error does not drag the frames of the plan (and its temporaries) along as its context.
+    raise error.with_traceback(None)
+
+
+def _siblings(wanted: list[Node], canonical: Canonical) -> list[Node]:
+    """Every output of the calls with several that are about to run: they are computed together or not at all."""
+    found: dict[Node, None] = {}
+    for node in (*canonical.nodes, *wanted):
+        if node.op is o.CALL and node in outputs:
+            found[node] = None
+            found.update(dict.fromkeys(outputs[node]))
+    for node in wanted:
+        found.pop(node, None)
+    return [node for node in found if node.buffer is None]
+
+
+def _prepare(canonical: Canonical) -> Plan:
+    report.schedules.misses += 1
+    program = Program.of(canonical)
+    chosen = choose(program)
+    try:
+        plan = chosen.prepare(program)
+    except CompileError as error:
+        if config.debug or chosen.name == "numpy":
+            raise
+        warnings.warn(f"lazynp: {error}; NumPy runs this program instead", RuntimeWarning, stacklevel=3)
+        plan = backend("numpy").prepare(program)
+    with _lock:
+        _plans[canonical.key] = plan
+        if len(_plans) > PLANS:
+            _plans.popitem(last=False)
+    return plan
+
+
+def _remember(failure: ExecutionError, canonical: Canonical) -> BaseException:
+    """The error as the user shall see it; kept on its node where trying again would fail again."""
+    error = failure.error
+    node = canonical.nodes[failure.entry] if failure.entry is not None else None
+    error.add_note(f"recorded at {where(_site(node or canonical.nodes[-1]))}")
+    error.__cause__ = error.__context__ = None
+    if node is not None and not isinstance(error, MemoryError):
+        node.error = error
+        _failed.add(node)
+    return error
+
+
+def _site(node: Node) -> Site | None:
+    """The line of a node; of the nearest source that has one where it has none."""
+    pending = [node]
+    while pending:
+        at = pending.pop()
+        if at.site is not None:
+            return at.site
+        pending += at.src
+    return None
+
+
+def _raise_stored(canonical: Canonical) -> None:
+    for node in canonical.nodes:
+        if node.error is not None:
+            raise node.error.with_traceback(None)
+
+
+def choose(program: Program) -> Backend:
+    """The backend for a program, by the switches; the tiered one decides by sizes and counts."""
+    if config.backend == "numpy" or (config.backend is None and not _can_compile()):
+        return backend("numpy")
+    return backend("llvm" if config.tier == "compiled" else "auto")
+
+
+@functools.cache
+def _can_compile() -> bool:
+    return importlib.util.find_spec("llvmlite") is not None
+
+
+def backend(name: str) -> Backend:
+    """The backend of that name, made when first asked for."""
+    made = _backends.get(name)
+    if made is None:
+        if name == "numpy":
+            from lazynp.backends.numpy.backend import NumpyBackend
+
+            made = NumpyBackend()
+        elif name == "llvm":
+            from lazynp.backends.llvm.backend import LLVMBackend
+
+            made = LLVMBackend(backend("numpy").prepare)
+        elif name == "auto":
+            from lazynp.runtime.tiers import TieredBackend
+
+            made = TieredBackend(backend("numpy"), backend("llvm"))
+        else:
+            raise ValueError(f"backend {name!r} is not one of numpy, llvm, auto")
+        _backends[name] = made
+    return made
+
+
+def _choose_cache() -> None:
+    """Plans made under one set of switches do not serve another."""
+    global _plans, _generation
+    with _lock:
+        switches = (config.backend or "", config.tier, config.debug)
+        _plans = _caches.setdefault(switches, OrderedDict())
+        _generation = config.generation
+
+
+def forget_plans() -> None:
+    """Empty the schedule cache."""
+    with _lock:
+        _caches.clear()
+        _plans.clear()
+        _choose_cache()

@@ -1,0 +1,350 @@
+"""Scalars: what NumPy's rule makes of a 0-d result.
+
+In: a 0-d node, or a NumPy scalar that is already known.  Out: an immutable object of a small table-made family, with the array protocol's
+attributes and a scalar's behaviour.  Promise: an instance holds either a node (lazy) or a value (concrete), never both; concrete values
+record nothing; ``isinstance`` works between this family and NumPy's in both directions.
+"""
+
+from __future__ import annotations
+
+import numbers
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lazynp.graph import build
+from lazynp.graph import op as o
+from lazynp.graph.dtypes import NATIVE
+from lazynp.graph.node import Node, Shape
+from lazynp.graph.op import Kind
+
+_new = object.__new__
+_realize: Callable[[Sequence[Node], str], None] | None = None
+
+
+def force(nodes: Sequence[Node], reason: str) -> None:
+    """Compute ``nodes`` now; ``reason`` is what the report shows."""
+    global _realize
+    if _realize is None:
+        from lazynp.runtime.realize import realize
+
+        _realize = realize
+    _realize(nodes, reason)
+
+
+class ScalarType(type):
+    """Metaclass: the family accepts NumPy's scalars, and its members work where a dtype is expected."""
+
+    _numpy: Any
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return issubclass(type(instance), cls)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return type.__subclasscheck__(cls, subclass) or issubclass(subclass, cls._numpy)
+
+    @property
+    def dtype(cls) -> np.dtype[Any]:
+        if cls._dtype is None:
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute 'dtype'")
+        return cls._dtype
+
+    _dtype: np.dtype[Any] | None = None
+
+
+class generic(metaclass=ScalarType):
+    """A scalar of an array program; see ``numpy.generic``.
+
+    Attributes
+    ----------
+    _node : Node or None
+        What computes it, while it is lazy.
+    _value : numpy.generic or None
+        The value, once it is known.
+    """
+
+    __slots__ = ("_node", "_value")
+    _numpy = np.generic
+    _dtype: np.dtype[Any] | None = None
+    __array_priority__ = 1_000_000.0
+
+    _node: Node | None
+    _value: Any
+
+    def __new__(cls, value: Any = 0, /) -> Any:
+        if cls._dtype is None:
+            raise TypeError(f"cannot create '{cls.__name__}' instances")
+        if type(value) in CLASSES:
+            if value._value is None:
+                return scalar_of(build.cast(node_of_scalar(value), cls._dtype))
+            value = value._value
+        found = cls._numpy(value)
+        if isinstance(found, np.ndarray):
+            from lazynp.ndarray import asarray
+
+            return asarray(found)
+        return scalar_of_value(found)
+
+    # Value ------------------------------------------------------------------------------------------------------------
+    def concrete(self, reason: str = "item") -> Any:
+        """The NumPy scalar, computed if need be."""
+        value = self._value
+        if value is None:
+            assert self._node is not None
+            value = self._value = read_element(self._node, reason)
+            self._node = None
+        return value
+
+    def item(self, *args: Any) -> Any:
+        """The value as a Python scalar."""
+        return self.concrete("item").item(*args)
+
+    def tolist(self) -> Any:
+        """The value as a Python scalar."""
+        return self.concrete("tolist").item()
+
+    def realize(self) -> generic:
+        """Compute the value now; the scalar itself is returned."""
+        self.concrete("realize")
+        return self
+
+    def contiguous(self) -> generic:
+        """A fence: what comes before is stored (a scalar always is)."""
+        return self if self._node is None else scalar_of(build.contiguous(self._node))
+
+    def copy(self, order: str = "C") -> generic:
+        return self
+
+    def __copy__(self) -> generic:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> generic:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return scalar_of_value, (self.concrete("pickle"),)
+
+    def __getattr__(self, name: str) -> Any:
+        # The rest of a NumPy scalar's methods (hex, is_integer, as_integer_ratio, bit_count, ...) needs its value. A name that NumPy's type
+        # lacks, or that a protocol probes for, must not force one.
+        if name.startswith("__") or not hasattr(type(self)._numpy, name):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
+        return getattr(self.concrete(name), name)
+
+    # What every scalar is ----------------------------------------------------------------------------------------------
+    shape: Shape = ()
+    strides: Shape = ()
+    ndim = 0
+    size = 1
+    base = None
+    device = "cpu"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        dtype = type(self)._dtype
+        assert dtype is not None
+        return dtype
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def T(self) -> generic:
+        return self
+
+    @property
+    def real(self) -> generic:
+        if self.dtype.kind != "c":
+            return self
+        if self._value is not None:
+            return scalar_of_value(self._value.real)
+        assert self._node is not None
+        return scalar_of(build.elementwise(o.REAL, _real_dtype(self.dtype), self._node))
+
+    @property
+    def imag(self) -> generic:
+        if self._value is not None or self.dtype.kind != "c":
+            return scalar_of_value(self.dtype.type(0) if self.dtype.kind != "c" else self._value.imag)
+        assert self._node is not None
+        return scalar_of(build.elementwise(o.IMAG, _real_dtype(self.dtype), self._node))
+
+    @property
+    def flags(self) -> Any:
+        return self.dtype.type(0).flags
+
+    @property
+    def flat(self) -> Any:
+        from lazynp.ndarray import wrap
+
+        return wrap(node_of_scalar(self)).flat
+
+    # Python's own conversions -----------------------------------------------------------------------------------------
+    def __bool__(self) -> bool:
+        return bool(self.concrete("__bool__"))
+
+    def __int__(self) -> int:
+        return int(self.concrete("__int__"))
+
+    def __float__(self) -> float:
+        return float(self.concrete("__float__"))
+
+    def __complex__(self) -> complex:
+        return complex(self.concrete("__complex__"))
+
+    def __hash__(self) -> int:
+        return hash(self.concrete("__hash__"))
+
+    def __repr__(self) -> str:
+        return repr(self.concrete("repr"))
+
+    def __str__(self) -> str:
+        return str(self.concrete("repr"))
+
+    def __format__(self, spec: str) -> str:
+        return format(self.concrete("repr"), spec)
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        value = self.concrete("__round__")
+        rounded = round(value) if ndigits is None else round(value, ndigits)
+        return scalar_of_value(rounded) if isinstance(rounded, np.generic) else rounded
+
+    def __getitem__(self, key: Any) -> Any:
+        if key == () and type(key) is tuple:
+            return self
+        if key is not Ellipsis and key is not None and type(key) is not tuple:
+            raise IndexError("invalid index to scalar variable.")
+        from lazynp.ndarray import wrap
+
+        return wrap(node_of_scalar(self))[key]
+
+
+def _family(name: str, base: Any, scalar: Any, **members: Any) -> Any:
+    """One class of the family: NumPy's name, NumPy's place in the tree."""
+    doc = f"See ``numpy.{name}``."
+    return ScalarType(name, (base,), {"__slots__": (), "__module__": __name__, "__doc__": doc, "_numpy": scalar, **members})
+
+
+def _index(self: generic) -> int:
+    return operator.index(self.concrete("__index__"))
+
+
+def _trunc(self: generic) -> int:
+    return int(self.concrete("__int__"))
+
+
+number = _family("number", generic, np.number)
+integer = _family("integer", number, np.integer, __index__=_index, __trunc__=_trunc)
+signedinteger = _family("signedinteger", integer, np.signedinteger)
+unsignedinteger = _family("unsignedinteger", integer, np.unsignedinteger)
+inexact = _family("inexact", number, np.inexact)
+floating = _family("floating", inexact, np.floating, __trunc__=_trunc)
+complexfloating = _family("complexfloating", inexact, np.complexfloating)
+
+ABSTRACT: dict[str, type[generic]] = {
+    cls.__name__: cls for cls in (generic, number, integer, signedinteger, unsignedinteger, inexact, floating, complexfloating)
+}
+
+_BASES = {"b": generic, "i": signedinteger, "u": unsignedinteger, "f": floating, "c": complexfloating}
+
+CONCRETE: dict[str, type[generic]] = {
+    dtype.type.__name__: _family(
+        dtype.type.__name__,
+        _BASES[dtype.kind],
+        dtype.type,
+        _dtype=dtype,
+        # What ``isinstance(x, numpy.float64)`` asks for after the type: code that tests for NumPy's scalars, in user programs and in
+        # installed packages, accepts ours as well.
+        __class__=property(lambda self: type(self)._numpy),
+    )
+    for dtype in sorted(NATIVE, key=lambda dtype: dtype.num)
+}
+
+CLASSES = frozenset(CONCRETE.values())
+_OF_DTYPE = {cls._dtype: cls for cls in CONCRETE.values()}
+# Two C types of one size (long, long long) are one dtype but two scalar types.
+OF_TYPE: dict[type, type[generic]] = {np.dtype(char).type: _OF_DTYPE[np.dtype(char)] for char in "?bBhHiIlLqQefdFD"}
+
+bool_ = CONCRETE["bool"]
+
+numbers.Integral.register(integer)
+numbers.Real.register(floating)
+numbers.Complex.register(complexfloating)
+
+
+def is_scalar(x: object) -> bool:
+    """Whether ``x`` is one of ours (not NumPy's)."""
+    return type(x) in CLASSES
+
+
+def scalar_of(node: Node) -> generic:
+    """The scalar of a 0-d node."""
+    self: generic = _new(_OF_DTYPE[node.dtype])
+    if node.op is o.CONST:
+        self._node = None
+        self._value = node.arg
+        return self
+    self._node = node
+    self._value = None
+    return self
+
+
+def scalar_of_value(value: Any) -> generic:
+    """The scalar that holds a NumPy scalar."""
+    self: generic = _new(OF_TYPE[type(value)])
+    self._node = None
+    self._value = value
+    return self
+
+
+def node_of_scalar(x: generic) -> Node:
+    """The node of a scalar; a constant where its value is known."""
+    node = x._node
+    if node is None:
+        dtype = type(x)._dtype
+        assert dtype is not None
+        return Node(o.CONST, (), x._value, dtype, ())
+    return node
+
+
+def read_element(node: Node, reason: str) -> Any:
+    """The NumPy scalar of a 0-d node.
+
+    An element of something pending computes that something, as NumPy would have, and keeps it: a loop that reads one element after the
+    other must not compute the whole again each time.
+    """
+    if node.buffer is not None:
+        return node.buffer.array[()]
+    steps = []
+    source = node
+    while source.op.kind is Kind.MOVEMENT and source.op is not o.PAD:
+        steps.append(source)
+        source = source.src[0]
+    if source.op is o.CONST:
+        return source.arg
+    force([source], reason)
+    assert source.buffer is not None
+    array = source.buffer.array
+    for step in reversed(steps):
+        op = step.op
+        if op is o.SLICE:
+            spans = zip(step.arg, step.shape, strict=True)
+            array = array[tuple([slice(s, s + d * n if s + d * n >= 0 else None, d) for (s, d), n in spans])]
+        elif op is o.PERMUTE:
+            array = array.transpose(step.arg)
+        elif op is o.RESHAPE:
+            array = array.reshape(step.shape)
+        else:
+            array = np.broadcast_to(array, step.shape)
+    return array[()]
+
+
+def _real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    found: np.dtype[Any] = dtype.type(0).real.dtype
+    return found

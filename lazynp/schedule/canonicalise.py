@@ -1,0 +1,147 @@
+"""Step 1: from wanted nodes to (structure key, parameters).
+
+In: nodes whose values are wanted.  Out: a ``Canonical``: the key (what is computed, with every buffer, scalar and offset replaced
+by a parameter number) and the parameter vectors.  Promise: two programs that differ only in buffers, scalar values and slice
+offsets have one key, unless the offsets fall into another class (zero, equal to an earlier one, other); equal subgraphs have one
+entry.  This is the hot path of every realize: about one microsecond a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lazynp.graph import op as o
+from lazynp.graph.node import Node, Shape
+from lazynp.graph.op import Kind, Op
+from lazynp.runtime.buffer import Buffer
+
+ZERO = -1  # the number of the offset parameter that is always 0
+
+_by_number = attrgetter("number")
+
+
+class Canonical:
+    """What one realize asks for.
+
+    ``key`` names the structure; ``buffers``, ``integers`` and ``scalars`` are the parameters in order; ``nodes[i]`` is the earliest
+    node of entry i (for error messages and for publishing).
+    """
+
+    __slots__ = ("buffers", "integers", "key", "nodes", "scalars")
+
+    def __init__(
+        self, key: Any, buffers: list[Buffer], integers: list[int], scalars: list[Any], nodes: list[Node]
+    ) -> None:
+        self.key = key
+        self.buffers = buffers
+        self.integers = integers
+        self.scalars = scalars
+        self.nodes = nodes
+
+
+def canonicalise(wanted: Sequence[Node]) -> Canonical:
+    pending = list(wanted)
+    seen: set[Node] = set()
+    while pending:
+        node = pending.pop()
+        if node not in seen:
+            seen.add(node)
+            pending += node.src
+
+    entries: dict[tuple[Any, ...], int] = {}
+    index: dict[Node, int] = {}
+    buffers: list[Buffer] = []
+    integers: list[int] = []
+    scalars: list[Any] = []
+    nodes: list[Node] = []
+    for node in sorted(seen, key=_by_number):
+        op = node.op
+        kind = op.kind
+        entry: tuple[Any, ...]
+        if kind is Kind.ELEMENTWISE:
+            src = node.src
+            if len(src) == 2:
+                entry = (op, node.dtype, index[src[0]], index[src[1]])
+            elif len(src) == 1:
+                entry = (op, node.dtype, index[src[0]])
+            else:
+                entry = (op, node.dtype, *[index[s] for s in src])
+        elif op is o.BUFFER:
+            entry = (op, node.dtype, len(buffers), node.shape)
+            assert node.buffer is not None
+            buffers.append(node.buffer)
+        elif op is o.CONST:
+            entry = (op, node.dtype, len(scalars))
+            scalars.append(node.arg)
+        elif op is o.SLICE or op is o.STORE:
+            region = []
+            for start, step in node.arg:
+                if start == 0:
+                    slot = ZERO
+                else:
+                    try:
+                        slot = integers.index(start)
+                    except ValueError:
+                        slot = len(integers)
+                        integers.append(start)
+                region.append((slot, step))
+            entry = (op, tuple(region), node.shape, *[index[s] for s in node.src])
+        elif op is o.IOTA:
+            entry = (op, node.dtype, len(scalars), node.shape)
+            scalars += node.arg
+        else:
+            entry = (op, node.dtype, node.arg, node.shape, *[index[s] for s in node.src])
+        number = entries.get(entry)
+        if number is None:
+            number = entries[entry] = len(nodes)
+            nodes.append(node)
+        index[node] = number
+    key = (tuple(entries), tuple([index[node] for node in wanted]))
+    return Canonical(key, buffers, integers, scalars, nodes)
+
+
+class Entry(NamedTuple):
+    """One operation of a ``Program``; ``src`` are entry numbers, all smaller than its own.
+
+    ``arg`` is the node's, except: BUFFER, CONST: the parameter number; IOTA: the numbers of start and step; SLICE, STORE:
+    ((number of the start parameter or ZERO, step), ...).
+    """
+
+    op: Op
+    src: tuple[int, ...]
+    arg: Any
+    dtype: np.dtype[Any]
+    shape: Shape
+
+
+@dataclass(slots=True)
+class Program:
+    """The structure a key stands for, made only when the schedule cache misses."""
+
+    entries: list[Entry]
+    outputs: tuple[int, ...]
+    constants: list[Any] = field(default_factory=list)  # scalar parameters that belong to the structure, after the user's
+    origins: list[int] = field(default_factory=list)  # entry -> entry of the canonical form (empty: the same)
+
+    @classmethod
+    def of(cls, canonical: Canonical) -> Program:
+        entries: list[Entry] = []
+        for entry, node in zip(canonical.key[0], canonical.nodes, strict=True):
+            op = entry[0]
+            if op.kind is Kind.ELEMENTWISE:
+                src, arg = entry[2:], None
+            elif op is o.BUFFER or op is o.CONST:
+                src, arg = (), entry[2]
+            elif op is o.IOTA:
+                src, arg = (), (entry[2], entry[2] + 1)
+            elif op is o.SLICE or op is o.STORE:
+                src, arg = entry[3:], entry[1]
+            else:
+                src, arg = entry[4:], entry[2]
+            entries.append(Entry(op, src, arg, node.dtype, node.shape))
+        return cls(entries, canonical.key[1])

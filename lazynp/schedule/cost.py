@@ -1,0 +1,57 @@
+"""The fusion cost model: what recomputing costs against storing.
+
+In: counts (elements, evaluations, operations).  Out: a decision with its reason.  Promise: every number the scheduler weighs stands
+here under a name; the unit is one vectorised addition of one element.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LOAD = 1.0  # reading one element of a streamed array
+STORE = 3.0  # writing it (write-allocate and page traffic included)
+LAUNCH = 20_000.0  # one more kernel: about two microseconds of the above
+
+KERNEL_NODES = 300  # expression nodes in one kernel; compile time grows with it
+KERNEL_BUFFERS = 48  # arrays one kernel touches
+KERNEL_POINTS = 16  # different indices at which one kernel may evaluate one value
+
+STAGE_COST = 12.0  # a value at least this dear is kept in scratch for the next pass over the same axis instead of computed again
+SCRATCH_BYTES = 256 * 1024  # what one thread may stage: a share of the second-level cache
+SMALL_REDUCTION = 8  # a reduction over at most so many elements is unrolled
+
+ESTIMATE_CAP = 1e12
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    store: bool
+    reason: str
+
+
+def recompute_or_store(size: int, evaluations: int, points: int, estimate: float, same_kernel: bool) -> Decision:
+    """Whether a value of ``size`` elements is stored, or computed again at each of ``evaluations`` requests.
+
+    Parameters
+    ----------
+    size : int
+        Elements of the value.
+    evaluations : int
+        How often an element would be computed in all if it is not stored.
+    points : int
+        Number of distinct (kernel, index) requests.
+    estimate : float
+        Cost of computing one element from what is stored.
+    same_kernel : bool
+        All requests come from one kernel.
+    """
+    if points == 1 and evaluations <= size:
+        return Decision(False, "used once")
+    recompute = estimate * evaluations
+    stored = size * (estimate + STORE) + evaluations * LOAD + LAUNCH
+    if recompute <= stored:
+        return Decision(False, f"cheaper computed {evaluations / max(size, 1):.3g} times an element than stored")
+    where = "at several indices of one kernel" if same_kernel else "by several kernels"
+    if points == 1:
+        where = "repeatedly along a broadcast axis"
+    return Decision(True, f"needed {where}: computing it {evaluations / max(size, 1):.3g} times an element costs more than storing it")

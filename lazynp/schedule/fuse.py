@@ -1,0 +1,442 @@
+"""Steps 3 and 4: which values share a kernel, and at which index each is computed.
+
+In: a ``Program``.  Out: a ``Partition``: kernels, each with its loop ranges, the values it stores and the *points* (value, index) it
+evaluates; and the entries that go to libraries.  Promise: one walk from consumers to producers decides everything.  A
+kernel's outputs get one loop range per axis; walking upstream, movement operations become index arithmetic, elementwise ones pass the
+index on, a reduction opens ranges of its own.  When a value is reached, all requests for it are known, and the cost model chooses
+between computing it there and storing it.  No recursion; linear in the number of requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import prod
+
+from lazynp.graph import index as ix
+from lazynp.graph import op as o
+from lazynp.graph.index import Index, Loaded, Quotient, Range, Remainder, Space
+from lazynp.graph.node import Shape
+from lazynp.graph.op import Kind
+from lazynp.schedule import cost
+from lazynp.schedule.canonicalise import Entry, Program
+from lazynp.schedule.movement import NO_GUARDS, Guard, Point, broadcast, guarded, source_point
+
+Request = tuple[int, Point]  # (entry, where)
+
+
+@dataclass(slots=True)
+class Kernel:
+    """Values computed in one tree of loops.
+
+    ``main`` are the common loop ranges, outermost first; ``extras`` the ranges of reductions that are none of them, by (depth at which the
+    reduction sits, extents).  ``points`` maps each evaluated (entry, point) to the sources it reads, consumers first.
+    """
+
+    number: int
+    main: list[Range]
+    space: Space
+    extras: dict[tuple[int, Shape], tuple[Range, ...]] = field(default_factory=dict)
+    roots: list[Request] = field(default_factory=list)
+    points: dict[Request, tuple[Request | None, ...]] = field(default_factory=dict)
+    reductions: dict[Request, tuple[Range, ...]] = field(default_factory=dict)
+    gathers: dict[Loaded, int] = field(default_factory=dict)
+    buffers: set[int] = field(default_factory=set)
+    sources: int = 0
+
+    def prefix(self, index: tuple[Index, ...]) -> int | None:
+        """d if ``index`` is exactly the first d main ranges in order (axes of extent 1 left out), else None."""
+        depth = 0
+        for i in index:
+            if i is ix.ZERO or (not i.terms and i.const == 0):
+                continue
+            if depth < len(self.main) and len(i.terms) == 1 and i.const == 0 and i.terms[0] == (self.main[depth], 1):
+                depth += 1
+            else:
+                return None
+        return depth
+
+    def identity(self, shape: Shape) -> tuple[Index, ...] | None:
+        """The index of a value of ``shape`` over the first main ranges; None if it does not fit."""
+        index, depth = [], 0
+        for n in shape:
+            if n == 1:
+                index.append(ix.ZERO)
+            elif depth < len(self.main) and self.main[depth].extent == n:
+                index.append(ix.of(self.main[depth]))
+                depth += 1
+            else:
+                return None
+        return tuple(index)
+
+    def open_reduction(self, depth: int, extents: Shape) -> tuple[Range, ...]:
+        """Ranges for a reduction at ``depth`` over ``extents``: the main ranges that follow if they fit, else extra ones, which all
+        reductions of the same place and extents share, so that one pass serves them all."""
+        following = tuple(self.main[depth : depth + len(extents)])
+        if tuple([r.extent for r in following]) == extents:
+            return following
+        key = (depth, extents)
+        ranges = self.extras.get(key)
+        if ranges is None:
+            ranges = self.extras[key] = tuple([self.space.range(n) for n in extents])
+        return ranges
+
+
+@dataclass(slots=True)
+class Partition:
+    program: Program
+    kernels: list[Kernel]
+    library: list[int]  # entries computed by library calls
+    home: dict[int, int]  # stored entry -> its kernel
+    reasons: dict[int, str]  # entry -> why it was stored
+
+
+def nontrivial(shape: Shape) -> Shape:
+    return tuple([n for n in shape if n != 1])
+
+
+def domain(entry: Entry, src_shape: Shape) -> tuple[Shape, Shape]:
+    """(main extents, reduction extents that are not part of main) of the kernel that would store ``entry``."""
+    if entry.op is o.REDUCE:
+        axes = entry.arg[1]
+        reduced = nontrivial(tuple([src_shape[a] for a in axes]))
+        kept_last = max([a for a, n in enumerate(src_shape) if a not in axes and n != 1], default=-1)
+        first_reduced = min([a for a in axes if src_shape[a] != 1], default=len(src_shape))
+        if kept_last < first_reduced:
+            return nontrivial(entry.shape) + reduced, ()
+        return nontrivial(entry.shape), reduced
+    return nontrivial(entry.shape), ()
+
+
+def view_base(program: Program, e: int) -> int:
+    """The entry under a chain of views that a library can walk by itself."""
+    while program.entries[e].op in (o.PERMUTE, o.EXPAND, o.SLICE, o.RESHAPE):
+        e = program.entries[e].src[0]
+    return e
+
+
+def partition(program: Program, supported: Callable[[Program, int], bool]) -> Partition:
+    """Split ``program`` into kernels and library calls.
+
+    ``supported(program, e)`` tells whether the backend can compute entry e inside a kernel.
+    """
+    return _Walk(program, supported).run()
+
+
+class _Walk:
+    def __init__(self, program: Program, supported: Callable[[Program, int], bool]) -> None:
+        self.program = program
+        entries = self.entries = program.entries
+        self.requests: list[dict[int, dict[Point, None]]] = [{} for _ in entries]
+        self.kernels: list[Kernel] = []
+        self.home: dict[int, int] = {}
+        self.reasons: dict[int, str] = {}
+        # Who needs whom: kernels by number, library entry e as -1 - e.
+        self.successors: dict[int, set[int]] = {}
+        self.library_readers: dict[int, set[int]] = {}
+        self.by_domain: dict[tuple[Shape, Shape], list[int]] = {}
+
+        self.library = [False] * len(entries)
+        stored: dict[int, str] = dict.fromkeys(program.outputs, "wanted")
+        for e, entry in enumerate(entries):
+            if entry.op.kind is Kind.LEAF or entry.op.kind is Kind.MOVEMENT:
+                continue
+            if not supported(program, e):
+                self.library[e] = True
+                stored.setdefault(e, "computed by a library")
+                for s in entry.src:
+                    base = view_base(program, s)
+                    if entries[base].op.kind is not Kind.LEAF:
+                        stored.setdefault(base, f"read by {entry.op.name}, a library call")
+            elif entry.op is o.CONTIGUOUS:
+                stored.setdefault(e, "contiguous() was asked for")
+        self.stored = stored
+        # A library's results live as long as the call.
+        for e, entry in enumerate(entries):
+            if entry.op is o.OUTPUT:
+                self.library[e] = True
+
+        self.estimate: list[float] = []
+        self.sources: list[int] = []
+        for e, entry in enumerate(entries):
+            if entry.op is o.BUFFER or (e in stored and entry.op.kind is not Kind.LEAF):
+                self.estimate.append(cost.LOAD)
+            elif entry.op is o.REDUCE:
+                count = prod(entries[entry.src[0]].shape) / max(prod(entry.shape), 1)
+                self.estimate.append(min(count * (1 + self.estimate[entry.src[0]]), cost.ESTIMATE_CAP))
+            else:
+                total = float(entry.op.cost)
+                for s in entry.src:
+                    total += self.estimate[s]
+                self.estimate.append(min(total, cost.ESTIMATE_CAP))
+            mask = 0
+            for s in entry.src:
+                mask |= self.sources[s] | ((1 << s) if s in stored else 0)
+            if entry.op is o.BUFFER:
+                mask = 1 << e
+            self.sources.append(mask)
+
+    def run(self) -> Partition:
+        entries = self.entries
+        for e in range(len(entries) - 1, -1, -1):
+            entry = entries[e]
+            requests = self.requests[e]
+            if entry.op.kind is Kind.LEAF and e not in self.stored:
+                continue
+            if self.library[e]:
+                self.successors[-1 - e] = set(requests) | self.library_readers.get(e, set())
+                for s in entry.src:
+                    self.library_readers.setdefault(view_base(self.program, s), set()).add(-1 - e)
+                continue
+            if e not in self.stored:
+                if not requests:
+                    continue
+                reason = self.must_store(e)
+                if reason is None:
+                    for k, points in requests.items():
+                        for point in points:
+                            self.expand(self.kernels[k], e, point)
+                    continue
+                self.stored[e] = reason
+            elif entry.op is o.BUFFER:
+                continue
+            self.reasons[e] = self.stored[e]
+            self.place(e)
+        library = [e for e, is_library in enumerate(self.library) if is_library]
+        return Partition(self.program, self.kernels, library, self.home, self.reasons)
+
+    # Deciding ------------------------------------------------------------------------------------------------------
+
+    def must_store(self, e: int) -> str | None:
+        """The reason to store e, or None where it is computed inside every kernel that wants it."""
+        entry = self.entries[e]
+        requests = self.requests[e]
+        if entry.op.kind is Kind.MOVEMENT:
+            return None
+        points = sum(len(p) for p in requests.values())
+        if entry.op is o.REDUCE:
+            if points > 1 or len(requests) > 1:
+                return "a reduction is never repeated"
+            (k,) = requests
+            (point,) = requests[k]
+            return self.reduction_barrier(self.kernels[k], e, point)
+        for k in requests:
+            kernel = self.kernels[k]
+            if len(kernel.points) + len(requests[k]) > cost.KERNEL_NODES:
+                return f"the kernel holds {cost.KERNEL_NODES} expression nodes already"
+            if len(requests[k]) > cost.KERNEL_POINTS:
+                return f"wanted at more than {cost.KERNEL_POINTS} indices"
+            if len(kernel.buffers) > cost.KERNEL_BUFFERS:
+                return f"the kernel reads {cost.KERNEL_BUFFERS} arrays already"
+        evaluations = 0
+        for k, wanted in requests.items():
+            for point in wanted:
+                evaluations += self.evaluations(self.kernels[k], point)
+        decision = cost.recompute_or_store(prod(entry.shape), evaluations, points, self.estimate[e], len(requests) == 1)
+        return decision.reason if decision.store else None
+
+    def reduction_barrier(self, kernel: Kernel, e: int, point: Point) -> str | None:
+        """Why reduction e cannot run inside ``kernel`` at ``point``."""
+        if point.guards:
+            return "a reduction is not computed under a padding condition"
+        depth = kernel.prefix(point.index)
+        if depth is None:
+            return "its axes are not the outermost loops of its consumer"
+        if len(kernel.points) > cost.KERNEL_NODES:
+            return f"the kernel holds {cost.KERNEL_NODES} expression nodes already"
+        for _, outer_index in kernel.reductions:
+            outer = kernel.prefix(outer_index.index)
+            ranges = kernel.reductions[(_, outer_index)]
+            if outer is not None and ranges and ranges[0] in kernel.main:
+                end = kernel.main.index(ranges[-1]) + 1
+                if outer < depth < end:
+                    return "it would be cut by the chunks of a longer reduction around it"
+        return None
+
+    def evaluations(self, kernel: Kernel, point: Point) -> int:
+        """How often the loops of ``kernel`` evaluate a value at ``point`` (it is hoisted out of loops it does not depend on)."""
+        depth, extra = 0, 1
+        pending = list(point.index) + [g.index for g in point.guards]
+        seen: set[ix.Atom] = set()
+        while pending:
+            for atom, _ in pending.pop().terms:
+                if atom in seen:
+                    continue
+                seen.add(atom)
+                if isinstance(atom, Quotient | Remainder):
+                    pending.append(atom.inner)
+                elif isinstance(atom, Loaded):
+                    pending += atom.value[1].index
+                elif isinstance(atom, Range):
+                    if atom in kernel.main:
+                        depth = max(depth, kernel.main.index(atom) + 1)
+                    else:
+                        extra *= atom.extent
+                        for (d, _), ranges in kernel.extras.items():
+                            if atom in ranges:
+                                depth = max(depth, d)
+        return extra * prod([r.extent for r in kernel.main[:depth]])
+
+    # Placing a stored value ----------------------------------------------------------------------------------------
+
+    def place(self, e: int) -> None:
+        """Give stored entry e a kernel: one it can share, else its own."""
+        entry = self.entries[e]
+        src_shape = self.entries[entry.src[0]].shape if entry.src else ()
+        main, reduced = domain(entry, src_shape)
+        kernel = self.shared_kernel(e, main, reduced)
+        if kernel is None:
+            space = Space()
+            kernel = Kernel(len(self.kernels), [space.range(n) for n in main], space)
+            self.kernels.append(kernel)
+            self.successors[kernel.number] = set()
+            self.by_domain.setdefault((main, reduced), []).append(kernel.number)
+        index = kernel.identity(entry.shape)
+        assert index is not None
+        point = Point(index, NO_GUARDS)
+        kernel.roots.append((e, point))
+        kernel.sources |= self.sources[e]
+        self.home[e] = kernel.number
+        for k in self.requests[e]:
+            if k != kernel.number:
+                self.kernels[k].buffers.add(e)
+        self.successors[kernel.number] |= self.consumers(e) - {kernel.number}
+        self.expand(kernel, e, point)
+
+    def consumers(self, e: int) -> set[int]:
+        return set(self.requests[e]) | self.library_readers.get(e, set())
+
+    def shared_kernel(self, e: int, main: Shape, reduced: Shape) -> Kernel | None:
+        """A kernel whose loops e can join: same loops, something read in common, and no way round through another kernel."""
+        requests = self.requests[e]
+        candidates = [k for k in requests if self.fits(e, self.kernels[k], main, reduced)]
+        candidates += [k for k in reversed(self.by_domain.get((main, reduced), [])[-4:]) if k not in requests]
+        consumers = self.consumers(e)
+        for k in candidates:
+            kernel = self.kernels[k]
+            if len(kernel.points) > cost.KERNEL_NODES or len(kernel.buffers) > cost.KERNEL_BUFFERS:
+                continue
+            index = kernel.identity(self.entries[e].shape)
+            if index is None:
+                continue
+            if k in requests:
+                if any(p != Point(index, NO_GUARDS) for p in requests[k]):
+                    continue
+            elif not kernel.sources & self.sources[e]:
+                continue
+            entry = self.entries[e]
+            if entry.op is o.REDUCE and self.reduction_barrier(kernel, e, Point(index, NO_GUARDS)) is not None:
+                continue
+            if not self.reaches(consumers - {k}, k):
+                return kernel
+        return None
+
+    def fits(self, e: int, kernel: Kernel, main: Shape, reduced: Shape) -> bool:
+        extents = tuple([r.extent for r in kernel.main])
+        if self.entries[e].op is o.REDUCE:
+            return extents == main
+        return extents[: len(main)] == main
+
+    def reaches(self, start: set[int], goal: int) -> bool:
+        """Whether ``goal`` needs, directly or not, a kernel of ``start``; a search that grows too long counts as yes."""
+        pending, seen = list(start), set(start)
+        while pending:
+            k = pending.pop()
+            if k == goal or len(seen) > 256:
+                return True
+            for following in self.successors[k]:
+                if following not in seen:
+                    seen.add(following)
+                    pending.append(following)
+        return False
+
+    # Walking upstream ----------------------------------------------------------------------------------------------
+
+    def expand(self, kernel: Kernel, e: int, point: Point) -> None:
+        """Evaluate e at ``point`` inside ``kernel``: ask for what it reads."""
+        key = (e, point)
+        if key in kernel.points:
+            return
+        entry = self.entries[e]
+        entries = self.entries
+        op = entry.op
+        sources: list[Request | None] = []
+        if op.kind is Kind.ELEMENTWISE:
+            for s in entry.src:
+                shape = entries[s].shape
+                index = point.index if shape == entry.shape else broadcast(point.index, shape)
+                sources.append((s, Point(index, point.guards)))
+        elif op.kind is Kind.MOVEMENT:
+            moved = source_point(kernel.space, entry, entries[entry.src[0]].shape, point)
+            sources.append(None if moved is None else (entry.src[0], moved))
+            if op is o.PAD:
+                sources.append((entry.src[1], Point((), NO_GUARDS)))
+        elif op is o.REDUCE:
+            sources.append((entry.src[0], self.reduced_point(kernel, key, entry)))
+        elif op is o.CONCAT:
+            sources += self.concat_points(entry, point)
+        elif op is o.GATHER:
+            sources += self.gather_points(kernel, e, point)
+        elif op is o.CONTIGUOUS:
+            sources.append((entry.src[0], point))
+        elif op.kind is not Kind.LEAF:
+            raise AssertionError(f"{op!r} cannot be evaluated inside a kernel")
+        kernel.points[key] = tuple(sources)
+        for request in sources:
+            if request is not None:
+                s, at = request
+                self.requests[s].setdefault(kernel.number, {})[at] = None
+                if entries[s].op is o.BUFFER or s in self.stored:
+                    kernel.buffers.add(s)
+
+    def reduced_point(self, kernel: Kernel, key: Request, entry: Entry) -> Point:
+        _, point = key
+        axes = entry.arg[1]
+        src_shape = self.entries[entry.src[0]].shape
+        depth = kernel.prefix(point.index)
+        assert depth is not None
+        extents = nontrivial(tuple([src_shape[a] for a in axes]))
+        ranges = kernel.open_reduction(depth, extents)
+        kernel.reductions[key] = ranges
+        outer, inner = iter(point.index), iter(ranges)
+        index = []
+        for axis, n in enumerate(src_shape):
+            if axis not in axes:
+                index.append(next(outer))
+            elif n == 1:
+                index.append(ix.ZERO)
+            else:
+                index.append(ix.of(next(inner)))
+        return Point(tuple(index), point.guards)
+
+    def concat_points(self, entry: Entry, point: Point) -> list[Request | None]:
+        axis, before = entry.arg, 0
+        sources: list[Request | None] = []
+        for s in entry.src:
+            extent = self.entries[s].shape[axis]
+            moved = point.index[axis] + -before
+            before += extent
+            guards = guarded(point.guards, moved, extent) if extent else None
+            if guards is None:
+                sources.append(None)
+            else:
+                sources.append((s, Point((*point.index[:axis], moved, *point.index[axis + 1 :]), guards)))
+        return sources
+
+    def gather_points(self, kernel: Kernel, e: int, point: Point) -> list[Request | None]:
+        entry = self.entries[e]
+        x, *indices = entry.src
+        shape = self.entries[x].shape
+        rank = len(self.entries[indices[0]].shape)
+        at = Point(point.index[:rank], point.guards)
+        loaded: list[Index] = []
+        for axis, s in enumerate(indices):
+            atom = kernel.space.loaded((s, at), shape[axis])
+            kernel.gathers.setdefault(atom, e)
+            loaded.append(ix.of(atom))
+        sources: list[Request | None] = [(x, Point((*loaded, *point.index[rank:]), point.guards))]
+        sources += [(s, at) for s in indices]
+        return sources
+
+
+__all__ = ["Guard", "Kernel", "Partition", "Request", "domain", "nontrivial", "partition", "view_base"]

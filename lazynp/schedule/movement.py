@@ -1,0 +1,124 @@
+"""What each movement operation means: one index function per operation.
+
+In: the index of an element of the result.  Out: the index of the source's element it shows, and the condition under which there is
+one (PAD).  Promise: this file is the complete meaning of views; nothing else in the scheduler knows movement operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+from lazynp.graph import index as ix
+from lazynp.graph import op as o
+from lazynp.graph.index import Index, Space
+from lazynp.graph.node import Shape
+from lazynp.schedule.canonicalise import ZERO, Entry
+
+
+class Guard(NamedTuple):
+    """The condition 0 <= index < extent."""
+
+    index: Index
+    extent: int
+
+
+class Point(NamedTuple):
+    """One element of a value as a function of loop ranges; ``guards`` say when it is asked for at all."""
+
+    index: tuple[Index, ...]
+    guards: frozenset[Guard]
+
+
+NO_GUARDS: frozenset[Guard] = frozenset()
+
+
+def guarded(guards: frozenset[Guard], index: Index, extent: int) -> frozenset[Guard] | None:
+    """``guards`` and 0 <= index < extent; None if that can never hold."""
+    lo, hi = index.bounds()
+    if hi < 0 or lo >= extent:
+        return None
+    if lo >= 0 and hi < extent:
+        return guards
+    return guards | {Guard(index, extent)}
+
+
+def source_point(space: Space, entry: Entry, src_shape: Shape, point: Point) -> Point | None:
+    """Where the element ``point`` of a movement entry comes from; None if it is always padding."""
+    index, guards = point
+    op, arg, shape = entry.op, entry.arg, entry.shape
+    if op is o.RESHAPE:
+        return Point(reshaped(space, index, shape, src_shape), guards)
+    if op is o.PERMUTE:
+        source = [ix.ZERO] * len(index)
+        for axis, i in zip(arg, index, strict=True):
+            source[axis] = i
+        return Point(tuple(source), guards)
+    if op is o.EXPAND:
+        return Point(broadcast(index, src_shape), guards)
+    if op is o.SLICE:
+        moved = []
+        for i, (slot, step), n, extent in zip(index, arg, shape, src_shape, strict=True):
+            start = ix.ZERO if slot == ZERO else ix.of(space.offset(slot, extent - 1))
+            moved.append(i * step + start if n > 1 else start)
+        return Point(tuple(moved), guards)
+    assert op is o.PAD
+    moved = []
+    for i, before, extent in zip(index, arg, src_shape, strict=True):
+        i = i + -before
+        allowed = guarded(guards, i, extent)
+        if allowed is None:
+            return None
+        guards = allowed
+        moved.append(i)
+    return Point(tuple(moved), guards)
+
+
+def broadcast(index: Sequence[Index], src_shape: Shape) -> tuple[Index, ...]:
+    """The index into a source that broadcasts to the shape ``index`` runs over."""
+    tail = index[len(index) - len(src_shape) :]
+    return tuple([ix.ZERO if n == 1 else i for i, n in zip(tail, src_shape, strict=True)])
+
+
+def flat(index: Sequence[Index], shape: Shape) -> Index:
+    """Position in C order."""
+    result, stride = ix.ZERO, 1
+    for i, n in zip(reversed(index), reversed(shape), strict=True):
+        result = result + i * stride
+        stride *= n
+    return result
+
+
+def reshaped(space: Space, index: Sequence[Index], shape: Shape, src_shape: Shape) -> tuple[Index, ...]:
+    """Index into ``src_shape`` of the element at ``index`` of its C-order reshape to ``shape``.
+
+    Axes are first matched in groups of equal product, so that what a reshape leaves alone stays free of divisions.
+    """
+    result: list[Index] = []
+    i = j = 0
+    while i < len(shape) or j < len(src_shape):
+        left, right = shape[i : i + 1], src_shape[j : j + 1]
+        a, b = prod(left), prod(right)
+        while a != b:
+            if a < b:
+                left = shape[i : i + len(left) + 1]
+                a = prod(left)
+            else:
+                right = src_shape[j : j + len(right) + 1]
+                b = prod(right)
+            if len(left) > len(shape) - i or len(right) > len(src_shape) - j:
+                break
+        group = index[i : i + len(left)]
+        if len(left) == 1 and len(right) == 1:
+            result.append(group[0])
+        else:
+            position = flat(group, left)
+            parts: list[Index] = []
+            for n in reversed(right):
+                parts.append(ix.ZERO if n == 1 else space.remainder(position, n))
+                position = space.quotient(position, n)
+            result += reversed(parts)
+        i += len(left)
+        j += len(right)
+    return tuple(result)

@@ -1,0 +1,197 @@
+"""Step 2: declarative rewrites of a program.
+
+In: a ``Program``.  Out: an equal, smaller one.  Promise: every rule keeps each bit of every result (IEEE numbers: no ``x*0``, no ``x - x``);
+after this pass no entry that anything depends on has a zero-size source, except library calls.  One sweep in order suffices: a rule sees
+sources that are simplified already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from lazynp.graph import op as o
+from lazynp.graph.node import Shape
+from lazynp.graph.op import Kind, Op
+from lazynp.schedule.canonicalise import Entry, Program
+
+
+class Builder:
+    """The program under construction."""
+
+    def __init__(self, scalars: int) -> None:
+        self.entries: list[Entry] = []
+        self.numbers: dict[Entry, int] = {}
+        self.origins: list[int] = []
+        self.origin = 0
+        self.scalars = scalars
+        self.constants: list[Any] = []
+
+    def add(self, entry: Entry) -> int:
+        number = self.numbers.get(entry)
+        if number is None:
+            number = self.numbers[entry] = len(self.entries)
+            self.entries.append(entry)
+            self.origins.append(self.origin)
+        return number
+
+    def constant(self, value: Any, dtype: np.dtype[Any]) -> int:
+        """An entry for a constant of the structure."""
+        self.constants.append(dtype.type(value))
+        return self.add(Entry(o.CONST, (), self.scalars + len(self.constants) - 1, dtype, ()))
+
+    def filled(self, source: int, shape: Shape) -> int:
+        dtype = self.entries[source].dtype
+        return self.add(Entry(o.EXPAND, (source,), None, dtype, shape))
+
+
+Rule = Callable[[Builder, Entry], int | None]
+"""The entry (sources simplified) -> the number of its replacement, or None where the rule does not apply."""
+
+
+def _identity(op: Op, dtype: np.dtype[Any]) -> Any:
+    return {o.MULTIPLY: 1, o.BITWISE_AND: -1 if dtype.kind == "i" else 1}.get(op, 0)
+
+
+def _empty_reduction(b: Builder, entry: Entry) -> int | None:
+    """Reducing nothing gives the identity element."""
+    if prod(b.entries[entry.src[0]].shape):
+        return None
+    return b.filled(b.constant(_identity(entry.arg[0], entry.dtype), entry.dtype), entry.shape)
+
+
+def _trivial_reduction(b: Builder, entry: Entry) -> int | None:
+    """Reducing axes of extent 1 only drops them (a float sum still starts from +0.0, which turns -0.0 into 0.0)."""
+    source = b.entries[entry.src[0]]
+    op, axes = entry.arg
+    if any(source.shape[axis] != 1 for axis in axes) or (op is o.ADD and entry.dtype.kind in "fc"):
+        return None
+    return b.add(Entry(o.RESHAPE, entry.src, None, entry.dtype, entry.shape))
+
+
+def _float_sum_of_one(b: Builder, entry: Entry) -> int | None:
+    source = b.entries[entry.src[0]]
+    op, axes = entry.arg
+    if any(source.shape[axis] != 1 for axis in axes) or op is not o.ADD:
+        return None
+    shaped = b.add(Entry(o.RESHAPE, entry.src, None, entry.dtype, entry.shape))
+    zero = b.constant(0, entry.dtype)
+    return b.add(Entry(o.ADD, (shaped, zero), None, entry.dtype, entry.shape))
+
+
+def _concat_of_nothing(b: Builder, entry: Entry) -> int | None:
+    """Empty parts go; a single part is the result."""
+    parts = tuple([s for s in entry.src if prod(b.entries[s].shape)])
+    if len(parts) == len(entry.src):
+        return None
+    return parts[0] if len(parts) == 1 else b.add(entry._replace(src=parts))
+
+
+def _pad_of_nothing(b: Builder, entry: Entry) -> int | None:
+    if prod(b.entries[entry.src[0]].shape):
+        return None
+    return b.filled(entry.src[1], entry.shape)
+
+
+def _store_of_nothing(b: Builder, entry: Entry) -> int | None:
+    return None if prod(b.entries[entry.src[1]].shape) else entry.src[0]
+
+
+def _where_of_equals(b: Builder, entry: Entry) -> int | None:
+    _, yes, no = entry.src
+    return yes if yes == no and b.entries[yes].shape == entry.shape else None
+
+
+def _exact(a: np.dtype[Any], b: np.dtype[Any]) -> bool:
+    """Every value of a is a value of b."""
+    if a.kind == "b":
+        return True
+    if a.kind == b.kind and a.kind in "iufc":
+        return b.itemsize >= a.itemsize
+    return a.kind == "u" and b.kind == "i" and b.itemsize > a.itemsize
+
+
+def _cast_chain(b: Builder, entry: Entry) -> int | None:
+    """A cast after an exact one starts from the original; a round trip vanishes."""
+    inner = b.entries[entry.src[0]]
+    if inner.dtype == entry.dtype:
+        return entry.src[0]
+    if inner.op is not o.CAST:
+        return None
+    original = b.entries[inner.src[0]]
+    if not _exact(original.dtype, inner.dtype) or entry.dtype.kind == "b":
+        return None
+    if original.dtype == entry.dtype:
+        return inner.src[0]
+    return b.add(entry._replace(src=inner.src))
+
+
+def _movement_of_nothing_new(b: Builder, entry: Entry) -> int | None:
+    """A reshape, broadcast or transposition that changes nothing."""
+    source = b.entries[entry.src[0]]
+    if source.shape != entry.shape:
+        return None
+    if entry.op is o.PERMUTE and entry.arg != tuple(range(len(entry.shape))):
+        return None
+    return entry.src[0]
+
+
+RULES: dict[Op, tuple[Rule, ...]] = {
+    o.REDUCE: (_empty_reduction, _trivial_reduction, _float_sum_of_one),
+    o.CONCAT: (_concat_of_nothing,),
+    o.PAD: (_pad_of_nothing,),
+    o.STORE: (_store_of_nothing,),
+    o.WHERE: (_where_of_equals,),
+    o.CAST: (_cast_chain,),
+    o.RESHAPE: (_movement_of_nothing_new,),
+    o.EXPAND: (_movement_of_nothing_new,),
+    o.PERMUTE: (_movement_of_nothing_new,),
+}
+
+
+def simplify(program: Program) -> Program:
+    scalars = 0
+    for entry in program.entries:
+        if entry.op is o.CONST:
+            scalars = max(scalars, entry.arg + 1)
+        elif entry.op is o.IOTA:
+            scalars = max(scalars, entry.arg[1] + 1)
+    b = Builder(scalars)
+    new: list[int] = []
+    for number, entry in enumerate(program.entries):
+        b.origin = number
+        entry = entry._replace(src=tuple([new[s] for s in entry.src]))
+        replacement = None
+        for rule in RULES.get(entry.op, ()):
+            replacement = rule(b, entry)
+            if replacement is not None:
+                break
+        new.append(b.add(entry) if replacement is None else replacement)
+    outputs = tuple([new[e] for e in program.outputs])
+    return _without_dead(Program(b.entries, outputs, b.constants, b.origins))
+
+
+def _without_dead(program: Program) -> Program:
+    """Only what an output depends on.  A CALL keeps its OUTPUTs apart; both stay if one is needed."""
+    alive = [False] * len(program.entries)
+    for e in program.outputs:
+        alive[e] = True
+    for e in range(len(program.entries) - 1, -1, -1):
+        if alive[e]:
+            for s in program.entries[e].src:
+                alive[s] = True
+    number = {}
+    entries, origins = [], []
+    for e, entry in enumerate(program.entries):
+        if alive[e]:
+            number[e] = len(entries)
+            entries.append(entry._replace(src=tuple([number[s] for s in entry.src])))
+            origins.append(program.origins[e])
+    return Program(entries, tuple([number[e] for e in program.outputs]), program.constants, origins)
+
+
+def is_empty(entry: Entry) -> bool:
+    return entry.op.kind is not Kind.LEAF and not prod(entry.shape)

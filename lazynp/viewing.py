@@ -1,0 +1,160 @@
+"""Taking views: the movements that NumPy answers without a copy.
+
+In: an array and a movement (reshape, flip, broadcast, diagonal, real part, another dtype).  Out: a view, or a copy exactly where NumPy
+makes one.  Promise: whether it is a view is decided from the nominal layout, as NumPy decides it from memory; what cannot be written
+through is read-only.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from lazynp import ndarray as arrays
+from lazynp.graph import build
+from lazynp.graph import op as o
+from lazynp.graph.dtypes import NATIVE
+from lazynp.graph.node import Shape
+from lazynp.views import AXES, REINTERPRET, View, reshaped_strides
+
+
+def view_flip(x: arrays.ndarray, axes: Sequence[int]) -> arrays.ndarray:
+    """The given axes reversed."""
+    shape = x.shape
+    region = tuple([(max(n - 1, 0), -1) if axis in axes else (0, 1) for axis, n in enumerate(shape)])
+    return arrays.view_slice(x, region, shape)
+
+
+def view_expand(x: arrays.ndarray, shape: Shape) -> arrays.ndarray:
+    """Broadcast to ``shape``, which must fit; read-only."""
+    return arrays.derived(x, (o.EXPAND, None, shape), x.dtype, readonly=True)
+
+
+def view_reshape(x: arrays.ndarray, shape: Any, order: str = "C", copy: bool | None = None) -> arrays.ndarray:
+    """``x.reshape(shape)``: a view exactly where NumPy gives one, else a copy."""
+    old = x.shape
+    asked = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    shape = reshaped_shape(old, asked)
+    if order == "A":
+        flags = x.flags
+        order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+    if order == "F" and (len(old) > 1 or len(shape) > 1):
+        return view_reshape(x.T, asked[::-1], "C", copy).T
+    if copy:
+        return arrays.wrap(build.reshape(arrays.node_of(x), shape))
+    if asked == old:
+        # The same memory as it lies; a -1 makes NumPy lay out even the same shape anew, which shows in axes of length one and empty arrays.
+        return arrays.derived(x, (AXES, tuple(range(len(old))), old), x.dtype)
+    if type(x._base) is not arrays.ndarray:
+        return arrays.derived(x, (o.RESHAPE, None, shape), x.dtype)
+    offset, strides = arrays.geometry(x)
+    found = reshaped_strides(old, strides, shape, x.dtype.itemsize)
+    if found is not None:
+        return arrays.derived(x, (o.RESHAPE, None, shape), x.dtype, geometry=(offset, found))
+    if copy is False:
+        raise ValueError("Unable to avoid creating a copy while reshaping.")
+    return arrays.wrap(build.reshape(arrays.node_of(x), shape))
+
+
+def reshaped_shape(old: Shape, shape: Any) -> Shape:
+    """``shape`` with its -1 filled in; raises what NumPy raises where the sizes differ."""
+    if type(shape) is tuple and shape and {int}.issuperset(map(type, shape)) and min(shape) >= 0 and prod(shape) == prod(old):
+        return shape
+    new = (operator.index(shape),) if not isinstance(shape, (tuple, list)) else tuple([operator.index(n) for n in shape])
+    size = prod(old)
+    unknown = [axis for axis, n in enumerate(new) if n < 0]
+    if len(unknown) > 1:
+        raise ValueError("can only specify one unknown dimension")
+    if unknown:
+        axis = unknown[0]
+        known = prod([n for n in new if n >= 0])
+        if known and size % known == 0:
+            return (*new[:axis], size // known, *new[axis + 1 :])
+    elif prod(new) == size:
+        return new
+    wanted = ",".join(["newaxis" if n < 0 else str(n) for n in new])
+    if len(new) == 1 and not unknown:
+        wanted += ","
+    raise ValueError(f"cannot reshape array of size {size} into shape ({wanted})")
+
+
+def view_diagonal(x: arrays.ndarray, offset: int = 0, axis1: int = 0, axis2: int = 1) -> arrays.ndarray:
+    """The diagonal over two axes, as the last axis of a read-only view."""
+    shape, dtype = x.shape, x.dtype
+    rest = [axis for axis in range(len(shape)) if axis not in (axis1, axis2)]
+    rows, columns = shape[axis1], shape[axis2]
+    top, left = max(-offset, 0), max(offset, 0)
+    n = max(min(rows - top, columns - left), 0)
+    start, strides = arrays.geometry(x)
+    if n:
+        start += top * strides[axis1] + left * strides[axis2]
+    found = start, (*[strides[axis] for axis in rest], strides[axis1] + strides[axis2])
+    # As values: the n x n square, its axes last, flattened, every (n+1)-th element.
+    outer = tuple([shape[axis] for axis in rest])
+    at = arrays.view_axes(x, (*rest, axis1, axis2))
+    region = (*[(0, 1)] * len(rest), (top if n else 0, 1), (left if n else 0, 1))
+    at = arrays.view_slice(at, region, (*outer, n, n))
+    at = arrays.derived(at, (o.RESHAPE, None, (*outer, n * n)), dtype, geometry=(0, (0,) * (len(outer) + 1)))
+    return arrays.derived(at, (o.SLICE, (*[(0, 1)] * len(rest), (0, n + 1)), (*outer, n)), dtype, readonly=True, geometry=found)
+
+
+def view_part(x: arrays.ndarray, part: o.Op) -> arrays.ndarray:
+    """The real or imaginary part."""
+    dtype = x.dtype
+    if dtype.kind == "c":
+        real = dtype.type(0).real.dtype
+        return arrays.derived(x, (part, (real, dtype), x.shape), real)
+    if part is o.REAL:
+        return x
+    zeros = arrays.wrap_ordered(build.expand(build.const(0, dtype), x.shape), arrays.copy_order(x, "K"))
+    zeros._readonly = True
+    return zeros
+
+
+def view_dtype(x: arrays.ndarray, dtype: np.dtype[Any]) -> arrays.ndarray:
+    """The same bytes read as ``dtype``; of another item size the last axis, which must be contiguous, becomes longer or shorter."""
+    source = x.dtype
+    if dtype not in NATIVE or not dtype.isnative:
+        raise TypeError(f"cannot view an array of dtype {source} as {dtype}: lazynp does not compute with it; use numpy.asarray(x).view")
+    if dtype.itemsize == source.itemsize:
+        return arrays.derived(x, (o.BITCAST, (dtype, source), x.shape), dtype)
+    shape = x.shape
+    if not shape:
+        raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize is unchanged")
+    if shape[-1] != 1 and 0 not in shape and arrays.geometry(x)[1][-1] != source.itemsize:
+        raise ValueError("To change to a dtype of a different size, the last axis must be contiguous")
+    nbytes = shape[-1] * source.itemsize
+    if nbytes % dtype.itemsize:
+        raise ValueError(
+            "When changing to a larger dtype, its size must be a divisor of the total size in bytes of the last axis of the array."
+            if dtype.itemsize > source.itemsize
+            else "When changing to a smaller dtype, its size must be a divisor of the size of original dtype"
+        )
+    return arrays.derived(x, (REINTERPRET, (dtype, source), (*shape[:-1], nbytes // dtype.itemsize)), dtype)
+
+
+def may_be_written(x: arrays.ndarray) -> bool:
+    """Whether the write flag may be set: not on broadcast or diagonal views, nor on views of read-only arrays."""
+    if type(x._base) is not arrays.ndarray:
+        return True
+    view: View = x._view
+    return not x._base._readonly and all(step[0] is not o.EXPAND for step in view.path)
+
+
+def shares_memory(a: Any, b: Any, exact: bool = True) -> bool:
+    """Whether two arrays nominally overlap; ``exact=False`` compares bounds only."""
+    if type(a) is not arrays.ndarray or type(b) is not arrays.ndarray:
+        return False
+    root = a._base if type(a._base) is arrays.ndarray else a
+    if root is not (b._base if type(b._base) is arrays.ndarray else b):
+        return False
+    extent = max(root.nbytes, 1)
+    memory = np.empty(extent, np.uint8)  # addresses only, never touched
+    if not a.size or not b.size:
+        return False
+    one, two = [np.ndarray(x.shape, x.dtype, memory, *arrays.geometry(x)) for x in (a, b)]
+    return bool(np.shares_memory(one, two) if exact else np.may_share_memory(one, two))

@@ -1,0 +1,389 @@
+"""Views: how an array that owns no memory reads and writes the array that does.
+
+In: the plain array's shape and dtype, and movement steps (slices, axis maps, reshapes, broadcasts, reinterpretations).  Out: a ``View``,
+which answers two questions.  As a *path* of lenses it turns the base's current node into the view's node (``read``) and a new value of
+the view into a new value of the base (``write``).  As *nominal geometry* (byte offset and byte strides over the base's C layout) it
+answers ``.strides``, ``.flags``, ``shares_memory`` and whether a reshape is a view.  Promise: a write through a view is the same write
+NumPy would make in memory, and a path stays as short as its meaning allows however many views were stacked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazynp.graph import build
+from lazynp.graph import op as o
+from lazynp.graph.node import Node, Shape
+from lazynp.graph.op import Op
+
+if TYPE_CHECKING:
+    from lazynp.ndarray import ndarray
+
+Strides = tuple[int, ...]
+Geometry = tuple[int, Strides]
+Region = tuple[tuple[int, int], ...]
+Dtype = np.dtype[Any]
+
+# One lens: (operation, argument, shape of its result).  A plain tuple, because recording a view is a hot path.
+Step = tuple[Op, Any, Shape]
+Path = tuple[Step, ...]
+
+AXES = o.PERMUTE
+"""Step that permutes, drops (length one) and adds axes; its argument names the source axis of each axis, or ``NEW``."""
+
+REINTERPRET = o.CALL
+"""Step that reads the same bytes as another item size; its argument is (dtype, source dtype)."""
+
+NEW = -1
+
+
+class View:
+    """What a view is of its base.
+
+    Attributes
+    ----------
+    root, root_dtype
+        Shape and dtype of the base when the view was taken.
+    path : tuple of Step
+        From the base's node to the view's node.
+    shape, dtype
+        Of the view.
+    owner : ndarray or None
+        What ``.base`` answers; None for an array whose memory order is not C and whose plain base is an implementation detail.
+    """
+
+    __slots__ = ("_geometry", "dtype", "owner", "path", "root", "root_dtype", "shape")
+
+    def __init__(
+        self,
+        root: Shape,
+        root_dtype: Dtype,
+        path: Path,
+        shape: Shape,
+        dtype: Dtype,
+        owner: ndarray | None,
+        geometry: Geometry | None = None,
+    ) -> None:
+        self.root = root
+        self.root_dtype = root_dtype
+        self.path = path
+        self.shape = shape
+        self.dtype = dtype
+        self.owner = owner
+        self._geometry = geometry
+
+    def geometry(self) -> Geometry:
+        """(byte offset, byte strides) over the base's memory in C order."""
+        found = self._geometry
+        if found is None:
+            # Only paths of simple steps are left without a geometry, see ``extended``; folding them is exact.
+            shape, dtype = self.root, self.root_dtype
+            found = 0, owned_strides(shape, dtype.itemsize)
+            for step in self.path:
+                found = moved(found, shape, dtype, step)
+                shape, dtype = step[2], step_dtype(step, dtype)
+            self._geometry = found
+        return found
+
+    def extended(self, step: Step, dtype: Dtype, owner: ndarray | None, geometry: Geometry | None = None) -> View:
+        """The view one step further; ``geometry`` is given where the step's own cannot be derived."""
+        path = self.path
+        if geometry is None and (step[0] not in _SIMPLE or self._geometry is not None):
+            geometry = moved(self.geometry(), self.shape, self.dtype, step)
+        return View(self.root, self.root_dtype, joined(path, step, self.root), step[2], dtype, owner, geometry)
+
+    def read(self, node: Node) -> Node:
+        """The view's node, given the base's."""
+        if node.shape != self.root or node.dtype != self.root_dtype:
+            node = as_root(node, self.root, self.root_dtype)
+        for step in self.path:
+            node = get(node, step)
+        return node
+
+    def write(self, node: Node, value: Node) -> Node:
+        """The base's new node, given its old one and the view's new value."""
+        if node.shape == self.root and node.dtype == self.root_dtype:
+            return written(node, self.path, value)
+        new = written(as_root(node, self.root, self.root_dtype), self.path, value)
+        return as_root(new, node.shape, node.dtype)
+
+    def memory(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The view over the base's C-contiguous memory, as NumPy's own strided array."""
+        offset, strides = self.geometry()
+        if 0 in self.shape:
+            return np.ndarray(self.shape, self.dtype, array if array.nbytes else None, 0, strides if array.nbytes else None)
+        return np.ndarray(self.shape, self.dtype, array, offset, strides)
+
+
+# Geometry ---------------------------------------------------------------------------------------------------------------
+
+
+def owned_strides(shape: Shape, itemsize: int) -> Strides:
+    """Strides of a new C-ordered array; NumPy gives an empty one no strides at all."""
+    if 0 in shape:
+        return (0,) * len(shape)
+    return c_strides(shape, itemsize)
+
+
+def c_strides(shape: Shape, itemsize: int) -> Strides:
+    """Strides that C-contiguous memory has in ``shape``, as a NumPy reshape gives them (also for empty arrays)."""
+    strides = []
+    stride = itemsize
+    for n in reversed(shape):
+        strides.append(stride)
+        if n:
+            stride *= n
+    strides.reverse()
+    return tuple(strides)
+
+
+def is_c_contiguous(shape: Shape, strides: Strides, itemsize: int) -> bool:
+    """NumPy's rule: axes of length one do not count, and nothing is contiguous in every order."""
+    expected = itemsize
+    for n, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if n == 0:
+            return True
+        if n != 1:
+            if stride != expected:
+                return 0 in shape
+            expected *= n
+    return True
+
+
+def is_f_contiguous(shape: Shape, strides: Strides, itemsize: int) -> bool:
+    return is_c_contiguous(shape[::-1], strides[::-1], itemsize)
+
+
+def moved(geometry: Geometry, shape: Shape, dtype: Dtype, step: Step) -> Geometry:
+    """The geometry after one step from an array of ``geometry``, ``shape`` and ``dtype``."""
+    offset, strides = geometry
+    op, arg, result = step
+    if op is o.SLICE:
+        if 0 in result:  # NumPy leaves the offset alone where there is nothing to point at
+            return offset, tuple([stride * d for (_, d), stride in zip(arg, strides, strict=True)])
+        for (start, _), stride in zip(arg, strides, strict=True):
+            offset += start * stride
+        return offset, tuple([stride * d for (_, d), stride in zip(arg, strides, strict=True)])
+    if op is AXES:
+        return offset, tuple([0 if axis < 0 else strides[axis] for axis in arg])
+    if op is o.RESHAPE:
+        found = reshaped_strides(shape, strides, result, dtype.itemsize)
+        assert found is not None, "a reshape that copies is not a step"
+        return offset, found
+    if op is o.EXPAND:
+        added = len(result) - len(shape)
+        kept = [0 if n == 1 else stride for n, stride in zip(shape, strides, strict=True)]
+        return offset, (0,) * added + tuple(kept)
+    if op is o.IMAG:
+        return offset + dtype.itemsize // 2, strides
+    if op is REINTERPRET and strides:
+        # Only the last axis is cut finer or coarser, and it is contiguous.
+        return offset, (*strides[:-1], arg[0].itemsize)
+    return geometry
+
+
+def reshaped_strides(shape: Shape, strides: Strides, result: Shape, itemsize: int) -> Strides | None:
+    """NumPy's decision whether a C-order reshape is a view: its strides, or None where it copies."""
+    if prod(shape) == 0 or is_c_contiguous(shape, strides, itemsize):
+        return c_strides(result, itemsize)
+    old = [(n, stride) for n, stride in zip(shape, strides, strict=True) if n != 1]
+    found = [0] * len(result)
+    oi, ni = 0, 0
+    while ni < len(result) and oi < len(old):
+        oj, nj = oi + 1, ni + 1
+        old_size, new_size = old[oi][0], result[ni]
+        while old_size != new_size:
+            if new_size < old_size:
+                new_size *= result[nj]
+                nj += 1
+            else:
+                old_size *= old[oj][0]
+                oj += 1
+        for k in range(oi, oj - 1):
+            if old[k][1] != old[k + 1][0] * old[k + 1][1]:
+                return None
+        stride = old[oj - 1][1]
+        for k in range(nj - 1, ni - 1, -1):
+            found[k] = stride
+            stride *= result[k]
+        oi, ni = oj, nj
+    last = found[ni - 1] if ni else itemsize
+    for k in range(ni, len(result)):
+        found[k] = last
+    return tuple(found)
+
+
+def memory_order(shape: Shape, strides: Strides, itemsize: int) -> tuple[int, ...] | None:
+    """Axes from slowest to fastest as a K-order copy lays them out; None where that is C order."""
+    if is_c_contiguous(shape, strides, itemsize):
+        return None
+    if is_f_contiguous(shape, strides, itemsize):
+        return tuple(range(len(shape) - 1, -1, -1))
+    order = sorted(range(len(shape)), key=lambda axis: -abs(strides[axis]))
+    if order == list(range(len(shape))):
+        return None
+    return tuple(order)
+
+
+# Steps ------------------------------------------------------------------------------------------------------------------
+
+# Steps whose geometry can be folded again from the base's, in any order.
+_SIMPLE = frozenset({o.SLICE, AXES})
+
+
+def step_dtype(step: Step, dtype: Dtype) -> Dtype:
+    op = step[0]
+    if op is o.BITCAST or op is REINTERPRET or op is o.REAL or op is o.IMAG:
+        found: Dtype = step[1][0]
+        return found
+    return dtype
+
+
+def joined(path: Path, step: Step, root: Shape) -> Path:
+    """``path`` and one more step, merged where the two are one: stacked slices and axis maps stay one slice and one map."""
+    if not path:
+        return (step,)
+    op, arg, shape = step
+    last_op, last_arg, _ = path[-1]
+    if op is o.SLICE:
+        if last_op is o.SLICE:
+            merged = tuple([(s0 + s1 * d0, d0 * d1) for (s0, d0), (s1, d1) in zip(last_arg, arg, strict=True)])
+            return (*path[:-1], (o.SLICE, merged, shape))
+        if last_op is AXES:
+            # Slice before the map, so that slices meet; a new axis can be sliced only to nothing, which stays as it is.
+            source = path[-2][2] if len(path) > 1 else root
+            region = [(0, 1)] * len(source)
+            inner = list(source)
+            for axis, (start, stride), n in zip(last_arg, arg, shape, strict=True):
+                if axis >= 0:
+                    region[axis] = (start, stride)
+                    inner[axis] = n
+                elif n != 1:
+                    return (*path, step)
+            before = joined(path[:-1], (o.SLICE, tuple(region), tuple(inner)), root)
+            return (*before, (AXES, last_arg, shape))
+    elif op is AXES and last_op is AXES:
+        merged_axes = tuple([NEW if axis < 0 else last_arg[axis] for axis in arg])
+        source = path[-2][2] if len(path) > 1 else root
+        if merged_axes == tuple(range(len(source))):
+            return path[:-1]
+        return (*path[:-1], (AXES, merged_axes, shape))
+    elif op is o.RESHAPE and last_op is o.RESHAPE:
+        source = path[-2][2] if len(path) > 1 else root
+        if shape == source:
+            return path[:-1]
+        return (*path[:-1], step)
+    elif op is o.EXPAND and last_op is o.EXPAND:
+        return (*path[:-1], step)
+    return (*path, step)
+
+
+def get(node: Node, step: Step) -> Node:
+    """The movement node a step stands for."""
+    op, arg, shape = step
+    if op is o.SLICE:
+        return build.slice_(node, arg, shape)
+    if op is AXES:
+        kept = [axis for axis in arg if axis >= 0]
+        if kept != sorted(kept):
+            node = build.permute(node, _full_permutation(kept, len(node.shape)))
+        return build.reshape(node, shape)
+    return _GET[op](node, arg, shape)
+
+
+def put(old: Node | None, source: Shape, step: Step, value: Node) -> Node:
+    """The value before a step that makes the value after it ``value``; ``old`` is given where the step keeps part of it."""
+    op, arg, _ = step
+    if op is o.SLICE:
+        assert old is not None
+        return build.store(old, arg, value)
+    if op is AXES:
+        kept = [axis for axis in arg if axis >= 0]
+        if kept == sorted(kept):
+            return build.reshape(value, source)
+        order = _full_permutation(kept, len(source))
+        value = build.reshape(value, tuple([source[axis] for axis in order]))
+        return build.permute(value, _inverse(order))
+    return _PUT[op](old, source, arg, value)
+
+
+def written(node: Node, path: Path, value: Node) -> Node:
+    """The base's new node after ``value`` was put at the end of ``path``."""
+    if not path:
+        return value
+    root = node.shape
+    last = len(path) - 1
+    while last > 0 and path[last][0] not in _NEEDS_OLD:
+        last -= 1
+    old = [node]
+    for step in path[:last]:
+        old.append(get(old[-1], step))
+    for k in range(len(path) - 1, -1, -1):
+        value = put(old[k] if k <= last else None, path[k - 1][2] if k else root, path[k], value)
+    return value
+
+
+def as_root(node: Node, shape: Shape, dtype: Dtype) -> Node:
+    """The base as it was when a view was taken: its shape or dtype was set in place since."""
+    if node.dtype != dtype:
+        if node.dtype.itemsize == dtype.itemsize:
+            node = build.bitcast(node, dtype)
+        else:
+            flat = build.reshape(node, (build.size(node),))
+            node = _reinterpret(flat, dtype, (build.size(node) * node.dtype.itemsize // dtype.itemsize,))
+    return build.reshape(node, shape)
+
+
+def _full_permutation(kept: list[int], ndim: int) -> tuple[int, ...]:
+    """The kept axes in their new order, then the dropped ones (all of length one)."""
+    return (*kept, *[axis for axis in range(ndim) if axis not in kept])
+
+
+def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
+    inverse = [0] * len(order)
+    for k, axis in enumerate(order):
+        inverse[axis] = k
+    return tuple(inverse)
+
+
+def _part(op: Op) -> Callable[[Node, Any, Shape], Node]:
+    return lambda node, arg, shape: build.elementwise(op, arg[0], node)
+
+
+def _put_real(old: Node | None, source: Shape, arg: Any, value: Node) -> Node:
+    assert old is not None
+    return build.elementwise(o.COMPLEX, arg[1], value, build.elementwise(o.IMAG, arg[0], old))
+
+
+def _put_imag(old: Node | None, source: Shape, arg: Any, value: Node) -> Node:
+    assert old is not None
+    return build.elementwise(o.COMPLEX, arg[1], build.elementwise(o.REAL, arg[0], old), value)
+
+
+def _reinterpret(node: Node, dtype: Dtype, shape: Shape) -> Node:
+    return build.call("reinterpret", (dtype,), [node], dtype, shape)
+
+
+_GET: dict[Op, Callable[[Node, Any, Shape], Node]] = {
+    o.RESHAPE: lambda node, arg, shape: build.reshape(node, shape),
+    o.EXPAND: lambda node, arg, shape: build.expand(node, shape),
+    o.BITCAST: lambda node, arg, shape: build.bitcast(node, arg[0]),
+    o.REAL: _part(o.REAL),
+    o.IMAG: _part(o.IMAG),
+    REINTERPRET: lambda node, arg, shape: _reinterpret(node, arg[0], shape),
+}
+
+# EXPAND is missing on purpose: a broadcast view is read-only.
+_PUT: dict[Op, Callable[[Node | None, Shape, Any, Node], Node]] = {
+    o.RESHAPE: lambda old, source, arg, value: build.reshape(value, source),
+    o.BITCAST: lambda old, source, arg, value: build.bitcast(value, arg[1]),
+    o.REAL: _put_real,
+    o.IMAG: _put_imag,
+    REINTERPRET: lambda old, source, arg, value: _reinterpret(value, arg[1], source),
+}
+
+_NEEDS_OLD = frozenset({o.SLICE, o.REAL, o.IMAG})

@@ -1,0 +1,21 @@
+"""Which engine runs the differential tests: every one there is, one after the other."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lazynp.runtime import config
+
+ENGINES: dict[str, dict[str, Any]] = {"numpy": {"backend": "numpy"}}
+if importlib.util.find_spec("llvmlite") is not None and importlib.util.find_spec("lazynp.backends.llvm.backend") is not None:
+    ENGINES["llvm"] = {"backend": "llvm", "tier": "compiled"}
+
+
+@pytest.fixture(params=ENGINES, scope="module")
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    with config.override(**ENGINES[request.param]):
+        yield request.param
