@@ -1,7 +1,8 @@
 """NumPy with deferred execution: ``import lazynp as np``.
 
-In: a program written for NumPy.  Out: the same results, computed when they are needed, fused into few kernels.  Promise: every name that
-NumPy has is here; importing starts no thread, loads no compiler and touches neither ``numpy`` nor ``sys.modules['numpy']``.
+In: a program written for NumPy.  Out: the same results, computed when they are needed, fused into few kernels.  Promise: every
+name that NumPy has is here; importing starts no thread, loads no compiler and touches neither ``numpy`` nor
+``sys.modules['numpy']``.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import numpy as np
 from lazynp.views import is_c_contiguous, is_f_contiguous
 
 if TYPE_CHECKING:
-    from lazynp.ndarray import ndarray
+    from lazynp.arrays import ndarray
 
 
 class flagsobj:  # noqa: N801, NumPy's name
@@ -125,18 +125,18 @@ class flatiter:  # noqa: N801, NumPy's name
         return item
 
     def _flat(self) -> ndarray:
-        from lazynp.ndarray import view_reshape
+        from lazynp.arrays import view_reshape
 
         return view_reshape(self._array, (-1,))
 
     def copy(self) -> ndarray:
         """A 1-d copy of all elements."""
-        from lazynp.ndarray import node_of, wrap
+        from lazynp.arrays import node_of, wrap
 
         return wrap(node_of(self._flat()))
 
     def __getitem__(self, key: Any) -> Any:
-        from lazynp.ndarray import ndarray, node_of, wrap
+        from lazynp.arrays import ndarray, node_of, wrap
 
         if isinstance(key, tuple) and len(key) > 1:
             raise IndexError("unsupported iterator index")

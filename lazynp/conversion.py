@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lazynp import ndarray as arrays
+from lazynp import arrays
 from lazynp.graph import build
 from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT64, INT64, NATIVE
 from lazynp.graph.node import Node, Shape

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lazynp import ndarray as arrays
+from lazynp import arrays
 from lazynp.graph.node import Shape
 from lazynp.views import Geometry, View, memory_order, owned_strides
 
@@ -24,8 +24,10 @@ def geometry(x: arrays.ndarray) -> Geometry:
 
 def result_order(inputs: Sequence[Any], shape: Shape) -> tuple[int, ...] | None:
     """NumPy's memory order for an elementwise result of ``shape``: axes from slowest to fastest, None for C order."""
+    if len(shape) < 2:
+        return None
     for x in inputs:
-        if type(x) is arrays.ndarray and type(x._base) is arrays.ndarray:
+        if type(x) is arrays.ndarray and type(x._base) is arrays.ndarray and not x._view.in_c_order():
             break
     else:
         return None

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lazynp import ndarray as arrays
+from lazynp import arrays
 from lazynp.conversion import asarray
 from lazynp.graph import build
 from lazynp.graph import op as o

@@ -1,509 +1,83 @@
-"""The array object.
+"""The array object's names, under the name of its class.
 
-In: nodes of the graph, or anything NumPy takes for an array.  Out: an ``ndarray``, a *cell* that names the current value of an array.  A
-plain array holds its node; a view holds its base and how it lies in it (``lazynp.views``); a write replaces the base's node, so every view
-sees it and every expression recorded before keeps the old value.  Promise: nothing here computes until a value is needed, and what was
-captured or exported is never changed afterwards.
-
-An array that a Python loop fills element by element holds a *draft* meanwhile: memory that nobody else has seen, where a write of known
-values goes straight in.  The first whole-array use turns the draft into a node, and it is never written again.
+In: nothing of its own.  Out: what ``lazynp.arrays`` offers.  Promise: ``lazynp.ndarray`` is the class for users, this module for imports;
+code that needs a module object takes ``lazynp.arrays``.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from math import prod
-from types import GenericAlias
-from typing import Any
-
-import numpy as np
-
-from lazynp import attributes, protocols
-from lazynp.conversion import asarray, from_numpy, warn_complex
-from lazynp.graph import build
-from lazynp.graph import op as o
-from lazynp.graph.node import Node, Shape
-from lazynp.layout import copy_order, geometry, result_order
-from lazynp.memory import Draft, cell, draft, host, published, shown
-from lazynp.namespace import assignment, indexing
-from lazynp.runtime import config
-from lazynp.scalars import CLASSES, OF_TYPE, force, generic, node_of_scalar, scalar_of, scalar_of_value
-from lazynp.viewing import (
-    may_be_written,
+from lazynp.arrays import (
+    DEPTH_LIMIT,
+    Draft,
+    asarray,
+    cell,
+    copy_order,
+    derived,
+    draft,
+    force,
+    from_numpy,
+    generic,
+    geometry,
+    host,
+    ndarray,
+    node_of,
+    replace,
     reshaped_shape,
+    result,
+    result_order,
+    root_node,
+    scalar_of,
+    scalar_of_value,
     shares_memory,
+    shown,
+    view_axes,
     view_diagonal,
     view_dtype,
     view_expand,
     view_flip,
+    view_key,
     view_part,
+    view_permute,
     view_reshape,
+    view_slice,
+    warn_complex,
+    wrap,
+    wrap_ordered,
 )
-from lazynp.views import AXES, NEW, Geometry, Region, Step, View
 
 __all__ = [
-    "DEPTH_LIMIT", "Draft", "asarray", "cell", "copy_order", "derived", "draft", "force", "from_numpy", "generic",
-    "geometry", "host", "ndarray", "node_of", "replace", "reshaped_shape", "result", "result_order", "root_node",
-    "scalar_of", "scalar_of_value", "shares_memory", "shown", "view_axes", "view_diagonal", "view_dtype", "view_expand",
-    "view_flip", "view_key", "view_part", "view_permute", "view_reshape", "view_slice", "warn_complex", "wrap",
+    "DEPTH_LIMIT",
+    "Draft",
+    "asarray",
+    "cell",
+    "copy_order",
+    "derived",
+    "draft",
+    "force",
+    "from_numpy",
+    "generic",
+    "geometry",
+    "host",
+    "ndarray",
+    "node_of",
+    "replace",
+    "reshaped_shape",
+    "result",
+    "result_order",
+    "root_node",
+    "scalar_of",
+    "scalar_of_value",
+    "shares_memory",
+    "shown",
+    "view_axes",
+    "view_diagonal",
+    "view_dtype",
+    "view_expand",
+    "view_flip",
+    "view_key",
+    "view_part",
+    "view_permute",
+    "view_reshape",
+    "view_slice",
+    "warn_complex",
+    "wrap",
     "wrap_ordered",
-]  # fmt: skip
-
-DEPTH_LIMIT = 1000
-"""A chain of pending operations longer than this is realized, so that pending graphs stay bounded."""
-
-_new = object.__new__
-# Steps from a plain array whose geometry can wait until somebody asks for it.
-_FIRST_STEPS = frozenset({o.SLICE, AXES, o.RESHAPE})
-
-
-class ArrayType(type):
-    """Metaclass: NumPy's arrays pass for ours in ``isinstance``."""
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return type(instance) is cls or isinstance(instance, np.ndarray)
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return subclass is cls or issubclass(subclass, np.ndarray)
-
-
-class ndarray(metaclass=ArrayType):
-    """A homogeneous array whose value is computed when it is needed; see ``numpy.ndarray``.
-
-    Parameters
-    ----------
-    shape : int or tuple of ints
-        Shape of the new array; its content is undefined (zeros).
-    dtype : dtype
-        Element type.
-    buffer, offset, strides
-        As NumPy's; the bytes are copied and the array is read-only, because it cannot follow writes to foreign memory.
-    order : {'C', 'F'}
-        Memory order.
-
-    Attributes
-    ----------
-    _node : Node
-        The value of a plain array; of a view, the node last derived from the base's.
-    _base : ndarray, Draft or None
-        None for a plain array; the array that owns the memory of a view; the draft of a plain array that is being filled.
-    _view : View
-        How a view lies in its base (or the draft, for its shape and dtype).
-    _stamp : Node, Buffer or None
-        What the cached ``_node`` of a view was derived from.
-    _readonly : bool
-        Whether writes are refused.
-    """
-
-    __slots__ = ("__weakref__", "_base", "_node", "_readonly", "_stamp", "_view")
-    __array_priority__ = 1_000_000.0
-    __hash__ = None  # type: ignore[assignment]
-
-    _node: Any
-    _base: Any
-    _view: Any
-    _stamp: Any
-    _readonly: bool
-
-    def __new__(
-        cls,
-        shape: Any,
-        dtype: Any = float,
-        buffer: Any = None,
-        offset: int = 0,
-        strides: Any = None,
-        order: str | None = None,
-    ) -> Any:
-        if buffer is None:
-            return asarray(np.zeros(shape, dtype, order or "C"))  # type: ignore[call-overload]
-        made = asarray(np.ndarray(shape, dtype, buffer, offset, strides, order).copy("K"))  # type: ignore[arg-type]
-        if type(made) is ndarray:
-            made._readonly = True
-        return made
-
-    def __class_getitem__(cls, item: Any) -> GenericAlias:
-        return GenericAlias(cls, item)
-
-    # What it is --------------------------------------------------------------------------------------------------------
-    @property
-    def shape(self) -> Shape:
-        """Tuple of dimensions."""
-        found: Shape = self._node.shape if self._base is None else self._view.shape
-        return found
-
-    @shape.setter
-    def shape(self, shape: Any) -> None:
-        view = view_reshape(self, shape)
-        if type(view._base) is not ndarray:
-            raise AttributeError("Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.")
-        self._become(view)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Element type."""
-        found: np.dtype[Any] = self._node.dtype if self._base is None else self._view.dtype
-        return found
-
-    @dtype.setter
-    def dtype(self, dtype: Any) -> None:
-        self._become(view_dtype(self, np.dtype(dtype)))
-
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions."""
-        return len(self._node.shape) if self._base is None else len(self._view.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return prod(self._node.shape) if self._base is None else prod(self._view.shape)
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes per element."""
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self.size * self.dtype.itemsize
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Byte steps in each dimension, as NumPy would have laid the array out."""
-        return geometry(self)[1]
-
-    @property
-    def base(self) -> Any:
-        """The array whose memory this one shows; None for an array of its own."""
-        return self._view.owner if type(self._base) is ndarray else None
-
-    @property
-    def flags(self) -> attributes.flagsobj:
-        """Memory layout; see ``numpy.ndarray.flags``."""
-        return attributes.flagsobj(self)
-
-    @property
-    def device(self) -> str:
-        """Where the values live."""
-        return "cpu"
-
-    # Views -------------------------------------------------------------------------------------------------------------
-    @property
-    def T(self) -> ndarray:
-        """The axes reversed."""
-        return view_permute(self, tuple(range(self.ndim - 1, -1, -1)))
-
-    @property
-    def mT(self) -> ndarray:
-        """The last two axes exchanged."""
-        ndim = self.ndim
-        if ndim < 2:
-            raise ValueError("matrix transpose with ndim < 2 is undefined")
-        return view_permute(self, (*range(ndim - 2), ndim - 1, ndim - 2))
-
-    @property
-    def real(self) -> ndarray:
-        """The real part, a view."""
-        return view_part(self, o.REAL)
-
-    @real.setter
-    def real(self, value: Any) -> None:
-        view_part(self, o.REAL)[...] = value
-
-    @property
-    def imag(self) -> ndarray:
-        """The imaginary part, a view; read-only zeros of real arrays."""
-        return view_part(self, o.IMAG)
-
-    @imag.setter
-    def imag(self, value: Any) -> None:
-        if self.dtype.kind != "c":
-            raise TypeError("array does not have imaginary part to set")
-        view_part(self, o.IMAG)[...] = value
-
-    @property
-    def flat(self) -> attributes.flatiter:
-        """Elements in C order."""
-        return attributes.flatiter(self)
-
-    @flat.setter
-    def flat(self, value: Any) -> None:
-        attributes.flatiter(self)[:] = value
-
-    def view(self, dtype: Any = None, type: Any = None) -> ndarray:
-        """The same memory, optionally read as another dtype."""
-        if dtype is None or dtype is ndarray or dtype is np.ndarray:
-            return derived(self, (AXES, tuple(range(self.ndim)), self.shape), self.dtype)
-        return view_dtype(self, np.dtype(dtype))
-
-    def setflags(self, write: bool | None = None, align: bool | None = None, uic: bool | None = None) -> None:
-        """Allow or refuse writes."""
-        if write is not None:
-            if write and not may_be_written(self):
-                raise ValueError("cannot set WRITEABLE flag to True of this array")
-            self._readonly = not write
-
-    # Reading and writing -----------------------------------------------------------------------------------------------
-    def __getitem__(self, key: Any) -> Any:
-        # Elements of a 1-d array whose values exist, and of one that is being filled: no parsing, no node.
-        base = self._base
-        if type(key) is int:
-            if base is None:
-                buffer = self._node.buffer
-                if buffer is not None and len(buffer.shape) == 1:
-                    value = buffer.array[key]
-                    scalar: generic = _new(OF_TYPE[type(value)])
-                    scalar._node = None
-                    scalar._value = value
-                    return scalar
-            elif type(base) is Draft and len(base.shape) == 1:
-                return scalar_of_value(base.array[key])
-        elif type(key) is tuple and (base is None or type(base) is Draft):
-            memory = self._node.buffer if base is None else base
-            if memory is not None and len(key) == len(memory.shape):
-                for part in key:
-                    if type(part) is not int:
-                        break
-                else:
-                    return scalar_of_value(memory.array[key])
-        return indexing.read(self, key)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        base = self._base
-        if type(base) is Draft and not self._readonly and assignment.is_concrete(key, value):
-            base.array[key] = value._value if type(value) in CLASSES else value
-        else:
-            assignment.write(self, key, value)
-
-    def _write(self, node: Node) -> None:
-        """Replace the whole content; ``node`` has this array's shape (or broadcasts to it) and any dtype."""
-        if self._readonly:
-            raise ValueError("assignment destination is read-only")
-        if node.dtype != self.dtype:
-            node = build.cast(node, self.dtype)
-        if node.shape != self.shape:
-            node = build.expand(node, self.shape)
-        base = self._base
-        if base is None:
-            replace(self, node)
-        elif type(base) is Draft:
-            self._base = None
-            replace(self, node)
-        else:
-            replace(base, self._view.write(root_node(base), node))
-
-    def _become(self, view: ndarray) -> None:
-        """Show what ``view`` (of this same memory) shows, as an in-place change of shape or dtype does."""
-        if type(self._base) is ndarray:
-            self._view = View(
-                view._view.root, view._view.root_dtype, view._view.path, view.shape, view.dtype, self._view.owner, view._view.geometry()
-            )
-            self._stamp = None
-        else:
-            # A plain array stays the owner; views taken before know the shape they were taken from.
-            node = node_of(view)
-            self._base = None
-            self._node = node
-
-    def __len__(self) -> int:
-        shape = self.shape
-        if not shape:
-            raise TypeError("len() of unsized object")
-        return shape[0]
-
-    def __iter__(self) -> Iterator[Any]:
-        shape = self.shape
-        if not shape:
-            raise TypeError("iteration over a 0-d array")
-        if len(shape) == 1:
-            # The loop wants every element: compute them together, once.
-            host(self, "iteration")
-        return map(self.__getitem__, range(shape[0]))
-
-    # Forcing -----------------------------------------------------------------------------------------------------------
-    def realize(self) -> ndarray:
-        """Compute the value now.
-
-        Returns
-        -------
-        ndarray
-            This array.
-        """
-        root = self._base if type(self._base) is ndarray else self
-        if root._base is None:
-            force([root._node], "realize")
-        return self
-
-    def kernelize(self) -> ndarray:
-        """Fix now which kernels will compute the value; run them later.
-
-        Returns
-        -------
-        ndarray
-            This array; what is computed from it loads its result.
-        """
-        from lazynp.runtime.realize import kernelize
-
-        kernelize([root_node(self._base if type(self._base) is ndarray else self)])
-        return self
-
-    def contiguous(self) -> ndarray:
-        """A fence: this value is stored, and what uses it loads it."""
-        return wrap(build.contiguous(node_of(self)))
-
-
-# Making arrays ------------------------------------------------------------------------------------------------------------
-
-
-def wrap(node: Node) -> ndarray:
-    """A new plain array of ``node``."""
-    if node.depth > DEPTH_LIMIT:
-        force([node], "graph limit")
-    elif config.eager and node.buffer is None:
-        force([node], "eager")
-    x: ndarray = _new(ndarray)
-    x._node = node
-    x._base = None
-    x._readonly = False
-    return x
-
-
-def wrap_ordered(node: Node, axes: tuple[int, ...] | None) -> ndarray:
-    """A new array of ``node``, laid out in memory with the result axes listed in ``axes`` from slowest to fastest (None: C order)."""
-    if axes is None or axes == tuple(range(len(axes))):
-        return wrap(node)
-    hidden = wrap(build.permute(node, axes))
-    inverse = [0] * len(axes)
-    for k, axis in enumerate(axes):
-        inverse[axis] = k
-    root = hidden._node
-    x: ndarray = _new(ndarray)
-    x._base = hidden
-    x._view = View(root.shape, root.dtype, ((AXES, tuple(inverse), node.shape),), node.shape, node.dtype, None)
-    x._node = node
-    x._stamp = root
-    x._readonly = False
-    return x
-
-
-def result(node: Node) -> Any:
-    """A ufunc's or a reduction's result: a scalar where it is 0-d, else an array."""
-    if node.shape:
-        return wrap(node)
-    if config.eager and node.buffer is None and node.op is not o.CONST:
-        force([node], "eager")
-    elif node.depth > DEPTH_LIMIT:
-        force([node], "graph limit")
-    return scalar_of(node)
-
-
-# Values ---------------------------------------------------------------------------------------------------------------------
-
-
-def node_of(x: Any) -> Node:
-    """The node of an array, a scalar, or anything ``asarray`` takes, in logical order."""
-    if type(x) is ndarray:
-        base = x._base
-        if base is None:
-            node: Node = x._node
-            return node
-        if type(base) is Draft:
-            return published(x)
-        root = base._node if base._base is None else published(base)
-        # The cached node is derived again once the base has its value: it may bypass the base (two movements that cancel) and would then
-        # compute what the base already has.
-        stamp = root if root.buffer is None else root.buffer
-        if x._stamp is stamp:
-            cached: Node = x._node
-            return cached
-        node = x._view.read(root)
-        x._node = node
-        x._stamp = stamp
-        return node
-    kind = type(x)
-    if kind in CLASSES:
-        return node_of_scalar(x)
-    found = asarray(x)
-    if type(found) is not ndarray:
-        raise TypeError(f"lazynp does not compute with dtype {found.dtype}")
-    return node_of(found)
-
-
-def root_node(root: ndarray) -> Node:
-    """The current node of a plain array."""
-    node: Node = root._node if root._base is None else published(root)
-    return node
-
-
-def replace(root: ndarray, node: Node) -> None:
-    """A plain array's new value."""
-    if node.depth > DEPTH_LIMIT:
-        force([node], "graph limit")
-    elif config.eager and node.buffer is None:
-        force([node], "eager")
-    root._node = node
-
-
-# Taking views -----------------------------------------------------------------------------------------------------------------
-
-
-def derived(x: ndarray, step: Step, dtype: np.dtype[Any], readonly: bool = False, geometry: Geometry | None = None) -> ndarray:
-    """The view of ``x`` that one more step gives."""
-    base = x._base
-    if type(base) is ndarray:
-        parent: View = x._view
-        root = base
-        view = parent.extended(step, dtype, x if parent.owner is None else parent.owner, geometry)
-    else:
-        root = x
-        at = x._node if base is None else base
-        if geometry is None and step[0] in _FIRST_STEPS:
-            view = View(at.shape, at.dtype, (step,), step[2], dtype, x)
-        else:
-            view = View(at.shape, at.dtype, (), at.shape, at.dtype, None).extended(step, dtype, x, geometry)
-    v: ndarray = _new(ndarray)
-    v._node = None
-    v._base = root
-    v._view = view
-    v._stamp = None
-    v._readonly = x._readonly or readonly
-    return v
-
-
-def view_slice(x: ndarray, axes: Region, shape: Shape) -> ndarray:
-    """Elements ``start + k*step`` of every axis."""
-    return derived(x, (o.SLICE, axes, shape), x.dtype)
-
-
-def view_key(x: ndarray, axes: Region, lengths: Shape, kept: tuple[int, ...]) -> ndarray:
-    """What a basic key selects: a slice, then the axis map ``kept``; in one step, because rows of a matrix are taken in loops."""
-    if len(kept) == len(lengths) and NEW not in kept:
-        return derived(x, (o.SLICE, axes, lengths), x.dtype)
-    shape = tuple([1 if axis < 0 else lengths[axis] for axis in kept])
-    base = x._base
-    if type(base) is ndarray:
-        return derived(derived(x, (o.SLICE, axes, lengths), x.dtype), (AXES, kept, shape), x.dtype)
-    at = x._node if base is None else base
-    v: ndarray = _new(ndarray)
-    v._node = None
-    v._base = x
-    v._view = View(at.shape, at.dtype, ((o.SLICE, axes, lengths), (AXES, kept, shape)), shape, at.dtype, x)
-    v._stamp = None
-    v._readonly = x._readonly
-    return v
-
-
-def view_axes(x: ndarray, axes: tuple[int, ...]) -> ndarray:
-    """Axes permuted, dropped (of length one) and added: ``axes`` names the source axis of each, or NEW."""
-    shape = x.shape
-    return derived(x, (AXES, axes, tuple([1 if axis < 0 else shape[axis] for axis in axes])), x.dtype)
-
-
-def view_permute(x: ndarray, axes: tuple[int, ...]) -> ndarray:
-    """Axis k of the view is axis ``axes[k]`` of ``x``; all are at least 0."""
-    return view_axes(x, axes)
-
-
-protocols.install(ndarray, protocols.SHARED | protocols.ARRAYS)
-protocols.install(generic, protocols.SHARED)
+]

@@ -19,7 +19,7 @@ from lazynp.scalars import CLASSES
 
 def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
     """A read-only NumPy array of the value; it keeps the memory alive and is never written."""
-    from lazynp.ndarray import host
+    from lazynp.arrays import host
 
     array = host(x, reason).view()
     owner = array.base
@@ -42,7 +42,7 @@ def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray
 
 
 def _is_ours(x: object) -> bool:
-    from lazynp.ndarray import ndarray
+    from lazynp.arrays import ndarray
 
     return type(x) is ndarray or type(x) in CLASSES
 
@@ -60,7 +60,7 @@ def to_host(x: Any, reason: str) -> Any:
 
 def from_host(x: Any) -> Any:
     """``x`` with NumPy's arrays and scalars as ours."""
-    from lazynp.ndarray import from_numpy
+    from lazynp.arrays import from_numpy
     from lazynp.scalars import OF_TYPE, scalar_of_value
 
     if type(x) is np.ndarray:
@@ -174,7 +174,7 @@ SHARED: dict[str, Any] = {
 
 
 def _truth(self: Any) -> bool:
-    from lazynp.ndarray import host
+    from lazynp.arrays import host
 
     size = self.size
     if size == 1:
@@ -186,17 +186,17 @@ def _truth(self: Any) -> bool:
 
 def _conversion(name: str, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def method(self: Any) -> Any:
-        from lazynp.ndarray import host
+        from lazynp.arrays import host
 
         if self.shape:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
-        return convert(host(self, name)[()])
+        return convert(host(self, name))
 
     return method
 
 
 def _index(self: Any) -> int:
-    from lazynp.ndarray import host
+    from lazynp.arrays import host
 
     if self.shape or self.dtype.kind not in "iu":
         raise TypeError("only integer scalar arrays can be converted to a scalar index")
@@ -204,14 +204,14 @@ def _index(self: Any) -> int:
 
 
 def _contains(self: Any, item: Any) -> bool:
-    from lazynp.ndarray import host
+    from lazynp.arrays import host
 
     return item in host(self, "__contains__") if not _is_ours(item) else to_host(item, "__contains__") in host(self, "__contains__")
 
 
 def _item(self: Any, *args: Any) -> Any:
     """One element as a Python scalar."""
-    from lazynp.ndarray import host
+    from lazynp.arrays import host
 
     if not args and self.size != 1:
         raise ValueError("can only convert an array of size 1 to a Python scalar")
@@ -220,28 +220,28 @@ def _item(self: Any, *args: Any) -> Any:
 
 def _tolist(self: Any) -> Any:
     """Nested lists of Python scalars."""
-    from lazynp.ndarray import host
+    from lazynp.arrays import host
 
     return host(self, "tolist").tolist()
 
 
 def _tobytes(self: Any, order: Any = "C") -> bytes:
     """The elements' bytes in the given order."""
-    from lazynp.ndarray import host
+    from lazynp.arrays import host
 
     return host(self, "tobytes").tobytes(order)
 
 
 def _tofile(self: Any, fid: Any, sep: str = "", format: str = "%s") -> None:
     """Write the elements to a file."""
-    from lazynp.ndarray import host
+    from lazynp.arrays import host
 
     host(self, "tofile").tofile(fid, sep, format)
 
 
 def _copy(self: Any, order: str = "C") -> Any:
     """A copy; it costs nothing until one of the two is written."""
-    from lazynp.ndarray import copy_order, node_of, wrap_ordered
+    from lazynp.arrays import copy_order, node_of, wrap_ordered
 
     return wrap_ordered(node_of(self), copy_order(self, order))
 
@@ -255,7 +255,7 @@ def _deepcopy(self: Any, memo: Any) -> Any:
 
 
 def _restored(array: np.ndarray[Any, Any], readonly: bool) -> Any:
-    from lazynp.ndarray import from_numpy
+    from lazynp.arrays import from_numpy
 
     x = from_numpy(array)
     x._readonly = readonly
@@ -263,25 +263,25 @@ def _restored(array: np.ndarray[Any, Any], readonly: bool) -> Any:
 
 
 def _reduce(self: Any) -> tuple[Any, ...]:
-    from lazynp.ndarray import host
+    from lazynp.arrays import host
 
     return _restored, (host(self, "pickle"), False)
 
 
 def _repr(self: Any) -> str:
-    from lazynp.ndarray import host
+    from lazynp.arrays import host
 
     return np.array_repr(host(self, "repr"))
 
 
 def _str(self: Any) -> str:
-    from lazynp.ndarray import host
+    from lazynp.arrays import host
 
     return np.array_str(host(self, "repr"))
 
 
 def _format(self: Any, spec: str) -> str:
-    from lazynp.ndarray import host
+    from lazynp.arrays import host
 
     if not self.shape:
         return format(host(self, "repr")[()], spec)

@@ -82,7 +82,7 @@ class generic(metaclass=ScalarType):
             value = value._value
         found = cls._numpy(value)
         if isinstance(found, np.ndarray):
-            from lazynp.ndarray import asarray
+            from lazynp.arrays import asarray
 
             return asarray(found)
         return scalar_of_value(found)
@@ -181,7 +181,7 @@ class generic(metaclass=ScalarType):
 
     @property
     def flat(self) -> Any:
-        from lazynp.ndarray import wrap
+        from lazynp.arrays import wrap
 
         return wrap(node_of_scalar(self)).flat
 
@@ -220,7 +220,7 @@ class generic(metaclass=ScalarType):
             return self
         if key is not Ellipsis and key is not None and type(key) is not tuple:
             raise IndexError("invalid index to scalar variable.")
-        from lazynp.ndarray import wrap
+        from lazynp.arrays import wrap
 
         return wrap(node_of_scalar(self))[key]
 
@@ -319,18 +319,50 @@ def read_element(node: Node, reason: str) -> Any:
     An element of something pending computes that something, as NumPy would have, and keeps it: a loop that reads one element after the
     other must not compute the whole again each time.
     """
-    if node.buffer is not None:
-        return node.buffer.array[()]
+    if node.buffer is None:
+        steps, source = _movements(node)
+        if source.op is o.CONST:
+            return source.arg
+        if steps and source.op is not o.IOTA:
+            force([source], reason)
+            assert source.buffer is not None
+            return _moved(source.buffer.array, steps)
+        force([node, *_read_from(node)], reason)
+    assert node.buffer is not None
+    return node.buffer.array[()]
+
+
+def _movements(node: Node) -> tuple[list[Node], Node]:
+    """The movements that end at a node, last first, and what they move."""
     steps = []
-    source = node
-    while source.op.kind is Kind.MOVEMENT and source.op is not o.PAD:
-        steps.append(source)
-        source = source.src[0]
-    if source.op is o.CONST:
-        return source.arg
-    force([source], reason)
-    assert source.buffer is not None
-    array = source.buffer.array
+    while node.op.kind is Kind.MOVEMENT and node.op is not o.PAD:
+        steps.append(node)
+        node = node.src[0]
+    return steps, node
+
+
+def _read_from(node: Node) -> list[Node]:
+    """The pending arrays whose elements a scalar expression reads."""
+    found: dict[Node, None] = {}
+    seen = {node}
+    pending = list(node.src)
+    while pending:
+        at = pending.pop()
+        if at in seen or at.buffer is not None:
+            continue
+        seen.add(at)
+        if at.op.kind is Kind.MOVEMENT:
+            _, at = _movements(at)
+            if build.size(at) > 1:
+                if at.src:
+                    found[at] = None
+                continue
+        pending += [source for source in at.src if not source.shape or build.size(source) == 1]
+    return list(found)
+
+
+def _moved(array: np.ndarray[Any, Any], steps: list[Node]) -> Any:
+    """The one element that movements leave of an array."""
     for step in reversed(steps):
         op = step.op
         if op is o.SLICE:

@@ -28,6 +28,7 @@ from typing import Any
 
 OURS = "lazynp"
 THEIRS = "numpy"
+_TREE_LIMIT = 10_000  # nested expressions of a mapped module
 
 
 def _renamed(name: str) -> str:
@@ -95,7 +96,13 @@ def compile_mapped(source: bytes, filename: str) -> CodeType:
     """
     if THEIRS.encode() not in source:
         return compile(source, filename, "exec", dont_inherit=True)
-    return compile(_map(ast.parse(source, filename)), filename, "exec", dont_inherit=True)
+    # trees are walked by C code that counts against Python's limit, and reaches it long before the compiler proper does
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _TREE_LIMIT))
+    try:
+        return compile(_map(ast.parse(source, filename)), filename, "exec", dont_inherit=True)
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 class _MappingLoader(importlib.machinery.SourceFileLoader):
@@ -154,17 +161,18 @@ class _Submodules:
     ) -> importlib.machinery.ModuleSpec | None:
         package, _, name = fullname.rpartition(".")
         parent = sys.modules.get(package)
-        if parent is None or not package.startswith(OURS):
+        if parent is None or package.partition(".")[0] != OURS:
             return None
-        if parent.__name__ == OURS and importlib.machinery.PathFinder.find_spec(fullname, path) is not None:
-            return None
+        own = parent.__name__ == package and getattr(parent, "__file__", None) is not None
+        if own and (package != OURS or importlib.machinery.PathFinder.find_spec(fullname, path) is not None):
+            return None  # lazynp's own modules are files
         module = getattr(parent, name, None)
         if not isinstance(module, ModuleType):
             theirs = THEIRS + fullname[len(OURS) :]
             try:
                 module = importlib.import_module(theirs)
             except ModuleNotFoundError as error:
-                if error.name != theirs:
+                if error.name is None or not theirs.startswith(error.name):
                     raise
                 return None
         # a package with an empty path: submodules come back here, instead of being loaded a second time from NumPy's files

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lazynp import ndarray as arrays
+from lazynp import arrays
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE

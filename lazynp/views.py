@@ -21,7 +21,7 @@ from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import Op
 
 if TYPE_CHECKING:
-    from lazynp.ndarray import ndarray
+    from lazynp.arrays import ndarray
 
 Strides = tuple[int, ...]
 Geometry = tuple[int, Strides]
@@ -56,7 +56,7 @@ class View:
         What ``.base`` answers; None for an array whose memory order is not C and whose plain base is an implementation detail.
     """
 
-    __slots__ = ("_geometry", "dtype", "owner", "path", "root", "root_dtype", "shape")
+    __slots__ = ("_geometry", "_in_c_order", "dtype", "owner", "path", "root", "root_dtype", "shape")
 
     def __init__(
         self,
@@ -75,6 +75,7 @@ class View:
         self.dtype = dtype
         self.owner = owner
         self._geometry = geometry
+        self._in_c_order: bool | None = None
 
     def geometry(self) -> Geometry:
         """(byte offset, byte strides) over the base's memory in C order."""
@@ -87,6 +88,23 @@ class View:
                 found = moved(found, shape, dtype, step)
                 shape, dtype = step[2], step_dtype(step, dtype)
             self._geometry = found
+        return found
+
+    def in_c_order(self) -> bool:
+        """Whether axes come slowest first, as far as they have a length and a stride; asked by every elementwise operation."""
+        found = self._in_c_order
+        if found is None:
+            found = True
+            for op, arg, _ in self.path:
+                # Slices, reshapes and broadcasts of C-ordered memory keep its order; only an axis map can change it.
+                if op is AXES:
+                    last = NEW
+                    for axis in arg:
+                        if axis >= 0:
+                            if axis < last:
+                                found = False
+                            last = axis
+            self._in_c_order = found
         return found
 
     def extended(self, step: Step, dtype: Dtype, owner: ndarray | None, geometry: Geometry | None = None) -> View:

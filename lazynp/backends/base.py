@@ -7,8 +7,10 @@ buffers it returns share memory with each other or with one it was given (an out
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
 
+from lazynp.codegen import ir
 from lazynp.runtime.buffer import Buffer
 from lazynp.schedule.canonicalise import Program
 
@@ -48,3 +50,26 @@ class Backend(Protocol):
     def prepare(self, program: Program) -> Plan:
         """The plan for ``program``; may raise ``CompileError``."""
         ...
+
+
+class Layout(Protocol):
+    buffers: int
+    workspaces: int
+    integers: int
+    scalars: int
+    threads: int
+    error: int
+    slots: int
+
+
+@runtime_checkable
+class Target(Protocol):
+    """What compiles and launches kernels on one kind of device."""
+
+    name: str
+
+    def supported(self, program: Program, e: int) -> bool: ...
+
+    def compile(self, kernels: Sequence[ir.Kernel]) -> list[tuple[Callable[[int], None], Layout]]: ...
+
+    def threads(self) -> int: ...

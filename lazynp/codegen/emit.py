@@ -83,6 +83,7 @@ class Emitter:
         self.stages: dict[Value, Stage] = {}
         self.tokens: list[object] = [None] * (len(body.main) + 1)
         self.integer_names: dict[Any, Operand] = {}
+        self.assumed: dict[Guard, bool] = {}  # conditions whose outcome is known in the loop at hand
         self.count = 0
         self.phase = ir.Phase()
         self.inner = body.main[-1] if body.main else None
@@ -230,6 +231,8 @@ class Emitter:
         """All guards as one bool in ``target``; only the sides that the intervals leave open are tested."""
         result: Operand | None = None
         for g in guards:
+            if self.assumed.get(g):
+                continue
             scope = self.home(self.free(g.index))
             lo, hi = g.index.bounds()
             operand = self.index(g.index)
@@ -257,7 +260,7 @@ class Emitter:
                 continue
             needed.add(v)
             if not self.is_read_back(v):
-                pending += v.src
+                pending += self.sources(v)
         for v in sorted(needed, key=_number):
             if self.known(v) is None:
                 self.compute(v)
@@ -275,6 +278,23 @@ class Emitter:
             if scope.anchor:
                 break
         return None
+
+    def decided(self, value: Value) -> bool | None:
+        """What is known here about a condition: the outcome of an INSIDE, else None."""
+        if value.op is not INSIDE:
+            return None
+        outcomes = [self.assumed.get(g) for g in value.guards]
+        if any(known is False for known in outcomes):
+            return False
+        return True if all(outcomes) else None
+
+    def sources(self, value: Value) -> tuple[Value, ...]:
+        """What ``value`` is computed from here: of a selection that is decided, only the chosen side."""
+        if value.op is o.WHERE:
+            known = self.decided(value.src[0])
+            if known is not None:
+                return (value.src[1 if known else 2],)
+        return value.src
 
     def is_read_back(self, value: Value) -> bool:
         """Whether it lies in memory by now: a finished reduction, or staged by an earlier pass."""
@@ -316,6 +336,8 @@ class Emitter:
             dst = condition
         elif op is CHECKED:
             dst = self.checked(value, scope)
+        elif len(sources := self.sources(value)) < len(value.src):
+            dst = self.operand(sources[0])
         else:
             args = tuple([self.operand(source) for source in value.src])
             dst = self.scalar(op, value.dtype, args, value.src[-1].dtype, scope)

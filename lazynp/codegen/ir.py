@@ -148,11 +148,10 @@ class Local:
 class Phase:
     """A piece of work between barriers.
 
-    With ``count``: ``body`` runs for ``var`` in [0, count), chunks of ``chunk`` iterations handed to threads as they come; without: once.
+    With ``count``: ``body`` runs for pieces [lo, hi) of [0, count), ``chunk`` long, handed to threads as they come; without: once.
     """
 
     body: list[Statement] = field(default_factory=list)
-    var: Operand = ""
     count: Operand = ""
     chunk: Operand = ""
     locals: list[Local] = field(default_factory=list)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 
 from lazynp.codegen import ir, reduce
@@ -26,6 +27,7 @@ from lazynp.codegen.ir import Formula, Operand
 from lazynp.codegen.lower import ACCUMULATE, LOAD, Output, Value
 from lazynp.graph.index import Range
 from lazynp.schedule import cost
+from lazynp.schedule.movement import Guard
 
 
 @dataclass(slots=True)
@@ -37,6 +39,10 @@ class Work:
 
     def __bool__(self) -> bool:
         return bool(self.outputs or self.reductions)
+
+
+SEGMENTS = 5  # pieces a loop is cut into at the borders of padding and of joined parts
+SEGMENT_VALUES = 600  # scalar operations all pieces may have together
 
 
 class Nest(Emitter):
@@ -75,8 +81,6 @@ class Nest(Emitter):
         if not count and self.kernel.phases and not self.kernel.phases[-1].count:
             return self.phase
         self.phase = ir.Phase(count=count, chunk=chunk)
-        if count:
-            self.phase.var = self.name()
         self.kernel.phases.append(self.phase)
         self.scopes = [Scope(self.phase.body, anchor=True)]
         self.open_stages()
@@ -151,21 +155,52 @@ class Nest(Emitter):
     def plain_loop(self, depth: int, work: Work) -> None:
         """The loop over main range ``depth``, with everything below it."""
         r = self.body.main[depth]
-        n = self.extent(r)
+        lo, hi = "0", self.extent(r)
         if self.is_column_work(depth, work):
             self.column_loop(depth, work)
-        elif self.is_transposed(depth, work):
+            return
+        if self.is_transposed(depth, work):
             self.tiled_loops(depth, work)
-        elif depth == 0:
+            return
+        if depth == 0:
             inner = prod([x.extent for x in self.body.main[1:]])
             for v in work.reductions:
                 inner = max(inner, prod([x.extent for x in self.body.main[1 : v.depth]]) * prod([x.extent for x in v.ranges]))
-            phase = self.begin_phase(n, self.chunk(inner))
-            self.bind(r, phase.var)
-            self.block(1, work)
-        else:
-            with self.loop("0", n, r):
+            self.begin_phase(hi, self.chunk(inner))
+            lo, hi = "lo", "hi"
+        for left, right, known in self.segments(depth, work):
+            a = lo if left is None else self.integer("max", lo, left)
+            b = hi if right is None else self.integer("min", hi, right)
+            before = self.assumed
+            self.assumed = before | known
+            with self.loop(a, b, r):
                 self.block(depth + 1, work)
+            self.assumed = before
+
+    def segments(self, depth: int, work: Work) -> list[tuple[Operand | None, Operand | None, dict[Guard, bool]]]:
+        """Pieces of the innermost loop inside which the conditions of padding and joining are known.
+
+        The pieces are in order; None is the end of the loop.
+        """
+        r = self.body.main[depth]
+        whole: list[tuple[Operand | None, Operand | None, dict[Guard, bool]]] = [(None, None, {})]
+        if depth != len(self.body.main) - 1:
+            return whole
+        inside: dict[Guard, tuple[int, int]] = {}
+        for v in self.body.values:
+            for g in v.guards:
+                if g.index.terms == ((r, 1),) and g not in self.assumed:
+                    inside[g] = (max(0, -g.index.const), min(r.extent, g.extent - g.index.const))
+        points = sorted({0, r.extent} | {p for pair in inside.values() for p in pair})
+        points = [p for p in points if 0 <= p <= r.extent]
+        if not inside or len(points) - 1 > SEGMENTS or (len(points) - 1) * len(self.body.values) > SEGMENT_VALUES:
+            return whole
+        found: list[tuple[Operand | None, Operand | None, dict[Guard, bool]]] = []
+        for k, (a, b) in enumerate(pairwise(points)):
+            left = self.argument(("segment", r, k), Formula(a)) if a else None
+            right = self.argument(("segment", r, k + 1), Formula(b)) if b != r.extent else None
+            found.append((left, right, {g: lo <= a and b <= hi for g, (lo, hi) in inside.items()}))
+        return found
 
     def chunk(self, inner: int) -> Operand:
         """Iterations handed out at a time, from what one iteration does; a function of shapes alone."""
@@ -190,8 +225,9 @@ class Nest(Emitter):
         n, m = self.extent(row), self.extent(column)
         rows = self.tiles(row, TILE_ROWS)
         if depth == 0:
-            phase = self.begin_phase(rows, self.chunk(TILE_ROWS * column.extent))
-            self.tile(phase.var, row, column, n, m, work, depth)
+            self.begin_phase(rows, self.chunk(TILE_ROWS * column.extent))
+            with self.loop("lo", "hi") as var:
+                self.tile(var, row, column, n, m, work, depth)
         else:
             with self.loop("0", rows) as var:
                 self.tile(var, row, column, n, m, work, depth)
@@ -225,8 +261,9 @@ class Nest(Emitter):
         tiles = self.tiles(r, COLUMNS)
         if depth == 0:
             rows = max([prod([x.extent for x in v.ranges]) for v in work.reductions])
-            phase = self.begin_phase(tiles, self.chunk(rows * min(COLUMNS, r.extent)))
-            self.column_tile(phase.var, r, depth + 1, work)
+            self.begin_phase(tiles, self.chunk(rows * min(COLUMNS, r.extent)))
+            with self.loop("lo", "hi") as var:
+                self.column_tile(var, r, depth + 1, work)
         else:
             with self.loop("0", tiles) as var:
                 self.column_tile(var, r, depth + 1, work)
@@ -286,17 +323,16 @@ class Nest(Emitter):
         """Two phases: threads reduce chunks of fixed size, then the partial results are combined in a fixed order."""
         total = prod([r.extent for r in ranges])
         count = -(-total // reduce.PARTIAL)
-        phase = self.begin_phase(
-            self.argument(("partials", ranges), Formula(count)), self.argument(("one", ranges), Formula(1))
-        )
+        self.begin_phase(self.argument(("partials", ranges), Formula(count)), "1")
         partial = {v: self.workspace(reduce.accumulator(v), count) for v in own}
         trees = reduce.Trees(self, own)
-        first = self.integer("mul", phase.var, str(reduce.PARTIAL_CHUNKS))
         chunks = trees.chunk_count(ranges)
-        last = self.integer("min", self.integer("add", first, str(reduce.PARTIAL_CHUNKS)), chunks)
-        reduce.chunks(self, trees, ranges, first, last, iteration, rows)
-        for v, part in trees.finish(self.integer("sub", last, first)):
-            self.append(ir.Store(reduce.accumulator(v), partial[v], phase.var, part))
+        with self.loop("lo", "hi") as number:
+            first = self.integer("mul", number, str(reduce.PARTIAL_CHUNKS))
+            last = self.integer("min", self.integer("add", first, str(reduce.PARTIAL_CHUNKS)), chunks)
+            reduce.chunks(self, trees, ranges, first, last, iteration, rows)
+            for v, part in trees.finish(self.integer("sub", last, first)):
+                self.append(ir.Store(reduce.accumulator(v), partial[v], number, part))
         self.begin_phase()
         final = reduce.Trees(self, own, lanes=False)
         n = self.argument(("partials", ranges), Formula(count))

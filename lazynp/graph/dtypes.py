@@ -1,7 +1,7 @@
 """The dtypes that graph nodes may have.
 
-In: any NumPy dtype.  Out: whether the graph computes with it.  Promise: one place decides; every other dtype (longdouble, object, strings,
-dates, structures, foreign byte order) stays in NumPy arrays and goes through the counted fallback.
+In: any NumPy dtype.  Out: whether the graph computes with it.  Promise: one place decides; every other dtype (longdouble, object,
+strings, dates, structures, foreign byte order) stays in NumPy arrays and goes through the counted fallback.
 """
 
 from __future__ import annotations

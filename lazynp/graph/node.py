@@ -42,9 +42,11 @@ class Node:
         The value, once it exists.
     error : BaseException or None
         Why it could not be computed; every dependent raises it again.
+    computed : bool
+        It was computed before, on the way to another value, and not kept.  Whoever needs it again keeps it.
     """
 
-    __slots__ = ("__weakref__", "arg", "buffer", "depth", "dtype", "error", "number", "op", "shape", "site", "src")
+    __slots__ = ("__weakref__", "arg", "buffer", "computed", "depth", "dtype", "error", "number", "op", "shape", "site", "src")
 
     def __init__(
         self, op: Op, src: tuple[Node, ...], arg: Any, dtype: np.dtype[Any], shape: Shape, site: Site | None = None
@@ -57,6 +59,7 @@ class Node:
         self.site = site
         self.buffer: Buffer | None = None
         self.error: BaseException | None = None
+        self.computed = False
         self.number = _next_number()
         depth = -1
         for source in src:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lazynp import ndarray as arrays
+from lazynp import arrays
 from lazynp.conversion import holds_ours, warn_complex
 from lazynp.graph import build
 from lazynp.graph import op as o
@@ -124,7 +124,7 @@ def fitted(value: Any, shape: Shape, dtype: np.dtype[Any]) -> Node:
         memory[... if shape else ()] = value if kind in _PLAIN else value._value
         return build.expand(build.const(memory[()], dtype), shape)
     if kind is not arrays.ndarray and kind not in CLASSES:
-        value = _foreign(value, dtype)
+        value = _foreign(value, shape, dtype)
     node = arrays.node_of(value)
     have = node.shape
     extra = len(have) - len(shape)
@@ -141,7 +141,7 @@ def fitted(value: Any, shape: Shape, dtype: np.dtype[Any]) -> Node:
     return build.expand(node, shape)
 
 
-def _foreign(value: Any, dtype: np.dtype[Any]) -> arrays.ndarray:
+def _foreign(value: Any, shape: Shape, dtype: np.dtype[Any]) -> arrays.ndarray:
     """Anything else that can be assigned: NumPy arrays, sequences, objects and strings that convert."""
     if isinstance(value, np.ndarray) and value.dtype in NATIVE:
         found = arrays.asarray(value)
@@ -151,7 +151,9 @@ def _foreign(value: Any, dtype: np.dtype[Any]) -> arrays.ndarray:
         found = arrays.asarray(value)
         if type(found) is arrays.ndarray:
             return found
-    memory = np.empty(np.shape(value), dtype)
+    given = np.shape(value)
+    # A sequence nested deeper than the array has axes is NumPy's error to word.
+    memory = np.empty(given if len(given) <= len(shape) else shape, dtype)
     memory[...] = value
     return arrays.from_numpy(memory, copy=False)
 

@@ -1,7 +1,7 @@
 """Elementwise functions that are made of graph operations.
 
-In: nodes in the dtypes of the loop that NumPy would choose.  Out: the node (or nodes) of the result.  Promise: exactly the values of
-NumPy's own loops: where a composition could differ in a bit, the function is a library call instead.
+In: nodes in the dtypes of the loop that NumPy would choose.  Out: the node (or nodes) of the result.  Promise: exactly the values
+of NumPy's own loops: where a composition could differ in a bit, the function is a library call instead.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Making arrays.
 
-In: shapes, values, ranges.  Out: arrays of constants and ranges (nothing is stored until it must be), or of the user's data.  Promise: NumPy's
-dtypes, lengths and bits; dtypes that the graph does not have give NumPy's own arrays.
+In: shapes, values, ranges.  Out: arrays of constants and ranges (nothing is stored until it must be), or of the user's data.
+Promise: NumPy's dtypes, lengths and bits; dtypes that the graph does not have give NumPy's own arrays.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def full_like(
 
 
 def array(
-    object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", subok: bool = False, ndmin: int = 0, like: Any = None  # noqa: A002
+    object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", subok: bool = False, ndmin: int = 0, like: Any = None
 ) -> Any:
     """A new array of some data; see :func:`numpy.array`."""
     made = _asarray(object, dtype, order, copy)
@@ -196,6 +196,9 @@ def _isfinite(x: Any) -> Any:
 # Ranges ---------------------------------------------------------------------------------------------------------------------
 
 
+_arange: Any = np.arange
+
+
 def _number(x: Any) -> Any:
     """A range's limit as a Python or NumPy scalar."""
     value = concrete(x)
@@ -229,7 +232,7 @@ def arange(*args: Any, device: Any = None, like: Any = None, **options: Any) -> 
     node = _range(start, stop, step, dtype) if dtype is not None and dtype in NATIVE else None
     if node is None:
         # Dates, big integers, complex numbers, arrays as limits, a step of zero, and whatever NumPy has to say about them.
-        return _asarray(np.arange(start, stop, step, given.get("dtype")))
+        return _asarray(_arange(start, stop, step, given.get("dtype")))
     return wrap(node)
 
 
@@ -262,7 +265,8 @@ def _range(start: Any, stop: Any, step: Any, dtype: DType) -> Node | None:
 
 
 def linspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0, *, device: Any = None
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0, *,
+    device: Any = None,
 ) -> Any:
     """Evenly spaced values between two limits; see :func:`numpy.linspace`."""
     _device(device)
@@ -322,7 +326,9 @@ def _triangle(n: int, m: int, k: int, op: o.Op) -> Node:
     return elementwise(op, BOOL, rows, iota(m, 0, 1, INT64))
 
 
-def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Any:  # noqa: N803
+def eye(
+    N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None,  # noqa: N803
+) -> Any:
     """Ones on a diagonal; see :func:`numpy.eye`."""
     _device(device)
     dtype = np.dtype(dtype)

@@ -1,8 +1,9 @@
 """Everything of NumPy that lazynp does not do itself.
 
-In: a NumPy function and the arguments of a call, which may hold lazynp arrays at any depth of lists, tuples and dictionaries.  Out: NumPy's
-own result, arrays and scalars turned into ours.  Promise: the call is counted with its bytes and the user's line; ``out=`` and arguments
-that NumPy writes to are written back, so views see it; nothing falls back silently unless that is the mode.
+In: a NumPy function and the arguments of a call, which may hold lazynp arrays at any depth of lists, tuples and dictionaries.
+Out: NumPy's own result, arrays and scalars turned into ours.  Promise: the call is counted with its bytes and the user's line;
+``out=`` and arguments that NumPy writes to are written back, so views see it; nothing falls back silently unless that is the
+mode.
 """
 
 from __future__ import annotations
@@ -19,17 +20,14 @@ from lazynp.graph import build
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import Node, caller, where
 from lazynp.namespace import proxies
-from lazynp.ndarray import from_numpy, host, ndarray, node_of, scalar_of_value
+from lazynp.ndarray import from_numpy, host, ndarray, node_of, root_node, scalar_of_value
 from lazynp.protocols import snapshot
 from lazynp.runtime import config
-from lazynp.runtime.realize import realize
 from lazynp.runtime.report import count_fallback
-from lazynp.scalars import is_scalar
+from lazynp.scalars import force, is_scalar
 
-# NumPy functions that write to their first argument, or to that of another name.
-WRITES_TO_FIRST: Final = frozenset(
-    "copyto fill_diagonal place put put_along_axis putmask ufunc.at random.shuffle Generator.shuffle RandomState.shuffle".split()
-)
+# NumPy functions that write to their first argument.
+WRITES_TO_FIRST: Final = frozenset({"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"})
 
 _warned: set[str] = set()
 
@@ -80,16 +78,17 @@ class Arguments:
         """Whether ``value`` holds anything of ours; remembers what has to be realized."""
         kind = type(value)
         if kind is ndarray:
-            node = node_of(value)
+            # A view has its value when its base has.
+            node = root_node(value._base) if type(value) is ndarray and type(value._base) is ndarray else node_of(value)
             if node.buffer is None:
                 self.pending.append(node)
             self.nbytes += value.nbytes
             return True
         if kind in (list, tuple):
             # Long lists of plain numbers are common: look at each item once and no deeper than needed.
-            return any([self.collect(item) for item in value])
+            return any(self.collect(item) for item in value)
         if kind is dict:
-            return any([self.collect(item) for item in value.values()])
+            return any(self.collect(item) for item in value.values())
         if is_scalar(value):
             if value._node is not None:
                 self.pending.append(value._node)
@@ -149,7 +148,7 @@ def call(
     arguments = Arguments()
     held = arguments.collect(tuple(args)), arguments.collect(kwargs)
     if arguments.pending:
-        realize(arguments.pending, "fallback")
+        force(arguments.pending, "fallback")
     values = [arguments.theirs(arg) for arg in args] if held[0] else list(args)
     named = arguments.theirs(kwargs) if held[1] else kwargs
     written: list[tuple[Any, np.ndarray[Any, Any]]] = []
@@ -203,14 +202,16 @@ class Fallback:
 
 # Functions whose arguments are no data: they are NumPy's own, called with what the user gave.
 PASSED: Final = frozenset(
-    "seterr geterr seterrcall geterrcall setbufsize getbufsize get_printoptions set_printoptions printoptions get_include info "
-    "show_config show_runtime binary_repr base_repr typename mintypecode broadcast_shapes promote_types datetime_data issubdtype "
-    "isdtype bartlett_ blackman_ iterable require_ errstate busdaycalendar finfo iinfo test".split()
-)
+    {
+        "seterr", "geterr", "seterrcall", "geterrcall", "setbufsize", "getbufsize", "get_printoptions", "set_printoptions", "printoptions",
+        "get_include", "info", "show_config", "show_runtime", "binary_repr", "base_repr", "typename", "mintypecode", "broadcast_shapes",
+        "promote_types", "datetime_data", "errstate", "test",
+    }
+)  # fmt: skip
 
 
 # Modules that hold no functions of arrays, or whose objects are their own world, are NumPy's.
-NUMPYS_OWN: Final = frozenset("typing exceptions dtypes testing f2py ctypeslib core rec char strings".split())
+NUMPYS_OWN: Final = frozenset(["typing", "exceptions", "dtypes", "testing", "f2py", "ctypeslib", "core", "rec", "char", "strings"])
 
 
 def _is_function(value: Any) -> bool:

@@ -1,7 +1,7 @@
 """Fourier transforms.
 
-In: arrays.  Out: library calls whose dtype and shape are known at the call.  Promise: NumPy's own transforms do the work; what is outside the
-plain cases (``s=``, ``out=``) goes to NumPy at once.
+In: arrays.  Out: library calls whose dtype and shape are known at the call.  Promise: NumPy's own transforms do the work; what is
+outside the plain cases (``s=``, ``out=``) goes to NumPy at once.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ def _fft(name: str) -> Any:
             x = array_node(a)
             if out is not None or not x.shape or norm not in (None, "backward", "ortho", "forward"):
                 raise Foreign
+            if n is None and not -len(x.shape) <= index(axis) < len(x.shape):
+                raise IndexError("tuple index out of range")
             along = ax.one(axis, len(x.shape))
             length = None if n is None else index(n)
             if length is not None and length < 1:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lazynp import ndarray as arrays
+from lazynp import arrays
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, INT64
@@ -274,7 +274,7 @@ def _part(part: Any) -> Any:
     if array.dtype.kind not in "biu":
         if array.size == 0 and isinstance(part, (list, tuple)):
             return arrays.asarray(np.zeros(array.shape, INT64))
-        if isinstance(part, (list, tuple)) or kind not in (float, str, np.float64):
+        if kind is arrays.ndarray or isinstance(part, np.ndarray):
             raise IndexError("arrays used as indices must be of integer (or boolean) type")
         raise IndexError(_BAD_KEY)
     return array

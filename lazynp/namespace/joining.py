@@ -15,6 +15,7 @@ from lazynp.graph import build
 from lazynp.graph.build import cast, concat, const, expand
 from lazynp.graph.dtypes import INT64, NATIVE
 from lazynp.graph.node import Node, Shape
+from lazynp.graph.op import CONST
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace.promotion import Foreign
@@ -23,6 +24,8 @@ from lazynp.namespace.shaping import atleast_1d, atleast_2d, atleast_3d, of_arra
 from lazynp.namespace.ufuncs import write_out
 from lazynp.ndarray import asarray as _asarray
 from lazynp.ndarray import host, ndarray, node_of, wrap, wrap_ordered
+
+can_cast: Any = np.can_cast
 
 
 def _items(arrays: Any) -> list[Any]:
@@ -44,9 +47,9 @@ def _common_dtype(nodes: Sequence[Node], dtype: Any, casting: str, out: Any) -> 
         if found not in NATIVE:
             raise Foreign
     for node in nodes:
-        if not np.can_cast(node.dtype, found, casting):
+        if not can_cast(node.dtype, found, casting):
             raise TypeError(f"Cannot cast array data from {node.dtype!r} to {found!r} according to the rule '{casting}'")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
@@ -207,7 +210,10 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
         x = build.reshape(x, (build.size(x),))
         axis = 0
     axis = ax.one(axis, len(x.shape))
-    counts = np.asarray(host(_asarray(repeats), "repeat counts"))
+    if type(repeats) is ndarray or isinstance(repeats, np.ndarray):
+        counts = host(_asarray(repeats), "repeat counts")
+    else:
+        counts = np.asarray(host(_asarray(repeats, INT64), "repeat counts"))
     if counts.dtype.kind not in "iub":
         raise TypeError(f"Cannot cast array data from {counts.dtype!r} to dtype('int64') according to the rule 'safe'")
     n = x.shape[axis]
@@ -266,13 +272,16 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     pairs = np.broadcast(_shifts(shift), axes)
     if pairs.ndim > 1:
         raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
-    for amount, along in pairs:
+    amounts: Any = pairs
+    for amount, along in amounts:
         x = _rolled(x, int(amount), int(along))
     return wrap(x)
 
 
 def _shifts(shift: Any) -> Any:
-    return host(shift) if type(shift) is ndarray else np.asarray([int(s) for s in shift] if isinstance(shift, (tuple, list)) else int(shift))
+    if type(shift) is ndarray:
+        return host(shift)
+    return np.asarray([int(s) for s in shift] if isinstance(shift, (tuple, list)) else int(shift))
 
 
 def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
@@ -316,7 +325,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     if mode == "constant":
         fill = kwargs.get("constant_values", 0)
         value = const(fill, x.dtype) if type(fill) in (int, float, bool, complex) else cast(array_node(fill), x.dtype)
-        if value.op is not build.o.CONST:
+        if value.op is not CONST:
             return fallback.call(np.pad, "pad", (array, pad_width), {"mode": mode, **kwargs})
         shape: Shape = tuple([n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)])
         return wrap(build.pad(x, tuple([before for before, _ in widths]), shape, value))

@@ -1,7 +1,7 @@
 """What lazynp has and NumPy has not: when things are computed, and what was done.
 
-In: arrays.  Out: their values computed, or the plan that would compute them, as data or as text.  Promise: these functions only pass on; nothing
-is imported before one is called.
+In: arrays.  Out: their values computed, or the plan that would compute them, as data or as text.  Promise: these functions only
+pass on; nothing is imported before one is called.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def explain(*arrays: Any) -> str:
     """The plan that would compute arrays, as text: kernels, what each reads, writes and computes, and why it is cut where it is."""
     from lazynp.runtime import realize as runtime
 
-    return runtime.explain(_nodes(arrays))  # type: ignore[attr-defined, no-any-return]
+    return runtime.explain(_nodes(arrays))  # type: ignore[no-any-return]
 
 
 def kernelize(*arrays: Any) -> Any:

@@ -1,7 +1,8 @@
 """Products of arrays, and linear algebra.
 
-In: arrays.  Out: CALL nodes for the library (BLAS, LAPACK), whose dtype and shape are known at the call.  Promise: NumPy's errors for shapes
-that do not fit are raised at the call; what depends on values (a singular matrix) is raised when the value is computed.
+In: arrays.  Out: CALL nodes for the library (BLAS, LAPACK), whose dtype and shape are known at the call.  Promise: NumPy's errors
+for shapes that do not fit are raised at the call; what depends on values (a singular matrix) is raised when the value is
+computed.
 """
 
 from __future__ import annotations
@@ -119,9 +120,9 @@ def _vecdot_node(a: Node, b: Node) -> Node:
         raise _mismatch("vecdot", 0, b.shape[-1], a.shape[-1])
     loop = _loop("vecdot", a, b)
     a, b = cast(a, loop), cast(b, loop)
+    batch = _batch(a.shape[:-1], b.shape[:-1])
     if loop.kind == "c":
-        a = elementwise(o.CONJUGATE, loop, a)
-    _batch(a.shape[:-1], b.shape[:-1])
+        return call("ufunc:vecdot", (), (a, b), loop, batch)
     both = elementwise(o.BITWISE_AND if loop == BOOL else o.MULTIPLY, loop, a, b)
     return reduce_node("add", both, (len(both.shape) - 1,), loop)
 
@@ -147,7 +148,7 @@ def _vecmat_node(a: Node, b: Node) -> Node:
 _PRODUCTS: Final = {"matmul": matmul_node, "vecdot": _vecdot_node, "matvec": _matvec_node, "vecmat": _vecmat_node}
 
 
-class gufunc:  # noqa: N801 - named as NumPy's objects are
+class gufunc:
     """A generalised ufunc of NumPy: an object with a ufunc's attributes and a function's call."""
 
     def __init__(self, name: str) -> None:
@@ -171,7 +172,8 @@ def _common(*nodes: Node) -> tuple[Node, ...]:
 
 
 def _not_aligned(a: Node, b: Node, i: int, j: int) -> ValueError:
-    return ValueError(f"shapes {shape_text((a.shape,))} and {shape_text((b.shape,))} not aligned: {a.shape[i]} (dim {i}) != {b.shape[j]} (dim {j})")
+    shapes = f"{shape_text((a.shape,))} and {shape_text((b.shape,))}"
+    return ValueError(f"shapes {shapes} not aligned: {a.shape[i]} (dim {i}) != {b.shape[j]} (dim {j})")
 
 
 def _scaled(a: Node, b: Node) -> Node:
@@ -310,7 +312,8 @@ def _einsum_shape(subscripts: str, nodes: Sequence[Node]) -> tuple[str, Shape]:
             raise ValueError(
                 f"einstein sum subscripts string contains too many subscripts for operand {number}"
                 if len(term) > len(node.shape)
-                else "operand has more dimensions than subscripts given in einstein sum, but no '...' ellipsis provided to broadcast the extra dimensions."
+                else "operand has more dimensions than subscripts given in einstein sum, but no '...' ellipsis provided to broadcast "
+                "the extra dimensions."
             )
         for label, n in zip(term, node.shape, strict=True):
             if extents.get(label, n) not in (n, 1) and n != 1:
@@ -421,14 +424,14 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     return wrap(_lapack("cholesky", (("upper", bool(upper)),), (cast(x, dtype),), dtype, x.shape))
 
 
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:  # noqa: A002
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """Norm of vectors or matrices; see :func:`numpy.linalg.norm`. Euclidean norms are native, the others NumPy's."""
     try:
         node = array_node(x)
     except Foreign:
         node = None
     vector = node is not None and (len(node.shape) == 1 if axis is None else not isinstance(axis, tuple) or len(axis) == 1)
-    if node is None or not (ord is None and (axis is None or vector) or vector and ord == 2):
+    if node is None or not ((ord is None and (axis is None or vector)) or (vector and ord == 2)):
         return fallback.call(np.linalg.norm, "linalg.norm", (x,), {"ord": ord, "axis": axis, "keepdims": keepdims})
     if node.dtype.kind not in "fc":
         node = cast(node, FLOAT64)

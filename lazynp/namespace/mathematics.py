@@ -1,6 +1,7 @@
 """Functions that are made of ufuncs and reductions: rounding, comparing, differences, parts of complex numbers, transforms.
 
-In: arrays.  Out: whatever the functions below make of them.  Promise: the same steps as NumPy's own Python code, hence its dtypes and bits.
+In: arrays.  Out: whatever the functions below make of them.  Promise: the same steps as NumPy's own Python code, hence its dtypes
+and bits.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise
 from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE, REAL_OF
+from lazynp.graph.node import Node
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace import reductions as red
@@ -31,7 +33,7 @@ U = UFUNCS
 # Rounding ---------------------------------------------------------------------------------------------------------------------
 
 
-def round(a: Any, decimals: Any = 0, out: Any = None) -> Any:  # noqa: A001
+def round(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     """Values to a number of decimals, halves to even; see :func:`numpy.round`."""
     digits = index(decimals)
     try:
@@ -51,7 +53,7 @@ def round(a: Any, decimals: Any = 0, out: Any = None) -> Any:  # noqa: A001
     return result(node) if not node.shape else ordered(node, (a,), "K")
 
 
-def _rounded(x: build.Node, digits: int) -> build.Node:
+def _rounded(x: Node, digits: int) -> Node:
     array = wrap(x)
     if digits == 0:
         return node_of(U["rint"](array))
@@ -206,7 +208,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
     """Whether shapes and values are the same; see :func:`numpy.array_equal`."""
     try:
         x, y = _asarray(a1), _asarray(a2)
-    except Exception:  # noqa: BLE001 - NumPy answers False for whatever is not an array
+    except Exception:
         return False
     if x.shape != y.shape:
         return False
@@ -328,7 +330,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     try:
         at, points, values = array_node(x), array_node(xp), array_node(fp)
         bounds = [concrete(side) for side in (left, right)]
-        if period is not None or values.dtype.kind == "c" or any(b is None and s is not None for b, s in zip(bounds, (left, right), strict=True)):
+        lazy_side = any(bound is None and side is not None for bound, side in zip(bounds, (left, right), strict=True))
+        if period is not None or values.dtype.kind == "c" or lazy_side:
             raise Foreign
         if len(points.shape) != 1 or points.shape != values.shape or not points.shape[0]:
             raise Foreign

@@ -1,7 +1,7 @@
 """The methods of arrays and scalars.
 
-In: the functions of the namespace.  Out: ``install(cls)``, which attaches them under their method names.  Promise: a method is the function with
-the array as first argument, except the few here that write or that have another signature.
+In: the functions of the namespace.  Out: ``install(cls)``, which attaches them under their method names.  Promise: a method is
+the function with the array as first argument, except the few here that write or that have another signature.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _astype(self: Any, dtype: Any, order: str = "K", casting: str = "unsafe", su
     return wrap_ordered(node, copy_order(self, order))
 
 
-def _clip(self: Any, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:  # noqa: A002
+def _clip(self: Any, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
     """Values limited to an interval; see :meth:`numpy.ndarray.clip`."""
     return selecting.clip(self, min, max, out, **options)
 
@@ -111,9 +111,9 @@ def _by_numpy(name: str, writes: tuple[int, ...] = ()) -> Callable[..., Any]:
 SHARED: Final[dict[str, Callable[..., Any]]] = {
     **{
         name: reductions.FUNCTIONS[name]
-        for name in "sum prod max min any all cumsum cumprod argmax argmin".split()
+        for name in ["sum", "prod", "max", "min", "any", "all", "cumsum", "cumprod", "argmax", "argmin"]
     },
-    **{name: statistics.FUNCTIONS[name] for name in "mean var std".split()},
+    **{name: statistics.FUNCTIONS[name] for name in ["mean", "var", "std"]},
     "round": mathematics.round,
     "dot": linalg.dot,
     "ravel": shaping.ravel,

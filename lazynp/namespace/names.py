@@ -1,7 +1,7 @@
 """All names that lazynp answers itself.
 
-In: the topic modules.  Out: ``ALL`` (name -> object) for the package's namespace, and the submodules.  Promise: the one list; what is not in it
-is NumPy's, through the fallback.
+In: the topic modules.  Out: ``ALL`` (name -> object) for the package's namespace, and the submodules.  Promise: the one list;
+what is not in it is NumPy's, through the fallback.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ALL: Final[dict[str, Any]] = {
     "False_": types.NAMES["bool"](False),
 }
 
-_SUBMODULES: Final = "linalg fft random polynomial ma lib".split()
+_SUBMODULES: Final = ["linalg", "fft", "random", "polynomial", "ma", "lib"]
 
 
 def submodules() -> dict[str, Any]:

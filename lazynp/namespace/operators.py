@@ -1,8 +1,8 @@
 """Python's operators on arrays and scalars.
 
-In: the ufunc table.  Out: ``install(cls)``, which gives a class its ``__add__``, ``__radd__``, ``__iadd__`` and so on, each a closure of its
-own.  Promise: recording ``a + b`` on plain arrays of one shape, or ``a + 2.0``, is two dictionary look-ups and one node; everything else
-takes the ufunc's general way and has its meaning.
+In: the ufunc table.  Out: ``install(cls)``, which gives a class its ``__add__``, ``__radd__``, ``__iadd__`` and so on, each a
+closure of its own.  Promise: recording ``a + b`` on plain arrays of one shape, or ``a + 2.0``, is two dictionary look-ups and one
+node; everything else takes the ufunc's general way and has its meaning.
 """
 
 from __future__ import annotations
@@ -287,8 +287,8 @@ def install(cls: type) -> None:
     for name, ufunc_name in UNARY.items():
         of = UFUNCS[ufunc_name]
         methods[f"__{name}__"] = _unary(name, of) if array else _scalar_unary(name, of, getattr(operator, name))
-    methods |= {"__divmod__": _divmod, "__rdivmod__": _rdivmod, "__matmul__": _matmul, "__rmatmul__": _rmatmul}
+    methods |= {"__divmod__": _divmod, "__rdivmod__": _rdivmod}
     if array:
-        methods["__imatmul__"] = _imatmul
+        methods |= {"__matmul__": _matmul, "__rmatmul__": _rmatmul, "__imatmul__": _imatmul}
     for name, method in methods.items():
         setattr(cls, name, method)

@@ -21,7 +21,7 @@ Key = np.dtype[Any] | type
 DType = np.dtype[Any]
 
 
-class Foreign(Exception):
+class Foreign(Exception):  # noqa: N818 - a turn of the road, not a mistake
     """An operand that only NumPy can compute with."""
 
 

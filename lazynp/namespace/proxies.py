@@ -1,7 +1,7 @@
 """Which of our objects stands for which object of NumPy.
 
-In: registrations by the modules that make stand-ins (ufuncs, types, the array class).  Out: NumPy's original, for arguments that go to NumPy.
-Promise: one small table; nothing here imports the modules that register.
+In: registrations by the modules that make stand-ins (ufuncs, types, the array class).  Out: NumPy's original, for arguments that
+go to NumPy.  Promise: one small table; nothing here imports the modules that register.
 """
 
 from __future__ import annotations

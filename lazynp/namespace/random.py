@@ -1,7 +1,8 @@
 """Random numbers: NumPy's generators, lazynp's arrays.
 
-In: the names of ``numpy.random``.  Out: the same functions and generator objects with results of ours.  Promise: the same bits as NumPy for the
-same seed; numbers are drawn at the call, in the order of the calls, so that the generator's state is where NumPy's would be.
+In: the names of ``numpy.random``.  Out: the same functions and generator objects with results of ours.  Promise: the same bits as
+NumPy for the same seed; numbers are drawn at the call, in the order of the calls, so that the generator's state is where NumPy's
+would be.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reductions and running reductions.
 
-In: arrays, axes and the keywords of NumPy's reductions.  Out: REDUCE and SCAN nodes.  Promise: NumPy's accumulation dtypes, its errors for
-empty reductions, its rules for ``initial`` and ``where``; a 0-d result is a scalar.
+In: arrays, axes and the keywords of NumPy's reductions.  Out: REDUCE and SCAN nodes.  Promise: NumPy's accumulation dtypes, its
+errors for empty reductions, its rules for ``initial`` and ``where``; a 0-d result is a scalar.
 """
 
 from __future__ import annotations
@@ -138,9 +138,8 @@ def _reduced(
         else:
             raise ValueError(f"reduction operation '{name}' does not have an identity, so to use a where mask one has to specify 'initial'")
         x = elementwise(o.WHERE, x.dtype, mask, x, neutral)
-    if op not in _IDENTITY and 0 in shape and first is None:
-        if 0 not in [n for k, n in enumerate(shape) if k not in axes]:
-            raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+    if op not in _IDENTITY and 0 in shape and first is None and 0 not in [n for k, n in enumerate(shape) if k not in axes]:
+        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
     if op not in _IDENTITY and first is not None and 0 in [shape[k] for k in axes]:
         node = expand(first, tuple([n for k, n in enumerate(shape) if k not in axes]))
     else:
@@ -185,7 +184,7 @@ def accumulate(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any) -> Any:
 # The functions of the namespace -----------------------------------------------------------------------------------------
 
 
-def sum(  # noqa: A001
+def sum(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True
 ) -> Any:
     """Sum over axes; see :func:`numpy.sum`."""
@@ -199,22 +198,22 @@ def prod(
     return reduce(UFUNCS["multiply"], a, axis, dtype, out, _flag(keepdims), initial, _mask(where))
 
 
-def max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True) -> Any:  # noqa: A001
+def max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True) -> Any:
     """Largest value over axes, NaN if there is one; see :func:`numpy.max`."""
     return reduce(UFUNCS["maximum"], a, axis, None, out, _flag(keepdims), initial, _mask(where))
 
 
-def min(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True) -> Any:  # noqa: A001
+def min(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True) -> Any:
     """Smallest value over axes, NaN if there is one; see :func:`numpy.min`."""
     return reduce(UFUNCS["minimum"], a, axis, None, out, _flag(keepdims), initial, _mask(where))
 
 
-def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:  # noqa: A001
+def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
     """Whether something is true along axes; see :func:`numpy.any`."""
     return reduce(UFUNCS["logical_or"], a, axis, None, out, _flag(keepdims), NoValue, _mask(where))
 
 
-def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:  # noqa: A001
+def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
     """Whether everything is true along axes; see :func:`numpy.all`."""
     return reduce(UFUNCS["logical_and"], a, axis, None, out, _flag(keepdims), NoValue, _mask(where))
 

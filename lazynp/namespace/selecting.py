@@ -1,7 +1,7 @@
 """Choosing among values: where, clip, take, positions of what is not zero, sorting.
 
-In: arrays, conditions, positions.  Out: WHERE and GATHER nodes, library calls for sorting.  Promise: NumPy's dtype rules (weak Python scalars
-included) and errors; only results whose shape depends on values compute anything.
+In: arrays, conditions, positions.  Out: WHERE and GATHER nodes, library calls for sorting.  Promise: NumPy's dtype rules (weak
+Python scalars included) and errors; only results whose shape depends on values compute anything.
 """
 
 from __future__ import annotations
@@ -107,8 +107,19 @@ def _unbounded(bound: Any, dtype: DType, low: bool) -> bool:
     return bool(bound <= limits.min if low else bound >= limits.max)
 
 
+def _limit(x: Node, bound: Node, beyond: o.Op) -> Node:
+    """One side of a clip.
+
+    A constant bound that is a number is compared with, as NumPy does: that keeps -0.0 where the bound is 0. Any other may be NaN.
+    """
+    if x.dtype.kind == "f" and bound.op is o.CONST and bound.arg == bound.arg:
+        return elementwise(o.WHERE, x.dtype, elementwise(beyond, BOOL, x, bound), bound, x)
+    bigger, smaller = (o.MAXIMUM, o.MINIMUM) if x.dtype != BOOL else (o.BITWISE_OR, o.BITWISE_AND)
+    return elementwise(bigger if beyond is o.LESS else smaller, x.dtype, x, bound)
+
+
 def clip(
-    a: Any, a_min: Any = NoValue, a_max: Any = NoValue, out: Any = None, *, min: Any = NoValue, max: Any = NoValue, **options: Any  # noqa: A002
+    a: Any, a_min: Any = NoValue, a_max: Any = NoValue, out: Any = None, *, min: Any = NoValue, max: Any = NoValue, **options: Any
 ) -> Any:
     """Values limited to an interval; see :func:`numpy.clip`."""
     if a_min is NoValue and a_max is NoValue:
@@ -148,8 +159,7 @@ def clip(
         const(value, loop) if node is None else cast(node, loop) for (node, _), value in zip(bounds, (low, high), strict=True)
     ]
     broadcast(x.shape, least.shape, most.shape)
-    bigger, smaller = (o.MAXIMUM, o.MINIMUM) if loop != BOOL else (o.BITWISE_OR, o.BITWISE_AND)
-    node = elementwise(smaller, loop, elementwise(bigger, loop, cast(x, loop), least), most)
+    node = _limit(_limit(cast(x, loop), least, o.LESS), most, o.GREATER)
     if out is not None:
         if not np.can_cast(loop, out.dtype, "same_kind"):
             raise np._core._exceptions._UFuncOutputCastingError(  # type: ignore[attr-defined]
@@ -174,12 +184,9 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     """Elements at positions along an axis; see :func:`numpy.take`."""
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"clipmode not understood: {mode!r}")
-    at = _asarray(indices)
+    at = _asarray(indices) if isinstance(indices, np.ndarray) or type(indices) is ndarray else _asarray(indices, INT64)
     if type(at) is not ndarray or not np.can_cast(at.dtype, INT64, "same_kind"):
-        if not at.size and not isinstance(indices, (ndarray, np.ndarray)):
-            at = _asarray(np.zeros(at.shape, INT64))
-        else:
-            raise TypeError(f"Cannot cast array data from {at.dtype!r} to dtype('int64') according to the rule 'safe'")
+        raise TypeError(f"Cannot cast array data from {at.dtype!r} to dtype('int64') according to the rule 'same_kind'")
     x = view_reshape(a, (-1,)) if axis is None else a
     if not x.ndim:
         x = view_reshape(x, (1,))
@@ -300,9 +307,8 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
     """Positions that sort; see :func:`numpy.argsort`."""
     try:
         if not array_node(a).shape and axis is not None:
-            if index(axis) not in (0, -1):
-                raise np.exceptions.AxisError(index(axis), 0)
-            return wrap(const(0, INT64))
+            ax.one(axis, 1)
+            return wrap(build.expand(const(0, INT64), (1,)))
         return wrap(_sorting("argsort", a, axis, _sort_options(kind, order, stable), INT64))
     except Foreign:
         return fallback.call(np.argsort, "argsort", (a, axis, kind, order), {"stable": stable})

@@ -1,11 +1,12 @@
 """Shapes and axes: everything that only moves elements about.
 
-In: arrays.  Out: views where NumPy gives views.  Promise: nothing is computed or copied, and NumPy's errors for axes and shapes are raised at the
-call.
+In: arrays.  Out: views where NumPy gives views.  Promise: nothing is computed or copied, and NumPy's errors for axes and shapes
+are raised at the call.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from operator import index
 from typing import Any, Final
@@ -262,8 +263,8 @@ def _section(x: Any, axis: int, start: int, stop: int) -> Any:
 @of_arrays
 def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     """Parts along an axis, as views; see :func:`numpy.array_split`."""
-    axis = ax.one(axis, ary.ndim)
-    total = ary.shape[axis]
+    total = ary.shape[axis]  # an axis that is not there is an IndexError, as in NumPy
+    axis %= ary.ndim
     try:
         bounds = [0, *[index(k) for k in indices_or_sections], total]
     except TypeError:
@@ -274,7 +275,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
         bounds = [0]
         for k in range(sections):
             bounds.append(bounds[-1] + each + (k < extras))
-    return [_section(ary, axis, start, stop) for start, stop in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [_section(ary, axis, start, stop) for start, stop in itertools.pairwise(bounds)]
 
 
 @of_arrays
@@ -283,7 +284,7 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     try:
         len(indices_or_sections)
     except TypeError:
-        if ary.shape[ax.one(axis, ary.ndim)] % indices_or_sections:
+        if ary.shape[axis] % indices_or_sections:
             raise ValueError("array split does not result in an equal division") from None
     return array_split(ary, indices_or_sections, axis)
 

@@ -1,7 +1,7 @@
 """Averages and spreads, also those that leave NaN out.
 
-In: arrays, axes and the keywords of NumPy's functions.  Out: sums and elementwise nodes.  Promise: NumPy's accumulation dtypes and its two-pass
-variance; a count of zero gives NumPy's warning and NaN.
+In: arrays, axes and the keywords of NumPy's functions.  Out: sums and elementwise nodes.  Promise: NumPy's accumulation dtypes
+and its two-pass variance; a count of zero gives NumPy's warning and NaN.
 """
 
 from __future__ import annotations
@@ -49,6 +49,9 @@ class _Counted:
 
     def __init__(self, a: Any, axis: Any, where: Any) -> None:
         self.x = array_node(a)
+        if axis is not None and not self.x.shape and axis != ():
+            # Unlike a sum, NumPy's mean asks how long the axis is.
+            ax.several(axis, 0)
         self.axes = ax.reduced(axis, len(self.x.shape))
         self.mask: Node | None = None
         self.count: Node | int = prod([self.x.shape[k] for k in self.axes])
@@ -127,9 +130,8 @@ def _variance(
     else:
         squares = elementwise(o.MULTIPLY, wide, away, away)
     if isinstance(values.count, Node):
-        count: Node | float = elementwise(
-            o.MAXIMUM, FLOAT64, elementwise(o.SUBTRACT, FLOAT64, cast(values.count, FLOAT64), const(float(ddof), FLOAT64)), const(0.0, FLOAT64)
-        )
+        left = elementwise(o.SUBTRACT, FLOAT64, cast(values.count, FLOAT64), const(float(ddof), FLOAT64))
+        count: Node | float = elementwise(o.MAXIMUM, FLOAT64, left, const(0.0, FLOAT64))
     else:
         if values.count <= ddof:
             warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=_stacklevel())

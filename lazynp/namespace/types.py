@@ -1,7 +1,7 @@
 """Scalar types, dtype functions and questions about arrays that need no values.
 
-In: names of NumPy's types.  Out: the scalar classes of ours under every name NumPy has for them, and functions over shapes and dtypes.  Promise:
-a type of ours works as dtype, as constructor and in ``isinstance``, also for NumPy's own scalars.
+In: names of NumPy's types.  Out: the scalar classes of ours under every name NumPy has for them, and functions over shapes and
+dtypes.  Promise: a type of ours works as dtype, as constructor and in ``isinstance``, also for NumPy's own scalars.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ NAMES: Final[dict[str, Any]] = {
     **{name: cls for name, cls in ABSTRACT.items() if hasattr(np, name)},
 }
 
-for _name, _class in NAMES.items():
-    proxies.register(_class, getattr(np, _name))
+for _class in NAMES.values():
+    proxies.register(_class, _class._numpy)
 proxies.register(ndarray, np.ndarray)
 
 
@@ -156,7 +156,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         fallback.call(np.copyto, "copyto", (dst, src), {"casting": casting, "where": where})
         return
     value = src if type(src) in (int, float, complex, bool) else asarray(src)
-    if overrides(value) and type(value) is not ndarray or not np.can_cast(_kind(value), dst.dtype, casting):  # type: ignore[arg-type]
+    if (overrides(value) and type(value) is not ndarray) or not np.can_cast(_kind(value), dst.dtype, casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast array data from {_kind(value)!r} to {dst.dtype!r} according to the rule '{casting}'")
     dst[...] = value if where is True else where_(where, asarray(value).astype(dst.dtype), dst)
 

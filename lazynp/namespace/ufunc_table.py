@@ -1,7 +1,7 @@
 """NumPy's numeric ufuncs, one row each: name -> how it becomes graph nodes.
 
-In: nothing.  Out: ``LOWERING`` and ``REDUCTIONS``.  Promise: a row per ufunc of NumPy's namespace except those in ``ELSEWHERE``; a test checks
-that nothing is missing.  Dtype rules are not here: NumPy is asked.
+In: nothing.  Out: ``LOWERING`` and ``REDUCTIONS``.  Promise: a row per ufunc of NumPy's namespace except those in ``ELSEWHERE``;
+a test checks that nothing is missing. Dtype rules are not here: NumPy is asked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Universal functions as objects, all made from one table.
 
-In: rows of ``ufunc_table``.  Out: ``ufunc`` objects that record nodes.  Promise: calls take NumPy's arguments (``out``, ``where``, ``dtype``,
-``casting``, ``order``, ``signature``), answer NumPy's dtypes, shapes and errors at the call, and compute nothing.
+In: rows of ``ufunc_table``.  Out: ``ufunc`` objects that record nodes.  Promise: calls take NumPy's arguments (``out``,
+``where``, ``dtype``, ``casting``, ``order``, ``signature``), answer NumPy's dtypes, shapes and errors at the call, and compute
+nothing.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from lazynp.ndarray import host, ndarray, node_of, result, result_order, wrap, w
 from lazynp.scalars import CLASSES, node_of_scalar
 from lazynp.views import AXES
 
-_COMPARISONS: Final = frozenset("less less_equal greater greater_equal equal not_equal".split())
-_KEYWORDS: Final = frozenset("out where casting order dtype subok signature sig".split())
+_COMPARISONS: Final = frozenset(["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
+_KEYWORDS: Final = frozenset(["out", "where", "casting", "order", "dtype", "subok", "signature", "sig"])
 
 
 _getframe = sys._getframe
@@ -53,7 +54,7 @@ class Rule:
         self.outs = outs
 
 
-class ufunc:  # noqa: N801 - NumPy's own name
+class ufunc:
     """A function of arrays, element by element, with broadcasting.
 
     Attributes and methods are those of :class:`numpy.ufunc`.
@@ -221,7 +222,7 @@ class ufunc:  # noqa: N801 - NumPy's own name
                 try:
                     node = weak(arg, dtype)
                 except OverflowError:
-                    if self.__name__ in _COMPARISONS:
+                    if self.__name__ in _COMPARISONS and BOOL not in [kind for _, kind in operands]:
                         return self._out_of_range(args, operands)
                     raise
             elif node.dtype != dtype:
@@ -428,12 +429,11 @@ def _masked(values: Lowered, mask: Node, outs: Sequence[Any]) -> Lowered:
 def write_out(out: Any, node: Node, name: str) -> Any:
     """``out[...] = node`` for an ``out=`` argument whose cast is allowed; answers ``out``."""
     shape = out.shape
-    if node.shape != shape:
-        if broadcast(node.shape, shape) != shape:
-            raise ValueError(
-                f"non-broadcastable output operand with shape {str(shape).replace(' ', '')} "
-                f"doesn't match the broadcast shape {str(broadcast(node.shape, shape)).replace(' ', '')}"
-            )
+    if node.shape != shape and broadcast(node.shape, shape) != shape:
+        raise ValueError(
+            f"non-broadcastable output operand with shape {str(shape).replace(' ', '')} "
+            f"doesn't match the broadcast shape {str(broadcast(node.shape, shape)).replace(' ', '')}"
+        )
     if type(out) is not ndarray:
         # A NumPy array: it is written before the call returns.
         out[...] = host(wrap(node))

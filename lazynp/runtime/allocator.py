@@ -159,7 +159,7 @@ class Allocator:
             self._free[size].append((address, mapping))
         except KeyError:
             self._free.setdefault(size, []).append((address, mapping))
-        if self._pooled > self._threshold:
+        if self._pooled > self._threshold and not sys.is_finalizing():  # at the end nothing is worth keeping or freeing
             keep = self._keep
             if keep is None:
                 keep = self._keep = limits.memory() // KEEP_SHARE

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
-
-from lazynp.backends.base import ExecutionError, Plan
-from lazynp.codegen import ir
+from lazynp.backends.base import ExecutionError, Layout, Plan, Target
 from lazynp.graph import op as o
-from lazynp.runtime import report
+from lazynp.runtime import config, report
 from lazynp.runtime.allocator import allocate
 from lazynp.runtime.buffer import Buffer
 from lazynp.schedule.canonicalise import Program
@@ -29,31 +26,25 @@ from lazynp.schedule.simplify import simplify
 PARALLEL_WORK = 200_000.0  # cost units from which more than one thread is worth waking
 
 
-class Layout(Protocol):
-    buffers: int
-    workspaces: int
-    integers: int
-    scalars: int
-    threads: int
-    error: int
-    slots: int
-
-
-class Target(Protocol):
-    """What compiles and launches kernels on one kind of device."""
-
-    name: str
-
-    def supported(self, program: Program, e: int) -> bool: ...
-
-    def compile(self, kernels: Sequence[ir.Kernel]) -> list[tuple[Callable[[int], None], Layout]]: ...
-
-    def threads(self) -> int: ...
-
-
 def make_schedule(program: Program, target: Target) -> Schedule:
     """Steps 2 to 7: everything but the machine code."""
+    if config.debug:
+        return _checked_schedule(program, target)
     return schedule(partition(simplify(program), target.supported))
+
+
+def _checked_schedule(program: Program, target: Target) -> Schedule:
+    """The same, and what each step hands to the next is checked."""
+    from lazynp.schedule import spec  # only for who debugs
+
+    spec.check_program(program, simplified=False)
+    simplified = simplify(program)
+    spec.check_program(simplified)
+    parts = partition(simplified, target.supported)
+    spec.check_partition(parts)
+    made = schedule(parts)
+    spec.check_schedule(made)
+    return made
 
 
 class Launcher:
@@ -221,6 +212,3 @@ def total_work(program: Program) -> tuple[int, int]:
             total += size
             largest = max(largest, size)
     return total, largest
-
-
-INT64 = np.dtype(np.int64)

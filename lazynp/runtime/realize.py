@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 from weakref import WeakSet
 
-from lazynp.backends.base import Backend, CompileError, ExecutionError, Plan
+from lazynp.backends.base import Backend, CompileError, ExecutionError, Plan, Target
 from lazynp.graph import op as o
 from lazynp.graph.build import outputs
 from lazynp.graph.node import Node, Site, caller, where
@@ -79,11 +79,13 @@ def realize(nodes: Sequence[Node], reason: str) -> None:
         error = _remember(failure, canonical)
     else:
         with _lock:
-            for node, value in zip(wanted, values, strict=True):
+            for node, value in zip(canonical.wanted, values, strict=True):
                 if node.buffer is None:
                     node.publish(value)
                     if outputs:
                         outputs.pop(node, None)
+            for node in canonical.walked:
+                node.computed = True
         return
     # Outside the handler, so that the error does not drag the frames of the plan (and its temporaries) along as its context.
     raise error.with_traceback(None)
@@ -180,6 +182,13 @@ def backend(name: str) -> Backend:
             raise ValueError(f"backend {name!r} is not one of numpy, llvm, auto")
         _backends[name] = made
     return made
+
+
+def compiler() -> Target:
+    """The target that programs are scheduled for."""
+    target = backend("llvm")
+    assert isinstance(target, Target)
+    return target
 
 
 def _choose_cache() -> None:

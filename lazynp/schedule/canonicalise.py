@@ -29,23 +29,38 @@ class Canonical:
     """What one realize asks for.
 
     ``key`` names the structure; ``buffers``, ``integers`` and ``scalars`` are the parameters in order; ``nodes[i]`` is the earliest
-    node of entry i (for error messages and for publishing).
+    node of entry i (for error messages).  ``wanted`` are the nodes whose values the program gives, ``walked`` all pending ones.
     """
 
-    __slots__ = ("buffers", "integers", "key", "nodes", "scalars")
+    __slots__ = ("buffers", "integers", "key", "nodes", "scalars", "walked", "wanted")
 
     def __init__(
-        self, key: Any, buffers: list[Buffer], integers: list[int], scalars: list[Any], nodes: list[Node]
+        self,
+        key: Any,
+        buffers: list[Buffer],
+        integers: list[int],
+        scalars: list[Any],
+        nodes: list[Node],
+        wanted: list[Node],
+        walked: list[Node],
     ) -> None:
         self.key = key
         self.buffers = buffers
         self.integers = integers
         self.scalars = scalars
         self.nodes = nodes
+        self.wanted = wanted
+        self.walked = walked
 
 
-def canonicalise(wanted: Sequence[Node]) -> Canonical:
-    pending = list(wanted)
+def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
+    """The canonical form of the program that computes ``nodes_wanted``.
+
+    Two kinds of values on the way are wanted as well, because computing them a second time would cost more than keeping them: results of
+    library calls, and values that an earlier program computed without keeping and that something new is computed from.
+    """
+    wanted = list(nodes_wanted)
+    pending = wanted[:]
     seen: set[Node] = set()
     while pending:
         node = pending.pop()
@@ -59,8 +74,18 @@ def canonicalise(wanted: Sequence[Node]) -> Canonical:
     integers: list[int] = []
     scalars: list[Any] = []
     nodes: list[Node] = []
-    for node in sorted(seen, key=_by_number):
+    kept = set(wanted)
+    walked = sorted(seen, key=_by_number)
+    for node in walked:
         op = node.op
+        if not node.computed:
+            for source in node.src:
+                if source.computed:
+                    while source.op.kind is Kind.MOVEMENT:
+                        source = source.src[0]
+                    if source.computed and source.op.kind is not Kind.LEAF and source not in kept:
+                        kept.add(source)
+                        wanted.append(source)
         kind = op.kind
         entry: tuple[Any, ...]
         if kind is Kind.ELEMENTWISE:
@@ -96,13 +121,16 @@ def canonicalise(wanted: Sequence[Node]) -> Canonical:
             scalars += node.arg
         else:
             entry = (op, node.dtype, node.arg, node.shape, *[index[s] for s in node.src])
+            if (op is o.CALL or op is o.OUTPUT) and node not in kept:
+                kept.add(node)
+                wanted.append(node)
         number = entries.get(entry)
         if number is None:
             number = entries[entry] = len(nodes)
             nodes.append(node)
         index[node] = number
     key = (tuple(entries), tuple([index[node] for node in wanted]))
-    return Canonical(key, buffers, integers, scalars, nodes)
+    return Canonical(key, buffers, integers, scalars, nodes, wanted, walked)
 
 
 class Entry(NamedTuple):

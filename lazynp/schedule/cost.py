@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-LOAD = 1.0  # reading one element of a streamed array
-STORE = 3.0  # writing it (write-allocate and page traffic included)
+LOAD = 0.5  # reading one element; neighbours that several points of a stencil read come from the first-level cache
+STORE = 4.0  # writing it (write-allocate and page traffic included)
 LAUNCH = 20_000.0  # one more kernel: about two microseconds of the above
 
 KERNEL_NODES = 300  # expression nodes in one kernel; compile time grows with it

@@ -156,25 +156,51 @@ class _Walk:
             if entry.op is o.OUTPUT:
                 self.library[e] = True
 
-        self.estimate: list[float] = []
+        # What is computed from a reduction element by element takes its loops, so that it can share them with other reductions.
+        self.domains: list[tuple[Shape, Shape]] = []
+        finished: list[bool] = []
+        for e, entry in enumerate(entries):
+            own = domain(entry, entries[entry.src[0]].shape if entry.src else ())
+            follows = entry.op.kind is Kind.ELEMENTWISE or entry.op is o.RESHAPE
+            below = [s for s in entry.src if follows and finished[s] and not self.library[s] and nontrivial(entries[s].shape) == own[0]]
+            self.domains.append(self.domains[below[0]] if below else own)
+            finished.append(entry.op is o.REDUCE or bool(below))
+
+        uses = self.count_uses()
+        self.estimate: list[float] = []  # of one element, from what is stored
+        inside: list[float] = []  # the same as its consumers see it
         self.sources: list[int] = []
         for e, entry in enumerate(entries):
-            if entry.op is o.BUFFER or (e in stored and entry.op.kind is not Kind.LEAF):
-                self.estimate.append(cost.LOAD)
-            elif entry.op is o.REDUCE:
+            if entry.op is o.REDUCE:
                 count = prod(entries[entry.src[0]].shape) / max(prod(entry.shape), 1)
-                self.estimate.append(min(count * (1 + self.estimate[entry.src[0]]), cost.ESTIMATE_CAP))
+                own = count * (1 + inside[entry.src[0]])
+            elif entry.op is o.BUFFER:
+                own = cost.LOAD
             else:
-                total = float(entry.op.cost)
-                for s in entry.src:
-                    total += self.estimate[s]
-                self.estimate.append(min(total, cost.ESTIMATE_CAP))
+                own = float(entry.op.cost) + sum(inside[s] for s in entry.src)
+            own = min(own, cost.ESTIMATE_CAP)
+            self.estimate.append(own)
+            # What is dear and used several times will probably be stored.
+            movement = entry.op.kind is Kind.MOVEMENT or entry.op.kind is Kind.LEAF
+            probably = not movement and uses[e] > 1 and own * (uses[e] - 1) > cost.STORE + uses[e] * cost.LOAD
+            is_stored = e in stored and entry.op.kind is not Kind.LEAF
+            inside.append(cost.LOAD if probably or is_stored else own)
             mask = 0
             for s in entry.src:
                 mask |= self.sources[s] | ((1 << s) if s in stored else 0)
             if entry.op is o.BUFFER:
                 mask = 1 << e
             self.sources.append(mask)
+
+    def count_uses(self) -> list[int]:
+        """How many computing entries use each entry, seen through movement; at most a few are told apart."""
+        uses = [0] * len(self.entries)
+        for e in range(len(self.entries) - 1, -1, -1):
+            entry = self.entries[e]
+            count = uses[e] if entry.op.kind is Kind.MOVEMENT else 1
+            for s in entry.src:
+                uses[s] = min(uses[s] + count, cost.KERNEL_POINTS)
+        return uses
 
     def run(self) -> Partition:
         entries = self.entries
@@ -275,15 +301,20 @@ class _Walk:
                         for (d, _), ranges in kernel.extras.items():
                             if atom in ranges:
                                 depth = max(depth, d)
-        return extra * prod([r.extent for r in kernel.main[:depth]])
+        total = extra * prod([r.extent for r in kernel.main[:depth]])
+        innermost = kernel.main[-1] if kernel.main else None
+        for guard in point.guards:
+            # The innermost loop is cut into pieces, and only the piece that is inside evaluates it; other loops test.
+            if len(guard.index.terms) == 1 and guard.index.terms[0] == (innermost, 1):
+                total = total * min(guard.extent, innermost.extent) // innermost.extent
+        return total
 
     # Placing a stored value ----------------------------------------------------------------------------------------
 
     def place(self, e: int) -> None:
         """Give stored entry e a kernel: one it can share, else its own."""
         entry = self.entries[e]
-        src_shape = self.entries[entry.src[0]].shape if entry.src else ()
-        main, reduced = domain(entry, src_shape)
+        main, reduced = self.domains[e]
         kernel = self.shared_kernel(e, main, reduced)
         if kernel is None:
             space = Space()
@@ -309,7 +340,9 @@ class _Walk:
     def shared_kernel(self, e: int, main: Shape, reduced: Shape) -> Kernel | None:
         """A kernel whose loops e can join: same loops, something read in common, and no way round through another kernel."""
         requests = self.requests[e]
-        candidates = [k for k in requests if self.fits(e, self.kernels[k], main, reduced)]
+        # What lies behind a fence does not share a kernel with it.
+        readers = () if self.entries[e].op is o.CONTIGUOUS else requests
+        candidates = [k for k in readers if self.fits(e, self.kernels[k], main, reduced)]
         candidates += [k for k in reversed(self.by_domain.get((main, reduced), [])[-4:]) if k not in requests]
         consumers = self.consumers(e)
         for k in candidates:

@@ -122,10 +122,7 @@ class _Kernel:
         if self.kernel.flags:
             lines.emit("%raised = alloca i64, align 8")
             lines.emit("store i64 0, ptr %raised")
-        if phase.count:
-            self.statements([ir.Loop(phase.var, "lo", "hi", phase.body)])
-        else:
-            self.statements(phase.body)
+        self.statements(phase.body)
         if self.kernel.flags:
             word = lines.temp("load i64, ptr %raised")
             lines.temp(f"atomicrmw or ptr %error, i64 {word} monotonic")

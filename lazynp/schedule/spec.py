@@ -1,0 +1,605 @@
+"""What each pass must hand to the next: an executable grammar per phase.
+
+In: the product of a pass.  Out: nothing, or a ``SpecError`` that names the first entry, value or statement that breaks a rule, and the rule.
+Promise: a program, partition, body or kernel that passes here means something; tests call these checks after every pass, and so does
+``LAZYNP_DEBUG=1``.  Otherwise they are never called and never imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from lazynp.codegen import ir
+from lazynp.codegen.lower import ACCUMULATE, CHECKED, INSIDE, LOAD, POSITION, SCALAR, Body, Value
+from lazynp.graph import index as ix
+from lazynp.graph import op as o
+from lazynp.graph.index import Index, Loaded, Offset, Range
+from lazynp.graph.node import Shape
+from lazynp.graph.op import Kind, Op
+from lazynp.schedule.canonicalise import ZERO, Entry, Program
+from lazynp.schedule.fuse import Kernel, Partition, Request, view_base
+from lazynp.schedule.plan import KernelItem, Schedule
+
+DType = np.dtype[Any]
+Complaints = Iterator[str]
+
+BOOL = np.dtype(np.bool_)
+INT64 = np.dtype(np.int64)
+
+
+class SpecError(AssertionError):
+    """A pass broke its promise."""
+
+
+def _refuse(phase: str, place: str, complaints: Complaints) -> None:
+    for complaint in complaints:
+        raise SpecError(f"{phase}: {place}: {complaint}")
+
+
+# Operations: what holds for them in every phase ------------------------------------------------------------------------
+
+UNARY = frozenset([
+    o.CAST, o.BITCAST, o.NEGATIVE, o.ABSOLUTE, o.SIGN, o.SQRT, o.CBRT, o.EXP, o.EXP2, o.EXPM1, o.LOG, o.LOG2, o.LOG10, o.LOG1P, o.SIN, o.COS,
+    o.TAN, o.ARCSIN, o.ARCCOS, o.ARCTAN, o.SINH, o.COSH, o.TANH, o.ARCSINH, o.ARCCOSH, o.ARCTANH, o.FLOOR, o.CEIL, o.TRUNC, o.RINT, o.SPACING,
+    o.SIGNBIT, o.ISNAN, o.ISINF, o.ISFINITE, o.INVERT, o.BITWISE_COUNT, o.REAL, o.IMAG, o.CONJUGATE,
+])  # fmt: skip
+PREDICATES = frozenset([o.SIGNBIT, o.ISNAN, o.ISINF, o.ISFINITE])
+REDUCING = frozenset([o.ADD, o.MULTIPLY, o.MINIMUM, o.MAXIMUM, o.FMIN, o.FMAX, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR])
+
+
+def arity(op: Op) -> int:
+    """How many sources an elementwise operation has."""
+    return 3 if op is o.WHERE else 1 if op in UNARY else 2
+
+
+def scalar_rule(op: Op, dtype: DType, sources: Sequence[DType]) -> Complaints:
+    """What is wrong with an elementwise operation of these dtypes."""
+    if len(sources) != arity(op):
+        yield f"{op!r} has {len(sources)} sources, not {arity(op)}"
+        return
+    first = sources[0]
+    if op is o.WHERE:
+        if first != BOOL:
+            yield f"the condition is {first}, not bool"
+        sources = sources[1:]
+    elif op is o.CAST or op is o.LDEXP:
+        return
+    elif op is o.BITCAST:
+        if first.itemsize != dtype.itemsize:
+            yield f"the bits of {first} do not fit {dtype}"
+        return
+    elif op is o.REAL or op is o.IMAG or (op is o.ABSOLUTE and first.kind == "c"):
+        if first.kind != "c" or dtype.kind != "f" or first.itemsize != 2 * dtype.itemsize:
+            yield f"{op!r} of {first} is not {dtype}"
+        return
+    elif op is o.COMPLEX:
+        if dtype.kind != "c" or any(s.kind != "f" or 2 * s.itemsize != dtype.itemsize for s in sources):
+            yield f"{dtype} is not made of {', '.join(map(str, sources))}"
+        return
+    elif op is o.BITWISE_COUNT:
+        if first.kind not in "iu" or dtype != np.uint8:
+            yield f"the count of the bits of {first} is not {dtype}"
+        return
+    elif op in o.COMPARISONS or op in PREDICATES:
+        if dtype != BOOL:
+            yield f"{op!r} gives {dtype}, not bool"
+        dtype = first
+    if any(s != dtype for s in sources):
+        yield f"{op!r} mixes {', '.join(map(str, dict.fromkeys((dtype, *sources))))} without a cast"
+
+
+# Programs ----------------------------------------------------------------------------------------------------------------
+
+
+def _leaf(program: Program, entry: Entry) -> Complaints:
+    if entry.src:
+        yield "a leaf has no sources"
+    slots = entry.arg if entry.op is o.IOTA else (entry.arg,)
+    if any(not isinstance(slot, int) or slot < 0 for slot in slots):
+        yield f"{entry.arg!r} is no parameter number"
+    if len(entry.shape) != {o.CONST: 0, o.IOTA: 1}.get(entry.op, len(entry.shape)):
+        yield f"a {entry.op.name} has no shape {entry.shape}"
+
+
+def _elementwise(program: Program, entry: Entry) -> Complaints:
+    sources = [program.entries[s] for s in entry.src]
+    yield from scalar_rule(entry.op, entry.dtype, [s.dtype for s in sources])
+    try:
+        shape = np.broadcast_shapes(*[s.shape for s in sources])
+    except ValueError:
+        yield f"shapes {', '.join(str(s.shape) for s in sources)} do not broadcast"
+        return
+    if shape != entry.shape:
+        yield f"shape {entry.shape} is not the sources' {shape}"
+
+
+def _movement(program: Program, entry: Entry) -> Complaints:
+    source = program.entries[entry.src[0]]
+    if source.dtype != entry.dtype:
+        yield f"a movement makes {entry.dtype} of {source.dtype}"
+    if len(entry.src) != (2 if entry.op is o.PAD else 1):
+        yield f"{len(entry.src)} sources"
+        return
+    yield from _MOVEMENTS[entry.op](program, entry, source.shape)
+
+
+def _reshape(program: Program, entry: Entry, shape: Shape) -> Complaints:
+    if prod(shape) != prod(entry.shape):
+        yield f"shape {shape} is not reshaped to {entry.shape}"
+
+
+def _permute(program: Program, entry: Entry, shape: Shape) -> Complaints:
+    if sorted(entry.arg) != list(range(len(shape))):
+        yield f"{entry.arg} is no permutation of {len(shape)} axes"
+    elif tuple([shape[axis] for axis in entry.arg]) != entry.shape:
+        yield f"axes {entry.arg} of {shape} are not {entry.shape}"
+
+
+def _expand(program: Program, entry: Entry, shape: Shape) -> Complaints:
+    tail = entry.shape[len(entry.shape) - len(shape) :]
+    if len(shape) > len(entry.shape) or any(n not in (1, m) for n, m in zip(shape, tail, strict=False)):
+        yield f"shape {shape} does not broadcast to {entry.shape}"
+
+
+def _region(region: Any, lengths: Shape, shape: Shape) -> Complaints:
+    if len(region) != len(shape) or len(lengths) != len(shape):
+        yield f"a region of {len(region)} axes and lengths {lengths} in shape {shape}"
+        return
+    for (slot, step), length, extent in zip(region, lengths, shape, strict=True):
+        if not isinstance(slot, int) or slot < ZERO or step == 0:
+            yield f"({slot}, {step}) is no start and step"
+        elif length and (length - 1) * abs(step) >= extent:
+            yield f"{length} elements in steps of {step} do not fit an axis of {extent}"
+
+
+def _slice(program: Program, entry: Entry, shape: Shape) -> Complaints:
+    yield from _region(entry.arg, entry.shape, shape)
+
+
+def _pad(program: Program, entry: Entry, shape: Shape) -> Complaints:
+    fill = program.entries[entry.src[1]]
+    if fill.shape != () or fill.dtype != entry.dtype:
+        yield f"the fill is {fill.dtype} of shape {fill.shape}"
+    if len(entry.arg) != len(shape) or len(entry.shape) != len(shape):
+        yield f"{len(entry.arg)} widths for {len(shape)} axes"
+    elif any(b < 0 or b + n > m for b, n, m in zip(entry.arg, shape, entry.shape, strict=True)):
+        yield f"{shape} after {entry.arg} does not lie in {entry.shape}"
+
+
+_MOVEMENTS: dict[Op, Callable[[Program, Entry, Shape], Complaints]] = {
+    o.RESHAPE: _reshape, o.PERMUTE: _permute, o.EXPAND: _expand, o.SLICE: _slice, o.PAD: _pad,
+}  # fmt: skip
+
+
+def _reduce(program: Program, entry: Entry) -> Complaints:
+    source = program.entries[entry.src[0]]
+    op, axes = entry.arg
+    if op not in REDUCING:
+        yield f"{op!r} does not combine"
+    if source.dtype != entry.dtype:
+        yield f"{source.dtype} is reduced to {entry.dtype}"
+    if not axes or list(axes) != sorted(set(axes)) or axes[0] < 0 or axes[-1] >= len(source.shape):
+        yield f"axes {axes} of shape {source.shape}"
+    elif tuple([n for axis, n in enumerate(source.shape) if axis not in axes]) != entry.shape:
+        yield f"shape {source.shape} without axes {axes} is not {entry.shape}"
+
+
+def _scan(program: Program, entry: Entry) -> Complaints:
+    source = program.entries[entry.src[0]]
+    if (source.shape, source.dtype) != (entry.shape, entry.dtype) or not 0 <= entry.arg[1] < len(entry.shape):
+        yield f"a running reduction over axis {entry.arg[1]} makes {entry.dtype}{entry.shape} of {source.dtype}{source.shape}"
+
+
+def _gather(program: Program, entry: Entry) -> Complaints:
+    x, *indices = [program.entries[s] for s in entry.src]
+    if not indices or len(indices) > len(x.shape):
+        yield f"{len(indices)} indices into shape {x.shape}"
+        return
+    if any(i.dtype != INT64 or i.shape != indices[0].shape for i in indices):
+        yield f"indices of {', '.join(f'{i.dtype}{i.shape}' for i in indices)}"
+    if entry.dtype != x.dtype or entry.shape != indices[0].shape + x.shape[len(indices) :]:
+        yield f"{entry.dtype}{entry.shape} gathered from {x.dtype}{x.shape}"
+
+
+def _store(program: Program, entry: Entry) -> Complaints:
+    base, value = [program.entries[s] for s in entry.src]
+    if base.shape != entry.shape or {base.dtype, value.dtype} != {entry.dtype}:
+        yield f"{value.dtype}{value.shape} stored in {base.dtype}{base.shape} is not {entry.dtype}{entry.shape}"
+    yield from _region(entry.arg, value.shape, base.shape)
+
+
+def _concat(program: Program, entry: Entry) -> Complaints:
+    parts = [program.entries[s] for s in entry.src]
+    axis = entry.arg
+    if not parts or not 0 <= axis < len(entry.shape):
+        yield f"{len(parts)} parts along axis {axis}"
+        return
+    if any(p.dtype != entry.dtype or len(p.shape) != len(entry.shape) for p in parts):
+        yield "parts of other dtypes or ranks"
+        return
+    if any(p.shape[:axis] + p.shape[axis + 1 :] != entry.shape[:axis] + entry.shape[axis + 1 :] for p in parts):
+        yield "parts of other extents"
+    if sum(p.shape[axis] for p in parts) != entry.shape[axis]:
+        yield f"parts of {sum(p.shape[axis] for p in parts)} do not fill {entry.shape[axis]}"
+
+
+def _same(program: Program, entry: Entry) -> Complaints:
+    source = program.entries[entry.src[0]]
+    if (source.shape, source.dtype) != (entry.shape, entry.dtype):
+        yield f"{entry.dtype}{entry.shape} of {source.dtype}{source.shape}"
+
+
+def _output(program: Program, entry: Entry) -> Complaints:
+    if len(entry.src) != 1 or program.entries[entry.src[0]].op is not o.CALL:
+        yield "an output belongs to one library call"
+
+
+def _anything(program: Program, entry: Entry) -> Complaints:
+    yield from ()
+
+
+_RULES: dict[Op, Callable[[Program, Entry], Complaints]] = {
+    o.REDUCE: _reduce, o.SCAN: _scan, o.GATHER: _gather, o.STORE: _store, o.CONCAT: _concat, o.CONTIGUOUS: _same, o.OUTPUT: _output,
+    o.CALL: _anything,
+}  # fmt: skip
+_KINDS = {Kind.LEAF: _leaf, Kind.MOVEMENT: _movement, Kind.ELEMENTWISE: _elementwise}
+
+
+def rule_of(op: Op) -> Callable[[Program, Entry], Complaints]:
+    return _RULES[op] if op in _RULES else _KINDS[op.kind]
+
+
+def check_program(program: Program, simplified: bool = True) -> None:
+    """A well-formed program; ``simplified``: also one that has no dead, double or zero-size work left.
+
+    Raises
+    ------
+    SpecError
+        Naming the first entry that breaks a rule.
+    """
+    entries = program.entries
+    for e, entry in enumerate(entries):
+        place = f"entry {e}, {entry.op!r}"
+        if any(not 0 <= s < e for s in entry.src):
+            raise SpecError(f"program: {place}: reads {entry.src}, which do not all come before it")
+        _refuse("program", place, rule_of(entry.op)(program, entry))
+    if any(not 0 <= e < len(entries) for e in program.outputs):
+        raise SpecError(f"program: outputs {program.outputs} of {len(entries)} entries")
+    if simplified:
+        _check_simplified(program)
+
+
+def _check_simplified(program: Program) -> None:
+    entries = program.entries
+    wanted = set(program.outputs)
+    used = wanted.union(*[entry.src for entry in entries]) if entries else wanted
+    seen: dict[Entry, int] = {}
+    for e, entry in enumerate(entries):
+        place = f"simplified program: entry {e}, {entry.op!r}"
+        if e not in used:
+            raise SpecError(f"{place}: nothing depends on it")
+        if seen.setdefault(entry, e) != e:
+            raise SpecError(f"{place}: the same as entry {seen[entry]}")
+        if entry.op not in (o.CALL, o.OUTPUT) and prod(entry.shape) and any(not prod(entries[s].shape) for s in entry.src):
+            if entry.op is not o.CONCAT:
+                raise SpecError(f"{place}: made of nothing")
+    if len(program.origins) != len(entries):
+        raise SpecError(f"simplified program: {len(program.origins)} origins for {len(entries)} entries")
+
+
+# Partitions --------------------------------------------------------------------------------------------------------------
+
+
+def check_partition(partition: Partition) -> None:
+    """Every wanted value has one place where it is made, and a kernel asks only for what exists there or is stored.
+
+    Raises
+    ------
+    SpecError
+        Naming the first kernel and entry that break a rule.
+    """
+    program = partition.program
+    entries = program.entries
+    library = set(partition.library)
+    for e in program.outputs:
+        if e not in partition.home and e not in library and entries[e].op is not o.BUFFER:
+            raise SpecError(f"partition: output {e}, {entries[e].op!r}: stored by nobody")
+    stored = library | set(partition.home)
+    for e in library:
+        if e in partition.home:
+            raise SpecError(f"partition: entry {e}, {entries[e].op!r}: computed by a library and by kernel {partition.home[e]}")
+        for s in entries[e].src:
+            base = view_base(program, s)
+            if base not in stored and entries[base].op.kind is not Kind.LEAF:
+                raise SpecError(f"partition: entry {e}, {entries[e].op!r}: reads entry {base}, which is not stored")
+    roots: dict[int, int] = {}
+    for kernel in partition.kernels:
+        for e, point in kernel.roots:
+            if roots.setdefault(e, kernel.number) != kernel.number or partition.home.get(e) != kernel.number:
+                raise SpecError(f"partition: kernel {kernel.number}: entry {e} is at home elsewhere")
+            if kernel.prefix(point.index) is None or point.guards:
+                raise SpecError(f"partition: kernel {kernel.number}: entry {e} is stored at {point}, not over the outermost loops")
+        for request, sources in kernel.points.items():
+            place = f"kernel {kernel.number}, entry {request[0]} ({entries[request[0]].op!r}) at {request[1]}"
+            _refuse("partition", place, _point(program, stored, kernel, request, sources))
+    if set(roots) != set(partition.home):
+        raise SpecError(f"partition: entries {sorted(set(roots) ^ set(partition.home))} have a home that does not store them")
+
+
+def _point(program: Program, stored: set[int], kernel: Kernel, request: Request, sources: tuple[Request | None, ...]) -> Complaints:
+    e, point = request
+    entry = program.entries[e]
+    if len(point.index) != len(entry.shape):
+        yield f"{len(point.index)} indices for shape {entry.shape}"
+        return
+    guards = {g.index: g.extent for g in point.guards}
+    for i, n in zip(point.index, entry.shape, strict=True):
+        lo, hi = i.bounds()
+        if (lo < 0 or hi >= n) and guards.get(i, n + 1) > n and not point.guards:
+            yield f"index {i!r} in [{lo}, {hi}] leaves an axis of {n}, and nothing guards it"
+    known = {*kernel.main, *[r for ranges in kernel.extras.values() for r in ranges]}
+    for i in (*point.index, *guards):
+        for atom in ix.atoms(i):
+            if isinstance(atom, Range) and atom not in known:
+                yield f"range {atom!r} is no loop of the kernel"
+            if isinstance(atom, Loaded) and atom not in kernel.gathers:
+                yield f"computed index {atom!r} belongs to no gather"
+    if entry.op is o.REDUCE:
+        axes = entry.arg[1]
+        extents = tuple([n for axis, n in enumerate(program.entries[entry.src[0]].shape) if axis in axes and n != 1])
+        if tuple([r.extent for r in kernel.reductions.get(request, ())]) != extents:
+            yield f"reduces {extents} over ranges {kernel.reductions.get(request)}"
+    expected = entry.src[:1] if entry.op is o.GATHER else entry.src
+    if tuple([s[0] for s in sources if s is not None]) != entry.src and None not in sources:
+        yield f"reads {sources}, not {expected}"
+    for source in sources:
+        if source is not None and source not in kernel.points:
+            s = source[0]
+            if s not in stored and program.entries[s].op.kind is not Kind.LEAF:
+                yield f"reads entry {s} at {source[1]}, which is neither computed here nor stored"
+
+
+# Bodies ------------------------------------------------------------------------------------------------------------------
+
+
+def check_body(body: Body, program: Program) -> None:
+    """Values come after what they are made of, stay inside their arrays and name only loops that exist.
+
+    Raises
+    ------
+    SpecError
+        Naming the first value that breaks a rule.
+    """
+    done: set[Value] = set()
+    loops = set(body.main).union(*[v.ranges for v in body.values if v.op is ACCUMULATE])
+    sizes = [prod(program.entries[e].shape) for e in body.buffers]
+    for value in body.values:
+        if any(source not in done for source in value.src):
+            raise SpecError(f"body: {value!r}: made before its sources {value.src}")
+        done.add(value)
+        _refuse("body", repr(value), _value(body, program, value, loops, sizes))
+    for out in body.outputs:
+        place = f"output to buffer {out.buffer}"
+        if out.value not in done or out.buffer not in body.stored:
+            raise SpecError(f"body: {place}: {out.value!r} is not made here, or the buffer is not marked as written")
+        lo, hi = out.index.bounds()
+        if (lo, hi) != (0, sizes[out.buffer] - 1):
+            raise SpecError(f"body: {place}: positions [{lo}, {hi}] of {sizes[out.buffer]} elements")
+        walked = {atom for atom in ix.atoms(out.index)}
+        if walked != set(body.main[: out.depth]) or prod([r.extent for r in body.main[: out.depth]]) != sizes[out.buffer]:
+            raise SpecError(f"body: {place}: index {out.index!r} does not name each of the outer {out.depth} loops")
+        if not out.value.free <= walked:
+            raise SpecError(f"body: {place}: {out.value!r} changes with loops {out.value.free - walked} that the store is not in")
+
+
+def _value(body: Body, program: Program, value: Value, loops: set[Range], sizes: list[int]) -> Complaints:
+    op = value.op
+    for i in (*([value.index] if value.index is not None else []), *[g.index for g in value.guards]):
+        for atom in ix.atoms(i):
+            if isinstance(atom, Range) and atom not in loops:
+                yield f"range {atom!r} is no loop of the body"
+            if isinstance(atom, Loaded) and atom not in body.loaded:
+                yield f"computed index {atom!r} has no value"
+    if op is LOAD:
+        entry = program.entries[body.buffers[value.arg]]
+        if value.arg in body.stored:
+            yield f"reads buffer {value.arg}, which the kernel writes"
+        if value.dtype != entry.dtype:
+            yield f"reads {entry.dtype} as {value.dtype}"
+        lo, hi = (value.index or ix.ZERO).bounds()
+        # The starts of a slice are bound jointly with its length, which their separate intervals cannot say.
+        joint = any(isinstance(atom, Offset) for atom in ix.atoms(value.index or ix.ZERO))
+        if not value.guards and not joint and (lo < 0 or hi >= sizes[value.arg]):
+            yield f"positions [{lo}, {hi}] of {sizes[value.arg]} elements, and nothing guards them"
+    elif op is SCALAR:
+        if body.scalar_types[value.arg] != value.dtype:
+            yield f"scalar {value.arg} is {body.scalar_types[value.arg]}, not {value.dtype}"
+    elif op is ACCUMULATE:
+        if value.arg.op not in REDUCING or value.dtype != value.src[0].dtype or not value.ranges:
+            yield f"{value.arg.op!r} of {value.src[0].dtype} to {value.dtype} over {value.ranges}"
+        if set(value.ranges) & set(body.main[: value.arg.depth]):
+            yield f"reduces over loop {value.ranges} around it"
+    elif op is CHECKED:
+        if value.src[0].dtype != INT64 or value.arg[1] >= len(body.flags):
+            yield f"checks {value.src[0].dtype} under flag {value.arg[1]} of {len(body.flags)}"
+    elif op is POSITION:
+        if value.dtype != INT64:
+            yield f"a position is {value.dtype}"
+    elif op is INSIDE:
+        if value.dtype != BOOL or not value.guards:
+            yield f"a condition is {value.dtype} of {len(value.guards)} guards"
+    elif op.kind is Kind.ELEMENTWISE:
+        yield from scalar_rule(op, value.dtype, [source.dtype for source in value.src])
+    else:
+        yield f"{op!r} is no scalar operation"
+
+
+# Kernels -----------------------------------------------------------------------------------------------------------------
+
+
+def check_kernel(code: ir.Kernel, launch: ir.Launch) -> None:
+    """Operands are defined once, before and around their uses, and have the types the statements want.
+
+    Raises
+    ------
+    SpecError
+        Naming the first statement that breaks a rule.
+    """
+    if len(launch.integers) != code.integers or len(launch.workspaces) != len(code.workspaces):
+        raise SpecError(f"kernel: {len(launch.integers)} integers and {len(launch.workspaces)} workspaces are passed, not "
+                        f"{code.integers} and {len(code.workspaces)}")  # fmt: skip
+    arguments = {f"n{k}": INT64 for k in range(code.integers)} | {f"s{k}": dtype for k, dtype in enumerate(code.scalars)}
+    stored: set[int] = set()
+    for phase in code.phases:
+        _Checker(code, phase, arguments, stored).run()
+    if stored != code.written:
+        raise SpecError(f"kernel: buffers {sorted(stored)} are stored to, {sorted(code.written)} are marked as written")
+
+
+_BOOLEAN = frozenset(["lt", "ge", "eq", "and", "or"])
+_INTEGER = frozenset(["add", "sub", "mul", "min", "max", "div", "rem"])
+
+
+class _Checker:
+    """Scopes of one phase: which operands are known, and their dtypes."""
+
+    def __init__(self, code: ir.Kernel, phase: ir.Phase, arguments: dict[str, DType], stored: set[int]) -> None:
+        self.code = code
+        self.phase = phase
+        self.known = dict(arguments)
+        self.ever = set(arguments)
+        self.stored = stored
+
+    def run(self) -> None:
+        phase = self.phase
+        for local in phase.locals:
+            self.want(local, INT64, local.count)
+        if phase.count:
+            self.want(phase, INT64, phase.count, phase.chunk)
+            self.define(phase, phase.var, INT64)
+        self.block(phase.body)
+
+    def fail(self, statement: object, complaint: str) -> None:
+        raise SpecError(f"kernel: {type(statement).__name__}: {complaint} in {str(statement)[:200]}")
+
+    def want(self, statement: object, dtype: DType, *operands: str) -> None:
+        for operand in operands:
+            if operand.lstrip("-").isdigit():
+                if dtype.kind not in "iu":
+                    self.fail(statement, f"literal {operand} is no {dtype}")
+            elif operand not in self.known:
+                self.fail(statement, f"operand {operand} is not known here")
+            elif self.known[operand] != dtype:
+                self.fail(statement, f"operand {operand} is {self.known[operand]}, not {dtype}")
+
+    def define(self, statement: object, name: str, dtype: DType) -> None:
+        if name in self.ever:
+            self.fail(statement, f"{name} is defined twice")
+        self.ever.add(name)
+        self.known[name] = dtype
+
+    def memory(self, statement: object, memory: ir.Memory, dtype: DType) -> None:
+        places = {"buffer": self.code.buffers, "workspace": self.code.workspaces, "local": [local.dtype for local in self.phase.locals]}
+        held = places[memory.space]
+        if not 0 <= memory.number < len(held):
+            self.fail(statement, f"there is no {memory}")
+        if held[memory.number] != dtype:
+            self.fail(statement, f"{memory} holds {held[memory.number]}, not {dtype}")
+
+    def inside(self, body: list[ir.Statement], bound: str = "") -> None:
+        outer = dict(self.known)
+        if bound:
+            self.define(body, bound, INT64)
+        self.block(body)
+        self.known = outer
+
+    def block(self, statements: list[ir.Statement]) -> None:
+        for statement in statements:
+            self.statement(statement)
+
+    def statement(self, statement: ir.Statement) -> None:
+        match statement:
+            case ir.Compute(dst, op, dtype, args, source):
+                wanted = [source] * len(args)
+                if op is o.WHERE:
+                    wanted[0] = BOOL
+                for operand, expected in zip(args, wanted, strict=True):
+                    self.want(statement, expected, operand)
+                for complaint in scalar_rule(op, dtype, wanted):
+                    self.fail(statement, complaint)
+                self.define(statement, dst, dtype)
+            case ir.Constant(dst, dtype, _):
+                self.define(statement, dst, dtype)
+            case ir.Integer(dst, kind, a, b):
+                if kind not in _BOOLEAN and kind not in _INTEGER:
+                    self.fail(statement, f"{kind!r} is no integer operation")
+                self.want(statement, BOOL if kind in ("and", "or") else INT64, a, b)
+                self.define(statement, dst, BOOL if kind in _BOOLEAN else INT64)
+            case ir.Load(dst, dtype, memory, index, guard):
+                self.memory(statement, memory, dtype)
+                self.want(statement, INT64, index)
+                if guard is not None:
+                    self.want(statement, BOOL, guard)
+                if memory.space == "buffer" and memory.number in self.code.written:
+                    self.fail(statement, f"reads buffer {memory.number}, which the kernel writes")
+                self.define(statement, dst, dtype)
+            case ir.Store(dtype, memory, index, value):
+                self.memory(statement, memory, dtype)
+                self.want(statement, INT64, index)
+                self.want(statement, dtype, value)
+                if memory.space == "buffer":
+                    self.stored.add(memory.number)
+            case ir.Halve(dst, _, dtype, memory):
+                self.memory(statement, memory, dtype)
+                self.define(statement, dst, dtype)
+            case ir.Push(_, dtype, memory, value, number):
+                self.memory(statement, memory, dtype)
+                self.want(statement, dtype, value)
+                self.want(statement, INT64, number)
+            case ir.Collect(dst, _, dtype, memory, count):
+                self.memory(statement, memory, dtype)
+                self.want(statement, INT64, count)
+                self.define(statement, dst, dtype)
+            case ir.Raise(condition, flag):
+                self.want(statement, BOOL, condition)
+                if not 0 <= flag < self.code.flags:
+                    self.fail(statement, f"flag {flag} of {self.code.flags}")
+            case ir.Loop(var, lo, hi, body):
+                self.want(statement, INT64, lo, hi)
+                self.inside(body, var)
+            case ir.If(condition, body):
+                self.want(statement, BOOL, condition)
+                self.inside(body)
+
+
+def check_schedule(schedule: Schedule) -> None:
+    """``check_body`` and ``check_kernel`` for every kernel of a schedule, and what is read exists by then.
+
+    Raises
+    ------
+    SpecError
+        Naming the first item that breaks a rule.
+    """
+    entries = schedule.program.entries
+    made: set[int] = {e for e, entry in enumerate(entries) if entry.op is o.BUFFER}
+    dead: set[int] = set()
+    for position, item in enumerate(schedule.items):
+        reads = [e for e in item.reads if entries[e].op not in (o.CONST, o.IOTA)]
+        missing = [e for e in reads if e not in made or e in dead]
+        if missing:
+            raise SpecError(f"schedule: item {position}: reads entries {missing}, which do not exist yet or no more")
+        made.update(item.writes)
+        dead.update(item.dead)
+        if isinstance(item, KernelItem):
+            check_body(item.body, schedule.program)
+            check_kernel(item.code, item.launch)
+    lost = [e for e in schedule.program.outputs if e not in made or e in dead]
+    if lost:
+        raise SpecError(f"schedule: outputs {lost} are not there in the end")
+
+
+__all__ = ["SpecError", "check_body", "check_kernel", "check_partition", "check_program", "check_schedule"]

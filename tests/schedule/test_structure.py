@@ -1,0 +1,203 @@
+"""What the scheduler makes of named programs: kernels, library calls, bytes; and that its work grows as the program does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import lazynp as np
+from lazynp.codegen import ir
+from lazynp.runtime import report
+from lazynp.schedule import cost
+from lazynp.schedule.fuse import partition
+from lazynp.schedule.measure import measure
+from lazynp.schedule.plan import KernelItem, Schedule
+from tests.schedule.graphs import GRAPHS, Graph, stencil, values, vector
+from tests.schedule.plans import measured, program_of, scheduled
+
+
+def test_names_are_unique() -> None:
+    assert len({graph.name for graph in GRAPHS}) == len(GRAPHS) >= 40
+
+
+@pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.name)
+def test_schedule_is_as_predicted(graph: Graph) -> None:
+    schedule = scheduled(graph.build())
+    m = measure(schedule)
+    predicted = (graph.kernels, graph.library, graph.loads, graph.stores, graph.scratch)
+    assert (m.kernels, m.library, m.loaded, m.stored, m.scratch) == predicted, schedule.partition.reasons
+
+
+@pytest.mark.parametrize("graph", [g for g in GRAPHS if not g.because], ids=lambda graph: graph.name)
+def test_loads_are_the_distinct_inputs_unless_the_row_says_why_not(graph: Graph) -> None:
+    schedule = scheduled(graph.build())
+    inputs = {e for item in schedule.items for e in item.reads}
+    entries = schedule.program.entries
+    assert graph.loads == sum(_nbytes(entries[e]) for e in inputs)
+
+
+def _nbytes(entry: Any) -> int:
+    size = entry.dtype.itemsize
+    for n in entry.shape:
+        size *= n
+    return int(size)
+
+
+def test_sum_of_a_range_runs_nothing() -> None:
+    before = report.counters()
+    assert int(np.arange(1000).sum()) == 499_500
+    after = report.counters()
+    assert (after["kernels"], after["schedule_misses"]) == (before["kernels"], before["schedule_misses"])
+
+
+def test_each_exponential_of_softmax_is_computed_once() -> None:
+    schedule = scheduled(next(g for g in GRAPHS if g.name == "softmax of rows").build())
+    (item,) = schedule.items
+    assert isinstance(item, KernelItem)
+    # Twice in the text: the body of a chunk and its remainder, which share the elements between them.
+    assert sum(statement.op.name == "exp" for statement in statements(item.code) if isinstance(statement, ir.Compute)) == 2
+    assert sum(statement.op.name == "divide" for statement in statements(item.code) if isinstance(statement, ir.Compute)) == 1
+
+
+def statements(code: ir.Kernel) -> list[ir.Statement]:
+    found: list[ir.Statement] = []
+    pending = [statement for phase in code.phases for statement in phase.body]
+    while pending:
+        statement = pending.pop()
+        found.append(statement)
+        if isinstance(statement, ir.Loop | ir.If):
+            pending += statement.body
+    return found
+
+
+def test_reductions_sit_at_the_loop_they_belong_to() -> None:
+    """In a centred matrix, a row's mean is divided once a row, not once an element."""
+    x = values(50, 200)
+    (item,) = scheduled(x - x.mean(axis=1, keepdims=True)).items
+    assert isinstance(item, KernelItem)
+    (phase,) = item.code.phases
+    assert [s.op.name for s in phase.body if isinstance(s, ir.Compute)].count("divide") == 1
+    loops = [s for s in phase.body if isinstance(s, ir.Loop)]
+    assert [s.op.name for s in loops[-1].body if isinstance(s, ir.Compute)] == ["subtract"]
+
+
+def test_reasons_are_kept_for_what_is_stored() -> None:
+    row = np.exp(values(200)) * values(50, 200)
+    reasons = scheduled(row).partition.reasons.values()
+    assert any("broadcast axis" in reason for reason in reasons)
+
+
+def test_schedule_is_the_same_every_time() -> None:
+    for graph in GRAPHS:
+        first, second = scheduled(graph.build()), scheduled(graph.build())
+        assert repr([code(item) for item in first.items]) == repr([code(item) for item in second.items]), graph.name
+
+
+def code(item: Any) -> Any:
+    return (item.code, item.launch) if isinstance(item, KernelItem) else item.program.entries
+
+
+def test_temporaries_die_where_they_are_read_last() -> None:
+    u = values(100_000)
+    for _ in range(6):
+        u = stencil(u)
+    schedule = scheduled(u)
+    assert [len(item.dead) for item in schedule.items] == [0, 1, 1, 1, 1, 1]
+    assert schedule.peak_bytes < 2 * 8 * 100_000
+
+
+# Growth ----------------------------------------------------------------------------------------------------------------
+
+
+def chain(length: int) -> Any:
+    x = vector()
+    for k in range(length):
+        x = x * 1.5 if k % 2 else x + 0.5
+    return x
+
+
+def expression(length: int) -> Any:
+    """One expression over several arrays, many of whose values are used twice."""
+    x, y = vector(), values(1000)
+    for k in range(length // 3):
+        x, y = x * y + 0.25, x - y
+        if k % 50 == 49:
+            y = y + x
+    return x + y
+
+
+def calls_made(action: Callable[[], object]) -> int:
+    """Calls of Python functions: a count of work that does not depend on the machine."""
+    count = 0
+
+    def profile(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        if event == "call":
+            count += 1
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        action()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.mark.parametrize(("build", "length"), [(chain, 1000), (expression, 600), (expression, 1200)])
+def test_scheduling_grows_linearly(build: Callable[[int], Any], length: int) -> None:
+    def work(n: int) -> int:
+        from lazynp.runtime.compiled import make_schedule
+        from lazynp.runtime.realize import compiler
+
+        program = program_of(build(n))
+        return calls_made(lambda: make_schedule(program, compiler()))
+
+    work(4)
+    assert work(2 * length) < 2.2 * work(length)
+
+
+def test_chain_of_a_hundred_thousand_operations() -> None:
+    """No pass recurses, no kernel outgrows its limit, and kernels are few: about one for each full one."""
+    length = 100_000
+    program = program_of(chain(length))
+    from lazynp.runtime.compiled import make_schedule
+    from lazynp.runtime.realize import compiler
+
+    m = measure(make_schedule(program, compiler()))
+    assert all(len(step.computes) <= cost.KERNEL_NODES + 2 for step in m.steps)
+    assert sum(len(step.computes) for step in m.steps) == length
+    assert m.kernels <= length // cost.KERNEL_NODES + 1
+    assert m.loaded == m.stored == 8000 * m.kernels
+
+
+def test_no_kernel_outgrows_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost, "KERNEL_NODES", 20)
+    schedule: Schedule = scheduled(expression(600))
+    assert len(schedule.items) > 20
+    assert max(len(kernel.points) for kernel in schedule.partition.kernels) < 60
+
+
+def test_many_inputs_are_split_over_kernels() -> None:
+    total = vector()
+    for _ in range(3 * cost.KERNEL_BUFFERS):
+        total = total + values(1000)
+    m = measured(total)
+    assert 3 <= m.kernels <= 4
+    assert max(len(step.reads) for step in m.steps) <= cost.KERNEL_BUFFERS + 2
+
+
+def test_partition_asks_the_target_once_per_operation() -> None:
+    asked = 0
+
+    def supported(program: Any, e: int) -> bool:
+        nonlocal asked
+        asked += 1
+        return True
+
+    program = program_of(chain(500))
+    partition(program, supported)
+    assert asked == 500

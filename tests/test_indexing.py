@@ -1,0 +1,261 @@
+"""Keys: reading and writing, against NumPy."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy
+import pytest
+
+import lazynp as np
+from lazynp.arrays import asarray, node_of
+from lazynp.graph import op as o
+from lazynp.runtime import report
+
+E, N, S = Ellipsis, None, slice
+MASK = numpy.array([[True, False, True, False], [False, False, True, True], [True, True, True, False]])
+
+BASIC = [
+    (), E, N, 0, -1, S(None), S(1, None), S(None, None, -1), S(3, 0, -2), S(5, 9), (0, 1), (0, 1, 2), (1, E), (E, 1), (E, 0, N),
+    (N, 1, N, S(1, 3)), (S(None), 1), (S(None), S(None), 2), (-1, -2, -3), (0, E, 0), (S(0, 2), 1, S(None, None, 2)),
+    (numpy.int8(1), numpy.int64(2)),
+]  # fmt: skip
+
+ADVANCED = [
+    [0, 2], [[0, 1], [2, 0]], [], [-1], ([0, 1], [1, 3]), ([0, 1], S(None), [1, 3]), (S(None), [1, 3]), (S(None), [1, 3], [0, 4]),
+    (E, [1, 0]), ([[0], [2]], [1, 3]), (0, S(None), [1, 3]), (0, [1, 3]), (S(None), 0, [1, 2]), ([1], 0, S(None)),
+    (S(1, None), [2, 0], S(None, None, -1)), (N, [0, 1], N, [1, 2]), ([0, 1], N, [1, 2]), (S(None), N, [0, 1]),
+    (E, N, [[0, 1], [2, 3]]), MASK[:, 0], MASK, (MASK, 1), (S(None), MASK[0]), (MASK[:, 0], S(None), [1, 2]), (MASK[:, 0], [0, 1]),
+    (E, numpy.array([True, False, True, True, False])), True, False, (True, 0), (N, True), numpy.array([2, 0], numpy.int8),
+    numpy.array([2, 0], numpy.uint64), numpy.zeros((0,), bool), numpy.zeros((3, 4), bool),
+]  # fmt: skip
+
+BAD = [
+    3, (0, 4), (0, 0, 0, 0), (E, E), "a", 1.0, [1.0], [3], [-4], ([0, 1], [0, 1, 2]), MASK[:2], numpy.array([True, False]),
+    S(None, None, 0), S(1.5, 2), (0, 0, [5]), (MASK, MASK), numpy.array([1.5]), (E, 0, 0, 0, 0), (N, N, 3), (MASK[:, 0], [0, 1, 2]),
+]  # fmt: skip
+
+
+def outcome(act: Any) -> tuple[str, Any]:
+    try:
+        return "value", act()
+    except (IndexError, ValueError, TypeError, OverflowError) as error:
+        return type(error).__name__, str(error)
+
+
+def same(ours: Any, theirs: Any) -> None:
+    assert isinstance(theirs, numpy.ndarray) == (type(ours) is np.ndarray)
+    assert ours.dtype == theirs.dtype
+    assert ours.shape == theirs.shape
+    if theirs.size:
+        assert ours.strides == theirs.strides
+    numpy.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("key", [*BASIC, *ADVANCED], ids=repr)
+def test_reading(key: Any) -> None:
+    theirs = numpy.arange(60.0).reshape(3, 4, 5)
+    for ours, base in [(asarray(theirs), theirs), (asarray(theirs) + 1, theirs + 1), (asarray(theirs.T.copy()).T, theirs.T.copy().T)]:
+        same(ours[key], base[key])
+
+
+@pytest.mark.parametrize("key", ADVANCED, ids=repr)
+def test_reading_with_keys_of_ours(key: Any) -> None:
+    theirs = numpy.arange(60.0).reshape(3, 4, 5)
+    parts = key if type(key) is tuple else (key,)
+    same(asarray(theirs)[tuple([lazily(part) for part in parts])], theirs[key])
+
+
+def lazily(part: Any) -> Any:
+    """A key's part with its arrays as ours, the integer ones not computed yet."""
+    if not isinstance(part, (list, numpy.ndarray)) or not numpy.size(part):
+        return part
+    array = asarray(part)
+    return array if array.dtype == bool else array + 0
+
+
+@pytest.mark.parametrize("key", BAD, ids=repr)
+def test_bad_keys_raise_numpys_errors_at_the_call(key: Any) -> None:
+    theirs = numpy.arange(60.0).reshape(3, 4, 5)
+    expected = outcome(lambda: theirs[key])
+    assert outcome(lambda: (asarray(theirs) + 1)[key]) == expected
+    assert outcome(lambda: (asarray(theirs) + 1).__setitem__(key, 1))[0] == outcome(lambda: theirs.__setitem__(key, 1))[0]
+
+
+VALUES: list[Any] = [
+    7, 2.5, True, numpy.float32(3), [[1], [2], [3], [4]], numpy.arange(5.0), numpy.arange(60).reshape(3, 4, 5), numpy.zeros((7,)), [1, 2],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda v: repr(v)[:20])
+@pytest.mark.parametrize("key", [*BASIC, *ADVANCED], ids=repr)
+def test_writing(key: Any, value: Any) -> None:
+    theirs = numpy.arange(60.0).reshape(3, 4, 5)
+    for make in (lambda: asarray(theirs), lambda: asarray(theirs) * 1, lambda: asarray(theirs.T.copy()).T):
+        ours, expected = make(), theirs.copy()
+        before = ours + 0
+        failure = outcome(lambda expected=expected: expected.__setitem__(key, value))
+        given = asarray(value) if isinstance(value, numpy.ndarray) else value
+        assert outcome(lambda ours=ours, given=given: ours.__setitem__(key, given))[0] == failure[0]
+        numpy.testing.assert_array_equal(ours, expected)
+        numpy.testing.assert_array_equal(before, theirs)
+
+
+CONVERSIONS = [
+    ("f8", 1j), ("f8", numpy.array([1j])), ("f8", "x"), ("f8", None), ("i8", numpy.nan), ("i8", 1.5), ("i1", 300), ("i1", numpy.int64(300)),
+    ("i1", [300]), ("u1", -1), ("i1", numpy.array([300])), ("?", 2), ("c8", 1), ("f4", "1.5"), ("i8", 2**70), ("f2", 1e10),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "value"), CONVERSIONS, ids=repr)
+@pytest.mark.parametrize("key", [S(None), S(0, 1), 0, [0], (0, E)], ids=repr)
+def test_assignment_converts_as_numpy_does(dtype: str, value: Any, key: Any) -> None:
+    theirs = numpy.zeros(3, dtype)
+    ours = asarray(theirs)
+    with warnings.catch_warnings(record=True) as expected_warnings:
+        warnings.simplefilter("always")
+        expected = outcome(lambda: theirs.__setitem__(key, value))
+    with warnings.catch_warnings(record=True) as got_warnings:
+        warnings.simplefilter("always")
+        got = outcome(lambda: ours.__setitem__(key, value))
+    assert got == expected
+    assert {w.category for w in got_warnings} == {w.category for w in expected_warnings}
+    numpy.testing.assert_array_equal(ours, theirs)
+
+
+def test_basic_reads_and_writes_compute_nothing() -> None:
+    report.reset()
+    x = asarray(numpy.arange(12.0).reshape(3, 4)) + 1
+    v = x[1:, ::2]
+    v[0] = x[0, ::2] * 2
+    x[2] = 7
+    x[0, 1] = v[0, 0]
+    x += 1
+    assert not report.forced
+    assert node_of(x).buffer is None
+    numpy.testing.assert_array_equal(x, [[2, 3, 4, 5], [3, 7, 7, 9], [8, 8, 8, 8]])
+
+
+def test_mask_and_one_value_compute_nothing() -> None:
+    report.reset()
+    theirs = numpy.arange(12.0).reshape(3, 4)
+    x = asarray(theirs) + 0
+    x[x > 5] = 0
+    x[asarray(MASK[:, 0])] = -1.0
+    assert not report.forced
+    theirs[theirs > 5] = 0
+    theirs[MASK[:, 0]] = -1
+    numpy.testing.assert_array_equal(x, theirs)
+
+
+def test_lazy_index_out_of_range_is_refused_when_it_is_computed() -> None:
+    x = asarray(numpy.arange(3.0))
+    y = x[asarray([0, 1]) + 2]
+    with pytest.raises(IndexError) as raised:
+        numpy.asarray(y)
+    assert any("test_indexing.py" in note for note in raised.value.__notes__)
+    numpy.testing.assert_array_equal(x, [0, 1, 2])
+
+
+def test_earlier_expressions_keep_the_old_value() -> None:
+    x = asarray(numpy.arange(5.0))
+    view = x[1:4]
+    before, seen = x * 10, view + 0
+    x[2] = 100
+    x[[0, 1]] = [7, 8]
+    x[x > 50] = -1
+    view[...] = view[::-1]
+    numpy.testing.assert_array_equal(before, [0, 10, 20, 30, 40])
+    numpy.testing.assert_array_equal(seen, [1, 2, 3])
+    numpy.testing.assert_array_equal(x, [7, 3, -1, 8, 4])
+
+
+def test_overlapping_assignment_reads_before_it_writes() -> None:
+    for shift in (S(1, None), S(None, -1)):
+        other = S(None, -1) if shift == S(1, None) else S(1, None)
+        theirs = numpy.arange(6.0)
+        ours = asarray(theirs)
+        ours[shift] = ours[other]
+        theirs[shift] = theirs[other]
+        numpy.testing.assert_array_equal(ours, theirs)
+
+
+def test_in_place_operator_on_a_key_is_one_write() -> None:
+    x = asarray(numpy.arange(6.0))
+    x[1:3] += 10
+    assert node_of(x).op is o.STORE
+    assert node_of(x).src[0].op is o.BUFFER
+    x[[0, 5]] *= -1
+    x[x > 10] -= 1
+    numpy.testing.assert_array_equal(x, [0, 10, 11, 3, 4, -5])
+
+
+def test_readonly_array_refuses_every_write() -> None:
+    x = asarray(numpy.arange(4.0))
+    x.flags.writeable = False
+    for key in (0, S(1, 2), [0, 1], numpy.array([True, False, True, False]), E):
+        with pytest.raises(ValueError, match="assignment destination is read-only"):
+            x[key] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        x[1:][0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        x.flat[0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        x += 1
+    x.setflags(write=True)
+    x[0] = 1
+    assert x[0] == 1
+
+
+def test_flat_reads_and_writes_through() -> None:
+    theirs = numpy.arange(12.0).reshape(3, 4)
+    for take in (lambda x: x, lambda x: x.T, lambda x: x[::2, 1:]):
+        expected = theirs.copy()
+        ours = asarray(theirs)
+        a, b = take(ours).flat, take(expected).flat
+        assert a[2] == b[2]
+        assert list(a[1:4]) == list(b[1:4])
+        a[1::2] = [1, 2, 3]
+        b[1::2] = [1, 2, 3]
+        take(ours).flat = 5
+        take(expected).flat = 5
+        numpy.testing.assert_array_equal(ours, expected)
+        assert [float(v) for v in a] == [float(v) for v in b]
+
+
+def test_filling_element_by_element() -> None:
+    for n in (10, 20_000):
+        x, y = np.zeros(n), numpy.zeros(n)
+        row = x[2:5]
+        for k in range(40):
+            x[k % n] = k
+            y[k % n] = k
+            row[1] = x[0] + k
+            y[3] = y[0] + k
+        captured = x + 0
+        expected = y.copy()
+        x[0] = -1
+        numpy.testing.assert_array_equal(captured, expected)
+        assert x[0] == -1
+
+
+def test_filling_a_matrix_computes_nothing_and_records_nothing() -> None:
+    report.reset()
+    a = np.zeros((5, 5))
+    for i in range(5):
+        for j in range(5):
+            a[i, j] = i * 10 + j
+            a[i][j] += 0.5
+    assert not report.forced
+    numpy.testing.assert_array_equal(a, numpy.add.outer(numpy.arange(5) * 10, numpy.arange(5)) + 0.5)
+
+
+def test_reading_elements_of_a_pending_array_computes_it_once() -> None:
+    x = np.cumsum(asarray(numpy.arange(50.0)))
+    report.reset()
+    first = 0
+    while x[first] * 2 < 500:
+        first += 1
+    assert first == 22
+    assert report.schedules.misses + report.schedules.hits == 1

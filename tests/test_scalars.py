@@ -1,0 +1,169 @@
+"""Scalars: what is one, what it behaves like, and when it is computed."""
+
+from __future__ import annotations
+
+import copy
+import math
+import numbers
+import pickle
+from typing import Any
+
+import numpy
+import pytest
+
+from lazynp import scalars
+from lazynp.arrays import asarray, ndarray, result
+from lazynp.graph.dtypes import NATIVE
+from lazynp.runtime import report
+from lazynp.scalars import scalar_of_value
+
+DTYPES = sorted(NATIVE, key=lambda dtype: dtype.num)
+
+
+def lazy(value: Any, dtype: Any = None) -> Any:
+    x = asarray(numpy.array([value], dtype))
+    found = (x | x)[0] if x.dtype == bool else (x + x.dtype.type(0))[0]
+    assert found._value is None
+    return found
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_family_mirrors_numpys(dtype: numpy.dtype[Any]) -> None:
+    ours = scalars.CONCRETE[dtype.type.__name__]
+    assert numpy.dtype(ours) == dtype
+    for name, abstract in scalars.ABSTRACT.items():
+        theirs = getattr(numpy, name)
+        assert issubclass(ours, abstract) == issubclass(dtype.type, theirs)
+        for value in (dtype.type(1), scalar_of_value(dtype.type(1)), lazy(1, dtype)):
+            assert isinstance(value, abstract) == issubclass(dtype.type, theirs)
+            assert isinstance(value, theirs) == issubclass(dtype.type, theirs)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("make", [lambda v: scalar_of_value(v), lambda v: lazy(v)], ids=["concrete", "lazy"])
+def test_python_conversions(dtype: numpy.dtype[Any], make: Any) -> None:
+    value = dtype.type(1)
+    s = make(value)
+    assert (repr(s), str(s), hash(s), bool(s), complex(s)) == (repr(value), str(value), hash(value), bool(value), complex(value))
+    assert s.item() == value.item()
+    assert type(s.item()) is type(value.item())
+    assert type(s.tolist()) is type(value.tolist())
+    assert (s.shape, s.ndim, s.size, s.dtype, s.itemsize, s.nbytes) == ((), 0, 1, dtype, dtype.itemsize, dtype.itemsize)
+    if dtype.kind != "c":
+        assert int(s) == 1
+        assert float(s) == 1.0
+    if dtype.kind in "iu":
+        assert [0, 10, 20][s] == 10
+        assert math.factorial(s) == 1
+    else:
+        with pytest.raises(TypeError):
+            _ = [0, 10, 20][s]
+    assert isinstance(s, numbers.Integral) == isinstance(value, numbers.Integral)
+    assert isinstance(s, numbers.Real) == isinstance(value, numbers.Real)
+    assert isinstance(s, numbers.Complex) == isinstance(value, numbers.Complex)
+
+
+def test_formatting_and_rounding() -> None:
+    s = lazy(3.14159)
+    assert f"{s:.2f} {s}" == "3.14 3.14159"
+    assert round(s, 2) == 3.14
+    assert type(round(s)) is int
+    assert format(s, "8.3f") == "   3.142"
+    assert math.floor(s) == 3
+    assert math.sqrt(scalar_of_value(numpy.float64(9))) == 3.0
+
+
+def test_result_is_a_scalar_only_without_axes() -> None:
+    x = asarray([1.0, 2.0])
+    assert type(x[0]) is scalars.CONCRETE["float64"]
+    assert type(x[0, ...]) is ndarray
+    assert type(asarray(5.0)) is ndarray
+    assert type(asarray(5.0)[()]) is scalars.CONCRETE["float64"]
+    assert type(result(asarray(5.0)._node)) is scalars.CONCRETE["float64"]
+
+
+def test_concrete_arithmetic_records_nothing() -> None:
+    report.reset()
+    x = asarray(numpy.arange(4.0))
+    s = x[1] * 2 + x[3] / 2
+    assert s._node is None
+    assert s == 3.5
+    assert type(s) is scalars.CONCRETE["float64"]
+    assert not report.forced
+
+
+def test_lazy_scalar_is_computed_once_and_kept() -> None:
+    s = asarray(numpy.arange(4.0)).sum()
+    report.reset()
+    assert float(s) == 6.0
+    assert int(s) == 6
+    assert s._node is None
+    assert sum(counted.count for counted in report.forced.values()) == 1
+
+
+def test_scalars_are_immutable() -> None:
+    s = lazy(2.0)
+    with pytest.raises(AttributeError):
+        s.extra = 1
+    with pytest.raises(AttributeError):
+        s.dtype = numpy.int8
+    with pytest.raises(TypeError):
+        s[()] = 1
+    t = s
+    t += 1
+    assert (float(s), float(t)) == (2.0, 3.0)
+
+
+def test_copying_and_pickling() -> None:
+    for s in (lazy(2.5), scalar_of_value(numpy.float32(2.5))):
+        for other in (copy.copy(s), copy.deepcopy(s), pickle.loads(pickle.dumps(s))):
+            assert type(other) is type(s)
+            assert other == s
+
+
+def test_keys() -> None:
+    s = lazy(2.0)
+    assert s[()] is s
+    assert s[None].shape == (1,)
+    assert s[..., None].shape == (1,)
+    assert s[...].shape == ()
+    with pytest.raises(IndexError):
+        s[0]
+
+
+def test_parts() -> None:
+    c = lazy(1 + 2j)
+    assert (float(c.real), float(c.imag)) == (1.0, 2.0)
+    r = lazy(3.0)
+    assert r.real is r
+    assert float(r.imag) == 0.0
+    assert r.T is r
+
+
+def test_probing_for_protocols_computes_nothing() -> None:
+    s = lazy(2.0)
+    report.reset()
+    for name in ("__array_struct__", "__array_interface__", "__cuda_array_interface__", "nothing", "_repr_html_"):
+        assert not hasattr(s, name)
+    assert not report.forced
+    assert s.is_integer()
+
+
+def test_constructor_converts_as_numpys() -> None:
+    float32 = scalars.CONCRETE["float32"]
+    assert float32(1.1) == numpy.float32(1.1)
+    assert type(float32([1, 2])) is ndarray
+    converted = float32(lazy(2.5))
+    assert converted._value is None
+    assert converted.dtype == numpy.float32
+    assert float32("1.5") == 1.5
+    with pytest.raises(TypeError):
+        scalars.floating(1)
+
+
+def test_numpy_reads_scalars() -> None:
+    s = lazy(2.0)
+    assert numpy.asarray(s).shape == ()
+    assert float(numpy.exp(s)) == float(numpy.exp(2.0))
+    assert type(numpy.float64(1) + s) is scalars.CONCRETE["float64"]
+    assert numpy.isclose(s, 2.0)
