@@ -19,6 +19,9 @@ from lazynp.namespace import operators as _operators
 from lazynp.ndarray import ndarray
 from lazynp.scalars import generic as _generic
 
+# Rooms whose names are public functions too: loaded before the functions take the names, so that no later import takes them back.
+from lazynp import memory, schedule  # noqa: F401
+
 _operators.install(ndarray)
 _operators.install(_generic)
 _methods.install(ndarray)

@@ -344,9 +344,11 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         ndarray
             This array; what is computed from it loads its result.
         """
-        from lazynp.runtime.realize import kernelize
+        from lazynp.runtime.realize import prepare
 
-        kernelize([root_node(self._base if type(self._base) is ndarray else self)])
+        root = self._base if type(self._base) is ndarray else self
+        replace(root, build.contiguous(root_node(root)))
+        prepare([root._node])
         return self
 
     def contiguous(self) -> ndarray:

@@ -114,6 +114,15 @@ class generic(metaclass=ScalarType):
         """A fence: what comes before is stored (a scalar always is)."""
         return self if self._node is None else scalar_of(build.contiguous(self._node))
 
+    def kernelize(self) -> generic:
+        """Fix now which kernels compute the value; run them later."""
+        if self._node is not None:
+            self._node = build.contiguous(self._node)
+            from lazynp.runtime.realize import prepare
+
+            prepare([self._node])
+        return self
+
     def copy(self, order: str = "C") -> generic:
         return self
 

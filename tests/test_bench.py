@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -34,7 +36,7 @@ def test_pairs_are_timed_in_turns() -> None:
     row = pairs(first, second, seconds=0, clock=lambda: float(next(now)))
     assert row["pairs"] == 5
     assert row["difference"] == 0.5
-    changes = [calls[0], *(b for a, b in zip(calls, calls[1:], strict=False) if a != b)]
+    changes = [calls[0], *(b for a, b in pairwise(calls) if a != b)]
     # both once cold, twice warm, then the pairs with the order turned around each time
     assert changes[:6] == ["first", "second"] * 3
     assert changes[6:] == ["first", "second", "first", "second", "first", "second"]

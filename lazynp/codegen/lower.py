@@ -17,7 +17,7 @@ from lazynp.graph import op as o
 from lazynp.graph.index import Atom, Index, Loaded, Quotient, Range, Remainder
 from lazynp.graph.node import Shape
 from lazynp.graph.op import Kind, Op
-from lazynp.schedule.canonicalise import Program
+from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.fuse import Kernel, Partition, Request
 from lazynp.schedule.movement import Guard, Point, flat
 
@@ -120,17 +120,16 @@ class _Lowering:
 
     def run(self) -> Body:
         kernel = self.kernel
-        roots = set(kernel.roots)
         for request in self.sources_first():
             self.at[request] = self.evaluate(*request, kernel.points[request])
         body = Body(list(kernel.main), [], [], [], [], self.scalar_types, self.flags)
-        for e, point in kernel.roots:
-            value = self.at[e, point]
+        for request, e in kernel.roots:
+            value = self.read(request)
             buffer = self.buffer(e)
             body.stored.add(buffer)
-            position = flat(point.index, self.program.entries[e].shape)
-            body.outputs.append(Output(value, buffer, position, kernel.prefix(point.index) or 0))
-        assert roots
+            index = request[1].index
+            position = flat(self.region(e, index), self.program.entries[e].shape)
+            body.outputs.append(Output(value, buffer, position, kernel.prefix(index) or 0))
         body.values = _reachable(body.outputs)
         body.buffers = list(self.buffers)
         body.scalars = list(self.scalars)
@@ -138,12 +137,25 @@ class _Lowering:
         _annotate(body, kernel)
         return body
 
+    def region(self, e: int, index: tuple[Index, ...]) -> tuple[Index, ...]:
+        """Where the element at ``index`` of the stored value lies in entry e."""
+        entry = self.program.entries[e]
+        if entry.op is not o.STORE:
+            return index
+        placed = []
+        for i, (slot, step), extent in zip(index, entry.arg, entry.shape, strict=True):
+            start = ix.ZERO if slot == ZERO else ix.of(self.kernel.space.offset(slot, extent - 1))
+            placed.append(i * step + start)
+        return tuple(placed)
+
     def sources_first(self) -> list[Request]:
         """The kernel's requests, each after what it reads: its sources and the computed indices it goes through."""
         points = self.kernel.points
         order: list[Request] = []
         done: set[Request] = set()
-        for root in self.kernel.roots:
+        for root, _ in self.kernel.roots:
+            if root not in points:
+                continue
             pending = [root]
             while pending:
                 request = pending[-1]
@@ -348,7 +360,9 @@ def _annotate(body: Body, kernel: Kernel) -> None:
 def _times(body: Body) -> None:
     """When a value can first be computed: at each depth, after which pass over the loops below it.
 
-    A reduction at depth d that runs in pass p there is ready for pass p + 1; everything computed from it waits for that pass.
+    A reduction at depth d that runs in pass p there is ready for pass p + 1; everything computed from it waits for that pass.  What an
+    earlier pass over outer loops computed is computed again where a later one needs it, after the same inner passes: hence the maximum
+    of each component.
     """
     rank = len(body.main) + 1
     start = (0,) * rank
@@ -359,8 +373,8 @@ def _times(body: Body) -> None:
             if source.op is ACCUMULATE:
                 d = source.depth
                 ready = (*ready[:d], ready[d] + 1, *start[d + 1 :])
-            if ready > time:
-                time = ready
+            if ready != time:
+                time = tuple([max(a, b) for a, b in zip(ready, time, strict=True)])
         value.time = time
 
 

@@ -93,13 +93,16 @@ class Nest(Emitter):
         for stage in self.stages.values():
             if stage.depth == depth:
                 stage.written = None
-        times = {self.time(out)[depth] for out in work.outputs} | {v.time[depth] for v in work.reductions}
+        here = [v for v in work.reductions if v.depth == depth]
+        deeper = [v for v in work.reductions if v.depth > depth]
+        times = {self.time(out)[depth] for out in work.outputs} | {v.time[depth] for v in here}
         for time in sorted(times):
             self.tokens[depth] = object()
             now = Work(
                 [out for out in work.outputs if self.time(out)[depth] == time],
-                [v for v in work.reductions if v.time[depth] == time],
+                [v for v in here if v.time[depth] == time],
             )
+            now.reductions += self.needed(now, deeper)
             self.one_pass(depth, now)
 
     def one_pass(self, depth: int, work: Work) -> None:
@@ -302,6 +305,8 @@ class Nest(Emitter):
             if depth == 0:
                 self.begin_phase()
             reduce.sequential(self, ranges, own, iteration)
+            if depth == 0:
+                self.share([(v, self.load_result(self.results[v])) for v in own])
             return
         inside.outputs = [out for out in inside.outputs if out.depth >= below]
         rows = [out for out in work.outputs if out.depth < below]
@@ -341,7 +346,16 @@ class Nest(Emitter):
                 value = self.name()
                 self.append(ir.Load(value, reduce.accumulator(v), partial[v], k))
                 final.push(v, value, k)
-        for v, total in final.finish(n):
+        self.share(final.finish(n))
+
+    def load_result(self, result: Result) -> Operand:
+        value = self.name()
+        self.append(ir.Load(value, result.dtype, result.memory, "0"))
+        return value
+
+    def share(self, totals: list[tuple[Value, Operand]]) -> None:
+        """Put results where the phases to come can read them."""
+        for v, total in totals:
             memory = self.workspace(reduce.accumulator(v), 1)
             self.append(ir.Store(reduce.accumulator(v), memory, "0", total))
             self.results[v] = Result(memory, reduce.accumulator(v))

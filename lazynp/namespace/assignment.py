@@ -99,11 +99,8 @@ def _write_element(x: arrays.ndarray, root: arrays.ndarray, region: Region, valu
 
 def _worth_draft(node: Node) -> bool:
     """Whether an array should get memory of its own for element writes: it is small, still all one constant, or written again and again."""
-    if node.buffer is not None:
-        if node.buffer.nbytes <= DRAFT_BYTES:
-            return True
-    elif node.op is o.EXPAND and node.src[0].op is o.CONST:
-        return True
+    if node.buffer is not None or (node.op is o.EXPAND and node.src[0].op is o.CONST):
+        return build.size(node) * node.dtype.itemsize <= DRAFT_BYTES
     run = 0
     while node.op is o.STORE and node.src[1].op in _CONSTANT:
         node = node.src[0]

@@ -303,21 +303,17 @@ def _mask_size(mask: arrays.ndarray, shape: Shape, axis: int) -> int:
 def _checked(index: arrays.ndarray, n: int, axis: int) -> arrays.ndarray:
     """An index array; out-of-range values that are already known are refused now, the others when they are computed."""
     node = arrays.node_of(index)
-    buffer = node.buffer
-    if buffer is None and node.op is o.IOTA and node.shape[0]:
-        start, step = int(node.arg[0]), int(node.arg[1])
-        _check_range(min(start, start + step * (node.shape[0] - 1)), max(start, start + step * (node.shape[0] - 1)), n, axis)
-    elif buffer is not None and buffer.array.size:
-        _check_range(int(buffer.array.min()), int(buffer.array.max()), n, axis, buffer.array)
+    if node.buffer is not None:
+        _check_known(node.buffer.array, n, axis)
+    elif node.op is o.IOTA:
+        ends = np.array([0, node.shape[0] - 1][: node.shape[0]]) * node.arg[1] + node.arg[0]
+        _check_known(ends, n, axis)
     return index
 
 
-def _check_range(low: int, high: int, n: int, axis: int, values: np.ndarray[Any, Any] | None = None) -> None:
-    if low < -n or high >= n:
-        bad = high if high >= n else low
-        if values is not None:
-            outside = (values < -n) | (values >= n)
-            bad = int(values[outside][0])
+def _check_known(values: np.ndarray[Any, Any], n: int, axis: int) -> None:
+    if values.size and (np.minimum.reduce(values, None) < -n or np.maximum.reduce(values, None) >= n):
+        bad = values[(values < -n) | (values >= n)][0]
         raise IndexError(f"index {bad} is out of bounds for axis {axis} with size {n}")
 
 
@@ -340,7 +336,12 @@ def _read_advanced(x: arrays.ndarray, key: Any) -> Any:
     single = type(key) is arrays.ndarray or isinstance(key, np.ndarray)
     if single and type(x._base) is not arrays.ndarray and key.dtype.kind in "iu" and x.shape and key.shape:
         # One integer array on a plain array, the usual case.
-        return arrays.wrap(build.gather(arrays.node_of(x), _index_node(_checked(_part(key), x.shape[0], 0))))
+        n = x.shape[0]
+        if type(key) is arrays.ndarray:
+            return arrays.wrap(build.gather(arrays.node_of(x), _index_node(_checked(key, n, 0))))
+        known = key.astype(INT64, "C")
+        _check_known(known, n, 0)
+        return arrays.wrap(build.gather(arrays.node_of(x), build.buffer(known)))
     index = _advanced(x, key)
     view, axes = index.view, index.axes
     shape = view.shape

@@ -51,23 +51,23 @@ def realize(*arrays: Any) -> Any:
 
 def schedule(*arrays: Any) -> Any:
     """The plan that would compute arrays; nothing is run."""
-    from lazynp.runtime import realize as runtime
+    from lazynp.runtime import explain as runtime
 
-    return runtime.schedule(_nodes(arrays))  # type: ignore[attr-defined]
+    return runtime.schedule(_nodes(arrays))
 
 
 def explain(*arrays: Any) -> str:
     """The plan that would compute arrays, as text: kernels, what each reads, writes and computes, and why it is cut where it is."""
-    from lazynp.runtime import realize as runtime
+    from lazynp.runtime import explain as runtime
 
-    return runtime.explain(_nodes(arrays))  # type: ignore[no-any-return]
+    return runtime.explain(_nodes(arrays))
 
 
 def kernelize(*arrays: Any) -> Any:
     """Fix now which kernels compute arrays; run them later."""
-    from lazynp.runtime import realize as runtime
-
-    runtime.kernelize(_nodes(arrays))  # type: ignore[attr-defined]
+    _nodes(arrays)  # refuses what is no array
+    for x in arrays:
+        x.kernelize()
     return arrays[0] if len(arrays) == 1 else arrays
 
 

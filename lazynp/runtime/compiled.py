@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Callable
+from ctypes import memmove
 from math import prod
 from typing import Any
 
@@ -51,8 +52,8 @@ class Launcher:
     """One kernel of one schedule, ready to be called."""
 
     __slots__ = (
-        "code", "error", "fused", "integers", "layout", "load", "outputs", "reads", "run", "saved", "scalars", "template", "threaded",
-        "workspaces",
+        "error", "fused", "integers", "layout", "outputs", "reads", "run", "saved", "scalars", "template", "threaded",
+        "updates", "workspaces",
     )  # fmt: skip
 
     def __init__(self, item: KernelItem, program: Program, function: Callable[[int], None], layout: Layout) -> None:
@@ -67,11 +68,19 @@ class Launcher:
             else:
                 self.template[layout.integers + k] = formula.const
         self.reads = [(layout.buffers + b, e) for b, e in enumerate(body.buffers) if b not in body.stored]
-        self.outputs = [
-            (layout.buffers + b, e, program.entries[e].dtype, program.entries[e].shape, _bytes(program, e))
-            for b, e in enumerate(body.buffers)
-            if b in body.stored
-        ]
+        self.outputs = []
+        self.updates = []
+        for b, e in enumerate(body.buffers):
+            if b in body.stored:
+                entry = program.entries[e]
+                output = (layout.buffers + b, e, entry.dtype, entry.shape, _bytes(program, e))
+                if e in item.kernel.bases:
+                    base = item.kernel.bases[e]
+                    # Nobody reads the old value after this, nor this kernel itself: its memory becomes the new one's.
+                    last = base in item.dead and base not in body.buffers
+                    self.updates.append((*output, base, last))
+                else:
+                    self.outputs.append(output)
         self.scalars = [
             (8 * (layout.scalars + 2 * k), _FORMATS[dtype.char], slot)
             for k, (slot, dtype) in enumerate(zip(body.scalars, body.scalar_types, strict=True))
@@ -82,7 +91,8 @@ class Launcher:
         ]
         self.threaded = launch.work >= PARALLEL_WORK
         self.error = bool(item.code.flags)
-        operations = {e for e, _ in item.kernel.points if program.entries[e].op.kind is not o.Kind.MOVEMENT}
+        operations = {e for e, _ in item.kernel.points} | {e for _, e in item.kernel.roots}
+        operations = {e for e in operations if program.entries[e].op.kind is not o.Kind.MOVEMENT}
         self.fused = len(operations) if len(operations) > 1 else 0
         stored = {e for _, e, *_ in self.outputs}
         self.saved = sum(2 * _bytes(program, e) for e in operations - stored)
@@ -97,6 +107,14 @@ class Launcher:
             memory = allocate(nbytes)
             block[slot] = memory.address
             values[e] = Buffer.of_block(memory, dtype, shape)
+        for slot, e, dtype, shape, nbytes, base, last in self.updates:
+            if last:
+                values[e] = values[base]
+            else:
+                memory = allocate(nbytes)
+                memmove(memory.address, values[base].address, nbytes)
+                values[e] = Buffer.of_block(memory, dtype, shape)
+            block[slot] = values[e].address
         for slot, nbytes in self.workspaces:
             memory = allocate(nbytes)
             held.append(memory)

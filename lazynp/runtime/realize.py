@@ -91,6 +91,18 @@ def realize(nodes: Sequence[Node], reason: str) -> None:
     raise error.with_traceback(None)
 
 
+def prepare(nodes: Sequence[Node]) -> None:
+    """Make the plan that will compute ``nodes``, and keep it; nothing is run."""
+    wanted = [node for node in nodes if node.buffer is None]
+    if wanted:
+        if _generation != config.generation:
+            _choose_cache()
+        with _lock:
+            canonical = canonicalise(wanted)
+        if canonical.key not in _plans:
+            _prepare(canonical)
+
+
 def _siblings(wanted: list[Node], canonical: Canonical) -> list[Node]:
     """Every output of the calls with several that are about to run: they are computed together or not at all."""
     found: dict[Node, None] = {}

@@ -57,7 +57,7 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
     """The canonical form of the program that computes ``nodes_wanted``.
 
     Two kinds of values on the way are wanted as well, because computing them a second time would cost more than keeping them: results of
-    library calls, and values that an earlier program computed without keeping and that something new is computed from.
+    library calls and of ``contiguous``, and values that an earlier program computed without keeping and that something new is computed from.
     """
     wanted = list(nodes_wanted)
     pending = wanted[:]
@@ -121,7 +121,7 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
             scalars += node.arg
         else:
             entry = (op, node.dtype, node.arg, node.shape, *[index[s] for s in node.src])
-            if (op is o.CALL or op is o.OUTPUT) and node not in kept:
+            if (op is o.CALL or op is o.OUTPUT or op is o.CONTIGUOUS) and node not in kept:
                 kept.add(node)
                 wanted.append(node)
         number = entries.get(entry)

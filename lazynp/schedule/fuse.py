@@ -29,7 +29,8 @@ Request = tuple[int, Point]  # (entry, where)
 class Kernel:
     """Values computed in one tree of loops.
 
-    ``main`` are the common loop ranges, outermost first; ``extras`` the ranges of reductions that are none of them, by (depth at which the
+    ``roots`` are (value, where it is computed, stored entry it belongs to); for a STORE, ``bases`` names the entry whose copy is written
+    to.  ``main`` are the common loop ranges, outermost first; ``extras`` the ranges of reductions that are none of them, by (depth at which the
     reduction sits, extents).  ``points`` maps each evaluated (entry, point) to the sources it reads, consumers first.
     """
 
@@ -37,7 +38,8 @@ class Kernel:
     main: list[Range]
     space: Space
     extras: dict[tuple[int, Shape], tuple[Range, ...]] = field(default_factory=dict)
-    roots: list[Request] = field(default_factory=list)
+    roots: list[tuple[Request, int]] = field(default_factory=list)
+    bases: dict[int, int] = field(default_factory=dict)
     points: dict[Request, tuple[Request | None, ...]] = field(default_factory=dict)
     reductions: dict[Request, tuple[Range, ...]] = field(default_factory=dict)
     gathers: dict[Loaded, int] = field(default_factory=dict)
@@ -133,7 +135,7 @@ class _Walk:
         self.reasons: dict[int, str] = {}
         # Who needs whom: kernels by number, library entry e as -1 - e.
         self.successors: dict[int, set[int]] = {}
-        self.library_readers: dict[int, set[int]] = {}
+        self.other_readers: dict[int, set[int]] = {}
         self.by_domain: dict[tuple[Shape, Shape], list[int]] = {}
 
         self.library = [False] * len(entries)
@@ -150,6 +152,10 @@ class _Walk:
                         stored.setdefault(base, f"read by {entry.op.name}, a library call")
             elif entry.op is o.CONTIGUOUS:
                 stored.setdefault(e, "contiguous() was asked for")
+            elif entry.op is o.STORE:
+                stored.setdefault(e, "written through a view")
+                if entries[entry.src[0]].op is not o.BUFFER:
+                    stored.setdefault(entry.src[0], "a part of it is overwritten")
         self.stored = stored
         # A library's results live as long as the call.
         for e, entry in enumerate(entries):
@@ -210,9 +216,9 @@ class _Walk:
             if entry.op.kind is Kind.LEAF and e not in self.stored:
                 continue
             if self.library[e]:
-                self.successors[-1 - e] = set(requests) | self.library_readers.get(e, set())
+                self.successors[-1 - e] = set(requests) | self.other_readers.get(e, set())
                 for s in entry.src:
-                    self.library_readers.setdefault(view_base(self.program, s), set()).add(-1 - e)
+                    self.other_readers.setdefault(view_base(self.program, s), set()).add(-1 - e)
                 continue
             if e not in self.stored:
                 if not requests:
@@ -227,7 +233,10 @@ class _Walk:
             elif entry.op is o.BUFFER:
                 continue
             self.reasons[e] = self.stored[e]
-            self.place(e)
+            if entry.op is o.STORE:
+                self.place_store(e)
+            else:
+                self.place(e)
         library = [e for e, is_library in enumerate(self.library) if is_library]
         return Partition(self.program, self.kernels, library, self.home, self.reasons)
 
@@ -319,13 +328,12 @@ class _Walk:
         if kernel is None:
             space = Space()
             kernel = Kernel(len(self.kernels), [space.range(n) for n in main], space)
-            self.kernels.append(kernel)
-            self.successors[kernel.number] = set()
+            self.add(kernel)
             self.by_domain.setdefault((main, reduced), []).append(kernel.number)
         index = kernel.identity(entry.shape)
         assert index is not None
         point = Point(index, NO_GUARDS)
-        kernel.roots.append((e, point))
+        kernel.roots.append(((e, point), e))
         kernel.sources |= self.sources[e]
         self.home[e] = kernel.number
         for k in self.requests[e]:
@@ -334,8 +342,31 @@ class _Walk:
         self.successors[kernel.number] |= self.consumers(e) - {kernel.number}
         self.expand(kernel, e, point)
 
+    def place_store(self, e: int) -> None:
+        """A STORE is a kernel over the written region; what it overwrites is a copy of the base, or the base where nobody else reads it."""
+        base, value = self.entries[e].src
+        space = Space()
+        kernel = Kernel(len(self.kernels), [space.range(n) for n in nontrivial(self.entries[value].shape)], space)
+        self.add(kernel)
+        index = kernel.identity(self.entries[value].shape)
+        assert index is not None
+        request = (value, Point(index, NO_GUARDS))
+        kernel.roots.append((request, e))
+        kernel.bases[e] = base
+        kernel.sources = self.sources[e]
+        self.home[e] = kernel.number
+        for k in self.requests[e]:
+            self.kernels[k].buffers.add(e)
+        self.successors[kernel.number] |= self.consumers(e)
+        self.other_readers.setdefault(base, set()).add(kernel.number)
+        self.ask(kernel, request)
+
+    def add(self, kernel: Kernel) -> None:
+        self.kernels.append(kernel)
+        self.successors[kernel.number] = set()
+
     def consumers(self, e: int) -> set[int]:
-        return set(self.requests[e]) | self.library_readers.get(e, set())
+        return set(self.requests[e]) | self.other_readers.get(e, set())
 
     def shared_kernel(self, e: int, main: Shape, reduced: Shape) -> Kernel | None:
         """A kernel whose loops e can join: same loops, something read in common, and no way round through another kernel."""
@@ -417,10 +448,13 @@ class _Walk:
         kernel.points[key] = tuple(sources)
         for request in sources:
             if request is not None:
-                s, at = request
-                self.requests[s].setdefault(kernel.number, {})[at] = None
-                if entries[s].op is o.BUFFER or s in self.stored:
-                    kernel.buffers.add(s)
+                self.ask(kernel, request)
+
+    def ask(self, kernel: Kernel, request: Request) -> None:
+        s, at = request
+        self.requests[s].setdefault(kernel.number, {})[at] = None
+        if self.entries[s].op is o.BUFFER or s in self.stored:
+            kernel.buffers.add(s)
 
     def reduced_point(self, kernel: Kernel, key: Request, entry: Entry) -> Point:
         _, point = key

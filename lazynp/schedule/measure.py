@@ -90,13 +90,20 @@ def _step(schedule: Schedule, item: Item) -> Step:
         entry = schedule.program.entries[e]
         return prod(entry.shape) * entry.dtype.itemsize
 
-    stored = sum(nbytes(e) for e in item.writes)
     reads, writes = tuple(item.reads), tuple(item.writes)
     if not isinstance(item, KernelItem):
-        return Step("library", tuple(item.entries), sum(nbytes(e) for e in set(item.reads)), stored, 0, reads, writes)
-    computes = sorted({e for e, _ in item.kernel.points if schedule.program.entries[e].op.kind is not Kind.MOVEMENT})
-    sizes = [nbytes(e) for e in item.body.buffers]
-    return Step("kernel", tuple(computes), _loaded(item.body, sizes), stored, _staged(item), reads, writes)
+        loaded, stored = sum(nbytes(e) for e in set(item.reads)), sum(nbytes(e) for e in item.writes)
+        return Step("library", tuple(item.entries), loaded, stored, 0, reads, writes)
+    body = item.body
+    computes = {e for e, _ in item.kernel.points} | {e for _, e in item.kernel.roots}
+    computes = {e for e in computes if schedule.program.entries[e].op.kind is not Kind.MOVEMENT}
+    loaded = _loaded(body, [nbytes(e) for e in body.buffers])
+    stored = sum(prod([r.extent for r in body.main[: out.depth]]) * out.value.dtype.itemsize for out in body.outputs)
+    for base in item.kernel.bases.values():
+        if base not in item.dead or base in body.buffers:  # written is a copy
+            loaded += nbytes(base)
+            stored += nbytes(base)
+    return Step("kernel", tuple(sorted(computes)), loaded, stored, _staged(item), reads, writes)
 
 
 class _Statement(NamedTuple):

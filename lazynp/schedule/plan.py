@@ -68,7 +68,8 @@ def schedule(partition: Partition) -> Schedule:
     producer: dict[int, int] = {}
     for k, body in enumerate(bodies):
         writes[k] = [body.buffers[b] for b in sorted(body.stored)]
-        reads[k] = [e for b, e in enumerate(body.buffers) if b not in body.stored]
+        bases = partition.kernels[k].bases.values()
+        reads[k] = list(dict.fromkeys([*[e for b, e in enumerate(body.buffers) if b not in body.stored], *bases]))
         for e in writes[k]:
             producer[e] = k
     for e in partition.library:

@@ -318,16 +318,27 @@ def check_partition(partition: Partition) -> None:
                 raise SpecError(f"partition: entry {e}, {entries[e].op!r}: reads entry {base}, which is not stored")
     roots: dict[int, int] = {}
     for kernel in partition.kernels:
-        for e, point in kernel.roots:
+        for (value, point), e in kernel.roots:
+            place = f"partition: kernel {kernel.number}: entry {e}, {entries[e].op!r}"
             if roots.setdefault(e, kernel.number) != kernel.number or partition.home.get(e) != kernel.number:
-                raise SpecError(f"partition: kernel {kernel.number}: entry {e} is at home elsewhere")
+                raise SpecError(f"{place}: is at home elsewhere")
             if kernel.prefix(point.index) is None or point.guards:
-                raise SpecError(f"partition: kernel {kernel.number}: entry {e} is stored at {point}, not over the outermost loops")
+                raise SpecError(f"{place}: is stored at {point}, not over the outermost loops")
+            base = kernel.bases.get(e)
+            if value != (e if base is None else entries[e].src[1]):
+                raise SpecError(f"{place}: stores entry {value}")
+            if base is not None and base not in stored and entries[base].op is not o.BUFFER:
+                raise SpecError(f"{place}: writes into entry {base}, which is not stored")
         for request, sources in kernel.points.items():
             place = f"kernel {kernel.number}, entry {request[0]} ({entries[request[0]].op!r}) at {request[1]}"
             _refuse("partition", place, _point(program, stored, kernel, request, sources))
     if set(roots) != set(partition.home):
         raise SpecError(f"partition: entries {sorted(set(roots) ^ set(partition.home))} have a home that does not store them")
+
+
+def _joint(index: Index) -> bool:
+    """The start of a slice is bounded together with its length, which separate intervals cannot say."""
+    return any(isinstance(atom, Offset) for atom in ix.atoms(index))
 
 
 def _point(program: Program, stored: set[int], kernel: Kernel, request: Request, sources: tuple[Request | None, ...]) -> Complaints:
@@ -336,13 +347,12 @@ def _point(program: Program, stored: set[int], kernel: Kernel, request: Request,
     if len(point.index) != len(entry.shape):
         yield f"{len(point.index)} indices for shape {entry.shape}"
         return
-    guards = {g.index: g.extent for g in point.guards}
     for i, n in zip(point.index, entry.shape, strict=True):
         lo, hi = i.bounds()
-        if (lo < 0 or hi >= n) and guards.get(i, n + 1) > n and not point.guards:
+        if not point.guards and not _joint(i) and (lo < 0 or hi >= n):
             yield f"index {i!r} in [{lo}, {hi}] leaves an axis of {n}, and nothing guards it"
     known = {*kernel.main, *[r for ranges in kernel.extras.values() for r in ranges]}
-    for i in (*point.index, *guards):
+    for i in (*point.index, *[g.index for g in point.guards]):
         for atom in ix.atoms(i):
             if isinstance(atom, Range) and atom not in known:
                 yield f"range {atom!r} is no loop of the kernel"
@@ -386,12 +396,16 @@ def check_body(body: Body, program: Program) -> None:
         place = f"output to buffer {out.buffer}"
         if out.value not in done or out.buffer not in body.stored:
             raise SpecError(f"body: {place}: {out.value!r} is not made here, or the buffer is not marked as written")
-        lo, hi = out.index.bounds()
-        if (lo, hi) != (0, sizes[out.buffer] - 1):
-            raise SpecError(f"body: {place}: positions [{lo}, {hi}] of {sizes[out.buffer]} elements")
-        walked = {atom for atom in ix.atoms(out.index)}
-        if walked != set(body.main[: out.depth]) or prod([r.extent for r in body.main[: out.depth]]) != sizes[out.buffer]:
+        size, lo, hi = sizes[out.buffer], *out.index.bounds()
+        outer = body.main[: out.depth]
+        walked = {atom for atom in ix.atoms(out.index) if isinstance(atom, Range)}
+        if walked != set(outer):
             raise SpecError(f"body: {place}: index {out.index!r} does not name each of the outer {out.depth} loops")
+        part = program.entries[body.buffers[out.buffer]].op is o.STORE
+        if not part and ((lo, hi) != (0, size - 1) or prod([r.extent for r in outer]) != size):
+            raise SpecError(f"body: {place}: positions [{lo}, {hi}] of {size} elements")
+        if part and not _joint(out.index) and (lo < 0 or hi >= size):
+            raise SpecError(f"body: {place}: positions [{lo}, {hi}] leave {size} elements")
         if not out.value.free <= walked:
             raise SpecError(f"body: {place}: {out.value!r} changes with loops {out.value.free - walked} that the store is not in")
 
@@ -411,9 +425,7 @@ def _value(body: Body, program: Program, value: Value, loops: set[Range], sizes:
         if value.dtype != entry.dtype:
             yield f"reads {entry.dtype} as {value.dtype}"
         lo, hi = (value.index or ix.ZERO).bounds()
-        # The starts of a slice are bound jointly with its length, which their separate intervals cannot say.
-        joint = any(isinstance(atom, Offset) for atom in ix.atoms(value.index or ix.ZERO))
-        if not value.guards and not joint and (lo < 0 or hi >= sizes[value.arg]):
+        if not value.guards and not _joint(value.index or ix.ZERO) and (lo < 0 or hi >= sizes[value.arg]):
             yield f"positions [{lo}, {hi}] of {sizes[value.arg]} elements, and nothing guards them"
     elif op is SCALAR:
         if body.scalar_types[value.arg] != value.dtype:
@@ -480,7 +492,8 @@ class _Checker:
             self.want(local, INT64, local.count)
         if phase.count:
             self.want(phase, INT64, phase.count, phase.chunk)
-            self.define(phase, phase.var, INT64)
+            self.define(phase, "lo", INT64)
+            self.define(phase, "hi", INT64)
         self.block(phase.body)
 
     def fail(self, statement: object, complaint: str) -> None:

@@ -21,6 +21,8 @@ from lazynp.schedule.canonicalise import Program
 
 REDUCTIONS = frozenset([o.ADD, o.MULTIPLY, o.MINIMUM, o.MAXIMUM, o.FMIN, o.FMAX, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR])
 
+SMALL_STORE = 4096  # elements
+
 
 class LLVMBackend:
     """Compiles programs; library calls and unsupported operations go through the NumPy tier."""
@@ -50,6 +52,9 @@ class LLVMBackend:
         if op is o.REDUCE:
             combining = entry.arg[0]
             return combining in REDUCTIONS and scalars.supported(combining, entry.dtype, [entry.dtype] * 2)
+        if op is o.STORE:
+            # Runs of small writes go to the NumPy tier together: it copies the base once and writes in place.
+            return prod(sources[1].shape) >= SMALL_STORE
         return op in (o.GATHER, o.CONCAT, o.CONTIGUOUS)
 
     def compile(self, kernels: Sequence[ir.Kernel]) -> list[tuple[Callable[[int], None], Layout]]:

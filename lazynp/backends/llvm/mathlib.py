@@ -37,6 +37,7 @@ import sys
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from lazynp.backends.llvm import polynomials
 from lazynp.backends.llvm.host import VectorABI, vector_abi
 
 
@@ -147,7 +148,8 @@ def flavour() -> str:
     """Return what distinguishes this process's math functions from another's; part of the keys of cached code."""
     abi = vector_abi()
     libc = "-".join(_libc_version())
-    return f"{libc}/{abi.name if abi and _libraries()[1] else 'scalar'}"
+    own = "own" if polynomials.available() else "libm"
+    return f"{libc}/{abi.name if abi and _libraries()[1] else 'scalar'}/{own}"
 
 
 def _libc_version() -> tuple[str, str]:
@@ -179,6 +181,9 @@ def _definition(name: str, kind: str, abi: VectorABI | None) -> str:
     function, element, scalar = FUNCTIONS[name], IR_TYPE[kind], symbol(name, kind)
     group = call_attributes(name, kind)
     parameters = ", ".join(f"{element} %x{i}" for i in range(function.arity))
+    if polynomials.has(name, kind):
+        head = f"define internal {element} @{scalar}({parameters}) alwaysinline {PURE}"
+        return f"{polynomials.definition(name, kind, head, function.arity)}attributes {group} = {{ {PURE} }}\n"
     if abi is None or not _is_vector(name, kind, abi):
         return (
             f"{_scalar_definition(name, kind, f'define internal {element} @{scalar}({parameters}) alwaysinline {PURE}')}"

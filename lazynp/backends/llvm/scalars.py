@@ -368,6 +368,14 @@ MATH = [
 ]  # fmt: skip
 LOWERINGS |= {op: _math(op.name) for op in MATH}
 
+# Of two zeros of unlike sign NumPy's loops take the second one, except those for float16.
+HALF_LOWERINGS: dict[Op, Lowering] = {
+    o.MAXIMUM: _extremum("oge", "", "", False),
+    o.MINIMUM: _extremum("ole", "", "", False),
+    o.FMAX: _extremum("oge", "", "", True),
+    o.FMIN: _extremum("ole", "", "", True),
+}
+
 FLOAT_ONLY = frozenset([o.DIVIDE, o.SQRT, o.COPYSIGN, *MATH])
 NOT_BOOL = frozenset([o.SUBTRACT, o.NEGATIVE, o.FLOOR_DIVIDE, o.REMAINDER, o.FMOD, o.LEFT_SHIFT, o.RIGHT_SHIFT, o.SIGN, o.BITWISE_COUNT])
 NOT_FLOAT = frozenset([o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR, o.INVERT, o.LEFT_SHIFT, o.RIGHT_SHIFT, o.BITWISE_COUNT])
@@ -404,7 +412,7 @@ def compute(lines: Lines, op: Op, dtype: DType, args: tuple[str, ...], source: D
         # float16 rounds after every operation
         wide = np.dtype(np.float32)
         widened = tuple([lines.temp(f"fpext half {a} to float") for a in args])
-        result = LOWERINGS[op](lines, wide, "float", widened)
+        result = HALF_LOWERINGS.get(op, LOWERINGS[op])(lines, wide, "float", widened)
         return lines.temp(f"fptrunc float {result} to half") if dtype.char == "e" else result
     return LOWERINGS[op](lines, source, type_of(source), args)
 
