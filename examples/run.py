@@ -56,7 +56,7 @@ def photo_difference(numpy: Side, lazynp: Side) -> tuple[str, bool]:
     a, b = (np.asarray(Image.open(path)).astype(np.int16) for path in (numpy.picture, lazynp.picture))
     difference = np.abs(a - b)
     pixels = np.count_nonzero(difference)
-    return f"{difference.max()} of 255 levels, in {pixels:,} pixels", difference.max() <= 3 and pixels <= a.size // 10_000
+    return f"{difference.max()} of 255 levels, in {pixels:,} pixels", bool(difference.max() <= 3 and pixels <= a.size // 10_000)
 
 
 def digits_difference(numpy: Side, lazynp: Side) -> tuple[str, bool]:

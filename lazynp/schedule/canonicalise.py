@@ -53,6 +53,39 @@ class Canonical:
         self.walked = walked
 
 
+class _Numbers(dict[Node, int]):
+    """Entry numbers of nodes.  A leaf becomes an entry when something first reads it.
+
+    So leaves are in order of use, whenever they were made: a loop that replaces one of its inputs at every turn keeps its key.
+    """
+
+    __slots__ = ("buffers", "entries", "nodes", "scalars")
+
+    def __init__(self) -> None:
+        self.entries: dict[tuple[Any, ...], int] = {}
+        self.nodes: list[Node] = []
+        self.buffers: list[Buffer] = []
+        self.scalars: list[Any] = []
+
+    def __missing__(self, node: Node) -> int:
+        op = node.op
+        entry: tuple[Any, ...]
+        if op is o.BUFFER:
+            entry = (op, node.dtype, len(self.buffers), node.shape)
+            assert node.buffer is not None
+            self.buffers.append(node.buffer)
+        elif op is o.CONST:
+            entry = (op, node.dtype, len(self.scalars))
+            self.scalars.append(node.arg)
+        else:
+            assert op is o.IOTA, op
+            entry = (op, node.dtype, len(self.scalars), node.shape)
+            self.scalars += node.arg
+        number = self[node] = self.entries[entry] = len(self.nodes)
+        self.nodes.append(node)
+        return number
+
+
 def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
     """The canonical form of the program that computes ``nodes_wanted``.
 
@@ -68,16 +101,17 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
             seen.add(node)
             pending += node.src
 
-    entries: dict[tuple[Any, ...], int] = {}
-    index: dict[Node, int] = {}
-    buffers: list[Buffer] = []
+    index = _Numbers()
+    entries = index.entries
+    nodes = index.nodes
     integers: list[int] = []
-    scalars: list[Any] = []
-    nodes: list[Node] = []
     kept = set(wanted)
     walked = sorted(seen, key=_by_number)
     for node in walked:
         op = node.op
+        kind = op.kind
+        if kind is Kind.LEAF:
+            continue
         if not node.computed:
             for source in node.src:
                 if source.computed:
@@ -86,7 +120,6 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
                     if source.computed and source.op.kind is not Kind.LEAF and source not in kept:
                         kept.add(source)
                         wanted.append(source)
-        kind = op.kind
         entry: tuple[Any, ...]
         if kind is Kind.ELEMENTWISE:
             src = node.src
@@ -96,13 +129,6 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
                 entry = (op, node.dtype, index[src[0]])
             else:
                 entry = (op, node.dtype, *[index[s] for s in src])
-        elif op is o.BUFFER:
-            entry = (op, node.dtype, len(buffers), node.shape)
-            assert node.buffer is not None
-            buffers.append(node.buffer)
-        elif op is o.CONST:
-            entry = (op, node.dtype, len(scalars))
-            scalars.append(node.arg)
         elif op is o.SLICE or op is o.STORE:
             region = []
             for start, step in node.arg:
@@ -116,9 +142,6 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
                         integers.append(start)
                 region.append((slot, step))
             entry = (op, tuple(region), node.shape, *[index[s] for s in node.src])
-        elif op is o.IOTA:
-            entry = (op, node.dtype, len(scalars), node.shape)
-            scalars += node.arg
         else:
             entry = (op, node.dtype, node.arg, node.shape, *[index[s] for s in node.src])
             if (op is o.CALL or op is o.OUTPUT or op is o.CONTIGUOUS) and node not in kept:
@@ -130,7 +153,7 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
             nodes.append(node)
         index[node] = number
     key = (tuple(entries), tuple([index[node] for node in wanted]))
-    return Canonical(key, buffers, integers, scalars, nodes, wanted, walked)
+    return Canonical(key, index.buffers, integers, index.scalars, nodes, wanted, walked)
 
 
 class Entry(NamedTuple):

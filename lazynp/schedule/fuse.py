@@ -378,7 +378,7 @@ class _Walk:
         consumers = self.consumers(e)
         for k in candidates:
             kernel = self.kernels[k]
-            if len(kernel.points) > cost.KERNEL_NODES or len(kernel.buffers) > cost.KERNEL_BUFFERS:
+            if len(kernel.points) + len(requests.get(k, ())) > cost.KERNEL_NODES or len(kernel.buffers) > cost.KERNEL_BUFFERS:
                 continue
             index = kernel.identity(self.entries[e].shape)
             if index is None:

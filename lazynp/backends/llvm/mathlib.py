@@ -181,7 +181,7 @@ def _definition(name: str, kind: str, abi: VectorABI | None) -> str:
     function, element, scalar = FUNCTIONS[name], IR_TYPE[kind], symbol(name, kind)
     group = call_attributes(name, kind)
     parameters = ", ".join(f"{element} %x{i}" for i in range(function.arity))
-    if polynomials.has(name, kind):
+    if polynomials.wanted(name, kind, _is_vector(name, kind, abi)):
         head = f"define internal {element} @{scalar}({parameters}) alwaysinline {PURE}"
         return f"{polynomials.definition(name, kind, head, function.arity)}attributes {group} = {{ {PURE} }}\n"
     if abi is None or not _is_vector(name, kind, abi):

@@ -12,16 +12,31 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from lazynp.backends.llvm.host import host
-from lazynp.backends.llvm.polynomials import exponential
-from lazynp.backends.llvm.polynomials.code import FORMATS, Code
+from lazynp.backends.llvm.polynomials import exponential, logarithm
+from lazynp.backends.llvm.polynomials.code import FORMATS, Code, Value
 
-# What each function is written for: Op.name -> (arity, types, body).
-FUNCTIONS: Final[dict[str, tuple[tuple[str, ...], Callable[..., Any]]]] = {
-    "exp": (("f64", "f32"), exponential.exp),
-    "exp2": (("f64", "f32"), exponential.exp2),
+class Function(NamedTuple):
+    """How a function is written, and for which types it is preferred to libmvec's; it always is to the C library's scalar one."""
+
+    body: Callable[..., Value]
+    preferred: tuple[str, ...] = ("f64", "f32")
+
+
+FUNCTIONS: Final[dict[str, Function]] = {
+    "exp": Function(exponential.exp),
+    "exp2": Function(exponential.exp2),
+    "expm1": Function(exponential.expm1),
+    "tanh": Function(exponential.tanh),
+    "sinh": Function(exponential.sinh),
+    "cosh": Function(exponential.cosh),
+    "log": Function(logarithm.log),
+    # libmvec's have tables, which are faster than a division.
+    "log2": Function(logarithm.log2, preferred=()),
+    "log10": Function(logarithm.log10, preferred=()),
+    "log1p": Function(logarithm.log1p, preferred=("f32",)),
 }
 
 
@@ -34,13 +49,13 @@ def available() -> bool:
     return machine in ("aarch64", "arm64") or host().has("fma")
 
 
-def has(name: str, kind: str) -> bool:
-    """Tell whether a function is defined here and used on this machine."""
-    return name in FUNCTIONS and kind in FUNCTIONS[name][0] and available()
+def wanted(name: str, kind: str, vector_library: bool) -> bool:
+    """Tell whether a function is to be taken from here, where the C library does or does not have a vector function for it."""
+    return name in FUNCTIONS and available() and (not vector_library or kind in FUNCTIONS[name].preferred)
 
 
 def definition(name: str, kind: str, head: str, arity: int) -> str:
     """Return the function whose first line is ``head`` and whose parameters are ``%x0``, ``%x1``."""
     code = Code(FORMATS[kind])
-    result = FUNCTIONS[name][1](code, *(f"%x{i}" for i in range(arity)))
+    result = FUNCTIONS[name].body(code, *(f"%x{i}" for i in range(arity)))
     return f"{head} {{\n{''.join(code.lines)}  ret {code.element} {result}\n}}\n"

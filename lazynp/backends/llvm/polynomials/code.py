@@ -118,6 +118,11 @@ class Code:
         total = self.add(a, b)
         return total, self.add(self.sub(a, total), b)
 
+    def split_difference(self, a: Operand, b: Operand) -> tuple[Value, Value]:
+        """Return the rounded difference and its error, for |a| >= |b|."""
+        total = self.sub(a, b)
+        return total, self.sub(self.sub(a, total), b)
+
     def split_product(self, a: Operand, b: Operand) -> tuple[Value, Value]:
         """Return the rounded product and its error."""
         product = self.mul(a, b)

@@ -12,7 +12,7 @@ from lazynp.backends.llvm.polynomials.code import Code, Value
 
 LOG2_E: Final = 1.4426950408889634
 # log 2 in two parts, the first with so few bits that its product with any exponent is exact.
-LOG_2: Final = {"f64": (0.6931471803691238, 1.9082149292705877e-10), "f32": (0.693359375, -2.1219444005469057e-4)}
+LOG_2: Final = {"f64": (0.693147180559663, 2.8235290563031577e-13), "f32": (0.693145751953125, 1.428606765330187e-06)}
 # q of least relative error in exp(r) - 1, which serves exp as well.
 Q: Final = {
     "f64": (
@@ -41,6 +41,15 @@ def scales(c: Code, shifted: Value) -> tuple[Value, Value]:
     return c.number(first), c.number(second)
 
 
+def reduce(c: Code, x: Value, bias: int, factor: float = 1.0) -> tuple[Value, Value]:
+    """Return r = factor * x - k log 2, for a power of 2 as factor, and bits that hold k plus the bias."""
+    k, shifted = c.round(x, factor * LOG2_E, bias)
+    high, low = LOG_2[c.format.kind]
+    if factor != 1.0:
+        x = c.mul(x, factor)
+    return c.fma(k, -low, c.fma(k, -high, x)), shifted
+
+
 def _bounded_exp(c: Code, x: Value, limit: float, two: bool) -> Value:
     f = c.format
     bits = c.bits(x)
@@ -51,11 +60,9 @@ def _bounded_exp(c: Code, x: Value, limit: float, two: bool) -> Value:
         k, shifted = c.round(near, 1.0, 2 * f.bias)
         r = c.mul(c.sub(near, k), 0.6931471805599453)
     else:
-        k, shifted = c.round(near, LOG2_E, 2 * f.bias)
-        high, low = LOG_2[f.kind]
-        r = c.fma(k, -low, c.fma(k, -high, near))
+        r, shifted = reduce(c, near, 2 * f.bias)
     first, second = scales(c, shifted)
-    scaled = c.mul(c.add(reduced_exp(c, r), 1.0), first)
+    scaled = c.fma(reduced_exp(c, r), first, first)
     # Far away the result is 0, or x times a large number: infinity, with the overflow flag exactly where x is finite.
     beyond = c.number(c.call_word("smax", bits, 0))
     return c.mul(c.select(far, beyond, scaled), c.select(far, 2.0**f.bias, second))
@@ -67,3 +74,63 @@ def exp(c: Code, x: Value) -> Value:
 
 def exp2(c: Code, x: Value) -> Value:
     return _bounded_exp(c, x, EXP2_LIMIT[c.format.kind], two=True)
+
+
+def expm1(c: Code, x: Value) -> Value:
+    f = c.format
+    bits = c.bits(x)
+    far = c.within(c.magnitude(bits), f.of(EXP_LIMIT[f.kind]), f.infinity + 1)
+    r, shifted = reduce(c, c.select(far, 0.0, x), 2 * f.bias)
+    first, second = scales(c, shifted)
+    inverse = c.number(c.word("sub", 2 * f.of(1.0), c.bits(second)))
+    scaled = c.fma(reduced_exp(c, r), first, c.sub(first, inverse))
+    large = 2.0 ** (f.bias - 1)
+    beyond = c.select(c.compare("slt", bits, 0), -1.0 / large, x)
+    result = c.mul(c.select(far, beyond, scaled), c.select(far, large, second))
+    return c.number(c.word("or", c.bits(result), c.sign(bits)))  # -0 for -0
+
+
+def tanh(c: Code, x: Value) -> Value:
+    """e / (e + 2) with e = exp(2 |x|) - 1."""
+    f = c.format
+    bits = c.bits(x)
+    positive = c.magnitude(bits)
+    limit = 22.0 if f.bits == 64 else 10.0  # from here on the result is 1
+    far = c.within(positive, f.of(limit), f.infinity + 1)
+    r, shifted = reduce(c, c.select(far, limit, c.number(positive)), f.bias, 2.0)
+    scale = c.number(c.word("shl", shifted, f.mantissa))
+    e = c.fma(reduced_exp(c, r), scale, c.sub(scale, 1.0))
+    return c.number(c.word("or", c.bits(c.div(e, c.add(e, 2.0))), c.sign(bits)))
+
+
+def _hyperbolic(c: Code, x: Value) -> tuple[Value, Value, Value, Value, Value]:
+    """Return the bits of |x|, whether cosh(x) is infinite, exp(r) - 1 and 2^k / 4 with |x| = k log 2 + r, and the sign of x."""
+    f = c.format
+    bits = c.bits(x)
+    positive = c.magnitude(bits)
+    far = c.within(positive, f.of(710.5 if f.bits == 64 else 89.5), f.infinity + 1)
+    r, shifted = reduce(c, c.select(far, 0.0, c.number(positive)), f.bias - 2)
+    return positive, far, reduced_exp(c, r), c.number(c.word("shl", shifted, f.mantissa)), c.sign(bits)
+
+
+def sinh(c: Code, x: Value) -> Value:
+    """2 (g + g / (4 g + 1)) with g = (exp(|x|) - 1) / 4, which is finite wherever the result is."""
+    f = c.format
+    positive, far, p, scale, sign = _hyperbolic(c, x)
+    g = c.fma(p, scale, c.sub(scale, 0.25))
+    # For a large g the quotient is too small to matter, as long as it does not overflow.
+    moderate = c.select(c.compare("ugt", positive, f.of(40.0 if f.bits == 64 else 20.0)), 1.0, g)
+    total = c.add(g, c.div(moderate, c.fma(moderate, 4.0, 1.0)))
+    result = c.mul(c.select(far, c.number(positive), total), c.select(far, 2.0**f.bias, 2.0))
+    # A quarter of a subnormal number is not exact.
+    small = c.compare("ult", positive, f.of(2.0**-28 if f.bits == 64 else 2.0**-13))
+    return c.number(c.word("or", c.select_word(small, positive, c.bits(result)), sign))
+
+
+def cosh(c: Code, x: Value) -> Value:
+    """2 (g + 1 / (16 g)) with g = exp(|x|) / 4, which is finite wherever the result is."""
+    f = c.format
+    positive, far, p, scale, _ = _hyperbolic(c, x)
+    g = c.fma(p, scale, scale)
+    total = c.add(g, c.div(0.0625, g))
+    return c.mul(c.select(far, c.number(positive), total), c.select(far, 2.0**f.bias, 2.0))
