@@ -22,7 +22,7 @@ from lazynp import attributes, protocols
 from lazynp.conversion import asarray, from_numpy, warn_complex
 from lazynp.graph import build
 from lazynp.graph import op as o
-from lazynp.graph.node import Node, Shape
+from lazynp.graph.node import Node, Shape, Site
 from lazynp.layout import copy_order, geometry, result_order
 from lazynp.memory import Draft, cell, draft, host, published, shown
 from lazynp.namespace import assignment, indexing
@@ -49,8 +49,11 @@ __all__ = [
     "wrap_ordered",
 ]  # fmt: skip
 
+# Pending graphs stay bounded: a chain of operations longer than DEPTH_CUT is realized at a line where one was before, and longer than
+# DEPTH_LIMIT wherever that is.
+DEPTH_CUT = 250
 DEPTH_LIMIT = 1000
-"""A chain of pending operations longer than this is realized, so that pending graphs stay bounded."""
+_cut_site: Site | None = None
 
 _new = object.__new__
 # Steps from a plain array whose geometry can wait until somebody asks for it.
@@ -359,10 +362,19 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
 # Making arrays ------------------------------------------------------------------------------------------------------------
 
 
+def cut(node: Node) -> None:
+    """Realize a deep pending node, at the line where the last one was cut if it comes by: a loop is then cut after equal numbers of turns,
+    and every cut but the first finds its plan in the cache."""
+    global _cut_site
+    if node.depth > DEPTH_LIMIT or (node.site is not None and node.site == _cut_site):
+        _cut_site = node.site
+        force([node], "graph limit")
+
+
 def wrap(node: Node) -> ndarray:
     """A new plain array of ``node``."""
-    if node.depth > DEPTH_LIMIT:
-        force([node], "graph limit")
+    if node.depth > DEPTH_CUT:
+        cut(node)
     elif config.eager and node.buffer is None:
         force([node], "eager")
     x: ndarray = _new(ndarray)
@@ -396,8 +408,8 @@ def result(node: Node) -> Any:
         return wrap(node)
     if config.eager and node.buffer is None and node.op is not o.CONST:
         force([node], "eager")
-    elif node.depth > DEPTH_LIMIT:
-        force([node], "graph limit")
+    elif node.depth > DEPTH_CUT:
+        cut(node)
     return scalar_of(node)
 
 
@@ -441,8 +453,8 @@ def root_node(root: ndarray) -> Node:
 
 def replace(root: ndarray, node: Node) -> None:
     """A plain array's new value."""
-    if node.depth > DEPTH_LIMIT:
-        force([node], "graph limit")
+    if node.depth > DEPTH_CUT:
+        cut(node)
     elif config.eager and node.buffer is None:
         force([node], "eager")
     root._node = node

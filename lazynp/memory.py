@@ -39,10 +39,13 @@ def host(x: Any, reason: str = "__array__") -> np.ndarray[Any, Any]:
     base = x._base
     root = base if type(base) is arrays.ndarray else x
     node = arrays.root_node(root)
-    if node.buffer is None:
-        force([node], reason)
-    assert node.buffer is not None
-    array = node.buffer.array
+    if node.op is o.CONST:
+        array = np.asarray(node.arg)
+    else:
+        if node.buffer is None:
+            force([node], reason)
+        assert node.buffer is not None
+        array = node.buffer.array
     if root is x:
         return array
     return shown(x, array)
@@ -78,8 +81,9 @@ def draft(root: arrays.ndarray) -> np.ndarray[Any, Any]:
     base = root._base
     if base is None:
         node = root._node
-        if node.buffer is None and node.op is o.EXPAND and node.src[0].op is o.CONST:
-            memory = np.full(node.shape, node.src[0].arg, node.dtype)
+        one = node.src[0] if node.op is o.EXPAND else node
+        if one.op is o.CONST:
+            memory = np.full(node.shape, one.arg, node.dtype)
         else:
             force([node], "element writes")
             memory = node.buffer.array.copy()

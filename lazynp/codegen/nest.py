@@ -316,8 +316,12 @@ class Nest(Emitter):
             reduce.unrolled(self, ranges[0], own)
         else:
             trees = reduce.Trees(self, own)
-            reduce.chunks(self, trees, ranges, "0", None, iteration, rows)
-            for v, total in trees.finish(trees.chunk_count(ranges)):
+            if len(ranges) == 1 and ranges[0].extent <= reduce.CHUNK:
+                totals = reduce.single_chunk(self, trees, ranges[0], iteration)
+            else:
+                reduce.chunks(self, trees, ranges, "0", None, iteration, rows)
+                totals = trees.finish(trees.chunk_count(ranges))
+            for v, total in totals:
                 cell = self.local(reduce.accumulator(v), "1")
                 self.append(ir.Store(reduce.accumulator(v), cell, "0", total))
                 self.results[v] = Result(cell, reduce.accumulator(v))

@@ -111,11 +111,16 @@ class Trees:
 
     def end_lanes(self, chunk: Operand) -> None:
         """Combine the lanes and push the result."""
-        nest = self.nest
-        for v in self.values:
-            x = nest.name()
-            nest.append(ir.Halve(x, v.arg.op, accumulator(v), self.lanes[v]))
+        for v, x in self.halve():
             self.push(v, x, chunk)
+
+    def halve(self) -> list[tuple[Value, Operand]]:
+        results = []
+        for v in self.values:
+            x = self.nest.name()
+            self.nest.append(ir.Halve(x, v.arg.op, accumulator(v), self.lanes[v]))
+            results.append((v, x))
+        return results
 
     def push(self, v: Value, x: Operand, number: Operand) -> None:
         """Add the ``number``-th result to the binary counter."""
@@ -149,33 +154,41 @@ def chunks(
         _row_chunks(nest, trees, ranges, first, last, iteration, rows)
 
 
-def _flat_chunks(
-    nest: Nest, trees: Trees, r: Range, first: Operand, last: Operand, iteration: Iteration
-) -> None:
+def _flat_chunks(nest: Nest, trees: Trees, r: Range, first: Operand, last: Operand, iteration: Iteration) -> None:
     n = nest.extent(r)
     with nest.loop(first, last) as chunk:
-        trees.start_lanes()
         lo = nest.integer("mul", chunk, str(CHUNK))
         hi = nest.integer("min", nest.integer("add", lo, str(CHUNK)), n)
-        length = nest.integer("sub", hi, lo)
-        groups = nest.integer("div", length, str(LANES))
-
-        def element(position: Operand, lane: Operand) -> None:
-            nest.bind(r, position)
-            iteration()
-            for v in trees.values:
-                update(nest, v, trees.lanes[v], lane, contribution(nest, v))
-
-        with nest.loop("0", groups) as group:
-            base = nest.integer("add", lo, nest.integer("mul", group, str(LANES)))
-            with nest.loop("0", str(LANES), lanes=True) as lane:
-                element(nest.integer("add", base, lane), lane)
-        done = nest.integer("mul", groups, str(LANES))
-        base = nest.integer("add", lo, done)
-        with nest.loop("0", nest.integer("sub", length, done)) as lane:
-            element(nest.integer("add", base, lane), lane)
+        _lanes(nest, trees, r, lo, nest.integer("sub", hi, lo), iteration)
         # The counter of a thread starts at its own first chunk.
         trees.end_lanes(nest.integer("sub", chunk, first))
+
+
+def single_chunk(nest: Nest, trees: Trees, r: Range, iteration: Iteration) -> list[tuple[Value, Operand]]:
+    """A reduction that fits one chunk: the lanes, halved."""
+    _lanes(nest, trees, r, "0", nest.extent(r), iteration)
+    return trees.halve()
+
+
+def _lanes(nest: Nest, trees: Trees, r: Range, lo: Operand, length: Operand, iteration: Iteration) -> None:
+    """Elements lo .. lo + length into the lanes."""
+    trees.start_lanes()
+    groups = nest.integer("div", length, str(LANES))
+
+    def element(position: Operand, lane: Operand) -> None:
+        nest.bind(r, position)
+        iteration()
+        for v in trees.values:
+            update(nest, v, trees.lanes[v], lane, contribution(nest, v))
+
+    with nest.loop("0", groups) as group:
+        base = nest.integer("add", lo, nest.integer("mul", group, str(LANES)))
+        with nest.loop("0", str(LANES), lanes=True) as lane:
+            element(nest.integer("add", base, lane), lane)
+    done = nest.integer("mul", groups, str(LANES))
+    base = nest.integer("add", lo, done)
+    with nest.loop("0", nest.integer("sub", length, done)) as lane:
+        element(nest.integer("add", base, lane), lane)
 
 
 def _row_chunks(

@@ -104,7 +104,7 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
     index = _Numbers()
     entries = index.entries
     nodes = index.nodes
-    integers: list[int] = []
+    slots: dict[int, int] = {}  # offset -> its parameter
     kept = set(wanted)
     walked = sorted(seen, key=_by_number)
     for node in walked:
@@ -135,11 +135,7 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
                 if start == 0:
                     slot = ZERO
                 else:
-                    try:
-                        slot = integers.index(start)
-                    except ValueError:
-                        slot = len(integers)
-                        integers.append(start)
+                    slot = slots.setdefault(start, len(slots))
                 region.append((slot, step))
             entry = (op, tuple(region), node.shape, *[index[s] for s in node.src])
         else:
@@ -152,8 +148,9 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
             number = entries[entry] = len(nodes)
             nodes.append(node)
         index[node] = number
-    key = (tuple(entries), tuple([index[node] for node in wanted]))
-    return Canonical(key, index.buffers, integers, index.scalars, nodes, wanted, walked)
+    outputs = tuple([index[node] for node in wanted])  # first: a wanted leaf that nothing reads becomes an entry here
+    key = (tuple(entries), outputs)
+    return Canonical(key, index.buffers, list(slots), index.scalars, nodes, wanted, walked)
 
 
 class Entry(NamedTuple):

@@ -95,6 +95,8 @@ def reshaped(space: Space, index: Sequence[Index], shape: Shape, src_shape: Shap
 
     Axes are first matched in groups of equal product, so that what a reshape leaves alone stays free of divisions.
     """
+    if not prod(shape):
+        return (ix.ZERO,) * len(src_shape)  # no element to ask for
     result: list[Index] = []
     i = j = 0
     while i < len(shape) or j < len(src_shape):

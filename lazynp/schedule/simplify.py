@@ -85,7 +85,7 @@ def _float_sum_of_one(b: Builder, entry: Entry) -> int | None:
 def _concat_of_nothing(b: Builder, entry: Entry) -> int | None:
     """Empty parts go; a single part is the result."""
     parts = tuple([s for s in entry.src if prod(b.entries[s].shape)])
-    if len(parts) == len(entry.src):
+    if not parts or len(parts) == len(entry.src):
         return None
     return parts[0] if len(parts) == 1 else b.add(entry._replace(src=parts))
 

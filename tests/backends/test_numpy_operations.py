@@ -39,7 +39,7 @@ def values(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
 
 
 def test_every_operation_has_a_row() -> None:
-    assert set(WRITERS) == set(o.ALL)
+    assert set(WRITERS) == {op for op in vars(o).values() if isinstance(op, o.Op)}
 
 
 LOOPS = [

@@ -15,8 +15,9 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from lazynp.backends.llvm.host import host
-from lazynp.backends.llvm.polynomials import exponential, logarithm
+from lazynp.backends.llvm.polynomials import exponential, logarithm, power
 from lazynp.backends.llvm.polynomials.code import FORMATS, Code, Value
+
 
 class Function(NamedTuple):
     """How a function is written, and for which types it is preferred to libmvec's; it always is to the C library's scalar one."""
@@ -37,6 +38,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "log2": Function(logarithm.log2, preferred=()),
     "log10": Function(logarithm.log10, preferred=()),
     "log1p": Function(logarithm.log1p, preferred=("f32",)),
+    "power": Function(power.power),
 }
 
 

@@ -63,6 +63,14 @@ class Code:
         wide.lines = self.lines
         return wide
 
+    def extended(self, x: Value) -> Value:
+        """Return a float as a double."""
+        return self.emit(f"fpext float {x} to double")
+
+    def truncated(self, x: Value) -> Value:
+        """Return a double as a float."""
+        return self.emit(f"fptrunc double {x} to float")
+
     # Floating values. An operand that is a Python number is a constant, rounded to the type -------------------------------
 
     def operand(self, x: Operand) -> str:
@@ -153,6 +161,10 @@ class Code:
 
     def equal(self, a: Operand, b: Operand) -> Value:
         return self.emit(f"fcmp oeq {self.element} {self.operand(a)}, {self.operand(b)}")
+
+    def unordered(self, a: Operand, b: Operand) -> Value:
+        """Return whether one of them is NaN."""
+        return self.emit(f"fcmp uno {self.element} {self.operand(a)}, {self.operand(b)}")
 
     def logic(self, operation: str, a: Value, b: Value | bool) -> Value:
         return self.emit(f"{operation} i1 {a}, {str(b).lower() if isinstance(b, bool) else b}")

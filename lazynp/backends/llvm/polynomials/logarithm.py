@@ -26,9 +26,9 @@ LOG10_2: Final = {"f64": (0.30102999566383914, 1.42050232272661e-13), "f32": (0.
 
 
 class Split:
-    """A number as 2^k (1 + f), or the quotient that is the result for one that has no logarithm."""
+    """A number as 2^k m with m from ``least`` to twice that, and whether it has no logarithm (m is harmless then)."""
 
-    def __init__(self, c: Code, x: Value, subnormals: bool = True) -> None:
+    def __init__(self, c: Code, x: Value, subnormals: bool = True, least: float = 0.7071067811865476) -> None:
         f = c.format
         self.x, bits = x, c.bits(x)
         self.bits = bits
@@ -39,12 +39,16 @@ class Split:
             subnormal = c.compare("ult", bits, f.tiny)  # or zero, which is special
             bits = c.bits(c.mul(x, c.select(subnormal, 2.0**lift, 1.0)))
             offset = c.select(subnormal, base + f.bias + lift, base + f.bias)
-        root = f.of(0.7071067811865476)
+        root = f.of(least)
         moved = c.word("add", bits, f.of(1.0) - root)
         self.exponent = c.word("lshr", moved, f.mantissa)  # biased
         # The bits of 2^mantissa + exponent, without an instruction that converts integers: not every machine has it for vectors.
         self.k = c.sub(c.number(c.word("or", self.exponent, f.of(base))), offset)
-        self.f = c.sub(c.number(c.word("add", c.word("and", moved, f.tiny - 1), root)), 1.0)
+        self.m_bits = c.word("add", c.word("and", moved, f.tiny - 1), root)
+        self.m = c.number(self.m_bits)
+
+    def f(self, c: Code) -> Value:
+        return c.sub(self.m, 1.0)
 
 
 def quotient(c: Code, split: Split, f: Value) -> tuple[Value, Value]:
@@ -63,7 +67,7 @@ def series(c: Code, s: Value, f: Value) -> Value:
 
 def log(c: Code, x: Value) -> Value:
     split = Split(c, x)
-    return _natural(c, split, split.f)
+    return _natural(c, split, split.f(c))
 
 
 def _natural(c: Code, split: Split, f: Value) -> Value:
@@ -81,15 +85,16 @@ def log1p(c: Code, x: Value) -> Value:
     inverse = c.number(c.word("shl", c.word("sub", 2 * f.bias, split.exponent), f.mantissa))
     exact = c.fma(x, inverse, c.sub(inverse, 1.0))
     large = c.compare("ugt", split.exponent, f.bias + f.mantissa + 1)
-    result = _natural(c, split, c.select(large, split.f, exact))
+    result = _natural(c, split, c.select(large, split.f(c), exact))
     return c.number(c.word("or", c.bits(result), c.sign(c.bits(x))))  # -0 for -0
 
 
 def _based(c: Code, x: Value, whole: tuple[float, float], fraction: tuple[float, float]) -> Value:
     """Return k times ``whole`` plus log(1 + f) times ``fraction``, both of them in two parts."""
     split = Split(c, x)
-    s, divided = quotient(c, split, split.f)
-    high, low = c.split_difference(split.f, c.mul(s, series(c, s, split.f)))
+    f = split.f(c)
+    s, divided = quotient(c, split, f)
+    high, low = c.split_difference(f, c.mul(s, series(c, s, f)))
     first = split.k if whole[0] == 1.0 else c.mul(split.k, whole[0])
     total = c.fma(high, fraction[0], first)
     rest = c.fma(high, fraction[0], c.sub(first, total))
