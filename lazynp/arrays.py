@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from math import prod
 from types import GenericAlias
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from lazynp.layout import copy_order, geometry, result_order
 from lazynp.memory import Draft, cell, draft, host, published, shown
 from lazynp.namespace import assignment, indexing
 from lazynp.runtime import config
-from lazynp.scalars import CLASSES, OF_TYPE, force, generic, node_of_scalar, scalar_of, scalar_of_value
+from lazynp.scalars import CLASSES, OF_TYPE, force, generic, node_of_scalar, pending_scalars, scalar_of, scalar_of_value
 from lazynp.viewing import (
     may_be_written,
     reshaped_shape,
@@ -53,7 +54,9 @@ __all__ = [
 # DEPTH_LIMIT wherever that is.
 DEPTH_CUT = 250
 DEPTH_LIMIT = 1000
+DEEP_ARRAYS = 4096  # arrays with deep pending nodes that are remembered, to be realized together
 _cut_site: Site | None = None
+_deep: list[ref[ndarray]] = []
 
 _new = object.__new__
 # Steps from a plain array whose geometry can wait until somebody asks for it.
@@ -368,12 +371,23 @@ def cut(node: Node) -> None:
     global _cut_site
     if node.depth > DEPTH_LIMIT or (node.site is not None and node.site == _cut_site):
         _cut_site = node.site
-        force([node], "graph limit")
+        # The other results that somebody holds go along: left pending they would keep the history that this is about.
+        others = {x._node: None for r in _deep if (x := r()) is not None and x._base is None and x._node.depth > DEPTH_CUT // 2}
+        _deep.clear()
+        force([node, *others, *pending_scalars()], "graph limit")
+
+
+def remember(x: ndarray) -> None:
+    """``x`` holds a deep pending node."""
+    _deep.append(ref(x))
+    if len(_deep) > DEEP_ARRAYS:
+        _deep[:] = [r for r in _deep if (x := r()) is not None and x._base is None and x._node.depth > DEPTH_CUT // 2][-DEEP_ARRAYS // 2 :]
 
 
 def wrap(node: Node) -> ndarray:
     """A new plain array of ``node``."""
-    if node.depth > DEPTH_CUT:
+    depth = node.depth
+    if depth > DEPTH_CUT:
         cut(node)
     elif config.eager and node.buffer is None:
         force([node], "eager")
@@ -381,6 +395,8 @@ def wrap(node: Node) -> ndarray:
     x._node = node
     x._base = None
     x._readonly = False
+    if depth > DEPTH_CUT // 2:
+        remember(x)
     return x
 
 
@@ -453,8 +469,10 @@ def root_node(root: ndarray) -> Node:
 
 def replace(root: ndarray, node: Node) -> None:
     """A plain array's new value."""
-    if node.depth > DEPTH_CUT:
-        cut(node)
+    if node.depth > DEPTH_CUT // 2:
+        if node.depth > DEPTH_CUT:
+            cut(node)
+        remember(root)
     elif config.eager and node.buffer is None:
         force([node], "eager")
     root._node = node

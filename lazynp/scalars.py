@@ -11,6 +11,7 @@ import numbers
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -65,7 +66,7 @@ class generic(metaclass=ScalarType):
         The value, once it is known.
     """
 
-    __slots__ = ("_node", "_value")
+    __slots__ = ("__weakref__", "_node", "_value")
     _numpy = np.generic
     _dtype: np.dtype[Any] | None = None
     __array_priority__ = 1_000_000.0
@@ -292,6 +293,10 @@ def is_scalar(x: object) -> bool:
     return type(x) in CLASSES
 
 
+PENDING = 4096  # pending scalars that are remembered
+_pending: list[ref[generic]] = []
+
+
 def scalar_of(node: Node) -> generic:
     """The scalar of a 0-d node."""
     self: generic = _new(_OF_DTYPE[node.dtype])
@@ -301,7 +306,18 @@ def scalar_of(node: Node) -> generic:
         return self
     self._node = node
     self._value = None
+    _pending.append(ref(self))
+    if len(_pending) > PENDING:
+        _pending[:] = [r for r in _pending if (x := r()) is not None and x._node is not None and x._node.buffer is None][-PENDING // 2 :]
     return self
+
+
+def pending_scalars() -> list[Node]:
+    """Nodes of the pending scalars that somebody holds.  They are next to nothing to store, and whoever computes their sources anyway should
+    compute them too: a list of losses must not keep the whole history of a training loop pending."""
+    nodes = [x._node for r in _pending if (x := r()) is not None and x._node is not None and x._node.buffer is None]
+    _pending.clear()
+    return nodes
 
 
 def scalar_of_value(value: Any) -> generic:

@@ -15,7 +15,6 @@ import numpy as np
 from lazynp.graph import index as ix
 from lazynp.graph import op as o
 from lazynp.graph.index import Atom, Index, Loaded, Quotient, Range, Remainder
-from lazynp.graph.node import Shape
 from lazynp.graph.op import Kind, Op
 from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.fuse import Kernel, Partition, Request

@@ -290,7 +290,7 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
             (int(w[0]), int(w[1])) if np.iterable(w) else (int(w), int(w))
             for w in [pad_width.get(k, pad_width.get(k - ndim, 0)) for k in range(ndim)]
         ]
-    widths = np.asarray(host(_asarray(pad_width)))
+    widths = host(_asarray(pad_width))
     if widths.dtype.kind != "i":
         raise TypeError("`pad_width` must be of integral type.")
     pairs = np.broadcast_to(widths, (ndim, 2))

@@ -21,7 +21,7 @@ from lazynp.graph.node import Node
 from lazynp.namespace.compositions import filled
 from lazynp.namespace.linalg import matmul
 from lazynp.namespace.promotion import broadcast, concrete
-from lazynp.namespace.ufuncs import UFUNCS, ufunc
+from lazynp.namespace.ufuncs import UFUNCS, ordered, site, ufunc
 from lazynp.ndarray import ndarray, node_of, result, wrap
 from lazynp.scalars import is_scalar, scalar_of_value
 
@@ -66,6 +66,11 @@ def _power_shortcut(x: Any, exponent: Any) -> Any:
     kind = type(exponent)
     if kind is int:
         if exponent == 2:
+            if type(x) is ndarray:
+                node = node_of(x)
+                if node.dtype.kind != "b" and node.shape:
+                    square = Node(o.MULTIPLY, (node, node), None, node.dtype, node.shape, site(_getframe(2)))
+                    return ordered(square, (x,), "K")
             return UFUNCS["square"](x)
         if exponent == -1 and x.dtype.kind in "fc":
             return UFUNCS["reciprocal"](x)

@@ -71,7 +71,7 @@ class Source:
         return repr(self._generator)
 
     # isinstance(rng, np.random.Generator) holds.
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> type:
         return type(self.__dict__["_generator"]) if "_generator" in self.__dict__ else Source
 

@@ -26,7 +26,7 @@ from lazynp.namespace.ufunc_table import ON_BOOL, REDUCTIONS
 from lazynp.namespace.ufuncs import UFUNCS, ufunc, write_out
 from lazynp.ndarray import asarray, ndarray, node_of, result
 
-NoValue: Final[Any] = np._NoValue  # type: ignore[attr-defined]
+NoValue: Final[Any] = np._NoValue
 
 # The value that changes nothing, for those that have one.
 _IDENTITY: Final[dict[Op, int]] = {o.ADD: 0, o.MULTIPLY: 1, o.BITWISE_OR: 0, o.BITWISE_XOR: 0, o.BITWISE_AND: -1}
@@ -94,6 +94,13 @@ def reduce(
 ) -> Any:
     """``of.reduce(array, ...)``."""
     name = of.__name__
+    if type(array) is ndarray and dtype is None and out is None and initial is NoValue and where is True:
+        # What nearly every call is.
+        x = node_of(array)
+        shape = x.shape
+        axes = ax.reduced(axis, len(shape))
+        if 0 not in shape or REDUCTIONS[name][0] in _IDENTITY:
+            return result(reduce_node(name, x, axes, None, keepdims))
     try:
         node = _reduced(of, array, axis, dtype, out, keepdims, initial, where)
     except Foreign:
@@ -161,7 +168,7 @@ def _reduction_loop(name: str, given: DType, dtype: Any, out: Any) -> DType:
         found = accumulation_dtype(name, given)
     if found not in NATIVE:
         raise Foreign
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def accumulate(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any) -> Any:
@@ -240,8 +247,8 @@ def _cumulative(of: ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
         x, axis = _flat_or_axis(array_node(a), axis)
         loop = _reduction_loop(name, x.dtype, dtype, out)
     except Foreign:
-        function = {"add": np.cumsum, "multiply": np.cumprod}[name]
-        return fallback.call(function, function.__name__, (a,), {"axis": axis, "dtype": dtype, "out": out})
+        function = {"add": "cumsum", "multiply": "cumprod"}[name]
+        return fallback.call(getattr(np, function), function, (a,), {"axis": axis, "dtype": dtype, "out": out})
     op = REDUCTIONS[name][0]
     x = cast(x, loop)
     return finish(build.scan(ON_BOOL.get(op, op) if x.dtype == BOOL else op, x, axis), out, name)

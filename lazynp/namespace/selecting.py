@@ -15,7 +15,7 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, reshape
 from lazynp.graph.dtypes import BOOL, INT64, NATIVE
-from lazynp.graph.node import Node
+from lazynp.graph.node import Node, caller
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace.compositions import truth
@@ -45,12 +45,39 @@ def _in_dtype(node: Node | None, value: Any, dtype: DType) -> Node:
     return const(np.asarray(value).astype(dtype)[()], dtype)
 
 
+def _where_of_arrays(condition: ndarray, x: Any, y: Any) -> Any:
+    """The quick way for a bool array and arrays (or one Python float) of one dtype; None where that is not what is given."""
+    mask = node_of(condition)
+    if mask.dtype != BOOL:
+        return None
+    a = node_of(x) if type(x) is ndarray else None
+    b = node_of(y) if type(y) is ndarray else None
+    if a is None:
+        if b is None or type(x) is not float or b.dtype.kind not in "fc":
+            return None
+        a = const(b.dtype.type(x), b.dtype)
+    elif b is None:
+        if type(y) is not float or a.dtype.kind not in "fc":
+            return None
+        b = const(a.dtype.type(y), a.dtype)
+    elif a.dtype != b.dtype:
+        return None
+    shape = mask.shape
+    if a.shape != shape or b.shape != shape:
+        shape = broadcast(shape, a.shape, b.shape)
+    return ordered(Node(o.WHERE, (mask, a, b), None, a.dtype, shape, caller()), (condition, x, y), "K")
+
+
 def where(condition: Any, x: Any = NoValue, y: Any = NoValue, /) -> Any:
     """One or the other by a condition, or the positions where it holds; see :func:`numpy.where`."""
     if x is NoValue and y is NoValue:
         return nonzero(condition)
     if x is NoValue or y is NoValue:
         raise ValueError("either both or neither of x and y should be given")
+    if type(condition) is ndarray:
+        found = _where_of_arrays(condition, x, y)
+        if found is not None:
+            return found
     try:
         mask = truth(array_node(condition))
         operands = [operand(x), operand(y)]

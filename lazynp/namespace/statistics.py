@@ -23,7 +23,7 @@ from lazynp.namespace import reductions as red
 from lazynp.namespace.promotion import DType, Foreign, broadcast
 from lazynp.namespace.reductions import NoValue, array_node, finish, reduce_node
 from lazynp.namespace.ufuncs import UFUNCS
-from lazynp.ndarray import node_of, result, wrap
+from lazynp.ndarray import ndarray, node_of, result, wrap
 
 
 def _options(**options: Any) -> dict[str, Any]:
@@ -88,6 +88,18 @@ def _mean_of(values: _Counted, dtype: DType) -> Node:
 
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> Any:
     """Arithmetic mean; see :func:`numpy.mean`."""
+    if type(a) is ndarray and dtype is None and out is None and where is NoValue:
+        x = node_of(a)
+        axes = ax.reduced(axis, len(x.shape))
+        count = 1
+        for k in axes:
+            count *= x.shape[k]
+        loop, final = _loops(x, None)
+        if count and x.shape:
+            # What nearly every call is.
+            total = reduce_node("add", x, axes, loop, keepdims is not NoValue and bool(keepdims))
+            divided = Node(o.DIVIDE, (total, const(loop.type(count), loop)), None, loop, total.shape, total.site)
+            return result(cast(divided, final))
     try:
         values = _Counted(a, axis, where)
         loop, final = _loops(values.x, dtype)

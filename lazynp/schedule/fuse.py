@@ -165,11 +165,11 @@ class _Walk:
         # What is computed from a reduction element by element takes its loops, so that it can share them with other reductions.
         self.domains: list[tuple[Shape, Shape]] = []
         finished: list[bool] = []
-        for e, entry in enumerate(entries):
-            own = domain(entry, entries[entry.src[0]].shape if entry.src else ())
+        for entry in entries:
+            loops = domain(entry, entries[entry.src[0]].shape if entry.src else ())
             follows = entry.op.kind is Kind.ELEMENTWISE or entry.op is o.RESHAPE
-            below = [s for s in entry.src if follows and finished[s] and not self.library[s] and nontrivial(entries[s].shape) == own[0]]
-            self.domains.append(self.domains[below[0]] if below else own)
+            below = [s for s in entry.src if follows and finished[s] and not self.library[s] and nontrivial(entries[s].shape) == loops[0]]
+            self.domains.append(self.domains[below[0]] if below else loops)
             finished.append(entry.op is o.REDUCE or bool(below))
 
         uses = self.count_uses()
@@ -279,13 +279,18 @@ class _Walk:
             return "its axes are not the outermost loops of its consumer"
         if len(kernel.points) > cost.KERNEL_NODES:
             return f"the kernel holds {cost.KERNEL_NODES} expression nodes already"
-        for _, outer_index in kernel.reductions:
-            outer = kernel.prefix(outer_index.index)
-            ranges = kernel.reductions[(_, outer_index)]
-            if outer is not None and ranges and ranges[0] in kernel.main:
-                end = kernel.main.index(ranges[-1]) + 1
-                if outer < depth < end:
-                    return "it would be cut by the chunks of a longer reduction around it"
+        axes = self.entries[e].arg[1]
+        extents = nontrivial(tuple([n for a, n in enumerate(self.entries[self.entries[e].src[0]].shape) if a in axes]))
+        following = kernel.main[depth : depth + len(extents)]
+        end = depth + len(extents) if tuple([r.extent for r in following]) == extents else depth
+        for (_, other), ranges in kernel.reductions.items():
+            place = kernel.prefix(other.index)
+            if place is None:
+                continue
+            if ranges and ranges[0] in kernel.main and place < depth < kernel.main.index(ranges[-1]) + 1:
+                return "it would be cut by the chunks of a longer reduction around it"
+            if depth < place < end:
+                return "its chunks would cut a shorter reduction inside it"
         return None
 
     def evaluations(self, kernel: Kernel, point: Point) -> int:

@@ -1,9 +1,9 @@
 """What a schedule does, in numbers.
 
-In: a ``Schedule``.  Out: for each kernel and library call, the operations it computes and the bytes it loads, stores and stages.  Promise: the
-numbers follow from the schedule alone, nothing is run.  *Loaded* are the distinct elements that one pass over loops touches, added up over the
-passes: a kernel that walks an array twice loads it twice, one that touches neighbours in one walk loads it once, and a value kept in
-scratch from an earlier pass is not loaded again.
+In: a ``Schedule``.  Out: for each kernel and library call, the operations it computes and the bytes it loads, stores and stages.
+Promise: the numbers follow from the schedule alone, nothing is run.  *Loaded* are the distinct elements that one pass over loops
+touches, added up over the passes: a kernel that walks an array twice loads it twice, one that touches neighbours in one walk loads it
+once, and a value kept in scratch from an earlier pass is not loaded again.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def schedule(partition: Partition) -> Schedule:
 
 def _order(reads: dict[int, list[int]], producer: dict[int, int]) -> list[int]:
     """Topological, and library calls as close together as that allows."""
-    waiting = {number: 0 for number in reads}
+    waiting = dict.fromkeys(reads, 0)
     readers: dict[int, list[int]] = {number: [] for number in reads}
     for number, entries in reads.items():
         for source in {producer[e] for e in entries if e in producer}:

@@ -1,7 +1,7 @@
 """What each pass must hand to the next: an executable grammar per phase.
 
-In: the product of a pass.  Out: nothing, or a ``SpecError`` that names the first entry, value or statement that breaks a rule, and the rule.
-Promise: a program, partition, body or kernel that passes here means something; tests call these checks after every pass, and so does
+In: the product of a pass.  Out: nothing, or a ``SpecError`` that names the first entry, value or statement that breaks a rule, and the
+rule.  Promise: a program, partition, body or kernel that passes here means something; tests call these checks after every pass, and so does
 ``LAZYNP_DEBUG=1``.  Otherwise they are never called and never imported.
 """
 
@@ -43,9 +43,9 @@ def _refuse(phase: str, place: str, complaints: Complaints) -> None:
 # Operations: what holds for them in every phase ------------------------------------------------------------------------
 
 UNARY = frozenset([
-    o.CAST, o.BITCAST, o.NEGATIVE, o.ABSOLUTE, o.SIGN, o.SQRT, o.CBRT, o.EXP, o.EXP2, o.EXPM1, o.LOG, o.LOG2, o.LOG10, o.LOG1P, o.SIN, o.COS,
-    o.TAN, o.ARCSIN, o.ARCCOS, o.ARCTAN, o.SINH, o.COSH, o.TANH, o.ARCSINH, o.ARCCOSH, o.ARCTANH, o.FLOOR, o.CEIL, o.TRUNC, o.RINT, o.SPACING,
-    o.SIGNBIT, o.ISNAN, o.ISINF, o.ISFINITE, o.INVERT, o.BITWISE_COUNT, o.REAL, o.IMAG, o.CONJUGATE,
+    o.CAST, o.BITCAST, o.NEGATIVE, o.ABSOLUTE, o.SIGN, o.SQRT, o.CBRT, o.EXP, o.EXP2, o.EXPM1, o.LOG, o.LOG2, o.LOG10, o.LOG1P,
+    o.SIN, o.COS, o.TAN, o.ARCSIN, o.ARCCOS, o.ARCTAN, o.SINH, o.COSH, o.TANH, o.ARCSINH, o.ARCCOSH, o.ARCTANH, o.FLOOR, o.CEIL,
+    o.TRUNC, o.RINT, o.SPACING, o.SIGNBIT, o.ISNAN, o.ISINF, o.ISFINITE, o.INVERT, o.BITWISE_COUNT, o.REAL, o.IMAG, o.CONJUGATE,
 ])  # fmt: skip
 PREDICATES = frozenset([o.SIGNBIT, o.ISNAN, o.ISINF, o.ISFINITE])
 REDUCING = frozenset([o.ADD, o.MULTIPLY, o.MINIMUM, o.MAXIMUM, o.FMIN, o.FMAX, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR])
@@ -284,9 +284,9 @@ def _check_simplified(program: Program) -> None:
             raise SpecError(f"{place}: nothing depends on it")
         if seen.setdefault(entry, e) != e:
             raise SpecError(f"{place}: the same as entry {seen[entry]}")
-        if entry.op not in (o.CALL, o.OUTPUT) and prod(entry.shape) and any(not prod(entries[s].shape) for s in entry.src):
-            if entry.op is not o.CONCAT:
-                raise SpecError(f"{place}: made of nothing")
+        empty = [s for s in entry.src if 0 in entries[s].shape]
+        if empty and 0 not in entry.shape and entry.op not in (o.CALL, o.OUTPUT):
+            raise SpecError(f"{place}: made of nothing")
     if len(program.origins) != len(entries):
         raise SpecError(f"simplified program: {len(program.origins)} origins for {len(entries)} entries")
 
@@ -324,11 +324,10 @@ def check_partition(partition: Partition) -> None:
                 raise SpecError(f"{place}: is at home elsewhere")
             if kernel.prefix(point.index) is None or point.guards:
                 raise SpecError(f"{place}: is stored at {point}, not over the outermost loops")
-            base = kernel.bases.get(e)
-            if value != (e if base is None else entries[e].src[1]):
+            if value != (entries[e].src[1] if e in kernel.bases else e):
                 raise SpecError(f"{place}: stores entry {value}")
-            if base is not None and base not in stored and entries[base].op is not o.BUFFER:
-                raise SpecError(f"{place}: writes into entry {base}, which is not stored")
+            if e in kernel.bases and kernel.bases[e] not in stored and entries[kernel.bases[e]].op is not o.BUFFER:
+                raise SpecError(f"{place}: writes into entry {kernel.bases[e]}, which is not stored")
         for request, sources in kernel.points.items():
             place = f"kernel {kernel.number}, entry {request[0]} ({entries[request[0]].op!r}) at {request[1]}"
             _refuse("partition", place, _point(program, stored, kernel, request, sources))

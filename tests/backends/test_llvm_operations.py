@@ -58,7 +58,8 @@ def extremes(dtype: np.dtype) -> Array:
             near += [-1, -2, -3, -7, -8, -100, info.min, info.min + 1, info.min // 2]
         return np.array([n for n in near if info.min <= n <= info.max], dtype)
     info = np.finfo(dtype)
-    positive = [0.0, info.smallest_subnormal, info.tiny, info.eps, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 7.0, 1e4, info.max, np.inf, np.nan]
+    positive = [0.0, info.smallest_subnormal, info.tiny, info.eps, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 7.0, 1e4]
+    positive += [info.max, np.inf, np.nan]
     return np.array([*positive, *[-x for x in positive]], dtype)
 
 

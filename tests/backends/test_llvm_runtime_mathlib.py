@@ -1,13 +1,16 @@
 """Mathematical functions of generated kernels: accuracy, special values, the same bits at every position, with and without libmvec."""
 
+import ctypes
 import os
+import platform
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from lazynp.backends.llvm import mathlib
+from lazynp.backends.llvm import mathlib, polynomials
+from lazynp.backends.llvm.host import Host
 from lazynp.backends.llvm.mathlib import FUNCTIONS
 from tests.backends.llvm_kernels import DTYPE, math_kernel
 
@@ -89,15 +92,79 @@ def test_bits_do_not_depend_on_the_position(name, kind):
     assert np.array_equal(alone, whole)
 
 
-@pytest.mark.parametrize("flavour", ["0", "sse", "avx2"])
+@pytest.mark.parametrize(
+    "flavour",
+    [
+        {"LAZYNP_LIBMVEC": "0"},  # polynomials, and the C library's scalar functions for what there is none
+        {"LAZYNP_LIBMVEC": "0", "LAZYNP_POLYNOMIALS": "0"},
+        {"LAZYNP_LIBMVEC": "sse", "LAZYNP_POLYNOMIALS": "0"},
+        {"LAZYNP_LIBMVEC": "avx2", "LAZYNP_POLYNOMIALS": "0"},
+        {"LAZYNP_POLYNOMIALS": "0"},
+    ],
+    ids=lambda flavour: "-".join(f"{key.removeprefix('LAZYNP_').lower()}={value}" for key, value in flavour.items()),
+)
 def test_other_flavours_keep_the_same_promises(flavour):
     """Run the tests of this file with another math library; a flavour that the machine lacks means its best one."""
-    if "LAZYNP_LIBMVEC" in os.environ:
+    if "LAZYNP_TEST_FLAVOUR" in os.environ:
         return  # this is that run
-    environment = {**os.environ, "LAZYNP_LIBMVEC": flavour}
+    environment = {**os.environ, **flavour, "LAZYNP_TEST_FLAVOUR": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+POLYNOMIALS = [(name, kind) for name in polynomials.FUNCTIONS for kind in ("f64", "f32")]
+
+
+@pytest.mark.parametrize(("name", "kind"), POLYNOMIALS)
+def test_polynomials_are_free_of_branches_and_calls(name, kind):
+    """So that the vectoriser widens them to any width."""
+    arity = FUNCTIONS[name].arity
+    text = polynomials.definition(name, kind, "define double @f()", arity)
+    assert " br " not in text and "load" not in text
+    assert {line.split("@")[1].split("(")[0].split(".")[0] for line in text.splitlines()[1:] if "call" in line} <= {"llvm"}
+
+
+# Numbers of the C library's flags: invalid, division by zero, overflow.
+FLAG_BITS = {"x86_64": (1, 4, 8), "aarch64": (1, 2, 4), "arm64": (1, 2, 4)}
+INVALID, DIVIDE, OVERFLOW = range(3)
+RAISED = [
+    ("exp", 1000, {OVERFLOW}), ("exp", -1000, set()), ("exp", np.inf, set()), ("exp", -np.inf, set()), ("exp", np.nan, set()),
+    ("exp2", 2000, {OVERFLOW}), ("expm1", 1000, {OVERFLOW}), ("expm1", -np.inf, set()), ("tanh", np.inf, set()), ("tanh", np.nan, set()),
+    ("cosh", -1000, {OVERFLOW}), ("cosh", np.inf, set()), ("sinh", 1000, {OVERFLOW}), ("sinh", -np.inf, set()), ("sinh", 0, set()),
+    ("log", 0, {DIVIDE}), ("log", -1, {INVALID}), ("log", np.inf, set()), ("log", np.nan, set()), ("log", 1e-40, set()),
+    ("log1p", -1, {DIVIDE}), ("log1p", -2, {INVALID}), ("log1p", np.inf, set()), ("log2", 0, {DIVIDE}), ("log10", -1, {INVALID}),
+    ("power", (0, -1), {DIVIDE}), ("power", (-2, 0.5), {INVALID}), ("power", (10, 1000), {OVERFLOW}), ("power", (0, 2.5), set()),
+    ("power", (np.inf, -1), set()), ("power", (np.nan, 1), set()), ("power", (-3, 3), set()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "values", "expected"), RAISED)
+def test_no_flag_is_missed_and_polynomials_raise_none_without_reason(name, values, expected):
+    clear, test = mathlib.address("lzc_feclearexcept"), mathlib.address("lzc_fetestexcept")
+    numbers = FLAG_BITS.get(platform.machine())
+    if not (clear and test and numbers):
+        return  # the names are C's, the numbers are the system's own
+    clear, test = (ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(found) for found in (clear, test))
+    for kind in ("f64", "f32"):
+        kernel = math_kernel(name, kind)
+        with np.errstate(all="ignore"):
+            arrays = [np.full(19, value, DTYPE[kind]) for value in np.atleast_1d(values)]
+        clear(sum(numbers))
+        kernel(*arrays)
+        bits = test(sum(numbers))
+        raised = {flag for flag, number in enumerate(numbers) if bits & number}
+        assert raised >= expected
+        assert raised == expected or not polynomials.wanted(name, kind, True)
+
+
+def test_polynomials_need_fused_multiply_add(monkeypatch):
+    monkeypatch.delenv("LAZYNP_POLYNOMIALS", raising=False)
+    for features, expected in (("+sse4.2,+fma", True), ("+sse4.2,-fma", False)):
+        monkeypatch.setattr(polynomials, "host", lambda features=features: Host("x86_64-unknown-linux-gnu", "generic", features))
+        polynomials.available.cache_clear()
+        assert polynomials.available() is expected
+    polynomials.available.cache_clear()
 
 
 def test_every_function_has_its_own_attribute_groups():

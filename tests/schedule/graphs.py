@@ -123,6 +123,11 @@ def cut_ranks() -> Any:
     return [x * 2, x.sum(axis=1), x.sum()]
 
 
+def rows_and_total() -> Any:
+    x = matrix()
+    return [x.min(axis=1), x.sum()]
+
+
 def masked_mean() -> Any:
     x, m = vector(), values(1000, dtype="?")
     return np.where(m, x, 0.0).sum() / m.sum()
@@ -187,6 +192,18 @@ def added_squares() -> Any:
     return [(x * x).sum(), (x * x).mean()]
 
 
+def interior() -> Any:
+    u = matrix()
+    u[1:-1, 1:-1] = 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
+    return u
+
+
+def written_rows(first: int) -> Any:
+    u = matrix() * 2
+    u[first:] = values(50 - first, 200) + 1
+    return u
+
+
 STENCILS = sum(8 * (100_000 - 2 * k) for k in range(10))
 GRAPHS = [
     Graph("elementwise chain", lambda: np.exp(vector() * 2 + 1), 1, 0, 8000, 8000),
@@ -217,6 +234,13 @@ GRAPHS = [
     Graph("five-point stencil", five_points, 1, 0, 80000, 48 * 198 * 8),
     Graph("ten stencil steps", lambda: stencils(10), 10, 0, STENCILS, STENCILS + 8 * (100_000 - 20) - 8 * 100_000,
           because="inlined, step k would be computed 3**k times"),
+    # Writes
+    Graph("stencil step written to the interior", interior, 1, 0, 80000 + 80000, 48 * 198 * 8 + 80000,
+          because="the array that is read is copied before it is written to"),
+    Graph("rows of a computed array", lambda: written_rows(20), 2, 0, 80000 + 48000, 80000 + 48000,
+          because="the rows that are not written stay where they are"),
+    Graph("one row of a computed array", lambda: written_rows(49), 2, 1, 81600 + 81600, 81600 + 80000,
+          because="small writes are library calls"),
     # Reductions
     Graph("sum of a small type", lambda: values(1000, dtype="i1").sum(), 1, 0, 1000, 8),
     Graph("sum and mean of one square", added_squares, 1, 0, 8000, 16),
@@ -247,6 +271,7 @@ GRAPHS = [
           because="mean and deviation of columns are known after two passes over all rows"),
     Graph("outputs of two ranks", ranks, 1, 0, 80000, 80400),
     Graph("outputs of three ranks", cut_ranks, 2, 0, 160_000, 80408, because="the chunks of the total would cut the rows"),
+    Graph("rows beside a total", rows_and_total, 2, 0, 160_000, 408, because="the chunks of the total would cut the rows"),
     # What is stored rather than repeated
     Graph("a dear value broadcast over rows", lambda: np.exp(values(200)) * matrix(), 2, 0, 1600 + 81600, 81600,
           because="200 exponentials are stored, not computed 50 times each"),

@@ -28,39 +28,38 @@ P: Final = (0.39999999999970914, 0.285714286823363, 0.22222076987791237, 0.18261
 R: Final = (0.666666657504935, 0.40000340892460756, 0.2853591384133896, 0.23620179380096235)
 Q: Final = (0.5000000083981387, 0.16666524709051175, 0.04166622778441219, 0.008368380042652517, 0.0013949456871772956)
 INFINITY: Final = float("inf")
+NAN: Final = float("nan")
 
 
 def power(c: Code, x: Value, y: Value) -> Value:
     f = c.format
-    x_bits = c.bits(x)
+    x_bits, y_bits = c.bits(x), c.bits(y)
     size_bits = c.magnitude(x_bits)
     size = c.number(size_bits)
-    magnitude = (_double if f.bits == 64 else _single)(c, size, y)
-    # 1 to any power, anything to the power of 0; (-1)^inf is 1, too.
-    one = c.logic("or", c.equal(size, 1.0), c.equal(y, 0.0))
-    magnitude = c.select(one, 1.0, magnitude)
+    # Zero and infinity have no logarithm: the result is |x| or, for a negative y, the quotient 1 / |x| with its flag.
+    pole = c.logic("xor", c.within(size_bits, 1, f.infinity), True)
+    inverted = c.logic("and", pole, c.compare("slt", y_bits, 0))
+    magnitude = (_double if f.bits == 64 else _single)(c, size, y, pole, inverted)
+    # Anything to the power of 0; (-1)^inf is 1, too, unlike (-1)^0.5 and the like below.
+    magnitude = c.select(c.equal(size, 1.0), 1.0, magnitude)
     # A negative x: the sign is that of an odd y, and no result exists for a y that is no integer, unless x is zero or infinite.
     negative = c.compare("slt", x_bits, 0)
     half = c.mul(y, 0.5)
     whole, even = c.equal(c.call("rint", y), y), c.equal(c.call("rint", half), half)
     odd = c.logic("and", negative, c.logic("and", whole, c.logic("xor", even, True)))
-    ordinary = c.within(size_bits, 1, f.infinity)
-    nothing = c.logic("and", c.logic("and", negative, ordinary), c.logic("xor", whole, True))
+    nothing = c.logic("and", c.logic("and", negative, c.logic("xor", pole, True)), c.logic("xor", whole, True))
     signed = c.number(c.word("xor", c.bits(magnitude), c.select_word(odd, -f.sign, 0)))
-    # Infinity times zero is NaN and raises the flag; were both of them constants, the optimiser would lose it.
-    result = c.mul(c.select(nothing, INFINITY, signed), c.select(nothing, c.mul(y, 0.0), 1.0))
+    # Infinity times a zero is NaN and raises the flag. The optimiser would lose the flag if both were constants, and raise it for
+    # every element if both were selected as numbers: it may move a multiplication into a selection.
+    zero_or_one = c.number(c.select_word(nothing, c.sign(y_bits), f.of(1.0)))
+    result = c.mul(c.select(nothing, INFINITY, signed), zero_or_one)
+    result = c.select(c.unordered(x, y), NAN, result)
     # NaN to the power of 0, and 1 to the power of NaN, are 1.
     return c.select(c.logic("or", c.equal(x, 1.0), c.equal(y, 0.0)), 1.0, result)
 
 
-def _with_poles(c: Code, x: Value, log: Value) -> tuple[Value, Value]:
-    """Return the logarithm also for zero, infinity and NaN, and whether it is one of them."""
-    special = c.logic("xor", c.within(c.bits(x), 1, c.format.infinity), True)
-    return c.select(special, c.select(c.equal(x, 0.0), -INFINITY, x), log), special
-
-
-def _double(c: Code, x: Value, y: Value) -> Value:
-    """Return x^y for a positive x."""
+def _double(c: Code, x: Value, y: Value, pole: Value, inverted: Value) -> Value:
+    """Return x^y for a positive x; for a pole x, or 1 / x where ``inverted``."""
     f = c.format
     split = Split(c, x, least=LEAST)
     centre, log_centre = c.operand(1.0), c.operand(0.0)
@@ -70,18 +69,16 @@ def _double(c: Code, x: Value, y: Value) -> Value:
     # s in two parts: the difference is exact, the sum has an error.
     n = c.sub(split.m, centre)
     d, d_low = c.split_sum(centre, split.m)
-    inverse = c.div(1.0, d)
+    inverse = c.div(1.0, c.select(inverted, x, d))
     s = c.mul(n, inverse)
     minus_s = c.neg(s)
     s_low = c.mul(c.fma(minus_s, d_low, c.fma(minus_s, d, n)), inverse)
     z = c.mul(s, s)
-    cubic = c.mul(z, c.fma(z, c.horner(z, P), 2 / 3))
+    cubic = c.mul(z, c.fma(z, c.polynomial(z, P), 2 / 3))
     low = c.fma(s_low, c.fma(z, 2.0, 2.0), c.mul(s, cubic))
     low = c.fma(split.k, LOG_2["f64"][1], low)
     log, log_low = c.split_sum(c.fma(split.k, LOG_2["f64"][0], log_centre), c.mul(s, 2.0))
     log_low = c.add(log_low, low)
-    log, special = _with_poles(c, x, log)
-    log_low = c.select(special, 0.0, log_low)
     # A larger y gives 0 or infinity for every x but 1, whose logarithm is 0. NaN remains.
     y_bits = c.bits(y)
     large = c.within(c.magnitude(y_bits), f.of(2.0**66), f.infinity + 1)
@@ -93,24 +90,24 @@ def _double(c: Code, x: Value, y: Value) -> Value:
     e, e_low = c.select(far, 0.0, e), c.select(far, 0.0, e_low)
     # The second part is up to a thousandth of the first: both of them decide k.
     k, shifted = c.round(c.add(e, e_low), LOG2_E, 2 * f.bias)
-    high, low = LOG_2["f64"]
-    r = c.add(c.fma(k, -high, e), c.fma(k, -low, e_low))
+    r = c.add(c.fma(k, -LOG_2["f64"][0], e), c.fma(k, -LOG_2["f64"][1], e_low))
     first, second = scales(c, shifted)
     scaled = c.fma(reduced_exp(c, r), first, first)
     beyond = c.number(c.call_word("smax", e_bits, 0))
-    return c.mul(c.select(far, beyond, scaled), c.select(far, 2.0**f.bias, second))
+    result = c.mul(c.select(far, beyond, scaled), c.select(far, 2.0**f.bias, second))
+    return c.select(pole, c.select(inverted, inverse, x), result)
 
 
-def _single(c: Code, x: Value, y: Value) -> Value:
-    """Return x^y for a positive x, computed in double precision, where every positive float is a normal number."""
+def _single(c: Code, x: Value, y: Value, pole: Value, inverted: Value) -> Value:
+    """Do the same in double precision, where every positive float is a normal number."""
     wide = c.widened()
     f = wide.format
-    split = Split(wide, c.extended(x), subnormals=False)
+    x = c.extended(x)
+    split = Split(wide, x, subnormals=False)
     n = split.f(wide)
-    s = wide.div(n, wide.add(n, 2.0))
+    s = wide.div(wide.select(inverted, 1.0, n), wide.select(inverted, x, wide.add(n, 2.0)))
     z = wide.mul(s, s)
     log = wide.fma(split.k, 0.6931471805599453, wide.mul(s, wide.fma(wide.polynomial(z, R), z, 2.0)))
-    log, _ = _with_poles(wide, c.extended(x), log)
     e = wide.mul(c.extended(y), log)
     # Bounded where single precision has long overflowed, or vanished. NaN remains.
     e_bits = wide.bits(e)
@@ -121,4 +118,4 @@ def _single(c: Code, x: Value, y: Value) -> Value:
     square = wide.mul(r, r)
     p = wide.fma(wide.polynomial(r, Q, square), square, r)
     scale = wide.number(wide.word("shl", shifted, f.mantissa))
-    return c.truncated(wide.fma(p, scale, scale))
+    return c.truncated(wide.select(pole, wide.select(inverted, s, x), wide.fma(p, scale, scale)))
