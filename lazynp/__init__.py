@@ -8,6 +8,7 @@ name that NumPy has is here; importing starts no thread, loads no compiler and t
 from __future__ import annotations
 
 import sys as _sys
+from importlib import import_module as _import_module
 from typing import Any
 
 import numpy as _numpy
@@ -20,7 +21,8 @@ from lazynp.ndarray import ndarray
 from lazynp.scalars import generic as _generic
 
 # Rooms whose names are public functions too: loaded before the functions take the names, so that no later import takes them back.
-from lazynp import memory, schedule  # noqa: F401
+for _room in ("memory", "schedule"):
+    _import_module(f"lazynp.{_room}")
 
 _operators.install(ndarray)
 _operators.install(_generic)

@@ -381,7 +381,8 @@ def remember(x: ndarray) -> None:
     """``x`` holds a deep pending node."""
     _deep.append(ref(x))
     if len(_deep) > DEEP_ARRAYS:
-        _deep[:] = [r for r in _deep if (x := r()) is not None and x._base is None and x._node.depth > DEPTH_CUT // 2][-DEEP_ARRAYS // 2 :]
+        alive = [r for r in _deep if (held := r()) is not None and held._base is None and held._node.depth > DEPTH_CUT // 2]
+        _deep[:] = alive[-DEEP_ARRAYS // 2 :]
 
 
 def wrap(node: Node) -> ndarray:

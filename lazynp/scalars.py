@@ -313,8 +313,11 @@ def scalar_of(node: Node) -> generic:
 
 
 def pending_scalars() -> list[Node]:
-    """Nodes of the pending scalars that somebody holds.  They are next to nothing to store, and whoever computes their sources anyway should
-    compute them too: a list of losses must not keep the whole history of a training loop pending."""
+    """Nodes of the pending scalars that somebody holds.
+
+    They are next to nothing to store, and whoever computes their sources anyway should compute them too: a list of losses must not keep
+    the whole history of a training loop pending.
+    """
     nodes = [x._node for r in _pending if (x := r()) is not None and x._node is not None and x._node.buffer is None]
     _pending.clear()
     return nodes

@@ -218,9 +218,11 @@ class Nest(Emitter):
             return False
         row, column = main[depth], main[depth + 1]
         for v in self.body.values:
-            if v.op is LOAD and v.index is not None and not v.guards:
-                if v.index.coefficient(row) == 1 and v.index.coefficient(column) not in (0, 1):
-                    return True
+            index = v.index
+            if v.op is not LOAD or index is None or v.guards:
+                continue
+            if index.coefficient(row) == 1 and index.coefficient(column) not in (0, 1):
+                return True
         return False
 
     def tiled_loops(self, depth: int, work: Work) -> None:

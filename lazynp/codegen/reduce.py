@@ -4,9 +4,10 @@ In: reductions that share loops.  Out: the statements that combine.  Promise: fo
 function of the number of reduced elements n and of whether the innermost axis is among the reduced ones, never of fusion, thread
 count, vector width or machine:
 
-* innermost axis reduced: the n elements, in C order of the reduced axes, are cut into chunks of ``CHUNK``; inside a chunk, element k goes to
-  accumulator k mod ``LANES`` (each starts from the identity), accumulators are combined by halving (l with l+16, l+8, ...); chunk results are
-  combined as a binary counter does (equal powers of two pairwise, the rest from the short end).  Up to ``SMALL_REDUCTION`` elements: halving only.
+* innermost axis reduced: the n elements, in C order of the reduced axes, are cut into chunks of ``CHUNK``; inside a chunk, element k
+  goes to accumulator k mod ``LANES`` (each starts from the identity), accumulators are combined by halving (l with l+16, l+8, ...);
+  chunk results are combined as a binary counter does (equal powers of two pairwise, the rest from the short end).  Up to
+  ``SMALL_REDUCTION`` elements: halving only.
 * otherwise: ``ROWS`` rows in order into one accumulator per element, the accumulators of successive blocks added in order.
 
 An error bound of about CHUNK/LANES + log2(LANES) + log2(n/CHUNK) roundings, as NumPy's pairwise summation.

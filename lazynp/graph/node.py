@@ -61,11 +61,11 @@ class Node:
         self.error: BaseException | None = None
         self.computed = False
         self.number = _next_number()
-        depth = -1
+        depth: int = -1
         for source in src:
             if source.depth > depth:
                 depth = source.depth
-        self.depth = depth + 1
+        self.depth: int = depth + 1
 
     def publish(self, buffer: Buffer) -> None:
         """The value exists now: become a leaf and let go of the history."""

@@ -286,10 +286,8 @@ def _shifts(shift: Any) -> Any:
 
 def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
     if isinstance(pad_width, dict):
-        return [
-            (int(w[0]), int(w[1])) if np.iterable(w) else (int(w), int(w))
-            for w in [pad_width.get(k, pad_width.get(k - ndim, 0)) for k in range(ndim)]
-        ]
+        given: list[Any] = [pad_width.get(k, pad_width.get(k - ndim, 0)) for k in range(ndim)]
+        return [(int(w[0]), int(w[1])) if isinstance(w, (tuple, list)) else (int(w), int(w)) for w in given]
     widths = host(_asarray(pad_width))
     if widths.dtype.kind != "i":
         raise TypeError("`pad_width` must be of integral type.")

@@ -73,7 +73,7 @@ def kernelize(*arrays: Any) -> Any:
 
 def memory() -> Any:
     """What the allocator holds."""
-    from lazynp.runtime import allocator  # type: ignore[attr-defined]
+    from lazynp.runtime import allocator
 
     return allocator.memory()
 

@@ -299,7 +299,7 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
 def _last(x: ndarray, axis: int) -> ndarray:
     from lazynp.namespace.shaping import moveaxis
 
-    return moveaxis(x, axis, -1)  # type: ignore[no-any-return]
+    return moveaxis(x, axis, -1)
 
 
 def convolve(a: Any, v: Any, mode: str = "full") -> Any:

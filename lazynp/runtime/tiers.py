@@ -7,6 +7,7 @@ is tiny stays there.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from math import prod
 from typing import Any
 
@@ -49,10 +50,9 @@ class TieredPlan:
             self.spent += self.cost
             if self.spent > COMPILE_WORK:
                 self.program = None
-                try:
+                # Where it cannot be compiled, the NumPy tier keeps serving this program.
+                with suppress(CompileError):
                     self.plan = self.compiler.prepare(program)
-                except CompileError:
-                    pass  # the NumPy tier keeps serving this program
         return self.plan.run(buffers, integers, scalars)
 
 

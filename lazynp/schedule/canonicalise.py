@@ -89,8 +89,9 @@ class _Numbers(dict[Node, int]):
 def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
     """The canonical form of the program that computes ``nodes_wanted``.
 
-    Two kinds of values on the way are wanted as well, because computing them a second time would cost more than keeping them: results of
-    library calls and of ``contiguous``, and values that an earlier program computed without keeping and that something new is computed from.
+    Two kinds of values on the way are wanted as well, because computing them a second time would cost more than keeping them: results
+    of library calls and of ``contiguous``, and values that an earlier program computed without keeping and that something new is
+    computed from.
     """
     wanted = list(nodes_wanted)
     pending = wanted[:]

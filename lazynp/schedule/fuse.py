@@ -29,9 +29,9 @@ Request = tuple[int, Point]  # (entry, where)
 class Kernel:
     """Values computed in one tree of loops.
 
-    ``roots`` are (value, where it is computed, stored entry it belongs to); for a STORE, ``bases`` names the entry whose copy is written
-    to.  ``main`` are the common loop ranges, outermost first; ``extras`` the ranges of reductions that are none of them, by (depth at which the
-    reduction sits, extents).  ``points`` maps each evaluated (entry, point) to the sources it reads, consumers first.
+    ``roots`` are (value, where it is computed, stored entry it belongs to); for a STORE, ``bases`` names the entry whose copy is
+    written to.  ``main`` are the common loop ranges, outermost first; ``extras`` the ranges of reductions that are none of them, by
+    (depth at which the reduction sits, extents).  ``points`` maps each evaluated (entry, point) to the sources it reads, consumers first.
     """
 
     number: int
@@ -319,7 +319,7 @@ class _Walk:
         innermost = kernel.main[-1] if kernel.main else None
         for guard in point.guards:
             # The innermost loop is cut into pieces, and only the piece that is inside evaluates it; other loops test.
-            if len(guard.index.terms) == 1 and guard.index.terms[0] == (innermost, 1):
+            if innermost is not None and guard.index.terms == ((innermost, 1),):
                 total = total * min(guard.extent, innermost.extent) // innermost.extent
         return total
 

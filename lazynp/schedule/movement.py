@@ -20,14 +20,14 @@ from lazynp.schedule.canonicalise import ZERO, Entry
 class Guard(NamedTuple):
     """The condition 0 <= index < extent."""
 
-    index: Index
+    index: Index  # type: ignore[assignment]  # a field, whatever tuples call so
     extent: int
 
 
 class Point(NamedTuple):
     """One element of a value as a function of loop ranges; ``guards`` say when it is asked for at all."""
 
-    index: tuple[Index, ...]
+    index: tuple[Index, ...]  # type: ignore[assignment]
     guards: frozenset[Guard]
 
 

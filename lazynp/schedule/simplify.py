@@ -1,8 +1,8 @@
 """Step 2: declarative rewrites of a program.
 
-In: a ``Program``.  Out: an equal, smaller one.  Promise: every rule keeps each bit of every result (IEEE numbers: no ``x*0``, no ``x - x``);
-after this pass no entry that anything depends on has a zero-size source, except library calls.  One sweep in order suffices: a rule sees
-sources that are simplified already.
+In: a ``Program``.  Out: an equal, smaller one.  Promise: every rule keeps each bit of every result (IEEE numbers: no ``x*0``, no
+``x - x``); after this pass no entry that anything depends on has a zero-size source, except library calls.  One sweep in order
+suffices: a rule sees sources that are simplified already.
 """
 
 from __future__ import annotations
@@ -183,8 +183,9 @@ def _without_dead(program: Program) -> Program:
         if alive[e]:
             for s in program.entries[e].src:
                 alive[s] = True
-    number = {}
-    entries, origins = [], []
+    number: dict[int, int] = {}
+    entries: list[Entry] = []
+    origins: list[int] = []
     for e, entry in enumerate(program.entries):
         if alive[e]:
             number[e] = len(entries)

@@ -10,9 +10,9 @@ import ctypes
 from collections.abc import Callable, Sequence
 from math import prod
 
+from lazynp.backends.base import CompileError, Plan
 from lazynp.backends.llvm import compiler, render, scalars, support, threads
 from lazynp.backends.llvm.render import Layout
-from lazynp.backends.base import CompileError, Plan
 from lazynp.codegen import ir
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind

@@ -465,7 +465,7 @@ def _float_to_float(lines: Lines, x: str, a: str, b: str) -> str:
 
 
 def _float_to_integer(lines: Lines, x: str, a: str, dtype: DType) -> str:
-    """What the conversion instructions of the processors NumPy runs on give: the minimum of the instruction's type where it does not fit."""
+    """What conversion instructions give on the processors NumPy runs on: the minimum of the instruction's type where it does not fit."""
     if a == "half":
         x, a = lines.temp(f"fpext half {x} to float"), "float"
     floating = np.dtype(np.float32 if a == "float" else np.float64)

@@ -31,10 +31,10 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "exp2": Function(exponential.exp2),
     "expm1": Function(exponential.expm1),
     "tanh": Function(exponential.tanh),
-    "sinh": Function(exponential.sinh),
+    "sinh": Function(exponential.sinh, preferred=("f64",)),
     "cosh": Function(exponential.cosh),
     "log": Function(logarithm.log),
-    # libmvec's have tables, which are faster than a division.
+    # libmvec's use tables, which are faster than a division.
     "log2": Function(logarithm.log2, preferred=()),
     "log10": Function(logarithm.log10, preferred=()),
     "log1p": Function(logarithm.log1p, preferred=("f32",)),

@@ -181,6 +181,11 @@ class Code:
     def sign(self, bits: Value) -> Value:
         return self.word("and", bits, self.format.sign)
 
+    def bounded(self, x: Value, limit: float) -> Value:
+        """Return x, or plus or minus ``limit`` where |x| is larger, also for NaN."""
+        bits = self.bits(x)
+        return self.number(self.word("or", self.call_word("umin", self.magnitude(bits), self.format.of(limit)), self.sign(bits)))
+
     def round(self, x: Operand, factor: Operand, bias: int = 0) -> tuple[Value, Value]:
         """Return the integer nearest to x * factor, and the bits of a number whose lowest ones hold that integer plus ``bias``."""
         shifter = self.format.rounder + bias

@@ -39,26 +39,32 @@ def power(c: Code, x: Value, y: Value) -> Value:
     # Zero and infinity have no logarithm: the result is |x| or, for a negative y, the quotient 1 / |x| with its flag.
     pole = c.logic("xor", c.within(size_bits, 1, f.infinity), True)
     inverted = c.logic("and", pole, c.compare("slt", y_bits, 0))
-    magnitude = (_double if f.bits == 64 else _single)(c, size, y, pole, inverted)
-    # Anything to the power of 0; (-1)^inf is 1, too, unlike (-1)^0.5 and the like below.
-    magnitude = c.select(c.equal(size, 1.0), 1.0, magnitude)
     # A negative x: the sign is that of an odd y, and no result exists for a y that is no integer, unless x is zero or infinite.
     negative = c.compare("slt", x_bits, 0)
     half = c.mul(y, 0.5)
     whole, even = c.equal(c.call("rint", y), y), c.equal(c.call("rint", half), half)
     odd = c.logic("and", negative, c.logic("and", whole, c.logic("xor", even, True)))
     nothing = c.logic("and", c.logic("and", negative, c.logic("xor", pole, True)), c.logic("xor", whole, True))
+    # A larger y gives 0 or infinity for every x but 1 and -1, for which an infinite y should not be multiplied by the logarithm 0.
+    unordered = c.unordered(x, y)
+    bounded = c.select(unordered, 0.0, c.bounded(y, 2.0**66))
+    magnitude = (_double if f.bits == 64 else _single)(c, size, bounded, pole, inverted, nothing)
     signed = c.number(c.word("xor", c.bits(magnitude), c.select_word(odd, -f.sign, 0)))
-    # Infinity times a zero is NaN and raises the flag. The optimiser would lose the flag if both were constants, and raise it for
-    # every element if both were selected as numbers: it may move a multiplication into a selection.
-    zero_or_one = c.number(c.select_word(nothing, c.sign(y_bits), f.of(1.0)))
-    result = c.mul(c.select(nothing, INFINITY, signed), zero_or_one)
-    result = c.select(c.unordered(x, y), NAN, result)
+    result = c.select(unordered, NAN, signed)
     # NaN to the power of 0, and 1 to the power of NaN, are 1.
     return c.select(c.logic("or", c.equal(x, 1.0), c.equal(y, 0.0)), 1.0, result)
 
 
-def _double(c: Code, x: Value, y: Value, pole: Value, inverted: Value) -> Value:
+def _product(c: Code, nothing: Value, a: Value, b: Value) -> tuple[Value, Value]:
+    """Return the factors a and b or, for no result, infinity and a zero: their product is NaN and raises the flag.
+
+    The optimiser would lose the flag if both were constants, hence a zero made of a sign.
+    """
+    zero = c.number(c.sign(c.bits(b)))
+    return c.select(nothing, INFINITY, a), c.select(nothing, zero, b)
+
+
+def _double(c: Code, x: Value, y: Value, pole: Value, inverted: Value, nothing: Value) -> Value:
     """Return x^y for a positive x; for a pole x, or 1 / x where ``inverted``."""
     f = c.format
     split = Split(c, x, least=LEAST)
@@ -79,14 +85,10 @@ def _double(c: Code, x: Value, y: Value, pole: Value, inverted: Value) -> Value:
     low = c.fma(split.k, LOG_2["f64"][1], low)
     log, log_low = c.split_sum(c.fma(split.k, LOG_2["f64"][0], log_centre), c.mul(s, 2.0))
     log_low = c.add(log_low, low)
-    # A larger y gives 0 or infinity for every x but 1, whose logarithm is 0. NaN remains.
-    y_bits = c.bits(y)
-    large = c.within(c.magnitude(y_bits), f.of(2.0**66), f.infinity + 1)
-    y = c.select(large, c.number(c.word("or", c.sign(y_bits), f.of(2.0**66))), y)
     e, e_low = c.split_product(y, log)
     e_low = c.fma(y, log_low, e_low)
     e_bits = c.bits(e)
-    far = c.within(c.magnitude(e_bits), f.of(EXP_LIMIT["f64"]), f.infinity + 1)
+    far = c.compare("ugt", c.magnitude(e_bits), f.of(EXP_LIMIT["f64"]))
     e, e_low = c.select(far, 0.0, e), c.select(far, 0.0, e_low)
     # The second part is up to a thousandth of the first: both of them decide k.
     k, shifted = c.round(c.add(e, e_low), LOG2_E, 2 * f.bias)
@@ -94,11 +96,11 @@ def _double(c: Code, x: Value, y: Value, pole: Value, inverted: Value) -> Value:
     first, second = scales(c, shifted)
     scaled = c.fma(reduced_exp(c, r), first, first)
     beyond = c.number(c.call_word("smax", e_bits, 0))
-    result = c.mul(c.select(far, beyond, scaled), c.select(far, 2.0**f.bias, second))
+    result = c.mul(*_product(c, nothing, c.select(far, beyond, scaled), c.select(far, 2.0**f.bias, second)))
     return c.select(pole, c.select(inverted, inverse, x), result)
 
 
-def _single(c: Code, x: Value, y: Value, pole: Value, inverted: Value) -> Value:
+def _single(c: Code, x: Value, y: Value, pole: Value, inverted: Value, nothing: Value) -> Value:
     """Do the same in double precision, where every positive float is a normal number."""
     wide = c.widened()
     f = wide.format
@@ -109,13 +111,11 @@ def _single(c: Code, x: Value, y: Value, pole: Value, inverted: Value) -> Value:
     z = wide.mul(s, s)
     log = wide.fma(split.k, 0.6931471805599453, wide.mul(s, wide.fma(wide.polynomial(z, R), z, 2.0)))
     e = wide.mul(c.extended(y), log)
-    # Bounded where single precision has long overflowed, or vanished. NaN remains.
-    e_bits = wide.bits(e)
-    far = wide.within(wide.magnitude(e_bits), f.of(200.0), f.infinity + 1)
-    e = wide.select(far, wide.number(wide.word("or", wide.sign(e_bits), f.of(200.0))), e)
+    e = wide.bounded(e, 200.0)  # where single precision has long overflowed, or vanished
     k, shifted = wide.round(e, LOG2_E, f.bias)
     r = wide.fma(k, -0.6931471805599453, e)
     square = wide.mul(r, r)
     p = wide.fma(wide.polynomial(r, Q, square), square, r)
     scale = wide.number(wide.word("shl", shifted, f.mantissa))
+    p, scale = _product(wide, nothing, p, scale)
     return c.truncated(wide.select(pole, wide.select(inverted, s, x), wide.fma(p, scale, scale)))
