@@ -38,7 +38,7 @@ __all__ = sorted({*_numpy.__all__, *_names.PUBLIC})  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__") and name != "__array_api_version__":
+    if name.startswith("__") and name not in _numpy.__all__ and name != "__array_api_version__":
         raise AttributeError(f"module 'lazynp' has no attribute {name!r}")
     try:
         value = _fallback.attribute(_numpy, name)

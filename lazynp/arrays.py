@@ -24,7 +24,7 @@ from lazynp.conversion import asarray, from_numpy, warn_complex
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape, Site
-from lazynp.layout import copy_order, geometry, result_order
+from lazynp.layout import copy_order, geometry, joined_order, reduction_order, result_order
 from lazynp.memory import Draft, cell, draft, host, published, shown
 from lazynp.namespace import assignment, indexing
 from lazynp.runtime import config
@@ -44,7 +44,7 @@ from lazynp.views import AXES, NEW, Geometry, Region, Step, View
 
 __all__ = [
     "DEPTH_LIMIT", "Draft", "asarray", "cell", "copy_order", "derived", "draft", "force", "from_numpy", "generic",
-    "geometry", "host", "ndarray", "node_of", "replace", "reshaped_shape", "result", "result_order", "root_node",
+    "geometry", "host", "joined_order", "ndarray", "node_of", "reduction_order", "replace", "reshaped_shape", "result", "result_order", "root_node",
     "scalar_of", "scalar_of_value", "shares_memory", "shown", "view_axes", "view_diagonal", "view_dtype", "view_expand",
     "view_flip", "view_key", "view_part", "view_permute", "view_reshape", "view_slice", "warn_complex", "wrap",
     "wrap_ordered",

@@ -34,6 +34,53 @@ def result_order(inputs: Sequence[Any], shape: Shape) -> tuple[int, ...] | None:
     return iteration_order([x for x in inputs if type(x) is arrays.ndarray], shape)
 
 
+def reduction_order(x: Any, axes: Sequence[int], ndim: int) -> tuple[int, ...] | None:
+    """NumPy's memory order for a result of ``ndim`` axes made by reducing ``axes`` of ``x`` (dropped, or kept with length one)."""
+    if ndim < 2 or type(x) is not arrays.ndarray or type(x._base) is not arrays.ndarray or x._view.in_c_order():
+        return None
+    order = iteration_order([x], x.shape)
+    if order is None:
+        return None
+    rest = [axis for axis in order if axis not in axes]
+    if ndim == len(x.shape):
+        return (*axes, *rest)
+    names = sorted(rest)
+    return tuple([names.index(axis) for axis in rest])
+
+
+def joined_order(parts: Sequence[arrays.ndarray]) -> tuple[int, ...] | None:
+    """NumPy's memory order for the concatenation of ``parts``, which have the same number of axes.
+
+    This is ``PyArray_CreateMultiSortedStridePerm``: an insertion sort of the axes by the parts' strides, for C order where they disagree.
+    """
+    views = [x for x in parts if type(x._base) is arrays.ndarray and not x._view.in_c_order()]
+    if not views:
+        return None
+    columns = [[0 if n == 1 else abs(stride) for n, stride in zip(x.shape, x.strides, strict=True)] for x in parts]
+    shapes = [x.shape for x in parts]
+    order = list(range(len(shapes[0])))
+    for k in range(1, len(order)):
+        axis = order[k]
+        position = k
+        for j in range(k - 1, -1, -1):
+            other = order[j]
+            decided, swap = False, False
+            for shape, strides in zip(shapes, columns, strict=True):
+                if shape[axis] != 1 and shape[other] != 1:
+                    if strides[axis] <= strides[other]:
+                        swap = False
+                    elif not decided:
+                        swap = True
+                    decided = True
+            if decided:
+                if not swap:
+                    break
+                position = j
+        if position != k:
+            order.insert(position, order.pop(k))
+    return None if order == list(range(len(order))) else tuple(order)
+
+
 def copy_order(x: arrays.ndarray, order: str | None) -> tuple[int, ...] | None:
     """The memory order of a copy of ``x``: axes from slowest to fastest, None for C order."""
     if order == "F":

@@ -41,6 +41,22 @@ def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray
     return array.copy(order="K") if copy else array
 
 
+def _array_interface(self: Any) -> dict[str, Any]:
+    """NumPy's protocol of version 3, for those who read it themselves; the memory is an array, which keeps it alive and read-only."""
+    array = snapshot(self, "__array__")
+    owner = array
+    while type(owner.base) is np.ndarray:
+        owner = owner.base
+    if not owner.flags.c_contiguous:
+        # A buffer is asked for in C order; memory of a result may have been filled in another order of the axes.
+        owner = owner.transpose(sorted(range(owner.ndim), key=lambda axis: -owner.strides[axis]))
+    described: dict[str, Any] = array.__array_interface__
+    start: int = described["data"][0]
+    first: int = owner.__array_interface__["data"][0]
+    # Strides are spelled out: Pillow then asks for the bytes instead of reading the memory through a buffer.
+    return {**described, "data": owner, "offset": start - first, "strides": array.strides}
+
+
 def _is_ours(x: object) -> bool:
     from lazynp.arrays import ndarray
 
@@ -309,6 +325,7 @@ ARRAYS: dict[str, Any] = {
     "tofile": _tofile,
     "copy": _copy,
     "data": property(lambda self: snapshot(self, "buffer").data),
+    "__array_interface__": property(_array_interface),
 }
 
 

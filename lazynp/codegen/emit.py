@@ -140,6 +140,23 @@ class Emitter:
         self.scopes.pop()
         self.append(statement)
 
+    @contextmanager
+    def shared_scope(self) -> Any:
+        """A scope of its own in the block at hand: what depends on a range bound in it is not shared with what follows."""
+        self.scopes.append(Scope(self.scopes[-1].statements))
+        yield
+        self.scopes.pop()
+
+    def bind_rows(self, ranges: tuple[Range, ...], position: Operand) -> None:
+        """Bind ``ranges`` to the element at ``position`` in their C order."""
+        for k, r in enumerate(reversed(ranges)):
+            if k == len(ranges) - 1:
+                self.bind(r, position)
+            else:
+                extent = self.extent(r)
+                self.bind(r, self.integer("rem", position, extent))
+                position = self.integer("div", position, extent)
+
     def bind(self, r: Range, operand: Operand) -> None:
         """From here on, in the innermost scope, ``r`` is ``operand``."""
         self.bound[r] = operand

@@ -16,7 +16,6 @@ An error bound of about CHUNK/LANES + log2(LANES) + log2(n/CHUNK) roundings, as 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +35,7 @@ CHUNK = 512
 PARTIAL_CHUNKS = 64  # a power of two, so that partial results are whole subtrees
 PARTIAL = CHUNK * PARTIAL_CHUNKS
 ROWS = 256
+ROWS_TOGETHER = 4  # rows added in one go where columns are reduced: as many streams, and accumulators stay in registers between
 LEVELS = 48  # enough for 2**48 chunks
 
 Iteration = Callable[[], None]
@@ -214,14 +214,7 @@ def _row_chunks(
     top = nest.integer("div", begin, m)
     bottom = nest.integer("add", nest.integer("div", nest.integer("sub", end, "1"), m), "1")
     with nest.loop(top, bottom) as row:
-        rest = row
-        for position, r in enumerate(reversed(outer)):
-            if position == len(outer) - 1:
-                nest.bind(r, rest)
-            else:
-                e = nest.extent(r)
-                nest.bind(r, nest.integer("rem", rest, e))
-                rest = nest.integer("div", rest, e)
+        nest.bind_rows(tuple(outer), row)
         for out in rows:
             nest.store(out)
         start = nest.integer("mul", row, m)
@@ -263,17 +256,12 @@ def _row_chunks(
 
 def unrolled(nest: Nest, r: Range, values: list[Value]) -> None:
     """A short reduction: all elements as scalars, halved as the lanes would be."""
-    from lazynp.codegen.emit import Scope
-
     elements: dict[Value, list[Operand]] = {v: [] for v in values}
-    statements = nest.scopes[-1].statements
     for k in range(r.extent):
-        # Each element is its own small scope in the same block: nothing that depends on r is shared between them.
-        nest.scopes.append(Scope(statements))
-        nest.bind(r, str(k))
-        for v in values:
-            elements[v].append(contribution(nest, v))
-        nest.scopes.pop()
+        with nest.shared_scope():
+            nest.bind(r, str(k))
+            for v in values:
+                elements[v].append(contribution(nest, v))
     for v in values:
         dtype = accumulator(v)
         lanes = elements[v]
@@ -311,14 +299,24 @@ def columns(nest: Nest, ranges: tuple[Range, ...], values: list[Value], column: 
                 nest.append(ir.Load(x, accumulator(v), block[v], k))
                 update(nest, v, total[v], k, x)
 
-    def row() -> None:
+    def rows(first: Operand, together: int) -> None:
+        """The next ``together`` rows, one after the other into accumulators that are loaded and stored once."""
         with nest.loop(lo, hi, column) as j:
             place = nest.integer("sub", j, lo)
+            sums: dict[Value, Operand] = {}
             for v in values:
-                update(nest, v, block[v], place, contribution(nest, v))
+                sums[v] = nest.name()
+                nest.append(ir.Load(sums[v], accumulator(v), block[v], place))
+            for k in range(together):
+                with nest.shared_scope():
+                    nest.bind_rows(ranges, nest.integer("add", first, str(k)))
+                    for v in values:
+                        sums[v] = combine(nest, v, sums[v], contribution(nest, v))
+            for v in values:
+                nest.append(ir.Store(accumulator(v), block[v], place, sums[v]))
 
     clear(total)
-    _row_blocks(nest, ranges, lambda: clear(block), row, flush)
+    _row_blocks(nest, ranges, lambda: clear(block), rows, flush, ROWS_TOGETHER)
     for v in values:
         nest.results[v] = Result(total[v], accumulator(v), column, lo)
 
@@ -339,21 +337,27 @@ def sequential(nest: Nest, ranges: tuple[Range, ...], values: list[Value], itera
             nest.append(ir.Load(x, accumulator(v), block[v], "0"))
             update(nest, v, total[v], "0", x)
 
-    def row() -> None:
+    def rows(first: Operand, together: int) -> None:
+        nest.bind_rows(ranges, first)
         iteration()
         for v in values:
             update(nest, v, block[v], "0", contribution(nest, v))
 
     clear(total)
-    _row_blocks(nest, ranges, lambda: clear(block), row, flush)
+    _row_blocks(nest, ranges, lambda: clear(block), rows, flush, 1)
     for v in values:
         nest.results[v] = Result(total[v], accumulator(v))
 
 
 def _row_blocks(
-    nest: Nest, ranges: tuple[Range, ...], clear: Iteration, row: Iteration, flush: Iteration
+    nest: Nest,
+    ranges: tuple[Range, ...],
+    clear: Iteration,
+    rows: Callable[[Operand, int], None],
+    flush: Iteration,
+    together: int,
 ) -> None:
-    """Rows (all ``ranges``, in C order) in blocks of ROWS."""
+    """Rows (all ``ranges``, in C order) in blocks of ROWS, ``together`` at a time."""
     count = 1
     for r in ranges:
         count *= r.extent
@@ -363,17 +367,11 @@ def _row_blocks(
         clear()
         lo = nest.integer("mul", number, str(ROWS))
         hi = nest.integer("min", nest.integer("add", lo, str(ROWS)), n)
-        with ExitStack() as stack:
-            if len(ranges) == 1:
-                stack.enter_context(nest.loop(lo, hi, ranges[0]))
-            else:
-                position = stack.enter_context(nest.loop(lo, hi))
-                for k, r in enumerate(reversed(ranges)):
-                    if k == len(ranges) - 1:
-                        nest.bind(r, position)
-                    else:
-                        e = nest.extent(r)
-                        nest.bind(r, nest.integer("rem", position, e))
-                        position = nest.integer("div", position, e)
-            row()
+        if together > 1:
+            groups = nest.integer("div", nest.integer("sub", hi, lo), str(together))
+            with nest.loop("0", groups) as group:
+                rows(nest.integer("add", lo, nest.integer("mul", group, str(together))), together)
+            lo = nest.integer("add", lo, nest.integer("mul", groups, str(together)))
+        with nest.loop(lo, hi) as row:
+            rows(row, 1)
         flush()

@@ -19,11 +19,12 @@ from lazynp.graph.op import CONST
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace.promotion import Foreign
-from lazynp.namespace.reductions import array_node
+from lazynp.namespace.reductions import array_node, laid_like
 from lazynp.namespace.shaping import atleast_1d, atleast_2d, atleast_3d, of_arrays
 from lazynp.namespace.ufuncs import write_out
 from lazynp.ndarray import asarray as _asarray
-from lazynp.ndarray import host, ndarray, node_of, wrap, wrap_ordered
+from lazynp.ndarray import host, joined_order, ndarray, node_of, view_axes, wrap, wrap_ordered
+from lazynp.views import NEW
 
 can_cast: Any = np.can_cast
 
@@ -64,7 +65,8 @@ def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = 
         wanted = _common_dtype(nodes, dtype, casting, out)
     except Foreign:
         return _by_numpy("concatenate", arrays, {"axis": axis, "out": out, "dtype": dtype, "casting": casting})
-    if axis is None:
+    flat = axis is None
+    if flat:
         nodes = [build.reshape(node, (build.size(node),)) for node in nodes]
         axis = 0
     ndim = len(nodes[0].shape)
@@ -77,8 +79,11 @@ def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = 
         if out.shape != node.shape:
             raise ValueError("Output array is the wrong shape")
         return write_out(out, node, "concatenate")
-    if ndim > 1 and all(type(x) is ndarray and x._base is not None and x.flags.f_contiguous and not x.flags.c_contiguous for x in items):
-        return wrap_ordered(node, tuple(range(ndim))[::-1])
+    if flat or ndim == 1:
+        return wrap(node)
+    for x in items:
+        if type(x) is ndarray and type(x._base) is ndarray and not x._view.in_c_order():
+            return wrap_ordered(node, joined_order([_asarray(item) for item in items]))
     return wrap(node)
 
 
@@ -111,8 +116,8 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, cas
     if any(node.shape != shape for node in nodes):
         raise ValueError("all input arrays must have the same shape")
     axis = ax.one(axis, len(shape) + 1)
-    thin = (*shape[:axis], 1, *shape[axis:])
-    parts = [wrap(build.reshape(node, thin)) for node in nodes]
+    thin = (*range(axis), NEW, *range(axis, len(shape)))
+    parts = [view_axes(_asarray(item), thin) for item in items]
     return concatenate(parts, axis, out, dtype=dtype, casting=casting)
 
 
@@ -194,6 +199,8 @@ def tile(A: Any, reps: Any) -> Any:  # noqa: N803
         x = array_node(A)
     except Foreign:
         return fallback.call(np.tile, "tile", (A, reps), {})
+    if type(A) is ndarray and len(counts) <= len(x.shape) and set(counts) <= {1}:
+        return laid_like(x, A)
     ndim = max(len(counts), len(x.shape))
     counts = (1,) * (ndim - len(counts)) + counts
     shape = (1,) * (ndim - len(x.shape)) + x.shape
@@ -275,7 +282,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     amounts: Any = pairs
     for amount, along in amounts:
         x = _rolled(x, int(amount), int(along))
-    return wrap(x)
+    return laid_like(x, a)
 
 
 def _shifts(shift: Any) -> Any:
@@ -288,7 +295,8 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
     if isinstance(pad_width, dict):
         given: list[Any] = [pad_width.get(k, pad_width.get(k - ndim, 0)) for k in range(ndim)]
         return [(int(w[0]), int(w[1])) if isinstance(w, (tuple, list)) else (int(w), int(w)) for w in given]
-    widths = host(_asarray(pad_width))
+    # Python's own numbers are read at once; an array of ours is a value that is needed, and counted.
+    widths = host(pad_width) if type(pad_width) is ndarray else np.asarray(pad_width)
     if widths.dtype.kind != "i":
         raise TypeError("`pad_width` must be of integral type.")
     pairs = np.broadcast_to(widths, (ndim, 2))
@@ -326,7 +334,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
         if value.op is not CONST:
             return fallback.call(np.pad, "pad", (array, pad_width), {"mode": mode, **kwargs})
         shape: Shape = tuple([n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)])
-        return wrap(build.pad(x, tuple([before for before, _ in widths]), shape, value))
+        return _in_f_order_if(array, build.pad(x, tuple([before for before, _ in widths]), shape, value))
     for axis, (before, after) in enumerate(widths):
         n = x.shape[axis]
         if not before and not after:
@@ -334,7 +342,14 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
         if n == 0:
             raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
         x = _bordered(x, axis, before, after, mode)
-    return wrap(x)
+    return _in_f_order_if(array, x)
+
+
+def _in_f_order_if(array: Any, node: Node) -> Any:
+    """Padded in Fortran order where the array is in that order only."""
+    if type(array) is ndarray and type(array._base) is ndarray and array.flags.fnc:
+        return wrap_ordered(node, tuple(range(len(node.shape) - 1, -1, -1)))
+    return wrap(node)
 
 
 def _bordered(x: Node, axis: int, before: int, after: int, mode: str) -> Node:

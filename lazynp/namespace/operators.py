@@ -97,6 +97,15 @@ def _binary(name: str, of: ufunc) -> Method:
                     if rule is not None:
                         frame = _getframe(1)
                         return wrap(Node(rule[0], (x, y), None, rule[1], shape, (frame.f_code, frame.f_lasti)))
+            elif (kind is float or kind is int) and a._base is None and not power:
+                rule = direct.get((x.dtype, kind))
+                if rule is not None and x.shape:
+                    try:
+                        y = Node(_CONST, (), rule[2].type(b), rule[2], ())
+                    except OverflowError:
+                        return of(a, b)
+                    frame = _getframe(1)
+                    return wrap(Node(rule[0], (x, y), None, rule[1], x.shape, (frame.f_code, frame.f_lasti)))
             if power:
                 special = _power_shortcut(a, b)
                 if special is not None:

@@ -24,7 +24,7 @@ from lazynp.namespace.compositions import truth
 from lazynp.namespace.promotion import DType, Foreign, broadcast, operand
 from lazynp.namespace.ufunc_table import ON_BOOL, REDUCTIONS
 from lazynp.namespace.ufuncs import UFUNCS, ufunc, write_out
-from lazynp.ndarray import asarray, ndarray, node_of, result
+from lazynp.ndarray import asarray, copy_order, ndarray, node_of, reduction_order, result, wrap, wrap_ordered
 
 NoValue: Final[Any] = np._NoValue
 
@@ -59,10 +59,24 @@ def identity(op: Op, dtype: DType) -> Node:
     return const(value, dtype)
 
 
-def finish(node: Node, out: Any, name: str) -> Any:
-    """A reduction's value as the caller gets it."""
-    if out is None:
+def laid_out(node: Node, source: Any, axes: tuple[int, ...] = ()) -> Any:
+    """A value made by reducing ``axes`` of ``source``, in the memory order that NumPy gives it."""
+    if len(node.shape) < 2:
         return result(node)
+    order = reduction_order(source, axes, len(node.shape))
+    return wrap(node) if order is None else wrap_ordered(node, order)
+
+
+def laid_like(node: Node, source: Any) -> Any:
+    """A value in the memory order of a copy of ``source``, which has its shape."""
+    order = copy_order(source, "K") if type(source) is ndarray else None
+    return wrap(node) if order is None else wrap_ordered(node, order)
+
+
+def finish(node: Node, out: Any, name: str, source: Any = None, axes: tuple[int, ...] = ()) -> Any:
+    """A reduction's value as the caller gets it; ``source`` and its reduced ``axes`` decide the memory order."""
+    if out is None:
+        return laid_out(node, source, axes)
     if isinstance(out, tuple):
         (out,) = out
     if not isinstance(out, (ndarray, np.ndarray)):
@@ -85,6 +99,9 @@ def reduce_node(name: str, x: Node, axes: tuple[int, ...], dtype: DType | None =
         x = cast(x, dtype or accumulation_dtype(name, x.dtype))
         if x.dtype == BOOL:
             op = ON_BOOL.get(op, op)
+    if not axes and op is o.MULTIPLY and x.dtype.kind == "c":
+        # NumPy multiplies by the identity 1+0j, which makes inf+0j a NaN.
+        return elementwise(o.MULTIPLY, x.dtype, const(1, x.dtype), x)
     reduced = build.reduce(op, x, axes)
     return ax.kept(reduced, shape, axes) if keepdims else reduced
 
@@ -100,9 +117,9 @@ def reduce(
         shape = x.shape
         axes = ax.reduced(axis, len(shape))
         if 0 not in shape or REDUCTIONS[name][0] in _IDENTITY:
-            return result(reduce_node(name, x, axes, None, keepdims))
+            return laid_out(reduce_node(name, x, axes, None, keepdims), array, axes)
     try:
-        node = _reduced(of, array, axis, dtype, out, keepdims, initial, where)
+        node, axes = _reduced(of, array, axis, dtype, out, keepdims, initial, where)
     except Foreign:
         options = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
         if initial is not NoValue:
@@ -110,19 +127,22 @@ def reduce(
         if where is not True:
             options["where"] = where
         return fallback.call(getattr(np, name).reduce, f"{name}.reduce", (array,), options)
-    return finish(node, out, name)
+    return finish(node, out, name, array, axes)
 
 
 def _reduced(
     of: ufunc, array: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, initial: Any, where: Any
-) -> Node:
+) -> tuple[Node, tuple[int, ...]]:
     name = of.__name__
     op, on_truth = REDUCTIONS[name]
+    # On bools max and min are logical operations, but still have no identity.
+    neutral_exists = op in _IDENTITY
     x = array_node(array)
     shape = x.shape
     axes = ax.reduced(axis, len(shape))
     loop = _reduction_loop(name, x.dtype, dtype, out)
     x = truth(x) if on_truth else cast(x, loop)
+    has_identity = op in _IDENTITY  # the ufunc's: of booleans a maximum is computed as "or", which has one
     if x.dtype == BOOL:
         op = ON_BOOL.get(op, op)
     has_initial = initial is not NoValue and initial is not None
@@ -138,22 +158,22 @@ def _reduced(
         mask = array_node(where)
         if mask.dtype != BOOL or broadcast(shape, mask.shape) != shape:
             raise Foreign
-        if op in _IDENTITY:
+        if neutral_exists:
             neutral = identity(op, x.dtype)
         elif first is not None:
             neutral = first
         else:
             raise ValueError(f"reduction operation '{name}' does not have an identity, so to use a where mask one has to specify 'initial'")
         x = elementwise(o.WHERE, x.dtype, mask, x, neutral)
-    if op not in _IDENTITY and 0 in shape and first is None and 0 not in [n for k, n in enumerate(shape) if k not in axes]:
+    if not neutral_exists and 0 in shape and first is None and 0 not in [n for k, n in enumerate(shape) if k not in axes]:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
-    if op not in _IDENTITY and first is not None and 0 in [shape[k] for k in axes]:
+    if not neutral_exists and first is not None and 0 in [shape[k] for k in axes]:
         node = expand(first, tuple([n for k, n in enumerate(shape) if k not in axes]))
     else:
         node = build.reduce(op, x, axes)
         if first is not None:
             node = elementwise(op, node.dtype, first, node)
-    return ax.kept(node, shape, axes) if keepdims else node
+    return ax.kept(node, shape, axes) if keepdims else node, axes
 
 
 def _reduction_loop(name: str, given: DType, dtype: Any, out: Any) -> DType:
@@ -185,7 +205,7 @@ def accumulate(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any) -> Any:
     x = truth(x) if on_truth else cast(x, loop)
     if x.dtype == BOOL:
         op = ON_BOOL.get(op, op)
-    return finish(build.scan(op, x, ax.one(axis, len(x.shape))), out, name)
+    return finish(build.scan(op, x, ax.one(axis, len(x.shape))), out, name, array)
 
 
 # The functions of the namespace -----------------------------------------------------------------------------------------
@@ -251,7 +271,7 @@ def _cumulative(of: ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
         return fallback.call(getattr(np, function), function, (a,), {"axis": axis, "dtype": dtype, "out": out})
     op = REDUCTIONS[name][0]
     x = cast(x, loop)
-    return finish(build.scan(ON_BOOL.get(op, op) if x.dtype == BOOL else op, x, axis), out, name)
+    return finish(build.scan(ON_BOOL.get(op, op) if x.dtype == BOOL else op, x, axis), out, name, a)
 
 
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
@@ -305,7 +325,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     except Foreign:
         return fallback.call(np.count_nonzero, "count_nonzero", (a,), {"axis": axis, "keepdims": keepdims})
     axes = ax.reduced(axis, len(x.shape))
-    return result(reduce_node("add", cast(truth(x), INT64), axes, INT64, keepdims))
+    return laid_out(reduce_node("add", cast(truth(x), INT64), axes, INT64, keepdims), a, axes)
 
 
 def _position(a: Any, axis: Any, out: Any, keepdims: Any, name: str) -> Any:

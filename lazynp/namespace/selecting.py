@@ -21,7 +21,7 @@ from lazynp.namespace import fallback
 from lazynp.namespace.compositions import truth
 from lazynp.namespace.joining import gathered
 from lazynp.namespace.promotion import DType, Foreign, broadcast, concrete, operand
-from lazynp.namespace.reductions import NoValue, array_node
+from lazynp.namespace.reductions import NoValue, array_node, laid_like
 from lazynp.namespace.shaping import of_arrays, view_reshape
 from lazynp.namespace.ufuncs import UFUNCS, ordered, write_out
 from lazynp.ndarray import asarray as _asarray
@@ -119,7 +119,7 @@ def argwhere(a: Any) -> Any:
         values = _positions(a)
     except Foreign:
         return fallback.call(np.argwhere, "argwhere", (a,), {})
-    return wrap(build.buffer(np.ascontiguousarray(np.argwhere(values))))
+    return wrap(build.buffer(np.ascontiguousarray(np.argwhere(values).T))).T
 
 
 # clip -------------------------------------------------------------------------------------------------------------------------
@@ -325,7 +325,8 @@ def _sort_options(kind: Any, order: Any, stable: Any) -> dict[str, Any]:
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """A sorted copy; see :func:`numpy.sort`."""
     try:
-        return wrap(_sorting("sort", a, axis, _sort_options(kind, order, stable), None))
+        node = _sorting("sort", a, axis, _sort_options(kind, order, stable), None)
+        return wrap(node) if axis is None else laid_like(node, a)
     except Foreign:
         return fallback.call(np.sort, "sort", (a, axis, kind, order), {"stable": stable})
 
@@ -351,7 +352,8 @@ def _partition(name: str, a: Any, kth: Any, axis: Any, dtype: DType | None) -> A
     for k in wanted:
         if not -n <= k < n:
             raise ValueError(f"kth(={k + n if k < 0 else k}) out of bounds ({n})")
-    return wrap(_sorting(name, a, axis, {"kth": tuple(wanted)}, dtype))
+    node = _sorting(name, a, axis, {"kth": tuple(wanted)}, dtype)
+    return wrap(node) if axis is None or name == "argpartition" else laid_like(node, a)
 
 
 def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:

@@ -62,10 +62,20 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
 @of_arrays
 def ravel(a: Any, order: str = "C") -> Any:
     """All elements in one dimension; see :func:`numpy.ravel`."""
-    if order == "K":
-        axes = copy_order(a, "K")
-        return view_reshape(a if axes is None else view_permute(a, axes), (-1,))
-    return view_reshape(a, (-1,), order)
+    flags = a.flags
+    if order in "KA" and len(order) == 1:
+        axes = copy_order(a, order)
+    elif order == "F":
+        axes = tuple(range(a.ndim - 1, -1, -1))
+    elif order == "C":
+        axes = None
+    else:
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
+    if flags.c_contiguous and axes is None:
+        return view_reshape(a, (-1,))
+    laid = a if axes is None else view_permute(a, axes)
+    # Unlike a reshape, NumPy's ravel is a view of contiguous memory only.
+    return view_reshape(laid, (-1,), copy=not laid.flags.c_contiguous)
 
 
 @of_arrays

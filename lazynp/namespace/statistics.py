@@ -21,7 +21,7 @@ from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace import reductions as red
 from lazynp.namespace.promotion import DType, Foreign, broadcast
-from lazynp.namespace.reductions import NoValue, array_node, finish, reduce_node
+from lazynp.namespace.reductions import NoValue, array_node, finish, laid_like, laid_out, reduce_node
 from lazynp.namespace.ufuncs import UFUNCS
 from lazynp.ndarray import ndarray, node_of, result, wrap
 
@@ -48,6 +48,7 @@ class _Counted:
     """An array with the axes to reduce, the mask of what counts, and how many values each result is made of."""
 
     def __init__(self, a: Any, axis: Any, where: Any) -> None:
+        self.source = a
         self.x = array_node(a)
         if axis is not None and not self.x.shape and axis != ():
             # Unlike a sum, NumPy's mean asks how long the axis is.
@@ -79,7 +80,7 @@ class _Counted:
         if not keepdims or keepdims is NoValue:
             shape = tuple([n for k, n in enumerate(kept.shape) if k not in self.axes])
             kept = red.reshape(kept, shape)
-        return finish(kept, out, name)
+        return finish(kept, out, name, self.source, self.axes)
 
 
 def _mean_of(values: _Counted, dtype: DType) -> Node:
@@ -99,7 +100,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
             # What nearly every call is.
             total = reduce_node("add", x, axes, loop, keepdims is not NoValue and bool(keepdims))
             divided = Node(o.DIVIDE, (total, const(loop.type(count), loop)), None, loop, total.shape, total.site)
-            return result(cast(divided, final))
+            return laid_out(cast(divided, final), a, axes)
     try:
         values = _Counted(a, axis, where)
         loop, final = _loops(values.x, dtype)
@@ -254,7 +255,7 @@ def _nan_reduction(name: str, plain: Callable[..., Any], neutral: int) -> Callab
             filled, _ = _without_nan(a, neutral)
         except Foreign:
             return fallback.call(numpy_function, name, (a,), {"axis": axis, "dtype": dtype, "out": out, **options})
-        return plain(wrap(filled), axis, dtype, out, **options)
+        return plain(laid_like(filled, a), axis, dtype, out, **options)
 
     return _named(function, name, numpy_function)
 
@@ -293,6 +294,9 @@ def _nan_moment(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
             return fallback.call(numpy_function, name, (a, axis, dtype, out, *rest), {**options, **extra})
         if node_of(a).dtype.kind not in "fc" and where is NoValue:
             return plain(a, axis, dtype, out, *rest, **options)
+        if not mask.shape and axis is not None and axis != ():
+            # Here NumPy sums, and sums of a 0-d array take axis 0.
+            axis = ax.reduced(axis, 0)
         return plain(a, axis, dtype, out, *rest, where=wrap(mask), **options)
 
     return _named(function, name, numpy_function)

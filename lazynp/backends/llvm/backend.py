@@ -16,6 +16,7 @@ from lazynp.backends.llvm.render import Layout
 from lazynp.codegen import ir
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind
+from lazynp.runtime import config
 from lazynp.runtime.compiled import CompiledPlan
 from lazynp.schedule.canonicalise import Program
 
@@ -39,7 +40,8 @@ class LLVMBackend:
         return CompiledPlan(program, self, self.numpy_plan)
 
     def threads(self) -> int:
-        return threads.count()
+        usable = threads.count()
+        return usable if usable == 1 or config.threads is None else config.threads
 
     def supported(self, program: Program, e: int) -> bool:
         entry = program.entries[e]
