@@ -44,10 +44,10 @@ from lazynp.views import AXES, NEW, Geometry, Region, Step, View
 
 __all__ = [
     "DEPTH_LIMIT", "Draft", "asarray", "cell", "copy_order", "derived", "draft", "force", "from_numpy", "generic",
-    "geometry", "host", "joined_order", "ndarray", "node_of", "reduction_order", "replace", "reshaped_shape", "result", "result_order", "root_node",
-    "scalar_of", "scalar_of_value", "shares_memory", "shown", "view_axes", "view_diagonal", "view_dtype", "view_expand",
-    "view_flip", "view_key", "view_part", "view_permute", "view_reshape", "view_slice", "warn_complex", "wrap",
-    "wrap_ordered",
+    "geometry", "host", "joined_order", "ndarray", "node_of", "reduction_order", "replace", "reshaped_shape", "result",
+    "result_order", "root_node", "scalar_of", "scalar_of_value", "shares_memory", "shown", "view_axes", "view_diagonal",
+    "view_dtype", "view_expand", "view_flip", "view_key", "view_part", "view_permute", "view_reshape", "view_slice",
+    "warn_complex", "wrap", "wrap_ordered",
 ]  # fmt: skip
 
 # Pending graphs stay bounded: a chain of operations longer than DEPTH_CUT is realized at a line where one was before, and longer than

@@ -46,6 +46,13 @@ class ScalarType(type):
     def __subclasscheck__(cls, subclass: type) -> bool:
         return type.__subclasscheck__(cls, subclass) or issubclass(subclass, cls._numpy)
 
+    def __eq__(cls, other: object) -> bool:
+        # A dtype's type is NumPy's: ``x.dtype.type == np.float64`` and ``x.dtype.type in (np.float32, np.float64)`` are asked of it.
+        return cls is other or cls._numpy is other
+
+    # Not NumPy's hash: sets of classes tell on every operation whether a scalar is one of ours, and must not find NumPy's in them.
+    __hash__ = type.__hash__
+
     @property
     def dtype(cls) -> np.dtype[Any]:
         if cls._dtype is None:

@@ -306,11 +306,13 @@ class Emitter:
         return True if all(outcomes) else None
 
     def sources(self, value: Value) -> tuple[Value, ...]:
-        """What ``value`` is computed from here: of a selection that is decided, only the chosen side."""
+        """What ``value`` is computed from here: of a selection that is decided, only the chosen side; no condition that is decided."""
         if value.op is o.WHERE:
             known = self.decided(value.src[0])
             if known is not None:
                 return (value.src[1 if known else 2],)
+        if value.op is CHECKED and len(value.src) == 2 and self.decided(value.src[1]) is not None:
+            return value.src[:1]
         return value.src
 
     def is_read_back(self, value: Value) -> bool:
@@ -381,7 +383,15 @@ class Emitter:
         wrapped = self.integer("add", x, n, scope)
         x = self.scalar(o.WHERE, INT64, (negative, wrapped, x), INT64, scope)
         bad = self.integer("or", self.integer("lt", x, "0", scope), self.integer("ge", x, n, scope), scope)
-        scope.statements.append(ir.Raise(bad, flag))
+        failed = bad
+        if len(value.src) == 2:
+            known = self.decided(value.src[1])
+            if known is None:
+                failed = self.integer("and", bad, self.operand(value.src[1]), scope)
+            elif not known:
+                failed = ""
+        if failed:
+            scope.statements.append(ir.Raise(failed, flag))
         return self.scalar(o.WHERE, INT64, (bad, "0", x), INT64, scope)
 
     def store(self, output: Output) -> None:
@@ -404,6 +414,7 @@ class Emitter:
         """
         first: dict[Value, tuple[int, ...]] = {}
         wanted: dict[Value, int] = {}
+        used: dict[Value, int] = {}
         place = {r: k for k, r in enumerate(self.body.main)}
         for root, time in statements:
             pending = [root]
@@ -419,9 +430,11 @@ class Emitter:
                 depth = next((d for d, (a, b) in enumerate(zip(earlier, time, strict=True)) if a != b), -1)
                 if depth >= 1 and value.weight >= cost.STAGE_COST:
                     deeper = [r for r in value.free if place.get(r, depth) >= depth]
-                    size = prod([r.extent for r in deeper])
-                    if deeper and size * value.dtype.itemsize <= cost.SCRATCH_BYTES:
+                    size = prod([r.extent for r in deeper]) * value.dtype.itemsize
+                    others = sum(used.values()) - used.get(value, 0)
+                    if deeper and size <= cost.SCRATCH_BYTES and others + size <= cost.SCRATCH_TOTAL:
                         wanted[value] = depth
+                        used[value] = size
                         continue
                 pending += value.src
         for value, depth in sorted(wanted.items(), key=lambda item: item[0].number):

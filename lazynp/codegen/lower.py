@@ -28,7 +28,7 @@ LOAD = Op("load", Kind.OTHER)  # arg: buffer number; index: flat position; guard
 SCALAR = Op("scalar", Kind.OTHER)  # arg: number of a scalar parameter
 POSITION = Op("position", Kind.OTHER)  # index as an int64 value
 INSIDE = Op("inside", Kind.OTHER)  # guards as a bool
-CHECKED = Op("checked", Kind.OTHER)  # src: int64 index; arg: (extent, flag); negatives wrapped, out of range: flag raised, 0
+CHECKED = Op("checked", Kind.OTHER)  # src: int64 index[, where it counts]; arg: (extent, flag); negatives wrapped; out of range: flag, 0
 ACCUMULATE = Op("accumulate", Kind.REDUCTION)  # src: value; arg: Reduction; ranges: what is reduced
 
 
@@ -238,7 +238,12 @@ class _Lowering:
             if e not in self.flags:
                 self.flags.append(e)
             extent = atom.hi + 1
-            value = self.make(CHECKED, (self.read(atom.value),), (extent, self.flags.index(e)), INT64)
+            src = (self.read(atom.value),)
+            guards = atom.value[1].guards
+            if guards:
+                # Behind a border the index is computed from nothing, and may be anything.
+                src = (*src, self.make(INSIDE, self.guard_values(guards), None, BOOL, None, guards))
+            value = self.make(CHECKED, src, (extent, self.flags.index(e)), INT64)
             self.made[atom] = value
         return value
 

@@ -50,7 +50,7 @@ def write(x: arrays.ndarray, key: Any, value: Any) -> None:
     if found is None:
         _write_advanced(x, key, value)
         return
-    region, lengths, axes, element = found
+    region, lengths, axes, element, _ = found
     base = x._base
     root = base if type(base) is arrays.ndarray else x
     if element:

@@ -23,14 +23,17 @@ from lazynp.scalars import scalar_of_value
 from lazynp.views import NEW, Region, memory_order
 
 _BAD_KEY = "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid indices"
-Basic = tuple[Region, Shape, tuple[int, ...], bool]
+Basic = tuple[Region, Shape, tuple[int, ...], bool, bool]
 
 
 # Keys ---------------------------------------------------------------------------------------------------------------------
 
 
 def basic(key: Any, shape: Shape) -> Basic | None:
-    """Region, its shape, the axis map after it, and whether the key is all integers; None where the key has arrays in it."""
+    """Region, its shape, the axis map after it, whether the key is all integers, and whether a 0-d array is among them.
+
+    None where the key has other arrays in it.
+    """
     parts: Sequence[Any] = key if type(key) is tuple else (key,)
     ndim = len(shape)
     region: list[tuple[int, int]] = []
@@ -38,6 +41,7 @@ def basic(key: Any, shape: Shape) -> Basic | None:
     axes: list[int] = []
     axis = 0
     element = True
+    copies = False
     for part in parts:
         kind = type(part)
         if kind is slice:
@@ -78,6 +82,7 @@ def basic(key: Any, shape: Shape) -> Basic | None:
                 index = _integer(part)
                 if index is None:
                     return None
+                copies = copies or kind is arrays.ndarray or kind is np.ndarray
                 part = index
             if axis >= ndim:
                 raise _too_many(parts, ndim)
@@ -95,7 +100,7 @@ def basic(key: Any, shape: Shape) -> Basic | None:
             lengths.append(shape[axis])
             axes.append(axis)
             axis += 1
-    return tuple(region), tuple(lengths), tuple(axes), element
+    return tuple(region), tuple(lengths), tuple(axes), element, copies
 
 
 def _too_many(parts: Sequence[Any], ndim: int) -> IndexError:
@@ -129,10 +134,14 @@ def read(x: arrays.ndarray, key: Any) -> Any:
     found = basic(key, shape)
     if found is None:
         return _read_advanced(x, key)
-    region, lengths, axes, element = found
+    region, lengths, axes, element, copies = found
     if element:
         return _element(x, region)
-    return arrays.view_key(x, region, lengths, axes)
+    view = arrays.view_key(x, region, lengths, axes)
+    if copies:
+        # To NumPy a 0-d array is an index array, which gives no view.
+        return arrays.wrap_ordered(arrays.node_of(view), arrays.copy_order(view, "K"))
+    return view
 
 
 def _element(x: arrays.ndarray, region: Region) -> Any:

@@ -142,7 +142,6 @@ def _reduced(
     axes = ax.reduced(axis, len(shape))
     loop = _reduction_loop(name, x.dtype, dtype, out)
     x = truth(x) if on_truth else cast(x, loop)
-    has_identity = op in _IDENTITY  # the ufunc's: of booleans a maximum is computed as "or", which has one
     if x.dtype == BOOL:
         op = ON_BOOL.get(op, op)
     has_initial = initial is not NoValue and initial is not None

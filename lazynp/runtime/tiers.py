@@ -16,39 +16,40 @@ from lazynp.graph.op import Kind
 from lazynp.runtime.buffer import Buffer
 from lazynp.schedule.canonicalise import Program
 
-COMPILE_WORK = 16_000_000  # cost units (element operations) that pay for a compilation
+COMPILE_WORK = 6_000_000  # cost units (element operations) that pay for compiling one operation: some milliseconds each
 TINY_WORK = 16_384  # below this a run is all overhead, and NumPy's is the smaller one
 
 
-def work(program: Program) -> int:
-    """Cost of one run in vectorised element operations."""
-    total = 0
+def work(program: Program) -> tuple[int, int]:
+    """(cost of one run in vectorised element operations, what a compilation costs in the same unit)."""
+    total = operations = 0
     for entry in program.entries:
         kind = entry.op.kind
         if kind is not Kind.LEAF and kind is not Kind.MOVEMENT:
+            operations += 1
             total += prod(entry.shape) * max(entry.op.cost, 1)
         if kind is Kind.REDUCTION:
             total += prod(program.entries[entry.src[0]].shape)
-    return total
+    return total, operations * COMPILE_WORK
 
 
 class TieredPlan:
     """A plan of the NumPy tier that counts what it does, and is compiled once that has cost enough."""
 
-    __slots__ = ("compiler", "cost", "plan", "program", "spent")
+    __slots__ = ("compiler", "cost", "left", "plan", "program")
 
-    def __init__(self, program: Program, plan: Plan, compiler: Backend, cost: int) -> None:
+    def __init__(self, program: Program, plan: Plan, compiler: Backend, cost: int, price: int) -> None:
         self.program: Program | None = program
         self.plan = plan
         self.compiler = compiler
         self.cost = cost
-        self.spent = 0
+        self.left = price
 
     def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any]) -> list[Buffer]:
         program = self.program
         if program is not None:
-            self.spent += self.cost
-            if self.spent > COMPILE_WORK:
+            self.left -= self.cost
+            if self.left < 0:
                 self.program = None
                 # Where it cannot be compiled, the NumPy tier keeps serving this program.
                 with suppress(CompileError):
@@ -66,10 +67,10 @@ class TieredBackend:
         self.compiler = compiler
 
     def prepare(self, program: Program) -> Plan:
-        cost = work(program)
-        if cost >= COMPILE_WORK:
+        cost, price = work(program)
+        if cost >= price:
             return self.compiler.prepare(program)
         plan = self.numpy.prepare(program)
         if cost < TINY_WORK:
             return plan
-        return TieredPlan(program, plan, self.compiler, cost)
+        return TieredPlan(program, plan, self.compiler, cost, price)

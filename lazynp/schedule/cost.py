@@ -17,7 +17,8 @@ KERNEL_BUFFERS = 48  # arrays one kernel touches
 KERNEL_POINTS = 16  # different indices at which one kernel may evaluate one value
 
 STAGE_COST = 12.0  # a value at least this dear is kept in scratch for the next pass over the same axis instead of computed again
-SCRATCH_BYTES = 256 * 1024  # what one thread may stage: a share of the second-level cache
+SCRATCH_BYTES = 256 * 1024  # what one thread may stage of one value: a share of the second-level cache
+SCRATCH_TOTAL = 1024 * 1024  # and of all values of a kernel: scratch lies on the stack of the thread
 SMALL_REDUCTION = 8  # a reduction over at most so many elements is unrolled
 
 ESTIMATE_CAP = 1e12
