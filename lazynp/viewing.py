@@ -110,7 +110,7 @@ def view_part(x: arrays.ndarray, part: o.Op) -> arrays.ndarray:
         return arrays.derived(x, (part, (real, dtype), x.shape), real)
     if part is o.REAL:
         return x
-    zeros = arrays.wrap_ordered(build.expand(build.const(0, dtype), x.shape), arrays.copy_order(x, "K"))
+    zeros = arrays.wrap_ordered(build.expand(build.const(0, dtype), x.shape), arrays.copy_order(x, "F" if x.flags.fnc else "C"))
     zeros._readonly = True
     return zeros
 

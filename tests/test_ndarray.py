@@ -6,10 +6,12 @@ import copy
 import gc
 import pickle
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy
 import pytest
+from PIL import Image
 
 import lazynp as np
 from lazynp import arrays
@@ -304,6 +306,49 @@ def test_copy_computes_nothing(x: ndarray) -> None:
     assert not report.forced
     assert x[0, 1] == 1
     assert y[0, 1] == 9
+
+
+LAYOUTS: dict[str, Callable[[], Any]] = {
+    "C order": lambda: np.arange(12.0).reshape(3, 4) + 1,
+    "transposed": lambda: (np.arange(12.0).reshape(3, 4) + 1).T,
+    "strided": lambda: (np.arange(12.0).reshape(3, 4) + 1)[1:, ::-2],
+    "permuted result": lambda: np.transpose(np.arange(24).reshape(2, 3, 4), (1, 2, 0)) * 2.5,
+    "broadcast": lambda: np.broadcast_to(np.arange(3) + 1, (2, 3)),
+    "constant": lambda: np.full((2, 3), 4, np.float16),
+    "0-d": lambda: np.asarray(numpy.array(True)),
+    "complex": lambda: np.array([1j, 2]) * 2,
+    "empty": lambda: np.zeros((0, 3)),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_array_interface_is_a_snapshot(name: str) -> None:
+    x = np.asarray(LAYOUTS[name]())
+    expected = numpy.array(x.tolist(), x.dtype).reshape(x.shape)
+    reader = type("Reader", (), {"__array_interface__": x.__array_interface__})()
+    assert x.__array_interface__["strides"] is not None
+    seen = numpy.asarray(reader)
+    del reader
+    if x.flags.writeable:
+        x[...] = 0
+    del x
+    gc.collect()
+    others = [numpy.ones(24) for _ in range(100)]
+    assert len(others) == 100
+    assert seen.dtype == expected.dtype
+    assert seen.shape == expected.shape
+    assert (seen == expected).all()
+    assert not seen.flags.writeable
+    if seen.size:
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            seen.flags.writeable = True
+
+
+@pytest.mark.parametrize("turn", [lambda x: x, lambda x: x.T, lambda x: x[::2, ::-1]])
+def test_pillow_reads_an_array(turn: Callable[[Any], Any]) -> None:
+    x = (np.arange(20 * 30).reshape(20, 30) % 251).astype(np.uint8)
+    image = Image.fromarray(turn(x))
+    assert (numpy.asarray(image) == turn(numpy.asarray(x))).all()
 
 
 def test_iteration_sees_writes_made_meanwhile() -> None:

@@ -31,6 +31,9 @@ def lazy(value: Any, dtype: Any = None) -> Any:
 def test_family_mirrors_numpys(dtype: numpy.dtype[Any]) -> None:
     ours = scalars.CONCRETE[dtype.type.__name__]
     assert numpy.dtype(ours) == dtype
+    assert dtype.type == ours
+    assert ours == dtype.type
+    assert [other for other in scalars.CONCRETE.values() if other == dtype.type] == [ours]
     for name, abstract in scalars.ABSTRACT.items():
         theirs = getattr(numpy, name)
         assert issubclass(ours, abstract) == issubclass(dtype.type, theirs)

@@ -56,12 +56,16 @@ class Result:
 
 @dataclass(slots=True)
 class Stage:
-    """Scratch that keeps a value from one pass for the next ones."""
+    """Scratch that keeps a value from one pass for the next ones.
+
+    ``written`` maps each piece of a loop in which the value is computed (None: all of the loop) to the pass that did so.  A value that
+    is wanted under a condition is not computed in every piece.
+    """
 
     memory: Memory
     depth: int
     ranges: tuple[Range, ...]
-    written: object = None
+    written: dict[int | None, object] = field(default_factory=dict)
 
 
 def emit(body: Body) -> tuple[ir.Kernel, ir.Launch]:
@@ -84,6 +88,7 @@ class Emitter:
         self.tokens: list[object] = [None] * (len(body.main) + 1)
         self.integer_names: dict[Any, Operand] = {}
         self.assumed: dict[Guard, bool] = {}  # conditions whose outcome is known in the loop at hand
+        self.piece: tuple[int | None, int] = (None, 1)  # which of how many pieces of its loop this is
         self.count = 0
         self.phase = ir.Phase()
         self.inner = body.main[-1] if body.main else None
@@ -210,14 +215,8 @@ class Emitter:
                 continue
             if isinstance(atom, Range):
                 operand = self.bound[atom]
-            elif isinstance(atom, Quotient):
-                operand = self.integer(
-                    "div", self.index(atom.inner), self.argument(("divisor", atom), Formula(atom.divisor)), scope
-                )
-            elif isinstance(atom, Remainder):
-                operand = self.integer(
-                    "rem", self.index(atom.inner), self.argument(("divisor", atom), Formula(atom.divisor)), scope
-                )
+            elif isinstance(atom, Quotient | Remainder):
+                operand = self.divided(atom, scope)
             else:
                 assert isinstance(atom, Loaded)
                 operand = self.operand(self.body.loaded[atom])
@@ -229,6 +228,18 @@ class Emitter:
             total = self.integer("add", total, self.integer("mul", operand, stride, scope), scope)
         scope.memo[index] = total
         return total
+
+    def divided(self, atom: Quotient | Remainder, scope: Scope) -> Operand:
+        """Floor division, or its remainder, by instructions for unsigned numbers: multiples of the divisor keep the dividend positive."""
+        multiples = max(0, -(atom.inner.bounds()[0] // atom.divisor))
+        dividend = self.index(atom.inner + multiples * atom.divisor)
+        divisor = self.argument(("divisor", atom), Formula(atom.divisor))
+        if isinstance(atom, Remainder):
+            return self.integer("rem", dividend, divisor, scope)
+        quotient = self.integer("div", dividend, divisor, scope)
+        if multiples:
+            quotient = self.integer("sub", quotient, self.argument(("multiples", atom), Formula(multiples)), scope)
+        return quotient
 
     def stride(self, index: Index, atom: ix.Atom, k: int) -> Operand:
         if k in (0, 1) or (atom is self.inner and 1 < k <= LITERAL_STRIDE):
@@ -320,7 +331,10 @@ class Emitter:
         if value.op is ACCUMULATE:
             return True
         stage = self.stages.get(value)
-        return stage is not None and stage.written is not None and stage.written is not self.tokens[stage.depth]
+        if stage is None:
+            return False
+        now = self.tokens[stage.depth]
+        return any(stage.written.get(piece, now) is not now for piece in (None, self.piece[0]))
 
     def compute(self, value: Value) -> None:
         scope = self.home(value.free)
@@ -363,7 +377,10 @@ class Emitter:
         scope.memo[value] = dst
         if stage is not None:
             scope.statements.append(ir.Store(value.dtype, stage.memory, self.stage_index(stage, scope), dst))
-            stage.written = self.tokens[stage.depth]
+            piece, pieces = self.piece
+            stage.written[piece] = self.tokens[stage.depth]
+            if all(k in stage.written for k in range(pieces)):
+                stage.written[None] = self.tokens[stage.depth]
 
     def scalar(self, op: o.Op, dtype: ir.DType, args: tuple[Operand, ...], source: ir.DType, scope: Scope | None = None) -> Operand:
         dst = self.name()
@@ -447,7 +464,7 @@ class Emitter:
             size = prod([r.extent for r in stage.ranges])
             count = self.argument(("stage", value), Formula(size))
             stage.memory = self.local(value.dtype, count)
-            stage.written = None
+            stage.written = {}
 
 
 def _number(value: Value) -> int:

@@ -238,7 +238,7 @@ class _Lowering:
             if e not in self.flags:
                 self.flags.append(e)
             extent = atom.hi + 1
-            src = (self.read(atom.value),)
+            src: tuple[Value, ...] = (self.read(atom.value),)
             guards = atom.value[1].guards
             if guards:
                 # Behind a border the index is computed from nothing, and may be anything.

@@ -92,7 +92,7 @@ class Nest(Emitter):
         """Everything at ``depth`` main loops, pass after pass."""
         for stage in self.stages.values():
             if stage.depth == depth:
-                stage.written = None
+                stage.written = {}
         here = [v for v in work.reductions if v.depth == depth]
         deeper = [v for v in work.reductions if v.depth > depth]
         times = {self.time(out)[depth] for out in work.outputs} | {v.time[depth] for v in here}
@@ -171,14 +171,17 @@ class Nest(Emitter):
                 inner = max(inner, prod([x.extent for x in self.body.main[1 : v.depth]]) * prod([x.extent for x in v.ranges]))
             self.begin_phase(hi, self.chunk(inner))
             lo, hi = "lo", "hi"
-        for left, right, known in self.segments(depth, work):
+        pieces = self.segments(depth, work)
+        for k, (left, right, known) in enumerate(pieces):
             a = lo if left is None else self.integer("max", lo, left)
             b = hi if right is None else self.integer("min", hi, right)
-            before = self.assumed
-            self.assumed = before | known
+            before = self.assumed, self.piece
+            self.assumed = self.assumed | known
+            if len(pieces) > 1:
+                self.piece = k, len(pieces)
             with self.loop(a, b, r):
                 self.block(depth + 1, work)
-            self.assumed = before
+            self.assumed, self.piece = before
 
     def segments(self, depth: int, work: Work) -> list[tuple[Operand | None, Operand | None, dict[Guard, bool]]]:
         """Pieces of the innermost loop inside which the conditions of padding and joining are known.

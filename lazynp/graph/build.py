@@ -74,9 +74,16 @@ def bitcast(x: Node, dtype: np.dtype[Any]) -> Node:
     return Node(o.BITCAST, (x,), None, dtype, x.shape, caller())
 
 
+def is_filled(x: Node) -> bool:
+    """One value everywhere: any view of it is the same value in another shape."""
+    return x.op is o.EXPAND and not x.src[0].shape
+
+
 def reshape(x: Node, shape: Shape) -> Node:
     if x.shape == shape:
         return x
+    if is_filled(x):
+        return expand(x, shape)
     while x.op is o.RESHAPE:
         x = x.src[0]
     if x.shape == shape:
@@ -91,6 +98,8 @@ def permute(x: Node, axes: tuple[int, ...]) -> Node:
         x = x.src[0]
     if axes == tuple(range(len(axes))):
         return x
+    if is_filled(x):
+        return expand(x, tuple([x.shape[a] for a in axes]))
     return Node(o.PERMUTE, (x,), axes, x.dtype, tuple([x.shape[a] for a in axes]), x.site)
 
 
@@ -99,13 +108,15 @@ def expand(x: Node, shape: Shape) -> Node:
         return x
     if x.op is o.EXPAND:
         x = x.src[0]
-    return Node(o.EXPAND, (x,), None, x.dtype, shape, x.site)
+    return Node(o.EXPAND, (x,), None, x.dtype, shape, x.site or caller())
 
 
 def slice_(x: Node, axes: Sequence[Axis], shape: Shape) -> Node:
     """Elements ``start + k*step`` for k < shape[axis] of every axis; all of them exist."""
     if x.shape == shape and all(start == 0 and (step == 1 or n <= 1) for (start, step), n in zip(axes, shape, strict=True)):
         return x
+    if is_filled(x):
+        return expand(x, shape)
     if x.op is o.SLICE:
         axes = [(s0 + s1 * d0, d0 * d1) for (s0, d0), (s1, d1) in zip(x.arg, axes, strict=True)]
         x = x.src[0]

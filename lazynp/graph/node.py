@@ -8,6 +8,7 @@ that a long-lived array never keeps its history alive.
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -79,17 +80,18 @@ class Node:
         return f"<{self.op!r} {self.dtype} {self.shape}>"
 
 
+_ROOT = os.path.dirname(os.path.dirname(__file__)) + os.sep
+
+
 def caller() -> Site:
     """The nearest frame outside lazynp: where the user's program stands."""
     frame = sys._getframe(1)
-    while True:
-        module = frame.f_globals.get("__name__", "")
-        if not (module.startswith("lazynp.") or module == "lazynp") or module == "lazynp.__main__":
-            return frame.f_code, frame.f_lasti
+    while frame.f_code.co_filename.startswith(_ROOT):
         back = frame.f_back
         if back is None:
-            return frame.f_code, frame.f_lasti
+            break
         frame = back
+    return frame.f_code, frame.f_lasti
 
 
 def where(site: Site | None) -> str:

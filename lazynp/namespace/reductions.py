@@ -6,6 +6,7 @@ errors for empty reductions, its rules for ``initial`` and ``where``; a 0-d resu
 
 from __future__ import annotations
 
+from builtins import all as all_
 from math import prod as product
 from operator import index
 from typing import Any, Final
@@ -99,9 +100,10 @@ def reduce_node(name: str, x: Node, axes: tuple[int, ...], dtype: DType | None =
         x = cast(x, dtype or accumulation_dtype(name, x.dtype))
         if x.dtype == BOOL:
             op = ON_BOOL.get(op, op)
-    if not axes and op is o.MULTIPLY and x.dtype.kind == "c":
+    if op is o.MULTIPLY and x.dtype.kind == "c" and all_(shape[k] == 1 for k in axes):
         # NumPy multiplies by the identity 1+0j, which makes inf+0j a NaN.
-        return elementwise(o.MULTIPLY, x.dtype, const(1, x.dtype), x)
+        x = elementwise(o.MULTIPLY, x.dtype, const(1, x.dtype), x)
+        return x if keepdims else reshape(x, tuple([n for k, n in enumerate(shape) if k not in axes]))
     reduced = build.reduce(op, x, axes)
     return ax.kept(reduced, shape, axes) if keepdims else reduced
 

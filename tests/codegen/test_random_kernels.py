@@ -94,6 +94,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     "KERNEL_POINTS": (1, 1000),
     "STAGE_COST": (0.0, 1e9),
     "SCRATCH_BYTES": (0, 1 << 20),
+    "SCRATCH_TOTAL": (0, 1 << 21),
     "LAUNCH": (0.0, 1e12),
     "LOAD": (0.0, 1e6),
     "STORE": (0.0, 1e9),

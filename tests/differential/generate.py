@@ -210,7 +210,8 @@ def _where(p: Pool) -> str | None:
     condition, a = p.pick(kind("b")), p.pick()
     if a is None:
         return None
-    return f"np.where({condition or f'{a} > 0'}, {a}, {_operand(p)})"
+    # Of complex numbers with a NaN, NumPy orders scalars and arrays differently.
+    return f"np.where({condition or (f'{a} != 0' if kind('c')(p.names[a]) else f'{a} > 0')}, {a}, {_operand(p)})"
 
 
 def _cast(p: Pool) -> str | None:

@@ -140,7 +140,7 @@ class _Kernel:
                 byte = lines.temp(f"load i8, ptr {pointer}")
                 value = lines.temp(f"icmp ne i8 {byte}, 0")
             else:
-                value = lines.temp(f"load {plain}, ptr {pointer}")
+                value = lines.temp(f"load {plain}, ptr {pointer}, align 8")  # complex128 wants 16 of its own accord
             arguments.append((name, f"{plain} {value}", value))
         error = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {self.layout.error}")
         passed = ", ".join([text for _, text, _ in arguments] + ["{range}", f"ptr {error}"])
