@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from hashlib import blake2b
 from math import prod
 
 from lazynp.backends.base import CompileError, Plan
@@ -32,7 +33,7 @@ class LLVMBackend:
 
     def __init__(self, numpy_plan: Callable[[Program], Plan]) -> None:
         self.numpy_plan = numpy_plan
-        self.kernels: dict[str, tuple[Callable[[int], None], Layout]] = {}
+        self.kernels: dict[bytes, tuple[Callable[[int], None], Layout]] = {}  # by the digest of their text
         self.compiled = 0
         self.reused = 0
 
@@ -60,26 +61,31 @@ class LLVMBackend:
         return op in (o.GATHER, o.CONCAT, o.CONTIGUOUS)
 
     def compile(self, kernels: Sequence[ir.Kernel]) -> list[tuple[Callable[[int], None], Layout]]:
-        texts = [render.render([("lzk", kernel)]) for kernel in kernels]
-        missing: dict[str, int] = {}
-        for k, text in enumerate(texts):
-            if text not in self.kernels:
-                missing.setdefault(text, k)
+        keys = [_digest(render.render([("lzk", kernel)])) for kernel in kernels]
+        missing: dict[bytes, int] = {}
+        for k, key in enumerate(keys):
+            if key not in self.kernels:
+                missing.setdefault(key, k)
             else:
                 self.reused += 1
         if missing:
-            names = {text: f"lzk{position}" for position, text in enumerate(missing)}
+            names = {key: f"lzk{position}" for position, key in enumerate(missing)}
             support.provide(kernels[k] for k in missing.values())
-            module = render.render([(names[text], kernels[k]) for text, k in missing.items()])
+            module = render.render([(names[key], kernels[k]) for key, k in missing.items()])
             try:
                 addresses = compiler.compile_module(module, list(names.values()))
             except compiler.CompileError as error:
                 raise CompileError(str(error)) from error
-            for text, k in missing.items():
-                function = _PROTOTYPE(addresses[names[text]])
-                self.kernels[text] = (function, Layout(kernels[k]))
+            for key, k in missing.items():
+                function = _PROTOTYPE(addresses[names[key]])
+                self.kernels[key] = (function, Layout(kernels[k]))
             self.compiled += len(missing)
-        return [self.kernels[text] for text in texts]
+        return [self.kernels[key] for key in keys]
+
+
+def _digest(text: str) -> bytes:
+    """What stands for a text in memory; the machine code stays for good, its text need not."""
+    return blake2b(text.encode(), digest_size=20).digest()
 
 
 _PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
