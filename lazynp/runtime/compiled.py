@@ -219,14 +219,3 @@ class CompiledPlan:
         except MemoryError as error:
             raise ExecutionError(None, error) from None
         return [values[e] for e in self.outputs]
-
-
-def total_work(program: Program) -> tuple[int, int]:
-    """(elements computed in all, largest entry), which decide the tier."""
-    total = largest = 0
-    for entry in program.entries:
-        size = prod(entry.shape)
-        if entry.op.kind is not o.Kind.LEAF and entry.op.kind is not o.Kind.MOVEMENT:
-            total += size
-            largest = max(largest, size)
-    return total, largest

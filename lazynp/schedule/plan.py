@@ -18,7 +18,6 @@ from lazynp.graph import op as o
 from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import Entry, Program
 from lazynp.schedule.fuse import Kernel, Partition, view_base
-from lazynp.schedule.simplify import is_empty
 
 
 @dataclass(slots=True)
@@ -180,4 +179,4 @@ def _bytes(entry: Entry) -> int:
     return prod(entry.shape) * entry.dtype.itemsize
 
 
-__all__ = ["CycleError", "Item", "KernelItem", "LibraryItem", "Schedule", "is_empty", "schedule"]
+__all__ = ["CycleError", "Item", "KernelItem", "LibraryItem", "Schedule", "schedule"]

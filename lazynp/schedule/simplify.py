@@ -15,7 +15,7 @@ import numpy as np
 
 from lazynp.graph import op as o
 from lazynp.graph.node import Shape
-from lazynp.graph.op import Kind, Op
+from lazynp.graph.op import Op
 from lazynp.schedule.canonicalise import Entry, Program
 
 
@@ -192,7 +192,3 @@ def _without_dead(program: Program) -> Program:
             entries.append(entry._replace(src=tuple([number[s] for s in entry.src])))
             origins.append(program.origins[e])
     return Program(entries, tuple([number[e] for e in program.outputs]), program.constants, origins)
-
-
-def is_empty(entry: Entry) -> bool:
-    return entry.op.kind is not Kind.LEAF and not prod(entry.shape)

@@ -19,7 +19,6 @@ from lazynp.codegen import ir
 from lazynp.codegen.ir import Operand
 
 BOOL = np.dtype(np.bool_)
-LAYOUT_VERSION = 1
 
 
 class Layout:
@@ -58,7 +57,6 @@ attributes #1 = { nounwind noinline "prefer-vector-width"="512" }
 !1 = !{!"llvm.loop.unroll.disable"}
 !2 = !{!"llvm.loop.vectorize.followup_vectorized", !3}
 !3 = !{!"llvm.loop.unroll.full"}
-!4 = !{!"llvm.loop.mustprogress"}
 """
 
 _COMPARE = {"lt": "slt", "ge": "sge", "eq": "eq"}
@@ -75,7 +73,6 @@ class _Kernel:
         self.label = "entry"
         self.loops: list[str] = []
         self.types: dict[Operand, str] = {}
-        self.local_types: list[ir.DType] = []
         self.renames: dict[Operand, Operand] = {}
         self.support: set[support.Key] = set()
 
@@ -115,7 +112,6 @@ class _Kernel:
         parameters = ", ".join(f"{t} {name}" for t, name, _ in self.parameters())
         parameters += (", " if parameters else "") + "i64 %lo, i64 %hi, ptr noalias %error"
         head = f"define internal void @{self.name}.p{number}({parameters}) #1 {{\nentry:"
-        self.local_types = [local.dtype for local in phase.locals]
         for k, local in enumerate(phase.locals):
             t = memory_type(local.dtype)
             lines.emit(f"%l{k} = alloca {t}, i64 {self.operand(local.count)}, align 64")
@@ -347,5 +343,3 @@ def _metadata_base(name: str) -> int:
     return 10_000 * (int(digits or 0) + 1)
 
 
-BYTES_PER_SLOT = 8
-__all__ = ["BYTES_PER_SLOT", "Layout", "render"]
