@@ -94,7 +94,7 @@ class Launcher:
         operations = {e for e, _ in item.kernel.points} | {e for _, e in item.kernel.roots}
         operations = {e for e in operations if program.entries[e].op.kind is not o.Kind.MOVEMENT}
         self.fused = len(operations) if len(operations) > 1 else 0
-        stored = {e for _, e, *_ in self.outputs}
+        stored = {output[1] for output in (*self.outputs, *self.updates)}
         self.saved = sum(2 * _bytes(program, e) for e in operations - stored)
 
     def __call__(self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], threads: int) -> None:
