@@ -54,6 +54,11 @@ __all__ = [
 # DEPTH_LIMIT wherever that is.
 DEPTH_CUT = 250
 DEPTH_LIMIT = 1000
+# A loop that writes large parts of an array is computed turn by turn, at the line where it writes: a write is not fused with the next one
+# anyway, and its turns then share one plan and a few buffers.
+TURN_ELEMENTS = 65536
+TURN_WRITES = 8  # writes of one turn among which the line is looked for
+_turn_site: Site | None = None
 DEEP_ARRAYS = 4096  # arrays with deep pending nodes that are remembered, to be realized together
 _cut_site: Site | None = None
 _deep: list[ref[ndarray]] = []
@@ -477,6 +482,26 @@ def replace(root: ndarray, node: Node) -> None:
     elif config.eager and node.buffer is None:
         force([node], "eager")
     root._node = node
+    if node.op is o.STORE and _ends_turn(node):
+        force([node], "graph limit")
+
+
+def _ends_turn(node: Node) -> bool:
+    """Whether a large write comes by the line of an earlier one of the same array."""
+    global _turn_site
+    if prod(node.src[1].shape) < TURN_ELEMENTS:
+        return False
+    site = node.site
+    if site == _turn_site:
+        return True
+    for _ in range(TURN_WRITES):
+        node = node.src[0]
+        if node.op is not o.STORE:
+            return False
+        if node.site == site:
+            _turn_site = site
+            return True
+    return False
 
 
 # Taking views -----------------------------------------------------------------------------------------------------------------

@@ -1,17 +1,19 @@
 """What a backend is.
 
 In: a ``Program`` (the structure of what is wanted).  Out: a ``Plan`` that runs it, again and again, on other buffers, offsets and
-scalars.  Promise: a plan either returns one buffer per output or raises; it never writes to a buffer it was given, and no two
-buffers it returns share memory with each other or with one it was given (an output asked for twice is one buffer).
+scalars.  Promise: a plan either returns one buffer per output or raises; it writes to no buffer it was given, unless that was claimed for
+it, and no two buffers it returns share memory with each other or with one it was given (an output asked for twice is one buffer, and
+one that is an input is that input, marked as shared).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from lazynp.codegen import ir
 from lazynp.runtime.buffer import Buffer
+from lazynp.runtime.ownership import Claim
 from lazynp.schedule.canonicalise import Program
 
 
@@ -29,10 +31,15 @@ class CompileError(Exception):
 
 
 class Plan(Protocol):
-    """A program that is ready to run."""
+    """A program that is ready to run.
 
-    def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any]) -> list[Buffer]:
-        """One buffer per output, in order.
+    ``claims`` are the buffer parameters that a run would write in place if it may; whoever runs it may empty it.
+    """
+
+    claims: Collection[int]
+
+    def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
+        """One buffer per output, in order.  What ``claim`` holds may be overwritten, after its elements were saved.
 
         Raises
         ------

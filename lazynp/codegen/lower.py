@@ -17,8 +17,9 @@ from lazynp.graph import op as o
 from lazynp.graph.index import Atom, Index, Loaded, Quotient, Range, Remainder
 from lazynp.graph.op import Kind, Op
 from lazynp.schedule.canonicalise import ZERO, Program
-from lazynp.schedule.fuse import Kernel, Partition, Request
+from lazynp.schedule.fuse import Partition
 from lazynp.schedule.movement import Guard, Point, flat
+from lazynp.schedule.rangeify import Kernel, Request
 
 INT64 = np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)

@@ -51,16 +51,16 @@ class Block:
 
     def view(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
         """Return the first bytes as a C-contiguous array; the array and all views of it keep the block."""
-        return np.asarray(_Export(self, dtype, shape))
+        return np.asarray(Export(self, dtype, shape))
 
 
-class _Export:
+class Export:
     """The base of an array over a block; NumPy keeps it, and it keeps the block."""
 
-    __slots__ = ("__array_interface__", "_block")
+    __slots__ = ("__array_interface__", "__weakref__", "block")
 
     def __init__(self, block: Block, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
-        self._block = block
+        self.block = block
         self.__array_interface__ = {"version": 3, "shape": shape, "typestr": dtype.str, "data": (block.address, False)}
 
 

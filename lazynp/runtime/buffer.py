@@ -2,12 +2,14 @@
 
 In: a C-contiguous NumPy array, or a block of the pooling allocator.  Out: the same memory as an array (for NumPy) and as an
 address (for kernels), each made when first asked for.  Promise: once a buffer is published on a node its bytes never change while
-anybody can see them; an export takes a lease, and memory goes back to the pool only when buffer and leases are gone.
+anybody can see them (``runtime/ownership.py`` says who can); an export takes a lease, and memory goes back to the pool only when buffer and
+leases are gone.
 """
 
 from __future__ import annotations
 
 from typing import Any, Protocol
+from weakref import ref
 
 import numpy as np
 
@@ -16,16 +18,24 @@ class Block(Protocol):
     """Memory lent by an allocator; it returns there when it is garbage."""
 
     address: int
+    nbytes: int
 
     def view(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]: ...
 
 
 class Buffer:
-    __slots__ = ("_address", "_array", "block", "dtype", "shape")
+    """``_lease`` refers to what arrays over the block keep: it is dead when no array is left.
+
+    ``shared``: it may be the value of several nodes.
+    """
+
+    __slots__ = ("_address", "_array", "_lease", "block", "dtype", "shape", "shared")
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self._array: np.ndarray[Any, Any] | None = array
         self._address: int | None = None
+        self._lease: ref[Any] | None = None
+        self.shared = False
         self.block: Block | None = None
         self.dtype = array.dtype
         self.shape = array.shape
@@ -34,6 +44,8 @@ class Buffer:
     def of_block(cls, block: Block, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Buffer:
         self = cls.__new__(cls)
         self._array = None
+        self._lease = None
+        self.shared = False
         self._address = block.address
         self.block = block
         self.dtype = dtype
@@ -47,7 +59,29 @@ class Buffer:
         if array is None:
             assert self.block is not None
             array = self._array = self.block.view(self.dtype, self.shape)
+            self._lease = ref(array.base)
         return array
+
+    def exclusive(self) -> bool:
+        """Whether the memory is a block of which no array is left: then only this buffer, of one node, leads to it."""
+        if self.block is None or self.shared:
+            return False
+        if self._lease is not None:
+            self._array = None
+            export = self._lease()
+            if export is not None:
+                self._array = np.asarray(export)
+                return False
+            self._lease = None
+        return True
+
+    def retyped(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Buffer:
+        """The same memory as another dtype of the same size, or in another shape."""
+        if dtype == self.dtype and shape == self.shape:
+            return self
+        if self.block is not None:
+            return Buffer.of_block(self.block, dtype, shape)
+        return Buffer(self.array.view(dtype).reshape(shape))
 
     @property
     def address(self) -> int:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from ctypes import memmove
-from math import prod
 from typing import Any
 
 from lazynp.backends.base import ExecutionError, Layout, Plan, Target
@@ -19,8 +18,11 @@ from lazynp.graph import op as o
 from lazynp.runtime import config, report
 from lazynp.runtime.allocator import allocate
 from lazynp.runtime.buffer import Buffer
-from lazynp.schedule.canonicalise import Program
+from lazynp.runtime.ownership import Claim
+from lazynp.schedule.canonicalise import ZERO, Program
+from lazynp.schedule.claims import nbytes
 from lazynp.schedule.fuse import partition
+from lazynp.schedule.memory import Update, evaluate, meet
 from lazynp.schedule.plan import KernelItem, LibraryItem, Schedule, schedule
 from lazynp.schedule.simplify import simplify
 
@@ -52,8 +54,20 @@ class Launcher:
     """One kernel of one schedule, ready to be called."""
 
     __slots__ = (
-        "error", "fused", "integers", "layout", "outputs", "reads", "run", "saved", "scalars", "template", "threaded",
-        "updates", "workspaces",
+        "error",
+        "fused",
+        "integers",
+        "layout",
+        "outputs",
+        "reads",
+        "run",
+        "saved",
+        "scalars",
+        "taken",
+        "template",
+        "threaded",
+        "updates",
+        "workspaces",
     )  # fmt: skip
 
     def __init__(self, item: KernelItem, program: Program, function: Callable[[int], None], layout: Layout) -> None:
@@ -68,19 +82,19 @@ class Launcher:
             else:
                 self.template[layout.integers + k] = formula.const
         self.reads = [(layout.buffers + b, e) for b, e in enumerate(body.buffers) if b not in body.stored]
-        self.outputs = []
-        self.updates = []
+        self.outputs: list[tuple[int, int, Any, Any, int]] = []
+        self.taken: list[tuple[int, int, Any, Any, int]] = []
+        self.updates: list[tuple[int, Update, bool]] = []
+        changes = {update.entry: update for update in item.updates}
         for b, e in enumerate(body.buffers):
             if b in body.stored:
                 entry = program.entries[e]
-                output = (layout.buffers + b, e, entry.dtype, entry.shape, _bytes(program, e))
-                if e in item.kernel.bases:
-                    base = item.kernel.bases[e]
-                    # Nobody reads the old value after this, nor this kernel itself: its memory becomes the new one's.
-                    last = base in item.dead and base not in body.buffers
-                    self.updates.append((*output, base, last))
+                if e in changes:
+                    self.updates.append((layout.buffers + b, changes[e], program.entries[changes[e].base].op is o.BUFFER))
+                elif e in item.taken:
+                    self.taken.append((layout.buffers + b, e, entry.dtype, entry.shape, item.taken[e]))
                 else:
-                    self.outputs.append(output)
+                    self.outputs.append((layout.buffers + b, e, entry.dtype, entry.shape, nbytes(entry)))
         self.scalars = [
             (8 * (layout.scalars + 2 * k), _FORMATS[dtype.char], slot)
             for k, (slot, dtype) in enumerate(zip(body.scalars, body.scalar_types, strict=True))
@@ -94,29 +108,28 @@ class Launcher:
         operations = {e for e, _ in item.kernel.points} | {e for _, e in item.kernel.roots}
         operations = {e for e in operations if program.entries[e].op.kind is not o.Kind.MOVEMENT}
         self.fused = len(operations) if len(operations) > 1 else 0
-        stored = {output[1] for output in (*self.outputs, *self.updates)}
-        self.saved = sum(2 * _bytes(program, e) for e in operations - stored)
+        self.saved = sum(2 * nbytes(program.entries[e]) for e in operations - set(item.writes))
 
-    def __call__(self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], threads: int) -> None:
+    def __call__(
+        self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], threads: int, claim: Claim | None
+    ) -> None:
         """Compute; raises ``KernelError`` where a checked index was out of range."""
         block = self.template[:]
         for slot, e in self.reads:
             block[slot] = values[e].address
         held = []
-        for slot, e, dtype, shape, nbytes in self.outputs:
-            memory = allocate(nbytes)
+        for slot, e, dtype, shape, size in self.outputs:
+            memory = allocate(size)
             block[slot] = memory.address
             values[e] = Buffer.of_block(memory, dtype, shape)
-        for slot, e, dtype, shape, nbytes, base, last in self.updates:
-            if last:
-                values[e] = values[base]
-            else:
-                memory = allocate(nbytes)
-                memmove(memory.address, values[base].address, nbytes)
-                values[e] = Buffer.of_block(memory, dtype, shape)
+        for slot, e, dtype, shape, dying in self.taken:
+            values[e] = values[dying].retyped(dtype, shape)
             block[slot] = values[e].address
-        for slot, nbytes in self.workspaces:
-            memory = allocate(nbytes)
+        for slot, update, given in self.updates:
+            values[update.entry] = _updated(values[update.base], update, given, integers, claim)
+            block[slot] = values[update.entry].address
+        for slot, size in self.workspaces:
+            memory = allocate(size)
             held.append(memory)
             block[slot] = memory.address
         for slot, const, offsets in self.integers:
@@ -145,25 +158,77 @@ _FORMATS = {
 }  # fmt: skip
 
 
-def _bytes(program: Program, e: int) -> int:
-    entry = program.entries[e]
-    return prod(entry.shape) * entry.dtype.itemsize
+def _updated(old: Buffer, update: Update, given: bool, integers: list[int], claim: Claim | None) -> Buffer:
+    """Memory for a STORE, in which everything but the region it writes is as in ``old``: that memory itself where it may be overwritten."""
+    claimed = claim is not None and old.block in claim.blocks
+    free = update.last and (claimed or not given)
+    if free and not any(meet(update.written, box, integers) for box in update.reads):
+        if claimed:
+            assert claim is not None
+            claim.save(old.array[_subscript(update, integers)])
+        report.work.in_place += 1
+        return old
+    new = Buffer.of_block(allocate(old.nbytes), old.dtype, old.shape)
+    report.work.bytes_copied += _copy_around(old, new, update, integers)
+    return new
+
+
+def _subscript(update: Update, integers: list[int]) -> tuple[slice, ...]:
+    parts = []
+    for slot, step, n, _ in update.region:
+        start = 0 if slot == ZERO else integers[slot]
+        stop = start + step * n
+        parts.append(slice(start, stop if stop >= 0 else None, step))
+    return tuple(parts)
+
+
+def _copy_around(old: Buffer, new: Buffer, update: Update, integers: list[int]) -> int:
+    """Copy what a STORE leaves alone, axis by axis: what lies before and behind the region; returns the number of bytes."""
+    if update.whole or not old.shape or any(step not in (1, -1) and n > 1 for _, step, n, _ in update.region):
+        memmove(new.address, old.address, old.nbytes)
+        return old.nbytes
+    source, target = old.array, new.array
+    copied = 0
+    around: tuple[slice, ...] = ()
+    for span, edge in zip(update.written, update.region, strict=True):
+        lo = evaluate(span.start, integers)
+        hi = lo + span.reach + 1
+        for piece in (slice(0, lo), slice(hi, edge.extent)):
+            if piece.start < piece.stop:
+                part = source[(*around, piece)]
+                target[(*around, piece)] = part
+                copied += part.nbytes
+        around = (*around, slice(lo, hi))
+    return copied
 
 
 class LibraryStep:
     """Library calls of one schedule, run by the NumPy tier."""
 
-    __slots__ = ("origins", "plan", "reads", "writes")
+    __slots__ = ("origins", "owned", "plan", "reads", "writes")
 
-    def __init__(self, item: LibraryItem, plan: Plan, origins: list[int]) -> None:
+    def __init__(self, item: LibraryItem, plan: Plan, program: Program) -> None:
         self.plan = plan
+        dying = {e for e in item.dead if program.entries[e].op is not o.BUFFER}
+        self.owned = [slot for slot in plan.claims if item.reads[slot] in dying]
         self.reads = item.reads
         self.writes = item.writes
-        self.origins = [origins[e] for e in item.program.origins]
+        self.origins = [program.origins[e] for e in item.program.origins]
 
-    def __call__(self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], threads: int) -> None:
+    def __call__(
+        self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], threads: int, claim: Claim | None
+    ) -> None:
+        given = [values[e] for e in self.reads]
+        mine = None
+        if self.owned or claim is not None:
+            # Temporaries that die here are this run's own.
+            mine = Claim([given[slot].block for slot in self.owned])
+            if claim is not None:
+                mine.blocks |= claim.blocks
+                mine.saved = claim.saved
+            mine.blocks.discard(None)
         try:
-            results = self.plan.run([values[e] for e in self.reads], integers, scalars)
+            results = self.plan.run(given, integers, scalars, mine)
         except ExecutionError as failure:
             if failure.entry is not None:
                 failure.entry = self.origins[failure.entry]
@@ -175,7 +240,7 @@ class LibraryStep:
 class CompiledPlan:
     """A schedule with its machine code."""
 
-    __slots__ = ("constants", "empty", "inputs", "numpy_plan", "original", "outputs", "schedule", "steps", "target")
+    __slots__ = ("claims", "constants", "empty", "inputs", "numpy_plan", "original", "outputs", "passed", "schedule", "steps", "target")
 
     def __init__(self, original: Program, target: Target, numpy_plan: Callable[[Program], Plan]) -> None:
         made = make_schedule(original, target)
@@ -187,6 +252,8 @@ class CompiledPlan:
         self.constants = program.constants
         self.inputs = [(e, entry.arg) for e, entry in enumerate(program.entries) if entry.op is o.BUFFER]
         self.outputs = program.outputs
+        self.passed = [e for e in program.outputs if program.entries[e].op is o.BUFFER]
+        self.claims: Collection[int] = [program.entries[e].arg for e in made.claims]
         kernels = [item for item in made.items if isinstance(item, KernelItem)]
         compiled = iter(target.compile([item.code for item in kernels]))
         self.steps: list[tuple[Launcher | LibraryStep, list[int]]] = []
@@ -195,9 +262,9 @@ class CompiledPlan:
                 function, layout = next(compiled)
                 self.steps.append((Launcher(item, program, function, layout), item.dead))
             else:
-                self.steps.append((LibraryStep(item, numpy_plan(item.program), program.origins), item.dead))
+                self.steps.append((LibraryStep(item, numpy_plan(item.program), program), item.dead))
 
-    def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any]) -> list[Buffer]:
+    def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
         values = {e: buffers[slot] for e, slot in self.inputs}
         if self.constants:
             scalars = [*scalars, *self.constants]
@@ -205,7 +272,7 @@ class CompiledPlan:
         work = report.work
         try:
             for step, dead in self.steps:
-                step(values, integers, scalars, threads)
+                step(values, integers, scalars, threads, claim)
                 if type(step) is Launcher:
                     work.kernels += 1
                     work.fused_ops += step.fused
@@ -214,8 +281,12 @@ class CompiledPlan:
                     del values[e]
         except KernelError:
             # The NumPy tier raises the very error NumPy has for it.
+            if claim is not None:
+                claim.undo()
             self.numpy_plan(self.original).run(buffers, integers, scalars)
             raise AssertionError("a kernel reported an index that NumPy accepts") from None
         except MemoryError as error:
             raise ExecutionError(None, error) from None
+        for e in self.passed:
+            values[e].shared = True
         return [values[e] for e in self.outputs]

@@ -20,7 +20,8 @@ from lazynp.backends.base import Backend, CompileError, ExecutionError, Plan, Ta
 from lazynp.graph import op as o
 from lazynp.graph.build import outputs
 from lazynp.graph.node import Node, Site, caller, where
-from lazynp.runtime import config, report
+from lazynp.runtime import config, ownership, report
+from lazynp.runtime.buffer import Buffer
 from lazynp.schedule.canonicalise import Canonical, Program, canonicalise
 
 PLANS: Final = 2048  # plans kept, the least recently used go first
@@ -34,6 +35,7 @@ _plans: _Plans = OrderedDict()
 _generation = -1
 _backends: dict[str, Backend] = {}
 _failed: WeakSet[Node] = WeakSet()
+_running = 0  # calls between their walk and their result
 
 
 def realize(nodes: Sequence[Node], reason: str) -> None:
@@ -51,6 +53,7 @@ def realize(nodes: Sequence[Node], reason: str) -> None:
     Exception
         What NumPy raises for the operation that failed, with a note that names the line which recorded it.
     """
+    global _running
     wanted = [node for node in nodes if node.buffer is None]
     if not wanted:
         return
@@ -71,24 +74,57 @@ def realize(nodes: Sequence[Node], reason: str) -> None:
         if plan is not None:
             _plans.move_to_end(key)
             report.schedules.hits += 1
-    if plan is None:
-        plan = _prepare(canonical)
+        _running += 1
     try:
-        values = plan.run(canonical.buffers, canonical.integers, canonical.scalars)
+        if plan is None:
+            plan = _prepare(canonical)
+        if plan.claims:
+            _run_owning(plan, canonical)
+        else:
+            _publish(canonical, plan.run(canonical.buffers, canonical.integers, canonical.scalars))
+        return
     except ExecutionError as failure:
         error = _remember(failure, canonical)
-    else:
+    finally:
         with _lock:
-            for node, value in zip(canonical.wanted, values, strict=True):
-                if node.buffer is None:
-                    node.publish(value)
-                    if outputs:
-                        outputs.pop(node, None)
-            for node in canonical.walked:
-                node.computed = True
-        return
+            _running -= 1
     # Outside the handler, so that the error does not drag the frames of the plan (and its temporaries) along as its context.
     raise error.with_traceback(None)
+
+
+def _publish(canonical: Canonical, values: list[Buffer]) -> None:
+    entries = canonical.key[1]
+    if len(entries) > 1 and len(set(entries)) < len(entries):
+        # Equal expressions have one value; which of them it is does not matter, only that it is not one's alone.
+        for value in values:
+            value.shared = True
+    with _lock:
+        for node, value in zip(canonical.wanted, values, strict=True):
+            if node.buffer is None:
+                node.publish(value)
+                if outputs:
+                    outputs.pop(node, None)
+        for node in canonical.walked:
+            node.computed = True
+
+
+def _run_owning(plan: Plan, canonical: Canonical) -> None:
+    """Run a plan that writes some inputs in place if it may; nobody else reads a buffer meanwhile."""
+    with _lock:
+        claim = ownership.claim(canonical, plan.claims) if _running == 1 else None
+        if claim is None:
+            _publish(canonical, plan.run(canonical.buffers, canonical.integers, canonical.scalars))
+            return
+        try:
+            values = plan.run(canonical.buffers, canonical.integers, canonical.scalars, claim)
+        except BaseException:
+            claim.undo()
+            raise
+        _publish(canonical, values)
+        canonical.forget()
+        if claim.settle():
+            # Somebody holds on to what this program overwrites: it costs less to copy.
+            plan.claims = ()
 
 
 def prepare(nodes: Sequence[Node]) -> None:

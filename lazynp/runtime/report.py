@@ -44,15 +44,18 @@ class Work:
     """What compiled schedules did; they add to this once per run.
 
     ``fused_ops`` are operations that shared a kernel with another one, ``bytes_saved`` what storing and reading their results
-    one by one would have moved besides.
+    one by one would have moved besides.  ``in_place`` are writes into an array's own memory, ``bytes_copied`` what other writes copied of
+    their array around the region they wrote.
     """
 
-    __slots__ = ("bytes_saved", "fused_ops", "kernels")
+    __slots__ = ("bytes_copied", "bytes_saved", "fused_ops", "in_place", "kernels")
 
     def __init__(self) -> None:
         self.kernels = 0
         self.fused_ops = 0
         self.bytes_saved = 0
+        self.in_place = 0
+        self.bytes_copied = 0
 
 
 schedules = Schedules()
@@ -84,7 +87,7 @@ def reset() -> None:
     forced.clear()
     fallbacks.clear()
     schedules.hits = schedules.misses = 0
-    work.kernels = work.fused_ops = work.bytes_saved = 0
+    work.kernels = work.fused_ops = work.bytes_saved = work.in_place = work.bytes_copied = 0
 
 
 def counters() -> dict[str, Any]:
@@ -95,6 +98,8 @@ def counters() -> dict[str, Any]:
         "kernels": work.kernels,
         "fused_ops": work.fused_ops,
         "bytes_saved": work.bytes_saved,
+        "in_place": work.in_place,
+        "bytes_copied": work.bytes_copied,
         "forced": [{"reason": row.name, "count": row.count, "line": where(row.site)} for row in forced.values()],
         "fallbacks": [
             {"function": row.name, "count": row.count, "bytes": row.nbytes, "line": where(row.site)} for row in fallbacks.values()

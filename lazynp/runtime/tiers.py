@@ -7,17 +7,21 @@ is tiny stays there.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 from math import prod
 from typing import Any
 
 from lazynp.backends.base import Backend, CompileError, Plan
-from lazynp.graph.op import Kind
+from lazynp.graph.op import STORE, Kind
 from lazynp.runtime.buffer import Buffer
+from lazynp.runtime.ownership import Claim
 from lazynp.schedule.canonicalise import Program
 
 COMPILE_WORK = 6_000_000  # cost units (element operations) that pay for compiling one operation: some milliseconds each
+PLAN_WORK = 200_000  # and for finding its place in a schedule, which operations of one pattern need each
 TINY_WORK = 16_384  # below this a run is all overhead, and NumPy's is the smaller one
+PATTERN = 3  # operations whose sources look alike so many levels up share their machine code, most likely
 
 
 def work(program: Program) -> tuple[int, int]:
@@ -25,12 +29,23 @@ def work(program: Program) -> tuple[int, int]:
     total = operations = 0
     for entry in program.entries:
         kind = entry.op.kind
-        if kind is not Kind.LEAF and kind is not Kind.MOVEMENT:
-            operations += 1
-            total += prod(entry.shape) * max(entry.op.cost, 1)
+        if kind is Kind.LEAF or kind is Kind.MOVEMENT:
+            continue
+        operations += 1
+        # A write costs what it writes: the rest stays or is copied fast.
+        total += prod(program.entries[entry.src[1]].shape if entry.op is STORE else entry.shape) * max(entry.op.cost, 1)
         if kind is Kind.REDUCTION:
             total += prod(program.entries[entry.src[0]].shape)
-    return total, operations * COMPILE_WORK
+    return total, _patterns(program) * COMPILE_WORK + operations * PLAN_WORK
+
+
+def _patterns(program: Program) -> int:
+    """How many different operations there are to compile: the turns of a loop that was recorded unrolled count once."""
+    kinds = [hash((entry.op, entry.dtype, len(entry.shape))) for entry in program.entries]
+    seen = kinds
+    for _ in range(PATTERN):
+        seen = [hash((kinds[e], *[seen[s] for s in entry.src])) for e, entry in enumerate(program.entries)]
+    return len({seen[e] for e, entry in enumerate(program.entries) if entry.op.kind not in (Kind.LEAF, Kind.MOVEMENT)})
 
 
 class TieredPlan:
@@ -45,7 +60,15 @@ class TieredPlan:
         self.cost = cost
         self.left = price
 
-    def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any]) -> list[Buffer]:
+    @property
+    def claims(self) -> Collection[int]:
+        return self.plan.claims
+
+    @claims.setter
+    def claims(self, claims: Collection[int]) -> None:
+        self.plan.claims = claims
+
+    def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
         program = self.program
         if program is not None:
             self.left -= self.cost
@@ -54,7 +77,7 @@ class TieredPlan:
                 # Where it cannot be compiled, the NumPy tier keeps serving this program.
                 with suppress(CompileError):
                     self.plan = self.compiler.prepare(program)
-        return self.plan.run(buffers, integers, scalars)
+        return self.plan.run(buffers, integers, scalars, claim)
 
 
 class TieredBackend:

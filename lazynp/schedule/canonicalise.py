@@ -52,6 +52,10 @@ class Canonical:
         self.wanted = wanted
         self.walked = walked
 
+    def forget(self) -> None:
+        """Let go of every node: the program ran."""
+        self.nodes = self.wanted = self.walked = []
+
 
 class _Numbers(dict[Node, int]):
     """Entry numbers of nodes.  A leaf becomes an entry when something first reads it.

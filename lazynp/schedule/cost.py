@@ -21,6 +21,9 @@ SCRATCH_BYTES = 256 * 1024  # what one thread may stage of one value: a share of
 SCRATCH_TOTAL = 1024 * 1024  # and of all values of a kernel: scratch lies on the stack of the thread
 SMALL_REDUCTION = 8  # a reduction over at most so many elements is unrolled
 
+CLAIM_BYTES = 64 * 1024  # arrays from this size on are written in place where nobody else holds them: smaller ones are copied as fast
+CLAIM_SHARE = 0.5  # if at most this part is written: what is overwritten is saved first, in case somebody does
+
 ESTIMATE_CAP = 1e12
 
 

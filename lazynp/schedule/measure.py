@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from lazynp.codegen.lower import ACCUMULATE, LOAD, Body, Value
 from lazynp.codegen.nest import Nest
+from lazynp.graph import op as o
 from lazynp.graph.index import Range
 from lazynp.graph.op import Kind
 from lazynp.schedule.plan import Item, KernelItem, Schedule
@@ -99,10 +100,12 @@ def _step(schedule: Schedule, item: Item) -> Step:
     computes = {e for e in computes if schedule.program.entries[e].op.kind is not Kind.MOVEMENT}
     loaded = _loaded(body, [nbytes(e) for e in body.buffers])
     stored = sum(prod([r.extent for r in body.main[: out.depth]]) * out.value.dtype.itemsize for out in body.outputs)
-    for base in item.kernel.bases.values():
-        if base not in item.dead or base in body.buffers:  # written is a copy
-            loaded += nbytes(base)
-            stored += nbytes(base)
+    for update in item.updates:
+        given = schedule.program.entries[update.base].op is o.BUFFER
+        if given or not update.last or update.reads:  # what is not overwritten comes from the old memory, unless that proves to be free
+            copied = nbytes(update.base) - (0 if update.whole else nbytes(schedule.program.entries[update.entry].src[1]))
+            loaded += copied
+            stored += copied
     return Step("kernel", tuple(sorted(computes)), loaded, stored, _staged(item), reads, writes)
 
 

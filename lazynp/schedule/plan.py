@@ -1,15 +1,12 @@
-"""Steps 6 and 7: the order of the work and the life of its buffers.
+"""The schedule: kernels and library calls, ordered and with a memory plan.
 
-In: a ``Partition``.  Out: a ``Schedule``: kernels and library calls in an order that respects who reads whom, and, for each, the
-temporaries that nobody needs afterwards.  Promise: the order depends on the structure alone; a cycle is an error, never a wrong answer.
-Library calls that follow one another become one call of the NumPy tier.
+In: a ``Partition``.  Out: a ``Schedule``.  Promise: the steps stand in their own files (``order``, ``memory``); here they meet.  Library
+calls that follow one another become one call of the NumPy tier.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
-from math import prod
 
 from lazynp.codegen import ir
 from lazynp.codegen.emit import emit
@@ -17,20 +14,26 @@ from lazynp.codegen.lower import Body, lower
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import Entry, Program
-from lazynp.schedule.fuse import Kernel, Partition, view_base
+from lazynp.schedule.claims import claims
+from lazynp.schedule.fuse import Partition, view_base
+from lazynp.schedule.memory import Update, lifetimes, take_over, updates
+from lazynp.schedule.order import order
+from lazynp.schedule.rangeify import Kernel
 
 
 @dataclass(slots=True)
 class KernelItem:
-    """One launch: ``code`` with arrays bound to entries."""
+    """One launch: ``code`` with the buffers of ``body`` bound to entries."""
 
     kernel: Kernel
     body: Body
-    code: ir.Kernel
-    launch: ir.Launch
     reads: list[int]
     writes: list[int]
     dead: list[int] = field(default_factory=list)  # entries whose buffers nobody needs after this
+    updates: list[Update] = field(default_factory=list)
+    taken: dict[int, int] = field(default_factory=dict)  # written entry -> dying one whose memory it takes
+    code: ir.Kernel = field(default_factory=ir.Kernel)
+    launch: ir.Launch = field(default_factory=ir.Launch)
 
 
 @dataclass(slots=True)
@@ -53,10 +56,7 @@ class Schedule:
     partition: Partition
     items: list[Item]
     peak_bytes: int  # of temporaries and outputs, if every buffer is freed when it dies
-
-
-class CycleError(Exception):
-    """Kernels wait for each other: a bug of the scheduler."""
+    claims: frozenset[int]  # inputs that would be written in place if nobody else holds them
 
 
 def schedule(partition: Partition) -> Schedule:
@@ -64,57 +64,36 @@ def schedule(partition: Partition) -> Schedule:
     bodies = [lower(partition, kernel) for kernel in partition.kernels]
     reads: dict[int, list[int]] = {}
     writes: dict[int, list[int]] = {}
-    producer: dict[int, int] = {}
+    overwrites: list[tuple[int, int]] = []
     for k, body in enumerate(bodies):
+        bases = list(partition.kernels[k].bases.values())
         writes[k] = [body.buffers[b] for b in sorted(body.stored)]
-        bases = partition.kernels[k].bases.values()
         reads[k] = list(dict.fromkeys([*[e for b, e in enumerate(body.buffers) if b not in body.stored], *bases]))
-        for e in writes[k]:
-            producer[e] = k
+        overwrites += [(k, base) for base in bases]
     for e in partition.library:
         number = -1 - e
         writes[number] = [e]
         reads[number] = [view_base(program, s) for s in program.entries[e].src]
-        producer[e] = number
-    order = _order(reads, producer)
+        if program.entries[e].op is o.STORE:
+            overwrites.append((number, reads[number][0]))
+    groups = _grouped(order(reads, writes, overwrites))
+    everything = set(reads)
     items: list[Item] = []
-    for group in _grouped(order):
+    for group in groups:
         if group[0] >= 0:
             k = group[0]
-            code, launch = emit(bodies[k])
-            code.buffers = [program.entries[e].dtype for e in bodies[k].buffers]
-            items.append(KernelItem(partition.kernels[k], bodies[k], code, launch, reads[k], writes[k]))
+            items.append(KernelItem(partition.kernels[k], bodies[k], reads[k], writes[k]))
         else:
-            items.append(_library_item(program, sorted(-1 - number for number in group), reads, set(order) - set(group)))
-    return Schedule(program, partition, items, _lifetimes(program, items))
-
-
-def _order(reads: dict[int, list[int]], producer: dict[int, int]) -> list[int]:
-    """Topological, and library calls as close together as that allows."""
-    waiting = dict.fromkeys(reads, 0)
-    readers: dict[int, list[int]] = {number: [] for number in reads}
-    for number, entries in reads.items():
-        for source in {producer[e] for e in entries if e in producer}:
-            waiting[number] += 1
-            readers[source].append(number)
-    ready: tuple[deque[int], deque[int]] = (deque(), deque())
-    for number in sorted(reads):
-        if not waiting[number]:
-            ready[number < 0].append(number)
-    order: list[int] = []
-    library = False
-    while ready[0] or ready[1]:
-        if not ready[library]:
-            library = not library
-        number = ready[library].popleft()
-        order.append(number)
-        for reader in readers[number]:
-            waiting[reader] -= 1
-            if not waiting[reader]:
-                ready[reader < 0].append(reader)
-    if len(order) != len(reads):
-        raise CycleError(f"{len(reads) - len(order)} of {len(reads)} kernels and library calls wait for each other")
-    return order
+            items.append(_library_item(program, sorted(-1 - number for number in group), reads, everything - set(group)))
+    dead, peak = lifetimes(program, [(item.reads, item.writes) for item in items])
+    for item, dying in zip(items, dead, strict=True):
+        item.dead = dying
+        if isinstance(item, KernelItem):
+            item.updates = updates(program, item.kernel, item.body, dying)
+            item.taken = take_over(program, item.body, dying)
+            item.code, item.launch = emit(item.body)
+            item.code.buffers = [program.entries[e].dtype for e in item.body.buffers]
+    return Schedule(program, partition, items, peak, claims(program))
 
 
 def _grouped(order: list[int]) -> list[list[int]]:
@@ -157,26 +136,4 @@ def _library_item(program: Program, members: list[int], reads: dict[int, list[in
     return LibraryItem(members, sub, inputs, outputs)
 
 
-def _lifetimes(program: Program, items: list[Item]) -> int:
-    """Mark where temporaries die; the peak of what is alive, in bytes."""
-    last: dict[int, int] = {}
-    for position, item in enumerate(items):
-        for e in (*item.reads, *item.writes):
-            last[e] = position
-    kept = set(program.outputs)
-    alive = peak = 0
-    for position, item in enumerate(items):
-        alive += sum(_bytes(program.entries[e]) for e in item.writes)
-        peak = max(peak, alive)
-        for e in dict.fromkeys((*item.reads, *item.writes)):
-            if last[e] == position and e not in kept and program.entries[e].op is not o.BUFFER:
-                item.dead.append(e)
-                alive -= _bytes(program.entries[e])
-    return peak
-
-
-def _bytes(entry: Entry) -> int:
-    return prod(entry.shape) * entry.dtype.itemsize
-
-
-__all__ = ["CycleError", "Item", "KernelItem", "LibraryItem", "Schedule", "schedule"]
+__all__ = ["Item", "KernelItem", "LibraryItem", "Schedule", "schedule"]

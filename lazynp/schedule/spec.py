@@ -7,7 +7,7 @@ rule.  Promise: a program, partition, body or kernel that passes here means some
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -21,8 +21,9 @@ from lazynp.graph.index import Index, Loaded, Offset, Range
 from lazynp.graph.node import Shape
 from lazynp.graph.op import Kind, Op
 from lazynp.schedule.canonicalise import ZERO, Entry, Program
-from lazynp.schedule.fuse import Kernel, Partition, Request, view_base
+from lazynp.schedule.fuse import Partition, view_base
 from lazynp.schedule.plan import KernelItem, Schedule
+from lazynp.schedule.rangeify import Kernel, Request
 
 DType = np.dtype[Any]
 Complaints = Iterator[str]
@@ -375,8 +376,10 @@ def _point(program: Program, stored: set[int], kernel: Kernel, request: Request,
 # Bodies ------------------------------------------------------------------------------------------------------------------
 
 
-def check_body(body: Body, program: Program) -> None:
+def check_body(body: Body, program: Program, over: Collection[int] = ()) -> None:
     """Values come after what they are made of, stay inside their arrays and name only loops that exist.
+
+    ``over`` are the written entries whose memory held other elements that the kernel reads, each where it then writes.
 
     Raises
     ------
@@ -390,7 +393,7 @@ def check_body(body: Body, program: Program) -> None:
         if any(source not in done for source in value.src):
             raise SpecError(f"body: {value!r}: made before its sources {value.src}")
         done.add(value)
-        _refuse("body", repr(value), _value(body, program, value, loops, sizes))
+        _refuse("body", repr(value), _value(body, program, value, loops, sizes, over))
     for out in body.outputs:
         place = f"output to buffer {out.buffer}"
         if out.value not in done or out.buffer not in body.stored:
@@ -409,7 +412,7 @@ def check_body(body: Body, program: Program) -> None:
             raise SpecError(f"body: {place}: {out.value!r} changes with loops {out.value.free - walked} that the store is not in")
 
 
-def _value(body: Body, program: Program, value: Value, loops: set[Range], sizes: list[int]) -> Complaints:
+def _value(body: Body, program: Program, value: Value, loops: set[Range], sizes: list[int], over: Collection[int]) -> Complaints:
     op = value.op
     for i in (*([value.index] if value.index is not None else []), *[g.index for g in value.guards]):
         for atom in ix.atoms(i):
@@ -420,7 +423,9 @@ def _value(body: Body, program: Program, value: Value, loops: set[Range], sizes:
     if op is LOAD:
         entry = program.entries[body.buffers[value.arg]]
         if value.arg in body.stored:
-            yield f"reads buffer {value.arg}, which the kernel writes"
+            here = any(out.buffer == value.arg and out.index == value.index for out in body.outputs)
+            if body.buffers[value.arg] not in over or not here:
+                yield f"reads buffer {value.arg}, which the kernel writes"
         if value.dtype != entry.dtype:
             yield f"reads {entry.dtype} as {value.dtype}"
         lo, hi = (value.index or ix.ZERO).bounds()
@@ -556,8 +561,6 @@ class _Checker:
                 self.want(statement, INT64, index)
                 if guard is not None:
                     self.want(statement, BOOL, guard)
-                if memory.space == "buffer" and memory.number in self.code.written:
-                    self.fail(statement, f"reads buffer {memory.number}, which the kernel writes")
                 self.define(statement, dst, dtype)
             case ir.Store(dtype, memory, index, value):
                 self.memory(statement, memory, dtype)
@@ -607,7 +610,7 @@ def check_schedule(schedule: Schedule) -> None:
         made.update(item.writes)
         dead.update(item.dead)
         if isinstance(item, KernelItem):
-            check_body(item.body, schedule.program)
+            check_body(item.body, schedule.program, {*item.taken, *[update.entry for update in item.updates if update.whole]})
             check_kernel(item.code, item.launch)
     lost = [e for e in schedule.program.outputs if e not in made or e in dead]
     if lost:

@@ -21,7 +21,7 @@ def evaluate(*nodes: Node, debug: bool = True) -> list[np.ndarray[Any, Any]]:
     """The values, run twice (a plan is for many runs), without touching the nodes; checks what ``Plan`` promises of memory."""
     canonical = canonicalise(nodes)
     before = [buffer.array.copy() for buffer in canonical.buffers]
-    plan = NumpyPlan(translate(Program.of(canonical), debug))
+    plan = NumpyPlan(Program.of(canonical), debug)
     plan.run(canonical.buffers, canonical.integers, canonical.scalars)
     buffers = plan.run(canonical.buffers, canonical.integers, canonical.scalars)
     arrays = [buffer.array for buffer in buffers]

@@ -301,7 +301,6 @@ KERNEL_FAULTS: dict[str, tuple[Callable[[ir.Kernel], None], str]] = {
     "a definition made twice": (twice(ir.Load), "defined twice"),
     "memory that is not there": (edit(ir.Load, memory=ir.Memory("workspace", 5)), "there is no"),
     "a load as another type": (edit(ir.Load, dtype=I8), "holds float64"),
-    "a load from what is written": (edit(ir.Load, memory=ir.Memory("buffer", 1)), "which the kernel writes"),
     "a loop to nowhere": (edit(ir.Loop, hi="n99"), "not known here"),
     "a result that is not marked": (unmarked, "marked as written"),
     "another operation's dtype": (edit(ir.Compute, op=o.ISNAN), "sources|bool"),

@@ -6,7 +6,7 @@ in the recorded order; byte code is made once per pattern of operations, whateve
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import CodeType, FunctionType
 from typing import Any, Final
 
@@ -16,7 +16,9 @@ from lazynp.backends.base import ExecutionError
 from lazynp.backends.numpy.source import NAMESPACE, Source, translate
 from lazynp.runtime import config
 from lazynp.runtime.buffer import Buffer
+from lazynp.runtime.ownership import Claim
 from lazynp.schedule.canonicalise import Program
+from lazynp.schedule.claims import claims
 
 FILENAME: Final = "<lazynp numpy tier>"
 CODES: Final = 1024  # texts whose byte code is kept
@@ -36,32 +38,51 @@ def _code(text: str) -> CodeType:
 
 
 class NumpyPlan:
-    """One generated function and the map from its lines to entries."""
+    """One generated function and the map from its lines to entries; one more for each set of inputs that it may write in place."""
 
-    __slots__ = ("_function", "source")
+    __slots__ = ("_debug", "_function", "_functions", "_program", "claims", "source")
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self._function: Callable[..., list[Buffer]] = FunctionType(
-            _code(source.text), NAMESPACE, "run", source.constants or None
-        )
+    def __init__(self, program: Program, debug: bool = False) -> None:
+        self._program = program
+        self._debug = debug
+        self.source = translate(program, debug)
+        self._function = _function(self.source)
+        self._functions: dict[frozenset[int], tuple[Source, Callable[..., list[Buffer]]]] = {}
+        self.claims: Collection[int] = [program.entries[e].arg for e in claims(program)]
 
-    def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any]) -> list[Buffer]:
+    def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
         """See ``Plan.run``."""
+        source, function, save = self.source, self._function, None
+        if claim is not None:
+            granted = frozenset([slot for slot in self.claims if buffers[slot].block in claim.blocks])
+            if granted:
+                save = claim.save
+                source, function = self._functions.get(granted) or self._owning(granted)
         try:
             with np.errstate(all="ignore"):
-                return self._function(buffers, integers, scalars)
+                return function(buffers, integers, scalars, save)
         except Exception as error:
-            raise ExecutionError(self._failed(error), error) from error
+            raise ExecutionError(_failed(source, function, error), error) from error
 
-    def _failed(self, error: BaseException) -> int | None:
-        """The entry whose line raised."""
-        traceback = error.__traceback__
-        while traceback is not None:
-            if traceback.tb_frame.f_code is self._function.__code__:
-                return self.source.lines[traceback.tb_lineno - 1]
-            traceback = traceback.tb_next
-        return None
+    def _owning(self, granted: frozenset[int]) -> tuple[Source, Callable[..., list[Buffer]]]:
+        """The function that may overwrite the inputs ``granted``."""
+        source = translate(self._program, self._debug, granted)
+        made = self._functions[granted] = source, _function(source)
+        return made
+
+
+def _function(source: Source) -> Callable[..., list[Buffer]]:
+    return FunctionType(_code(source.text), NAMESPACE, "run", source.constants or None)
+
+
+def _failed(source: Source, function: Any, error: BaseException) -> int | None:
+    """The entry whose line raised."""
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code is function.__code__:
+            return source.lines[traceback.tb_lineno - 1]
+        traceback = traceback.tb_next
+    return None
 
 
 class NumpyBackend:
@@ -71,4 +92,4 @@ class NumpyBackend:
 
     def prepare(self, program: Program) -> NumpyPlan:
         """See ``Backend.prepare``."""
-        return NumpyPlan(translate(program, config.debug))
+        return NumpyPlan(program, config.debug)

@@ -13,6 +13,8 @@ import numpy as np
 
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind, Op
+from lazynp.runtime.allocator import Export, allocate
+from lazynp.runtime.buffer import Buffer
 
 Array = np.ndarray[Any, Any]
 
@@ -79,6 +81,21 @@ def owned(x: Any) -> Array:
 def copied(x: Any) -> Array:
     """C-contiguous memory of its own for a value that may share memory."""
     return np.array(x, order="C")
+
+
+def pooled(x: Array) -> Array:
+    """``copied``, into a block of the allocator."""
+    result = allocate(x.nbytes).view(x.dtype, x.shape)
+    result[...] = x
+    return result
+
+
+def adopted(x: Array) -> Buffer:
+    """The buffer of a result: where that fills a block of the allocator, the block itself."""
+    export = x.base
+    if type(export) is Export and export.block.address == x.__array_interface__["data"][0]:
+        return Buffer.of_block(export.block, x.dtype, x.shape)
+    return Buffer(x)
 
 
 def called(value: Any, k: int, dtype: np.dtype[Any], shape: tuple[int, ...], arrays: tuple[Any, ...]) -> Array:

@@ -19,7 +19,9 @@ from lazynp.backends.numpy.operations import MATERIALISE, UFUNCS, size
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
 from lazynp.runtime.buffer import Buffer
+from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import ZERO, Entry, Program
+from lazynp.schedule.claims import nbytes
 
 IN_PLACE: Final = 4096  # elements from which writing over a dying temporary saves more than it costs
 FOREVER: Final = 1 << 62
@@ -27,8 +29,8 @@ FOREVER: Final = 1 << 62
 NAMESPACE: Final[dict[str, Any]] = {
     **{ufunc.__name__: ufunc for ufunc in UFUNCS.values()},
     **{op.name: ufunc for op, ufunc in UFUNCS.items()},
-    **{name: getattr(operations, name) for name in ("combine", "written_out", "iota", "padded", "owned", "copied")},
-    **{name: getattr(operations, name) for name in ("called", "checked")},
+    **{name: getattr(operations, name) for name in ("combine", "written_out", "iota", "padded", "owned", "copied", "pooled")},
+    **{name: getattr(operations, name) for name in ("called", "checked", "adopted")},
     "where": np.where,
     "broadcast_to": np.broadcast_to,
     "concatenate": np.concatenate,
@@ -39,7 +41,7 @@ NAMESPACE: Final[dict[str, Any]] = {
 
 @dataclass(slots=True)
 class Source:
-    """Text of the function ``run(b, i, s, k0, ...)``; ``lines[n]`` is the entry that line n + 1 computes."""
+    """Text of the function ``run(b, i, s, w, k0, ...)``; ``lines[n]`` is the entry that line n + 1 computes."""
 
     text: str
     constants: tuple[Any, ...]
@@ -47,15 +49,15 @@ class Source:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        return ("b", "i", "s", *[f"k{n}" for n in range(len(self.constants))])
+        return ("b", "i", "s", "w", *[f"k{n}" for n in range(len(self.constants))])
 
 
 @dataclass(slots=True)
 class Memory:
     """Who owns the memory of one entry's value.
 
-    ``root`` is the entry that allocated it, or None where it belongs to somebody else (an input, a scalar).  ``whole``: the value
-    is all of that memory, element for element.  ``writable``: its elements are distinct places.  ``c_order``: surely contiguous.
+    ``root`` is the entry that allocated it, or None where it belongs to somebody else (a scalar, an input not granted).  ``whole``: the
+    value is all of that memory, element for element.  ``writable``: its elements are distinct places.  ``c_order``: surely contiguous.
     """
 
     root: int | None
@@ -70,6 +72,8 @@ class Writer:
 
     program: Program
     debug: bool
+    granted: frozenset[int]  # buffer parameters that may be overwritten
+    overwritten: set[int] = field(default_factory=set)  # entries of those that are
     constants: list[Any] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     memory: list[Memory] = field(default_factory=list)
@@ -118,13 +122,14 @@ def _elementwise(w: Writer, number: int, entry: Entry) -> Expression:
         for source in entry.src:
             taken = w.memory[source]
             fits = entries[source].shape == entry.shape and entries[source].dtype == entry.dtype
-            if fits and taken.whole and taken.writable and w.dying(source, number):
+            if fits and taken.whole and taken.writable and w.dying(source, number) and entries[taken.root or 0].op is not o.BUFFER:
                 return f"{entry.op.name}({arguments}, {w.names[source]})", Memory(taken.root, True, True, taken.c_order)
     return f"{entry.op.name}({arguments})", _fresh(number, entry, c_order)
 
 
 def _buffer(w: Writer, number: int, entry: Entry) -> Expression:
-    return f"b[{entry.arg}].array", Memory(None, True, False, True)
+    granted = entry.arg in w.granted
+    return f"b[{entry.arg}].array", Memory(number if granted else None, True, granted, True)
 
 
 def _const(w: Writer, number: int, entry: Entry) -> Expression:
@@ -239,10 +244,15 @@ def _store(w: Writer, number: int, entry: Entry) -> Expression:
     memory = w.memory[base]
     where = region(w, entry.arg, w.program.entries[value].shape, entry.shape)
     if memory.writable and w.dying(base, number):
+        assert memory.root is not None
+        if w.program.entries[memory.root].op is o.BUFFER:
+            w.overwritten.add(memory.root)
+            w.line(f"w({name}[{where}])", number)
         w.line(f"{name}[{where}] = {w.names[value]}", number)
         return name, memory
     name = f"t{number}"
-    w.line(f"{name} = copied({w.names[base]})", number)
+    # Memory of the pool: the next write to the array may claim it.
+    w.line(f"{name} = {'pooled' if nbytes(entry) >= cost.CLAIM_BYTES else 'copied'}({w.names[base]})", number)
     w.line(f"{name}[{where}] = {w.names[value]}", number)
     return name, _fresh(number, entry, c_order=True)
 
@@ -299,11 +309,14 @@ WRITERS: Final[dict[Op, Callable[[Writer, int, Entry], Expression]]] = {
 }
 
 
-def translate(program: Program, debug: bool = False) -> Source:
-    """The function that computes ``program``; ``debug`` adds a check after every operation."""
+def translate(program: Program, debug: bool = False, granted: frozenset[int] = frozenset()) -> Source:
+    """The function that computes ``program``; ``debug`` adds a check after every operation.
+
+    STOREs may be written into the buffer parameters ``granted``; each region is handed to ``w`` before.
+    """
     entries = program.entries
     outputs = frozenset(program.outputs)
-    w = Writer(program, debug)
+    w = Writer(program, debug, granted)
     w.last = [-1] * len(entries)
     for number, entry in enumerate(entries):
         for source in entry.src:
@@ -334,7 +347,7 @@ def translate(program: Program, debug: bool = False) -> Source:
         _drop(w, number, entry, calls)
 
     _results(w, outputs)
-    text = "\n    ".join([f"def run(b, i, s{''.join([f', k{n}' for n in range(len(w.constants))])}):", *w.lines])
+    text = "\n    ".join([f"def run(b, i, s, w{''.join([f', k{n}' for n in range(len(w.constants))])}):", *w.lines])
     return Source(text + "\n", tuple(w.constants), [None, *w.entry_of_line])
 
 
@@ -359,12 +372,17 @@ def _results(w: Writer, outputs: frozenset[int]) -> None:
             takers[root] = takers.get(root, 0) + 1
     for number in sorted(outputs):
         memory, name = w.memory[number], w.names[number]
+        entry = w.program.entries[number]
         own = memory.root is not None and memory.whole and takers[memory.root] == 1
-        if not own:
+        given = w.program.entries[memory.root or 0]
+        if own and given.op is o.BUFFER and memory.root in w.overwritten:
+            w.line(f"r{number} = b[{given.arg}].retyped({w.constant(entry.dtype)}, {w.constant(entry.shape)})", number)
+            continue
+        if not own or given.op is o.BUFFER:
             value = f"copied({name})"
-        elif memory.c_order and w.program.entries[number].shape:
+        elif memory.c_order and entry.shape:
             value = name
         else:
             value = f"owned({name})"
-        w.line(f"r{number} = Buffer({value})", number)
+        w.line(f"r{number} = {'adopted' if nbytes(entry) >= cost.CLAIM_BYTES else 'Buffer'}({value})", number)
     w.line(f"return [{', '.join([f'r{number}' for number in w.program.outputs])}]", None)

@@ -1,0 +1,31 @@
+"""Which inputs of a program are worth writing in place.
+
+In: a ``Program``.  Out: BUFFER entries.  Promise: sizes alone decide, the same for every backend; whether nobody else holds an input is
+found out when the program runs (``runtime/ownership.py``).
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from lazynp.graph import op as o
+from lazynp.schedule import cost
+from lazynp.schedule.canonicalise import Entry, Program
+
+
+def nbytes(entry: Entry) -> int:
+    return prod(entry.shape) * entry.dtype.itemsize
+
+
+def claims(program: Program) -> frozenset[int]:
+    """Inputs that are large and overwritten in small part, so that saving that part is cheaper than a copy of the whole."""
+    covered: dict[int, int] = {}
+    root: dict[int, int] = {}  # entry -> the input whose memory it would have
+    for e, entry in enumerate(program.entries):
+        if entry.op is o.BUFFER:
+            if nbytes(entry) >= cost.CLAIM_BYTES:
+                root[e] = e
+        elif entry.op is o.STORE and entry.src[0] in root:
+            base = root[e] = root[entry.src[0]]
+            covered[base] = covered.get(base, 0) + nbytes(program.entries[entry.src[1]])
+    return frozenset([e for e, size in covered.items() if size <= cost.CLAIM_SHARE * nbytes(program.entries[e])])

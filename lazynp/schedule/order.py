@@ -1,0 +1,85 @@
+"""Step 6: the order of kernels and library calls.
+
+In: what each reads, what it writes, and who would like to overwrite what.  Out: an order that respects who reads whom, and, where that is
+possible, in which a value is overwritten only after its last reader.  Promise: the order depends on the structure alone; a cycle is an
+error, never a wrong answer.
+
+Kernel k has the number k, the library call that computes entry e the number -1 - e.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+
+SEARCH = 256  # work items looked at before an overwrite is given up: the search must not make long programs slow
+
+
+class CycleError(Exception):
+    """Kernels wait for each other: a bug of the scheduler."""
+
+
+def order(reads: Mapping[int, Iterable[int]], writes: Mapping[int, Iterable[int]], overwrites: Iterable[tuple[int, int]]) -> list[int]:
+    """Topological, and library calls as close together as that allows.
+
+    Parameters
+    ----------
+    reads, writes
+        Entries by number of the work item.
+    overwrites
+        (number, entry): the item gains if everybody else has read the entry before it runs.
+    """
+    producer = {e: number for number, entries in writes.items() for e in entries}
+    readers: dict[int, set[int]] = {}
+    for number, entries in reads.items():
+        for e in entries:
+            readers.setdefault(e, set()).add(number)
+    after: dict[int, dict[int, None]] = {number: {} for number in reads}  # item -> the items that wait for it
+    for number, entries in reads.items():
+        for e in entries:
+            if e in producer:
+                after[producer[e]][number] = None
+    for number, e in overwrites:
+        others = readers[e] - {number}
+        if others and not _reaches(after, number, others):
+            for other in sorted(others):
+                after[other][number] = None
+    return _sorted(after)
+
+
+def _reaches(after: Mapping[int, Iterable[int]], start: int, goals: set[int]) -> bool:
+    """Whether one of ``goals`` has to wait for ``start``; a search that grows too long counts as yes."""
+    pending, seen = [start], {start}
+    while pending:
+        for following in after[pending.pop()]:
+            if following in goals or len(seen) > SEARCH:
+                return True
+            if following not in seen:
+                seen.add(following)
+                pending.append(following)
+    return False
+
+
+def _sorted(after: Mapping[int, Iterable[int]]) -> list[int]:
+    waiting = dict.fromkeys(after, 0)
+    for followers in after.values():
+        for number in followers:
+            waiting[number] += 1
+    ready: tuple[deque[int], deque[int]] = (deque(), deque())
+    for number in sorted(after):
+        if not waiting[number]:
+            ready[number < 0].append(number)
+    found: list[int] = []
+    library = False
+    while ready[0] or ready[1]:
+        if not ready[library]:
+            library = not library
+        number = ready[library].popleft()
+        found.append(number)
+        for follower in after[number]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                ready[follower < 0].append(follower)
+    if len(found) != len(after):
+        raise CycleError(f"{len(after) - len(found)} of {len(after)} kernels and library calls wait for each other")
+    return found
