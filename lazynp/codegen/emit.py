@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -22,6 +21,7 @@ from lazynp.codegen.lower import ACCUMULATE, CHECKED, INSIDE, LOAD, POSITION, SC
 from lazynp.graph import index as ix
 from lazynp.graph import op as o
 from lazynp.graph.index import Index, Loaded, Offset, Quotient, Range, Remainder
+from lazynp.record import Record, field
 from lazynp.schedule import cost
 from lazynp.schedule.movement import Guard
 
@@ -34,18 +34,16 @@ TILE_ROWS, TILE_COLUMNS = 32, 64  # tile of a transposed access: its cache lines
 LITERAL_STRIDE = 4  # strides up to this are part of the kernel: interleaved channels vectorise
 
 
-@dataclass(slots=True)
-class Scope:
+class Scope(Record):
     """An open block of statements; ``ranges`` are the loop variables it binds."""
 
     statements: list[ir.Statement]
-    ranges: set[Range] = field(default_factory=set)
+    ranges: set[Range] = field(factory=set)
     anchor: bool = False
-    memo: dict[Any, Operand] = field(default_factory=dict)
+    memo: dict[Any, Operand] = field(factory=dict)
 
 
-@dataclass(slots=True)
-class Result:
+class Result(Record):
     """Where a finished reduction is read: ``memory[index]``, or, for a tile of columns, at (range - base)."""
 
     memory: Memory
@@ -54,8 +52,7 @@ class Result:
     base: Operand = "0"
 
 
-@dataclass(slots=True)
-class Stage:
+class Stage(Record):
     """Scratch that keeps a value from one pass for the next ones.
 
     ``written`` maps each piece of a loop in which the value is computed (None: all of the loop) to the pass that did so.  A value that
@@ -65,7 +62,7 @@ class Stage:
     memory: Memory
     depth: int
     ranges: tuple[Range, ...]
-    written: dict[int | None, object] = field(default_factory=dict)
+    written: dict[int | None, object] = field(factory=dict)
 
 
 def emit(body: Body) -> tuple[ir.Kernel, ir.Launch]:

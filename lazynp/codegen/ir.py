@@ -7,27 +7,25 @@ names are numbered in order of appearance and nothing here depends on a particul
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lazynp.graph.op import Op
+from lazynp.record import Record, field
 
 DType = np.dtype[Any]
 Operand = str
 
 
-@dataclass(slots=True, frozen=True)
-class Memory:
+class Memory(NamedTuple):
     """Where an element lives: a buffer argument, a workspace argument (shared by phases) or local scratch of one thread."""
 
     space: str  # "buffer", "workspace" or "local"
     number: int
 
 
-@dataclass(slots=True)
-class Compute:
+class Compute(Record):
     """``dst = op(args)`` on scalars; ``source`` is the dtype of the first argument."""
 
     dst: Operand
@@ -37,8 +35,7 @@ class Compute:
     source: DType
 
 
-@dataclass(slots=True)
-class Constant:
+class Constant(Record):
     """``dst = value``, a Python number that belongs to the structure (an identity element, say)."""
 
     dst: Operand
@@ -46,8 +43,7 @@ class Constant:
     value: Any
 
 
-@dataclass(slots=True)
-class Integer:
+class Integer(Record):
     """``dst = a kind b`` in int64: add sub mul min max, div and rem of non-negative by positive, lt eq ge with a bool
     result, and and or of bools."""
 
@@ -57,8 +53,7 @@ class Integer:
     b: Operand
 
 
-@dataclass(slots=True)
-class Load:
+class Load(Record):
     """``dst = memory[index]``; with a guard, 0 where it is false, and nothing is touched."""
 
     dst: Operand
@@ -68,16 +63,14 @@ class Load:
     guard: Operand | None = None
 
 
-@dataclass(slots=True)
-class Store:
+class Store(Record):
     dtype: DType
     memory: Memory
     index: Operand
     value: Operand
 
 
-@dataclass(slots=True)
-class Halve:
+class Halve(Record):
     """``dst`` = the accumulator lanes in ``memory`` combined by halving: lane l with lane l + half, half after half."""
 
     dst: Operand
@@ -86,8 +79,7 @@ class Halve:
     memory: Memory
 
 
-@dataclass(slots=True)
-class Push:
+class Push(Record):
     """Add ``value``, the ``number``-th of its kind, to the binary counter in ``memory``: equal powers of two combine pairwise."""
 
     op: Op
@@ -97,8 +89,7 @@ class Push:
     number: Operand
 
 
-@dataclass(slots=True)
-class Collect:
+class Collect(Record):
     """``dst`` = what the binary counter in ``memory`` holds after ``count`` pushes, combined from the short end."""
 
     dst: Operand
@@ -108,80 +99,72 @@ class Collect:
     count: Operand
 
 
-@dataclass(slots=True)
-class Raise:
+class Raise(Record):
     """Set bit ``flag`` of the kernel's error word where ``condition`` holds."""
 
     condition: Operand
     flag: int
 
 
-@dataclass(slots=True)
-class Loop:
+class Loop(Record):
     """``for var in range(lo, hi)``.  ``lanes``: the trip count is the constant number of accumulator lanes; vectorise before unrolling."""
 
     var: Operand
     lo: Operand
     hi: Operand
-    body: list[Statement] = field(default_factory=list)
+    body: list[Statement] = field(factory=list)
     lanes: bool = False
 
 
-@dataclass(slots=True)
-class If:
+class If(Record):
     condition: Operand
-    body: list[Statement] = field(default_factory=list)
+    body: list[Statement] = field(factory=list)
 
 
 Statement = Compute | Constant | Integer | Load | Store | Halve | Push | Collect | Raise | Loop | If
 
 
-@dataclass(slots=True)
-class Local:
+class Local(Record):
     """Scratch of one thread: ``count`` elements, a literal or an integer parameter."""
 
     dtype: DType
     count: Operand
 
 
-@dataclass(slots=True)
-class Phase:
+class Phase(Record):
     """A piece of work between barriers.
 
     With ``count``: ``body`` runs for pieces [lo, hi) of [0, count), ``chunk`` long, handed to threads as they come; without: once.
     """
 
-    body: list[Statement] = field(default_factory=list)
+    body: list[Statement] = field(factory=list)
     count: Operand = ""
     chunk: Operand = ""
-    locals: list[Local] = field(default_factory=list)
+    locals: list[Local] = field(factory=list)
 
 
-@dataclass(slots=True)
-class Formula:
+class Formula(Record):
     """An integer argument: ``const + sum(k * offset[slot])``, evaluated by the host at launch."""
 
     const: int
     offsets: tuple[tuple[int, int], ...] = ()
 
 
-@dataclass(slots=True)
-class Kernel:
+class Kernel(Record):
     """Arguments, in order: buffers, workspaces, integers n0.., scalars s0.., the error word."""
 
-    phases: list[Phase] = field(default_factory=list)
-    buffers: list[DType] = field(default_factory=list)
-    written: set[int] = field(default_factory=set)
-    workspaces: list[DType] = field(default_factory=list)
-    scalars: list[DType] = field(default_factory=list)
+    phases: list[Phase] = field(factory=list)
+    buffers: list[DType] = field(factory=list)
+    written: set[int] = field(factory=set)
+    workspaces: list[DType] = field(factory=list)
+    scalars: list[DType] = field(factory=list)
     integers: int = 0
     flags: int = 0
 
 
-@dataclass(slots=True)
-class Launch:
+class Launch(Record):
     """What one schedule passes to a kernel: values of its integer arguments and sizes of its workspaces (in elements)."""
 
-    integers: list[Formula] = field(default_factory=list)
-    workspaces: list[int] = field(default_factory=list)
+    integers: list[Formula] = field(factory=list)
+    workspaces: list[int] = field(factory=list)
     work: float = 0.0  # estimated cost in units of the cost model

@@ -7,8 +7,7 @@ Promise: adjacent ranges that every access walks as one are merged, so that cont
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from lazynp.graph import index as ix
 from lazynp.graph import op as o
 from lazynp.graph.index import Atom, Index, Loaded, Quotient, Range, Remainder
 from lazynp.graph.op import Kind, Op
+from lazynp.record import Record, field
 from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.fuse import Partition
 from lazynp.schedule.movement import Guard, Point, flat
@@ -33,8 +33,7 @@ CHECKED = Op("checked", Kind.OTHER)  # src: int64 index[, where it counts]; arg:
 ACCUMULATE = Op("accumulate", Kind.REDUCTION)  # src: value; arg: Reduction; ranges: what is reduced
 
 
-@dataclass(frozen=True, slots=True)
-class Reduction:
+class Reduction(NamedTuple):
     """How a reduction combines: with ``op``, sitting at ``depth`` main loops; ``outer``: the innermost axis is not reduced.
 
     The order of combination is a function of ``outer`` and the extents alone (see ``codegen/reduce.py``).
@@ -78,8 +77,7 @@ class Value:
         return f"v{self.number}:{self.op!r}"
 
 
-@dataclass(slots=True)
-class Output:
+class Output(Record):
     """``buffer[index] = value`` for every value of the first ``depth`` main ranges."""
 
     value: Value
@@ -88,8 +86,7 @@ class Output:
     depth: int
 
 
-@dataclass(slots=True)
-class Body:
+class Body(Record):
     main: list[Range]
     values: list[Value]  # sources first
     outputs: list[Output]
@@ -97,8 +94,8 @@ class Body:
     scalars: list[int]  # scalar number -> scalar parameter of the program
     scalar_types: list[np.dtype[Any]]
     flags: list[int]  # flag -> program entry (GATHER)
-    loaded: dict[Loaded, Value] = field(default_factory=dict)
-    stored: set[int] = field(default_factory=set)  # buffer numbers written
+    loaded: dict[Loaded, Value] = field(factory=dict)
+    stored: set[int] = field(factory=set)  # buffer numbers written
 
 
 def lower(partition: Partition, kernel: Kernel) -> Body:

@@ -9,7 +9,6 @@ Promise: which order floating-point numbers are combined in depends on the reduc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
@@ -26,12 +25,12 @@ from lazynp.codegen.emit import (
 from lazynp.codegen.ir import Formula, Operand
 from lazynp.codegen.lower import ACCUMULATE, LOAD, Output, Value
 from lazynp.graph.index import Range
+from lazynp.record import Record
 from lazynp.schedule import cost
 from lazynp.schedule.movement import Guard
 
 
-@dataclass(slots=True)
-class Work:
+class Work(Record):
     """Statements that share loops."""
 
     outputs: list[Output]

@@ -9,7 +9,6 @@ entry.  This is the hot path of every realize: about one microsecond a node.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ import numpy as np
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import Kind, Op
+from lazynp.record import Record, field
 from lazynp.runtime.buffer import Buffer
 
 ZERO = -1  # the number of the offset parameter that is always 0
@@ -172,14 +172,13 @@ class Entry(NamedTuple):
     shape: Shape
 
 
-@dataclass(slots=True)
-class Program:
+class Program(Record):
     """The structure a key stands for, made only when the schedule cache misses."""
 
     entries: list[Entry]
     outputs: tuple[int, ...]
-    constants: list[Any] = field(default_factory=list)  # scalar parameters that belong to the structure, after the user's
-    origins: list[int] = field(default_factory=list)  # entry -> entry of the canonical form (empty: the same)
+    constants: list[Any] = field(factory=list)  # scalar parameters that belong to the structure, after the user's
+    origins: list[int] = field(factory=list)  # entry -> entry of the canonical form (empty: the same)
 
     @classmethod
     def of(cls, canonical: Canonical) -> Program:

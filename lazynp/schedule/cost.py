@@ -6,7 +6,7 @@ here under a name; the unit is one vectorised addition of one element.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 LOAD = 0.5  # reading one element; neighbours that several points of a stencil read come from the first-level cache
 STORE = 4.0  # writing it (write-allocate and page traffic included)
@@ -27,8 +27,7 @@ CLAIM_SHARE = 0.5  # if at most this part is written: what is overwritten is sav
 ESTIMATE_CAP = 1e12
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     store: bool
     reason: str
 

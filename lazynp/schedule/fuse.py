@@ -8,7 +8,6 @@ for it are known, and the cost model chooses between computing it there and stor
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 
 from lazynp.graph import index as ix
@@ -16,14 +15,14 @@ from lazynp.graph import op as o
 from lazynp.graph.index import Loaded, Quotient, Range, Remainder, Space
 from lazynp.graph.node import Shape
 from lazynp.graph.op import Kind
+from lazynp.record import Record
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.movement import NO_GUARDS, Point
 from lazynp.schedule.rangeify import Kernel, Walk, domain, nontrivial
 
 
-@dataclass(slots=True)
-class Partition:
+class Partition(Record):
     program: Program
     kernels: list[Kernel]
     library: list[int]  # entries computed by library calls

@@ -8,7 +8,6 @@ once, and a value kept in scratch from an earlier pass is not loaded again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
@@ -20,8 +19,7 @@ from lazynp.graph.op import Kind
 from lazynp.schedule.plan import Item, KernelItem, Schedule
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One kernel or one run of library calls.
 
     Attributes
@@ -47,8 +45,7 @@ class Step:
     writes: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(NamedTuple):
     """The numbers of a whole schedule; see ``Step`` for what they count."""
 
     steps: tuple[Step, ...]

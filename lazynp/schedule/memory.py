@@ -8,7 +8,6 @@ it; what cannot be proved from the structure is left to a comparison of regions 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import gcd, prod
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from lazynp.codegen.ir import Formula
 from lazynp.codegen.lower import ACCUMULATE, LOAD, Body, Output, Value
 from lazynp.graph import op as o
 from lazynp.graph.index import Index, Offset, Range
+from lazynp.record import Record
 from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.claims import nbytes
 from lazynp.schedule.movement import Point
@@ -42,8 +42,7 @@ class Edge(NamedTuple):
     extent: int
 
 
-@dataclass(slots=True)
-class Update:
+class Update(Record):
     """A STORE of a kernel: what becomes of the rest of its base.
 
     ``last``: nobody reads the base afterwards, so that the region can be written in the base's memory, unless one of ``reads``, which

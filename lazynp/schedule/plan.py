@@ -6,13 +6,12 @@ calls that follow one another become one call of the NumPy tier.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from lazynp.codegen import ir
 from lazynp.codegen.emit import emit
 from lazynp.codegen.lower import Body, lower
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind
+from lazynp.record import Record, field
 from lazynp.schedule.canonicalise import Entry, Program
 from lazynp.schedule.claims import claims
 from lazynp.schedule.fuse import Partition, view_base
@@ -21,37 +20,34 @@ from lazynp.schedule.order import order
 from lazynp.schedule.rangeify import Kernel
 
 
-@dataclass(slots=True)
-class KernelItem:
+class KernelItem(Record):
     """One launch: ``code`` with the buffers of ``body`` bound to entries."""
 
     kernel: Kernel
     body: Body
     reads: list[int]
     writes: list[int]
-    dead: list[int] = field(default_factory=list)  # entries whose buffers nobody needs after this
-    updates: list[Update] = field(default_factory=list)
-    taken: dict[int, int] = field(default_factory=dict)  # written entry -> dying one whose memory it takes
-    code: ir.Kernel = field(default_factory=ir.Kernel)
-    launch: ir.Launch = field(default_factory=ir.Launch)
+    dead: list[int] = field(factory=list)  # entries whose buffers nobody needs after this
+    updates: list[Update] = field(factory=list)
+    taken: dict[int, int] = field(factory=dict)  # written entry -> dying one whose memory it takes
+    code: ir.Kernel = field(factory=ir.Kernel)
+    launch: ir.Launch = field(factory=ir.Launch)
 
 
-@dataclass(slots=True)
-class LibraryItem:
+class LibraryItem(Record):
     """A small program for the NumPy tier: its inputs are entries, in the order of its buffer parameters."""
 
     entries: list[int]
     program: Program
     reads: list[int]
     writes: list[int]
-    dead: list[int] = field(default_factory=list)
+    dead: list[int] = field(factory=list)
 
 
 Item = KernelItem | LibraryItem
 
 
-@dataclass(slots=True)
-class Schedule:
+class Schedule(Record):
     program: Program
     partition: Partition
     items: list[Item]

@@ -9,21 +9,20 @@ pass the index on, a reduction opens ranges of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from lazynp.graph import index as ix
 from lazynp.graph import op as o
 from lazynp.graph.index import Index, Loaded, Range, Space
 from lazynp.graph.node import Shape
 from lazynp.graph.op import Kind
+from lazynp.record import Record, field
 from lazynp.schedule.canonicalise import Entry, Program
 from lazynp.schedule.movement import NO_GUARDS, Point, broadcast, guarded, source_point
 
 Request = tuple[int, Point]  # (entry, where)
 
 
-@dataclass(slots=True)
-class Kernel:
+class Kernel(Record):
     """Values computed in one tree of loops.
 
     ``roots`` are (value, where it is computed, stored entry it belongs to); for a STORE, ``bases`` names the entry whose copy is
@@ -34,13 +33,13 @@ class Kernel:
     number: int
     main: list[Range]
     space: Space
-    extras: dict[tuple[int, Shape], tuple[Range, ...]] = field(default_factory=dict)
-    roots: list[tuple[Request, int]] = field(default_factory=list)
-    bases: dict[int, int] = field(default_factory=dict)
-    points: dict[Request, tuple[Request | None, ...]] = field(default_factory=dict)
-    reductions: dict[Request, tuple[Range, ...]] = field(default_factory=dict)
-    gathers: dict[Loaded, int] = field(default_factory=dict)
-    buffers: set[int] = field(default_factory=set)
+    extras: dict[tuple[int, Shape], tuple[Range, ...]] = field(factory=dict)
+    roots: list[tuple[Request, int]] = field(factory=list)
+    bases: dict[int, int] = field(factory=dict)
+    points: dict[Request, tuple[Request | None, ...]] = field(factory=dict)
+    reductions: dict[Request, tuple[Range, ...]] = field(factory=dict)
+    gathers: dict[Loaded, int] = field(factory=dict)
+    buffers: set[int] = field(factory=set)
     sources: int = 0
 
     def prefix(self, index: tuple[Index, ...]) -> int | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from lazynp.codegen import ir
 from lazynp.codegen.lower import ACCUMULATE, LOAD
 from lazynp.graph import index as ix
 from lazynp.graph import op as o
+from lazynp.record import Record
 from lazynp.runtime import config
 from lazynp.runtime.realize import compiler, forget_plans
 from lazynp.schedule import spec
@@ -263,12 +263,13 @@ def find(code: ir.Kernel, kind: type) -> tuple[list[Any], int]:
     raise AssertionError(f"no {kind.__name__}")
 
 
-def edit(kind: type, /, **changes: Any) -> Callable[[ir.Kernel], None]:
+def edit(kind: type[Record], /, **changes: Any) -> Callable[[ir.Kernel], None]:
     """A fault: the first statement of a kind with other fields."""
 
     def fault(code: ir.Kernel) -> None:
         block, k = find(code, kind)
-        block[k] = replace(block[k], **changes)
+        statement = block[k]
+        block[k] = kind(**{name: getattr(statement, name) for name in kind.__match_args__} | changes)
 
     return fault
 

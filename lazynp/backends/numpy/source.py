@@ -9,7 +9,6 @@ programs of one pattern share it, and its byte code.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +17,7 @@ from lazynp.backends.numpy import library, operations
 from lazynp.backends.numpy.operations import MATERIALISE, UFUNCS, size
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
+from lazynp.record import Record, field
 from lazynp.runtime.buffer import Buffer
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import ZERO, Entry, Program
@@ -39,8 +39,7 @@ NAMESPACE: Final[dict[str, Any]] = {
 }
 
 
-@dataclass(slots=True)
-class Source:
+class Source(Record):
     """Text of the function ``run(b, i, s, w, k0, ...)``; ``lines[n]`` is the entry that line n + 1 computes."""
 
     text: str
@@ -52,8 +51,7 @@ class Source:
         return ("b", "i", "s", "w", *[f"k{n}" for n in range(len(self.constants))])
 
 
-@dataclass(slots=True)
-class Memory:
+class Memory(Record):
     """Who owns the memory of one entry's value.
 
     ``root`` is the entry that allocated it, or None where it belongs to somebody else (a scalar, an input not granted).  ``whole``: the
@@ -66,21 +64,20 @@ class Memory:
     c_order: bool
 
 
-@dataclass(slots=True)
-class Writer:
+class Writer(Record):
     """The state of one translation."""
 
     program: Program
     debug: bool
     granted: frozenset[int]  # buffer parameters that may be overwritten
-    overwritten: set[int] = field(default_factory=set)  # entries of those that are
-    constants: list[Any] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-    memory: list[Memory] = field(default_factory=list)
-    last: list[int] = field(default_factory=list)  # per entry: the entry that reads it last, FOREVER for outputs
-    group: dict[int, int] = field(default_factory=dict)  # per root: the last reader of anything in its memory
-    lines: list[str] = field(default_factory=list)
-    entry_of_line: list[int | None] = field(default_factory=list)
+    overwritten: set[int] = field(factory=set)  # entries of those that are
+    constants: list[Any] = field(factory=list)
+    names: list[str] = field(factory=list)
+    memory: list[Memory] = field(factory=list)
+    last: list[int] = field(factory=list)  # per entry: the entry that reads it last, FOREVER for outputs
+    group: dict[int, int] = field(factory=dict)  # per root: the last reader of anything in its memory
+    lines: list[str] = field(factory=list)
+    entry_of_line: list[int | None] = field(factory=list)
 
     def constant(self, value: Any) -> str:
         self.constants.append(value)
