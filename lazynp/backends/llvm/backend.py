@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from hashlib import blake2b
 from math import prod
 
 from lazynp.backends.base import CompileError, Plan
 from lazynp.backends.llvm import compiler, render, scalars, support, threads
+from lazynp.backends.llvm.disk_cache import digest
 from lazynp.backends.llvm.render import Layout
 from lazynp.codegen import ir
 from lazynp.graph import op as o
@@ -33,7 +33,7 @@ class LLVMBackend:
 
     def __init__(self, numpy_plan: Callable[[Program], Plan]) -> None:
         self.numpy_plan = numpy_plan
-        self.kernels: dict[bytes, tuple[Callable[[int], None], Layout]] = {}  # by the digest of their text
+        self.kernels: dict[bytes, tuple[Callable[[int], None], Layout]] = {}  # by the digest of their text, which need not stay
         self.compiled = 0
         self.reused = 0
 
@@ -61,7 +61,7 @@ class LLVMBackend:
         return op in (o.GATHER, o.CONCAT, o.CONTIGUOUS)
 
     def compile(self, kernels: Sequence[ir.Kernel]) -> list[tuple[Callable[[int], None], Layout]]:
-        keys = [_digest(render.render([("lzk", kernel)])) for kernel in kernels]
+        keys = [digest(render.render([("lzk", kernel)]).encode()) for kernel in kernels]
         missing: dict[bytes, int] = {}
         for k, key in enumerate(keys):
             if key not in self.kernels:
@@ -81,11 +81,6 @@ class LLVMBackend:
                 self.kernels[key] = (function, Layout(kernels[k]))
             self.compiled += len(missing)
         return [self.kernels[key] for key in keys]
-
-
-def _digest(text: str) -> bytes:
-    """What stands for a text in memory; the machine code stays for good, its text need not."""
-    return blake2b(text.encode(), digest_size=20).digest()
 
 
 _PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

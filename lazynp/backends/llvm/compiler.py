@@ -9,11 +9,9 @@ may still be in it while the interpreter shuts down); a fault in the text, or a 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import struct
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -111,7 +109,7 @@ def compile_module(ir_text: str, names: Sequence[str]) -> dict[str, int]:
     """
     tools = _toolchain()
     with _lock:
-        key = hashlib.sha256(f"{tools.key}\0{','.join(names)}\0{ir_text}".encode()).hexdigest()
+        key = disk_cache.digest(f"{tools.key}\0{','.join(names)}\0{ir_text}".encode()).hex()
         data = tools.cache.get(key)
         if data is not None:
             try:
@@ -233,6 +231,8 @@ def _keep_text(ir_text: str) -> str:
     """Write refused IR where a developer can look at it, and say where."""
     if not os.environ.get("LAZYNP_DEBUG"):
         return ""
+    import tempfile  # only for who debugs
+
     descriptor, path = tempfile.mkstemp(prefix="lazynp-", suffix=".ll")
     with os.fdopen(descriptor, "w") as file:
         file.write(ir_text)

@@ -11,15 +11,19 @@ wrong with files ever reaches the caller, code is then compiled again.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import stat
 import sys
-import tempfile
-from pathlib import Path
 from typing import Final
 
-MAGIC: Final = b"lazynp1\n"
+# Every process that computes comes here: what it imports is kept small, and the standard library's pathlib, tempfile and
+# hashlib (with OpenSSL behind it) are not.
+try:
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
+
+MAGIC: Final = b"lazynp2\n"
 DIGEST_BYTES: Final = 32
 SUFFIX: Final = ".obj"
 LIMIT: Final = 256 << 20  # bytes kept; the oldest files go first
@@ -32,7 +36,7 @@ class DiskCache:
 
     Parameters
     ----------
-    directory : Path or None
+    directory : str, path or None
         Made, with mode 0700, when it does not exist.
     limit : int
         Bytes kept.
@@ -40,22 +44,23 @@ class DiskCache:
 
     __slots__ = ("_directory", "_limit", "_writes", "hits", "misses", "refused")
 
-    def __init__(self, directory: Path | None, limit: int = LIMIT) -> None:
+    def __init__(self, directory: str | os.PathLike[str] | None, limit: int = LIMIT) -> None:
         self._limit = limit
         self._writes = 0
         self.hits = self.misses = 0
         self.refused = ""  # why there is no directory, for reports
-        self._directory: Path | None = None
+        self._directory: str | None = None
         if directory is None:
             self.refused = "turned off"
             return
         try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.refused = _distrust(directory)
+            path = os.fspath(directory)
+            os.makedirs(path, mode=0o700, exist_ok=True)
+            self.refused = _distrust(path)
         except OSError as error:
             self.refused = str(error)
-        if not self.refused:
-            self._directory = directory
+        else:
+            self._directory = None if self.refused else path
 
     @classmethod
     def default(cls) -> DiskCache:
@@ -63,7 +68,7 @@ class DiskCache:
         return cls(None if os.environ.get("LAZYNP_CACHE") == "0" else default_directory())
 
     @property
-    def directory(self) -> Path | None:
+    def directory(self) -> str | None:
         """The directory in use, None when there is none."""
         return self._directory
 
@@ -71,15 +76,16 @@ class DiskCache:
         """Return what was kept under a key; a file that is not what was written is removed."""
         if self._directory is None:
             return None
-        path = self._directory / (key + SUFFIX)
+        path = os.path.join(self._directory, key + SUFFIX)
         try:
-            content = path.read_bytes()
+            with open(path, "rb") as file:
+                content = file.read()
         except OSError:
             self.misses += 1
             return None
         head = len(MAGIC) + DIGEST_BYTES
         data = content[head:]
-        if content[:head] != MAGIC + hashlib.sha256(key.encode() + data).digest():
+        if content[:head] != MAGIC + digest(key.encode() + data):
             self.remove(key)
             self.misses += 1
             return None
@@ -93,17 +99,15 @@ class DiskCache:
         """Keep bytes under a key."""
         if self._directory is None:
             return
-        content = MAGIC + hashlib.sha256(key.encode() + data).digest() + data
-        temporary = None
+        content = MAGIC + digest(key.encode() + data) + data
+        temporary = os.path.join(self._directory, os.urandom(8).hex() + ".tmp")
         try:
-            descriptor, temporary = tempfile.mkstemp(dir=self._directory, suffix=".tmp")
-            with os.fdopen(descriptor, "wb") as file:
+            with open(temporary, "xb", opener=_private) as file:
                 file.write(content)
-            os.replace(temporary, self._directory / (key + SUFFIX))
+            os.replace(temporary, os.path.join(self._directory, key + SUFFIX))
         except OSError:  # full, read-only or just deleted: the code is compiled again next time
-            if temporary is not None:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
             return
         if self._writes % TRIM_EVERY == 0:
             self.trim()
@@ -113,7 +117,7 @@ class DiskCache:
         """Forget a key."""
         if self._directory is not None:
             with contextlib.suppress(OSError):
-                os.unlink(self._directory / (key + SUFFIX))
+                os.unlink(os.path.join(self._directory, key + SUFFIX))
 
     def trim(self) -> None:
         """Remove the files unused for longest until the rest is within the limit, and what dead processes left behind."""
@@ -144,25 +148,33 @@ class DiskCache:
                     os.unlink(path)
 
 
-def default_directory() -> Path | None:
+def default_directory() -> str | None:
     """Return where the platform wants a user's caches, None where the user has no home."""
     chosen = os.environ.get("LAZYNP_CACHE_DIR")
     if chosen:
-        return Path(chosen).absolute()
-    try:
-        if sys.platform == "win32":
-            local = os.environ.get("LOCALAPPDATA")
-            return Path(local) / "lazynp" / "Cache" if local else Path.home() / "AppData" / "Local" / "lazynp" / "Cache"
-        if sys.platform == "darwin":
-            return Path.home() / "Library" / "Caches" / "lazynp"
+        return os.path.abspath(chosen)
+    if sys.platform == "win32":
+        path = os.path.join(os.environ.get("LOCALAPPDATA") or "~/AppData/Local", "lazynp", "Cache")
+    elif sys.platform == "darwin":
+        path = "~/Library/Caches/lazynp"
+    else:
         shared = os.environ.get("XDG_CACHE_HOME", "")
         # A relative path must be ignored, says the XDG base directory specification.
-        return (Path(shared) if os.path.isabs(shared) else Path.home() / ".cache") / "lazynp"
-    except RuntimeError:  # no home directory
-        return None
+        path = os.path.join(shared if os.path.isabs(shared) else "~/.cache", "lazynp")
+    path = os.path.expanduser(path)
+    return path if os.path.isabs(path) else None
 
 
-def _distrust(directory: Path) -> str:
+def digest(data: bytes) -> bytes:
+    """Return what stands for data: nobody finds other data with the same."""
+    return blake2b(data, digest_size=DIGEST_BYTES).digest()
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _distrust(directory: str) -> str:
     """Return why machine code in a directory must not be executed, an empty string when it may be.
 
     Windows keeps a profile's directories private itself, and has neither owner numbers nor modes to look at.

@@ -33,7 +33,6 @@ A dash: there is none.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import functools
 import math
 import struct
@@ -132,7 +131,11 @@ def _libraries() -> tuple[ctypes.CDLL | None, ctypes.CDLL | None]:
 
     if sys.platform == "win32":
         return load("ucrtbase") or load("msvcrt"), None
-    libm = load("libm.so.6" if sys.platform == "linux" else None) or load(ctypes.util.find_library("m"))
+    libm = load("libm.so.6" if sys.platform == "linux" else None)
+    if libm is None:
+        from ctypes.util import find_library  # dear, for it brings subprocess along
+
+        libm = load(find_library("m"))
     return libm, load("libmvec.so.1") if sys.platform == "linux" else None
 
 

@@ -17,7 +17,6 @@ import _thread
 import ctypes
 import functools
 import os
-import queue
 import sys
 import time
 from collections.abc import Callable
@@ -111,6 +110,8 @@ def _native_pool() -> int | None:
 
 
 def _python_pool() -> int:
+    import queue  # the other engines need none
+
     tasks: queue.SimpleQueue[tuple[Callable[[int], None], int, queue.SimpleQueue[None]]] = queue.SimpleQueue()
     idle = _thread.allocate_lock()
 
