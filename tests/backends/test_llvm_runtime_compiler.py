@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from lazynp.backends.llvm import compiler, mathlib
+from lazynp.backends.llvm import compiler, loader, mathlib
 from tests.backends.llvm_kernels import map_ir, math_kernel
 
 ADD = """
@@ -95,13 +95,14 @@ def run(program, tmp_path, **environment):
 
 
 PROGRAM = """
+import sys
 import numpy as np
 from lazynp.backends.llvm import compiler
 from tests.backends.llvm_kernels import math_kernel
 x = np.linspace(-1, 1, 101)
 value = math_kernel("exp", "f64")(x)
 assert np.allclose(value, np.exp(x), rtol=1e-15), value
-print(compiler.STATISTICS.compiled, compiler.STATISTICS.loaded, value.tobytes().hex())
+print(compiler.STATISTICS.compiled, compiler.STATISTICS.loaded, value.tobytes().hex(), "llvmlite.binding" in sys.modules)
 """
 
 
@@ -110,6 +111,15 @@ def test_the_second_process_compiles_nothing_and_computes_the_same_bits(tmp_path
     assert first[:2] == ["1", "0"]
     assert second[:2] == ["0", "1"]
     assert first[2] == second[2]
+    assert first[3] == "True"
+    assert second[3] == str(loader.machine() is None)  # where our loader knows the system, nobody needs LLVM
+
+
+def test_where_nothing_but_llvm_can_load_code_it_does(tmp_path, monkeypatch):
+    monkeypatch.setattr(loader, "machine", lambda: None)
+    assert function(ADD)(40, 2) == 42
+    value = math_kernel("exp", "f64")(np.linspace(-1, 1, 101))
+    np.testing.assert_allclose(value, np.exp(np.linspace(-1, 1, 101)), rtol=1e-15)
 
 
 FLAVOUR = "from lazynp.backends.llvm import mathlib; print(mathlib.flavour())"
@@ -126,10 +136,10 @@ def test_another_math_library_does_not_share_machine_code(tmp_path):
 
 def test_damaged_machine_code_is_compiled_again(tmp_path):
     run(PROGRAM, tmp_path)
-    (file,) = (tmp_path / "cache").iterdir()
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    file.write_bytes(content)
+    for file in (tmp_path / "cache").iterdir():
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2] ^= 1
+        file.write_bytes(content)
     assert run(PROGRAM, tmp_path)[:2] == ["1", "0"]
     assert run(PROGRAM, tmp_path)[:2] == ["0", "1"]
 
@@ -152,7 +162,7 @@ def test_undefined_symbols_are_read_from_objects(wanted):
     module = compiler._optimise(tools, text, ["f"])
     data = bytes(tools.machine.emit_object(module))
     if data.startswith(b"\x7fELF"):
-        assert compiler.undefined_symbols(data) == [wanted]
+        assert loader.Object(data).undefined() == [wanted]
     if mathlib.address(wanted) is None:
         with pytest.raises(compiler.CompileError, match=wanted):
             compiler.load_object(data, ["f"])
@@ -165,3 +175,18 @@ def test_kernels_work_on_any_length():
     for n in (0, 1, 7, 8, 33):
         x = np.linspace(0, 1, n)
         np.testing.assert_allclose(kernel(x), np.exp(x), rtol=4e-16)
+
+
+HOST = "import sys; from lazynp.backends.llvm.host import host; print(*host()[:3], 'llvmlite.binding' in sys.modules)"
+
+
+def test_what_llvm_says_of_the_machine_is_kept_and_not_believed_when_damaged(tmp_path):
+    first, second = run(HOST, tmp_path), run(HOST, tmp_path)
+    assert first[:-1] == second[:-1]
+    assert first[-1] == "True"
+    if sys.platform == "linux":
+        assert second[-1] == "False"
+        (file,) = (tmp_path / "cache").iterdir()
+        file.write_bytes(file.read_bytes().replace(b"\0+", b"\0-"))
+        assert run(HOST, tmp_path) == first
+    assert run(HOST, tmp_path, LAZYNP_CACHE="0") == first

@@ -161,7 +161,7 @@ def test_no_flag_is_missed_and_polynomials_raise_none_where_there_is_none(name, 
 def test_polynomials_need_fused_multiply_add(monkeypatch):
     monkeypatch.delenv("LAZYNP_POLYNOMIALS", raising=False)
     for features, expected in (("+sse4.2,+fma", True), ("+sse4.2,-fma", False)):
-        monkeypatch.setattr(polynomials, "host", lambda features=features: Host("x86_64-unknown-linux-gnu", "generic", features))
+        monkeypatch.setattr(polynomials, "host", lambda features=features: Host("x86_64-unknown-linux-gnu", "generic", features, "LLVM"))
         polynomials.available.cache_clear()
         assert polynomials.available() is expected
     polynomials.available.cache_clear()

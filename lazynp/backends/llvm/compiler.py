@@ -1,23 +1,22 @@
 """LLVM IR text in, addresses of native functions out.
 
 In: the text of one module and the names of the functions wanted from it.  Out: their addresses, valid until the process ends.
-Promises: LLVM is loaded by the first compilation and not before; the same text is optimised once per machine, after that its
-machine code comes from the disk cache without parsing or optimising anything; code that was handed out is never freed (threads
-may still be in it while the interpreter shuts down); a fault in the text, or a function that cannot be found, is a
-``CompileError`` and never the end of the process.
+Promises: LLVM is loaded by the first compilation and not before; the same text is optimised once per machine, after that its machine
+code comes from the disk cache, and where ``loader`` knows the system without LLVM; code that was handed out is never freed (threads may
+still be in it while the interpreter shuts down); a fault in the text, or a function that cannot be found, is a ``CompileError`` and
+never the end of the process.
 """
 
 from __future__ import annotations
 
+import functools
 import os
-import struct
-import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from lazynp.backends.llvm import disk_cache, mathlib, threads
+from lazynp.backends.llvm import disk_cache, loader, mathlib, threads
 from lazynp.backends.llvm.host import binding, host
 
 PIPELINE: Final = "O3+dce/2"  # names the pass pipeline below in cache keys: change it whenever the pipeline changes
@@ -40,15 +39,13 @@ class Statistics:
 
 STATISTICS: Final = Statistics()
 _lock = threading.RLock()
-_state: _Toolchain | None = None
+_defined: Final[dict[str, int]] = {}  # addresses of compiled functions that later modules call by name
 
 
 class _Toolchain:
     """llvmlite, the target machine and the pass pipeline; made by the first compilation."""
 
     def __init__(self) -> None:
-        import llvmlite
-
         self.llvm: Any = binding()
         llvm = self.llvm
         self.host = host()
@@ -62,29 +59,33 @@ class _Toolchain:
         # rest doubles the time of optimisation for nothing.
         tuning.loop_unrolling = False
         self.builder: Any = llvm.create_pass_builder(self.machine, tuning)
-        version = ".".join(map(str, llvm.llvm_version_info))
-        self.key = "\0".join((*self.host, llvmlite.__version__, version, mathlib.flavour(), PIPELINE))
-        self.cache = disk_cache.DiskCache.default()
 
 
+@functools.cache
 def _toolchain() -> _Toolchain:
-    global _state
-    state = _state
-    if state is None:
-        with _lock:
-            state = _state
-            if state is None:
-                state = _Toolchain()
-                if hasattr(os, "register_at_fork"):
-                    os.register_at_fork(after_in_child=_after_fork)
-                _state = state
-    return state
+    """The toolchain of the process; called with the lock held."""
+    return _Toolchain()
+
+
+@functools.cache
+def _identity() -> str:
+    """What machine code depends on besides the text it comes from."""
+    return "\0".join((*host(), mathlib.flavour(), PIPELINE))
 
 
 def _after_fork() -> None:
     # Another thread of the parent may have held the lock; in the child nobody is left to release it.
     global _lock
     _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def define(functions: Mapping[str, int]) -> None:
+    """Let the modules that come later call functions by name."""
+    _defined.update(functions)
 
 
 def compile_module(ir_text: str, names: Sequence[str]) -> dict[str, int]:
@@ -107,22 +108,22 @@ def compile_module(ir_text: str, names: Sequence[str]) -> dict[str, int]:
     CompileError
         The text does not parse or verify, or a function it needs does not exist in this process.
     """
-    tools = _toolchain()
+    cache = disk_cache.shared()
     with _lock:
-        key = disk_cache.digest(f"{tools.key}\0{','.join(names)}\0{ir_text}".encode()).hex()
-        data = tools.cache.get(key)
+        key = disk_cache.digest(f"{_identity()}\0{','.join(names)}\0{ir_text}".encode()).hex()
+        data = cache.get(key)
         if data is not None:
             try:
-                addresses = _load(tools, data, names)
+                addresses = load_object(data, names)
             except CompileError:
-                tools.cache.remove(key)
+                cache.remove(key)
             else:
                 STATISTICS.loaded += 1
                 return addresses
-        data = _compile(tools, ir_text, names)
-        addresses = _load(tools, data, names)
+        data = _compile(_toolchain(), ir_text, names)
+        addresses = load_object(data, names)
         STATISTICS.compiled += 1
-        tools.cache.put(key, data)
+        cache.put(key, data)
         return addresses
 
 
@@ -131,22 +132,26 @@ def load_object(data: bytes, names: Sequence[str]) -> dict[str, int]:
 
     The bytes must be what a compilation made: whoever kept them checks that (LLVM ends the process over a damaged object).
     """
-    tools = _toolchain()
+    start = time.perf_counter()
     with _lock:
-        return _load(tools, data, names)
+        try:
+            addresses = loader.load(data, names, _address)
+        except loader.UnsupportedError:
+            addresses = _link(_toolchain(), data, names)
+    STATISTICS.linking += time.perf_counter() - start
+    return addresses
 
 
 def optimised_ir(ir_text: str, names: Sequence[str]) -> str:
     """Return the text of a module after optimisation, for reports and tests."""
-    tools = _toolchain()
     with _lock:
-        return str(_optimise(tools, ir_text, names))
+        return str(_optimise(_toolchain(), ir_text, names))
 
 
 def assembly(ir_text: str, names: Sequence[str]) -> str:
     """Return the assembly that a module compiles to, for reports and tests."""
-    tools = _toolchain()
     with _lock:
+        tools = _toolchain()
         return str(tools.machine.emit_assembly(_optimise(tools, ir_text, names)))
 
 
@@ -190,11 +195,15 @@ def _compile(tools: _Toolchain, ir_text: str, names: Sequence[str]) -> bytes:
     return data
 
 
-def _load(tools: _Toolchain, data: bytes, names: Sequence[str]) -> dict[str, int]:
+def _link(tools: _Toolchain, data: bytes, names: Sequence[str]) -> dict[str, int]:
+    """Link by LLVM, for systems and objects that the loader does not know."""
     llvm = tools.llvm
-    start = time.perf_counter()
-    # The linker ends the process when a symbol is missing, so look before.
-    unresolved = _unresolved(tools, undefined_symbols(data))
+    # LLVM ends the process when a symbol is missing, so look before.
+    try:
+        undefined = loader.Object(data).undefined()
+    except loader.UnsupportedError:  # another format than ELF
+        undefined = []
+    unresolved = _unresolved(tools, [name for name in undefined if name != "_GLOBAL_OFFSET_TABLE_"])
     if unresolved:
         raise CompileError(f"functions not found in this process: {', '.join(unresolved)}")
     try:
@@ -209,17 +218,21 @@ def _load(tools: _Toolchain, data: bytes, names: Sequence[str]) -> dict[str, int
     missing = [name for name, address in addresses.items() if not address]
     if missing:
         raise CompileError(f"the machine code defines no function {missing}")
-    STATISTICS.linking += time.perf_counter() - start
     return addresses
 
 
+def _address(name: str) -> int | None:
+    """The address of a function that generated code may call."""
+    return _defined.get(name) or mathlib.address(name) or threads.address(name)
+
+
 def _unresolved(tools: _Toolchain, names: Iterable[str]) -> list[str]:
-    """Register the functions that generated code may call and LLVM does not know yet; return those that do not exist."""
+    """Tell LLVM the functions among these that it does not know yet; return those that do not exist."""
     missing = []
     for name in names:
         if tools.llvm.address_of_symbol(name):
             continue
-        found = mathlib.address(name) or threads.address(name)
+        found = _address(name)
         if found:
             tools.llvm.add_symbol(name, found)
         else:
@@ -237,28 +250,3 @@ def _keep_text(ir_text: str) -> str:
     with os.fdopen(descriptor, "w") as file:
         file.write(ir_text)
     return f" (kept in {path})"
-
-
-def undefined_symbols(data: bytes) -> list[str]:
-    """Return the symbols that a 64-bit little-endian ELF object takes from elsewhere; nothing for other formats."""
-    if data[:6] != b"\x7fELF\x02\x01":
-        return []
-    (table_offset,) = struct.unpack_from("<Q", data, 0x28)
-    entry_size, entries = struct.unpack_from("<HH", data, 0x3A)
-    sections = [struct.unpack_from("<IIQQQQIIQQ", data, table_offset + entry_size * i) for i in range(entries)]
-    found = []
-    for _, kind, _, _, offset, size, link, _, _, _ in sections:
-        if kind != 2:  # SHT_SYMTAB
-            continue
-        strings = sections[link][4]
-        for at in range(offset + 24, offset + size, 24):
-            name, _, _, section = struct.unpack_from("<IBBH", data, at)
-            if section == 0 and name:
-                start = strings + name
-                found.append(data[start : data.index(b"\0", start)].decode())
-    return [name for name in found if name != "_GLOBAL_OFFSET_TABLE_"]
-
-
-def loaded() -> bool:
-    """Tell whether LLVM is in the process already."""
-    return _state is not None or "llvmlite" in sys.modules

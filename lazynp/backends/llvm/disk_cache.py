@@ -11,6 +11,7 @@ wrong with files ever reaches the caller, code is then compiled again.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import stat
 import sys
@@ -146,6 +147,12 @@ class DiskCache:
             if expired:
                 with contextlib.suppress(OSError):
                     os.unlink(path)
+
+
+@functools.cache
+def shared() -> DiskCache:
+    """Return the cache of the process."""
+    return DiskCache.default()
 
 
 def default_directory() -> str | None:

@@ -1,14 +1,18 @@
 """The machine that code is generated for.
 
 In: nothing but the machine and ``LAZYNP_LIBMVEC``.  Out: triple, CPU name, features and the vector ABI that the C library's vector
-math may be called with.  Promise: LLVM is loaded by the first question and not before; answers never change afterwards.
+math may be called with.  Promise: answers never change in a process; LLVM gives them, and is loaded by the first question and not
+before, or not at all: on Linux its answers are kept in the disk cache, as long as the system runs.
 """
 
 from __future__ import annotations
 
 import functools
 import os
+import sys
 from typing import Any, Final, NamedTuple
+
+from lazynp.backends.llvm import disk_cache
 
 
 class Host(NamedTuple):
@@ -17,6 +21,7 @@ class Host(NamedTuple):
     triple: str
     cpu: str
     features: str  # as LLVM writes them: "+avx2,-avx512f,..."
+    llvm: str  # which LLVM says so, and generates the code
 
     def has(self, *names: str) -> bool:
         have = set(self.features.split(","))
@@ -54,9 +59,35 @@ def binding() -> Any:
 
 @functools.cache
 def host() -> Host:
-    """Return the triple, CPU name and features of this machine."""
+    """Return the triple, CPU name and features of this machine, and the version of LLVM."""
+    cache, key = disk_cache.shared(), _running_system()
+    kept = cache.get(key) if key else None
+    if kept is not None:
+        return Host(*kept.decode().split("\0"))
     llvm = binding()
-    return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    version = ".".join(map(str, llvm.llvm_version_info))
+    asked = Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), f"{_llvmlite()} {version}")
+    if key:
+        cache.put(key, "\0".join(asked).encode())
+    return asked
+
+
+def _running_system() -> str:
+    """Return a key that no other machine has, nor this one after its next start; an empty string where there is none."""
+    if sys.platform != "linux":
+        return ""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", "rb") as file:
+            start = file.read()
+    except OSError:
+        return ""
+    return disk_cache.digest(repr((Host._fields, start, os.uname().machine, sys.maxsize, _llvmlite())).encode()).hex()
+
+
+def _llvmlite() -> str:
+    import llvmlite  # its version, LLVM itself is not loaded by this
+
+    return str(llvmlite.__version__)
 
 
 @functools.cache

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from lazynp.backends.llvm import compiler, mathlib, scalars
-from lazynp.backends.llvm.host import binding
 from lazynp.backends.llvm.scalars import Lines, literal, memory_type
 from lazynp.codegen import ir
 from lazynp.codegen.reduce import LANES, identity
@@ -72,10 +71,7 @@ def provide(kernels: Iterable[ir.Kernel]) -> None:
     if not missing:
         return
     names = [_name(kind, *key) for key in missing for kind in ("halve", "push", "collect")]
-    addresses = compiler.compile_module(_module(missing), names)
-    llvm = binding()
-    for name in names:
-        llvm.add_symbol(name, addresses[name])
+    compiler.define(compiler.compile_module(_module(missing), names))
     _provided.update(missing)
 
 
