@@ -177,6 +177,23 @@ def test_kernels_work_on_any_length():
         np.testing.assert_allclose(kernel(x), np.exp(x), rtol=4e-16)
 
 
+FIRST_RESULT = """
+import numpy, sys
+before = set(sys.modules)
+import lazynp as np
+x = np.linspace(0, 1, 1000)
+(np.exp(-x) * np.sqrt(x) + x.sum()).realize()
+print(*sorted({"dataclasses", "hashlib", "inspect", "pathlib", "subprocess", "tempfile", "llvmlite.binding"} & (set(sys.modules) - before)))
+"""
+
+
+def test_a_first_result_from_the_disk_cache_imports_nothing_dear(tmp_path):
+    run(FIRST_RESULT, tmp_path, LAZYNP_TIER="compiled")
+    second = run(FIRST_RESULT, tmp_path, LAZYNP_TIER="compiled")
+    if loader.machine() is not None:
+        assert second == []
+
+
 HOST = "import sys; from lazynp.backends.llvm.host import host; print(*host()[:3], 'llvmlite.binding' in sys.modules)"
 
 
