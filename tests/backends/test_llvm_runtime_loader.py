@@ -120,6 +120,11 @@ def header(data: bytes, flags: int) -> int:
     return next(table + 64 * k for k, section in enumerate(Object(data).sections) if section.flags & 7 == flags and section.size)
 
 
+def headers_of(data: bytes, kind: int) -> list[int]:
+    (table,) = struct.unpack_from("<Q", data, 0x28)
+    return [table + 64 * k for k, section in enumerate(Object(data).sections) if section.kind == kind]
+
+
 def table(data: bytes, kind: int) -> loader.Section:
     return next(section for section in Object(data).sections if section.kind == kind)
 
@@ -146,6 +151,9 @@ FAULTS: dict[str, Callable[[bytes], bytes]] = {
     "constructors": lambda data: changed(data, "<I", header(data, 3) + 4, 14),
     "alignment beyond a page": lambda data: changed(data, "<Q", header(data, 6) + 0x30, 1 << 20),
     "a table with other rows": lambda data: changed(data, "<Q", data.index(struct.pack("<QQ", 8, 24)) + 8, 16),
+    "two tables of symbols": lambda data: changed(data, "<I", header(data, 3) + 4, 2),
+    "no table of symbols": lambda data: changed(data, "<I", headers_of(data, loader.SYMTAB)[0] + 4, 1),
+    "relocations of another form": lambda data: changed(data, "<I", headers_of(data, loader.RELA)[0] + 4, 9),
     "another kind of relocation": lambda data: changed(data, "<I", relocation_of_code(data) + 8, 9),
     "a relocation beyond its section": lambda data: changed(data, "<Q", relocation_of_code(data), 1 << 20),
     "a relocation at the very end": lambda data: changed(

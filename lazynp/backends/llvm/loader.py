@@ -58,7 +58,7 @@ class Relocation(NamedTuple):
 
 X86_64, AARCH64 = 62, 183  # machines
 RELOCATABLE = 1  # a kind of file
-PROGBITS, SYMTAB, RELA, NOBITS, X86_64_UNWIND = 1, 2, 4, 8, 0x70000001  # kinds of sections
+UNUSED, PROGBITS, SYMTAB, STRTAB, RELA, NOBITS, X86_64_UNWIND = 0, 1, 2, 3, 4, 8, 0x70000001  # kinds of sections
 WRITE, ALLOC, EXECUTE, MERGE, STRINGS, LARGE = 1, 2, 4, 0x10, 0x20, 0x10000000  # flags of sections
 DATA, FUNCTION, SECTION = 1, 2, 3  # kinds of symbols
 LIMIT: Final = 1 << 26  # bytes of a section; kernels have some thousands
@@ -86,6 +86,8 @@ class Object:
         self.sections = [Section(*struct.unpack_from("<IIQQQQIIQQ", self.data, table + entry_size * k)) for k in range(entries)]
         if any(section.offset + section.size > len(self.data) for section in self.sections if section.kind != NOBITS):
             raise ValueError("a section ends beyond the file")
+        if sum(section.kind == SYMTAB for section in self.sections) != 1:
+            raise ValueError("not one table of symbols")
         self.names = [self._string(names, section.name) for section in self.sections]
         self.symbols = []
         self.relocations = []
@@ -114,6 +116,8 @@ class Object:
         """The sections that running code may look at, by number; tables for unwinding, which nothing here does, are not among them."""
         found = {}
         for number, section in enumerate(self.sections):
+            if section.kind not in (UNUSED, PROGBITS, SYMTAB, STRTAB, RELA, NOBITS, X86_64_UNWIND):  # it may be relocations of another form
+                raise UnsupportedError(f"section {self.names[number]} of kind {section.kind}")
             if not section.flags & ALLOC or not section.size or section.kind == X86_64_UNWIND or self.names[number] == ".eh_frame":
                 continue
             unknown = section.flags & ~(WRITE | ALLOC | EXECUTE | MERGE | STRINGS | LARGE)
