@@ -25,10 +25,10 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape, Site
 from lazynp.layout import copy_order, geometry, joined_order, reduction_order, result_order
-from lazynp.memory import Draft, cell, draft, host, published, shown
+from lazynp.memory import Draft, draft, elements, host, published, shown
 from lazynp.namespace import assignment, indexing
 from lazynp.runtime import config
-from lazynp.scalars import CLASSES, OF_TYPE, force, generic, node_of_scalar, pending_scalars, scalar_of, scalar_of_value
+from lazynp.scalars import CLASSES, force, generic, node_of_scalar, pending_scalars, scalar_of, scalar_of_value
 from lazynp.viewing import (
     may_be_written,
     reshaped_shape,
@@ -43,7 +43,7 @@ from lazynp.viewing import (
 from lazynp.views import AXES, NEW, Geometry, Region, Step, View
 
 __all__ = [
-    "DEPTH_LIMIT", "Draft", "asarray", "cell", "copy_order", "derived", "draft", "force", "from_numpy", "generic",
+    "DEPTH_LIMIT", "Draft", "asarray", "copy_order", "derived", "draft", "elements", "force", "from_numpy", "generic",
     "geometry", "host", "joined_order", "ndarray", "node_of", "reduction_order", "replace", "reshaped_shape", "result",
     "result_order", "root_node", "scalar_of", "scalar_of_value", "shares_memory", "shown", "view_axes", "view_diagonal",
     "view_dtype", "view_expand", "view_flip", "view_key", "view_part", "view_permute", "view_reshape", "view_slice",
@@ -258,35 +258,40 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
 
     # Reading and writing -----------------------------------------------------------------------------------------------
     def __getitem__(self, key: Any) -> Any:
-        # Elements of a 1-d array whose values exist, and of one that is being filled: no parsing, no node.
-        base = self._base
-        if type(key) is int:
+        # Elements of an array whose value exists: no parsing, no node.
+        kind = type(key)
+        if kind is int or kind is tuple:
+            base = self._base
             if base is None:
                 buffer = self._node.buffer
-                if buffer is not None and len(buffer.shape) == 1:
-                    value = buffer.array[key]
-                    scalar: generic = _new(OF_TYPE[type(value)])
-                    scalar._node = None
-                    scalar._value = value
-                    return scalar
-            elif type(base) is Draft and len(base.shape) == 1:
-                return scalar_of_value(base.array[key])
-        elif type(key) is tuple and (base is None or type(base) is Draft):
-            memory = self._node.buffer if base is None else base
-            if memory is not None and len(key) == len(memory.shape):
-                for part in key:
-                    if type(part) is not int:
-                        break
-                else:
-                    return scalar_of_value(memory.array[key])
+                memory = None if buffer is None else buffer.array
+            elif type(base) is Draft:
+                memory = base.array
+            else:
+                memory = elements(self)
+            if memory is not None:
+                if kind is int:
+                    if memory.ndim == 1:
+                        return memory[key]
+                elif len(key) == memory.ndim and key:
+                    for part in key:
+                        if type(part) is not int:
+                            break
+                    else:
+                        return memory[key]
         return indexing.read(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         base = self._base
-        if type(base) is Draft and not self._readonly and assignment.is_concrete(key, value):
-            base.array[key] = value._value if type(value) in CLASSES else value
-        else:
-            assignment.write(self, key, value)
+        if base is not None and not self._readonly and assignment.is_concrete(key, value):
+            if type(base) is Draft:
+                base.array[key] = value._value if type(value) in CLASSES else value
+                return
+            if type(base._base) is Draft:
+                memory: Any = elements(self)
+                memory[key] = value._value if type(value) in CLASSES else value
+                return
+        assignment.write(self, key, value)
 
     def _write(self, node: Node) -> None:
         """Replace the whole content; ``node`` has this array's shape (or broadcasts to it) and any dtype."""

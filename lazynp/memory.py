@@ -6,7 +6,9 @@ copies nothing; a draft is seen by one cell only, and becomes a node, never to b
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -14,20 +16,26 @@ from lazynp import arrays
 from lazynp.conversion import asarray
 from lazynp.graph import build
 from lazynp.graph import op as o
-from lazynp.graph.node import Node
+from lazynp.graph.node import Node, Shape
+from lazynp.runtime.allocator import allocate
+from lazynp.runtime.buffer import Buffer
 from lazynp.scalars import CLASSES, force
-from lazynp.views import Region, View
+from lazynp.views import View
+
+DRAFT_BYTES = 65536
+"""Up to this size an element write copies the array, so that the following ones cost next to nothing."""
 
 
 class Draft:
     """Memory of an array that is being filled: owned by one cell, seen by nobody else."""
 
-    __slots__ = ("array", "dtype", "shape")
+    __slots__ = ("array", "buffer", "dtype", "shape")
 
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self.array = array
-        self.dtype = array.dtype
-        self.shape = array.shape
+    def __init__(self, buffer: Buffer) -> None:
+        self.buffer = buffer
+        self.array = buffer.array
+        self.dtype = buffer.dtype
+        self.shape = buffer.shape
 
 
 def host(x: Any, reason: str = "__array__") -> np.ndarray[Any, Any]:
@@ -59,35 +67,68 @@ def shown(x: arrays.ndarray, memory: np.ndarray[Any, Any]) -> np.ndarray[Any, An
     return view.memory(memory)
 
 
-def cell(x: arrays.ndarray, memory: np.ndarray[Any, Any], region: Region) -> np.ndarray[Any, Any]:
-    """One element of a view, at a region of single indices, as an array of length one over its base's memory."""
+def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
+    """The memory of an array whose value exists, in its shape and with the nominal strides; None while it is pending."""
+    base = x._base
+    if type(base) is not arrays.ndarray:
+        if base is not None:
+            return base.array
+        buffer = x._node.buffer
+        return None if buffer is None else buffer.array
+    inner = base._base
+    memory = base._node.buffer if inner is None else inner
+    if memory is None:
+        return None
     view: View = x._view
-    offset, strides = view.geometry()
-    for (start, _), stride in zip(region, strides, strict=True):
-        offset += start * stride
-    return np.ndarray((1,), view.dtype, memory, offset)
+    if view.memory_of is not memory:
+        view.array = shown(x, memory.array)
+        view.memory_of = memory
+    return view.array
 
 
 def published(root: arrays.ndarray) -> Node:
     """The node of an array that was being filled; its memory is not written again."""
-    node = build.buffer(root._base.array)
+    node = build.leaf(root._base.buffer)
     root._node = node
     root._base = None
     return node
 
 
-def draft(root: arrays.ndarray) -> np.ndarray[Any, Any]:
-    """Memory of a plain array that may be written now, because nobody else sees it."""
+def draft(root: arrays.ndarray, copy: bool = True) -> np.ndarray[Any, Any] | None:
+    """Memory of a plain array that may be written now, because nobody else sees it.
+
+    It is the array's own where no other cell and nothing pending refers to its value; else a copy, or None if none is wanted.
+    """
     base = root._base
     if base is None:
         node = root._node
         one = node.src[0] if node.op is o.EXPAND else node
         if one.op is o.CONST:
-            memory = np.full(node.shape, one.arg, node.dtype)
+            buffer = _empty(node.shape, node.dtype)
+            buffer.array.fill(one.arg)
         else:
+            del one
             force([node], "element writes")
-            memory = node.buffer.array.copy()
-        base = root._base = root._view = Draft(memory)
+            buffer = node.buffer
+            root._node = None
+            look = ref(node)
+            del node
+            if look() is not None or not buffer.exclusive():
+                root._node = look() or build.leaf(buffer)
+                if not copy:
+                    return None
+                old = buffer.array
+                buffer = _empty(old.shape, old.dtype)
+                buffer.array[...] = old
+        base = root._base = root._view = Draft(buffer)
         root._node = None
     found: np.ndarray[Any, Any] = base.array
     return found
+
+
+def _empty(shape: Shape, dtype: np.dtype[Any]) -> Buffer:
+    """Memory that can be recognised as one's own later on, where it is large enough for that to matter."""
+    nbytes = prod(shape) * dtype.itemsize
+    if nbytes < DRAFT_BYTES:
+        return Buffer(np.empty(shape, dtype))
+    return Buffer.of_block(allocate(nbytes), dtype, shape)

@@ -25,7 +25,7 @@ from lazynp.codegen.emit import (
 from lazynp.codegen.ir import Formula, Operand
 from lazynp.codegen.lower import ACCUMULATE, LOAD, Output, Value
 from lazynp.graph.index import Range
-from lazynp.record import Record
+from lazynp.records import Record
 from lazynp.schedule import cost
 from lazynp.schedule.movement import Guard
 

@@ -26,8 +26,13 @@ outputs: WeakKeyDictionary[Node, WeakSet[Node]] = WeakKeyDictionary()
 
 def buffer(array: np.ndarray[Any, Any]) -> Node:
     """A leaf for a C-contiguous NumPy array that nobody else will write to."""
-    node = Node(o.BUFFER, (), None, array.dtype, array.shape)
-    node.buffer = Buffer(array)
+    return leaf(Buffer(array))
+
+
+def leaf(value: Buffer) -> Node:
+    """A value that exists."""
+    node = Node(o.BUFFER, (), None, value.dtype, value.shape)
+    node.buffer = value
     return node
 
 

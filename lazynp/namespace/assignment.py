@@ -17,15 +17,13 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE
 from lazynp.graph.node import Node, Shape
+from lazynp.memory import DRAFT_BYTES
 from lazynp.namespace.indexing import basic
 from lazynp.scalars import CLASSES, OF_TYPE
 from lazynp.views import AXES, NEW, Region, put
 
-DRAFT_BYTES = 65536
-"""Up to this size an element write copies the array at once, so that the following ones cost next to nothing."""
-
 DRAFT_RUN = 8
-"""Larger arrays wait for this many element writes in a row."""
+"""Arrays larger than ``DRAFT_BYTES`` that others hold too wait for this many element writes in a row before they are copied."""
 
 _PLAIN = frozenset({bool, int, float, complex, *OF_TYPE})
 _CONSTANT = frozenset({o.CONST, o.EXPAND, o.RESHAPE})
@@ -87,18 +85,19 @@ def _write_element(x: arrays.ndarray, root: arrays.ndarray, region: Region, valu
             return False
     elif kind not in _PLAIN:
         return False
-    if root._base is None and not _worth_draft(root._node):
-        return False
-    memory = arrays.draft(root)
-    if root is x:
-        memory[tuple([start for start, _ in region])] = value
-    else:
-        arrays.cell(x, memory, region)[0] = value
+    if root._base is None:
+        if _worth_draft(root._node):
+            arrays.draft(root)
+        elif root._node.buffer is None or arrays.draft(root, copy=False) is None:
+            return False
+    memory = arrays.elements(x)
+    assert memory is not None
+    memory[tuple([start for start, _ in region])] = value
     return True
 
 
 def _worth_draft(node: Node) -> bool:
-    """Whether an array should get memory of its own for element writes: it is small, still all one constant, or written again and again."""
+    """Whether an array should get memory of its own for element writes: it is small and known, or written again and again."""
     if node.buffer is not None or (node.op is o.EXPAND and node.src[0].op is o.CONST):
         return build.size(node) * node.dtype.itemsize <= DRAFT_BYTES
     run = 0
@@ -200,8 +199,10 @@ def _memory(x: arrays.ndarray) -> np.ndarray[Any, Any]:
     """The array as memory that may be written now."""
     base = x._base
     root = base if type(base) is arrays.ndarray else x
-    memory = arrays.draft(root)
-    return memory if root is x else arrays.shown(x, memory)
+    arrays.draft(root)
+    memory = arrays.elements(x)
+    assert memory is not None
+    return memory
 
 
 def write_flat(x: arrays.ndarray, key: Any, value: Any) -> None:

@@ -19,7 +19,6 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, INT64
 from lazynp.graph.node import Node, Shape
-from lazynp.scalars import scalar_of_value
 from lazynp.views import NEW, Region, memory_order
 
 _BAD_KEY = "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid indices"
@@ -136,7 +135,7 @@ def read(x: arrays.ndarray, key: Any) -> Any:
         return _read_advanced(x, key)
     region, lengths, axes, element, copies = found
     if element:
-        return _element(x, region)
+        return _element(x, region) if region else arrays.result(arrays.node_of(x))
     view = arrays.view_key(x, region, lengths, axes)
     if copies:
         # To NumPy a 0-d array is an index array, which gives no view.
@@ -145,20 +144,16 @@ def read(x: arrays.ndarray, key: Any) -> Any:
 
 
 def _element(x: arrays.ndarray, region: Region) -> Any:
-    """The element at a region of single indices."""
-    base = x._base
-    root = base if type(base) is arrays.ndarray else x
-    if root._base is None:
-        buffer = root._node.buffer
-        memory = None if buffer is None else buffer.array
-    else:
-        memory = root._base.array
+    """The element at a region of single indices: a scalar of NumPy's.
+
+    What is pending is computed now: who reads an element wants a number, and Python's loops over elements should cost what NumPy's do.
+    """
+    memory = arrays.elements(x)
     if memory is None:
-        ones = (1,) * len(region)
-        return arrays.result(build.reshape(build.slice_(arrays.node_of(x), region, ones), ()))
-    if root is x:
-        return scalar_of_value(memory[tuple([start for start, _ in region])])
-    return scalar_of_value(arrays.cell(x, memory, region)[0])
+        arrays.host(x, "element")
+        memory = arrays.elements(x)
+        assert memory is not None
+    return memory[tuple([start for start, _ in region])]
 
 
 class Index:

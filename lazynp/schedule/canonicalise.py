@@ -17,7 +17,7 @@ import numpy as np
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import Kind, Op
-from lazynp.record import Record, field
+from lazynp.records import Record, field
 from lazynp.runtime.buffer import Buffer
 
 ZERO = -1  # the number of the offset parameter that is always 0

@@ -15,7 +15,7 @@ from lazynp.codegen.ir import Formula
 from lazynp.codegen.lower import ACCUMULATE, LOAD, Body, Output, Value
 from lazynp.graph import op as o
 from lazynp.graph.index import Index, Offset, Range
-from lazynp.record import Record
+from lazynp.records import Record
 from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.claims import nbytes
 from lazynp.schedule.movement import Point

@@ -11,7 +11,7 @@ from lazynp.codegen.emit import emit
 from lazynp.codegen.lower import Body, lower
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind
-from lazynp.record import Record, field
+from lazynp.records import Record, field
 from lazynp.schedule.canonicalise import Entry, Program
 from lazynp.schedule.claims import claims
 from lazynp.schedule.fuse import Partition, view_base

@@ -12,6 +12,7 @@ import pytest
 
 import lazynp as np
 from lazynp.backends.llvm import backend as llvm
+from lazynp.graph import node as node_module
 from lazynp.ndarray import ndarray, root_node
 from lazynp.runtime import allocator, config, ownership, report
 from lazynp.runtime.realize import forget_plans
@@ -93,6 +94,38 @@ def test_reading_one_element_a_turn_does_not_make_copies() -> None:
         assert float(x[i, 0]) == float(x[i, 0])
     np.realize(x)
     assert address(x) == where
+
+
+def test_a_loop_over_elements_records_nothing_and_stays_in_one_memory() -> None:
+    x, y = both(numpy.zeros(100_000))
+    x[0] = y[0] = 1.0
+    np.realize(x)
+    x[1] = y[1] = 0.5 * x[0] + 1.0
+    where, first = address(x), node_module._next_number()
+    x[2] = y[2] = 2.0
+    for i in range(3, 100):
+        x[i] = 0.5 * x[i - 1] + 1.0
+        y[i] = 0.5 * y[i - 1] + 1.0
+    recorded = node_module._next_number() - first
+    assert recorded <= 3  # publishing what was written before, no node for an element
+    assert address(x) == where
+    numpy.testing.assert_array_equal(numpy.asarray(x), y)
+
+
+def test_elements_written_leave_what_was_captured_alone() -> None:
+    x, y = both(numpy.zeros(100_000))
+    x[0] = y[0] = 1.0
+    np.realize(x)
+    old, pending, view, exported = x.copy(), x + 1, x[:3], numpy.asarray(x)
+    x[0] = 2.0
+    assert float(view[0]) == 2.0
+    assert (float(old[0]), float(pending[0]), float(exported[0])) == (1.0, 2.0, 1.0)
+    x[1] = 3.0
+    assert view[1] == 3.0
+    row = x[5:10]
+    row[0] = 4.0
+    assert x[5] == 4.0
+    assert (float(old[5]), float(exported[5])) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("tier", TIERS)

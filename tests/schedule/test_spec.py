@@ -13,7 +13,7 @@ from lazynp.codegen import ir
 from lazynp.codegen.lower import ACCUMULATE, LOAD
 from lazynp.graph import index as ix
 from lazynp.graph import op as o
-from lazynp.record import Record
+from lazynp.records import Record
 from lazynp.runtime import config
 from lazynp.runtime.realize import compiler, forget_plans
 from lazynp.schedule import spec

@@ -17,7 +17,7 @@ from lazynp.backends.numpy import library, operations
 from lazynp.backends.numpy.operations import MATERIALISE, UFUNCS, size
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
-from lazynp.record import Record, field
+from lazynp.records import Record, field
 from lazynp.runtime.buffer import Buffer
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import ZERO, Entry, Program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lazynp.record import Record, field
+from lazynp.records import Record, field
 
 
 class Point(Record):
