@@ -305,7 +305,7 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         if base is None:
             replace(self, node)
         elif type(base) is Draft:
-            self._base = None
+            self._base = self._view = None
             replace(self, node)
         else:
             replace(base, self._view.write(root_node(base), node))

@@ -90,7 +90,7 @@ def published(root: arrays.ndarray) -> Node:
     """The node of an array that was being filled; its memory is not written again."""
     node = build.leaf(root._base.buffer)
     root._node = node
-    root._base = None
+    root._base = root._view = None
     return node
 
 
