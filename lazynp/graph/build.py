@@ -16,6 +16,7 @@ import numpy as np
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape, Site, caller
 from lazynp.graph.op import Op
+from lazynp.runtime import pressure
 from lazynp.runtime.buffer import Buffer
 
 Axis = tuple[int, int]  # (start, step) of one sliced axis
@@ -33,6 +34,8 @@ def leaf(value: Buffer) -> Node:
     """A value that exists."""
     node = Node(o.BUFFER, (), None, value.dtype, value.shape)
     node.buffer = value
+    if value.nbytes >= pressure.COUNTED_FROM:
+        pressure.hold(value)
     return node
 
 

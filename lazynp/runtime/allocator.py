@@ -126,6 +126,10 @@ class Allocator:
             self._peak = in_use
         return Block(self, size, address, mapping)
 
+    def in_use(self) -> int:
+        """Return the bytes lent out."""
+        return self._in_use
+
     def memory(self) -> dict[str, int]:
         """Return counters.
 
@@ -291,5 +295,6 @@ def _map(size: int, huge: bool) -> tuple[int, Any]:
 
 _pool = Allocator()
 allocate = _pool.allocate
+in_use = _pool.in_use
 memory = _pool.memory
 trim = _pool.trim

@@ -29,7 +29,7 @@ class Buffer:
     ``shared``: it may be the value of several nodes.
     """
 
-    __slots__ = ("_address", "_array", "_lease", "block", "dtype", "shape", "shared")
+    __slots__ = ("__weakref__", "_address", "_array", "_lease", "block", "dtype", "shape", "shared")
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self._array: np.ndarray[Any, Any] | None = array

@@ -20,7 +20,7 @@ from lazynp.backends.base import Backend, CompileError, ExecutionError, Plan, Ta
 from lazynp.graph import op as o
 from lazynp.graph.build import outputs
 from lazynp.graph.node import Node, Site, caller, where
-from lazynp.runtime import config, ownership, report
+from lazynp.runtime import config, ownership, pressure, report
 from lazynp.runtime.buffer import Buffer
 from lazynp.schedule.canonicalise import Canonical, Program, canonicalise
 
@@ -82,6 +82,7 @@ def realize(nodes: Sequence[Node], reason: str) -> None:
             _run_owning(plan, canonical)
         else:
             _publish(canonical, plan.run(canonical.buffers, canonical.integers, canonical.scalars))
+        pressure.relieve()
         return
     except ExecutionError as failure:
         error = _remember(failure, canonical)
