@@ -207,6 +207,77 @@ def plane(rng: np.random.Generator, large: bool) -> Arrays:
     return real, imag
 
 
+# Loops that write: each turn depends on the one before.
+
+
+def heat(xp: Any) -> Function:
+    def run(start: Array) -> Array:
+        u = start.copy()
+        for _ in range(100):
+            u[1:-1, 1:-1] = 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
+        return u
+
+    return run
+
+
+def heat_with_borders(xp: Any) -> Function:
+    def run(start: Array) -> Array:
+        u = start.copy()
+        for _ in range(100):
+            old = u.copy()
+            around = old[:-2, 1:-1] + old[2:, 1:-1] + old[1:-1, :-2] + old[1:-1, 2:]
+            u[1:-1, 1:-1] = old[1:-1, 1:-1] + 0.1 * (around - 4 * old[1:-1, 1:-1])
+            u[0, :] = 1.0
+            u[-1, :] = 0.0
+            u[:, 0] = u[:, 1]
+            u[:, -1] = u[:, -2]
+        return u
+
+    return run
+
+
+def game_of_life(xp: Any) -> Function:
+    def run(start: Array) -> Array:
+        grid = start.astype(xp.uint8)
+        for _ in range(10):
+            near = xp.zeros_like(grid)
+            near[1:-1, 1:-1] = (
+                grid[:-2, :-2] + grid[:-2, 1:-1] + grid[:-2, 2:] + grid[1:-1, :-2]
+                + grid[1:-1, 2:] + grid[2:, :-2] + grid[2:, 1:-1] + grid[2:, 2:]
+            )  # fmt: skip
+            grid = ((near == 3) | ((grid == 1) & (near == 2))).astype(xp.uint8)
+        return grid
+
+    return run
+
+
+def cells(rng: np.random.Generator, large: bool) -> Arrays:
+    side = 2000 if large else 32
+    return ((rng.uniform(size=(side, side)) < 0.3).astype(np.float64),)
+
+
+def k_means(xp: Any) -> Function:
+    def run(x: Array) -> Array:
+        centres = x[:10].copy()
+        for _ in range(10):
+            labels = ((x[:, None, :] - centres[None, :, :]) ** 2).sum(-1).argmin(1)
+            for k in range(10):
+                centres[k] = x[labels == k].mean(axis=0)
+        return centres
+
+    return run
+
+
+def elements(xp: Any) -> Function:
+    def run(x: Array) -> Array:
+        y = x.copy()
+        for i in range(1, len(x)):
+            y[i] = 0.5 * y[i - 1] + x[i]
+        return y
+
+    return run
+
+
 def _horner_text() -> str:
     text = f"({1 / 25!r} * a + {-1 / 24!r})"
     for k in range(22, -1, -1):
@@ -240,4 +311,9 @@ WORKLOADS = (
         "0.5 * a * (1 + tanh(0.7978845608028654 * (a + 0.044715 * a * a * a)))",
     ),
     Workload("Mandelbrot, 20 steps", plane, mandelbrot, 6),
+    Workload("heat, 100 steps in place", matrices((1000, 1000)), heat, 3),
+    Workload("heat with borders", matrices((1000, 1000)), heat_with_borders, 3),
+    Workload("Game of Life, 10 steps", cells, game_of_life, 3),
+    Workload("k-means, 10 turns", matrices((100_000, 8), (100, 8)), k_means, 2),
+    Workload("loop over elements", vectors(1, 100_000), elements, 0.2),
 )
