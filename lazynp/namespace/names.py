@@ -6,6 +6,7 @@ what is not in it is NumPy's, through the fallback.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
@@ -49,6 +50,27 @@ ALL: Final[dict[str, Any]] = {
     "True_": types.NAMES["bool"](True),
     "False_": types.NAMES["bool"](False),
 }
+
+# Functions whose modules are loaded when one of them is asked for first.
+_LATER: Final = {
+    "order_statistics": "median nanmedian quantile percentile nanquantile nanpercentile lexsort sort_complex",
+    "nan_functions": "nansum nanprod nancumsum nancumprod nanmin nanmax nanargmin nanargmax nanmean nanvar nanstd",
+    "sets": "unique unique_all unique_counts unique_inverse unique_values intersect1d union1d setdiff1d setxor1d isin",
+    "histograms": "histogram histogram_bin_edges histogram2d histogramdd digitize bincount",
+    "correlation": "cov corrcoef",
+    "calculus": "gradient unwrap i0",
+}
+LATER: Final = {name: topic for topic, names in _LATER.items() for name in names.split()}
+
+
+def later(name: str) -> dict[str, Any]:
+    """The functions of the topic module that ``name`` is in, loaded now; none if it is in no such module."""
+    topic = LATER.get(name)
+    if topic is None:
+        return {}
+    functions: dict[str, Any] = import_module(f"lazynp.namespace.{topic}").FUNCTIONS
+    return functions
+
 
 _SUBMODULES: Final = ["linalg", "fft", "random", "polynomial", "ma", "lib"]
 

@@ -16,14 +16,13 @@ import numpy as np
 
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, expand
-from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import Node
 from lazynp.namespace.compositions import filled
 from lazynp.namespace.linalg import matmul
 from lazynp.namespace.promotion import broadcast, concrete
 from lazynp.namespace.ufuncs import UFUNCS, ordered, site, ufunc
 from lazynp.ndarray import ndarray, node_of, result, wrap
-from lazynp.scalars import is_scalar, scalar_of_value
+from lazynp.scalars import OF_TYPE, is_scalar, scalar_of_value
 
 Method = Callable[..., Any]
 
@@ -223,7 +222,8 @@ def _scalar_binary(method: Method, function: Method, reflected: bool) -> Method:
             right = concrete(b)
             if right is not None:
                 value = function(right, left) if reflected else function(left, right)
-                return scalar_of_value(value) if value.dtype in NATIVE else value
+                # complex times float64 is a Python complex: Python asks complex first, which takes any float.
+                return scalar_of_value(value) if type(value) in OF_TYPE else value
         return method(a, b)
 
     operate.__name__ = operate.__qualname__ = method.__name__

@@ -1,4 +1,4 @@
-"""Averages and spreads, also those that leave NaN out.
+"""Averages and spreads.
 
 In: arrays, axes and the keywords of NumPy's functions.  Out: sums and elementwise nodes.  Promise: NumPy's accumulation dtypes
 and its two-pass variance; a count of zero gives NumPy's warning and NaN.
@@ -20,6 +20,7 @@ from lazynp.graph.node import Node
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace import reductions as red
+from lazynp.namespace.items import refused, stacklevel
 from lazynp.namespace.promotion import DType, Foreign, broadcast
 from lazynp.namespace.reductions import NoValue, array_node, finish, laid_like, laid_out, reduce_node
 from lazynp.namespace.ufuncs import UFUNCS
@@ -30,7 +31,7 @@ def _options(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not NoValue}
 
 
-def _loops(x: Node, dtype: Any) -> tuple[DType, DType]:
+def mean_loops(x: Node, dtype: Any) -> tuple[DType, DType]:
     """(dtype of the sums, dtype of the result) of a mean or variance."""
     if dtype is not None:
         given = np.dtype(dtype)
@@ -95,7 +96,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
         count = 1
         for k in axes:
             count *= x.shape[k]
-        loop, final = _loops(x, None)
+        loop, final = mean_loops(x, None)
         if count and x.shape:
             # What nearly every call is.
             total = reduce_node("add", x, axes, loop, keepdims is not NoValue and bool(keepdims))
@@ -103,22 +104,12 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
             return laid_out(cast(divided, final), a, axes)
     try:
         values = _Counted(a, axis, where)
-        loop, final = _loops(values.x, dtype)
+        loop, final = mean_loops(values.x, dtype)
     except Foreign:
         return fallback.call(np.mean, "mean", (a,), _options(axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where))
     if values.count == 0 and not isinstance(values.count, Node):
-        warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=_stacklevel())
+        warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=stacklevel())
     return values.finished(cast(_mean_of(values, loop), final), keepdims, out, "mean")
-
-
-def _stacklevel() -> int:
-    """Depth of the first frame outside lazynp, for warnings."""
-    import sys
-
-    depth, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("lazynp"):
-        depth, frame = depth + 1, frame.f_back
-    return depth
 
 
 def _variance(
@@ -126,7 +117,7 @@ def _variance(
 ) -> tuple[_Counted, Node, DType]:
     values = _Counted(a, axis, where)
     x = values.x
-    loop, final = _loops(x, dtype)
+    loop, final = mean_loops(x, dtype)
     if given_mean is NoValue:
         centre = _mean_of(values, loop)
     else:
@@ -137,9 +128,9 @@ def _variance(
         real = REAL_OF[wide]
         parts = [elementwise(part, real, away) for part in (o.REAL, o.IMAG)]
         squares = elementwise(o.ADD, real, *[elementwise(o.MULTIPLY, real, p, p) for p in parts])
-        # NumPy sums the squares as complex numbers and answers the real part's dtype.
-        loop = REAL_OF.get(loop, loop)
-        final = REAL_OF.get(final, final)
+        if dtype is None:
+            # The squares are real, and so is their sum unless a dtype was asked for.
+            loop = final = real
     else:
         squares = elementwise(o.MULTIPLY, wide, away, away)
     if isinstance(values.count, Node):
@@ -147,12 +138,12 @@ def _variance(
         count: Node | float = elementwise(o.MAXIMUM, FLOAT64, left, const(0.0, FLOAT64))
     else:
         if values.count <= ddof:
-            warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=_stacklevel())
+            warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=stacklevel())
         count = max(values.count - ddof, 0)
     return values, values.over(values.total(squares, loop), count, loop), final  # type: ignore[arg-type]
 
 
-def _ddof(ddof: Any, correction: Any) -> Any:
+def corrected(ddof: Any, correction: Any) -> Any:
     if correction is NoValue:
         return ddof
     if ddof != 0:
@@ -165,7 +156,7 @@ def var(
     where: Any = NoValue, mean: Any = NoValue, correction: Any = NoValue,
 ) -> Any:  # fmt: skip
     """Variance in two passes; see :func:`numpy.var`."""
-    ddof = _ddof(ddof, correction)
+    ddof = corrected(ddof, correction)
     try:
         values, node, final = _variance(a, axis, dtype, ddof, where, mean)
     except Foreign:
@@ -180,7 +171,7 @@ def std(
     where: Any = NoValue, mean: Any = NoValue, correction: Any = NoValue,
 ) -> Any:  # fmt: skip
     """Standard deviation; see :func:`numpy.std`."""
-    ddof = _ddof(ddof, correction)
+    ddof = corrected(ddof, correction)
     try:
         values, node, final = _variance(a, axis, dtype, ddof, where, mean)
     except Foreign:
@@ -189,7 +180,7 @@ def std(
         )
     # NumPy rounds a float16 variance before it takes the root.
     node = cast(node, final)
-    root = elementwise(o.SQRT, node.dtype, node) if node.dtype.kind == "f" else cast(
+    root = elementwise(o.SQRT, node.dtype, node) if node.dtype.kind in "fc" else cast(
         elementwise(o.SQRT, FLOAT64, cast(node, FLOAT64)), final
     )  # fmt: skip
     return values.finished(root, keepdims, out, "std")
@@ -211,106 +202,28 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         count = prod([x.shape[k] for k in axes])
         total = expand(const(count, node_of(found).dtype), found.shape)
         return found, result(total)
-    if w.shape != x.shape:
-        if axis is None:
-            raise TypeError("Axis must be specified when shapes of a and weights differ.")
-        if tuple([x.shape[k] for k in axes]) != w.shape:
-            raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
-        order = sorted(range(len(axes)), key=lambda k: axes[k])
-        w = red.reshape(
-            red.build.permute(w, tuple(order)), tuple([n if k in axes else 1 for k, n in enumerate(x.shape)])
-        )
+    given = w
+    w = aligned_weights(w, x, None if axis is None else ax.several(axis, len(x.shape)))
     loop = np.result_type(x.dtype, w.dtype, *([FLOAT64] if x.dtype.kind in "biu" else []))
     w = cast(w, loop)
     total = reduce_node("add", expand(w, x.shape), axes, loop, kept)
-    if total.shape == () and bool(np.equal(_value(total), 0)):
-        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    zero = elementwise(o.EQUAL, BOOL, total, const(0, loop))
+    total = refused(total, zero, ZeroDivisionError, "Weights sum to zero, can't be normalized", given)
     weighted = reduce_node("add", elementwise(o.MULTIPLY, loop, cast(x, loop), w), axes, loop, kept)
     found = result(elementwise(o.DIVIDE, loop, weighted, total))
     return (found, result(total)) if returned else found
 
 
-def _value(node: Node) -> Any:
-    scalar = result(node)
-    return scalar.concrete("weights")
+def aligned_weights(w: Node, x: Node, axes: tuple[int, ...] | None) -> Node:
+    """Weights of all values, or of those along ``axes``, in a shape that broadcasts with the data's."""
+    if w.shape == x.shape:
+        return w
+    if axes is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    if tuple([x.shape[k] for k in axes]) != w.shape:
+        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+    order = sorted(range(len(axes)), key=lambda k: axes[k])
+    return red.reshape(red.build.permute(w, tuple(order)), tuple([n if k in axes else 1 for k, n in enumerate(x.shape)]))
 
 
-# Leaving NaN out ----------------------------------------------------------------------------------------------------------
-
-
-def _without_nan(a: Any, value: Any) -> tuple[Node, Node]:
-    """(``a`` with NaN replaced, mask of what was not NaN)."""
-    x = array_node(a)
-    if x.dtype.kind not in "fc":
-        return x, expand(const(True, BOOL), x.shape)
-    mask = elementwise(o.EQUAL, BOOL, x, x)
-    return elementwise(o.WHERE, x.dtype, mask, x, const(value, x.dtype)), mask
-
-
-def _nan_reduction(name: str, plain: Callable[..., Any], neutral: int) -> Callable[..., Any]:
-    numpy_function = getattr(np, name)
-
-    def function(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
-        try:
-            filled, _ = _without_nan(a, neutral)
-        except Foreign:
-            return fallback.call(numpy_function, name, (a,), {"axis": axis, "dtype": dtype, "out": out, **options})
-        return plain(laid_like(filled, a), axis, dtype, out, **options)
-
-    return _named(function, name, numpy_function)
-
-
-def _named(function: Callable[..., Any], name: str, like: Callable[..., Any]) -> Callable[..., Any]:
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = like.__doc__
-    return function
-
-
-def _nan_extreme(name: str, ufunc_name: str) -> Callable[..., Any]:
-    numpy_function = getattr(np, name)
-
-    def function(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue) -> Any:
-        kept = keepdims is not NoValue and bool(keepdims)
-        mask = True if where is NoValue else where
-        try:
-            return red.reduce(UFUNCS[ufunc_name], a, axis, None, out, kept, initial, mask)
-        except Foreign:
-            options = _options(axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
-            return fallback.call(numpy_function, name, (a,), options)
-
-    return _named(function, name, numpy_function)
-
-
-def _nan_moment(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
-    numpy_function = getattr(np, name)
-
-    def function(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *rest: Any, where: Any = NoValue, **options: Any) -> Any:
-        try:
-            _, mask = _without_nan(a, 0)
-            if where is not NoValue:
-                mask = elementwise(o.BITWISE_AND, BOOL, mask, array_node(where))
-        except Foreign:
-            extra = _options(where=where)
-            return fallback.call(numpy_function, name, (a, axis, dtype, out, *rest), {**options, **extra})
-        if node_of(a).dtype.kind not in "fc" and where is NoValue:
-            return plain(a, axis, dtype, out, *rest, **options)
-        if not mask.shape and axis is not None and axis != ():
-            # Here NumPy sums, and sums of a 0-d array take axis 0.
-            axis = ax.reduced(axis, 0)
-        return plain(a, axis, dtype, out, *rest, where=wrap(mask), **options)
-
-    return _named(function, name, numpy_function)
-
-
-FUNCTIONS: Final = {
-    **{function.__name__: function for function in (mean, var, std, average)},
-    "nansum": _nan_reduction("nansum", red.sum, 0),
-    "nanprod": _nan_reduction("nanprod", red.prod, 1),
-    "nancumsum": _nan_reduction("nancumsum", red.cumsum, 0),
-    "nancumprod": _nan_reduction("nancumprod", red.cumprod, 1),
-    "nanmax": _nan_extreme("nanmax", "fmax"),
-    "nanmin": _nan_extreme("nanmin", "fmin"),
-    "nanmean": _nan_moment("nanmean", mean),
-    "nanvar": _nan_moment("nanvar", var),
-    "nanstd": _nan_moment("nanstd", std),
-}
+FUNCTIONS: Final = {function.__name__: function for function in (mean, var, std, average)}

@@ -443,6 +443,13 @@ def write_out(out: Any, node: Node, name: str) -> Any:
     return out
 
 
+def castable(dtype: DType, out: Any) -> None:
+    """Refuse an ``out=`` argument that a ufunc's result of ``dtype`` does not go into."""
+    wanted = getattr(out, "dtype", dtype)
+    if not np.can_cast(dtype, wanted, "same_kind"):
+        raise np._core._exceptions._UFuncOutputCastingError(np.add, "same_kind", dtype, wanted, 0)  # type: ignore[attr-defined]
+
+
 UFUNCS: Final[dict[str, ufunc]] = {name: ufunc(getattr(np, name), lower) for name, lower in LOWERING.items()}
 
 # Every name of NumPy's namespace, aliases included (abs, mod, acos, bitwise_not, ...).

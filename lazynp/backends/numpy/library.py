@@ -12,13 +12,17 @@ tensordot       (axes,)                               ``numpy.tensordot(a, b, ax
 einsum          (subscripts,)                         ``numpy.einsum(subscripts, *arrays)``
 reinterpret     (dtype,)                              the same bytes as another item size, along the last axis
 numpy           (dotted name, ((key, value), ...))    that function of the arrays in order, with static keyword arguments
+apply           (dotted name, args, ((key, value),…)  that function; ``...`` at any depth of tuples stands for the next array
+warn            (text, file name, line)               the first array; a RuntimeWarning for that line if the second is anywhere true
+refuse          (exception class, text)               the first array; the exception if the second is anywhere true
 ufunc:<name>    () or (((key, value), ...),)          that ufunc; several outputs as OUTPUT nodes
 ==============  ====================================  ==================================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
@@ -53,6 +57,42 @@ def _numpy(arrays: Arrays, params: tuple[Any, ...]) -> Any:
     return resolve(params[0])(*arrays, **dict(params[1] if len(params) > 1 else ()))
 
 
+def _filled(template: Any, arrays: Iterator[Any]) -> Any:
+    if template is ...:
+        return next(arrays)
+    return tuple([_filled(item, arrays) for item in template]) if type(template) is tuple else template
+
+
+def _flat(value: Any) -> Any:
+    return tuple([part for item in value for part in _flat(item)]) if isinstance(value, (tuple, list)) else (value,)
+
+
+def _apply(arrays: Arrays, params: tuple[Any, ...]) -> Any:
+    name, args, options = params
+    rest = iter(arrays)
+    return _flat(resolve(name)(*_filled(args, rest), **{key: _filled(value, rest) for key, value in options}))
+
+
+# What was warned of, by file, so that Python's filters can tell the first time from the next.
+_registries: Final[dict[str, dict[Any, Any]]] = {}
+
+
+def _warn(arrays: Arrays, params: tuple[Any, ...]) -> Any:
+    value, bad = arrays
+    text, filename, line = params
+    if bad.any():
+        warnings.warn_explicit(text, RuntimeWarning, filename, line, registry=_registries.setdefault(filename, {}))
+    return value
+
+
+def _refuse(arrays: Arrays, params: tuple[Any, ...]) -> Any:
+    value, bad = arrays
+    kind, text = params
+    if bad.any():
+        raise kind(text)
+    return value
+
+
 FUNCTIONS: Final[dict[str, Function]] = {
     "matmul": lambda arrays, params: np.matmul(*arrays),
     "dot": lambda arrays, params: np.dot(*arrays),
@@ -60,6 +100,9 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "einsum": _einsum,
     "reinterpret": lambda arrays, params: np.ascontiguousarray(arrays[0]).view(params[0]),
     "numpy": _numpy,
+    "apply": _apply,
+    "warn": _warn,
+    "refuse": _refuse,
 }
 
 
