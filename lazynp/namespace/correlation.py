@@ -6,6 +6,7 @@ that are not whole or negative are looked at now.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Final
 
 import numpy as np
@@ -23,8 +24,6 @@ from lazynp.namespace.reductions import array_node
 from lazynp.namespace.statistics import average
 from lazynp.namespace.ufuncs import UFUNCS as U
 from lazynp.ndarray import asarray, ndarray, node_of, result, wrap
-
-FEW_DEGREES: Final = "Degrees of freedom <= 0 for slice"
 
 
 def _rows(m: Any, name: str, dtype: DType) -> tuple[ndarray, int]:
@@ -77,45 +76,31 @@ def cov(
     centre, total = average(x, axis=1, weights=w, returned=True)
     away = x - centre[:, None]
     product = dot(away, (away if w is None else away * w).T.conj())
-    # What is divided by: a number, or a sum of weights that nobody has looked at.
-    left: Any
     if w is None:
-        left = n - ddof
-    elif ddof == 0:
-        left = total[0]
-    elif importance is None:
-        left = total[0] - ddof
-    else:
-        left = total[0] - ddof * red.sum(w * importance) / total[0]
-    scaled = product * U["divide"](1, _positive(left))
-    found = node_of(scaled if isinstance(left, int) else _noted(scaled, left))
-    return wrap(reshape(cast(found, product.dtype), tuple([k for k in found.shape if k != 1])))
+        return _scaled(product, _whole(n - ddof))
+    # A sum of weights that nobody has looked at.
+    total = total[0]
+    spent = ddof if importance is None else ddof * red.sum(w * importance) / total
+    left = _real(node_of(total if ddof == 0 else total - spent))
+    none = elementwise(o.LESS_EQUAL, BOOL, left, const(0, left.dtype))
+    degrees = elementwise(o.WHERE, left.dtype, none, const(0, left.dtype), left)
+    return _scaled(product, result(warned(degrees, none, "Degrees of freedom <= 0 for slice")))
 
 
-def _positive(left: Any) -> Any:
-    """Degrees of freedom, none of them fewer than zero."""
-    if isinstance(left, (int, float)):
-        if left > 0:
-            return left
-        import warnings
-
-        warnings.warn(FEW_DEGREES, RuntimeWarning, stacklevel=stacklevel())
-        return 0.0
-    node = _real(node_of(left))
-    return result(elementwise(o.WHERE, node.dtype, _spent(node), const(0.0, node.dtype), node))
+def _whole(degrees: Any) -> Any:
+    if degrees > 0:
+        return degrees
+    warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=stacklevel())
+    return 0.0
 
 
 def _real(node: Node) -> Node:
     return node if node.dtype.kind != "c" else elementwise(o.REAL, REAL_OF[node.dtype], node)
 
 
-def _spent(left: Node) -> Node:
-    return elementwise(o.LESS_EQUAL, BOOL, left, const(0.0, left.dtype))
-
-
-def _noted(scaled: ndarray, left: Any) -> ndarray:
-    node = node_of(scaled)
-    return wrap(warned(node, _spent(_real(node_of(left))), FEW_DEGREES))
+def _scaled(product: ndarray, degrees: Any) -> ndarray:
+    node = node_of(U["multiply"](product, U["divide"](1, degrees)))
+    return wrap(reshape(cast(node, product.dtype), tuple([k for k in node.shape if k != 1])))
 
 
 @native

@@ -52,7 +52,6 @@ class Lanes:
         if kept:
             node = reshape(node, node.shape[: leading or 0] + tuple([1 if k in self.axes else n for k, n in enumerate(self.x.shape)]))
         if out is not None:
-            castable(node.dtype, out)
             return finish(node, out, name) if leading is None else write_out(out, node, name)
         if kept:
             return wrap(node)
@@ -131,12 +130,12 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
     rows, count = _sorted_rows(lanes)
     less = elementwise(o.SUBTRACT, INT64, count, const(1, INT64))
     places = [elementwise(o.RIGHT_SHIFT, INT64, k, const(1, INT64)) for k in (less, count)]
-    odd = elementwise(o.NOT_EQUAL, BOOL, *places)
+    even = elementwise(o.BITWISE_AND, BOOL, elementwise(o.NOT_EQUAL, BOOL, *places), elementwise(o.GREATER, BOOL, count, const(0, INT64)))
     loop, final = mean_loops(x, None)
     low, high = [cast(_picked(rows, place), loop) for place in places]
     half = elementwise(o.DIVIDE, loop, elementwise(o.ADD, loop, low, high), const(2, loop))
     # Of an odd number the middle one is the median, which its double might overflow.
-    middle = cast(elementwise(o.WHERE, loop, odd, half, low), final)
+    middle = cast(elementwise(o.WHERE, loop, even, half, low), final)
     return lanes.finished(warned(middle, _none_left(count), ALL_NAN, each=True), keepdims, out, "nanmedian")
 
 
@@ -260,8 +259,6 @@ def _quantile(name: str, a: Any, q: Any, percent: bool, axis: Any, out: Any, met
     quantiles = np.asanyarray(to_host(q, "quantiles"))
     if percent:
         quantiles = np.asanyarray(np.true_divide(quantiles if not weak else q, 100))
-    if quantiles.dtype not in NATIVE:
-        raise Foreign
     nan = name.startswith("nan")
     if not build.size(x):
         # Nothing to look at: NumPy's answer, or its error, does not depend on values.
@@ -270,6 +267,8 @@ def _quantile(name: str, a: Any, q: Any, percent: bool, axis: Any, out: Any, met
         return made if out is None else finish(node_of(made), out, name)
     if not _all_within_one(quantiles):
         raise ValueError("Percentiles must be in the range [0, 100]" if percent else "Quantiles must be in the range [0, 1]")
+    if quantiles.dtype not in NATIVE:
+        raise Foreign
     lanes = Lanes(a, axis)
     if weights is not None:
         return _weighted(name, lanes, quantiles, axis, out, method, keepdims, weights)
@@ -284,6 +283,8 @@ def _quantile(name: str, a: Any, q: Any, percent: bool, axis: Any, out: Any, met
         node = _nan_quantile_node(lanes, quantiles, method, weak)
     else:
         node = _quantile_node(lanes, quantiles, method, weak)
+    if out is not None and not nan:
+        castable(node.dtype, out)
     return lanes.finished(node, keepdims, out, name, quantiles.ndim)
 
 
@@ -304,8 +305,10 @@ def _weighted(name: str, lanes: Lanes, q: np.ndarray[Any, Any], axis: Any, out: 
     options = {"axis": axis if axis is None else lanes.axes, "method": method, "weights": w}
     shape = q.shape + lanes.shape
     name_of = "nanquantile" if name.startswith("nan") else "quantile"
-    (node,) = item(name_of, (lanes.x, build.buffer(np.ascontiguousarray(q).reshape(q.shape))), options, [(lanes.x.dtype, shape)], fails=True)
-    return lanes.finished(node, keepdims, out, name, q.ndim)
+    places = build.buffer(np.ascontiguousarray(q).reshape(q.shape))
+    (node,) = item(name_of, (lanes.x, places), options, [(lanes.x.dtype, shape)], fails=True)
+    found = lanes.finished(node, keepdims, out, name, q.ndim)
+    return wrap(node) if found.shape == () and out is None else found
 
 
 @native

@@ -19,6 +19,7 @@ from lazynp.graph.node import Node, caller
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace.compositions import truth
+from lazynp.namespace.items import item
 from lazynp.namespace.joining import gathered
 from lazynp.namespace.promotion import DType, Foreign, broadcast, concrete, operand
 from lazynp.namespace.reductions import NoValue, array_node, laid_like
@@ -26,6 +27,7 @@ from lazynp.namespace.shaping import of_arrays, view_reshape
 from lazynp.namespace.ufuncs import UFUNCS, ordered, write_out
 from lazynp.ndarray import asarray as _asarray
 from lazynp.ndarray import host, ndarray, node_of, result, wrap
+from lazynp.protocols import to_host
 
 # where ------------------------------------------------------------------------------------------------------------------------
 
@@ -348,8 +350,14 @@ def _partition(name: str, a: Any, kth: Any, axis: Any, dtype: DType | None) -> A
     except Foreign:
         return fallback.call(getattr(np, name), name, (a, kth, axis), {})
     n = build.size(x) if axis is None else x.shape[ax.one(axis, len(x.shape))]
-    wanted = [index(k) for k in kth] if isinstance(kth, (tuple, list)) else [index(kth)]
-    for k in wanted:
+    # Places are looked at: those of a host array or list are known.
+    places = np.asarray(to_host(kth, "kth"))
+    if places.ndim > 1:
+        raise ValueError("object too deep for desired array")
+    if places.dtype.kind not in "iu" and places.size:
+        raise TypeError("Partition index must be integer")
+    wanted = [int(k) for k in places.ravel()]
+    for k in wanted if n else ():
         if not -n <= k < n:
             raise ValueError(f"kth(={k + n if k < 0 else k}) out of bounds ({n})")
     node = _sorting(name, a, axis, {"kth": tuple(wanted)}, dtype)
@@ -372,14 +380,22 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
         raise ValueError(f"search side must be 'left' or 'right' (got {side!r})")
     try:
         x, y = array_node(a), array_node(v)
-        if sorter is not None:
-            raise Foreign
+        order = None if sorter is None else array_node(sorter)
     except Foreign:
         return fallback.call(np.searchsorted, "searchsorted", (a, v), {"side": side, "sorter": sorter})
     if len(x.shape) != 1:
         raise ValueError("object too deep for desired array" if x.shape else "object of too small depth for desired array")
     dtype = x.dtype if concrete(v) is not None and type(v) in (int, float) and x.dtype.kind == "f" else np.result_type(x.dtype, y.dtype)
-    return result(library("searchsorted", (cast(x, dtype), cast(y, dtype)), INT64, y.shape, side=side))
+    x, y = cast(x, dtype), cast(y, dtype)
+    if order is None:
+        return result(library("searchsorted", (x, y), INT64, y.shape, side=side))
+    if len(order.shape) != 1:
+        raise TypeError("could not parse sorter argument")
+    if order.dtype.kind not in "iu":
+        raise TypeError("sorter must only contain integers")
+    if order.shape != x.shape:
+        raise ValueError("sorter.size must equal a.size")
+    return result(item("searchsorted", (x, y), {"side": side, "sorter": order}, [(INT64, y.shape)], fails=True)[0])
 
 
 FUNCTIONS: Final = {

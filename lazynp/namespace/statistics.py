@@ -108,7 +108,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     except Foreign:
         return fallback.call(np.mean, "mean", (a,), _options(axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where))
     if values.count == 0 and not isinstance(values.count, Node):
-        warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=stacklevel())
+        warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=stacklevel())
     return values.finished(cast(_mean_of(values, loop), final), keepdims, out, "mean")
 
 
