@@ -1,27 +1,31 @@
-"""Gradients, unwrapped phases, a Bessel function.
+"""Gradients and integrals, interpolation, convolution, unwrapped phases, a Bessel function.
 
-In: samples.  Out: differences of slices; a library call.  Promise: NumPy's formulas term by term; coordinates are looked at, because evenly
-spaced ones have a formula of their own, samples are not.
+In: samples.  Out: differences of slices; library calls.  Promise: NumPy's formulas term by term; the coordinates of a gradient are looked
+at, because evenly spaced ones have a formula of their own, samples are not.
 """
 
 from __future__ import annotations
 
 from math import pi
+from operator import index
 from typing import Any, Final
 
 import numpy as np
 
-from lazynp.graph.build import cast, concat, slice_
-from lazynp.graph.dtypes import FLOAT64
+from lazynp.graph.build import cast, concat, reshape, slice_
+from lazynp.graph.dtypes import COMPLEX128, FLOAT64
 from lazynp.graph.node import Node
 from lazynp.namespace import axes as ax
 from lazynp.namespace.items import native
+from lazynp.namespace.joining import concatenate
 from lazynp.namespace.mathematics import diff
 from lazynp.namespace.promotion import concrete
 from lazynp.namespace.reductions import array_node, cumsum, laid_like
-from lazynp.namespace.selecting import library, where
+from lazynp.namespace.reductions import sum as add_up
+from lazynp.namespace.selecting import argsort, library, where
 from lazynp.namespace.ufuncs import UFUNCS as U
 from lazynp.ndarray import asarray, host, ndarray, node_of, result, wrap
+from lazynp.protocols import to_host
 
 # Gradients --------------------------------------------------------------------------------------------------------------------
 
@@ -47,7 +51,7 @@ def _spacing(given: Any, n: int) -> Any:
 def _piece(x: Node, axis: int, start: int, length: int) -> ndarray:
     """``length`` samples from ``start`` on; negative: from the end."""
     n = x.shape[axis]
-    region = [(start % n if k == axis else 0, 1) for k in range(len(x.shape))]
+    region = [((start + n if start < 0 else start) if k == axis else 0, 1) for k in range(len(x.shape))]
     return wrap(slice_(x, region, tuple([length if k == axis else m for k, m in enumerate(x.shape)])))
 
 
@@ -151,6 +155,110 @@ def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * pi)
     return wrap(concat([first, cast(node_of(rest_), dtype)], along))
 
 
+# Integrals, interpolation, convolution -----------------------------------------------------------------------------------------
+
+
+@native
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
+    """Integral by the trapezoidal rule; see :func:`numpy.trapezoid`."""
+    values = array_node(y)
+    ndim = len(values.shape)
+    step: Any = dx
+    if x is not None:
+        points = wrap(array_node(x))
+        step = diff(points) if points.ndim == 1 else diff(points, axis=axis)
+    if not -ndim <= index(axis) < ndim:
+        raise IndexError("list assignment index out of range")
+    along = axis % ndim
+    if x is not None and points.ndim == 1:
+        step = step.reshape([step.shape[0] if k == along else 1 for k in range(ndim)])
+    n = values.shape[along]
+    after, before = [_piece(values, along, min(k, n), max(n - 1, 0)) for k in (1, 0)]
+    return add_up(U["divide"](U["multiply"](step, U["add"](after, before)), 2.0), along)
+
+
+def _one_dimensional(node: Node) -> Node:
+    if len(node.shape) != 1:
+        raise ValueError("object too deep for desired array" if node.shape else "object of too small depth for desired array")
+    return node
+
+
+@native
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """Linear interpolation; see :func:`numpy.interp`."""
+    at, points, heights = array_node(x), array_node(xp), array_node(fp)
+    for node in (at, points):
+        if not np.can_cast(node.dtype, FLOAT64):
+            raise TypeError(f"Cannot cast array data from {node.dtype!r} to {FLOAT64!r} according to the rule 'safe'")
+    dtype = COMPLEX128 if heights.dtype.kind == "c" else FLOAT64
+    at, points, heights = cast(at, FLOAT64), cast(points, FLOAT64), cast(heights, dtype)
+    if period is not None:
+        left = right = None
+        at, points, heights = _periodic(at, points, heights, period)
+    _one_dimensional(points)
+    _one_dimensional(heights)
+    if not points.shape[0]:
+        raise ValueError("array of sample points is empty")
+    if points.shape != heights.shape:
+        raise ValueError("fp and xp are not of the same length.")
+    sides = {name: to_host(v, "interp") for name, v in (("left", left), ("right", right)) if v is not None}
+    if sides:
+        # What is no number is refused by NumPy itself.
+        np.interp(np.empty(0), np.zeros(1), np.zeros(1, dtype), **sides)
+        sides = {name: dtype.type(v).item() for name, v in sides.items()}
+    return result(library("interp", (at, points, heights), dtype, at.shape, **sides))
+
+
+def _periodic(at: Node, points: Node, heights: Node, period: Any) -> tuple[Node, Node, Node]:
+    """Everything moved into one period, which the samples overlap by one at either end."""
+    if period == 0:
+        raise ValueError("period must be a non-zero value")
+    if len(points.shape) != 1 or len(heights.shape) != 1:
+        raise ValueError("Data points must be 1-D sequences")
+    if points.shape != heights.shape:
+        raise ValueError("fp and xp are not of the same length")
+    period = abs(period)
+    place, start = U["remainder"](wrap(at), period), U["remainder"](wrap(points), period)
+    order = argsort(start)
+    start, height = start[order], wrap(heights)[order]
+    starts = concatenate((start[-1:] - period, start, start[:1] + period))
+    return node_of(place), node_of(starts), node_of(concatenate((height[-1:], height, height[:1])))
+
+
+def _sliding(name: str, nodes: list[Node], mode: Any) -> Any:
+    x, y = nodes
+    # Of two and two values NumPy's modes keep one, two or three: it is asked which mode that is, and refuses what is none.
+    kept = len(np.correlate(np.ones(2), np.ones(2), mode))
+    n, m = x.shape[0], y.shape[0]
+    mode, length = [("valid", max(n, m) - min(n, m) + 1), ("same", max(n, m)), ("full", n + m - 1)][kept - 1]
+    dtype = np.result_type(x.dtype, y.dtype)
+    return wrap(library(name, (cast(x, dtype), cast(y, dtype)), dtype, (length,), mode=mode))
+
+
+@native
+def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+    """Discrete convolution of sequences; see :func:`numpy.convolve`."""
+    nodes = []
+    for name, node in (("a", array_node(a)), ("v", array_node(v))):
+        if 0 in node.shape[:1]:
+            raise ValueError(f"{name} cannot be empty")
+        nodes.append(_one_dimensional(node if node.shape else reshape(node, (1,))))
+    return _sliding("convolve", nodes, mode)
+
+
+@native
+def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+    """Cross-correlation of sequences; see :func:`numpy.correlate`."""
+    nodes = [_one_dimensional(array_node(x)) for x in (a, v)]
+    for place, node in zip(("first", "second"), nodes, strict=True):
+        if not node.shape[0]:
+            raise ValueError(f"{place} array argument cannot be empty")
+    return _sliding("correlate", nodes, mode)
+
+
+# Functions --------------------------------------------------------------------------------------------------------------------
+
+
 @native
 def i0(x: Any) -> Any:
     """Modified Bessel function of the first kind, order 0; see :func:`numpy.i0`."""
@@ -158,7 +266,7 @@ def i0(x: Any) -> Any:
     if node.dtype.kind == "c":
         raise TypeError("i0 not supported for complex values")
     dtype = node.dtype if node.dtype.kind == "f" else FLOAT64
-    return result(library("i0", (cast(node, dtype),), dtype, node.shape))
+    return wrap(library("i0", (cast(node, dtype),), dtype, node.shape))
 
 
-FUNCTIONS: Final = {function.__name__: function for function in (gradient, unwrap, i0)}
+FUNCTIONS: Final = {function.__name__: function for function in (gradient, unwrap, trapezoid, interp, convolve, correlate, i0)}

@@ -16,6 +16,7 @@ from lazynp.graph.build import cast, const, elementwise, expand, reshape
 from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE, REAL_OF
 from lazynp.graph.node import Node
 from lazynp.namespace import reductions as red
+from lazynp.namespace.creation import diagonal
 from lazynp.namespace.items import native, stacklevel, warned
 from lazynp.namespace.joining import concatenate
 from lazynp.namespace.linalg import dot
@@ -34,7 +35,7 @@ def _rows(m: Any, name: str, dtype: DType) -> tuple[ndarray, int]:
     return wrap(cast(reshape(x, (1,) * (2 - len(x.shape)) + x.shape), dtype)), len(x.shape)
 
 
-def _weights(given: Any, name: str, n: int) -> ndarray:
+def _weights(given: Any, name: str, n: int) -> Any:
     w = asarray(wrap(array_node(given)), FLOAT64)
     if name == "fweights" and not red.all(U["equal"](w, U["rint"](w))):
         raise TypeError("fweights must be integer")
@@ -72,7 +73,7 @@ def cov(
     n = x.shape[1]
     frequencies = None if fweights is None else _weights(fweights, "fweights", n)
     importance = None if aweights is None else _weights(aweights, "aweights", n)
-    w = frequencies if importance is None else importance if frequencies is None else frequencies * importance
+    w = frequencies if importance is None else importance if frequencies is None else U["multiply"](frequencies, importance)
     centre, total = average(x, axis=1, weights=w, returned=True)
     away = x - centre[:, None]
     product = dot(away, (away if w is None else away * w).T.conj())
@@ -80,7 +81,7 @@ def cov(
         return _scaled(product, _whole(n - ddof))
     # A sum of weights that nobody has looked at.
     total = total[0]
-    spent = ddof if importance is None else ddof * red.sum(w * importance) / total
+    spent = ddof if importance is None else ddof * red.sum(U["multiply"](w, importance)) / total
     left = _real(node_of(total if ddof == 0 else total - spent))
     none = elementwise(o.LESS_EQUAL, BOOL, left, const(0, left.dtype))
     degrees = elementwise(o.WHERE, left.dtype, none, const(0, left.dtype), left)
@@ -113,8 +114,8 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
         return U["divide"](c, c)
     node = node_of(c)
     n = node.shape[0]
-    spread = U["sqrt"](wrap(_real(node)).diagonal())
-    node = node_of(c / spread[:, None] / spread[None, :]) if n else node
+    spread = U["sqrt"](diagonal(wrap(_real(node))))
+    node = node_of(U["divide"](U["divide"](c, spread[:, None]), spread[None, :])) if n else node
     dtype = node.dtype
     if dtype.kind != "c":
         return wrap(_within_one(node))

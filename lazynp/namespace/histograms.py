@@ -15,7 +15,7 @@ import numpy as np
 
 from lazynp.graph import build
 from lazynp.graph.build import cast, reshape
-from lazynp.graph.dtypes import BOOL, FLOAT64, INT64
+from lazynp.graph.dtypes import BOOL, INT64
 from lazynp.graph.node import Node
 from lazynp.namespace.items import at_once, item, known, native, stacklevel, values
 from lazynp.namespace.joining import stack
@@ -54,6 +54,7 @@ class _Bins:
 
     def __init__(self, bins: Any) -> None:
         self.edges: Node | None = None
+        self.given: Any
         self.count = 1
         if isinstance(bins, (str, int)) or np.ndim(bins) == 0:
             self.given = bins if isinstance(bins, (str, int)) else to_host(bins, "bins")
@@ -69,7 +70,8 @@ class _Bins:
     def stand_in(self, range: Any) -> Any:
         """What NumPy is asked about: as many bins, but one where the data decides how wide they are."""
         if self.edges is not None:
-            return np.arange(max(self.count + 1, 0)).astype(self.edges.dtype) if len(self.edges.shape) == 1 else np.zeros((1,) * len(self.edges.shape))
+            shape = self.edges.shape
+            return np.arange(shape[0]).astype(self.edges.dtype) if len(shape) == 1 else np.zeros((1,) * len(shape))
         return self.given if range is not None or not isinstance(self.given, (int, np.integer)) else min(int(self.given), 1)
 
     @property
@@ -134,7 +136,7 @@ def _sample(sample: Any) -> Node:
     x = array_node(sample)
     if len(x.shape) < 2:
         return reshape(x, (build.size(x), 1))
-    return build.permute(x, tuple(reversed([*map(int, np.arange(len(x.shape)))])))
+    return build.permute(x, tuple(range(len(x.shape) - 1, -1, -1)))
 
 
 @native
@@ -151,7 +153,9 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
         if several != d:
             raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
     wanted = [_Bins(part) for part in bins]
-    limits = None if range is None else tuple([None if part is None else _limits(part) for part in range])
+    limits: Any = None if range is None else tuple([None if part is None else _limits(part) for part in range])
+    if limits is not None and len(limits) != d:
+        raise ValueError("range argument must have one entry per dimension")
     if w is not None and w.shape != (n,):
         raise ValueError("The weights and list don't have the same length.")
     points = np.repeat(_ones(reshape(x, (n * d,)))[:, None], d, 1) if n else np.empty((0, d), x.dtype)

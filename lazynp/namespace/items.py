@@ -128,9 +128,9 @@ def _action(text: str, frame: FrameType) -> str:
         if not issubclass(RuntimeWarning, category) or line not in (0, frame.f_lineno):
             continue
         name = frame.f_globals.get("__name__", "")
-        if (message is None or message.match(text)) and (module is None or module.match(name)):  # type: ignore[attr-defined]
+        if (message is None or message.match(text)) and (module is None or module.match(name)):
             return action
-    return warnings.defaultaction  # type: ignore[attr-defined,no-any-return]
+    return warnings.defaultaction  # type: ignore[attr-defined]
 
 
 def warned(value: Node, bad: Node, text: str, each: bool = False) -> Node:
@@ -145,7 +145,7 @@ def warned(value: Node, bad: Node, text: str, each: bool = False) -> Node:
         return value
     if action in ("error", "always"):
         _, found = values(value, bad, reason="warnings")
-        times = np.count_nonzero(found)
+        times = int(np.count_nonzero(found))
         for _ in range(times if each else min(times, 1)):
             warnings.warn(text, RuntimeWarning, stacklevel=stacklevel())
         return value

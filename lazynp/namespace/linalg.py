@@ -338,7 +338,7 @@ def kron(a: Any, b: Any) -> Any:
         )
     )
     assert isinstance(product, Node)
-    return wrap(reshape(product, tuple([m * n for m, n in zip(left, right, strict=True)])))
+    return result(reshape(product, tuple([m * n for m, n in zip(left, right, strict=True)])))
 
 
 # numpy.linalg ---------------------------------------------------------------------------------------------------------------

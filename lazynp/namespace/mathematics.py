@@ -6,6 +6,7 @@ and bits.
 
 from __future__ import annotations
 
+import warnings
 from operator import index
 from typing import Any, Final
 
@@ -14,16 +15,17 @@ import numpy as np
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise
-from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE, REAL_OF
+from lazynp.graph.dtypes import BOOL, NATIVE, REAL_OF
 from lazynp.graph.node import Node
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace import reductions as red
+from lazynp.namespace.items import native, stacklevel
 from lazynp.namespace.joining import concatenate
 from lazynp.namespace.promotion import Foreign, concrete
 from lazynp.namespace.reductions import NoValue, array_node
-from lazynp.namespace.selecting import library, where
-from lazynp.namespace.shaping import of_arrays
+from lazynp.namespace.selecting import where
+from lazynp.namespace.shaping import moveaxis, of_arrays
 from lazynp.namespace.ufuncs import UFUNCS, ordered, write_out
 from lazynp.ndarray import asarray as _asarray
 from lazynp.ndarray import ndarray, node_of, result, view_slice, wrap
@@ -271,74 +273,45 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     return diff(_asarray(ary).reshape(-1))
 
 
+@native
 def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Any:
     """Cross product of vectors; see :func:`numpy.cross`."""
-    x, y = _asarray(a), _asarray(b)
+    x, y = wrap(array_node(a)), wrap(array_node(b))
     if axis is not None:
         axisa = axisb = axisc = axis
-    if type(x) is not ndarray or type(y) is not ndarray or not x.ndim or not y.ndim:
-        return fallback.call(np.cross, "cross", (a, b, axisa, axisb, axisc), {})
+    if not x.ndim or not y.ndim:
+        raise ValueError("At least one array has zero dimension")
     x = _last(x, ax.one(axisa, x.ndim))
     y = _last(y, ax.one(axisb, y.ndim))
-    if x.shape[-1] != 3 or y.shape[-1] != 3:
-        return fallback.call(np.cross, "cross", (a, b, axisa, axisb, axisc), {})
+    if not {x.shape[-1], y.shape[-1]} <= {2, 3}:
+        raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
+    if 2 in (x.shape[-1], y.shape[-1]):
+        warnings.warn(
+            "Arrays of 2-dimensional vectors are deprecated. Use arrays of 3-dimensional vectors instead. (deprecated in NumPy 2.0)",
+            DeprecationWarning,
+            stacklevel=stacklevel(),
+        )
     dtype = np.result_type(x.dtype, y.dtype)
     x, y = _asarray(x, dtype), _asarray(y, dtype)
-    p, q = [x[..., k] for k in range(3)], [y[..., k] for k in range(3)]
-    parts = [
-        node_of(U["subtract"](U["multiply"](p[i], q[j]), U["multiply"](p[j], q[i]))) for i, j in ((1, 2), (2, 0), (0, 1))
-    ]
+    p, q = [[v[..., k] for k in range(v.shape[-1])] for v in (x, y)]
+    if len(p) == len(q) == 2:
+        return wrap(node_of(_minor(p, q, 0, 1)))
+    parts = [node_of(_minor(p, q, i, j)) for i, j in ((1, 2), (2, 0), (0, 1))]
     node = build.concat([build.reshape(part, (*part.shape, 1)) for part in parts], len(parts[0].shape))
-    ndim = len(node.shape)
-    target = ax.one(axisc, ndim)
-    order = list(range(ndim - 1))
-    order.insert(target, ndim - 1)
-    return wrap(build.permute(node, tuple(order)))
+    return moveaxis(wrap(node), -1, ax.one(axisc, len(node.shape)))
+
+
+def _minor(p: list[Any], q: list[Any], i: int, j: int) -> Any:
+    """``p[i] q[j] - p[j] q[i]``; a vector of two has no third component to multiply with."""
+    first, second = [U["multiply"](p[k], q[m]) if k < len(p) and m < len(q) else None for k, m in ((i, j), (j, i))]
+    if first is None:
+        return U["negative"](second)
+    return first if second is None else U["subtract"](first, second)
 
 
 def _last(x: ndarray, axis: int) -> ndarray:
-    from lazynp.namespace.shaping import moveaxis
-
-    return moveaxis(x, axis, -1)
-
-
-def convolve(a: Any, v: Any, mode: str = "full") -> Any:
-    """Discrete convolution of sequences; see :func:`numpy.convolve`."""
-    return _sliding("convolve", a, v, mode)
-
-
-def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
-    """Cross-correlation of sequences; see :func:`numpy.correlate`."""
-    return _sliding("correlate", a, v, mode)
-
-
-def _sliding(name: str, a: Any, v: Any, mode: str) -> Any:
-    try:
-        x, y = array_node(a), array_node(v)
-        n, m = (node.shape[0] if len(node.shape) == 1 else 0 for node in (x, y))
-        if not n or not m or mode not in ("full", "same", "valid"):
-            raise Foreign
-    except Foreign:
-        return fallback.call(getattr(np, name), name, (a, v, mode), {})
-    length = {"full": n + m - 1, "same": max(n, m), "valid": max(n, m) - min(n, m) + 1}[mode]
-    dtype = np.result_type(x.dtype, y.dtype)
-    return wrap(library(name, (cast(x, dtype), cast(y, dtype)), dtype, (length,), mode=mode))
-
-
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    """Linear interpolation; see :func:`numpy.interp`."""
-    try:
-        at, points, values = array_node(x), array_node(xp), array_node(fp)
-        bounds = [concrete(side) for side in (left, right)]
-        lazy_side = any(bound is None and side is not None for bound, side in zip(bounds, (left, right), strict=True))
-        if period is not None or values.dtype.kind == "c" or lazy_side:
-            raise Foreign
-        if len(points.shape) != 1 or points.shape != values.shape or not points.shape[0]:
-            raise Foreign
-    except Foreign:
-        return fallback.call(np.interp, "interp", (x, xp, fp), {"left": left, "right": right, "period": period})
-    sides = {name: float(b) for name, b in zip(("left", "right"), bounds, strict=True) if b is not None}
-    return result(library("interp", tuple([cast(node, FLOAT64) for node in (at, points, values)]), FLOAT64, at.shape, **sides))
+    found: ndarray = moveaxis(x, axis, -1)
+    return found
 
 
 def sinc(x: Any) -> Any:
@@ -350,28 +323,10 @@ def sinc(x: Any) -> Any:
     return U["divide"](U["sin"](y), y)
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
-    """Integral by the trapezoidal rule; see :func:`numpy.trapezoid`."""
-    values = _asarray(y)
-    if type(values) is not ndarray or not values.ndim:
-        return fallback.call(np.trapezoid, "trapezoid", (y, x, dx, axis), {})
-    along = ax.one(axis, values.ndim)
-    n = values.shape[along]
-    if x is None:
-        step: Any = dx if concrete(dx) is not None else _asarray(dx)
-    else:
-        points = _asarray(x)
-        step = diff(points) if points.ndim == 1 else diff(points, axis=axis)
-        if points.ndim == 1:
-            step = step.reshape([step.shape[0] if k == along else 1 for k in range(values.ndim)])
-    pairs = U["add"](_cut(values, along, 1 if n else 0, n), _cut(values, along, 0, n - 1))
-    return red.sum(U["divide"](U["multiply"](step, pairs), 2.0), along)
-
-
 FUNCTIONS: Final = {
     function.__name__: function
     for function in (
         round, fix, nan_to_num, real, imag, angle, iscomplexobj, isrealobj, iscomplex, isreal, isposinf, isneginf, isclose, allclose,
-        array_equal, array_equiv, diff, ediff1d, cross, convolve, correlate, interp, sinc, trapezoid,
+        array_equal, array_equiv, diff, ediff1d, cross, sinc,
     )
 } | {"around": round}  # fmt: skip

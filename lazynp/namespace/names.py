@@ -58,7 +58,7 @@ _LATER: Final = {
     "sets": "unique unique_all unique_counts unique_inverse unique_values intersect1d union1d setdiff1d setxor1d isin",
     "histograms": "histogram histogram_bin_edges histogram2d histogramdd digitize bincount",
     "correlation": "cov corrcoef",
-    "calculus": "gradient unwrap i0",
+    "calculus": "gradient unwrap trapezoid interp convolve correlate i0",
 }
 LATER: Final = {name: topic for topic, names in _LATER.items() for name in names.split()}
 

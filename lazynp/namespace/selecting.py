@@ -6,7 +6,6 @@ Python scalars included) and errors; only results whose shape depends on values 
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any, Final
 
 import numpy as np

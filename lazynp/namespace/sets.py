@@ -1,7 +1,7 @@
 """Arrays as sets.
 
-In: arrays.  Out: sorted values without repetition, and which values are in another array.  Promise: what decides a shape is computed now, by
-NumPy; membership has the shape of its input and stays lazy, as a few comparisons where the other set is small.
+In: arrays.  Out: sorted values without repetition, and which values are in another array.  Promise: what decides a shape is computed
+now, by NumPy; membership has the shape of its input and stays lazy, as a few comparisons where the other set is small.
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ def unique(
     equal_nan: bool = True, sorted: bool = True,
 ) -> Any:  # fmt: skip
     """The different values; see :func:`numpy.unique`."""
-    return at_once(
-        "unique", array_node(ar), return_index, return_inverse, return_counts, axis, equal_nan=equal_nan, sorted=sorted
-    )  # fmt: skip
+    return at_once("unique", array_node(ar), return_index, return_inverse, return_counts, axis, equal_nan=equal_nan, sorted=sorted)
 
 
 @native

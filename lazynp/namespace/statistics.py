@@ -7,7 +7,6 @@ and its two-pass variance; a count of zero gives NumPy's warning and NaN.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from math import prod
 from typing import Any, Final
 
@@ -22,9 +21,8 @@ from lazynp.namespace import fallback
 from lazynp.namespace import reductions as red
 from lazynp.namespace.items import refused, stacklevel
 from lazynp.namespace.promotion import DType, Foreign, broadcast
-from lazynp.namespace.reductions import NoValue, array_node, finish, laid_like, laid_out, reduce_node
-from lazynp.namespace.ufuncs import UFUNCS
-from lazynp.ndarray import ndarray, node_of, result, wrap
+from lazynp.namespace.reductions import NoValue, array_node, finish, laid_out, reduce_node
+from lazynp.ndarray import ndarray, node_of, result
 
 
 def _options(**options: Any) -> dict[str, Any]:
