@@ -266,11 +266,21 @@ def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = NoValue, append: Any
     return x
 
 
+@native
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Differences of the flattened array; see :func:`numpy.ediff1d`."""
-    if to_end is not None or to_begin is not None:
-        return fallback.call(np.ediff1d, "ediff1d", (ary, to_end, to_begin), {})
-    return diff(_asarray(ary).reshape(-1))
+    x = array_node(ary)
+    flat = wrap(build.reshape(x, (build.size(x),)))
+    n = flat.shape[0]
+    parts = [node_of(U["subtract"](_cut(flat, 0, min(n, 1), n), _cut(flat, 0, 0, n - 1)))]
+    for name, given, place in (("to_begin", to_begin, 0), ("to_end", to_end, 2)):
+        if given is None:
+            continue
+        piece = array_node(given)
+        if not np.can_cast(piece.dtype, x.dtype, "same_kind"):
+            raise TypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
+        parts.insert(place, cast(build.reshape(piece, (build.size(piece),)), x.dtype))
+    return wrap(build.concat(parts, 0))
 
 
 @native

@@ -19,10 +19,12 @@ from lazynp.graph.node import Node
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace import reductions as red
-from lazynp.namespace.items import refused, stacklevel
+from lazynp.namespace.items import refused, stacklevel, warned
 from lazynp.namespace.promotion import DType, Foreign, broadcast
 from lazynp.namespace.reductions import NoValue, array_node, finish, laid_out, reduce_node
 from lazynp.ndarray import ndarray, node_of, result
+
+_FEW: Final = "Degrees of freedom <= 0 for slice"
 
 
 def _options(**options: Any) -> dict[str, Any]:
@@ -105,9 +107,12 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
         loop, final = mean_loops(values.x, dtype)
     except Foreign:
         return fallback.call(np.mean, "mean", (a,), _options(axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where))
-    if values.count == 0 and not isinstance(values.count, Node):
+    node = cast(_mean_of(values, loop), final)
+    if isinstance(values.count, Node):
+        node = warned(node, elementwise(o.EQUAL, BOOL, values.count, const(0, INT64)), "Mean of empty slice")
+    elif not values.count:
         warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=stacklevel())
-    return values.finished(cast(_mean_of(values, loop), final), keepdims, out, "mean")
+    return values.finished(node, keepdims, out, "mean")
 
 
 def _variance(
@@ -133,10 +138,11 @@ def _variance(
         squares = elementwise(o.MULTIPLY, wide, away, away)
     if isinstance(values.count, Node):
         left = elementwise(o.SUBTRACT, FLOAT64, cast(values.count, FLOAT64), const(float(ddof), FLOAT64))
-        count: Node | float = elementwise(o.MAXIMUM, FLOAT64, left, const(0.0, FLOAT64))
+        spent = elementwise(o.LESS_EQUAL, BOOL, left, const(0.0, FLOAT64))
+        count: Node | float = warned(elementwise(o.MAXIMUM, FLOAT64, left, const(0.0, FLOAT64)), spent, _FEW)
     else:
         if values.count <= ddof:
-            warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=stacklevel())
+            warnings.warn(_FEW, RuntimeWarning, stacklevel=stacklevel())
         count = max(values.count - ddof, 0)
     return values, values.over(values.total(squares, loop), count, loop), final  # type: ignore[arg-type]
 

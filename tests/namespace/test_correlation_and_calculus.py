@@ -107,6 +107,9 @@ EXACT = [
     "np.convolve(a, v)",
     "np.convolve(v, t, 'nonsense')",
     "np.correlate(v, t), np.correlate(v, [1, 2, 3]), np.correlate([1, 2], v), np.correlate(v, t, 'full'), np.correlate(v, t[:3], 'same'), np.correlate(z[0], z[1]), np.correlate(z[0], z[1], 'full'), np.correlate(i[0], [0.5]), np.correlate(i[0] > 2, i[1] > 2)",
+    "np.ediff1d(a), np.ediff1d(i, 9), np.ediff1d(i, to_begin=[1, 2]), np.ediff1d(i.astype('i1'), to_end=300, to_begin=2), np.ediff1d([]), np.ediff1d(3, 4), np.ediff1d(v, a, i)",
+    "np.ediff1d(i, 1.5)",
+    "np.ediff1d(i > 2)",
     "np.correlate(v, [])",
     "np.correlate([], v)",
     "np.correlate(3, 4)",
@@ -147,7 +150,7 @@ def test_gradients_and_phases_fuse() -> None:
 
 
 def test_signatures_are_numpys() -> None:
-    for name in [*names.LATER, "cross"]:
+    for name in [*names.LATER, "cross", "ediff1d", "median", "searchsorted", "partition", "argpartition", "sort", "mean", "average"]:
         assert inspect.signature(getattr(lazynp, name)) == inspect.signature(getattr(numpy, name)), name
         assert getattr(lazynp, name).__name__ == name
 
