@@ -36,7 +36,9 @@ def native(function: Function) -> Function:
         try:
             return function(*args, **kwargs)
         except Foreign:
-            return fallback.call(theirs, name, args, kwargs)
+            pass
+        # Outside the handler: what NumPy raises has nothing to do with the turn that was taken.
+        return fallback.call(theirs, name, args, kwargs)
 
     # NumPy's signatures have no annotations, and ours are to compare equal; the type checker has read them already.
     function.__annotations__.clear()
