@@ -60,25 +60,68 @@ class Lanes:
         return finish(node, None, name, self.source, self.axes)
 
 
-def _last(rows: Node, start: int, length: int) -> Node:
-    """A piece of the last axis."""
+def _piece(rows: Node, start: int, length: int) -> Node:
+    """A part of the last axis."""
     region = [(0, 1)] * (len(rows.shape) - 1) + [(start, 1)]
     return build.slice_(rows, region, (*rows.shape[:-1], length))
 
 
-def _partitioned(rows: Node, places: list[int] | np.ndarray[Any, Any]) -> Node:
-    """Rows with these places as in sorted order; NaN goes to the end, which is looked at."""
-    wanted = np.unique(np.append(np.asarray(places, np.intp).ravel(), -1 if rows.dtype.kind in "fc" else []).astype(np.intp))
-    return library("partition", (rows, build.buffer(wanted)), rows.dtype, rows.shape, axis=-1)
+def _element(rows: Node, place: int) -> Node:
+    return reshape(_piece(rows, place, 1), rows.shape[:-1])
 
 
-def _or_nan(value: Node, rows: Node) -> Node:
-    """``value``, whose last axes are those of the rows, or the last of its row where that is NaN."""
-    if rows.dtype.kind not in "fc":
-        return value
-    last = reshape(_last(rows, rows.shape[-1] - 1, 1), rows.shape[:-1])
-    missing = elementwise(o.NOT_EQUAL, BOOL, last, last)
-    return elementwise(o.WHERE, value.dtype, missing, cast(last, value.dtype), value)
+# Dtypes whose sort NumPy vectorises: sorting a row then costs less than finding several places in it.
+_SORTED_FAST: Final = frozenset("hHiIlLqQfd")
+
+
+class Placed:
+    """What sorting every row would put at some places; NaN sorts to the end, and a row with one is NaN altogether."""
+
+    def __init__(self, rows: Node, places: Any) -> None:
+        n = rows.shape[-1]
+        wanted = np.unique(np.asarray(places).astype(np.intp) % n)
+        first, last = int(wanted[0]), int(wanted[-1])
+        inexact = rows.dtype.kind in "fc"
+        self.missing: Node | None = None
+        self.found: dict[int, Node] | None = None
+        if last - first <= 1 and rows.dtype.kind != "c":
+            # One place is found fastest. The place before it holds the largest of what is below.
+            rows = library("partition", (rows, build.buffer(wanted[-1:])), rows.dtype, rows.shape, axis=-1)
+            axis = len(rows.shape) - 1
+            self.found = {last: _element(rows, last)}
+            if first < last:
+                self.found[first] = reduce_node("maximum", _piece(rows, 0, last), (axis,), rows.dtype)
+            if inexact:
+                above = _piece(rows, last, n - last)
+                self.missing = build.reduce(o.BITWISE_OR, elementwise(o.NOT_EQUAL, BOOL, above, above), (axis,))
+                self.nan = const(np.nan, rows.dtype)
+        else:
+            if rows.dtype.char in _SORTED_FAST:
+                rows = node_of(sort(wrap(rows)))
+            else:
+                places = build.buffer(np.append(wanted, [n - 1] if inexact and last < n - 1 else []).astype(np.intp))
+                rows = library("partition", (rows, places), rows.dtype, rows.shape, axis=-1)
+            if inexact:
+                self.nan = _element(rows, n - 1)
+                self.missing = elementwise(o.NOT_EQUAL, BOOL, self.nan, self.nan)
+        self.rows = rows
+
+    def at(self, places: np.ndarray[Any, Any]) -> Node:
+        """The elements at places of every row; the places' axes come first."""
+        rows, places = self.rows, places.astype(np.int64)
+        shape = places.shape + rows.shape[:-1]
+        if self.found is not None:
+            parts = [reshape(self.found[k], (1, *rows.shape[:-1])) for k in (places % rows.shape[-1]).ravel().tolist()]
+            return reshape(build.concat(parts, 0), shape)
+        axis = len(rows.shape) - 1
+        found = gathered(rows, build.buffer(np.ascontiguousarray(places.ravel())), axis)
+        return reshape(build.permute(found, (axis, *range(axis))), shape)
+
+    def or_nan(self, value: Node) -> Node:
+        """``value``, whose last axes are those of the rows, or NaN where there is one in the row."""
+        if self.missing is None:
+            return value
+        return elementwise(o.WHERE, value.dtype, self.missing, cast(self.nan, value.dtype), value)
 
 
 # Medians ----------------------------------------------------------------------------------------------------------------------
@@ -91,10 +134,19 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     n = lanes.length
     if not n:
         return lanes.finished(node_of(mean(wrap(lanes.node), -1)), keepdims, out, "median")
-    first = (n - 1) // 2
-    rows = _partitioned(lanes.node, [first, n // 2])
-    middle = node_of(mean(wrap(_last(rows, first, n // 2 - first + 1)), -1))
-    return lanes.finished(_or_nan(middle, rows), keepdims, out, "median")
+    places = np.array([(n - 1) // 2, n // 2])
+    rows = Placed(lanes.node, places)
+    low, high = [rows.at(place) for place in places]
+    middle = _halfway(low, high, None) if n % 2 == 0 else cast(low, mean_loops(low, None)[1])
+    return lanes.finished(rows.or_nan(middle), keepdims, out, "median")
+
+
+def _halfway(low: Node, high: Node, even: Node | None) -> Node:
+    """The mean of the two in the middle; of an odd number (``even`` says which are) the one, for its double might overflow."""
+    loop, final = mean_loops(low, None)
+    low, high = cast(low, loop), cast(high, loop)
+    half = elementwise(o.DIVIDE, loop, elementwise(o.ADD, loop, low, high), const(2, loop))
+    return cast(half if even is None else elementwise(o.WHERE, loop, even, half, low), final)
 
 
 def _sorted_rows(lanes: Lanes) -> tuple[Node, Node]:
@@ -131,11 +183,8 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
     less = elementwise(o.SUBTRACT, INT64, count, const(1, INT64))
     places = [elementwise(o.RIGHT_SHIFT, INT64, k, const(1, INT64)) for k in (less, count)]
     even = elementwise(o.BITWISE_AND, BOOL, elementwise(o.NOT_EQUAL, BOOL, *places), elementwise(o.GREATER, BOOL, count, const(0, INT64)))
-    loop, final = mean_loops(x, None)
-    low, high = [cast(_picked(rows, place), loop) for place in places]
-    half = elementwise(o.DIVIDE, loop, elementwise(o.ADD, loop, low, high), const(2, loop))
-    # Of an odd number the middle one is the median, which its double might overflow.
-    middle = cast(elementwise(o.WHERE, loop, even, half, low), final)
+    low, high = [_picked(rows, place) for place in places]
+    middle = _halfway(low, high, even)
     return lanes.finished(warned(middle, _none_left(count), ALL_NAN, each=True), keepdims, out, "nanmedian")
 
 
@@ -201,25 +250,16 @@ def _interpolated(a: Any, b: Any, t: Any, rest: Any, upper: Any) -> Any:
     return from_a if upper is False else where(upper, U["subtract"](b, U["multiply"](away, rest)), from_a)
 
 
-def _taken(rows: Node, places: np.ndarray[Any, Any]) -> Node:
-    """Elements at places of the last axis; the places' axes come first."""
-    ndim = len(rows.shape)
-    found = gathered(rows, build.buffer(np.ascontiguousarray(places.ravel(), np.int64)), ndim - 1)
-    found = build.permute(found, (ndim - 1, *range(ndim - 1)))
-    return reshape(found, places.shape + rows.shape[:-1])
-
-
 def _quantile_node(lanes: Lanes, q: np.ndarray[Any, Any], method: str, weak: bool) -> Node:
     n = lanes.length
     at = np.asanyarray(_PLACES[method](n, n - 1, q))
     if method in _DISCRETE or (method == "linear" and at.dtype.kind in "iu"):
-        places = at.astype(np.intp)
-        rows = _partitioned(lanes.node, places)
-        value = _taken(rows, places)
+        rows = Placed(lanes.node, at)
+        value = rows.at(at)
     else:
         start, after = _neighbours(at, n - 1)
-        rows = _partitioned(lanes.node, np.append([0, -1], [start, after]))
-        low, high = [wrap(_taken(rows, places.astype(np.intp))) for places in (start, after)]
+        rows = Placed(lanes.node, [start, after])
+        low, high = wrap(rows.at(start)), wrap(rows.at(after))
         gamma = np.asanyarray(_fraction(method, at, start.astype(np.intp)), at.dtype)
         if weak:
             t: Any = float(gamma)
@@ -228,7 +268,7 @@ def _quantile_node(lanes: Lanes, q: np.ndarray[Any, Any], method: str, weak: boo
             gamma = gamma.reshape(at.shape + (1,) * len(lanes.shape))
             t, rest, upper = [wrap(build.buffer(np.ascontiguousarray(v).reshape(gamma.shape))) for v in (gamma, 1 - gamma, gamma >= 0.5)]
             value = node_of(_interpolated(low, high, t, rest, upper))
-    return _or_nan(value, rows)
+    return rows.or_nan(value)
 
 
 def _nan_quantile_node(lanes: Lanes, q: np.ndarray[Any, Any], method: str, weak: bool) -> Node:
