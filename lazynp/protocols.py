@@ -94,7 +94,8 @@ def through_numpy(name: str, function: Callable[..., Any], args: Any, kwargs: An
 
     args, kwargs = to_host(args, "fallback"), to_host(kwargs, "fallback")
     count_fallback(name, sum(a.nbytes for a in args if isinstance(a, np.ndarray)), caller())
-    return from_host(function(*args, **kwargs))
+    value = function(*args, **kwargs)
+    return value if value is kwargs.get("out") else from_host(value)
 
 
 def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:

@@ -163,7 +163,7 @@ def _write_advanced(x: arrays.ndarray, key: Any, value: Any) -> None:
         value = arrays.host(value, "indexed write")
     elif isinstance(value, (list, tuple)) and holds_ours(value):
         value = arrays.host(arrays.asarray(value), "indexed write")
-    _memory(x)[key] = value
+    memory(x)[key] = value
 
 
 def _write_masked(x: arrays.ndarray, key: Any, value: Any) -> bool:
@@ -195,14 +195,14 @@ def _host_key(part: Any) -> Any:
     return part
 
 
-def _memory(x: arrays.ndarray) -> np.ndarray[Any, Any]:
+def memory(x: arrays.ndarray) -> np.ndarray[Any, Any]:
     """The array as memory that may be written now."""
     base = x._base
     root = base if type(base) is arrays.ndarray else x
     arrays.draft(root)
-    memory = arrays.elements(x)
-    assert memory is not None
-    return memory
+    owned = arrays.elements(x)
+    assert owned is not None
+    return owned
 
 
 def write_flat(x: arrays.ndarray, key: Any, value: Any) -> None:
@@ -212,4 +212,4 @@ def write_flat(x: arrays.ndarray, key: Any, value: Any) -> None:
     if type(value) is arrays.ndarray or type(value) in CLASSES:
         value = arrays.host(value, "indexed write")
     key = tuple([_host_key(part) for part in key]) if type(key) is tuple else _host_key(key)
-    _memory(x).flat[key] = value
+    memory(x).flat[key] = value

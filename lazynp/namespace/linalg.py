@@ -15,155 +15,16 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.graph import op as o
-from lazynp.graph.build import broadcast_shape, call, cast, elementwise, permute, reduce, reshape
+from lazynp.graph.build import call, cast, elementwise, permute, reduce, reshape
 from lazynp.graph.dtypes import BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
+from lazynp.namespace.gufuncs import GUFUNCS, batch_shape, matmul_node
 from lazynp.namespace.promotion import DType, Foreign, shape_text
-from lazynp.namespace.reductions import array_node, reduce_node
+from lazynp.namespace.reductions import array_node
 from lazynp.namespace.ufuncs import UFUNCS, write_out
 from lazynp.ndarray import ndarray, result, wrap
-
-_dtypes: dict[tuple[str, DType, DType], DType] = {}
-
-
-def _loop(name: str, a: Node, b: Node) -> DType:
-    found = _dtypes.get((name, a.dtype, b.dtype))
-    if found is None:
-        found = getattr(np, name).resolve_dtypes((a.dtype, b.dtype, None))[0]
-        _dtypes[name, a.dtype, b.dtype] = found
-    return found
-
-
-_SIGNATURES: Final = {
-    "matmul": "(n?,k),(k,m?)->(n?,m?)",
-    "vecdot": "(n),(n)->()",
-    "matvec": "(m,n),(n)->(m)",
-    "vecmat": "(n),(n,m)->(m)",
-}
-# Core dimensions each operand must have.
-_CORE: Final = {"matmul": (1, 1), "vecdot": (1, 1), "matvec": (2, 1), "vecmat": (1, 2)}
-
-
-def _mismatch(name: str, dimension: int, found: int, expected: int) -> ValueError:
-    return ValueError(
-        f"{name}: Input operand 1 has a mismatch in its core dimension {dimension}, with gufunc signature {_SIGNATURES[name]} "
-        f"(size {found} is different from {expected})"
-    )
-
-
-def _check_core(name: str, a: Node, b: Node) -> None:
-    for k, (node, required) in enumerate(zip((a, b), _CORE[name], strict=True)):
-        if len(node.shape) < required:
-            raise ValueError(
-                f"{name}: Input operand {k} does not have enough dimensions (has {len(node.shape)}, gufunc core with signature "
-                f"{_SIGNATURES[name]} requires {required})"
-            )
-
-
-def _batch(a: Shape, b: Shape) -> Shape:
-    try:
-        return broadcast_shape(a, b)
-    except ValueError:
-        raise ValueError(f"operands could not be broadcast together with remapped shapes [original->remapped]: {a} {b} ") from None
-
-
-def matmul_node(a: Node, b: Node) -> Node:
-    """``a @ b`` of nodes."""
-    _check_core("matmul", a, b)
-    inner, position = (b.shape[0], 0) if len(b.shape) == 1 else (b.shape[-2], len(b.shape) - 2)
-    if a.shape[-1] != inner:
-        raise _mismatch("matmul", 0 if position == len(b.shape) - 2 or len(b.shape) == 1 else position, inner, a.shape[-1])
-    loop = _loop("matmul", a, b)
-    rows = a.shape[-2:-1] if len(a.shape) > 1 else ()
-    columns = b.shape[-1:] if len(b.shape) > 1 else ()
-    shape = _batch(a.shape[:-2], b.shape[:-2]) + rows + columns
-    return call("matmul", (), (cast(a, loop), cast(b, loop)), loop, shape)
-
-
-def _product(name: str, a: Any, b: Any, out: Any, options: dict[str, Any]) -> Any:
-    if options:
-        return fallback.call(getattr(np, name), name, (a, b), {**options, "out": out} if out is not None else options)
-    try:
-        x, y = array_node(a), array_node(b)
-        node = _PRODUCTS[name](x, y)
-    except Foreign:
-        return fallback.call(getattr(np, name), name, (a, b), {} if out is None else {"out": out})
-    return _finish(node, out, name)
-
-
-def _finish(node: Node, out: Any, name: str) -> Any:
-    if out is None:
-        return result(node)
-    if isinstance(out, tuple):
-        (out,) = out
-    if not isinstance(out, (ndarray, np.ndarray)):
-        raise TypeError("return arrays must be of ArrayType")
-    if not np.can_cast(node.dtype, out.dtype, "same_kind"):
-        raise np._core._exceptions._UFuncOutputCastingError(  # type: ignore[attr-defined]
-            getattr(np, name), "same_kind", node.dtype, out.dtype, 0
-        )
-    if out.shape[-len(node.shape) :] != node.shape and node.shape:
-        raise ValueError(f"{name}: Output operand 0 of shape {out.shape} does not fit the result's shape {node.shape}")
-    return write_out(out, node, name)
-
-
-def matmul(a: Any, b: Any, /, out: Any = None, **options: Any) -> Any:
-    """Matrix product; see :data:`numpy.matmul`."""
-    return _product("matmul", a, b, out, options)
-
-
-def _vecdot_node(a: Node, b: Node) -> Node:
-    _check_core("vecdot", a, b)
-    if a.shape[-1] != b.shape[-1]:
-        raise _mismatch("vecdot", 0, b.shape[-1], a.shape[-1])
-    loop = _loop("vecdot", a, b)
-    a, b = cast(a, loop), cast(b, loop)
-    batch = _batch(a.shape[:-1], b.shape[:-1])
-    if loop.kind == "c":
-        return call("ufunc:vecdot", (), (a, b), loop, batch)
-    both = elementwise(o.BITWISE_AND if loop == BOOL else o.MULTIPLY, loop, a, b)
-    return reduce_node("add", both, (len(both.shape) - 1,), loop)
-
-
-def _matvec_node(a: Node, b: Node) -> Node:
-    _check_core("matvec", a, b)
-    if a.shape[-1] != b.shape[-1]:
-        raise _mismatch("matvec", 0, b.shape[-1], a.shape[-1])
-    product = matmul_node(a, reshape(b, (*b.shape, 1)))
-    return reshape(product, product.shape[:-1])
-
-
-def _vecmat_node(a: Node, b: Node) -> Node:
-    _check_core("vecmat", a, b)
-    if a.shape[-1] != b.shape[-2]:
-        raise _mismatch("vecmat", 0, b.shape[-2], a.shape[-1])
-    if a.dtype.kind == "c":
-        a = elementwise(o.CONJUGATE, a.dtype, a)
-    product = matmul_node(reshape(a, (*a.shape[:-1], 1, a.shape[-1])), b)
-    return reshape(product, (*product.shape[:-2], product.shape[-1]))
-
-
-_PRODUCTS: Final = {"matmul": matmul_node, "vecdot": _vecdot_node, "matvec": _matvec_node, "vecmat": _vecmat_node}
-
-
-class gufunc:
-    """A generalised ufunc of NumPy: an object with a ufunc's attributes and a function's call."""
-
-    def __init__(self, name: str) -> None:
-        self.__name__ = name
-        self._numpy: np.ufunc = getattr(np, name)
-        self.__doc__ = self._numpy.__doc__
-
-    def __call__(self, a: Any, b: Any, /, out: Any = None, **options: Any) -> Any:
-        return _product(self.__name__, a, b, out, options)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._numpy, name)
-
-    def __repr__(self) -> str:
-        return f"<ufunc '{self.__name__}'>"
 
 
 def _common(*nodes: Node) -> tuple[Node, ...]:
@@ -409,7 +270,7 @@ def solve(a: Any, b: Any) -> Any:
                 "solve: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature (m,m),(m,n)->(m,n) "
                 f"(size {y.shape[-2] if y.shape else 0} is different from {n})"
             )
-        shape = (*_batch(x.shape[:-2], y.shape[:-2]), n, y.shape[-1])
+        shape = (*batch_shape(x.shape[:-2], y.shape[:-2]), n, y.shape[-1])
     return wrap(_lapack("solve", (), (cast(x, dtype), cast(y, dtype)), dtype, shape))
 
 
@@ -477,7 +338,7 @@ def is_native_array(x: Any) -> bool:
 
 FUNCTIONS: Final = {
     **{function.__name__: function for function in (dot, inner, vdot, outer, tensordot, einsum, kron)},
-    **{name: gufunc(name) for name in _PRODUCTS},
+    **GUFUNCS,
 }
 
 SUBMODULE: Final = {

@@ -18,7 +18,7 @@ from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.node import Node
 from lazynp.namespace.compositions import filled
-from lazynp.namespace.linalg import matmul
+from lazynp.namespace.gufuncs import matmul
 from lazynp.namespace.promotion import broadcast, concrete
 from lazynp.namespace.ufuncs import UFUNCS, ordered, site, ufunc
 from lazynp.ndarray import ndarray, node_of, result, wrap

@@ -60,6 +60,16 @@ def operand(x: Any) -> tuple[Node | None, Key]:
     return node, node.dtype
 
 
+def mask_node(where: Any) -> Node:
+    """The node of a ``where=`` argument: a bool array, or Python values that NumPy reads as truth values."""
+    if type(where) is not ndarray and not is_scalar(where) and not isinstance(where, (np.ndarray, np.generic)):
+        where = np.asarray(where, BOOL) if where is not None else False
+    node, kind = operand(where)
+    if node is None or kind != BOOL:
+        raise TypeError(f"Cannot cast array data from {kind!r} to {BOOL!r} according to the rule 'safe'")
+    return node
+
+
 def overrides(x: Any) -> bool:
     """Whether a foreign type has its own idea of ufuncs (pandas, sparse matrices, masked arrays, ...)."""
     kind = type(x)

@@ -22,7 +22,7 @@ from lazynp.graph.op import Op
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace.compositions import truth
-from lazynp.namespace.promotion import DType, Foreign, broadcast, operand
+from lazynp.namespace.promotion import DType, Foreign, broadcast, mask_node, operand
 from lazynp.namespace.ufunc_table import ON_BOOL, REDUCTIONS
 from lazynp.namespace.ufuncs import UFUNCS, ufunc, write_out
 from lazynp.ndarray import asarray, copy_order, ndarray, node_of, reduction_order, result, wrap, wrap_ordered
@@ -81,7 +81,7 @@ def finish(node: Node, out: Any, name: str, source: Any = None, axes: tuple[int,
     if isinstance(out, tuple):
         (out,) = out
     if not isinstance(out, (ndarray, np.ndarray)):
-        raise TypeError("output must be an array")
+        raise TypeError("return arrays must be of ArrayType")
     if len(out.shape) != len(node.shape):
         raise ValueError(
             f"output parameter for reduction operation {name} has the wrong number of dimensions: "
@@ -146,18 +146,15 @@ def _reduced(
     x = truth(x) if on_truth else cast(x, loop)
     if x.dtype == BOOL:
         op = ON_BOOL.get(op, op)
-    has_initial = initial is not NoValue and initial is not None
-    if initial is None:
-        raise Foreign
     first = None
-    if has_initial:
+    if initial is not NoValue:
         first, _ = operand(initial)
         first = truth(node_of(asarray(initial))) if on_truth else cast(first, loop) if first else const(initial, loop)
         if first.shape:
             raise Foreign
     if where is not True:
-        mask = array_node(where)
-        if mask.dtype != BOOL or broadcast(shape, mask.shape) != shape:
+        mask = mask_node(where)
+        if broadcast(shape, mask.shape) != shape:
             raise Foreign
         if neutral_exists:
             neutral = identity(op, x.dtype)
@@ -184,6 +181,8 @@ def _reduction_loop(name: str, given: DType, dtype: Any, out: Any) -> DType:
             raise Foreign
         found = getattr(np, name).resolve_dtypes((None, given, None), signature=(dtype, None, None), reduction=True, casting="unsafe")[0]
     elif out is not None and not isinstance(out, tuple):
+        if not isinstance(out, (ndarray, np.ndarray)):
+            raise TypeError("return arrays must be of ArrayType")
         found = getattr(np, name).resolve_dtypes((out.dtype, given, None), reduction=True, casting="unsafe")[0]
     else:
         found = accumulation_dtype(name, given)

@@ -15,21 +15,21 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.graph import op as o
-from lazynp.graph.build import cast, const, elementwise, expand, reshape
+from lazynp.graph.build import cast, const, elementwise, expand
 from lazynp.graph.dtypes import BOOL, NATIVE
 from lazynp.graph.node import Node, Site, caller
 from lazynp.graph.op import Kind, Op
-from lazynp.namespace import fallback, proxies
+from lazynp.namespace import fallback
 from lazynp.namespace.compositions import Lowered, Lowering
-from lazynp.namespace.promotion import DType, Foreign, Key, broadcast, concrete, operand, weak
-from lazynp.namespace.ufunc_table import LOWERING, REDUCTIONS
+from lazynp.namespace.promotion import DType, Foreign, Key, broadcast, concrete, mask_node, operand, weak
+from lazynp.namespace.ufunc_table import LOWERING
 from lazynp.ndarray import host, ndarray, node_of, result, result_order, wrap, wrap_ordered
 from lazynp.scalars import CLASSES, node_of_scalar
 from lazynp.views import AXES
 
 _COMPARISONS: Final = frozenset(["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
 _KEYWORDS: Final = frozenset(["out", "where", "casting", "order", "dtype", "subok", "signature", "sig"])
-
+_EXCLUSIVE: Final = (("sig", "signature"), ("signature", "dtype"), ("sig", "dtype"))
 
 _getframe = sys._getframe
 
@@ -54,7 +54,14 @@ class Rule:
         self.outs = outs
 
 
-class ufunc:
+class UfuncType(type):
+    """Metaclass: NumPy's ufuncs pass for ours in ``isinstance``."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return type.__instancecheck__(cls, instance) or isinstance(instance, np.ufunc)
+
+
+class ufunc(metaclass=UfuncType):
     """A function of arrays, element by element, with broadcasting.
 
     Attributes and methods are those of :class:`numpy.ufunc`.
@@ -70,13 +77,15 @@ class ufunc:
         self.nin: int = numpy_ufunc.nin
         self.nout: int = numpy_ufunc.nout
         self.nargs: int = numpy_ufunc.nargs
-        proxies.register(self, numpy_ufunc)
+
+    def _stands_for(self) -> np.ufunc:
+        return self._numpy
 
     def __repr__(self) -> str:
         return f"<ufunc '{self.__name__}'>"
 
     def __reduce__(self) -> Any:
-        return by_name, (self.__name__,)
+        return (by_name, (self.__name__,)) if UFUNCS.get(self.__name__) is self else (ufunc, (self._numpy, self._lower))
 
     def __getattr__(self, name: str) -> Any:
         # identity, ntypes, types, signature, resolve_dtypes, __qualname__, ...
@@ -267,10 +276,16 @@ class ufunc:
         for keyword in kwargs:
             if keyword not in _KEYWORDS:
                 raise TypeError(f"{self.__name__}() got an unexpected keyword argument '{keyword}'")
+        for pair in _EXCLUSIVE:
+            if pair[0] in kwargs and pair[1] in kwargs:
+                raise TypeError(f"cannot specify both '{pair[0]}' and '{pair[1]}'")
         inputs = args[:nin]
-        outs = self._outputs(args[nin:], kwargs.get("out"))
+        outs = self._outputs(args[nin:], kwargs)
         where = kwargs.get("where", True)
         order = kwargs.get("order", "K") or "K"
+        for name, value in (("order", order), ("casting", kwargs.get("casting", ""))):
+            if not isinstance(value, str):
+                raise TypeError(f"{name} must be str, not {type(value).__name__}")
         for out in outs:
             if out is not None and type(out) is not ndarray and not isinstance(out, np.ndarray):
                 raise TypeError("return arrays must be of ArrayType")
@@ -278,10 +293,7 @@ class ufunc:
             rule = self._keyword_rule(inputs, outs, kwargs)
             values = self.nodes(inputs, rule)
             if where is not True:
-                mask, kind = operand(where)
-                if mask is None or kind != BOOL:
-                    raise TypeError(f"Cannot cast array data from {kind} to dtype('bool') according to the rule 'safe'")
-                values = _masked(values, mask, outs)
+                values = _masked(values, mask_node(where), outs)
         except Foreign:
             return self._by_numpy(args, kwargs)
         several = values if isinstance(values, tuple) else (values,)
@@ -291,12 +303,13 @@ class ufunc:
         ]
         return results[0] if nout == 1 else tuple(results)
 
-    def _outputs(self, positional: tuple[Any, ...], keyword: Any) -> tuple[Any, ...]:
+    def _outputs(self, positional: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         nout = self.nout
+        if positional and "out" in kwargs:
+            raise TypeError("cannot specify 'out' as both a positional and keyword argument")
+        keyword = kwargs.get("out")
         if keyword is None:
             return positional + (None,) * (nout - len(positional))
-        if positional:
-            raise TypeError("cannot specify 'out' as both a positional and keyword argument")
         if isinstance(keyword, tuple):
             if len(keyword) != nout:
                 raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
@@ -333,46 +346,33 @@ class ufunc:
         where: Any = True,
     ) -> Any:
         """Combine along ``axis``; see :meth:`numpy.ufunc.reduce`."""
-        from lazynp.namespace.reductions import reduce
+        from lazynp.namespace.ufunc_methods import reduce
 
-        if self.__name__ not in REDUCTIONS:
-            options = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims, "where": where}
-            if initial is not np._NoValue:
-                options["initial"] = initial
-            return fallback.call(self._numpy.reduce, f"{self.__name__}.reduce", (array,), options)
         return reduce(self, array, axis, dtype, out, keepdims, initial, where)
 
     def accumulate(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
         """Running combination along ``axis``; see :meth:`numpy.ufunc.accumulate`."""
-        from lazynp.namespace.reductions import accumulate
+        from lazynp.namespace.ufunc_methods import accumulate
 
-        if self.__name__ not in REDUCTIONS:
-            options = {"axis": axis, "dtype": dtype, "out": out}
-            return fallback.call(self._numpy.accumulate, f"{self.__name__}.accumulate", (array,), options)
         return accumulate(self, array, axis, dtype, out)
 
-    def outer(self, a: Any, b: Any, /, **kwargs: Any) -> Any:
-        """The function of all pairs; see :meth:`numpy.ufunc.outer`."""
-        if self.nin != 2:
-            raise ValueError("outer product only supported for binary functions")
-        try:
-            left, _ = operand(a)
-            right, _ = operand(b)
-        except Foreign:
-            return fallback.call(self._numpy.outer, f"{self.__name__}.outer", (a, b), kwargs)
-        if left is None or right is None:
-            # A weak number has no axes to pair.
-            return self(a, b, **kwargs)
-        return self(wrap(reshape(left, left.shape + (1,) * len(right.shape))), b if not right.shape else wrap(right), **kwargs)
-
-    def reduceat(self, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
+    def reduceat(self, array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
         """Combine over segments; see :meth:`numpy.ufunc.reduceat`."""
-        options = {"axis": axis, "dtype": dtype, "out": out}
-        return fallback.call(self._numpy.reduceat, f"{self.__name__}.reduceat", (array, indices), options)
+        from lazynp.namespace.ufunc_methods import reduceat
 
-    def at(self, array: Any, *args: Any) -> None:
+        return reduceat(self, array, indices, axis, dtype, out)
+
+    def outer(self, *args: Any, **kwargs: Any) -> Any:
+        """The function of all pairs; see :meth:`numpy.ufunc.outer`."""
+        from lazynp.namespace.ufunc_methods import outer
+
+        return outer(self, args, kwargs)
+
+    def at(self, a: Any, indices: Any, /, *b: Any) -> None:
         """Unbuffered in-place operation; see :meth:`numpy.ufunc.at`."""
-        fallback.call(self._numpy.at, f"{self.__name__}.at", (array, *args), {}, (0,))
+        from lazynp.namespace.ufunc_methods import at
+
+        at(self, a, indices, b)
 
 
 def ordered(node: Node, inputs: Sequence[Any], order: str) -> ndarray:
@@ -451,6 +451,7 @@ def castable(dtype: DType, out: Any) -> None:
 
 
 UFUNCS: Final[dict[str, ufunc]] = {name: ufunc(getattr(np, name), lower) for name, lower in LOWERING.items()}
+UFUNCS["isnat"] = ufunc(np.isnat, None)  # of dates alone
 
 # Every name of NumPy's namespace, aliases included (abs, mod, acos, bitwise_not, ...).
 NAMES: Final[dict[str, ufunc]] = {

@@ -16,6 +16,8 @@ apply           (dotted name, args, ((key, value),…)  that function; ``...`` a
 warn            (text, file name, line)               the first array; a RuntimeWarning for that line if the second is anywhere true
 refuse          (exception class, text)               the first array; the exception if the second is anywhere true
 ufunc:<name>    () or (((key, value), ...),)          that ufunc; several outputs as OUTPUT nodes
+ufunc:<name>.m  (keywords, ((key, value), ...))       its method m of the arrays; the last arrays are the named keywords
+ufunc:<name>.at (key,)                                a copy of the first array, updated where the key says; see ``_key``
 ==============  ====================================  ==================================================================
 """
 
@@ -93,6 +95,37 @@ def _refuse(arrays: Arrays, params: tuple[Any, ...]) -> Any:
     return value
 
 
+def _key(described: Any, arrays: list[Any]) -> Any:
+    """An index from its hashable description; arrays are taken from ``arrays`` in order."""
+    if type(described) is tuple and described[:1] != ("slice",):
+        return tuple([_key(part, arrays) for part in described])
+    if described == "array":
+        return arrays.pop(0)
+    return slice(*described[1:]) if type(described) is tuple else described
+
+
+def _at(of: np.ufunc) -> Function:
+    def function(arrays: Arrays, params: tuple[Any, ...]) -> Any:
+        updated = arrays[0].copy()
+        rest = list(arrays[1:])
+        key = _key(params[0], rest)
+        of.at(updated, key, *rest)
+        return updated
+
+    return function
+
+
+def _method(of: np.ufunc, name: str) -> Function:
+    method = getattr(of, name)
+
+    def function(arrays: Arrays, params: tuple[Any, ...]) -> Any:
+        extra, static = params
+        split = len(arrays) - len(extra)
+        return method(*arrays[:split], **dict(static), **dict(zip(extra, arrays[split:], strict=True)))
+
+    return function
+
+
 FUNCTIONS: Final[dict[str, Function]] = {
     "matmul": lambda arrays, params: np.matmul(*arrays),
     "dot": lambda arrays, params: np.dot(*arrays),
@@ -116,12 +149,13 @@ def lookup(name: str) -> Function:
     function = FUNCTIONS.get(name)
     if function is None:
         prefix, _, ufunc = name.partition(":")
+        ufunc, _, method = ufunc.partition(".")
         if prefix != "ufunc" or not isinstance(getattr(np, ufunc, None), np.ufunc):
             raise KeyError(f"CALL {name!r}: there are {', '.join(sorted(FUNCTIONS))} and ufunc:<name>")
         of: np.ufunc = getattr(np, ufunc)
 
-        def function(arrays: Arrays, params: tuple[Any, ...]) -> Any:
+        def plain(arrays: Arrays, params: tuple[Any, ...]) -> Any:
             return of(*arrays, **dict(params[0] if params else ()))
 
-        FUNCTIONS[name] = function
+        function = FUNCTIONS[name] = plain if not method else _at(of) if method == "at" else _method(of, method)
     return function
