@@ -3,6 +3,11 @@
 In: a 0-d node, or a NumPy scalar that is already known.  Out: an immutable object of a small table-made family, with the array protocol's
 attributes and a scalar's behaviour.  Promise: an instance holds either a node (lazy) or a value (concrete), never both; concrete values
 record nothing; ``isinstance`` works between this family and NumPy's in both directions.
+
+What cannot be: a class of ours is equal to NumPy's but not identical to it and not its key in a dictionary (``x.dtype.type is np.float64``,
+``table[x.dtype.type]``; ``table[x.dtype]`` and ``==`` work), and it is no subclass of ``float`` to those who look at the class itself
+(``issubclass(np.float64, float)``, ``json.dumps(s)``, ``Decimal(s)``; ``isinstance(s, float)``, ``s.item()`` and ``float(s)`` work): such code
+reads the number from the object's memory, where a lazy one has none.
 """
 
 from __future__ import annotations
@@ -48,10 +53,28 @@ class ScalarType(type):
 
     def __eq__(cls, other: object) -> bool:
         # A dtype's type is NumPy's: ``x.dtype.type == np.float64`` and ``x.dtype.type in (np.float32, np.float64)`` are asked of it.
-        return cls is other or cls._numpy is other
+        # What else may be equal (a dtype) knows that itself.
+        return cls is other or cls._numpy is other or NotImplemented
 
-    # Not NumPy's hash: sets of classes tell on every operation whether a scalar is one of ours, and must not find NumPy's in them.
+    # Not NumPy's hash: dictionaries keyed by classes, here and inside NumPy, tell our scalars from NumPy's, whose memory they read.
     __hash__ = type.__hash__
+
+    def __getattr__(cls, name: str) -> Any:
+        # Class methods (fromhex, from_bytes) and methods taken from the class (np.float64.is_integer) are NumPy's.
+        if name.startswith("_") or name == "dtype":
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+        found = getattr(cls._numpy, name)
+        if not callable(found):
+            return found
+
+        def method(*args: Any, **kwargs: Any) -> Any:
+            from lazynp.protocols import from_host, to_host
+
+            return from_host(found(*to_host(args, name), **to_host(kwargs, name)))
+
+        method.__name__ = name
+        method.__doc__ = found.__doc__
+        return method
 
     @property
     def dtype(cls) -> np.dtype[Any]:
@@ -74,6 +97,7 @@ class generic(metaclass=ScalarType):
     """
 
     __slots__ = ("__weakref__", "_node", "_value")
+    __module__ = "lazynp"
     _numpy = np.generic
     _dtype: np.dtype[Any] | None = None
     __array_priority__ = 1_000_000.0
@@ -81,14 +105,14 @@ class generic(metaclass=ScalarType):
     _node: Node | None
     _value: Any
 
-    def __new__(cls, value: Any = 0, /) -> Any:
+    def __new__(cls, value: Any = 0, /, *more: Any) -> Any:
         if cls._dtype is None:
             raise TypeError(f"cannot create '{cls.__name__}' instances")
         if type(value) in CLASSES:
             if value._value is None:
                 return scalar_of(build.cast(node_of_scalar(value), cls._dtype))
             value = value._value
-        found = cls._numpy(value)
+        found = cls._numpy(value, *more)
         if isinstance(found, np.ndarray):
             from lazynp.arrays import asarray
 
@@ -203,6 +227,8 @@ class generic(metaclass=ScalarType):
         return wrap(node_of_scalar(self)).flat
 
     # Python's own conversions -----------------------------------------------------------------------------------------
+    __iter__ = None  # or Python would iterate by asking for element 0
+
     def __bool__(self) -> bool:
         return bool(self.concrete("__bool__"))
 
@@ -245,7 +271,7 @@ class generic(metaclass=ScalarType):
 def _family(name: str, base: Any, scalar: Any, **members: Any) -> Any:
     """One class of the family: NumPy's name, NumPy's place in the tree."""
     doc = f"See ``numpy.{name}``."
-    return ScalarType(name, (base,), {"__slots__": (), "__module__": __name__, "__doc__": doc, "_numpy": scalar, **members})
+    return ScalarType(name, (base,), {"__slots__": (), "__module__": "lazynp", "__doc__": doc, "_numpy": scalar, **members})
 
 
 def _index(self: generic) -> int:

@@ -97,9 +97,11 @@ def _compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> A
 
 def _by_numpy(name: str, writes: tuple[int, ...] = ()) -> Callable[..., Any]:
     """A method that NumPy answers; ``writes`` is (0,) where it changes the array."""
-    method = getattr(np.ndarray, name)
+    method, of_scalar = getattr(np.ndarray, name), getattr(np.generic, name)
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if type(self) is not ndarray:
+            return fallback.ours(of_scalar(self.concrete(name), *args, **kwargs))
         return fallback.call(method, f"ndarray.{name}", (self, *args), kwargs, writes)
 
     call.__name__ = call.__qualname__ = name

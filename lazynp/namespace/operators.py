@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 import sys
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -46,6 +47,7 @@ UNARY: Final = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert
 
 _getframe = sys._getframe
 _CONST = o.CONST
+_REPEATED: Final = (list, tuple, str, bytes, bytearray, deque)
 _WEAK: Final = frozenset({float, int, complex})
 
 
@@ -230,6 +232,16 @@ def _scalar_binary(method: Method, function: Method, reflected: bool) -> Method:
     return operate
 
 
+def _repeating(method: Method) -> Method:
+    """Multiplication by an integer scalar repeats a sequence, which is Python's to do."""
+
+    def operate(a: Any, b: Any) -> Any:
+        return NotImplemented if isinstance(b, _REPEATED) else method(a, b)
+
+    operate.__name__ = operate.__qualname__ = method.__name__
+    return operate
+
+
 def _scalar_unary(name: str, of: ufunc, function: Method) -> Method:
     def operate(a: Any) -> Any:
         value = a._value
@@ -293,6 +305,8 @@ def install(cls: type) -> None:
             function = getattr(operator, f"__{name}__")
             operate = _scalar_binary(operate, function, False)
             reflected = _scalar_binary(reflected, function, True)
+            if name == "mul":
+                operate, reflected = _repeating(operate), _repeating(reflected)
         methods[f"__{name}__"] = _pow3(operate) if name == "pow" else operate
         methods[f"__r{name}__"] = reflected
     for name, ufunc_name in COMPARE.items():

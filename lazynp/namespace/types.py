@@ -143,9 +143,8 @@ def iinfo(int_type: Any) -> Any:
 
 
 def _info_dtype(x: Any) -> Any:
-    if type(x) is ndarray or is_scalar(x):
-        return x.dtype
-    return _numpys(x)
+    # An array is no dtype; its class is what NumPy complains about.
+    return np.empty(0, x.dtype) if type(x) is ndarray else x.dtype if is_scalar(x) else _numpys(x)
 
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:

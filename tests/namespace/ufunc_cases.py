@@ -1,7 +1,7 @@
 """Expressions about ufuncs, for ``test_ufunc_surface``.
 
-A row is an expression, or statements and an expression after the last semicolon.  ``a`` is a float matrix, ``i`` the same in integers, ``c``
-in complex numbers, ``v`` a vector, ``m`` a mask; ``x`` in the last table is a lazy copy of NumPy's ``A``.
+A row is an expression, or statements and an expression after the last semicolon.  ``a`` is a float matrix, ``i`` the same in integers,
+``c`` in complex numbers, ``v`` a vector, ``m`` a mask; ``x`` in the last table is a lazy copy of NumPy's ``A``.
 """
 
 METHODS = [
