@@ -41,6 +41,14 @@ def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray
     return array.copy(order="K") if copy else array
 
 
+def _to_numpy(self: Any, dtype: Any = None, copy: bool = False) -> np.ndarray[Any, Any]:
+    """The value as a NumPy array, read-only and shared unless a copy or another dtype is asked for.
+
+    Libraries that treat arrays otherwise than sequences (matplotlib's columns of a matrix) look for this method.
+    """
+    return _array(self, dtype, copy or None)
+
+
 def _array_interface(self: Any) -> dict[str, Any]:
     """NumPy's protocol of version 3, for those who read it themselves; the memory is an array, which keeps it alive and read-only."""
     array = snapshot(self, "__array__")
@@ -170,6 +178,7 @@ def _to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
 
 
 def _buffer(self: Any, flags: int) -> memoryview:
+    # Python asks from 3.12 on; before, ``memoryview(x.data)`` and ``x.tobytes()`` are the ways.
     if flags & 1:  # PyBUF_WRITABLE
         raise BufferError("Object is not writable.")
     return snapshot(self, "buffer").data
@@ -218,6 +227,23 @@ def _index(self: Any) -> int:
     if self.shape or self.dtype.kind not in "iu":
         raise TypeError("only integer scalar arrays can be converted to a scalar index")
     return int(host(self, "__index__")[()])
+
+
+def _array_wrap(self: Any, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    """NumPy's result as what this array's own functions give."""
+    from lazynp.arrays import asarray
+
+    made = asarray(array)
+    return made[()] if return_scalar and not made.shape else made
+
+
+def _delitem(self: Any, key: Any) -> None:
+    raise ValueError("cannot delete array elements")
+
+
+def _bytes(self: Any) -> bytes:
+    # Without the buffer protocol (Python 3.11) Python would take the elements for bytes.
+    return bytes(_tobytes(self))
 
 
 def _contains(self: Any, item: Any) -> bool:
@@ -314,6 +340,10 @@ ARRAYS: dict[str, Any] = {
     "__complex__": _conversion("__complex__", complex),
     "__index__": _index,
     "__contains__": _contains,
+    "__array_wrap__": _array_wrap,
+    "to_numpy": _to_numpy,
+    "__delitem__": _delitem,
+    "__bytes__": _bytes,
     "__copy__": _shallow_copy,
     "__deepcopy__": _deepcopy,
     "__reduce__": _reduce,

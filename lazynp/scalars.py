@@ -4,10 +4,10 @@ In: a 0-d node, or a NumPy scalar that is already known.  Out: an immutable obje
 attributes and a scalar's behaviour.  Promise: an instance holds either a node (lazy) or a value (concrete), never both; concrete values
 record nothing; ``isinstance`` works between this family and NumPy's in both directions.
 
-What cannot be: a class of ours is equal to NumPy's but not identical to it and not its key in a dictionary (``x.dtype.type is np.float64``,
-``table[x.dtype.type]``; ``table[x.dtype]`` and ``==`` work), and it is no subclass of ``float`` to those who look at the class itself
-(``issubclass(np.float64, float)``, ``json.dumps(s)``, ``Decimal(s)``; ``isinstance(s, float)``, ``s.item()`` and ``float(s)`` work): such code
-reads the number from the object's memory, where a lazy one has none.
+What cannot be: a class of ours is equal to NumPy's, but not identical to it and not the same key (``x.dtype.type is np.float64`` and
+``table[x.dtype.type]`` do not work; ``==``, ``issubclass`` and ``table[x.dtype]`` do), and it is no subclass of ``float`` to those who
+look at the class itself (``issubclass(np.float64, float)``, ``json.dumps(s)``, ``Decimal(s)`` do not work; ``isinstance(s, float)``,
+``s.item()`` and ``float(s)`` do): such code reads the number from the object's memory, where a lazy one has none.
 """
 
 from __future__ import annotations

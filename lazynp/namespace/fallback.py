@@ -20,6 +20,7 @@ from lazynp.graph import build
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import Node, caller, where
 from lazynp.namespace import proxies
+from lazynp.namespace.promotion import overrides
 from lazynp.ndarray import from_numpy, host, ndarray, node_of, root_node, scalar_of_value
 from lazynp.protocols import snapshot
 from lazynp.runtime import config
@@ -175,6 +176,8 @@ def call(
     if written and type(value) is tuple:
         by_id = {id(copy): target for target, copy in written}
         return tuple([by_id.get(id(item)) or ours(item) for item in value])
+    if isinstance(value, np.generic) and any(overrides(arg) for arg in args):
+        return value  # another library's answer about its own objects
     return ours(value)
 
 

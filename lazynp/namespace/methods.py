@@ -13,7 +13,7 @@ import numpy as np
 
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
-from lazynp.namespace import creation, fallback, joining, linalg, mathematics, reductions, selecting, shaping, statistics
+from lazynp.namespace import creation, fallback, files, joining, linalg, mathematics, reductions, selecting, shaping, statistics
 from lazynp.namespace.reductions import array_node
 from lazynp.namespace.ufuncs import UFUNCS
 from lazynp.ndarray import copy_order, host, ndarray, node_of, result, view_reshape, warn_complex, wrap_ordered
@@ -138,8 +138,8 @@ SHARED: Final[dict[str, Callable[..., Any]]] = {
     "conj": _conjugate,
     "conjugate": _conjugate,
     "choose": _by_numpy("choose"),
-    "dump": _by_numpy("dump"),
-    "dumps": _by_numpy("dumps"),
+    "dump": files.dump,
+    "dumps": files.dumps,
     "byteswap": _by_numpy("byteswap"),
     "getfield": _by_numpy("getfield"),
 }

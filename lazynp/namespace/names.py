@@ -15,6 +15,7 @@ import numpy as np
 from lazynp.namespace import (
     creation,
     fallback,
+    files,
     joining,
     laziness,
     linalg,
@@ -43,6 +44,7 @@ ALL: Final[dict[str, Any]] = {
     **mathematics.FUNCTIONS,
     **types.FUNCTIONS,
     **python_functions.FUNCTIONS,
+    **files.FUNCTIONS,
     **laziness.FUNCTIONS,
     "ufunc": ufuncs.ufunc,
     "pi": np.pi,

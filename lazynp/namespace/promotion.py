@@ -73,7 +73,7 @@ def mask_node(where: Any) -> Node:
 def overrides(x: Any) -> bool:
     """Whether a foreign type has its own idea of ufuncs (pandas, sparse matrices, masked arrays, ...)."""
     kind = type(x)
-    return kind is not np.ndarray and hasattr(kind, "__array_ufunc__")
+    return kind is not np.ndarray and kind is not np.memmap and hasattr(kind, "__array_ufunc__")
 
 
 def weak(value: Any, dtype: DType) -> Node:

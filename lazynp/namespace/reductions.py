@@ -22,7 +22,7 @@ from lazynp.graph.op import Op
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace.compositions import truth
-from lazynp.namespace.promotion import DType, Foreign, broadcast, mask_node, operand
+from lazynp.namespace.promotion import DType, Foreign, broadcast, mask_node, operand, overrides
 from lazynp.namespace.ufunc_table import ON_BOOL, REDUCTIONS
 from lazynp.namespace.ufuncs import UFUNCS, ufunc, write_out
 from lazynp.ndarray import asarray, copy_order, ndarray, node_of, reduction_order, result, wrap, wrap_ordered
@@ -215,34 +215,43 @@ def sum(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True
 ) -> Any:
     """Sum over axes; see :func:`numpy.sum`."""
-    return reduce(UFUNCS["add"], a, axis, dtype, out, _flag(keepdims), initial, _mask(where))
+    return _along("sum", "add", a, axis, dtype, out, keepdims, initial, where)
 
 
 def prod(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True
 ) -> Any:
     """Product over axes; see :func:`numpy.prod`."""
-    return reduce(UFUNCS["multiply"], a, axis, dtype, out, _flag(keepdims), initial, _mask(where))
+    return _along("prod", "multiply", a, axis, dtype, out, keepdims, initial, where)
 
 
 def max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True) -> Any:
     """Largest value over axes, NaN if there is one; see :func:`numpy.max`."""
-    return reduce(UFUNCS["maximum"], a, axis, None, out, _flag(keepdims), initial, _mask(where))
+    return _along("max", "maximum", a, axis, None, out, keepdims, initial, where)
 
 
 def min(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True) -> Any:
     """Smallest value over axes, NaN if there is one; see :func:`numpy.min`."""
-    return reduce(UFUNCS["minimum"], a, axis, None, out, _flag(keepdims), initial, _mask(where))
+    return _along("min", "minimum", a, axis, None, out, keepdims, initial, where)
 
 
 def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
     """Whether something is true along axes; see :func:`numpy.any`."""
-    return reduce(UFUNCS["logical_or"], a, axis, None, out, _flag(keepdims), NoValue, _mask(where))
+    return _along("any", "logical_or", a, axis, None, out, keepdims, NoValue, where)
 
 
 def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
     """Whether everything is true along axes; see :func:`numpy.all`."""
-    return reduce(UFUNCS["logical_and"], a, axis, None, out, _flag(keepdims), NoValue, _mask(where))
+    return _along("all", "logical_and", a, axis, None, out, keepdims, NoValue, where)
+
+
+def _along(name: str, of: str, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any, where: Any) -> Any:
+    if type(a) is not ndarray and overrides(a):
+        # Another library's array has a method for it, which NumPy's function calls.
+        options = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims, "initial": initial, "where": where}
+        given = {key: value for key, value in options.items() if all_(value is not unset for unset in (None, NoValue, False, True))}
+        return fallback.call(getattr(np, name), name, (a,), given)
+    return reduce(UFUNCS[of], a, axis, dtype, out, _flag(keepdims), initial, _mask(where))
 
 
 def _flag(keepdims: Any) -> bool:

@@ -24,7 +24,7 @@ from lazynp.namespace.compositions import Lowered, Lowering
 from lazynp.namespace.promotion import DType, Foreign, Key, broadcast, concrete, mask_node, operand, weak
 from lazynp.namespace.ufunc_table import LOWERING
 from lazynp.ndarray import host, ndarray, node_of, result, result_order, wrap, wrap_ordered
-from lazynp.scalars import CLASSES, node_of_scalar
+from lazynp.scalars import CLASSES, OF_TYPE, node_of_scalar
 from lazynp.views import AXES
 
 _COMPARISONS: Final = frozenset(["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
@@ -77,6 +77,9 @@ class ufunc(metaclass=UfuncType):
         self.nin: int = numpy_ufunc.nin
         self.nout: int = numpy_ufunc.nout
         self.nargs: int = numpy_ufunc.nargs
+
+    # isinstance(np.sin, numpy.ufunc) holds, which other libraries ask before they call it on their own objects.
+    __class__ = property(lambda self: np.ufunc)
 
     def _stands_for(self) -> np.ufunc:
         return self._numpy
@@ -145,6 +148,8 @@ class ufunc(metaclass=UfuncType):
             y = b._node if b._base is None else node_of(b)
         elif kind in CLASSES:
             y = node_of_scalar(b)
+        elif kind in OF_TYPE:
+            y = Node(o.CONST, (), b, b.dtype, ())
         elif kind is float or kind is int:
             weak_direct = self.direct((x.dtype, kind))
             if weak_direct is None or not x.shape:
@@ -179,8 +184,10 @@ class ufunc(metaclass=UfuncType):
                 break
             values.append(value)
         else:
-            # Nothing here is lazy: NumPy's scalar rules, at once.
-            return fallback.ours(self._numpy(*values))
+            # Nothing here is lazy: NumPy's scalar rules, at once.  Only Python's and NumPy's own scalars give NumPy's: a function that pandas
+            # applies to its values must give it such.
+            found = self._numpy(*values)
+            return fallback.ours(found) if any(type(arg) in CLASSES for arg in args) else found
         try:
             nodes = self.nodes(args)
         except Foreign:

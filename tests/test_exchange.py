@@ -1,0 +1,289 @@
+"""Arrays on their way out and in: NumPy's protocols, buffers, DLPack, pickles, copies, files."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy
+import pytest
+
+import lazynp
+from lazynp.runtime import report
+from lazynp.scalars import is_scalar
+from tests.namespace.compare import DTYPES, check
+
+A = numpy.arange(6.0).reshape(2, 3)
+SHAPES = [(), (1,), (3,), (2, 3), (0,), (2, 0, 3), (2, 3, 4)]
+
+
+def lazy(x: Any = A) -> Any:
+    """A pending array of the values of ``x``."""
+    return lazynp.asarray(x)[...].copy()
+
+
+def sources() -> list[Any]:
+    found = []
+    for dtype in DTYPES:
+        for shape in SHAPES:
+            x = (numpy.arange(numpy.prod(shape, dtype=int)) % 3).reshape(shape).astype(dtype)
+            found += [x, x.T, x[::-1] if shape else x]
+    return found
+
+
+# NumPy's protocols --------------------------------------------------------------------------------------------------------------
+
+
+def test_asarray_by_numpy_shares_memory_that_cannot_be_written() -> None:
+    for x in (lazy(), lazy().T, lazy()[:, 1:], lazy() + 1):
+        first, second = numpy.asarray(x), numpy.asarray(x)
+        assert numpy.shares_memory(first, second)
+        assert not first.flags.writeable
+        with pytest.raises(ValueError, match="read-only"):
+            first[...] = 0
+        with pytest.raises(ValueError):
+            first.flags.writeable = True
+        assert first.strides == x.strides
+
+
+def test_what_was_exported_never_changes() -> None:
+    x = lazy()
+    seen = numpy.asarray(x)
+    x += 1
+    x[0, 0] = 50
+    assert seen.tolist() == A.tolist()
+    assert x[0, 0] == 50
+
+
+def test_array_protocol_takes_dtype_and_copy() -> None:
+    for x in (lazy(), lazy().sum()):
+        want = numpy.asarray(A if x.shape else A.sum())
+        assert x.__array__("f4").dtype == "float32"
+        assert x.__array__(copy=True).flags.writeable
+        assert numpy.array_equal(x.__array__(numpy.int64), want.astype(int))
+        with pytest.raises(ValueError, match="copy"):
+            x.__array__("f4", copy=False)
+        with pytest.raises(ValueError, match="copy"):
+            numpy.asarray(x, "f4", copy=False)
+    assert numpy.asarray(lazy(), copy=False).tolist() == A.tolist()
+    made = numpy.array(lazy())
+    made[0, 0] = 9
+    assert made.flags.owndata
+
+
+def test_values_arrive_in_every_dtype_shape_and_order() -> None:
+    for x in sources():
+        y = lazynp.asarray(x)
+        for got in (numpy.asarray(y), numpy.array(y), pickle.loads(pickle.dumps(y)), copy.copy(y), copy.deepcopy(y), y.data):
+            seen = numpy.asarray(got)
+            assert seen.dtype == x.dtype
+            assert numpy.array_equal(seen, x)
+        described = y.__array_interface__
+        assert (described["shape"], described["typestr"]) == (x.shape, x.dtype.str)
+        assert (y.tobytes(), y.tobytes("F"), bytes(y)) == (x.tobytes(), x.tobytes("F"), x.tobytes())
+        assert y.tolist() == x.tolist()
+
+
+def test_buffer_protocol() -> None:
+    x = lazy()
+    for view in (x.data, x.__buffer__(0), lazy().T.T.data):
+        assert (view.shape, view.format, view.readonly) == ((2, 3), "d", True)
+        assert view.tolist() == A.tolist()
+    assert x.T.data.strides == A.T.data.strides
+    with pytest.raises(BufferError):
+        x.__buffer__(1)
+    assert x.sum().data.tobytes() == A.sum().tobytes()
+    assert io.BytesIO(x.data).read() == A.tobytes()
+
+
+def test_array_wrap_and_deletion() -> None:
+    x = lazy()
+    assert type(x.__array_wrap__(A)) is lazynp.ndarray
+    assert is_scalar(x.__array_wrap__(numpy.array(1.0), None, True))
+    with pytest.raises(ValueError, match="cannot delete array elements"):
+        del x[0]
+
+
+# DLPack ---------------------------------------------------------------------------------------------------------------------------
+
+
+def test_dlpack_out() -> None:
+    for x in sources():
+        if x.size and (x.strides == numpy.ascontiguousarray(x).strides or x.ndim > 1):
+            assert numpy.array_equal(numpy.from_dlpack(lazynp.asarray(x)), x)
+    assert not numpy.from_dlpack(lazy()).flags.writeable
+    assert numpy.from_dlpack(lazy(), copy=True).flags.writeable
+    assert not numpy.from_dlpack(lazy(), copy=False).flags.writeable
+    assert numpy.from_dlpack(lazy().T, device="cpu").strides == A.T.strides
+    assert lazy().__dlpack_device__() == A.__dlpack_device__()
+
+
+def test_dlpack_versions() -> None:
+    x = lazy()
+    assert "versioned" in repr(x.__dlpack__(max_version=(1, 0)))
+    assert "versioned" in repr(x.__dlpack__(max_version=(1, 0), copy=True, dl_device=(1, 0)))
+    # A consumer of the old protocol cannot be told that memory is read-only: it gets a copy, or nothing.
+    assert "versioned" not in repr(x.__dlpack__())
+    assert "versioned" not in repr(x.__dlpack__(max_version=(0, 8)))
+    for options in ({"copy": False}, {"copy": False, "max_version": (0, 8)}, {"dl_device": (2, 0), "max_version": (1, 0)}):
+        with pytest.raises(BufferError):
+            x.__dlpack__(**options)
+    with pytest.raises(RuntimeError):
+        x.__dlpack__(stream=1)
+
+
+def test_dlpack_in() -> None:
+    theirs = A.copy()
+    x = lazynp.from_dlpack(theirs)
+    theirs[0, 0] = 7
+    assert type(x) is lazynp.ndarray and x.tolist() == A.tolist()
+    y = lazy()
+    z = lazynp.from_dlpack(y)
+    z[0, 0] = 5
+    assert y[0, 0] == 5
+    z = lazynp.from_dlpack(y, copy=True)
+    z[0, 0] = 6
+    assert y[0, 0] == 5
+    with pytest.raises(BufferError):
+        lazynp.from_dlpack(A, copy=False)
+    with pytest.raises(ValueError):
+        lazynp.from_dlpack(y, device="cuda")
+    check(lambda np: np.from_dlpack([1]))
+    check(lambda np: np.from_dlpack(np.arange(3.0), device="cpu"))
+
+
+# Pickles and copies -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_pickles(protocol: int) -> None:
+    x = lazy()
+    for value in (x, x.T, x[:, ::2], x.sum(), x.sum(0), lazynp.array(3.0), lazynp.zeros((0, 3))):
+        got = pickle.loads(pickle.dumps(value, protocol))
+        assert type(got) is type(value)
+        assert got.tolist() == value.tolist()
+    for value in (lazynp.add, lazynp.float64, lazynp.ndarray):
+        assert pickle.loads(pickle.dumps(value, protocol)) is value
+    first, second = pickle.loads(pickle.dumps([x, x], protocol))
+    assert first is second
+
+
+def test_pickles_with_buffers_out_of_band() -> None:
+    buffers: list[Any] = []
+    x = lazy()
+    data = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    assert len(buffers) == 1
+    assert pickle.loads(data, buffers=buffers).tolist() == A.tolist()
+
+
+def test_copies_share_nothing() -> None:
+    x = lazy()
+    x.flags.writeable = False
+    for other in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x)), x.copy(), lazynp.array(x)):
+        assert other.flags.writeable
+        other[0, 0] = 9
+    assert x.tolist() == A.tolist()
+    y = [x, x, {"x": x}]
+    z = copy.deepcopy(y)
+    assert z[0] is z[1] is z[2]["x"] and z[0] is not x
+
+
+def _row_sums(x: Any) -> Any:
+    return x.sum(axis=1) * 2
+
+
+def test_joblib(tmp_path: Path) -> None:
+    value = {"a": [lazy(), lazy().sum()], "b": lazy().T}
+    for compress in (0, 3):
+        joblib.dump(value, tmp_path / "dumped", compress=compress)
+        got = joblib.load(tmp_path / "dumped")
+        assert type(got["a"][0]) is lazynp.ndarray and is_scalar(got["a"][1])
+        assert (got["a"][0].tolist(), got["a"][1], got["b"].tolist()) == (A.tolist(), 15.0, A.T.tolist())
+    assert joblib.hash(lazy()) == joblib.hash(lazy()) != joblib.hash(lazy() + 1)
+    for backend in ("threading", "loky"):
+        got = joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(_row_sums)(lazy() + k) for k in range(3))
+        assert [x.tolist() for x in got] == [_row_sums(A + k).tolist() for k in range(3)]
+
+
+# Files -----------------------------------------------------------------------------------------------------------------------------
+
+
+def test_files(tmp_path: Path) -> None:
+    x = lazy() * 1
+    report.reset()
+    lazynp.save(tmp_path / "x.npy", x)
+    lazynp.savez(tmp_path / "x.npz", x, y=x.T)
+    lazynp.savez_compressed(tmp_path / "c.npz", x=x)
+    lazynp.savetxt(tmp_path / "x.txt", x, fmt="%.3f", delimiter=",")
+    (x + 0).tofile(tmp_path / "x.bin")
+    x.dump(tmp_path / "x.pickle")
+    for got in (
+        lazynp.load(tmp_path / "x.npy"), lazynp.load(tmp_path / "c.npz")["x"], lazynp.loadtxt(tmp_path / "x.txt", delimiter=","),
+        lazynp.genfromtxt(tmp_path / "x.txt", delimiter=","), lazynp.fromfile(tmp_path / "x.bin").reshape(2, 3),
+        lazynp.load(tmp_path / "x.pickle", allow_pickle=True), pickle.loads(x.dumps()), numpy.load(tmp_path / "x.npy"),
+    ):  # fmt: skip
+        assert numpy.array_equal(got, A)
+    assert type(lazynp.load(tmp_path / "x.npy")) is lazynp.ndarray
+    assert numpy.load(tmp_path / "x.npz")["y"].flags.f_contiguous
+    with lazynp.load(tmp_path / "x.npz") as archive:
+        assert sorted(archive) == ["arr_0", "y"] and isinstance(archive, numpy.lib.npyio.NpzFile)
+        assert {type(value) for value in archive.values()} == {type(archive.f.y)} == {lazynp.ndarray}
+    assert not report.fallbacks
+
+
+def test_memory_maps(tmp_path: Path) -> None:
+    lazynp.save(tmp_path / "x.npy", lazy())
+    mapped = lazynp.load(tmp_path / "x.npy", mmap_mode="r+")
+    assert isinstance(mapped, lazynp.memmap)
+    report.reset()
+    y = lazynp.sqrt(mapped) + mapped
+    assert type(y) is lazynp.ndarray
+    assert not report.fallbacks
+    mapped[0] = lazynp.zeros(3)
+    mapped.flush()
+    assert numpy.load(tmp_path / "x.npy").tolist() == [[0, 0, 0], [3, 4, 5]]
+    assert numpy.allclose(y, numpy.sqrt(A) + A)
+    fresh = lazynp.memmap(tmp_path / "m.bin", "f8", "w+", shape=(3,))
+    fresh[:] = lazynp.arange(3.0) * 2
+    fresh.flush()
+    assert lazynp.fromfile(tmp_path / "m.bin").tolist() == [0.0, 2.0, 4.0]
+
+
+READERS = [
+    "np.frombuffer(b'abcdefgh', 'u1', 3, 2)", "np.frombuffer(b'abcdefgh', 'f8')", "np.frombuffer(b'abc', 'f8')", "np.frombuffer(b'', 'f8')",
+    "np.frombuffer(b'abcdefgh', 'u1').flags.writeable", "np.frombuffer(np.arange(3.0).tobytes())", "np.fromstring('1 2 3', sep=' ')",
+    "np.fromstring('1,2', dtype='i4', sep=',')", "np.fromiter((k * k for k in range(4)), 'f4')", "np.fromiter(range(9), int, count=3)",
+    "np.fromiter([1, 2], int, count=3)", "np.loadtxt(io.StringIO('1,2\\n3,4'), delimiter=',', unpack=True)",
+    "np.loadtxt(io.StringIO('# c\\n1 2\\n3 4'), dtype='i4', usecols=1)", "np.loadtxt(io.StringIO('1 x'))",
+    "np.genfromtxt(io.StringIO('1,,3'), delimiter=',')", "np.array(array.array('d', [1, 2]))",
+    "np.asarray(memoryview(b'abc'))",
+    "np.asarray(bytearray(b'abc'))", "array.array('d', np.arange(3.0))", "np.array2string(a, precision=2)", "np.array_repr(a + 0.123)",
+    "np.array_str(a)", "np.array2string(a, formatter={'float': lambda v: f'<{v}>'})", "a.item(1, 2), a.item((0, 1)), a.item(4)", "a.item()",
+    "a.item(9)",
+    "np.array([5]).item(), np.array(5).item(), a.sum().item()", "a.tolist(), a[0, 0].tolist(), np.array(3).tolist()", "a.item('x')",
+    "a.tobytes(), a.tobytes('F'), a.T.tobytes(), a[:, ::2].tobytes()", "a.astype('i2').tobytes()", "list(a[0]), tuple(a[0])",
+    "np.fromregex(io.StringIO('1 2'), r'(\\d) (\\d)', [('a', int), ('b', int)])['a'].tolist()", "bytes(a), bytes(np.arange(3, dtype='u1'))",
+    "np.load(io.BytesIO(b'nonsense'))", "np.load('/nonexistent.npy')", "np.array(a, copy=None).shape, np.asarray(a).shape",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", READERS)
+def test_readers_and_writers(text: str) -> None:
+    import array
+
+    report.reset()
+    check(lambda np: eval(text, {"np": np, "io": io, "array": array, "a": np.array(A)}), 0, text)
+    assert not report.fallbacks
+
+
+def test_foreign_memory_is_copied_and_read_only() -> None:
+    memory = bytearray(A.tobytes())
+    x = lazynp.frombuffer(memory)
+    memory[:8] = bytes(8)
+    assert x.tolist() == A.ravel().tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        x[0] = 1
