@@ -184,7 +184,7 @@ class ufunc(metaclass=UfuncType):
                 break
             values.append(value)
         else:
-            # Nothing here is lazy: NumPy's scalar rules, at once.  Only Python's and NumPy's own scalars give NumPy's: functions that pandas
+            # Nothing here is lazy: NumPy's rules, at once.  Only Python's and NumPy's own scalars give NumPy's: functions that pandas
             # applies to its values must give it such.
             found = self._numpy(*values)
             return fallback.ours(found) if any(type(arg) in CLASSES for arg in args) else found
