@@ -34,7 +34,10 @@ def force(nodes: Sequence[Node], reason: str) -> None:
     """Compute ``nodes`` now; ``reason`` is what the report shows."""
     global _realize
     if _realize is None:
-        from lazynp.runtime.realize import realize
+        from lazynp.runtime.forking import loading
+
+        with loading:
+            from lazynp.runtime.realize import realize
 
         _realize = realize
     _realize(nodes, reason)

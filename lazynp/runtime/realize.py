@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import threading
+import os
 import warnings
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from lazynp.backends.base import Backend, CompileError, ExecutionError, Plan, Ta
 from lazynp.graph import op as o
 from lazynp.graph.build import outputs
 from lazynp.graph.node import Node, Site, caller, where
-from lazynp.runtime import config, ownership, pressure, report
+from lazynp.runtime import config, forking, ownership, pressure, report
 from lazynp.runtime.buffer import Buffer
 from lazynp.schedule.canonicalise import Canonical, Program, canonicalise
 
@@ -29,7 +29,7 @@ PLANS: Final = 2048  # plans kept, the least recently used go first
 _Plans = OrderedDict[Any, Plan]
 
 # Held while nodes are walked and published, not while plans run.
-_lock = threading.RLock()
+_lock = forking.graph
 _caches: dict[tuple[str, str, bool], _Plans] = {}
 _plans: _Plans = OrderedDict()
 _generation = -1
@@ -214,7 +214,14 @@ def _can_compile() -> bool:
 def backend(name: str) -> Backend:
     """The backend of that name, made when first asked for."""
     made = _backends.get(name)
-    if made is None:
+    return _made(name) if made is None else made
+
+
+def _made(name: str) -> Backend:
+    with _lock:
+        made = _backends.get(name)
+        if made is not None:
+            return made
         if name == "numpy":
             from lazynp.backends.numpy.backend import NumpyBackend
 
@@ -247,6 +254,16 @@ def _choose_cache() -> None:
         switches = (config.backend or "", config.tier, config.debug)
         _plans = _caches.setdefault(switches, OrderedDict())
         _generation = config.generation
+
+
+def _alone() -> None:
+    """In a child after ``fork`` the parent's other threads, and what they were running, do not exist."""
+    global _running
+    _running = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_alone)
 
 
 def forget_plans() -> None:

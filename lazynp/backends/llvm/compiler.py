@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from lazynp.backends.llvm import disk_cache, loader, mathlib, threads
 from lazynp.backends.llvm.host import binding, host
+from lazynp.runtime import forking
 
 PIPELINE: Final = "O3+dce/2"  # names the pass pipeline below in cache keys: change it whenever the pipeline changes
 
@@ -38,7 +38,7 @@ class Statistics:
 
 
 STATISTICS: Final = Statistics()
-_lock = threading.RLock()
+_lock = forking.compiler
 _defined: Final[dict[str, int]] = {}  # addresses of compiled functions that later modules call by name
 
 
@@ -71,16 +71,6 @@ def _toolchain() -> _Toolchain:
 def _identity() -> str:
     """What machine code depends on besides the text it comes from."""
     return "\0".join((*host(), mathlib.flavour(), PIPELINE))
-
-
-def _after_fork() -> None:
-    # Another thread of the parent may have held the lock; in the child nobody is left to release it.
-    global _lock
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 def define(functions: Mapping[str, int]) -> None:
