@@ -73,7 +73,8 @@ PROGRAMS: Final[dict[str, list[str]]] = {
         "x = np.asarray(np.array([1.1, 2.2])); result = x.dtype, x * 2, x * 2.0, x + np.float32(1), x.astype('f4') + 1.1",
         "result = [(np.ones(2, d) + 1).dtype for d in ('i1', 'u1', 'f2', 'f4', 'c8')], (np.ones(2, 'i8') + np.ones(2, 'f4')).dtype",
         "r"
-        "esult = (np.ones(2, 'u8') + np.ones(2, 'i8')).dtype, (np.ones(2, 'u8') + 1).dtype, (np.ones(2, 'i4') / 2).dtype, np.ones(2, 'i4') // 2",
+        "esult = (np.ones(2, 'u8') + np.ones(2, 'i8')).dtype, (np.ones(2, 'u8') + 1).dtype, (np.ones(2, "
+        "'i4') / 2).dtype, np.ones(2, 'i4') // 2",
         "x = np.array([250, 255], 'u1'); result = x + 10, x * 2, x + x, x - 255, -x, x << 1, ~x, x.sum(), x.mean()",
         "x = np.array([120], 'i1'); result = x + 10, x + np.int8(10), x + np.int16(10), x + 10.0",
         "x = np.array([1], 'u1'); x + 300",
@@ -82,7 +83,8 @@ PROGRAMS: Final[dict[str, list[str]]] = {
         "x = np.arange(3, dtype='i4'); x += 1; x *= 2; result = x.dtype, x",
         "x = np.arange(3, dtype='i4'); x /= 2",
         "r"
-        "esult = np.sum(np.ones(3, 'i1')).dtype, np.prod(np.ones(3, 'u2')).dtype, np.cumsum(np.ones(2, bool)).dtype, np.mean(np.ones(3, 'f2')).dtype",
+        "esult = np.sum(np.ones(3, 'i1')).dtype, np.prod(np.ones(3, 'u2')).dtype, np.cumsum(np.ones(2, bool)).dtype, "
+        "np.mean(np.ones(3, 'f2')).dtype",
     ],
     "bad indices leave everything as it was": [
         "x = np.arange(4.0); x[4]",
@@ -116,7 +118,8 @@ PROGRAMS: Final[dict[str, list[str]]] = {
         "result = x + y, x * y.T, np.broadcast_to(x, (2, 3)), x.squeeze(), (x + y).std(0)",
         "x = np.ones((2, 1, 3)); result = x.sum(1), x.mean(1), x.squeeze(1), np.concatenate([x, x], 1), x.max(1, keepdims=True), x.std(1)",
         "r"
-        "esult = np.linspace(0, 1, 0), np.linspace(0, 1, 1), np.arange(0), np.eye(0), np.zeros(()), np.meshgrid(np.arange(0), np.arange(2))",
+        "esult = np.linspace(0, 1, 0), np.linspace(0, 1, 1), np.arange(0), np.eye(0), np.zeros(()), "
+        "np.meshgrid(np.arange(0), np.arange(2))",
     ],
     "read-only arrays refuse at the statement": [
         "x = np.broadcast_to(np.arange(3.0), (2, 3)); x[0, 0] = 1",
