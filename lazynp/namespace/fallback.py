@@ -228,7 +228,11 @@ def attribute(module: ModuleType, name: str, prefix: str = "") -> Any:
         return value
     if isinstance(value, ModuleType):
         return value if name in NUMPYS_OWN else submodule(f"{prefix}{name}")
-    if isinstance(value, np.ufunc) or _is_function(value):
+    if isinstance(value, np.ufunc):
+        from lazynp.namespace.ufuncs import standing_for
+
+        return standing_for(value)
+    if _is_function(value):
         return Fallback(value, f"{prefix}{name}")
     return value
 

@@ -471,3 +471,9 @@ NAMES: Final[dict[str, ufunc]] = {
 def by_name(name: str) -> ufunc:
     """The ufunc called ``name``."""
     return UFUNCS[name]
+
+
+def standing_for(theirs: np.ufunc) -> ufunc:
+    """Our ufunc for one of NumPy's, also under a name that somebody else gave it (numexpr adds ``numpy.expm1x``)."""
+    ours = UFUNCS.get(theirs.__name__)
+    return ours if ours is not None and ours._numpy is theirs else ufunc(theirs, None)
