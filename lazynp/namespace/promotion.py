@@ -79,6 +79,8 @@ def overrides(x: Any) -> bool:
 def weak(value: Any, dtype: DType) -> Node:
     """A Python number in the loop's dtype; ``OverflowError`` where an int does not fit."""
     kind = dtype.kind
+    if isinstance(value, complex) and kind != "c":
+        return const(np.asarray(value).astype(dtype)[()], dtype)  # allowed by casting="unsafe" alone
     if kind in "iu" and type(value) is not float:
         return const(int(value), dtype)
     return const(value, dtype)

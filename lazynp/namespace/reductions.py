@@ -154,8 +154,11 @@ def _reduced(
             raise Foreign
     if where is not True:
         mask = mask_node(where)
-        if broadcast(shape, mask.shape) != shape:
-            raise Foreign
+        if len(mask.shape) > len(shape):
+            raise ValueError("input operand has more dimensions than allowed by the axis remapping")
+        both = broadcast(shape, mask.shape)
+        if both != shape:
+            raise ValueError(f"non-broadcastable operand with shape {shape} doesn't match the broadcast shape {both}")
         if neutral_exists:
             neutral = identity(op, x.dtype)
         elif first is not None:

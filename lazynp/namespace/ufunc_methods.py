@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lazynp.graph import op as o
-from lazynp.graph.build import call, reshape
+from lazynp.graph.build import call
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace import assignment, fallback, reductions
 from lazynp.namespace import axes as ax
-from lazynp.namespace.promotion import Foreign, mask_node, operand
+from lazynp.namespace.promotion import Foreign, mask_node, operand, overrides
 from lazynp.namespace.ufunc_table import REDUCTIONS
 from lazynp.ndarray import asarray, from_numpy, host, ndarray, node_of, wrap
 from lazynp.protocols import to_host
+from lazynp.scalars import is_scalar
 
 if TYPE_CHECKING:
     from lazynp.namespace.ufuncs import ufunc
@@ -58,10 +59,17 @@ def _library(of: ufunc, method: str, nodes: list[Node], loop: Any, shape: Shape,
     return call(f"ufunc:{of.__name__}.{method}", (extra, tuple(static.items())), nodes, loop, shape)
 
 
+def _check_binary(of: ufunc, method: str, *args: Any) -> None:
+    """NumPy's error where the ufunc has no such method."""
+    if of.nin != 2 or of.nout != 1 or of.signature is not None:
+        getattr(of._numpy, method)(np.ones(1), *args)
+
+
 def reduce(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any, where: Any) -> Any:
     """``of.reduce(array, ...)``."""
     if of.__name__ in REDUCTIONS and initial is not None:
         return reductions.reduce(of, array, axis, dtype, out, keepdims, initial, where)
+    _check_binary(of, "reduce")
     options = _options(axis=axis, dtype=dtype, out=out, keepdims=keepdims, initial=initial, where=where)
     try:
         x = reductions.array_node(array)
@@ -89,6 +97,7 @@ def reduce(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any, keepdims: Any
 
 def accumulate(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any) -> Any:
     """``of.accumulate(array, ...)``."""
+    _check_binary(of, "accumulate")
     try:
         x = reductions.array_node(array)
         axis = _single(axis, x, "accumulate")
@@ -98,38 +107,43 @@ def accumulate(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any) -> Any:
     except Foreign:
         return fallback.call(of._numpy.accumulate, f"{of.__name__}.accumulate", (array,), _options(axis=axis, dtype=dtype, out=out))
     static = {} if dtype is None else {"dtype": np.dtype(dtype)}
-    node = _library(of, "accumulate", [x], found, x.shape, axis=ax.one(axis, len(x.shape)), **static)
+    node = _library(of, "accumulate", [x], found, x.shape, axis=axis, **static)
     return reductions.finish(node, out, of.__name__, array)
 
 
-def _single(axis: Any, x: Node, method: str) -> Any:
+def _single(axis: Any, x: Node, method: str) -> int:
     """One axis; NumPy takes a tuple of one, and None where there is one."""
+    ndim = len(x.shape)
     if axis is None:
-        axis = tuple(range(len(x.shape)))
-    if type(axis) is tuple:
-        if len(axis) != 1:
-            raise ValueError(f"{method} does not allow multiple axes")
-        return axis[0]
-    return axis
+        axes = list(range(ndim))
+    elif type(axis) is tuple:
+        axes = [ax.one(k, ndim) for k in axis]
+    else:
+        axes = [ax.one(axis, ndim or 1)]
+    if not ndim:
+        raise TypeError(f"cannot {method} on a scalar")
+    if len(axes) != 1:
+        raise ValueError(f"{method} does not allow multiple axes")
+    return axes[0]
 
 
 def reduceat(of: ufunc, array: Any, indices: Any, axis: Any, dtype: Any, out: Any) -> Any:
     """``of.reduceat(array, indices, ...)``."""
+    _check_binary(of, "reduceat", [0])
     try:
         x = reductions.array_node(array)
-        axis = _single(axis, x, "reduceat") if x.shape else axis
+        axis = _single(axis, x, "reduceat")
+        n = x.shape[axis]
         # A list is converted as a cast would; an array has to have integers.
         at = np.asarray(to_host(indices, "index"), np.intp if isinstance(indices, (list, tuple, int, float)) else None)
+        for k in at[(at < 0) | (at >= n)] if at.dtype.kind in "iu" and at.ndim == 1 else ():
+            raise IndexError(f"index {k} out-of-bounds in {of.__name__}.reduceat [0, {n})")
         asked = np.zeros((1 if at.size and 0 not in x.shape else 0,) * at.ndim, at.dtype if at.size else np.intp)
         found = _asked(of, "reduceat", [x], asked, **_options(axis=axis, dtype=dtype, out=out)).dtype
     except Foreign:
         options = _options(axis=axis, dtype=dtype, out=out)
         return fallback.call(of._numpy.reduceat, f"{of.__name__}.reduceat", (array, indices), options)
-    axis = ax.one(axis, len(x.shape))
-    n = x.shape[axis]
     at = at.astype(np.intp)
-    for k in at[(at < 0) | (at >= n)]:
-        raise IndexError(f"index {k} out-of-bounds in {of.__name__}.reduceat [0, {n})")
     shape = (*x.shape[:axis], len(at), *x.shape[axis + 1 :])
     static = {} if dtype is None else {"dtype": np.dtype(dtype)}
     node = _library(of, "reduceat", [x, node_of(from_numpy(at))], found, shape, axis=axis, **static)
@@ -140,12 +154,11 @@ def outer(of: ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """``of.outer(a, b, ...)``."""
     if of.nin != 2 or of.signature is not None or len(args) != 2:
         return of._numpy.outer(*args, **options)  # NumPy's error
-    try:
-        # Python numbers are arrays here, and therefore strong.
-        left, right = [reductions.array_node(asarray(x)) if isinstance(x, (bool, int, float, complex)) else _operand_node(x) for x in args]
-    except Foreign:
+    # Python numbers are arrays here, and therefore strong.
+    left, right = [asarray(x) if not overrides(x) or is_scalar(x) else x for x in args]
+    if type(left) is not ndarray or type(right) is not ndarray:
         return fallback.call(of._numpy.outer, f"{of.__name__}.outer", args, options)
-    return of(wrap(reshape(left, left.shape + (1,) * len(right.shape))), wrap(right), **options)
+    return of(left[(..., *(None,) * right.ndim)], right, **options)
 
 
 def _operand_node(x: Any) -> Node:
@@ -159,7 +172,7 @@ def _operand_node(x: Any) -> Node:
 def at(of: ufunc, a: Any, indices: Any, values: tuple[Any, ...]) -> None:
     """``of.at(a, indices, *values)``: every occurrence of an index counts."""
     if type(a) is not ndarray:
-        getattr(of._numpy, "at")(a, to_host(indices, "index"), *to_host(values, "ufunc.at"))  # noqa: B009 - mypy thinks it never returns
+        getattr(of._numpy, "at")(to_host(a, "ufunc.at"), to_host(indices, "index"), *to_host(values, "ufunc.at"))  # noqa: B009 - mypy thinks it never returns
         return
     if a._readonly:
         raise ValueError("assignment destination is read-only")

@@ -315,7 +315,7 @@ class ufunc(metaclass=UfuncType):
         if positional and "out" in kwargs:
             raise TypeError("cannot specify 'out' as both a positional and keyword argument")
         keyword = kwargs.get("out")
-        if keyword is None:
+        if keyword is None and (nout == 1 or "out" not in kwargs):
             return positional + (None,) * (nout - len(positional))
         if isinstance(keyword, tuple):
             if len(keyword) != nout:
@@ -388,7 +388,7 @@ def ordered(node: Node, inputs: Sequence[Any], order: str) -> ndarray:
         if len(node.shape) < 2 or all(_lies_in_c_order(x) for x in inputs):
             return wrap(node)
         axes = result_order(list(inputs), node.shape)
-    elif order == "F" or (order == "A" and all(_is_fortran(x) for x in inputs)):
+    elif order == "F" or (order == "A" and all(_lies(x, "f") for x in inputs) and not all(_lies(x, "c") for x in inputs)):
         axes = tuple(range(len(node.shape)))[::-1]
     elif order in "CA":
         axes = None
@@ -414,8 +414,8 @@ def _lies_in_c_order(x: Any) -> bool:
     return True
 
 
-def _is_fortran(x: Any) -> bool:
-    return type(x) is not ndarray or bool(x.flags.f_contiguous)
+def _lies(x: Any, order: str) -> bool:
+    return type(x) is not ndarray or bool(getattr(x.flags, f"{order}_contiguous"))
 
 
 def _masked(values: Lowered, mask: Node, outs: Sequence[Any]) -> Lowered:
