@@ -132,6 +132,8 @@ def _array_function(self: Any, func: Callable[..., Any], types: Any, args: Any, 
     """``numpy.concatenate([x, y])`` and its kin: lazynp's function of the same name."""
     import lazynp
 
+    if not all(issubclass(cls, (lazynp.ndarray, lazynp.generic)) for cls in types):
+        return NotImplemented  # a third library's arrays are among the arguments: it may know better
     module, name = getattr(func, "__module__", "") or "", func.__name__
     out = kwargs.get("out")
     if not isinstance(out, np.ndarray) or _is_ours(out):

@@ -109,9 +109,17 @@ def reduce_node(name: str, x: Node, axes: tuple[int, ...], dtype: DType | None =
 
 
 def reduce(
-    of: ufunc, array: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, initial: Any = NoValue, where: Any = True
+    of: ufunc,
+    array: Any,
+    axis: Any,
+    dtype: Any,
+    out: Any,
+    keepdims: bool,
+    initial: Any = NoValue,
+    where: Any = True,
+    function: str | None = None,
 ) -> Any:
-    """``of.reduce(array, ...)``."""
+    """``of.reduce(array, ...)``, for the namespace's function of that name if there is one."""
     name = of.__name__
     if type(array) is ndarray and dtype is None and out is None and initial is NoValue and where is True:
         # What nearly every call is.
@@ -123,12 +131,13 @@ def reduce(
     try:
         node, axes = _reduced(of, array, axis, dtype, out, keepdims, initial, where)
     except Foreign:
-        options = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims}
-        if initial is not NoValue:
-            options["initial"] = initial
-        if where is not True:
-            options["where"] = where
-        return fallback.call(getattr(np, name).reduce, f"{name}.reduce", (array,), options)
+        options = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims, "initial": initial, "where": where}
+        given = {key: value for key, value in options.items() if all_(value is not unset for unset in (NoValue, False, True))}
+        if function is not None and overrides(array):
+            # Another library's array has a method for it, which NumPy's function calls.
+            given = {key: value for key, value in given.items() if value is not None}
+            return fallback.call(getattr(np, function), function, (array,), given)
+        return fallback.call(getattr(np, name).reduce, f"{name}.reduce", (array,), given | {"keepdims": keepdims})
     return finish(node, out, name, array, axes)
 
 
@@ -218,43 +227,34 @@ def sum(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True
 ) -> Any:
     """Sum over axes; see :func:`numpy.sum`."""
-    return _along("sum", "add", a, axis, dtype, out, keepdims, initial, where)
+    return reduce(UFUNCS["add"], a, axis, dtype, out, _flag(keepdims), initial, _mask(where), "sum")
 
 
 def prod(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True
 ) -> Any:
     """Product over axes; see :func:`numpy.prod`."""
-    return _along("prod", "multiply", a, axis, dtype, out, keepdims, initial, where)
+    return reduce(UFUNCS["multiply"], a, axis, dtype, out, _flag(keepdims), initial, _mask(where), "prod")
 
 
 def max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True) -> Any:
     """Largest value over axes, NaN if there is one; see :func:`numpy.max`."""
-    return _along("max", "maximum", a, axis, None, out, keepdims, initial, where)
+    return reduce(UFUNCS["maximum"], a, axis, None, out, _flag(keepdims), initial, _mask(where), "max")
 
 
 def min(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True) -> Any:
     """Smallest value over axes, NaN if there is one; see :func:`numpy.min`."""
-    return _along("min", "minimum", a, axis, None, out, keepdims, initial, where)
+    return reduce(UFUNCS["minimum"], a, axis, None, out, _flag(keepdims), initial, _mask(where), "min")
 
 
 def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
     """Whether something is true along axes; see :func:`numpy.any`."""
-    return _along("any", "logical_or", a, axis, None, out, keepdims, NoValue, where)
+    return reduce(UFUNCS["logical_or"], a, axis, None, out, _flag(keepdims), NoValue, _mask(where), "any")
 
 
 def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
     """Whether everything is true along axes; see :func:`numpy.all`."""
-    return _along("all", "logical_and", a, axis, None, out, keepdims, NoValue, where)
-
-
-def _along(name: str, of: str, a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any, where: Any) -> Any:
-    if type(a) is not ndarray and overrides(a):
-        # Another library's array has a method for it, which NumPy's function calls.
-        options = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims, "initial": initial, "where": where}
-        given = {key: value for key, value in options.items() if all_(value is not unset for unset in (None, NoValue, False, True))}
-        return fallback.call(getattr(np, name), name, (a,), given)
-    return reduce(UFUNCS[of], a, axis, dtype, out, _flag(keepdims), initial, _mask(where))
+    return reduce(UFUNCS["logical_and"], a, axis, None, out, _flag(keepdims), NoValue, _mask(where), "all")
 
 
 def _flag(keepdims: Any) -> bool:

@@ -200,3 +200,19 @@ def test_vectorize_is_a_decorator_and_makes_arrays_of_ours() -> None:
         assert type(got) is lazynp.ndarray
     assert two(lazynp.arange(3.0), 2).dtype == "float32"
     assert isinstance(one, numpy.vectorize)
+
+
+def test_third_libraries_are_asked() -> None:
+    class Theirs:
+        def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+            return "theirs", func.__name__
+
+        def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+            return "theirs", ufunc.__name__, method
+
+    x = lazynp.array(A)
+    assert numpy.concatenate([x, Theirs()]) == ("theirs", "concatenate")  # type: ignore[comparison-overlap, arg-type]
+    assert numpy.add(x, Theirs()) == lazynp.add(x, Theirs()) == ("theirs", "add", "__call__")
+    assert x + Theirs() == ("theirs", "add", "__call__")
+    assert numpy.add.reduce(Theirs()) == lazynp.add.reduce(Theirs()) == ("theirs", "add", "reduce")
+    assert type(numpy.concatenate([x, A])) is lazynp.ndarray
