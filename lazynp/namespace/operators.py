@@ -236,7 +236,7 @@ def _repeating(method: Method) -> Method:
     """Multiplication by an integer scalar repeats a sequence, which is Python's to do."""
 
     def operate(a: Any, b: Any) -> Any:
-        return NotImplemented if isinstance(b, _REPEATED) else method(a, b)
+        return NotImplemented if issubclass(type(b), _REPEATED) else method(a, b)
 
     operate.__name__ = operate.__qualname__ = method.__name__
     return operate
