@@ -4,10 +4,10 @@ In: a 0-d node, or a NumPy scalar that is already known.  Out: an immutable obje
 attributes and a scalar's behaviour.  Promise: an instance holds either a node (lazy) or a value (concrete), never both; concrete values
 record nothing; ``isinstance`` works between this family and NumPy's in both directions.
 
-What cannot be: a class of ours is equal to NumPy's, but not identical to it and not the same key (``x.dtype.type is np.float64`` and
-``table[x.dtype.type]`` do not work; ``==``, ``issubclass`` and ``table[x.dtype]`` do), and it is no subclass of ``float`` to those who
-look at the class itself (``issubclass(np.float64, float)``, ``json.dumps(s)``, ``Decimal(s)`` do not work; ``isinstance(s, float)``,
-``s.item()`` and ``float(s)`` do): such code reads the number from the object's memory, where a lazy one has none.
+The public names of the types (``np.float64``) are other classes, see ``namespace/scalar_types.py``.  What cannot be: the class of a lazy
+scalar is equal to NumPy's, but is not it and not the same key (``type(s) is np.float64`` and ``table[type(s)]`` do not work; ``==`` and
+``isinstance`` do), and it is no subclass of ``float`` to those who look at the class itself (``json.dumps(s)``, ``Decimal(s)`` do not work;
+``isinstance(s, float)``, ``s.item()`` and ``float(s)`` do): such code reads the number from memory, where a lazy one has none.
 """
 
 from __future__ import annotations
@@ -55,29 +55,11 @@ class ScalarType(type):
         return type.__subclasscheck__(cls, subclass) or issubclass(subclass, cls._numpy)
 
     def __eq__(cls, other: object) -> bool:
-        # A dtype's type is NumPy's: ``x.dtype.type == np.float64`` and ``x.dtype.type in (np.float32, np.float64)`` are asked of it.
-        # What else may be equal (a dtype) knows that itself.
+        # Also a public name or a dtype may be equal; they know that themselves.
         return cls is other or cls._numpy is other or NotImplemented
 
     # Not NumPy's hash: dictionaries keyed by classes, here and inside NumPy, tell our scalars from NumPy's, whose memory they read.
     __hash__ = type.__hash__
-
-    def __getattr__(cls, name: str) -> Any:
-        # Class methods (fromhex, from_bytes) and methods taken from the class (np.float64.is_integer) are NumPy's.
-        if name.startswith("_") or name == "dtype":
-            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
-        found = getattr(cls._numpy, name)
-        if not callable(found):
-            return found
-
-        def method(*args: Any, **kwargs: Any) -> Any:
-            from lazynp.protocols import from_host, to_host
-
-            return from_host(found(*to_host(args, name), **to_host(kwargs, name)))
-
-        method.__name__ = name
-        method.__doc__ = found.__doc__
-        return method
 
     @property
     def dtype(cls) -> np.dtype[Any]:

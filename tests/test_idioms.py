@@ -21,6 +21,7 @@ import numpy
 import pytest
 
 import lazynp
+from lazynp.scalars import is_scalar
 from tests.idioms import CLASSES, CONVERSIONS, STATEMENTS
 from tests.namespace.compare import check
 
@@ -55,12 +56,12 @@ def test_statements(text: str) -> None:
 
 
 def test_what_a_lazy_scalar_cannot_be() -> None:
-    # The class of a dtype is NumPy's, and Python reads a float subclass from memory that a lazy scalar does not have.  Nothing of this is
-    # silent, and each has a form beside it that works.
+    # The class of a dtype is NumPy's, and Python reads a float subclass from memory that a lazy scalar does not have.  Each has a form that
+    # works beside it.
     x = lazynp.arange(3.0)
     s = x.sum()
     assert x.dtype.type is not lazynp.float64 and x.dtype.type == lazynp.float64
-    assert x.dtype.type not in {lazynp.float64} and x.dtype in {lazynp.dtype(lazynp.float64)}
+    assert type(s) is not lazynp.float64 and type(s) not in {lazynp.float64} and type(s) in (float, lazynp.float64)
     assert not issubclass(lazynp.float64, float) and isinstance(s, float)
     for refused, works in (
         (lambda: json.dumps(s), lambda: json.dumps(s.item())),
@@ -76,3 +77,10 @@ def test_classes_are_found_where_they_say() -> None:
     for name in ("float64", "int8", "bool", "complex64", "floating", "generic"):
         cls = getattr(lazynp, name)
         assert (cls.__module__, cls.__name__) == ("lazynp", name)
+
+
+def test_scalar_types_of_lazy_values_are_lazy() -> None:
+    x = lazynp.arange(3.0) + 0
+    for made in (lazynp.float32(x), lazynp.float32(x.sum()), lazynp.int8(x), lazynp.float64(lazynp.array(2.0) + 1)):
+        assert type(made) is lazynp.ndarray or is_scalar(made)
+        assert made._node.buffer is None

@@ -22,6 +22,7 @@ from lazynp.namespace import (
     mathematics,
     python_functions,
     reductions,
+    scalar_types,
     selecting,
     shaping,
     statistics,
@@ -32,7 +33,7 @@ from lazynp.namespace import (
 PUBLIC: Final = ["realize", "schedule", "explain", "kernelize", "memory", "report", "set_fallback", "lazynp_version"]
 
 ALL: Final[dict[str, Any]] = {
-    **types.NAMES,
+    **scalar_types.NAMES,
     **ufuncs.NAMES,
     **creation.FUNCTIONS,
     **shaping.FUNCTIONS,
@@ -52,8 +53,8 @@ ALL: Final[dict[str, Any]] = {
     "inf": np.inf,
     "nan": np.nan,
     "newaxis": None,
-    "True_": types.NAMES["bool"](True),
-    "False_": types.NAMES["bool"](False),
+    "True_": np.True_,
+    "False_": np.False_,
 }
 
 # Functions whose modules are loaded when one of them is asked for first.

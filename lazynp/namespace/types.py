@@ -1,7 +1,6 @@
-"""Scalar types, dtype functions and questions about arrays that need no values.
+"""Functions of dtypes, and questions about arrays that need no values.
 
-In: names of NumPy's types.  Out: the scalar classes of ours under every name NumPy has for them, and functions over shapes and
-dtypes.  Promise: a type of ours works as dtype, as constructor and in ``isinstance``, also for NumPy's own scalars.
+In: dtypes, scalar types of both libraries, arrays.  Out: NumPy's answers.  Promise: nothing here computes a value.
 """
 
 from __future__ import annotations
@@ -13,17 +12,10 @@ import numpy as np
 
 from lazynp.namespace import fallback, proxies
 from lazynp.namespace.promotion import overrides
+from lazynp.namespace.scalar_types import TYPES
 from lazynp.ndarray import asarray, ndarray, shares_memory
-from lazynp.scalars import ABSTRACT, OF_TYPE, is_scalar
+from lazynp.scalars import is_scalar
 
-# Every name of a scalar type in NumPy's namespace -> our class (byte, short, intc, longlong, half, double, ...).
-NAMES: Final[dict[str, Any]] = {
-    **{name: OF_TYPE[value] for name, value in vars(np).items() if isinstance(value, type) and value in OF_TYPE},
-    **{name: cls for name, cls in ABSTRACT.items() if hasattr(np, name)},
-}
-
-for _class in NAMES.values():
-    proxies.register(_class, _class._numpy)
 proxies.register(ndarray, np.ndarray)
 
 
@@ -52,7 +44,7 @@ def min_scalar_type(a: Any, /) -> Any:
 def common_type(*arrays: Any) -> Any:
     """The inexact type common to arrays; see :func:`numpy.common_type`."""
     found = np.common_type(*[np.empty(0, x.dtype) if hasattr(x, "dtype") else x for x in arrays])
-    return OF_TYPE.get(found, found)
+    return TYPES.get(found, found)
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
