@@ -5,6 +5,17 @@
 """
 
 PANDAS = [
+    "df.iloc[i[0]]",
+    "df.head(i[1])",
+    "pd.date_range('2020', periods=i[0])",
+    "pd.Series(v).rolling(i[1] + 1).mean()",
+    "pd.MultiIndex.from_arrays([i, v])",
+    "df['x'].replace(v[1], v[2])",
+    "pd.Series([v[0], v[1]])",
+    "df['w'] = v[2]; df",
+    "pd.Series(list(v))",
+    "pd.Series([v[0] * 2, np.sqrt(v[1])])",
+    "pd.Series(v).apply(lambda t: np.sqrt(t) + np.float64(1))",
     "pd.DataFrame(a)",
     "pd.DataFrame(a, columns=list('xyz'), index=i)",
     "pd.DataFrame({'x': v, 'y': i, 'z': b})",
