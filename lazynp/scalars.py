@@ -25,6 +25,7 @@ from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import Kind
+from lazynp.runtime import forking
 
 _new = object.__new__
 _realize: Callable[[Sequence[Node], str], None] | None = None
@@ -34,9 +35,7 @@ def force(nodes: Sequence[Node], reason: str) -> None:
     """Compute ``nodes`` now; ``reason`` is what the report shows."""
     global _realize
     if _realize is None:
-        from lazynp.runtime.forking import loading
-
-        with loading:
+        with forking.loading:
             from lazynp.runtime.realize import realize
 
         _realize = realize

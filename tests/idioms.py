@@ -4,6 +4,9 @@
 """
 
 CLASSES = [
+    "np.dtype(np.floating)",
+    "np.dtype(np.generic)",
+    "np.zeros(3, np.integer)",
     "a.dtype.type in {np.float32, np.float64}",
     "{np.float64: 1}[a.dtype.type]",
     "{a.dtype.type: 1}[np.float64]",

@@ -51,9 +51,14 @@ class ScalarName(type):
     def __repr__(cls) -> str:
         return repr(cls._numpy)
 
+    @property
+    def dtype(cls) -> np.dtype[Any]:
+        """What NumPy takes a class that is none of its own for."""
+        return np.dtype(cls._numpy) if cls._dtype is None else cls._dtype
+
     def __getattr__(cls, name: str) -> Any:
         # Class methods (fromhex, from_bytes) and methods taken from the class (np.float64.is_integer).
-        if name.startswith("_"):
+        if name.startswith("_") or name == "dtype":
             raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
         found = getattr(cls._numpy, name)
         if not callable(found):
