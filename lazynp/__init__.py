@@ -44,7 +44,7 @@ def __getattr__(name: str) -> Any:
     if name in globals():
         return globals()[name]
     try:
-        value = _fallback.attribute(_numpy, name)
+        value = _names.on_demand(name) if name in _names.MODULE_OF else _fallback.attribute(_numpy, name)
     except AttributeError as error:
         raise AttributeError(str(error).replace("'numpy'", "'lazynp'")) from None
     globals()[name] = value
@@ -56,5 +56,6 @@ def __dir__() -> list[str]:
 
 
 for _path, _module in _names.submodules().items():
-    globals()[_path] = _module
+    if "." not in _path:
+        globals()[_path] = _module
     _sys.modules[f"lazynp.{_path}"] = _module

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import update_wrapper
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
@@ -147,8 +148,26 @@ def call(
     _announce(name)
     arguments = Arguments()
     held = arguments.collect(tuple(args)), arguments.collect(kwargs)
+    count_fallback(name, arguments.nbytes, caller())
+    return _performed(function, args, kwargs, writes, arguments, held, "fallback")
+
+
+def library_call(function: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any], writes: Sequence[int] = ()) -> Any:
+    """``function(*args, **kwargs)`` by NumPy, where that is how lazynp means to answer: as ``call``, but no fallback.
+
+    Files, printing and routines whose result's shape depends on values go this way; values that are pending are forced under ``name``.
+    """
+    arguments = Arguments()
+    held = arguments.collect(tuple(args)), arguments.collect(kwargs)
+    return _performed(function, args, kwargs, writes, arguments, held, name)
+
+
+def _performed(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], writes: Sequence[int], arguments: Arguments,
+    held: tuple[bool, bool], reason: str,
+) -> Any:  # fmt: skip
     if arguments.pending:
-        force(arguments.pending, "fallback")
+        force(arguments.pending, reason)
     values = [arguments.theirs(arg) for arg in args] if held[0] else list(args)
     named = arguments.theirs(kwargs) if held[1] else kwargs
     written: list[tuple[Any, np.ndarray[Any, Any]]] = []
@@ -166,7 +185,6 @@ def call(
         values[position] = writable(args[position])
     if kwargs.get("out") is not None:
         named = {**named, "out": writable(kwargs["out"])}
-    count_fallback(name, arguments.nbytes, caller())
     value = function(*values, **named)
     for target, copy in written:
         target._write(build.buffer(np.ascontiguousarray(copy).reshape(copy.shape)))
@@ -178,8 +196,34 @@ def call(
     return ours(value)
 
 
+class Library:
+    """A function of NumPy that is called on host arrays because that is its place: input and output, printing, small work on the host."""
+
+    answered = "library"
+    __wrapped__: Callable[..., Any]
+
+    def __init__(self, function: Callable[..., Any], name: str | None = None) -> None:
+        update_wrapper(self, function)
+        self.__module__ = "lazynp"
+        self._name = name or function.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return library_call(self.__wrapped__, self._name, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<lazynp library numpy.{self._name}>"
+
+
+def library(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a function of ours whose work one of NumPy's routines does, at the call or as an item of the schedule."""
+    function.answered = "library"  # type: ignore[attr-defined]
+    return function
+
+
 class Fallback:
     """A function of NumPy that is called on host arrays; otherwise it looks like NumPy's."""
+
+    answered = "fallback"
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         self.__wrapped__ = function
@@ -210,8 +254,13 @@ PASSED: Final = frozenset(
 )  # fmt: skip
 
 
-# Modules that hold no functions of arrays, or whose objects are their own world, are NumPy's.
-NUMPYS_OWN: Final = frozenset(["typing", "exceptions", "dtypes", "testing", "f2py", "ctypeslib", "core", "rec", "char", "strings"])
+# Modules whose functions take anybody's arrays, or none at all: their names are NumPy's own objects.
+NUMPYS_OWN: Final = frozenset(
+    {
+        "core", "ctypeslib", "dtypes", "exceptions", "f2py", "lib.array_utils", "lib.format", "lib.introspect", "lib.mixins", "testing",
+        "typing", "version",
+    }
+)  # fmt: skip
 
 
 def _is_function(value: Any) -> bool:
@@ -221,10 +270,11 @@ def _is_function(value: Any) -> bool:
 def attribute(module: ModuleType, name: str, prefix: str = "") -> Any:
     """What ``lazynp.<prefix><name>`` is when lazynp has no own object of that name."""
     value = getattr(module, name)
-    if name in PASSED or isinstance(value, type):
+    if name in PASSED or isinstance(value, type) or prefix[:-1] in NUMPYS_OWN:
         return value
     if isinstance(value, ModuleType):
-        return value if name in NUMPYS_OWN else submodule(f"{prefix}{name}")
+        package, _, path = value.__name__.partition(".")
+        return submodule(path) if package == "numpy" and path not in ("core", "f2py") else value
     if isinstance(value, np.ufunc) or _is_function(value):
         return Fallback(value, f"{prefix}{name}")
     return value
@@ -261,11 +311,19 @@ class Submodule(ModuleType):
         return sorted({*self.__dict__, *dir(import_module(f"numpy.{self.__dict__['_path']}"))})
 
 
+# The modules of NumPy's polynomial package, one a basis.
+SERIES: Final = tuple(
+    [f"polynomial.{name}" for name in ("polynomial", "chebyshev", "hermite", "hermite_e", "laguerre", "legendre", "polyutils")]
+)
+
 # Submodule -> our module with its functions, in a dictionary of that name; it may have an ``attribute`` for all other names.
 _OWN: Final = {
     "linalg": ("lazynp.namespace.linalg", "SUBMODULE"),
     "fft": ("lazynp.namespace.fft", "FUNCTIONS"),
     "random": ("lazynp.namespace.random", "FUNCTIONS"),
+    "lib.stride_tricks": ("lazynp.namespace.strided", "FUNCTIONS"),
+    "lib.scimath": ("lazynp.namespace.scimath", "FUNCTIONS"),
+    **dict.fromkeys(("polynomial", *SERIES), ("lazynp.namespace.series", "FUNCTIONS")),
 }
 
 _submodules: dict[str, Submodule] = {}

@@ -1,0 +1,69 @@
+"""Arrays from and to files, bytes, text and other libraries.
+
+In: what NumPy's functions of these names take.  Out: arrays of ours, or files written by NumPy.  Promise: values are computed when they
+are written; memory that somebody else may write to is copied, and the array is then read-only, because it cannot follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.namespace.fallback import Library, library, library_call, ours
+from lazynp.ndarray import ndarray
+
+
+class NpzFile(np.lib.npyio.NpzFile):
+    """An open ``.npz`` archive whose members are arrays of ours; see :class:`numpy.lib.npyio.NpzFile`."""
+
+    def __getitem__(self, key: str) -> Any:
+        return ours(super().__getitem__(key))
+
+
+def _like(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The wrapper's name, documentation and signature are NumPy's."""
+    theirs = getattr(np, function.__name__)
+    function.__doc__ = theirs.__doc__
+    function.__wrapped__ = theirs  # type: ignore[attr-defined]
+    return library(function)
+
+
+@_like
+def load(*args: Any, **kwargs: Any) -> Any:
+    found = library_call(np.load, "load", args, kwargs)
+    if type(found) is np.lib.npyio.NpzFile:
+        found.__class__ = NpzFile
+    return found
+
+
+@_like
+def frombuffer(*args: Any, **kwargs: Any) -> Any:
+    found = library_call(np.frombuffer, "frombuffer", args, kwargs)
+    if type(found) is ndarray:
+        found._readonly = True
+    return found
+
+
+@library
+def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
+    """Another library's array; see :func:`numpy.from_dlpack`."""
+    if type(x) is ndarray and device in (None, "cpu"):
+        array: Any = x
+        return array.copy() if copy else array.view()
+    found = library_call(np.from_dlpack, "from_dlpack", (x,), {"device": device, "copy": copy})
+    if type(found) is ndarray and not copy:
+        found._readonly = True
+    return found
+
+
+FUNCTIONS: Final = {
+    **{function.__name__: function for function in (load, frombuffer, from_dlpack)},
+    **{
+        name: Library(getattr(np, name))
+        for name in (
+            "fromfile", "fromiter", "fromregex", "fromstring", "genfromtxt", "loadtxt", "save", "savetxt", "savez", "savez_compressed",
+        )
+    },
+}  # fmt: skip
