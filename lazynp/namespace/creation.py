@@ -61,7 +61,7 @@ def _constant(name: str, value: int, shape: Any, dtype: Any, order: str, device:
     return _laid_out(expand(const(value, dtype), shape_of(shape)), order)
 
 
-def zeros(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """An array of zeros; see :func:`numpy.zeros`."""
     return _constant("zeros", 0, shape, dtype, order, device)
 
@@ -71,7 +71,7 @@ def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None,
     return _constant("ones", 1, shape, dtype, order, device)
 
 
-def empty(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """An array whose content is undefined (zeros); see :func:`numpy.empty`."""
     return _constant("empty", 0, shape, dtype, order, device)
 
@@ -141,9 +141,12 @@ def full_like(
 
 
 def array(
-    object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", subok: bool = False, ndmin: int = 0, like: Any = None
-) -> Any:
+    object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", subok: bool = False, ndmin: int = 0, ndmax: int = 0,
+    like: Any = None,
+) -> Any:  # fmt: skip
     """A new array of some data; see :func:`numpy.array`."""
+    if ndmax:
+        return fallback.library_call(np.array, "array", (object, dtype), {"order": order, "ndmin": ndmin, "ndmax": ndmax})
     made = _asarray(object, dtype, order, copy)
     if made.ndim < ndmin:
         shape = (1,) * (ndmin - made.ndim) + made.shape
@@ -234,6 +237,9 @@ def arange(*args: Any, device: Any = None, like: Any = None, **options: Any) -> 
         # Dates, big integers, complex numbers, arrays as limits, a step of zero, and whatever NumPy has to say about them.
         return _asarray(_arange(start, stop, step, given.get("dtype")))
     return wrap(node)
+
+
+arange.__wrapped__ = np.arange  # type: ignore[attr-defined]  # its signature, which calls with one argument do not fit
 
 
 def _range(start: Any, stop: Any, step: Any, dtype: DType) -> Node | None:

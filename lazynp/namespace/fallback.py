@@ -249,7 +249,7 @@ PASSED: Final = frozenset(
     {
         "seterr", "geterr", "seterrcall", "geterrcall", "setbufsize", "getbufsize", "get_printoptions", "set_printoptions", "printoptions",
         "get_include", "info", "show_config", "show_runtime", "binary_repr", "base_repr", "typename", "mintypecode", "broadcast_shapes",
-        "promote_types", "datetime_data", "errstate", "test",
+        "promote_types", "datetime_data", "errstate", "test", "set_default_printstyle",
     }
 )  # fmt: skip
 
@@ -278,6 +278,11 @@ def attribute(module: ModuleType, name: str, prefix: str = "") -> Any:
     if isinstance(value, np.ufunc) or _is_function(value):
         return Fallback(value, f"{prefix}{name}")
     return value
+
+
+def library_attribute(value: Any, path: str) -> Any:
+    """What ``lazynp.<path>`` is in a module whose functions are NumPy's work by design."""
+    return Library(value, path) if _is_function(value) and path.rpartition(".")[2] not in PASSED else value
 
 
 class Submodule(ModuleType):

@@ -58,7 +58,7 @@ def _fft(name: str) -> Any:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = numpy_function.__doc__
-    return function
+    return fallback.library(function)
 
 
 def _fftn(name: str, default_axes: Any) -> Any:
@@ -80,7 +80,7 @@ def _fftn(name: str, default_axes: Any) -> Any:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = numpy_function.__doc__
-    return function
+    return fallback.library(function)
 
 
 def fftshift(x: Any, axes: Any = None) -> Any:
@@ -98,6 +98,11 @@ def _shifted(x: Any, axes: Any, direction: int) -> Any:
     chosen = tuple(range(array.ndim)) if axes is None else (axes,) if isinstance(axes, int) else tuple(axes)
     shifts = [array.shape[k] // 2 if direction > 0 else -(array.shape[k] // 2) for k in chosen]
     return roll(array, shifts, chosen)
+
+
+def attribute(value: Any, name: str) -> Any:
+    """What ``lazynp.fft.<name>`` is when it is none of ours."""
+    return fallback.library_attribute(value, f"fft.{name}")
 
 
 FUNCTIONS: Final = {

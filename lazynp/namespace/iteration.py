@@ -60,10 +60,10 @@ class broadcast(_Stand, metaclass=_Passing):
 
     _numpy = np.broadcast
 
-    def __init__(self, *args: Any) -> None:
-        self._args = args
+    def __init__(self, *arrays: Any) -> None:
+        self._args = arrays
         # The shape needs no values.
-        parts = [asarray(x) for x in args]
+        parts = [asarray(x) for x in arrays]
         self._iterator = np.broadcast(*[np.broadcast_to(np.empty((), bool), x.shape) for x in parts])
         self._started = False
 
@@ -135,9 +135,14 @@ class nditer(_Stand, metaclass=_Passing):
 
     _numpy = np.nditer
 
-    def __init__(self, op: Any, flags: Any = None, op_flags: Any = None, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, op: Any, flags: Any = None, op_flags: Any = None, op_dtypes: Any = None, order: Any = "K", casting: Any = "safe",
+        op_axes: Any = None, itershape: Any = None, buffersize: int = 0,
+    ) -> None:  # fmt: skip
         self._held = _Operands(op, op_flags)
-        self._iterator = np.nditer(self._held.argument(), flags, op_flags, *args, **kwargs)
+        self._iterator = np.nditer(
+            self._held.argument(), flags, op_flags, op_dtypes, order, casting, op_axes, itershape, buffersize
+        )
 
     @classmethod
     def _around(cls, iterator: Any, held: _Operands) -> Any:

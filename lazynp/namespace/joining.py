@@ -134,8 +134,12 @@ vstack = _stacked(atleast_2d, 0)
 vstack.__name__, vstack.__doc__ = "vstack", np.vstack.__doc__
 hstack = _stacked(atleast_1d, 1)
 hstack.__name__, hstack.__doc__ = "hstack", np.hstack.__doc__
-dstack = _stacked(atleast_3d, 2)
-dstack.__name__, dstack.__doc__ = "dstack", np.dstack.__doc__
+
+
+def dstack(tup: Any) -> Any:
+    """Arrays one behind the other; see :func:`numpy.dstack`."""
+    return concatenate([atleast_3d(item) for item in _items(tup)], 2)
+
 
 
 def column_stack(tup: Any) -> Any:

@@ -320,8 +320,51 @@ def _minor(p: list[Any], q: list[Any], i: int, j: int) -> Any:
 
 
 def _last(x: ndarray, axis: int) -> ndarray:
-    found: ndarray = moveaxis(x, axis, -1)
-    return found
+    from lazynp.namespace.shaping import moveaxis
+
+    return moveaxis(x, axis, -1)
+
+
+@fallback.library
+def convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    """Discrete convolution of sequences; see :func:`numpy.convolve`."""
+    return _sliding("convolve", a, v, mode)
+
+
+@fallback.library
+def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    """Cross-correlation of sequences; see :func:`numpy.correlate`."""
+    return _sliding("correlate", a, v, mode)
+
+
+def _sliding(name: str, a: Any, v: Any, mode: str) -> Any:
+    try:
+        x, y = array_node(a), array_node(v)
+        n, m = (node.shape[0] if len(node.shape) == 1 else 0 for node in (x, y))
+        if not n or not m or mode not in ("full", "same", "valid"):
+            raise Foreign
+    except Foreign:
+        return fallback.call(getattr(np, name), name, (a, v, mode), {})
+    length = {"full": n + m - 1, "same": max(n, m), "valid": max(n, m) - min(n, m) + 1}[mode]
+    dtype = np.result_type(x.dtype, y.dtype)
+    return wrap(library(name, (cast(x, dtype), cast(y, dtype)), dtype, (length,), mode=mode))
+
+
+@fallback.library
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """Linear interpolation; see :func:`numpy.interp`."""
+    try:
+        at, points, values = array_node(x), array_node(xp), array_node(fp)
+        bounds = [concrete(side) for side in (left, right)]
+        lazy_side = any(bound is None and side is not None for bound, side in zip(bounds, (left, right), strict=True))
+        if period is not None or values.dtype.kind == "c" or lazy_side:
+            raise Foreign
+        if len(points.shape) != 1 or points.shape != values.shape or not points.shape[0]:
+            raise Foreign
+    except Foreign:
+        return fallback.call(np.interp, "interp", (x, xp, fp), {"left": left, "right": right, "period": period})
+    sides = {name: float(b) for name, b in zip(("left", "right"), bounds, strict=True) if b is not None}
+    return result(library("interp", tuple([cast(node, FLOAT64) for node in (at, points, values)]), FLOAT64, at.shape, **sides))
 
 
 def sinc(x: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.namespace.fallback import Library, ours, submodule
+from lazynp.namespace.fallback import library_attribute, ours, submodule
 from lazynp.ndarray import asarray, host, ndarray
 
 # Clenshaw's and Horner's schemes: a loop over the coefficients of operations on whole arrays of points.
@@ -73,9 +73,7 @@ def attribute(value: Any, name: str) -> Any:
         return _class(value) if name in _NAMES else value
     if type(value) is np.ndarray:
         return ours(value)
-    if not callable(value) or name == "set_default_printstyle":
-        return value
-    return _evaluated(value) if name in _EVALUATION else Library(value)
+    return _evaluated(value) if name in _EVALUATION else library_attribute(value, f"polynomial.{name}")
 
 
 FUNCTIONS: Final[dict[str, Any]] = {}

@@ -41,11 +41,19 @@ def of_arrays(function: Function) -> Function:
     name = function.__name__
     numpy_function = getattr(np, name)
 
-    def checked(a: Any, *args: Any, **kwargs: Any) -> Any:
+    code = function.__code__
+    first = code.co_varnames[0]
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if not args:
+            if first not in kwargs or code.co_posonlyargcount:
+                return function(**kwargs)  # Python words what is missing
+            args = (kwargs.pop(first),)
+        a = args[0]
         x = a if type(a) is ndarray else _asarray(a)
         if type(x) is not ndarray:
-            return fallback.call(numpy_function, name, (a, *args), kwargs)
-        return function(x, *args, **kwargs)
+            return fallback.call(numpy_function, name, args, kwargs)
+        return function(x, *args[1:], **kwargs)
 
     checked.__name__ = checked.__qualname__ = name
     checked.__doc__ = function.__doc__

@@ -70,7 +70,7 @@ def linspace(
         node = elementwise(o.WHERE, node.dtype, _at_end(count, ndim), end, node)
     if final.kind in "iu":
         node = elementwise(o.FLOOR, node.dtype, node)
-    made: Any = wrap(cast(node, final))
+    made = wrap(cast(node, final))
     if axis != 0:
         made = moveaxis(made, 0, axis)
     return (made, fallback.ours(step)) if retstep else made
@@ -79,7 +79,7 @@ def linspace(
 def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: Any = 0) -> Any:
     """Powers of a base with evenly spaced exponents; see :func:`numpy.logspace`."""
     if not isinstance(base, (float, int)) and np.ndim(base):
-        parts = [asarray(x) for x in (start, stop, base)]
+        parts: list[Any] = [asarray(x) for x in (start, stop, base)]
         ndim = len(np.broadcast_shapes(*[x.shape for x in parts]))
         start, stop, base = [x.reshape((1,) * (ndim - x.ndim) + x.shape) for x in parts]
         base = expand_dims(base, axis)
@@ -89,15 +89,14 @@ def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: 
 
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: Any = 0) -> Any:
     """Values in geometric progression; see :func:`numpy.geomspace`."""
-    first: Any = asarray(start)
-    last: Any = asarray(stop)
+    first, last = asarray(start), asarray(stop)
     if type(first) is not ndarray or type(last) is not ndarray:
         return fallback.call(np.geomspace, "geomspace", (start, stop, num, endpoint, dtype, axis), {})
     equal = UFUNCS["equal"]
     if any_(equal(first, 0)) or any_(equal(last, 0)):
         raise ValueError("Geometric sequence cannot include zero")
     loop = np.result_type(first.dtype, last.dtype, float(num), np.zeros((), dtype))
-    first, last = first.astype(loop), last.astype(loop)
+    first, last = asarray(first, loop), asarray(last, loop)
     sign = UFUNCS["sign"](first)
     first, last = UFUNCS["divide"](first, sign), UFUNCS["divide"](last, sign)
     log10 = UFUNCS["log10"]
@@ -107,7 +106,7 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
         made[0] = first
         if count > 1 and endpoint:
             made[-1] = last
-    made: Any = UFUNCS["multiply"](made, sign)
+    made = UFUNCS["multiply"](made, sign)
     if axis != 0:
         made = moveaxis(made, 0, axis)
     return made.astype(loop if dtype is None else dtype, copy=False)

@@ -230,4 +230,83 @@ def aligned_weights(w: Node, x: Node, axes: tuple[int, ...] | None) -> Node:
     return red.reshape(red.build.permute(w, tuple(order)), tuple([n if k in axes else 1 for k, n in enumerate(x.shape)]))
 
 
-FUNCTIONS: Final = {function.__name__: function for function in (mean, var, std, average)}
+# Leaving NaN out ----------------------------------------------------------------------------------------------------------
+
+
+def _without_nan(a: Any, value: Any) -> tuple[Node, Node]:
+    """(``a`` with NaN replaced, mask of what was not NaN)."""
+    x = array_node(a)
+    if x.dtype.kind not in "fc":
+        return x, expand(const(True, BOOL), x.shape)
+    mask = elementwise(o.EQUAL, BOOL, x, x)
+    return elementwise(o.WHERE, x.dtype, mask, x, const(value, x.dtype)), mask
+
+
+def _nan_reduction(name: str, plain: Callable[..., Any], neutral: int) -> Callable[..., Any]:
+    numpy_function = getattr(np, name)
+
+    def function(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
+        try:
+            filled, _ = _without_nan(a, neutral)
+        except Foreign:
+            return fallback.call(numpy_function, name, (a,), {"axis": axis, "dtype": dtype, "out": out, **options})
+        return plain(laid_like(filled, a), axis, dtype, out, **options)
+
+    return _named(function, name, numpy_function)
+
+
+def _named(function: Callable[..., Any], name: str, like: Callable[..., Any]) -> Callable[..., Any]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = like.__doc__
+    function.__wrapped__ = like  # type: ignore[attr-defined]  # its signature
+    return function
+
+
+def _nan_extreme(name: str, ufunc_name: str) -> Callable[..., Any]:
+    numpy_function = getattr(np, name)
+
+    def function(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue) -> Any:
+        kept = keepdims is not NoValue and bool(keepdims)
+        mask = True if where is NoValue else where
+        try:
+            return red.reduce(UFUNCS[ufunc_name], a, axis, None, out, kept, initial, mask)
+        except Foreign:
+            options = _options(axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
+            return fallback.call(numpy_function, name, (a,), options)
+
+    return _named(function, name, numpy_function)
+
+
+def _nan_moment(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+    numpy_function = getattr(np, name)
+
+    def function(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *rest: Any, where: Any = NoValue, **options: Any) -> Any:
+        try:
+            _, mask = _without_nan(a, 0)
+            if where is not NoValue:
+                mask = elementwise(o.BITWISE_AND, BOOL, mask, array_node(where))
+        except Foreign:
+            extra = _options(where=where)
+            return fallback.call(numpy_function, name, (a, axis, dtype, out, *rest), {**options, **extra})
+        if node_of(a).dtype.kind not in "fc" and where is NoValue:
+            return plain(a, axis, dtype, out, *rest, **options)
+        if not mask.shape and axis is not None and axis != ():
+            # Here NumPy sums, and sums of a 0-d array take axis 0.
+            axis = ax.reduced(axis, 0)
+        return plain(a, axis, dtype, out, *rest, where=wrap(mask), **options)
+
+    return _named(function, name, numpy_function)
+
+
+FUNCTIONS: Final = {
+    **{function.__name__: function for function in (mean, var, std, average)},
+    "nansum": _nan_reduction("nansum", red.sum, 0),
+    "nanprod": _nan_reduction("nanprod", red.prod, 1),
+    "nancumsum": _nan_reduction("nancumsum", red.cumsum, 0),
+    "nancumprod": _nan_reduction("nancumprod", red.cumprod, 1),
+    "nanmax": _nan_extreme("nanmax", "fmax"),
+    "nanmin": _nan_extreme("nanmin", "fmin"),
+    "nanmean": _nan_moment("nanmean", mean),
+    "nanvar": _nan_moment("nanvar", var),
+    "nanstd": _nan_moment("nanstd", std),
+}
