@@ -95,12 +95,26 @@ def _compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> A
     return selecting.compress(self, condition, axis, out)
 
 
-def _by_numpy(name: str, writes: tuple[int, ...] = ()) -> Callable[..., Any]:
-    """A method that NumPy answers; ``writes`` is (0,) where it changes the array."""
+def _choose(self: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    """Values from several arrays, by number; see :meth:`numpy.ndarray.choose`."""
+    from lazynp.namespace.picking import choose
+
+    return choose(self, choices, out, mode)
+
+
+def _put(self: Any, indices: Any, values: Any, mode: str = "raise") -> None:
+    """Write at flat positions; see :meth:`numpy.ndarray.put`."""
+    from lazynp.namespace.placing import put
+
+    put(self, indices, values, mode)
+
+
+def _by_numpy(name: str) -> Callable[..., Any]:
+    """A method that NumPy answers."""
     method = getattr(np.ndarray, name)
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return fallback.call(method, f"ndarray.{name}", (self, *args), kwargs, writes)
+        return fallback.call(method, f"ndarray.{name}", (self, *args), kwargs)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = method.__doc__
@@ -135,7 +149,7 @@ SHARED: Final[dict[str, Callable[..., Any]]] = {
     "clip": _clip,
     "conj": _conjugate,
     "conjugate": _conjugate,
-    "choose": _by_numpy("choose"),
+    "choose": _choose,
     "dump": _by_numpy("dump"),
     "dumps": _by_numpy("dumps"),
     "byteswap": _by_numpy("byteswap"),
@@ -147,7 +161,7 @@ WRITING: Final[dict[str, Callable[..., Any]]] = {
     "sort": _sort,
     "partition": _partition,
     "fill": _fill,
-    "put": _by_numpy("put", (0,)),
+    "put": _put,
 }
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.graph import op as o
-from lazynp.graph.build import cast, const, elementwise, expand, reshape
+from lazynp.graph.build import cast, const, elementwise, expand
 from lazynp.graph.dtypes import BOOL, INT64, NATIVE
 from lazynp.graph.node import Node
 from lazynp.namespace import axes as ax
@@ -168,8 +168,7 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any
     order = (*range(axis), *range(found.ndim - inner, found.ndim), *range(axis, len(outer)))
     if found.dtype not in NATIVE:
         return found.transpose(order)
-    made = view_permute(from_numpy(found, copy=False), order)
-    return made if made.ndim else result(reshape(node_of(made), ()))
+    return view_permute(from_numpy(found, copy=False), order)
 
 
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:

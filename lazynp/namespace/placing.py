@@ -144,12 +144,14 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     _refuse_readonly(a, "put: output array is read-only")
     positions = _converted(ind, INT64)
     values = _converted(v, a.dtype, "unsafe")
-    if not build.size(positions) or not build.size(values):
+    if not build.size(positions):
+        return
+    if not a.size:
+        raise IndexError("cannot replace elements of an empty array")
+    if not build.size(values):
         return
     if mode == "raise" and positions.buffer is not None:
         check_known(positions.buffer.array, a.size, 0)
-    elif not a.size:
-        raise IndexError("cannot replace elements of an empty array")
     _write_item(a, "put", (positions, values), mode=mode)
 
 
@@ -170,7 +172,9 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
         raise IndexError("`indices` must be an integer array")
     if indices.ndim != len(shape):
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
-    _refuse_readonly(arr, "assignment destination is read-only")
+    if arr._readonly or (axis is None and not arr.flags.c_contiguous):
+        # Without an axis NumPy writes to the flattened memory, which it copies, read-only, where the array is not contiguous.
+        raise ValueError("assignment destination is read-only")
     positions = cast(node_of(indices), INT64)
     if positions.buffer is not None:
         check_known(positions.buffer.array, shape[along], along)
