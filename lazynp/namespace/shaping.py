@@ -36,6 +36,9 @@ from lazynp.views import NEW
 Function = Callable[..., Any]
 
 
+_MISSING: Final = object()
+
+
 def of_arrays(function: Function) -> Function:
     """The same for what the graph does not compute with: NumPy's function of that name takes the call."""
     name = function.__name__
@@ -44,16 +47,15 @@ def of_arrays(function: Function) -> Function:
     code = function.__code__
     first = code.co_varnames[0]
 
-    def checked(*args: Any, **kwargs: Any) -> Any:
-        if not args:
+    def checked(a: Any = _MISSING, /, *args: Any, **kwargs: Any) -> Any:
+        if a is _MISSING:
             if first not in kwargs or code.co_posonlyargcount:
                 return function(**kwargs)  # Python words what is missing
-            args = (kwargs.pop(first),)
-        a = args[0]
+            a = kwargs.pop(first)
         x = a if type(a) is ndarray else _asarray(a)
         if type(x) is not ndarray:
-            return fallback.call(numpy_function, name, args, kwargs)
-        return function(x, *args[1:], **kwargs)
+            return fallback.call(numpy_function, name, (a, *args), kwargs)
+        return function(x, *args, **kwargs)
 
     checked.__name__ = checked.__qualname__ = name
     checked.__doc__ = function.__doc__
