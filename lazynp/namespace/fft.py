@@ -45,7 +45,7 @@ def _fft(name: str) -> Any:
             if length is not None and length < 1:
                 raise Foreign
         except Foreign:
-            return fallback.call(numpy_function, f"fft.{name}", (a, n, axis, norm), {} if out is None else {"out": out})
+            return fallback.library_call(numpy_function, f"fft.{name}", (a, n, axis, norm), {} if out is None else {"out": out})
         if name in ("irfft", "hfft"):
             size = 2 * (x.shape[along] - 1) if length is None else length
         else:
@@ -74,7 +74,7 @@ def _fftn(name: str, default_axes: Any) -> Any:
             if any(x.shape[k] < 1 for k in chosen) or not chosen:
                 raise Foreign
         except Foreign:
-            return fallback.call(numpy_function, f"fft.{name}", (a, s, axes, norm), {} if out is None else {"out": out})
+            return fallback.library_call(numpy_function, f"fft.{name}", (a, s, axes, norm), {} if out is None else {"out": out})
         dtype = _fft_dtype(one_dimensional, x.dtype)
         return wrap(library(f"fft.{name}", (x,), dtype, x.shape, axes=chosen, norm=norm))
 

@@ -74,31 +74,35 @@ def fix(x: Any, out: Any = None) -> Any:
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """NaN and infinities replaced by numbers; see :func:`numpy.nan_to_num`."""
     try:
-        node = array_node(x)
-        if any(concrete(v) is None and v is not None for v in (nan, posinf, neginf)) or not copy:
-            raise Foreign
+        node = _without_nan(array_node(x), nan, posinf, neginf)
     except Foreign:
-        value = fallback.call(np.nan_to_num, "nan_to_num", (x,), {"nan": nan, "posinf": posinf, "neginf": neginf})
-        if not copy and type(x) is ndarray:
-            x._write(node_of(value))
-            return x
-        return value
-    dtype = node.dtype
-    if dtype.kind == "c":
-        parts = [
-            node_of(nan_to_num(wrap(elementwise(part, REAL_OF[dtype], node)), True, nan, posinf, neginf)) for part in (o.REAL, o.IMAG)
-        ]
-        return result(elementwise(o.COMPLEX, dtype, *parts))
-    if dtype.kind != "f":
+        return fallback.call(np.nan_to_num, "nan_to_num", (x, copy, nan, posinf, neginf), {})
+    if copy or not isinstance(x, (ndarray, np.ndarray)):
         return result(node)
+    return write_out(x, node, "nan_to_num")
+
+
+def _without_nan(x: Node, nan: Any, posinf: Any, neginf: Any) -> Node:
+    dtype = x.dtype
+    if dtype.kind == "c":
+        real = REAL_OF[dtype]
+        parts = [_without_nan(elementwise(part, real, x), nan, posinf, neginf) for part in (o.REAL, o.IMAG)]
+        return elementwise(o.COMPLEX, dtype, *parts)
+    if dtype.kind != "f":
+        return x
     limits = np.finfo(dtype)
+    node = x
     for test, value in (
-        (elementwise(o.ISNAN, BOOL, node), nan),
-        (elementwise(o.EQUAL, BOOL, node, const(np.inf, dtype)), limits.max if posinf is None else posinf),
-        (elementwise(o.EQUAL, BOOL, node, const(-np.inf, dtype)), limits.min if neginf is None else neginf),
+        (elementwise(o.ISNAN, BOOL, x), nan),
+        (elementwise(o.EQUAL, BOOL, x, const(np.inf, dtype)), limits.max if posinf is None else posinf),
+        (elementwise(o.EQUAL, BOOL, x, const(-np.inf, dtype)), limits.min if neginf is None else neginf),
     ):
-        node = elementwise(o.WHERE, dtype, test, const(concrete(value), dtype), node)
-    return result(node)
+        known = concrete(value)
+        other = const(known, dtype) if known is not None else cast(array_node(value), dtype)
+        if build.broadcast_shape(other.shape, x.shape) != x.shape:
+            raise ValueError(f"could not broadcast input array from shape {other.shape} into shape {x.shape}")
+        node = elementwise(o.WHERE, dtype, test, other, node)
+    return node
 
 
 # Complex numbers --------------------------------------------------------------------------------------------------------------
@@ -269,18 +273,18 @@ def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = NoValue, append: Any
 @native
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Differences of the flattened array; see :func:`numpy.ediff1d`."""
-    x = array_node(ary)
-    flat = wrap(build.reshape(x, (build.size(x),)))
-    n = flat.shape[0]
-    parts = [node_of(U["subtract"](_cut(flat, 0, min(n, 1), n), _cut(flat, 0, 0, n - 1)))]
-    for name, given, place in (("to_begin", to_begin, 0), ("to_end", to_end, 2)):
-        if given is None:
+    flat = _asarray(ary).reshape(-1)
+    if type(flat) is not ndarray:
+        return fallback.call(np.ediff1d, "ediff1d", (ary, to_end, to_begin), {})
+    parts = [U["subtract"](_cut(flat, 0, min(len(flat), 1), len(flat)), _cut(flat, 0, 0, len(flat) - 1))]
+    for extra, name, place in ((to_end, "to_end", 1), (to_begin, "to_begin", 0)):
+        if extra is None:
             continue
-        piece = array_node(given)
-        if not np.can_cast(piece.dtype, x.dtype, "same_kind"):
+        piece = _asarray(extra)
+        if not np.can_cast(piece.dtype, flat.dtype, "same_kind"):
             raise TypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
-        parts.insert(place, cast(build.reshape(piece, (build.size(piece),)), x.dtype))
-    return wrap(build.concat(parts, 0))
+        parts.insert(len(parts) * place, piece.reshape(-1))
+    return concatenate(parts, dtype=flat.dtype, casting="unsafe") if len(parts) > 1 else parts[0]
 
 
 @native
@@ -344,7 +348,7 @@ def _sliding(name: str, a: Any, v: Any, mode: str) -> Any:
         if not n or not m or mode not in ("full", "same", "valid"):
             raise Foreign
     except Foreign:
-        return fallback.call(getattr(np, name), name, (a, v, mode), {})
+        return fallback.library_call(getattr(np, name), name, (a, v, mode), {})
     length = {"full": n + m - 1, "same": max(n, m), "valid": max(n, m) - min(n, m) + 1}[mode]
     dtype = np.result_type(x.dtype, y.dtype)
     return wrap(library(name, (cast(x, dtype), cast(y, dtype)), dtype, (length,), mode=mode))
@@ -362,7 +366,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         if len(points.shape) != 1 or points.shape != values.shape or not points.shape[0]:
             raise Foreign
     except Foreign:
-        return fallback.call(np.interp, "interp", (x, xp, fp), {"left": left, "right": right, "period": period})
+        return fallback.library_call(np.interp, "interp", (x, xp, fp), {"left": left, "right": right, "period": period})
     sides = {name: float(b) for name, b in zip(("left", "right"), bounds, strict=True) if b is not None}
     return result(library("interp", tuple([cast(node, FLOAT64) for node in (at, points, values)]), FLOAT64, at.shape, **sides))
 

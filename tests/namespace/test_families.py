@@ -227,3 +227,31 @@ def test_arguments_that_are_ours() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check(run)
+
+
+KEYWORDS = [
+    "np.nan_to_num(n, copy=False), np.nan_to_num(n, nan=np.sum(v)), np.nan_to_num(z / 0, posinf=5), np.nan_to_num(n, nan=[1, 2, 3, 4, 5, 6])",
+    "np.nan_to_num(n, nan=[1, 2])",
+    "np.ediff1d(i, 9, [1, 2]), np.ediff1d(a, to_begin=-1), np.ediff1d([]), np.ediff1d([5]), np.ediff1d(v, to_end=i), np.ediff1d(i.astype('i1'), to_end=3)",
+    "np.ediff1d(i, to_end=2.5)",
+    "np.searchsorted(i, [1, 2.5, 3], sorter=np.argsort(i)), np.searchsorted(i, 2, 'right', sorter=[1, 2, 0])",
+    "np.searchsorted(i, 2, sorter=[1.0, 2, 0])",
+    "np.searchsorted(i, 2, sorter=[1, 2])",
+    "np.pad(a, 1, constant_values=(4, 5)), np.pad(a, ((1, 2), (0, 3)), constant_values=((1, 2), (3, 4))), np.pad(i, 2, constant_values=np.max(i)), np.pad(a, 1, 'linear_ramp'), np.pad(a, 1, 'mean'), np.pad(i, (1, 2), 'empty').shape, np.pad(i, 2, 'reflect', reflect_type='odd'), np.pad(a, 1, 'maximum', stat_length=2)",
+    "np.pad(a, 1, constant_values=(1, 2, 3))",
+    "np.pad(a, 1, 'nonsense')",
+    "np.pad(a, 1, 'edge', stat_length=2)",
+    "np.interp(v, [0, 1], [2, 3], period=1.5), np.interp(v, [0, 1], [2j, 3]), np.interp(v, [0, 1], [2, 3], left=np.sum(i))",
+    "np.interp(v, [], [])",
+    "np.fft.fft2(a, s=(2, 2)), np.fft.fft(v, out=np.zeros(5, complex)), np.fft.rfftn(a, s=(3, 3), axes=(0, 1))",
+    "np.fft.fft(v, norm='x')",
+    "np.full_like(a, i[0]), np.empty(2).shape, np.zeros(2, None), np.array([1, 2], ndmin=3), np.clip(a, 2, 5, dtype='f4'), np.where(b, 1, i), np.arange(3, dtype=float), np.arange(1, 3), np.arange(4, step=2), np.arange(start=1, stop=4)",
+    "np.sum(a, keepdims=np._NoValue), np.max(a, axis=0, where=np._NoValue), np.any(a, keepdims=True, where=[True, False, True, False]), np.ptp(a, keepdims=True), np.argmax(a, axis=1, keepdims=True), np.nanstd(n[3:], ddof=1), np.nansum(a, keepdims=True, where=a > 3)",
+    "np.dstack((i, i)), np.vstack((i, i), dtype='f4'), np.hstack((i, v), casting='same_kind')",
+    "np.dstack((i, i), dtype='f4')",
+]
+
+
+@pytest.mark.parametrize("text", KEYWORDS)
+def test_keywords(text: str) -> None:
+    expression(text, 1 << 10, **NAMES)
