@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from importlib import import_module
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -210,8 +210,29 @@ class Library:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return library_call(self.__wrapped__, self._name, args, kwargs)
 
+    def __reduce__(self) -> Any:
+        return by_path, (self._name,)
+
     def __repr__(self) -> str:
         return f"<lazynp library numpy.{self._name}>"
+
+
+def by_path(path: str) -> Any:
+    """lazynp's object of this name, for pickle."""
+    found: Any = import_module("lazynp")
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def published(name: str, value: Any, module: str) -> Any:
+    """A function of ours under the name and module that users know it by; pickle finds it there."""
+    if type(value) is FunctionType and value.__module__.startswith("lazynp.namespace"):
+        value.__module__ = module
+        if value.__name__ != name and value.__name__.rstrip("_") == name:
+            value.__name__ = name
+        value.__qualname__ = value.__name__
+    return value
 
 
 def library(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -239,6 +260,9 @@ class Fallback:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["__wrapped__"], name)
+
+    def __reduce__(self) -> Any:
+        return by_path, (self._name,)
 
     def __repr__(self) -> str:
         return f"<lazynp fallback numpy.{self._name}>"
@@ -310,7 +334,7 @@ class Submodule(ModuleType):
             special = getattr(_module_of(path), "attribute", None)
             value = attribute(theirs, name, path + ".") if special is None else special(getattr(theirs, name), name)
         self.__dict__[name] = value
-        return value
+        return published(name, value, self.__name__)
 
     def __dir__(self) -> list[str]:
         return sorted({*self.__dict__, *dir(import_module(f"numpy.{self.__dict__['_path']}"))})

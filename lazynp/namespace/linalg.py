@@ -161,6 +161,9 @@ class gufunc:
     def __call__(self, a: Any, b: Any, /, out: Any = None, **options: Any) -> Any:
         return _product(self.__name__, a, b, out, options)
 
+    def __reduce__(self) -> Any:
+        return fallback.by_path, (self.__name__,)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._numpy, name)
 

@@ -51,6 +51,9 @@ ALL: Final[dict[str, Any]] = {
     "False_": types.NAMES["bool"](False),
 }
 
+for _name, _value in ALL.items():
+    fallback.published(_name, _value, "lazynp")
+
 # Module of this package -> the names it answers.  They are loaded when somebody asks for one: importing lazynp stays cheap.
 _ON_DEMAND: Final = {
     "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander",
@@ -73,7 +76,8 @@ MODULE_OF: Final = {name: module for module, names in _ON_DEMAND.items() for nam
 
 def on_demand(name: str) -> Any:
     """What a module that is not loaded yet has under this name."""
-    return import_module(f"lazynp.namespace.{MODULE_OF[name]}").FUNCTIONS[name]
+    found = import_module(f"lazynp.namespace.{MODULE_OF[name]}").FUNCTIONS[name]
+    return fallback.published(name, found, "lazynp")
 
 
 _SUBMODULES: Final = (

@@ -73,7 +73,9 @@ def attribute(value: Any, name: str) -> Any:
         return _class(value) if name in _NAMES else value
     if type(value) is np.ndarray:
         return ours(value)
-    return _evaluated(value) if name in _EVALUATION else library_attribute(value, f"polynomial.{name}")
+    if name in _EVALUATION:
+        return _evaluated(value)
+    return library_attribute(value, f"{getattr(value, '__module__', '').removeprefix('numpy.')}.{name}")
 
 
 FUNCTIONS: Final[dict[str, Any]] = {}

@@ -208,8 +208,9 @@ def test_first_arguments_go_by_name() -> None:
 
 
 def test_functions_pickle() -> None:
-    for name in ("polyval", "median", "save", "array_repr"):
-        function = getattr(lazynp, name)
-        assert function.__name__ == name
+    for row in coverage().of(kind=("function", "ufunc")):
+        function = getattr(module_of(lazynp, row.module), row.name)
+        if row.answer != "numpy's own":
+            assert pickle.loads(pickle.dumps(function)) is function, row.path
     p = lazynp.polynomial.Polynomial([1, 2, 3])
     assert pickle.loads(pickle.dumps(p)) == p
