@@ -19,6 +19,7 @@ from lazynp.graph.node import Node
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace.joining import gathered, vstack
+from lazynp.namespace.promotion import has_subclass
 from lazynp.namespace.shaping import ravel
 from lazynp.ndarray import asarray, host, ndarray, node_of, warn_complex, wrap, wrap_ordered
 from lazynp.scalars import is_scalar
@@ -55,7 +56,7 @@ def _known(obj: Any) -> Any:
 def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     """A copy without some positions; see :func:`numpy.delete`."""
     source = asarray(arr)
-    if type(source) is not ndarray:
+    if type(source) is not ndarray or has_subclass(arr):
         return fallback.call(np.delete, "delete", (arr, obj, axis), {})
     x, axis = _along(source, axis)
     n = x.shape[axis]
@@ -100,7 +101,7 @@ def _values(values: Any, dtype: np.dtype[Any]) -> Node:
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     """A copy with values before some positions; see :func:`numpy.insert`."""
     source = asarray(arr)
-    if type(source) is not ndarray:
+    if type(source) is not ndarray or has_subclass(arr):
         return fallback.call(np.insert, "insert", (arr, obj, values, axis), {})
     x, axis = _along(source, axis)
     n, node = x.shape[axis], node_of(x)
@@ -155,7 +156,7 @@ def _spread(values: Node, shape: tuple[int, ...]) -> Node:
 def resize(a: Any, new_shape: Any) -> Any:
     """The elements repeated until a shape is full; see :func:`numpy.resize`."""
     source = asarray(a)
-    if type(source) is not ndarray:
+    if type(source) is not ndarray or has_subclass(a):
         return fallback.call(np.resize, "resize", (a, new_shape), {})
     shape = tuple([index(n) for n in new_shape]) if np.iterable(new_shape) else (index(new_shape),)
     if any(n < 0 for n in shape):

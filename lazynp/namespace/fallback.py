@@ -281,8 +281,8 @@ PASSED: Final = frozenset(
 # Modules whose functions take anybody's arrays, or none at all: their names are NumPy's own objects.
 NUMPYS_OWN: Final = frozenset(
     {
-        "core", "ctypeslib", "dtypes", "exceptions", "f2py", "lib.array_utils", "lib.format", "lib.introspect", "lib.mixins", "testing",
-        "typing", "version",
+        "core", "ctypeslib", "dtypes", "exceptions", "f2py", "lib.array_utils", "lib.format", "lib.introspect", "lib.mixins", "typing",
+        "version",
     }
 )  # fmt: skip
 
@@ -352,6 +352,7 @@ _OWN: Final = {
     "random": ("lazynp.namespace.random", "FUNCTIONS"),
     "lib.stride_tricks": ("lazynp.namespace.strided", "FUNCTIONS"),
     "lib.scimath": ("lazynp.namespace.scimath", "FUNCTIONS"),
+    "testing": ("lazynp.namespace.testing", "FUNCTIONS"),
     **dict.fromkeys(("polynomial", *SERIES), ("lazynp.namespace.series", "FUNCTIONS")),
 }
 

@@ -16,6 +16,7 @@ from lazynp.graph.build import cast, iota, reshape
 from lazynp.graph.dtypes import INT64, NATIVE
 from lazynp.namespace.creation import arange, array
 from lazynp.namespace.joining import concatenate, stack
+from lazynp.namespace.promotion import has_subclass
 from lazynp.namespace.shaping import broadcast_arrays
 from lazynp.namespace.spaces import linspace
 from lazynp.ndarray import wrap
@@ -85,6 +86,8 @@ class Joiner:
         return 0
 
     def __getitem__(self, key: Any) -> Any:
+        if has_subclass(*(key if isinstance(key, tuple) else (key,))):
+            return (np.c_ if self.trans1d == 0 else np.r_)[key]
         if isinstance(key, str):
             frame: Any = _getframe(1)
             return np.bmat(key, frame.f_globals, frame.f_locals)

@@ -30,6 +30,8 @@ can_cast: Any = np.can_cast
 
 
 def _items(arrays: Any) -> list[Any]:
+    if not hasattr(arrays, "__getitem__"):
+        raise TypeError('arrays to stack must be passed as a "sequence" type such as list or tuple.')
     return [arrays[k] for k in range(len(arrays))] if type(arrays) is ndarray else list(arrays)
 
 

@@ -20,6 +20,7 @@ from lazynp.namespace import fallback
 from lazynp.namespace import reductions as red
 from lazynp.namespace.creation import zeros_like
 from lazynp.namespace.joining import concatenate
+from lazynp.namespace.promotion import has_subclass
 from lazynp.namespace.selecting import nonzero
 from lazynp.namespace.shaping import expand_dims
 from lazynp.namespace.types import isscalar
@@ -38,7 +39,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     if not given:
         raise ValueError("0-length sequence.")
     parts = [asarray(choice) for choice in given]
-    if any(type(x) is not ndarray for x in (numbers, *parts)):
+    if any(type(x) is not ndarray for x in (numbers, *parts)) or has_subclass(a, *given):
         return fallback.call(np.choose, "choose", (a, choices, out, mode), {})
     if not np.can_cast(numbers.dtype, INT64):
         raise TypeError(f"Cannot cast array data from {numbers.dtype!r} to {INT64!r} according to the rule 'safe'")
@@ -80,7 +81,7 @@ def _number(number: Node, n: int, mode: str) -> Node:
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
     """Another function where another condition holds; see :func:`numpy.piecewise`."""
     values = asarray(x)
-    if type(values) is not ndarray:
+    if type(values) is not ndarray or has_subclass(x):
         return fallback.call(np.piecewise, "piecewise", (x, condlist, funclist, *args), kw)
     if isscalar(condlist) or (not isinstance(condlist[0], (list, ndarray)) and values.ndim != 0):
         condlist = [condlist]
@@ -132,7 +133,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
 
 def real_if_close(a: Any, tol: Any = 100) -> Any:
     """The real part where the imaginary part is next to nothing; see :func:`numpy.real_if_close`."""
-    values = asarray(a)
+    values = a if has_subclass(a) else asarray(a)
     if values.dtype.kind != "c":
         return values
     if tol > 1:
@@ -147,7 +148,7 @@ def real_if_close(a: Any, tol: Any = 100) -> Any:
 def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any) -> Any:
     """A function of every one-dimensional slice; see :func:`numpy.apply_along_axis`."""
     values = asarray(arr)
-    if type(values) is not ndarray:
+    if type(values) is not ndarray or has_subclass(arr):
         return fallback.call(np.apply_along_axis, "apply_along_axis", (func1d, axis, arr, *args), kwargs)
     ndim = values.ndim
     axis = ax.one(axis, ndim)

@@ -19,6 +19,7 @@ from lazynp.graph.build import cast, const, expand, reshape
 from lazynp.namespace.creation import arange, ones, zeros, zeros_like
 from lazynp.namespace.fallback import Library, call
 from lazynp.namespace.joining import concatenate
+from lazynp.namespace.promotion import has_subclass
 from lazynp.namespace.shaping import atleast_1d
 from lazynp.namespace.ufuncs import UFUNCS
 from lazynp.ndarray import asarray, ndarray, node_of, wrap
@@ -37,7 +38,7 @@ def _like(value: Any, *given: Any) -> Any:
 def _combined(name: str, ufunc: Any) -> Callable[..., Any]:
     def function(a1: Any, a2: Any) -> Any:
         first, second = [atleast_1d(_coefficients(p)) for p in (a1, a2)]
-        if type(first) is not ndarray or type(second) is not ndarray:
+        if type(first) is not ndarray or type(second) is not ndarray or has_subclass(a1, a2):
             return call(getattr(np, name), name, (a1, a2), {})
         longer = len(second) - len(first)
         if longer > 0:
@@ -81,6 +82,8 @@ def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
 
 def polyval(p: Any, x: Any) -> Any:
     """A polynomial's values; see :func:`numpy.polyval`."""
+    if has_subclass(x):
+        return call(np.polyval, "polyval", (p, x), {})
     coefficients = _coefficients(p)
     if isinstance(x, np.poly1d):
         y: Any = 0

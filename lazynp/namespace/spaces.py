@@ -17,6 +17,7 @@ from lazynp.graph.dtypes import BOOL, INT64, NATIVE
 from lazynp.graph.node import Node
 from lazynp.namespace import fallback
 from lazynp.namespace.creation import _device, _number
+from lazynp.namespace.promotion import has_subclass
 from lazynp.namespace.reductions import any as any_
 from lazynp.namespace.shaping import expand_dims, moveaxis
 from lazynp.namespace.ufuncs import UFUNCS
@@ -45,7 +46,7 @@ def linspace(
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     loop = np.result_type(_kind(start), _kind(stop), 0.0)
     final = loop if dtype is None else np.dtype(dtype)
-    if loop not in NATIVE or final not in NATIVE:
+    if loop not in NATIVE or final not in NATIVE or has_subclass(start, stop):
         options = {"endpoint": endpoint, "retstep": retstep, "dtype": dtype, "axis": axis}
         return fallback.call(np.linspace, "linspace", (start, stop, num), options)
     first, last = _number(start), _number(stop)
@@ -90,7 +91,7 @@ def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: 
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: Any = 0) -> Any:
     """Values in geometric progression; see :func:`numpy.geomspace`."""
     first, last = asarray(start), asarray(stop)
-    if type(first) is not ndarray or type(last) is not ndarray:
+    if type(first) is not ndarray or type(last) is not ndarray or has_subclass(start, stop):
         return fallback.call(np.geomspace, "geomspace", (start, stop, num, endpoint, dtype, axis), {})
     equal = UFUNCS["equal"]
     if any_(equal(first, 0)) or any_(equal(last, 0)):

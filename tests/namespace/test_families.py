@@ -209,6 +209,24 @@ def test_row_stack_and_ill_conditioned_fits_warn() -> None:
         lazynp.polyfit(lazynp.ones(4), lazynp.arange(4.0), 2)
 
 
+def test_subclasses_are_kept() -> None:
+    m = numpy.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
+    for text in ("np.polyval([1, 2], m)", "np.linspace(m, 2, 3)", "np.real_if_close(m)", "np.polyadd(m, 1)"):
+        for given in (m, numpy.asmatrix([[1]])):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found, want = [type(eval(text, {"np": module, "m": given})) for module in (lazynp, numpy)]
+            assert found is want, text
+    assert type(lazynp.delete(numpy.asmatrix([[1, 2]]), 0, 1)) is numpy.matrix
+    assert type(lazynp.insert(numpy.asmatrix([[1, 2]]), 0, 1, 1)) is numpy.matrix
+
+
+def test_python_numbers_of_scalars() -> None:
+    assert type(3j * lazynp.float64(2)) is type(3j * numpy.float64(2))
+    with pytest.raises(TypeError, match="sequence"):
+        lazynp.column_stack(x for x in [lazynp.zeros(2)])
+
+
 def test_arguments_that_are_ours() -> None:
     def run(np: types.ModuleType) -> object:
         k = np.sum(np.array([1, 1]))

@@ -68,7 +68,7 @@ def test_import_statements() -> None:
         "from lazynp.exceptions import AxisError\n"
         "from lazynp import *\n"
         "import numpy\n"
-        "assert AxisError is numpy.exceptions.AxisError and lazynp.testing.assert_equal is numpy.testing.assert_equal\n"
+        "assert AxisError is numpy.exceptions.AxisError and lazynp.testing.suppress_warnings is numpy.testing.suppress_warnings\n"
         "assert typing.NDArray is not None and sys.modules['numpy'] is numpy\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
@@ -76,9 +76,20 @@ def test_import_statements() -> None:
 
 def test_modules_that_are_no_data_hold_numpys_objects() -> None:
     assert lazynp.exceptions.AxisError is numpy.exceptions.AxisError
-    assert lazynp.testing.assert_allclose is numpy.testing.assert_allclose
+    assert lazynp.testing.assert_raises is numpy.testing.assert_raises
     assert lazynp.dtypes.Float64DType is numpy.dtypes.Float64DType
     assert isinstance(lazynp.testing, types.ModuleType)
+
+
+def test_assertions_compare_our_arrays() -> None:
+    x = lazynp.arange(3.0)
+    lazynp.testing.assert_equal(x, [0, 1, 2])
+    lazynp.testing.assert_equal({"x": (x, x.dtype)}, {"x": (x + 0, lazynp.float64)})
+    lazynp.testing.assert_allclose(x + 1, x + 1 + 1e-12)
+    with pytest.raises(AssertionError, match="Mismatched elements"):
+        lazynp.testing.assert_array_equal(x, x + 1)
+    with lazynp.testing.assert_raises(ValueError):
+        x.reshape(2, 2)
 
 
 # Who answers -------------------------------------------------------------------------------------------------------------------
