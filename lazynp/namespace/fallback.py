@@ -171,20 +171,10 @@ def _performed(
     values = [arguments.theirs(arg) for arg in args] if held[0] else list(args)
     named = arguments.theirs(kwargs) if held[1] else kwargs
     written: list[tuple[Any, np.ndarray[Any, Any]]] = []
-
-    def writable(target: Any) -> Any:
-        if type(target) is tuple:
-            return tuple([writable(item) for item in target])
-        if type(target) is not ndarray:
-            return target
-        copy = host(target).copy()
-        written.append((target, copy))
-        return copy
-
     for position in writes:
-        values[position] = writable(args[position])
+        values[position] = _writable(args[position], written)
     if kwargs.get("out") is not None:
-        named = {**named, "out": writable(kwargs["out"])}
+        named = {**named, "out": _writable(kwargs["out"], written)}
     value = function(*values, **named)
     for target, copy in written:
         target._write(build.buffer(np.ascontiguousarray(copy).reshape(copy.shape)))
@@ -194,6 +184,17 @@ def _performed(
         by_id = {id(copy): target for target, copy in written}
         return tuple([by_id.get(id(item)) or ours(item) for item in value])
     return ours(value)
+
+
+def _writable(target: Any, written: list[tuple[Any, np.ndarray[Any, Any]]]) -> Any:
+    """Memory for NumPy to write to in place of our arrays; ``written`` remembers which is whose."""
+    if type(target) is tuple:
+        return tuple([_writable(item, written) for item in target])
+    if type(target) is not ndarray:
+        return target
+    copy = host(target).copy()
+    written.append((target, copy))
+    return copy
 
 
 class Library:

@@ -152,7 +152,12 @@ class nditer(_Stand, metaclass=_Passing):
 
     @property
     def operands(self) -> tuple[Any, ...]:
-        """The arrays iterated over, those that the iterator made among them."""
+        """The arrays iterated over, those that the iterator made among them.
+
+        As long as the iteration goes on this is its memory, which may be written; afterwards they are arrays of ours.
+        """
+        if not self._iterator.finished:
+            return tuple(self._iterator.operands)
         self._held.write_back()
         known = {id(copy): x for x, copy, _ in self._held.written}
         return tuple([known.get(id(x)) or (from_numpy(x) if type(x) is np.ndarray else x) for x in self._iterator.operands])
@@ -165,6 +170,7 @@ class nditer(_Stand, metaclass=_Passing):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._iterator[key] = value.concrete("iteration") if is_scalar(value) else value
+        self._held.write_back()
 
     def __iter__(self) -> Iterator[Any]:
         return self

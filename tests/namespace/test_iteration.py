@@ -61,7 +61,22 @@ def test_nditer_makes_results() -> None:
 
     both(run)
     it = lazynp.nditer([lazynp.arange(3), None])
+    for x, y in it:
+        y[...] = x
     assert type(it.operands[1]) is lazynp.ndarray
+
+
+def test_nditer_reduces_into_what_it_made() -> None:
+    def run(np: Any) -> object:
+        x = np.arange(24).reshape(2, 3, 4)
+        it = np.nditer([x, None], flags=["reduce_ok"], op_flags=[["readonly"], ["readwrite", "allocate"]], op_axes=[None, [0, 1, -1]])
+        with it:
+            it.operands[1][...] = 0
+            for a, b in it:
+                b[...] += a
+            return it.operands[1]
+
+    both(run)
 
 
 def test_nditer_writes() -> None:
