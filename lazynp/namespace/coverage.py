@@ -99,7 +99,7 @@ class Coverage(tuple[Name, ...]):
             "",
             f"Made by `python -m lazynp --coverage docs/coverage.md` from the objects themselves, with NumPy {np.__version__}.",
             "",
-            "- **native**: recorded as operations that fuse, or answered from shapes and dtypes; values are looked at only where they decide.",
+            "- **native**: recorded as operations that fuse, or answered from shapes and dtypes; values count only where they decide.",
             "- **library**: a routine of NumPy does the work, as an item of the schedule or at the call. Not counted as a fallback.",
             "- **fallback**: NumPy is called on the values. Counted in `lazynp.report()`, and refused under `set_fallback(\"error\")`.",
             "- **numpy's own**: the very object of NumPy: constants, types, functions that take no arrays.",

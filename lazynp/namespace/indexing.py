@@ -150,9 +150,7 @@ def _element(x: arrays.ndarray, region: Region) -> Any:
     """
     memory = arrays.elements(x)
     if memory is None:
-        arrays.host(x, "element")
-        memory = arrays.elements(x)
-        assert memory is not None
+        memory = arrays.host(x, "element")
     return memory[tuple([start for start, _ in region])]
 
 

@@ -22,7 +22,7 @@ from lazynp.namespace.joining import concatenate
 from lazynp.namespace.promotion import has_subclass
 from lazynp.namespace.shaping import atleast_1d
 from lazynp.namespace.ufuncs import UFUNCS
-from lazynp.ndarray import asarray, ndarray, node_of, wrap
+from lazynp.ndarray import asarray, ndarray, node_of, result, wrap
 
 _add, _multiply, _divide = UFUNCS["add"], UFUNCS["multiply"], UFUNCS["divide"]
 
@@ -71,7 +71,7 @@ def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
         raise ValueError("Order of integral must be positive (see polyder)")
     constants = atleast_1d(zeros(order) if k is None else asarray(k))
     if len(constants) == 1 and order > 1:
-        constants = _multiply(constants[0], ones(order))
+        constants = _multiply(constants[:1], ones(order))
     if len(constants) < order:
         raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
     value = _coefficients(p)
@@ -93,7 +93,9 @@ def polyval(p: Any, x: Any) -> Any:
     if type(coefficients) is not ndarray or (type(x) is not ndarray and type(x) is not np.poly1d):
         return call(np.polyval, "polyval", (p, x), {})
     for k in range(len(coefficients)):
-        y = _add(_multiply(y, x), coefficients[k]) if type(x) is ndarray else y * x + coefficients[k]
+        # An element as a value that is computed with the others: reading it would compute it now.
+        c = result(reshape(build.slice_(node_of(coefficients), ((k, 1),), (1,)), ()))
+        y = _add(_multiply(y, x), c) if type(x) is ndarray else y * x + c
     return y
 
 
