@@ -44,7 +44,7 @@ def __getattr__(name: str) -> Any:
     if name in globals():
         return globals()[name]
     try:
-        value = _names.on_demand(name) if name in _names.MODULE_OF else _fallback.attribute(_numpy, name)
+        value = _names.on_demand(name) if name in _names.LATER else _fallback.attribute(_numpy, name)
     except AttributeError as error:
         raise AttributeError(str(error).replace("'numpy'", "'lazynp'")) from None
     globals()[name] = value

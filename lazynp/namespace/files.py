@@ -6,6 +6,7 @@ are written; memory that somebody else may write to is copied, and the array is 
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -48,14 +49,32 @@ def frombuffer(*args: Any, **kwargs: Any) -> Any:
 
 @library
 def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
-    """Another library's array; see :func:`numpy.from_dlpack`."""
-    if type(x) is ndarray and device in (None, "cpu"):
+    """Another library's array as ours, copied; see :func:`numpy.from_dlpack`."""
+    if type(x) is ndarray:
+        if device not in (None, "cpu"):
+            raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
         array: Any = x
         return array.copy() if copy else array.view()
-    found = library_call(np.from_dlpack, "from_dlpack", (x,), {"device": device, "copy": copy})
+    if copy is False:
+        raise BufferError("lazynp cannot follow writes to foreign memory, and a copy was refused")
+    found = library_call(np.from_dlpack, "from_dlpack", (x,), {"device": device})
     if type(found) is ndarray and not copy:
         found._readonly = True
     return found
+
+
+def dump(self: Any, file: Any) -> None:
+    """Pickle to a file; see :meth:`numpy.ndarray.dump`."""
+    if hasattr(file, "write"):
+        pickle.dump(self, file, protocol=4)
+        return
+    with open(file, "wb") as opened:
+        pickle.dump(self, opened, protocol=4)
+
+
+def dumps(self: Any) -> bytes:
+    """Pickle to bytes; see :meth:`numpy.ndarray.dumps`."""
+    return pickle.dumps(self, protocol=4)
 
 
 FUNCTIONS: Final = {

@@ -273,18 +273,9 @@ def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = NoValue, append: Any
 @native
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Differences of the flattened array; see :func:`numpy.ediff1d`."""
-    flat = _asarray(ary).reshape(-1)
-    if type(flat) is not ndarray:
+    if to_end is not None or to_begin is not None:
         return fallback.call(np.ediff1d, "ediff1d", (ary, to_end, to_begin), {})
-    parts = [U["subtract"](_cut(flat, 0, min(len(flat), 1), len(flat)), _cut(flat, 0, 0, len(flat) - 1))]
-    for extra, name, place in ((to_end, "to_end", 1), (to_begin, "to_begin", 0)):
-        if extra is None:
-            continue
-        piece = _asarray(extra)
-        if not np.can_cast(piece.dtype, flat.dtype, "same_kind"):
-            raise TypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
-        parts.insert(len(parts) * place, piece.reshape(-1))
-    return concatenate(parts, dtype=flat.dtype, casting="unsafe") if len(parts) > 1 else parts[0]
+    return diff(_asarray(ary).reshape(-1))
 
 
 @native

@@ -109,6 +109,20 @@ def _put(self: Any, indices: Any, values: Any, mode: str = "raise") -> None:
     put(self, indices, values, mode)
 
 
+def _dump(self: Any, file: Any) -> None:
+    """Pickle to a file; see :meth:`numpy.ndarray.dump`."""
+    from lazynp.namespace.files import dump
+
+    dump(self, file)
+
+
+def _dumps(self: Any) -> bytes:
+    """Pickle to bytes; see :meth:`numpy.ndarray.dumps`."""
+    from lazynp.namespace.files import dumps
+
+    return dumps(self)
+
+
 def _by_numpy(name: str) -> Callable[..., Any]:
     """A method that NumPy answers."""
     method = getattr(np.ndarray, name)
@@ -150,8 +164,8 @@ SHARED: Final[dict[str, Callable[..., Any]]] = {
     "conj": _conjugate,
     "conjugate": _conjugate,
     "choose": _choose,
-    "dump": _by_numpy("dump"),
-    "dumps": _by_numpy("dumps"),
+    "dump": _dump,
+    "dumps": _dumps,
     "byteswap": _by_numpy("byteswap"),
     "getfield": _by_numpy("getfield"),
 }

@@ -55,7 +55,7 @@ for _name, _value in ALL.items():
     fallback.published(_name, _value, "lazynp")
 
 # Module of this package -> the names it answers.  They are loaded when somebody asks for one: importing lazynp stays cheap.
-_ON_DEMAND: Final = {
+_LATER: Final = {
     "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander",
     "windows": "bartlett blackman hamming hanning kaiser",
     "placing": "fill_diagonal place put put_along_axis putmask",
@@ -71,12 +71,12 @@ _ON_DEMAND: Final = {
     "spaces": "geomspace linspace logspace",
     "coverage": "coverage",
 }
-MODULE_OF: Final = {name: module for module, names in _ON_DEMAND.items() for name in names.split()}
+LATER: Final = {name: module for module, names in _LATER.items() for name in names.split()}
 
 
 def on_demand(name: str) -> Any:
     """What a module that is not loaded yet has under this name."""
-    found = import_module(f"lazynp.namespace.{MODULE_OF[name]}").FUNCTIONS[name]
+    found = import_module(f"lazynp.namespace.{LATER[name]}").FUNCTIONS[name]
     return fallback.published(name, found, "lazynp")
 
 

@@ -392,17 +392,12 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
         raise ValueError(f"search side must be 'left' or 'right' (got {side!r})")
     try:
         x, y = array_node(a), array_node(v)
-        order = None if sorter is None else array_node(sorter)
+        if sorter is not None:
+            raise Foreign
     except Foreign:
         return fallback.call(np.searchsorted, "searchsorted", (a, v), {"side": side, "sorter": sorter})
     if len(x.shape) != 1:
         raise ValueError("object too deep for desired array" if x.shape else "object of too small depth for desired array")
-    if order is not None:
-        if order.dtype.kind not in "iu":
-            raise TypeError("sorter must only contain integers")
-        if order.shape != x.shape:
-            raise ValueError("sorter.size must be equal to array size" if len(order.shape) == 1 else "object too deep for desired array")
-        x = gathered(x, cast(order, INT64), 0)
     dtype = x.dtype if concrete(v) is not None and type(v) in (int, float) and x.dtype.kind == "f" else np.result_type(x.dtype, y.dtype)
     x, y = cast(x, dtype), cast(y, dtype)
     if order is None:

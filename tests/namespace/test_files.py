@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pathlib
+import pickle
 import types
 
 import numpy
@@ -94,6 +95,17 @@ def test_other_libraries() -> None:
     assert lazynp.from_dlpack(y, copy=True).base is None
     with pytest.raises(AttributeError):
         lazynp.from_dlpack([1])
+    with pytest.raises(BufferError):
+        lazynp.from_dlpack(foreign, copy=False)
+
+
+def test_dumps(tmp_path: pathlib.Path) -> None:
+    x = lazynp.arange(3) + 1
+    x.dump(tmp_path / "x")
+    with open(tmp_path / "y", "wb") as file:
+        x.dump(file)
+    for data in ((tmp_path / "x").read_bytes(), (tmp_path / "y").read_bytes(), x.dumps()):
+        assert pickle.loads(data).tolist() == [1, 2, 3]
 
 
 def test_what_is_written_is_forced_under_its_name() -> None:
