@@ -27,9 +27,6 @@ from lazynp.runtime import config
 from lazynp.runtime.report import count_fallback
 from lazynp.scalars import force, is_scalar
 
-# NumPy functions that write to their first argument.
-WRITES_TO_FIRST: Final = frozenset({"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"})
-
 _warned: set[str] = set()
 
 
@@ -254,10 +251,9 @@ class Fallback:
         self.__doc__ = function.__doc__
         self.__module__ = "lazynp"
         self._name = name
-        self._writes = (0,) if name in WRITES_TO_FIRST else ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return call(self.__wrapped__, self._name, args, kwargs, self._writes)
+        return call(self.__wrapped__, self._name, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["__wrapped__"], name)
