@@ -40,9 +40,6 @@ __all__ = sorted({*_numpy.__all__, *_names.PUBLIC})  # noqa: PLE0605
 def __getattr__(name: str) -> Any:
     if name.startswith("__") and name not in _numpy.__all__ and name != "__array_api_version__":
         raise AttributeError(f"module 'lazynp' has no attribute {name!r}")
-    globals().update(_names.later(name))
-    if name in globals():
-        return globals()[name]
     try:
         value = _names.on_demand(name) if name in _names.LATER else _fallback.attribute(_numpy, name)
     except AttributeError as error:

@@ -273,9 +273,18 @@ def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = NoValue, append: Any
 @native
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Differences of the flattened array; see :func:`numpy.ediff1d`."""
-    if to_end is not None or to_begin is not None:
-        return fallback.call(np.ediff1d, "ediff1d", (ary, to_end, to_begin), {})
-    return diff(_asarray(ary).reshape(-1))
+    x = array_node(ary)
+    flat = wrap(build.reshape(x, (build.size(x),)))
+    n = flat.shape[0]
+    parts = [node_of(U["subtract"](_cut(flat, 0, min(n, 1), n), _cut(flat, 0, 0, n - 1)))]
+    for name, given, place in (("to_begin", to_begin, 0), ("to_end", to_end, 2)):
+        if given is None:
+            continue
+        piece = array_node(given)
+        if not np.can_cast(piece.dtype, x.dtype, "same_kind"):
+            raise TypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
+        parts.insert(place, cast(build.reshape(piece, (build.size(piece),)), x.dtype))
+    return wrap(build.concat(parts, 0))
 
 
 @native
@@ -315,51 +324,8 @@ def _minor(p: list[Any], q: list[Any], i: int, j: int) -> Any:
 
 
 def _last(x: ndarray, axis: int) -> ndarray:
-    from lazynp.namespace.shaping import moveaxis
-
-    return moveaxis(x, axis, -1)
-
-
-@fallback.library
-def convolve(a: Any, v: Any, mode: str = "full") -> Any:
-    """Discrete convolution of sequences; see :func:`numpy.convolve`."""
-    return _sliding("convolve", a, v, mode)
-
-
-@fallback.library
-def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
-    """Cross-correlation of sequences; see :func:`numpy.correlate`."""
-    return _sliding("correlate", a, v, mode)
-
-
-def _sliding(name: str, a: Any, v: Any, mode: str) -> Any:
-    try:
-        x, y = array_node(a), array_node(v)
-        n, m = (node.shape[0] if len(node.shape) == 1 else 0 for node in (x, y))
-        if not n or not m or mode not in ("full", "same", "valid"):
-            raise Foreign
-    except Foreign:
-        return fallback.library_call(getattr(np, name), name, (a, v, mode), {})
-    length = {"full": n + m - 1, "same": max(n, m), "valid": max(n, m) - min(n, m) + 1}[mode]
-    dtype = np.result_type(x.dtype, y.dtype)
-    return wrap(library(name, (cast(x, dtype), cast(y, dtype)), dtype, (length,), mode=mode))
-
-
-@fallback.library
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    """Linear interpolation; see :func:`numpy.interp`."""
-    try:
-        at, points, values = array_node(x), array_node(xp), array_node(fp)
-        bounds = [concrete(side) for side in (left, right)]
-        lazy_side = any(bound is None and side is not None for bound, side in zip(bounds, (left, right), strict=True))
-        if period is not None or values.dtype.kind == "c" or lazy_side:
-            raise Foreign
-        if len(points.shape) != 1 or points.shape != values.shape or not points.shape[0]:
-            raise Foreign
-    except Foreign:
-        return fallback.library_call(np.interp, "interp", (x, xp, fp), {"left": left, "right": right, "period": period})
-    sides = {name: float(b) for name, b in zip(("left", "right"), bounds, strict=True) if b is not None}
-    return result(library("interp", tuple([cast(node, FLOAT64) for node in (at, points, values)]), FLOAT64, at.shape, **sides))
+    found: ndarray = moveaxis(x, axis, -1)
+    return found
 
 
 def sinc(x: Any) -> Any:

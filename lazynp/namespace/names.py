@@ -69,6 +69,12 @@ _LATER: Final = {
     "texts": "array2string array_repr array_str format_float_positional format_float_scientific",
     "packing": "einsum_path packbits unpackbits",
     "spaces": "geomspace linspace logspace",
+    "order_statistics": "median nanmedian quantile percentile nanquantile nanpercentile lexsort sort_complex",
+    "nan_functions": "nansum nanprod nancumsum nancumprod nanmin nanmax nanargmin nanargmax nanmean nanvar nanstd",
+    "sets": "unique unique_all unique_counts unique_inverse unique_values intersect1d union1d setdiff1d setxor1d isin",
+    "histograms": "histogram histogram_bin_edges histogram2d histogramdd digitize bincount",
+    "correlation": "cov corrcoef",
+    "calculus": "gradient unwrap trapezoid interp convolve correlate i0",
     "coverage": "coverage",
 }
 LATER: Final = {name: module for module, names in _LATER.items() for name in names.split()}

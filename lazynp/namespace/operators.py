@@ -222,10 +222,8 @@ def _scalar_binary(method: Method, function: Method, reflected: bool) -> Method:
             right = concrete(b)
             if right is not None:
                 value = function(right, left) if reflected else function(left, right)
-                try:
-                    return scalar_of_value(value) if value.dtype in NATIVE else value
-                except AttributeError:
-                    return value  # 3j * np.float64(2) is Python's
+                # complex times float64 is a Python complex: Python asks complex first, which takes any float.
+                return scalar_of_value(value) if type(value) in OF_TYPE else value
         return method(a, b)
 
     operate.__name__ = operate.__qualname__ = method.__name__

@@ -392,8 +392,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
         raise ValueError(f"search side must be 'left' or 'right' (got {side!r})")
     try:
         x, y = array_node(a), array_node(v)
-        if sorter is not None:
-            raise Foreign
+        order = None if sorter is None else array_node(sorter)
     except Foreign:
         return fallback.call(np.searchsorted, "searchsorted", (a, v), {"side": side, "sorter": sorter})
     if len(x.shape) != 1:

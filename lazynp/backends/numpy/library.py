@@ -15,6 +15,9 @@ write_at        (offset, strides)                     the first array after the 
 reinterpret     (dtype,)                              the same bytes as another item size, along the last axis
 numpy           (dotted name, ((key, value), ...))    that function of the arrays in order, with static keyword arguments
 write           (name, ((key, value), ...))           the first array after that function of NumPy has written into it
+apply           (dotted name, args, ((key, value),…)  that function; ``...`` at any depth of tuples stands for the next array
+warn            (text, file name, line)               the first array; a RuntimeWarning for that line if the second is anywhere true
+refuse          (exception class, text)               the first array; the exception if the second is anywhere true
 ufunc:<name>    () or (((key, value), ...),)          that ufunc; several outputs as OUTPUT nodes
 ==============  ====================================  ==================================================================
 """
@@ -74,6 +77,42 @@ def _write(arrays: Arrays, params: tuple[Any, ...]) -> Any:
     return written
 
 
+def _filled(template: Any, arrays: Iterator[Any]) -> Any:
+    if template is ...:
+        return next(arrays)
+    return tuple([_filled(item, arrays) for item in template]) if type(template) is tuple else template
+
+
+def _flat(value: Any) -> Any:
+    return tuple([part for item in value for part in _flat(item)]) if isinstance(value, (tuple, list)) else (value,)
+
+
+def _apply(arrays: Arrays, params: tuple[Any, ...]) -> Any:
+    name, args, options = params
+    rest = iter(arrays)
+    return _flat(resolve(name)(*_filled(args, rest), **{key: _filled(value, rest) for key, value in options}))
+
+
+# What was warned of, by file, so that Python's filters can tell the first time from the next.
+_registries: Final[dict[str, dict[Any, Any]]] = {}
+
+
+def _warn(arrays: Arrays, params: tuple[Any, ...]) -> Any:
+    value, bad = arrays
+    text, filename, line = params
+    if bad.any():
+        warnings.warn_explicit(text, RuntimeWarning, filename, line, registry=_registries.setdefault(filename, {}))
+    return value
+
+
+def _refuse(arrays: Arrays, params: tuple[Any, ...]) -> Any:
+    value, bad = arrays
+    kind, text = params
+    if bad.any():
+        raise kind(text)
+    return value
+
+
 FUNCTIONS: Final[dict[str, Function]] = {
     "matmul": lambda arrays, params: np.matmul(*arrays),
     "dot": lambda arrays, params: np.dot(*arrays),
@@ -84,6 +123,9 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "write": _write,
     "read_at": _read_at,
     "write_at": _write_at,
+    "apply": _apply,
+    "warn": _warn,
+    "refuse": _refuse,
 }
 
 
