@@ -40,11 +40,8 @@ __all__ = sorted({*_numpy.__all__, *_names.PUBLIC})  # noqa: PLE0605
 def __getattr__(name: str) -> Any:
     if name.startswith("__") and name not in _numpy.__all__ and name != "__array_api_version__":
         raise AttributeError(f"module 'lazynp' has no attribute {name!r}")
-    globals().update(_names.later(name))
-    if name in globals():
-        return globals()[name]
     try:
-        value = _fallback.attribute(_numpy, name)
+        value = _names.on_demand(name) if name in _names.LATER else _fallback.attribute(_numpy, name)
     except AttributeError as error:
         raise AttributeError(str(error).replace("'numpy'", "'lazynp'")) from None
     globals()[name] = value
@@ -56,5 +53,6 @@ def __dir__() -> list[str]:
 
 
 for _path, _module in _names.submodules().items():
-    globals()[_path] = _module
+    if "." not in _path:
+        globals()[_path] = _module
     _sys.modules[f"lazynp.{_path}"] = _module

@@ -1,4 +1,4 @@
-"""The command line: ``python -m lazynp [--report] [--backend NAME] script.py [arguments...]``."""
+"""The command line: ``python -m lazynp [--report] [--backend NAME] script.py [arguments...]``, or ``python -m lazynp --coverage``."""
 
 from __future__ import annotations
 
@@ -19,13 +19,32 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--report", action="store_true", help="at the end, print what was fused, forced and fell back (to stderr)")
     parser.add_argument("--report-json", metavar="FILE", help="at the end, write the counters to FILE")
     parser.add_argument("--backend", choices=config.BACKENDS, help="what runs the programs (LAZYNP_BACKEND)")
-    parser.add_argument("script", help="the script to run")
+    parser.add_argument(
+        "--coverage", nargs="?", const="", metavar="PAGE", help="print who answers each name of NumPy, or write the page that lists them"
+    )
+    parser.add_argument("script", nargs="?", help="the script to run")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.script is None and options.coverage is None:
+        parser.error("the following arguments are required: script")
+    return options
+
+
+def _cover(page: str) -> None:
+    from lazynp import coverage
+
+    if page:
+        with open(page, "w", encoding="utf-8") as file:
+            file.write(coverage().page())
+    else:
+        sys.stdout.write(f"{coverage()}\n")
 
 
 def main() -> None:
     options = _arguments()
+    if options.coverage is not None:
+        _cover(options.coverage)
+        return
     try:
         source = script.read(options.script)
     except OSError as error:

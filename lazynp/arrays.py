@@ -120,7 +120,7 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
     def __new__(
         cls,
         shape: Any,
-        dtype: Any = float,
+        dtype: Any = None,
         buffer: Any = None,
         offset: int = 0,
         strides: Any = None,

@@ -89,14 +89,14 @@ class generic(metaclass=ScalarType):
     _node: Node | None
     _value: Any
 
-    def __new__(cls, value: Any = 0, /, *more: Any) -> Any:
+    def __new__(cls, value: Any = 0, /, *imaginary: Any) -> Any:
         if cls._dtype is None:
             raise TypeError(f"cannot create '{cls.__name__}' instances")
         if type(value) in CLASSES:
-            if value._value is None:
+            if value._value is None and not imaginary:
                 return scalar_of(build.cast(node_of_scalar(value), cls._dtype))
-            value = value._value
-        found = cls._numpy(value, *more)
+            value = value.concrete()
+        found = cls._numpy(value, *imaginary)
         if isinstance(found, np.ndarray):
             from lazynp.arrays import asarray
 

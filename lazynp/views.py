@@ -17,6 +17,7 @@ import numpy as np
 
 from lazynp.graph import build
 from lazynp.graph import op as o
+from lazynp.graph.dtypes import INT64
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import Op
 
@@ -37,6 +38,12 @@ AXES = o.PERMUTE
 
 REINTERPRET = o.CALL
 """Step that reads the same bytes as another item size; its argument is (dtype, source dtype)."""
+
+WINDOWS = o.PAD
+"""Step that adds, as the last axis, a window sliding along an axis; its argument is (axis, length of the window)."""
+
+STRIDED = o.GATHER
+"""First step that reads the base's memory with any strides; its argument is (byte offset, byte strides, dtype)."""
 
 NEW = -1
 
@@ -100,6 +107,9 @@ class View:
         if found is None:
             found = True
             for op, arg, _ in self.path:
+                if op in _OVERLAPPING:
+                    found = self._strides_fall()
+                    break
                 # Slices, reshapes and broadcasts of C-ordered memory keep its order; only an axis map can change it.
                 if op is AXES:
                     last = NEW
@@ -110,6 +120,10 @@ class View:
                             last = axis
             self._in_c_order = found
         return found
+
+    def _strides_fall(self) -> bool:
+        steps = [abs(stride) for n, stride in zip(self.shape, self.geometry()[1], strict=True) if n > 1 and stride]
+        return steps == sorted(steps, reverse=True)
 
     def extended(self, step: Step, dtype: Dtype, owner: ndarray | None, geometry: Geometry | None = None) -> View:
         """The view one step further; ``geometry`` is given where the step's own cannot be derived."""
@@ -128,6 +142,11 @@ class View:
 
     def write(self, node: Node, value: Node) -> Node:
         """The base's new node, given its old one and the view's new value."""
+        for step in self.path:
+            if step[0] in _OVERLAPPING:
+                # Elements that are one in memory: NumPy's order of writing decides, so NumPy writes.
+                offset, strides = self.geometry()
+                return build.call("write_at", (offset, strides), (node, value), node.dtype, node.shape)
         if node.shape == self.root and node.dtype == self.root_dtype:
             return written(node, self.path, value)
         new = written(as_root(node, self.root, self.root_dtype), self.path, value)
@@ -202,6 +221,10 @@ def moved(geometry: Geometry, shape: Shape, dtype: Dtype, step: Step) -> Geometr
         return offset, (0,) * added + tuple(kept)
     if op is o.IMAG:
         return offset + dtype.itemsize // 2, strides
+    if op is WINDOWS:
+        return offset, (*strides, strides[arg[0]])
+    if op is STRIDED:
+        return arg[0], arg[1]
     if op is REINTERPRET and strides:
         # Only the last axis is cut finer or coarser, and it is contiguous.
         return offset, (*strides[:-1], arg[0].itemsize)
@@ -256,20 +279,26 @@ def memory_order(shape: Shape, strides: Strides, itemsize: int) -> tuple[int, ..
 # Steps whose geometry can be folded again from the base's, in any order.
 _SIMPLE = frozenset({o.SLICE, AXES})
 
+# Steps after which several elements may be one in memory.
+_OVERLAPPING = frozenset({WINDOWS, STRIDED})
+
 
 def step_dtype(step: Step, dtype: Dtype) -> Dtype:
     op = step[0]
     if op is o.BITCAST or op is REINTERPRET or op is o.REAL or op is o.IMAG:
         found: Dtype = step[1][0]
         return found
+    if op is STRIDED:
+        told: Dtype = step[1][2]
+        return told
     return dtype
 
 
 def joined(path: Path, step: Step, root: Shape) -> Path:
     """``path`` and one more step, merged where the two are one: stacked slices and axis maps stay one slice and one map."""
-    if not path:
-        return (step,)
     op, arg, shape = step
+    if not path or op is STRIDED:
+        return (step,)
     last_op, last_arg, _ = path[-1]
     if op is o.SLICE:
         if last_op is o.SLICE:
@@ -386,6 +415,44 @@ def _put_imag(old: Node | None, source: Shape, arg: Any, value: Node) -> Node:
     return build.elementwise(o.COMPLEX, arg[1], build.elementwise(o.REAL, arg[0], old), value)
 
 
+def _windows(node: Node, arg: Any, shape: Shape) -> Node:
+    """Windows by movement alone: rows of the axis repeated, read again with a row one longer, so that each starts one further."""
+    axis, width = arg
+    if 0 in shape:
+        return build.expand(build.const(0, node.dtype), shape)
+    n, count = node.shape[axis], shape[axis]
+    ndim = len(node.shape)
+    rest = tuple([k for k in range(ndim) if k != axis])
+    outer = tuple([node.shape[k] for k in rest])
+    node = build.reshape(build.permute(node, (*rest, axis)), (*outer, 1, n))
+    node = build.reshape(build.expand(node, (*outer, width + 1, n)), (*outer, (width + 1) * n))
+    whole = [(0, 1)] * len(outer)
+    node = build.slice_(node, [*whole, (0, 1)], (*outer, width * (n + 1)))
+    node = build.slice_(build.reshape(node, (*outer, width, n + 1)), [*whole, (0, 1), (0, 1)], (*outer, width, count))
+    # Axes are now the others, the window's, the positions'.
+    order = [*range(ndim - 1), ndim]
+    order.insert(axis, order.pop())
+    return build.permute(node, (*order, ndim - 1))
+
+
+def _strided(node: Node, arg: Any, shape: Shape) -> Node:
+    """Elements at ``offset + sum of index * stride`` of the base's memory: a gather at positions computed from the loops."""
+    offset, strides, dtype = arg
+    size = dtype.itemsize
+    if 0 in shape:
+        return build.expand(build.const(0, dtype), shape)
+    if offset % size or any(stride % size for stride in strides):
+        return build.call("read_at", (offset, strides, shape, dtype), (node,), dtype, shape)
+    flat = as_root(node, (build.size(node) * node.dtype.itemsize // size,), dtype)
+    at: Node = build.const(offset // size, INT64)
+    thin = tuple([n if stride else 1 for n, stride in zip(shape, strides, strict=True)])
+    for axis, (n, stride) in enumerate(zip(thin, strides, strict=True)):
+        if n > 1:
+            steps = build.reshape(build.iota(n, 0, stride // size, INT64), (n,) + (1,) * (len(shape) - axis - 1))
+            at = build.elementwise(o.ADD, INT64, at, steps)
+    return build.expand(build.gather(flat, build.reshape(at, thin)), shape)
+
+
 def _reinterpret(node: Node, dtype: Dtype, shape: Shape) -> Node:
     return build.call("reinterpret", (dtype,), [node], dtype, shape)
 
@@ -397,9 +464,11 @@ _GET: dict[Op, Callable[[Node, Any, Shape], Node]] = {
     o.REAL: _part(o.REAL),
     o.IMAG: _part(o.IMAG),
     REINTERPRET: lambda node, arg, shape: _reinterpret(node, arg[0], shape),
+    WINDOWS: _windows,
+    STRIDED: _strided,
 }
 
-# EXPAND is missing on purpose: a broadcast view is read-only.
+# EXPAND is missing on purpose: a broadcast view is read-only.  Overlapping steps are written in memory, see ``View.write``.
 _PUT: dict[Op, Callable[[Node | None, Shape, Any, Node], Node]] = {
     o.RESHAPE: lambda old, source, arg, value: build.reshape(value, source),
     o.BITCAST: lambda old, source, arg, value: build.bitcast(value, arg[1]),

@@ -259,3 +259,10 @@ def test_reading_elements_of_a_pending_array_computes_it_once() -> None:
         first += 1
     assert first == 22
     assert report.schedules.misses + report.schedules.hits == 1
+
+
+def test_elements_of_a_number_seen_as_an_array() -> None:
+    import lazynp
+
+    assert lazynp.atleast_1d(5)[0] == 5
+    assert lazynp.asarray(2.5).reshape(1, 1)[0, 0] == 2.5

@@ -261,14 +261,15 @@ class Space:
         return of(self._derived(Remainder, rest, c))
 
     def _split(self, x: Index, c: int) -> tuple[Index, Index]:
-        """x = c*whole + rest, with rest's coefficients not divisible by c and rest.const in [0, c)."""
+        """x = c*whole + rest, with rest's coefficients between -c and c, none of them 0, and rest.const in [0, c)."""
         whole: list[tuple[Atom, int]] = []
         rest: list[tuple[Atom, int]] = []
         for atom, k in x.terms:
-            if k % c == 0:
-                whole.append((atom, k // c))
-            else:
-                rest.append((atom, k))
+            times = k // c if k > 0 else -(-k // c)
+            if times:
+                whole.append((atom, times))
+            if k != times * c:
+                rest.append((atom, k - times * c))
         return Index(tuple(whole), x.const // c), Index(tuple(rest), x.const % c)
 
     def _derived(self, kind: type[Quotient] | type[Remainder], inner: Index, c: int) -> Atom:

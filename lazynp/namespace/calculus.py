@@ -16,6 +16,7 @@ from lazynp.graph.build import cast, concat, reshape, slice_
 from lazynp.graph.dtypes import COMPLEX128, FLOAT64
 from lazynp.graph.node import Node
 from lazynp.namespace import axes as ax
+from lazynp.namespace import fallback
 from lazynp.namespace.items import native
 from lazynp.namespace.joining import concatenate
 from lazynp.namespace.mathematics import diff
@@ -183,6 +184,7 @@ def _one_dimensional(node: Node) -> Node:
     return node
 
 
+@fallback.library
 @native
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """Linear interpolation; see :func:`numpy.interp`."""
@@ -235,6 +237,7 @@ def _sliding(name: str, nodes: list[Node], mode: Any) -> Any:
     return wrap(library(name, (cast(x, dtype), cast(y, dtype)), dtype, (length,), mode=mode))
 
 
+@fallback.library
 @native
 def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
     """Discrete convolution of sequences; see :func:`numpy.convolve`."""
@@ -246,6 +249,7 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
     return _sliding("convolve", nodes, mode)
 
 
+@fallback.library
 @native
 def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
     """Cross-correlation of sequences; see :func:`numpy.correlate`."""
@@ -259,6 +263,7 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
 # Functions --------------------------------------------------------------------------------------------------------------------
 
 
+@fallback.library
 @native
 def i0(x: Any) -> Any:
     """Modified Bessel function of the first kind, order 0; see :func:`numpy.i0`."""

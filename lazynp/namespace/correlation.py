@@ -15,6 +15,7 @@ from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, reshape
 from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE, REAL_OF
 from lazynp.graph.node import Node
+from lazynp.namespace import fallback
 from lazynp.namespace import reductions as red
 from lazynp.namespace.creation import diagonal
 from lazynp.namespace.items import native, stacklevel, warned
@@ -48,6 +49,7 @@ def _weights(given: Any, name: str, n: int) -> Any:
     return w
 
 
+@fallback.library
 @native
 def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None, aweights: Any = None, *,
@@ -104,6 +106,7 @@ def _scaled(product: ndarray, degrees: Any) -> ndarray:
     return wrap(reshape(cast(node, product.dtype), tuple([k for k in node.shape if k != 1])))
 
 
+@fallback.library
 @native
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
     """Correlation coefficients; see :func:`numpy.corrcoef`."""

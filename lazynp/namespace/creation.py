@@ -61,7 +61,7 @@ def _constant(name: str, value: int, shape: Any, dtype: Any, order: str, device:
     return _laid_out(expand(const(value, dtype), shape_of(shape)), order)
 
 
-def zeros(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """An array of zeros; see :func:`numpy.zeros`."""
     return _constant("zeros", 0, shape, dtype, order, device)
 
@@ -71,7 +71,7 @@ def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None,
     return _constant("ones", 1, shape, dtype, order, device)
 
 
-def empty(shape: Any, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """An array whose content is undefined (zeros); see :func:`numpy.empty`."""
     return _constant("empty", 0, shape, dtype, order, device)
 
@@ -141,9 +141,12 @@ def full_like(
 
 
 def array(
-    object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", subok: bool = False, ndmin: int = 0, like: Any = None
-) -> Any:
+    object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", subok: bool = False, ndmin: int = 0, ndmax: int = 0,
+    like: Any = None,
+) -> Any:  # fmt: skip
     """A new array of some data; see :func:`numpy.array`."""
+    if ndmax:
+        return fallback.library_call(np.array, "array", (object, dtype), {"order": order, "ndmin": ndmin, "ndmax": ndmax})
     made = _asarray(object, dtype, order, copy)
     if made.ndim < ndmin:
         shape = (1,) * (ndmin - made.ndim) + made.shape
@@ -236,6 +239,9 @@ def arange(*args: Any, device: Any = None, like: Any = None, **options: Any) -> 
     return wrap(node)
 
 
+arange.__wrapped__ = np.arange  # type: ignore[attr-defined]  # its signature, which calls with one argument do not fit
+
+
 def _range(start: Any, stop: Any, step: Any, dtype: DType) -> Node | None:
     if any(type(x) not in (int, float) and not isinstance(x, (np.integer, np.floating)) for x in (start, stop, step)) or not step:
         return None
@@ -262,58 +268,6 @@ def _range(start: Any, stop: Any, step: Any, dtype: DType) -> Node | None:
     if count > 1 and loop.type(first + delta) != second:
         return None
     return cast(iota(count, first, delta, loop), dtype)
-
-
-def linspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0, *,
-    device: Any = None,
-) -> Any:
-    """Evenly spaced values between two limits; see :func:`numpy.linspace`."""
-    _device(device)
-    count = index(num)
-    if count < 0:
-        raise ValueError(f"Number of samples, {num}, must be non-negative.")
-    first, last = _number(start), _number(stop)
-    loop = np.result_type(np.asarray(first), np.asarray(last), float(count)) if np.ndim(first) == 0 and np.ndim(last) == 0 else None
-    final = loop if dtype is None else np.dtype(dtype)
-    if loop is None or loop not in (FLOAT32, FLOAT64) or final not in NATIVE or axis not in (0, -1):
-        return fallback.call(
-            np.linspace, "linspace", (start, stop, num), {"endpoint": endpoint, "retstep": retstep, "dtype": dtype, "axis": axis}
-        )
-    parts = count - 1 if endpoint else count
-    delta = np.subtract(last, first, dtype=loop)
-    y = iota(count, 0, 1, loop)
-    step: Any = np.nan
-    if parts > 0:
-        step = delta / parts
-        if step == 0:
-            y = elementwise(o.DIVIDE, loop, y, const(parts, loop))
-            y = elementwise(o.MULTIPLY, loop, y, const(delta, loop))
-        else:
-            y = elementwise(o.MULTIPLY, loop, y, const(step, loop))
-    else:
-        y = elementwise(o.MULTIPLY, loop, y, const(delta, loop))
-    y = elementwise(o.ADD, loop, y, const(first, loop))
-    if endpoint and count > 1:
-        is_last = elementwise(o.EQUAL, BOOL, iota(count, 0, 1, INT64), const(count - 1, INT64))
-        y = elementwise(o.WHERE, loop, is_last, const(last, loop), y)
-    if final.kind in "iu":
-        y = elementwise(o.FLOOR, loop, y)
-    made = wrap(cast(y, final))
-    return (made, fallback.ours(np.asarray(step)[()] if parts > 0 else step)) if retstep else made
-
-
-def logspace(
-    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
-) -> Any:
-    """Powers of a base with evenly spaced exponents; see :func:`numpy.logspace`."""
-    from lazynp.namespace.ufuncs import UFUNCS
-
-    if concrete(base) is None:
-        options = {"endpoint": endpoint, "base": base, "dtype": dtype, "axis": axis}
-        return fallback.call(np.logspace, "logspace", (start, stop, num), options)
-    made = UFUNCS["power"](base, linspace(start, stop, num, endpoint, axis=axis))
-    return made if dtype is None else _asarray(made, dtype)
 
 
 # Matrices -------------------------------------------------------------------------------------------------------------------
@@ -486,7 +440,6 @@ FUNCTIONS: Final = {
     function.__name__: function
     for function in (
         zeros, ones, empty, full, zeros_like, ones_like, empty_like, full_like, array, asarray, ascontiguousarray, asfortranarray, copy,
-        asarray_chkfinite, arange, linspace, logspace, eye, identity, tri, tril, triu, diag, diagflat, diagonal, trace, meshgrid, indices,
-        fromfunction,
+        asarray_chkfinite, arange, eye, identity, tri, tril, triu, diag, diagflat, diagonal, trace, meshgrid, indices, fromfunction,
     )
 } | {"asanyarray": asarray}  # fmt: skip

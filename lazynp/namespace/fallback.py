@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import update_wrapper
 from importlib import import_module
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -26,9 +27,6 @@ from lazynp.protocols import snapshot
 from lazynp.runtime import config
 from lazynp.runtime.report import count_fallback
 from lazynp.scalars import force, is_scalar
-
-# NumPy functions that write to their first argument.
-WRITES_TO_FIRST: Final = frozenset({"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"})
 
 _warned: set[str] = set()
 
@@ -148,26 +146,33 @@ def call(
     _announce(name)
     arguments = Arguments()
     held = arguments.collect(tuple(args)), arguments.collect(kwargs)
+    count_fallback(name, arguments.nbytes, caller())
+    return _performed(function, args, kwargs, writes, arguments, held, "fallback")
+
+
+def library_call(function: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any], writes: Sequence[int] = ()) -> Any:
+    """``function(*args, **kwargs)`` by NumPy, where that is how lazynp means to answer: as ``call``, but no fallback.
+
+    Files, printing and routines whose result's shape depends on values go this way; values that are pending are forced under ``name``.
+    """
+    arguments = Arguments()
+    held = arguments.collect(tuple(args)), arguments.collect(kwargs)
+    return _performed(function, args, kwargs, writes, arguments, held, name)
+
+
+def _performed(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], writes: Sequence[int], arguments: Arguments,
+    held: tuple[bool, bool], reason: str,
+) -> Any:  # fmt: skip
     if arguments.pending:
-        force(arguments.pending, "fallback")
+        force(arguments.pending, reason)
     values = [arguments.theirs(arg) for arg in args] if held[0] else list(args)
     named = arguments.theirs(kwargs) if held[1] else kwargs
     written: list[tuple[Any, np.ndarray[Any, Any]]] = []
-
-    def writable(target: Any) -> Any:
-        if type(target) is tuple:
-            return tuple([writable(item) for item in target])
-        if type(target) is not ndarray:
-            return target
-        copy = host(target).copy()
-        written.append((target, copy))
-        return copy
-
     for position in writes:
-        values[position] = writable(args[position])
+        values[position] = _writable(args[position], written)
     if kwargs.get("out") is not None:
-        named = {**named, "out": writable(kwargs["out"])}
-    count_fallback(name, arguments.nbytes, caller())
+        named = {**named, "out": _writable(kwargs["out"], written)}
     value = function(*values, **named)
     for target, copy in written:
         target._write(build.buffer(np.ascontiguousarray(copy).reshape(copy.shape)))
@@ -181,8 +186,73 @@ def call(
     return ours(value)
 
 
+def _writable(target: Any, written: list[tuple[Any, np.ndarray[Any, Any]]]) -> Any:
+    """Memory for NumPy to write to in place of our arrays; ``written`` remembers which is whose."""
+    if type(target) is tuple:
+        return tuple([_writable(item, written) for item in target])
+    if type(target) is not ndarray:
+        return target
+    copy = host(target).copy()
+    written.append((target, copy))
+    return copy
+
+
+class Library:
+    """A function of NumPy that is called on host arrays because that is its place: input and output, printing, small work on the host."""
+
+    answered = "library"
+    __wrapped__: Callable[..., Any]
+
+    def __init__(self, function: Callable[..., Any], name: str | None = None) -> None:
+        update_wrapper(self, function)
+        self.__module__ = "lazynp"
+        self._name = name or function.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return library_call(self.__wrapped__, self._name, args, kwargs)
+
+    def __reduce__(self) -> Any:
+        return by_path, (self._name,)
+
+    def __repr__(self) -> str:
+        return f"<lazynp library numpy.{self._name}>"
+
+
+def by_path(path: str) -> Any:
+    """lazynp's object of this name, for pickle."""
+    found: Any = import_module("lazynp")
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def published(name: str, value: Any, module: str) -> Any:
+    """A function of ours under the name and module that users know it by, where pickle finds it, with NumPy's signature.
+
+    NumPy's signatures have no annotations, and ours are to compare equal; the type checker has read them already.
+    """
+    inner = value
+    while type(inner) is FunctionType and inner.__module__.startswith("lazynp"):
+        inner.__annotations__ = {}
+        inner = getattr(inner, "__wrapped__", None)
+    if type(value) is FunctionType and value.__module__.startswith("lazynp.namespace"):
+        value.__module__ = module
+        if value.__name__ != name and value.__name__.rstrip("_") == name:
+            value.__name__ = name
+        value.__qualname__ = value.__name__
+    return value
+
+
+def library(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a function of ours whose work one of NumPy's routines does, at the call or as an item of the schedule."""
+    function.answered = "library"  # type: ignore[attr-defined]
+    return function
+
+
 class Fallback:
     """A function of NumPy that is called on host arrays; otherwise it looks like NumPy's."""
+
+    answered = "fallback"
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         self.__wrapped__ = function
@@ -191,13 +261,15 @@ class Fallback:
         self.__doc__ = function.__doc__
         self.__module__ = "lazynp"
         self._name = name
-        self._writes = (0,) if name in WRITES_TO_FIRST else ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return call(self.__wrapped__, self._name, args, kwargs, self._writes)
+        return call(self.__wrapped__, self._name, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["__wrapped__"], name)
+
+    def __reduce__(self) -> Any:
+        return by_path, (self._name,)
 
     def __repr__(self) -> str:
         return f"<lazynp fallback numpy.{self._name}>"
@@ -208,13 +280,18 @@ PASSED: Final = frozenset(
     {
         "seterr", "geterr", "seterrcall", "geterrcall", "setbufsize", "getbufsize", "get_printoptions", "set_printoptions", "printoptions",
         "get_include", "info", "show_config", "show_runtime", "binary_repr", "base_repr", "typename", "mintypecode", "broadcast_shapes",
-        "promote_types", "datetime_data", "errstate", "test",
+        "promote_types", "datetime_data", "errstate", "test", "set_default_printstyle",
     }
 )  # fmt: skip
 
 
-# Modules that hold no functions of arrays, or whose objects are their own world, are NumPy's.
-NUMPYS_OWN: Final = frozenset(["typing", "exceptions", "dtypes", "testing", "f2py", "ctypeslib", "core", "rec", "char", "strings"])
+# Modules whose functions take anybody's arrays, or none at all: their names are NumPy's own objects.
+NUMPYS_OWN: Final = frozenset(
+    {
+        "core", "ctypeslib", "dtypes", "exceptions", "f2py", "lib.array_utils", "lib.format", "lib.introspect", "lib.mixins", "typing",
+        "version",
+    }
+)  # fmt: skip
 
 
 def _is_function(value: Any) -> bool:
@@ -224,10 +301,11 @@ def _is_function(value: Any) -> bool:
 def attribute(module: ModuleType, name: str, prefix: str = "") -> Any:
     """What ``lazynp.<prefix><name>`` is when lazynp has no own object of that name."""
     value = getattr(module, name)
-    if name in PASSED or isinstance(value, type):
+    if name in PASSED or isinstance(value, type) or prefix[:-1] in NUMPYS_OWN:
         return value
     if isinstance(value, ModuleType):
-        return value if name in NUMPYS_OWN else submodule(f"{prefix}{name}")
+        package, _, path = value.__name__.partition(".")
+        return submodule(path) if package == "numpy" and path not in ("core", "f2py") else value
     if isinstance(value, np.ufunc):
         from lazynp.namespace.ufuncs import standing_for
 
@@ -235,6 +313,11 @@ def attribute(module: ModuleType, name: str, prefix: str = "") -> Any:
     if _is_function(value):
         return Fallback(value, f"{prefix}{name}")
     return value
+
+
+def library_attribute(value: Any, path: str) -> Any:
+    """What ``lazynp.<path>`` is in a module whose functions are NumPy's work by design."""
+    return Library(value, path) if _is_function(value) and path.rpartition(".")[2] not in PASSED else value
 
 
 class Submodule(ModuleType):
@@ -262,17 +345,26 @@ class Submodule(ModuleType):
             special = getattr(_module_of(path), "attribute", None)
             value = attribute(theirs, name, path + ".") if special is None else special(getattr(theirs, name), name)
         self.__dict__[name] = value
-        return value
+        return published(name, value, self.__name__)
 
     def __dir__(self) -> list[str]:
         return sorted({*self.__dict__, *dir(import_module(f"numpy.{self.__dict__['_path']}"))})
 
+
+# The modules of NumPy's polynomial package, one a basis.
+SERIES: Final = tuple(
+    [f"polynomial.{name}" for name in ("polynomial", "chebyshev", "hermite", "hermite_e", "laguerre", "legendre", "polyutils")]
+)
 
 # Submodule -> our module with its functions, in a dictionary of that name; it may have an ``attribute`` for all other names.
 _OWN: Final = {
     "linalg": ("lazynp.namespace.linalg", "SUBMODULE"),
     "fft": ("lazynp.namespace.fft", "FUNCTIONS"),
     "random": ("lazynp.namespace.random", "FUNCTIONS"),
+    "lib.stride_tricks": ("lazynp.namespace.strided", "FUNCTIONS"),
+    "lib.scimath": ("lazynp.namespace.scimath", "FUNCTIONS"),
+    "testing": ("lazynp.namespace.testing", "FUNCTIONS"),
+    **dict.fromkeys(("polynomial", *SERIES), ("lazynp.namespace.series", "FUNCTIONS")),
 }
 
 _submodules: dict[str, Submodule] = {}

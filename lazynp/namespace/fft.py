@@ -45,7 +45,7 @@ def _fft(name: str) -> Any:
             if length is not None and length < 1:
                 raise Foreign
         except Foreign:
-            return fallback.call(numpy_function, f"fft.{name}", (a, n, axis, norm), {} if out is None else {"out": out})
+            return fallback.library_call(numpy_function, f"fft.{name}", (a, n, axis, norm), {} if out is None else {"out": out})
         if name in ("irfft", "hfft"):
             size = 2 * (x.shape[along] - 1) if length is None else length
         else:
@@ -58,7 +58,7 @@ def _fft(name: str) -> Any:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = numpy_function.__doc__
-    return function
+    return fallback.library(function)
 
 
 def _fftn(name: str, default_axes: Any) -> Any:
@@ -74,13 +74,13 @@ def _fftn(name: str, default_axes: Any) -> Any:
             if any(x.shape[k] < 1 for k in chosen) or not chosen:
                 raise Foreign
         except Foreign:
-            return fallback.call(numpy_function, f"fft.{name}", (a, s, axes, norm), {} if out is None else {"out": out})
+            return fallback.library_call(numpy_function, f"fft.{name}", (a, s, axes, norm), {} if out is None else {"out": out})
         dtype = _fft_dtype(one_dimensional, x.dtype)
         return wrap(library(f"fft.{name}", (x,), dtype, x.shape, axes=chosen, norm=norm))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = numpy_function.__doc__
-    return function
+    return fallback.library(function)
 
 
 def fftshift(x: Any, axes: Any = None) -> Any:
@@ -98,6 +98,11 @@ def _shifted(x: Any, axes: Any, direction: int) -> Any:
     chosen = tuple(range(array.ndim)) if axes is None else (axes,) if isinstance(axes, int) else tuple(axes)
     shifts = [array.shape[k] // 2 if direction > 0 else -(array.shape[k] // 2) for k in chosen]
     return roll(array, shifts, chosen)
+
+
+def attribute(value: Any, name: str) -> Any:
+    """What ``lazynp.fft.<name>`` is when it is none of ours."""
+    return fallback.library_attribute(value, f"fft.{name}")
 
 
 FUNCTIONS: Final = {

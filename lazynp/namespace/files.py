@@ -1,79 +1,66 @@
-"""Files, buffers and text: where arrays come from and go to.
+"""Arrays from and to files, bytes, text and other libraries.
 
-In: file names and objects, bytes, iterators, other libraries' arrays.  Out: arrays of ours read from them, or ours written to them.
-Promise: NumPy does the reading, writing and formatting, on values; what it reads is ours, inside archives too.  Memory that belongs to
-somebody else is copied: what NumPy would share, writable, is read-only here, so that a write cannot get lost in silence.
+In: what NumPy's functions of these names take.  Out: arrays of ours, or files written by NumPy.  Promise: values are computed when they
+are written; memory that somebody else may write to is copied, and the array is then read-only, because it cannot follow.
 """
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, Final
 
 import numpy as np
 
-from lazynp.graph.dtypes import NATIVE
-from lazynp.namespace.creation import array
-from lazynp.namespace.fallback import ours
-from lazynp.ndarray import from_numpy, ndarray
-from lazynp.protocols import to_host
-
-_PASSED_THROUGH: Final = (
-    "save", "savez", "savez_compressed", "savetxt", "loadtxt", "genfromtxt", "fromfile", "fromstring", "fromiter", "fromregex",
-    "array2string", "array_repr", "array_str",
-)  # fmt: skip
-
-
-def _on_values(name: str) -> Callable[..., Any]:
-    theirs = getattr(np, name)
-
-    @wraps(theirs)
-    def function(*args: Any, **kwargs: Any) -> Any:
-        return ours(theirs(*to_host(args, name), **to_host(kwargs, name)))
-
-    function.__module__ = "lazynp"
-    return function
+from lazynp.namespace.fallback import Library, library, library_call, ours
+from lazynp.ndarray import ndarray
 
 
 class NpzFile(np.lib.npyio.NpzFile):
-    """An archive of arrays; see ``numpy.lib.npyio.NpzFile``."""
+    """An open ``.npz`` archive whose members are arrays of ours; see :class:`numpy.lib.npyio.NpzFile`."""
 
     def __getitem__(self, key: str) -> Any:
-        """The array of that name, as one of ours."""
         return ours(super().__getitem__(key))
 
 
-@wraps(np.load)
+def _like(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The wrapper's name, documentation and signature are NumPy's."""
+    theirs = getattr(np, function.__name__)
+    function.__doc__ = theirs.__doc__
+    function.__wrapped__ = theirs  # type: ignore[attr-defined]
+    return library(function)
+
+
+@_like
 def load(*args: Any, **kwargs: Any) -> Any:
-    """An array, or an archive of arrays, from a file; see :func:`numpy.load`."""
-    found = np.load(*args, **kwargs)
+    found = library_call(np.load, "load", args, kwargs)
     if type(found) is np.lib.npyio.NpzFile:
         found.__class__ = NpzFile
-        return found
-    return ours(found)
+    return found
 
 
-@wraps(np.frombuffer)
-def frombuffer(buffer: Any, *args: Any, **kwargs: Any) -> Any:
-    """The values that a buffer has now, read-only; see :func:`numpy.frombuffer`."""
-    found = ours(np.frombuffer(to_host(buffer, "frombuffer"), *args, **kwargs))
+@_like
+def frombuffer(*args: Any, **kwargs: Any) -> Any:
+    found = library_call(np.frombuffer, "frombuffer", args, kwargs)
     if type(found) is ndarray:
         found._readonly = True
     return found
 
 
-def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Any:
-    """An array of another library as ours, copied; see :func:`numpy.from_dlpack`."""
+@library
+def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
+    """Another library's array as ours, copied; see :func:`numpy.from_dlpack`."""
     if type(x) is ndarray:
         if device not in (None, "cpu"):
             raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
-        return array(x, copy=True) if copy else x.view()
+        array: Any = x
+        return array.copy() if copy else array.view()
     if copy is False:
         raise BufferError("lazynp cannot follow writes to foreign memory, and a copy was refused")
-    found = np.from_dlpack(x, device=device)  # type: ignore[arg-type]
-    return from_numpy(found) if found.dtype in NATIVE else found
+    found = library_call(np.from_dlpack, "from_dlpack", (x,), {"device": device})
+    if type(found) is ndarray and not copy:
+        found._readonly = True
+    return found
 
 
 def dump(self: Any, file: Any) -> None:
@@ -91,8 +78,11 @@ def dumps(self: Any) -> bytes:
 
 
 FUNCTIONS: Final = {
-    **{name: _on_values(name) for name in _PASSED_THROUGH},
-    "load": load,
-    "frombuffer": frombuffer,
-    "from_dlpack": from_dlpack,
-}
+    **{function.__name__: function for function in (load, frombuffer, from_dlpack)},
+    **{
+        name: Library(getattr(np, name))
+        for name in (
+            "fromfile", "fromiter", "fromregex", "fromstring", "genfromtxt", "loadtxt", "save", "savetxt", "savez", "savez_compressed",
+        )
+    },
+}  # fmt: skip

@@ -116,6 +116,8 @@ _PRODUCTS: Final = {"matmul": matmul_node, "vecdot": _vecdot_node, "matvec": _ma
 class gufunc(ufunc):
     """A generalised ufunc: a function of the operands' last axes, or of those that ``axes`` names."""
 
+    answered = "library"
+
     def __init__(self, name: str) -> None:
         super().__init__(getattr(np, name), None)
         self._product = _PRODUCTS[name]

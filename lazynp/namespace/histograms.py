@@ -17,6 +17,7 @@ from lazynp.graph import build
 from lazynp.graph.build import cast, reshape
 from lazynp.graph.dtypes import BOOL, INT64
 from lazynp.graph.node import Node
+from lazynp.namespace import fallback
 from lazynp.namespace.items import at_once, item, known, native, stacklevel, values
 from lazynp.namespace.joining import stack
 from lazynp.namespace.reductions import array_node
@@ -79,6 +80,7 @@ class _Bins:
         return self.edges if self.edges is not None else index(self.given)
 
 
+@fallback.library
 @native
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     """Where the bins of a histogram begin and end; see :func:`numpy.histogram_bin_edges`."""
@@ -107,6 +109,7 @@ def _check_increasing(edges: Node) -> None:
         raise ValueError("`bins` must increase monotonically, when an array")
 
 
+@fallback.library
 @native
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
     """How many values are in each bin; see :func:`numpy.histogram`."""
@@ -139,6 +142,7 @@ def _sample(sample: Any) -> Node:
     return build.permute(x, tuple(range(len(x.shape) - 1, -1, -1)))
 
 
+@fallback.library
 @native
 def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
     """Counts of points in several dimensions; see :func:`numpy.histogramdd`."""
@@ -172,6 +176,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
     return found[0], [part.given if part.edges is not None else edge for part, edge in zip(wanted, found[1:], strict=True)]
 
 
+@fallback.library
 @native
 def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
     """Counts of points in the plane; see :func:`numpy.histogram2d`."""
@@ -188,6 +193,7 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any 
     return counts, edges[0], edges[1]
 
 
+@fallback.library
 @native
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     """The bins that values fall into; see :func:`numpy.digitize`."""
@@ -202,6 +208,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     return result(item("digitize", (values_, edges), {"right": bool(right)}, [(INT64, values_.shape)])[0])
 
 
+@fallback.library
 @native
 def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     """How often each non-negative integer is there; see :func:`numpy.bincount`."""

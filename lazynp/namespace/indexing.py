@@ -150,9 +150,7 @@ def _element(x: arrays.ndarray, region: Region) -> Any:
     """
     memory = arrays.elements(x)
     if memory is None:
-        arrays.host(x, "element")
-        memory = arrays.elements(x)
-        assert memory is not None
+        memory = arrays.host(x, "element")
     return memory[tuple([start for start, _ in region])]
 
 
@@ -308,14 +306,14 @@ def _checked(index: arrays.ndarray, n: int, axis: int) -> arrays.ndarray:
     """An index array; out-of-range values that are already known are refused now, the others when they are computed."""
     node = arrays.node_of(index)
     if node.buffer is not None:
-        _check_known(node.buffer.array, n, axis)
+        check_known(node.buffer.array, n, axis)
     elif node.op is o.IOTA:
         ends = np.array([0, node.shape[0] - 1][: node.shape[0]]) * node.arg[1] + node.arg[0]
-        _check_known(ends, n, axis)
+        check_known(ends, n, axis)
     return index
 
 
-def _check_known(values: np.ndarray[Any, Any], n: int, axis: int) -> None:
+def check_known(values: np.ndarray[Any, Any], n: int, axis: int) -> None:
     if values.size and (np.minimum.reduce(values, None) < -n or np.maximum.reduce(values, None) >= n):
         bad = values[(values < -n) | (values >= n)][0]
         raise IndexError(f"index {bad} is out of bounds for axis {axis} with size {n}")
@@ -344,7 +342,7 @@ def _read_advanced(x: arrays.ndarray, key: Any) -> Any:
         if type(key) is arrays.ndarray:
             return arrays.wrap(build.gather(arrays.node_of(x), _index_node(_checked(key, n, 0))))
         known = key.astype(INT64, "C")
-        _check_known(known, n, 0)
+        check_known(known, n, 0)
         return arrays.wrap(build.gather(arrays.node_of(x), build.buffer(known)))
     index = _advanced(x, key)
     view, axes = index.view, index.axes

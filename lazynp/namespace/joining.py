@@ -30,6 +30,8 @@ can_cast: Any = np.can_cast
 
 
 def _items(arrays: Any) -> list[Any]:
+    if not hasattr(arrays, "__getitem__"):
+        raise TypeError('arrays to stack must be passed as a "sequence" type such as list or tuple.')
     return [arrays[k] for k in range(len(arrays))] if type(arrays) is ndarray else list(arrays)
 
 
@@ -134,8 +136,12 @@ vstack = _stacked(atleast_2d, 0)
 vstack.__name__, vstack.__doc__ = "vstack", np.vstack.__doc__
 hstack = _stacked(atleast_1d, 1)
 hstack.__name__, hstack.__doc__ = "hstack", np.hstack.__doc__
-dstack = _stacked(atleast_3d, 2)
-dstack.__name__, dstack.__doc__ = "dstack", np.dstack.__doc__
+
+
+def dstack(tup: Any) -> Any:
+    """Arrays one behind the other; see :func:`numpy.dstack`."""
+    return concatenate([atleast_3d(item) for item in _items(tup)], 2)
+
 
 
 def column_stack(tup: Any) -> Any:
@@ -321,8 +327,9 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     """Borders around an array; see :func:`numpy.pad`."""
     native = mode in ("constant", "edge", "wrap", "reflect", "symmetric") if isinstance(mode, str) else False
     allowed = {"constant_values"} if mode == "constant" else set()
-    if not native or set(kwargs) - allowed or np.ndim(kwargs.get("constant_values", 0)):
-        return fallback.call(np.pad, "pad", (array, pad_width), {"mode": mode, **kwargs})
+    if not native or set(kwargs) - allowed:
+        # Ramps, statistics of the border, functions of the user's; and NumPy's words for what it does not know.
+        return fallback.library_call(np.pad, "pad", (array, pad_width), {"mode": mode, **kwargs})
     try:
         x = array_node(array)
     except Foreign:
@@ -332,7 +339,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
         fill = kwargs.get("constant_values", 0)
         value = const(fill, x.dtype) if type(fill) in (int, float, bool, complex) else cast(array_node(fill), x.dtype)
         if value.op is not CONST:
-            return fallback.call(np.pad, "pad", (array, pad_width), {"mode": mode, **kwargs})
+            return _in_f_order_if(array, _framed(x, widths, value))
         shape: Shape = tuple([n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)])
         return _in_f_order_if(array, build.pad(x, tuple([before for before, _ in widths]), shape, value))
     for axis, (before, after) in enumerate(widths):
@@ -343,6 +350,23 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
             raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
         x = _bordered(x, axis, before, after, mode)
     return _in_f_order_if(array, x)
+
+
+def _framed(x: Node, widths: Sequence[tuple[int, int]], values: Node) -> Node:
+    """Borders of values that differ by axis and side, or are not known yet."""
+    ndim = len(x.shape)
+    if len(values.shape) > 2 or np.broadcast_shapes(values.shape, (ndim, 2)) != (ndim, 2):
+        raise ValueError(f"operands could not be broadcast together with remapped shapes: {values.shape} and ({ndim}, 2)")
+    table = expand(values, (ndim, 2))
+    for axis, pair in enumerate(widths):
+        parts = [x]
+        for side, width in enumerate(pair):
+            if width:
+                value = build.reshape(build.slice_(table, ((axis, 1), (side, 1)), (1, 1)), ())
+                border = expand(value, tuple([width if k == axis else n for k, n in enumerate(x.shape)]))
+                parts.insert(len(parts) * side, border)
+        x = concat(parts, axis)
+    return x
 
 
 def _in_f_order_if(array: Any, node: Node) -> Any:

@@ -54,6 +54,7 @@ def dot_node(a: Node, b: Node) -> Node:
     return call("matmul" if len(a.shape) <= 2 and len(b.shape) <= 2 else "dot", (), (a, b), a.dtype, shape)
 
 
+@fallback.library
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     """Dot product; see :func:`numpy.dot`."""
     try:
@@ -65,6 +66,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     return result(node) if out is None else write_out(out, node, "dot")
 
 
+@fallback.library
 def inner(a: Any, b: Any, /) -> Any:
     """Sum of products over the last axes; see :func:`numpy.inner`."""
     try:
@@ -78,6 +80,7 @@ def inner(a: Any, b: Any, /) -> Any:
     return result(tensordot_node(x, y, (len(x.shape) - 1,), (len(y.shape) - 1,)))
 
 
+@fallback.library
 def vdot(a: Any, b: Any, /) -> Any:
     """Product of the flattened, the first conjugated; see :func:`numpy.vdot`."""
     try:
@@ -114,6 +117,7 @@ def tensordot_node(a: Node, b: Node, axes_a: Sequence[int], axes_b: Sequence[int
     return reshape(product, shape_a + shape_b)
 
 
+@fallback.library
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     """Sum of products over given axes; see :func:`numpy.tensordot`."""
     try:
@@ -140,12 +144,13 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     return wrap(tensordot_node(x, y, axes_a, axes_b))
 
 
-def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
+@fallback.library
+def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any) -> Any:
     """Einstein summation; see :func:`numpy.einsum`."""
-    if options or out is not None or not operands or not isinstance(operands[0], str):
+    if kwargs or out is not None or not operands or not isinstance(operands[0], str):
         if out is not None:
-            options["out"] = out
-        return fallback.call(np.einsum, "einsum", operands, {**options, "optimize": optimize})
+            kwargs["out"] = out
+        return fallback.call(np.einsum, "einsum", operands, {**kwargs, "optimize": optimize})
     try:
         nodes = _common(*[array_node(x) for x in operands[1:]])
     except Foreign:
@@ -226,6 +231,7 @@ def _lapack(name: str, options: tuple[tuple[str, Any], ...], nodes: Sequence[Nod
     return call("numpy", (f"linalg.{name}", options), nodes, dtype, shape)
 
 
+@fallback.library
 def inv(a: Any) -> Any:
     """Inverse of matrices; see :func:`numpy.linalg.inv`."""
     try:
@@ -237,6 +243,7 @@ def inv(a: Any) -> Any:
     return wrap(_lapack("inv", (), (cast(x, dtype),), dtype, x.shape))
 
 
+@fallback.library
 def det(a: Any) -> Any:
     """Determinant of matrices; see :func:`numpy.linalg.det`."""
     try:
@@ -248,6 +255,7 @@ def det(a: Any) -> Any:
     return result(_lapack("det", (), (cast(x, dtype),), dtype, x.shape[:-2]))
 
 
+@fallback.library
 def solve(a: Any, b: Any) -> Any:
     """Solution of linear systems; see :func:`numpy.linalg.solve`."""
     try:
@@ -274,6 +282,7 @@ def solve(a: Any, b: Any) -> Any:
     return wrap(_lapack("solve", (), (cast(x, dtype), cast(y, dtype)), dtype, shape))
 
 
+@fallback.library
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     """Cholesky factor of matrices; see :func:`numpy.linalg.cholesky`."""
     try:
@@ -293,7 +302,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         node = None
     vector = node is not None and (len(node.shape) == 1 if axis is None else not isinstance(axis, tuple) or len(axis) == 1)
     if node is None or not ((ord is None and (axis is None or vector)) or (vector and ord == 2)):
-        return fallback.call(np.linalg.norm, "linalg.norm", (x,), {"ord": ord, "axis": axis, "keepdims": keepdims})
+        by_numpy = fallback.call if node is None else fallback.library_call
+        return by_numpy(np.linalg.norm, "linalg.norm", (x,), {"ord": ord, "axis": axis, "keepdims": keepdims})
     if node.dtype.kind not in "fc":
         node = cast(node, FLOAT64)
     if node.dtype.kind == "c":
@@ -308,6 +318,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     return result(ax.kept(total, node.shape, axes) if keepdims else total)
 
 
+@fallback.library
 def matrix_power(a: Any, n: int) -> Any:
     """Repeated matrix product; see :func:`numpy.linalg.matrix_power`."""
     exponent = index(n)
@@ -341,8 +352,15 @@ FUNCTIONS: Final = {
     **GUFUNCS,
 }
 
+def attribute(value: Any, name: str) -> Any:
+    """What ``lazynp.linalg.<name>`` is when it is not here: the standard's function, or LAPACK's work at the call."""
+    from lazynp.namespace.linalg_standard import FUNCTIONS as STANDARD
+
+    if name in STANDARD:
+        return STANDARD[name]
+    return fallback.library_attribute(value, f"linalg.{name}")
+
+
 SUBMODULE: Final = {
     **{function.__name__: function for function in (inv, det, solve, cholesky, norm, matrix_power)},
-    "matmul": FUNCTIONS["matmul"],
-    "tensordot": tensordot,
 }

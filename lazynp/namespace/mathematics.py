@@ -74,31 +74,35 @@ def fix(x: Any, out: Any = None) -> Any:
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """NaN and infinities replaced by numbers; see :func:`numpy.nan_to_num`."""
     try:
-        node = array_node(x)
-        if any(concrete(v) is None and v is not None for v in (nan, posinf, neginf)) or not copy:
-            raise Foreign
+        node = _without_nan(array_node(x), nan, posinf, neginf)
     except Foreign:
-        value = fallback.call(np.nan_to_num, "nan_to_num", (x,), {"nan": nan, "posinf": posinf, "neginf": neginf})
-        if not copy and type(x) is ndarray:
-            x._write(node_of(value))
-            return x
-        return value
-    dtype = node.dtype
-    if dtype.kind == "c":
-        parts = [
-            node_of(nan_to_num(wrap(elementwise(part, REAL_OF[dtype], node)), True, nan, posinf, neginf)) for part in (o.REAL, o.IMAG)
-        ]
-        return result(elementwise(o.COMPLEX, dtype, *parts))
-    if dtype.kind != "f":
+        return fallback.call(np.nan_to_num, "nan_to_num", (x, copy, nan, posinf, neginf), {})
+    if copy or not isinstance(x, (ndarray, np.ndarray)):
         return result(node)
+    return write_out(x, node, "nan_to_num")
+
+
+def _without_nan(x: Node, nan: Any, posinf: Any, neginf: Any) -> Node:
+    dtype = x.dtype
+    if dtype.kind == "c":
+        real = REAL_OF[dtype]
+        parts = [_without_nan(elementwise(part, real, x), nan, posinf, neginf) for part in (o.REAL, o.IMAG)]
+        return elementwise(o.COMPLEX, dtype, *parts)
+    if dtype.kind != "f":
+        return x
     limits = np.finfo(dtype)
+    node = x
     for test, value in (
-        (elementwise(o.ISNAN, BOOL, node), nan),
-        (elementwise(o.EQUAL, BOOL, node, const(np.inf, dtype)), limits.max if posinf is None else posinf),
-        (elementwise(o.EQUAL, BOOL, node, const(-np.inf, dtype)), limits.min if neginf is None else neginf),
+        (elementwise(o.ISNAN, BOOL, x), nan),
+        (elementwise(o.EQUAL, BOOL, x, const(np.inf, dtype)), limits.max if posinf is None else posinf),
+        (elementwise(o.EQUAL, BOOL, x, const(-np.inf, dtype)), limits.min if neginf is None else neginf),
     ):
-        node = elementwise(o.WHERE, dtype, test, const(concrete(value), dtype), node)
-    return result(node)
+        known = concrete(value)
+        other = const(known, dtype) if known is not None else cast(array_node(value), dtype)
+        if build.broadcast_shape(other.shape, x.shape) != x.shape:
+            raise ValueError(f"could not broadcast input array from shape {other.shape} into shape {x.shape}")
+        node = elementwise(o.WHERE, dtype, test, other, node)
+    return node
 
 
 # Complex numbers --------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import numpy as np
 
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
-from lazynp.namespace import creation, fallback, files, joining, linalg, mathematics, reductions, selecting, shaping, statistics
+from lazynp.namespace import creation, fallback, joining, linalg, mathematics, reductions, selecting, shaping, statistics
 from lazynp.namespace.reductions import array_node
 from lazynp.namespace.ufuncs import UFUNCS
 from lazynp.ndarray import copy_order, host, ndarray, node_of, result, view_reshape, warn_complex, wrap_ordered
@@ -95,6 +95,34 @@ def _compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> A
     return selecting.compress(self, condition, axis, out)
 
 
+def _choose(self: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    """Values from several arrays, by number; see :meth:`numpy.ndarray.choose`."""
+    from lazynp.namespace.picking import choose
+
+    return choose(self, choices, out, mode)
+
+
+def _put(self: Any, indices: Any, values: Any, mode: str = "raise") -> None:
+    """Write at flat positions; see :meth:`numpy.ndarray.put`."""
+    from lazynp.namespace.placing import put
+
+    put(self, indices, values, mode)
+
+
+def _dump(self: Any, file: Any) -> None:
+    """Pickle to a file; see :meth:`numpy.ndarray.dump`."""
+    from lazynp.namespace.files import dump
+
+    dump(self, file)
+
+
+def _dumps(self: Any) -> bytes:
+    """Pickle to bytes; see :meth:`numpy.ndarray.dumps`."""
+    from lazynp.namespace.files import dumps
+
+    return dumps(self)
+
+
 def _by_numpy(name: str, writes: tuple[int, ...] = ()) -> Callable[..., Any]:
     """A method that NumPy answers; ``writes`` is (0,) where it changes the array."""
     method, of_scalar = getattr(np.ndarray, name), getattr(np.generic, name)
@@ -137,9 +165,9 @@ SHARED: Final[dict[str, Callable[..., Any]]] = {
     "clip": _clip,
     "conj": _conjugate,
     "conjugate": _conjugate,
-    "choose": _by_numpy("choose"),
-    "dump": files.dump,
-    "dumps": files.dumps,
+    "choose": _choose,
+    "dump": _dump,
+    "dumps": _dumps,
     "byteswap": _by_numpy("byteswap"),
     "getfield": _by_numpy("getfield"),
 }
@@ -149,7 +177,7 @@ WRITING: Final[dict[str, Callable[..., Any]]] = {
     "sort": _sort,
     "partition": _partition,
     "fill": _fill,
-    "put": _by_numpy("put", (0,)),
+    "put": _put,
 }
 
 

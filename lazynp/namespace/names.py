@@ -7,7 +7,6 @@ what is not in it is NumPy's, through the fallback.
 from __future__ import annotations
 
 from importlib import import_module
-from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +14,6 @@ import numpy as np
 from lazynp.namespace import (
     creation,
     fallback,
-    files,
     joining,
     laziness,
     linalg,
@@ -30,7 +28,7 @@ from lazynp.namespace import (
     ufuncs,
 )
 
-PUBLIC: Final = ["realize", "schedule", "explain", "kernelize", "memory", "report", "set_fallback", "lazynp_version"]
+PUBLIC: Final = ["realize", "schedule", "explain", "kernelize", "memory", "report", "set_fallback", "coverage", "lazynp_version"]
 
 ALL: Final[dict[str, Any]] = {
     **scalar_types.NAMES,
@@ -45,7 +43,6 @@ ALL: Final[dict[str, Any]] = {
     **mathematics.FUNCTIONS,
     **types.FUNCTIONS,
     **python_functions.FUNCTIONS,
-    **files.FUNCTIONS,
     **laziness.FUNCTIONS,
     "ufunc": ufuncs.ufunc,
     "pi": np.pi,
@@ -57,41 +54,49 @@ ALL: Final[dict[str, Any]] = {
     "False_": np.False_,
 }
 
-# Functions whose modules are loaded when one of them is asked for first.
+for _name, _value in ALL.items():
+    fallback.published(_name, _value, "lazynp")
+
+# Module of this package -> the names it answers.  They are loaded when somebody asks for one: importing lazynp stays cheap.
 _LATER: Final = {
+    "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander",
+    "windows": "bartlett blackman hamming hanning kaiser",
+    "placing": "fill_diagonal place put put_along_axis putmask",
+    "picking": "choose piecewise trim_zeros real_if_close apply_along_axis apply_over_axes",
+    "editing": "delete insert resize row_stack require",
+    "positions": "diag_indices diag_indices_from ix_ mask_indices ravel_multi_index tril_indices tril_indices_from triu_indices "
+    "triu_indices_from unravel_index",
+    "grids": "c_ mgrid ogrid r_",
+    "iteration": "broadcast ndenumerate nditer nested_iters",
+    "files": "frombuffer fromfile fromiter fromregex fromstring from_dlpack genfromtxt load loadtxt save savetxt savez savez_compressed",
+    "texts": "array2string array_repr array_str format_float_positional format_float_scientific",
+    "packing": "einsum_path packbits unpackbits",
+    "spaces": "geomspace linspace logspace",
     "order_statistics": "median nanmedian quantile percentile nanquantile nanpercentile lexsort sort_complex",
     "nan_functions": "nansum nanprod nancumsum nancumprod nanmin nanmax nanargmin nanargmax nanmean nanvar nanstd",
     "sets": "unique unique_all unique_counts unique_inverse unique_values intersect1d union1d setdiff1d setxor1d isin",
     "histograms": "histogram histogram_bin_edges histogram2d histogramdd digitize bincount",
     "correlation": "cov corrcoef",
     "calculus": "gradient unwrap trapezoid interp convolve correlate i0",
+    "coverage": "coverage",
 }
-LATER: Final = {name: topic for topic, names in _LATER.items() for name in names.split()}
+LATER: Final = {name: module for module, names in _LATER.items() for name in names.split()}
 
 
-def later(name: str) -> dict[str, Any]:
-    """The functions of the topic module that ``name`` is in, loaded now; none if it is in no such module."""
-    topic = LATER.get(name)
-    if topic is None:
-        return {}
-    functions: dict[str, Any] = import_module(f"lazynp.namespace.{topic}").FUNCTIONS
-    return functions
+def on_demand(name: str) -> Any:
+    """What a module that is not loaded yet has under this name."""
+    found = import_module(f"lazynp.namespace.{LATER[name]}").FUNCTIONS[name]
+    return fallback.published(name, found, "lazynp")
 
 
-
-def _without_annotations(function: Any) -> None:
-    """NumPy's signatures have no annotations, and ours are to compare equal; the type checker has read them already."""
-    while isinstance(function, FunctionType):
-        function.__annotations__ = {}
-        function = getattr(function, "__wrapped__", None)
-
-
-for _function in ALL.values():
-    _without_annotations(_function)
-
-_SUBMODULES: Final = ["linalg", "fft", "random", "polynomial", "ma", "lib"]
+_SUBMODULES: Final = (
+    "linalg", "fft", "random", "polynomial", *fallback.SERIES, "ma", "ma.extras", "char", "strings", "rec", "testing", "exceptions",
+    "dtypes", "typing", "ctypeslib", "lib", "lib.array_utils", "lib.format", "lib.introspect", "lib.mixins", "lib.npyio",
+    "lib.recfunctions", "lib.scimath", "lib.stride_tricks",
+)  # fmt: skip
 
 
 def submodules() -> dict[str, Any]:
-    """Name -> module, for those that hold functions of arrays; none of NumPy's is imported for it."""
-    return {name: fallback.submodule(name) for name in _SUBMODULES}
+    """Path -> module, for all public modules of NumPy; none of NumPy's is imported for it."""
+    modules: dict[str, Any] = {path: fallback.submodule(path) for path in _SUBMODULES}
+    return {**modules, "emath": modules["lib.scimath"]}

@@ -19,6 +19,7 @@ from lazynp.graph.build import cast, const, elementwise, reshape
 from lazynp.graph.dtypes import BOOL, COMPLEX64, COMPLEX128, INT64, NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace import axes as ax
+from lazynp.namespace import fallback
 from lazynp.namespace.items import at_once, item, native, warned
 from lazynp.namespace.joining import gathered
 from lazynp.namespace.promotion import Foreign
@@ -127,6 +128,7 @@ class Placed:
 # Medians ----------------------------------------------------------------------------------------------------------------------
 
 
+@fallback.library
 @native
 def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
     """The middle of the sorted values, or the mean of the two there; see :func:`numpy.median`."""
@@ -168,6 +170,7 @@ def _none_left(count: Node) -> Node:
     return elementwise(o.EQUAL, BOOL, count, const(0, INT64))
 
 
+@fallback.library
 @native
 def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = NoValue) -> Any:
     """The median of what is not NaN; see :func:`numpy.nanmedian`."""
@@ -351,6 +354,7 @@ def _weighted(name: str, lanes: Lanes, q: np.ndarray[Any, Any], axis: Any, out: 
     return wrap(node) if found.shape == () and out is None else found
 
 
+@fallback.library
 @native
 def quantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: Any = "linear", keepdims: Any = False, *,
@@ -360,6 +364,7 @@ def quantile(
     return _quantile("quantile", a, q, False, axis, out, method, keepdims, weights)
 
 
+@fallback.library
 @native
 def percentile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: Any = "linear", keepdims: Any = False, *,
@@ -369,6 +374,7 @@ def percentile(
     return _quantile("percentile", a, q, True, axis, out, method, keepdims, weights)
 
 
+@fallback.library
 @native
 def nanquantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: Any = "linear", keepdims: Any = NoValue, *,
@@ -378,6 +384,7 @@ def nanquantile(
     return _quantile("nanquantile", a, q, False, axis, out, method, keepdims, weights)
 
 
+@fallback.library
 @native
 def nanpercentile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: Any = "linear", keepdims: Any = NoValue, *,
@@ -390,6 +397,7 @@ def nanpercentile(
 # Orders -----------------------------------------------------------------------------------------------------------------------
 
 
+@fallback.library
 @native
 def lexsort(keys: Any, axis: Any = -1) -> Any:
     """Positions that sort by the last key, ties by the one before, ...; see :func:`numpy.lexsort`."""
@@ -405,6 +413,7 @@ def lexsort(keys: Any, axis: Any = -1) -> Any:
     return wrap(node)
 
 
+@fallback.library
 @native
 def sort_complex(a: Any) -> Any:
     """Sorted by real part, then by imaginary part, as complex numbers; see :func:`numpy.sort_complex`."""

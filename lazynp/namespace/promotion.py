@@ -76,6 +76,11 @@ def overrides(x: Any) -> bool:
     return kind is not np.ndarray and kind is not np.memmap and hasattr(kind, "__array_ufunc__")
 
 
+def has_subclass(*values: Any) -> bool:
+    """Whether one of the values is of a subclass of NumPy's array (matrix, masked array), which only NumPy keeps."""
+    return any(isinstance(x, np.ndarray) and type(x) is not np.ndarray for x in values)
+
+
 def weak(value: Any, dtype: DType) -> Node:
     """A Python number in the loop's dtype; ``OverflowError`` where an int does not fit."""
     kind = dtype.kind

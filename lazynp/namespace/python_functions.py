@@ -16,9 +16,9 @@ from lazynp.namespace.ufuncs import ufunc
 from lazynp.protocols import to_host
 
 
-def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, **options: Any) -> ufunc:
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, **kwargs: Any) -> ufunc:
     """A ufunc of a Python function, over objects; see :func:`numpy.frompyfunc`."""
-    return ufunc(np.frompyfunc(func, nin, nout, **options), None)
+    return ufunc(np.frompyfunc(func, nin, nout, **kwargs), None)
 
 
 class vectorize(np.vectorize):

@@ -23,19 +23,21 @@ def _drawn(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     if name in _WRITING:
 
         def shuffle(*args: Any, **kwargs: Any) -> Any:
-            return fallback.call(function, f"random.{name}", args, kwargs, (0,))
+            return fallback.library_call(function, f"random.{name}", args, kwargs, (0,))
 
-        return shuffle
+        shuffle.__wrapped__ = function  # type: ignore[attr-defined]  # its signature
+        return fallback.library(shuffle)
 
     def draw(*args: Any, **kwargs: Any) -> Any:
         arguments = Arguments()
         if arguments.collect((args, kwargs)):
-            return _wrapped(fallback.call(function, f"random.{name}", args, kwargs))
+            return _wrapped(fallback.library_call(function, f"random.{name}", args, kwargs))
         return _wrapped(fallback.ours(function(*args, **kwargs)))
 
     draw.__name__ = draw.__qualname__ = name
     draw.__doc__ = function.__doc__
-    return draw
+    draw.__wrapped__ = function  # type: ignore[attr-defined]  # its signature
+    return fallback.library(draw)
 
 
 def _wrapped(value: Any) -> Any:
@@ -80,6 +82,7 @@ class _Maker(type):
     """Metaclass of ``Generator`` and ``RandomState``: called, they make sources; as types they are NumPy's."""
 
     _numpy: type
+    answered = "library"
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return Source(cls._numpy(*args, **kwargs))

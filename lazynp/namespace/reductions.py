@@ -224,35 +224,35 @@ def accumulate(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any) -> Any:
 
 
 def sum(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue
 ) -> Any:
     """Sum over axes; see :func:`numpy.sum`."""
     return reduce(UFUNCS["add"], a, axis, dtype, out, _flag(keepdims), initial, _mask(where), "sum")
 
 
 def prod(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue
 ) -> Any:
     """Product over axes; see :func:`numpy.prod`."""
     return reduce(UFUNCS["multiply"], a, axis, dtype, out, _flag(keepdims), initial, _mask(where), "prod")
 
 
-def max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True) -> Any:
+def max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue) -> Any:
     """Largest value over axes, NaN if there is one; see :func:`numpy.max`."""
     return reduce(UFUNCS["maximum"], a, axis, None, out, _flag(keepdims), initial, _mask(where), "max")
 
 
-def min(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = True) -> Any:
+def min(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue) -> Any:
     """Smallest value over axes, NaN if there is one; see :func:`numpy.min`."""
     return reduce(UFUNCS["minimum"], a, axis, None, out, _flag(keepdims), initial, _mask(where), "min")
 
 
-def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> Any:
     """Whether something is true along axes; see :func:`numpy.any`."""
     return reduce(UFUNCS["logical_or"], a, axis, None, out, _flag(keepdims), NoValue, _mask(where), "any")
 
 
-def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> Any:
     """Whether everything is true along axes; see :func:`numpy.all`."""
     return reduce(UFUNCS["logical_and"], a, axis, None, out, _flag(keepdims), NoValue, _mask(where), "all")
 
@@ -323,7 +323,7 @@ def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any 
     return _cumulative_standard(UFUNCS["multiply"], x, axis, dtype, out, include_initial)
 
 
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue) -> Any:
     """Largest minus smallest; see :func:`numpy.ptp`."""
     high = max(a, axis, keepdims=keepdims)
     low = min(a, axis, keepdims=keepdims)
@@ -369,12 +369,12 @@ def _position(a: Any, axis: Any, out: Any, keepdims: Any, name: str) -> Any:
     return finish(node, out, name)
 
 
-def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NoValue) -> Any:
     """Index of the largest value; see :func:`numpy.argmax`."""
     return _position(a, axis, out, keepdims, "argmax")
 
 
-def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NoValue) -> Any:
     """Index of the smallest value; see :func:`numpy.argmin`."""
     return _position(a, axis, out, keepdims, "argmin")
 

@@ -94,12 +94,16 @@ def where(condition: Any, x: Any = NoValue, y: Any = NoValue, /) -> Any:
     return ordered(node, (condition, x, y), "K")
 
 
+where.__wrapped__ = np.where  # type: ignore[attr-defined]  # its signature: None stands for nothing given there, and is a value here
+
+
 def _positions(a: Any) -> np.ndarray[Any, Any]:
     """The condition's values on the host: how many are true decides a shape."""
     node = array_node(a)
     return host(wrap(node), "mask shape")
 
 
+@fallback.library
 def nonzero(a: Any) -> Any:
     """Positions of what is not zero, an array per axis; see :func:`numpy.nonzero`."""
     try:
@@ -109,11 +113,13 @@ def nonzero(a: Any) -> Any:
     return tuple([wrap(build.buffer(np.ascontiguousarray(found))) for found in np.nonzero(values)])
 
 
+@fallback.library
 def flatnonzero(a: Any) -> Any:
     """Positions of what is not zero in the flattened array; see :func:`numpy.flatnonzero`."""
     return nonzero(view_reshape(_asarray(a), (-1,)))[0]
 
 
+@fallback.library
 def argwhere(a: Any) -> Any:
     """Positions of what is not zero, one per row; see :func:`numpy.argwhere`."""
     try:
@@ -147,7 +153,7 @@ def _limit(x: Node, bound: Node, beyond: o.Op) -> Node:
 
 
 def clip(
-    a: Any, a_min: Any = NoValue, a_max: Any = NoValue, out: Any = None, *, min: Any = NoValue, max: Any = NoValue, **options: Any
+    a: Any, a_min: Any = NoValue, a_max: Any = NoValue, out: Any = None, *, min: Any = NoValue, max: Any = NoValue, **kwargs: Any
 ) -> Any:
     """Values limited to an interval; see :func:`numpy.clip`."""
     if a_min is NoValue and a_max is NoValue:
@@ -163,10 +169,10 @@ def clip(
     try:
         x = array_node(a)
     except Foreign:
-        return fallback.call(np.clip, "clip", (a, low, high), {"out": out, **options})
+        return fallback.call(np.clip, "clip", (a, low, high), {"out": out, **kwargs})
     low = None if _unbounded(low, x.dtype, True) else low
     high = None if _unbounded(high, x.dtype, False) else high
-    keywords = options if out is None else {**options, "out": out}
+    keywords = kwargs if out is None else {**kwargs, "out": out}
     array = a if type(a) is ndarray else result(x)
     if low is None and high is None:
         return UFUNCS["positive"](array, **keywords) if x.dtype != BOOL else _asarray(array, copy=True)
@@ -174,7 +180,7 @@ def clip(
         return UFUNCS["minimum"](array, high, **keywords)
     if high is None:
         return UFUNCS["maximum"](array, low, **keywords)
-    if options:
+    if kwargs:
         return fallback.call(np.clip, "clip", (a, low, high), keywords)
     try:
         bounds = [operand(low), operand(high)]
@@ -263,11 +269,13 @@ def compress(a: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
     return take(x, nonzero(mask)[0], axis, out)
 
 
+@fallback.library
 def compress_(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     """Slices where a condition holds; see :func:`numpy.compress`."""
     return compress(a, condition, axis, out)
 
 
+@fallback.library
 def extract(condition: Any, arr: Any) -> Any:
     """Elements where a condition holds; see :func:`numpy.extract`."""
     return take(view_reshape(_asarray(arr), (-1,)), flatnonzero(condition))
@@ -323,6 +331,7 @@ def _sort_options(kind: Any, order: Any, stable: Any) -> dict[str, Any]:
     return {"kind": kind, "stable": stable}
 
 
+@fallback.library
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """A sorted copy; see :func:`numpy.sort`."""
     try:
@@ -332,6 +341,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
         return fallback.call(np.sort, "sort", (a, axis, kind, order), {"stable": stable})
 
 
+@fallback.library
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """Positions that sort; see :func:`numpy.argsort`."""
     try:
@@ -363,16 +373,19 @@ def _partition(name: str, a: Any, kth: Any, axis: Any, dtype: DType | None) -> A
     return wrap(node) if axis is None or name == "argpartition" else laid_like(node, a)
 
 
+@fallback.library
 def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
     """A copy with the kth value in its sorted place; see :func:`numpy.partition`."""
     return _partition("partition", a, kth, axis, None)
 
 
+@fallback.library
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
     """Positions that partition; see :func:`numpy.argpartition`."""
     return _partition("argpartition", a, kth, axis, INT64)
 
 
+@fallback.library
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     """Where values belong in a sorted array; see :func:`numpy.searchsorted`."""
     if side not in ("left", "right"):

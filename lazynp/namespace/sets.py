@@ -15,6 +15,7 @@ from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, reshape
 from lazynp.graph.dtypes import BOOL
 from lazynp.graph.node import Node
+from lazynp.namespace import fallback
 from lazynp.namespace.items import at_once, item, known, native
 from lazynp.namespace.reductions import array_node
 from lazynp.ndarray import wrap
@@ -22,6 +23,7 @@ from lazynp.ndarray import wrap
 FEW: Final = 8  # values up to which comparing with each is what NumPy does, too
 
 
+@fallback.library
 @native
 def unique(
     ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None, *,
@@ -31,48 +33,56 @@ def unique(
     return at_once("unique", array_node(ar), return_index, return_inverse, return_counts, axis, equal_nan=equal_nan, sorted=sorted)
 
 
+@fallback.library
 @native
 def unique_all(x: Any) -> Any:
     """The different values, where they are and how often; see :func:`numpy.unique_all`."""
     return at_once("unique_all", array_node(x))
 
 
+@fallback.library
 @native
 def unique_counts(x: Any) -> Any:
     """The different values and how often they are there; see :func:`numpy.unique_counts`."""
     return at_once("unique_counts", array_node(x))
 
 
+@fallback.library
 @native
 def unique_inverse(x: Any) -> Any:
     """The different values and which of them is where; see :func:`numpy.unique_inverse`."""
     return at_once("unique_inverse", array_node(x))
 
 
+@fallback.library
 @native
 def unique_values(x: Any) -> Any:
     """The different values in any order; see :func:`numpy.unique_values`."""
     return at_once("unique_values", array_node(x))
 
 
+@fallback.library
 @native
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
     """Values that are in both; see :func:`numpy.intersect1d`."""
     return at_once("intersect1d", array_node(ar1), array_node(ar2), assume_unique, return_indices)
 
 
+@fallback.library
 @native
 def union1d(ar1: Any, ar2: Any) -> Any:
     """Values that are in one or the other; see :func:`numpy.union1d`."""
     return at_once("union1d", array_node(ar1), array_node(ar2))
 
 
+@fallback.library
 @native
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     """Values of the first that are not in the second; see :func:`numpy.setdiff1d`."""
     return at_once("setdiff1d", array_node(ar1), array_node(ar2), assume_unique)
 
 
+@fallback.library
 @native
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     """Values that are in one of the two only; see :func:`numpy.setxor1d`."""

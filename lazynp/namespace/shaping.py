@@ -36,12 +36,22 @@ from lazynp.views import NEW
 Function = Callable[..., Any]
 
 
+_MISSING: Final = object()
+
+
 def of_arrays(function: Function) -> Function:
     """The same for what the graph does not compute with: NumPy's function of that name takes the call."""
     name = function.__name__
     numpy_function = getattr(np, name)
 
-    def checked(a: Any, *args: Any, **kwargs: Any) -> Any:
+    code = function.__code__
+    first = code.co_varnames[0]
+
+    def checked(a: Any = _MISSING, /, *args: Any, **kwargs: Any) -> Any:
+        if a is _MISSING:
+            if first not in kwargs or code.co_posonlyargcount:
+                return function(**kwargs)  # Python words what is missing
+            a = kwargs.pop(first)
         x = a if type(a) is ndarray else _asarray(a)
         if type(x) is not ndarray:
             return fallback.call(numpy_function, name, (a, *args), kwargs)

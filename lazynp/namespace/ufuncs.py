@@ -7,6 +7,7 @@ nothing.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Sequence
 from types import FrameType
@@ -88,7 +89,7 @@ class ufunc(metaclass=UfuncType):
         return f"<ufunc '{self.__name__}'>"
 
     def __reduce__(self) -> Any:
-        return (by_name, (self.__name__,)) if UFUNCS.get(self.__name__) is self else (ufunc, (self._numpy, self._lower))
+        return (by_name, (self.__name__,)) if UFUNCS.get(self.__name__) is self else (standing_for, (self._numpy,))
 
     def __getattr__(self, name: str) -> Any:
         # identity, ntypes, types, signature, resolve_dtypes, __qualname__, ...
@@ -473,6 +474,7 @@ def by_name(name: str) -> ufunc:
     return UFUNCS[name]
 
 
+@functools.cache
 def standing_for(theirs: np.ufunc) -> ufunc:
     """Our ufunc for one of NumPy's, also under a name that somebody else gave it (numexpr adds ``numpy.expm1x``)."""
     ours = UFUNCS.get(theirs.__name__)

@@ -149,8 +149,11 @@ def test_gradients_and_phases_fuse() -> None:
     assert numpy.allclose(numpy.asarray(g), numpy.gradient(y * 2) + numpy.unwrap(y))
 
 
+TOPICS = {"order_statistics", "nan_functions", "sets", "histograms", "correlation", "calculus"}
+
+
 def test_signatures_are_numpys() -> None:
-    for name in [*names.LATER, "cross", "ediff1d", "median", "searchsorted", "partition", "argpartition", "sort", "mean", "average"]:
+    for name in [*[n for n, topic in names.LATER.items() if topic in TOPICS], "cross", "ediff1d", "median", "searchsorted", "partition", "argpartition", "sort", "mean", "average"]:
         assert inspect.signature(getattr(lazynp, name)) == inspect.signature(getattr(numpy, name)), name
         assert getattr(lazynp, name).__name__ == name
 

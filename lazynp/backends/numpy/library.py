@@ -10,8 +10,11 @@ matmul          ()                                    ``numpy.matmul(a, b)``
 dot             ()                                    ``numpy.dot(a, b)``
 tensordot       (axes,)                               ``numpy.tensordot(a, b, axes)``; axes an int or two tuples of ints
 einsum          (subscripts,)                         ``numpy.einsum(subscripts, *arrays)``
+read_at         (offset, strides, shape, dtype)       that view of the first array's memory
+write_at        (offset, strides)                     the first array after the second was written to that view of its memory
 reinterpret     (dtype,)                              the same bytes as another item size, along the last axis
 numpy           (dotted name, ((key, value), ...))    that function of the arrays in order, with static keyword arguments
+write           (name, ((key, value), ...))           the first array after that function of NumPy has written into it
 apply           (dotted name, args, ((key, value),…)  that function; ``...`` at any depth of tuples stands for the next array
 warn            (text, file name, line)               the first array; a RuntimeWarning for that line if the second is anywhere true
 refuse          (exception class, text)               the first array; the exception if the second is anywhere true
@@ -57,6 +60,23 @@ def resolve(name: str) -> Callable[..., Any]:
 
 def _numpy(arrays: Arrays, params: tuple[Any, ...]) -> Any:
     return resolve(params[0])(*arrays, **dict(params[1] if len(params) > 1 else ()))
+
+
+def _read_at(arrays: Arrays, params: tuple[Any, ...]) -> Any:
+    offset, strides, shape, dtype = params
+    return np.ndarray(shape, dtype, np.ascontiguousarray(arrays[0]), offset, strides).copy()
+
+
+def _write_at(arrays: Arrays, params: tuple[Any, ...]) -> Any:
+    written = np.array(arrays[0], order="C")
+    np.ndarray(arrays[1].shape, arrays[1].dtype, written, *params)[...] = arrays[1]
+    return written
+
+
+def _write(arrays: Arrays, params: tuple[Any, ...]) -> Any:
+    written = np.array(arrays[0], order="C")
+    resolve(params[0])(written, *arrays[1:], **dict(params[1]))
+    return written
 
 
 def _filled(template: Any, arrays: Iterator[Any]) -> Any:
@@ -133,6 +153,9 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "einsum": _einsum,
     "reinterpret": lambda arrays, params: np.ascontiguousarray(arrays[0]).view(params[0]),
     "numpy": _numpy,
+    "write": _write,
+    "read_at": _read_at,
+    "write_at": _write_at,
     "apply": _apply,
     "warn": _warn,
     "refuse": _refuse,
