@@ -57,8 +57,11 @@ def unique_inverse(x: Any) -> Any:
 @fallback.library
 @native
 def unique_values(x: Any) -> Any:
-    """The different values in any order; see :func:`numpy.unique_values`."""
-    return at_once("unique_values", array_node(x))
+    """The different values; see :func:`numpy.unique_values`.
+
+    NumPy leaves the order open; here they are sorted, which other libraries count on.
+    """
+    return at_once("unique", array_node(x), equal_nan=False)
 
 
 @fallback.library
