@@ -125,7 +125,7 @@ def _installed() -> tuple[str, ...]:
     return tuple(os.path.join(os.path.realpath(place), "") for place in places)
 
 
-class _UserModules:
+class UserModules:
     """Finds what Python's own path search finds, and gives the user's modules the mapping loader."""
 
     def __init__(self, root: str) -> None:
@@ -153,7 +153,7 @@ class _UserModules:
         return spec
 
 
-class _Submodules:
+class Submodules:
     """Answers ``import lazynp.typing`` and the like: submodules of NumPy that are attributes of lazynp, or are left to NumPy."""
 
     def find_spec(
@@ -272,7 +272,7 @@ def run(path: str, arguments: Sequence[str] = (), source: bytes | None = None) -
     file = os.path.abspath(path)
     root = os.path.dirname(os.path.realpath(path))
 
-    sys.meta_path[:0] = (_UserModules(root), _Submodules())
+    sys.meta_path[:0] = (UserModules(root), Submodules())
     sys.argv = [path, *arguments]
     if not sys.flags.safe_path:
         # `python -m` put the working directory there

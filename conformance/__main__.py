@@ -1,0 +1,86 @@
+"""``python -m conformance numpy [FILES...]``: run NumPy's own tests on lazynp, print a table, record the results."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from conformance import numpy_suite
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m conformance", description="Test suites that others wrote, run on lazynp.")
+    suites = parser.add_subparsers(dest="suite", required=True)
+    numpys = suites.add_parser("numpy", help="the tests that NumPy's wheel ships, with np meaning lazynp")
+    numpys.add_argument("files", nargs="*", metavar="FILE", help="test_numeric, lib/test_shape_base, ... (default: all listed files)")
+    numpys.add_argument("--json", type=Path, default=numpy_suite.RESULTS, help="where the results are recorded (default: %(default)s)")
+    numpys.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes at a time (default: %(default)s)")
+    return parser.parse_args(arguments)
+
+
+def verdict(row: dict[str, Any]) -> str:
+    """How a file's share compares with its goal."""
+    if row["goal"] is None or not row["counted"]:
+        return ""
+    return f"{'pass' if row['passed'] >= row['goal'] * row['counted'] else 'MISS'} (>= {row['goal']:.0%})"
+
+
+def cells(row: dict[str, Any]) -> list[str]:
+    share = f"{row['passed'] / row['counted']:.1%}" if row["counted"] else "-"
+    note = verdict(row) + (" crash" if row["crash"] else "")
+    return [row["file"], *[str(row[name]) for name in ("numpy_passes", "excluded", "counted", "passed")], share, note]
+
+
+HEADINGS = ["file", "NumPy passes", "excluded", "counted", "lazynp passes", "share", "goal"]
+
+
+def show(rows: Sequence[dict[str, Any]]) -> None:
+    """The summary; with rich where it is installed."""
+    total = {name: sum(row[name] for row in rows) for name in ("numpy_passes", "excluded", "counted", "passed")}
+    lines = [*map(cells, rows), cells({"file": "all", "goal": None, "crash": "", **total})]
+    try:
+        from rich.console import Console
+        from rich.table import Table
+    except ImportError:
+        widths = [max(map(len, column)) for column in zip(HEADINGS, *lines, strict=True)]
+        for line in (HEADINGS, *lines):
+            sys.stdout.write("  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]) + "\n")
+        return
+    table = Table()
+    for heading in HEADINGS:
+        table.add_column(heading, justify="left" if heading in ("file", "goal") else "right", no_wrap=heading == "file")
+    for line in lines:
+        table.add_row(*line)
+    Console().print(table)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; its exit code is 2 where the tests are missing, else 0: the results are a report, not a test."""
+    options = _arguments(arguments)
+    try:
+        paths = numpy_suite.found(options.files)
+    except numpy_suite.MissingTests as error:
+        sys.stderr.write(f"python -m conformance: {error}\n")
+        return 2
+    done = 0
+
+    def report(path: str, library: str, passed: int) -> None:
+        nonlocal done
+        done += 1
+        sys.stderr.write(f"[{done}/{len(paths) * len(numpy_suite.LIBRARIES)}] {path}: {passed} passed with {library}\n")
+
+    rows = []
+    for row in numpy_suite.run(paths, max(options.jobs, 1), report):
+        rows.append(row)
+        numpy_suite.record([row], options.json)
+    show(sorted(rows, key=lambda row: paths.index(row["file"])))
+    sys.stdout.write(f"recorded in {options.json}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
