@@ -28,6 +28,7 @@ _operators.install(ndarray)
 _operators.install(_generic)
 _methods.install(ndarray)
 _methods.install(_generic)
+_methods.describe(ndarray, _numpy.ndarray)
 
 globals().update(_names.ALL)
 
@@ -38,7 +39,7 @@ __all__ = sorted({*_numpy.__all__, *_names.PUBLIC})  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__") and name not in _numpy.__all__ and name != "__array_api_version__":
+    if name.startswith("__") and name not in vars(_numpy):
         raise AttributeError(f"module 'lazynp' has no attribute {name!r}")
     try:
         value = _names.on_demand(name) if name in _names.LATER else _fallback.attribute(_numpy, name)

@@ -11,16 +11,17 @@ values goes straight in.  The first whole-array use turns the draft into a node,
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
 from math import prod
-from types import GenericAlias
+from types import GenericAlias, new_class
 from typing import Any
 from weakref import ref
 
 import numpy as np
 
 from lazynp import attributes, protocols
-from lazynp.conversion import asarray, from_numpy, warn_complex
+from lazynp.conversion import anyarray, as_dtype, asarray, from_numpy, warn_complex
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape, Site
@@ -30,6 +31,7 @@ from lazynp.namespace import assignment, indexing
 from lazynp.runtime import config
 from lazynp.scalars import CLASSES, force, generic, node_of_scalar, pending_scalars, scalar_of, scalar_of_value
 from lazynp.viewing import (
+    buffer_view,
     may_be_written,
     reshaped_shape,
     shares_memory,
@@ -43,7 +45,7 @@ from lazynp.viewing import (
 from lazynp.views import AXES, NEW, Geometry, Region, Step, View
 
 __all__ = [
-    "DEPTH_LIMIT", "Draft", "asarray", "copy_order", "derived", "draft", "elements", "force", "from_numpy", "generic",
+    "DEPTH_LIMIT", "Draft", "anyarray", "asarray", "copy_order", "derived", "draft", "elements", "force", "from_numpy", "generic",
     "geometry", "host", "joined_order", "ndarray", "node_of", "reduction_order", "replace", "reshaped_shape", "result",
     "result_order", "root_node", "scalar_of", "scalar_of_value", "shares_memory", "shown", "view_axes", "view_diagonal",
     "view_dtype", "view_expand", "view_flip", "view_key", "view_part", "view_permute", "view_reshape", "view_slice",
@@ -68,8 +70,21 @@ _new = object.__new__
 _FIRST_STEPS = frozenset({o.SLICE, AXES, o.RESHAPE})
 
 
+_numpys_new: Any = np.ndarray.__new__
+
+
 class ArrayType(type):
-    """Metaclass: NumPy's arrays pass for ours in ``isinstance``."""
+    """Metaclass: NumPy's arrays pass for ours in ``isinstance``, and subclasses of the user's are NumPy's.
+
+    What a subclass does (``__array_finalize__``, ``__array_wrap__``, fields of its own) is a protocol of NumPy's memory; its arrays are
+    computed by NumPy.
+    """
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], members: dict[str, Any], **options: Any) -> Any:
+        if not any(type(base) is ArrayType for base in bases):
+            return super().__new__(mcls, name, bases, members)
+        theirs = tuple([np.ndarray if type(base) is ArrayType else base for base in bases])
+        return new_class(name, theirs, options, lambda namespace: namespace.update(members))
 
     def __instancecheck__(cls, instance: object) -> bool:
         return type(instance) is cls or isinstance(instance, np.ndarray)
@@ -88,7 +103,8 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
     dtype : dtype
         Element type.
     buffer, offset, strides
-        As NumPy's; the bytes are copied and the array is read-only, because it cannot follow writes to foreign memory.
+        As NumPy's; the bytes of a buffer are copied and the array is read-only, because it cannot follow writes to foreign memory.
+        An array of ours as the buffer is shown, not copied, unless strides are given.
     order : {'C', 'F'}
         Memory order.
 
@@ -126,9 +142,14 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         strides: Any = None,
         order: str | None = None,
     ) -> Any:
+        if cls is not ndarray:
+            return _numpys_new(cls, shape, dtype, host(buffer) if type(buffer) is ndarray else buffer, offset, strides, order)
+        if type(buffer) is ndarray and strides is None:
+            return buffer_view(buffer, shape, as_dtype(dtype), offset, order)
         if buffer is None:
             return asarray(np.zeros(shape, dtype, order or "C"))  # type: ignore[call-overload]
-        made = asarray(np.ndarray(shape, dtype, buffer, offset, strides, order).copy("K"))  # type: ignore[arg-type]
+        memory = host(buffer) if type(buffer) is ndarray else buffer
+        made = asarray(np.ndarray(shape, dtype, memory, offset, strides, order).copy("K"))  # type: ignore[arg-type]
         if type(made) is ndarray:
             made._readonly = True
         return made
@@ -200,6 +221,10 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         """Where the values live."""
         return "cpu"
 
+    @device.setter
+    def device(self, device: Any) -> None:
+        raise AttributeError("attribute 'device' of 'numpy.ndarray' objects is not writable")
+
     # Views -------------------------------------------------------------------------------------------------------------
     @property
     def T(self) -> ndarray:
@@ -243,11 +268,18 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
     def flat(self, value: Any) -> None:
         attributes.flatiter(self)[:] = value
 
-    def view(self, dtype: Any = None, type: Any = None) -> ndarray:
-        """The same memory, optionally read as another dtype."""
-        if dtype is None or dtype is ndarray or dtype is np.ndarray:
-            return derived(self, (AXES, tuple(range(self.ndim)), self.shape), self.dtype)
-        return view_dtype(self, np.dtype(dtype))
+    def view(self, dtype: Any = None, type: Any = None) -> Any:
+        """The same memory, optionally read as another dtype; what is NumPy's own (a subclass, a foreign dtype) shows a snapshot."""
+        if dtype is ndarray or (isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray)):
+            dtype, type = None, dtype
+        made = self
+        if dtype is not None:
+            made = view_dtype(self, np.dtype(dtype))
+        elif type is None or type is ndarray or type is np.ndarray:
+            made = derived(self, (AXES, tuple(range(self.ndim)), self.shape), self.dtype)
+        if type is None or type is ndarray or type is np.ndarray:
+            return made
+        return protocols.snapshot(made, "view").view(type)
 
     def setflags(self, write: bool | None = None, align: bool | None = None, uic: bool | None = None) -> None:
         """Allow or refuse writes."""
@@ -322,6 +354,9 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
             node = node_of(view)
             self._base = None
             self._node = node
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + (0 if self.base is not None else self.nbytes)
 
     def __len__(self) -> int:
         shape = self.shape

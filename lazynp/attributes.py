@@ -90,6 +90,9 @@ class flatiter:  # noqa: N801, NumPy's name
     __slots__ = ("_array", "_index")
 
     def __init__(self, array: ndarray) -> None:
+        ndim = len(array.shape)
+        if ndim > 32:
+            raise RuntimeError(f"this function only supports up to 32 dimensions but the array has {ndim}.")
         self._array = array
         self._index = 0
 
@@ -136,19 +139,25 @@ class flatiter:  # noqa: N801, NumPy's name
         return wrap(node_of(self._flat()))
 
     def __getitem__(self, key: Any) -> Any:
-        from lazynp.arrays import ndarray, node_of, wrap
+        from lazynp.arrays import host, ndarray, node_of, wrap
+        from lazynp.protocols import from_host, to_host
 
-        if isinstance(key, tuple) and len(key) > 1:
-            raise IndexError("unsupported iterator index")
-        found = self._flat()[key]
-        # Unlike a view, what comes out of an iterator does not follow later writes.
-        return wrap(node_of(found)) if type(found) is ndarray else found
+        kind = type(key)
+        if kind is int or kind is slice or (kind is ndarray and key.shape and key.dtype.kind in "iu"):
+            found = self._flat()[key]
+            # Unlike a view, what comes out of an iterator does not follow later writes.
+            return wrap(node_of(found)) if type(found) is ndarray else found
+        # Everything else has rules of its own, which NumPy's iterator knows.
+        return from_host(host(self._array, "flat").flat[to_host(key, "flat")])
 
     def __setitem__(self, key: Any, value: Any) -> None:
         from lazynp.namespace import assignment
 
         # NumPy repeats values that are too short here, so NumPy's own iterator does the writing.
         assignment.write_flat(self._array, key, value)
+
+    def __delitem__(self, key: Any) -> None:
+        raise TypeError("Cannot delete iterator elements")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return np.array(self.copy(), dtype)

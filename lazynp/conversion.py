@@ -17,6 +17,7 @@ from lazynp import arrays
 from lazynp.graph import build
 from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT64, INT64, NATIVE
 from lazynp.graph.node import Node, Shape
+from lazynp.layout import ORDERS, checked_order
 from lazynp.scalars import CLASSES, node_of_scalar
 from lazynp.views import memory_order
 
@@ -24,8 +25,34 @@ NO_COPY = (
     "Unable to avoid copy while creating an array as requested.\n"
     "If using `np.array(obj, copy=False)` replace it with `np.asarray(obj)` to allow a copy when needed (no behavior change in NumPy 1.x)."
 )
+_DTYPE_CLASS = type(np.dtype)
 _SEQUENCES = frozenset({list, tuple, range})
 _PYTHON = {bool: BOOL, int: INT64, float: FLOAT64, complex: COMPLEX128}
+
+
+def as_dtype(dtype: Any) -> Any:
+    """A dtype argument as a dtype; a class of dtypes that needs parameters (strings) stays what it is, for NumPy to fill in."""
+    if isinstance(dtype, _DTYPE_CLASS):
+        found = np.empty(0, dtype).dtype
+        return found if found in NATIVE else dtype
+    return np.dtype(dtype)
+
+
+def _from_protocol(obj: Any, dtype: Any, copy: bool | None) -> Any:
+    """What an object of a foreign class says it is; a class that knows no ``copy`` is told of it only where that was asked for."""
+    given = () if dtype is None else (dtype,)
+    if copy is None:
+        return obj.__array__(*given)
+    try:
+        return obj.__array__(*given, copy=copy)
+    except TypeError as error:
+        if "copy" not in str(error):
+            raise
+    text = "__array__ implementation doesn't accept a copy keyword, so passing copy=False failed. "
+    warnings.warn(f"{text}__array__ must implement 'dtype' and 'copy' keyword arguments.", DeprecationWarning, stacklevel=4)
+    if copy is False:
+        raise ValueError(NO_COPY)
+    return asarray(obj.__array__(*given), copy=True)
 
 
 def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | None = None) -> Any:
@@ -48,14 +75,18 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
         Or the ``numpy.ndarray`` itself where the dtype is one that lazynp does not compute with (object, strings, dates, longdouble).
     """
     if dtype is not None:
-        dtype = np.dtype(dtype)
+        dtype = as_dtype(dtype)
+    if order is not None and order not in ORDERS:
+        order = checked_order(order)
     kind = type(obj)
     if kind is arrays.ndarray:
         return _converted(obj, dtype, order, copy)
     if kind in CLASSES:
-        if copy is False and dtype is not None and dtype != obj.dtype:
-            raise ValueError(NO_COPY)
+        if copy is False:
+            raise ValueError(NO_COPY)  # a scalar's value lies in no array
         return _converted(arrays.wrap(node_of_scalar(obj)), dtype, order, None)
+    if copy is not None and kind in _PYTHON and not copy:
+        raise ValueError(NO_COPY)
     if kind in _PYTHON:
         array = np.asarray(obj, dtype)
         if array.dtype in NATIVE and array.dtype.isnative:
@@ -67,6 +98,13 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
         if stacked is not None:
             return arrays.wrap(stacked)
         obj = obj if known is None else known
+    if hasattr(kind, "__array__") and not issubclass(kind, (np.ndarray, np.generic)) and not hasattr(kind, "__array_interface__"):
+        # NumPy takes none but its own arrays from the protocol, so it is not left to NumPy.
+        made = _from_protocol(obj, dtype, copy)
+        if type(made) is arrays.ndarray:
+            return asarray(made, dtype, order, None)
+        if isinstance(made, np.ndarray):
+            obj = made
     array = np.asarray(obj, dtype, copy=copy if copy is False else None)
     if array.dtype not in NATIVE or not array.dtype.isnative:
         return np.array(obj, dtype, order=order or "K", copy=copy)  # type: ignore[call-overload]
@@ -75,6 +113,12 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
     if copy is False and not shared:
         raise ValueError(NO_COPY)
     return from_numpy(array, order or "K", copy=not shared)
+
+
+def anyarray(obj: Any) -> Any:
+    """``obj`` as an array; one of a subclass of NumPy's passes, for NumPy to compute with."""
+    kind = type(obj)
+    return obj if kind is arrays.ndarray or (kind is not np.ndarray and issubclass(kind, np.ndarray)) else asarray(obj)
 
 
 def from_numpy(array: np.ndarray[Any, Any], order: str = "K", copy: bool = True) -> arrays.ndarray:
@@ -122,6 +166,8 @@ def _converted(x: arrays.ndarray, dtype: np.dtype[Any] | None, order: str | None
 
 def _stacked(items: Sequence[Any], dtype: np.dtype[Any] | None) -> Node | None:
     """The node of a (nested) sequence that holds lazy values; None where it is not one array of a dtype of ours."""
+    if dtype is not None and dtype not in NATIVE:
+        return None
     parts: list[Node] = []
     for item in items:
         found = asarray(item)
@@ -137,8 +183,6 @@ def _stacked(items: Sequence[Any], dtype: np.dtype[Any] | None) -> Node | None:
         parts.append(node)
     if dtype is None:
         dtype = np.result_type(*{part.dtype for part in parts})
-    elif dtype not in NATIVE:
-        return None
     shape = parts[0].shape
     return build.concat([build.reshape(build.cast(part, dtype), (1, *shape)) for part in parts], 0)
 

@@ -13,6 +13,17 @@ from lazynp import arrays
 from lazynp.graph.node import Shape
 from lazynp.views import Geometry, View, memory_order, owned_strides
 
+ORDERS = frozenset("CFAK")
+
+
+def checked_order(order: Any) -> str:
+    """A memory order that is none of ``ORDERS`` as it was written; NumPy takes small letters too."""
+    if not isinstance(order, str):
+        raise TypeError(f"order must be str, not {type(order).__name__}")
+    if order.upper() not in ORDERS:
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
+    return order.upper()
+
 
 def geometry(x: arrays.ndarray) -> Geometry:
     """(byte offset in the base's memory, byte strides)."""
@@ -83,6 +94,8 @@ def joined_order(parts: Sequence[arrays.ndarray]) -> tuple[int, ...] | None:
 
 def copy_order(x: arrays.ndarray, order: str | None) -> tuple[int, ...] | None:
     """The memory order of a copy of ``x``: axes from slowest to fastest, None for C order."""
+    if order is not None and order not in ORDERS:
+        order = checked_order(order)
     if order == "F":
         return tuple(range(x.ndim - 1, -1, -1)) if x.ndim > 1 else None
     if order == "C" or type(x._base) is not arrays.ndarray:

@@ -7,6 +7,7 @@ code that needs a module object takes ``lazynp.arrays``.
 from lazynp.arrays import (
     DEPTH_LIMIT,
     Draft,
+    anyarray,
     asarray,
     copy_order,
     derived,
@@ -47,6 +48,7 @@ from lazynp.arrays import (
 __all__ = [
     "DEPTH_LIMIT",
     "Draft",
+    "anyarray",
     "asarray",
     "copy_order",
     "derived",

@@ -173,7 +173,7 @@ def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
 def _to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
     """This array; there is one device."""
     if stream is not None:
-        raise ValueError("The stream argument is not supported")
+        raise ValueError("The stream argument in to_device() is not supported")
     if device != "cpu":
         raise ValueError(f'Unsupported device: {device}. Only "cpu" is accepted.')
     return self

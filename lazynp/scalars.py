@@ -15,6 +15,7 @@ from __future__ import annotations
 import numbers
 import operator
 from collections.abc import Callable, Sequence
+from types import new_class
 from typing import Any
 from weakref import ref
 
@@ -43,15 +44,25 @@ def force(nodes: Sequence[Node], reason: str) -> None:
 
 
 class ScalarType(type):
-    """Metaclass: the family accepts NumPy's scalars, and its members work where a dtype is expected."""
+    """Metaclass: the family accepts NumPy's scalars, its members work where a dtype is expected, and the user's subclasses are NumPy's."""
 
     _numpy: Any
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], members: dict[str, Any], **options: Any) -> Any:
+        if "_numpy" in members:
+            return super().__new__(mcls, name, bases, members)
+        theirs = tuple([base._numpy if isinstance(base, ScalarType) else base for base in bases])
+        return new_class(name, theirs, options, lambda namespace: namespace.update(members))
 
     def __instancecheck__(cls, instance: object) -> bool:
         return issubclass(type(instance), cls)
 
     def __subclasscheck__(cls, subclass: type) -> bool:
         return type.__subclasscheck__(cls, subclass) or issubclass(subclass, cls._numpy)
+
+    def __subclasses__(cls) -> list[Any]:
+        # NumPy's, in its order; the types lazynp does not compute with (longdouble, ...) among them.
+        return [OF_TYPE.get(theirs, ABSTRACT.get(theirs.__name__, theirs)) for theirs in cls._numpy.__subclasses__()]
 
     def __eq__(cls, other: object) -> bool:
         # Also a public name or a dtype may be equal; they know that themselves.
@@ -243,7 +254,7 @@ class generic(metaclass=ScalarType):
         return scalar_of_value(rounded) if isinstance(rounded, np.generic) else rounded
 
     def __getitem__(self, key: Any) -> Any:
-        if key == () and type(key) is tuple:
+        if type(key) is tuple and not key:
             return self
         if key is not Ellipsis and key is not None and type(key) is not tuple:
             raise IndexError("invalid index to scalar variable.")
@@ -316,11 +327,9 @@ _pending: list[ref[generic]] = []
 
 def scalar_of(node: Node) -> generic:
     """The scalar of a 0-d node."""
-    self: generic = _new(_OF_DTYPE[node.dtype])
     if node.op is o.CONST:
-        self._node = None
-        self._value = node.arg
-        return self
+        return scalar_of_value(node.arg)
+    self: generic = _new(_OF_DTYPE[node.dtype])
     self._node = node
     self._value = None
     _pending.append(ref(self))
@@ -340,12 +349,28 @@ def pending_scalars() -> list[Node]:
     return nodes
 
 
+_BOOL = np.bool
+
+
 def scalar_of_value(value: Any) -> generic:
     """The scalar that holds a NumPy scalar."""
+    if type(value) is _BOOL:
+        return TRUE if value else FALSE
     self: generic = _new(OF_TYPE[type(value)])
     self._node = None
     self._value = value
     return self
+
+
+def _truth(value: np.bool) -> generic:
+    self: generic = _new(bool_)
+    self._node = None
+    self._value = value
+    return self
+
+
+# There is one of each, for programs that ask ``x is np.True_``.
+TRUE, FALSE = _truth(np.True_), _truth(np.False_)
 
 
 def node_of_scalar(x: generic) -> Node:

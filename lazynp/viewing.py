@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from lazynp import arrays
+from lazynp import arrays, protocols
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import Shape
+from lazynp.layout import checked_order
 from lazynp.views import AXES, REINTERPRET, View, reshaped_strides
 
 
@@ -39,6 +40,10 @@ def view_reshape(x: arrays.ndarray, shape: Any, order: str = "C", copy: bool | N
     old = x.shape
     asked = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     shape = reshaped_shape(old, asked)
+    if order not in ("C", "F", "A"):
+        order = checked_order(order)
+        if order == "K":
+            raise ValueError("order 'K' is not permitted for reshaping")
     if order == "A":
         flags = x.flags
         order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
@@ -60,11 +65,18 @@ def view_reshape(x: arrays.ndarray, shape: Any, order: str = "C", copy: bool | N
     return arrays.wrap(build.reshape(arrays.node_of(x), shape))
 
 
+def length(n: Any) -> int:
+    """One entry of a shape; to NumPy a bool is none."""
+    if type(n) is bool:
+        raise TypeError("an integer is required")
+    return operator.index(n)
+
+
 def reshaped_shape(old: Shape, shape: Any) -> Shape:
     """``shape`` with its -1 filled in; raises what NumPy raises where the sizes differ."""
     if type(shape) is tuple and shape and {int}.issuperset(map(type, shape)) and min(shape) >= 0 and prod(shape) == prod(old):
         return shape
-    new = (operator.index(shape),) if not isinstance(shape, (tuple, list)) else tuple([operator.index(n) for n in shape])
+    new = (length(shape),) if not isinstance(shape, (tuple, list)) else tuple([length(n) for n in shape])
     size = prod(old)
     unknown = [axis for axis, n in enumerate(new) if n < 0]
     if len(unknown) > 1:
@@ -115,11 +127,14 @@ def view_part(x: arrays.ndarray, part: o.Op) -> arrays.ndarray:
     return zeros
 
 
-def view_dtype(x: arrays.ndarray, dtype: np.dtype[Any]) -> arrays.ndarray:
-    """The same bytes read as ``dtype``; of another item size the last axis, which must be contiguous, becomes longer or shorter."""
+def view_dtype(x: arrays.ndarray, dtype: np.dtype[Any]) -> Any:
+    """The same bytes read as ``dtype``; of another item size the last axis, which must be contiguous, becomes longer or shorter.
+
+    A dtype that lazynp does not compute with gives NumPy's own array: a read-only snapshot, for it cannot follow later writes.
+    """
     source = x.dtype
     if dtype not in NATIVE or not dtype.isnative:
-        raise TypeError(f"cannot view an array of dtype {source} as {dtype}: lazynp does not compute with it; use numpy.asarray(x).view")
+        return protocols.snapshot(x, "view").view(dtype)
     if dtype.itemsize == source.itemsize:
         return arrays.derived(x, (o.BITCAST, (dtype, source), x.shape), dtype)
     shape = x.shape
@@ -135,6 +150,25 @@ def view_dtype(x: arrays.ndarray, dtype: np.dtype[Any]) -> arrays.ndarray:
             else "When changing to a smaller dtype, its size must be a divisor of the size of original dtype"
         )
     return arrays.derived(x, (REINTERPRET, (dtype, source), (*shape[:-1], nbytes // dtype.itemsize)), dtype)
+
+
+def buffer_view(x: arrays.ndarray, shape: Any, dtype: Any, offset: int, order: str | None) -> Any:
+    """``ndarray(shape, dtype, x, offset)``: the bytes of contiguous memory as another array."""
+    if not x.flags.forc:
+        raise ValueError("ndarray is not contiguous")
+    wanted = tuple(shape) if isinstance(shape, (tuple, list)) else (operator.index(shape),)
+    nbytes = prod(wanted) * dtype.itemsize
+    if offset < 0 or offset + nbytes > x.nbytes:
+        raise TypeError("buffer is too small for requested array")
+    laid = x if x.flags.c_contiguous else x.T
+    flat = view_reshape(laid, (-1,))
+    if offset % flat.itemsize or nbytes % flat.itemsize:
+        flat = view_dtype(flat, np.dtype(np.uint8))
+    start = offset // flat.itemsize
+    found = view_dtype(arrays.view_slice(flat, ((start, 1),), (nbytes // flat.itemsize,)), dtype)
+    if order is not None and checked_order(order) == "F":
+        return view_reshape(found, wanted[::-1]).T
+    return found.reshape(wanted)
 
 
 def may_be_written(x: arrays.ndarray) -> bool:

@@ -14,22 +14,22 @@ from lazynp.graph.build import reshape
 from lazynp.graph.node import Node, Shape
 
 
-def one(axis: Any, ndim: int) -> int:
-    """One axis as a non-negative number."""
+def one(axis: Any, ndim: int, name: str | None = None) -> int:
+    """One axis as a non-negative number; ``name`` is the argument's, for the error."""
     number = index(axis)
     if not -ndim <= number < ndim:
-        raise np.exceptions.AxisError(number, ndim)
+        raise np.exceptions.AxisError(number, ndim, name)
     return number + ndim if number < 0 else number
 
 
-def several(axis: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
+def several(axis: Any, ndim: int, name: str | None = None) -> tuple[int, ...]:
     """One or several different axes, in the order given."""
-    if isinstance(axis, (tuple, list)):
-        axes = tuple([one(a, ndim) for a in axis])
-        if len(set(axes)) != len(axes):
-            raise ValueError(f"repeated axis in `{name}` argument" if name != "axis" else "repeated axis")
-        return axes
-    return (one(axis, ndim),)
+    if not isinstance(axis, (tuple, list)) and hasattr(axis, "__index__"):
+        return (one(axis, ndim, name),)
+    axes = tuple([one(a, ndim, name) for a in axis])
+    if len(set(axes)) != len(axes):
+        raise ValueError("repeated axis" if name is None else f"repeated axis in `{name}` argument")
+    return axes
 
 
 def reduced(axis: Any, ndim: int) -> tuple[int, ...]:

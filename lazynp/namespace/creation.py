@@ -6,22 +6,25 @@ Promise: NumPy's dtypes, lengths and bits; dtypes that the graph does not have g
 
 from __future__ import annotations
 
-from math import ceil
+import sys
+from math import ceil, prod
 from operator import index
 from typing import Any, Final
 
 import numpy as np
 
+from lazynp.conversion import as_dtype
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, iota, pad, reshape
 from lazynp.graph.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, NATIVE
 from lazynp.graph.node import Node, Shape
+from lazynp.layout import ORDERS, checked_order
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace.promotion import DType, Foreign, concrete
 from lazynp.namespace.reductions import array_node
+from lazynp.ndarray import anyarray, copy_order, ndarray, view_diagonal, view_reshape, wrap, wrap_ordered
 from lazynp.ndarray import asarray as _asarray
-from lazynp.ndarray import copy_order, ndarray, view_diagonal, view_reshape, wrap, wrap_ordered
 
 
 def shape_of(shape: Any) -> Shape:
@@ -41,10 +44,8 @@ def shape_of(shape: Any) -> Shape:
 
 
 def _laid_out(node: Node, order: str | None) -> ndarray:
-    if order is None or order in "CKA":
+    if order is None or (order if order in ORDERS else checked_order(order)) != "F":
         return wrap(node)
-    if order != "F":
-        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
     return wrap_ordered(node, tuple(range(len(node.shape)))[::-1])
 
 
@@ -55,10 +56,12 @@ def _device(device: Any) -> None:
 
 def _constant(name: str, value: int, shape: Any, dtype: Any, order: str, device: Any) -> Any:
     _device(device)
-    dtype = np.dtype(float if dtype is None else dtype)
-    if dtype not in NATIVE:
+    found = as_dtype(float if dtype is None else dtype)
+    if found not in NATIVE:
         return fallback.call(getattr(np, name), name, (shape, dtype, order), {})
-    return _laid_out(expand(const(value, dtype), shape_of(shape)), order)
+    if prod(shape_of(shape)) * found.itemsize > sys.maxsize:
+        raise ValueError("array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size.")
+    return _laid_out(expand(const(value, found), shape_of(shape)), order)
 
 
 def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
@@ -91,7 +94,7 @@ def _filled(fill_value: Any, dtype: DType | None, shape: Shape) -> Node:
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """An array of one value; see :func:`numpy.full`."""
     _device(device)
-    wanted = None if dtype is None else np.dtype(dtype)
+    wanted = None if dtype is None else as_dtype(dtype)
     try:
         if wanted is not None and wanted not in NATIVE:
             raise Foreign
@@ -100,53 +103,69 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, de
         return fallback.call(np.full, "full", (shape, fill_value, dtype, order), {})
 
 
-def _like(name: str, prototype: Any, value: Any, dtype: Any, order: str, shape: Any, device: Any) -> Any:
+def _like(name: str, prototype: Any, value: Any, dtype: Any, order: str, subok: bool, shape: Any, device: Any) -> Any:
     _device(device)
-    model = _asarray(prototype)
-    wanted = model.dtype if dtype is None else np.dtype(dtype)
+    model = anyarray(prototype) if subok else _asarray(prototype)
+    wanted = model.dtype if dtype is None else as_dtype(dtype)
     if type(model) is not ndarray or wanted not in NATIVE:
         args = (prototype, value) if name == "full_like" else (prototype,)
-        return fallback.call(getattr(np, name), name, args, {"dtype": dtype, "order": order, "shape": shape})
+        return fallback.call(getattr(np, name), name, args, {"dtype": dtype, "order": order, "subok": subok, "shape": shape})
     node = _filled(value, wanted, model.shape if shape is None else shape_of(shape))
     if shape is not None and len(node.shape) != len(model.shape):
-        return _laid_out(node, order)
+        return _laid_out(node, "F" if order == "A" and model.flags.fnc else order)
     return wrap_ordered(node, copy_order(model, order))
 
 
 def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None) -> Any:
     """Zeros of an array's shape and dtype; see :func:`numpy.zeros_like`."""
-    return _like("zeros_like", a, 0, dtype, order, shape, device)
+    return _like("zeros_like", a, 0, dtype, order, subok, shape, device)
 
 
 def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None) -> Any:
     """Ones of an array's shape and dtype; see :func:`numpy.ones_like`."""
-    return _like("ones_like", a, 1, dtype, order, shape, device)
+    return _like("ones_like", a, 1, dtype, order, subok, shape, device)
 
 
 def empty_like(
     prototype: Any, /, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
     """An array of undefined content (zeros) of an array's shape and dtype; see :func:`numpy.empty_like`."""
-    return _like("empty_like", prototype, 0, dtype, order, shape, device)
+    return _like("empty_like", prototype, 0, dtype, order, subok, shape, device)
 
 
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
     """One value in an array's shape and dtype; see :func:`numpy.full_like`."""
-    return _like("full_like", a, fill_value, dtype, order, shape, device)
+    return _like("full_like", a, fill_value, dtype, order, subok, shape, device)
 
 
 # From data ------------------------------------------------------------------------------------------------------------------
 
 
+def _copying(copy: Any) -> bool | None:
+    """A ``copy`` argument: always, never, or where it is needed."""
+    if copy is True or copy is None or copy is False:
+        return copy
+    if isinstance(copy, np._CopyMode):
+        return {0: False, 1: True}.get(copy.value)
+    if isinstance(copy, str):
+        raise ValueError("strings are not allowed for 'copy' keyword. Use True/False/None instead.")
+    return bool(copy)
+
+
 def array(
-    object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", subok: bool = False, ndmin: int = 0, ndmax: int = 0,
-    like: Any = None,
-) -> Any:  # fmt: skip
+    object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", subok: bool = False, ndmin: int = 0,
+    ndmax: Any = np._NoValue, like: Any = None,
+) -> Any:
     """A new array of some data; see :func:`numpy.array`."""
-    if ndmax:
-        return fallback.library_call(np.array, "array", (object, dtype), {"order": order, "ndmin": ndmin, "ndmax": ndmax})
+    copy = _copying(copy)
+    if ndmax is not np._NoValue:
+        # How deep sequences are taken apart is for NumPy to say; what lies deeper are objects.
+        options = {"dtype": dtype, "copy": copy, "order": order, "subok": subok, "ndmin": ndmin, "ndmax": ndmax}
+        return fallback.library_call(np.array, "array", (object,), options)
+    if subok and isinstance(object, np.ndarray):
+        return fallback.ours(np.array(object, dtype, copy=copy, order=order, subok=True, ndmin=ndmin))  # type: ignore[call-overload]
     made = _asarray(object, dtype, order, copy)
     if made.ndim < ndmin:
         shape = (1,) * (ndmin - made.ndim) + made.shape
@@ -159,6 +178,16 @@ def asarray(
 ) -> Any:
     """The data as an array, not copied if it is one; see :func:`numpy.asarray`."""
     _device(device)
+    return _asarray(a, dtype, order, _copying(copy))
+
+
+def asanyarray(
+    a: Any, dtype: Any = None, order: str | None = None, *, device: Any = None, copy: bool | None = None, like: Any = None
+) -> Any:
+    """The data as an array, or an array of a subclass; see :func:`numpy.asanyarray`."""
+    _device(device)
+    if type(a) is not ndarray and isinstance(a, np.ndarray) and type(a) is not np.ndarray:
+        return np.asanyarray(a, dtype, order, copy=copy)  # type: ignore[arg-type]
     return _asarray(a, dtype, order, copy)
 
 
@@ -178,7 +207,7 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     """A copy; see :func:`numpy.copy`."""
-    return _asarray(a, None, order, True)
+    return array(a, order=order, subok=subok, copy=True)
 
 
 def asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> Any:
@@ -436,10 +465,27 @@ def fromfunction(function: Any, shape: Any, *, dtype: Any = float, like: Any = N
 
 
 
+class builtin(staticmethod):
+    """A function that is a builtin in NumPy: as an attribute of a class it does not become a method."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self.__module__ = "lazynp"
+
+    def __reduce__(self) -> str:
+        return self.__name__
+
+    def __repr__(self) -> str:
+        return f"<function {self.__name__}>"
+
+
 FUNCTIONS: Final = {
     function.__name__: function
     for function in (
-        zeros, ones, empty, full, zeros_like, ones_like, empty_like, full_like, array, asarray, ascontiguousarray, asfortranarray, copy,
-        asarray_chkfinite, arange, eye, identity, tri, tril, triu, diag, diagflat, diagonal, trace, meshgrid, indices, fromfunction,
+        ones, full, zeros_like, ones_like, empty_like, full_like, copy, asarray_chkfinite, eye, identity, tri, tril, triu, diag, diagflat,
+        diagonal, trace, meshgrid, indices, fromfunction,
     )
-} | {"asanyarray": asarray}  # fmt: skip
+} | {
+    function.__name__: builtin(function)
+    for function in (zeros, empty, array, asarray, asanyarray, ascontiguousarray, asfortranarray, arange)
+}  # fmt: skip

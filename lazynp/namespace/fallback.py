@@ -28,6 +28,8 @@ from lazynp.runtime import config
 from lazynp.runtime.report import count_fallback
 from lazynp.scalars import force, is_scalar
 
+_WRITTEN_KEYWORDS: Final = ("a", "arr", "dst")  # what functions that write to their first argument call it
+
 _warned: set[str] = set()
 
 
@@ -122,6 +124,15 @@ def _announce(name: str) -> None:
         warnings.warn(text, RuntimeWarning, stacklevel=4)
 
 
+def _copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A writable copy that lies as the original does: some functions refuse memory with gaps, or of another order."""
+    if array.flags.forc:
+        return array.copy("K")
+    spread = np.empty((*array.shape, 2), array.dtype)[..., 0]
+    spread[...] = array
+    return spread
+
+
 def call(
     function: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any], writes: Sequence[int] = ()
 ) -> Any:
@@ -170,7 +181,11 @@ def _performed(
     named = arguments.theirs(kwargs) if held[1] else kwargs
     written: list[tuple[Any, np.ndarray[Any, Any]]] = []
     for position in writes:
-        values[position] = _writable(args[position], written)
+        if position < len(args):
+            values[position] = _writable(args[position], written)
+        else:
+            key = next(key for key in _WRITTEN_KEYWORDS if key in kwargs)
+            named = {**named, key: _writable(kwargs[key], written)}
     if kwargs.get("out") is not None:
         named = {**named, "out": _writable(kwargs["out"], written)}
     value = function(*values, **named)
@@ -192,7 +207,7 @@ def _writable(target: Any, written: list[tuple[Any, np.ndarray[Any, Any]]]) -> A
         return tuple([_writable(item, written) for item in target])
     if type(target) is not ndarray:
         return target
-    copy = host(target).copy()
+    copy = _copied(host(target))
     written.append((target, copy))
     return copy
 
@@ -301,6 +316,12 @@ def _is_function(value: Any) -> bool:
 def attribute(module: ModuleType, name: str, prefix: str = "") -> Any:
     """What ``lazynp.<prefix><name>`` is when lazynp has no own object of that name."""
     value = getattr(module, name)
+    own = proxies.stand_in(value)
+    if own is None and module is not np and getattr(np, name, None) is value and _is_function(value):
+        # One of NumPy's public functions under its private name.
+        own = getattr(import_module("lazynp"), name)
+    if own is not None:
+        return own
     if name in PASSED or isinstance(value, type) or prefix[:-1] in NUMPYS_OWN:
         return value
     if isinstance(value, ModuleType):
@@ -320,6 +341,10 @@ def library_attribute(value: Any, path: str) -> Any:
     return Library(value, path) if _is_function(value) and path.rpartition(".")[2] not in PASSED else value
 
 
+# A module's names as they are; ``Submodule.__dict__`` looks all of them up first.
+_names: Callable[[ModuleType], dict[str, Any]] = vars(ModuleType)["__dict__"].__get__
+
+
 class Submodule(ModuleType):
     """``lazynp.linalg`` and its kin: own functions where there are any, NumPy's by fallback otherwise.
 
@@ -328,13 +353,19 @@ class Submodule(ModuleType):
 
     def __init__(self, path: str) -> None:
         super().__init__(f"lazynp.{path}")
-        self.__dict__["_path"] = path
-        self.__dict__["__path__"] = []
+        _names(self).update(_path=path, __path__=[])
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """All names, for those who list a module's."""
+        for name in dir(self):
+            getattr(self, name, None)
+        return _names(self)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name not in ("__all__", "__doc__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        path = self.__dict__["_path"]
+        path = _names(self)["_path"]
         own = _own(path)
         theirs = import_module(f"numpy.{path}")
         if name in own:
@@ -344,11 +375,12 @@ class Submodule(ModuleType):
         else:
             special = getattr(_module_of(path), "attribute", None)
             value = attribute(theirs, name, path + ".") if special is None else special(getattr(theirs, name), name)
-        self.__dict__[name] = value
-        return published(name, value, self.__name__)
+        value = _names(self)[name] = published(name, value, self.__name__)
+        return value
 
     def __dir__(self) -> list[str]:
-        return sorted({*self.__dict__, *dir(import_module(f"numpy.{self.__dict__['_path']}"))})
+        names = _names(self)
+        return sorted({*names, *dir(import_module(f"numpy.{names['_path']}"))})
 
 
 # The modules of NumPy's polynomial package, one a basis.

@@ -22,6 +22,8 @@ from lazynp.graph.node import Node, Shape
 from lazynp.views import NEW, Region, memory_order
 
 _BAD_KEY = "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid indices"
+MAX_DIMENSIONS = 64
+MAX_ARRAYS = 64  # operands of NumPy's iterator, which one array and its index arrays are
 Basic = tuple[Region, Shape, tuple[int, ...], bool, bool]
 
 
@@ -33,7 +35,7 @@ def basic(key: Any, shape: Shape) -> Basic | None:
 
     None where the key has other arrays in it.
     """
-    parts: Sequence[Any] = key if type(key) is tuple else (key,)
+    parts: Sequence[Any] = key if isinstance(key, tuple) else (key,)
     ndim = len(shape)
     region: list[tuple[int, int]] = []
     lengths: list[int] = []
@@ -46,7 +48,12 @@ def basic(key: Any, shape: Shape) -> Basic | None:
         if kind is slice:
             if axis >= ndim:
                 raise _too_many(parts, ndim)
-            start, stop, step = part.indices(shape[axis])
+            try:
+                start, stop, step = part.indices(shape[axis])
+            except TypeError:
+                for other in parts:
+                    _part(other)  # what cannot be a key at all is refused first
+                raise
             n = (stop - start + (step - 1 if step > 0 else step + 1)) // step
             if n > 0:
                 region.append((start, step))
@@ -60,6 +67,10 @@ def basic(key: Any, shape: Shape) -> Basic | None:
         elif part is None:
             axes.append(NEW)
             element = False
+            if len(axes) + ndim - axis > MAX_DIMENSIONS:
+                raise IndexError(
+                    f"number of dimensions must be within [0, {MAX_DIMENSIONS}], indexing result would have {len(axes) + ndim - axis}"
+                )
         elif part is Ellipsis:
             taken = 0
             ellipses = 0
@@ -119,7 +130,10 @@ def _integer(part: Any) -> int | None:
     try:
         return operator.index(part)
     except TypeError:
-        if hasattr(part, "__array__") or hasattr(part, "__getitem__"):
+        if hasattr(part, "__array__"):
+            array = arrays.asarray(part)
+            return operator.index(array) if not array.shape and array.dtype.kind in "iu" else None
+        if hasattr(part, "__getitem__"):
             return None
         raise IndexError(_BAD_KEY) from None
 
@@ -180,10 +194,12 @@ class Index:
 
 def _advanced(x: arrays.ndarray, key: Any) -> Index:
     """Take an advanced key apart; every check that needs no computing happens here."""
-    parts = [_part(part) for part in (key if type(key) is tuple else (key,))]
+    parts = [_part(part) for part in (key if isinstance(key, tuple) else (key,))]
     shape = x.shape
     ndim = len(shape)
     taken = sum(_taken(part) for part in parts)
+    if sum(hasattr(part, "dtype") for part in parts) >= MAX_ARRAYS:
+        raise IndexError(f"too many advanced indices: at most {MAX_ARRAYS - 1} are possible")
     if sum(part is Ellipsis for part in parts) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     if taken > ndim:

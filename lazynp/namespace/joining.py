@@ -27,6 +27,8 @@ from lazynp.ndarray import host, joined_order, ndarray, node_of, view_axes, wrap
 from lazynp.views import NEW
 
 can_cast: Any = np.can_cast
+_CASTINGS: Final = frozenset(["no", "equiv", "safe", "same_kind", "unsafe"])
+_WEAK: Final = frozenset([int, float, complex])
 
 
 def _items(arrays: Any) -> list[Any]:
@@ -39,12 +41,17 @@ def _by_numpy(name: str, arrays: Any, options: dict[str, Any]) -> Any:
     return fallback.call(getattr(np, name), name, (arrays,), options)
 
 
-def _common_dtype(nodes: Sequence[Node], dtype: Any, casting: str, out: Any) -> np.dtype[Any]:
+def _common_dtype(items: Sequence[Any], nodes: Sequence[Node], dtype: Any, casting: str, out: Any) -> np.dtype[Any]:
+    if casting not in _CASTINGS:
+        raise ValueError("casting must be one of 'no', 'equiv', 'safe', 'same_kind', or 'unsafe'")
     if dtype is None:
         if out is not None:
             found = out.dtype
         else:
-            return np.result_type(*{node.dtype for node in nodes})
+            # Python's numbers are weak here too.
+            pairs = list(zip(items, nodes, strict=True))
+            weak = {type(item): item for item, _ in pairs if type(item) in _WEAK}
+            return np.result_type(*{node.dtype for item, node in pairs if type(item) not in _WEAK}, *weak.values())
     else:
         found = np.dtype(dtype)
         if found not in NATIVE:
@@ -64,7 +71,7 @@ def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = 
         nodes = [array_node(item) for item in items]
         if not nodes:
             raise ValueError("need at least one array to concatenate")
-        wanted = _common_dtype(nodes, dtype, casting, out)
+        wanted = _common_dtype(items, nodes, dtype, casting, out)
     except Foreign:
         return _by_numpy("concatenate", arrays, {"axis": axis, "out": out, "dtype": dtype, "casting": casting})
     flat = axis is None
@@ -167,8 +174,11 @@ def block(arrays: Any) -> Any:
     def uniform(x: Any, level: int) -> bool:
         return all(uniform(item, level - 1) for item in x) if isinstance(x, list) and x else not isinstance(x, list) and level == 0
 
+    def tuples(x: Any) -> bool:
+        return isinstance(x, tuple) or (isinstance(x, list) and any(map(tuples, x)))
+
     levels = depth(arrays)
-    if not uniform(arrays, levels) or isinstance(arrays, tuple):
+    if not uniform(arrays, levels) or tuples(arrays):
         return _by_numpy("block", arrays, {})
     leaves: list[Any] = []
 
@@ -185,11 +195,11 @@ def block(arrays: Any) -> Any:
 
     def join(x: Any, level: int) -> Any:
         if not isinstance(x, list):
-            node = node_of(x)
-            return wrap(build.reshape(node, (1,) * (ndim - len(node.shape)) + node.shape))
+            return view_axes(x, (*(NEW,) * (ndim - x.ndim), *range(x.ndim)))
         return concatenate([join(item, level - 1) for item in x], -level)
 
-    return join(nested, levels)
+    joined = join(nested, levels)
+    return joined if levels else joined.copy("K")
 
 
 # Repetition -----------------------------------------------------------------------------------------------------------------

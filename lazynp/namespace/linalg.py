@@ -24,7 +24,7 @@ from lazynp.namespace.gufuncs import GUFUNCS, batch_shape, matmul_node
 from lazynp.namespace.promotion import DType, Foreign, shape_text
 from lazynp.namespace.reductions import array_node
 from lazynp.namespace.ufuncs import UFUNCS, write_out
-from lazynp.ndarray import ndarray, result, wrap
+from lazynp.ndarray import ndarray, result, view_diagonal, view_permute, wrap
 
 
 def _common(*nodes: Node) -> tuple[Node, ...]:
@@ -147,7 +147,8 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 @fallback.library
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any) -> Any:
     """Einstein summation; see :func:`numpy.einsum`."""
-    if kwargs or out is not None or not operands or not isinstance(operands[0], str):
+    native = optimize in (False, True, "greedy", "optimal") if isinstance(optimize, (bool, str)) else False
+    if kwargs or out is not None or not native or not operands or not isinstance(operands[0], str):
         if out is not None:
             kwargs["out"] = out
         return fallback.call(np.einsum, "einsum", operands, {**kwargs, "optimize": optimize})
@@ -156,6 +157,10 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
     except Foreign:
         return fallback.call(np.einsum, "einsum", operands, {"optimize": optimize})
     subscripts, shape = _einsum_shape(operands[0], nodes)
+    if len(nodes) == 1 and type(operands[1]) is ndarray:
+        view = _einsum_view(operands[1], *subscripts.split("->"))
+        if view is not None:
+            return view
     return result(call("einsum", (subscripts,), nodes, nodes[0].dtype, shape))
 
 
@@ -186,6 +191,23 @@ def _einsum_shape(subscripts: str, nodes: Sequence[Node]) -> tuple[str, Shape]:
                 raise ValueError(f"operands could not be broadcast together with remapped shapes: {label!r} is {extents[label]} and {n}")
             extents[label] = max(n, extents.get(label, n)) if 0 not in (n, extents.get(label, n)) else 0
     return f"{inputs}->{output}", tuple([extents[label] for label in output])
+
+
+def _einsum_view(x: ndarray, labels: str, output: str) -> ndarray | None:
+    """Axes of one array permuted and diagonals taken, which is a view that may be written; None where something is summed."""
+    if set(labels) != set(output):
+        return None
+    found = x
+    while len(labels) != len(set(labels)):
+        first = next(k for k, label in enumerate(labels) if labels.count(label) > 1)
+        second = labels.index(labels[first], first + 1)
+        if found.shape[first] != found.shape[second]:
+            return None
+        rest = [label for k, label in enumerate(labels) if k not in (first, second)]
+        found, labels = view_diagonal(found, 0, first, second), "".join(rest) + labels[first]
+    found = view_permute(found, tuple([labels.index(label) for label in output]))
+    found._readonly = x._readonly
+    return found
 
 
 def kron(a: Any, b: Any) -> Any:

@@ -6,6 +6,7 @@ and bits.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from operator import index
 from typing import Any, Final
@@ -22,13 +23,13 @@ from lazynp.namespace import fallback
 from lazynp.namespace import reductions as red
 from lazynp.namespace.items import native, stacklevel
 from lazynp.namespace.joining import concatenate
-from lazynp.namespace.promotion import Foreign, concrete
+from lazynp.namespace.promotion import Foreign, concrete, overrides
 from lazynp.namespace.reductions import NoValue, array_node
 from lazynp.namespace.selecting import where
 from lazynp.namespace.shaping import moveaxis, of_arrays
 from lazynp.namespace.ufuncs import UFUNCS, ordered, write_out
+from lazynp.ndarray import anyarray, ndarray, node_of, result, view_slice, wrap
 from lazynp.ndarray import asarray as _asarray
-from lazynp.ndarray import ndarray, node_of, result, view_slice, wrap
 
 U = UFUNCS
 
@@ -113,7 +114,7 @@ def real(val: Any) -> Any:
     try:
         return val.real
     except AttributeError:
-        return _asarray(val).real
+        return anyarray(val).real
 
 
 def imag(val: Any) -> Any:
@@ -121,7 +122,7 @@ def imag(val: Any) -> Any:
     try:
         return val.imag
     except AttributeError:
-        return _asarray(val).imag
+        return anyarray(val).imag
 
 
 def angle(z: Any, deg: bool = False) -> Any:
@@ -187,18 +188,33 @@ def _signed_infinity(x: Any, out: Any, negative: bool) -> Any:
 # Comparing --------------------------------------------------------------------------------------------------------------------
 
 
+def _invalid(message: str) -> None:
+    """What NumPy's error state asks for where a value is invalid."""
+    mode = np.geterr()["invalid"]
+    if mode == "raise":
+        raise FloatingPointError(message)
+    if mode == "warn":
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
+    elif mode == "print":
+        sys.stdout.write(message + "\n")
+
+
 def isclose(a: Any, b: Any, rtol: Any = 1.0e-5, atol: Any = 1.0e-8, equal_nan: bool = False) -> Any:
     """Where values are equal within a tolerance; see :func:`numpy.isclose`."""
-    x, y, small, relative = [v if isinstance(v, (int, float, complex)) else _asarray(v) for v in (a, b, atol, rtol)]
-    if any(getattr(v, "dtype", BOOL) not in NATIVE for v in (x, y)):
+    weak = (int, float, complex)
+    x, y, small, relative = [v if isinstance(v, weak) or overrides(v) else _asarray(v) for v in (a, b, atol, rtol)]
+    if any((overrides(v) and type(v) is not ndarray) or getattr(v, "dtype", BOOL) not in NATIVE for v in (x, y)):
         return fallback.call(np.isclose, "isclose", (a, b, rtol, atol, equal_nan), {})
+    if not all(np.isfinite(value) for v in (small, relative) if (value := concrete(v)) is not None):
+        _invalid(f"One of rtol or atol is not valid, atol: {atol}, rtol: {rtol}")
     if type(y) is ndarray:
         y = _asarray(y, np.result_type(y.dtype, 1.0))
     elif isinstance(y, int):
         y = float(y)
     with np.errstate(invalid="ignore"):
-        bound = U["add"](small, U["multiply"](relative, U["absolute"](y)))
-        near = U["less_equal"](U["absolute"](U["subtract"](x, y)), bound)
+        # Operators: what the user gave as Python numbers stays weak.
+        bound = small + relative * abs(y)
+        near = U["less_equal"](abs(x - y), bound)
         found = U["bitwise_or"](U["bitwise_and"](near, U["isfinite"](y)), U["equal"](x, y))
         if equal_nan:
             found = U["bitwise_or"](found, U["bitwise_and"](U["isnan"](x), U["isnan"](y)))
@@ -228,12 +244,12 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
 
 def array_equiv(a1: Any, a2: Any) -> bool:
     """Whether values are the same after broadcasting; see :func:`numpy.array_equiv`."""
-    x, y = _asarray(a1), _asarray(a2)
     try:
+        x, y = _asarray(a1), _asarray(a2)
         np.broadcast_shapes(x.shape, y.shape)
-    except ValueError:
+    except Exception:
         return False
-    return bool(red.all(U["equal"](x, y)))
+    return bool(red.all(x == y))
 
 
 # Differences and products -----------------------------------------------------------------------------------------------------

@@ -7,16 +7,18 @@ the function with the array as first argument, except the few here that write or
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
 
+from lazynp.conversion import as_dtype
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
 from lazynp.namespace import creation, fallback, joining, linalg, mathematics, reductions, selecting, shaping, statistics
 from lazynp.namespace.reductions import array_node
 from lazynp.namespace.ufuncs import UFUNCS
-from lazynp.ndarray import copy_order, host, ndarray, node_of, result, view_reshape, warn_complex, wrap_ordered
+from lazynp.ndarray import asarray, copy_order, host, ndarray, node_of, result, view_reshape, warn_complex, wrap_ordered
 from lazynp.scalars import scalar_of_value
 
 
@@ -30,15 +32,17 @@ def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None)
 
 def _transpose(self: Any, *axes: Any) -> Any:
     """Axes permuted; see :meth:`numpy.ndarray.transpose`."""
-    if not axes or axes == (None,):
+    if not axes or (len(axes) == 1 and axes[0] is None):
         return self.T
-    return shaping.transpose(self, axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes)
+    return shaping.transpose(self, axes[0] if len(axes) == 1 and hasattr(axes[0], "__iter__") else axes)
 
 
 def _astype(self: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Any:
     """The values in another dtype; see :meth:`numpy.ndarray.astype`."""
-    wanted, source = np.dtype(dtype), self.dtype
+    wanted, source = as_dtype(dtype), self.dtype
     if wanted not in NATIVE:
+        if type(self) is not ndarray:
+            return self.concrete("astype").astype(wanted, order=order, casting=casting)
         return host(self, "astype").astype(wanted, order=order, casting=casting, copy=True)  # type: ignore[call-overload]
     if casting != "unsafe" and not np.can_cast(source, wanted, casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast array data from {source!r} to {wanted!r} according to the rule '{casting}'")
@@ -76,6 +80,18 @@ def _fill(self: Any, value: Any) -> None:
     else:
         node = cast(array_node(value), self.dtype)
     self._write(expand(node, self.shape))
+
+
+def _resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
+    """Change shape and size in place; see :meth:`numpy.ndarray.resize`. Views taken before cannot be read afterwards."""
+    if self.base is not None:
+        raise ValueError("cannot resize this array: it does not own its data")
+    copy = host(self, "resize").copy("K")
+    copy.resize(*new_shape, refcheck=False)
+    made = asarray(copy)
+    for name in ("_base", "_node", "_view", "_stamp"):
+        if hasattr(made, name):
+            setattr(self, name, getattr(made, name))
 
 
 def _conjugate(self: Any, out: Any = None) -> Any:
@@ -177,6 +193,7 @@ WRITING: Final[dict[str, Callable[..., Any]]] = {
     "sort": _sort,
     "partition": _partition,
     "fill": _fill,
+    "resize": _resize,
     "put": _put,
 }
 
@@ -186,3 +203,21 @@ def install(cls: type) -> None:
     methods = SHARED | WRITING if cls is ndarray else SHARED
     for name, function in methods.items():
         setattr(cls, name, function)
+
+
+def _described(function: FunctionType, theirs: Any) -> FunctionType:
+    """The same function that shows NumPy's signature."""
+    copy = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__dict__.update(function.__dict__)
+    copy.__doc__, copy.__module__, copy.__qualname__ = function.__doc__, function.__module__, function.__qualname__
+    copy.__wrapped__ = theirs  # type: ignore[attr-defined]
+    return copy
+
+
+def describe(cls: type, theirs: type) -> None:
+    """Give all methods NumPy's signatures, for whoever inspects them."""
+    for name, member in list(vars(cls).items()):
+        method = getattr(theirs, name, None)
+        if isinstance(member, FunctionType) and method is not None and name not in ("__init__", "__new__", "__getattr__"):
+            setattr(cls, name, _described(member, method))

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.conversion import holds_ours
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.node import Node
@@ -23,7 +24,8 @@ from lazynp.namespace.gufuncs import matmul
 from lazynp.namespace.promotion import broadcast, concrete
 from lazynp.namespace.ufuncs import UFUNCS, ordered, site, ufunc
 from lazynp.ndarray import ndarray, node_of, result, wrap
-from lazynp.scalars import OF_TYPE, is_scalar, scalar_of_value
+from lazynp.protocols import from_host
+from lazynp.scalars import CLASSES, OF_TYPE, is_scalar, scalar_of_value
 
 Method = Callable[..., Any]
 
@@ -48,18 +50,21 @@ UNARY: Final = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert
 _getframe = sys._getframe
 _CONST = o.CONST
 _REPEATED: Final = (list, tuple, str, bytes, bytearray, deque)
+_SCALARS_PRIORITY: Final = -1_000_000.0  # of NumPy's scalars; its arrays have 0
 _WEAK: Final = frozenset({float, int, complex})
 
 
 def defers(x: Any, other: Any) -> bool:
     """Whether the operator leaves the work to the other operand's class."""
     kind = type(other)
-    if kind is ndarray or kind in _WEAK or kind is bool or is_scalar(other) or issubclass(kind, (np.ndarray, np.generic, list, tuple)):
+    if kind is ndarray or kind in _WEAK or kind is bool or is_scalar(other) or issubclass(kind, (np.generic, list, tuple)):
         return False
+    if issubclass(kind, np.ndarray):
+        return kind is not np.ndarray  # a subclass's own operators go first, as Python has it
     if hasattr(kind, "__array_ufunc__"):
         return kind.__array_ufunc__ is None
-    priority = getattr(kind, "__array_priority__", None)
-    return priority is not None and priority > x.__array_priority__
+    priority: float = getattr(kind, "__array_priority__", _SCALARS_PRIORITY)
+    return priority > (0.0 if type(x) is ndarray else _SCALARS_PRIORITY)
 
 
 def _power_shortcut(x: Any, exponent: Any) -> Any:
@@ -160,7 +165,7 @@ def _in_place(name: str, of: ufunc) -> Method:
                 frame = _getframe(1)
                 a._write(Node(rule[0], (x, y), None, rule[1], x.shape, (frame.f_code, frame.f_lasti)))
                 return a
-        if type(b) is not ndarray and defers(a, b):
+        if type(b) is not ndarray and not isinstance(b, np.ndarray) and defers(a, b):
             return NotImplemented
         if power and type(b) in (int, float):
             special = _power_shortcut(a, b)
@@ -217,15 +222,22 @@ def _unequal(a: Any, b: Any, answer: bool) -> Any:
 
 def _scalar_binary(method: Method, function: Method, reflected: bool) -> Method:
     """Operators of scalars: values that are known are combined at once by NumPy's scalar rules."""
+    repeats = function is operator.mul  # of a sequence, where the scalar is an integer
 
     def operate(a: Any, b: Any) -> Any:
         left = a._value
+        if left is None and repeats and isinstance(b, (list, tuple)):
+            left = a.concrete("sequence repetition")
         if left is not None:
             right = concrete(b)
-            if right is not None:
-                value = function(right, left) if reflected else function(left, right)
-                # complex times float64 is a Python complex: Python asks complex first, which takes any float.
-                return scalar_of_value(value) if type(value) in OF_TYPE else value
+            if right is None:
+                kind = type(b)
+                if kind is ndarray or kind in CLASSES or (issubclass(kind, (list, tuple)) and holds_ours(b)):
+                    return method(a, b)
+                # Whatever it is (a subclass of float, an array of NumPy's, somebody's own class), NumPy's scalar knows what to do with it.
+                right = b
+            value = function(right, left) if reflected else function(left, right)
+            return scalar_of_value(value) if type(value) in OF_TYPE else from_host(value)
         return method(a, b)
 
     operate.__name__ = operate.__qualname__ = method.__name__

@@ -9,11 +9,18 @@ from __future__ import annotations
 from typing import Any
 
 _originals: dict[int, tuple[Any, Any]] = {}
+_stand_ins: dict[int, Any] = {}
 
 
 def register(ours: Any, theirs: Any) -> None:
     """From now on ``ours`` is passed to NumPy as ``theirs``."""
     _originals[id(ours)] = (ours, theirs)
+    _stand_ins[id(theirs)] = ours
+
+
+def stand_in(theirs: Any) -> Any:
+    """What lazynp has in place of NumPy's object, or None."""
+    return _stand_ins.get(id(theirs))
 
 
 def stands_for(value: Any) -> Any:

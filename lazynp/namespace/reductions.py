@@ -24,7 +24,7 @@ from lazynp.namespace import fallback
 from lazynp.namespace.compositions import truth
 from lazynp.namespace.promotion import DType, Foreign, broadcast, mask_node, operand, overrides
 from lazynp.namespace.ufunc_table import ON_BOOL, REDUCTIONS
-from lazynp.namespace.ufuncs import UFUNCS, ufunc, write_out
+from lazynp.namespace.ufuncs import PER_OPERAND, UFUNCS, ufunc, write_out
 from lazynp.ndarray import asarray, copy_order, ndarray, node_of, reduction_order, result, wrap, wrap_ordered
 
 NoValue: Final[Any] = np._NoValue
@@ -78,16 +78,37 @@ def finish(node: Node, out: Any, name: str, source: Any = None, axes: tuple[int,
     """A reduction's value as the caller gets it; ``source`` and its reduced ``axes`` decide the memory order."""
     if out is None:
         return laid_out(node, source, axes)
+    if out is Ellipsis:
+        return wrap(node) if not node.shape else laid_out(node, source, axes)
     if isinstance(out, tuple):
         (out,) = out
-    if not isinstance(out, (ndarray, np.ndarray)):
-        raise TypeError("return arrays must be of ArrayType")
     if len(out.shape) != len(node.shape):
         raise ValueError(
             f"output parameter for reduction operation {name} has the wrong number of dimensions: "
             f"Found {len(out.shape)} but expected {len(node.shape)}"
         )
+    if out.shape != node.shape:
+        shapes = [str(shape).replace(" ", "") for shape in (out.shape, node.shape)]
+        raise ValueError(f"non-broadcastable output operand with shape {shapes[0]} doesn't match the broadcast shape {shapes[1]}")
     return write_out(out, node, name)
+
+
+def is_negative_zero(node: Node) -> bool:
+    """Whether a node is known to be -0.0 (in one part, where it is complex)."""
+    value = node.arg if node.op is o.CONST else None
+    return value is not None and value == 0 and node.dtype.kind in "fc" and bool(np.signbit(value.real) or np.signbit(value.imag))
+
+
+def checked_out(out: Any) -> None:
+    """Refuse what cannot be written to."""
+    if isinstance(out, tuple):
+        if len(out) != 1:
+            raise ValueError("The 'out' tuple must have exactly one entry")
+        (out,) = out
+        if out is Ellipsis:
+            raise TypeError(PER_OPERAND)
+    if out is not None and out is not Ellipsis and not isinstance(out, (ndarray, np.ndarray)):
+        raise TypeError("return arrays must be of ArrayType")
 
 
 def reduce_node(name: str, x: Node, axes: tuple[int, ...], dtype: DType | None = None, keepdims: bool = False) -> Node:
@@ -128,6 +149,7 @@ def reduce(
         axes = ax.reduced(axis, len(shape))
         if 0 not in shape or REDUCTIONS[name][0] in _IDENTITY:
             return laid_out(reduce_node(name, x, axes, None, keepdims), array, axes)
+    checked_out(out)
     try:
         node, axes = _reduced(of, array, axis, dtype, out, keepdims, initial, where)
     except Foreign:
@@ -159,7 +181,7 @@ def _reduced(
     if initial is not NoValue:
         first, _ = operand(initial)
         first = truth(node_of(asarray(initial))) if on_truth else cast(first, loop) if first else const(initial, loop)
-        if first.shape:
+        if first.shape or (op is o.ADD and is_negative_zero(first)):  # our sums start from +0
             raise Foreign
     if where is not True:
         mask = mask_node(where)
@@ -175,7 +197,7 @@ def _reduced(
         else:
             raise ValueError(f"reduction operation '{name}' does not have an identity, so to use a where mask one has to specify 'initial'")
         x = elementwise(o.WHERE, x.dtype, mask, x, neutral)
-    if not neutral_exists and 0 in shape and first is None and 0 not in [n for k, n in enumerate(shape) if k not in axes]:
+    if not neutral_exists and 0 in shape and first is None and 0 in [shape[k] for k in axes]:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
     if not neutral_exists and first is not None and 0 in [shape[k] for k in axes]:
         node = expand(first, tuple([n for k, n in enumerate(shape) if k not in axes]))
@@ -192,9 +214,7 @@ def _reduction_loop(name: str, given: DType, dtype: Any, out: Any) -> DType:
         if dtype not in NATIVE:
             raise Foreign
         found = getattr(np, name).resolve_dtypes((None, given, None), signature=(dtype, None, None), reduction=True, casting="unsafe")[0]
-    elif out is not None and not isinstance(out, tuple):
-        if not isinstance(out, (ndarray, np.ndarray)):
-            raise TypeError("return arrays must be of ArrayType")
+    elif out is not None and out is not Ellipsis and not isinstance(out, tuple):
         found = getattr(np, name).resolve_dtypes((out.dtype, given, None), reduction=True, casting="unsafe")[0]
     else:
         found = accumulation_dtype(name, given)
@@ -206,6 +226,7 @@ def _reduction_loop(name: str, given: DType, dtype: Any, out: Any) -> DType:
 def accumulate(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any) -> Any:
     """``of.accumulate(array, ...)``."""
     name = of.__name__
+    checked_out(out)
     try:
         x = array_node(array)
         op, on_truth = REDUCTIONS[name]
@@ -275,6 +296,7 @@ def _flat_or_axis(x: Node, axis: Any) -> tuple[Node, int]:
 
 def _cumulative(of: ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     name = of.__name__
+    checked_out(out)
     try:
         x, axis = _flat_or_axis(array_node(a), axis)
         loop = _reduction_loop(name, x.dtype, dtype, out)

@@ -12,7 +12,7 @@ import numpy as np
 
 from lazynp.graph import build
 from lazynp.graph import op as o
-from lazynp.graph.build import cast, const, elementwise, reshape
+from lazynp.graph.build import cast, const, elementwise, expand, reshape
 from lazynp.graph.dtypes import BOOL, INT64, NATIVE
 from lazynp.graph.node import Node, caller
 from lazynp.namespace import axes as ax
@@ -322,19 +322,24 @@ def _sorting(name: str, a: Any, axis: Any, static: dict[str, Any], dtype: DType 
 
 
 def _sort_options(kind: Any, order: Any, stable: Any) -> dict[str, Any]:
-    if order is not None:
-        raise ValueError("Cannot specify order when the array has no fields.")
+    _no_fields(order)
     if kind is not None and stable is not None:
-        raise ValueError("`kind` and `stable` parameters can't be provided at the same time. Use only one of them.")
+        raise ValueError("`kind` and keyword parameters can't be provided at the same time. Use only one of them.")
     if kind is not None and (not isinstance(kind, str) or kind[:1].lower() not in "qhms"):
         raise ValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
     return {"kind": kind, "stable": stable}
+
+
+def _no_fields(order: Any) -> None:
+    if order is not None:
+        raise ValueError("Cannot specify order when the array has no fields.")
 
 
 @fallback.library
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """A sorted copy; see :func:`numpy.sort`."""
     try:
+        array_node(a)  # what is NumPy's may be ordered by fields
         node = _sorting("sort", a, axis, _sort_options(kind, order, stable), None)
         return wrap(node) if axis is None else laid_like(node, a)
     except Foreign:
@@ -353,22 +358,36 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
         return fallback.call(np.argsort, "argsort", (a, axis, kind, order), {"stable": stable})
 
 
-def _partition(name: str, a: Any, kth: Any, axis: Any, dtype: DType | None) -> Any:
+def _partition(name: str, a: Any, kth: Any, axis: Any, kind: Any, order: Any, dtype: DType | None) -> Any:
+    if not isinstance(kind, str):
+        raise TypeError(f"partition kind must be str, not {type(kind).__name__}")
+    if kind != "introselect":
+        raise ValueError(f"select kind must be 'introselect' (got {kind!r})")
     try:
         x = array_node(a)
     except Foreign:
-        return fallback.call(getattr(np, name), name, (a, kth, axis), {})
+        return fallback.call(getattr(np, name), name, (a, kth, axis, kind, order), {})
+    _no_fields(order)
     n = build.size(x) if axis is None else x.shape[ax.one(axis, len(x.shape))]
     # Places are looked at: those of a host array or list are known.
     places = np.asarray(to_host(kth, "kth"))
     if places.ndim > 1:
         raise ValueError("object too deep for desired array")
-    if places.dtype.kind not in "iu" and places.size:
+    if places.dtype.kind not in "iu":
         raise TypeError("Partition index must be integer")
     wanted = [int(k) for k in places.ravel()]
-    for k in wanted if n else ():
+    for k in wanted if build.size(x) else ():
         if not -n <= k < n:
             raise ValueError(f"kth(={k + n if k < 0 else k}) out of bounds ({n})")
+    if not wanted:
+        # Nothing has a place to be in.
+        if axis is None:
+            x = reshape(x, (n,))
+        if name == "argpartition":
+            along = len(x.shape) - 1 if axis is None else ax.one(axis, len(x.shape))
+            thin = tuple([m if k == along else 1 for k, m in enumerate(x.shape)])
+            x = expand(reshape(build.iota(n, 0, 1, INT64), thin), x.shape)
+        return wrap(x) if axis is None or name == "argpartition" else laid_like(x, a)
     node = _sorting(name, a, axis, {"kth": tuple(wanted)}, dtype)
     return wrap(node) if axis is None or name == "argpartition" else laid_like(node, a)
 
@@ -376,13 +395,13 @@ def _partition(name: str, a: Any, kth: Any, axis: Any, dtype: DType | None) -> A
 @fallback.library
 def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
     """A copy with the kth value in its sorted place; see :func:`numpy.partition`."""
-    return _partition("partition", a, kth, axis, None)
+    return _partition("partition", a, kth, axis, kind, order, None)
 
 
 @fallback.library
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
     """Positions that partition; see :func:`numpy.argpartition`."""
-    return _partition("argpartition", a, kth, axis, INT64)
+    return _partition("argpartition", a, kth, axis, kind, order, INT64)
 
 
 @fallback.library

@@ -14,11 +14,12 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.graph.build import broadcast_shape
+from lazynp.layout import ORDERS, checked_order
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace.creation import shape_of
-from lazynp.ndarray import asarray as _asarray
 from lazynp.ndarray import (
+    anyarray,
     copy_order,
     ndarray,
     node_of,
@@ -31,6 +32,7 @@ from lazynp.ndarray import (
     wrap,
     wrap_ordered,
 )
+from lazynp.ndarray import asarray as _asarray
 from lazynp.views import NEW
 
 Function = Callable[..., Any]
@@ -52,7 +54,7 @@ def of_arrays(function: Function) -> Function:
             if first not in kwargs or code.co_posonlyargcount:
                 return function(**kwargs)  # Python words what is missing
             a = kwargs.pop(first)
-        x = a if type(a) is ndarray else _asarray(a)
+        x = anyarray(a)
         if type(x) is not ndarray:
             return fallback.call(numpy_function, name, (a, *args), kwargs)
         return function(x, *args, **kwargs)
@@ -73,14 +75,11 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
 def ravel(a: Any, order: str = "C") -> Any:
     """All elements in one dimension; see :func:`numpy.ravel`."""
     flags = a.flags
-    if order in "KA" and len(order) == 1:
+    order = order if order in ORDERS else checked_order(order)
+    if order in "KA":
         axes = copy_order(a, order)
-    elif order == "F":
-        axes = tuple(range(a.ndim - 1, -1, -1))
-    elif order == "C":
-        axes = None
     else:
-        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
+        axes = tuple(range(a.ndim - 1, -1, -1)) if order == "F" else None
     if flags.c_contiguous and axes is None:
         return view_reshape(a, (-1,))
     laid = a if axes is None else view_permute(a, axes)
@@ -174,7 +173,7 @@ def _at_least(name: str, ndim: int) -> Function:
     numpy_function = getattr(np, name)
 
     def grown(a: Any) -> Any:
-        x = _asarray(a)
+        x = anyarray(a)
         if type(x) is not ndarray:
             return numpy_function(x)
         old = x.ndim

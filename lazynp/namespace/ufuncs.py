@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import warnings
 from collections.abc import Sequence
 from types import FrameType
 from typing import Any, Final
@@ -20,9 +21,10 @@ from lazynp.graph.build import cast, const, elementwise, expand
 from lazynp.graph.dtypes import BOOL, NATIVE
 from lazynp.graph.node import Node, Site, caller
 from lazynp.graph.op import Kind, Op
+from lazynp.layout import ORDERS, checked_order
 from lazynp.namespace import fallback
 from lazynp.namespace.compositions import Lowered, Lowering
-from lazynp.namespace.promotion import DType, Foreign, Key, broadcast, concrete, mask_node, operand, weak
+from lazynp.namespace.promotion import DType, Foreign, Key, broadcast, concrete, mask_node, operand, overrides, weak
 from lazynp.namespace.ufunc_table import LOWERING
 from lazynp.ndarray import host, ndarray, node_of, result, result_order, wrap, wrap_ordered
 from lazynp.scalars import CLASSES, OF_TYPE, node_of_scalar
@@ -31,6 +33,18 @@ from lazynp.views import AXES
 _COMPARISONS: Final = frozenset(["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
 _KEYWORDS: Final = frozenset(["out", "where", "casting", "order", "dtype", "subok", "signature", "sig"])
 _EXCLUSIVE: Final = (("sig", "signature"), ("signature", "dtype"), ("sig", "dtype"))
+
+PER_OPERAND: Final = "must use `...` as `out=...` and not per-operand/in a tuple"
+_NO_OUT: Final = (
+    "'where' used without 'out', expect unitialized memory in output. If this is intended, use out=None."
+)
+_WARNS_OF_MASKS: Final = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 4)
+
+
+def _of_ellipsis(x: Any) -> Any:
+    """``...`` itself, or nothing that could be compared with it."""
+    return Ellipsis if x is Ellipsis else None
+
 
 _getframe = sys._getframe
 
@@ -289,11 +303,15 @@ class ufunc(metaclass=UfuncType):
                 raise TypeError(f"cannot specify both '{pair[0]}' and '{pair[1]}'")
         inputs = args[:nin]
         outs = self._outputs(args[nin:], kwargs)
+        arrays = kwargs.get("out") is Ellipsis  # 0-d results as well
         where = kwargs.get("where", True)
         order = kwargs.get("order", "K") or "K"
-        for name, value in (("order", order), ("casting", kwargs.get("casting", ""))):
-            if not isinstance(value, str):
-                raise TypeError(f"{name} must be str, not {type(value).__name__}")
+        if order not in ORDERS:
+            order = checked_order(order)
+        if not isinstance(kwargs.get("casting", ""), str):
+            raise TypeError(f"casting must be str, not {type(kwargs['casting']).__name__}")
+        if any(out is not None and type(out) is not ndarray and overrides(out) for out in outs):
+            return self._by_numpy(args, kwargs)
         for out in outs:
             if out is not None and type(out) is not ndarray and not isinstance(out, np.ndarray):
                 raise TypeError("return arrays must be of ArrayType")
@@ -301,26 +319,36 @@ class ufunc(metaclass=UfuncType):
             rule = self._keyword_rule(inputs, outs, kwargs)
             values = self.nodes(inputs, rule)
             if where is not True:
+                if "out" not in kwargs and len(args) == nin and _WARNS_OF_MASKS:
+                    warnings.warn(_NO_OUT, UserWarning, stacklevel=3)
                 values = _masked(values, mask_node(where), outs)
         except Foreign:
             return self._by_numpy(args, kwargs)
         several = values if isinstance(values, tuple) else (values,)
         results = [
-            self._wrapped(value, inputs, order) if out is None else write_out(out, value, self.__name__)
+            write_out(out, value, self.__name__) if out is not None
+            else wrap(value) if arrays and not value.shape
+            else self._wrapped(value, inputs, order)
             for value, out in zip(several, outs, strict=True)
-        ]
+        ]  # fmt: skip
         return results[0] if nout == 1 else tuple(results)
 
     def _outputs(self, positional: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         nout = self.nout
+        if Ellipsis in map(_of_ellipsis, positional):
+            raise TypeError("out=... is only allowed as a keyword argument.")
         if positional and "out" in kwargs:
             raise TypeError("cannot specify 'out' as both a positional and keyword argument")
         keyword = kwargs.get("out")
+        if keyword is Ellipsis:
+            return (None,) * nout
         if keyword is None and (nout == 1 or "out" not in kwargs):
             return positional + (None,) * (nout - len(positional))
         if isinstance(keyword, tuple):
             if len(keyword) != nout:
                 raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
+            if Ellipsis in map(_of_ellipsis, keyword):
+                raise TypeError(PER_OPERAND)
             return keyword
         if nout > 1:
             raise TypeError("'out' must be a tuple of arrays")
@@ -332,6 +360,8 @@ class ufunc(metaclass=UfuncType):
         casting = kwargs.get("casting")
         if dtype is None and signature is None and casting is None and all(out is None for out in outs):
             return None
+        if dtype is not None and np.dtype(dtype) not in NATIVE:
+            raise Foreign
         key = tuple([operand(x)[1] for x in inputs])
         if all(isinstance(kind, type) for kind in key):
             # Only Python numbers: they are strong among themselves.
@@ -391,10 +421,8 @@ def ordered(node: Node, inputs: Sequence[Any], order: str) -> ndarray:
         axes = result_order(list(inputs), node.shape)
     elif order == "F" or (order == "A" and all(_lies(x, "f") for x in inputs) and not all(_lies(x, "c") for x in inputs)):
         axes = tuple(range(len(node.shape)))[::-1]
-    elif order in "CA":
-        axes = None
     else:
-        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
+        axes = None
     return wrap(node) if axes is None else wrap_ordered(node, axes)
 
 
@@ -437,6 +465,8 @@ def _masked(values: Lowered, mask: Node, outs: Sequence[Any]) -> Lowered:
 def write_out(out: Any, node: Node, name: str) -> Any:
     """``out[...] = node`` for an ``out=`` argument whose cast is allowed; answers ``out``."""
     shape = out.shape
+    if out._readonly if type(out) is ndarray else not out.flags.writeable:
+        raise ValueError("output array is read-only")
     if node.shape != shape and broadcast(node.shape, shape) != shape:
         raise ValueError(
             f"non-broadcastable output operand with shape {str(shape).replace(' ', '')} "

@@ -1,0 +1,277 @@
+"""Arguments at the edges of what NumPy takes: the same results, dtypes, layouts and exceptions.
+
+Found by NumPy's own tests (``python -m conformance numpy``); each line here is one finding.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import pickle
+import warnings
+from typing import Any
+
+import numpy
+import pytest
+
+import lazynp
+
+BOTH = (numpy, lazynp)
+
+
+def outcome(np: Any, text: str) -> Any:
+    """What an expression of ``np`` gives: values with dtype, shape and layout, or the class of the exception."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            value = eval(text, {"np": np, "operator": operator, "numpy": numpy})
+            parts = [described(part) for part in (value if isinstance(value, tuple) else (value,))]
+        except Exception as error:
+            return type(error)
+    return parts, sorted({warning.category.__name__ for warning in caught})
+
+
+def described(value: Any) -> Any:
+    if type(value) is lazynp.ndarray or isinstance(value, numpy.ndarray):
+        layout = value.strides if value.size and value.ndim > 1 else ()
+        return "array", value.dtype, value.shape, layout, numpy.asarray(value).tolist()
+    if isinstance(value, numpy.generic) or lazynp.isscalar(value):
+        return "scalar", getattr(value, "dtype", type(value)), repr(getattr(value, "item", lambda: value)())
+    return value
+
+
+EXPRESSIONS = [
+    # memory orders may be written small
+    "np.ones((2, 3), order='f')", "np.ones((2, 3)).copy('f')", "np.add(np.ones((2, 3)), 1, order='f')", "np.ones((2, 3)).ravel('f')",
+    "np.array([[1, 2]], order='x')", "np.ones((2, 3)).reshape(3, 2, order='k')", "np.ones(3).copy(order=1)",
+    "np.zeros_like(np.ones((2, 3), order='F'), shape=(3, 2, 2), order='A')",
+    # ufunc keywords
+    "np.add(1, 2, sig='dd->d', signature='dd->d')", "np.add(1, 2, dtype='f4', signature='ff->f')", "np.add(1, 2, dtype=object)",
+    "np.negative(np.ones(2), where=[1, 0], out=np.zeros(2))", "np.negative(np.ones(2), where=np.array([1, 0]), out=np.zeros(2))",
+    # reductions check what they write to
+    "np.add.reduce(np.ones((1, 10)), axis=-1, out=np.empty((3, 1)), keepdims=True)", "np.add.reduce(np.ones((2, 3)), out='no')",
+    "np.add.reduce(np.ones((2, 3)), 0, None, np.empty((1, 3)))", "np.maximum.reduce(np.zeros((0, 0)), axis=1)",
+    "np.maximum.reduce(np.zeros((0, 3)), axis=1)", "np.signbit(np.sum(np.array([-0.0, -0.0]), initial=-0.0))",
+    "np.cumsum(np.ones(3), out='no')", "np.vecdot(np.ones((1, 3)), np.ones((1, 3)), out=np.empty((4, 2)))",
+    "np.matmul(np.ones((2, 2)), np.ones((2, 2)), out=np.empty((1, 2)))",
+    # axes
+    "np.moveaxis(np.ones((2, 3, 4)), range(2), [1, 0]).shape", "np.moveaxis(np.ones((2, 3)), 3, 0)",
+    "np.ones((2, 3)).transpose(np.array([1, 0]))",
+    "np.expand_dims(np.ones(2), (0, 0))",
+    # keys
+    "np.ones((2, 2))[0.0:, 0.0]", "np.ones((2, 2))[0.0:]", "np.arange(4)[numpy.testing.suppress_warnings]", "np.ones(1)[(None,) * 64]",
+    "np.ones((1,) * 2)[(np.array([0]),) * 64]", "np.arange(9).reshape(3, 3).flat[[True, 1]]", "np.arange(4).flat[None]",
+    "np.arange(4).flat[np.array([True, False, True])]", "np.arange(4).flat[1:3]", "np.arange(4).flat[[3, 0]]",
+    # shapes
+    "np.reshape(np.ones(2), (True, -1))", "np.zeros(np.iinfo(np.intp).max)", "np.empty((2, -1))",
+    # dtypes and copies
+    "np.array([1, 2], dtype=numpy.dtypes.Float32DType)", "np.zeros(2, dtype=numpy.dtypes.Int16DType)",
+    "np.array(['abc'], dtype=numpy.dtypes.StrDType)",
+    "np.array(5, copy=False)", "np.array([1], copy='yes')", "np.array([1.0], copy=numpy._CopyMode.IF_NEEDED)",
+    "np.array([[1], [2]], ndmin=3)",
+    # sorting
+    "np.partition([3, 1, 2], 1, kind='no')", "np.partition([3, 1, 2], 1, kind=1)", "np.partition([3, 1, 2], 1.5)",
+    "np.partition([3, 1, 2], range(3))",
+    "np.partition(np.zeros((0, 3)), 5, axis=0)", "np.argpartition(np.ones((2, 3)), np.array([], int), axis=0)",
+    "np.sort([2, 1], order='f')",
+    "np.sort(numpy.array([(2, 1), (1, 2)], 'i4,i4'), order='f1')",
+    # joining
+    "np.concatenate([np.float32(1), 1.0, 5], axis=None)", "np.concatenate([[1], [2]], casting='no such')", "np.block([(1, 2), (3, 4)])",
+    "np.block([[np.ones((2, 2), order='F')], [np.ones((2, 2), order='F')]])", "np.block(np.ones((2, 3)))",
+    # comparisons with tolerance
+    "np.isclose(np.array(1, 'f4'), 2, atol=0, rtol=0.49999999999)", "np.isclose(1, 1, atol=np.inf)", "np.array_equiv([1, 2], ['a', 'b'])",
+    # scalars
+    "np.complex64(1, 2)", "np.float64(2) * type('F', (float,), {})(3)", "np.float32(2) + type('F', (float,), {})(3)", "np.float64(3) * [1]",
+    "np.float32(2).astype('O')", "np.int8(2) ** 'a'", "np.uint8(3) == None",
+    # einsum
+    "np.einsum('ii->i', np.arange(9).reshape(3, 3))", "np.einsum('ijk->kij', np.arange(24).reshape(2, 3, 4)).shape",
+    "np.einsum('ij,jk', np.ones((2, 2)), np.ones((2, 2)), optimize=['einsum_path', (2, 3)])",
+    # flags
+    "np.require(np.ones((2, 3)), requirements='F').flags.f_contiguous", "np.require([1, 2], 'f4', ['W', 'C'])",
+    "np.require(np.ones(2), None, ['C', 'F'])",
+    # buffers
+    "np.ndarray((2, 2), 'i4', np.arange(4, dtype='i8'), 8)", "np.ndarray(5, 'i8', np.arange(4))",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_same_outcome(text: str) -> None:
+    expected, found = [outcome(np, text) for np in BOTH]
+    assert found == expected
+
+
+def test_outputs_may_be_asked_for_as_arrays() -> None:
+    for value in (lazynp.add(1, 2, out=...), lazynp.add.reduce(lazynp.ones(3), out=...), *lazynp.divmod(7, 2, out=...)):
+        assert type(value) is lazynp.ndarray
+        assert value.shape == ()
+    for call in (lambda: lazynp.add(1, 2, ...), lambda: lazynp.negative(1, out=(...,))):
+        with pytest.raises(TypeError, match=r"\.\.\."):
+            call()
+
+
+def test_what_users_derive_from_arrays_is_numpys() -> None:
+    class Tagged(lazynp.ndarray):
+        def __new__(cls, values: Any, tag: str) -> Any:
+            made = lazynp.asarray(values).view(cls)
+            made.tag = tag
+            return made
+
+        def __array_finalize__(self, source: Any) -> None:
+            self.tag = getattr(source, "tag", "none")
+
+    x = Tagged([1.0, 2.0], "a")
+    assert isinstance(x, numpy.ndarray)
+    assert isinstance(x, lazynp.ndarray)
+    assert issubclass(Tagged, lazynp.ndarray)
+    for found in (x + lazynp.ones(2), lazynp.ones(2) + x, lazynp.add(x, 1), lazynp.reshape(x, (2, 1)), lazynp.zeros_like(x)):
+        assert type(found) is Tagged
+    assert type(lazynp.asarray(x)) is lazynp.ndarray
+    assert type(lazynp.asanyarray(x)) is Tagged
+    assert type(lazynp.array(x, subok=True)) is Tagged
+    with pytest.raises(ValueError, match="read-only"):
+        lazynp.arange(3).view(Tagged)[0] = 1  # it shows a snapshot
+
+
+def test_what_users_derive_from_scalars_is_numpys() -> None:
+    class Metres(lazynp.float64):
+        unit = "m"
+
+    x = Metres(2.5)
+    assert isinstance(x, numpy.float64)
+    assert isinstance(x, lazynp.float64)
+    assert x.unit == "m"
+    assert lazynp.add(lazynp.ones(2), x).tolist() == [3.5, 3.5]
+
+
+def test_subclasses_of_abstract_scalars_are_listed() -> None:
+    names = [cls.__name__ for cls in lazynp.floating.__subclasses__()]
+    assert names == [cls.__name__ for cls in numpy.floating.__subclasses__()]
+    assert lazynp.float32 in lazynp.floating.__subclasses__()
+
+
+def test_bools_are_interned() -> None:
+    assert lazynp.bool(1) is lazynp.True_
+    assert lazynp.bool(0) is lazynp.False_
+    assert (lazynp.True_ | lazynp.False_) is lazynp.True_
+
+
+def test_dtypes_equal_their_types() -> None:
+    assert lazynp.float32 == numpy.dtype("f4")
+    assert numpy.dtype("f4") == lazynp.float32
+    assert lazynp.float32 != numpy.dtype("f8")
+
+
+def test_functions_that_are_builtins_do_not_bind() -> None:
+    class Backend:
+        array = lazynp.array
+        zeros = lazynp.zeros
+        normal = lazynp.random.default_rng(0).normal
+
+    assert Backend().array([1, 2]).tolist() == [1, 2]
+    assert Backend().zeros(2).tolist() == [0, 0]
+    assert Backend().normal(size=3).shape == (3,)
+    assert pickle.loads(pickle.dumps(lazynp.array)) is lazynp.array
+
+
+def test_signatures_are_numpys() -> None:
+    for name in ("sum", "reshape", "nansum", "concatenate", "argsort"):
+        assert inspect.signature(getattr(lazynp, name)) == inspect.signature(getattr(numpy, name))
+    for name in ("sum", "astype", "reshape", "__add__"):
+        assert str(inspect.signature(getattr(lazynp.ndarray, name))) == str(inspect.signature(getattr(numpy.ndarray, name)))
+
+
+def test_resize() -> None:
+    for np in BOTH:
+        x = np.arange(6).reshape(2, 3).copy()
+        x.resize((2, 2), refcheck=False)
+        assert x.tolist() == [[0, 1], [2, 3]]
+        x.resize(5, refcheck=False)
+        assert x.tolist() == [0, 1, 2, 3, 0]
+        with pytest.raises(ValueError, match="does not own"):
+            x[1:].resize(2)
+
+
+def test_einsum_gives_views_that_write_through() -> None:
+    for np in BOTH:
+        x = np.zeros((3, 3))
+        np.einsum("ii->i", x)[:] = [1, 2, 3]
+        np.einsum("ij->ji", x)[0, 1] = 7
+        assert x.tolist() == [[1, 0, 0], [7, 2, 0], [0, 0, 3]]
+    x = lazynp.zeros((2, 2))
+    x.flags.writeable = False
+    assert not lazynp.einsum("ii->i", x).flags.writeable
+
+
+def test_an_arrays_memory_as_a_buffer() -> None:
+    for np in BOTH:
+        x = np.zeros(4)
+        y = np.ndarray((2, 2), float, x, order="F")
+        y[0, 1] = 3
+        assert x.tolist() == [0, 0, 3, 0]
+
+
+def test_other_classes_go_first() -> None:
+    class Other:
+        __array_priority__ = 5.0
+
+        def __radd__(self, other: Any) -> str:
+            return "radd"
+
+        __rmatmul__ = __rpow__ = __radd__
+
+    class Wrapped:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return lazynp.arange(3.0)
+
+    for np in BOTH:
+        assert np.ones(2) + Other() == "radd"
+        assert np.ones(2) @ Other() == "radd"
+        assert np.ones(2) ** Other() == "radd"
+    assert lazynp.asarray(Wrapped()).tolist() == [0, 1, 2]
+
+
+def test_random_sources_take_and_give_our_arrays() -> None:
+    bits = lazynp.random.PCG64(lazynp.array([1, 2, 3]))
+    rng = lazynp.random.Generator(bits)
+    assert rng.bit_generator is bits
+    assert isinstance(bits, numpy.random.PCG64)
+    assert type(bits.random_raw(3)) is lazynp.ndarray
+    assert bits.random_raw(2).tolist() != bits.random_raw(2).tolist()
+    expected = numpy.random.Generator(numpy.random.PCG64([1, 2, 3])).bit_generator
+    assert lazynp.random.PCG64(lazynp.array([1, 2, 3])).random_raw(4).tolist() == expected.random_raw(4).tolist()
+    state = bits.state
+    first = rng.random(3).tolist()
+    bits.state = state
+    assert rng.random(3).tolist() == first
+    assert pickle.loads(pickle.dumps(rng)).random() == rng.random()
+    assert type(lazynp.random.SeedSequence(1).generate_state(2)) is lazynp.ndarray
+    with pytest.raises(ValueError, match="contiguous"):
+        rng.random(out=lazynp.zeros(6)[::2])
+
+
+def test_assertions_of_numpys_take_our_arrays() -> None:
+    x = lazynp.arange(3.0)
+    lazynp.testing.assert_equal([x, {"a": x[1]}], [[0, 1, 2], {"a": 1}])
+    lazynp.testing.assert_array_equal(x + 1, [1, 2, 3])
+    with pytest.raises(AssertionError):
+        lazynp.testing.assert_allclose(x, 1)
+    assert lazynp.testing.assert_raises(ValueError, x.reshape, 7) is None
+    assert lazynp.testing.assert_raises is numpy.testing.assert_raises
+
+
+def test_private_names_of_public_functions_are_ours() -> None:
+    assert lazynp._core.umath.sin is lazynp.sin
+    assert lazynp._core.numeric.ones is lazynp.ones
+    assert "norm" in vars(lazynp.linalg)
+
+
+def test_masked_arrays_keep_their_masks() -> None:
+    masked = numpy.ma.masked_array([1.0, 2.0], [True, False])
+    x = lazynp.ones(2)
+    for found in (x + masked, masked + x, lazynp.isclose(masked, 1.0)):
+        assert isinstance(found, numpy.ma.MaskedArray)
+        assert found.mask.tolist() == [True, False]
+    y = x
+    y += masked
+    assert y is x
+    assert type(x) is lazynp.ndarray
