@@ -15,7 +15,6 @@ from __future__ import annotations
 import numbers
 import operator
 from collections.abc import Callable, Sequence
-from types import new_class
 from typing import Any
 from weakref import ref
 
@@ -44,25 +43,15 @@ def force(nodes: Sequence[Node], reason: str) -> None:
 
 
 class ScalarType(type):
-    """Metaclass: the family accepts NumPy's scalars, its members work where a dtype is expected, and the user's subclasses are NumPy's."""
+    """Metaclass: the family accepts NumPy's scalars, and its members work where a dtype is expected."""
 
     _numpy: Any
-
-    def __new__(mcls, name: str, bases: tuple[type, ...], members: dict[str, Any], **options: Any) -> Any:
-        if "_numpy" in members:
-            return super().__new__(mcls, name, bases, members)
-        theirs = tuple([base._numpy if isinstance(base, ScalarType) else base for base in bases])
-        return new_class(name, theirs, options, lambda namespace: namespace.update(members))
 
     def __instancecheck__(cls, instance: object) -> bool:
         return issubclass(type(instance), cls)
 
     def __subclasscheck__(cls, subclass: type) -> bool:
         return type.__subclasscheck__(cls, subclass) or issubclass(subclass, cls._numpy)
-
-    def __subclasses__(cls) -> list[Any]:
-        # NumPy's, in its order; the types lazynp does not compute with (longdouble, ...) among them.
-        return [OF_TYPE.get(theirs, ABSTRACT.get(theirs.__name__, theirs)) for theirs in cls._numpy.__subclasses__()]
 
     def __eq__(cls, other: object) -> bool:
         # Also a public name or a dtype may be equal; they know that themselves.

@@ -469,6 +469,7 @@ class builtin(staticmethod):
     """A function that is a builtin in NumPy: as an attribute of a class it does not become a method."""
 
     def __init__(self, function: Any) -> None:
+        function.__wrapped__ = getattr(np, function.__name__)  # its signature
         super().__init__(function)
         self.__module__ = "lazynp"
 

@@ -317,7 +317,7 @@ def attribute(module: ModuleType, name: str, prefix: str = "") -> Any:
     """What ``lazynp.<prefix><name>`` is when lazynp has no own object of that name."""
     value = getattr(module, name)
     own = proxies.stand_in(value)
-    if own is None and module is not np and getattr(np, name, None) is value and _is_function(value):
+    if own is None and module is not np and vars(np).get(name) is value and _is_function(value):
         # One of NumPy's public functions under its private name.
         own = getattr(import_module("lazynp"), name)
     if own is not None:

@@ -149,8 +149,14 @@ class gufunc(ufunc):
         except Foreign:
             return self._by_numpy(args, kwargs)
         if out is not None:
-            if node.shape and out.shape[-len(node.shape) :] != node.shape:
-                raise ValueError(f"{self.__name__}: Output operand 0 of shape {out.shape} does not fit the result's shape {node.shape}")
+            # The axes of the loop may be broadcast to the output's, those of the core may not.
+            core = len(node.shape)
+            if {"axis", "axes", "keepdims"}.isdisjoint(kwargs):
+                core = sum(len(x.shape) > 1 for x in nodes) if self.__name__ == "matmul" else int(self.__name__ != "vecdot")
+            if out.shape[len(out.shape) - core :] != node.shape[len(node.shape) - core :]:
+                raise ValueError(
+                    f"{self.__name__}: Output operand 0 has a mismatch in its core dimension, with gufunc signature {self._numpy.signature}"
+                )
             return write_out(out, node, self.__name__)
         return ordered(node, args[:2], kwargs["order"]) if node.shape and kwargs.get("order") in ("F", "A") else result(node)
 

@@ -15,7 +15,7 @@ _stand_ins: dict[int, Any] = {}
 def register(ours: Any, theirs: Any) -> None:
     """From now on ``ours`` is passed to NumPy as ``theirs``."""
     _originals[id(ours)] = (ours, theirs)
-    _stand_ins[id(theirs)] = ours
+    _stand_ins.setdefault(id(theirs), ours)
 
 
 def stand_in(theirs: Any) -> Any:

@@ -29,7 +29,8 @@ class Draw:
 
     answered = "library"
 
-    def __init__(self, function: Callable[..., Any], name: str) -> None:
+    def __init__(self, function: Callable[..., Any], name: str, public: bool = False) -> None:
+        self._public = public
         self.__wrapped__ = function
         self.__name__ = self.__qualname__ = name
         self.__doc__ = function.__doc__
@@ -42,7 +43,7 @@ class Draw:
         return _wrapped(fallback.ours(function(*args, **kwargs)))
 
     def __reduce__(self) -> Any:
-        return Draw, (self.__wrapped__, self.__name__)
+        return (fallback.by_path, (f"random.{self.__name__}",)) if self._public else (Draw, (self.__wrapped__, self.__name__))
 
     def __repr__(self) -> str:
         return f"<function {self.__name__}>"
@@ -147,4 +148,4 @@ def attribute(value: Any, name: str) -> Any:
     """What ``lazynp.random.<name>`` is."""
     if isinstance(value, type) or not callable(value):
         return value
-    return Draw(value, name)
+    return Draw(value, name, True)

@@ -8,7 +8,7 @@ makes NumPy's scalars, and of lazy values lazy ones.
 from __future__ import annotations
 
 import numbers
-from types import GenericAlias
+from types import GenericAlias, new_class
 from typing import Any, Final
 
 import numpy as np
@@ -35,6 +35,16 @@ class ScalarName(type):
                 return found if found.shape else found[()]
         found = cls._numpy(*to_host(args, cls.__name__), **kwargs)
         return asarray(found) if type(found) is np.ndarray else found
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], members: dict[str, Any], **options: Any) -> Any:
+        if "_numpy" in members:
+            return super().__new__(mcls, name, bases, members)
+        # A subclass of the user's is NumPy's.
+        return new_class(name, tuple(map(_numpys, bases)), options, lambda namespace: namespace.update(members))
+
+    def __subclasses__(cls) -> list[Any]:
+        # NumPy's, in its order; the types that stand for themselves (longdouble, ...) among them.
+        return [TYPES.get(theirs, theirs) for theirs in cls._numpy.__subclasses__()]
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, cls._numpy)
