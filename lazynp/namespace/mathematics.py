@@ -152,7 +152,10 @@ def isrealobj(x: Any) -> bool:
 
 def iscomplex(x: Any) -> Any:
     """Which values have an imaginary part; see :func:`numpy.iscomplex`."""
-    node = array_node(x)
+    try:
+        node = array_node(x)
+    except Foreign:
+        return fallback.call(np.iscomplex, "iscomplex", (x,), {})
     if node.dtype.kind != "c":
         return result(build.expand(const(False, BOOL), node.shape))
     return U["not_equal"](result(elementwise(o.IMAG, REAL_OF[node.dtype], node)), 0)
@@ -160,6 +163,10 @@ def iscomplex(x: Any) -> Any:
 
 def isreal(x: Any) -> Any:
     """Which values have no imaginary part; see :func:`numpy.isreal`."""
+    try:
+        array_node(x)
+    except Foreign:
+        return fallback.call(np.isreal, "isreal", (x,), {})
     return U["logical_not"](iscomplex(x))
 
 
@@ -346,7 +353,10 @@ def _last(x: ndarray, axis: int) -> ndarray:
 
 def sinc(x: Any) -> Any:
     """``sin(pi x) / (pi x)``; see :func:`numpy.sinc`."""
-    node = array_node(x)
+    try:
+        node = array_node(x)
+    except Foreign:
+        return fallback.call(np.sinc, "sinc", (x,), {})
     y = U["multiply"](np.pi, result(node))
     eps = np.finfo(y.dtype).eps if y.dtype.kind in "fc" else 1e-20
     y = where(U["not_equal"](y, 0), y, eps) if y.ndim else U["multiply"](where(U["not_equal"](y, 0), y, eps), 1)

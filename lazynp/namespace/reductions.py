@@ -319,10 +319,14 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any
 
 
 def _cumulative_standard(of: ufunc, x: Any, axis: Any, dtype: Any, out: Any, include_initial: bool) -> Any:
-    node = array_node(x)
+    name = {"add": "sum", "multiply": "prod"}[of.__name__]
+    try:
+        node = array_node(x)
+    except Foreign:
+        options = {"axis": axis, "dtype": dtype, "out": out, "include_initial": include_initial}
+        return fallback.call(getattr(np, f"cumulative_{name}"), f"cumulative_{name}", (x,), options)
     if axis is None:
         if len(node.shape) >= 2:
-            name = {"add": "sum", "multiply": "prod"}[of.__name__]
             raise ValueError(f"For arrays which have more than one dimension ``axis`` argument is required. (cumulative_{name})")
         axis = 0
     if not include_initial:

@@ -89,6 +89,9 @@ EXPRESSIONS = [
     # flags
     "np.require(np.ones((2, 3)), requirements='F').flags.f_contiguous", "np.require([1, 2], 'f4', ['W', 'C'])",
     "np.require(np.ones(2), None, ['C', 'F'])",
+    # dtypes that are NumPy's alone
+    "np.isreal(numpy.array([1, 2j], object))", "np.iscomplex(numpy.array([1, 2], 'g'))", "np.cumulative_sum(numpy.array([1, 2], object))",
+    "np.cumulative_prod(numpy.array([1, 2], 'g'), include_initial=True)", "np.sinc(numpy.array([0, 0.5], 'g')).dtype",
     # buffers
     "np.ndarray((2, 2), 'i4', np.arange(4, dtype='i8'), 8)", "np.ndarray(5, 'i8', np.arange(4))",
 ]  # fmt: skip
