@@ -92,9 +92,11 @@ def polyval(p: Any, x: Any) -> Any:
         y = zeros_like(x)
     if type(coefficients) is not ndarray or (type(x) is not ndarray and type(x) is not np.poly1d):
         return call(np.polyval, "polyval", (p, x), {})
+    if not coefficients.ndim:
+        raise TypeError("iteration over a 0-d array")
     for k in range(len(coefficients)):
         # An element as a value that is computed with the others: reading it would compute it now.
-        c = result(reshape(build.slice_(node_of(coefficients), ((k, 1),), (1,)), ()))
+        c = coefficients[k] if coefficients.ndim > 1 else result(reshape(build.slice_(node_of(coefficients), ((k, 1),), (1,)), ()))
         y = _add(_multiply(y, x), c) if type(x) is ndarray else y * x + c
     return y
 

@@ -92,6 +92,8 @@ EXPRESSIONS = [
     # dtypes that are NumPy's alone
     "np.isreal(numpy.array([1, 2j], object))", "np.iscomplex(numpy.array([1, 2], 'g'))", "np.cumulative_sum(numpy.array([1, 2], object))",
     "np.cumulative_prod(numpy.array([1, 2], 'g'), include_initial=True)", "np.sinc(numpy.array([0, 0.5], 'g')).dtype",
+    # coefficients of any shape
+    "np.polyval(np.ones((2, 2)), 1)", "np.polyval(np.ones((2, 2)), np.ones(3))", "np.polyval(1, 2)",
     # buffers
     "np.ndarray((2, 2), 'i4', np.arange(4, dtype='i8'), 8)", "np.ndarray(5, 'i8', np.arange(4))",
 ]  # fmt: skip
