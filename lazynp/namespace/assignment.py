@@ -112,6 +112,8 @@ def _worth_draft(node: Node) -> bool:
 def fitted(value: Any, shape: Shape, dtype: np.dtype[Any]) -> Node:
     """``value`` as a node of ``shape`` and ``dtype``, converted and broadcast as an assignment does; raises NumPy's errors."""
     kind = type(value)
+    if kind in CLASSES and value._value is None and dtype.kind in "iu" and not np.can_cast(value.dtype, dtype):
+        value.concrete("checked conversion")  # a number that does not fit is an error
     if kind in _PLAIN or (kind in CLASSES and value._value is not None):
         if kind is float and dtype is FLOAT64:
             return build.expand(Node(o.CONST, (), np.float64(value), dtype, ()), shape)

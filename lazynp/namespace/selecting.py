@@ -226,7 +226,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
         x = view_reshape(x, (1,))
     axis = 0 if axis is None else ax.one(axis, x.ndim)
     n = x.shape[axis]
-    if not n and at.size:
+    if not n and at.size and 0 not in x.shape[:axis] + x.shape[axis + 1 :]:
         raise IndexError("cannot do a non-empty take from an empty axes.")
     if mode == "raise":
         if at.dtype == BOOL:
@@ -366,7 +366,7 @@ def _partition(name: str, a: Any, kth: Any, axis: Any, dtype: DType | None) -> A
     if places.dtype.kind not in "iu" and places.size:
         raise TypeError("Partition index must be integer")
     wanted = [int(k) for k in places.ravel()]
-    for k in wanted if n else ():
+    for k in wanted if build.size(x) else ():
         if not -n <= k < n:
             raise ValueError(f"kth(={k + n if k < 0 else k}) out of bounds ({n})")
     node = _sorting(name, a, axis, {"kth": tuple(wanted)}, dtype)

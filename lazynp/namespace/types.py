@@ -146,6 +146,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if type(dst) is not ndarray:
         fallback.call(np.copyto, "copyto", (dst, src), {"casting": casting, "where": where})
         return
+    if dst._readonly:
+        raise ValueError("assignment destination is read-only")
     value = src if type(src) in (int, float, complex, bool) else asarray(src)
     if (overrides(value) and type(value) is not ndarray) or not np.can_cast(_kind(value), dst.dtype, casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast array data from {_kind(value)!r} to {dst.dtype!r} according to the rule '{casting}'")

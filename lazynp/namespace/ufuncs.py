@@ -20,13 +20,13 @@ from lazynp.graph.build import cast, const, elementwise, expand
 from lazynp.graph.dtypes import BOOL, NATIVE
 from lazynp.graph.node import Node, Site, caller
 from lazynp.graph.op import Kind, Op
+from lazynp.layout import lies_in_c_order
 from lazynp.namespace import fallback
 from lazynp.namespace.compositions import Lowered, Lowering
 from lazynp.namespace.promotion import DType, Foreign, Key, broadcast, concrete, mask_node, operand, weak
 from lazynp.namespace.ufunc_table import LOWERING
 from lazynp.ndarray import host, ndarray, node_of, result, result_order, wrap, wrap_ordered
 from lazynp.scalars import CLASSES, OF_TYPE, node_of_scalar
-from lazynp.views import AXES
 
 _COMPARISONS: Final = frozenset(["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
 _KEYWORDS: Final = frozenset(["out", "where", "casting", "order", "dtype", "subok", "signature", "sig"])
@@ -295,7 +295,10 @@ class ufunc(metaclass=UfuncType):
             if not isinstance(value, str):
                 raise TypeError(f"{name} must be str, not {type(value).__name__}")
         for out in outs:
-            if out is not None and type(out) is not ndarray and not isinstance(out, np.ndarray):
+            if type(out) is ndarray:
+                if out._readonly:
+                    raise ValueError("output array is read-only")
+            elif out is not None and not isinstance(out, np.ndarray):
                 raise TypeError("return arrays must be of ArrayType")
         try:
             rule = self._keyword_rule(inputs, outs, kwargs)
@@ -339,7 +342,13 @@ class ufunc(metaclass=UfuncType):
         if dtype is not None:
             signature = (*(None,) * self.nin, *(np.dtype(dtype),) * self.nout)
         wanted = tuple([None if out is None else out.dtype for out in outs])
-        return self._resolve(key, wanted, signature, casting)
+        try:
+            return self._resolve(key, wanted, signature, casting)
+        except np._core._exceptions._UFuncOutputCastingError:  # type: ignore[attr-defined]
+            for x in inputs:
+                if type(x) is int and not -(2**63) <= x < 2**64:
+                    np.intp(x)  # raises: NumPy converts numbers before it looks at the output
+            raise
 
     # Methods ------------------------------------------------------------------------------------------------------------
 
@@ -386,7 +395,7 @@ class ufunc(metaclass=UfuncType):
 def ordered(node: Node, inputs: Sequence[Any], order: str) -> ndarray:
     """An elementwise result in the memory order that NumPy would give it."""
     if order == "K":
-        if len(node.shape) < 2 or all(_lies_in_c_order(x) for x in inputs):
+        if len(node.shape) < 2 or all(lies_in_c_order(x) for x in inputs):
             return wrap(node)
         axes = result_order(list(inputs), node.shape)
     elif order == "F" or (order == "A" and all(_lies(x, "f") for x in inputs) and not all(_lies(x, "c") for x in inputs)):
@@ -396,23 +405,6 @@ def ordered(node: Node, inputs: Sequence[Any], order: str) -> ndarray:
     else:
         raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got '{order}')")
     return wrap(node) if axes is None else wrap_ordered(node, axes)
-
-
-def _lies_in_c_order(x: Any) -> bool:
-    """Whether an operand's strides cannot ask for another order than C: anything but a view whose axes were exchanged."""
-    if type(x) is not ndarray or type(x._base) is not ndarray:
-        return True
-    for op, arg, _ in x._view.path:
-        if op is AXES:
-            last = -1
-            for axis in arg:
-                if axis >= 0:
-                    if axis < last:
-                        return False
-                    last = axis
-        elif op is not o.SLICE:
-            return False
-    return True
 
 
 def _lies(x: Any, order: str) -> bool:
