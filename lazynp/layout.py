@@ -140,6 +140,15 @@ def flat_order(x: arrays.ndarray) -> tuple[int, ...]:
     return tuple(_iterated([x], x.ndim))
 
 
+def loop_order(operands: Sequence[Any], cores: Sequence[int], ndim: int) -> tuple[int, ...]:
+    """The memory order of a generalised ufunc's result: its loop axes as the iterator walks them, then its core axes."""
+    if any(0 in x.shape for x in operands):
+        return tuple(range(ndim))
+    loops = [x[(..., *(0,) * core)] for x, core in zip(operands, cores, strict=True) if x.ndim > core]
+    batch = max([x.ndim for x in loops], default=0)
+    return (*_iterated(loops, batch), *range(batch, ndim))
+
+
 def _iterated(operands: Sequence[Any], ndim: int) -> list[int]:
     """The axes from slowest to fastest as NumPy's iterator walks them."""
     columns: list[list[int | None]] = []

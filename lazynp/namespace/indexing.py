@@ -198,6 +198,7 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
     lengths: list[int] = []
     grouped: list[int] = []  # lengths with a mask's axes as one
     new: list[int] = []  # axis map: which axes of the grouped array stay, and where new ones come
+    bounds: list[tuple[arrays.ndarray, int, int]] = []  # (index array, length of its axis, axis)
     advanced: list[tuple[int, Any]] = []  # (axis of the view after the map, index array)
     places: list[int] = []  # positions in the key that are advanced, an ellipsis counts however many axes it stands for
     axis = 0
@@ -251,7 +252,8 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
                 n = shape[axis]
                 region.append((0, 1))
                 lengths.append(n)
-                index = _checked(part, n, axis)
+                index = part
+                bounds.append((part, n, axis))
                 axis += 1
             advanced.append((len(new), index))
             new.append(len(grouped))
@@ -263,7 +265,9 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
     consecutive = places[-1] - places[0] == len(places) - 1
     given = [index for _, index in advanced]
     indices = [_index_node(index) for index in given]
-    _broadcast(indices)
+    if 0 not in _broadcast(indices):  # no element is looked up where an index array of none is among them
+        for part, n, axis in bounds:
+            _checked(part, n, axis)
     return Index(view, [at for at, _ in advanced], indices, given, first_axis if consecutive else 0)
 
 

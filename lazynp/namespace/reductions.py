@@ -19,6 +19,7 @@ from lazynp.graph.build import cast, const, elementwise, expand, reshape
 from lazynp.graph.dtypes import BOOL, INT64, NATIVE
 from lazynp.graph.node import Node
 from lazynp.graph.op import Op
+from lazynp.layout import lies_in_c_order
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace.compositions import truth
@@ -344,6 +345,8 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     except Foreign:
         return fallback.call(np.count_nonzero, "count_nonzero", (a,), {"axis": axis, "keepdims": keepdims})
     axes = ax.reduced(axis, len(x.shape))
+    if x.dtype != BOOL and not lies_in_c_order(a):
+        a = laid_like(truth(x), a)  # NumPy counts a copy, whose broadcast axes lie elsewhere
     return laid_out(reduce_node("add", cast(truth(x), INT64), axes, INT64, keepdims), a, axes)
 
 

@@ -16,7 +16,6 @@ import numpy
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 
-
 def words(text: str) -> list[str]:
     return text.split()
 
@@ -407,8 +406,8 @@ UFUNCS: Final[dict[str, Bound]] = {
     **dict.fromkeys(words("negative positive absolute fabs maximum minimum fmax fmin conjugate conj"), _moving),
     **dict.fromkeys(
         words(
-            "exp exp2 expm1 log log2 log10 log1p tan arcsin arccos arctan sinh tanh arcsinh arccosh arctanh cbrt deg2rad rad2deg power "
-            "float_power"
+            "exp exp2 expm1 log log2 log10 log1p tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh arccosh arctanh cbrt "
+            "deg2rad rad2deg power float_power"
         ),
         _math,
     ),

@@ -78,7 +78,8 @@ class Oracle:
         try:
             exec(compiled(line), self.names)
         except Exception as error:
-            return error.__context__ if isinstance(error.__context__, Unbounded) else error
+            refused = error.__cause__ or error.__context__  # NumPy's error about what a bounded value refused
+            return refused if isinstance(refused, Unbounded) else error
         name = assigned(line)
         if name is not None and self.inexact:
             value = self.names[name]
