@@ -23,7 +23,7 @@ from lazynp.namespace import reductions as red
 from lazynp.namespace.items import native, stacklevel
 from lazynp.namespace.joining import concatenate
 from lazynp.namespace.promotion import Foreign, concrete
-from lazynp.namespace.reductions import NoValue, array_node
+from lazynp.namespace.reductions import NoValue, array_node, laid_out
 from lazynp.namespace.selecting import where
 from lazynp.namespace.shaping import moveaxis, of_arrays
 from lazynp.namespace.ufuncs import UFUNCS, ordered, write_out
@@ -78,7 +78,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     except Foreign:
         return fallback.call(np.nan_to_num, "nan_to_num", (x, copy, nan, posinf, neginf), {})
     if copy or not isinstance(x, (ndarray, np.ndarray)):
-        return result(node)
+        return laid_out(node, x)
     return write_out(x, node, "nan_to_num")
 
 
@@ -132,9 +132,9 @@ def angle(z: Any, deg: bool = False) -> Any:
         return fallback.call(np.angle, "angle", (z, deg), {})
     if node.dtype.kind == "c":
         kind = REAL_OF[node.dtype]
-        found = U["arctan2"](*[result(elementwise(part, kind, node)) for part in (o.IMAG, o.REAL)])
+        found = U["arctan2"](*[laid_out(elementwise(part, kind, node), z) for part in (o.IMAG, o.REAL)])
     else:
-        found = U["arctan2"](0, result(node))
+        found = U["arctan2"](0, laid_out(node, z))
     return U["multiply"](found, 180 / np.pi) if deg else found
 
 
@@ -331,7 +331,7 @@ def _last(x: ndarray, axis: int) -> ndarray:
 def sinc(x: Any) -> Any:
     """``sin(pi x) / (pi x)``; see :func:`numpy.sinc`."""
     node = array_node(x)
-    y = U["multiply"](np.pi, result(node))
+    y = U["multiply"](np.pi, laid_out(node, x))
     eps = np.finfo(y.dtype).eps if y.dtype.kind in "fc" else 1e-20
     y = where(U["not_equal"](y, 0), y, eps) if y.ndim else U["multiply"](where(U["not_equal"](y, 0), y, eps), 1)
     return U["divide"](U["sin"](y), y)

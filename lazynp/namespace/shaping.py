@@ -156,12 +156,12 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     shape = a.shape
     if axis is None:
         gone: tuple[int, ...] = tuple([k for k, n in enumerate(shape) if n == 1])
-        if not gone:
-            return a
     else:
         gone = ax.several(axis, a.ndim) if a.ndim or isinstance(axis, tuple) else ()
         if any(shape[k] != 1 for k in gone):
             raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    if not gone:
+        return a
     return view_axes(a, tuple([k for k in range(a.ndim) if k not in gone]))
 
 

@@ -87,7 +87,7 @@ def overlap(w: Writer) -> str | None:
         if x.dtype.kind in "iu" and not w.oracle.inexact:
             forms += ["{}[{} > 1] = {}.ravel()[0]", "np.maximum({0}[1:], {0}[:-1], out={0}[:-1])"]
     if x.ndim == 2 and x.shape[0] == x.shape[1]:
-        forms += ["{}[...] = {}.T", "{}[:] += {}.T", "{}[0] = {}[:, 0]", "{}[:, 0] = {}[1]"]
+        forms += ["{}[...] = {}.T", "{}[:] += {}.T", "{}[0] = {}[:, 0].copy()", "{}[:, 0] = {}[1].copy()"]
     return w.among(forms).format(text, text, text)
 
 
