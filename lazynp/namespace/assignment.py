@@ -98,11 +98,13 @@ def _write_element(x: arrays.ndarray, root: arrays.ndarray, region: Region, valu
 
 def _worth_draft(node: Node) -> bool:
     """Whether an array should get memory of its own for element writes: it is small and known, or written again and again."""
-    if node.buffer is not None or (node.op is o.EXPAND and node.src[0].op is o.CONST):
+    sources = node.src  # before the operation is looked at: see ``build.is_filled``
+    if node.buffer is not None or (node.op is o.EXPAND and sources[0].op is o.CONST):
         return build.size(node) * node.dtype.itemsize <= DRAFT_BYTES
     run = 0
-    while node.op is o.STORE and node.src[1].op in _CONSTANT:
-        node = node.src[0]
+    while node.op is o.STORE and sources[1].op in _CONSTANT:
+        node = sources[0]
+        sources = node.src
         run += 1
         if run == DRAFT_RUN:
             return True

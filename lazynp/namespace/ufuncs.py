@@ -345,9 +345,10 @@ class ufunc(metaclass=UfuncType):
         try:
             return self._resolve(key, wanted, signature, casting)
         except np._core._exceptions._UFuncOutputCastingError:  # type: ignore[attr-defined]
-            for x in inputs:
-                if type(x) is int and not -(2**63) <= x < 2**64:
-                    np.intp(x)  # raises: NumPy converts numbers before it looks at the output
+            # NumPy converts numbers, which may not fit, before it looks at the output.
+            for x, loop in zip(inputs, self._resolve(key, None, signature, casting).ins, strict=True):
+                if type(x) is int:
+                    np.asarray(x, loop)
             raise
 
     # Methods ------------------------------------------------------------------------------------------------------------
