@@ -164,7 +164,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 
 def _same_memory(a: ndarray, b: Any) -> bool:
     """Whether two arrays show the very same elements: NumPy copies nothing then, and does not ask whether it may."""
-    return type(b) is ndarray and shares_memory(a, b) and (a.dtype, a.shape, geometry(a)) == (b.dtype, b.shape, geometry(b))
+    return b is a or (type(b) is ndarray and shares_memory(a, b) and (a.dtype, a.shape, geometry(a)) == (b.dtype, b.shape, geometry(b)))
 
 
 FUNCTIONS: Final = {

@@ -307,6 +307,14 @@ def value_for(w: Writer, text: str, x: Any, shape: tuple[int, ...] | None = None
     return found[0]
 
 
+def apart(w: Writer, x: Any, value: str) -> str:
+    """``value``, or a copy of it where NumPy is wrong about its overlap with ``x``: in one dimension it thinks of equal strides only."""
+    y = w.value(value)
+    if is_array(x) and x.ndim == 1 and is_array(y) and y.ndim and y.strides[-1] != x.strides[0] and numpy.may_share_memory(x, y):
+        return f"({value}).copy()"
+    return value
+
+
 def condition(w: Writer, x: Any) -> str:
     """A mask that broadcasts against ``x``."""
     mask = w.name(lambda m: m.dtype.kind == "b" and fits_into(m, numpy.shape(x)))

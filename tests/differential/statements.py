@@ -25,7 +25,7 @@ from tests.differential.expressions import (
 )
 from tests.differential.operands import make
 from tests.differential.writer import Program, Rule, Writer
-from tests.differential.writes import assign, assign_advanced, augment, into, into_out, loop, overlap, read, through_attribute
+from tests.differential.writes import assign, assign_advanced, augment, forget, into, into_out, loop, overlap, read, through_attribute
 
 STRUCTURE: Final[dict[Rule, float]] = {
     make: 1,
@@ -41,6 +41,7 @@ STRUCTURE: Final[dict[Rule, float]] = {
     into: 2.5,
     through_attribute: 1.2,
     loop: 0.8,
+    forget: 0.6,
     read: 3,
     where: 1,
     product: 0.5,

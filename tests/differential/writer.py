@@ -180,6 +180,9 @@ class Writer:
         return found[max(self.number(0, len(found) - 1), self.number(0, len(found) - 1))] if self.chance(0.5) else self.among(found)
 
     def fresh(self) -> str:
+        """A name for a new value: now and then one that lets go of an old value."""
+        if len(self.pool) > 4 and self.chance(0.12):
+            return self.among(self.pool)
         self.count += 1
         return f"v{self.count - 1}"
 
@@ -225,6 +228,8 @@ class Writer:
     def keeps(self, line: str) -> bool:
         """Whether a line that has run may stay; takes its new name into the pool."""
         name = assigned(line)
+        if line.startswith("del "):
+            self.pool.remove(line[4:])
         if name is not None:
             value = plain(self.oracle.names[name])
             if not isinstance(value, (numpy.ndarray, numpy.generic)) or value.dtype.char not in NATIVE:
@@ -237,6 +242,8 @@ class Writer:
         elif not self._settled(name):
             return False
         if name is not None:
+            if name in self.pool:
+                self.pool.remove(name)
             self.pool.append(name)
             if len(self.pool) > 14:
                 self.pool.pop(self.number(0, 8))

@@ -15,6 +15,7 @@ from tests.differential.bounds import words
 from tests.differential.expressions import NAMES_OF
 from tests.differential.operands import (
     advanced_key,
+    apart,
     basic_key,
     condition,
     converts,
@@ -48,9 +49,7 @@ def assign(w: Writer) -> str | None:
     part = w.value(f"{text}[{key}]")
     shape = numpy.shape(part) if part is not None else x.shape
     value = value_for(w, text, x, shape)
-    if value and is_array(part) and part.ndim == 1 and is_array(y := w.value(value)) and y.ndim and y.strides[-1] != part.strides[0]:
-        value = f"({value}).copy()"  # in one dimension NumPy looks for an overlap of equal strides only
-    return value and f"{text}[{key}] = {value}"
+    return value and f"{text}[{key}] = {apart(w, part, value)}"
 
 
 def assign_advanced(w: Writer) -> str | None:
@@ -151,6 +150,7 @@ def into(w: Writer) -> str | None:
     value = value_for(w, text, x)
     if value is None:
         return None
+    value = apart(w, x, value)
     some = w.among(["1", "2", "0", f"numpy.array([1, 0, 3], {x.dtype.char!r})"])
     forms = [
         f"np.copyto({text}, {value})",
@@ -211,6 +211,9 @@ def loop(w: Writer) -> str | None:
         return None
     text, x = found
     n = x.shape[0]
+    if w.chance(0.25):
+        name = w.name(is_array)
+        return f"for _ in range({w.number(2, 4)}): {name} = {name} + {name}[::-1]" if name and w.value(name).ndim else None
     if x.ndim == 2:
         body = w.among([f"{text}[i, 0] = i", f"{text}[i] = {text}[i - 1]", f"{text}[i, i % {x.shape[1]}] = {text}[i - 1, 0]"])
     elif x.dtype.kind in "iuf":
@@ -221,6 +224,11 @@ def loop(w: Writer) -> str | None:
 
 
 # Reads --------------------------------------------------------------------------------------------------------------------
+def forget(w: Writer) -> str | None:
+    """One name less: what nobody else holds is free."""
+    return f"del {w.among(w.pool)}" if len(w.pool) > 4 else None
+
+
 def read(w: Writer) -> str | None:
     """Something that needs a value now."""
     found = source(w)
