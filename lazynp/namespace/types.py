@@ -164,7 +164,10 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 
 def _same_memory(a: ndarray, b: Any) -> bool:
     """Whether two arrays show the very same elements: NumPy copies nothing then, and does not ask whether it may."""
-    return b is a or (type(b) is ndarray and shares_memory(a, b) and (a.dtype, a.shape, geometry(a)) == (b.dtype, b.shape, geometry(b)))
+    if type(b) is not ndarray:
+        return False
+    one, two = [x._base if type(x._base) is ndarray else x for x in (a, b)]
+    return one is two and (a.dtype, a.shape, geometry(a)) == (b.dtype, b.shape, geometry(b))
 
 
 FUNCTIONS: Final = {

@@ -40,7 +40,9 @@ PROGRAMS: dict[str, list[str]] = {
     ],
     # Errors
     "a read-only output before its dtype": ["v0 = np.ones(3)", "v0.flags.writeable = False", "np.add(1j, 1, out=v0)", "np.copyto(v0, 1j)"],
-    "copied onto itself, read-only": ["v0 = np.ones(3)", "v0.flags.writeable = False", "np.copyto(v0, v0)", "v0[...] = v0", "np.copyto(v0[:0], v0[:0])"],
+    "copied onto itself, read-only": [
+        "v0 = np.ones(3)", "v0.flags.writeable = False", "np.copyto(v0, v0)", "v0[...] = v0", "np.copyto(v0[:0], v0[:0])",
+    ],
     "negative powers of nothing": [EMPTY, "v1 = v0 ** -1", "v2 = np.arange(3) ** -1"],
     "parts of nothing": [EMPTY, "v0.partition(0, 1)", "v1 = np.ones((0, 3))", "v1.partition(5)"],
     "the least of nothing": [
@@ -55,7 +57,9 @@ PROGRAMS: dict[str, list[str]] = {
         "v0 = np.ones(3, bool)", "v0 |= 10**20", "v1 = np.ones(3)", "v1 |= 10**20", "v0 += 300", "v2 = np.ones(3, int)",
         "np.copysign(v2, 10**20, out=v2)",
     ],
-    "numbers too large for a truth value": ["v0 = np.ones(3)", "v1 = np.logical_or(v0, 10**20)", "v2 = np.logical_and(v0 > 0, 300)", "v3 = np.logical_or(v0 > 0, 10**20)"],
+    "numbers too large for a truth value": [
+        "v0 = np.ones(3)", "v1 = np.logical_or(v0, 10**20)", "v2 = np.logical_and(v0 > 0, 300)", "v3 = np.logical_or(v0 > 0, 10**20)",
+    ],
     "numbers copied": [
         "v0 = np.ones(3, 'u1')", "np.copyto(v0, 1j, casting='unsafe')", "np.copyto(v0, -1)", "np.copyto(v0, 300)", "np.copyto(v0, 2.5)",
         "np.copyto(v0, True)", "v1 = np.ones(3, 'c16')", "np.copyto(v1, 10**20)", "np.copyto(v1, np.float64(2), casting='no')",
