@@ -181,6 +181,8 @@ def _write_masked(x: arrays.ndarray, key: Any, value: Any) -> bool:
         return False
     if type(x._base) is arrays.Draft:
         return False
+    if kind in CLASSES or kind in OF_TYPE:
+        value = arrays.asarray(value)  # unlike an element's, this conversion does not ask whether the value fits
     chosen = fitted(value, (), x.dtype)
     mask = arrays.node_of(key)
     if len(mask_shape) != len(shape):

@@ -28,7 +28,7 @@ from lazynp.namespace.selecting import where
 from lazynp.namespace.shaping import moveaxis, of_arrays
 from lazynp.namespace.ufuncs import UFUNCS, ordered, write_out
 from lazynp.ndarray import asarray as _asarray
-from lazynp.ndarray import ndarray, node_of, result, view_slice, wrap
+from lazynp.ndarray import copy_order, ndarray, node_of, result, view_slice, wrap, wrap_ordered
 
 U = UFUNCS
 
@@ -42,17 +42,24 @@ def round(a: Any, decimals: Any = 0, out: Any = None) -> Any:
         x = array_node(a)
     except Foreign:
         return fallback.call(np.round, "round", (a, digits), {} if out is None else {"out": out})
+    order = "K"
     if x.dtype.kind in "iu" and digits >= 0:
         node = x
     elif x.dtype.kind == "c":
         real = REAL_OF[x.dtype]
         parts = [node_of(round(wrap(elementwise(part, real, x)), digits)) for part in (o.REAL, o.IMAG)]
         node = elementwise(o.COMPLEX, x.dtype, *parts)
+    elif x.dtype == BOOL and digits:
+        raise np._core._exceptions._UFuncOutputCastingError(  # type: ignore[attr-defined]
+            np.multiply if digits > 0 else np.divide, "same_kind", FLOAT64, BOOL, 2
+        )
     else:
-        node = _rounded(x, digits)
+        node, order = _rounded(x, digits), "A" if digits else "K"
     if out is not None:
         return write_out(out, node, "round")
-    return result(node) if not node.shape else ordered(node, (a,), "K")
+    if not node.shape:
+        return result(node)
+    return ordered(node, (a,), "K") if order == "K" else wrap_ordered(node, copy_order(_asarray(a), order))
 
 
 def _rounded(x: Node, digits: int) -> Node:

@@ -182,6 +182,11 @@ def reduction(w: Writer) -> str | None:
         axis = 0
     keep = ", keepdims=True" if w.chance(0.25) and name != "ptp" else ""
     call = f"{text}.{name}(" if w.chance(0.4) and name not in ("count_nonzero", "ptp") and is_array(x) else f"np.{name}({text}, "
+    if w.chance(0.2) and not w.oracle.inexact and x.dtype.kind in "biu":
+        if name in ("sum", "prod", "max", "min"):
+            keep += w.among([f", where={condition(w, x)}, initial=1", ", initial=2", ", dtype='i8'" if name in ("sum", "prod") else ""])
+        elif name in ("any", "all"):
+            keep += f", where={condition(w, x)}"
     return f"{w.fresh()} = {call}axis={axis}{keep})"
 
 
@@ -247,6 +252,18 @@ def moved(w: Writer) -> str | None:
     ]
     if x.ndim == 2:
         forms += [f"np.tril({text})", f"np.triu({text}, 1)"]
+    if not w.oracle.inexact:
+        forms += [
+            f"np.select([{condition(w, x)}, {condition(w, x)}], [{text}, {other}], 1)",
+            f"np.insert({text}, 0, 1, axis={axis})",
+            f"np.delete({text}, 0, axis={axis})",
+            f"np.searchsorted([1, 2, 5], {text}, {w.among(['left', 'right'])!r})",
+            f"np.isin({text}, [0, 1, 2])",
+            f"np.divmod({text}, 3)[{w.number(0, 1)}]",
+            f"np.round({text}, {w.number(-1, 1)})",
+            f"np.add({text}, {other}, dtype='f8', casting='same_kind')",
+            f"np.choose({condition(w, x)}, [{text}, {other}])",
+        ]
     if x.dtype.kind in "biu" and not w.oracle.inexact:
         forms += [f"np.diff({text}, axis={axis})", f"np.unique({text})", f"np.bincount(np.ravel({text}) & 7)"]
     if not w.oracle.inexact and x.dtype.kind in "biuf" and no_tied_zeros(x):
@@ -255,6 +272,7 @@ def moved(w: Writer) -> str | None:
             f"np.argsort({text}, axis={axis}, kind='stable')",
             f"np.clip({text}, 1, 3)",
             f"np.nonzero({text})[0].copy()",
+            f"np.take_along_axis({text}, np.argsort({text}, axis={axis}, kind='stable'), axis={axis})",
             f"np.compress([True, False, True][:{x.shape[axis]}], {text}, axis={axis})",
         ]
     return f"{w.fresh()} = {w.among(forms)}"
