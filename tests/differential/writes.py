@@ -136,7 +136,8 @@ def into_out(w: Writer) -> str | None:
         if counted:
             return f"np.{w.among(['sum', 'max', 'any'])}({counted[0]}, axis=0, out={text})"
     if w.chance(0.2):
-        return f"np.{w.among(['negative', 'square', 'positive'])}({a[0]}, out={text}{options})" if x.dtype.kind not in "cb" else None
+        # Not `negative`: NumPy's is wrong where it writes over what it reads and the stride is four or eight elements.
+        return f"np.{w.among(['square', 'positive'])}({a[0]}, out={text}{options})" if x.dtype.kind not in "cb" else None
     return f"np.{name}({a[0]}, {b[0]}, out={text}{options})"
 
 
