@@ -15,7 +15,7 @@ import numpy as np
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise
-from lazynp.graph.dtypes import BOOL, NATIVE, REAL_OF
+from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE, REAL_OF
 from lazynp.graph.node import Node
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback

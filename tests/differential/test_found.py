@@ -38,6 +38,17 @@ PROGRAMS: dict[str, list[str]] = {
     "the square of a truth value": [
         "v0 = (np.arange(3) > 1).any()", "v1 = v0 ** 2", "v2 = np.array([True]) ** 2", "v3 = np.array(True) ** 2",
     ],
+    "an element of a constant": ["v0 = np.zeros((), 'F')", "v1 = v0 + 1", "v0[None][0] *= v1", "see(v0[None][0])"],
+    "rounded in its memory order": [
+        "v0 = np.ones((4, 3, 2, 5)).transpose(1, 0, 3, 2) / 3", "v1 = np.round(v0, 1)", "v2 = np.round(v0)",
+        "v3 = np.round(v0.T.copy().T, 2)",
+    ],
+    "triangles and replaced values in Fortran order": [
+        "v0 = np.ones((4, 3, 2), order='F')", "v1 = np.tril(v0)", "v2 = np.triu(v0.T)", "v3 = np.nan_to_num(v0)", "v4 = np.angle(v0)",
+    ],
+    "a mask takes a scalar as it is": [
+        "v0 = np.zeros(3, 'i1')", "v1 = np.arange(300).sum()", "v0[v0 < 1] = v1", "v0[[0]] = v1", "v0[v0 < 50] = 300", "v0[v0 < 99] = nan",
+    ],
     # Errors
     "a read-only output before its dtype": ["v0 = np.ones(3)", "v0.flags.writeable = False", "np.add(1j, 1, out=v0)", "np.copyto(v0, 1j)"],
     "copied onto itself, read-only": [
@@ -69,6 +80,7 @@ PROGRAMS: dict[str, list[str]] = {
         "v2 = np.array([1.0, nan]).max()",
         "v0[:2] = v2", "v3 = np.full(2, 2**63, 'u8').max()", "v4 = np.zeros(3, 'i8')", "v4[1] = v3", "v4[:] = np.arange(4).sum()",
     ],
+    "a rounded truth value": ["v0 = np.ones(3, bool)", "v1 = np.round(v0, 1)", "v2 = np.round(v0)", "v3 = np.round(v0, -1)"],
     "filled": [
         "v0 = np.zeros(3)", "v0.fill(np.ones(1))", "v0.fill([1])", "v0.fill(np.array(2))", "v0.flags.writeable = False", "v0.fill(1)",
     ],
