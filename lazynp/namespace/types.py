@@ -147,15 +147,15 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if type(dst) is not ndarray:
         fallback.call(np.copyto, "copyto", (dst, src), {"casting": casting, "where": where})
         return
+    if type(src) in (int, float, complex):
+        # A number takes the array's dtype where its kind allows, and must fit.
+        src = np.asarray(src, np.result_type(dst.dtype, src))
     if dst._readonly:
         if _same_memory(dst, src):
             return
         raise ValueError("assignment destination is read-only")
-    if type(src) in (int, float, complex):
-        # A number takes the array's dtype where its kind allows, and must fit.
-        src = np.asarray(src, np.result_type(dst.dtype, src))
-        if np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]
-            src = src.astype(dst.dtype)
+    if type(src) is np.ndarray and not src.shape and np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]
+        src = src.astype(dst.dtype)
     value = asarray(src)
     if (overrides(value) and type(value) is not ndarray) or not np.can_cast(value.dtype, dst.dtype, casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast array data from {value.dtype!r} to {dst.dtype!r} according to the rule '{casting}'")

@@ -50,7 +50,10 @@ PROGRAMS: dict[str, list[str]] = {
         "v0 = np.zeros(3, 'i1')", "v1 = np.arange(300).sum()", "v0[v0 < 1] = v1", "v0[[0]] = v1", "v0[v0 < 50] = 300", "v0[v0 < 99] = nan",
     ],
     # Errors
-    "a read-only output before its dtype": ["v0 = np.ones(3)", "v0.flags.writeable = False", "np.add(1j, 1, out=v0)", "np.copyto(v0, 1j)"],
+    "a read-only output before its dtype": [
+        "v0 = np.ones(3)", "v0.flags.writeable = False", "np.add(1j, 1, out=v0)", "np.copyto(v0, 1j)", "v1 = np.ones(1, 'u1')",
+        "v1.flags.writeable = False", "np.copyto(v1, -1)",
+    ],
     "copied onto itself, read-only": [
         "v0 = np.ones(3)", "v0.flags.writeable = False", "np.copyto(v0, v0)", "v0[...] = v0", "np.copyto(v0[:0], v0[:0])",
     ],

@@ -91,6 +91,12 @@ def overlap(w: Writer) -> str | None:
 
 
 # In place -----------------------------------------------------------------------------------------------------------------
+def mask_for(w: Writer, x: Any) -> str:
+    """Where to write into ``x``; memory of its own, for NumPy reads a mask while it writes."""
+    text = condition(w, x)
+    return f"{text}.copy()" if is_array(w.value(text)) and numpy.may_share_memory(x, w.value(text)) else text
+
+
 def augment(w: Writer) -> str | None:
     found = target(w)
     if found is None:
@@ -130,7 +136,7 @@ def into_out(w: Writer) -> str | None:
     # NumPy loses what it does not write where it has to copy or convert the output first, or crashes.
     arrays = [y for y in (a[1], b[1]) if isinstance(y, (numpy.generic, numpy.ndarray))]
     copied = name == "less" or any(y.dtype != x.dtype or (is_array(y) and numpy.may_share_memory(y, x)) for y in arrays)
-    options = "" if copied or w.chance(0.6) else f", where={condition(w, x)}"
+    options = "" if copied or w.chance(0.6) else f", where={mask_for(w, x)}"
     if w.chance(0.2) and not w.oracle.inexact:
         counted = source(w, lambda y: has_axes(y) and y.dtype.kind in "bi" and y.shape[1:] == x.shape and numpy.can_cast(y.dtype, x.dtype))
         if counted:
@@ -155,9 +161,9 @@ def into(w: Writer) -> str | None:
     some = w.among(["1", "2", "0", f"numpy.array([1, 0, 3], {x.dtype.char!r})"])
     forms = [
         f"np.copyto({text}, {value})",
-        f"np.copyto({text}, {value}, where={condition(w, x)})",
+        f"np.copyto({text}, {value}, where={mask_for(w, x)})",
         f"np.copyto({text}, {value}, casting='unsafe')",
-        f"np.putmask({text}, {condition(w, x)}, {some})",
+        f"np.putmask({text}, {mask_for(w, x)}, {some})",
         f"{text}.fill({w.among(['1', '0', '2'])})",
     ]
     if n:
