@@ -7,7 +7,7 @@ strides) the value is copied first.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy
 
@@ -206,8 +206,8 @@ def through_attribute(w: Writer) -> str | None:
     if name is not None:
         forms.append(f"{name}.shape = {new_shape(w, w.value(name).size)}")
         if not w.oracle.inexact:
-            # Memory that a broadcast shows several times is not made writeable.
-            forms.append(f"{name}.flags.writeable = {w.chance(0.6) and 0 not in w.value(name).strides}")
+            # A view of a broadcast is not made writeable: NumPy allows it, lazynp does not.
+            forms.append(f"{name}.flags.writeable = {w.chance(0.6) and (w.value(name).base is None or w.value(name).flags.writeable)}")
     return w.among(forms)
 
 
