@@ -27,6 +27,10 @@ PROGRAMS: dict[str, list[str]] = {
     "a product's loop axes": [
         "v0 = np.ones((3, 2, 5, 4)).transpose(1, 2, 0, 3)", "v1 = v0 @ np.ones((4, 2))", "v2 = np.vecdot(v0, np.ones(4))",
     ],
+    "segments of permuted arrays": [
+        "v0 = np.ones((3, 4, 5)).transpose(1, 2, 0)", "v1 = np.maximum.reduceat(v0, [1, 0], axis=1)", "v2 = np.add.reduceat(v0, [1], axis=2)",
+        "v3 = np.add.reduceat(v0.T, [1, 1], axis=0)",
+    ],
     # Views
     "nothing to squeeze": ["v0 = np.ones((2, 3))", "v1 = v0.squeeze()", "v1[0] = 4", "v2 = np.squeeze(v0, axis=())"],
     "nothing to tile": [EMPTY, "v0.flags.writeable = False", "v1 = np.tile(v0, 2)"],
