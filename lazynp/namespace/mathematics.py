@@ -44,6 +44,8 @@ def round(a: Any, decimals: Any = 0, out: Any = None) -> Any:
         return fallback.call(np.round, "round", (a, digits), {} if out is None else {"out": out})
     order = "K"
     if x.dtype.kind in "iu" and digits >= 0:
+        if out is None and x.shape:
+            return wrap_ordered(x, copy_order(_asarray(a), "K"))  # NumPy copies, which is not the order of a ufunc's result
         node = x
     elif x.dtype.kind == "c":
         real = REAL_OF[x.dtype]

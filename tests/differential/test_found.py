@@ -28,7 +28,8 @@ PROGRAMS: dict[str, list[str]] = {
         "v0 = np.ones((3, 2, 5, 4)).transpose(1, 2, 0, 3)", "v1 = v0 @ np.ones((4, 2))", "v2 = np.vecdot(v0, np.ones(4))",
     ],
     "segments of permuted arrays": [
-        "v0 = np.ones((3, 4, 5)).transpose(1, 2, 0)", "v1 = np.maximum.reduceat(v0, [1, 0], axis=1)", "v2 = np.add.reduceat(v0, [1], axis=2)",
+        "v0 = np.ones((3, 4, 5)).transpose(1, 2, 0)", "v1 = np.maximum.reduceat(v0, [1, 0], axis=1)",
+        "v2 = np.add.reduceat(v0, [1], axis=2)",
         "v3 = np.add.reduceat(v0.T, [1, 1], axis=0)",
     ],
     # Views
@@ -44,6 +45,7 @@ PROGRAMS: dict[str, list[str]] = {
     ],
     "an element of a constant": ["v0 = np.zeros((), 'F')", "v1 = v0 + 1", "v0[None][0] *= v1", "see(v0[None][0])"],
     "rounded in its memory order": [
+        "v4 = np.broadcast_to(np.arange(7), (2, 7))", "v5 = np.round(v4)", "v6 = np.round(v4 / 3)",
         "v0 = np.ones((4, 3, 2, 5)).transpose(1, 0, 3, 2) / 3", "v1 = np.round(v0, 1)", "v2 = np.round(v0)",
         "v3 = np.round(v0.T.copy().T, 2)",
     ],
