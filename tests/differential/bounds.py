@@ -177,7 +177,9 @@ class Bounded(NDArrayOperatorsMixin):
         e = func(*moved, **{k: (0 if k == "constant_values" else x) for k, x in kwargs.items()})
         if name in WRITES:
             return None
-        return [Bounded(a, b) for a, b in zip(v, e, strict=True)] if isinstance(v, (list, tuple)) else Bounded(v, e)
+        if isinstance(v, (list, tuple)):
+            return [Bounded(a, b) for a, b in zip(v, e, strict=True)]
+        return Bounded(v, e.astype(wide(v.dtype), copy=False))  # complex values among real ones make real bounds complex
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", (None,))[0]
