@@ -107,7 +107,9 @@ def draft(root: arrays.ndarray, copy: bool = True) -> np.ndarray[Any, Any] | Non
     base = root._base
     if base is None:
         node = root._node
-        one = node.src[0] if node.op is o.EXPAND else node
+        sources = node.src
+        one = sources[0] if node.op is o.EXPAND else node
+        del sources
         if one.op is o.CONST:
             buffer = _empty(node.shape, node.dtype)
             buffer.array.fill(one.arg)

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.graph.build import cast, const, expand
+from lazynp.graph.build import cast
 from lazynp.graph.dtypes import NATIVE
 from lazynp.namespace import creation, fallback, joining, linalg, mathematics, reductions, selecting, shaping, statistics
-from lazynp.namespace.reductions import array_node
+from lazynp.namespace.assignment import fitted
 from lazynp.namespace.ufuncs import UFUNCS
 from lazynp.ndarray import copy_order, host, ndarray, node_of, result, view_reshape, warn_complex, wrap_ordered
 from lazynp.scalars import scalar_of_value
@@ -71,11 +71,11 @@ def _partition(self: Any, kth: Any, axis: Any = -1, kind: str = "introselect", o
 
 def _fill(self: Any, value: Any) -> None:
     """Set every element; see :meth:`numpy.ndarray.fill`."""
-    if type(value) in (int, float, bool, complex):
-        node = const(value, self.dtype)
-    else:
-        node = cast(array_node(value), self.dtype)
-    self._write(expand(node, self.shape))
+    if self._readonly:
+        raise ValueError("assignment destination is read-only")
+    if isinstance(value, (ndarray, list, tuple)) and np.shape(value):
+        raise ValueError("setting an array element with a sequence.")
+    self._write(fitted(value, self.shape, self.dtype))
 
 
 def _conjugate(self: Any, out: Any = None) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from lazynp.graph import build
 from lazynp.graph import op as o
-from lazynp.graph.build import cast, const, elementwise, reshape
+from lazynp.graph.build import cast, const, elementwise, expand, reshape
 from lazynp.graph.dtypes import BOOL, INT64, NATIVE
 from lazynp.graph.node import Node, caller
 from lazynp.namespace import axes as ax
@@ -227,8 +227,13 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     axis = 0 if axis is None else ax.one(axis, x.ndim)
     n = x.shape[axis]
     if not n and at.size:
-        raise IndexError("cannot do a non-empty take from an empty axes.")
-    if mode == "raise":
+        rest = x.shape[:axis], x.shape[axis + 1 :]
+        if 0 not in rest[0] + rest[1]:
+            raise IndexError("cannot do a non-empty take from an empty axes.")
+        if mode == "raise" and 0 not in rest[0]:
+            raise IndexError(f"index 0 is out of bounds for axis {axis} with size 0")
+        node = expand(const(0, x.dtype), (*rest[0], *at.shape, *rest[1]))
+    elif mode == "raise":
         if at.dtype == BOOL:
             at = wrap(cast(node_of(at), INT64))
         found = x[(slice(None),) * axis + (at,)]
@@ -347,7 +352,7 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
     try:
         if not array_node(a).shape and axis is not None:
             ax.one(axis, 1)
-            return wrap(build.expand(const(0, INT64), (1,)))
+            return wrap(expand(const(0, INT64), (1,)))
         return wrap(_sorting("argsort", a, axis, _sort_options(kind, order, stable), INT64))
     except Foreign:
         return fallback.call(np.argsort, "argsort", (a, axis, kind, order), {"stable": stable})
@@ -366,7 +371,7 @@ def _partition(name: str, a: Any, kth: Any, axis: Any, dtype: DType | None) -> A
     if places.dtype.kind not in "iu" and places.size:
         raise TypeError("Partition index must be integer")
     wanted = [int(k) for k in places.ravel()]
-    for k in wanted if n else ():
+    for k in wanted if build.size(x) else ():
         if not -n <= k < n:
             raise ValueError(f"kth(={k + n if k < 0 else k}) out of bounds ({n})")
     node = _sorting(name, a, axis, {"kth": tuple(wanted)}, dtype)
