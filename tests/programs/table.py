@@ -7,7 +7,6 @@ the next.
 
 from __future__ import annotations
 
-import gc
 import math
 import warnings
 from collections.abc import Callable
@@ -20,7 +19,7 @@ import numpy
 
 import lazynp
 from lazynp.runtime import config, report
-from lazynp.scalars import is_scalar
+from lazynp.scalars import is_scalar, pending_scalars
 
 TOPICS: Final = [
     "stencils", "linear_algebra", "images", "statistics", "learning", "sequences", "indexing", "simulation", "signals",
@@ -61,7 +60,7 @@ def run_numpy(program: Program) -> Any:
 
 def run_lazynp(program: Program, tier: str) -> tuple[Any, dict[str, Any]]:
     """The results, and the counters of the run."""
-    gc.collect()  # scalars that an earlier program left pending would be computed with this one's
+    pending_scalars()  # what an earlier program left pending is not computed with this one's
     with warnings.catch_warnings(), config.override(backend="llvm", tier=tier, eager=False):
         warnings.simplefilter("ignore")
         report.reset()
