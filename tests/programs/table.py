@@ -61,7 +61,8 @@ def run_numpy(program: Program) -> Any:
 def run_lazynp(program: Program, tier: str) -> tuple[Any, dict[str, Any]]:
     """The results, and the counters of the run."""
     pending_scalars()  # what an earlier program left pending is not computed with this one's
-    with warnings.catch_warnings(), config.override(backend="llvm", tier=tier, eager=False):
+    # In the compiled tier what each step of the scheduler hands to the next is checked too.
+    with warnings.catch_warnings(), config.override(backend="llvm", tier=tier, eager=False, debug=tier == "compiled"):
         warnings.simplefilter("ignore")
         report.reset()
         result = plain(program(lazynp))
