@@ -29,7 +29,7 @@ def main() -> int:
             f"{name:<52}{row.kernels:>8}{row.forced:>7}{counters['schedule_misses']:>5}{counters['in_place']:>9}"
             f"{counters['bytes_copied']:>8}  {row.fallbacks}"
         )
-        found = table.difference(got, table.run_numpy(program), getattr(program, "tolerance", 0.0))
+        found = table.difference(got, table.run_numpy(program), table.tolerance(program))
         if found is not None:
             wrong += 1
             print(f"    {found}")

@@ -52,6 +52,12 @@ class Work:
     fallbacks: str
 
 
+def tolerance(program: Program) -> float:
+    """What the program is marked with (``tolerance.close``); 0: equal, bit for bit."""
+    marked: float = getattr(program, "tolerance", 0.0)
+    return marked
+
+
 def run_numpy(program: Program) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -107,34 +113,34 @@ def plain(result: Any) -> Any:
     return type(result).__name__, result
 
 
-def difference(got: Any, want: Any, tolerance: float = 0.0) -> str | None:
+def difference(got: Any, want: Any, allowed: float = 0.0) -> str | None:
     """What differs between two plain results, if anything does."""
     if got[0] != want[0]:
         return f"{got[0]} {got[1]!r} instead of {want[0]} {want[1]!r}"
     if isinstance(want[1], list):
         if len(got[1]) != len(want[1]):
             return f"{len(got[1])} results instead of {len(want[1])}"
-        found = [difference(one, other, tolerance) for one, other in zip(got[1], want[1], strict=True)]
+        found = [difference(one, other, allowed) for one, other in zip(got[1], want[1], strict=True)]
         return next((f"[{k}]: {text}" for k, text in enumerate(found) if text is not None), None)
     if isinstance(want[1], (numpy.ndarray, numpy.generic)):
-        return _difference_of_arrays(got[1], want[1], tolerance)
-    if isinstance(want[1], float) and tolerance:
-        return None if math.isclose(got[1], want[1], rel_tol=tolerance) else f"{got[1]!r} instead of {want[1]!r}"
+        return _difference_of_arrays(got[1], want[1], allowed)
+    if isinstance(want[1], float) and allowed:
+        return None if math.isclose(got[1], want[1], rel_tol=allowed) else f"{got[1]!r} instead of {want[1]!r}"
     return None if got[1] == want[1] else f"{got[1]!r} instead of {want[1]!r}"
 
 
-def _difference_of_arrays(got: Any, want: Any, tolerance: float) -> str | None:
+def _difference_of_arrays(got: Any, want: Any, allowed: float) -> str | None:
     if got.dtype != want.dtype:
         return f"dtype {got.dtype} instead of {want.dtype}"
     if got.shape != want.shape:
         return f"shape {got.shape} instead of {want.shape}"
     if want.dtype.kind not in "fc":
         return None if numpy.array_equal(got, want) else f"{got!r} instead of {want!r}"
-    if not tolerance:
+    if not allowed:
         equal = numpy.array_equal(got, want, equal_nan=True) and _signs(got) == _signs(want)
         return None if equal else f"{got!r} instead of {want!r} (off by {error(got, want):.2g})"
     found = error(got, want)
-    return None if found <= tolerance else f"{got!r} instead of {want!r}: off by {found:.2g}, more than {tolerance:.2g}"
+    return None if found <= allowed else f"{got!r} instead of {want!r}: off by {found:.2g}, more than {allowed:.2g}"
 
 
 def _signs(x: Any) -> bytes:
