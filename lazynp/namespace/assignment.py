@@ -74,6 +74,8 @@ def write(x: arrays.ndarray, key: Any, value: Any) -> None:
         return  # x[key] += ...: the view was written already and is put back where it lies
     node = fitted(value, view.shape, view.dtype)
     arrays.replace(root, view._view.write(arrays.root_node(root), node))
+    if root is not x:
+        x._node = x._stamp = None  # made from the old value, which need not live on
 
 
 def _write_element(x: arrays.ndarray, root: arrays.ndarray, region: Region, value: Any) -> bool:

@@ -153,10 +153,13 @@ def _renumber(body: Body) -> None:
         output.buffer = number[output.buffer]
 
 
-def updates(program: Program, kernel: Kernel, body: Body, dead: Iterable[int]) -> list[Update]:
-    """What each STORE of a kernel does to its base; reads of the elements it writes are made through the new memory."""
+def updates(program: Program, kernel: Kernel, body: Body, free: Iterable[int]) -> list[Update]:
+    """What each STORE of a kernel does to its base; ``free`` are the entries that may be overwritten there.
+
+    Reads of the elements that a STORE overwrites are made through the new memory.
+    """
     found = []
-    last = set(dead)
+    last = set(free)
     for output in body.outputs:
         e = body.buffers[output.buffer]
         if e not in kernel.bases:
