@@ -268,10 +268,11 @@ class _Lowering:
             condition = self.make(INSIDE, self.guard_values(new), None, BOOL, None, new)
             return self.make(o.WHERE, (condition, inner, fill), None, entry.dtype)
         if op is o.CONCAT:
-            parts = [s for s in sources if s is not None]
-            value = self.read(parts[-1])
-            for part in reversed(parts[:-1]):
-                new = part[1].guards - point.guards
+            parts = [(s, s[1].guards - point.guards) for s in sources if s is not None]
+            # A part whose guards hold here already is what is here: those behind it are not.
+            last = next((k for k, (_, new) in enumerate(parts) if not new), len(parts) - 1)
+            value = self.read(parts[last][0])
+            for part, new in reversed(parts[:last]):
                 condition = self.make(INSIDE, self.guard_values(new), None, BOOL, None, new)
                 value = self.make(o.WHERE, (condition, self.read(part), value), None, entry.dtype)
             return value

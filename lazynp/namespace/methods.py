@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.graph.build import cast
+from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
 from lazynp.namespace import creation, fallback, joining, linalg, mathematics, reductions, selecting, shaping, statistics
 from lazynp.namespace.assignment import fitted
 from lazynp.namespace.ufuncs import UFUNCS
 from lazynp.ndarray import copy_order, host, ndarray, node_of, result, view_reshape, warn_complex, wrap_ordered
-from lazynp.scalars import scalar_of_value
+from lazynp.scalars import is_scalar, scalar_of_value
 
 
 def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
@@ -73,9 +73,14 @@ def _fill(self: Any, value: Any) -> None:
     """Set every element; see :meth:`numpy.ndarray.fill`."""
     if self._readonly:
         raise ValueError("assignment destination is read-only")
-    if isinstance(value, (ndarray, list, tuple)) and np.shape(value):
-        raise ValueError("setting an array element with a sequence.")
-    self._write(fitted(value, self.shape, self.dtype))
+    if is_scalar(value) or (type(value) is ndarray and not value.shape):
+        node = fitted(value, (), self.dtype)
+    else:
+        # NumPy takes a sequence for a bool, and for no other element.
+        element = np.empty((), self.dtype)
+        element.fill(host(value) if type(value) is ndarray else value)
+        node = const(element[()], self.dtype)
+    self._write(expand(node, self.shape))
 
 
 def _conjugate(self: Any, out: Any = None) -> Any:

@@ -340,6 +340,7 @@ def _sort_options(kind: Any, order: Any, stable: Any) -> dict[str, Any]:
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """A sorted copy; see :func:`numpy.sort`."""
     try:
+        array_node(a)  # what is NumPy's may be ordered by fields
         node = _sorting("sort", a, axis, _sort_options(kind, order, stable), None)
         return wrap(node) if axis is None else laid_like(node, a)
     except Foreign:

@@ -169,7 +169,7 @@ def updates(program: Program, kernel: Kernel, body: Body, free: Iterable[int]) -
         lengths = program.entries[entry.src[1]].shape
         region = tuple([Edge(slot, step, n, extent) for (slot, step), n, extent in zip(entry.arg, lengths, entry.shape, strict=True)])
         written = tuple([_edge_span(edge) for edge in region])
-        points = _points(kernel, base)
+        points = _points(kernel, base) if base in body.buffers else []  # numbers of a range are computed, not read
         same = [point for point in points if _is_region(kernel, point, region)]
         others = [point for point in points if point not in same]
         whole = False

@@ -68,6 +68,33 @@ def square(n: int = 200) -> numpy.ndarray[Any, Any]:
     return numpy.arange(float(n * n)).reshape(n, n)
 
 
+def _reversed_on_itself(m: Any, x: Any) -> None:
+    x[::-1] = x
+
+
+def _reversed_difference(m: Any, x: Any) -> None:
+    x[::-1] -= x
+
+
+def _odd_from_even(m: Any, x: Any) -> None:
+    x[::2] += 1
+    x[1::2] = x[::2]
+
+
+def _shifted(m: Any, x: Any) -> None:
+    x[5:] = x[:-5] + x[:5].sum()
+
+
+@pytest.mark.parametrize("write", [_reversed_on_itself, _reversed_difference, _odd_from_even, _shifted])
+@pytest.mark.parametrize("base", [lambda m: m.arange(10_000), lambda m: m.arange(10_000) * 3, lambda m: m.zeros(10_000)])
+def test_base_that_is_not_in_memory_yet(base: Any, write: Any) -> None:
+    with config.override(tier="compiled", debug=True):
+        x, y = base(np), base(numpy)
+        write(np, x)
+        write(numpy, y)
+        numpy.testing.assert_array_equal(np.asarray(x), y)
+
+
 @pytest.mark.parametrize("tier", TIERS)
 def test_rows_written_one_after_the_other_stay_in_one_memory(tier: str) -> None:
     with config.override(tier=tier):
