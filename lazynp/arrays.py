@@ -341,6 +341,7 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
             replace(self, node)
         else:
             replace(base, self._view.write(root_node(base), node))
+            self._node = self._stamp = None  # made from the old value, which need not live on
 
     def _become(self, view: ndarray) -> None:
         """Show what ``view`` (of this same memory) shows, as an in-place change of shape or dtype does."""
@@ -529,14 +530,16 @@ def replace(root: ndarray, node: Node) -> None:
 def _ends_turn(node: Node) -> bool:
     """Whether a large write comes by the line of an earlier one of the same array."""
     global _turn_site
-    if prod(node.src[1].shape) < TURN_ELEMENTS:
+    src = node.src
+    if not src or prod(src[1].shape) < TURN_ELEMENTS:
         return False
     site = node.site
     if site == _turn_site:
         return True
     for _ in range(TURN_WRITES):
-        node = node.src[0]
-        if node.op is not o.STORE:
+        node = src[0]
+        src = node.src  # before its operation: another thread may publish it in between
+        if node.op is not o.STORE or not src:
             return False
         if node.site == site:
             _turn_site = site

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from lazynp import arrays
+from lazynp.graph import op as o
 from lazynp.graph.node import Shape
-from lazynp.views import Geometry, View, memory_order, owned_strides
+from lazynp.views import AXES, Geometry, View, memory_order, owned_strides
 
 ORDERS = frozenset("CFAK")
 
@@ -33,25 +36,40 @@ def geometry(x: arrays.ndarray) -> Geometry:
     return 0, owned_strides(x.shape, x.dtype.itemsize)
 
 
+def lies_in_c_order(x: Any) -> bool:
+    """Whether an operand's strides cannot ask for another order than C: anything but a view whose axes were exchanged."""
+    if type(x) is not arrays.ndarray:
+        return type(x) is not np.ndarray or x.flags.c_contiguous
+    if type(x._base) is not arrays.ndarray:
+        return True
+    for op, arg, _ in x._view.path:
+        if op is AXES:
+            last = -1
+            for axis in arg:
+                if axis >= 0:
+                    if axis < last:
+                        return False
+                    last = axis
+        elif op is not o.SLICE:
+            return False
+    return True
+
+
 def result_order(inputs: Sequence[Any], shape: Shape) -> tuple[int, ...] | None:
     """NumPy's memory order for an elementwise result of ``shape``: axes from slowest to fastest, None for C order."""
     if len(shape) < 2:
         return None
     for x in inputs:
-        if type(x) is arrays.ndarray and type(x._base) is arrays.ndarray and not x._view.in_c_order():
-            break
-    else:
-        return None
-    return iteration_order([x for x in inputs if type(x) is arrays.ndarray], shape)
+        if type(x) is np.ndarray or (type(x) is arrays.ndarray and type(x._base) is arrays.ndarray and not x._view.in_c_order()):
+            return iteration_order([x for x in inputs if type(x) is arrays.ndarray or type(x) is np.ndarray], shape)
+    return None
 
 
 def reduction_order(x: Any, axes: Sequence[int], ndim: int) -> tuple[int, ...] | None:
     """NumPy's memory order for a result of ``ndim`` axes made by reducing ``axes`` of ``x`` (dropped, or kept with length one)."""
     if ndim < 2 or type(x) is not arrays.ndarray or type(x._base) is not arrays.ndarray or x._view.in_c_order():
         return None
-    order = iteration_order([x], x.shape)
-    if order is None:
-        return None
+    order = _iterated([x], x.ndim)
     rest = [axis for axis in order if axis not in axes]
     if ndim == len(x.shape):
         return (*axes, *rest)
@@ -62,23 +80,30 @@ def reduction_order(x: Any, axes: Sequence[int], ndim: int) -> tuple[int, ...] |
 def joined_order(parts: Sequence[arrays.ndarray]) -> tuple[int, ...] | None:
     """NumPy's memory order for the concatenation of ``parts``, which have the same number of axes.
 
-    This is ``PyArray_CreateMultiSortedStridePerm``: an insertion sort of the axes by the parts' strides, for C order where they disagree.
+    This is ``PyArray_CreateMultiSortedStridePerm``: the axes sorted by the parts' strides, which have no say about axes of length one.
     """
-    views = [x for x in parts if type(x._base) is arrays.ndarray and not x._view.in_c_order()]
-    if not views:
+    if all(lies_in_c_order(x) for x in parts):
         return None
-    columns = [[0 if n == 1 else abs(stride) for n, stride in zip(x.shape, x.strides, strict=True)] for x in parts]
-    shapes = [x.shape for x in parts]
-    order = list(range(len(shapes[0])))
+    columns = [[None if n == 1 else abs(stride) for n, stride in zip(x.shape, x.strides, strict=True)] for x in parts]
+    order = _sorted_axes(list(range(parts[0].ndim)), columns)
+    return None if order == list(range(len(order))) else tuple(order)
+
+
+def _sorted_axes(order: list[int], columns: Sequence[Sequence[int | None]]) -> list[int]:
+    """An insertion sort of ``order``: an axis goes before those with smaller numbers in the operands' ``columns`` (None: no say).
+
+    Where operands disagree, the order given wins; where none has a say, an axis is compared with the next one.
+    """
     for k in range(1, len(order)):
         axis = order[k]
         position = k
         for j in range(k - 1, -1, -1):
             other = order[j]
             decided, swap = False, False
-            for shape, strides in zip(shapes, columns, strict=True):
-                if shape[axis] != 1 and shape[other] != 1:
-                    if strides[axis] <= strides[other]:
+            for strides in columns:
+                mine, its = strides[axis], strides[other]
+                if mine is not None and its is not None:
+                    if mine <= its:
                         swap = False
                     elif not decided:
                         swap = True
@@ -89,7 +114,7 @@ def joined_order(parts: Sequence[arrays.ndarray]) -> tuple[int, ...] | None:
                 position = j
         if position != k:
             order.insert(position, order.pop(k))
-    return None if order == list(range(len(order))) else tuple(order)
+    return order
 
 
 def copy_order(x: arrays.ndarray, order: str | None) -> tuple[int, ...] | None:
@@ -108,43 +133,40 @@ def copy_order(x: arrays.ndarray, order: str | None) -> tuple[int, ...] | None:
     return memory_order(view.shape, strides, view.dtype.itemsize)
 
 
-def iteration_order(operands: Sequence[arrays.ndarray], shape: Shape) -> tuple[int, ...] | None:
+def iteration_order(operands: Sequence[Any], shape: Shape) -> tuple[int, ...] | None:
     """The memory order NumPy's iterator gives a new operand of ``shape``: axes from slowest to fastest, None for C order.
 
-    This is ``npyiter_find_best_axis_ordering``: an insertion sort of the axes by the operands' strides, where a conflict between operands
-    is decided for C order.
+    This is ``npyiter_find_best_axis_ordering``: the axes sorted by the operands' strides, from the fastest to the slowest; those of length
+    one and those that are broadcast have no say.
     """
     ndim = len(shape)
     sized = [array for array in operands if array.shape]
     if all(array.shape == shape and array.flags.f_contiguous for array in sized):
         # Operands that one flat loop can walk do not get an iterator.
         return None if all(array.flags.c_contiguous for array in sized) else tuple(range(ndim - 1, -1, -1))
-    columns = []
-    for array in sized:
+    order = _iterated(sized, ndim)
+    return None if order == list(range(ndim)) else tuple(order)
+
+
+def flat_order(x: arrays.ndarray) -> tuple[int, ...]:
+    """The axes from slowest to fastest as NumPy copies ``x`` into one dimension; unlike a copy's, broadcast axes stay where they are."""
+    return tuple(_iterated([x], x.ndim))
+
+
+def loop_order(operands: Sequence[Any], cores: Sequence[int], ndim: int) -> tuple[int, ...]:
+    """The memory order of a generalised ufunc's result: its loop axes as the iterator walks them, then its core axes."""
+    if any(0 in x.shape for x in operands):
+        return tuple(range(ndim))
+    loops = [x[(..., *(0,) * core)] for x, core in zip(operands, cores, strict=True) if x.ndim > core]
+    batch = max([x.ndim for x in loops], default=0)
+    return (*_iterated(loops, batch), *range(batch, ndim))
+
+
+def _iterated(operands: Sequence[Any], ndim: int) -> list[int]:
+    """The axes from slowest to fastest as NumPy's iterator walks them."""
+    columns: list[list[int | None]] = []
+    for array in operands:
         own = array.shape
-        strides = [0 if n == 1 else abs(stride) for n, stride in zip(own, array.strides, strict=True)]
-        columns.append([0] * (ndim - len(own)) + strides)
-    order = list(range(ndim - 1, -1, -1))  # from fastest to slowest
-    for k in range(1, ndim):
-        axis = order[k]
-        position = k
-        for j in range(k - 1, -1, -1):
-            other = order[j]
-            decided, swap = False, False
-            for strides in columns:
-                if strides[axis] and strides[other]:
-                    if strides[other] <= strides[axis]:
-                        swap = False
-                    elif not decided:
-                        swap = True
-                    decided = True
-            if decided:
-                if not swap:
-                    break
-                position = j
-        if position != k:
-            order.insert(position, order.pop(k))
-    order.reverse()
-    if order == list(range(ndim)):
-        return None
-    return tuple(order)
+        strides: list[int | None] = [None if n == 1 or stride == 0 else -abs(stride) for n, stride in zip(own, array.strides, strict=True)]
+        columns.append([*[None] * (ndim - len(own)), *strides])
+    return _sorted_axes(list(range(ndim - 1, -1, -1)), columns)[::-1]

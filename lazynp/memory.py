@@ -29,13 +29,14 @@ DRAFT_BYTES = 65536
 class Draft:
     """Memory of an array that is being filled: owned by one cell, seen by nobody else."""
 
-    __slots__ = ("array", "buffer", "dtype", "shape")
+    __slots__ = ("array", "buffer", "dtype", "shape", "views")
 
     def __init__(self, buffer: Buffer) -> None:
         self.buffer = buffer
         self.array = buffer.array
         self.dtype = buffer.dtype
         self.shape = buffer.shape
+        self.views: dict[View, np.ndarray[Any, Any]] | None = None
 
 
 def host(x: Any, reason: str = "__array__") -> np.ndarray[Any, Any]:
@@ -79,11 +80,15 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
     memory = base._node.buffer if inner is None else inner
     if memory is None:
         return None
+    # Kept with the memory, not with the view: a view that nobody reads any more must not keep old memory.
     view: View = x._view
-    if view.memory_of is not memory:
-        view.array = shown(x, memory.array)
-        view.memory_of = memory
-    return view.array
+    kept = memory.views
+    if kept is None:
+        kept = memory.views = {}
+    found: np.ndarray[Any, Any] | None = kept.get(view)
+    if found is None:
+        found = kept[view] = shown(x, memory.array)
+    return found
 
 
 def published(root: arrays.ndarray) -> Node:
@@ -102,7 +107,9 @@ def draft(root: arrays.ndarray, copy: bool = True) -> np.ndarray[Any, Any] | Non
     base = root._base
     if base is None:
         node = root._node
-        one = node.src[0] if node.op is o.EXPAND else node
+        sources = node.src
+        one = sources[0] if node.op is o.EXPAND else node
+        del sources
         if one.op is o.CONST:
             buffer = _empty(node.shape, node.dtype)
             buffer.array.fill(one.arg)
@@ -110,13 +117,17 @@ def draft(root: arrays.ndarray, copy: bool = True) -> np.ndarray[Any, Any] | Non
             del one
             force([node], "element writes")
             buffer = node.buffer
-            root._node = None
-            look = ref(node)
-            del node
-            if look() is not None or not buffer.exclusive():
-                root._node = look() or build.leaf(buffer)
-                if not copy:
-                    return None
+            if buffer.exclusive():
+                # Ours alone if the node goes with this cell.
+                root._node = None
+                look = ref(node)
+                del node
+                root._node = look()
+            if root._node is None:
+                buffer = buffer.retyped(buffer.dtype, buffer.shape)
+            elif not copy:
+                return None
+            else:
                 old = buffer.array
                 buffer = _empty(old.shape, old.dtype)
                 buffer.array[...] = old

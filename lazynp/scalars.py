@@ -24,7 +24,7 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import Node, Shape
-from lazynp.graph.op import Kind
+from lazynp.graph.op import Kind, Op
 from lazynp.runtime import forking
 
 _new = object.__new__
@@ -391,12 +391,14 @@ def read_element(node: Node, reason: str) -> Any:
     return node.buffer.array[()]
 
 
-def _movements(node: Node) -> tuple[list[Node], Node]:
+def _movements(node: Node) -> tuple[list[tuple[Op, Any, Shape]], Node]:
     """The movements that end at a node, last first, and what they move."""
     steps = []
-    while node.op.kind is Kind.MOVEMENT and node.op is not o.PAD:
-        steps.append(node)
-        node = node.src[0]
+    sources, arg = node.src, node.arg  # before the operation: see ``build.is_filled``
+    while (op := node.op).kind is Kind.MOVEMENT and op is not o.PAD:
+        steps.append((op, arg, node.shape))
+        node = sources[0]
+        sources, arg = node.src, node.arg
     return steps, node
 
 
@@ -420,19 +422,18 @@ def _read_from(node: Node) -> list[Node]:
     return list(found)
 
 
-def _moved(array: np.ndarray[Any, Any], steps: list[Node]) -> Any:
+def _moved(array: np.ndarray[Any, Any], steps: list[tuple[Op, Any, Shape]]) -> Any:
     """The one element that movements leave of an array."""
-    for step in reversed(steps):
-        op = step.op
+    for op, arg, shape in reversed(steps):
         if op is o.SLICE:
-            spans = zip(step.arg, step.shape, strict=True)
+            spans = zip(arg, shape, strict=True)
             array = array[tuple([slice(s, s + d * n if s + d * n >= 0 else None, d) for (s, d), n in spans])]
         elif op is o.PERMUTE:
-            array = array.transpose(step.arg)
+            array = array.transpose(arg)
         elif op is o.RESHAPE:
-            array = array.reshape(step.shape)
+            array = array.reshape(shape)
         else:
-            array = np.broadcast_to(array, step.shape)
+            array = np.broadcast_to(array, shape)
     return array[()]
 
 

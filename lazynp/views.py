@@ -61,11 +61,9 @@ class View:
         Of the view.
     owner : ndarray or None
         What ``.base`` answers; None for an array whose memory order is not C and whose plain base is an implementation detail.
-    array, memory_of
-        What the view shows of the memory ``memory_of``, kept for those who read it element by element.
     """
 
-    __slots__ = ("_geometry", "_in_c_order", "array", "dtype", "memory_of", "owner", "path", "root", "root_dtype", "shape")
+    __slots__ = ("_geometry", "_in_c_order", "dtype", "owner", "path", "root", "root_dtype", "shape")
 
     def __init__(
         self,
@@ -85,8 +83,6 @@ class View:
         self.owner = owner
         self._geometry = geometry
         self._in_c_order: bool | None = None
-        self.memory_of: Any = None
-        self.array: np.ndarray[Any, Any] | None = None
 
     def geometry(self) -> Geometry:
         """(byte offset, byte strides) over the base's memory in C order."""

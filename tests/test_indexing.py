@@ -11,7 +11,7 @@ import pytest
 import lazynp as np
 from lazynp.arrays import asarray, node_of
 from lazynp.graph import op as o
-from lazynp.runtime import report
+from lazynp.runtime import config, report
 
 E, N, S = Ellipsis, None, slice
 MASK = numpy.array([[True, False, True, False], [False, False, True, True], [True, True, True, False]])
@@ -266,3 +266,16 @@ def test_elements_of_a_number_seen_as_an_array() -> None:
 
     assert lazynp.atleast_1d(5)[0] == 5
     assert lazynp.asarray(2.5).reshape(1, 1)[0, 0] == 2.5
+
+
+@pytest.mark.parametrize("tier", ["auto", "compiled"])
+@pytest.mark.parametrize("make", [lambda x: x[30:31], lambda x: x * 0 + x.max(), lambda x: x.reshape(1, 40)])
+def test_indices_that_do_not_matter_are_checked(tier: str, make: Any) -> None:
+    with config.override(tier=tier):
+        x = make(asarray(numpy.arange(40.0)) + 0)
+        bad = x[asarray([0, 1]) + asarray([0, 99998])] + 1
+        with pytest.raises(IndexError, match="99999"):
+            numpy.asarray(bad)
+        filled = asarray(numpy.ones(1))[0, ...] + numpy.zeros(40)
+        with pytest.raises(IndexError, match="99999"):
+            numpy.asarray(filled[asarray([0, 1]) + asarray([0, 99998])])

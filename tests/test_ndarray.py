@@ -20,6 +20,7 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
 from lazynp.runtime import config, report
+from tests.namespace.compare import check
 
 DTYPES = sorted(NATIVE, key=lambda dtype: dtype.num)
 SHAPES = [(), (1,), (0,), (3,), (2, 3), (3, 0), (2, 1, 3)]
@@ -496,3 +497,30 @@ def test_no_warning_leaks_from_recording() -> None:
         x = asarray(numpy.array([1e308, -1.0])) * 10
         x[0] = x[1]
         numpy.asarray(x)
+
+
+# Filling -------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i8", "u1", "?", "c16"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda m: 3, lambda m: 2.5, lambda m: 1j, lambda m: 300, lambda m: numpy.nan, lambda m: None, lambda m: "7", lambda m: "a",
+        lambda m: True, lambda m: [3], lambda m: [1, 2], lambda m: m.zeros(1), lambda m: m.arange(2), lambda m: m.array(4),
+        lambda m: m.arange(3).sum(),
+        lambda m: m.arange(3)[2], lambda m: m.arange(3.0).sum() / 2, lambda m: [m.arange(3)[1]],
+    ],
+)  # fmt: skip
+def test_fill_takes_one_value(dtype: str, value: Callable[[Any], Any]) -> None:
+    def filled(m: Any) -> Any:
+        x = m.zeros((2, 3), dtype)
+        part = x[:, 1:]
+        error = None
+        try:
+            part.fill(value(m))
+        except (TypeError, ValueError, OverflowError) as raised:
+            error = type(raised).__name__
+        return x, error
+
+    check(filled)

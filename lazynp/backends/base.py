@@ -8,13 +8,14 @@ one that is an input is that input, marked as shared).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from lazynp.codegen import ir
 from lazynp.runtime.buffer import Buffer
 from lazynp.runtime.ownership import Claim
 from lazynp.schedule.canonicalise import Program
+from lazynp.schedule.claims import Claims
 
 
 class ExecutionError(Exception):
@@ -33,10 +34,11 @@ class CompileError(Exception):
 class Plan(Protocol):
     """A program that is ready to run.
 
-    ``claims`` are the buffer parameters that a run would write in place if it may; whoever runs it may empty it.
+    ``claims`` are the buffer parameters that a run would write in place if it may.
     """
 
-    claims: Collection[int]
+    @property
+    def claims(self) -> Claims: ...
 
     def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
         """One buffer per output, in order.  What ``claim`` holds may be overwritten, after its elements were saved.

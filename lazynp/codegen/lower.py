@@ -268,10 +268,11 @@ class _Lowering:
             condition = self.make(INSIDE, self.guard_values(new), None, BOOL, None, new)
             return self.make(o.WHERE, (condition, inner, fill), None, entry.dtype)
         if op is o.CONCAT:
-            parts = [s for s in sources if s is not None]
-            value = self.read(parts[-1])
-            for part in reversed(parts[:-1]):
-                new = part[1].guards - point.guards
+            parts = [(s, s[1].guards - point.guards) for s in sources if s is not None]
+            # A part whose guards hold here already is what is here: those behind it are not.
+            last = next((k for k, (_, new) in enumerate(parts) if not new), len(parts) - 1)
+            value = self.read(parts[last][0])
+            for part, new in reversed(parts[:last]):
                 condition = self.make(INSIDE, self.guard_values(new), None, BOOL, None, new)
                 value = self.make(o.WHERE, (condition, self.read(part), value), None, entry.dtype)
             return value
@@ -282,7 +283,22 @@ class _Lowering:
             assert depth is not None
             how = Reduction(entry.arg[0], depth, self.reduces_outer_axes(e))
             return self.make(ACCUMULATE, (value,), how, entry.dtype, None, frozenset(), ranges) if ranges else value
-        return self.read(sources[0])  # movement, GATHER and CONTIGUOUS
+        if op is o.GATHER:
+            return self.gathered(e, sources[0])
+        return self.read(sources[0])  # movement and CONTIGUOUS
+
+    def gathered(self, e: int, source: Request | None) -> Value:
+        """What a GATHER reads; indices that do not matter to it (the axis has length one, or one value everywhere) are checked as well."""
+        assert source is not None
+        value = self.read(source)
+        for i in source[1].index[: len(self.program.entries[e].src) - 1]:
+            for atom in ix.atoms(i):
+                if isinstance(atom, Loaded) and self.kernel.gathers.get(atom) == e:
+                    checked = self.checked(atom)
+                    if not _depends(value, checked):
+                        condition = self.make(o.CAST, (checked,), None, BOOL)
+                        value = self.make(o.WHERE, (condition, value, value), None, value.dtype)
+        return value
 
     def reduces_outer_axes(self, e: int) -> bool:
         entry = self.program.entries[e]
@@ -296,6 +312,19 @@ class _Lowering:
 
     def guard_values(self, guards: frozenset[Guard]) -> tuple[Value, ...]:
         return self.loaded(tuple([g.index for g in sorted(guards, key=repr)]))
+
+
+def _depends(value: Value, other: Value) -> bool:
+    pending, seen = [value], {value}
+    while pending:
+        at = pending.pop()
+        if at is other:
+            return True
+        for source in at.src:
+            if source not in seen and source.number >= other.number:
+                seen.add(source)
+                pending.append(source)
+    return False
 
 
 def _loaded_requests(point: Point) -> list[Request]:

@@ -82,9 +82,14 @@ def bitcast(x: Node, dtype: np.dtype[Any]) -> Node:
     return Node(o.BITCAST, (x,), None, dtype, x.shape, caller())
 
 
+# Another thread may publish a node while it is looked at: it then has no argument and no sources.  ``publish`` changes the operation first,
+# so whoever reads that last knows that what was read before belongs to it.
+
+
 def is_filled(x: Node) -> bool:
     """One value everywhere: any view of it is the same value in another shape."""
-    return x.op is o.EXPAND and not x.src[0].shape
+    sources = x.src
+    return x.op is o.EXPAND and not sources[0].shape
 
 
 def reshape(x: Node, shape: Shape) -> Node:
@@ -92,18 +97,20 @@ def reshape(x: Node, shape: Shape) -> Node:
         return x
     if is_filled(x):
         return expand(x, shape)
+    sources = x.src
     while x.op is o.RESHAPE:
-        x = x.src[0]
+        x = sources[0]
+        sources = x.src
     if x.shape == shape:
         return x
     return Node(o.RESHAPE, (x,), None, x.dtype, shape, x.site)
 
 
 def permute(x: Node, axes: tuple[int, ...]) -> Node:
+    sources, inner = x.src, x.arg
     if x.op is o.PERMUTE:
-        inner = x.arg
         axes = tuple([inner[a] for a in axes])
-        x = x.src[0]
+        x = sources[0]
     if axes == tuple(range(len(axes))):
         return x
     if is_filled(x):
@@ -114,8 +121,9 @@ def permute(x: Node, axes: tuple[int, ...]) -> Node:
 def expand(x: Node, shape: Shape) -> Node:
     if x.shape == shape:
         return x
+    sources = x.src
     if x.op is o.EXPAND:
-        x = x.src[0]
+        x = sources[0]
     return Node(o.EXPAND, (x,), None, x.dtype, shape, x.site or caller())
 
 
@@ -125,9 +133,10 @@ def slice_(x: Node, axes: Sequence[Axis], shape: Shape) -> Node:
         return x
     if is_filled(x):
         return expand(x, shape)
+    sources, first = x.src, x.arg
     if x.op is o.SLICE:
-        axes = [(s0 + s1 * d0, d0 * d1) for (s0, d0), (s1, d1) in zip(x.arg, axes, strict=True)]
-        x = x.src[0]
+        axes = [(s0 + s1 * d0, d0 * d1) for (s0, d0), (s1, d1) in zip(first, axes, strict=True)]
+        x = sources[0]
     return Node(o.SLICE, (x,), tuple(axes), x.dtype, shape, x.site)
 
 
@@ -141,9 +150,10 @@ def reduce(op: Op, x: Node, axes: tuple[int, ...]) -> Node:
     """Combine over ``axes`` (increasing); ``keepdims`` is a reshape around this."""
     if not axes:
         return x
+    steps = x.arg
     if op is o.ADD and x.op is o.IOTA and x.dtype.kind in "iu":
         # The sum of a range is known: nothing has to run.
-        start, step = int(x.arg[0]), int(x.arg[1])
+        start, step = int(steps[0]), int(steps[1])
         n = x.shape[0]
         total = n * start + step * (n * (n - 1) // 2)
         bits = x.dtype.itemsize * 8

@@ -74,6 +74,8 @@ def write(x: arrays.ndarray, key: Any, value: Any) -> None:
         return  # x[key] += ...: the view was written already and is put back where it lies
     node = fitted(value, view.shape, view.dtype)
     arrays.replace(root, view._view.write(arrays.root_node(root), node))
+    if root is not x:
+        x._node = x._stamp = None  # made from the old value, which need not live on
 
 
 def _write_element(x: arrays.ndarray, root: arrays.ndarray, region: Region, value: Any) -> bool:
@@ -98,11 +100,13 @@ def _write_element(x: arrays.ndarray, root: arrays.ndarray, region: Region, valu
 
 def _worth_draft(node: Node) -> bool:
     """Whether an array should get memory of its own for element writes: it is small and known, or written again and again."""
-    if node.buffer is not None or (node.op is o.EXPAND and node.src[0].op is o.CONST):
+    sources = node.src  # before the operation is looked at: see ``build.is_filled``
+    if node.buffer is not None or (node.op is o.EXPAND and sources[0].op is o.CONST):
         return build.size(node) * node.dtype.itemsize <= DRAFT_BYTES
     run = 0
-    while node.op is o.STORE and node.src[1].op in _CONSTANT:
-        node = node.src[0]
+    while node.op is o.STORE and sources[1].op in _CONSTANT:
+        node = sources[0]
+        sources = node.src
         run += 1
         if run == DRAFT_RUN:
             return True
@@ -112,6 +116,8 @@ def _worth_draft(node: Node) -> bool:
 def fitted(value: Any, shape: Shape, dtype: np.dtype[Any]) -> Node:
     """``value`` as a node of ``shape`` and ``dtype``, converted and broadcast as an assignment does; raises NumPy's errors."""
     kind = type(value)
+    if kind in CLASSES and value._value is None and dtype.kind in "iu" and not np.can_cast(value.dtype, dtype):
+        value.concrete("checked conversion")  # a number that does not fit is an error
     if kind in _PLAIN or (kind in CLASSES and value._value is not None):
         if kind is float and dtype is FLOAT64:
             return build.expand(Node(o.CONST, (), np.float64(value), dtype, ()), shape)
@@ -177,6 +183,8 @@ def _write_masked(x: arrays.ndarray, key: Any, value: Any) -> bool:
         return False
     if type(x._base) is arrays.Draft:
         return False
+    if kind in CLASSES or kind in OF_TYPE:
+        value = arrays.asarray(value)  # unlike an element's, this conversion does not ask whether the value fits
     chosen = fitted(value, (), x.dtype)
     mask = arrays.node_of(key)
     if len(mask_shape) != len(shape):

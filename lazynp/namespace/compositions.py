@@ -113,7 +113,7 @@ def comparison(op: Op) -> Lowering:
 
 def power(nodes: Sources, outs: Outputs) -> Node:
     base, exponent = nodes
-    if outs[0].kind == "i" and exponent.op is o.CONST and exponent.arg < 0:
+    if outs[0].kind == "i" and exponent.op is o.CONST and exponent.arg < 0 and 0 not in base.shape:
         raise ValueError("Integers to negative integer powers are not allowed.")
     return elementwise(o.POWER, outs[0], base, exponent)
 

@@ -18,12 +18,12 @@ from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, iota, pad, reshape
 from lazynp.graph.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, NATIVE
 from lazynp.graph.node import Node, Shape
-from lazynp.layout import ORDERS, checked_order
+from lazynp.layout import ORDERS, checked_order, lies_in_c_order
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace.promotion import DType, Foreign, concrete
 from lazynp.namespace.reductions import array_node
-from lazynp.ndarray import anyarray, copy_order, ndarray, view_diagonal, view_reshape, wrap, wrap_ordered
+from lazynp.ndarray import anyarray, copy_order, ndarray, result_order, view_diagonal, view_reshape, wrap, wrap_ordered
 from lazynp.ndarray import asarray as _asarray
 
 
@@ -350,7 +350,10 @@ def _trimmed(name: str, m: Any, k: Any) -> Any:
         x = expand(x, x.shape * 2)
     lower = _triangle(x.shape[-2], x.shape[-1], index(k) if name == "tril" else index(k) - 1, o.GREATER_EQUAL)
     zero = const(0, x.dtype)
-    return wrap(elementwise(o.WHERE, x.dtype, lower, *((x, zero) if name == "tril" else (zero, x))))
+    node = elementwise(o.WHERE, x.dtype, lower, *((x, zero) if name == "tril" else (zero, x)))
+    if lies_in_c_order(m):
+        return wrap(node)
+    return wrap_ordered(node, result_order((wrap(lower), m), node.shape))
 
 
 def tril(m: Any, k: Any = 0) -> Any:

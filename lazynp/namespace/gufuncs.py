@@ -17,10 +17,11 @@ from lazynp.graph import op as o
 from lazynp.graph.build import broadcast_shape, call, cast, elementwise, permute, reshape
 from lazynp.graph.dtypes import BOOL
 from lazynp.graph.node import Node, Shape
+from lazynp.layout import lies_in_c_order, loop_order
 from lazynp.namespace.promotion import DType, Foreign
 from lazynp.namespace.reductions import array_node, reduce_node
 from lazynp.namespace.ufuncs import ordered, ufunc, write_out
-from lazynp.ndarray import ndarray, result
+from lazynp.ndarray import asarray, ndarray, result, wrap_ordered
 
 _dtypes: dict[tuple[str, DType, DType], DType] = {}
 
@@ -127,9 +128,18 @@ class gufunc(ufunc):
         if kwargs or len(args) != 2:
             return self._with_keywords(args, kwargs)
         try:
-            return result(self._product(array_node(args[0]), array_node(args[1])))
+            return self._laid_out(self._product(array_node(args[0]), array_node(args[1])), args)
         except Foreign:
             return self._by_numpy(args, kwargs)
+
+    def _laid_out(self, node: Node, args: Sequence[Any]) -> Any:
+        """A result in the memory order NumPy gives it: only the loop axes have one."""
+        if len(node.shape) < 3 or all(lies_in_c_order(x) for x in args):
+            return result(node)
+        operands = [asarray(x) for x in args]
+        ranks = [2, 2] if self.__name__ == "matmul" else _CORE[self.__name__]
+        cores = [min(x.ndim, rank) for x, rank in zip(operands, ranks, strict=True)]
+        return wrap_ordered(node, loop_order(operands, cores, len(node.shape)))
 
     def __reduce__(self) -> Any:
         return by_name, (self.__name__,)

@@ -179,16 +179,19 @@ class Index:
         The axes of ``view`` that index arrays stand for.
     arrays : list of Node
         Their index arrays, int64, not broadcast yet.
+    given : list
+        The index arrays as they lie in memory.
     position : int
         Where the index arrays' axes go in the result.
     """
 
-    __slots__ = ("arrays", "axes", "position", "view")
+    __slots__ = ("arrays", "axes", "given", "position", "view")
 
-    def __init__(self, view: arrays.ndarray, axes: list[int], indices: list[Node], position: int) -> None:
+    def __init__(self, view: arrays.ndarray, axes: list[int], indices: list[Node], given: list[Any], position: int) -> None:
         self.view = view
         self.axes = axes
         self.arrays = indices
+        self.given = given
         self.position = position
 
 
@@ -211,6 +214,7 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
     lengths: list[int] = []
     grouped: list[int] = []  # lengths with a mask's axes as one
     new: list[int] = []  # axis map: which axes of the grouped array stay, and where new ones come
+    bounds: list[tuple[arrays.ndarray, int, int]] = []  # (index array, length of its axis, axis)
     advanced: list[tuple[int, Any]] = []  # (axis of the view after the map, index array)
     places: list[int] = []  # positions in the key that are advanced, an ellipsis counts however many axes it stands for
     axis = 0
@@ -264,7 +268,8 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
                 n = shape[axis]
                 region.append((0, 1))
                 lengths.append(n)
-                index = _checked(part, n, axis)
+                index = part
+                bounds.append((part, n, axis))
                 axis += 1
             advanced.append((len(new), index))
             new.append(len(grouped))
@@ -274,9 +279,12 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
         view = arrays.view_reshape(view, tuple(grouped))
     view = arrays.view_axes(view, tuple(new))
     consecutive = places[-1] - places[0] == len(places) - 1
-    indices = [_index_node(index) for _, index in advanced]
-    _broadcast(indices)
-    return Index(view, [at for at, _ in advanced], indices, first_axis if consecutive else 0)
+    given = [index for _, index in advanced]
+    indices = [_index_node(index) for index in given]
+    if 0 not in _broadcast(indices):  # no element is looked up where an index array of none is among them
+        for part, n, axis in bounds:
+            _checked(part, n, axis)
+    return Index(view, [at for at, _ in advanced], indices, given, first_axis if consecutive else 0)
 
 
 def _part(part: Any) -> Any:
@@ -349,6 +357,12 @@ def _broadcast(indices: list[Node]) -> Shape:
         raise IndexError(f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes} ") from None
 
 
+def _lead_order(given: Sequence[Any], common: Shape, shape: Shape) -> tuple[int, ...] | None:
+    """The memory order of a result with one element per index: its first axes lie as those of the index arrays do."""
+    order = arrays.result_order(given, common)
+    return None if order is None else (*order, *range(len(common), len(shape)))
+
+
 def _read_advanced(x: arrays.ndarray, key: Any) -> Any:
     """``x[key]`` with index arrays: one GATHER over the indexed axes, put first."""
     single = type(key) is arrays.ndarray or isinstance(key, np.ndarray)
@@ -356,10 +370,14 @@ def _read_advanced(x: arrays.ndarray, key: Any) -> Any:
         # One integer array on a plain array, the usual case.
         n = x.shape[0]
         if type(key) is arrays.ndarray:
-            return arrays.wrap(build.gather(arrays.node_of(x), _index_node(_checked(key, n, 0))))
-        known = key.astype(INT64, "C")
-        check_known(known, n, 0)
-        return arrays.wrap(build.gather(arrays.node_of(x), build.buffer(known)))
+            node = build.gather(arrays.node_of(x), _index_node(_checked(key, n, 0)))
+        else:
+            known = key.astype(INT64, "C")
+            check_known(known, n, 0)
+            node = build.gather(arrays.node_of(x), build.buffer(known))
+        if len(key.shape) < 2 or prod(x.shape[1:]) != 1:
+            return arrays.wrap(node)
+        return arrays.wrap_ordered(node, _lead_order((key,), key.shape, node.shape))
     index = _advanced(x, key)
     view, axes = index.view, index.axes
     shape = view.shape
@@ -374,6 +392,8 @@ def _read_advanced(x: arrays.ndarray, key: Any) -> Any:
     strides = arrays.geometry(view)[1]
     order = memory_order(tuple([shape[a] for a in rest]), tuple([strides[a] for a in rest]), 0)
     memory = (*range(lead), *[lead + a for a in (order or range(trail))])
+    if prod([shape[a] for a in rest]) == 1:
+        memory = _lead_order(index.given, common, node.shape) or memory
     position = index.position
     shown = (*range(lead, lead + position), *range(lead), *range(lead + position, lead + trail))
     if position and lead:

@@ -23,7 +23,7 @@ from lazynp.namespace.reductions import array_node, laid_like
 from lazynp.namespace.shaping import atleast_1d, atleast_2d, atleast_3d, of_arrays
 from lazynp.namespace.ufuncs import write_out
 from lazynp.ndarray import asarray as _asarray
-from lazynp.ndarray import host, joined_order, ndarray, node_of, view_axes, wrap, wrap_ordered
+from lazynp.ndarray import host, joined_order, ndarray, node_of, view_axes, view_reshape, wrap, wrap_ordered
 from lazynp.views import NEW
 
 can_cast: Any = np.can_cast
@@ -90,10 +90,7 @@ def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = 
         return write_out(out, node, "concatenate")
     if flat or ndim == 1:
         return wrap(node)
-    for x in items:
-        if type(x) is ndarray and type(x._base) is ndarray and not x._view.in_c_order():
-            return wrap_ordered(node, joined_order([_asarray(item) for item in items]))
-    return wrap(node)
+    return wrap_ordered(node, joined_order([_asarray(item) for item in items]))
 
 
 def _check_shapes(nodes: Sequence[Node], axis: int) -> None:
@@ -220,6 +217,9 @@ def tile(A: Any, reps: Any) -> Any:  # noqa: N803
     ndim = max(len(counts), len(x.shape))
     counts = (1,) * (ndim - len(counts)) + counts
     shape = (1,) * (ndim - len(x.shape)) + x.shape
+    if 0 in shape:
+        # NumPy copies nothing here and shows the same array.
+        return view_reshape(_asarray(A), tuple([n * count for n, count in zip(shape, counts, strict=True)]))
     thin = tuple([m for n in shape for m in (1, n)])
     wide = tuple([m for n, count in zip(shape, counts, strict=True) for m in (count, n)])
     return wrap(build.reshape(expand(build.reshape(x, thin), wide), tuple([n * count for n, count in zip(shape, counts, strict=True)])))

@@ -16,7 +16,7 @@ import numpy as np
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise
-from lazynp.graph.dtypes import BOOL, NATIVE, REAL_OF
+from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE, REAL_OF
 from lazynp.graph.node import Node
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
@@ -24,11 +24,11 @@ from lazynp.namespace import reductions as red
 from lazynp.namespace.items import native, stacklevel
 from lazynp.namespace.joining import concatenate
 from lazynp.namespace.promotion import Foreign, concrete, overrides
-from lazynp.namespace.reductions import NoValue, array_node
+from lazynp.namespace.reductions import NoValue, array_node, laid_out
 from lazynp.namespace.selecting import where
 from lazynp.namespace.shaping import moveaxis, of_arrays
 from lazynp.namespace.ufuncs import UFUNCS, ordered, write_out
-from lazynp.ndarray import anyarray, ndarray, node_of, result, view_slice, wrap
+from lazynp.ndarray import anyarray, copy_order, ndarray, node_of, result, view_slice, wrap, wrap_ordered
 from lazynp.ndarray import asarray as _asarray
 
 U = UFUNCS
@@ -43,17 +43,26 @@ def round(a: Any, decimals: Any = 0, out: Any = None) -> Any:
         x = array_node(a)
     except Foreign:
         return fallback.call(np.round, "round", (a, digits), {} if out is None else {"out": out})
+    order = "K"
     if x.dtype.kind in "iu" and digits >= 0:
+        if out is None and x.shape:
+            return wrap_ordered(x, copy_order(_asarray(a), "K"))  # NumPy copies, which is not the order of a ufunc's result
         node = x
     elif x.dtype.kind == "c":
         real = REAL_OF[x.dtype]
         parts = [node_of(round(wrap(elementwise(part, real, x)), digits)) for part in (o.REAL, o.IMAG)]
         node = elementwise(o.COMPLEX, x.dtype, *parts)
+    elif x.dtype == BOOL and digits:
+        raise np._core._exceptions._UFuncOutputCastingError(  # type: ignore[attr-defined]
+            np.multiply if digits > 0 else np.divide, "same_kind", FLOAT64, BOOL, 2
+        )
     else:
-        node = _rounded(x, digits)
+        node, order = _rounded(x, digits), "A" if digits else "K"
     if out is not None:
         return write_out(out, node, "round")
-    return result(node) if not node.shape else ordered(node, (a,), "K")
+    if not node.shape:
+        return result(node)
+    return ordered(node, (a,), "K") if order == "K" else wrap_ordered(node, copy_order(_asarray(a), order))
 
 
 def _rounded(x: Node, digits: int) -> Node:
@@ -79,7 +88,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     except Foreign:
         return fallback.call(np.nan_to_num, "nan_to_num", (x, copy, nan, posinf, neginf), {})
     if copy or not isinstance(x, (ndarray, np.ndarray)):
-        return result(node)
+        return laid_out(node, x)
     return write_out(x, node, "nan_to_num")
 
 
@@ -133,9 +142,9 @@ def angle(z: Any, deg: bool = False) -> Any:
         return fallback.call(np.angle, "angle", (z, deg), {})
     if node.dtype.kind == "c":
         kind = REAL_OF[node.dtype]
-        found = U["arctan2"](*[result(elementwise(part, kind, node)) for part in (o.IMAG, o.REAL)])
+        found = U["arctan2"](*[laid_out(elementwise(part, kind, node), z) for part in (o.IMAG, o.REAL)])
     else:
-        found = U["arctan2"](0, result(node))
+        found = U["arctan2"](0, laid_out(node, z))
     return U["multiply"](found, 180 / np.pi) if deg else found
 
 
@@ -357,7 +366,7 @@ def sinc(x: Any) -> Any:
         node = array_node(x)
     except Foreign:
         return fallback.call(np.sinc, "sinc", (x,), {})
-    y = U["multiply"](np.pi, result(node))
+    y = U["multiply"](np.pi, laid_out(node, x))
     eps = np.finfo(y.dtype).eps if y.dtype.kind in "fc" else 1e-20
     y = where(U["not_equal"](y, 0), y, eps) if y.ndim else U["multiply"](where(U["not_equal"](y, 0), y, eps), 1)
     return U["divide"](U["sin"](y), y)

@@ -16,10 +16,10 @@ from lazynp.conversion import as_dtype
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
 from lazynp.namespace import creation, fallback, joining, linalg, mathematics, reductions, selecting, shaping, statistics
-from lazynp.namespace.reductions import array_node
+from lazynp.namespace.assignment import fitted
 from lazynp.namespace.ufuncs import UFUNCS
 from lazynp.ndarray import asarray, copy_order, host, ndarray, node_of, result, view_reshape, warn_complex, wrap_ordered
-from lazynp.scalars import scalar_of_value
+from lazynp.scalars import is_scalar, scalar_of_value
 
 
 def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
@@ -75,10 +75,15 @@ def _partition(self: Any, kth: Any, axis: Any = -1, kind: str = "introselect", o
 
 def _fill(self: Any, value: Any) -> None:
     """Set every element; see :meth:`numpy.ndarray.fill`."""
-    if type(value) in (int, float, bool, complex):
-        node = const(value, self.dtype)
+    if self._readonly:
+        raise ValueError("assignment destination is read-only")
+    if is_scalar(value) or (type(value) is ndarray and not value.shape):
+        node = fitted(value, (), self.dtype)
     else:
-        node = cast(array_node(value), self.dtype)
+        # NumPy takes a sequence for a bool, and for no other element.
+        element = np.empty((), self.dtype)
+        element.fill(host(value) if type(value) is ndarray else value)
+        node = const(element[()], self.dtype)
     self._write(expand(node, self.shape))
 
 

@@ -77,6 +77,8 @@ def _power_shortcut(x: Any, exponent: Any) -> Any:
                 if node.dtype.kind != "b" and node.shape:
                     square = Node(o.MULTIPLY, (node, node), None, node.dtype, node.shape, site(_getframe(2)))
                     return ordered(square, (x,), "K")
+            elif x.dtype.kind == "b":
+                return None  # a number like any other; of an array of them NumPy makes int8
             return UFUNCS["square"](x)
         if exponent == -1 and x.dtype.kind in "fc":
             return UFUNCS["reciprocal"](x)

@@ -88,6 +88,8 @@ def weak(value: Any, dtype: DType) -> Node:
         return const(np.asarray(value).astype(dtype)[()], dtype)  # allowed by casting="unsafe" alone
     if kind in "iu" and type(value) is not float:
         return const(int(value), dtype)
+    if kind == "b" and type(value) is int:
+        np.intp(value)  # raises where it does not fit: NumPy takes its truth from a C long
     return const(value, dtype)
 
 

@@ -19,6 +19,7 @@ from lazynp.graph.build import cast, const, elementwise, expand, reshape
 from lazynp.graph.dtypes import BOOL, INT64, NATIVE
 from lazynp.graph.node import Node
 from lazynp.graph.op import Op
+from lazynp.layout import lies_in_c_order
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace.compositions import truth
@@ -111,6 +112,13 @@ def checked_out(out: Any) -> None:
         raise TypeError("return arrays must be of ArrayType")
 
 
+def combined(op: Op, x: Node, axes: tuple[int, ...]) -> Node:
+    """REDUCE as NumPy means it also where there is nothing to reduce: a sum starts from zero, which makes -0.0 a 0.0."""
+    if not axes and op is o.ADD and x.dtype.kind in "fc":
+        return elementwise(o.ADD, x.dtype, const(0, x.dtype), x)
+    return build.reduce(op, x, axes)
+
+
 def reduce_node(name: str, x: Node, axes: tuple[int, ...], dtype: DType | None = None, keepdims: bool = False) -> Node:
     """REDUCE by a ufunc of ``REDUCTIONS``, in NumPy's accumulation dtype or the given one."""
     op, on_truth = REDUCTIONS[name]
@@ -125,7 +133,7 @@ def reduce_node(name: str, x: Node, axes: tuple[int, ...], dtype: DType | None =
         # NumPy multiplies by the identity 1+0j, which makes inf+0j a NaN.
         x = elementwise(o.MULTIPLY, x.dtype, const(1, x.dtype), x)
         return x if keepdims else reshape(x, tuple([n for k, n in enumerate(shape) if k not in axes]))
-    reduced = build.reduce(op, x, axes)
+    reduced = combined(op, x, axes)
     return ax.kept(reduced, shape, axes) if keepdims else reduced
 
 
@@ -197,12 +205,12 @@ def _reduced(
         else:
             raise ValueError(f"reduction operation '{name}' does not have an identity, so to use a where mask one has to specify 'initial'")
         x = elementwise(o.WHERE, x.dtype, mask, x, neutral)
-    if not neutral_exists and 0 in shape and first is None and 0 in [shape[k] for k in axes]:
+    if not neutral_exists and first is None and 0 in [shape[k] for k in axes]:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
     if not neutral_exists and first is not None and 0 in [shape[k] for k in axes]:
         node = expand(first, tuple([n for k, n in enumerate(shape) if k not in axes]))
     else:
-        node = build.reduce(op, x, axes)
+        node = combined(op, x, axes)
         if first is not None:
             node = elementwise(op, node.dtype, first, node)
     return ax.kept(node, shape, axes) if keepdims else node, axes
@@ -363,6 +371,8 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     except Foreign:
         return fallback.call(np.count_nonzero, "count_nonzero", (a,), {"axis": axis, "keepdims": keepdims})
     axes = ax.reduced(axis, len(x.shape))
+    if x.dtype != BOOL and not lies_in_c_order(a):
+        a = laid_like(truth(x), a)  # NumPy counts a copy, whose broadcast axes lie elsewhere
     return laid_out(reduce_node("add", cast(truth(x), INT64), axes, INT64, keepdims), a, axes)
 
 

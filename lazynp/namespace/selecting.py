@@ -227,8 +227,13 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     axis = 0 if axis is None else ax.one(axis, x.ndim)
     n = x.shape[axis]
     if not n and at.size:
-        raise IndexError("cannot do a non-empty take from an empty axes.")
-    if mode == "raise":
+        rest = x.shape[:axis], x.shape[axis + 1 :]
+        if 0 not in rest[0] + rest[1]:
+            raise IndexError("cannot do a non-empty take from an empty axes.")
+        if mode == "raise" and 0 not in rest[0]:
+            raise IndexError(f"index 0 is out of bounds for axis {axis} with size 0")
+        node = expand(const(0, x.dtype), (*rest[0], *at.shape, *rest[1]))
+    elif mode == "raise":
         if at.dtype == BOOL:
             at = wrap(cast(node_of(at), INT64))
         found = x[(slice(None),) * axis + (at,)]
@@ -352,7 +357,7 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
     try:
         if not array_node(a).shape and axis is not None:
             ax.one(axis, 1)
-            return wrap(build.expand(const(0, INT64), (1,)))
+            return wrap(expand(const(0, INT64), (1,)))
         return wrap(_sorting("argsort", a, axis, _sort_options(kind, order, stable), INT64))
     except Foreign:
         return fallback.call(np.argsort, "argsort", (a, axis, kind, order), {"stable": stable})

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.graph.build import broadcast_shape
-from lazynp.layout import ORDERS, checked_order
+from lazynp.layout import ORDERS, checked_order, flat_order
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace.creation import shape_of
@@ -83,8 +83,10 @@ def ravel(a: Any, order: str = "C") -> Any:
     if flags.c_contiguous and axes is None:
         return view_reshape(a, (-1,))
     laid = a if axes is None else view_permute(a, axes)
+    if laid.flags.c_contiguous:
+        return view_reshape(laid, (-1,))
     # Unlike a reshape, NumPy's ravel is a view of contiguous memory only.
-    return view_reshape(laid, (-1,), copy=not laid.flags.c_contiguous)
+    return view_reshape(view_permute(a, flat_order(a)) if order == "K" else laid, (-1,), copy=True)
 
 
 @of_arrays
@@ -156,6 +158,8 @@ def squeeze(a: Any, axis: Any = None) -> Any:
         gone = ax.several(axis, a.ndim) if a.ndim or isinstance(axis, tuple) else ()
         if any(shape[k] != 1 for k in gone):
             raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    if not gone:
+        return a
     return view_axes(a, tuple([k for k in range(a.ndim) if k not in gone]))
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.layout import geometry
 from lazynp.namespace import fallback, proxies
 from lazynp.namespace.promotion import overrides
 from lazynp.namespace.scalar_types import TYPES
@@ -146,16 +147,27 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if type(dst) is not ndarray:
         fallback.call(np.copyto, "copyto", (dst, src), {"casting": casting, "where": where})
         return
-    value = src if type(src) in (int, float, complex, bool) else asarray(src)
-    if (overrides(value) and type(value) is not ndarray) or not np.can_cast(_kind(value), dst.dtype, casting):  # type: ignore[arg-type]
-        raise TypeError(f"Cannot cast array data from {_kind(value)!r} to {dst.dtype!r} according to the rule '{casting}'")
-    dst[...] = value if where is True else where_(where, asarray(value).astype(dst.dtype), dst)
+    if type(src) in (int, float, complex):
+        # A number takes the array's dtype where its kind allows, and must fit.
+        src = np.asarray(src, np.result_type(dst.dtype, src))
+    if dst._readonly:
+        if _same_memory(dst, src):
+            return
+        raise ValueError("assignment destination is read-only")
+    if type(src) is np.ndarray and not src.shape and np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]
+        src = src.astype(dst.dtype)
+    value = asarray(src)
+    if (overrides(value) and type(value) is not ndarray) or not np.can_cast(value.dtype, dst.dtype, casting):  # type: ignore[arg-type]
+        raise TypeError(f"Cannot cast array data from {value.dtype!r} to {dst.dtype!r} according to the rule '{casting}'")
+    dst[...] = value if where is True else where_(where, value.astype(dst.dtype), dst)
 
 
-def _kind(value: Any) -> Any:
-    if type(value) in (int, float, complex, bool):
-        return np.min_scalar_type(value)
-    return value.dtype
+def _same_memory(a: ndarray, b: Any) -> bool:
+    """Whether two arrays show the very same elements: NumPy copies nothing then, and does not ask whether it may."""
+    if type(b) is not ndarray:
+        return False
+    one, two = [x._base if type(x._base) is ndarray else x for x in (a, b)]
+    return one is two and (a.dtype, a.shape, geometry(a)) == (b.dtype, b.shape, geometry(b))
 
 
 FUNCTIONS: Final = {

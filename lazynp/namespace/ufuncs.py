@@ -21,14 +21,13 @@ from lazynp.graph.build import cast, const, elementwise, expand
 from lazynp.graph.dtypes import BOOL, NATIVE
 from lazynp.graph.node import Node, Site, caller
 from lazynp.graph.op import Kind, Op
-from lazynp.layout import ORDERS, checked_order
+from lazynp.layout import ORDERS, checked_order, lies_in_c_order
 from lazynp.namespace import fallback
 from lazynp.namespace.compositions import Lowered, Lowering
 from lazynp.namespace.promotion import DType, Foreign, Key, broadcast, concrete, mask_node, operand, overrides, weak
 from lazynp.namespace.ufunc_table import LOWERING
 from lazynp.ndarray import host, ndarray, node_of, result, result_order, wrap, wrap_ordered
 from lazynp.scalars import CLASSES, OF_TYPE, node_of_scalar
-from lazynp.views import AXES
 
 _COMPARISONS: Final = frozenset(["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
 _KEYWORDS: Final = frozenset(["out", "where", "casting", "order", "dtype", "subok", "signature", "sig"])
@@ -148,7 +147,7 @@ class ufunc(metaclass=UfuncType):
         loop = rule.ins[0]
         if any(dtype != loop for dtype in rule.ins) or any(kind != loop for kind in key if not isinstance(kind, type)):
             return None
-        if self._lower is None or (self.__name__ == "power" and loop.kind in "iu"):
+        if self._lower is None or (self.__name__ == "power" and loop.kind in "iu") or (loop == BOOL and int in key):
             return None
         probes = tuple([Node(o.BUFFER, (), None, loop, ()) for _ in key])
         node = self._lower(probes, rule.outs)
@@ -313,7 +312,10 @@ class ufunc(metaclass=UfuncType):
         if any(out is not None and type(out) is not ndarray and overrides(out) for out in outs):
             return self._by_numpy(args, kwargs)
         for out in outs:
-            if out is not None and type(out) is not ndarray and not isinstance(out, np.ndarray):
+            if type(out) is ndarray:
+                if out._readonly:
+                    raise ValueError("output array is read-only")
+            elif out is not None and not isinstance(out, np.ndarray):
                 raise TypeError("return arrays must be of ArrayType")
         try:
             rule = self._keyword_rule(inputs, outs, kwargs)
@@ -369,7 +371,14 @@ class ufunc(metaclass=UfuncType):
         if dtype is not None:
             signature = (*(None,) * self.nin, *(np.dtype(dtype),) * self.nout)
         wanted = tuple([None if out is None else out.dtype for out in outs])
-        return self._resolve(key, wanted, signature, casting)
+        try:
+            return self._resolve(key, wanted, signature, casting)
+        except np._core._exceptions._UFuncOutputCastingError:  # type: ignore[attr-defined]
+            # NumPy converts numbers, which may not fit, before it looks at the output.
+            for x, loop in zip(inputs, self._resolve(key, None, signature, casting).ins, strict=True):
+                if type(x) is int:
+                    np.asarray(x, loop)
+            raise
 
     # Methods ------------------------------------------------------------------------------------------------------------
 
@@ -416,7 +425,7 @@ class ufunc(metaclass=UfuncType):
 def ordered(node: Node, inputs: Sequence[Any], order: str) -> ndarray:
     """An elementwise result in the memory order that NumPy would give it."""
     if order == "K":
-        if len(node.shape) < 2 or all(_lies_in_c_order(x) for x in inputs):
+        if len(node.shape) < 2 or all(lies_in_c_order(x) for x in inputs):
             return wrap(node)
         axes = result_order(list(inputs), node.shape)
     elif order == "F" or (order == "A" and all(_lies(x, "f") for x in inputs) and not all(_lies(x, "c") for x in inputs)):
@@ -424,23 +433,6 @@ def ordered(node: Node, inputs: Sequence[Any], order: str) -> ndarray:
     else:
         axes = None
     return wrap(node) if axes is None else wrap_ordered(node, axes)
-
-
-def _lies_in_c_order(x: Any) -> bool:
-    """Whether an operand's strides cannot ask for another order than C: anything but a view whose axes were exchanged."""
-    if type(x) is not ndarray or type(x._base) is not ndarray:
-        return True
-    for op, arg, _ in x._view.path:
-        if op is AXES:
-            last = -1
-            for axis in arg:
-                if axis >= 0:
-                    if axis < last:
-                        return False
-                    last = axis
-        elif op is not o.SLICE:
-            return False
-    return True
 
 
 def _lies(x: Any, order: str) -> bool:

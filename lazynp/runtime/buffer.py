@@ -13,6 +13,8 @@ from weakref import ref
 
 import numpy as np
 
+from lazynp.runtime import forking
+
 
 class Block(Protocol):
     """Memory lent by an allocator; it returns there when it is garbage."""
@@ -24,18 +26,20 @@ class Block(Protocol):
 
 
 class Buffer:
-    """``_lease`` refers to what arrays over the block keep: it is dead when no array is left.
+    """One value, for ever: memory that is written in place becomes another buffer.
 
-    ``shared``: it may be the value of several nodes.
+    ``_lease`` refers to what arrays over the block keep: it is dead when no array is left.  ``shared``: it may be the value of several
+    nodes.  ``views`` are strided arrays over it, kept for those who read it element by element.
     """
 
-    __slots__ = ("__weakref__", "_address", "_array", "_lease", "block", "dtype", "shape", "shared")
+    __slots__ = ("__weakref__", "_address", "_array", "_lease", "block", "dtype", "shape", "shared", "views")
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self._array: np.ndarray[Any, Any] | None = array
         self._address: int | None = None
         self._lease: ref[Any] | None = None
         self.shared = False
+        self.views: dict[Any, np.ndarray[Any, Any]] | None = None
         self.block: Block | None = None
         self.dtype = array.dtype
         self.shape = array.shape
@@ -46,6 +50,7 @@ class Buffer:
         self._array = None
         self._lease = None
         self.shared = False
+        self.views = None
         self._address = block.address
         self.block = block
         self.dtype = dtype
@@ -56,16 +61,30 @@ class Buffer:
     def array(self) -> np.ndarray[Any, Any]:
         """The memory as a C-contiguous array; callers must not write to it."""
         array = self._array
-        if array is None:
-            assert self.block is not None
-            array = self._array = self.block.view(self.dtype, self.shape)
-            self._lease = ref(array.base)
-        return array
+        return self._exported() if array is None else array
+
+    def _exported(self) -> np.ndarray[Any, Any]:
+        """An array over the block, the same for everybody; waits while the block is being written."""
+        with forking.graph:
+            array = self._array
+            if array is None:
+                assert self.block is not None
+                array = self._array = self.block.view(self.dtype, self.shape)
+                self._lease = ref(array.base)
+            return array
+
+    def moved(self, array: np.ndarray[Any, Any]) -> None:
+        """The value lives in ``array`` from now on; its block has become another's."""
+        self._array = array
+        self._address = None
+        self._lease = None
+        self.block = None
 
     def exclusive(self) -> bool:
         """Whether the memory is a block of which no array is left: then only this buffer, of one node, leads to it."""
         if self.block is None or self.shared:
             return False
+        self.views = None
         if self._lease is not None:
             self._array = None
             export = self._lease()
@@ -77,8 +96,6 @@ class Buffer:
 
     def retyped(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Buffer:
         """The same memory as another dtype of the same size, or in another shape."""
-        if dtype == self.dtype and shape == self.shape:
-            return self
         if self.block is not None:
             return Buffer.of_block(self.block, dtype, shape)
         return Buffer(self.array.view(dtype).reshape(shape))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from ctypes import memmove
 from typing import Any
 
@@ -20,7 +20,7 @@ from lazynp.runtime.allocator import allocate
 from lazynp.runtime.buffer import Buffer
 from lazynp.runtime.ownership import Claim
 from lazynp.schedule.canonicalise import ZERO, Program
-from lazynp.schedule.claims import nbytes
+from lazynp.schedule.claims import Claims, nbytes
 from lazynp.schedule.fuse import partition
 from lazynp.schedule.memory import Update, evaluate, meet
 from lazynp.schedule.plan import KernelItem, LibraryItem, Schedule, schedule
@@ -167,7 +167,7 @@ def _updated(old: Buffer, update: Update, given: bool, integers: list[int], clai
             assert claim is not None
             claim.save(old.array[_subscript(update, integers)])
         report.work.in_place += 1
-        return old
+        return old.retyped(old.dtype, old.shape)
     new = Buffer.of_block(allocate(old.nbytes), old.dtype, old.shape)
     report.work.bytes_copied += _copy_around(old, new, update, integers)
     return new
@@ -205,12 +205,13 @@ def _copy_around(old: Buffer, new: Buffer, update: Update, integers: list[int]) 
 class LibraryStep:
     """Library calls of one schedule, run by the NumPy tier."""
 
-    __slots__ = ("origins", "owned", "plan", "reads", "writes")
+    __slots__ = ("inputs", "origins", "owned", "plan", "reads", "writes")
 
     def __init__(self, item: LibraryItem, plan: Plan, program: Program) -> None:
         self.plan = plan
-        dying = {e for e in item.dead if program.entries[e].op is not o.BUFFER}
-        self.owned = [slot for slot in plan.claims if item.reads[slot] in dying]
+        dying = [slot for slot in plan.claims if item.reads[slot] in item.dead]
+        self.inputs = [slot for slot in dying if program.entries[item.reads[slot]].op is o.BUFFER]
+        self.owned = [slot for slot in dying if slot not in self.inputs]
         self.reads = item.reads
         self.writes = item.writes
         self.origins = [program.origins[e] for e in item.program.origins]
@@ -224,7 +225,7 @@ class LibraryStep:
             # Temporaries that die here are this run's own.
             mine = Claim([given[slot].block for slot in self.owned])
             if claim is not None:
-                mine.blocks |= claim.blocks
+                mine.blocks |= claim.blocks.intersection([given[slot].block for slot in self.inputs])
                 mine.saved = claim.saved
             mine.blocks.discard(None)
         try:
@@ -253,7 +254,7 @@ class CompiledPlan:
         self.inputs = [(e, entry.arg) for e, entry in enumerate(program.entries) if entry.op is o.BUFFER]
         self.outputs = program.outputs
         self.passed = [e for e in program.outputs if program.entries[e].op is o.BUFFER]
-        self.claims: Collection[int] = [program.entries[e].arg for e in made.claims]
+        self.claims = Claims([program.entries[e].arg for e in made.claims])
         kernels = [item for item in made.items if isinstance(item, KernelItem)]
         compiled = iter(target.compile([item.code for item in kernels]))
         self.steps: list[tuple[Launcher | LibraryStep, list[int]]] = []

@@ -53,14 +53,25 @@ class Claim:
         held = [(ref(node), buffer) for node, buffer in self.held]
         self.held.clear()
         wanted = False
+        interrupt: BaseException | None = None
         for look, buffer in held:
             node = look()
-            if node is not None:
-                wanted = True
-                node.buffer = self._before(buffer)
+            if node is None:
+                continue
+            wanted = True
+            while node.buffer is None and node.error is None:
+                try:
+                    buffer.moved(self._before(buffer))
+                    node.buffer = buffer
+                except MemoryError as error:
+                    node.error = error
+                except KeyboardInterrupt as error:
+                    interrupt = error  # the old value must not be lost: once more
+        if interrupt is not None:
+            raise interrupt
         return wanted
 
-    def _before(self, buffer: Buffer) -> Buffer:
+    def _before(self, buffer: Buffer) -> np.ndarray[Any, Any]:
         """The old value, in memory of its own."""
         old = buffer.array.copy()
         start: int = buffer.address
@@ -68,7 +79,7 @@ class Claim:
             at = region.__array_interface__["data"][0] - start
             if region.size and 0 <= at < old.nbytes:
                 np.ndarray(region.shape, region.dtype, old, at, region.strides)[...] = elements
-        return Buffer(old)
+        return old
 
 
 def claim(canonical: Canonical, slots: Iterable[int]) -> Claim | None:
@@ -82,6 +93,10 @@ def claim(canonical: Canonical, slots: Iterable[int]) -> Claim | None:
         if buffer is not None and id(buffer) in wanted:
             made.held.append((node, buffer))
             made.blocks.add(buffer.block)
-    for node, _ in made.held:
-        node.buffer = None
+    try:
+        for node, _ in made.held:
+            node.buffer = None
+    except BaseException:
+        made.undo()
+        raise
     return made

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import gc
+from contextlib import suppress
 from typing import Any, Final
 from weakref import finalize
 
@@ -40,12 +41,17 @@ def held() -> int:
 
 def hold(value: Buffer) -> None:
     """A large value exists from now on."""
-    global _foreign
     if value.block is None:
-        nbytes = value.nbytes
-        _foreign += nbytes
-        finalize(value, _released, nbytes).atexit = False
+        count(value)
     relieve()
+
+
+def count(value: Buffer) -> None:
+    """A large value in NumPy's own memory."""
+    global _foreign
+    nbytes = value.nbytes
+    _foreign += nbytes
+    finalize(value, _released, nbytes).atexit = False
 
 
 def _released(nbytes: int) -> None:
@@ -73,15 +79,23 @@ def _compute_oldest() -> None:
     from lazynp.runtime.realize import realize
     from lazynp.scalars import CLASSES
 
+    ours = {id(ndarray), *map(id, CLASSES)}  # other classes need not even have a hash
     pending: dict[Any, None] = {}
     for x in gc.get_objects():
-        kind = type(x)
-        if (kind is ndarray and x._base is None) or kind in CLASSES:
-            node = x._node
+        # Another thread may have got no further than to make the object.
+        if id(type(x)) in ours and type(getattr(x, "_base", None)) is not ndarray:
+            node = getattr(x, "_node", None)
             if node is not None and node.buffer is None and node.src:
                 pending[node] = None
     oldest = sorted(pending, key=lambda node: node.number)
     for start in range(0, len(oldest), TOGETHER):
-        realize([node for node in oldest[start : start + TOGETHER] if node.buffer is None], "memory limit")
+        together = [node for node in oldest[start : start + TOGETHER] if node.buffer is None]
+        try:
+            realize(together, "memory limit")
+        except Exception:
+            # What fails is its owner's to hear of, when it is asked for.
+            for node in together:
+                with suppress(Exception):
+                    realize([node], "memory limit")
         if held() - limit() // 2 <= 0:
             break

@@ -94,8 +94,7 @@ def realize(nodes: Sequence[Node], reason: str) -> None:
 
 
 def _publish(canonical: Canonical, values: list[Buffer]) -> None:
-    entries = canonical.key[1]
-    if len(entries) > 1 and len(set(entries)) < len(entries):
+    if len(values) > 1 and len(set(values)) < len(values):
         # Equal expressions have one value; which of them it is does not matter, only that it is not one's alone.
         for value in values:
             value.shared = True
@@ -103,6 +102,8 @@ def _publish(canonical: Canonical, values: list[Buffer]) -> None:
         for node, value in zip(canonical.wanted, values, strict=True):
             if node.buffer is None:
                 node.publish(value)
+                if value.block is None and value.array.nbytes >= pressure.COUNTED_FROM:
+                    pressure.count(value)
                 if outputs:
                     outputs.pop(node, None)
         for node in canonical.walked:
@@ -123,9 +124,7 @@ def _run_owning(plan: Plan, canonical: Canonical) -> None:
             raise
         _publish(canonical, values)
         canonical.forget()
-        if claim.settle():
-            # Somebody holds on to what this program overwrites: it costs less to copy.
-            plan.claims = ()
+        plan.claims.settled(contested=claim.settle())
 
 
 def prepare(nodes: Sequence[Node]) -> None:

@@ -7,7 +7,6 @@ is tiny stays there.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from contextlib import suppress
 from math import prod
 from typing import Any
@@ -17,6 +16,7 @@ from lazynp.graph.op import STORE, Kind
 from lazynp.runtime.buffer import Buffer
 from lazynp.runtime.ownership import Claim
 from lazynp.schedule.canonicalise import Program
+from lazynp.schedule.claims import Claims
 
 COMPILE_WORK = 6_000_000  # cost units (element operations) that pay for compiling one operation: some milliseconds each
 PLAN_WORK = 200_000  # and for finding its place in a schedule, which operations of one pattern need each
@@ -61,12 +61,8 @@ class TieredPlan:
         self.left = price
 
     @property
-    def claims(self) -> Collection[int]:
+    def claims(self) -> Claims:
         return self.plan.claims
-
-    @claims.setter
-    def claims(self, claims: Collection[int]) -> None:
-        self.plan.claims = claims
 
     def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
         program = self.program

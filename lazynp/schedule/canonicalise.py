@@ -76,7 +76,8 @@ class _Numbers(dict[Node, int]):
         entry: tuple[Any, ...]
         if op is o.BUFFER:
             entry = (op, node.dtype, len(self.buffers), node.shape)
-            assert node.buffer is not None
+            if node.buffer is None:
+                raise node.error or RuntimeError("the array is being written by the computation that was interrupted to get here")
             self.buffers.append(node.buffer)
         elif op is o.CONST:
             entry = (op, node.dtype, len(self.scalars))

@@ -12,6 +12,19 @@ from lazynp.graph import op as o
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Entry, Program
 
+CONTESTS = 3  # claims in a row that were for nothing, after which copying is left to cost what it costs
+
+
+class Claims(list[int]):
+    """The buffer parameters that a plan would overwrite; empty once others have wanted the old values again and again."""
+
+    contests = 0
+
+    def settled(self, contested: bool) -> None:
+        self.contests = self.contests + 1 if contested else 0
+        if self.contests == CONTESTS:
+            self.clear()
+
 
 def nbytes(entry: Entry) -> int:
     return prod(entry.shape) * entry.dtype.itemsize

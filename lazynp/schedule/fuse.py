@@ -304,6 +304,8 @@ class _Fusion:
         consumers = self.consumers(e)
         for k in candidates:
             kernel = self.kernels[k]
+            if e in kernel.bases.values():
+                continue  # what is overwritten comes first, also where it is read at the index that is written
             if len(kernel.points) + len(requests.get(k, ())) > cost.KERNEL_NODES or len(kernel.buffers) > cost.KERNEL_BUFFERS:
                 continue
             index = kernel.identity(self.entries[e].shape)

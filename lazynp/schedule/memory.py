@@ -153,10 +153,13 @@ def _renumber(body: Body) -> None:
         output.buffer = number[output.buffer]
 
 
-def updates(program: Program, kernel: Kernel, body: Body, dead: Iterable[int]) -> list[Update]:
-    """What each STORE of a kernel does to its base; reads of the elements it writes are made through the new memory."""
+def updates(program: Program, kernel: Kernel, body: Body, free: Iterable[int]) -> list[Update]:
+    """What each STORE of a kernel does to its base; ``free`` are the entries that may be overwritten there.
+
+    Reads of the elements that a STORE overwrites are made through the new memory.
+    """
     found = []
-    last = set(dead)
+    last = set(free)
     for output in body.outputs:
         e = body.buffers[output.buffer]
         if e not in kernel.bases:
@@ -166,7 +169,7 @@ def updates(program: Program, kernel: Kernel, body: Body, dead: Iterable[int]) -
         lengths = program.entries[entry.src[1]].shape
         region = tuple([Edge(slot, step, n, extent) for (slot, step), n, extent in zip(entry.arg, lengths, entry.shape, strict=True)])
         written = tuple([_edge_span(edge) for edge in region])
-        points = _points(kernel, base)
+        points = _points(kernel, base) if base in body.buffers else []  # numbers of a range are computed, not read
         same = [point for point in points if _is_region(kernel, point, region)]
         others = [point for point in points if point not in same]
         whole = False

@@ -82,14 +82,16 @@ def schedule(partition: Partition) -> Schedule:
         else:
             items.append(_library_item(program, sorted(-1 - number for number in group), reads, everything - set(group)))
     dead, peak = lifetimes(program, [(item.reads, item.writes) for item in items])
+    claimed = claims(program)
     for item, dying in zip(items, dead, strict=True):
         item.dead = dying
         if isinstance(item, KernelItem):
-            item.updates = updates(program, item.kernel, item.body, dying)
+            free = [e for e in dying if program.entries[e].op is not o.BUFFER or e in claimed]
+            item.updates = updates(program, item.kernel, item.body, free)
             item.taken = take_over(program, item.body, dying)
             item.code, item.launch = emit(item.body)
             item.code.buffers = [program.entries[e].dtype for e in item.body.buffers]
-    return Schedule(program, partition, items, peak, claims(program))
+    return Schedule(program, partition, items, peak, claimed)
 
 
 def _grouped(order: list[int]) -> list[list[int]]:

@@ -73,6 +73,18 @@ def test_index_inside_the_border_is_checked(f: Any) -> None:
         f(np, np.asarray(x), np.asarray(rows)).realize()
 
 
+# Joined parts -----------------------------------------------------------------------------------------------------------
+
+
+def test_condition_that_holds_already_is_not_asked_again() -> None:
+    def f(m: Any, x: Any) -> Any:
+        c = m.concatenate([x + 1, x * 2])
+        return m.concatenate([c[: len(x)] + 1, c[len(x) :], c[4:9]])
+
+    x = table(7)
+    numpy.testing.assert_array_equal(f(np, np.asarray(x)), f(numpy, x))
+
+
 # Scratch -----------------------------------------------------------------------------------------------------------------
 
 

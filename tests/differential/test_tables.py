@@ -11,7 +11,7 @@ import pytest
 
 import lazynp
 from tests.differential import oracle, tables
-from tests.differential.test_random_programs import public
+from tests.differential.programs import public
 
 
 def flat(value: Any) -> dict[str, Any]:

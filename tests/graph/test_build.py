@@ -11,6 +11,7 @@ import pytest
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, caller, where
+from lazynp.runtime.buffer import Buffer
 from tests.backends.numpy_programs import evaluate, leaf, same
 
 X = np.arange(24.0).reshape(2, 3, 4)
@@ -29,6 +30,36 @@ def test_no_ops_are_left_out() -> None:
     assert build.pad(x, (0, 0, 0), X.shape, build.const(0, X.dtype)) is x
     assert build.contiguous(x) is x
     assert build.store(leaf(X), [(0, 1)] * 3, x) is x
+
+
+class Published(Node):
+    """A node that another thread publishes right after its operation was read."""
+
+    @property
+    def op(self) -> Any:  # type: ignore[override]
+        found = Node.op.__get__(self)  # type: ignore[attr-defined]
+        if found is not o.BUFFER:
+            self.publish(Buffer(np.zeros(self.shape, self.dtype)))
+        return found
+
+    @op.setter
+    def op(self, value: Any) -> None:
+        Node.op.__set__(self, value)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("op", "arg", "build_on"),
+    [
+        (o.RESHAPE, None, lambda x: build.reshape(x, (3, 4))),
+        (o.PERMUTE, (1, 0), lambda x: build.permute(x, (1, 0))),
+        (o.EXPAND, None, lambda x: build.expand(x, (2, 4, 3))),
+        (o.EXPAND, None, lambda x: build.reshape(x, (12,))),
+        (o.SLICE, ((0, 1), (0, 1)), lambda x: build.slice_(x, ((1, 1), (0, 1)), (3, 3))),
+    ],
+)
+def test_a_node_that_is_published_meanwhile(op: Any, arg: Any, build_on: Any) -> None:
+    x = Published(op, (leaf(np.ones((4, 3))),), arg, np.dtype(float), (4, 3))
+    assert build_on(x).dtype == x.dtype
 
 
 def test_neighbours_merge() -> None:

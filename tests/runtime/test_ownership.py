@@ -68,6 +68,33 @@ def square(n: int = 200) -> numpy.ndarray[Any, Any]:
     return numpy.arange(float(n * n)).reshape(n, n)
 
 
+def _reversed_on_itself(m: Any, x: Any) -> None:
+    x[::-1] = x
+
+
+def _reversed_difference(m: Any, x: Any) -> None:
+    x[::-1] -= x
+
+
+def _odd_from_even(m: Any, x: Any) -> None:
+    x[::2] += 1
+    x[1::2] = x[::2]
+
+
+def _shifted(m: Any, x: Any) -> None:
+    x[5:] = x[:-5] + x[:5].sum()
+
+
+@pytest.mark.parametrize("write", [_reversed_on_itself, _reversed_difference, _odd_from_even, _shifted])
+@pytest.mark.parametrize("base", [lambda m: m.arange(10_000), lambda m: m.arange(10_000) * 3, lambda m: m.zeros(10_000)])
+def test_base_that_is_not_in_memory_yet(base: Any, write: Any) -> None:
+    with config.override(tier="compiled", debug=True):
+        x, y = base(np), base(numpy)
+        write(np, x)
+        write(numpy, y)
+        numpy.testing.assert_array_equal(np.asarray(x), y)
+
+
 @pytest.mark.parametrize("tier", TIERS)
 def test_rows_written_one_after_the_other_stay_in_one_memory(tier: str) -> None:
     with config.override(tier=tier):
@@ -241,6 +268,139 @@ def test_blocks_of_an_elimination_are_updated_in_place() -> None:
                 m[k + 1 :, k + 1 :] = m[k + 1 :, k + 1 :] - m[k + 1 :, k : k + 1] * m[k : k + 1, k + 1 :]
                 np.realize(a)
     numpy.testing.assert_array_equal(numpy.asarray(a), b)
+
+
+def same(got: Any, expected: Any) -> None:
+    numpy.testing.assert_array_equal(numpy.asarray(got), expected)
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_view_follows_what_is_written_in_place(tier: str, order: str) -> None:
+    with config.override(tier=tier):
+        y = numpy.asarray(square(), order=order)  # type: ignore[call-overload]
+        x = np.array(y, order=order)
+        v, w = x[::2], y[::2]
+        for i in range(5):
+            np.realize(v + 1, x + 1)
+            x[i] = y[i] = i * 10.0
+            np.realize(x)
+            same(v + 1, w + 1)
+            same(x + 1, y + 1)
+
+
+def test_a_view_follows_elements() -> None:
+    x, y = both(numpy.arange(20000.0))
+    v, w = x[::2], y[::2]
+    c = v.copy()
+    np.realize(c)
+    x[4] = y[4] = -7.0
+    same(v + 1, w + 1)
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_a_written_array_that_dies_gives_its_memory_in_its_own_order(tier: str) -> None:
+    with config.override(tier=tier):
+        x, y = both(square())
+        x[0] = y[0] = 1.0
+        np.realize(x)
+        x[1] = y[1] = 2.0
+        z = x.T.copy()
+        del x
+        np.realize(z)
+        same(z, y.T)
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_a_small_write_waits_for_who_reads_the_old_elements(tier: str) -> None:
+    with config.override(tier=tier):
+        x, y = both(square())
+        x[0] = y[0] = 1.0
+        np.realize(x)
+        old, old_y = x.copy(), y.copy()
+        x[2:4] = y[2:4] = 5.0
+        z = old * x + 1
+        del old
+        np.realize(x, z)
+        same(x, y)
+        same(z, old_y * y + 1)
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize(
+    "equal", [lambda np, p: p.astype("f8").astype("f4"), lambda np, p: np.where(p > 0, p, p), lambda np, p: np.concatenate([p, p[:0]])]
+)
+def test_what_turns_out_to_be_equal_is_shared(tier: str, equal: Any) -> None:
+    with config.override(tier=tier):
+        x = np.asarray(numpy.arange(40000, dtype="f4"))
+        p = x + x
+        q = equal(np, p)
+        np.realize(p, q)
+        p[3] = -1
+        p[5:9] = -2
+        np.realize(p)
+        same(q, numpy.arange(40000, dtype="f4") * 2)
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_overlapping_steps_read_before_they_write(tier: str) -> None:
+    with config.override(tier=tier):
+        x, y = both(numpy.arange(20000.0))
+        x[0] = y[0] = 1.0
+        np.realize(x)
+        x[6:11:2] = x[6:9]
+        y[6:11:2] = y[6:9].copy()
+        np.realize(x)
+        same(x, y)
+        x[::-1] = x + 1
+        y[::-1] = y.copy() + 1
+        same(x, y)
+
+
+def test_old_versions_do_not_stay_because_rows_were_read() -> None:
+    x, _ = both(square())
+    rows = [x[i] for i in range(200)]
+    before = allocator.memory()["in_use"]
+    for i in range(200):
+        assert rows[i][0] == i * 200.0 or i == 0
+        x[i] = 1.0
+        np.realize(x)
+    assert allocator.memory()["in_use"] - before < 6 * 8 * 200 * 200
+
+
+def test_one_copy_does_not_end_writing_in_place() -> None:
+    x, _ = both(square())
+    x[0] = 1.0
+    np.realize(x)
+    kept = [x.copy()]
+    for i in range(1, 20):
+        x[i] = x[i - 1] + 1
+        np.realize(x)
+        if i == 2:
+            where = address(x)
+    assert address(x) == where
+    same(kept[0][1], square()[1])
+
+
+def test_memory_that_is_missing_at_the_end_is_reported_and_nothing_else_is_lost(
+    everything_claimed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y = both(square(8))
+    x[0] = y[0] = 0.0
+    np.realize(x)
+    old = x.copy()
+    x[2] = y[2] = 5.0
+
+    def no_memory(self: ownership.Claim, buffer: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(ownership.Claim, "_before", no_memory)
+    np.realize(x)
+    monkeypatch.undo()
+    same(x, y)
+    for _ in range(2):
+        with pytest.raises(MemoryError):
+            numpy.asarray(old + 1)
 
 
 # Random loops --------------------------------------------------------------------------------------------------------------

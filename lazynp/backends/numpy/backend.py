@@ -6,7 +6,7 @@ in the recorded order; byte code is made once per pattern of operations, whateve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from lazynp.runtime import config
 from lazynp.runtime.buffer import Buffer
 from lazynp.runtime.ownership import Claim
 from lazynp.schedule.canonicalise import Program
-from lazynp.schedule.claims import claims
+from lazynp.schedule.claims import Claims, claims
 
 FILENAME: Final = "<lazynp numpy tier>"
 CODES: Final = 1024  # texts whose byte code is kept
@@ -48,7 +48,7 @@ class NumpyPlan:
         self.source = translate(program, debug)
         self._function = _function(self.source)
         self._functions: dict[frozenset[int], tuple[Source, Callable[..., list[Buffer]]]] = {}
-        self.claims: Collection[int] = [program.entries[e].arg for e in claims(program)]
+        self.claims = Claims([program.entries[e].arg for e in claims(program)])
 
     def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
         """See ``Plan.run``."""

@@ -245,7 +245,8 @@ def _store(w: Writer, number: int, entry: Entry) -> Expression:
         if w.program.entries[memory.root].op is o.BUFFER:
             w.overwritten.add(memory.root)
             w.line(f"w({name}[{where}])", number)
-        w.line(f"{name}[{where}] = {w.names[value]}", number)
+        alias = w.memory[value].root == memory.root
+        w.line(f"{name}[{where}] = {w.names[value]}{'.copy()' if alias else ''}", number)
         return name, memory
     name = f"t{number}"
     # Memory of the pool: the next write to the array may claim it.
@@ -372,7 +373,7 @@ def _results(w: Writer, outputs: frozenset[int]) -> None:
         entry = w.program.entries[number]
         own = memory.root is not None and memory.whole and takers[memory.root] == 1
         given = w.program.entries[memory.root or 0]
-        if own and given.op is o.BUFFER and memory.root in w.overwritten:
+        if own and memory.c_order and given.op is o.BUFFER and memory.root in w.overwritten:
             w.line(f"r{number} = b[{given.arg}].retyped({w.constant(entry.dtype)}, {w.constant(entry.shape)})", number)
             continue
         if not own or given.op is o.BUFFER:

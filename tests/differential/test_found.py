@@ -1,0 +1,104 @@
+"""Programs that differed once, as short as they could be made: found by the random ones, kept as a table."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.differential.programs import difference
+from tests.differential.writer import Program
+
+FORTRAN = "v0 = np.array(numpy.arange(12).reshape(4, 3) % 5, 'i8', order='F')"
+EMPTY = "v0 = np.zeros((3, 0, 4), 'i8')"
+
+PROGRAMS: dict[str, list[str]] = {
+    # Memory order
+    "outer of arrays in Fortran order": [FORTRAN, "v1 = np.add.outer(v0, v0)", "v2 = np.add.outer(v0, 1)"],
+    "where with a foreign condition": [FORTRAN, "v1 = np.where(numpy.ones((4, 3), bool), v0, 2)", "v1.ravel()[1:] += v1.ravel()[:-1]"],
+    "a foreign operand in Fortran order": ["v0 = np.ones((2, 3))", "v1 = v0 + numpy.ones((2, 3), order='F')", "v2 = v1.T.ravel()"],
+    "index arrays in Fortran order": [FORTRAN, "v1 = np.arange(9)", "v2 = v1[v0]", "v3 = v1[numpy.asfortranarray(v0 > 9).astype(int)]"],
+    "index arrays in Fortran order, one element each": [
+        FORTRAN, "v1 = np.ones((5, 1))", "v2 = v1[v0]", "v3 = v1[v0, 0]", "v4 = v0[v0 % 3, v0 % 2]",
+    ],
+    "index arrays in Fortran order, rows": [FORTRAN, "v1 = np.ones((5, 6))", "v2 = v1[v0]"],
+    "joined broadcasts": ["v0 = np.broadcast_to(np.arange(6), (2, 6))", "v1 = np.vstack([v0, v0])", "v2 = np.stack([v0, v0], 2)"],
+    "flat broadcasts": [FORTRAN, "v1 = np.broadcast_to(v0, (2, 4, 3))", "v2 = v1.ravel('K')", "v3 = v1.flatten('K')", "v4 = v1.copy('K')"],
+    "a reduced empty array": ["v0 = np.ones((2, 3, 1), order='F')[:, ::-1, 1:]", "v1 = v0.sum(axis=-1)", "v2 = v0.sum(axis=0)"],
+    "counted broadcasts": ["v0 = np.broadcast_to(np.arange(10).reshape(5, 2), (2, 5, 2))", "v1 = np.count_nonzero(v0, axis=1)"],
+    "a product's loop axes": [
+        "v0 = np.ones((3, 2, 5, 4)).transpose(1, 2, 0, 3)", "v1 = v0 @ np.ones((4, 2))", "v2 = np.vecdot(v0, np.ones(4))",
+    ],
+    "segments of permuted arrays": [
+        "v0 = np.ones((3, 4, 5)).transpose(1, 2, 0)", "v1 = np.maximum.reduceat(v0, [1, 0], axis=1)",
+        "v2 = np.add.reduceat(v0, [1], axis=2)",
+        "v3 = np.add.reduceat(v0.T, [1, 1], axis=0)",
+    ],
+    # Views
+    "nothing to squeeze": ["v0 = np.ones((2, 3))", "v1 = v0.squeeze()", "v1[0] = 4", "v2 = np.squeeze(v0, axis=())"],
+    "nothing to tile": [EMPTY, "v0.flags.writeable = False", "v1 = np.tile(v0, 2)"],
+    # Values
+    "numbers in an outer product": ["v0 = np.ones(3, 'u4')", "v1 = np.power.outer(v0, 1)", "v2 = np.left_shift.outer(1, v0.astype('i4'))"],
+    "a sum of nothing but -0.0": [
+        "v0 = np.array(-0.0)", "v1 = np.sum(v0)", "v2 = np.sum(np.array([-0.0, 0.0]), axis=())", "v3 = np.add.reduce(v0, ())",
+    ],
+    "the square of a truth value": [
+        "v0 = (np.arange(3) > 1).any()", "v1 = v0 ** 2", "v2 = np.array([True]) ** 2", "v3 = np.array(True) ** 2",
+    ],
+    "an element of a constant": ["v0 = np.zeros((), 'F')", "v1 = v0 + 1", "v0[None][0] *= v1", "see(v0[None][0])"],
+    "rounded in its memory order": [
+        "v4 = np.broadcast_to(np.arange(7), (2, 7))", "v5 = np.round(v4)", "v6 = np.round(v4 / 3)",
+        "v0 = np.ones((4, 3, 2, 5)).transpose(1, 0, 3, 2) / 3", "v1 = np.round(v0, 1)", "v2 = np.round(v0)",
+        "v3 = np.round(v0.T.copy().T, 2)",
+    ],
+    "triangles and replaced values in Fortran order": [
+        "v0 = np.ones((4, 3, 2), order='F')", "v1 = np.tril(v0)", "v2 = np.triu(v0.T)", "v3 = np.nan_to_num(v0)", "v4 = np.angle(v0)",
+    ],
+    "a mask takes a scalar as it is": [
+        "v0 = np.zeros(3, 'i1')", "v1 = np.arange(300).sum()", "v0[v0 < 1] = v1", "v0[[0]] = v1", "v0[v0 < 50] = 300", "v0[v0 < 99] = nan",
+    ],
+    # Errors
+    "a read-only output before its dtype": [
+        "v0 = np.ones(3)", "v0.flags.writeable = False", "np.add(1j, 1, out=v0)", "np.copyto(v0, 1j)", "v1 = np.ones(1, 'u1')",
+        "v1.flags.writeable = False", "np.copyto(v1, -1)",
+    ],
+    "copied onto itself, read-only": [
+        "v0 = np.ones(3)", "v0.flags.writeable = False", "np.copyto(v0, v0)", "v0[...] = v0", "np.copyto(v0[:0], v0[:0])",
+    ],
+    "negative powers of nothing": [EMPTY, "v1 = v0 ** -1", "v2 = np.arange(3) ** -1"],
+    "parts of nothing": [EMPTY, "v0.partition(0, 1)", "v1 = np.ones((0, 3))", "v1.partition(5)"],
+    "the least of nothing": [
+        "v0 = np.zeros((2, 0, 0))", "v1 = np.min(v0, axis=1)", "v2 = np.min(v0 > 0, axis=2)", "v3 = np.min(v0, axis=0)",
+    ],
+    "taken from nothing": [
+        EMPTY, "v1 = np.take(v0, [0, 1], axis=1)", "v2 = np.take(v0[:0], [0, 1], axis=1)", "v3 = np.take(v0[:, :, :0], [0], axis=1)",
+        "v4 = np.take(v0[:, :, :0], [0], axis=1, mode='clip')",
+    ],
+    "indices of nothing": ["v0 = np.ones((2, 3))", "v1 = v0[np.ix_([], [0, 99])]", "v2 = v0[[0], [99]]", "v3 = v0[:0, [99]]"],
+    "numbers too large for an output": [
+        "v0 = np.ones(3, bool)", "v0 |= 10**20", "v1 = np.ones(3)", "v1 |= 10**20", "v0 += 300", "v2 = np.ones(3, int)",
+        "np.copysign(v2, 10**20, out=v2)",
+    ],
+    "numbers too large for a truth value": [
+        "v0 = np.ones(3)", "v1 = np.logical_or(v0, 10**20)", "v2 = np.logical_and(v0 > 0, 300)", "v3 = np.logical_or(v0 > 0, 10**20)",
+    ],
+    "numbers copied": [
+        "v0 = np.ones(3, 'u1')", "np.copyto(v0, 1j, casting='unsafe')", "np.copyto(v0, -1)", "np.copyto(v0, 300)", "np.copyto(v0, 2.5)",
+        "np.copyto(v0, True)", "v1 = np.ones(3, 'c16')", "np.copyto(v1, 10**20)", "np.copyto(v1, np.float64(2), casting='no')",
+    ],
+    "scalars that do not fit": [
+        "v0 = np.zeros(3, 'i1')", "v1 = np.arange(300).sum()", "v0[0] = v1", "v0[...] = v1", "v0.fill(v1)",
+        "v2 = np.array([1.0, nan]).max()",
+        "v0[:2] = v2", "v3 = np.full(2, 2**63, 'u8').max()", "v4 = np.zeros(3, 'i8')", "v4[1] = v3", "v4[:] = np.arange(4).sum()",
+    ],
+    "a rounded truth value": ["v0 = np.ones(3, bool)", "v1 = np.round(v0, 1)", "v2 = np.round(v0)", "v3 = np.round(v0, -1)"],
+    "filled": [
+        "v0 = np.zeros(3)", "v0.fill(np.ones(1))", "v0.fill([1])", "v0.fill(np.array(2))", "v0.flags.writeable = False", "v0.fill(1)",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tier", ["auto", "compiled"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_found(name: str, tier: str) -> None:
+    # Seeds decide what else is run: eagerly, without reads.
+    for seed in (0, 1):
+        assert difference(Program(seed, "exact", PROGRAMS[name]), tier) is None
