@@ -68,6 +68,7 @@ class Layout(Protocol):
     scalars: int
     threads: int
     error: int
+    flags: int
     slots: int
 
 

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary, WeakSet
 import numpy as np
 
 from lazynp.graph import op as o
+from lazynp.graph.errstate import QUIET
 from lazynp.graph.node import Node, Shape, Site, caller
 from lazynp.graph.op import Op
 from lazynp.runtime import pressure
@@ -48,7 +49,9 @@ def const(value: Any, dtype: np.dtype[Any]) -> Node:
 
 def iota(count: int, start: Any, step: Any, dtype: np.dtype[Any]) -> Node:
     """``start + i*step`` for i < count, in ``dtype``."""
-    return Node(o.IOTA, (), (dtype.type(start), dtype.type(step)), dtype, (count,), caller())
+    node = Node(o.IOTA, (), (dtype.type(start), dtype.type(step)), dtype, (count,), caller())
+    node.err = QUIET  # as numpy.arange is
+    return node
 
 
 def broadcast_shape(*shapes: Shape) -> Shape:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazynp.graph.errstate import DEFAULT, DEFAULT_TOKEN, State, state_of, token
 from lazynp.graph.op import BUFFER, Op
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class Node:
         Longest chain of pending nodes up to this one; 0 for leaves.  Bounds the pending graph.
     site : (code, instruction offset) or None
         Where the user's program recorded it.
+    err : State
+        NumPy's floating-point error state when it was recorded.
     buffer : Buffer or None
         The value, once it exists.
     error : BaseException or None
@@ -47,7 +50,7 @@ class Node:
         It was computed before, on the way to another value, and not kept.  Whoever needs it again keeps it.
     """
 
-    __slots__ = ("__weakref__", "arg", "buffer", "computed", "depth", "dtype", "error", "number", "op", "shape", "site", "src")
+    __slots__ = ("__weakref__", "arg", "buffer", "computed", "depth", "dtype", "err", "error", "number", "op", "shape", "site", "src")
 
     def __init__(
         self, op: Op, src: tuple[Node, ...], arg: Any, dtype: np.dtype[Any], shape: Shape, site: Site | None = None
@@ -58,6 +61,8 @@ class Node:
         self.dtype = dtype
         self.shape = shape
         self.site = site
+        seen = token()
+        self.err: State = DEFAULT if seen is DEFAULT_TOKEN else state_of(seen)
         self.buffer: Buffer | None = None
         self.error: BaseException | None = None
         self.computed = False
@@ -94,14 +99,28 @@ def caller() -> Site:
     return frame.f_code, frame.f_lasti
 
 
+def site_of(node: Node) -> Site | None:
+    """The line of a node; of the nearest source that has one where it has none."""
+    pending = [node]
+    while pending:
+        at = pending.pop()
+        if at.site is not None:
+            return at.site
+        pending += at.src
+    return None
+
+
+def line_of(site: Site) -> int:
+    """The line number of a site."""
+    code, offset = site
+    for start, stop, number in code.co_lines():
+        if start <= offset < stop and number is not None:
+            return number
+    return code.co_firstlineno
+
+
 def where(site: Site | None) -> str:
     """``file:line`` of a site, made only when an error or a report wants it."""
     if site is None:
         return "an unknown line"
-    code, offset = site
-    line = code.co_firstlineno
-    for start, stop, number in code.co_lines():
-        if start <= offset < stop and number is not None:
-            line = number
-            break
-    return f"{code.co_filename}:{line}"
+    return f"{site[0].co_filename}:{line_of(site)}"

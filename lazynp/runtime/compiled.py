@@ -15,11 +15,12 @@ from typing import Any
 
 from lazynp.backends.base import ExecutionError, Layout, Plan, Target
 from lazynp.graph import op as o
-from lazynp.runtime import config, report
+from lazynp.runtime import config, floating, report
 from lazynp.runtime.allocator import allocate
 from lazynp.runtime.buffer import Buffer
 from lazynp.runtime.ownership import Claim
-from lazynp.schedule.canonicalise import ZERO, Program
+from lazynp.runtime.rechecks import Flagged
+from lazynp.schedule.canonicalise import ZERO, Program, possible
 from lazynp.schedule.claims import Claims, nbytes
 from lazynp.schedule.fuse import partition
 from lazynp.schedule.memory import Update, evaluate, meet
@@ -67,6 +68,7 @@ class Launcher:
         "template",
         "threaded",
         "updates",
+        "wanted",
         "workspaces",
     )  # fmt: skip
 
@@ -107,13 +109,16 @@ class Launcher:
         self.error = bool(item.code.flags)
         operations = {e for e, _ in item.kernel.points} | {e for _, e in item.kernel.roots}
         operations = {e for e in operations if program.entries[e].op.kind is not o.Kind.MOVEMENT}
+        self.wanted = 0
+        for e in operations:
+            self.wanted |= program.errors & possible(program.entries, program.entries[e])
         self.fused = len(operations) if len(operations) > 1 else 0
         self.saved = sum(2 * nbytes(program.entries[e]) for e in operations - set(item.writes))
 
     def __call__(
         self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], threads: int, claim: Claim | None
-    ) -> None:
-        """Compute; raises ``KernelError`` where a checked index was out of range."""
+    ) -> int:
+        """Compute; returns the floating-point errors among the wanted ones, raises ``KernelError`` where an index was out of range."""
         block = self.template[:]
         for slot, e in self.reads:
             block[slot] = values[e].address
@@ -146,6 +151,7 @@ class Launcher:
         self.run(block.buffer_info()[0])
         if self.error and block[self.layout.error]:
             raise KernelError
+        return block[self.layout.flags] & self.wanted
 
 
 class KernelError(Exception):
@@ -218,7 +224,8 @@ class LibraryStep:
 
     def __call__(
         self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], threads: int, claim: Claim | None
-    ) -> None:
+    ) -> list[floating.Note] | None:
+        """Compute; returns what NumPy reported of entries of the original program, if anything."""
         given = [values[e] for e in self.reads]
         mine = None
         if self.owned or claim is not None:
@@ -236,12 +243,14 @@ class LibraryStep:
             raise
         for e, buffer in zip(self.writes, results, strict=True):
             values[e] = buffer
+        heard = floating.take() if floating.heard else None
+        return heard and [(e if e is None else self.origins[e], text) for e, text in heard.notes]
 
 
 class CompiledPlan:
     """A schedule with its machine code."""
 
-    __slots__ = ("claims", "constants", "empty", "inputs", "numpy_plan", "original", "outputs", "passed", "schedule", "steps", "target")
+    __slots__ = ("claims", "constants", "empty", "flagged", "inputs", "numpy_plan", "oracle", "original", "outputs", "passed", "schedule", "steps", "target")
 
     def __init__(self, original: Program, target: Target, numpy_plan: Callable[[Program], Plan]) -> None:
         made = make_schedule(original, target)
@@ -250,6 +259,8 @@ class CompiledPlan:
         self.schedule = made
         self.target = target
         self.numpy_plan = numpy_plan
+        self.oracle: Plan | None = None
+        self.flagged = Flagged(self.evaluate)
         self.constants = program.constants
         self.inputs = [(e, entry.arg) for e, entry in enumerate(program.entries) if entry.op is o.BUFFER]
         self.outputs = program.outputs
@@ -271,10 +282,16 @@ class CompiledPlan:
             scalars = [*scalars, *self.constants]
         threads = self.target.threads()
         work = report.work
+        flags = 0
+        notes: list[floating.Note] = []
         try:
             for step, dead in self.steps:
-                step(values, integers, scalars, threads, claim)
-                if type(step) is Launcher:
+                told = step(values, integers, scalars, threads, claim)
+                if type(step) is not Launcher:
+                    if told is not None:
+                        notes += told
+                else:
+                    flags |= told
                     work.kernels += 1
                     work.fused_ops += step.fused
                     work.bytes_saved += step.saved
@@ -290,4 +307,14 @@ class CompiledPlan:
             raise ExecutionError(None, error) from None
         for e in self.passed:
             values[e].shared = True
+        if flags or notes:
+            heard = floating.own()
+            heard.notes = notes
+            heard.flagged = self.flagged if flags else None
         return [values[e] for e in self.outputs]
+
+    def evaluate(self, buffers: list[Buffer], integers: list[int], scalars: list[Any]) -> None:
+        """Have NumPy compute the same once more, to hear what it reports; the values are dropped."""
+        if self.oracle is None:
+            self.oracle = self.numpy_plan(self.original)
+        self.oracle.run(buffers, integers, scalars)

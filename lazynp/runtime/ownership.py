@@ -14,7 +14,8 @@ memory that was exported, or that another run reads, is not claimed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from weakref import ref
 
@@ -38,6 +39,18 @@ class Claim:
     def save(self, region: np.ndarray[Any, Any]) -> None:
         """Called before ``region``, a view of claimed memory, is overwritten."""
         self.saved.append((region, region.copy()))
+
+    @contextmanager
+    def lifted(self) -> Iterator[None]:
+        """Within the block the memory is as it was before the run, and afterwards as the run left it."""
+        new = [region.copy() for region, _ in self.saved]
+        for region, old in reversed(self.saved):
+            region[...] = old
+        try:
+            yield
+        finally:
+            for (region, _), elements in zip(self.saved, new, strict=True):
+                region[...] = elements
 
     def undo(self) -> None:
         """The run failed: everything is as before."""

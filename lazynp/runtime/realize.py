@@ -19,8 +19,8 @@ from weakref import WeakSet
 from lazynp.backends.base import Backend, CompileError, ExecutionError, Plan, Target
 from lazynp.graph import op as o
 from lazynp.graph.build import outputs
-from lazynp.graph.node import Node, Site, caller, where
-from lazynp.runtime import config, forking, ownership, pressure, report
+from lazynp.graph.node import Node, caller, site_of, where
+from lazynp.runtime import config, floating, forking, ownership, pressure, rechecks, report
 from lazynp.runtime.buffer import Buffer
 from lazynp.schedule.canonicalise import Canonical, Program, canonicalise
 
@@ -78,19 +78,31 @@ def realize(nodes: Sequence[Node], reason: str) -> None:
     try:
         if plan is None:
             plan = _prepare(canonical)
-        if plan.claims:
-            _run_owning(plan, canonical)
-        else:
-            _publish(canonical, plan.run(canonical.buffers, canonical.integers, canonical.scalars))
-        pressure.relieve()
-        return
+        found = _run_owning(plan, canonical) if plan.claims else _run(plan, canonical)
     except ExecutionError as failure:
         error = _remember(failure, canonical)
+    else:
+        error = None
     finally:
         with _lock:
             _running -= 1
+        if floating.heard:
+            floating.take()  # of a run that failed
+    if error is None:
+        pressure.relieve()
+        if found is not None:
+            found.tell()
+        return
     # Outside the handler, so that the error does not drag the frames of the plan (and its temporaries) along as its context.
     raise error.with_traceback(None)
+
+
+def _run(plan: Plan, canonical: Canonical, claim: ownership.Claim | None = None) -> rechecks.Found | None:
+    """Run and publish; what is to be told of floating-point errors comes back, for it may raise."""
+    values = plan.run(canonical.buffers, canonical.integers, canonical.scalars, claim)
+    found = rechecks.errors(canonical, claim) if floating.heard else None
+    _publish(canonical, values)
+    return found
 
 
 def _publish(canonical: Canonical, values: list[Buffer]) -> None:
@@ -110,21 +122,20 @@ def _publish(canonical: Canonical, values: list[Buffer]) -> None:
             node.computed = True
 
 
-def _run_owning(plan: Plan, canonical: Canonical) -> None:
+def _run_owning(plan: Plan, canonical: Canonical) -> rechecks.Found | None:
     """Run a plan that writes some inputs in place if it may; nobody else reads a buffer meanwhile."""
     with _lock:
         claim = ownership.claim(canonical, plan.claims) if _running == 1 else None
         if claim is None:
-            _publish(canonical, plan.run(canonical.buffers, canonical.integers, canonical.scalars))
-            return
+            return _run(plan, canonical)
         try:
-            values = plan.run(canonical.buffers, canonical.integers, canonical.scalars, claim)
+            found = _run(plan, canonical, claim)
         except BaseException:
             claim.undo()
             raise
-        _publish(canonical, values)
         canonical.forget()
         plan.claims.settled(contested=claim.settle())
+        return found
 
 
 def prepare(nodes: Sequence[Node]) -> None:
@@ -173,23 +184,12 @@ def _remember(failure: ExecutionError, canonical: Canonical) -> BaseException:
     """The error as the user shall see it; kept on its node where trying again would fail again."""
     error = failure.error
     node = canonical.nodes[failure.entry] if failure.entry is not None else None
-    error.add_note(f"recorded at {where(_site(node or canonical.nodes[-1]))}")
+    error.add_note(f"recorded at {where(site_of(node or canonical.nodes[-1]))}")
     error.__cause__ = error.__context__ = None
     if node is not None and not isinstance(error, MemoryError):
         node.error = error
         _failed.add(node)
     return error
-
-
-def _site(node: Node) -> Site | None:
-    """The line of a node; of the nearest source that has one where it has none."""
-    pending = [node]
-    while pending:
-        at = pending.pop()
-        if at.site is not None:
-            return at.site
-        pending += at.src
-    return None
 
 
 def _raise_stored(canonical: Canonical) -> None:

@@ -45,10 +45,11 @@ class Work:
 
     ``fused_ops`` are operations that shared a kernel with another one, ``bytes_saved`` what storing and reading their results
     one by one would have moved besides.  ``in_place`` are writes into an array's own memory, ``bytes_copied`` what other writes copied of
-    their array around the region they wrote.
+    their array around the region they wrote.  ``rechecks`` are programs that NumPy evaluated again because a kernel raised a floating-point
+    flag.
     """
 
-    __slots__ = ("bytes_copied", "bytes_saved", "fused_ops", "in_place", "kernels")
+    __slots__ = ("bytes_copied", "bytes_saved", "fused_ops", "in_place", "kernels", "rechecks")
 
     def __init__(self) -> None:
         self.kernels = 0
@@ -56,6 +57,7 @@ class Work:
         self.bytes_saved = 0
         self.in_place = 0
         self.bytes_copied = 0
+        self.rechecks = 0
 
 
 schedules = Schedules()

@@ -3,7 +3,7 @@
 In: nodes whose values are wanted.  Out: a ``Canonical``: the key (what is computed, with every buffer, scalar and offset replaced
 by a parameter number) and the parameter vectors.  Promise: two programs that differ only in buffers, scalar values and slice
 offsets have one key, unless the offsets fall into another class (zero, equal to an earlier one, other); equal subgraphs have one
-entry.  This is the hot path of every realize: about one microsecond a node.
+entry, unless they were recorded under different error states.  This is the hot path of every realize: about one microsecond a node.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazynp.graph import op as o
+from lazynp.graph.errstate import ALL, DEFAULT, raises
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import Kind, Op
 from lazynp.records import Record, field
@@ -135,6 +136,8 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
                 entry = (op, node.dtype, index[src[0]])
             else:
                 entry = (op, node.dtype, *[index[s] for s in src])
+            if node.err is not DEFAULT and node.err.kinds != DEFAULT.kinds:
+                entry = (*entry, ~node.err.kinds)
         elif op is o.SLICE or op is o.STORE:
             region = []
             for start, step in node.arg:
@@ -149,6 +152,8 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
             if (op is o.CALL or op is o.OUTPUT or op is o.CONTIGUOUS) and node not in kept:
                 kept.add(node)
                 wanted.append(node)
+            if node.err is not DEFAULT and node.err.kinds != DEFAULT.kinds and kind is not Kind.MOVEMENT:
+                entry = (*entry, ~node.err.kinds)
         number = entries.get(entry)
         if number is None:
             number = entries[entry] = len(nodes)
@@ -180,12 +185,16 @@ class Program(Record):
     outputs: tuple[int, ...]
     constants: list[Any] = field(factory=list)  # scalar parameters that belong to the structure, after the user's
     origins: list[int] = field(factory=list)  # entry -> entry of the canonical form (empty: the same)
+    errors: int = 0  # bits of the floating-point errors that somebody wants to hear of (``graph/errstate.py``)
 
     @classmethod
     def of(cls, canonical: Canonical) -> Program:
         entries: list[Entry] = []
+        errors = 0
         for entry, node in zip(canonical.key[0], canonical.nodes, strict=True):
             op = entry[0]
+            if entry[-1].__class__ is int and entry[-1] < 0:
+                entry = entry[:-1]
             if op.kind is Kind.ELEMENTWISE:
                 src, arg = entry[2:], None
             elif op is o.BUFFER or op is o.CONST:
@@ -197,4 +206,16 @@ class Program(Record):
             else:
                 src, arg = entry[4:], entry[2]
             entries.append(Entry(op, src, arg, node.dtype, node.shape))
-        return cls(entries, canonical.key[1])
+            if node.err.kinds:
+                errors |= node.err.kinds & possible(entries, entries[-1])
+        return cls(entries, canonical.key[1], errors=errors)
+
+
+def possible(entries: list[Entry], entry: Entry) -> int:
+    """The floating-point errors that an operation of a program can raise."""
+    op = entry.op
+    if op.kind is Kind.ELEMENTWISE:
+        return raises(op, entry.dtype, entries[entry.src[0]].dtype)
+    if op.kind is Kind.REDUCTION:
+        return raises(entry.arg[0], entry.dtype, entry.dtype)
+    return ALL if op is o.CALL else 0

@@ -130,7 +130,7 @@ def _library_item(program: Program, members: list[int], reads: dict[int, list[in
         number[e] = len(entries)
         entries.append(entry)
     outputs = [e for e in members if e in wanted]
-    sub = Program(entries, tuple([number[e] for e in outputs]), [], sorted(needed))
+    sub = Program(entries, tuple([number[e] for e in outputs]), [], sorted(needed), program.errors)
     return LibraryItem(members, sub, inputs, outputs)
 
 

@@ -171,7 +171,7 @@ def simplify(program: Program) -> Program:
                 break
         new.append(b.add(entry) if replacement is None else replacement)
     outputs = tuple([new[e] for e in program.outputs])
-    return _without_dead(Program(b.entries, outputs, b.constants, b.origins))
+    return _without_dead(Program(b.entries, outputs, b.constants, b.origins, program.errors))
 
 
 def _without_dead(program: Program) -> Program:
@@ -191,4 +191,4 @@ def _without_dead(program: Program) -> Program:
             number[e] = len(entries)
             entries.append(entry._replace(src=tuple([number[s] for s in entry.src])))
             origins.append(program.origins[e])
-    return Program(entries, tuple([number[e] for e in program.outputs]), program.constants, origins)
+    return Program(entries, tuple([number[e] for e in program.outputs]), program.constants, origins, program.errors)

@@ -5,18 +5,19 @@ are ``noalias`` parameters, in plain scalar loops that LLVM's loop vectoriser li
 chunks with an atomic counter, so that any number of threads can run it.  Promise: chunk edges, and with them every bit of the result,
 do not depend on the number of threads.
 
-The argument block is a row of 8-byte slots: buffers, workspaces, integers, scalars (two slots each), threads, error word, one chunk
-counter per phase.
+The argument block is a row of 8-byte slots: buffers, workspaces, integers, scalars (two slots each), threads, error word, floating-point
+errors, one chunk counter per phase.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from lazynp.backends.llvm import mathlib, scalars, support, threads
+from lazynp.backends.llvm import flags, mathlib, scalars, support, threads
 from lazynp.backends.llvm.scalars import Lines, literal, memory_type, type_of
 from lazynp.codegen import ir
 from lazynp.codegen.ir import Operand
+from lazynp.graph.errstate import raises
 
 BOOL = np.dtype(np.bool_)
 
@@ -31,7 +32,8 @@ class Layout:
         self.scalars = self.integers + kernel.integers
         self.threads = self.scalars + 2 * len(kernel.scalars)
         self.error = self.threads + 1
-        self.counters = self.error + 1
+        self.flags = self.error + 1
+        self.counters = self.flags + 1
         self.slots = self.counters + len(kernel.phases)
 
 
@@ -47,7 +49,7 @@ def render(kernels: list[tuple[str, ir.Kernel]]) -> str:
         intrinsics |= rendered.lines.intrinsics
         functions |= rendered.lines.functions
         helpers |= rendered.support
-    head = [threads.DECLARATION, *sorted(intrinsics), support.declarations(helpers), mathlib.prelude(functions)]
+    head = [threads.DECLARATION, flags.declarations(), *sorted(intrinsics), support.declarations(helpers), mathlib.prelude(functions)]
     return "\n".join([*head, *texts, _TAIL])
 
 
@@ -75,10 +77,12 @@ class _Kernel:
         self.types: dict[Operand, str] = {}
         self.renames: dict[Operand, Operand] = {}
         self.support: set[support.Key] = set()
+        self.checked = False
 
     def text(self) -> str:
         parts = []
         for number, phase in enumerate(self.kernel.phases):
+            self.checked = _may_raise(phase.body)
             parts.append(self.body(number, phase))
             parts.append(self.thunk(number, phase))
         parts.append(self.driver())
@@ -118,7 +122,14 @@ class _Kernel:
         if self.kernel.flags:
             lines.emit("%raised = alloca i64, align 8")
             lines.emit("store i64 0, ptr %raised")
+        start = len(lines.lines)
+        lines.noted = False
         self.statements(phase.body)
+        if lines.noted:
+            lines.lines[start:start] = ["  %noted = alloca i8, align 1", "  store i8 0, ptr %noted"]
+            noted = lines.temp(f"zext i8 {lines.temp('load i8, ptr %noted')} to i64")
+            slot = lines.temp("getelementptr inbounds i64, ptr %error, i64 1")
+            lines.temp(f"atomicrmw or ptr {slot}, i64 {noted} monotonic")
         if self.kernel.flags:
             word = lines.temp("load i64, ptr %raised")
             lines.temp(f"atomicrmw or ptr %error, i64 {word} monotonic")
@@ -142,9 +153,10 @@ class _Kernel:
         passed = ", ".join([text for _, text, _ in arguments] + ["{range}", f"ptr {error}"])
         call = f"call void @{self.name}.p{number}({passed})"
         values = {name: value for name, _, value in arguments}
+        if self.checked:
+            lines.lines += flags.clear()
         if not phase.count:
             lines.emit(call.replace("{range}", "i64 0, i64 0"))
-            lines.emit("ret void")
         else:
             count = values.get(f"%{phase.count}", phase.count)
             chunk = values.get(f"%{phase.chunk}", phase.chunk)
@@ -161,7 +173,12 @@ class _Kernel:
             lines.emit(call.replace("{range}", f"i64 {lo}, i64 {hi}"))
             lines.emit("br label %claim")
             lines.lines.append("done:")
-            lines.emit("ret void")
+        if self.checked:
+            reading, bits = flags.read()
+            lines.lines += reading
+            slot = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {self.layout.flags}")
+            lines.temp(f"atomicrmw or ptr {slot}, i64 {bits} monotonic")
+        lines.emit("ret void")
         return "\n".join([f"define internal void @{self.name}.t{number}(ptr %args) #0 {{\nentry:", *lines.lines, "}"])
 
     def driver(self) -> str:
@@ -335,6 +352,23 @@ class _Kernel:
             metadata = f", !llvm.loop !{number}"
         lines.emit(f"br i1 {again}, label %{body}, label %{after}{metadata}")
         self.open(after)
+
+
+def _may_raise(statements: list[ir.Statement]) -> bool:
+    """Whether an operation can set a floating-point flag that NumPy would report."""
+    for statement in statements:
+        match statement:
+            case ir.Compute(_, op, dtype, _, source):
+                found = bool(raises(op, dtype, source))
+            case ir.Halve(_, op, dtype) | ir.Push(op, dtype) | ir.Collect(_, op, dtype):
+                found = bool(raises(op, dtype, dtype))
+            case ir.Loop() | ir.If():
+                found = _may_raise(statement.body)
+            case _:
+                found = False
+        if found:
+            return True
+    return False
 
 
 def _metadata_base(name: str) -> int:

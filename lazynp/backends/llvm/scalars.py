@@ -14,6 +14,7 @@ import numpy as np
 
 from lazynp.backends.llvm import mathlib
 from lazynp.graph import op as o
+from lazynp.graph.errstate import DIVIDE, INVALID, OVER
 from lazynp.graph.op import Op
 
 DType = np.dtype[Any]
@@ -69,6 +70,7 @@ class Lines:
         self.count = 0
         self.intrinsics: set[str] = set()
         self.functions: set[tuple[str, str]] = set()
+        self.noted = False
 
     def temp(self, text: str) -> str:
         name = f"%t{self.count}"
@@ -89,6 +91,13 @@ class Lines:
         self.functions.add((name, kind))
         arguments = ", ".join(f"{type_} {a}" for a in args)
         return self.temp(f"call {type_} @{mathlib.symbol(name, kind)}({arguments}) {mathlib.call_attributes(name, kind)}")
+
+    def note(self, condition: str, error: int) -> None:
+        """Note a floating-point error that sets no flag of the processor; the function has a byte ``%noted``."""
+        self.noted = True
+        bit = self.select(condition, "i8", str(error), "0")
+        before = self.temp("load i8, ptr %noted")
+        self.emit(f"store i8 {self.temp(f'or i8 {before}, {bit}')}, ptr %noted")
 
     def select(self, condition: str, type_: str, a: str, b: str) -> str:
         return self.temp(f"select i1 {condition}, {type_} {a}, {type_} {b}")
@@ -143,24 +152,27 @@ def _sign(lines: Lines, dtype: DType, t: str, args: tuple[str, ...]) -> str:
     return lines.select(lines.temp(f"fcmp ogt {t} {x}, {zero}"), t, one, rest)
 
 
-def _safe_divisor(lines: Lines, dtype: DType, t: str, a: str, b: str) -> tuple[str, str]:
-    """(divisor without the undefined cases, whether b is 0); minimum // -1 wraps to the minimum through division by 1."""
+def _safe_divisor(lines: Lines, dtype: DType, t: str, a: str, b: str) -> tuple[str, str, str]:
+    """(divisor without the undefined cases, whether b is 0, whether minimum // -1 overflows: it wraps through division by 1)."""
     zero = lines.temp(f"icmp eq {t} {b}, 0")
-    bad = zero
+    lines.note(zero, DIVIDE)
+    bad, overflow = zero, ""
     if dtype.kind == "i":
         least = literal(np.iinfo(dtype).min, dtype)
         overflow = lines.temp(
             f"and i1 {lines.temp(f'icmp eq {t} {a}, {least}')}, {lines.temp(f'icmp eq {t} {b}, -1')}"
         )
         bad = lines.temp(f"or i1 {zero}, {overflow}")
-    return lines.select(bad, t, "1", b), zero
+    return lines.select(bad, t, "1", b), zero, overflow
 
 
 def _floor_divide(lines: Lines, dtype: DType, t: str, args: tuple[str, ...]) -> str:
     a, b = args
     if dtype.kind == "f":
         return _float_divmod(lines, dtype, t, a, b)[0]
-    divisor, zero = _safe_divisor(lines, dtype, t, a, b)
+    divisor, zero, overflow = _safe_divisor(lines, dtype, t, a, b)
+    if overflow:
+        lines.note(overflow, OVER)
     if dtype.kind == "u":
         quotient = lines.temp(f"udiv {t} {a}, {divisor}")
     else:
@@ -177,7 +189,7 @@ def _remainder(lines: Lines, dtype: DType, t: str, args: tuple[str, ...]) -> str
     a, b = args
     if dtype.kind == "f":
         return _float_divmod(lines, dtype, t, a, b)[1]
-    divisor, zero = _safe_divisor(lines, dtype, t, a, b)
+    divisor, zero, _ = _safe_divisor(lines, dtype, t, a, b)
     if dtype.kind == "u":
         rest = lines.temp(f"urem {t} {a}, {divisor}")
     else:
@@ -193,7 +205,7 @@ def _fmod(lines: Lines, dtype: DType, t: str, args: tuple[str, ...]) -> str:
     a, b = args
     if dtype.kind == "f":
         return lines.library("fmod", t, a, b)
-    divisor, zero = _safe_divisor(lines, dtype, t, a, b)
+    divisor, zero, _ = _safe_divisor(lines, dtype, t, a, b)
     rest = lines.temp(f"{'urem' if dtype.kind == 'u' else 'srem'} {t} {a}, {divisor}")
     return lines.select(zero, t, "0", rest)
 
@@ -492,5 +504,6 @@ def _guarded_fptosi(lines: Lines, x: str, a: str, floating: DType, width: int) -
     above = lines.temp(f"fcmp {word} {a} {x}, {low}")
     below = lines.temp(f"fcmp olt {a} {x}, {literal(-float(least), floating)}")
     fits = lines.temp(f"and i1 {above}, {below}")
+    lines.note(lines.temp(f"xor i1 {fits}, true"), INVALID)
     whole = lines.temp(f"fptosi {a} {lines.select(fits, a, x, _zero(floating))} to i{width}")
     return lines.select(fits, f"i{width}", whole, str(least))

@@ -10,17 +10,14 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, Final
 
-import numpy as np
-
 from lazynp.backends.base import ExecutionError
 from lazynp.backends.numpy.source import NAMESPACE, Source, translate
-from lazynp.runtime import config
+from lazynp.runtime import config, floating
 from lazynp.runtime.buffer import Buffer
 from lazynp.runtime.ownership import Claim
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.claims import Claims, claims
 
-FILENAME: Final = "<lazynp numpy tier>"
 CODES: Final = 1024  # texts whose byte code is kept
 
 _codes: dict[str, CodeType] = {}
@@ -29,7 +26,7 @@ _codes: dict[str, CodeType] = {}
 def _code(text: str) -> CodeType:
     code = _codes.get(text)
     if code is None:
-        module = compile(text, FILENAME, "exec", dont_inherit=True)
+        module = compile(text, floating.TIER_FILENAME, "exec", dont_inherit=True)
         code = next(const for const in module.co_consts if isinstance(const, CodeType))
         if len(_codes) >= CODES:
             _codes.pop(next(iter(_codes)), None)
@@ -58,11 +55,15 @@ class NumpyPlan:
             if granted:
                 save = claim.save
                 source, function = self._functions.get(granted) or self._owning(granted)
+        before = floating.listen(self._program.errors)
         try:
-            with np.errstate(all="ignore"):
-                return function(buffers, integers, scalars, save)
+            return function(buffers, integers, scalars, save)
         except Exception as error:
             raise ExecutionError(_failed(source, function, error), error) from error
+        finally:
+            floating.stop(before)
+            if floating.heard:
+                _locate(source)
 
     def _owning(self, granted: frozenset[int]) -> tuple[Source, Callable[..., list[Buffer]]]:
         """The function that may overwrite the inputs ``granted``."""
@@ -73,6 +74,13 @@ class NumpyPlan:
 
 def _function(source: Source) -> Callable[..., list[Buffer]]:
     return FunctionType(_code(source.text), NAMESPACE, "run", source.constants or None)
+
+
+def _locate(source: Source) -> None:
+    """What this thread heard is of entries, not of lines."""
+    heard = floating.take()
+    if heard is not None:
+        floating.own().notes = [(source.lines[line - 1] if line is not None else None, text) for line, text in heard.notes]
 
 
 def _failed(source: Source, function: Any, error: BaseException) -> int | None:

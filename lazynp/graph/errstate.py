@@ -1,0 +1,153 @@
+"""NumPy's floating-point error state, as nodes carry it.
+
+In: the state that ``numpy.errstate`` and ``numpy.seterr`` set for the running context.  Out: one ``State`` object for each, and the errors
+that an operation can raise at all.  Promise: reading the state costs one look at a context variable and one comparison; states
+are compared by identity.
+
+NumPy keeps the state in a context variable of a private name, as an opaque object that is replaced when the state changes.  Where that
+name is missing, every node asks ``numpy.geterr``, which is slower and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import Context
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.graph import op as o
+from lazynp.graph.op import Op
+
+# NumPy's numbers, which an error callback is given.
+DIVIDE: Final = 1
+OVER: Final = 2
+UNDER: Final = 4
+INVALID: Final = 8
+ALL: Final = DIVIDE | OVER | UNDER | INVALID
+BITS: Final = {"divide": DIVIDE, "over": OVER, "under": UNDER, "invalid": INVALID}
+
+
+class State:
+    """What happens at each kind of error.
+
+    Attributes
+    ----------
+    modes : dict
+        Kind of error (as in ``numpy.geterr``) -> mode.
+    handler : object
+        What ``numpy.seterrcall`` was given, where a mode asks for it.
+    kinds : int
+        Bits of the errors that are not ignored.
+    eager : bool
+        Some mode wants to be told at the call, not when the value is needed.
+    name : str
+        The operation's name in messages where that is not the one of the graph operation.
+    """
+
+    __slots__ = ("_named", "eager", "handler", "kinds", "modes", "name")
+
+    def __init__(self, modes: dict[str, str], handler: Any = None, name: str = "") -> None:
+        self.modes = modes
+        self.handler = handler
+        self.kinds = sum([BITS[kind] for kind, mode in modes.items() if mode != "ignore"])
+        if "call" in modes.values():
+            self.kinds = ALL  # a callback is also told of the ignored ones
+        self.eager = any([mode not in ("ignore", "warn") for mode in modes.values()])
+        self.name = name
+        self._named: dict[str, State] = {}
+
+    def named(self, name: str) -> State:
+        """The same for an operation that is called ``name``."""
+        found = self._named.get(name)
+        if found is None:
+            found = self._named[name] = State(self.modes, self.handler, name)
+        return found
+
+
+_KEPT: Final = 256
+_of_token: dict[Any, State] = {}
+_of_modes: dict[tuple[str, ...], State] = {}
+
+
+def _read() -> State:
+    modes = np.geterr()
+    if "call" in modes.values() or "log" in modes.values():
+        return State(dict(modes), np.geterrcall())
+    key = tuple(modes.values())
+    return _of_modes.setdefault(key, State(dict(modes)))
+
+
+def _no_token() -> Any:
+    return None
+
+
+token: Callable[[], Any]
+try:
+    from numpy._core.umath import _extobj_contextvar as variable
+
+    token = variable.get
+except ImportError:
+    variable = None
+    token = _no_token
+
+DEFAULT: Final[State] = Context().run(_read)
+DEFAULT_TOKEN: Final[Any] = object() if variable is None else Context().run(token)
+QUIET: Final = State(dict.fromkeys(BITS, "ignore"))
+
+
+def state_of(seen: Any) -> State:
+    """The state that NumPy's object ``seen`` stands for."""
+    if seen is DEFAULT_TOKEN:
+        return DEFAULT
+    if seen is None:
+        return _read()
+    state = _of_token.get(seen)
+    if state is None:
+        if len(_of_token) >= _KEPT:
+            _of_token.clear()
+        state = _of_token[seen] = _read()
+    return state
+
+
+def current() -> State:
+    """The state of the running context."""
+    return state_of(token())
+
+
+# What can go wrong -------------------------------------------------------------------------------------------------------
+
+_NEVER: Final = frozenset(
+    {
+        o.BITCAST, o.WHERE, o.NEGATIVE, o.SIGN, o.FLOOR, o.CEIL, o.TRUNC, o.RINT, o.COPYSIGN, o.SIGNBIT, o.ISNAN, o.ISINF, o.ISFINITE,
+        o.MAXIMUM, o.MINIMUM, o.FMAX, o.FMIN, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR, o.REAL, o.IMAG, o.COMPLEX, o.CONJUGATE,
+    }
+    | o.COMPARISONS
+)  # fmt: skip
+_OF_INTEGERS: Final = {o.FLOOR_DIVIDE: DIVIDE | OVER, o.REMAINDER: DIVIDE, o.FMOD: DIVIDE}
+
+
+def raises(op: Op, dtype: np.dtype[Any], source: np.dtype[Any]) -> int:
+    """The errors that an elementwise operation can raise; ``source`` is the dtype of its first source."""
+    kind = source.kind
+    if op in _NEVER:
+        return 0
+    if op is o.CAST:
+        return _cast(dtype, source)
+    if kind in "biu":
+        return _OF_INTEGERS.get(op, 0)
+    if op is o.ABSOLUTE and kind == "f":
+        return 0
+    return ALL
+
+
+def _cast(dtype: np.dtype[Any], source: np.dtype[Any]) -> int:
+    to_kind, from_kind = dtype.kind, source.kind
+    if from_kind in "fc":
+        if to_kind in "iu":
+            return INVALID
+        if to_kind in "fc":
+            narrower = dtype.type(0).real.itemsize < source.type(0).real.itemsize
+            return OVER | UNDER if narrower else 0
+        return 0
+    return OVER if dtype.char == "e" and source.itemsize > 1 else 0

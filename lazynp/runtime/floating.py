@@ -1,0 +1,269 @@
+"""Floating-point errors: hearing of them, and telling the user as NumPy would.
+
+In: what NumPy's loops report while the NumPy tier, or NumPy itself on our behalf, computes.  Out: warnings, exceptions and calls, as the
+error state of each operation asks.  Promise: a message is NumPy's, and a warning belongs to the user's line that recorded the operation, in
+that module's registry, so that Python's filters (once per location, errors, ...) work as usual.  A run without errors pays for
+one change of a context variable.
+
+NumPy's loops are run in mode "log", whose messages name the operation.  The listener looks which line of the NumPy tier's generated
+code was running; that line says which operation it was.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from threading import get_ident
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from lazynp.graph.errstate import ALL, BITS, State, current, variable
+from lazynp.graph.node import Node, Site, caller, line_of, site_of
+
+TIER_FILENAME: Final = "<lazynp numpy tier>"  # of the generated code
+
+_MESSAGE: Final = slice(len("Warning: "), -1)
+_BETWEEN: Final = " encountered in "
+_KINDS: Final = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
+
+Note = tuple[int | None, str]
+"""(entry of the program, or line of the generated code; message)."""
+
+
+class Heard:
+    """What one thread's run reported: notes of the NumPy tier, and the plan whose kernels found a flag raised."""
+
+    __slots__ = ("flagged", "notes")
+
+    def __init__(self) -> None:
+        self.notes: list[Note] = []
+        self.flagged: Any = None
+
+
+# By thread.  Empty nearly always: whoever runs something looks whether there is anything here.
+heard: dict[int, Heard] = {}
+
+
+def take() -> Heard | None:
+    """What this thread's run reported; it is forgotten."""
+    return heard.pop(get_ident(), None)
+
+
+def own() -> Heard:
+    """The same, to be added to."""
+    return heard.setdefault(get_ident(), Heard())
+
+
+class _Listener:
+    """What NumPy writes the messages to."""
+
+    def write(self, text: str) -> None:
+        frame = sys._getframe(1)
+        line = None
+        while frame is not None:
+            if frame.f_code.co_filename == TIER_FILENAME:
+                line = frame.f_lineno
+                break
+            frame = frame.f_back  # type: ignore[assignment]
+        own().notes.append((line, text[_MESSAGE]))
+
+
+_listener: Final = _Listener()
+
+
+def _modes(kinds: int) -> dict[str, Any]:
+    return {kind: "log" if kinds & bit else "ignore" for kind, bit in BITS.items()}
+
+
+class _Objects(dict[int, Any]):
+    """NumPy's object for a state in which the listener hears of some kinds of errors."""
+
+    def __missing__(self, kinds: int) -> Any:
+        with np.errstate(**_modes(kinds), call=_listener):
+            made = self[kinds] = variable.get()
+        return made
+
+
+_objects: Final = _Objects()
+
+
+def _set_by_variable(kinds: int) -> Any:
+    return variable.set(_objects[kinds])
+
+
+def _set_by_name(kinds: int) -> Any:
+    context = np.errstate(**_modes(kinds), call=_listener)
+    context.__enter__()
+    return context
+
+
+def _leave(context: Any) -> None:
+    context.__exit__(None, None, None)
+
+
+# ``stop(listen(kinds))`` around NumPy's loops.
+listen: Final[Callable[[int], Any]] = _set_by_name if variable is None else _set_by_variable
+stop: Final[Callable[[Any], None]] = _leave if variable is None else variable.reset
+
+
+def at_once(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """NumPy's answer now, at the user's line; used where ``function`` does not come back to lazynp."""
+    before = listen(ALL)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        stop(before)
+        if heard:
+            tell_here()
+
+
+def tell_here() -> None:
+    """Tell what NumPy just reported, under the state and at the line that are current."""
+    found = take()
+    if found is not None:
+        state, site = current(), caller()
+        tell([Finding(state, site, text, None) for _, text in found.notes])
+
+
+class Finding(NamedTuple):
+    """One error of one operation."""
+
+    state: State
+    site: Site | None
+    text: str
+    operation: Any  # equal for the errors of one operation
+
+
+def findings(notes: Iterable[Note], nodes: list[Node]) -> list[Finding]:
+    """What is to be told of a program's errors; ``nodes`` are its entries."""
+    found = []
+    for entry, text in notes:
+        node = nodes[entry if entry is not None else -1]
+        found.append(Finding(node.err, site_of(node), text, entry))
+    return found
+
+
+def tell(found: list[Finding]) -> bool:
+    """Warn, raise, call: whatever each operation's state asks for; returns whether anybody could notice.
+
+    Raises
+    ------
+    FloatingPointError
+        Where the state says so; the line that recorded the operation is noted.
+    """
+    noticed = False
+    told: set[tuple[str, Any]] = set()
+    for finding in found:
+        state, site, text, operation = finding
+        what, _, name = text.partition(_BETWEEN)
+        kind = _KINDS.get(what, "")
+        mode = state.modes.get(kind, "ignore")
+        if mode == "ignore":
+            continue
+        if state.name:
+            # A function of several operations speaks once.
+            text = f"{what}{_BETWEEN}{state.name}"
+            if (text, site) in told:
+                continue
+            told.add((text, site))
+        try:
+            if mode == "warn":
+                noticed |= _warn(text, site)
+                continue
+            noticed = True
+            if mode == "raise":
+                raise FloatingPointError(text)
+        except (FloatingPointError, RuntimeWarning) as error:
+            error.add_note(f"recorded at {_where(site)}")
+            raise
+        if mode == "call":
+            state.handler(what, _flags(found, operation))
+        elif mode == "log":
+            state.handler.write(f"Warning: {text}\n")
+        else:
+            with suppress(OSError):
+                os.write(2, f"Warning: {text}\n".encode())
+    return noticed
+
+
+def _flags(found: list[Finding], operation: Any) -> int:
+    """All errors of one operation, as the number that NumPy hands to a callback."""
+    bits = 0
+    for finding in found:
+        if finding.operation == operation:
+            bits |= BITS[_KINDS[finding.text.partition(_BETWEEN)[0]]]
+    return bits
+
+
+# Warnings ----------------------------------------------------------------------------------------------------------------
+
+_KEPT: Final = 1024
+_places: dict[tuple[int, int], tuple[Site, int]] = {}
+_modules: dict[str, str] = {}
+
+
+def _line(site: Site) -> int:
+    key = id(site[0]), site[1]
+    known = _places.get(key)
+    if known is None:
+        if len(_places) >= _KEPT:
+            _places.clear()
+        known = _places[key] = site, line_of(site)
+    return known[1]
+
+
+def _where(site: Site | None) -> str:
+    return "an unknown line" if site is None else f"{site[0].co_filename}:{_line(site)}"
+
+
+def _globals(filename: str) -> dict[str, Any]:
+    """The global names of the code in a file: of a frame that is running, of a module, or else of the main program."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == filename:
+            return frame.f_globals
+        frame = frame.f_back  # type: ignore[assignment]
+    name = _modules.get(filename)
+    if name is None or name not in sys.modules:
+        name = "__main__"
+        for candidate, module in list(sys.modules.items()):
+            if getattr(module, "__file__", None) == filename:
+                name = candidate
+                break
+        if len(_modules) >= _KEPT:
+            _modules.clear()
+        _modules[filename] = name
+    return sys.modules[name].__dict__
+
+
+def _warn(text: str, site: Site | None) -> bool:
+    """Warn at the user's line; returns whether Python did more than find it shown before or unwanted."""
+    if site is None:
+        site = caller()
+    filename, line = site[0].co_filename, _line(site)
+    names = _globals(filename)
+    registry = names.setdefault("__warningregistry__", {})
+    key = (text, RuntimeWarning, line)
+    known, version = key in registry, registry.get("version")
+    module = names.get("__name__") or "<unknown>"
+    warnings.warn_explicit(text, RuntimeWarning, filename, line, module, registry)
+    if key in registry:
+        return not (known and version == registry.get("version"))
+    return _action(text, line, module) != "ignore"
+
+
+def _action(text: str, line: int, module: str) -> str:
+    """What Python's filters do with a warning."""
+    for action, message, category, where, number in warnings.filters:
+        if (
+            (message is None or message.match(text))  # type: ignore[union-attr]
+            and issubclass(RuntimeWarning, category)
+            and (where is None or where.match(module))  # type: ignore[union-attr]
+            and number in (0, line)
+        ):
+            return action
+    return "default"
