@@ -436,7 +436,7 @@ def wrap(node: Node) -> ndarray:
     depth = node.depth
     if depth > DEPTH_CUT:
         cut(node)
-    elif config.eager and node.buffer is None:
+    if (node.err.eager or config.eager) and node.buffer is None:
         force([node], "eager")
     x: ndarray = _new(ndarray)
     x._node = node
@@ -469,7 +469,7 @@ def result(node: Node) -> Any:
     """A ufunc's or a reduction's result: a scalar where it is 0-d, else an array."""
     if node.shape:
         return wrap(node)
-    if config.eager and node.buffer is None and node.op is not o.CONST:
+    if (node.err.eager or config.eager) and node.buffer is None and node.op is not o.CONST:
         force([node], "eager")
     elif node.depth > DEPTH_CUT:
         cut(node)
@@ -520,8 +520,12 @@ def replace(root: ndarray, node: Node) -> None:
         if node.depth > DEPTH_CUT:
             cut(node)
         remember(root)
-    elif config.eager and node.buffer is None:
-        force([node], "eager")
+    if (node.err.eager or config.eager) and node.buffer is None:
+        try:
+            force([node], "eager")
+        finally:
+            if node.buffer is not None:
+                root._node = node  # a floating-point error is raised after the write
     root._node = node
     if node.op is o.STORE and _ends_turn(node):
         force([node], "graph limit")

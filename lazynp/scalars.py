@@ -26,6 +26,7 @@ from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import Kind, Op
 from lazynp.runtime import forking
+from lazynp.runtime.floating import at_once
 
 _new = object.__new__
 _realize: Callable[[Sequence[Node], str], None] | None = None
@@ -96,7 +97,7 @@ class generic(metaclass=ScalarType):
             if value._value is None and not imaginary:
                 return scalar_of(build.cast(node_of_scalar(value), cls._dtype))
             value = value.concrete()
-        found = cls._numpy(value, *imaginary)
+        found = at_once(cls._numpy, value, *imaginary)
         if isinstance(found, np.ndarray):
             from lazynp.arrays import asarray
 

@@ -19,6 +19,7 @@ from lazynp.graph.node import Node, Shape, Site, caller
 from lazynp.graph.op import Op
 from lazynp.runtime import pressure
 from lazynp.runtime.buffer import Buffer
+from lazynp.runtime.floating import at_once
 
 Axis = tuple[int, int]  # (start, step) of one sliced axis
 
@@ -74,8 +75,7 @@ def cast(x: Node, dtype: np.dtype[Any]) -> Node:
     if x.dtype == dtype:
         return x
     if x.op is o.CONST:
-        with np.errstate(all="ignore"):
-            return Node(o.CONST, (), x.arg.astype(dtype), dtype, ())
+        return Node(o.CONST, (), at_once(x.arg.astype, dtype), dtype, ())
     return Node(o.CAST, (x,), None, dtype, x.shape, caller())
 
 

@@ -15,6 +15,7 @@ from contextvars import Context
 from typing import Any, Final
 
 import numpy as np
+from numpy._core import umath
 
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
@@ -45,7 +46,7 @@ class State:
         The operation's name in messages where that is not the one of the graph operation.
     """
 
-    __slots__ = ("_named", "eager", "handler", "kinds", "modes", "name")
+    __slots__ = ("_derived", "eager", "handler", "kinds", "modes", "name")
 
     def __init__(self, modes: dict[str, str], handler: Any = None, name: str = "") -> None:
         self.modes = modes
@@ -53,15 +54,23 @@ class State:
         self.kinds = sum([BITS[kind] for kind, mode in modes.items() if mode != "ignore"])
         if "call" in modes.values():
             self.kinds = ALL  # a callback is also told of the ignored ones
-        self.eager = any([mode not in ("ignore", "warn") for mode in modes.values()])
+        self.eager = any(mode not in ("ignore", "warn") for mode in modes.values())
         self.name = name
-        self._named: dict[str, State] = {}
+        self._derived: dict[str, State] = {}
 
     def named(self, name: str) -> State:
         """The same for an operation that is called ``name``."""
-        found = self._named.get(name)
+        found = self._derived.get(name)
         if found is None:
-            found = self._named[name] = State(self.modes, self.handler, name)
+            found = self._derived[name] = State(self.modes, self.handler, name)
+        return found
+
+    def without(self, *kinds: str) -> State:
+        """The same, where some kinds of errors are ignored."""
+        key = " ".join(kinds)  # no operation is called so
+        found = self._derived.get(key)
+        if found is None:
+            found = self._derived[key] = State({**self.modes, **dict.fromkeys(kinds, "ignore")}, self.handler, self.name)
         return found
 
 
@@ -71,25 +80,18 @@ _of_modes: dict[tuple[str, ...], State] = {}
 
 
 def _read() -> State:
-    modes = np.geterr()
+    modes = {kind: str(mode) for kind, mode in np.geterr().items()}
     if "call" in modes.values() or "log" in modes.values():
-        return State(dict(modes), np.geterrcall())
-    key = tuple(modes.values())
-    return _of_modes.setdefault(key, State(dict(modes)))
+        return State(modes, np.geterrcall())
+    return _of_modes.setdefault(tuple(modes.values()), State(modes))
 
 
 def _no_token() -> Any:
     return None
 
 
-token: Callable[[], Any]
-try:
-    from numpy._core.umath import _extobj_contextvar as variable
-
-    token = variable.get
-except ImportError:
-    variable = None
-    token = _no_token
+variable: Any = getattr(umath, "_extobj_contextvar", None)
+token: Callable[[], Any] = _no_token if variable is None else variable.get
 
 DEFAULT: Final[State] = Context().run(_read)
 DEFAULT_TOKEN: Final[Any] = object() if variable is None else Context().run(token)
@@ -131,7 +133,7 @@ def raises(op: Op, dtype: np.dtype[Any], source: np.dtype[Any]) -> int:
     """The errors that an elementwise operation can raise; ``source`` is the dtype of its first source."""
     kind = source.kind
     if op in _NEVER:
-        return 0
+        return INVALID if kind == "c" and op in o.COMPARISONS else 0
     if op is o.CAST:
         return _cast(dtype, source)
     if kind in "biu":

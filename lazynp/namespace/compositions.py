@@ -15,6 +15,7 @@ import numpy as np
 from lazynp.graph import op as o
 from lazynp.graph.build import broadcast_shape, call, cast, const, elementwise, expand, output
 from lazynp.graph.dtypes import BOOL, FLOAT16, FLOAT32, INT64, UINT64
+from lazynp.graph.errstate import QUIET
 from lazynp.graph.node import Node
 from lazynp.graph.op import Op
 
@@ -111,6 +112,18 @@ def comparison(op: Op) -> Lowering:
     return lower
 
 
+def called(name: str, lower: Lowering) -> Lowering:
+    """The same, where messages about its result name the function and not the graph operation."""
+
+    def named(nodes: Sources, outs: Outputs) -> Lowered:
+        values = lower(nodes, outs)
+        for node in values if isinstance(values, tuple) else (values,):
+            node.err = node.err.named(name)
+        return values
+
+    return named
+
+
 def power(nodes: Sources, outs: Outputs) -> Node:
     base, exponent = nodes
     if outs[0].kind == "i" and exponent.op is o.CONST and exponent.arg < 0 and 0 not in base.shape:
@@ -168,6 +181,7 @@ def modf(nodes: Sources, outs: Outputs) -> tuple[Node, ...]:
     x = nodes[0]
     whole = elementwise(o.TRUNC, outs[1], x)
     rest = elementwise(o.SUBTRACT, outs[0], x, whole)
+    rest.err = QUIET
     # inf - inf would be NaN where NumPy answers a zero of x's sign.
     rest = elementwise(o.WHERE, outs[0], elementwise(o.ISINF, BOOL, x), const(0, outs[0]), rest)
     return elementwise(o.COPYSIGN, outs[0], rest, x), whole

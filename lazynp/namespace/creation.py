@@ -16,7 +16,7 @@ import numpy as np
 from lazynp.conversion import as_dtype
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, iota, pad, reshape
-from lazynp.graph.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, NATIVE
+from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT64, NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.layout import ORDERS, checked_order, lies_in_c_order
 from lazynp.namespace import axes as ax
@@ -79,10 +79,13 @@ def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None
     return _constant("empty", 0, shape, dtype, order, device)
 
 
+_DOUBLES: Final = frozenset({FLOAT64, COMPLEX128})  # any Python number is a constant of these
+
+
 def _filled(fill_value: Any, dtype: DType | None, shape: Shape) -> Node:
     if dtype is None:
         node = array_node(fill_value)
-    elif type(fill_value) in (int, float, complex, bool):
+    elif type(fill_value) in (int, bool) or (dtype in _DOUBLES and type(fill_value) in (float, complex)):
         node = const(fill_value, dtype)
     else:
         node = cast(array_node(fill_value), dtype)

@@ -25,6 +25,7 @@ from lazynp.namespace.promotion import overrides
 from lazynp.ndarray import from_numpy, host, ndarray, node_of, root_node, scalar_of_value
 from lazynp.protocols import snapshot
 from lazynp.runtime import config
+from lazynp.runtime.floating import watched
 from lazynp.runtime.report import count_fallback
 from lazynp.scalars import force, is_scalar
 
@@ -188,7 +189,7 @@ def _performed(
             named = {**named, key: _writable(kwargs[key], written)}
     if kwargs.get("out") is not None:
         named = {**named, "out": _writable(kwargs["out"], written)}
-    value = function(*values, **named)
+    value = watched(function, *values, **named)
     for target, copy in written:
         target._write(build.buffer(np.ascontiguousarray(copy).reshape(copy.shape)))
         if value is copy:

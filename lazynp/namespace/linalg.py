@@ -51,7 +51,9 @@ def dot_node(a: Node, b: Node) -> Node:
         raise _not_aligned(a, b, i, j)
     shape = a.shape[:-1] + b.shape[:j] + b.shape[j + 1 :]
     # Up to two dimensions dot is the matrix product, which the scheduler knows better.
-    return call("matmul" if len(a.shape) <= 2 and len(b.shape) <= 2 else "dot", (), (a, b), a.dtype, shape)
+    product = call("matmul" if len(a.shape) <= 2 and len(b.shape) <= 2 else "dot", (), (a, b), a.dtype, shape)
+    product.err = product.err.named("dot")
+    return product
 
 
 @fallback.library

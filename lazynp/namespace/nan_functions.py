@@ -146,7 +146,9 @@ def _inexact(dtype: Any, out: Any) -> DType | None:
 def _divided(total: Node, count: Node) -> Node:
     """``total / count`` in the loop that NumPy takes for an integer count, in the total's dtype."""
     loop = np.result_type(total.dtype, FLOAT64)
-    return cast(elementwise(o.DIVIDE, loop, cast(total, loop), cast(count, loop)), total.dtype)
+    divided = elementwise(o.DIVIDE, loop, cast(total, loop), cast(count, loop))
+    divided.err = divided.err.without("divide", "invalid")
+    return cast(divided, total.dtype)
 
 
 def _count(x: Node, axis: Any, keepdims: Any, where: Any) -> Node:

@@ -20,11 +20,15 @@ from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.node import Node
 from lazynp.namespace.compositions import filled
+from lazynp.graph.node import Node
+from lazynp.namespace.compositions import filled
+from lazynp.namespace.fallback import ours
 from lazynp.namespace.gufuncs import matmul
 from lazynp.namespace.promotion import broadcast, concrete
 from lazynp.namespace.ufuncs import UFUNCS, ordered, site, ufunc
 from lazynp.ndarray import ndarray, node_of, result, wrap
 from lazynp.protocols import from_host
+from lazynp.runtime.floating import at_once, heard, listen_to_all, stop, tell_here
 from lazynp.scalars import CLASSES, OF_TYPE, is_scalar, scalar_of_value
 
 Method = Callable[..., Any]
@@ -76,6 +80,7 @@ def _power_shortcut(x: Any, exponent: Any) -> Any:
                 node = node_of(x)
                 if node.dtype.kind != "b" and node.shape:
                     square = Node(o.MULTIPLY, (node, node), None, node.dtype, node.shape, site(_getframe(2)))
+                    square.err = square.err.named("square")
                     return ordered(square, (x,), "K")
             elif x.dtype.kind == "b":
                 return None  # a number like any other; of an array of them NumPy makes int8
@@ -107,7 +112,7 @@ def _binary(name: str, of: ufunc) -> Method:
                         return wrap(Node(rule[0], (x, y), None, rule[1], shape, (frame.f_code, frame.f_lasti)))
             elif (kind is float or kind is int) and a._base is None and not power:
                 rule = direct.get((x.dtype, kind))
-                if rule is not None and x.shape:
+                if rule is not None and x.shape and (rule[3] is None or -rule[3] <= b <= rule[3]):
                     try:
                         y = Node(_CONST, (), rule[2].type(b), rule[2], ())
                     except OverflowError:
@@ -139,7 +144,7 @@ def _reflected(name: str, of: ufunc) -> Method:
         if (kind is float or kind is int) and type(a) is ndarray and a._base is None:
             x = a._node
             rule = of.direct((kind, x.dtype))
-            if rule is not None and x.shape:
+            if rule is not None and x.shape and (rule[3] is None or -rule[3] <= b <= rule[3]):
                 dtype = rule[2]
                 try:
                     value = Node(_CONST, (), dtype.type(b), dtype, ())
@@ -222,8 +227,11 @@ def _unequal(a: Any, b: Any, answer: bool) -> Any:
     return result(expand(const(answer, np.dtype(np.bool_)), shape)) if not shape else wrap(filled(answer, np.dtype(np.bool_), node_of(a)))
 
 
-def _scalar_binary(method: Method, function: Method, reflected: bool) -> Method:
-    """Operators of scalars: values that are known are combined at once by NumPy's scalar rules."""
+def _scalar_binary(method: Method, function: Method, reflected: bool, name: str = "") -> Method:
+    """Operators of scalars: values that are known are combined at once by NumPy's scalar rules.
+
+    ``name`` is the operation's in messages.
+    """
     repeats = function is operator.mul  # of a sequence, where the scalar is an integer
 
     def operate(a: Any, b: Any) -> Any:
@@ -237,10 +245,21 @@ def _scalar_binary(method: Method, function: Method, reflected: bool) -> Method:
                 if kind is ndarray or kind in CLASSES or (issubclass(kind, (list, tuple)) and holds_ours(b)):
                     return method(a, b)
                 # Whatever it is (a subclass of float, an array of NumPy's, somebody's own class), NumPy's scalar knows what to do with it.
+                if kind is not np.ndarray:
+                    return from_host(function(b, left) if reflected else function(left, b))
                 right = b
-            value = function(right, left) if reflected else function(left, right)
+            before = listen_to_all()
+            try:
+                value = function(right, left) if reflected else function(left, right)
+            finally:
+                stop(before)
+                if heard:
+                    tell_here()
             return scalar_of_value(value) if type(value) in OF_TYPE else from_host(value)
-        return method(a, b)
+        found = method(a, b)
+        if name and is_scalar(found) and found._node is not None and type(b) is not ndarray:
+            found._node.err = found._node.err.named(name)
+        return found
 
     operate.__name__ = operate.__qualname__ = method.__name__
     return operate
@@ -260,7 +279,7 @@ def _scalar_unary(name: str, of: ufunc, function: Method) -> Method:
     def operate(a: Any) -> Any:
         value = a._value
         if value is not None:
-            return scalar_of_value(function(value))
+            return scalar_of_value(at_once(function, value))
         return of(a)
 
     operate.__name__ = operate.__qualname__ = f"__{name}__"
@@ -273,6 +292,22 @@ def _divmod(a: Any, b: Any) -> Any:
 
 def _rdivmod(a: Any, b: Any) -> Any:
     return NotImplemented if defers(a, b) else UFUNCS["divmod"](b, a)
+
+
+def _scalar_divmod(method: Method, reflected: bool) -> Method:
+    def operate(a: Any, b: Any) -> Any:
+        left, right = a._value, concrete(b)
+        if left is not None and right is not None:
+            return ours(at_once(divmod, right, left) if reflected else at_once(divmod, left, right))
+        found = method(a, b)
+        if type(b) is not ndarray and type(found) is tuple:
+            for part in found:
+                if is_scalar(part) and part._node is not None:
+                    part._node.err = part._node.err.named("scalar divmod")
+        return found
+
+    operate.__name__ = operate.__qualname__ = method.__name__
+    return operate
 
 
 def _matmul(a: Any, b: Any) -> Any:
@@ -317,8 +352,8 @@ def install(cls: type) -> None:
             methods[f"__i{name}__"] = _in_place(name, of)
         else:
             function = getattr(operator, f"__{name}__")
-            operate = _scalar_binary(operate, function, False)
-            reflected = _scalar_binary(reflected, function, True)
+            operate = _scalar_binary(operate, function, False, f"scalar {ufunc_name}")
+            reflected = _scalar_binary(reflected, function, True, f"scalar {ufunc_name}")
             if name == "mul":
                 operate, reflected = _repeating(operate), _repeating(reflected)
         methods[f"__{name}__"] = _pow3(operate) if name == "pow" else operate
@@ -329,8 +364,10 @@ def install(cls: type) -> None:
     for name, ufunc_name in UNARY.items():
         of = UFUNCS[ufunc_name]
         methods[f"__{name}__"] = _unary(name, of) if array else _scalar_unary(name, of, getattr(operator, name))
-    methods |= {"__divmod__": _divmod, "__rdivmod__": _rdivmod}
-    if array:
+    if not array:
+        methods |= {"__divmod__": _scalar_divmod(_divmod, False), "__rdivmod__": _scalar_divmod(_rdivmod, True)}
+    else:
+        methods |= {"__divmod__": _divmod, "__rdivmod__": _rdivmod}
         methods |= {"__matmul__": _matmul, "__rmatmul__": _rmatmul, "__imatmul__": _imatmul}
     for name, method in methods.items():
         setattr(cls, name, method)

@@ -132,6 +132,7 @@ def reduce_node(name: str, x: Node, axes: tuple[int, ...], dtype: DType | None =
     if op is o.MULTIPLY and x.dtype.kind == "c" and all_(shape[k] == 1 for k in axes):
         # NumPy multiplies by the identity 1+0j, which makes inf+0j a NaN.
         x = elementwise(o.MULTIPLY, x.dtype, const(1, x.dtype), x)
+        x.err = x.err.named("reduce")
         return x if keepdims else reshape(x, tuple([n for k, n in enumerate(shape) if k not in axes]))
     reduced = combined(op, x, axes)
     return ax.kept(reduced, shape, axes) if keepdims else reduced

@@ -14,7 +14,7 @@ import numpy as np
 
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand
-from lazynp.graph.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, NATIVE, REAL_OF
+from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT64, NATIVE, REAL_OF
 from lazynp.graph.node import Node
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
@@ -25,6 +25,8 @@ from lazynp.namespace.reductions import NoValue, array_node, finish, laid_out, r
 from lazynp.ndarray import ndarray, node_of, result
 
 _FEW: Final = "Degrees of freedom <= 0 for slice"
+
+_DOUBLES: Final = frozenset({FLOAT64, COMPLEX128})
 
 
 def _options(**options: Any) -> dict[str, Any]:
@@ -71,11 +73,14 @@ class _Counted:
             x = elementwise(o.WHERE, dtype, self.mask, x, const(0, dtype))
         return reduce_node("add", x, self.axes, dtype, True)
 
-    def over(self, total: Node, count: Node | int, dtype: DType) -> Node:
-        """``total / count`` in the division loop that NumPy takes, as ``dtype``."""
+    def over(self, total: Node, count: Node | int, dtype: DType, last: bool = True) -> Node:
+        """``total / count`` in the division loop that NumPy takes, as ``dtype``; at ``last`` NumPy divides numbers, not arrays."""
         divisor = cast(count, FLOAT64) if isinstance(count, Node) else const(float(count), FLOAT64)
         loop = total.dtype if total.dtype.kind in "fc" else FLOAT64
-        return cast(elementwise(o.DIVIDE, loop, cast(total, loop), cast(divisor, loop)), dtype)
+        divided = elementwise(o.DIVIDE, loop, cast(total, loop), cast(divisor, loop))
+        if loop in _DOUBLES and last and len(self.axes) == len(self.x.shape):
+            divided.err = divided.err.named("scalar divide")
+        return cast(divided, dtype)
 
     def finished(self, kept: Node, keepdims: Any, out: Any, name: str) -> Any:
         if not keepdims or keepdims is NoValue:
@@ -84,8 +89,8 @@ class _Counted:
         return finish(kept, out, name, self.source, self.axes)
 
 
-def _mean_of(values: _Counted, dtype: DType) -> Node:
-    return values.over(values.total(values.x, dtype), values.count, dtype)
+def _mean_of(values: _Counted, dtype: DType, last: bool = True) -> Node:
+    return values.over(values.total(values.x, dtype), values.count, dtype, last)
 
 
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> Any:
@@ -122,7 +127,7 @@ def _variance(
     x = values.x
     loop, final = mean_loops(x, dtype)
     if given_mean is NoValue:
-        centre = _mean_of(values, loop)
+        centre = _mean_of(values, loop, last=False)
     else:
         centre = array_node(given_mean)
     wide = np.result_type(x.dtype, centre.dtype)
@@ -131,11 +136,14 @@ def _variance(
         real = REAL_OF[wide]
         parts = [elementwise(part, real, away) for part in (o.REAL, o.IMAG)]
         squares = elementwise(o.ADD, real, *[elementwise(o.MULTIPLY, real, p, p) for p in parts])
+        for part in squares.src:
+            part.err = part.err.named("square")
         if dtype is None:
             # The squares are real, and so is their sum unless a dtype was asked for.
             loop = final = real
     else:
         squares = elementwise(o.MULTIPLY, wide, away, away)
+        squares.err = squares.err.named("square")
     if isinstance(values.count, Node):
         left = elementwise(o.SUBTRACT, FLOAT64, cast(values.count, FLOAT64), const(float(ddof), FLOAT64))
         spent = elementwise(o.LESS_EQUAL, BOOL, left, const(0.0, FLOAT64))

@@ -11,7 +11,7 @@ from typing import Final
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
 from lazynp.namespace import compositions as c
-from lazynp.namespace.compositions import Lowering, by_kind, comparison, library, logical, native
+from lazynp.namespace.compositions import Lowering, by_kind, called, comparison, library, logical, native
 
 # Rows whose loop is one graph operation of the same name and needs no case distinction.
 _SAME_NAME = (
@@ -49,17 +49,17 @@ LOWERING: Final[dict[str, Lowering]] = {
     "logical_xor": logical(o.BITWISE_XOR),
     "logical_not": logical(o.INVERT),
     "power": c.power,
-    "float_power": native(o.POWER),
-    "square": c.square,
+    "float_power": called("float_power", native(o.POWER)),
+    "square": called("square", c.square),
     # NumPy divides integers in double and complex numbers by Smith's method.
-    "reciprocal": by_kind(library("reciprocal"), f=c.reciprocal),
+    "reciprocal": by_kind(library("reciprocal"), f=called("reciprocal", c.reciprocal)),
     "fabs": c.absolute,
     "deg2rad": c.deg2rad,
     "radians": c.deg2rad,
-    "rad2deg": c.rad2deg,
-    "degrees": c.rad2deg,
+    "rad2deg": called("rad2deg", c.rad2deg),
+    "degrees": called("degrees", c.rad2deg),
     "heaviside": c.heaviside,
-    "divmod": c.divmod_,
+    "divmod": called("divmod", c.divmod_),
     "modf": c.modf,
     "frexp": library("frexp"),
 }

@@ -27,6 +27,7 @@ from lazynp.namespace.compositions import Lowered, Lowering
 from lazynp.namespace.promotion import DType, Foreign, Key, broadcast, concrete, mask_node, operand, overrides, weak
 from lazynp.namespace.ufunc_table import LOWERING
 from lazynp.ndarray import host, ndarray, node_of, result, result_order, wrap, wrap_ordered
+from lazynp.runtime import floating
 from lazynp.scalars import CLASSES, OF_TYPE, node_of_scalar
 
 _COMPARISONS: Final = frozenset(["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
@@ -47,8 +48,8 @@ def _of_ellipsis(x: Any) -> Any:
 
 _getframe = sys._getframe
 
-Direct = tuple[Op, DType, DType]
-"""Graph operation, dtype of its result, dtype of its sources."""
+Direct = tuple[Op, DType, DType, float | None]
+"""Graph operation, dtype of its result, dtype of its sources, largest Python number that converts without an error."""
 
 
 def site(frame: FrameType) -> Site:
@@ -151,9 +152,9 @@ class ufunc(metaclass=UfuncType):
             return None
         probes = tuple([Node(o.BUFFER, (), None, loop, ()) for _ in key])
         node = self._lower(probes, rule.outs)
-        if not isinstance(node, Node) or node.src != probes or node.op.kind is not Kind.ELEMENTWISE:
+        if not isinstance(node, Node) or node.src != probes or node.op.kind is not Kind.ELEMENTWISE or node.err.name:
             return None
-        return node.op, node.dtype, loop
+        return node.op, node.dtype, loop, float(np.finfo(loop).max) if loop.char in "ef" else None
 
     def of_array(self, a: ndarray, x: Node, b: Any, frame: FrameType) -> Any:
         """The function of an array and an array, a scalar or a Python number, where the loop is one graph operation; else None."""
@@ -168,7 +169,9 @@ class ufunc(metaclass=UfuncType):
             weak_direct = self.direct((x.dtype, kind))
             if weak_direct is None or not x.shape:
                 return None
-            dtype = weak_direct[2]
+            dtype, limit = weak_direct[2], weak_direct[3]
+            if limit is not None and not -limit <= b <= limit:
+                return None
             try:
                 y = Node(o.CONST, (), dtype.type(b), dtype, ())
             except OverflowError:
@@ -200,7 +203,7 @@ class ufunc(metaclass=UfuncType):
         else:
             # Nothing here is lazy: NumPy's rules, at once.  Only Python's and NumPy's own scalars give NumPy's: functions that pandas
             # applies to its values must give it such.
-            found = self._numpy(*values)
+            found = floating.at_once(self._numpy, *values)
             return fallback.ours(found) if any(type(arg) in CLASSES for arg in args) else found
         try:
             nodes = self.nodes(args)
@@ -234,8 +237,10 @@ class ufunc(metaclass=UfuncType):
                 raise Foreign
         return Rule(resolved[: self.nin], resolved[self.nin :])
 
-    def nodes(self, args: Sequence[Any], rule: Rule | None = None) -> Lowered:
+    def nodes(self, args: Sequence[Any], rule: Rule | None = None, mask: Node | None = None) -> Lowered:
         """The result as a node, or a tuple of nodes where there are several outputs.
+
+        What ``mask`` leaves out is computed from a harmless number: its result is nobody's, nor are its errors.
 
         Raises
         ------
@@ -257,6 +262,9 @@ class ufunc(metaclass=UfuncType):
                     raise
             elif node.dtype != dtype:
                 node = cast(node, dtype)
+            if mask is not None and node.dtype.kind in "fciu":
+                harmless = const(0 if self.__name__ == "arctanh" else 1, dtype)
+                node = elementwise(o.WHERE, dtype, mask, node, harmless)
             sources.append(node)
         if len(sources) == 2 and sources[0].shape != sources[1].shape:
             broadcast(sources[0].shape, sources[1].shape)
@@ -319,21 +327,30 @@ class ufunc(metaclass=UfuncType):
                 raise TypeError("return arrays must be of ArrayType")
         try:
             rule = self._keyword_rule(inputs, outs, kwargs)
-            values = self.nodes(inputs, rule)
-            if where is not True:
+            if where is True:
+                values = self.nodes(inputs, rule)
+            else:
                 if "out" not in kwargs and len(args) == nin and _WARNS_OF_MASKS:
                     warnings.warn(_NO_OUT, UserWarning, stacklevel=3)
-                values = _masked(values, mask_node(where), outs)
+                mask = mask_node(where)
+                values = _masked(self.nodes(inputs, rule, mask), mask, outs)
         except Foreign:
             return self._by_numpy(args, kwargs)
         several = values if isinstance(values, tuple) else (values,)
         results = [
-            write_out(out, value, self.__name__) if out is not None
+            write_out(out, self._converted(value, out), self.__name__) if out is not None
             else wrap(value) if arrays and not value.shape
             else self._wrapped(value, inputs, order)
             for value, out in zip(several, outs, strict=True)
         ]  # fmt: skip
         return results[0] if nout == 1 else tuple(results)
+
+    def _converted(self, value: Node, out: Any) -> Node:
+        """A result as its output's dtype; messages about the conversion name the function, whose loop does it."""
+        if value.dtype != out.dtype:
+            value = cast(value, out.dtype)
+            value.err = value.err.named(self.__name__)
+        return value
 
     def _outputs(self, positional: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         nout = self.nout

@@ -244,13 +244,18 @@ class LibraryStep:
         for e, buffer in zip(self.writes, results, strict=True):
             values[e] = buffer
         heard = floating.take() if floating.heard else None
-        return heard and [(e if e is None else self.origins[e], text) for e, text in heard.notes]
+        if heard is None:
+            return None
+        return [(e if e is None else self.origins[e], text) for e, text in heard.notes]
 
 
 class CompiledPlan:
     """A schedule with its machine code."""
 
-    __slots__ = ("claims", "constants", "empty", "flagged", "inputs", "numpy_plan", "oracle", "original", "outputs", "passed", "schedule", "steps", "target")
+    __slots__ = (
+        "claims", "constants", "empty", "flagged", "inputs", "numpy_plan", "oracle", "original", "outputs", "passed", "schedule", "steps",
+        "target",
+    )  # fmt: skip
 
     def __init__(self, original: Program, target: Target, numpy_plan: Callable[[Program], Plan]) -> None:
         made = make_schedule(original, target)
@@ -286,12 +291,10 @@ class CompiledPlan:
         notes: list[floating.Note] = []
         try:
             for step, dead in self.steps:
-                told = step(values, integers, scalars, threads, claim)
-                if type(step) is not Launcher:
-                    if told is not None:
-                        notes += told
+                if isinstance(step, LibraryStep):
+                    notes += step(values, integers, scalars, threads, claim) or ()
                 else:
-                    flags |= told
+                    flags |= step(values, integers, scalars, threads, claim)
                     work.kernels += 1
                     work.fused_ops += step.fused
                     work.bytes_saved += step.saved

@@ -16,6 +16,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from threading import get_ident
 from typing import Any, Final, NamedTuple
 
@@ -108,17 +109,40 @@ def _leave(context: Any) -> None:
 # ``stop(listen(kinds))`` around NumPy's loops.
 listen: Final[Callable[[int], Any]] = _set_by_name if variable is None else _set_by_variable
 stop: Final[Callable[[Any], None]] = _leave if variable is None else variable.reset
+# ``listen(ALL)``, for arithmetic of numbers, where every call counts.
+listen_to_all: Final[Callable[[], Any]] = partial(listen, ALL) if variable is None else partial(variable.set, _objects[ALL])
 
 
 def at_once(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """NumPy's answer now, at the user's line; used where ``function`` does not come back to lazynp."""
-    before = listen(ALL)
+    before = listen_to_all()
     try:
         return function(*args, **kwargs)
     finally:
         stop(before)
         if heard:
             tell_here()
+
+
+def watched(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """``at_once`` where ``function`` may call back: what it reports is kept apart from what lazynp hears meanwhile."""
+    state, site = current(), caller()
+    messages: list[str] = []
+    listener = _Messages(messages)
+    try:
+        with np.errstate(**_modes(state.kinds), call=listener):
+            return function(*args, **kwargs)
+    finally:
+        if messages:
+            tell([Finding(state, site, text, None) for text in messages])
+
+
+class _Messages:
+    def __init__(self, messages: list[str]) -> None:
+        self.messages = messages
+
+    def write(self, text: str) -> None:
+        self.messages.append(text[_MESSAGE])
 
 
 def tell_here() -> None:
@@ -159,7 +183,7 @@ def tell(found: list[Finding]) -> bool:
     told: set[tuple[str, Any]] = set()
     for finding in found:
         state, site, text, operation = finding
-        what, _, name = text.partition(_BETWEEN)
+        what = text.partition(_BETWEEN)[0]
         kind = _KINDS.get(what, "")
         mode = state.modes.get(kind, "ignore")
         if mode == "ignore":
@@ -260,9 +284,9 @@ def _action(text: str, line: int, module: str) -> str:
     """What Python's filters do with a warning."""
     for action, message, category, where, number in warnings.filters:
         if (
-            (message is None or message.match(text))  # type: ignore[union-attr]
+            (message is None or message.match(text))
             and issubclass(RuntimeWarning, category)
-            and (where is None or where.match(module))  # type: ignore[union-attr]
+            and (where is None or where.match(module))
             and number in (0, line)
         ):
             return action

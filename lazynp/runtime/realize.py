@@ -75,14 +75,14 @@ def realize(nodes: Sequence[Node], reason: str) -> None:
             _plans.move_to_end(key)
             report.schedules.hits += 1
         _running += 1
+    error: BaseException | None = None
+    found = None
     try:
         if plan is None:
             plan = _prepare(canonical)
         found = _run_owning(plan, canonical) if plan.claims else _run(plan, canonical)
     except ExecutionError as failure:
         error = _remember(failure, canonical)
-    else:
-        error = None
     finally:
         with _lock:
             _running -= 1

@@ -1,8 +1,8 @@
 """From a flag to a warning: programs whose kernels raised a floating-point flag are evaluated again by NumPy.
 
 In: a plan of compiled kernels one of which found a flag raised that somebody wants to hear of, and the program it was run for.  Out: the
-errors, by operation.  Promise: the flags are a filter and nothing more: which operation raised what, or whether it was but a comparison with
-NaN, is what NumPy says when it computes the same operations from the same inputs.  The kernels' values are kept.
+errors, by operation.  Promise: the flags are a filter and nothing more: which operation raised what, or whether it was but a comparison
+with NaN, is what NumPy says when it computes the same operations from the same inputs.  The kernels' values are kept.
 
 Data full of NaN must not make programs slow.  An evaluation that told nobody anything (nothing was wrong, or Python's filters had shown or
 dropped all of it) lets the next hits of this plan at the same lines go by: 1 of them, then 3, 7, ... up to ``LONGEST``.  One that told
@@ -106,7 +106,7 @@ def errors(canonical: Canonical, claim: Claim | None) -> Found | None:
     pause = None
     if flagged is not None:
         pause = flagged.history.pause(canonical)
-        if pause.left and not any([node.err.eager for node in canonical.nodes]):
+        if pause.left and not any(node.err.eager for node in canonical.nodes):
             pause.left -= 1
             pause = None
         else:

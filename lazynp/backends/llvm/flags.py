@@ -1,8 +1,8 @@
 """The processor's floating-point flags, in generated code.
 
 In: the machine.  Out: lines of IR that clear the flags of the running thread, and that read them as NumPy's bits (``graph/errstate.py``).
-Promise: what a kernel computed between the two has set them; where the machine's flags are not known here all of them count as
-set, and whoever asks finds out by other means.
+Promise: what a kernel computed between the two has set them; where a machine's flags are not known here, kernels look at their
+results instead (``Lines.watch``).
 
 Flags belong to the operations that were executed, and LLVM thinks of these as having none: it may execute more operations than were asked
 for, or fewer.  They are a filter, never an answer (``runtime/rechecks.py``).
@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from lazynp.backends.llvm.host import host
-from lazynp.graph.errstate import ALL
 
 
 class _Machine(NamedTuple):
@@ -54,27 +53,31 @@ def _machine() -> _Machine | None:
     return _MACHINES.get(host().triple.split("-")[0])
 
 
+def known() -> bool:
+    """Whether this machine is one of those above."""
+    return _machine() is not None
+
+
 def declarations() -> str:
     machine = _machine()
     return machine.declare if machine else ""
 
 
-def clear() -> list[str]:
+def clear() -> str:
     """Lines that clear the flags; once in a function, before ``read``."""
     machine = _machine()
-    return [machine.clear] if machine else []
+    assert machine is not None
+    return machine.clear
 
 
-def read() -> tuple[list[str], str]:
-    """Lines that read the flags, and the name of NumPy's bits."""
+def read() -> str:
+    """Lines that read the flags into ``%fp.bits``, as NumPy numbers them."""
     machine = _machine()
-    if machine is None:
-        return [], str(ALL)
-    text = f"""{machine.read}
+    assert machine is not None
+    return f"""{machine.read}
   %fp.low = lshr i64 %fp.word, {machine.division}
   %fp.three = and i64 %fp.low, 7
   %fp.first = lshr i64 %fp.word, {machine.invalid}
   %fp.one = and i64 %fp.first, 1
   %fp.invalid = shl i64 %fp.one, 3
   %fp.bits = or i64 %fp.three, %fp.invalid"""
-    return [text], "%fp.bits"

@@ -18,6 +18,7 @@ from lazynp.backends.llvm.scalars import Lines, literal, memory_type, type_of
 from lazynp.codegen import ir
 from lazynp.codegen.ir import Operand
 from lazynp.graph.errstate import raises
+from lazynp.graph.op import Op
 
 BOOL = np.dtype(np.bool_)
 
@@ -81,8 +82,11 @@ class _Kernel:
 
     def text(self) -> str:
         parts = []
+        # Conversions of single halves set flags for whatever lies in the rest of the register.
+        watched = not flags.known() or any(dtype.char == "e" for dtype in (*self.kernel.buffers, *_types(self.kernel)))
+        self.lines.watched = watched
         for number, phase in enumerate(self.kernel.phases):
-            self.checked = _may_raise(phase.body)
+            self.checked = not watched and _may_raise(phase.body)
             parts.append(self.body(number, phase))
             parts.append(self.thunk(number, phase))
         parts.append(self.driver())
@@ -128,8 +132,8 @@ class _Kernel:
         if lines.noted:
             lines.lines[start:start] = ["  %noted = alloca i8, align 1", "  store i8 0, ptr %noted"]
             noted = lines.temp(f"zext i8 {lines.temp('load i8, ptr %noted')} to i64")
-            slot = lines.temp("getelementptr inbounds i64, ptr %error, i64 1")
-            lines.temp(f"atomicrmw or ptr {slot}, i64 {noted} monotonic")
+            noted_in = lines.temp("getelementptr inbounds i64, ptr %error, i64 1")
+            lines.temp(f"atomicrmw or ptr {noted_in}, i64 {noted} monotonic")
         if self.kernel.flags:
             word = lines.temp("load i64, ptr %raised")
             lines.temp(f"atomicrmw or ptr %error, i64 {word} monotonic")
@@ -154,7 +158,7 @@ class _Kernel:
         call = f"call void @{self.name}.p{number}({passed})"
         values = {name: value for name, _, value in arguments}
         if self.checked:
-            lines.lines += flags.clear()
+            lines.lines.append(flags.clear())
         if not phase.count:
             lines.emit(call.replace("{range}", "i64 0, i64 0"))
         else:
@@ -174,10 +178,9 @@ class _Kernel:
             lines.emit("br label %claim")
             lines.lines.append("done:")
         if self.checked:
-            reading, bits = flags.read()
-            lines.lines += reading
-            slot = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {self.layout.flags}")
-            lines.temp(f"atomicrmw or ptr {slot}, i64 {bits} monotonic")
+            lines.lines.append(flags.read())
+            word = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {self.layout.flags}")
+            lines.temp(f"atomicrmw or ptr {word}, i64 %fp.bits monotonic")
         lines.emit("ret void")
         return "\n".join([f"define internal void @{self.name}.t{number}(ptr %args) #0 {{\nentry:", *lines.lines, "}"])
 
@@ -245,13 +248,14 @@ class _Kernel:
                     self.store(dtype, memory, self.operand(index), self.operand(value))
                 case ir.Halve(dst, op, dtype, memory):
                     lanes = self.pointer(dtype, memory, "0")
-                    self.define(dst, support.halve(self.lines, self.support, op, dtype, lanes))
+                    self.define(dst, self.watched(op, dtype, support.halve(self.lines, self.support, op, dtype, lanes)))
                 case ir.Push(op, dtype, memory, value, number):
                     stack = self.pointer(dtype, memory, "0")
                     support.push(self.lines, self.support, op, dtype, stack, self.operand(value), self.operand(number))
                 case ir.Collect(dst, op, dtype, memory, count):
                     stack = self.pointer(dtype, memory, "0")
-                    self.define(dst, support.collect(self.lines, self.support, op, dtype, stack, self.operand(count)))
+                    sum_ = support.collect(self.lines, self.support, op, dtype, stack, self.operand(count))
+                    self.define(dst, self.watched(op, dtype, sum_))
                 case ir.Raise(condition, flag):
                     lines = self.lines
                     old = lines.temp("load i64, ptr %raised")
@@ -266,6 +270,12 @@ class _Kernel:
                     self.statements(body)
                     self.lines.emit(f"br label %{after}")
                     self.open(after)
+
+    def watched(self, op: Op, dtype: ir.DType, value: str) -> str:
+        errors = raises(op, dtype, dtype)
+        if errors and self.lines.watched and dtype.kind == "f":
+            self.lines.watch(value, type_of(dtype), errors)
+        return value
 
     def labels(self, *names: str) -> list[str]:
         self.label_count += 1
@@ -352,6 +362,19 @@ class _Kernel:
             metadata = f", !llvm.loop !{number}"
         lines.emit(f"br i1 {again}, label %{body}, label %{after}{metadata}")
         self.open(after)
+
+
+def _types(kernel: ir.Kernel) -> set[ir.DType]:
+    """The dtypes that are computed with."""
+    found: set[ir.DType] = set()
+    pending = [phase.body for phase in kernel.phases]
+    while pending:
+        for statement in pending.pop():
+            if isinstance(statement, ir.Compute):
+                found |= {statement.dtype, statement.source}
+            elif isinstance(statement, ir.Loop | ir.If):
+                pending.append(statement.body)
+    return found
 
 
 def _may_raise(statements: list[ir.Statement]) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 
 from lazynp.backends.llvm import mathlib
 from lazynp.graph import op as o
-from lazynp.graph.errstate import DIVIDE, INVALID, OVER
+from lazynp.graph.errstate import DIVIDE, INVALID, OVER, UNDER, raises
 from lazynp.graph.op import Op
 
 DType = np.dtype[Any]
@@ -71,6 +71,7 @@ class Lines:
         self.intrinsics: set[str] = set()
         self.functions: set[tuple[str, str]] = set()
         self.noted = False
+        self.watched = False  # the processor's flags say nothing: results do
 
     def temp(self, text: str) -> str:
         name = f"%t{self.count}"
@@ -98,6 +99,15 @@ class Lines:
         bit = self.select(condition, "i8", str(error), "0")
         before = self.temp("load i8, ptr %noted")
         self.emit(f"store i8 {self.temp(f'or i8 {before}, {bit}')}, ptr %noted")
+
+    def watch(self, value: str, type_: str, errors: int) -> None:
+        """Note the errors that a result may come from: any for an infinity or NaN, underflow for what is no normal number."""
+        kind = f"i{FLOAT_BITS[type_]}"
+        infinity = {"half": 0x7C00, "float": 0x7F800000, "double": 0x7FF0000000000000}[type_]
+        exponent = self.temp(f"and {kind} {self.temp(f'bitcast {type_} {value} to {kind}')}, {infinity}")
+        self.note(self.temp(f"icmp eq {kind} {exponent}, {infinity}"), errors & ~UNDER)
+        if errors & UNDER:
+            self.note(self.temp(f"icmp eq {kind} {exponent}, 0"), UNDER)
 
     def select(self, condition: str, type_: str, a: str, b: str) -> str:
         return self.temp(f"select i1 {condition}, {type_} {a}, {type_} {b}")
@@ -415,6 +425,15 @@ def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
 
 def compute(lines: Lines, op: Op, dtype: DType, args: tuple[str, ...], source: DType) -> str:
     """One operation; ``source`` is the dtype of its (last) argument."""
+    result = _compute(lines, op, dtype, args, source)
+    if lines.watched and dtype.kind == "f":
+        errors = raises(op, dtype, source)
+        if errors:
+            lines.watch(result, type_of(dtype), errors)
+    return result
+
+
+def _compute(lines: Lines, op: Op, dtype: DType, args: tuple[str, ...], source: DType) -> str:
     if op is o.CAST:
         return cast(lines, args[0], source, dtype)
     if op is o.BITCAST:
