@@ -18,6 +18,7 @@ from lazynp.graph import build
 from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT64, INT64, NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.layout import ORDERS, checked_order
+from lazynp.runtime.floating import at_once, watched
 from lazynp.scalars import CLASSES, node_of_scalar
 from lazynp.views import memory_order
 
@@ -88,7 +89,7 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
     if copy is not None and kind in _PYTHON and not copy:
         raise ValueError(NO_COPY)
     if kind in _PYTHON:
-        array = np.asarray(obj, dtype)
+        array = at_once(np.asarray, obj, dtype)
         if array.dtype in NATIVE and array.dtype.isnative:
             return arrays.wrap(build.const(array[()], array.dtype))
         return array
@@ -105,7 +106,8 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
             return asarray(made, dtype, order, None)
         if isinstance(made, np.ndarray):
             obj = made
-    array = np.asarray(obj, dtype, copy=copy if copy is False else None)
+    given = copy if copy is False else None
+    array = np.asarray(obj, copy=given) if dtype is None else watched(np.asarray, obj, dtype, copy=given)
     if array.dtype not in NATIVE or not array.dtype.isnative:
         return np.array(obj, dtype, order=order or "K", copy=copy)  # type: ignore[call-overload]
     # What NumPy made of a sequence is ours alone; anything else may be somebody's memory.

@@ -93,9 +93,28 @@ def test_messages_and_lines_are_numpys(engine: str, family: str) -> None:
     calls = [call.strip() for line in LINES[family].strip().split("\n") for call in line.split(";")]
     program = SETUP + "".join(f"r.append({call})\n" for call in calls)
     expected, got = said(program, numpy), said(program, lazynp)
-    lines = program.split("\n")
+    lines = dict(enumerate(program.split("\n"), 1))
     assert expected
-    assert got == expected, [(lines[entry[2] - 1], entry) for entry in {*expected} ^ {*got}]
+    assert got == expected, [(lines.get(entry[2]), entry) for entry in {*expected} ^ {*got}]
+
+
+# Programs of several lines; ``x`` is the result.
+STATEMENTS = [
+    "x = np.zeros(3, 'f4')\nx[0] = 1e300", "x = np.zeros(3, 'f4')\nx[:] = 1e300", "x = np.zeros(3, 'f4')\nx[0] = np.float64(1e300)",
+    "x = np.zeros(3, 'i4')\nx[:] = np.array([1e30, 1, 2])", "x = np.zeros(3, 'f4')\nx[1:] = np.array([1e300])",
+    "x = np.zeros(3, 'f4')\nx.fill(1e300)", "x = np.zeros(3, 'f4')\nx += 1e300", "x = np.ones(3, 'f4')\nx *= np.array([1e300])",
+    "x = np.array([1e300, 1], 'f4')", "x = np.where([True, False], np.ones(2, 'f4'), 1e300)", "x = np.maximum(np.ones(2, 'f4'), 1e300)",
+    "x = np.zeros(3)\ny = np.ones(3)\nfor k in range(3):\n    x[k] = y[k] / 0", "x = np.ones(3)\nx[0] /= 0",
+    "x = np.ones((2, 2))\nx[0] /= 0", "x = np.ones(3, int)\nx[0] //= 0", "x = np.ones(3, 'i1') * 100\nx[0] += np.int8(100)",
+    "x = np.arange(3)\ns = x.sum()\nx = s // 0", "x = np.zeros(2, 'f4')\nx.flat[0] = 1e300", "x = np.array([1, 2.0])\nx = x.mean() / 0",
+    "x = 1 / np.array([0, 1])", "x = np.random.default_rng(0).random(3) / 0",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", STATEMENTS)
+def test_statements(engine: str, program: str) -> None:
+    expected, got = said(f"{program}\nr.append(x)", numpy), said(f"{program}\nr.append(x)", lazynp)
+    assert got == expected != []
 
 
 FULL = ["ignore", "warn", "raise", "call", "log", "print"]

@@ -44,7 +44,7 @@ def leaf(value: Buffer) -> Node:
 def const(value: Any, dtype: np.dtype[Any]) -> Node:
     """A 0-d constant; the value is converted as ``numpy.asarray(value, dtype)`` would."""
     if type(value) is not dtype.type:
-        value = np.asarray(value, dtype)[()]
+        value = at_once(np.asarray, value, dtype)[()]
     return Node(o.CONST, (), value, dtype, ())
 
 

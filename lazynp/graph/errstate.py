@@ -67,7 +67,7 @@ class State:
 
     def without(self, *kinds: str) -> State:
         """The same, where some kinds of errors are ignored."""
-        key = " ".join(kinds)  # no operation is called so
+        key = f"-{kinds}"  # no operation is called so
         found = self._derived.get(key)
         if found is None:
             found = self._derived[key] = State({**self.modes, **dict.fromkeys(kinds, "ignore")}, self.handler, self.name)

@@ -19,6 +19,7 @@ from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.memory import DRAFT_BYTES
 from lazynp.namespace.indexing import basic
+from lazynp.runtime.floating import at_once
 from lazynp.scalars import CLASSES, OF_TYPE
 from lazynp.views import AXES, NEW, Region, put
 
@@ -26,6 +27,7 @@ DRAFT_RUN = 8
 """Arrays larger than ``DRAFT_BYTES`` that others hold too wait for this many element writes in a row before they are copied."""
 
 _PLAIN = frozenset({bool, int, float, complex, *OF_TYPE})
+_NARROW = "efF"  # dtypes too small for some float
 _CONSTANT = frozenset({o.CONST, o.EXPAND, o.RESHAPE})
 _BASIC_PARTS = frozenset({int, slice, type(None), type(Ellipsis)})
 
@@ -94,7 +96,11 @@ def _write_element(x: arrays.ndarray, root: arrays.ndarray, region: Region, valu
             return False
     memory = arrays.elements(x)
     assert memory is not None
-    memory[tuple([start for start, _ in region])] = value
+    place = tuple([start for start, _ in region])
+    if memory.dtype.char in _NARROW:
+        at_once(memory.__setitem__, place, value)
+    else:
+        memory[place] = value
     return True
 
 
@@ -123,7 +129,7 @@ def fitted(value: Any, shape: Shape, dtype: np.dtype[Any]) -> Node:
             return build.expand(Node(o.CONST, (), np.float64(value), dtype, ()), shape)
         memory = np.empty((), dtype)
         # The conversion NumPy makes on assignment: out-of-range integers, complex to real and nan to integer are errors or warnings here.
-        memory[... if shape else ()] = value if kind in _PLAIN else value._value
+        at_once(memory.__setitem__, ... if shape else (), value if kind in _PLAIN else value._value)
         return build.expand(build.const(memory[()], dtype), shape)
     if kind is not arrays.ndarray and kind not in CLASSES:
         value = _foreign(value, shape, dtype)
@@ -220,4 +226,4 @@ def write_flat(x: arrays.ndarray, key: Any, value: Any) -> None:
     if type(value) is arrays.ndarray or type(value) in CLASSES:
         value = arrays.host(value, "indexed write")
     key = tuple([_host_key(part) for part in key]) if type(key) is tuple else _host_key(key)
-    memory(x).flat[key] = value
+    at_once(memory(x).flat.__setitem__, key, value)

@@ -116,6 +116,7 @@ def tensordot_node(a: Node, b: Node, axes_a: Sequence[int], axes_b: Sequence[int
     left = reshape(permute(a, (*kept_a, *axes_a)), (prod(shape_a), depth))
     right = reshape(permute(b, (*axes_b, *kept_b)), (depth, prod(shape_b)))
     product = call("matmul", (), (left, right), a.dtype, (prod(shape_a), prod(shape_b)))
+    product.err = product.err.named("dot")  # which is what NumPy calls
     return reshape(product, shape_a + shape_b)
 
 

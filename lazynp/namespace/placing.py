@@ -24,13 +24,14 @@ from lazynp.namespace.fallback import library, library_call
 from lazynp.namespace.indexing import check_known
 from lazynp.namespace.promotion import DType
 from lazynp.ndarray import Draft, asarray, host, ndarray, node_of
+from lazynp.runtime.floating import at_once
 from lazynp.scalars import is_scalar
 
 
 def _converted(values: Any, dtype: DType, casting: Any = "safe") -> Node:
     """Values to write as a node of the array's dtype; arrays are held to a casting rule, numbers must fit."""
     if type(values) is not ndarray and not is_scalar(values) and not isinstance(values, np.ndarray):
-        return node_of(asarray(np.asarray(values, dtype)))
+        return node_of(asarray(at_once(np.asarray, values, dtype)))
     node = node_of(values)
     if not np.can_cast(node.dtype, dtype, casting):
         raise TypeError(f"Cannot cast array data from {node.dtype!r} to {dtype!r} according to the rule '{casting}'")

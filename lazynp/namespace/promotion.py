@@ -15,7 +15,6 @@ from lazynp.graph.build import const
 from lazynp.graph.dtypes import BOOL, NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.ndarray import asarray, ndarray, node_of
-from lazynp.runtime.floating import at_once
 from lazynp.scalars import is_scalar
 
 Key = np.dtype[Any] | type
@@ -91,7 +90,7 @@ def weak(value: Any, dtype: DType) -> Node:
         return const(int(value), dtype)
     if kind == "b" and type(value) is int:
         np.intp(value)  # raises where it does not fit: NumPy takes its truth from a C long
-    return at_once(const, value, dtype)
+    return const(value, dtype)
 
 
 def shape_text(shapes: tuple[Shape, ...]) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from lazynp.namespace import proxies
 from lazynp.ndarray import asarray, ndarray
 from lazynp.protocols import from_host, to_host
+from lazynp.runtime.floating import at_once
 from lazynp.scalars import ABSTRACT, CLASSES, OF_TYPE, ScalarType
 
 
@@ -33,7 +34,7 @@ class ScalarName(type):
             if type(value) is ndarray or type(value) in CLASSES:
                 found = asarray(value).astype(cls._dtype)
                 return found if found.shape else found[()]
-        found = cls._numpy(*to_host(args, cls.__name__), **kwargs)
+        found = at_once(cls._numpy, *to_host(args, cls.__name__), **kwargs)
         return asarray(found) if type(found) is np.ndarray else found
 
     def __new__(mcls, name: str, bases: tuple[type, ...], members: dict[str, Any], **options: Any) -> Any:

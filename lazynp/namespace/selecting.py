@@ -27,6 +27,7 @@ from lazynp.namespace.ufuncs import UFUNCS, ordered, write_out
 from lazynp.ndarray import asarray as _asarray
 from lazynp.ndarray import host, ndarray, node_of, result, wrap
 from lazynp.protocols import to_host
+from lazynp.runtime.floating import at_once
 
 # where ------------------------------------------------------------------------------------------------------------------------
 
@@ -43,7 +44,7 @@ def _in_dtype(node: Node | None, value: Any, dtype: DType) -> Node:
     if node is not None:
         return cast(node, dtype)
     # where casts unsafely: a number that does not fit wraps around.
-    return const(np.asarray(value).astype(dtype)[()], dtype)
+    return const(at_once(np.asarray(value).astype, dtype)[()], dtype)
 
 
 def _where_of_arrays(condition: ndarray, x: Any, y: Any) -> Any:
@@ -56,11 +57,11 @@ def _where_of_arrays(condition: ndarray, x: Any, y: Any) -> Any:
     if a is None:
         if b is None or type(x) is not float or b.dtype.kind not in "fc":
             return None
-        a = const(b.dtype.type(x), b.dtype)
+        a = const(at_once(b.dtype.type, x), b.dtype)
     elif b is None:
         if type(y) is not float or a.dtype.kind not in "fc":
             return None
-        b = const(a.dtype.type(y), a.dtype)
+        b = const(at_once(a.dtype.type, y), a.dtype)
     elif a.dtype != b.dtype:
         return None
     shape = mask.shape
