@@ -20,8 +20,6 @@ from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.node import Node
 from lazynp.namespace.compositions import filled
-from lazynp.graph.node import Node
-from lazynp.namespace.compositions import filled
 from lazynp.namespace.fallback import ours
 from lazynp.namespace.gufuncs import matmul
 from lazynp.namespace.promotion import broadcast, concrete
