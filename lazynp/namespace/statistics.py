@@ -89,10 +89,6 @@ class _Counted:
         return finish(kept, out, name, self.source, self.axes)
 
 
-def _mean_of(values: _Counted, dtype: DType, last: bool = True) -> Node:
-    return values.over(values.total(values.x, dtype), values.count, dtype, last)
-
-
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> Any:
     """Arithmetic mean; see :func:`numpy.mean`."""
     if type(a) is ndarray and dtype is None and out is None and where is NoValue:
@@ -112,12 +108,13 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
         loop, final = mean_loops(values.x, dtype)
     except Foreign:
         return fallback.call(np.mean, "mean", (a,), _options(axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where))
-    node = cast(_mean_of(values, loop), final)
+    total = values.total(values.x, loop)
     if isinstance(values.count, Node):
-        node = warned(node, elementwise(o.EQUAL, BOOL, values.count, const(0, INT64)), "Mean of empty slice")
+        # Before the division, which warns as well.
+        total = warned(total, elementwise(o.EQUAL, BOOL, values.count, const(0, INT64)), "Mean of empty slice")
     elif not values.count:
         warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=stacklevel())
-    return values.finished(node, keepdims, out, "mean")
+    return values.finished(cast(values.over(total, values.count, loop), final), keepdims, out, "mean")
 
 
 def _variance(
@@ -127,7 +124,7 @@ def _variance(
     x = values.x
     loop, final = mean_loops(x, dtype)
     if given_mean is NoValue:
-        centre = _mean_of(values, loop, last=False)
+        centre = values.over(values.total(x, loop), values.count, loop, last=False)
     else:
         centre = array_node(given_mean)
     wide = np.result_type(x.dtype, centre.dtype)

@@ -99,6 +99,8 @@ def realize(nodes: Sequence[Node], reason: str) -> None:
 
 def _run(plan: Plan, canonical: Canonical, claim: ownership.Claim | None = None) -> rechecks.Found | None:
     """Run and publish; what is to be told of floating-point errors comes back, for it may raise."""
+    if floating.heard:
+        floating.take()  # of whoever ran a plan and did not ask
     values = plan.run(canonical.buffers, canonical.integers, canonical.scalars, claim)
     found = rechecks.errors(canonical, claim) if floating.heard else None
     _publish(canonical, values)

@@ -17,6 +17,8 @@ from lazynp.graph.node import Node
 from lazynp.graph.op import Op
 from tests.backends.numpy_programs import evaluate, leaf, same
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")  # the values are at issue here
+
 BOOL = np.dtype(bool)
 NATIVE = [np.dtype(c) for c in "?bhilBHILefdFD"]
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -3.0, 127.0, np.inf, -np.inf, np.nan, 1e-7]

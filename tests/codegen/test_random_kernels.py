@@ -23,6 +23,8 @@ from lazynp.schedule import cost
 from tests.codegen.engines import Array, bits, compiled, compiled_plan, first_difference, interpreted, leaf, run
 from tests.codegen.programs import program
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")  # the values are at issue here
+
 PROGRAMS = int(os.environ.get("LAZYNP_KERNELS", "200"))
 CUT_PROGRAMS = max(PROGRAMS // 8, 1)
 BATCH = 20
