@@ -19,6 +19,7 @@ from lazynp.namespace import creation, fallback, joining, linalg, mathematics, r
 from lazynp.namespace.assignment import fitted
 from lazynp.namespace.ufuncs import UFUNCS
 from lazynp.ndarray import asarray, copy_order, host, ndarray, node_of, result, view_reshape, warn_complex, wrap_ordered
+from lazynp.runtime.floating import at_once
 from lazynp.scalars import is_scalar, scalar_of_value
 
 
@@ -82,7 +83,7 @@ def _fill(self: Any, value: Any) -> None:
     else:
         # NumPy takes a sequence for a bool, and for no other element.
         element = np.empty((), self.dtype)
-        element.fill(host(value) if type(value) is ndarray else value)
+        at_once(element.fill, host(value) if type(value) is ndarray else value)
         node = const(element[()], self.dtype)
     self._write(expand(node, self.shape))
 
