@@ -156,6 +156,18 @@ def errstate_blocks(np):
     return inverse, np.nan_to_num(root, nan=-1), np.where(np.isfinite(ratio), ratio, 0)
 
 
+def errstate_raising(np):
+    caught = []
+    for numerator, denominator in [(1, 2), (1, 0), (0, 0)]:
+        try:
+            with np.errstate(all="raise"):
+                quotient = np.array([numerator]) / np.array([denominator])
+                caught.append(float(quotient[0]))
+        except FloatingPointError as error:
+            caught.append(str(error).split()[0])
+    return caught
+
+
 def out_argument_pipeline(np):
     x = np.linspace(0, 1, 6)
     buffer = np.empty_like(x)
