@@ -87,13 +87,24 @@ def known(*nodes: Node) -> bool:
 
 def _value(value: Any) -> Any:
     if isinstance(value, Node):
-        return np.asarray(value.arg) if value.op is o.CONST else value.buffer.array  # type: ignore[union-attr]
+        if value.op is o.CONST:
+            return np.asarray(value.arg)
+        if value.buffer is None:
+            return _value(value.src[0]).reshape(value.shape)
+        return value.buffer.array
     return type(value)([_value(item) for item in value]) if isinstance(value, (tuple, list)) else value
+
+
+def _unshaped(node: Node) -> Node:
+    """What a node is another shape of: computed and kept, it serves whoever wants it in whatever shape."""
+    while node.op is o.RESHAPE and node.buffer is None:
+        node = node.src[0]
+    return node
 
 
 def values(*nodes: Node, reason: str) -> list[np.ndarray[Any, Any]]:
     """Nodes' values, computed in one program; not to be written to."""
-    force([node for node in nodes if node.op is not o.CONST], reason)
+    force([node for node in map(_unshaped, nodes) if node.op is not o.CONST], reason)
     return [_value(node) for node in nodes]
 
 

@@ -20,6 +20,7 @@ from lazynp.schedule.claims import Claims
 
 COMPILE_WORK = 6_000_000  # cost units (element operations) that pay for compiling one operation: some milliseconds each
 PLAN_WORK = 200_000  # and for finding its place in a schedule, which operations of one pattern need each
+PATIENCE = 3  # what comes in small pieces is compiled when it has cost so many times its compilation: it may be over before that pays
 TINY_WORK = 16_384  # below this a run is all overhead, and NumPy's is the smaller one
 PATTERN = 3  # operations whose sources look alike so many levels up share their machine code, most likely
 
@@ -92,4 +93,4 @@ class TieredBackend:
         plan = self.numpy.prepare(program)
         if cost < TINY_WORK:
             return plan
-        return TieredPlan(program, plan, self.compiler, cost, price)
+        return TieredPlan(program, plan, self.compiler, cost, PATIENCE * price)
