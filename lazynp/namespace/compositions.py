@@ -18,6 +18,7 @@ from lazynp.graph.dtypes import BOOL, FLOAT16, FLOAT32, INT64, UINT64
 from lazynp.graph.errstate import QUIET
 from lazynp.graph.node import Node
 from lazynp.graph.op import Op
+from lazynp.scalars import force
 
 DType = np.dtype[Any]
 Lowered = Node | tuple[Node, ...]
@@ -126,9 +127,22 @@ def called(name: str, lower: Lowering) -> Lowering:
 
 def power(nodes: Sources, outs: Outputs) -> Node:
     base, exponent = nodes
-    if outs[0].kind == "i" and exponent.op is o.CONST and exponent.arg < 0 and 0 not in base.shape:
+    if outs[0].kind == "i" and 0 not in base.shape and 0 not in exponent.shape and _any_negative(exponent):
         raise ValueError("Integers to negative integer powers are not allowed.")
     return elementwise(o.POWER, outs[0], base, exponent)
+
+
+def _any_negative(x: Node) -> bool:
+    """Computed now where it is not known: NumPy refuses at the call, and a write that fails later would damage the array."""
+    while x.op is o.EXPAND or x.op is o.RESHAPE or x.op is o.PERMUTE:
+        x = x.src[0]
+    if x.op is o.CONST:
+        return bool(x.arg < 0)
+    if x.dtype.kind in "bu":
+        return False
+    force([x], "integer power")
+    assert x.buffer is not None
+    return bool((x.buffer.array < 0).any())
 
 
 def square(nodes: Sources, outs: Outputs) -> Node:

@@ -387,7 +387,7 @@ def _position(a: Any, axis: Any, out: Any, keepdims: Any, name: str) -> Any:
     ndim = len(x.shape)
     flat, along = _flat_or_axis(x, axis)
     n = flat.shape[along]
-    if n == 0 and 0 not in [m for k, m in enumerate(flat.shape) if k != along]:
+    if n == 0:
         raise ValueError(f"attempt to get {name} of an empty sequence")
     extreme = reduce_node("maximum" if name == "argmax" else "minimum", flat, (along,), flat.dtype, True)
     found = elementwise(o.EQUAL, BOOL, flat, extreme)
