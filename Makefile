@@ -50,4 +50,4 @@ $(VENV)/.%: pyproject.toml | $(VENV)/bin/python
 .PRECIOUS: $(VENV)/.%
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist
