@@ -65,11 +65,16 @@ def result_order(inputs: Sequence[Any], shape: Shape) -> tuple[int, ...] | None:
     return None
 
 
-def reduction_order(x: Any, axes: Sequence[int], ndim: int) -> tuple[int, ...] | None:
-    """NumPy's memory order for a result of ``ndim`` axes made by reducing ``axes`` of ``x`` (dropped, or kept with length one)."""
-    if ndim < 2 or type(x) is not arrays.ndarray or type(x._base) is not arrays.ndarray or x._view.in_c_order():
+def reduction_order(x: Any, axes: Sequence[int], ndim: int, mask: Any = None) -> tuple[int, ...] | None:
+    """NumPy's memory order for a result of ``ndim`` axes made by reducing ``axes`` of ``x`` (dropped, or kept with length one).
+
+    A ``mask`` of what counts is an operand like ``x``.
+    """
+    if ndim < 2 or type(x) is not arrays.ndarray or type(x._base) is not arrays.ndarray:
         return None
-    order = _iterated([x], x.ndim)
+    if x._view.in_c_order() and mask is None:
+        return None
+    order = _iterated([x] if mask is None else [x, mask], x.ndim)
     rest = [axis for axis in order if axis not in axes]
     if ndim == len(x.shape):
         return (*axes, *rest)

@@ -14,7 +14,7 @@ import numpy as np
 
 from lazynp.conversion import NO_COPY
 from lazynp.graph.node import caller
-from lazynp.scalars import CLASSES
+from lazynp.scalars import CLASSES, generic
 
 
 def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
@@ -132,7 +132,7 @@ def _array_function(self: Any, func: Callable[..., Any], types: Any, args: Any, 
     """``numpy.concatenate([x, y])`` and its kin: lazynp's function of the same name."""
     import lazynp
 
-    if not all(issubclass(cls, (lazynp.ndarray, lazynp.generic)) for cls in types):
+    if not all(issubclass(cls, (lazynp.ndarray, generic)) for cls in types):
         return NotImplemented  # a third library's arrays are among the arguments: it may know better
     module, name = getattr(func, "__module__", "") or "", func.__name__
     out = kwargs.get("out")

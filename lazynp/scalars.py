@@ -4,10 +4,10 @@ In: a 0-d node, or a NumPy scalar that is already known.  Out: an immutable obje
 attributes and a scalar's behaviour.  Promise: an instance holds either a node (lazy) or a value (concrete), never both; concrete values
 record nothing; ``isinstance`` works between this family and NumPy's in both directions.
 
-The public names of the types (``np.float64``) are other classes, see ``namespace/scalar_types.py``.  What cannot be: the class of a lazy
-scalar is equal to NumPy's, but is not it and not the same key (``type(s) is np.float64`` and ``table[type(s)]`` do not work; ``==`` and
-``isinstance`` do), and it is no subclass of ``float`` to those who look at the class itself (``json.dumps(s)``, ``Decimal(s)`` do not work;
-``isinstance(s, float)``, ``s.item()`` and ``float(s)`` do): such code reads the number from memory, where a lazy one has none.
+The public names of the types (``np.float64``) are NumPy's own classes, of which lazy scalars are instances to ``isinstance`` and equals
+to ``==``.  What cannot be: the class of a lazy scalar is not NumPy's, nor below it, nor the same key (``type(s) is np.float64``,
+``issubclass(type(s), np.floating)`` and ``table[type(s)]`` do not work; ``isinstance`` and ``table[s.dtype.type]`` do), and a lazy scalar
+is no Python float to those who read the number from memory, where it is not yet (``json.dumps(s)``, ``Decimal(s)``; ``float(s)`` works).
 """
 
 from __future__ import annotations

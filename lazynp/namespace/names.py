@@ -20,7 +20,6 @@ from lazynp.namespace import (
     mathematics,
     python_functions,
     reductions,
-    scalar_types,
     selecting,
     shaping,
     statistics,
@@ -31,7 +30,7 @@ from lazynp.namespace import (
 PUBLIC: Final = ["realize", "schedule", "explain", "kernelize", "memory", "report", "set_fallback", "coverage", "lazynp_version"]
 
 ALL: Final[dict[str, Any]] = {
-    **scalar_types.NAMES,
+    **types.SCALAR_TYPES,
     **ufuncs.NAMES,
     **creation.FUNCTIONS,
     **shaping.FUNCTIONS,

@@ -61,11 +61,11 @@ def identity(op: Op, dtype: DType) -> Node:
     return const(value, dtype)
 
 
-def laid_out(node: Node, source: Any, axes: tuple[int, ...] = ()) -> Any:
-    """A value made by reducing ``axes`` of ``source``, in the memory order that NumPy gives it."""
+def laid_out(node: Node, source: Any, axes: tuple[int, ...] = (), mask: Any = None) -> Any:
+    """A value made by reducing ``axes`` of ``source``, where ``mask`` is true, in the memory order that NumPy gives it."""
     if len(node.shape) < 2:
         return result(node)
-    order = reduction_order(source, axes, len(node.shape))
+    order = reduction_order(source, axes, len(node.shape), mask)
     return wrap(node) if order is None else wrap_ordered(node, order)
 
 
@@ -75,12 +75,12 @@ def laid_like(node: Node, source: Any) -> Any:
     return wrap(node) if order is None else wrap_ordered(node, order)
 
 
-def finish(node: Node, out: Any, name: str, source: Any = None, axes: tuple[int, ...] = ()) -> Any:
-    """A reduction's value as the caller gets it; ``source`` and its reduced ``axes`` decide the memory order."""
+def finish(node: Node, out: Any, name: str, source: Any = None, axes: tuple[int, ...] = (), mask: Any = None) -> Any:
+    """A reduction's value as the caller gets it; ``source``, its reduced ``axes`` and the ``mask`` decide the memory order."""
     if out is None:
-        return laid_out(node, source, axes)
+        return laid_out(node, source, axes, mask)
     if out is Ellipsis:
-        return wrap(node) if not node.shape else laid_out(node, source, axes)
+        return wrap(node) if not node.shape else laid_out(node, source, axes, mask)
     if isinstance(out, tuple):
         (out,) = out
     if len(out.shape) != len(node.shape):
@@ -159,6 +159,7 @@ def reduce(
         if 0 not in shape or REDUCTIONS[name][0] in _IDENTITY:
             return laid_out(reduce_node(name, x, axes, None, keepdims), array, axes)
     checked_out(out)
+    mask = None if where is True else asarray(where)
     try:
         node, axes = _reduced(of, array, axis, dtype, out, keepdims, initial, where)
     except Foreign:
@@ -169,7 +170,7 @@ def reduce(
             given = {key: value for key, value in given.items() if value is not None}
             return fallback.call(getattr(np, function), function, (array,), given)
         return fallback.call(getattr(np, name).reduce, f"{name}.reduce", (array,), given | {"keepdims": keepdims})
-    return finish(node, out, name, array, axes)
+    return finish(node, out, name, array, axes, mask)
 
 
 def _reduced(

@@ -22,7 +22,7 @@ from lazynp.namespace import reductions as red
 from lazynp.namespace.items import refused, stacklevel, warned
 from lazynp.namespace.promotion import DType, Foreign, broadcast
 from lazynp.namespace.reductions import NoValue, array_node, finish, laid_out, reduce_node
-from lazynp.ndarray import ndarray, node_of, result
+from lazynp.ndarray import asarray, ndarray, node_of, result
 
 _FEW: Final = "Degrees of freedom <= 0 for slice"
 
@@ -57,13 +57,14 @@ class _Counted:
             # Unlike a sum, NumPy's mean asks how long the axis is.
             ax.several(axis, 0)
         self.axes = ax.reduced(axis, len(self.x.shape))
+        self.where: Any = None
         self.mask: Node | None = None
         self.count: Node | int = prod([self.x.shape[k] for k in self.axes])
         if where is not True and where is not NoValue:
             mask = array_node(where)
             if mask.dtype != BOOL or broadcast(self.x.shape, mask.shape) != self.x.shape:
                 raise Foreign
-            self.mask = mask
+            self.where, self.mask = asarray(where), mask
             self.count = reduce_node("add", cast(expand(mask, self.x.shape), INT64), self.axes, INT64, True)
 
     def total(self, x: Node, dtype: DType) -> Node:
@@ -86,7 +87,7 @@ class _Counted:
         if not keepdims or keepdims is NoValue:
             shape = tuple([n for k, n in enumerate(kept.shape) if k not in self.axes])
             kept = red.reshape(kept, shape)
-        return finish(kept, out, name, self.source, self.axes)
+        return finish(kept, out, name, self.source, self.axes, self.where)
 
 
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> Any:

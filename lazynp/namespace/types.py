@@ -1,6 +1,7 @@
 """Functions of dtypes, and questions about arrays that need no values.
 
-In: dtypes, scalar types of both libraries, arrays.  Out: NumPy's answers.  Promise: nothing here computes a value.
+In: dtypes, scalar types, arrays.  Out: NumPy's answers.  Promise: nothing here computes a value.  The scalar types under their public
+names (``np.float64``, ``np.floating``) are NumPy's own classes; lazy scalars are instances of them to ``isinstance``, see ``scalars``.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import numpy as np
 from lazynp.layout import geometry
 from lazynp.namespace import fallback, proxies
 from lazynp.namespace.promotion import overrides
-from lazynp.namespace.scalar_types import TYPES
 from lazynp.ndarray import asarray, ndarray, shares_memory
-from lazynp.scalars import is_scalar
+from lazynp.scalars import ABSTRACT, CLASSES, is_scalar
 
 proxies.register(ndarray, np.ndarray)
+for _ours in (*ABSTRACT.values(), *CLASSES):
+    proxies.register(_ours, _ours._numpy)  # type(s) of a lazy s goes to NumPy as well
 
 
 def _dtype_like(x: Any) -> Any:
@@ -44,8 +46,7 @@ def min_scalar_type(a: Any, /) -> Any:
 
 def common_type(*arrays: Any) -> Any:
     """The inexact type common to arrays; see :func:`numpy.common_type`."""
-    found = np.common_type(*[np.empty(0, x.dtype) if hasattr(x, "dtype") else x for x in arrays])
-    return TYPES.get(found, found)
+    return np.common_type(*[np.empty(0, x.dtype) if hasattr(x, "dtype") else x for x in arrays])
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
@@ -169,6 +170,9 @@ def _same_memory(a: ndarray, b: Any) -> bool:
     one, two = [x._base if type(x._base) is ndarray else x for x in (a, b)]
     return one is two and (a.dtype, a.shape, geometry(a)) == (b.dtype, b.shape, geometry(b))
 
+
+# Every name of a scalar type (byte, half, longlong, floating, ...).
+SCALAR_TYPES: Final = {name: value for name, value in vars(np).items() if isinstance(value, type) and issubclass(value, np.generic)}
 
 FUNCTIONS: Final = {
     function.__name__: function

@@ -92,7 +92,7 @@ def reduce(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any, keepdims: Any
     if initial is None:
         static["initial"] = None
     node = _library(of, "reduce", [x, *extra.values()], found, shape, tuple(extra), **static)
-    return reductions.finish(node, out, of.__name__, array, axes)
+    return reductions.finish(node, out, of.__name__, array, axes, None if where is True else asarray(where))
 
 
 def accumulate(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any) -> Any:

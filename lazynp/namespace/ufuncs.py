@@ -274,6 +274,8 @@ class ufunc(metaclass=UfuncType):
 
     def _out_of_range(self, args: Sequence[Any], operands: Sequence[tuple[Node | None, Key]]) -> Node:
         """A comparison with a Python int that the dtype cannot hold has one answer for all elements."""
+        if all(node is None for node, _ in operands):
+            return const(bool(self._numpy(*args)), BOOL)
         sides: list[float] = []
         shape: tuple[int, ...] = ()
         for (node, _), arg in zip(operands, args, strict=True):
@@ -383,8 +385,8 @@ class ufunc(metaclass=UfuncType):
             raise Foreign
         key = tuple([operand(x)[1] for x in inputs])
         if all(isinstance(kind, type) for kind in key):
-            # Only Python numbers: they are strong among themselves.
-            key = tuple([np.asarray(x).dtype for x in inputs])
+            # Only Python numbers: strong among themselves.  Several are taken by kind, one alone by its value (10**20 is an object).
+            key = tuple([np.asarray(x).dtype if self.nin == 1 else np.dtype(kind) for x, kind in zip(inputs, key, strict=True)])
         if dtype is not None:
             signature = (*(None,) * self.nin, *(np.dtype(dtype),) * self.nout)
         wanted = tuple([None if out is None else out.dtype for out in outs])

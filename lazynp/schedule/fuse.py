@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from typing import Final
 
 from lazynp.graph import index as ix
 from lazynp.graph import op as o
@@ -30,9 +31,13 @@ class Partition(Record):
     reasons: dict[int, str]  # entry -> why it was stored
 
 
+# Movements that a library can follow by itself: all but PAD, whose border is in nobody's memory.
+VIEWS: Final = frozenset({o.PERMUTE, o.EXPAND, o.SLICE, o.RESHAPE})
+
+
 def view_base(program: Program, e: int) -> int:
-    """The entry under a chain of views that a library can walk by itself."""
-    while program.entries[e].op in (o.PERMUTE, o.EXPAND, o.SLICE, o.RESHAPE):
+    """The entry under a chain of views."""
+    while program.entries[e].op in VIEWS:
         e = program.entries[e].src[0]
     return e
 

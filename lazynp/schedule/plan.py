@@ -10,11 +10,10 @@ from lazynp.codegen import ir
 from lazynp.codegen.emit import emit
 from lazynp.codegen.lower import Body, lower
 from lazynp.graph import op as o
-from lazynp.graph.op import Kind
 from lazynp.records import Record, field
 from lazynp.schedule.canonicalise import Entry, Program
 from lazynp.schedule.claims import claims
-from lazynp.schedule.fuse import Partition, view_base
+from lazynp.schedule.fuse import VIEWS, Partition, view_base
 from lazynp.schedule.memory import Update, lifetimes, take_over, updates
 from lazynp.schedule.order import order
 from lazynp.schedule.rangeify import Kernel
@@ -114,7 +113,7 @@ def _library_item(program: Program, members: list[int], reads: dict[int, list[in
         if e in needed:
             continue
         needed.add(e)
-        if e in inside or program.entries[e].op.kind is Kind.MOVEMENT:
+        if e in inside or program.entries[e].op in VIEWS:
             pending += program.entries[e].src
     wanted = {e for number in others for e in reads[number]} | set(program.outputs)
     entries: list[Entry] = []
@@ -122,7 +121,7 @@ def _library_item(program: Program, members: list[int], reads: dict[int, list[in
     inputs: list[int] = []
     for e in sorted(needed):
         entry = program.entries[e]
-        if e in inside or entry.op.kind is Kind.MOVEMENT or entry.op is o.CONST or entry.op is o.IOTA:
+        if e in inside or entry.op in VIEWS or entry.op is o.CONST or entry.op is o.IOTA:
             entry = entry._replace(src=tuple([number[s] for s in entry.src]))
         else:
             entry = Entry(o.BUFFER, (), len(inputs), entry.dtype, entry.shape)

@@ -93,6 +93,22 @@ PROGRAMS: dict[str, list[str]] = {
     "filled": [
         "v0 = np.zeros(3)", "v0.fill(np.ones(1))", "v0.fill([1])", "v0.fill(np.array(2))", "v0.flags.writeable = False", "v0.fill(1)",
     ],
+    "a mask in another order": [
+        "v0 = np.asfortranarray(np.arange(12).reshape(3, 4))",
+        "v1 = np.all(np.broadcast_to(v0, (2, 3, 4)), axis=0, where=v0.T.reshape(3, 4) > 1)",
+        "v2 = np.arange(12.0).reshape(1, 3, 4)",
+        "v3 = np.sum(np.broadcast_to(v2, (2, 3, 4)), axis=2, where=v2.reshape(3, 1, 4).swapaxes(0, 1) > 3)",
+        "v4 = np.mean(np.broadcast_to(v2, (2, 3, 4)), axis=2, where=np.ones((3, 2, 4), bool).swapaxes(0, 1))",
+    ],
+    "a border that a library reads": [
+        "v0 = np.array([2.0, 0.0, 2.0, 1.0])", "v1 = np.cumprod(np.pad(v0[v0 != 0] + 1, 2), axis=None)",
+        "v2 = np.cumsum(np.pad(v0 * 2, 1).reshape(2, 3), axis=1)",
+    ],
+    "numbers among themselves": [
+        "v0 = np.zeros(3)", "np.copysign(1, 10**20, out=v0)", "np.less(1, 10**20, out=v0)",
+        "np.copysign(2, 10**20, out=v0, where=[False, True])",
+        "v1 = np.copysign(1, -10**20, dtype='f8')", "np.sin(10**20, out=v0)", "np.add(1, 10**20, out=v0)",
+    ],
 }  # fmt: skip
 
 
