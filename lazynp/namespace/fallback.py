@@ -8,6 +8,7 @@ mode.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
@@ -314,13 +315,21 @@ def _is_function(value: Any) -> bool:
     return callable(value) and not isinstance(value, (type, ModuleType, np.ufunc))
 
 
+def _home(function: Any) -> ModuleType:
+    """The module whose public function this is."""
+    home = sys.modules.get(getattr(function, "__module__", None) or "")
+    return np if home is None or home.__name__.partition(".")[0] != "numpy" or "._" in home.__name__ else home
+
+
 def attribute(module: ModuleType, name: str, prefix: str = "") -> Any:
     """What ``lazynp.<prefix><name>`` is when lazynp has no own object of that name."""
     value = getattr(module, name)
     own = proxies.stand_in(value)
-    if own is None and module is not np and vars(np).get(name) is value and _is_function(value):
-        # One of NumPy's public functions under its private name.
-        own = getattr(import_module("lazynp"), name)
+    if own is None and _is_function(value):
+        home = _home(value)
+        if home is not module and vars(home).get(name) is value:
+            # One of NumPy's public functions under its private name.
+            own = getattr(import_module(home.__name__.replace("numpy", "lazynp", 1)), name)
     if own is not None:
         return own
     if name in PASSED or isinstance(value, type) or prefix[:-1] in NUMPYS_OWN:

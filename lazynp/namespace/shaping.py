@@ -18,6 +18,7 @@ from lazynp.layout import ORDERS, checked_order, flat_order
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace.creation import shape_of
+from lazynp.namespace.promotion import has_subclass
 from lazynp.ndarray import (
     anyarray,
     copy_order,
@@ -220,8 +221,8 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     """All arrays in their common shape; see :func:`numpy.broadcast_arrays`."""
     arrays = [_asarray(a) for a in args]
-    if any(type(x) is not ndarray for x in arrays):
-        return fallback.call(np.broadcast_arrays, "broadcast_arrays", args, {})
+    if any(type(x) is not ndarray for x in arrays) or (subok and has_subclass(*args)):
+        return fallback.call(np.broadcast_arrays, "broadcast_arrays", args, {"subok": subok})
     shape = broadcast_shape(*[x.shape for x in arrays]) if arrays else ()
     return tuple([x if x.shape == shape else view_expand(x, shape) for x in arrays])
 

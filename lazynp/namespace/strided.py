@@ -13,6 +13,7 @@ import numpy as np
 
 from lazynp.namespace import axes as ax
 from lazynp.namespace.fallback import library_call
+from lazynp.namespace.promotion import has_subclass
 from lazynp.namespace.shaping import FUNCTIONS as SHAPING
 from lazynp.ndarray import asarray, derived, geometry, ndarray
 from lazynp.views import STRIDED, WINDOWS, c_strides
@@ -27,7 +28,7 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
         An element of the view would lie outside the memory that the array, or the array it is a view of, has.
     """
     array = asarray(x)
-    if type(array) is not ndarray:
+    if type(array) is not ndarray or (subok and has_subclass(x)):
         return library_call(np.lib.stride_tricks.as_strided, "as_strided", (x, shape, strides, subok, writeable), {})
     size = array.dtype.itemsize
     wanted = array.shape if shape is None else tuple([index(n) for n in shape])
@@ -60,7 +61,7 @@ def sliding_window_view(x: Any, window_shape: Any, axis: Any = None, *, subok: b
     """Windows over axes, as the last axes of a view; see :func:`numpy.lib.stride_tricks.sliding_window_view`."""
     widths = tuple([index(n) for n in window_shape]) if np.iterable(window_shape) else (index(window_shape),)
     array = asarray(x)
-    if type(array) is not ndarray:
+    if type(array) is not ndarray or (subok and has_subclass(x)):
         options = {"subok": subok, "writeable": writeable}
         return library_call(np.lib.stride_tricks.sliding_window_view, "sliding_window_view", (x, window_shape, axis), options)
     if any(n < 0 for n in widths):
