@@ -328,8 +328,8 @@ def attribute(module: ModuleType, name: str, prefix: str = "") -> Any:
     if own is None and _is_function(value):
         home = _home(value)
         if home is not module and vars(home).get(name) is value:
-            # One of NumPy's public functions under its private name.
-            own = getattr(import_module(home.__name__.replace("numpy", "lazynp", 1)), name)
+            # One of NumPy's public functions under its private name; all our modules are there from the beginning.
+            own = getattr(sys.modules.get(home.__name__.replace("numpy", "lazynp", 1)), name, None)
     if own is not None:
         return own
     if name in PASSED or isinstance(value, type) or prefix[:-1] in NUMPYS_OWN:
