@@ -79,7 +79,17 @@ def write(x: Any, k: int) -> Any:
     return y
 
 
-@pytest.mark.parametrize("window", [moving_window, two_windows, row, backwards, write])
+def border(x: Any, k: int) -> Any:
+    return numpy.pad(x[:100], (k, 1000 - k)) + 1
+
+
+def into_zeros(x: Any, k: int) -> Any:
+    z = numpy.zeros_like(x, shape=(2, 2000))
+    z[1, k : k + 100] = x[:100] * 2
+    return z + 1
+
+
+@pytest.mark.parametrize("window", [moving_window, two_windows, row, backwards, write, border, into_zeros])
 def test_thousand_offsets_are_few_schedules(window: Callable[[Any, int], Any]) -> None:
     x = given(4000)
     host = numpy.asarray(x).copy()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from math import prod
+from math import inf, isinf, prod
 
 from lazynp.codegen import ir, reduce
 from lazynp.codegen.emit import (
@@ -24,7 +24,7 @@ from lazynp.codegen.emit import (
 )
 from lazynp.codegen.ir import Formula, Operand
 from lazynp.codegen.lower import ACCUMULATE, LOAD, Output, Value
-from lazynp.graph.index import Range
+from lazynp.graph.index import Offset, Range
 from lazynp.records import Record
 from lazynp.schedule import cost
 from lazynp.schedule.movement import Guard
@@ -191,19 +191,30 @@ class Nest(Emitter):
         whole: list[tuple[Operand | None, Operand | None, dict[Guard, bool]]] = [(None, None, {})]
         if depth != len(self.body.main) - 1:
             return whole
-        inside: dict[Guard, tuple[int, int]] = {}
+        # By the run-time offsets of the ends: those of one kind are in a known order, and the loops' ends keep them inside the range.
+        kinds: dict[tuple[tuple[int, int], ...], dict[Guard, tuple[int, int]]] = {}
         for v in self.body.values:
             for g in v.guards:
-                if g.index.terms == ((r, 1),) and g not in self.assumed:
-                    inside[g] = (max(0, -g.index.const), min(r.extent, g.extent - g.index.const))
-        points = sorted({0, r.extent} | {p for pair in inside.values() for p in pair})
-        points = [p for p in points if 0 <= p <= r.extent]
-        if not inside or len(points) - 1 > SEGMENTS or (len(points) - 1) * len(self.body.values) > SEGMENT_VALUES:
+                others = [(atom, k) for atom, k in g.index.terms if atom is not r]
+                if g.index.coefficient(r) == 1 and g not in self.assumed and all(isinstance(atom, Offset) for atom, _ in others):
+                    offsets = tuple([(atom.slot, -k) for atom, k in others if isinstance(atom, Offset)])
+                    kinds.setdefault(offsets, {})[g] = -g.index.const, g.extent - g.index.const
+        if not kinds:
             return whole
+        offsets, inside = max(kinds.items(), key=lambda kind: len(kind[1]))
+        points: list[float] = sorted({end for pair in inside.values() for end in pair})
+        if not offsets:
+            points = [p for p in points if 0 < p < r.extent]
+        points = [-inf, *points, inf]
+        if len(points) - 1 > SEGMENTS or (len(points) - 1) * len(self.body.values) > SEGMENT_VALUES:
+            return whole
+        ends: list[Operand | None] = [
+            None if isinf(p) else self.argument(("segment", r, k), Formula(int(p), offsets)) for k, p in enumerate(points)
+        ]
         found: list[tuple[Operand | None, Operand | None, dict[Guard, bool]]] = []
-        for k, (a, b) in enumerate(pairwise(points)):
-            left = self.argument(("segment", r, k), Formula(a)) if a else None
-            right = self.argument(("segment", r, k + 1), Formula(b)) if b != r.extent else None
+        for (a, left), (b, right) in pairwise(zip(points, ends, strict=True)):
+            if not offsets:
+                a, b = max(a, 0), min(b, r.extent)
             found.append((left, right, {g: lo <= a and b <= hi for g, (lo, hi) in inside.items()}))
         return found
 

@@ -326,7 +326,7 @@ def attribute(module: ModuleType, name: str, prefix: str = "") -> Any:
     value = getattr(module, name)
     own = proxies.stand_in(value)
     if own is None and _is_function(value):
-        home = _home(value)
+        home = np if vars(np).get(name) is value else _home(value) if "._" in module.__name__ else module
         if home is not module and vars(home).get(name) is value:
             # One of NumPy's public functions under its private name; all our modules are there from the beginning.
             own = getattr(sys.modules.get(home.__name__.replace("numpy", "lazynp", 1)), name, None)

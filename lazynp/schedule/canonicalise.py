@@ -147,6 +147,9 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
                     slot = slots.setdefault(start, len(slots))
                 region.append((slot, step))
             entry = (op, tuple(region), node.shape, *[index[s] for s in node.src])
+        elif op is o.PAD:
+            starts = tuple([slots.setdefault(start, len(slots)) if start else ZERO for start in node.arg])
+            entry = (op, starts, node.shape, *[index[s] for s in node.src])
         else:
             entry = (op, node.dtype, node.arg, node.shape, *[index[s] for s in node.src])
             if (op is o.CALL or op is o.OUTPUT or op is o.CONTIGUOUS) and node not in kept:
@@ -168,7 +171,7 @@ class Entry(NamedTuple):
     """One operation of a ``Program``; ``src`` are entry numbers, all smaller than its own.
 
     ``arg`` is the node's, except: BUFFER, CONST: the parameter number; IOTA: the numbers of start and step; SLICE, STORE:
-    ((number of the start parameter or ZERO, step), ...).
+    ((number of the start parameter or ZERO, step), ...); PAD: (number of the width before an axis or ZERO, ...).
     """
 
     op: Op
@@ -201,7 +204,7 @@ class Program(Record):
                 src, arg = (), entry[2]
             elif op is o.IOTA:
                 src, arg = (), (entry[2], entry[2] + 1)
-            elif op is o.SLICE or op is o.STORE:
+            elif op is o.SLICE or op is o.STORE or op is o.PAD:
                 src, arg = entry[3:], entry[1]
             else:
                 src, arg = entry[4:], entry[2]

@@ -245,7 +245,7 @@ class _Fusion:
         innermost = kernel.main[-1] if kernel.main else None
         for guard in point.guards:
             # The innermost loop is cut into pieces, and only the piece that is inside evaluates it; other loops test.
-            if innermost is not None and guard.index.terms == ((innermost, 1),):
+            if innermost is not None and guard.index.coefficient(innermost) == 1:
                 total = total * min(guard.extent, innermost.extent) // innermost.extent
         return total
 

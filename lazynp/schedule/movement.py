@@ -65,8 +65,9 @@ def source_point(space: Space, entry: Entry, src_shape: Shape, point: Point) -> 
         return Point(tuple(moved), guards)
     assert op is o.PAD
     moved = []
-    for i, before, extent in zip(index, arg, src_shape, strict=True):
-        i = i + -before
+    for i, slot, n, extent in zip(index, arg, shape, src_shape, strict=True):
+        if slot != ZERO:
+            i = i + ix.of(space.offset(slot, n - extent)) * -1
         allowed = guarded(guards, i, extent)
         if allowed is None:
             return None

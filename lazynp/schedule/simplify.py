@@ -15,7 +15,7 @@ import numpy as np
 
 from lazynp.graph import op as o
 from lazynp.graph.node import Shape
-from lazynp.graph.op import Op
+from lazynp.graph.op import Kind, Op
 from lazynp.schedule.canonicalise import Entry, Program
 
 
@@ -26,6 +26,7 @@ class Builder:
         self.entries: list[Entry] = []
         self.numbers: dict[Entry, int] = {}
         self.origins: list[int] = []
+        self.reduces: list[bool] = []  # entry -> whether a reduction is computed for its elements
         self.origin = 0
         self.scalars = scalars
         self.constants: list[Any] = []
@@ -36,6 +37,8 @@ class Builder:
             number = self.numbers[entry] = len(self.entries)
             self.entries.append(entry)
             self.origins.append(self.origin)
+            through = entry.op.kind is Kind.ELEMENTWISE or entry.op.kind is Kind.MOVEMENT
+            self.reduces.append(entry.op is o.REDUCE or (through and any(self.reduces[s] for s in entry.src)))
         return number
 
     def constant(self, value: Any, dtype: np.dtype[Any]) -> int:
@@ -100,6 +103,19 @@ def _store_of_nothing(b: Builder, entry: Entry) -> int | None:
     return None if prod(b.entries[entry.src[1]].shape) else entry.src[0]
 
 
+def _store_on_a_fill(b: Builder, entry: Entry) -> int | None:
+    """What is written into a part of ``zeros(...)`` has a border of zeros, and needs no memory of its own.
+
+    Not what a reduction makes: nothing is reduced under the condition that there is no border.
+    """
+    base, value = b.entries[entry.src[0]], entry.src[1]
+    if base.op is not o.EXPAND or b.entries[base.src[0]].op is not o.CONST or b.reduces[value]:
+        return None
+    if any(step != 1 and n > 1 for (_, step), n in zip(entry.arg, b.entries[value].shape, strict=True)):
+        return None
+    return b.add(Entry(o.PAD, (value, base.src[0]), tuple([slot for slot, _ in entry.arg]), entry.dtype, entry.shape))
+
+
 def _where_of_equals(b: Builder, entry: Entry) -> int | None:
     _, yes, no = entry.src
     return yes if yes == no and b.entries[yes].shape == entry.shape else None
@@ -143,7 +159,7 @@ RULES: dict[Op, tuple[Rule, ...]] = {
     o.REDUCE: (_empty_reduction, _trivial_reduction, _float_sum_of_one),
     o.CONCAT: (_concat_of_nothing,),
     o.PAD: (_pad_of_nothing,),
-    o.STORE: (_store_of_nothing,),
+    o.STORE: (_store_of_nothing, _store_on_a_fill),
     o.WHERE: (_where_of_equals,),
     o.CAST: (_cast_chain,),
     o.RESHAPE: (_movement_of_nothing_new,),

@@ -167,8 +167,8 @@ def _pad(program: Program, entry: Entry, shape: Shape) -> Complaints:
         yield f"the fill is {fill.dtype} of shape {fill.shape}"
     if len(entry.arg) != len(shape) or len(entry.shape) != len(shape):
         yield f"{len(entry.arg)} widths for {len(shape)} axes"
-    elif any(b < 0 or b + n > m for b, n, m in zip(entry.arg, shape, entry.shape, strict=True)):
-        yield f"{shape} after {entry.arg} does not lie in {entry.shape}"
+    elif any(not isinstance(slot, int) or slot < ZERO or n > m for slot, n, m in zip(entry.arg, shape, entry.shape, strict=True)):
+        yield f"{shape} at {entry.arg} does not lie in {entry.shape}"
 
 
 _MOVEMENTS: dict[Op, Callable[[Program, Entry, Shape], Complaints]] = {

@@ -204,6 +204,26 @@ def written_rows(first: int) -> Any:
     return u
 
 
+def written_into_zeros() -> Any:
+    z = np.zeros(1000)
+    z[3:-3] = np.exp(values(994))
+    return z * 2
+
+
+def life_step() -> Any:
+    grid = values(50, 200, dtype="u1")
+    near = np.zeros_like(grid)
+    around = [(i, j) for i in range(3) for j in range(3) if (i, j) != (1, 1)]
+    near[1:-1, 1:-1] = sum([grid[i : i + 48, j : j + 198] for i, j in around])
+    return ((near == 3) | ((grid == 1) & (near == 2))).astype("u1")
+
+
+def sums_into_zeros() -> Any:
+    z = np.zeros(60)
+    z[5:55] = matrix().sum(axis=1)
+    return z
+
+
 BORDER = 80000 - 48 * 198 * 8
 STENCILS = sum(8 * (100_000 - 2 * k) for k in range(10))
 GRAPHS = [
@@ -238,6 +258,10 @@ GRAPHS = [
     # Writes
     Graph("stencil step written to the interior", interior, 1, 0, 80000 + BORDER, 48 * 198 * 8 + BORDER,
           because="neighbours are read, so the border is copied to where the interior is written"),
+    Graph("written into zeros", written_into_zeros, 1, 0, 994 * 8, 8000),
+    Graph("Game of Life step", life_step, 1, 0, 10000, 10000),
+    Graph("sums written into zeros", sums_into_zeros, 1, 1, 80000 + 400, 400 + 480,
+          because="nothing is reduced under a padding condition, and small writes are library calls"),
     Graph("rows of a computed array", lambda: written_rows(20), 2, 0, 80000 + 48000, 80000 + 48000,
           because="the rows that are not written stay where they are"),
     Graph("one row of a computed array", lambda: written_rows(49), 2, 1, 81600 + 81600, 81600 + 80000,

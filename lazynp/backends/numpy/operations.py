@@ -64,11 +64,10 @@ def iota(count: int, start: Any, step: Any, dtype: np.dtype[Any]) -> Array:
             return np.arange(count, dtype=dtype) * step + start
 
 
-def padded(x: Any, fill: Any, before: tuple[int, ...], dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-    """PAD."""
+def padding(fill: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    """PAD, before what is padded is written into it."""
     result = np.empty(shape, dtype)
     result.fill(fill)
-    result[tuple([slice(b, b + n) for b, n in zip(before, np.shape(x), strict=True)])] = x
     return result
 
 

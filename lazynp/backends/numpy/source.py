@@ -29,7 +29,7 @@ FOREVER: Final = 1 << 62
 NAMESPACE: Final[dict[str, Any]] = {
     **{ufunc.__name__: ufunc for ufunc in UFUNCS.values()},
     **{op.name: ufunc for op, ufunc in UFUNCS.items()},
-    **{name: getattr(operations, name) for name in ("combine", "written_out", "iota", "padded", "owned", "copied", "pooled")},
+    **{name: getattr(operations, name) for name in ("combine", "written_out", "iota", "padding", "owned", "copied", "pooled")},
     **{name: getattr(operations, name) for name in ("called", "checked", "adopted")},
     "where": np.where,
     "broadcast_to": np.broadcast_to,
@@ -185,8 +185,12 @@ def _slice(w: Writer, number: int, entry: Entry) -> Expression:
 
 def _pad(w: Writer, number: int, entry: Entry) -> Expression:
     x, fill = entry.src
-    before, dtype, shape = w.constant(entry.arg), w.constant(entry.dtype), w.constant(entry.shape)
-    return f"padded({w.names[x]}, {w.names[fill]}, {before}, {dtype}, {shape})", _fresh(number, entry, c_order=True)
+    dtype, shape = w.constant(entry.dtype), w.constant(entry.shape)
+    inner = w.program.entries[x].shape
+    where = region(w, tuple([(slot, 1) for slot in entry.arg]), inner, entry.shape)
+    w.line(f"t{number} = padding({w.names[fill]}, {dtype}, {shape})", number)
+    w.line(f"t{number}[{where}] = {w.names[x]}", number)
+    return f"t{number}", _fresh(number, entry, c_order=True)
 
 
 def _cast(w: Writer, number: int, entry: Entry) -> Expression:
