@@ -50,6 +50,9 @@ def dot_node(a: Node, b: Node) -> Node:
     if a.shape[i] != b.shape[j]:
         raise _not_aligned(a, b, i, j)
     shape = a.shape[:-1] + b.shape[:j] + b.shape[j + 1 :]
+    if len(a.shape) <= 2 and len(b.shape) <= 2 and prod(a.shape) == 1 == prod(b.shape) and a.dtype.itemsize > 2 and a.dtype.kind in "fc":
+        # NumPy takes one of them for a scalar, and adds nothing to the product: it may be -0.0.
+        return reshape(elementwise(o.MULTIPLY, a.dtype, reshape(a, ()), reshape(b, ())), shape)
     # Up to two dimensions dot is the matrix product, which the scheduler knows better.
     product = call("matmul" if len(a.shape) <= 2 and len(b.shape) <= 2 else "dot", (), (a, b), a.dtype, shape)
     product.err = product.err.named("dot")
@@ -79,6 +82,10 @@ def inner(a: Any, b: Any, /) -> Any:
         return result(_scaled(x, y))
     if x.shape[-1] != y.shape[-1]:
         raise _not_aligned(x, y, len(x.shape) - 1, len(y.shape) - 1)
+    if prod(x.shape) == 1 == prod(y.shape):
+        # Whether NumPy adds such a product to zero depends on the dimensions.
+        last = len(y.shape) - 1
+        return result(dot_node(x, permute(y, (*range(last - 1), last, last - 1)) if last else y))
     return result(tensordot_node(x, y, (len(x.shape) - 1,), (len(y.shape) - 1,)))
 
 
@@ -115,9 +122,7 @@ def tensordot_node(a: Node, b: Node, axes_a: Sequence[int], axes_b: Sequence[int
     shape_a, shape_b = tuple([a.shape[k] for k in kept_a]), tuple([b.shape[k] for k in kept_b])
     left = reshape(permute(a, (*kept_a, *axes_a)), (prod(shape_a), depth))
     right = reshape(permute(b, (*axes_b, *kept_b)), (depth, prod(shape_b)))
-    product = call("matmul", (), (left, right), a.dtype, (prod(shape_a), prod(shape_b)))
-    product.err = product.err.named("dot")  # which is what NumPy calls
-    return reshape(product, shape_a + shape_b)
+    return reshape(dot_node(left, right), shape_a + shape_b)  # which is what NumPy calls
 
 
 @fallback.library

@@ -230,7 +230,8 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
 @of_arrays
 def flip(m: Any, axis: Any = None) -> Any:
     """Axes reversed; see :func:`numpy.flip`."""
-    return view_flip(m, tuple(range(m.ndim)) if axis is None else ax.several(axis, m.ndim))
+    axes = tuple(range(m.ndim)) if axis is None else ax.several(axis, m.ndim)
+    return view_flip(m, axes) if m.ndim else m[()]
 
 
 @of_arrays

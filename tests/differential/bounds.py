@@ -161,6 +161,19 @@ class Bounded(NDArrayOperatorsMixin):
 
     __float__ = __int__ = __complex__ = __index__ = __contains__ = __array__ = __bool__  # type: ignore[assignment]
 
+    # The operator is not the function: NumPy's takes a root where the exponent is 0.5.
+    def __pow__(self, other: Any) -> Any:
+        found = super().__pow__(other)
+        return Bounded(self.v ** plain(other), found.e)
+
+    def __ipow__(self, other: Any) -> Any:
+        found = self**other
+        if isinstance(self.v, numpy.generic):
+            return found
+        self.v **= plain(other)
+        self.e[...] = self.bounds_of(found)
+        return self
+
     # Functions ------------------------------------------------------------------------------------------------------------
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         name = func.__name__

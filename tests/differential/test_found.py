@@ -100,6 +100,13 @@ PROGRAMS: dict[str, list[str]] = {
         "v3 = np.sum(np.broadcast_to(v2, (2, 3, 4)), axis=2, where=v2.reshape(3, 1, 4).swapaxes(0, 1) > 3)",
         "v4 = np.mean(np.broadcast_to(v2, (2, 3, 4)), axis=2, where=np.ones((3, 2, 4), bool).swapaxes(0, 1))",
     ],
+    "products of one number": [
+        "v0 = np.zeros((1, 1))", "v1 = -np.ones((1, 1))", "v2 = np.dot(v0, v1)", "v3 = v0 @ v1", "v4 = np.dot(v0[0], v1)",
+        "v5 = np.inner(v0, v1)", "v9 = np.inner(v0[None], v1)", "v6 = np.tensordot(v0, v1, 1)", "v7 = np.dot(v0[0], v1[0])", "v8 = np.dot(v0.astype('f2'), v1.astype('f2'))",
+    ],
+    "a number flipped": [
+        "v0 = np.zeros(4, 'i1')", "v1 = np.flip(np.dot(np.arange(12), np.arange(12)))", "v0[::-1] = v1", "v2 = np.flip(np.array(2.0))",
+    ],
     "a border that a library reads": [
         "v0 = np.array([2.0, 0.0, 2.0, 1.0])", "v1 = np.cumprod(np.pad(v0[v0 != 0] + 1, 2), axis=None)",
         "v2 = np.cumsum(np.pad(v0 * 2, 1).reshape(2, 3), axis=1)",
