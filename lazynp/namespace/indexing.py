@@ -328,10 +328,12 @@ def _mask_size(mask: arrays.ndarray, shape: Shape, axis: int) -> int:
 
 def _checked(index: arrays.ndarray, n: int, axis: int) -> arrays.ndarray:
     """An index array; out-of-range values that are already known are refused now, the others when they are computed."""
+    known = arrays.elements(index)
+    if known is not None:
+        check_known(known, n, axis)
+        return index
     node = arrays.node_of(index)
-    if node.buffer is not None:
-        check_known(node.buffer.array, n, axis)
-    elif node.op is o.IOTA:
+    if node.op is o.IOTA:
         ends = np.array([0, node.shape[0] - 1][: node.shape[0]]) * node.arg[1] + node.arg[0]
         check_known(ends, n, axis)
     return index

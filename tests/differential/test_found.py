@@ -102,7 +102,8 @@ PROGRAMS: dict[str, list[str]] = {
     ],
     "products of one number": [
         "v0 = np.zeros((1, 1))", "v1 = -np.ones((1, 1))", "v2 = np.dot(v0, v1)", "v3 = v0 @ v1", "v4 = np.dot(v0[0], v1)",
-        "v5 = np.inner(v0, v1)", "v9 = np.inner(v0[None], v1)", "v6 = np.tensordot(v0, v1, 1)", "v7 = np.dot(v0[0], v1[0])", "v8 = np.dot(v0.astype('f2'), v1.astype('f2'))",
+        "v5 = np.inner(v0, v1)", "v9 = np.inner(v0[None], v1)",
+        "v6 = np.tensordot(v0, v1, 1)", "v7 = np.dot(v0[0], v1[0])", "v8 = np.dot(v0.astype('f2'), v1.astype('f2'))",
     ],
     "a number flipped": [
         "v0 = np.zeros(4, 'i1')", "v1 = np.flip(np.dot(np.arange(12), np.arange(12)))", "v0[::-1] = v1", "v2 = np.flip(np.array(2.0))",
