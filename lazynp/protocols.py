@@ -164,8 +164,9 @@ def _dlpack_device(self: Any) -> tuple[int, int]:
 
 def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
     import lazynp
+    from lazynp.namespace.standard import VERSIONS
 
-    if api_version is not None and api_version not in ("2021.12", "2022.12", "2023.12", "2024.12"):
+    if api_version is not None and api_version not in VERSIONS:
         raise ValueError(f'Version "{api_version}" of the Array API Standard is not supported.')
     return lazynp
 
