@@ -320,7 +320,8 @@ def eye(
     m = n if M is None else index(M)
     if n < 0 or m < 0:
         raise ValueError("negative dimensions are not allowed")
-    return _laid_out(cast(_triangle(n, m, index(k), o.EQUAL), dtype), order)
+    k = max(-n, min(index(k), m))  # any further is as far
+    return _laid_out(cast(_triangle(n, m, k, o.EQUAL), dtype), order)
 
 
 def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
