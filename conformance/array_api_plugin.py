@@ -1,25 +1,19 @@
-"""What the runner puts into the pytest process of one file of the array API suite.
+"""What the runner of the array API suite adds to ``plugin``: every test runs, those included that its authors mark to be skipped.
 
-In: ``CONFORMANCE_EVENTS``, a file.  Out: the lines that ``plugin.Events`` writes, as for NumPy's tests.  Promise: every test runs, those
-included that the suite's authors mark to be skipped.
+In: the collected tests.  Out: the same, without marks ``skip`` of their own.  Promise: what the suite itself finds to be missing (an
+extension, a version) stays skipped, and counts as not passed.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import pytest
 
-from conformance.plugin import Events
-
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    # Before the suite's own hook, whose marks (something is missing) stay.
+    # First, because the suite's own hook marks what is missing.
     for item in items:
-        item.own_markers[:] = [mark for mark in item.own_markers if mark.name != "skip"]
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Events(os.environ["CONFORMANCE_EVENTS"]))
+        for node in item.listchain():
+            node.own_markers[:] = [mark for mark in node.own_markers if mark.name != "skip"]

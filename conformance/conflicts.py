@@ -9,22 +9,41 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 PAGE = Path(__file__).parent / "conflicts.md"
 
 
+class Row(NamedTuple):
+    """Arguments of a function, and its values there; NumPy's may be two, which a text says."""
+
+    real: str
+    imag: str
+    numpy: str
+    standard: complex
+
+    def hits(self, z: Any) -> Any:
+        """Where complex numbers are these arguments."""
+        return _hits(np.real(z), self.real) & _hits(np.imag(z), self.imag)
+
+
+def _hits(x: Any, described: str) -> Any:
+    if described in ("positive", "negative"):
+        return np.isfinite(x) & (x > 0 if described == "positive" else x < 0)
+    value = float(described)
+    return np.isnan(x) if value != value else (x == value) & (np.signbit(x) == np.signbit(value))
+
+
 @cache
-def values() -> dict[str, list[tuple[complex, complex, complex]]]:
-    """Function -> (argument, NumPy's value, the standard's value)."""
-    found: dict[str, list[tuple[complex, complex, complex]]] = {}
+def values() -> dict[str, list[Row]]:
+    """Function -> where the standard's values are taken."""
+    found: dict[str, list[Row]] = {}
     for line in PAGE.read_text(encoding="utf-8").partition("## NumPy's value")[0].splitlines():
         cells = [cell.strip().strip("`") for cell in line.strip("|").split("|")]
-        if len(cells) == 4 and cells[1].endswith("j"):
-            argument, theirs, standard = map(complex, cells[1:])
-            found.setdefault(cells[0], []).append((argument, theirs, standard))
+        if len(cells) == 5 and cells[4].endswith("j"):
+            found.setdefault(cells[0], []).append(Row(cells[1], cells[2], cells[3], complex(cells[4])))
     return found
 
 
@@ -42,15 +61,6 @@ def tests() -> dict[str, str]:
     return found
 
 
-def same(z: Any, value: complex) -> Any:
-    """Where complex numbers are this one, to the signs of zeros; NaN is NaN."""
-    parts = [
-        (part == wanted) & (np.signbit(part) == np.signbit(wanted)) if wanted == wanted else np.isnan(part)
-        for part, wanted in ((np.real(z), value.real), (np.imag(z), value.imag))
-    ]
-    return parts[0] & parts[1]
-
-
 def function(name: str) -> Callable[..., Any]:
     """NumPy's function, with the standard's values where this page lists the argument."""
     theirs: Callable[..., Any] = getattr(np, name)
@@ -63,8 +73,8 @@ def function(name: str) -> Callable[..., Any]:
         found = theirs(z, *args, **kwargs)
         if found.dtype.kind == "c":
             values = np.asarray(found)
-            for argument, _, standard in rows:
-                values = np.where(same(z, argument), values.dtype.type(standard), values)
+            for row in rows:
+                values = np.where(row.hits(z), values.dtype.type(row.standard), values)
             if found.shape:
                 found[...] = values
             else:

@@ -157,8 +157,8 @@ class _Unmarked:
 def _dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
     """Export; read-only where the consumer can be told so, else a copy.
 
-    Before version 1.0 the protocol cannot say that memory is read-only.  Who refuses a copy all the same gets the shared memory, and must not
-    write to it.
+    Before version 1.0 the protocol cannot say that memory is read-only.  Who refuses a copy all the same gets the shared memory, and must
+    not write to it.
     """
     array = snapshot(self, "__dlpack__")
     untold = max_version is None or max_version[0] < 1

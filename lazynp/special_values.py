@@ -1,7 +1,7 @@
-"""Values at special arguments that the array API standard defines and NumPy leaves at NaN.
+"""Complex functions at infinities and zeros, where the array API standard has another value than NumPy.
 
-In: what the ufunc of the same name takes.  Out: what it gives, but for the complex arguments listed in ``conformance/conflicts.md``.  Promise:
-one implementation for every way to compute: the NumPy tier, which complex functions always run in, and arithmetic of known numbers.
+In: what the ufunc of the same name takes.  Out: what it gives, but for the arguments listed in ``conformance/conflicts.md``.  Promise: one
+implementation for every way to compute: the NumPy tier, where all complex functions run, and arithmetic of known numbers.
 """
 
 from __future__ import annotations
@@ -12,21 +12,33 @@ from typing import Any, Final
 import numpy as np
 
 
+def _corrected(found: Any, special: Any, real: Any, imag: Any) -> Any:
+    """``found`` with these parts where ``special``."""
+    if not np.any(special):
+        return found
+    values = np.empty(found.shape, found.dtype)
+    values.real, values.imag = real, imag
+    return np.where(special, values, found)[()]
+
+
 def expm1(z: Any) -> Any:
-    """exp(z) - 1 that is real where z is, and knows that exp(-inf) is 0 and exp(inf) infinite in whatever direction."""
+    """exp(z) - 1, real where z is real; without an angle, its imaginary part is 0 at -inf and unknown at inf."""
     found = np.expm1(z)
     if found.dtype.kind != "c":
         return found
     a, b = np.real(z), np.imag(z)
     real = (b == 0) & ((a == 0) | ~np.isfinite(a))
-    special = real | (np.isinf(a) & ~np.isfinite(b))
-    if not special.any():
+    imag = np.where(real, b, np.where(a < 0, 0.0, np.nan))
+    return _corrected(found, real | (np.isinf(a) & ~np.isfinite(b)), np.expm1(a) + 0.0, imag)  # adding zero leaves no -0
+
+
+def tanh(z: Any) -> Any:
+    """tanh z, whose imaginary part at an infinity has the sign of z's; C's is that of sin(2 Im z)."""
+    found = np.tanh(z)
+    if found.dtype.kind != "c":
         return found
-    # Without an angle the imaginary part is 0 below and unknown above; adding zero leaves -0 to nobody.
-    values = np.empty(found.shape, found.dtype)
-    values.real = np.expm1(a) + 0.0
-    values.imag = np.where(real, b, np.where(a < 0, 0.0, np.nan))
-    return np.where(special, values, found)[()]
+    a, b = np.real(z), np.imag(z)
+    return _corrected(found, np.isinf(a) & np.isfinite(b), np.real(found), np.copysign(0.0, b))
 
 
-FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {"expm1": expm1}
+FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {"expm1": expm1, "tanh": tanh}

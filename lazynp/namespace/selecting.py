@@ -326,12 +326,22 @@ def _sorting(name: str, a: Any, axis: Any, static: dict[str, Any], dtype: DType 
     if axis is None:
         x, axis = reshape(x, (build.size(x),)), -1
     axis = ax.one(axis, len(x.shape))
-    static = {k: v for k, v in static.items() if v is not None}
+    last = x.shape[axis] - 1
+    if descending:
+        x = _backwards(x, axis)  # a stable order of the reversed array is a stable descending order of the array, reversed
+    if name == "argsort" and _is_stable(**static):
+        found = build.call("stable_argsort", (axis,), (x,), INT64, x.shape)
+    else:
+        found = library(name, (x,), dtype or x.dtype, x.shape, axis=axis, **{k: v for k, v in static.items() if v is not None})
     if not descending:
-        return library(name, (x,), dtype or x.dtype, x.shape, axis=axis, **static)
-    # Backwards, so that a stable order of the reversed array is a stable descending order of the array.
-    found = _backwards(library(name, (_backwards(x, axis),), dtype or x.dtype, x.shape, axis=axis, **static), axis)
-    return found if name == "sort" else elementwise(o.SUBTRACT, found.dtype, const(x.shape[axis] - 1, found.dtype), found)
+        return found
+    found = _backwards(found, axis)
+    return found if name == "sort" else elementwise(o.SUBTRACT, INT64, const(last, INT64), found)
+
+
+def _is_stable(kind: Any, stable: Any) -> bool:
+    """Whether equal elements keep their order: the standard's default, and one of the orders that NumPy's leaves open."""
+    return bool(stable is None or stable) if kind is None else kind[:1].lower() in "ms"
 
 
 def _backwards(x: Node, axis: int) -> Node:
@@ -375,7 +385,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 
 @fallback.library
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False) -> Any:
-    """Positions that sort; see :func:`numpy.argsort`. With ``descending``, the largest first."""
+    """Positions that sort; see :func:`numpy.argsort`. ``descending``: the largest first; by default equal elements keep their order."""
     try:
         if not array_node(a).shape and axis is not None:
             ax.one(axis, 1)
