@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance import array_api, numpy_suite, tables
+from conformance import array_api, numpy_suite, page, tables
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -20,6 +20,8 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     numpys.add_argument("--json", type=Path, default=numpy_suite.RESULTS, help="where the results are recorded (default: %(default)s)")
     numpys.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes at a time (default: %(default)s)")
     array_api.add_arguments(suites)
+    written = suites.add_parser("page", help="write the recorded results into the documentation")
+    written.add_argument("--output", type=Path, default=page.PAGE, help="the page (default: %(default)s)")
     return parser.parse_args(arguments)
 
 
@@ -51,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _arguments(arguments)
     if options.suite == "array-api":
         return array_api.command(options)
+    if options.suite == "page":
+        options.output.write_text(page.page(), encoding="utf-8")
+        return 0
     try:
         paths = numpy_suite.found(options.files)
     except numpy_suite.MissingTests as error:

@@ -25,4 +25,4 @@ def show(headings: Sequence[str], lines: Sequence[Sequence[str]], left: Collecti
         table.add_column(heading, justify="left" if heading in left else "right", no_wrap=heading == headings[0])
     for line in lines:
         table.add_row(*line)
-    Console().print(table)
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
