@@ -247,3 +247,13 @@ def test_other_conflicts_stay_numpys() -> None:
 def test_explained_tests_have_a_heading() -> None:
     assert len(conflicts.tests()) == 22
     assert all("::test_" in test and heading for test, heading in conflicts.tests().items())
+
+
+def test_matrix_powers_are_no_fallback() -> None:
+    a = numpy.array([[2.0, 1.0], [0.0, 3.0]])
+    with config.override(fallback="error"):
+        for dtype in ("f4", "f8", "D", "i8"):
+            for n in (0, 1, 2, 3, 5, -1, -4):
+                x = numpy.stack([a, a.T]).astype(dtype)
+                wanted, got = numpy.linalg.matrix_power(x, n), lazynp.linalg.matrix_power(lazynp.asarray(x), n)
+                assert got.dtype == wanted.dtype and numpy.allclose(numpy.asarray(got), wanted, rtol=1e-5)
