@@ -14,8 +14,6 @@ import numpy as np
 
 def _corrected(found: Any, special: Any, real: Any, imag: Any) -> Any:
     """``found`` with these parts where ``special``."""
-    if not np.any(special):
-        return found
     values = np.empty(found.shape, found.dtype)
     values.real, values.imag = real, imag
     return np.where(special, values, found)[()]
@@ -28,8 +26,11 @@ def expm1(z: Any) -> Any:
         return found
     a, b = np.real(z), np.imag(z)
     real = (b == 0) & ((a == 0) | ~np.isfinite(a))
-    imag = np.where(real, b, np.where(a < 0, 0.0, np.nan))
-    return _corrected(found, real | (np.isinf(a) & ~np.isfinite(b)), np.expm1(a) + 0.0, imag)  # adding zero leaves no -0
+    special = real | (np.isinf(a) & ~np.isfinite(b))
+    if not np.any(special):
+        return found
+    # Nothing is told of the other elements a second time; adding zero leaves no -0.
+    return _corrected(found, special, np.expm1(np.where(special, a, 0)) + 0.0, np.where(real, b, np.where(a < 0, 0.0, np.nan)))
 
 
 def tanh(z: Any) -> Any:
@@ -38,7 +39,8 @@ def tanh(z: Any) -> Any:
     if found.dtype.kind != "c":
         return found
     a, b = np.real(z), np.imag(z)
-    return _corrected(found, np.isinf(a) & np.isfinite(b), np.real(found), np.copysign(0.0, b))
+    special = np.isinf(a) & np.isfinite(b)
+    return _corrected(found, special, np.real(found), np.copysign(0.0, b)) if np.any(special) else found
 
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {"expm1": expm1, "tanh": tanh}
