@@ -4,18 +4,20 @@
 #   make test    lint, types, tests
 #   make quick   the tests without the slow ones
 #   make bench   the benchmarks against NumPy and the peers that are installed
+#   make conformance   the official tests of the array API standard; CONFORMANCE_ARGS="--suite PATH" names a checkout
 #   make clean   remove .venv and caches
 
 VENV := .venv
 PY := $(VENV)/bin/python
 PYTEST_ARGS ?=
+CONFORMANCE_ARGS ?=
 
 # the first interpreter that is new enough; `make PYTHON=/path/to/python3` chooses another
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	if command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
 	then command -v $$p; break; fi; done)
 
-.PHONY: run test quick lint types pytest bench clean
+.PHONY: run test quick lint types pytest bench conformance clean
 .DEFAULT_GOAL := test
 
 run: $(VENV)/.examples
@@ -37,6 +39,9 @@ quick: $(VENV)/.dev
 
 bench: $(VENV)/.bench
 	$(PY) -m bench
+
+conformance: $(VENV)/.conformance
+	$(PY) -m conformance array-api $(CONFORMANCE_ARGS)
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "lazynp needs Python 3.11 or newer; none was found on PATH"; exit 1; }

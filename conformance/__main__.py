@@ -1,4 +1,4 @@
-"""``python -m conformance numpy [FILES...]``: run NumPy's own tests on lazynp, print a table, record the results."""
+"""``python -m conformance numpy|array-api``: run the tests of others on lazynp, print a table, record the results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance import numpy_suite
+from conformance import array_api, numpy_suite, page, tables
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -19,6 +19,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     numpys.add_argument("files", nargs="*", metavar="FILE", help="test_numeric, lib/test_shape_base, ... (default: all listed files)")
     numpys.add_argument("--json", type=Path, default=numpy_suite.RESULTS, help="where the results are recorded (default: %(default)s)")
     numpys.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes at a time (default: %(default)s)")
+    array_api.add_arguments(suites)
+    written = suites.add_parser("page", help="write the recorded results into the documentation")
+    written.add_argument("--output", type=Path, default=page.PAGE, help="the page (default: %(default)s)")
     return parser.parse_args(arguments)
 
 
@@ -39,28 +42,20 @@ HEADINGS = ["file", "NumPy passes", "excluded", "counted", "lazynp passes", "sha
 
 
 def show(rows: Sequence[dict[str, Any]]) -> None:
-    """The summary; with rich where it is installed."""
+    """The summary."""
     total = {name: sum(row[name] for row in rows) for name in ("numpy_passes", "excluded", "counted", "passed")}
     lines = [*map(cells, rows), cells({"file": "all", "goal": None, "crash": "", **total})]
-    try:
-        from rich.console import Console
-        from rich.table import Table
-    except ImportError:
-        widths = [max(map(len, column)) for column in zip(HEADINGS, *lines, strict=True)]
-        for line in (HEADINGS, *lines):
-            sys.stdout.write("  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]) + "\n")
-        return
-    table = Table()
-    for heading in HEADINGS:
-        table.add_column(heading, justify="left" if heading in ("file", "goal") else "right", no_wrap=heading == "file")
-    for line in lines:
-        table.add_row(*line)
-    Console().print(table)
+    tables.show(HEADINGS, lines, left=("file", "goal"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; its exit code is 2 where the tests are missing, else 0: the results are a report, not a test."""
     options = _arguments(arguments)
+    if options.suite == "array-api":
+        return array_api.command(options)
+    if options.suite == "page":
+        options.output.write_text(page.page(), encoding="utf-8")
+        return 0
     try:
         paths = numpy_suite.found(options.files)
     except numpy_suite.MissingTests as error:

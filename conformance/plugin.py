@@ -1,7 +1,8 @@
 """What the runner puts into the pytest process of one test file.
 
 In: environment variables: ``CONFORMANCE_LIBRARY`` (``numpy`` or ``lazynp``: what ``import numpy`` in the test modules means),
-``CONFORMANCE_EVENTS`` (a file), and ``CONFORMANCE_ROOT`` where the test modules are not NumPy's own.  Out: one JSON line for every
+``CONFORMANCE_EVENTS`` (a file), ``CONFORMANCE_ROOT`` where the test modules are not NumPy's own, ``CONFORMANCE_SECONDS`` (the processor's
+time for one test).  Out: one JSON line for every
 collected test and for every outcome, written at once, so that a process that dies leaves what it has done.  Promise: only the test
 modules themselves are mapped (``lazynp.script`` does it, as for a user's program); everything installed keeps NumPy.
 """
@@ -21,8 +22,9 @@ import numpy
 import pytest
 
 from lazynp import script
+from lazynp.runtime import report
 
-SECONDS = 60.0  # of the processor's time for one test; NumPy's own slow ones take a few
+SECONDS = float(os.environ.get("CONFORMANCE_SECONDS") or 60)  # of the processor's time for one test; NumPy's own slow ones take a few
 REASON = 200  # characters of a failure that are kept
 _ROOT = os.path.join(os.path.realpath(os.environ.get("CONFORMANCE_ROOT") or os.path.dirname(numpy.__file__)), "")
 
@@ -61,6 +63,11 @@ class Events:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self.write(collected=[item.nodeid for item in session.items])
 
+    def pytest_sessionfinish(self) -> None:
+        counts = report.counters()
+        sums = {name: sum(row["count"] for row in counts[name]) for name in ("forced", "fallbacks")}
+        self.write(work={**sums, **{name: counts[name] for name in ("schedule_misses", "schedule_hits", "kernels")}})
+
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.write(started=nodeid)
 
@@ -68,7 +75,7 @@ class Events:
         # One outcome a test: of its body, unless it never got there or cleaning up failed.
         if report.when == "call" or report.outcome != "passed":
             outcome = "xfailed" if hasattr(report, "wasxfail") else report.outcome
-            self.write(test=report.nodeid, outcome=outcome, reason=_reason(report) if report.failed else "")
+            self.write(test=report.nodeid, outcome=outcome, reason="" if report.passed else _reason(report))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -94,7 +101,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _reason(report: Any) -> str:
-    """A failure in one line: its exception."""
+    """A failure in one line: its exception; or why a test was skipped."""
+    if isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2]).removeprefix("Skipped: ")[:REASON]
     crash = getattr(report.longrepr, "reprcrash", None)
     text = str(report.longrepr) if crash is None else crash.message
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]

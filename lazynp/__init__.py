@@ -17,6 +17,7 @@ from lazynp.namespace import fallback as _fallback
 from lazynp.namespace import methods as _methods
 from lazynp.namespace import names as _names
 from lazynp.namespace import operators as _operators
+from lazynp.namespace import standard as _standard
 from lazynp.ndarray import ndarray
 from lazynp.scalars import generic as _generic
 
@@ -35,6 +36,8 @@ globals().update(_names.ALL)
 lazynp_version = "0.1.0"
 __lazynp_version__ = lazynp_version
 __version__ = _numpy.__version__
+__array_api_version__ = _standard.VERSION
+__array_namespace_info__ = _standard.__array_namespace_info__
 __all__ = sorted({*_numpy.__all__, *_names.PUBLIC})  # noqa: PLE0605
 
 

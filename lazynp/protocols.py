@@ -145,13 +145,27 @@ def _array_function(self: Any, func: Callable[..., Any], types: Any, args: Any, 
     return through_numpy(name, func, args, kwargs)
 
 
+class _Unmarked:
+    """The memory of a read-only array, for a protocol that has no word for it."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        described = array.__array_interface__
+        self.array = array
+        self.__array_interface__ = {**described, "data": (described["data"][0], False)}
+
+
 def _dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
-    """Export; read-only where the consumer can be told so, else a copy."""
+    """Export; read-only where the consumer can be told so, else a copy.
+
+    Before version 1.0 the protocol cannot say that memory is read-only.  Who refuses a copy all the same gets the shared memory, and must
+    not write to it.
+    """
     array = snapshot(self, "__dlpack__")
-    if copy or max_version is None or max_version[0] < 1:
-        if copy is False:
-            raise BufferError("the consumer cannot be told that this array is read-only, and a copy was refused")
+    untold = max_version is None or max_version[0] < 1
+    if copy or (untold and copy is None):
         array = array.copy(order="K")
+    elif untold:
+        array = np.asarray(_Unmarked(array))
     options: dict[str, Any] = {"stream": stream, "max_version": max_version}
     if dl_device is not None:
         options["dl_device"] = dl_device
@@ -164,8 +178,9 @@ def _dlpack_device(self: Any) -> tuple[int, int]:
 
 def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
     import lazynp
+    from lazynp.namespace.standard import VERSIONS
 
-    if api_version is not None and api_version not in ("2021.12", "2022.12", "2023.12", "2024.12"):
+    if api_version is not None and api_version not in VERSIONS:
         raise ValueError(f'Version "{api_version}" of the Array API Standard is not supported.')
     return lazynp
 

@@ -246,11 +246,12 @@ class generic(metaclass=ScalarType):
     def __getitem__(self, key: Any) -> Any:
         if type(key) is tuple and not key:
             return self
-        if key is not Ellipsis and key is not None and type(key) is not tuple:
-            raise IndexError("invalid index to scalar variable.")
         from lazynp.arrays import wrap
 
-        return wrap(node_of_scalar(self))[key]
+        try:
+            return wrap(node_of_scalar(self))[key]  # a copy, for what indexes an array without axes: ..., None, a truth value
+        except IndexError:
+            raise IndexError("invalid index to scalar variable.") from None
 
 
 def _family(name: str, base: Any, scalar: Any, **members: Any) -> Any:

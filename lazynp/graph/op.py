@@ -84,7 +84,7 @@ CBRT = Op("cbrt", _E, 25)
 
 EXP = Op("exp", _E, 20)
 EXP2 = Op("exp2", _E, 20)
-EXPM1 = Op("expm1", _E, 25)
+EXPM1 = Op("expm1", _E, 25)  # complex: see ``special_values``
 LOG = Op("log", _E, 20)
 LOG2 = Op("log2", _E, 20)
 LOG10 = Op("log10", _E, 20)

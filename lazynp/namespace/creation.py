@@ -23,6 +23,7 @@ from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace.promotion import DType, Foreign, concrete
 from lazynp.namespace.reductions import array_node
+from lazynp.namespace.standard import checked_device
 from lazynp.ndarray import anyarray, copy_order, ndarray, result_order, view_diagonal, view_reshape, wrap, wrap_ordered
 from lazynp.ndarray import asarray as _asarray
 
@@ -49,13 +50,8 @@ def _laid_out(node: Node, order: str | None) -> ndarray:
     return wrap_ordered(node, tuple(range(len(node.shape)))[::-1])
 
 
-def _device(device: Any) -> None:
-    if device is not None and device != "cpu":
-        raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
-
-
 def _constant(name: str, value: int, shape: Any, dtype: Any, order: str, device: Any) -> Any:
-    _device(device)
+    checked_device(device)
     found = as_dtype(float if dtype is None else dtype)
     if found not in NATIVE:
         return fallback.call(getattr(np, name), name, (shape, dtype, order), {})
@@ -96,7 +92,7 @@ def _filled(fill_value: Any, dtype: DType | None, shape: Shape) -> Node:
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """An array of one value; see :func:`numpy.full`."""
-    _device(device)
+    checked_device(device)
     wanted = None if dtype is None else as_dtype(dtype)
     try:
         if wanted is not None and wanted not in NATIVE:
@@ -107,7 +103,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, de
 
 
 def _like(name: str, prototype: Any, value: Any, dtype: Any, order: str, subok: bool, shape: Any, device: Any) -> Any:
-    _device(device)
+    checked_device(device)
     model = anyarray(prototype) if subok else _asarray(prototype)
     wanted = model.dtype if dtype is None else as_dtype(dtype)
     if type(model) is not ndarray or wanted not in NATIVE:
@@ -180,7 +176,7 @@ def asarray(
     a: Any, dtype: Any = None, order: str | None = None, *, device: Any = None, copy: bool | None = None, like: Any = None
 ) -> Any:
     """The data as an array, not copied if it is one; see :func:`numpy.asarray`."""
-    _device(device)
+    checked_device(device)
     return _asarray(a, dtype, order, _copying(copy))
 
 
@@ -188,7 +184,7 @@ def asanyarray(
     a: Any, dtype: Any = None, order: str | None = None, *, device: Any = None, copy: bool | None = None, like: Any = None
 ) -> Any:
     """The data as an array, or an array of a subclass; see :func:`numpy.asanyarray`."""
-    _device(device)
+    checked_device(device)
     if type(a) is not ndarray and isinstance(a, np.ndarray) and type(a) is not np.ndarray:
         return np.asanyarray(a, dtype, order, copy=copy)  # type: ignore[arg-type]
     return _asarray(a, dtype, order, copy)
@@ -246,7 +242,7 @@ def _number(x: Any) -> Any:
 
 def arange(*args: Any, device: Any = None, like: Any = None, **options: Any) -> Any:
     """Evenly spaced values of an interval; see :func:`numpy.arange`."""
-    _device(device)
+    checked_device(device)
     names = ("start", "stop", "step", "dtype")
     given = {**dict(zip(names, args, strict=False)), **options}
     if len(args) > 4 or set(given) - set(names) or len(args) + len(options) != len(given) or "stop" not in given:
@@ -316,7 +312,7 @@ def eye(
     N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None,  # noqa: N803
 ) -> Any:
     """Ones on a diagonal; see :func:`numpy.eye`."""
-    _device(device)
+    checked_device(device)
     dtype = np.dtype(dtype)
     if dtype not in NATIVE:
         return fallback.call(np.eye, "eye", (N, M, k, dtype, order), {})
@@ -324,7 +320,8 @@ def eye(
     m = n if M is None else index(M)
     if n < 0 or m < 0:
         raise ValueError("negative dimensions are not allowed")
-    return _laid_out(cast(_triangle(n, m, index(k), o.EQUAL), dtype), order)
+    k = max(-n, min(index(k), m))  # any further is as far
+    return _laid_out(cast(_triangle(n, m, k, o.EQUAL), dtype), order)
 
 
 def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.namespace.fallback import Library, library, library_call, ours
+from lazynp.namespace.standard import checked_device
 from lazynp.ndarray import ndarray
 
 
@@ -51,8 +52,7 @@ def frombuffer(*args: Any, **kwargs: Any) -> Any:
 def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
     """Another library's array as ours, copied; see :func:`numpy.from_dlpack`."""
     if type(x) is ndarray:
-        if device not in (None, "cpu"):
-            raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
+        checked_device(device)
         array: Any = x
         return array.copy() if copy else array.view()
     if copy is False:

@@ -15,16 +15,17 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.graph import op as o
-from lazynp.graph.build import call, cast, elementwise, permute, reduce, reshape
+from lazynp.graph.build import call, cast, elementwise, expand, permute, reduce, reshape
 from lazynp.graph.dtypes import BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
+from lazynp.namespace.creation import eye
 from lazynp.namespace.gufuncs import GUFUNCS, batch_shape, matmul_node
 from lazynp.namespace.promotion import DType, Foreign, shape_text
 from lazynp.namespace.reductions import array_node
 from lazynp.namespace.ufuncs import UFUNCS, write_out
-from lazynp.ndarray import ndarray, result, view_diagonal, view_permute, wrap
+from lazynp.ndarray import ndarray, node_of, result, view_diagonal, view_permute, wrap
 
 
 def _common(*nodes: Node) -> tuple[Node, ...]:
@@ -355,10 +356,12 @@ def matrix_power(a: Any, n: int) -> Any:
     try:
         x = array_node(a)
     except Foreign:
-        x = None
-    if x is None or exponent <= 0:
         return fallback.call(np.linalg.matrix_power, "linalg.matrix_power", (a, n), {})
     _square(x)
+    if not exponent:
+        return wrap(expand(node_of(eye(x.shape[-1], dtype=x.dtype)), x.shape))
+    if exponent < 0:
+        x, exponent = node_of(inv(wrap(x))), -exponent
     found: Node | None = None
     if exponent == 3:
         return wrap(matmul_node(matmul_node(x, x), x))

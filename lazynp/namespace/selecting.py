@@ -23,6 +23,7 @@ from lazynp.namespace.joining import gathered
 from lazynp.namespace.promotion import DType, Foreign, broadcast, concrete, operand
 from lazynp.namespace.reductions import NoValue, array_node, laid_like
 from lazynp.namespace.shaping import of_arrays, view_reshape
+from lazynp.namespace.standard import exchanged
 from lazynp.namespace.ufuncs import UFUNCS, ordered, write_out
 from lazynp.ndarray import asarray as _asarray
 from lazynp.ndarray import host, ndarray, node_of, result, wrap
@@ -153,6 +154,7 @@ def _limit(x: Node, bound: Node, beyond: o.Op) -> Node:
     return elementwise(bigger if beyond is o.LESS else smaller, x.dtype, x, bound)
 
 
+@exchanged
 def clip(
     a: Any, a_min: Any = NoValue, a_max: Any = NoValue, out: Any = None, *, min: Any = NoValue, max: Any = NoValue, **kwargs: Any
 ) -> Any:
@@ -319,12 +321,41 @@ def library(name: str, nodes: tuple[Node, ...], dtype: DType, shape: tuple[int, 
     return build.call("numpy", (name, tuple(static.items())), nodes, dtype, shape)
 
 
-def _sorting(name: str, a: Any, axis: Any, static: dict[str, Any], dtype: DType | None) -> Node:
+def _sorting(name: str, a: Any, axis: Any, static: dict[str, Any], dtype: DType | None, descending: bool = False) -> Node:
     x = array_node(a)
     if axis is None:
         x, axis = reshape(x, (build.size(x),)), -1
     axis = ax.one(axis, len(x.shape))
-    return library(name, (x,), dtype or x.dtype, x.shape, axis=axis, **{k: v for k, v in static.items() if v is not None})
+    last = x.shape[axis] - 1
+    if descending:
+        x = _backwards(x, axis)  # a stable order of the reversed array is a stable descending order of the array, reversed
+    if name == "argsort" and _is_stable(**static):
+        found = build.call("stable_argsort", (axis,), (x,), INT64, x.shape)
+    else:
+        found = library(name, (x,), dtype or x.dtype, x.shape, axis=axis, **{k: v for k, v in static.items() if v is not None})
+    if not descending:
+        return found
+    found = _backwards(found, axis)
+    return found if name == "sort" else elementwise(o.SUBTRACT, INT64, const(last, INT64), found)
+
+
+def _is_stable(kind: Any, stable: Any) -> bool:
+    """Whether equal elements keep their order: the standard's default, and one of the orders that NumPy's leaves open."""
+    return bool(stable is None or stable) if kind is None else kind[:1].lower() in "ms"
+
+
+def _backwards(x: Node, axis: int) -> Node:
+    """Reversed along one axis."""
+    return build.slice_(x, [(n - 1, -1) if k == axis and n else (0, 1) for k, n in enumerate(x.shape)], x.shape)
+
+
+def _sorting_by_numpy(name: str, a: Any, axis: Any, descending: bool, *args: Any, **options: Any) -> Any:
+    """What only NumPy sorts: strings, dates, records, objects."""
+    if not descending:
+        return fallback.call(getattr(np, name), name, (a, axis, *args), options)
+    a, axis = (np.ravel(a), -1) if axis is None else (a, axis)
+    found = np.flip(fallback.call(getattr(np, name), name, (np.flip(a, axis), axis, *args), options), axis)
+    return found if name == "sort" else found.shape[axis] - 1 - found
 
 
 def _sort_options(kind: Any, order: Any, stable: Any) -> dict[str, Any]:
@@ -342,26 +373,26 @@ def _no_fields(order: Any) -> None:
 
 
 @fallback.library
-def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """A sorted copy; see :func:`numpy.sort`."""
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False) -> Any:
+    """A sorted copy; see :func:`numpy.sort`. With ``descending``, the largest first."""
     try:
         array_node(a)  # what is NumPy's may be ordered by fields
-        node = _sorting("sort", a, axis, _sort_options(kind, order, stable), None)
+        node = _sorting("sort", a, axis, _sort_options(kind, order, stable), None, descending)
         return wrap(node) if axis is None else laid_like(node, a)
     except Foreign:
-        return fallback.call(np.sort, "sort", (a, axis, kind, order), {"stable": stable})
+        return _sorting_by_numpy("sort", a, axis, descending, kind, order, stable=stable)
 
 
 @fallback.library
-def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """Positions that sort; see :func:`numpy.argsort`."""
+def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False) -> Any:
+    """Positions that sort; see :func:`numpy.argsort`. ``descending``: the largest first; by default equal elements keep their order."""
     try:
         if not array_node(a).shape and axis is not None:
             ax.one(axis, 1)
             return wrap(expand(const(0, INT64), (1,)))
-        return wrap(_sorting("argsort", a, axis, _sort_options(kind, order, stable), INT64))
+        return wrap(_sorting("argsort", a, axis, _sort_options(kind, order, stable), INT64, descending))
     except Foreign:
-        return fallback.call(np.argsort, "argsort", (a, axis, kind, order), {"stable": stable})
+        return _sorting_by_numpy("argsort", a, axis, descending, kind, order, stable=stable)
 
 
 def _partition(name: str, a: Any, kth: Any, axis: Any, kind: Any, order: Any, dtype: DType | None) -> Any:

@@ -16,10 +16,11 @@ from lazynp.graph.build import cast, const, elementwise, expand, iota, reshape
 from lazynp.graph.dtypes import BOOL, INT64, NATIVE
 from lazynp.graph.node import Node
 from lazynp.namespace import fallback
-from lazynp.namespace.creation import _device, _number
+from lazynp.namespace.creation import _number
 from lazynp.namespace.promotion import has_subclass
 from lazynp.namespace.reductions import any as any_
 from lazynp.namespace.shaping import expand_dims, moveaxis
+from lazynp.namespace.standard import checked_device
 from lazynp.namespace.ufuncs import UFUNCS
 from lazynp.ndarray import asarray, ndarray, node_of, wrap
 
@@ -40,7 +41,7 @@ def linspace(
     device: Any = None,
 ) -> Any:
     """Evenly spaced values between two limits; see :func:`numpy.linspace`."""
-    _device(device)
+    checked_device(device)
     count = index(num)
     if count < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")

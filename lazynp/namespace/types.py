@@ -14,6 +14,7 @@ import numpy as np
 from lazynp.layout import geometry
 from lazynp.namespace import fallback, proxies
 from lazynp.namespace.promotion import overrides
+from lazynp.namespace.standard import checked_device
 from lazynp.ndarray import asarray, ndarray, shares_memory
 from lazynp.scalars import ABSTRACT, CLASSES, is_scalar
 
@@ -53,8 +54,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     """The values in another dtype; see :func:`numpy.astype`."""
     if not isinstance(x, np.ndarray) and type(x) is not ndarray and not is_scalar(x):
         raise TypeError(f"Input should be a NumPy array. It is of type {type(x)}.")
-    if device is not None and device != "cpu":
-        raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
+    checked_device(device)
     return (x if type(x) is not np.ndarray else asarray(x)).astype(dtype, copy=copy)
 
 
@@ -127,18 +127,18 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 def finfo(dtype: Any) -> Any:
-    """Limits of a floating dtype; see :class:`numpy.finfo`."""
+    """Limits of a floating dtype, or of an array's; see :class:`numpy.finfo`."""
     return np.finfo(_info_dtype(dtype))
 
 
 def iinfo(int_type: Any) -> Any:
-    """Limits of an integer dtype; see :class:`numpy.iinfo`."""
+    """Limits of an integer dtype, or of an array's; see :class:`numpy.iinfo`."""
     return np.iinfo(_info_dtype(int_type))
 
 
 def _info_dtype(x: Any) -> Any:
-    # An array is no dtype; its class is what NumPy complains about.
-    return np.empty(0, x.dtype) if type(x) is ndarray else x.dtype if is_scalar(x) else _numpys(x)
+    # The standard takes arrays; NumPy takes scalars.
+    return x.dtype if isinstance(x, np.ndarray) or type(x) is ndarray or is_scalar(x) else _numpys(x)
 
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:

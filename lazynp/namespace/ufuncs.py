@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp import special_values
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand
 from lazynp.graph.dtypes import BOOL, NATIVE
@@ -84,6 +85,7 @@ class ufunc(metaclass=UfuncType):
 
     def __init__(self, numpy_ufunc: np.ufunc, lower: Lowering | None) -> None:
         self._numpy = numpy_ufunc
+        self._of_numbers = special_values.FUNCTIONS.get(numpy_ufunc.__name__, numpy_ufunc)
         self._lower = lower
         self._rules: dict[tuple[Key, ...], Rule] = {}
         self._directs: dict[tuple[Key, ...], Direct | None] = {}
@@ -203,7 +205,7 @@ class ufunc(metaclass=UfuncType):
         else:
             # Nothing here is lazy: NumPy's rules, at once.  Only Python's and NumPy's own scalars give NumPy's: functions that pandas
             # applies to its values must give it such.
-            found = floating.at_once(self._numpy, *values)
+            found = floating.at_once(self._of_numbers, *values)
             return fallback.ours(found) if any(type(arg) in CLASSES for arg in args) else found
         try:
             nodes = self.nodes(args)

@@ -15,6 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from conformance import conflicts
+
 Array = np.ndarray[Any, Any]
 Amplitude = Callable[..., Any]
 
@@ -102,14 +104,21 @@ AMPLITUDES: Final[dict[str, Amplitude]] = {
 }
 
 
+class Standard:
+    """``numpy``, with the array API standard's values for the arguments that ``conformance/conflicts.md`` lists."""
+
+    def __getattr__(self, name: str) -> Any:
+        return conflicts.function(name)
+
+
 class Moved:
-    """``numpy``, with the results of its inexact functions moved by what they are allowed."""
+    """The same, with the results of its inexact functions moved by what they are allowed."""
 
     def __init__(self, direction: Callable[[tuple[int, ...]], Any]) -> None:
         self._direction = direction
 
     def __getattr__(self, name: str) -> Any:
-        function = getattr(np, name)
+        function = conflicts.function(name)
         amplitude = AMPLITUDES.get(name)
         if amplitude is None:
             return function

@@ -6,11 +6,13 @@ In: nothing.  Out: ``UFUNCS`` (operations that are one ufunc call) and the helpe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any, Final
 
 import numpy as np
 
+from lazynp import special_values
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind, Op
 from lazynp.runtime.allocator import Export, allocate
@@ -24,6 +26,9 @@ _NOT_UFUNCS: Final = frozenset({o.CAST, o.BITCAST, o.WHERE, o.REAL, o.IMAG, o.CO
 UFUNCS: Final[dict[Op, np.ufunc]] = {
     op: getattr(np, op.name) for op in o.ALL if op.kind is Kind.ELEMENTWISE and op not in _NOT_UFUNCS
 }
+
+# Functions whose complex loop leaves values out.
+COMPLEX: Final[dict[Op, Callable[..., Any]]] = {o.by_name(name): function for name, function in special_values.FUNCTIONS.items()}
 
 MATERIALISE: Final = 4096  # elements up to which writing out a broadcast beats describing it (broadcast_to costs 4 us)
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.backends.numpy import library, operations
-from lazynp.backends.numpy.operations import MATERIALISE, UFUNCS, size
+from lazynp.backends.numpy.operations import COMPLEX, MATERIALISE, UFUNCS, size
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
 from lazynp.records import Record, field
@@ -31,6 +31,7 @@ NAMESPACE: Final[dict[str, Any]] = {
     **{op.name: ufunc for op, ufunc in UFUNCS.items()},
     **{name: getattr(operations, name) for name in ("combine", "written_out", "iota", "padding", "owned", "copied", "pooled")},
     **{name: getattr(operations, name) for name in ("called", "checked", "adopted")},
+    **{f"complex_{op.name}": function for op, function in COMPLEX.items()},
     "where": np.where,
     "broadcast_to": np.broadcast_to,
     "concatenate": np.concatenate,
@@ -114,6 +115,8 @@ def _view(w: Writer, entry: Entry, whole: bool = False, writable: bool = True, c
 def _elementwise(w: Writer, number: int, entry: Entry) -> Expression:
     entries = w.program.entries
     arguments = ", ".join([w.names[source] for source in entry.src])
+    if entry.dtype.kind == "c" and entry.op in COMPLEX:
+        return f"complex_{entry.op.name}({arguments})", _fresh(number, entry)
     c_order = all(w.memory[s].c_order and entries[s].shape in (entry.shape, ()) for s in entry.src)
     if size(entry.shape) >= IN_PLACE:
         for source in entry.src:

@@ -1,0 +1,101 @@
+"""What the array API standard asks beyond NumPy, where that is not a function's own business.
+
+In: nothing.  Out: the versions of the standard, ``__array_namespace_info__``, and the tables of signatures that differ from NumPy's.
+Promise: whatever NumPy accepts stays valid and means the same; the tests compare every signature with NumPy's and these tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import Parameter, Signature, signature
+from typing import Any, Final
+
+import numpy as np
+
+VERSION: Final = "2025.12"
+VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", VERSION)
+
+# Function -> keyword-only parameters, with their defaults, that the standard has and NumPy (as of 2.4) has not.
+KEYWORDS: Final[dict[str, dict[str, Any]]] = {
+    "sort": {"descending": False},
+    "argsort": {"descending": False},
+    "fft.fftfreq": {"dtype": None},
+    "fft.rfftfreq": {"dtype": None},
+}
+
+# Function -> pairs of parameters that show under each other's name: both names work, and positions mean the same.
+EXCHANGED: Final[dict[str, dict[str, str]]] = {
+    "clip": {"a_min": "min", "a_max": "max"},
+}
+
+DEVICE: Final = "cpu"
+
+_KINDS: Final = {
+    "bool": ("bool",),
+    "signed integer": ("int8", "int16", "int32", "int64"),
+    "unsigned integer": ("uint8", "uint16", "uint32", "uint64"),
+    "real floating": ("float32", "float64"),
+    "complex floating": ("complex64", "complex128"),
+}
+_GROUPS: Final = {
+    "integral": ("signed integer", "unsigned integer"),
+    "numeric": ("signed integer", "unsigned integer", "real floating", "complex floating"),
+}
+
+
+def exchanged(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, which shows the signature that its row of ``EXCHANGED`` asks for."""
+    row = EXCHANGED[function.__name__]
+    names = {**row, **{shown: name for name, shown in row.items()}}
+    parameters = [p.replace(name=names.get(p.name, p.name), annotation=Parameter.empty) for p in signature(function).parameters.values()]
+    function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return function
+
+
+def checked_device(device: Any) -> None:
+    """Refuse a device that is not there."""
+    if device is not None and device != DEVICE:
+        raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
+
+
+class __array_namespace_info__:
+    """What the namespace can do; see :class:`numpy.__array_namespace_info__`."""
+
+    __module__ = "lazynp"
+
+    def capabilities(self) -> dict[str, Any]:
+        """Which optional parts of the standard are there: all of them."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> str:
+        """The device of new arrays."""
+        return DEVICE
+
+    def devices(self) -> tuple[str, ...]:
+        """All devices."""
+        return (DEVICE,)
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
+        """The dtypes of arrays that are made of Python numbers."""
+        checked_device(device)
+        return {
+            "real floating": np.dtype(np.float64),
+            "complex floating": np.dtype(np.complex128),
+            "integral": np.dtype(np.intp),
+            "indexing": np.dtype(np.intp),
+        }
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
+        """The standard's dtypes by name, all or those of one kind or several."""
+        checked_device(device)
+        wanted = [*_KINDS] if kind is None else [part for one in (kind if isinstance(kind, tuple) else (kind,)) for part in _parts(one)]
+        return {name: np.dtype(name) for part in _KINDS if part in wanted for name in _KINDS[part]}
+
+
+def _parts(kind: Any) -> tuple[str, ...]:
+    """The kinds that a kind stands for."""
+    if kind in _KINDS:
+        return (kind,)
+    if kind not in _GROUPS:
+        raise ValueError(f"unsupported kind: {kind!r}")
+    return _GROUPS[kind]
