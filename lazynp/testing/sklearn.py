@@ -1,7 +1,7 @@
 """scikit-learn's own array-API tests, with lazynp as the array library.
 
-In: ``pytest -p lazynp.testing.sklearn --pyargs sklearn -k "array_api or namespace or lazynp"``.  Out: every test that scikit-learn runs for each
-array library it knows runs for lazynp, in float64 and in float32, in place of the others.  Promise: only the lists of libraries are
+In: ``pytest -p lazynp.testing.sklearn --pyargs sklearn -k "array_api or namespace or lazynp"``.  Out: every test that scikit-learn runs for
+each array library it knows runs for lazynp, in float64 and in float32, in place of the others.  Promise: only the lists of libraries are
 exchanged, scikit-learn and its tests are as installed; ``LAZYNP_SKLEARN_NAMESPACE`` names another library for comparison.
 """
 
