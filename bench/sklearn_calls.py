@@ -208,7 +208,7 @@ def line(row: dict[str, Any]) -> str:
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m bench.sklearn_calls", description="scikit-learn's array-API dispatch, NumPy and lazynp.")
+    parser = argparse.ArgumentParser(prog="python -m bench.sklearn_calls", description="scikit-learn on arrays of NumPy and of lazynp.")
     parser.add_argument("--only", metavar="TEXT", action="append", default=[], help="only calls with TEXT in their name (may be repeated)")
     parser.add_argument("--seconds", type=float, default=1.0, help="processor time for which each pair is measured")
     parser.add_argument("--rows", type=int, default=ROWS, help="rows of the data (default: %(default)s)")
