@@ -127,19 +127,22 @@ def compared(path: str, theirs: Outcomes, ours: Outcomes) -> dict[str, Any]:
     }
 
 
-def run(paths: Sequence[str], jobs: int, report: Callable[[str, str, int], None]) -> Iterator[dict[str, Any]]:
+def run(
+    paths: Sequence[str], libraries: Sequence[str], jobs: int, report: Callable[[str, str, int], None]
+) -> Iterator[dict[str, Any]]:
     """The rows of the results, as they come; ``report`` is told (file, library, tests passed) as the processes end."""
-    done: dict[tuple[str, str], Outcomes] = {}
+    done: dict[str, dict[str, Outcomes]] = {path: {} for path in paths}
     with ThreadPoolExecutor(jobs) as pool:
         pending: dict[Future[Outcomes], tuple[str, str]] = {
-            pool.submit(run_file, path, library): (path, library) for path in paths for library in LIBRARIES
+            pool.submit(run_file, path, library): (path, library) for path in paths for library in libraries
         }
         for future in as_completed(pending):
             path, library = pending[future]
-            done[path, library] = future.result()
-            report(path, library, list(done[path, library].outcome.values()).count("passed"))
-            if all((path, other) in done for other in LIBRARIES):
-                yield compared(path, done[path, "array_api_strict"], done[path, "lazynp"])
+            found = done[path]
+            found[library] = future.result()
+            report(path, library, list(found[library].outcome.values()).count("passed"))
+            if len(found) == len(libraries):
+                yield compared(path, found.get("array_api_strict", Outcomes()), found["lazynp"])
 
 
 def total(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -149,6 +152,21 @@ def total(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     sums["new_skips"] = sum(len(row["new_skips"]) for row in rows)
     sums["work"] = {name: sum(row["work"].get(name, 0) for row in rows) for name in rows[0]["work"]} if rows else {}
     return sums
+
+
+def regressions(rows: Sequence[dict[str, Any]], target: Path) -> list[str]:
+    """What fails or is skipped in ``rows`` and does not in the recorded results."""
+    known = {row["file"]: row for row in json.loads(target.read_text(encoding="utf-8"))["files"]} if target.exists() else {}
+    found = []
+    for row in rows:
+        before = known.get(row["file"], {"failures": {}, "skips": {}})
+        failures = {test: failure for test, failure in row["failures"].items() if test not in before["failures"]}
+        found += [f"{row['file']}::{test}: {failure['reason']}" for test, failure in failures.items()]
+        found += [
+            f"{row['file']}: {count} skipped: {reason}" for reason, count in row["skips"].items() if count > before["skips"].get(reason, 0)
+        ]
+        found += [f"{row['file']}: {row['crash']}"] if row["crash"] else []
+    return found
 
 
 def record(rows: Sequence[dict[str, Any]], target: Path) -> None:
@@ -183,31 +201,43 @@ def add_arguments(suites: Any) -> None:
     parser.add_argument("files", nargs="*", metavar="FILE", help="test_pca, metrics/tests/test_common, ... (default: all)")
     parser.add_argument("--json", type=Path, default=RESULTS, help="where the results are recorded (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes at a time (default: %(default)s)")
+    parser.add_argument("--check", action="store_true", help="run lazynp only, compare with the recorded results, record nothing")
 
 
 def command(options: argparse.Namespace) -> int:
-    """Run, print, record; the exit code is 2 where the tests are missing, 1 where one failed or is skipped for want of something."""
+    """Run, print, record; the exit code is 2 where the tests are missing, 1 where one fails that should not.
+
+    That is: any that fails or is skipped only with lazynp; with ``--check`` what is worse than the recorded results.
+    """
     try:
         paths = found(options.files)
     except MissingTests as error:
         sys.stderr.write(f"python -m conformance: {error}\n")
         return 2
+    libraries = LIBRARIES[-1:] if options.check else LIBRARIES
     done = 0
 
     def report(path: str, library: str, passed: int) -> None:
         nonlocal done
         done += 1
-        sys.stderr.write(f"[{done}/{len(paths) * len(LIBRARIES)}] {path}: {passed} passed with {library}\n")
+        sys.stderr.write(f"[{done}/{len(paths) * len(libraries)}] {path}: {passed} passed with {library}\n")
 
     rows = []
-    for row in run(paths, max(options.jobs, 1), report):
+    for row in run(paths, libraries, max(options.jobs, 1), report):
         rows.append(row)
-        record([row], options.json)
+        if not options.check:
+            record([row], options.json)
     rows.sort(key=lambda row: paths.index(row["file"]))
     sums = total(rows)
+    if options.check:
+        worse = regressions(rows, options.json)
+        counts = ", ".join(f"{sums[name]} {name}" for name in COUNTS)
+        sys.stdout.write(f"{counts}; worse than recorded: {len(worse)}\n")
+        sys.stdout.write("".join(f"{line}\n" for line in worse))
+        return int(bool(worse))
     tables.show(HEADINGS, [cells(row) for row in (*rows, {"file": "all", **sums})], left=("file",))
     for row in rows:
         for test, failure in row["failures"].items():
             sys.stdout.write(f"{row['file']}::{test}: {failure['reason']}\n")
     sys.stdout.write(f"{', '.join(f'{name} {count}' for name, count in sums['work'].items())}\nrecorded in {options.json}\n")
-    return 1 if sums["failed"] or sums["new_skips"] else 0
+    return int(bool(sums["failed"] or sums["new_skips"]))
