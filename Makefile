@@ -5,6 +5,7 @@
 #   make quick   the tests without the slow ones
 #   make bench   the benchmarks against NumPy and the peers that are installed
 #   make conformance   the official tests of the array API standard; CONFORMANCE_ARGS="--suite PATH" names a checkout
+#   make sklearn   scikit-learn's array-API tests on lazynp, compared with the recorded results
 #   make clean   remove .venv and caches
 
 VENV := .venv
@@ -17,7 +18,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	if command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
 	then command -v $$p; break; fi; done)
 
-.PHONY: run test quick lint types pytest bench conformance clean
+.PHONY: run test quick lint types pytest bench conformance sklearn clean
 .DEFAULT_GOAL := test
 
 run: $(VENV)/.examples
@@ -42,6 +43,9 @@ bench: $(VENV)/.bench
 
 conformance: $(VENV)/.conformance
 	$(PY) -m conformance array-api $(CONFORMANCE_ARGS)
+
+sklearn: $(VENV)/.test $(VENV)/.conformance
+	$(PY) -m conformance sklearn --check $(CONFORMANCE_ARGS)
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "lazynp needs Python 3.11 or newer; none was found on PATH"; exit 1; }

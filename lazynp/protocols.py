@@ -32,8 +32,12 @@ def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
 
 
 def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-    """The value as a NumPy array: read-only and shared, or a writable copy."""
+    """The value as a NumPy array: read-only and shared, or a writable copy; a scalar is nobody's memory, so it is always copied."""
     array = snapshot(self, "__array__")
+    if type(self) in CLASSES:
+        if copy is False:
+            raise ValueError(NO_COPY)
+        copy = True
     if dtype is not None and np.dtype(dtype) != array.dtype:
         if copy is False:
             raise ValueError(NO_COPY)

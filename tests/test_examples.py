@@ -27,7 +27,7 @@ def launch(*command: str) -> dict[str, Any]:
 
 
 def test_scripts_are_plain_numpy() -> None:
-    for name in ("photo.py", "digits.py"):
+    for name in ("photo.py", "digits.py", "pipeline.py"):
         text = (EXAMPLES / name).read_text(encoding="utf-8")
         assert "import numpy as np" in text
         assert "lazynp" not in text
@@ -52,3 +52,11 @@ def test_digits() -> None:
     assert ours.keys() == theirs.keys()
     for key in theirs:
         np.testing.assert_allclose(ours[key], theirs[key], rtol=1e-9, atol=1e-12, err_msg=key)
+
+
+def test_pipeline() -> None:
+    arguments = (str(EXAMPLES / "pipeline.py"), "--json")
+    ours, theirs = launch("-m", "lazynp", *arguments), launch(*arguments)
+    assert (ours["arrays"], theirs["arrays"]) == ("lazynp", "numpy")
+    for key, want in theirs["results"].items():
+        np.testing.assert_allclose(ours["results"][key], want, rtol=1e-9, atol=1e-12, err_msg=key)

@@ -87,6 +87,10 @@ def _write_element(x: arrays.ndarray, root: arrays.ndarray, region: Region, valu
         value = value._value
         if value is None:
             return False
+    elif kind is arrays.ndarray:
+        value = _known(value)
+        if value is None:
+            return False
     elif kind not in _PLAIN:
         return False
     if root._base is None:
@@ -102,6 +106,16 @@ def _write_element(x: arrays.ndarray, root: arrays.ndarray, region: Region, valu
     else:
         memory[place] = value
     return True
+
+
+def _known(x: arrays.ndarray) -> Any:
+    """What a 0-d array holds, as NumPy's; None where that has to be computed first."""
+    if x._base is not None or x.shape:
+        return None
+    node = x._node
+    if node.op is o.CONST:
+        return np.array(node.arg, node.dtype)
+    return None if node.buffer is None else node.buffer.array
 
 
 def _worth_draft(node: Node) -> bool:

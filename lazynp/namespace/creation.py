@@ -177,7 +177,11 @@ def asarray(
 ) -> Any:
     """The data as an array, not copied if it is one; see :func:`numpy.asarray`."""
     checked_device(device)
-    return _asarray(a, dtype, order, _copying(copy))
+    made = _asarray(a, dtype, order, _copying(copy))
+    if device is not None and made.dtype.kind not in "biufc":
+        # Code of the array API standard: what it gets back must be an array of this namespace, and it knows what to do if that cannot be.
+        raise TypeError(f"an array on a device holds numbers or truth values, not {made.dtype}")
+    return made
 
 
 def asanyarray(

@@ -29,10 +29,11 @@ class Buffer:
     """One value, for ever: memory that is written in place becomes another buffer.
 
     ``_lease`` refers to what arrays over the block keep: it is dead when no array is left.  ``shared``: it may be the value of several
-    nodes.  ``views`` are strided arrays over it, kept for those who read it element by element.
+    nodes.  ``views`` are strided arrays over it, kept for those who read it element by element.  ``facts`` are numbers that were computed
+    from it (``runtime/facts.py``).
     """
 
-    __slots__ = ("__weakref__", "_address", "_array", "_lease", "block", "dtype", "shape", "shared", "views")
+    __slots__ = ("__weakref__", "_address", "_array", "_lease", "block", "dtype", "facts", "shape", "shared", "views")
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self._array: np.ndarray[Any, Any] | None = array
@@ -40,6 +41,7 @@ class Buffer:
         self._lease: ref[Any] | None = None
         self.shared = False
         self.views: dict[Any, np.ndarray[Any, Any]] | None = None
+        self.facts: dict[Any, Any] | None = None
         self.block: Block | None = None
         self.dtype = array.dtype
         self.shape = array.shape
@@ -51,6 +53,7 @@ class Buffer:
         self._lease = None
         self.shared = False
         self.views = None
+        self.facts = None
         self._address = block.address
         self.block = block
         self.dtype = dtype

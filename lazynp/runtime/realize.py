@@ -20,7 +20,7 @@ from lazynp.backends.base import Backend, CompileError, ExecutionError, Plan, Ta
 from lazynp.graph import op as o
 from lazynp.graph.build import outputs
 from lazynp.graph.node import Node, caller, site_of, where
-from lazynp.runtime import config, floating, forking, ownership, pressure, rechecks, report
+from lazynp.runtime import config, facts, floating, forking, ownership, pressure, rechecks, report
 from lazynp.runtime.buffer import Buffer
 from lazynp.schedule.canonicalise import Canonical, Program, canonicalise
 
@@ -57,7 +57,6 @@ def realize(nodes: Sequence[Node], reason: str) -> None:
     wanted = [node for node in nodes if node.buffer is None]
     if not wanted:
         return
-    report.count_forced(reason, caller())
     if _generation != config.generation:
         _choose_cache()
     with _lock:
@@ -73,8 +72,14 @@ def realize(nodes: Sequence[Node], reason: str) -> None:
         plan = _plans.get(key)
         if plan is not None:
             _plans.move_to_end(key)
+            known = facts.recalled(plan, canonical)
+            if known is not None:
+                report.schedules.remembered += 1
+                wanted[0].publish(known)
+                return
             report.schedules.hits += 1
         _running += 1
+    report.count_forced(reason, caller())
     error: BaseException | None = None
     found = None
     try:
@@ -102,7 +107,11 @@ def _run(plan: Plan, canonical: Canonical, claim: ownership.Claim | None = None)
     if floating.heard:
         floating.take()  # of whoever ran a plan and did not ask
     values = plan.run(canonical.buffers, canonical.integers, canonical.scalars, claim)
-    found = rechecks.errors(canonical, claim) if floating.heard else None
+    found = None
+    if floating.heard:
+        found = rechecks.errors(canonical, claim)
+    elif len(values) == 1:
+        facts.remember(plan, canonical, values[0])
     _publish(canonical, values)
     return found
 

@@ -31,13 +31,14 @@ fallbacks: dict[_Key, Counted] = {}
 
 
 class Schedules:
-    """Look-ups in the schedule cache."""
+    """Look-ups in the schedule cache; ``remembered`` are values that were known of a buffer, so that nothing was looked up or run."""
 
-    __slots__ = ("hits", "misses")
+    __slots__ = ("hits", "misses", "remembered")
 
     def __init__(self) -> None:
         self.hits = 0
         self.misses = 0
+        self.remembered = 0
 
 
 class Work:
@@ -88,7 +89,7 @@ def reset() -> None:
     """Forget all counts."""
     forced.clear()
     fallbacks.clear()
-    schedules.hits = schedules.misses = 0
+    schedules.hits = schedules.misses = schedules.remembered = 0
     work.kernels = work.fused_ops = work.bytes_saved = work.in_place = work.bytes_copied = 0
 
 
@@ -97,6 +98,7 @@ def counters() -> dict[str, Any]:
     return {
         "schedule_hits": schedules.hits,
         "schedule_misses": schedules.misses,
+        "remembered": schedules.remembered,
         "kernels": work.kernels,
         "fused_ops": work.fused_ops,
         "bytes_saved": work.bytes_saved,
@@ -121,7 +123,7 @@ def _lines(title: str, table: dict[_Key, Counted], with_bytes: bool) -> list[str
 
 def report() -> str:
     """The counts of this process as text."""
-    lines = [f"schedules: {schedules.hits + schedules.misses} runs, {schedules.misses} made"]
+    lines = [f"schedules: {schedules.hits + schedules.misses} runs, {schedules.misses} made, {schedules.remembered} values remembered"]
     lines.append(f"kernels run: {work.kernels}, operations fused: {work.fused_ops}, bytes not moved: {work.bytes_saved:,}")
     lines += _lines("values forced", forced, with_bytes=False)
     lines += _lines("answered by NumPy", fallbacks, with_bytes=True)
