@@ -26,6 +26,8 @@ from collections.abc import Callable, Sequence
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
+from lazynp.namespace import fallback
+
 OURS = "lazynp"
 THEIRS = "numpy"
 _TREE_LIMIT = 10_000  # nested expressions of a mapped module
@@ -164,7 +166,8 @@ class Submodules:
         if parent is None or package.partition(".")[0] != OURS:
             return None
         own = parent.__name__ == package and getattr(parent, "__file__", None) is not None
-        if own and (package != OURS or importlib.machinery.PathFinder.find_spec(fullname, path) is not None):
+        both = package == OURS or isinstance(parent, fallback.Submodule)  # NumPy's names and modules of our own
+        if own and (not both or importlib.machinery.PathFinder.find_spec(fullname, path) is not None):
             return None  # lazynp's own modules are files
         module = getattr(parent, name, None)
         if not isinstance(module, ModuleType):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from importlib import import_module
 from types import FunctionType, ModuleType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -409,6 +409,9 @@ _OWN: Final = {
     **dict.fromkeys(("polynomial", *SERIES), ("lazynp.namespace.series", "FUNCTIONS")),
 }
 
+# Submodules that are packages of ours: they have modules beside NumPy's names.
+_PACKAGES: Final = ("testing",)
+
 _submodules: dict[str, Submodule] = {}
 
 
@@ -422,7 +425,17 @@ def _own(path: str) -> dict[str, Any]:
 
 def submodule(path: str) -> Submodule:
     """lazynp's stand-in for a submodule of NumPy."""
+    if path in _PACKAGES and path not in _submodules:
+        import_module(f"lazynp.{path}")
     found = _submodules.get(path)
     if found is None:
         found = _submodules[path] = Submodule(path)
     return found
+
+
+def adopt_package(package: ModuleType) -> None:
+    """Make a package of ours the stand-in for NumPy's submodule of the same name, beside the modules it has itself."""
+    path = package.__name__.partition(".")[2]
+    vars(package)["_path"] = path
+    package.__class__ = Submodule
+    _submodules[path] = cast(Submodule, package)
