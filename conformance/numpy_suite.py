@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,18 +134,26 @@ def short(test: str) -> str:
 
 def run_file(path: str, library: str, seconds: float = SECONDS) -> Outcomes:
     """Run one file in a process of its own."""
+    return run_pytest(
+        ["-c", os.devnull, "--rootdir", str(NUMPY.parent), str(NUMPY / path)],
+        {"CONFORMANCE_LIBRARY": library, "NPY_AVAILABLE_MEM": MEMORY},
+        seconds,
+    )
+
+
+def run_pytest(arguments: Sequence[str], variables: Mapping[str, str], seconds: float) -> Outcomes:
+    """Run pytest in a process of its own, in an empty directory, and say what became of each test."""
     with tempfile.TemporaryDirectory() as place:
         events, output = Path(place, "events"), Path(place, "output")
         events.touch()
         environment = {
             **os.environ,
-            "CONFORMANCE_LIBRARY": library,
+            **variables,
             "CONFORMANCE_EVENTS": str(events),
-            "NPY_AVAILABLE_MEM": MEMORY,
             "PYTHONPATH": os.pathsep.join([str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]),
         }
-        command = [sys.executable, "-P", "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", str(NUMPY.parent), "--tb=short"]
-        command += ["-p", "conformance.plugin", "-p", "no:cacheprovider", "-p", "no:xdist", str(NUMPY / path)]
+        command = [sys.executable, "-P", "-m", "pytest", "-q", "--tb=short", "-p", "conformance.plugin", "-p", "no:cacheprovider"]
+        command += ["-p", "no:xdist", *arguments]
         with output.open("wb") as sink:
             process = subprocess.Popen(command, cwd=place, env=environment, stdout=sink, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
             try:

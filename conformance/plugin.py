@@ -68,7 +68,7 @@ class Events:
         # One outcome a test: of its body, unless it never got there or cleaning up failed.
         if report.when == "call" or report.outcome != "passed":
             outcome = "xfailed" if hasattr(report, "wasxfail") else report.outcome
-            self.write(test=report.nodeid, outcome=outcome, reason=_reason(report) if report.failed else "")
+            self.write(test=report.nodeid, outcome=outcome, reason="" if report.passed else _reason(report))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -94,7 +94,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _reason(report: Any) -> str:
-    """A failure in one line: its exception."""
+    """A failure in one line: its exception; or why a test was skipped."""
+    if isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2]).removeprefix("Skipped: ")[:REASON]
     crash = getattr(report.longrepr, "reprcrash", None)
     text = str(report.longrepr) if crash is None else crash.message
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
