@@ -1,8 +1,8 @@
 """Scalars: what NumPy's rule makes of a 0-d result.
 
-In: a 0-d node, or a NumPy scalar that is already known.  Out: an immutable object of a small table-made family, with the array protocol's
-attributes and a scalar's behaviour.  Promise: an instance holds either a node (lazy) or a value (concrete), never both; concrete values
-record nothing; ``isinstance`` works between this family and NumPy's in both directions.
+In: a 0-d node, or a NumPy scalar that is already known.  Out: an object of a small table-made family, with the array protocol's attributes
+and a scalar's behaviour.  Promise: an instance holds either a node (lazy) or a value (concrete), never both; concrete values record nothing;
+``isinstance`` works between this family and NumPy's in both directions; only ``s[...] = value`` and ``s[condition] = value`` change one.
 
 The public names of the types (``np.float64``) are NumPy's own classes, of which lazy scalars are instances to ``isinstance`` and equals
 to ``==``.  What cannot be: the class of a lazy scalar is not NumPy's, nor below it, nor the same key (``type(s) is np.float64``,
@@ -141,13 +141,13 @@ class generic(metaclass=ScalarType):
         return self
 
     def copy(self, order: str = "C") -> generic:
-        return self
+        return scalar_of(self._node) if self._node is not None else scalar_of_value(self._value)
 
     def __copy__(self) -> generic:
-        return self
+        return self.copy()
 
     def __deepcopy__(self, memo: Any) -> generic:
-        return self
+        return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return scalar_of_value, (self.concrete("pickle"),)
@@ -252,6 +252,25 @@ class generic(metaclass=ScalarType):
             return wrap(node_of_scalar(self))[key]  # a copy, for what indexes an array without axes: ..., None, a truth value
         except IndexError:
             raise IndexError("invalid index to scalar variable.") from None
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Change the value, everywhere or where a condition holds.
+
+        NumPy's scalars refuse it; to the array API standard the result of a reduction is an array, and libraries write into it.
+        """
+        if self is TRUE or self is FALSE or not (key is ... or (type(key) is tuple and not key) or _is_condition(key)):
+            raise TypeError(f"'{type(self)._numpy.__module__}.{type(self).__name__}' object does not support item assignment")
+        from lazynp.arrays import node_of, result, wrap
+
+        array = wrap(node_of_scalar(self))
+        array[key] = value
+        found = result(node_of(array))
+        self._node, self._value = found._node, found._value
+
+
+def _is_condition(key: Any) -> bool:
+    """Whether a key is one truth value."""
+    return isinstance(key, (bool, np.bool)) or (getattr(key, "dtype", None) == np.bool and getattr(key, "shape", None) == ())
 
 
 def _family(name: str, base: Any, scalar: Any, **members: Any) -> Any:

@@ -109,17 +109,56 @@ def test_lazy_scalar_is_computed_once_and_kept() -> None:
     assert sum(counted.count for counted in report.forced.values()) == 1
 
 
-def test_scalars_are_immutable() -> None:
+def test_operations_leave_scalars_alone() -> None:
     s = lazy(2.0)
     with pytest.raises(AttributeError):
         s.extra = 1
     with pytest.raises(AttributeError):
         s.dtype = numpy.int8
-    with pytest.raises(TypeError):
-        s[()] = 1
     t = s
     t += 1
     assert (float(s), float(t)) == (2.0, 3.0)
+
+
+@pytest.mark.parametrize("make", [lambda v: scalar_of_value(numpy.float64(v)), lazy], ids=["concrete", "lazy"])
+def test_a_result_is_an_array_to_the_standard_and_can_be_written(make: Any) -> None:
+    # array_api_extra.at(result, condition).set(value), as SciPy does it
+    for key in (..., (), True, numpy.True_, numpy.array(True), lazy(True), asarray(True), make(3.0) > 2.0):
+        s = make(2.0)
+        before, squared = (s.copy(), copy.copy(s), copy.deepcopy(s)), s * s
+        s[key] = 5
+        assert (float(s), s.dtype, type(s)) == (5.0, numpy.float64, type(make(2.0)))
+        assert [float(x) for x in (*before, squared)] == [2.0, 2.0, 2.0, 4.0]
+    for key, value in ((False, 2.0), (lazy(False), 2.0), ((), 7.0)):
+        s = make(2.0)
+        s[key] = lazy(7)
+        assert float(s) == value
+    for key in (0, -1, (0,), None, slice(None), [True], (..., None), asarray(numpy.array([True])), "real"):
+        with pytest.raises(TypeError, match="'numpy.float64' object does not support item assignment"):
+            make(2.0)[key] = 1
+    with pytest.raises(ValueError, match="broadcast|sequence"):
+        make(2.0)[...] = [1, 2]
+
+
+def test_a_condition_is_not_computed_to_write() -> None:
+    s, condition = lazy(2.0), lazy(1.0) < 5
+    x = asarray(numpy.zeros((2, 3)))
+    report.reset()
+    s[condition] = numpy.nan
+    x[condition] = 4
+    x[~condition] = s
+    assert not report.forced
+    assert numpy.isnan(float(s))
+    assert x.tolist() == [[4.0] * 3] * 2
+
+
+def test_known_truth_values_are_not_written() -> None:
+    with pytest.raises(TypeError):
+        scalars.TRUE[...] = False
+    s = lazy(True)
+    s[...] = False
+    assert not s
+    assert scalars.TRUE
 
 
 def test_copying_and_pickling() -> None:
@@ -135,8 +174,12 @@ def test_keys() -> None:
     assert s[None].shape == (1,)
     assert s[..., None].shape == (1,)
     assert s[...].shape == ()
-    with pytest.raises(IndexError):
-        s[0]
+    for key in (True, numpy.True_, (True,), asarray(True), lazy(True)):
+        assert s[key].tolist() == numpy.float64(2.0)[True].tolist()
+    assert s[False].shape == (0,)
+    for key in (0, slice(None), [True], (0, ...)):
+        with pytest.raises(IndexError, match="invalid index to scalar variable"):
+            s[key]
 
 
 def test_parts() -> None:

@@ -182,7 +182,7 @@ def _foreign(value: Any, shape: Shape, dtype: np.dtype[Any]) -> arrays.ndarray:
 
 def _write_advanced(x: arrays.ndarray, key: Any, value: Any) -> None:
     """Write through index arrays or masks: a mask and one value stay lazy, the others go through memory."""
-    if (type(key) is arrays.ndarray or isinstance(key, np.ndarray)) and _write_masked(x, key, value):
+    if (type(key) is arrays.ndarray or type(key) in CLASSES or isinstance(key, np.ndarray)) and _write_masked(x, key, value):
         return
     key = tuple([_host_key(part) for part in key]) if type(key) is tuple else _host_key(key)
     if type(value) is arrays.ndarray or type(value) in CLASSES:
@@ -196,7 +196,7 @@ def _write_masked(x: arrays.ndarray, key: Any, value: Any) -> bool:
     """``x[mask] = scalar`` as a WHERE; tells whether it was one."""
     shape = x.shape
     mask_shape = key.shape
-    if key.dtype != BOOL or not mask_shape or shape[: len(mask_shape)] != mask_shape:
+    if key.dtype != BOOL or shape[: len(mask_shape)] != mask_shape:
         return False
     kind = type(value)
     if kind not in _PLAIN and kind not in CLASSES and not (kind is arrays.ndarray and value.shape == ()):
