@@ -388,7 +388,7 @@ MATH = [
     o.EXP, o.EXP2, o.EXPM1, o.LOG, o.LOG2, o.LOG10, o.LOG1P, o.SIN, o.COS, o.TAN, o.ARCSIN, o.ARCCOS, o.ARCTAN, o.ARCTAN2,
     o.SINH, o.COSH, o.TANH, o.ARCSINH, o.ARCCOSH, o.ARCTANH, o.CBRT, o.HYPOT, o.POWER,
 ]  # fmt: skip
-LOWERINGS |= {op: _math(op.name) for op in MATH}
+LOWERINGS |= {op: _math(op.name) for op in (*MATH, *o.SPECIAL)}
 
 # Of two zeros of unlike sign NumPy's loops take the second one, except those for float16.
 HALF_LOWERINGS: dict[Op, Lowering] = {
@@ -398,7 +398,7 @@ HALF_LOWERINGS: dict[Op, Lowering] = {
     o.FMIN: _extremum("ole", "", "", True),
 }
 
-FLOAT_ONLY = frozenset([o.DIVIDE, o.SQRT, o.COPYSIGN, *MATH])
+FLOAT_ONLY = frozenset([o.DIVIDE, o.SQRT, o.COPYSIGN, *MATH, *o.SPECIAL])
 NOT_BOOL = frozenset([o.SUBTRACT, o.NEGATIVE, o.FLOOR_DIVIDE, o.REMAINDER, o.FMOD, o.LEFT_SHIFT, o.RIGHT_SHIFT, o.SIGN, o.BITWISE_COUNT])
 NOT_FLOAT = frozenset([o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR, o.INVERT, o.LEFT_SHIFT, o.RIGHT_SHIFT, o.BITWISE_COUNT])
 

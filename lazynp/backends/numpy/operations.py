@@ -6,6 +6,7 @@ In: nothing.  Out: ``UFUNCS`` (operations that are one ufunc call) and the helpe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any, Final
 
@@ -21,8 +22,23 @@ Array = np.ndarray[Any, Any]
 # Elementwise operations without a ufunc of their own.
 _NOT_UFUNCS: Final = frozenset({o.CAST, o.BITCAST, o.WHERE, o.REAL, o.IMAG, o.COMPLEX})
 
-UFUNCS: Final[dict[Op, np.ufunc]] = {
-    op: getattr(np, op.name) for op in o.ALL if op.kind is Kind.ELEMENTWISE and op not in _NOT_UFUNCS
+
+def _special(name: str) -> Callable[..., Array]:
+    """A special function, whose module is loaded when it is called."""
+
+    def function(*arrays: Array) -> Array:
+        from lazynp.backends.numpy.special import UFUNCS
+
+        return UFUNCS[name](*arrays)
+
+    function.__name__ = name
+    return function
+
+
+UFUNCS: Final[dict[Op, Callable[..., Any]]] = {
+    op: _special(op.name) if op in o.SPECIAL else getattr(np, op.name)
+    for op in o.ALL
+    if op.kind is Kind.ELEMENTWISE and op not in _NOT_UFUNCS
 }
 
 MATERIALISE: Final = 4096  # elements up to which writing out a broadcast beats describing it (broadcast_to costs 4 us)
