@@ -1,10 +1,11 @@
 """Where the numbers of ``lazynp.special`` come from: its polynomials, and the values that its tests compare with.
 
-In: mpmath (``pip install mpmath``), which nothing else here needs.  Out: ``lazynp/backends/special/coefficients.py`` and
-``tests/namespace/special_values.npz``.  Promise: both are functions of this file alone.
+In: mpmath (``pip install mpmath``), which nothing else here needs.  Out: ``lazynp/backends/special/coefficients.py``,
+``tests/special_values.npz``, and a table of errors.  Promise: the files are functions of this one alone.
 
     python -m bench.special_functions coefficients
     python -m bench.special_functions references
+    python -m bench.special_functions errors
 
 A polynomial is the Chebyshev interpolant of a function that varies little, so that a small absolute error is a small relative one; its error
 with the rounded coefficients is printed as a power of 2.
@@ -38,7 +39,7 @@ class Fit(NamedTuple):
 
 
 def _erf(z: Real) -> Real:
-    return m.erf(m.sqrt(z)) / m.sqrt(z)
+    return m.erf(m.sqrt(z)) / m.sqrt(z) - 1
 
 
 def scaled_erfc(y: Real) -> Real:
@@ -54,6 +55,15 @@ CENTRE: Final = 3.5
 def _erfcx(t: Real) -> Real:
     y = CENTRE * (1 + t) / (1 - t)
     return (y + mpf(1) / 2) * scaled_erfc(y)
+
+
+NORMAL_CENTRE: Final = 5
+NORMAL_OFFSET: Final = 0.7071067811865476  # about 1 / sqrt(2)
+
+
+def _ndtr(t: Real) -> Real:
+    x = NORMAL_CENTRE * (1 + t) / (1 - t)
+    return (x + mpf(NORMAL_OFFSET)) * scaled_erfc(x / m.sqrt(2)) / 2
 
 
 def _inverse(w: Real) -> Real:
@@ -120,8 +130,9 @@ def _bessel_tail(order: int) -> Callable[[Real], Real]:
 
 
 FITS: Final = {
-    "ERF": Fit(_erf, 0, 1, 12, "erf(x) / x, of x^2"),
+    "ERF": Fit(_erf, 0, 1, 12, "erf(x) / x - 1, of x^2"),
     "ERFCX": Fit(_erfcx, -1, 1, 25, f"(y + 1/2) erfcx(y), of (y - {CENTRE}) / (y + {CENTRE})"),
+    "NDTR": Fit(_ndtr, -1, 1, 25, f"(x + 1/sqrt(2)) erfcx(x / sqrt(2)) / 2, of (x - {NORMAL_CENTRE}) / (x + {NORMAL_CENTRE})"),
     "ERFINV": Fit(_inverse, 0, BREAKS[0], 22, f"erfinv(x) / x, of w = -log(1 - x^2) up to {BREAKS[0]}"),
     **{
         f"ERFINV_{k + 1}": Fit(_of_tail(k), -1, 1, 22, f"the same over sqrt(w), of 1 / sqrt(w) for w in {BREAKS[k : k + 2]}, as -1 to 1")
@@ -177,7 +188,7 @@ def error(fit: Fit, coefficients: list[float], points: int = 250) -> float:
 HEAD: Final = '''"""Polynomials of the special functions; written by ``python -m bench.special_functions coefficients``.
 
 In: nothing.  Out: for each, its coefficients, the constant one first.  Promise: each error is below 2^-53 of the
-largest value, and of every value but those of COSPI, which has a zero at the end.
+value, or of the largest one where the polynomial has a zero (ERF, COSPI).
 """
 
 from typing import Final
@@ -223,6 +234,8 @@ EXACT: Final[dict[str, Callable[[Real], Real]]] = {
     "expit": lambda x: m.exp(x) / (1 + m.exp(x)) if x < 0 else 1 / (1 + m.exp(-x)),
     "logit": lambda x: m.log(x / (1 - x)) if abs(x - 0.5) > 0.01 else 2 * m.atanh(2 * x - 1),
     "log_expit": lambda x: -m.log1p(m.exp(-x)) if x >= 0 else x - m.log1p(m.exp(x)),
+    "entr": lambda x: -x * m.log(x),
+    "exprel": lambda x: m.expm1(x) / x,
     "gammaln": lambda x: m.re(m.loggamma(x)),
     "digamma": m.digamma,
     "i0": lambda x: m.besseli(0, x),
@@ -243,6 +256,8 @@ PLACES: Final[dict[str, tuple[tuple[tuple[float, float], ...], tuple[int, int], 
     "expit": ((*_LINE, (-750, 50)), (-320, 1), (1, -1)),
     "logit": (_UNIT, (-323, -1), (1,)),
     "log_expit": ((*_LINE, (-100, 750)), (-320, 10), (-1,)),
+    "entr": (((0, 3), (0.9, 1.1)), (-300, 300), (1,)),
+    "exprel": (((-5, 5), (-100, 700)), (-300, 2), (1, -1)),
     "gammaln": (((0, 1), (0.9, 2.1), (0, 6), (2, 30)), (-323, 305), (1,)),
     "digamma": (((0, 1), (1.4, 1.5), (0, 6), (2, 30)), (-300, 300), (1,)),
     **dict.fromkeys(("i0", "i1"), (((-12, 12), (-100, 100), (650, 713.9)), (-320, 1), (1, -1))),
@@ -250,51 +265,86 @@ PLACES: Final[dict[str, tuple[tuple[tuple[float, float], ...], tuple[int, int], 
 }
 # Negative arguments of functions that have zeros between the poles there: errors are measured against 1 where the value is smaller.
 MIRRORED: Final = ("gammaln", "digamma")
-POINTS: Final = 160  # an interval
 EDGES: Final = (0.2, 0.3, 0.5, 0.7, 0.75, 1.0, 1.5, 2.0, 2.5, 3.5, 4.5, 5.5, 10.0, 26.6, 27.2, 37.5, 38.4)
 
 
-def arguments(name: str) -> Any:
+# Functions of two arguments, and the powers of 10 that those lie between.
+PAIRS: Final[dict[str, tuple[Callable[[Real, Real], Real], tuple[int, int], tuple[int, int]]]] = {
+    "xlogy": (lambda x, y: x * m.log(y), (-100, 100), (-300, 300)),
+    "xlog1py": (lambda x, y: x * m.log1p(y), (-100, 100), (-20, 300)),
+    "rel_entr": (lambda x, y: x * m.log(x / y), (-200, 200), (-200, 200)),
+    "kl_div": (lambda x, y: x * m.log(x / y) - x + y, (-20, 20), (-20, 20)),
+    "huber": (lambda d, r: r * r / 2 if r <= d else d * (r - d / 2), (-20, 20), (-20, 20)),
+    "pseudo_huber": (lambda d, r: d * d * (m.sqrt(1 + (r / d) ** 2) - 1), (-20, 20), (-20, 20)),
+}
+
+
+def arguments(name: str, points: int = 80) -> tuple[Any, ...]:
     """Arguments of one function: even and random ones, powers of 10, ends of the cases that the definitions distinguish."""
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng(points)
+    if name in PAIRS:
+        x, y = (10.0 ** rng.uniform(*powers, 4 * points) for powers in PAIRS[name][1:])
+        y[: 2 * points] = x[: 2 * points] * rng.uniform(0.3, 3, 2 * points)  # where the two are close
+        return x, y
+    if name.endswith("_mirrored"):
+        return (-rng.uniform(0, 20, 4 * points),)
     intervals, (low, high), signs = PLACES[name]
-    parts = [np.concatenate([np.linspace(a, b, POINTS + 2)[1:-1], rng.uniform(a, b, POINTS)]) for a, b in intervals]
-    powers = 10.0 ** rng.uniform(low, high, 2 * POINTS)
+    parts = [np.concatenate([np.linspace(a, b, points + 2)[1:-1], rng.uniform(a, b, points)]) for a, b in intervals]
+    powers = 10.0 ** rng.uniform(low, high, 2 * points)
     parts += [sign * powers for sign in signs]
     least, most = min(a for a, _ in intervals), max(b for _, b in intervals)
     ends = [e for edge in EDGES for e in (edge, -edge) if least < e < most]
     parts.append(np.array([x for e in ends for x in (np.nextafter(e, -9e9), e, np.nextafter(e, 9e9))]))
-    if name in ("erfinv",):
-        parts += [1 - 2.0**-rng.uniform(1, 53, POINTS)]
+    if name == "erfinv":
+        parts += [1 - 2.0 ** -rng.uniform(1, 53, points)]
     x = np.unique(np.concatenate(parts))
-    return x[x != 0]
+    return (x[x != 0],)
+
+
+NAMES: Final = (*EXACT, *[f"{name}_mirrored" for name in MIRRORED], *PAIRS)
+
+
+def references(name: str, points: int = 80) -> dict[str, Any]:
+    """Arguments, the exact values as a number in [1, 2) with its rounding error (in 127ths of half a unit), and its exponent."""
+    plain = name.removesuffix("_mirrored")
+    exact: Any = PAIRS[plain][0] if plain in PAIRS else EXACT[plain]
+    rows = []
+    m.mp.dps = 60
+    for given in zip(*arguments(name, points), strict=True):
+        value = exact(*[mpf(float(x)) for x in given])
+        if not m.isfinite(value) or value == 0:
+            continue
+        exponent = int(m.floor(m.log(abs(value), 2)))
+        scaled = m.ldexp(value, -exponent)
+        near = float(scaled)
+        rows.append((*map(float, given), near, round(float((scaled - mpf(near)) * 127 * 2**53)), exponent))
+    *given, near, rest, exponent = zip(*rows, strict=True)
+    return {
+        "x": np.array(given), "value": np.array(near), "rest": np.array(rest, np.int8), "exponent": np.array(exponent, np.int16),
+    }  # fmt: skip
 
 
 def write_references() -> None:
-    """The exact values as sums of two doubles; far from 1, both are scaled by a power of 2 that is kept beside them."""
-    found = {}
-    for name, exact in EXACT.items():
-        m.mp.dps = 60
-        for mirrored in (False, True) if name in MIRRORED else (False,):
-            x = -np.random.default_rng(8).uniform(0, 20, 2 * POINTS) if mirrored else arguments(name)
-            values, kept, exponents = [], [], []
-            for argument in x:
-                value = exact(mpf(float(argument)))
-                if not m.isfinite(value) or value == 0:
-                    continue
-                exponent = int(m.floor(m.log(abs(value), 2)))
-                scaled = m.ldexp(value, -exponent)
-                kept.append(float(argument))
-                values.append((float(scaled), float(scaled - mpf(float(scaled)))))
-                exponents.append(exponent)
-            key = f"{name}_mirrored" if mirrored else name
-            found[key] = np.array([kept, [v for v, _ in values], [v for _, v in values], exponents])
-            print(key, len(kept), flush=True)
-    np.savez_compressed(ROOT / "tests/namespace/special_values.npz", **found)
+    found = {f"{name}.{part}": column for name in NAMES for part, column in references(name).items()}
+    np.savez_compressed(ROOT / "tests/special_values.npz", **found)
+
+
+def print_errors() -> None:
+    """The largest errors at many more arguments, in the NumPy tier and compiled."""
+    from tests.special_errors import errors_in_ulps, functions
+
+    for name in NAMES:
+        found = references(name, 4000)
+        print(f"{name:18} {found['value'].size:6}", end="")
+        for function in functions(name.removesuffix("_mirrored")):
+            error = errors_in_ulps(function(*found["x"]), found["value"], found["rest"], found["exponent"], name, found["x"])
+            worst = int(np.argmax(error))
+            print(f"  {error[worst]:6.2f} at {[float(x) for x in found['x'][:, worst]]}", end="")
+        print(flush=True)
 
 
 def main(arguments: list[str]) -> None:
-    {"coefficients": write_coefficients, "references": write_references}[arguments[0]]()
+    {"coefficients": write_coefficients, "references": write_references, "errors": print_errors}[arguments[0]]()
 
 
 if __name__ == "__main__":

@@ -398,7 +398,7 @@ HALF_LOWERINGS: dict[Op, Lowering] = {
     o.FMIN: _extremum("ole", "", "", True),
 }
 
-FLOAT_ONLY = frozenset([o.DIVIDE, o.SQRT, o.COPYSIGN, *MATH, *o.SPECIAL])
+FLOAT_ONLY = frozenset([o.DIVIDE, o.SQRT, o.COPYSIGN, *MATH])
 NOT_BOOL = frozenset([o.SUBTRACT, o.NEGATIVE, o.FLOOR_DIVIDE, o.REMAINDER, o.FMOD, o.LEFT_SHIFT, o.RIGHT_SHIFT, o.SIGN, o.BITWISE_COUNT])
 NOT_FLOAT = frozenset([o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR, o.INVERT, o.LEFT_SHIFT, o.RIGHT_SHIFT, o.BITWISE_COUNT])
 
@@ -418,6 +418,8 @@ def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
     if op not in LOWERINGS or any(d != sources[0] for d in sources):
         return False
     kind = sources[0].kind
+    if op in o.SPECIAL:
+        return dtype.char in "fd"
     if op in FLOAT_ONLY:
         return kind == "f"
     return not (kind == "b" and op in NOT_BOOL) and not (kind == "f" and op in NOT_FLOAT)

@@ -33,9 +33,9 @@ class Numbers:
     """Arithmetic on arrays of doubles, as ``Arithmetic`` has it."""
 
     add, sub, mul, div, neg = np.add, np.subtract, np.multiply, np.divide, np.negative
-    sqrt, rint, absolute, copysign, at_most = np.sqrt, np.rint, np.absolute, np.copysign, np.minimum
+    sqrt, rint, absolute, copysign, at_most, at_least = np.sqrt, np.rint, np.absolute, np.copysign, np.minimum, np.maximum
     log, log1p = np.log, np.log1p
-    below, equal, nan, negative, both = np.less, np.equal, np.isnan, np.signbit, np.logical_and
+    below, equal, nan, negative, both, no = np.less, np.equal, np.isnan, np.signbit, np.logical_and, np.logical_not
     select = np.where
 
     @staticmethod

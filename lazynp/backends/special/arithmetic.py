@@ -32,6 +32,12 @@ class Arithmetic(Protocol):
     def at_most(self, a: Value, limit: float) -> Value:
         """The smaller one, for ``a`` without a sign; of NaN, anything."""
 
+    def at_least(self, a: Value, limit: float) -> Value:
+        """The larger one, for ``a`` without a sign; of NaN, anything.
+
+        This and ``at_most`` keep what is not wanted from raising a flag more surely than ``select``, which an optimiser may see through.
+        """
+
     def square(self, a: Value) -> tuple[Value, Value]:
         """The rounded square and its error."""
 
@@ -55,4 +61,5 @@ class Arithmetic(Protocol):
     def equal(self, a: Value, b: Operand) -> Condition: ...
     def nan(self, a: Value) -> Condition: ...
     def both(self, a: Condition, b: Condition) -> Condition: ...
+    def no(self, a: Condition) -> Condition: ...
     def select(self, condition: Condition, a: Operand, b: Operand) -> Value: ...

@@ -23,11 +23,11 @@ def _factor(c: Arithmetic, size: Value, tables: tuple[tuple[float, ...], tuple[f
     """Whether |x| is below the limit, and the polynomial, over sqrt(x) above it."""
     near = c.below(size, LIMIT)
     bounded = c.at_most(size, LIMIT)
-    inverse = c.div(2.0 * LIMIT, c.select(near, LIMIT, size))
+    inverse = c.div(2.0 * LIMIT, c.at_least(size, LIMIT))
     square, low = c.square(bounded)
     value = c.chosen([near], c.select(near, square, c.sub(inverse, 1.0)), tables)
     mended = c.fma(value, c.mul(low, c.polynomial(bounded, GROWTH)), value)
-    return near, c.select(near, mended, c.div(value, c.select(near, 1.0, c.sqrt(size))))
+    return near, c.div(c.select(near, mended, value), c.select(near, 1.0, c.sqrt(size)))
 
 
 def _grown(c: Arithmetic, size: Value, near: Condition, value: Value) -> Value:

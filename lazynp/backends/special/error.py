@@ -1,8 +1,8 @@
 """The error function's family: erf, erfc, erfcx, the normal distribution, and their inverses.
 
 Everything far from 0 comes from erfcx(y) = exp(y^2) erfc(y), which is 1 / (y + 1/2) times a polynomial of (y - 3.5) / (y + 3.5) for all y from
-0 to infinity.  The square in the exponential that it is multiplied by is taken with its rounding error: in the tail that would be
-hundreds of units.
+0 to infinity; the normal distribution's tail likewise.  The square in the exponential that it is multiplied by is taken with its rounding
+error: in the tail that would be hundreds of units.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from lazynp.backends.special import coefficients as of
 from lazynp.backends.special.arithmetic import Arithmetic, Condition, Value
 
 CENTRE: Final = 3.5
+NORMAL_CENTRE: Final = 5.0
 HALF_ROOT: Final = 0.7071067811865476  # 1 / sqrt(2)
 ROOT: Final = 1.4142135623730951
-NEAR: Final = 0.75  # where erf is better than the tail for the normal distribution
 BREAKS: Final = (5.0, 14.0, 60.0, 750.0)  # of -log(1 - x^2), where erfinv's tables end
 # Its last three tables are polynomials of 1 / sqrt(w), which this factor and summand take to -1 to 1.
 _ENDS: Final = [limit**-0.5 for limit in BREAKS]
@@ -27,14 +27,18 @@ INFINITY: Final = float("inf")
 def _near(c: Arithmetic, x: Value) -> Value:
     """erf for |x| <= 1; beyond, anything."""
     y = c.at_most(c.absolute(x), 1.0)
-    return c.mul(x, c.polynomial(c.mul(y, y), of.ERF))
+    return c.fma(x, c.polynomial(c.mul(y, y), of.ERF), x)
 
 
 def _scaled(c: Arithmetic, y: Value) -> Value:
     """erfcx for y >= 0."""
+    return _rational(c, y, CENTRE, 0.5, of.ERFCX)
+
+
+def _rational(c: Arithmetic, y: Value, centre: float, offset: float, table: tuple[float, ...]) -> Value:
     z = c.at_most(y, 2.0**60)  # infinity has no quotient
-    t = c.div(c.sub(z, CENTRE), c.add(z, CENTRE))
-    return c.div(c.polynomial(t, of.ERFCX), c.add(y, 0.5))
+    t = c.div(c.sub(z, centre), c.add(z, centre))
+    return c.div(c.polynomial(t, table), c.add(y, offset))
 
 
 def erf(c: Arithmetic, x: Value) -> Value:
@@ -60,44 +64,48 @@ def erfc(c: Arithmetic, x: Value) -> Value:
 
 
 def erfcx(c: Arithmetic, x: Value) -> Value:
-    size = c.absolute(x)
+    size, negative = c.absolute(x), c.negative(x)
     scaled = _scaled(c, size)
-    negative = c.negative(x)
-    square, low = c.square(c.select(negative, c.at_most(size, 28.0), 0.0))
-    mirrored = c.sub(c.mul(c.exp(square, low), 2.0), scaled)
-    return c.select(c.nan(x), x, c.select(negative, mirrored, scaled))
+    near = c.below(size, 0.5)
+    square, low = c.square(c.select(near, size, c.select(negative, c.at_most(size, 28.0), 0.0)))
+    power = c.exp(square, low)
+    around = c.mul(power, c.sub(1.0, _near(c, c.select(near, x, 0.0))))
+    mirrored = c.sub(c.mul(power, 2.0), scaled)
+    return c.select(c.nan(x), x, c.select(near, around, c.select(negative, mirrored, scaled)))
 
 
 def _normal_tail(c: Arithmetic, size: Value) -> tuple[Value, Value]:
     """The normal distribution below -``size``, and the factor of it that does not vanish, erfcx(size / sqrt(2)) / 2."""
-    scaled = c.mul(_scaled(c, c.mul(size, HALF_ROOT)), 0.5)
+    scaled = _rational(c, size, NORMAL_CENTRE, HALF_ROOT, of.NDTR)
     square, low = c.square(c.at_most(size, 39.0))
     return c.mul(c.exp(c.mul(square, -0.5), c.mul(low, -0.5)), scaled), scaled
 
 
-def _middle(c: Arithmetic, x: Value, near: Condition) -> Value:
-    """The normal distribution around 0."""
-    return c.fma(_near(c, c.mul(c.select(near, x, 1.0), HALF_ROOT)), 0.5, 0.5)
+def _half(c: Arithmetic, x: Value, near: Condition) -> Value:
+    """erf(x / sqrt(2)) / 2 around 0: the normal distribution less 1/2."""
+    return c.mul(_near(c, c.mul(c.select(near, x, 1.0), HALF_ROOT)), 0.5)
 
 
 def ndtr(c: Arithmetic, x: Value) -> Value:
     size = c.absolute(x)
     tail, _ = _normal_tail(c, size)
-    near = c.below(size, NEAR)
-    middle = _middle(c, x, near)
+    near = c.below(size, 0.75)
     far = c.select(c.negative(x), tail, c.sub(1.0, tail))
-    return c.select(c.nan(x), x, c.select(near, middle, far))
+    return c.select(c.nan(x), x, c.select(near, c.add(_half(c, x, near), 0.5), far))
 
 
 def log_ndtr(c: Arithmetic, x: Value) -> Value:
     size, negative = c.absolute(x), c.negative(x)
     tail, scaled = _normal_tail(c, size)
-    # Left of 0 the sum of two negative numbers.  Right of it log(1 - tail), and what the difference lost.
-    near = c.below(size, NEAR)
-    rest = c.select(near, _middle(c, x, near), c.sub(1.0, tail))
-    lost = c.select(near, 0.0, c.div(c.sub(c.sub(1.0, rest), tail), rest))
-    left = c.mul(c.mul(size, size), -0.5)
-    result = c.add(c.log(c.select(negative, scaled, rest)), c.select(negative, left, lost))
+    near = c.below(size, 1.2)
+    half = _half(c, x, near)
+    # The distribution as one number and what that lost; in the left tail as a factor and an exponential.
+    start, step = c.select(near, 0.5, 1.0), c.select(near, half, c.neg(tail))
+    total = c.add(start, step)
+    lost = c.div(c.add(c.sub(start, total), step), total)
+    left = c.both(negative, c.no(near))
+    logarithm = c.log(c.select(left, scaled, total))
+    result = c.add(logarithm, c.select(left, c.mul(c.mul(size, size), -0.5), lost))
     return c.select(c.nan(x), x, c.copysign(result, -1.0))
 
 
@@ -109,7 +117,7 @@ def _inverse(c: Arithmetic, x: Value, product: Value) -> Value:
     slope, offset = SCALES[-1]
     for condition, (a, b) in zip(reversed(others), reversed(SCALES[:-1]), strict=True):
         slope, offset = c.select(condition, a, slope), c.select(condition, b, offset)
-    inverse = c.fma(c.div(1.0, root), slope, offset)
+    inverse = c.fma(c.div(1.0, c.at_least(root, 1.0)), slope, offset)
     polynomial = c.chosen([near, *others], c.select(near, w, inverse), [of.ERFINV, of.ERFINV_1, of.ERFINV_2, of.ERFINV_3])
     result = c.mul(x, c.mul(polynomial, c.select(near, 1.0, root)))
     return c.select(c.equal(product, 0.0), c.copysign(INFINITY, x), result)

@@ -48,7 +48,6 @@ def available() -> bool:
     return os.environ.get("LAZYNP_POLYNOMIALS") != "0" and fused()
 
 
-@functools.cache
 def fused() -> bool:
     """Tell whether a fused multiply-add is an instruction here."""
     machine = host().triple.split("-")[0]

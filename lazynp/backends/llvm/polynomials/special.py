@@ -40,6 +40,9 @@ class Numbers(Code):
     def at_most(self, a: Value, limit: float) -> Value:
         return self.number(self.call_word("umin", self.bits(a), DOUBLE.of(limit)))
 
+    def at_least(self, a: Value, limit: float) -> Value:
+        return self.number(self.call_word("umax", self.bits(a), DOUBLE.of(limit)))
+
     def square(self, a: Value) -> tuple[Value, Value]:
         if self.fused:
             return self.split_product(a, a)
@@ -82,6 +85,9 @@ class Numbers(Code):
 
     def both(self, a: Value, b: Value) -> Value:
         return self.logic("and", a, b)
+
+    def no(self, a: Value) -> Value:
+        return self.logic("xor", a, True)
 
 
 def definition(name: str, kind: str, head: str, fused: bool) -> str:
