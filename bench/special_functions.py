@@ -5,20 +5,20 @@ In: mpmath (``pip install mpmath``), which nothing else here needs.  Out: ``lazy
 
     python -m bench.special_functions coefficients
     python -m bench.special_functions references
-    python -m bench.special_functions errors
+    python -m bench.special_functions errors [NAMES...]
 
-A polynomial is the Chebyshev interpolant of a function that varies little, so that a small absolute error is a small relative one; its error
-with the rounded coefficients is printed as a power of 2.
+A polynomial is the Chebyshev interpolant of a function that varies little, so that a small absolute error is a small relative one; its
+error with the rounded coefficients is printed as a power of 2.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import mpmath as m
+import mpmath as m  # type: ignore[import-not-found]
 import numpy as np
 from mpmath import mpf
 
@@ -34,7 +34,7 @@ class Fit(NamedTuple):
     function: Callable[[Real], Real]
     low: Real
     high: Real
-    count: int
+    terms: int
     means: str
 
 
@@ -153,7 +153,7 @@ FITS: Final = {
 
 def interpolant(fit: Fit) -> list[float]:
     """The coefficients of the interpolant at Chebyshev's points, the constant one first."""
-    low, high, n = mpf(fit.low), mpf(fit.high), fit.count
+    low, high, n = mpf(fit.low), mpf(fit.high), fit.terms
     angles = [m.pi * (k + mpf(1) / 2) / n for k in range(n)]
     values = [fit.function((low + high) / 2 + (high - low) / 2 * m.cos(angle)) for angle in angles]
     weights = [2 / mpf(n) * m.fsum([v * m.cos(j * a) for v, a in zip(values, angles, strict=True)]) for j in range(n)]
@@ -309,18 +309,18 @@ def references(name: str, points: int = 80) -> dict[str, Any]:
     plain = name.removesuffix("_mirrored")
     exact: Any = PAIRS[plain][0] if plain in PAIRS else EXACT[plain]
     rows = []
-    m.mp.dps = 60
-    for given in zip(*arguments(name, points), strict=True):
-        value = exact(*[mpf(float(x)) for x in given])
+    m.mp.dps = 200 if plain in PAIRS else 60
+    for point in zip(*arguments(name, points), strict=True):
+        value = exact(*[mpf(float(x)) for x in point])
         if not m.isfinite(value) or value == 0:
             continue
         exponent = int(m.floor(m.log(abs(value), 2)))
         scaled = m.ldexp(value, -exponent)
         near = float(scaled)
-        rows.append((*map(float, given), near, round(float((scaled - mpf(near)) * 127 * 2**53)), exponent))
-    *given, near, rest, exponent = zip(*rows, strict=True)
+        rows.append((*map(float, point), near, round(float((scaled - mpf(near)) * 127 * 2**53)), exponent))
+    *given, values, rests, exponents = zip(*rows, strict=True)
     return {
-        "x": np.array(given), "value": np.array(near), "rest": np.array(rest, np.int8), "exponent": np.array(exponent, np.int16),
+        "x": np.array(given), "value": np.array(values), "rest": np.array(rests, np.int8), "exponent": np.array(exponents, np.int16),
     }  # fmt: skip
 
 
@@ -329,11 +329,11 @@ def write_references() -> None:
     np.savez_compressed(ROOT / "tests/special_values.npz", **found)
 
 
-def print_errors() -> None:
+def print_errors(names: Sequence[str] = ()) -> None:
     """The largest errors at many more arguments, in the NumPy tier and compiled."""
     from tests.special_errors import errors_in_ulps, functions
 
-    for name in NAMES:
+    for name in names or NAMES:
         found = references(name, 4000)
         print(f"{name:18} {found['value'].size:6}", end="")
         for function in functions(name.removesuffix("_mirrored")):
@@ -344,7 +344,15 @@ def print_errors() -> None:
 
 
 def main(arguments: list[str]) -> None:
-    {"coefficients": write_coefficients, "references": write_references, "errors": print_errors}[arguments[0]]()
+    match arguments:
+        case ["coefficients"]:
+            write_coefficients()
+        case ["references"]:
+            write_references()
+        case ["errors", *names]:
+            print_errors(names)
+        case _:
+            sys.exit(__doc__)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,17 @@
 """Special functions, as in ``scipy.special``: recorded, fused and compiled like everything else.
 
-What the table below calls native is computed by lazynp in every tier and needs no SciPy: most are single operations of the graph, so that
-``0.5 * x * (1 + erf(x / sqrt(2)))`` is one pass over ``x``.  Everything else that ``scipy.special`` has is here, too: its ufuncs become items of
-the schedule, which run when a value is needed, and need SciPy to be installed.  Arguments, dtypes, broadcasting, ``out=`` and ``where=`` are those
-of SciPy's functions: float32 stays float32, float16 becomes float32, integers become floating, complex numbers are left to SciPy.
+What ``ROWS`` in ``namespace/special_table.py`` lists is computed by lazynp in every tier and needs no SciPy: most are single operations
+of the graph, so that ``0.5 * x * (1 + erf(x / sqrt(2)))`` is one pass over ``x``. Everything else that ``scipy.special`` has is here,
+too: its ufuncs become items of the schedule, which run when a value is needed, and need SciPy to be installed. Arguments, dtypes,
+broadcasting, ``out=`` and ``where=`` are those of SciPy's functions; complex numbers are left to SciPy.
 
-Small arrays could be given to SciPy's loops, which take a microsecond where ours take some ten in the NumPy tier.  They are not: a function
-would have two meanings, which differ by up to some 10^14 units in the last place in the tails of ``ndtr`` and ``expit``, and which of
-them one got would depend on the array's size and on what else is installed.
+Small arrays could be given to SciPy's loops, which take a microsecond where ours take some ten in the NumPy tier. They are not: a
+function would have two meanings, which differ in the tails by much more than the last places, and which of them one got would depend on
+the array's size and on what else is installed.
 
 SciPy's dispatch (``SCIPY_ARRAY_API=1``) finds this module: ``scipy.special.erf`` of a lazynp array is ``lazynp.special.erf``.
 
-Differences from SciPy: odd functions keep the sign of zero, and infinite arguments give the limit (``i0(inf)`` is infinite, not NaN).
+Differences from SciPy: odd functions keep the sign of zero, and an infinite argument gives the limit (``i0(inf)`` is infinite, not NaN).
 """
 
 from __future__ import annotations

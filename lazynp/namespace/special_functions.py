@@ -25,10 +25,8 @@ _exp, _log, _log1p, _sign, _abs = (U[name] for name in ("exp", "log", "log1p", "
 
 def _array(x: Any) -> Any:
     """An array of ours, floating at least; anything else as it is."""
-    values = asarray(x)
-    if type(values) is ndarray and values.dtype.kind in "biu":
-        values = values.astype(FLOAT64)
-    return values
+    values: Any = asarray(x)
+    return values.astype(FLOAT64) if values.dtype.kind in "biu" else values
 
 
 def _finished(value: Any, axes: Any, keepdims: bool) -> Any:

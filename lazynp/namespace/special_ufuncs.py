@@ -1,7 +1,7 @@
 """The ufuncs of ``lazynp.special``.
 
-In: rows of ``special_table``, and SciPy's ufuncs by name.  Out: ``ufunc`` objects like those of the main namespace.  Promise: what is native
-needs no SciPy, neither to be imported nor to be installed: its dtype rules are borrowed from functions of NumPy with the same loops.
+In: rows of ``special_table``, and SciPy's ufuncs by name.  Out: ``ufunc`` objects like those of the main namespace.  Promise: what is
+native needs no SciPy, neither to be imported nor to be installed: its dtype rules are borrowed from functions of NumPy with the same loops.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from lazynp.graph.build import broadcast_shape, call, output
 from lazynp.graph.dtypes import FLOAT64
+from lazynp.graph.node import Node
 from lazynp.graph.op import SPECIAL
 from lazynp.namespace import fallback, items
 from lazynp.namespace.compositions import Lowered, Lowering, Outputs, Sources
@@ -27,7 +28,7 @@ _REAL: Final = {1: np.cbrt, 2: np.hypot}
 _COMPLEX: Final = {1: np.exp, 2: np.add}
 _HALF: Final = np.dtype(np.float16)
 # What those loops are for functions without one for half, and where only operands that are all single take single's.
-_LOOPS: Final = {
+_LOOPS: Final[dict[bool, dict[np.dtype[Any], np.dtype[Any]]]] = {
     True: {_HALF: np.dtype(np.float32)},
     False: {_HALF: FLOAT64, np.dtype(np.float32): FLOAT64, np.dtype(np.complex64): np.dtype(np.complex128)},
 }
@@ -101,6 +102,9 @@ class Loops:
         like = (_COMPLEX if self.complex and has_complex else _REAL)[self.nin]
         try:
             found = like.resolve_dtypes(dtypes, **options)
+        except np._core._exceptions._UFuncCastingError as error:  # type: ignore[attr-defined]
+            error.ufunc = self.of  # whose name its message has
+            raise
         except TypeError as error:
             raise TypeError(str(error).replace(like.__name__, self.__name__)) from None
         if _HALF in forced:
@@ -113,7 +117,9 @@ class Loops:
         """Of numbers, as NumPy's scalar; anything else is SciPy's."""
         if kwargs or len(args) != self.nin or not all(isinstance(x, (int, float, np.number, np.bool_)) for x in args):
             return scipys(self.__name__)(*args, **kwargs)
-        (value,) = items.values(self.of.nodes(args), reason=self.__name__)
+        node = self.of.nodes(args)
+        assert isinstance(node, Node)
+        (value,) = items.values(node, reason=self.__name__)
         return value[()]
 
     def __getattr__(self, name: str) -> Any:

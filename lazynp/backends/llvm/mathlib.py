@@ -81,7 +81,8 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "power": Function("pow", 2),
     "fmod": Function("fmod", 2),
 }
-NUMBERS: Final = {name: 900 + 2 * i for i, name in enumerate([*FUNCTIONS, *sorted(op.name for op in SPECIAL)])}  # of attribute groups; kernels use lower ones
+_NAMES: Final = [*FUNCTIONS, *sorted(op.name for op in SPECIAL)]
+NUMBERS: Final = {name: 900 + 2 * i for i, name in enumerate(_NAMES)}  # of attribute groups; kernels use lower ones
 BITS: Final = {"f64": 64, "f32": 32}
 IR_TYPE: Final = {"f64": "double", "f32": "float"}
 WIDTHS: Final = {"f64": (2, 4, 8, 16), "f32": (2, 4, 8, 16)}

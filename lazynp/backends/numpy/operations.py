@@ -1,8 +1,8 @@
 """What each operation is in NumPy: two tables, one row per ``Op``.
 
-In: nothing.  Out: ``UFUNCS`` (operations that are one ufunc call), ``SPECIAL`` (functions that are called like one) and the helper functions
-that the generated code of ``source.py`` calls for the rest.  Promise: each gives exactly the value that ``graph/op.py`` documents, with
-NumPy's own loops.
+In: nothing.  Out: ``UFUNCS`` (operations that are one ufunc call), ``SPECIAL`` (functions that are called like one) and the helper
+functions that the generated code of ``source.py`` calls for the rest.  Promise: each gives exactly the value that ``graph/op.py``
+documents, with NumPy's own loops.
 """
 
 from __future__ import annotations

@@ -67,9 +67,9 @@ class Numbers:
 
     @staticmethod
     def chosen(conditions: Sequence[Array], x: Array, tables: Sequence[Sequence[float]]) -> Array:
-        result = Numbers.polynomial(x, tables[-1])
+        result = _horner(x, tables[-1])
         for condition, table in zip(reversed(conditions), tables[-2::-1], strict=True):
-            result = np.where(condition, Numbers.polynomial(x, table), result)
+            result = np.where(condition, _horner(x, table), result)
         return result
 
 

@@ -1,8 +1,8 @@
 """The error function's family: erf, erfc, erfcx, the normal distribution, and their inverses.
 
-Everything far from 0 comes from erfcx(y) = exp(y^2) erfc(y), which is 1 / (y + 1/2) times a polynomial of (y - 3.5) / (y + 3.5) for all y from
-0 to infinity; the normal distribution's tail likewise.  The square in the exponential that it is multiplied by is taken with its rounding
-error: in the tail that would be hundreds of units.
+Everything far from 0 comes from erfcx(y) = exp(y^2) erfc(y), which is 1 / (y + 1/2) times a polynomial of (y - 3.5) / (y + 3.5) for all
+y from 0 to infinity; the normal distribution's tail likewise. The square in the exponential that it is multiplied by is taken with its
+rounding error: in the tail that would be hundreds of units.
 """
 
 from __future__ import annotations

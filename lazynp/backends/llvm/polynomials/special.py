@@ -1,7 +1,7 @@
 """The special functions as LLVM IR.
 
-In: the name and type of a function.  Out: its definition, without a branch or a call, like every function of this package.  Promise: the same
-bits wherever an element stands.  Where the machine has no fused multiply-add, a multiplication and an addition stand for it.
+In: the name and type of a function.  Out: its definition, without a branch or a call, like every function of this package.  Promise:
+the same bits wherever an element stands. Where the machine has no fused multiply-add, a multiplication and an addition stand for it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Numbers(Code):
             for condition, coefficient in zip(reversed(conditions), row[-2::-1], strict=True):
                 chosen = self.select(condition, coefficient, chosen)
             coefficients.append(chosen)
-        return self.polynomial(x, coefficients)
+        return self.horner(x, coefficients)
 
     def below(self, a: Value, limit: Operand) -> Value:
         return self.compare("ult", self.bits(a), DOUBLE.of(limit) if isinstance(limit, float) else self.bits(limit))
