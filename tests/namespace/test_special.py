@@ -236,7 +236,7 @@ def test_names() -> None:
     for name in special.__all__:
         assert callable(getattr(special, name)), name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        special.nothing  # noqa: B018
+        special.nothing
     assert "special" in dir(lazynp)
     assert "erf" in dir(special)
 
@@ -303,9 +303,10 @@ def test_scipys_dispatch_finds_it() -> None:
 A = np.random.default_rng(3).normal(size=(4, 5)) * 10
 WEIRD = np.array([[0, 0, 1000], [-1000, -1000, -INF], [INF, 1, -INF], [-INF, -INF, -INF], [NAN, 1, 2], [INF, INF, 0], [INF, 1000, NAN]])
 SUMS: list[tuple[Any, dict[str, Any]]] = [
-    (A, {}), (A, {"axis": 0}), (A, {"axis": 1}), (A, {"axis": (0, 1)}), (A, {"axis": -1, "keepdims": True}), (A.astype("float32"), {"axis": 1}),
-    (A, {"b": np.arange(5.0)}), (A, {"b": -1.0}), (A, {"axis": 1, "b": np.linspace(-1, 1, 20).reshape(4, 5), "return_sign": True}),
-    (A, {"return_sign": True}), (A.astype("float32"), {"b": np.arange(5, dtype="float32"), "axis": 0}), ([1, 2, 3], {}), (2.5, {}), ([], {}),
+    (A, {}), (A, {"axis": 0}), (A, {"axis": 1}), (A, {"axis": (0, 1)}), (A, {"axis": -1, "keepdims": True}),
+    (A.astype("float32"), {"axis": 1}), (A, {"b": np.arange(5.0)}), (A, {"b": -1.0}),
+    (A, {"axis": 1, "b": np.linspace(-1, 1, 20).reshape(4, 5), "return_sign": True}), (A, {"return_sign": True}),
+    (A.astype("float32"), {"b": np.arange(5, dtype="float32"), "axis": 0}), ([1, 2, 3], {}), (2.5, {}), ([], {}),
     (np.zeros((0, 3)), {"axis": 0}), (WEIRD, {"axis": 1}), (WEIRD, {"axis": 0}), (WEIRD[:6], {"axis": 1, "b": np.array([1.0, 2.0, 0.0])}),
     (WEIRD, {"axis": 1, "return_sign": True}), (np.array([1.0, 1.0, 0.5]), {"b": np.array([1.0, -1.0, 2.0])}), (A + 1j, {"axis": 1}),
     (np.array([1e-10, 0.0]) + 700, {}), (A, {"axis": 2}), (np.arange(6).reshape(2, 3), {"axis": 0}), (np.float32(1.5), {}),
@@ -326,7 +327,7 @@ def test_logsumexp(a: Any, options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
-@pytest.mark.parametrize("x", [A, A.astype("float32"), np.arange(6).reshape(2, 3), np.array([1000.0, 1.0]), 2.5, [1, 2], np.array([INF, 1, 2])])
+@pytest.mark.parametrize("x", [A, A.astype("float32"), np.arange(6).reshape(2, 3), np.array([1e3, 1.0]), 2.5, [1, 2], np.array([INF, 1])])
 def test_softmax(name: str, x: Any) -> None:
     for axis in (None, 0, -1, 7):
         with np.errstate(all="ignore"):

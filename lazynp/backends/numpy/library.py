@@ -180,8 +180,8 @@ def lookup(name: str) -> Function:
     if function is None:
         prefix, _, ufunc = name.partition(":")
         ufunc, _, method = ufunc.partition(".")
-        of: Any = _scipys(ufunc) if prefix == "scipy" else getattr(np, ufunc, None) if prefix == "ufunc" else None
-        if of is None:
+        of: Any = _scipys(ufunc) if prefix == "scipy" else getattr(np, ufunc, None)
+        if prefix != "scipy" and (prefix != "ufunc" or not isinstance(of, np.ufunc)):
             raise KeyError(f"CALL {name!r}: there are {', '.join(sorted(FUNCTIONS))}, ufunc:<name> and scipy:<name>")
 
         def plain(arrays: Arrays, params: tuple[Any, ...]) -> Any:
