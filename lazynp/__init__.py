@@ -44,6 +44,8 @@ __all__ = sorted({*_numpy.__all__, *_names.PUBLIC})  # noqa: PLE0605
 def __getattr__(name: str) -> Any:
     if name.startswith("__") and name not in vars(_numpy):
         raise AttributeError(f"module 'lazynp' has no attribute {name!r}")
+    if name in _names.OWN_MODULES:
+        return _import_module(f"lazynp.{name}")
     try:
         value = _names.on_demand(name) if name in _names.LATER else _fallback.attribute(_numpy, name)
     except AttributeError as error:
@@ -53,7 +55,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*dir(_numpy), *_names.PUBLIC})
+    return sorted({*dir(_numpy), *_names.PUBLIC, *_names.OWN_MODULES})
 
 
 for _path, _module in _names.submodules().items():

@@ -7,6 +7,7 @@ ours stays lazy where lazynp has it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -124,12 +125,23 @@ def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs
         if len(out) == 1:
             kwargs["out"] = out[0]
         return ours(*inputs, **kwargs) if method == "__call__" else getattr(ours, method)(*inputs, **kwargs)
+    if method == "__call__" and _is_scipys(ufunc):
+        if len(out) == 1:
+            kwargs["out"] = out[0]
+        return getattr(lazynp.special, ufunc.__name__)(*inputs, **kwargs)
     if out:
         values = through_numpy(ufunc.__name__, getattr(ufunc, method), inputs, {k: v for k, v in kwargs.items() if k != "out"})
         for x, value in zip(out, values if isinstance(values, tuple) else (values,), strict=True):
             x[...] = value
         return out[0] if len(out) == 1 else out
     return through_numpy(ufunc.__name__, getattr(ufunc, method), inputs, kwargs)
+
+
+def _is_scipys(ufunc: np.ufunc) -> bool:
+    """Whether it is one of ``scipy.special``, which ``lazynp.special`` has too; nobody has one without having loaded that module."""
+    module: Any = sys.modules.get("scipy.special")
+    found = getattr(module, ufunc.__name__, None)
+    return found is not None and getattr(found, "__wrapped__", found) is ufunc
 
 
 def _array_function(self: Any, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:

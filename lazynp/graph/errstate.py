@@ -125,6 +125,7 @@ _NEVER: Final = frozenset(
         o.MAXIMUM, o.MINIMUM, o.FMAX, o.FMIN, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR, o.REAL, o.IMAG, o.COMPLEX, o.CONJUGATE,
     }
     | o.COMPARISONS
+    | o.SPECIAL  # as SciPy's
 )  # fmt: skip
 _OF_INTEGERS: Final = {o.FLOOR_DIVIDE: DIVIDE | OVER, o.REMAINDER: DIVIDE, o.FMOD: DIVIDE}
 

@@ -106,6 +106,25 @@ HYPOT = Op("hypot", _E, 20)
 LOGADDEXP = Op("logaddexp", _E, 45)
 LOGADDEXP2 = Op("logaddexp2", _E, 45)
 
+# Special functions of one real argument, which ``backends/special`` defines; float32 and float64 only
+ERF = Op("erf", _E, 60)
+ERFC = Op("erfc", _E, 60)
+ERFCX = Op("erfcx", _E, 60)
+ERFINV = Op("erfinv", _E, 100)
+ERFCINV = Op("erfcinv", _E, 100)
+NDTR = Op("ndtr", _E, 60)
+NDTRI = Op("ndtri", _E, 100)
+LOG_NDTR = Op("log_ndtr", _E, 80)
+EXPIT = Op("expit", _E, 25)
+LOGIT = Op("logit", _E, 50)
+LOG_EXPIT = Op("log_expit", _E, 45)
+GAMMALN = Op("gammaln", _E, 90)
+DIGAMMA = Op("digamma", _E, 90)
+I0 = Op("i0", _E, 50)
+I0E = Op("i0e", _E, 50)
+I1 = Op("i1", _E, 50)
+I1E = Op("i1e", _E, 50)
+
 FLOOR = Op("floor", _E)
 CEIL = Op("ceil", _E)
 TRUNC = Op("trunc", _E)
@@ -160,4 +179,9 @@ CALL = Op("call", Kind.OTHER)  # a library function; arg: (name, hashable parame
 OUTPUT = Op("output", Kind.OTHER)  # arg: k; the k-th output of the CALL that is its source
 CONTIGUOUS = Op("contiguous", Kind.OTHER)  # the user's fence: its value is stored
 
+SPECIAL: Final = frozenset(
+    {
+        ERF, ERFC, ERFCX, ERFINV, ERFCINV, NDTR, NDTRI, LOG_NDTR, EXPIT, LOGIT, LOG_EXPIT, GAMMALN, DIGAMMA, I0, I0E, I1, I1E,
+    }
+)  # fmt: skip
 COMPARISONS: Final = frozenset({LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, NOT_EQUAL})

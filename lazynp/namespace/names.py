@@ -29,6 +29,9 @@ from lazynp.namespace import (
 
 PUBLIC: Final = ["realize", "schedule", "explain", "kernelize", "memory", "report", "set_fallback", "coverage", "lazynp_version"]
 
+# Public modules that NumPy does not have; they are loaded when somebody asks for one.
+OWN_MODULES: Final = ("special",)
+
 ALL: Final[dict[str, Any]] = {
     **types.SCALAR_TYPES,
     **ufuncs.NAMES,

@@ -12,9 +12,13 @@ from lazynp.backends.llvm import compiler, mathlib
 DTYPE = {"f64": np.dtype(np.float64), "f32": np.dtype(np.float32)}
 
 
+def arity_of(name: str) -> int:
+    return mathlib.FUNCTIONS[name].arity if name in mathlib.FUNCTIONS else 1  # a special function
+
+
 def map_ir(name: str, kind: str) -> str:
     """Return a module whose function ``kernel(out, x.., n)`` applies one mathematical function to arrays."""
-    element, arity = mathlib.IR_TYPE[kind], mathlib.FUNCTIONS[name].arity
+    element, arity = mathlib.IR_TYPE[kind], arity_of(name)
     parameters = "".join(f", ptr noalias %x{i}" for i in range(arity))
     loads = "".join(
         f"  %p{i} = getelementptr inbounds {element}, ptr %x{i}, i64 %i\n  %v{i} = load {element}, ptr %p{i}\n" for i in range(arity)
@@ -42,7 +46,7 @@ end:
 
 def math_kernel(name: str, kind: str) -> Callable[..., np.ndarray]:
     """Return the compiled kernel of ``map_ir`` as a function from arrays to an array."""
-    dtype, arity = DTYPE[kind], mathlib.FUNCTIONS[name].arity
+    dtype, arity = DTYPE[kind], arity_of(name)
     address = compiler.compile_module(map_ir(name, kind), ["kernel"])["kernel"]
     native = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (arity + 1), ctypes.c_int64)(address)
 

@@ -42,6 +42,7 @@ from typing import Final, NamedTuple
 
 from lazynp.backends.llvm import polynomials
 from lazynp.backends.llvm.host import VectorABI, vector_abi
+from lazynp.graph.op import SPECIAL
 
 
 class Function(NamedTuple):
@@ -80,7 +81,8 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "power": Function("pow", 2),
     "fmod": Function("fmod", 2),
 }
-NUMBERS: Final = {name: 900 + 2 * i for i, name in enumerate(FUNCTIONS)}  # of attribute groups; kernels use lower ones
+_NAMES: Final = [*FUNCTIONS, *sorted(op.name for op in SPECIAL)]
+NUMBERS: Final = {name: 900 + 2 * i for i, name in enumerate(_NAMES)}  # of attribute groups; kernels use lower ones
 BITS: Final = {"f64": 64, "f32": 32}
 IR_TYPE: Final = {"f64": "double", "f32": "float"}
 WIDTHS: Final = {"f64": (2, 4, 8, 16), "f32": (2, 4, 8, 16)}
@@ -185,8 +187,13 @@ def _constant(value: float, kind: str) -> str:
 
 
 def _definition(name: str, kind: str, abi: VectorABI | None) -> str:
-    function, element, scalar = FUNCTIONS[name], IR_TYPE[kind], symbol(name, kind)
-    group = call_attributes(name, kind)
+    element, scalar, group = IR_TYPE[kind], symbol(name, kind), call_attributes(name, kind)
+    if name not in FUNCTIONS:
+        from lazynp.backends.llvm.polynomials import special  # few programs want one
+
+        head = f"define internal {element} @{scalar}({element} %x0) alwaysinline {PURE}"
+        return f"{special.definition(name, kind, head, polynomials.fused())}attributes {group} = {{ {PURE} }}\n"
+    function = FUNCTIONS[name]
     parameters = ", ".join(f"{element} %x{i}" for i in range(function.arity))
     if polynomials.wanted(name, kind, _is_vector(name, kind, abi)):
         head = f"define internal {element} @{scalar}({parameters}) alwaysinline {PURE}"

@@ -388,7 +388,7 @@ MATH = [
     o.EXP, o.EXP2, o.EXPM1, o.LOG, o.LOG2, o.LOG10, o.LOG1P, o.SIN, o.COS, o.TAN, o.ARCSIN, o.ARCCOS, o.ARCTAN, o.ARCTAN2,
     o.SINH, o.COSH, o.TANH, o.ARCSINH, o.ARCCOSH, o.ARCTANH, o.CBRT, o.HYPOT, o.POWER,
 ]  # fmt: skip
-LOWERINGS |= {op: _math(op.name) for op in MATH}
+LOWERINGS |= {op: _math(op.name) for op in (*MATH, *o.SPECIAL)}
 
 # Of two zeros of unlike sign NumPy's loops take the second one, except those for float16.
 HALF_LOWERINGS: dict[Op, Lowering] = {
@@ -418,6 +418,8 @@ def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
     if op not in LOWERINGS or any(d != sources[0] for d in sources):
         return False
     kind = sources[0].kind
+    if op in o.SPECIAL:
+        return dtype.char in "fd"
     if op in FLOAT_ONLY:
         return kind == "f"
     return not (kind == "b" and op in NOT_BOOL) and not (kind == "f" and op in NOT_FLOAT)

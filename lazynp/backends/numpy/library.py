@@ -21,6 +21,7 @@ warn            (text, file name, line)               the first array; a Runtime
 refuse          (exception class, text)               the first array; the exception if the second is anywhere true
 ufunc:<name>    () or (((key, value), ...),)          that ufunc; several outputs as OUTPUT nodes
 ufunc:<name>.m  (keywords, ((key, value), ...))       its method m of the arrays; the last arrays are the named keywords
+scipy:<name>    as ufunc:                             that special function of SciPy's, if it is installed
 ufunc:<name>.at (key,)                                a copy of the first array, updated where the key says; see ``_key``
 ==============  ====================================  ==================================================================
 """
@@ -30,6 +31,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
@@ -172,6 +174,11 @@ def _method(of: np.ufunc, name: str) -> Function:
     return function
 
 
+def _scipys(name: str) -> Any:
+    found = getattr(import_module("scipy.special"), name)
+    return getattr(found, "__wrapped__", found)  # without its dispatch to other array libraries
+
+
 FUNCTIONS: Final[dict[str, Function]] = {
     "matmul": lambda arrays, params: np.matmul(*arrays),
     "dot": lambda arrays, params: np.dot(*arrays),
@@ -200,9 +207,9 @@ def lookup(name: str) -> Function:
     if function is None:
         prefix, _, ufunc = name.partition(":")
         ufunc, _, method = ufunc.partition(".")
-        if prefix != "ufunc" or not isinstance(getattr(np, ufunc, None), np.ufunc):
-            raise KeyError(f"CALL {name!r}: there are {', '.join(sorted(FUNCTIONS))} and ufunc:<name>")
-        of: np.ufunc = getattr(np, ufunc)
+        of: Any = _scipys(ufunc) if prefix == "scipy" else getattr(np, ufunc, None)
+        if prefix != "scipy" and (prefix != "ufunc" or not isinstance(of, np.ufunc)):
+            raise KeyError(f"CALL {name!r}: there are {', '.join(sorted(FUNCTIONS))}, ufunc:<name> and scipy:<name>")
 
         def plain(arrays: Arrays, params: tuple[Any, ...]) -> Any:
             return of(*arrays, **dict(params[0] if params else ()))

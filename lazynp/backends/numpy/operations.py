@@ -1,7 +1,8 @@
 """What each operation is in NumPy: two tables, one row per ``Op``.
 
-In: nothing.  Out: ``UFUNCS`` (operations that are one ufunc call) and the helper functions that the generated code of
-``source.py`` calls for the rest.  Promise: each gives exactly the value that ``graph/op.py`` documents, with NumPy's own loops.
+In: nothing.  Out: ``UFUNCS`` (operations that are one ufunc call), ``SPECIAL`` (functions that are called like one) and the helper
+functions that the generated code of ``source.py`` calls for the rest.  Promise: each gives exactly the value that ``graph/op.py``
+documents, with NumPy's own loops.
 """
 
 from __future__ import annotations
@@ -24,11 +25,25 @@ Array = np.ndarray[Any, Any]
 _NOT_UFUNCS: Final = frozenset({o.CAST, o.BITCAST, o.WHERE, o.REAL, o.IMAG, o.COMPLEX})
 
 UFUNCS: Final[dict[Op, np.ufunc]] = {
-    op: getattr(np, op.name) for op in o.ALL if op.kind is Kind.ELEMENTWISE and op not in _NOT_UFUNCS
+    op: getattr(np, op.name) for op in o.ALL if op.kind is Kind.ELEMENTWISE and op not in _NOT_UFUNCS | o.SPECIAL
 }
 
 # Functions whose complex loop leaves values out.
 COMPLEX: Final[dict[Op, Callable[..., Any]]] = {o.by_name(name): function for name, function in special_values.FUNCTIONS.items()}
+
+def _special(name: str) -> Callable[..., Array]:
+    """A special function, whose module is loaded when it is called."""
+
+    def function(*arrays: Array) -> Array:
+        from lazynp.backends.numpy.special import UFUNCS
+
+        return UFUNCS[name](*arrays)
+
+    function.__name__ = name
+    return function
+
+
+SPECIAL: Final[dict[Op, Callable[..., Array]]] = {op: _special(op.name) for op in o.SPECIAL}
 
 MATERIALISE: Final = 4096  # elements up to which writing out a broadcast beats describing it (broadcast_to costs 4 us)
 

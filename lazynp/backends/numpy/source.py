@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.backends.numpy import library, operations
-from lazynp.backends.numpy.operations import COMPLEX, MATERIALISE, UFUNCS, size
+from lazynp.backends.numpy.operations import COMPLEX, MATERIALISE, SPECIAL, UFUNCS, size
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
 from lazynp.records import Record, field
@@ -28,7 +28,7 @@ FOREVER: Final = 1 << 62
 
 NAMESPACE: Final[dict[str, Any]] = {
     **{ufunc.__name__: ufunc for ufunc in UFUNCS.values()},
-    **{op.name: ufunc for op, ufunc in UFUNCS.items()},
+    **{op.name: function for op, function in [*UFUNCS.items(), *SPECIAL.items()]},
     **{name: getattr(operations, name) for name in ("combine", "written_out", "iota", "padding", "owned", "copied", "pooled")},
     **{name: getattr(operations, name) for name in ("called", "checked", "adopted")},
     **{f"complex_{op.name}": function for op, function in COMPLEX.items()},
@@ -288,7 +288,7 @@ def _contiguous(w: Writer, number: int, entry: Entry) -> Expression:
 
 
 WRITERS: Final[dict[Op, Callable[[Writer, int, Entry], Expression]]] = {
-    **dict.fromkeys(UFUNCS, _elementwise),
+    **dict.fromkeys([*UFUNCS, *SPECIAL], _elementwise),
     o.BUFFER: _buffer,
     o.CONST: _const,
     o.IOTA: _iota,

@@ -45,8 +45,11 @@ FUNCTIONS: Final[dict[str, Function]] = {
 @functools.cache
 def available() -> bool:
     """Tell whether these functions are used on this machine; ``LAZYNP_POLYNOMIALS=0`` leaves all to the C library."""
-    if os.environ.get("LAZYNP_POLYNOMIALS") == "0":
-        return False
+    return os.environ.get("LAZYNP_POLYNOMIALS") != "0" and fused()
+
+
+def fused() -> bool:
+    """Tell whether a fused multiply-add is an instruction here."""
     machine = host().triple.split("-")[0]
     return machine in ("aarch64", "arm64") or host().has("fma")
 

@@ -106,7 +106,7 @@ class Code:
         arguments = ", ".join(f"{self.element} {self.operand(a)}" for a in args)
         return self.emit(f"call {self.element} @llvm.{intrinsic}.{self.format.kind}({arguments})")
 
-    def polynomial(self, x: Value, coefficients: Sequence[float], square: Value | None = None) -> Value:
+    def polynomial(self, x: Value, coefficients: Sequence[Operand], square: Value | None = None) -> Value:
         """Return c0 + c1 x + c2 x^2 + ...: its even and odd halves by Horner's rule, to halve the chain of dependent operations."""
         if len(coefficients) < 4:
             return self.horner(x, coefficients)
@@ -114,7 +114,7 @@ class Code:
         even, odd = self.horner(square, coefficients[::2]), self.horner(square, coefficients[1::2])
         return self.fma(odd, x, even)
 
-    def horner(self, x: Value, coefficients: Sequence[float]) -> Value:
+    def horner(self, x: Value, coefficients: Sequence[Operand]) -> Value:
         *rest, total = coefficients
         result: Operand = total
         for coefficient in reversed(rest):
