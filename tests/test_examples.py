@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from PIL import Image
 
 ROOT = Path(__file__).parent.parent
@@ -27,7 +28,7 @@ def launch(*command: str) -> dict[str, Any]:
 
 
 def test_scripts_are_plain_numpy() -> None:
-    for name in ("photo.py", "digits.py", "pipeline.py"):
+    for name in ("photo.py", "digits.py", "pipeline.py", "signals.py", "tables.py"):
         text = (EXAMPLES / name).read_text(encoding="utf-8")
         assert "import numpy as np" in text
         assert "lazynp" not in text
@@ -54,9 +55,18 @@ def test_digits() -> None:
         np.testing.assert_allclose(ours[key], theirs[key], rtol=1e-9, atol=1e-12, err_msg=key)
 
 
-def test_pipeline() -> None:
-    arguments = (str(EXAMPLES / "pipeline.py"), "--json")
+@pytest.mark.parametrize("arguments", [("pipeline.py",), ("signals.py", "--seconds", "4"), ("tables.py",)], ids=lambda given: given[0])
+def test_arrays_of_other_libraries(arguments: tuple[str, ...]) -> None:
+    arguments = (str(EXAMPLES / arguments[0]), *arguments[1:], "--json")
     ours, theirs = launch("-m", "lazynp", *arguments), launch(*arguments)
     assert (ours["arrays"], theirs["arrays"]) == ("lazynp", "numpy")
     for key, want in theirs["results"].items():
         np.testing.assert_allclose(ours["results"][key], want, rtol=1e-9, atol=1e-12, err_msg=key)
+
+
+def test_pictures(tmp_path: Path) -> None:
+    for place, command in (("ours", ("-m", "lazynp")), ("theirs", ())):
+        (tmp_path / place).mkdir()
+        launch(*command, str(EXAMPLES / "tables.py"), "--json", "--output", str(tmp_path / place))
+    a, b = (np.asarray(Image.open(tmp_path / place / "tables.png")) for place in ("ours", "theirs"))
+    np.testing.assert_array_equal(a, b)
