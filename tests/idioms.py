@@ -100,7 +100,7 @@ CLASSES = [
     "np.finfo(a.dtype).max",
     "np.finfo(a.dtype.type).max",
     "np.finfo(type(a.sum())).max",
-    "np.finfo(a).max if hasattr(a, 'dtype') else 0",
+    "np.finfo(a.dtype).max if hasattr(a, 'dtype') else 0",
     "np.iinfo(np.int8).max",
     "np.iinfo(i.dtype.type).min",
     "np.can_cast(np.int8, np.float32)",

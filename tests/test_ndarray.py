@@ -211,8 +211,7 @@ def test_dlpack(x: ndarray) -> None:
     numpy.testing.assert_array_equal(seen, numpy.asarray(x))
     unversioned = x.__dlpack__()
     assert "dltensor" in repr(unversioned)
-    with pytest.raises(BufferError):
-        x.__dlpack__(copy=False)
+    assert "dltensor" in repr(x.__dlpack__(copy=False))  # shared, though the protocol of old cannot say that it is read-only
 
 
 def test_numpys_functions_stay_lazy(x: ndarray) -> None:
