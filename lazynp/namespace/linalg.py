@@ -22,10 +22,12 @@ from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace.creation import eye
 from lazynp.namespace.gufuncs import GUFUNCS, batch_shape, matmul_node
+from lazynp.namespace.items import known
 from lazynp.namespace.promotion import DType, Foreign, shape_text
 from lazynp.namespace.reductions import array_node
 from lazynp.namespace.ufuncs import UFUNCS, write_out
 from lazynp.ndarray import ndarray, node_of, result, view_diagonal, view_permute, wrap
+from lazynp.scalars import force
 
 
 def _common(*nodes: Node) -> tuple[Node, ...]:
@@ -361,7 +363,10 @@ def matrix_power(a: Any, n: int) -> Any:
     if not exponent:
         return wrap(expand(node_of(eye(x.shape[-1], dtype=x.dtype)), x.shape))
     if exponent < 0:
-        x, exponent = node_of(inv(wrap(x))), -exponent
+        inverse = node_of(inv(wrap(x)))
+        if known(x):
+            force([inverse], "matrix_power")  # which may refuse
+        x, exponent = inverse, -exponent
     found: Node | None = None
     if exponent == 3:
         return wrap(matmul_node(matmul_node(x, x), x))
