@@ -22,7 +22,6 @@ from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace.creation import eye
 from lazynp.namespace.gufuncs import GUFUNCS, batch_shape, matmul_node
-from lazynp.namespace.items import known
 from lazynp.namespace.promotion import DType, Foreign, shape_text
 from lazynp.namespace.reductions import array_node
 from lazynp.namespace.ufuncs import UFUNCS, write_out
@@ -363,10 +362,8 @@ def matrix_power(a: Any, n: int) -> Any:
     if not exponent:
         return wrap(expand(node_of(eye(x.shape[-1], dtype=x.dtype)), x.shape))
     if exponent < 0:
-        inverse = node_of(inv(wrap(x)))
-        if known(x):
-            force([inverse], "matrix_power")  # which may refuse
-        x, exponent = inverse, -exponent
+        x, exponent = node_of(inv(wrap(x))), -exponent
+        force([x], "matrix_power")  # there may be none, which NumPy says at the call
     found: Node | None = None
     if exponent == 3:
         return wrap(matmul_node(matmul_node(x, x), x))
