@@ -44,8 +44,8 @@ def _array_api_counts(document: Document) -> tuple[int, int]:
 def _array_api(document: Document) -> Iterator[str]:
     yield (
         f"Version {document['standard']} of the standard; the suite at commit `{document['suite']['commit'][:12]}`. Every test runs, "
-        "those included that its authors mark as flaky and skip. Failures are the differences between the standard and NumPy that "
-        "[conflicts.md](../conformance/conflicts.md) lists."
+        "also those that its authors mark as flaky and skip (five, of `remainder`). Failures are the differences between the standard "
+        "and NumPy that [conflicts.md](../conformance/conflicts.md) lists."
     )
     yield ""
     names = ("examples", "seed", "backend", "tier", "fallback", "tests", "passed", "failed", "skipped")
