@@ -174,10 +174,12 @@ def _dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device
     """Export; read-only where the consumer can be told so, else a copy.
 
     Before version 1.0 the protocol cannot say that memory is read-only.  Who refuses a copy all the same gets the shared memory, and must
-    not write to it.
+    not write to it; of an array that the user made read-only nobody does.
     """
-    array = snapshot(self, "__dlpack__")
     untold = max_version is None or max_version[0] < 1
+    if untold and not copy and getattr(self, "_readonly", False):
+        raise BufferError("a consumer of DLPack before version 1.0 cannot be told that this array is read-only")
+    array = snapshot(self, "__dlpack__")
     if copy or (untold and copy is None):
         array = array.copy(order="K")
     elif untold:

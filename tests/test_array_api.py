@@ -176,6 +176,11 @@ def test_dlpack_shares_what_may_not_be_copied() -> None:
 
     x = lazynp.arange(4.0) + 1
     assert numpy.shares_memory(numpy.from_dlpack(Old(x)), numpy.asarray(x))
+    for readonly in (lazynp.broadcast_to(x, (2, 4)), numpy.broadcast_to(numpy.arange(4.0), (2, 4))):
+        for options in ({}, {"copy": False}, {"max_version": (0, 5)}):
+            with pytest.raises(BufferError):
+                readonly.__dlpack__(**options)
+        assert not numpy.from_dlpack(readonly).flags.writeable
     assert not numpy.shares_memory(numpy.from_dlpack(x, copy=True), numpy.asarray(x))
 
 
