@@ -221,6 +221,31 @@ def test_a_loop_over_a_pending_diagonal_runs_one_program() -> None:
     assert y.trace() == 0
 
 
+def test_what_an_indexed_write_needs_is_computed_in_one_program() -> None:
+    data = numpy.random.default_rng(0).random((400, 30))
+    results = []
+    for xp in (numpy, np):
+        x = xp.asarray(data)
+        variance = ((x - x.mean(axis=0)) ** 2).sum(axis=0)
+        scaled = variance / 3 + 1
+        where = xp.asarray(numpy.arange(30) % 3 == 0)
+        report.reset()
+        scaled[where] = variance[::-1][where]
+        variance[[1, 2]] = variance[3:5] * 2
+        results.append((scaled, variance))
+    numpy.testing.assert_allclose(results[1], results[0], rtol=1e-13)
+    assert [row.count for row in report.forced.values() if row.name == "indexed write"] == [1, 1]
+    for key in ([0, 2], numpy.array([True, False, True])):
+        for make in ("xp.ones(3)", "xp.arange(3.0)", "xp.asarray([1., 2., 3.]) * 2", "xp.broadcast_to(xp.asarray(2.0), (3,)) + 0"):
+            for given in ("xp.arange(2.0)", "xp.ones(2) * 3", "xp.asarray([5, 6])[::-1]", "xp.asarray(7)", "x[1:] + 1", "[x[0], x[1]]"):
+                found = []
+                for xp in (numpy, np):
+                    x = eval(make, {"xp": xp})
+                    x[key] = eval(given, {"xp": xp, "x": x})
+                    found.append(x)
+                numpy.testing.assert_array_equal(found[1], found[0])
+
+
 def test_readonly_array_refuses_every_write() -> None:
     x = asarray(numpy.arange(4.0))
     x.flags.writeable = False
