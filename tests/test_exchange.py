@@ -50,6 +50,25 @@ def test_asarray_by_numpy_shares_memory_that_cannot_be_written() -> None:
         assert first.strides == x.strides
 
 
+def test_scalars_are_copied_as_numpys_are() -> None:
+    for x in (lazy().sum(), lazy().max() > 3, lazy()[0].sum() + 1j):
+        made = numpy.asarray(x)
+        assert made.shape == () and made.flags.writeable
+        made[...] = 0
+        assert x != 0
+        with pytest.raises(ValueError, match="copy"):
+            numpy.asarray(x, copy=False)
+
+
+def test_arrays_on_a_device_hold_numbers() -> None:
+    for data in (["yes", "no"], [None], numpy.array(["a"]), numpy.array(["2020-01-01"], "M8[D]")):
+        with pytest.raises(TypeError, match="an array on a device holds numbers"):
+            lazynp.asarray(data, device="cpu")
+        assert lazynp.asarray(data).dtype == numpy.asarray(data).dtype
+    for data in ([1, 2], [True], 2j, numpy.float16(3)):
+        assert type(lazynp.asarray(data, device="cpu")) is lazynp.ndarray
+
+
 def test_what_was_exported_never_changes() -> None:
     x = lazy()
     seen = numpy.asarray(x)

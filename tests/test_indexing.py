@@ -191,6 +191,61 @@ def test_in_place_operator_on_a_key_is_one_write() -> None:
     numpy.testing.assert_array_equal(x, [0, 10, 11, 3, 4, -5])
 
 
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i1", "?", "c16"])
+def test_loops_that_write_0d_arrays(dtype: str) -> None:
+    values = [300, 2.7, True, -0.0, numpy.float32(1.5), numpy.int64(-7), 2 + 1j]
+    results = []
+    for xp in (numpy, np):
+        x = xp.asarray(numpy.ones((len(values), 60), dtype)) * xp.asarray(numpy.arange(60).astype(dtype))
+        before, view = x + x, x[0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for row, value in enumerate(values):
+                for k in range(0, 60, 5):
+                    x[row, k] = xp.asarray(value)
+                    x[row, k + 1] = xp.asarray([value, value])[1:].reshape(())
+        results.append((x, before, view))
+    for theirs, ours in zip(*results, strict=True):
+        assert ours.dtype == theirs.dtype
+        numpy.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_loop_over_a_pending_diagonal_runs_one_program() -> None:
+    x = asarray(numpy.arange(90_000.0).reshape(300, 300))
+    y = x * 2 + 1
+    report.reset()
+    zero = np.asarray(0.0, device="cpu")
+    for k in range(300):
+        y[k, k] = zero
+    assert sum(row.count for row in report.forced.values()) == 1
+    assert y.trace() == 0
+
+
+def test_what_an_indexed_write_needs_is_computed_in_one_program() -> None:
+    data = numpy.random.default_rng(0).random((400, 30))
+    results = []
+    for xp in (numpy, np):
+        x = xp.asarray(data)
+        variance = ((x - x.mean(axis=0)) ** 2).sum(axis=0)
+        scaled = variance / 3 + 1
+        where = xp.asarray(numpy.arange(30) % 3 == 0)
+        report.reset()
+        scaled[where] = variance[::-1][where]
+        variance[[1, 2]] = variance[3:5] * 2
+        results.append((scaled, variance))
+    numpy.testing.assert_allclose(results[1], results[0], rtol=1e-13)
+    assert [row.count for row in report.forced.values() if row.name == "indexed write"] == [1, 1]
+    for key in ([0, 2], numpy.array([True, False, True])):
+        for make in ("xp.ones(3)", "xp.arange(3.0)", "xp.asarray([1., 2., 3.]) * 2", "xp.broadcast_to(xp.asarray(2.0), (3,)) + 0"):
+            for given in ("xp.arange(2.0)", "xp.ones(2) * 3", "xp.asarray([5, 6])[::-1]", "xp.asarray(7)", "x[1:] + 1", "[x[0], x[1]]"):
+                found = []
+                for xp in (numpy, np):
+                    x = eval(make, {"xp": xp})
+                    x[key] = eval(given, {"xp": xp, "x": x})
+                    found.append(x)
+                numpy.testing.assert_array_equal(found[1], found[0])
+
+
 def test_readonly_array_refuses_every_write() -> None:
     x = asarray(numpy.arange(4.0))
     x.flags.writeable = False

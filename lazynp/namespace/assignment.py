@@ -20,7 +20,7 @@ from lazynp.graph.node import Node, Shape
 from lazynp.memory import DRAFT_BYTES
 from lazynp.namespace.indexing import basic
 from lazynp.runtime.floating import at_once
-from lazynp.scalars import CLASSES, OF_TYPE
+from lazynp.scalars import CLASSES, OF_TYPE, force
 from lazynp.views import AXES, NEW, Region, put
 
 DRAFT_RUN = 8
@@ -185,11 +185,22 @@ def _write_advanced(x: arrays.ndarray, key: Any, value: Any) -> None:
     if (type(key) is arrays.ndarray or type(key) in CLASSES or isinstance(key, np.ndarray)) and _write_masked(x, key, value):
         return
     key = tuple([_host_key(part) for part in key]) if type(key) is tuple else _host_key(key)
+    if isinstance(value, (list, tuple)) and holds_ours(value):
+        value = arrays.asarray(value)
+    if type(value) is arrays.ndarray:
+        _compute(x, value)
     if type(value) is arrays.ndarray or type(value) in CLASSES:
         value = arrays.host(value, "indexed write")
-    elif isinstance(value, (list, tuple)) and holds_ours(value):
-        value = arrays.host(arrays.asarray(value), "indexed write")
     memory(x)[key] = value
+
+
+def _compute(*wanted: arrays.ndarray) -> None:
+    """Compute arrays in one program: what they have in common once."""
+    roots = [x._base if type(x._base) is arrays.ndarray else x for x in wanted]
+    nodes = [root._node for root in roots if root._base is None]
+    pending = [node for node in nodes if node.op.kind is not o.Kind.LEAF and not build.is_filled(node)]
+    if len(pending) > 1:
+        force(pending, "indexed write")
 
 
 def _write_masked(x: arrays.ndarray, key: Any, value: Any) -> bool:

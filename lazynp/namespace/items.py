@@ -95,7 +95,7 @@ def _value(value: Any) -> Any:
     return type(value)([_value(item) for item in value]) if isinstance(value, (tuple, list)) else value
 
 
-def _unshaped(node: Node) -> Node:
+def unshaped(node: Node) -> Node:
     """What a node is another shape of: computed and kept, it serves whoever wants it in whatever shape."""
     while node.op is o.RESHAPE and node.buffer is None:
         node = node.src[0]
@@ -104,7 +104,7 @@ def _unshaped(node: Node) -> Node:
 
 def values(*nodes: Node, reason: str) -> list[np.ndarray[Any, Any]]:
     """Nodes' values, computed in one program; not to be written to."""
-    force([node for node in map(_unshaped, nodes) if node.op is not o.CONST], reason)
+    force([node for node in map(unshaped, nodes) if node.op is not o.CONST], reason)
     return [_value(node) for node in nodes]
 
 

@@ -16,10 +16,11 @@ from lazynp.graph.build import cast, const, elementwise, expand, reshape
 from lazynp.graph.dtypes import BOOL
 from lazynp.graph.node import Node
 from lazynp.namespace import fallback
-from lazynp.namespace.items import at_once, item, known, native
+from lazynp.namespace.items import at_once, item, known, native, unshaped, values
 from lazynp.namespace.reductions import array_node
-from lazynp.ndarray import wrap
+from lazynp.ndarray import node_of, wrap
 
+FEWER: Final = 16  # times as many values as different ones make it worth to remember these
 FEW: Final = 8  # values up to which comparing with each is what NumPy does, too
 
 
@@ -30,6 +31,8 @@ def unique(
     equal_nan: bool = True, sorted: bool = True,
 ) -> Any:  # fmt: skip
     """The different values; see :func:`numpy.unique`."""
+    if sorted and axis is None and not (return_index or return_inverse or return_counts):
+        return _distinct(array_node(ar), bool(equal_nan))
     return at_once("unique", array_node(ar), return_index, return_inverse, return_counts, axis, equal_nan=equal_nan, sorted=sorted)
 
 
@@ -61,7 +64,22 @@ def unique_values(x: Any) -> Any:
 
     NumPy leaves the order open; here they are sorted, which other libraries count on.
     """
-    return at_once("unique", array_node(x), equal_nan=False)
+    return _distinct(array_node(x), False)
+
+
+def _distinct(x: Node, equal_nan: bool) -> Any:
+    """The different values, sorted; few of many are remembered with the buffer they were found in."""
+    values(x, reason="unique")
+    buffer = unshaped(x).buffer
+    key = ("unique", equal_nan)
+    if buffer is not None and buffer.facts is not None and key in buffer.facts:
+        return wrap(buffer.facts[key])
+    found = at_once("unique", x, equal_nan=equal_nan)
+    node = node_of(found)
+    if buffer is not None and node.buffer is not None and FEWER * node.buffer.nbytes <= buffer.nbytes:
+        node.buffer.shared = True
+        buffer.remember(key, node)
+    return found
 
 
 @fallback.library

@@ -15,6 +15,9 @@ import numpy as np
 
 from lazynp.runtime import forking
 
+SMALLEST = 1 << 13  # bytes of a buffer; computing something from fewer costs no more than remembering it
+MOST = 32  # facts about one buffer
+
 
 class Block(Protocol):
     """Memory lent by an allocator; it returns there when it is garbage."""
@@ -29,8 +32,8 @@ class Buffer:
     """One value, for ever: memory that is written in place becomes another buffer.
 
     ``_lease`` refers to what arrays over the block keep: it is dead when no array is left.  ``shared``: it may be the value of several
-    nodes.  ``views`` are strided arrays over it, kept for those who read it element by element.  ``facts`` are numbers that were computed
-    from it (``runtime/facts.py``).
+    nodes.  ``views`` are strided arrays over it, kept for those who read it element by element.  ``facts`` are small things that were
+    computed from it (``runtime/facts.py``).
     """
 
     __slots__ = ("__weakref__", "_address", "_array", "_lease", "block", "dtype", "facts", "shape", "shared", "views")
@@ -96,6 +99,13 @@ class Buffer:
                 return False
             self._lease = None
         return True
+
+    def remember(self, key: Any, fact: Any) -> None:
+        """Keep what was computed from this value, where computing it again would cost more."""
+        if self.nbytes >= SMALLEST:
+            if self.facts is None or len(self.facts) >= MOST:
+                self.facts = {}
+            self.facts[key] = fact
 
     def retyped(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Buffer:
         """The same memory as another dtype of the same size, or in another shape."""

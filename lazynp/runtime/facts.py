@@ -8,15 +8,12 @@ each.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from lazynp.backends.base import Plan
 from lazynp.graph import op as o
-from lazynp.runtime.buffer import Buffer
+from lazynp.runtime.buffer import SMALLEST, Buffer
 from lazynp.schedule.canonicalise import Canonical
-
-SMALLEST: Final = 1 << 13  # bytes of a buffer; computing something from fewer costs no more than remembering it
-MOST: Final = 32  # facts about one buffer
 
 
 def _subject(canonical: Canonical) -> Buffer | None:
@@ -49,7 +46,5 @@ def remember(plan: Plan, canonical: Canonical, value: Buffer) -> None:
     key = _key(plan, canonical)
     if "nan" in key[1]:  # NaN has a sign, too, which its text does not show
         return
-    if subject.facts is None or len(subject.facts) >= MOST:
-        subject.facts = {}
     value.shared = True
-    subject.facts[key] = (plan, value)  # the plan is kept, so that no other one gets its number
+    subject.remember(key, (plan, value))  # the plan is kept, so that no other one gets its number

@@ -93,6 +93,28 @@ def test_warnings_come_again(x: Any) -> None:
         float(np.sum(x))
 
 
+def test_different_values_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = numpy.random.default_rng(0).integers(0, 5, SIZE)
+    y = np.asarray(labels)
+    calls = []
+    monkeypatch.setattr(numpy, "unique", lambda *args, _old=numpy.unique, **options: calls.append(1) or _old(*args, **options))
+    for _ in range(3):
+        assert np.unique_values(y).tolist() == [0, 1, 2, 3, 4]
+    assert len(calls) == 1
+    changes = (lambda u: u.__setitem__(0, 9), lambda u: u.sort(), lambda u: u.__imul__(2), lambda u: u[1:].fill(0), lambda u: u.__iadd__(u))
+    for change in changes:
+        u = np.unique_values(y)
+        change(u)
+        numpy.asarray(u)
+        assert np.unique_values(y).tolist() == [0, 1, 2, 3, 4]
+    y[7] = 77
+    assert np.unique(y).tolist() == np.unique(y.reshape(-1, 10)).tolist() == [0, 1, 2, 3, 4, 77]
+    assert np.unique(y[8:], return_counts=True)[1].tolist() == numpy.unique(labels[8:], return_counts=True)[1].tolist()
+    z = np.asarray([1.0, numpy.nan, numpy.nan] * 1000)
+    assert [np.unique(z).size, np.unique(z, equal_nan=False).size] * 2 == [2, 2001] * 2
+    assert np.unique(z).size == 2
+
+
 def test_small_arrays_and_pairs_are_not_remembered(x: Any) -> None:
     small = np.asarray(numpy.ones(10))
     float(small.sum())
