@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from math import pi, sqrt
 from typing import Any
 
@@ -186,6 +187,41 @@ def gelu(xp: Any) -> Function:
     return run
 
 
+def special(xp: Any) -> Any:
+    """The special functions that go with a namespace."""
+    name = {"lazynp": "lazynp.special", "jax.numpy": "jax.scipy.special"}.get(xp.__name__, "scipy.special")
+    return import_module(name)
+
+
+def exact_gelu(xp: Any) -> Function:
+    erf = special(xp).erf
+
+    def run(x: Array) -> Array:
+        return 0.5 * x * (1 + erf(x * sqrt(0.5)))
+
+    return run
+
+
+def likelihood(xp: Any) -> Function:
+    functions = special(xp)
+    entr, expit, gammaln, ndtr = functions.entr, functions.expit, functions.gammaln, functions.ndtr
+
+    def run(x: Array, y: Array) -> Array:
+        share = expit(4 * x - 2)
+        return (entr(share) + gammaln(y + 1) + y * xp.log(ndtr(x))).sum()
+
+    return run
+
+
+def logsumexp(xp: Any) -> Function:
+    of = special(xp).logsumexp
+
+    def run(x: Array) -> Array:
+        return of(x, axis=1)
+
+    return run
+
+
 def mandelbrot(xp: Any) -> Function:
     def run(real: Array, imag: Array) -> Array:
         x, y = real, imag
@@ -310,6 +346,9 @@ WORKLOADS = (
         4,
         "0.5 * a * (1 + tanh(0.7978845608028654 * (a + 0.044715 * a * a * a)))",
     ),
+    Workload("gelu with erf", vectors(1, 16_777_216, low=-3.0, high=3.0), exact_gelu, 8),
+    Workload("entropies and likelihoods", vectors(2, 4_194_304), likelihood, 5),
+    Workload("logsumexp over rows", matrices((4096, 2048)), logsumexp, 3),
     Workload("Mandelbrot, 20 steps", plane, mandelbrot, 6),
     Workload("heat, 100 steps in place", matrices((1000, 1000)), heat, 3),
     Workload("heat with borders", matrices((1000, 1000)), heat_with_borders, 3),

@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from lazynp.backends.base import Backend, CompileError, Plan
-from lazynp.graph.op import STORE, Kind
+from lazynp.graph.op import SPECIAL, STORE, Kind
 from lazynp.runtime.buffer import Buffer
 from lazynp.runtime.ownership import Claim
 from lazynp.schedule.canonicalise import Program
@@ -22,6 +22,9 @@ COMPILE_WORK = 6_000_000  # cost units (element operations) that pay for compili
 PLAN_WORK = 200_000  # and for finding its place in a schedule, which operations of one pattern need each
 PATIENCE = 3  # what comes in small pieces is compiled when it has cost so many times its compilation: it may be over before that pays
 TINY_WORK = 16_384  # below this a run is all overhead, and NumPy's is the smaller one
+# A special function is some hundred calls of NumPy in its tier, however few the elements, and takes longer there than its cost says.
+SPECIAL_WORK = 100_000
+SPECIAL_FACTOR = 3
 PATTERN = 3  # operations whose sources look alike so many levels up share their machine code, most likely
 
 
@@ -34,7 +37,11 @@ def work(program: Program) -> tuple[int, int]:
             continue
         operations += 1
         # A write costs what it writes: the rest stays or is copied fast.
-        total += prod(program.entries[entry.src[1]].shape if entry.op is STORE else entry.shape) * max(entry.op.cost, 1)
+        size = prod(program.entries[entry.src[1]].shape if entry.op is STORE else entry.shape)
+        if entry.op in SPECIAL:
+            total += max(SPECIAL_FACTOR * size * entry.op.cost, SPECIAL_WORK)
+        else:
+            total += size * max(entry.op.cost, 1)
         if kind is Kind.REDUCTION:
             total += prod(program.entries[entry.src[0]].shape)
     return total, _patterns(program) * COMPILE_WORK + operations * PLAN_WORK
