@@ -26,7 +26,8 @@ from conformance.numpy_suite import SECONDS, MissingTests, Outcomes, run_pytest
 RESULTS = Path(__file__).parent / "results" / "scipy.json"
 CAUSES = Path(__file__).parent / "scipy_causes.toml"
 PARTS = (
-    "special", "stats", "signal", "ndimage", "cluster", "fft", "integrate", "interpolate", "optimize", "spatial", "differentiate", "constants",
+    "special", "stats", "signal", "ndimage", "cluster", "fft", "integrate", "interpolate", "optimize", "spatial", "differentiate",
+    "constants",
 )  # fmt: skip
 GOAL = 0.97  # of the tests that run
 UNKNOWN = "not looked into"
