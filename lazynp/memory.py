@@ -18,6 +18,7 @@ from lazynp.conversion import asarray
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape
+from lazynp.runtime import forking
 from lazynp.runtime.allocator import allocate
 from lazynp.runtime.buffer import Buffer
 from lazynp.scalars import CLASSES, force
@@ -107,32 +108,37 @@ def lend(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
     """The memory of an array that waits to be filled, writable, and seen by both sides as NumPy's arrays see each other's.
 
     What ``np.empty``, ``np.zeros``, ``np.full`` made waits to be filled as long as nobody computed or wrote it, and again whenever it was
-    lent before: C code that is given such an array for its results (SciPy's ``output=``, a file's ``readinto``) expects to reach it so.
-    None for all others.
+    lent before: C code that is given such an array for its results (SciPy's ``output=``, a file's ``readinto``) expects to reach it so,
+    in several threads if need be, each of which fills a part.  None for all others.
     """
     if x._readonly:
         return None
     root = x._base if type(x._base) is arrays.ndarray else x
-    held = root._base
-    export = None if held is None or held.lease is None else held.lease()
-    if export is not None:
-        array = np.asarray(export)
-    else:
-        known = _lent.get(id(root)) is root
-        if held is not None and not known:
-            return None
-        node = arrays.root_node(root)
-        sources = node.src
-        filled = node.op is o.EXPAND and sources[0].op is o.CONST
-        if not filled and not known:
-            return None
-        block = allocate(prod(node.shape) * node.dtype.itemsize)
-        array = block.view(node.dtype, node.shape)
-        array[...] = sources[0].arg if filled else host(arrays.wrap(node))
-        held = root._base = root._view = Draft(Buffer.of_block(block, node.dtype, node.shape))
-        held.lease = ref(array.base)
-        root._node = None
-        _lent[id(root)] = root
+    if root._base is None and _lent.get(id(root)) is root:
+        host(root, "__array__")  # what is computed is so before the lock is taken
+    with forking.graph:
+        held = root._base
+        export = None if held is None or held.lease is None else held.lease()
+        if export is not None:
+            array = np.asarray(export)
+        else:
+            known = _lent.get(id(root)) is root
+            if held is not None and not known:
+                return None
+            node = arrays.root_node(root)
+            sources = node.src
+            filled = node.op is o.EXPAND and sources[0].op is o.CONST
+            buffer = node.buffer if known else None
+            if not filled and buffer is None:
+                return None
+            block = allocate(prod(node.shape) * node.dtype.itemsize)
+            array = block.view(node.dtype, node.shape)
+            array[...] = sources[0].arg if buffer is None else buffer.array
+            held = Draft(Buffer.of_block(block, node.dtype, node.shape))
+            held.lease = ref(array.base)
+            root._base = root._view = held
+            root._node = None
+            _lent[id(root)] = root
     return array if root is x else shown(x, array)
 
 
@@ -150,10 +156,21 @@ def overwritten(root: arrays.ndarray, node: Node) -> bool:
 def published(root: arrays.ndarray) -> Node:
     """The node of an array that was being filled; its memory is not written again, or it is a copy."""
     held = root._base
-    if is_lent(held):
+    if held.lease is None:
+        return _taken_back(root, held)
+    with forking.graph:
+        held = root._base
+        if held is None:  # another thread was here first
+            node: Node = root._node
+            return node
+        if not is_lent(held):
+            return _taken_back(root, held)
         buffer = _empty(held.shape, held.dtype)
         buffer.array[...] = held.array
         return build.leaf(buffer)
+
+
+def _taken_back(root: arrays.ndarray, held: Draft) -> Node:
     node = build.leaf(held.buffer)
     root._node = node
     root._base = root._view = None

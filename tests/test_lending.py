@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy
@@ -106,6 +107,18 @@ def test_memory_is_ours_again_when_nobody_outside_has_it() -> None:
     seen = numpy.asarray(x)  # lent again: this is what the array is for
     seen[10] = 1
     assert (float(z[10]), float(x[10])) == (12, 1)
+
+
+def test_threads_fill_parts_of_one_array() -> None:
+    with ThreadPoolExecutor(8) as pool:
+        for turn in range(200):
+            x = lazynp.empty((8, 50), int)
+
+            def fill(i: int, x: Any = x, turn: int = turn) -> None:
+                numpy.asarray(x[i])[...] = i + turn
+
+            list(pool.map(fill, range(8)))
+            assert x[:, -1].tolist() == list(range(turn, turn + 8))
 
 
 def test_the_memory_outlives_the_array() -> None:
