@@ -26,7 +26,7 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape, Site
 from lazynp.layout import copy_order, geometry, joined_order, reduction_order, result_order
-from lazynp.memory import Draft, draft, elements, host, published, shown
+from lazynp.memory import Draft, draft, elements, host, overwritten, published, shown
 from lazynp.namespace import assignment, indexing
 from lazynp.runtime import config
 from lazynp.scalars import CLASSES, force, generic, node_of_scalar, pending_scalars, scalar_of, scalar_of_value
@@ -334,10 +334,7 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         if node.shape != self.shape:
             node = build.expand(node, self.shape)
         base = self._base
-        if base is None:
-            replace(self, node)
-        elif type(base) is Draft:
-            self._base = self._view = None
+        if base is None or type(base) is Draft:
             replace(self, node)
         else:
             replace(base, self._view.write(root_node(base), node))
@@ -516,6 +513,8 @@ def root_node(root: ndarray) -> Node:
 
 def replace(root: ndarray, node: Node) -> None:
     """A plain array's new value."""
+    if root._base is not None and overwritten(root, node):
+        return
     if node.depth > DEPTH_CUT // 2:
         if node.depth > DEPTH_CUT:
             cut(node)

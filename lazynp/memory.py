@@ -1,14 +1,15 @@
 """Values in host memory: reading an array through NumPy, and filling one element by element.
 
 In: arrays.  Out: NumPy arrays over their memory with the nominal strides, and *drafts*.  Promise: ``host`` computes what is pending and
-copies nothing; a draft is seen by one cell only, and becomes a node, never to be written again, before anybody else may see it.
+copies nothing; a draft is seen by one cell only, and becomes a node, never to be written again, before anybody else may see it; while one
+is lent to the world outside, which may write at any time, whoever reads the array gets a copy of what the memory holds then.
 """
 
 from __future__ import annotations
 
 from math import prod
 from typing import Any
-from weakref import ref
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from lazynp.conversion import asarray
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape
+from lazynp.runtime import forking
 from lazynp.runtime.allocator import allocate
 from lazynp.runtime.buffer import Buffer
 from lazynp.scalars import CLASSES, force
@@ -25,13 +27,19 @@ from lazynp.views import View
 DRAFT_BYTES = 65536
 """Up to this size an element write copies the array, so that the following ones cost next to nothing."""
 
+_lent: WeakValueDictionary[int, arrays.ndarray] = WeakValueDictionary()  # by their id: arrays whose memory somebody outside has filled
+
 
 class Draft:
-    """Memory of an array that is being filled: owned by one cell, seen by nobody else."""
+    """Memory of an array that is being filled: owned by one cell, seen by nobody else, unless it is lent.
 
-    __slots__ = ("array", "buffer", "dtype", "shape", "views")
+    ``lease`` refers to what the arrays outside keep: it is dead when none is left.
+    """
+
+    __slots__ = ("array", "buffer", "dtype", "lease", "shape", "views")
 
     def __init__(self, buffer: Buffer) -> None:
+        self.lease: ref[Any] | None = None
         self.buffer = buffer
         self.array = buffer.array
         self.dtype = buffer.dtype
@@ -91,9 +99,79 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
     return found
 
 
+def is_lent(draft: Draft) -> bool:
+    """Whether somebody outside may write into the memory."""
+    return draft.lease is not None and draft.lease() is not None
+
+
+def lend(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
+    """The memory of an array that waits to be filled, writable, and seen by both sides as NumPy's arrays see each other's.
+
+    What ``np.empty``, ``np.zeros``, ``np.full`` made waits to be filled as long as nobody computed or wrote it, and again whenever it was
+    lent before: C code that is given such an array for its results (SciPy's ``output=``, a file's ``readinto``) expects to reach it so,
+    in several threads if need be, each of which fills a part.  None for all others.
+    """
+    if x._readonly:
+        return None
+    root = x._base if type(x._base) is arrays.ndarray else x
+    if root._base is None and _lent.get(id(root)) is root:
+        host(root, "__array__")  # what is computed is so before the lock is taken
+    with forking.graph:
+        held = root._base
+        export = None if held is None or held.lease is None else held.lease()
+        if export is not None:
+            array = np.asarray(export)
+        else:
+            known = _lent.get(id(root)) is root
+            if held is not None and not known:
+                return None
+            node = arrays.root_node(root)
+            sources = node.src
+            filled = node.op is o.EXPAND and sources[0].op is o.CONST
+            buffer = node.buffer if known else None
+            if not filled and buffer is None:
+                return None
+            block = allocate(prod(node.shape) * node.dtype.itemsize)
+            array = block.view(node.dtype, node.shape)
+            array[...] = sources[0].arg if buffer is None else buffer.array
+            held = Draft(Buffer.of_block(block, node.dtype, node.shape))
+            held.lease = ref(array.base)
+            root._base = root._view = held
+            root._node = None
+            _lent[id(root)] = root
+    return array if root is x else shown(x, array)
+
+
+def overwritten(root: arrays.ndarray, node: Node) -> bool:
+    """Put a new value into memory that is lent, where those outside see it; tells whether it was."""
+    held = root._base
+    if not is_lent(held):
+        root._base = root._view = None
+        return False
+    held.array[...] = host(arrays.wrap(node), "shared memory")
+    root._node = None
+    return True
+
+
 def published(root: arrays.ndarray) -> Node:
-    """The node of an array that was being filled; its memory is not written again."""
-    node = build.leaf(root._base.buffer)
+    """The node of an array that was being filled; its memory is not written again, or it is a copy."""
+    held = root._base
+    if held.lease is None:
+        return _taken_back(root, held)
+    with forking.graph:
+        held = root._base
+        if held is None:  # another thread was here first
+            node: Node = root._node
+            return node
+        if not is_lent(held):
+            return _taken_back(root, held)
+        buffer = _empty(held.shape, held.dtype)
+        buffer.array[...] = held.array
+        return build.leaf(buffer)
+
+
+def _taken_back(root: arrays.ndarray, held: Draft) -> Node:
+    node = build.leaf(held.buffer)
     root._node = node
     root._base = root._view = None
     return node

@@ -1,8 +1,8 @@
 """Protocols between arrays or scalars and the rest of Python.
 
 In: the class of arrays, the class of scalars.  Out: the same classes with NumPy's protocols, Python's conversions, copying, pickling and
-printing.  Promise: an export is a read-only snapshot or a copy, never memory that lazynp will write; a NumPy function called on one of
-ours stays lazy where lazynp has it.
+printing.  Promise: an export is a read-only snapshot or a copy, never memory that lazynp will write, unless the array waits to be filled
+(``memory.lend``); a NumPy function called on one of ours stays lazy where lazynp has it.
 """
 
 from __future__ import annotations
@@ -52,22 +52,6 @@ def _to_numpy(self: Any, dtype: Any = None, copy: bool = False) -> np.ndarray[An
     Libraries that treat arrays otherwise than sequences (matplotlib's columns of a matrix) look for this method.
     """
     return _array(self, dtype, copy or None)
-
-
-def _array_interface(self: Any) -> dict[str, Any]:
-    """NumPy's protocol of version 3, for those who read it themselves; the memory is an array, which keeps it alive and read-only."""
-    array = snapshot(self, "__array__")
-    owner = array
-    while type(owner.base) is np.ndarray:
-        owner = owner.base
-    if not owner.flags.c_contiguous:
-        # A buffer is asked for in C order; memory of a result may have been filled in another order of the axes.
-        owner = owner.transpose(sorted(range(owner.ndim), key=lambda axis: -owner.strides[axis]))
-    described: dict[str, Any] = array.__array_interface__
-    start: int = described["data"][0]
-    first: int = owner.__array_interface__["data"][0]
-    # Strides are spelled out: Pillow then asks for the bytes instead of reading the memory through a buffer.
-    return {**described, "data": owner, "offset": start - first, "strides": array.strides}
 
 
 def _is_ours(x: object) -> bool:
@@ -234,6 +218,34 @@ SHARED: dict[str, Any] = {
 # Arrays only ---------------------------------------------------------------------------------------------------------------
 
 
+def _shared_array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    """The value as a NumPy array: read-only and shared, or a writable copy; or memory that waits to be filled, to be written there."""
+    from lazynp.memory import lend
+
+    array = None if copy or (dtype is not None and np.dtype(dtype) != self.dtype) else lend(self)
+    return _array(self, dtype, copy) if array is None else array
+
+
+def _array_interface(self: Any) -> dict[str, Any]:
+    """NumPy's protocol of version 3; the memory is an array, which keeps it alive and, where it is a snapshot, read-only."""
+    from lazynp.memory import lend
+
+    array = lend(self)
+    if array is None:
+        array = snapshot(self, "__array__")
+    owner = array
+    while type(owner.base) is np.ndarray:
+        owner = owner.base
+    if not owner.flags.c_contiguous:
+        # A buffer is asked for in C order; memory of a result may have been filled in another order of the axes.
+        owner = owner.transpose(sorted(range(owner.ndim), key=lambda axis: -owner.strides[axis]))
+    described: dict[str, Any] = array.__array_interface__
+    start: int = described["data"][0]
+    first: int = owner.__array_interface__["data"][0]
+    # Strides are spelled out: Pillow then asks for the bytes instead of reading the memory through a buffer.
+    return {**described, "data": owner, "offset": start - first, "strides": array.strides}
+
+
 def _truth(self: Any) -> bool:
     from lazynp.arrays import host
 
@@ -369,6 +381,7 @@ def _format(self: Any, spec: str) -> str:
 
 
 ARRAYS: dict[str, Any] = {
+    "__array__": _shared_array,
     "__bool__": _truth,
     "__int__": _conversion("__int__", int),
     "__float__": _conversion("__float__", float),

@@ -1,8 +1,9 @@
 """Scalars: what NumPy's rule makes of a 0-d result.
 
 In: a 0-d node, or a NumPy scalar that is already known.  Out: an object of a small table-made family, with the array protocol's attributes
-and a scalar's behaviour.  Promise: an instance holds either a node (lazy) or a value (concrete), never both; concrete values record nothing;
-``isinstance`` works between this family and NumPy's in both directions; only ``s[...] = value`` and ``s[condition] = value`` change one.
+and a scalar's behaviour.  Promise: an instance holds either a node (lazy) or a value (concrete), never both; concrete values record
+nothing; ``isinstance`` works between this family and NumPy's in both directions; nothing but ``s[...] = value`` and
+``s[condition] = value`` changes one.
 
 The public names of the types (``np.float64``) are NumPy's own classes, of which lazy scalars are instances to ``isinstance`` and equals
 to ``==``.  What cannot be: the class of a lazy scalar is not NumPy's, nor below it, nor the same key (``type(s) is np.float64``,

@@ -134,9 +134,9 @@ def test_a_result_is_an_array_to_the_standard_and_can_be_written(make: Any) -> N
         s[key] = lazy(7)
         assert float(s) == value
     for key in (0, -1, (0,), None, slice(None), [True], (..., None), asarray(numpy.array([True])), "real"):
-        with pytest.raises(TypeError, match="'numpy.float64' object does not support item assignment"):
+        with pytest.raises(TypeError, match=r"'numpy\.float64' object does not support item assignment"):
             make(2.0)[key] = 1
-    with pytest.raises(ValueError, match="broadcast|sequence"):
+    with pytest.raises(ValueError, match=r"broadcast|sequence"):
         make(2.0)[...] = [1, 2]
 
 

@@ -58,6 +58,15 @@ def checked_device(device: Any) -> None:
         raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
 
 
+class Devices(tuple[str, ...]):
+    """A tuple, as the standard has it from 2025.12 on; what adds a list to it, as to the earlier versions' list, gets a list."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Any) -> Any:
+        return [*self, *other] if isinstance(other, list) else tuple.__add__(self, other)
+
+
 class __array_namespace_info__:
     """What the namespace can do; see :class:`numpy.__array_namespace_info__`."""
 
@@ -71,9 +80,9 @@ class __array_namespace_info__:
         """The device of new arrays."""
         return DEVICE
 
-    def devices(self) -> tuple[str, ...]:
+    def devices(self) -> Devices:
         """All devices."""
-        return (DEVICE,)
+        return Devices((DEVICE,))
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
         """The dtypes of arrays that are made of Python numbers."""

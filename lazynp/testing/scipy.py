@@ -1,14 +1,15 @@
 """SciPy's own array-API tests, with lazynp as the array library.
 
-In: ``pytest -p lazynp.testing.scipy --pyargs scipy.stats``.  Out: every test that SciPy runs once for each array library it knows runs once,
-for lazynp; tests that know of no array library are deselected.  Promise: SciPy and its tests are as installed; to SciPy's marks lazynp is a
-library of its own that computes when asked, on the CPU: it is left out where SciPy leaves out all libraries but NumPy, and nowhere else.
+In: ``pytest -p lazynp.testing.scipy --pyargs scipy.stats``.  Out: every test that SciPy runs once for each array library it knows runs
+once, for lazynp; tests that know of no array library are deselected.  Promise: SciPy and its tests are as installed; to SciPy's marks
+lazynp is a library of its own that computes when asked, on the CPU: it is left out where SciPy leaves out all but NumPy, and nowhere else.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 
 if "scipy" in sys.modules and os.environ.get("SCIPY_ARRAY_API") is None:
     raise ImportError("SciPy was imported before SCIPY_ARRAY_API was set: load lazynp.testing.scipy before any plugin that uses SciPy")
@@ -32,9 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Exchange the libraries that the fixture ``xp`` goes through."""
     if "xp" in metafunc.fixturenames:
-        from scipy import conftest
-
-        conftest.xp_known_backends.add(lazynp.__name__)
+        import_module("scipy.conftest").xp_known_backends.add(lazynp.__name__)
         metafunc.definition.add_marker(pytest.mark.parametrize("xp", [_LIBRARY], indirect=True))
 
 

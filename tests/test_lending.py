@@ -1,0 +1,154 @@
+"""Arrays that wait to be filled: NumPy sees their memory, may write there, and lazynp sees what was written, as NumPy's arrays do."""
+
+from __future__ import annotations
+
+import gc
+import io
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy
+import pytest
+
+import lazynp
+from lazynp.runtime import report
+
+MAKERS: dict[str, Callable[[Any], Any]] = {
+    "empty": lambda np: np.empty((3, 4)),
+    "zeros": lambda np: np.zeros((3, 4), np.int16),
+    "ones": lambda np: np.ones((3, 4), complex),
+    "full": lambda np: np.full((3, 4), 2.5, np.float32),
+    "columns": lambda np: np.full((3, 4), 2.5, order="F"),
+    "like": lambda np: np.zeros_like(np.arange(12.0).reshape(3, 4)),
+    "slice": lambda np: np.zeros((6, 9))[::2, 1:5],
+    "turned": lambda np: np.zeros((4, 3)).T,
+    "large": lambda np: np.zeros((3, 100_000))[:, :4],
+    "nothing": lambda np: np.zeros((3, 0)),
+}
+
+
+def lent(x: Any) -> numpy.ndarray[Any, Any]:
+    return numpy.asarray(x)
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+@pytest.mark.parametrize("export", [lent, lambda x: x.__array__(), lambda x: numpy.array(x, copy=False)], ids=["asarray", "method", "copy"])
+def test_both_sides_see_what_is_written(make: Callable[[Any], Any], export: Callable[[Any], Any]) -> None:
+    x = make(lazynp)
+    seen = export(x)
+    like = make(numpy)
+    like[...] = 0
+    assert seen.flags.writeable
+    assert (seen.shape, seen.dtype) == (like.shape, like.dtype)
+    assert seen.strides == like.strides or not seen.size
+    before = x + 1
+    seen[1:] = 7
+    assert numpy.array_equal(x, seen)
+    x[:, ::2] = 3
+    assert (seen[:, ::2] == 3).all()
+    assert numpy.shares_memory(seen, numpy.asarray(x)) == (seen.size > 0)
+    assert numpy.array_equal(before, make(lazynp) + 1)
+
+
+WRITES: dict[str, Callable[[Any, Any], Any]] = {
+    "all": lambda np, x: x.__setitem__(..., np.arange(4.0)),
+    "element": lambda np, x: x.__setitem__((1, 2), 5),
+    "mask": lambda np, x: x.__setitem__(x == 0, 4),
+    "positions": lambda np, x: x.__setitem__(([0, 1], [2, 3]), [1, 2]),
+    "in place": lambda np, x: x.__iadd__(np.arange(3.0)[:, None]),
+    "out": lambda np, x: np.add(x, 2, out=x),
+    "out of a reduction": lambda np, x: np.sum(np.ones((2, 3, 4)), axis=0, out=x),
+    "fill": lambda np, x: x.fill(6),
+    "copyto": lambda np, x: np.copyto(x, 8),
+    "put": lambda np, x: np.put(x, [0, 5], [1, 2]),
+    "view": lambda np, x: x.T[1:].__setitem__(..., 9),
+    "at": lambda np, x: np.add.at(x, (0, 1), 3),
+    "sort": lambda np, x: (x.__setitem__(..., -np.arange(4.0)), x.sort())[0],
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_every_write_is_seen_outside(write: Callable[[Any, Any], Any]) -> None:
+    x, theirs = lazynp.zeros((3, 4)), numpy.zeros((3, 4))
+    seen = numpy.asarray(x)
+    seen[0] = theirs[0] = 1
+    write(lazynp, x)
+    write(numpy, theirs)
+    assert numpy.array_equal(seen, theirs)
+    assert numpy.array_equal(x, theirs)
+
+
+def test_what_was_computed_or_written_is_a_snapshot() -> None:
+    realized = lazynp.zeros(3)
+    realized.realize()
+    written = lazynp.zeros(3)
+    written[0] = 1
+    readonly = lazynp.zeros(3)
+    readonly.flags.writeable = False
+    others = (lazynp.arange(3), lazynp.zeros(3) + 1, lazynp.asarray([0.0, 0.0]), lazynp.broadcast_to(0.0, (3,)))
+    for x in (realized, written, readonly, *others):
+        assert not numpy.asarray(x).flags.writeable
+    for copy in (numpy.array(lazynp.zeros(3)), numpy.asarray(lazynp.zeros(3), dtype=int), lazynp.zeros(3).to_numpy(copy=True)):
+        assert copy.flags.writeable
+
+
+def test_memory_is_ours_again_when_nobody_outside_has_it() -> None:
+    x = lazynp.zeros(100_000)
+    part = numpy.asarray(x)[10:]
+    part[0] = 5
+    y = x + x  # two reads, of one moment
+    part[0] = 6
+    assert float(y[10]) == 10
+    assert float((x + x)[10]) == 12
+    del part
+    gc.collect()
+    z = (x * 2).realize()
+    seen = numpy.asarray(x)  # lent again: this is what the array is for
+    seen[10] = 1
+    assert (float(z[10]), float(x[10])) == (12, 1)
+
+
+def test_threads_fill_parts_of_one_array() -> None:
+    with ThreadPoolExecutor(8) as pool:
+        for turn in range(200):
+            x = lazynp.empty((8, 50), int)
+
+            def fill(i: int, x: Any = x, turn: int = turn) -> None:
+                numpy.asarray(x[i])[...] = i + turn
+
+            list(pool.map(fill, range(8)))
+            assert x[:, -1].tolist() == list(range(turn, turn + 8))
+
+
+def test_the_memory_outlives_the_array() -> None:
+    x = lazynp.zeros(1000)
+    seen = numpy.asarray(x)[5:]
+    del x
+    gc.collect()
+    for _ in range(20):
+        lazynp.ones(1000).realize()
+    assert not seen.any()
+    seen[...] = 3
+    assert (seen == 3).all()
+
+
+def test_lending_computes_nothing() -> None:
+    x = lazynp.empty(10)
+    report.reset()
+    numpy.asarray(x)[...] = 2
+    assert not report.forced
+    assert float(x.sum()) == 20
+
+
+def test_libraries_fill_what_they_are_given() -> None:
+    ndimage = pytest.importorskip("scipy.ndimage")
+    image, kernel = numpy.arange(20.0).reshape(4, 5), numpy.ones((3, 3))
+    out = lazynp.empty((4, 5))
+    for mode in ("constant", "nearest"):  # the same array twice, read in between
+        expected = ndimage.correlate(image, kernel, mode=mode)
+        ndimage.correlate(lazynp.asarray(image), lazynp.asarray(kernel), output=out, mode=mode)
+        assert numpy.array_equal(out + 0, expected)
+    buffer = lazynp.zeros(16, numpy.uint8)
+    assert io.BytesIO(bytes(range(16))).readinto(numpy.asarray(buffer)) == 16
+    assert buffer.tolist() == list(range(16))
