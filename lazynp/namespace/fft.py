@@ -13,12 +13,10 @@ import numpy as np
 
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
-from lazynp.namespace.creation import arange, shape_of
-from lazynp.namespace.joining import concatenate, roll
+from lazynp.namespace.joining import roll
 from lazynp.namespace.promotion import Foreign
 from lazynp.namespace.reductions import array_node
 from lazynp.namespace.selecting import library
-from lazynp.namespace.standard import checked_device
 from lazynp.ndarray import asarray as _asarray
 from lazynp.ndarray import wrap
 
@@ -85,30 +83,20 @@ def _fftn(name: str, default_axes: Any) -> Any:
     return fallback.library(function)
 
 
+@fallback.library
 def fftfreq(n: Any, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Any:
     """The frequencies of a transform's values; see :func:`numpy.fft.fftfreq`."""
-    step = _frequency_step(n, d, device)
-    shape_of(n)  # refuses what is negative
-    half = (n - 1) // 2 + 1
-    return _frequencies(concatenate([arange(0, half), arange(-(n // 2), 0)]), step, dtype)
+    return _frequencies("fftfreq", n, d, device, dtype)
 
 
+@fallback.library
 def rfftfreq(n: Any, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Any:
     """The frequencies of a real transform's values; see :func:`numpy.fft.rfftfreq`."""
-    step = _frequency_step(n, d, device)
-    return _frequencies(arange(0, n // 2 + 1), step, dtype)
+    return _frequencies("rfftfreq", n, d, device, dtype)
 
 
-def _frequency_step(n: Any, d: Any, device: Any) -> Any:
-    if not isinstance(n, (int, np.integer)):
-        raise ValueError("n should be an integer")
-    step = 1.0 / (n * d)
-    checked_device(device)
-    return step
-
-
-def _frequencies(counts: Any, step: Any, dtype: Any) -> Any:
-    found = counts * step
+def _frequencies(name: str, n: Any, d: Any, device: Any, dtype: Any) -> Any:
+    found = fallback.library_call(getattr(np.fft, name), f"fft.{name}", (n, d, device), {})
     return found if dtype is None else found.astype(dtype)
 
 
