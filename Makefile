@@ -6,6 +6,7 @@
 #   make bench   the benchmarks against NumPy and the peers that are installed
 #   make conformance   the official tests of the array API standard; CONFORMANCE_ARGS="--suite PATH" names a checkout
 #   make sklearn   scikit-learn's array-API tests on lazynp, compared with the recorded results
+#   make scipy   a fixed choice of SciPy's array-API tests on lazynp, likewise
 #   make clean   remove .venv and caches
 
 VENV := .venv
@@ -18,7 +19,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	if command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
 	then command -v $$p; break; fi; done)
 
-.PHONY: run test quick lint types pytest bench conformance sklearn clean
+.PHONY: run test quick lint types pytest bench conformance sklearn scipy clean
 .DEFAULT_GOAL := test
 
 run: $(VENV)/.examples
@@ -46,6 +47,9 @@ conformance: $(VENV)/.conformance
 
 sklearn: $(VENV)/.test $(VENV)/.conformance
 	$(PY) -m conformance sklearn --check $(CONFORMANCE_ARGS)
+
+scipy: $(VENV)/.test $(VENV)/.conformance
+	$(PY) -m conformance scipy --slice ci $(CONFORMANCE_ARGS)
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "lazynp needs Python 3.11 or newer; none was found on PATH"; exit 1; }
