@@ -275,7 +275,7 @@ PAIRS: Final[dict[str, tuple[Callable[[Real, Real], Real], tuple[int, int], tupl
     "rel_entr": (lambda x, y: x * m.log(x / y), (-200, 200), (-200, 200)),
     "kl_div": (lambda x, y: x * m.log(x / y) - x + y, (-20, 20), (-20, 20)),
     "huber": (lambda d, r: r * r / 2 if r <= d else d * (r - d / 2), (-20, 20), (-20, 20)),
-    "pseudo_huber": (lambda d, r: d * d * (m.sqrt(1 + (r / d) ** 2) - 1), (-20, 20), (-20, 20)),
+    "pseudo_huber": (lambda d, r: r * r / (1 + m.sqrt(1 + (r / d) ** 2)), (-150, 150), (-150, 150)),
 }
 
 

@@ -112,11 +112,12 @@ def _huber(delta: Any, r: Any) -> Any:
 
 
 def _pseudo_huber(delta: Any, r: Any) -> Any:
-    # delta^2 (sqrt(1 + v^2) - 1) with v = r / delta, without the difference.
+    # delta^2 (sqrt(1 + v^2) - 1) with v = r / delta, without the difference: half the square of r for a small v, delta |r| for a large one.
     nothing = (delta == 0.0) | (r == 0.0)
-    value = r * (r / (1.0 + _hypot(1.0, r / where(nothing, 1.0, delta))))
-    value = where(nothing, 0.0, where(_and(_abs(r) == np.inf, delta < np.inf), np.inf, value))
-    return where(delta < 0.0, np.inf, value)
+    quotient = _abs(r / where(nothing, 1.0, delta))
+    large = quotient > 1e20
+    value = where(large, delta, r / (1.0 + _hypot(1.0, where(large, 1.0, quotient)))) * where(large, _abs(r), r)
+    return where(delta < 0.0, np.inf, where(nothing, 0.0, value))
 
 
 def _exprel(x: Any) -> Any:

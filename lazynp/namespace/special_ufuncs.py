@@ -27,6 +27,7 @@ from lazynp.runtime.floating import at_once
 _REAL: Final = {1: np.cbrt, 2: np.hypot}
 _COMPLEX: Final = {1: np.exp, 2: np.add}
 _HALF: Final = np.dtype(np.float16)
+_SINGLE: Final = frozenset([*[op.name for op in SPECIAL], "psi"])  # functions that are one operation
 # What those loops are for functions without one for half, and where only operands that are all single take single's.
 _LOOPS: Final[dict[bool, dict[np.dtype[Any], np.dtype[Any]]]] = {
     True: {_HALF: np.dtype(np.float32)},
@@ -141,9 +142,8 @@ class SpecialUfunc(ufunc):
         return fallback.by_path, (f"special.{self.__name__}",)
 
     def _probe(self, key: tuple[Key, ...]) -> Direct | None:
-        # Other operations than the special ones may warn, where they are not recorded by the lowering.
-        found = super()._probe(key)
-        return found if found is not None and found[0] in SPECIAL else None
+        # The others are more than one operation, or one that may warn where the lowering does not record it.
+        return super()._probe(key) if self.__name__ in _SINGLE else None
 
     def _stands_for(self) -> Any:
         return scipys(self.__name__)

@@ -47,6 +47,7 @@ UNARY = frozenset([
     o.CAST, o.BITCAST, o.NEGATIVE, o.ABSOLUTE, o.SIGN, o.SQRT, o.CBRT, o.EXP, o.EXP2, o.EXPM1, o.LOG, o.LOG2, o.LOG10, o.LOG1P,
     o.SIN, o.COS, o.TAN, o.ARCSIN, o.ARCCOS, o.ARCTAN, o.SINH, o.COSH, o.TANH, o.ARCSINH, o.ARCCOSH, o.ARCTANH, o.FLOOR, o.CEIL,
     o.TRUNC, o.RINT, o.SPACING, o.SIGNBIT, o.ISNAN, o.ISINF, o.ISFINITE, o.INVERT, o.BITWISE_COUNT, o.REAL, o.IMAG, o.CONJUGATE,
+    *o.SPECIAL,
 ])  # fmt: skip
 PREDICATES = frozenset([o.SIGNBIT, o.ISNAN, o.ISINF, o.ISFINITE])
 REDUCING = frozenset([o.ADD, o.MULTIPLY, o.MINIMUM, o.MAXIMUM, o.FMIN, o.FMAX, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR])
@@ -89,6 +90,8 @@ def scalar_rule(op: Op, dtype: DType, sources: Sequence[DType]) -> Complaints:
         if dtype != BOOL:
             yield f"{op!r} gives {dtype}, not bool"
         dtype = first
+    elif op in o.SPECIAL and first.char not in "fd":
+        yield f"{op!r} of {first}"
     if any(s != dtype for s in sources):
         yield f"{op!r} mixes {', '.join(map(str, dict.fromkeys((dtype, *sources))))} without a cast"
 
