@@ -54,7 +54,9 @@ def dot_node(a: Node, b: Node) -> Node:
     shape = a.shape[:-1] + b.shape[:j] + b.shape[j + 1 :]
     if len(a.shape) <= 2 and len(b.shape) <= 2 and prod(a.shape) == 1 == prod(b.shape) and a.dtype.itemsize > 2 and a.dtype.kind in "fc":
         # NumPy takes one of them for a scalar, and adds nothing to the product: it may be -0.0.
-        return reshape(elementwise(o.MULTIPLY, a.dtype, reshape(a, ()), reshape(b, ())), shape)
+        number = elementwise(o.MULTIPLY, a.dtype, reshape(a, ()), reshape(b, ()))
+        number.err = number.err.named("dot")
+        return reshape(number, shape)
     # Up to two dimensions dot is the matrix product, which the scheduler knows better.
     product = call("matmul" if len(a.shape) <= 2 and len(b.shape) <= 2 else "dot", (), (a, b), a.dtype, shape)
     product.err = product.err.named("dot")
