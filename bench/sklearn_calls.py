@@ -31,6 +31,7 @@ from bench.measure import difference
 ROWS: Final = 20_000
 COLUMNS: Final = 50
 WARM_UPS: Final = 3
+MOST_WARM_UPS: Final = 100
 MIN_PAIRS: Final = 5
 
 
@@ -152,13 +153,21 @@ def timed(run: Callable[[], Any]) -> float:
     return time.thread_time() - start
 
 
+def warm_up(run: Callable[[], Any], seconds: float) -> None:
+    """Run until what pays for its compilation is compiled, or ``seconds`` of processor time are over."""
+    end = time.thread_time() + seconds
+    for count in range(MOST_WARM_UPS):
+        if count >= WARM_UPS and time.thread_time() >= end:
+            break
+        parts(run())
+
+
 def measure(call: Call, theirs: Data, ours: Data, seconds: float) -> dict[str, Any]:
     """One row; the order within the pairs alternates."""
     from lazynp.runtime import report
 
     error = difference([part.astype(float) for part in parts(call.run(ours))], [part.astype(float) for part in parts(call.run(theirs))])
-    for _ in range(WARM_UPS):
-        parts(call.run(ours))
+    warm_up(lambda: call.run(ours), seconds)
     report.reset()
     parts(call.run(ours))
     counts = report.counters()
@@ -210,7 +219,7 @@ def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m bench.sklearn_calls", description="scikit-learn on arrays of NumPy and of lazynp.")
     parser.add_argument("--only", metavar="TEXT", action="append", default=[], help="only calls with TEXT in their name (may be repeated)")
-    parser.add_argument("--seconds", type=float, default=1.0, help="processor time for which each pair is measured")
+    parser.add_argument("--seconds", type=float, default=1.0, help="processor time of warming up, and again of measuring, a call")
     parser.add_argument("--rows", type=int, default=ROWS, help="rows of the data (default: %(default)s)")
     parser.add_argument("--json", metavar="FILE", help="write everything, with the machine named, to FILE")
     options = parser.parse_args()

@@ -282,6 +282,11 @@ def product(w: Writer) -> str | None:
     a = source(w, lambda x: has_axes(x) and (counts(x) or w.oracle.inexact))
     if a is None:
         return None
-    n = a[1].shape[-1]
-    b = source(w, lambda x: is_array(x) and x.ndim in (1, 2) and x.shape[0] == n and (counts(x) or w.oracle.inexact))
+    n, kind = a[1].shape[-1], a[1].dtype
+
+    def exact(x: Any) -> bool:
+        # Signed and unsigned make floats, of which large ones are rounded.
+        return counts(x) and (numpy.result_type(kind, x.dtype).kind in "biu" or (kind.kind not in "biu" and x.dtype.kind not in "biu"))
+
+    b = source(w, lambda x: is_array(x) and x.ndim in (1, 2) and x.shape[0] == n and (w.oracle.inexact or exact(x)))
     return b and f"{w.fresh()} = {w.among(['np.matmul({}, {})', 'np.dot({}, {})', '{} @ {}']).format(a[0], b[0])}"
