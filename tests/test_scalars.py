@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 import pytest
 
+import lazynp
 from lazynp import scalars
 from lazynp.arrays import asarray, ndarray, node_of, result
 from lazynp.graph import build
@@ -218,3 +219,10 @@ def test_numpy_reads_scalars() -> None:
     assert float(numpy.exp(s)) == float(numpy.exp(2.0))
     assert type(numpy.float64(1) + s) is scalars.CONCRETE["float64"]
     assert numpy.isclose(s, 2.0)
+
+
+@pytest.mark.parametrize("text", ["np.squeeze(s)", "np.transpose(s)", "np.reshape(s, ())", "np.moveaxis(s, [], [])", "np.reshape(s, 1)"])
+@pytest.mark.parametrize("made", ["np.arange(3.0).sum()", "np.float64(2.5)", "np.array(2.5)"])
+def test_functions_whose_scalars_stay_scalars(text: str, made: str) -> None:
+    kinds = [isinstance(eval(text, {"np": np, "s": eval(made, {"np": np})}), numpy.generic) for np in (numpy, lazynp)]
+    assert kinds[0] == kinds[1]

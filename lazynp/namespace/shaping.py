@@ -34,6 +34,7 @@ from lazynp.ndarray import (
     wrap_ordered,
 )
 from lazynp.ndarray import asarray as _asarray
+from lazynp.scalars import is_scalar
 from lazynp.views import NEW
 
 Function = Callable[..., Any]
@@ -66,6 +67,22 @@ def of_arrays(function: Function) -> Function:
     return checked
 
 
+def of_numbers(function: Function) -> Function:
+    """The same for scalars, whose methods give scalars again."""
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        found = function(*args, **kwargs)
+        if type(found) is ndarray and not found.shape and args and (isinstance(args[0], np.generic) or is_scalar(args[0])):
+            return found[()]
+        return found
+
+    checked.__name__ = checked.__qualname__ = function.__name__
+    checked.__doc__ = function.__doc__
+    checked.__wrapped__ = function  # type: ignore[attr-defined]
+    return checked
+
+
+@of_numbers
 @of_arrays
 def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
     """Another shape over the same elements; see :func:`numpy.reshape`."""
@@ -90,6 +107,7 @@ def ravel(a: Any, order: str = "C") -> Any:
     return view_reshape(view_permute(a, flat_order(a)) if order == "K" else laid, (-1,), copy=True)
 
 
+@of_numbers
 @of_arrays
 def transpose(a: Any, axes: Any = None) -> Any:
     """Axes permuted; see :func:`numpy.transpose`."""
@@ -113,6 +131,7 @@ def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
     return view_permute(a, tuple(order))
 
 
+@of_numbers
 @of_arrays
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     """Axes moved to other places; see :func:`numpy.moveaxis`."""
@@ -149,6 +168,7 @@ def matrix_transpose(x: Any, /) -> Any:
     return x.mT
 
 
+@of_numbers
 @of_arrays
 def squeeze(a: Any, axis: Any = None) -> Any:
     """Axes of length one removed; see :func:`numpy.squeeze`."""
