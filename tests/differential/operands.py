@@ -64,6 +64,11 @@ def counts(x: Any) -> bool:
     return bool(whole and (numpy.abs(x.real) + numpy.abs(x.imag)).sum() < most and not numpy.signbit(x.real).any())
 
 
+def averages(x: Any) -> bool:
+    """Whether the sum of these values is exact in any order when integers are added as floats."""
+    return x.dtype.kind not in "iu" or bool(numpy.abs(x.astype(float)).sum() < 2**53)
+
+
 def no_tied_zeros(*values: Any) -> bool:
     """Whether the sign of a zero cannot depend on which of two equal ones was taken."""
     signs = [numpy.signbit(x[x == 0]) for x in map(numpy.asarray, values) if x.dtype.kind == "f"]
