@@ -20,7 +20,7 @@ TEXT = """
 @counter = internal global i64 7
 @zeros = internal global [3 x i64] zeroinitializer
 declare double @lzc_exp(double)
-declare void @lz_parallel(ptr, ptr, i32, i32)
+declare void @lz_parallel(ptr, ptr, i32)
 define internal void @body(ptr %data) noinline {
   %old = load i64, ptr %data
   %new = add i64 %old, 1
@@ -28,7 +28,7 @@ define internal void @body(ptr %data) noinline {
   ret void
 }
 define i64 @count() {
-  call void @lz_parallel(ptr @body, ptr @counter, i32 1, i32 0)
+  call void @lz_parallel(ptr @body, ptr @counter, i32 1)
   %a = load i64, ptr @counter
   %b = load i64, ptr getelementptr (i64, ptr @zeros, i64 2)
   store i64 %a, ptr getelementptr (i64, ptr @zeros, i64 2)

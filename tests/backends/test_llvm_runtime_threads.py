@@ -40,17 +40,17 @@ end:
   ret void
 }
 define void @nested(ptr %d) {
-  call void @lz_parallel(ptr @body, ptr %d, i32 2, i32 0)
+  call void @lz_parallel(ptr @body, ptr %d, i32 2)
   ret void
 }
 define void @go(ptr %d, i32 %t) {
   store i64 0, ptr %d
-  call void @lz_parallel(ptr @body, ptr %d, i32 %t, i32 0)
+  call void @lz_parallel(ptr @body, ptr %d, i32 %t)
   ret void
 }
 define void @go_nested(ptr %d, i32 %t) {
   store i64 0, ptr %d
-  call void @lz_parallel(ptr @nested, ptr %d, i32 %t, i32 0)
+  call void @lz_parallel(ptr @nested, ptr %d, i32 %t)
   ret void
 }
 '''
@@ -66,42 +66,30 @@ def check(call, times, count=None):
         call(d.ctypes.data, count or threads.count())
     assert (d[2:] == times).all(), d
 """
-ENGINES = {
-    "libgomp": {},
-    "native_pool": {"LAZYNP_LIBGOMP": "0"},
-    "python_pool": {"LAZYNP_LIBGOMP": "0"},
-}
+ENGINES = ("native_pool", "python_pool")
 NO_NATIVE_POOL = "from lazynp.backends.llvm import threads\nthreads._native_pool = lambda: None\nthreads._native_pool.__name__ = 'no'\n"
-
-
-def has_libgomp():
-    return threads._libgomp() is not None
-
-
-def engines():
-    return [name for name in ENGINES if name != "libgomp" or has_libgomp()]
 
 
 def run(engine, program, **environment):
     before = NO_NATIVE_POOL if engine == "python_pool" else ""
-    environment = {**os.environ, "LAZYNP_THREADS": "3", **ENGINES[engine], **environment}
+    environment = {**os.environ, "LAZYNP_THREADS": "3", **environment}
     done = subprocess.run([sys.executable, "-c", before + SETUP + program], capture_output=True, text=True, timeout=60, env=environment)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split()
 
 
-@pytest.mark.parametrize("engine", engines())
+@pytest.mark.parametrize("engine", ENGINES)
 def test_every_chunk_runs_once(engine):
     program = "check(go, 300); check(go, 50, 1); check(go_nested, 50)\nprint(threads.engine()[0], threads.count())"
     assert run(engine, program) == [engine, "3"]
 
 
-@pytest.mark.parametrize("engine", engines())
+@pytest.mark.parametrize("engine", ENGINES)
 def test_workers_that_fell_asleep_wake_up(engine):
     run(engine, "for _ in range(20):\n    time.sleep(0.005)\n    check(go, 1)")
 
 
-@pytest.mark.parametrize("engine", engines())
+@pytest.mark.parametrize("engine", ENGINES)
 def test_calls_from_many_python_threads(engine):
     program = """
 crowd = [threading.Thread(target=check, args=(go, 200)) for _ in range(4)]
@@ -111,7 +99,7 @@ for t in crowd: t.join()
     run(engine, program)
 
 
-@pytest.mark.parametrize("engine", engines())
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_child_after_fork_uses_one_thread(engine):
     program = """
 check(go, 5)
@@ -127,7 +115,7 @@ assert threads.count() == 3
     run(engine, program)
 
 
-@pytest.mark.parametrize("engine", engines())
+@pytest.mark.parametrize("engine", ENGINES)
 def test_the_process_may_end_while_threads_spin_or_work(engine):
     program = """
 check(go, 50)
@@ -140,7 +128,7 @@ check(go, 50)
         run(engine, program)
 
 
-def test_openmp_variables_and_python_threads_are_left_alone():
+def test_environment_and_python_threads_are_left_alone():
     program = "before = dict(os.environ); check(go, 2); assert dict(os.environ) == before; print(threading.active_count())"
     assert run("native_pool", program) == ["1"]
 
@@ -155,7 +143,7 @@ def test_a_senseless_number_of_threads_is_refused_with_the_value(wanted, monkeyp
 
 
 def test_one_thread_is_no_special_case():
-    for engine in engines():
+    for engine in ENGINES:
         assert run(engine, "check(go, 20); print(threads.count())", LAZYNP_THREADS="1") == ["1"]
 
 

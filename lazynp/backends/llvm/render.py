@@ -204,7 +204,7 @@ class _Kernel:
             parallel = lines.temp(f"and i1 {many}, {several}")
             lines.emit(f"br i1 {parallel}, label %parallel{number}, label %serial{number}")
             lines.lines.append(f"parallel{number}:")
-            lines.emit(f"call void @lz_parallel(ptr {thunk}, ptr %args, i32 {count}, i32 0)")
+            lines.emit(f"call void @lz_parallel(ptr {thunk}, ptr %args, i32 {count})")
             lines.emit(f"br label %next{number}")
             lines.lines.append(f"serial{number}:")
             lines.emit(f"call void {thunk}(ptr %args)")

@@ -1,14 +1,15 @@
 """Parallel execution of generated code.
 
-In: ``lz_parallel(body, data, threads, 0)``, called by generated code.  Out: ``body(data)`` has run on the calling thread and on up to
+In: ``lz_parallel(body, data, threads)``, called by generated code.  Out: ``body(data)`` has run on the calling thread and on up to
 ``threads - 1`` others, and all of them are done.  A body claims its chunks from an atomic counter in its data, so it does not
-matter how many threads come: one is enough.  Promises: nothing starts at import; no ``OMP_*`` variable is set or needed; the calling
-thread in a pool of ours never waits for a thread that has not begun; a call from inside a body, or from a second Python thread while the
+matter how many threads come: one is enough.  Promises: nothing starts at import; the calling thread never waits for a thread
+that has not begun; a call from inside a body, or from a second Python thread while the
 workers are busy, is done by the calling thread alone; a child after ``fork`` runs everything on one thread; threads that spin when
 the process ends do no harm.
 
-There are three engines, the first one that works is taken: GNU OpenMP's runtime (``LAZYNP_LIBGOMP=0`` hides it), a pool in generated
-code whose workers spin for a moment and then sleep, a pool of Python threads.  ``LAZYNP_THREADS`` sets the number of threads.
+There are two engines, the first one that works is taken: a pool in generated code whose workers spin for a moment and then sleep, a
+pool of Python threads.  ``LAZYNP_THREADS`` sets the number of threads.  (An OpenMP runtime is no faster on idle cores and waits for every
+thread of its team: with one core of two taken by somebody else, a loop of kernels of 0.2 ms took 3 to 5 times as long.)
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from typing import Any, Final
 from lazynp.runtime import limits
 
 SYMBOL: Final = "lz_parallel"
-DECLARATION: Final = "declare void @lz_parallel(ptr, ptr, i32, i32)\n"  # the last argument is 0
+DECLARATION: Final = "declare void @lz_parallel(ptr, ptr, i32)\n"
 MAXIMUM: Final = 1024
 SPIN_SECONDS: Final = 50e-6  # how long a worker looks for more work before it sleeps; a wake-up costs about as much
-_SIGNATURE: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32)
+_SIGNATURE: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
 _BODY: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _keep: Final[list[Any]] = []  # what native code refers to; never freed
 _forked = False
@@ -54,7 +55,7 @@ def engine() -> tuple[str, int]:
     """Start the engine; return its name and the address of its ``lz_parallel``."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_after_fork)
-    for start in (_libgomp, _native_pool, _python_pool):
+    for start in (_native_pool, _python_pool):
         address = start()
         if address:
             return start.__name__.strip("_"), address
@@ -69,19 +70,6 @@ def address(name: str) -> int | None:
 def _after_fork() -> None:
     global _forked
     _forked = True
-
-
-def _libgomp() -> int | None:
-    """GNU OpenMP's own entry has the signature of ours."""
-    if os.environ.get("LAZYNP_LIBGOMP") == "0" or sys.platform != "linux":
-        return None
-    try:
-        library = ctypes.CDLL("libgomp.so.1")
-        entry = library.GOMP_parallel
-    except (OSError, AttributeError):
-        return None
-    _keep.append(library)
-    return ctypes.cast(entry, ctypes.c_void_p).value
 
 
 def _native_pool() -> int | None:
@@ -121,7 +109,7 @@ def _python_pool() -> int:
             body(data)
             done.put(None)
 
-    def parallel(entry: int, data: int, threads: int, _: int) -> None:
+    def parallel(entry: int, data: int, threads: int) -> None:
         body, done = _BODY(entry), queue.SimpleQueue[None]()
         if threads <= 1 or not idle.acquire(blocking=False):
             body(data)
@@ -210,7 +198,7 @@ end:
   ret void
 }}
 
-define void @lz_parallel(ptr %f, ptr %d, i32 %threads, i32 %flags) {{
+define void @lz_parallel(ptr %f, ptr %d, i32 %threads) {{
 entry:
   %many = icmp sgt i32 %threads, 1
   br i1 %many, label %claim, label %alone
