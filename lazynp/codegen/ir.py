@@ -19,9 +19,10 @@ Operand = str
 
 
 class Memory(NamedTuple):
-    """Where an element lives: a buffer argument, a workspace argument (shared by phases) or local scratch of one thread."""
+    """Where an element lives: a buffer argument, a workspace argument (shared by phases), scratch shared by the threads of a block, or
+    local scratch of one thread."""
 
-    space: str  # "buffer", "workspace" or "local"
+    space: str  # "buffer", "workspace", "shared" or "local"
     number: int
 
 
@@ -99,6 +100,19 @@ class Collect(Record):
     count: Operand
 
 
+class Fold(Record):
+    """``dst``, in every thread of a warp, = ``value`` of its 32 threads combined by halving; all of them get here together."""
+
+    dst: Operand
+    op: Op
+    dtype: DType
+    value: Operand
+
+
+class Barrier(Record):
+    """No thread of the block goes on before all are here, and what they wrote is seen by all."""
+
+
 class Raise(Record):
     """Set bit ``flag`` of the kernel's error word where ``condition`` holds."""
 
@@ -107,13 +121,15 @@ class Raise(Record):
 
 
 class Loop(Record):
-    """``for var in range(lo, hi)``.  ``lanes``: the trip count is the constant number of accumulator lanes; vectorise before unrolling."""
+    """``for var in range(lo, hi, step)``.  ``lanes``: the trip count is the constant number of accumulator lanes; vectorise before
+    unrolling.  ``step`` is not 1 only in phases of a grid, where it is the number of threads that share the loop."""
 
     var: Operand
     lo: Operand
     hi: Operand
     body: list[Statement] = field(factory=list)
     lanes: bool = False
+    step: Operand = "1"
 
 
 class If(Record):
@@ -121,7 +137,7 @@ class If(Record):
     body: list[Statement] = field(factory=list)
 
 
-Statement = Compute | Constant | Integer | Load | Store | Halve | Push | Collect | Raise | Loop | If
+Statement = Compute | Constant | Integer | Load | Store | Halve | Push | Collect | Fold | Barrier | Raise | Loop | If
 
 
 class Local(Record):
@@ -132,15 +148,19 @@ class Local(Record):
 
 
 class Phase(Record):
-    """A piece of work between barriers.
+    """A piece of work between barriers of the whole kernel.
 
-    With ``count``: ``body`` runs for pieces [lo, hi) of [0, count), ``chunk`` long, handed to threads as they come; without: once.
+    On the processor: with ``count``, ``body`` runs for pieces [lo, hi) of [0, count), ``chunk`` long, handed to threads as they come;
+    without, once.  On a grid (``threads`` > 0): ``body`` is what one thread does, which knows itself by the integers ``block``, below
+    ``count``, and ``thread``, below ``threads``, a multiple of 32; ``shared`` is the scratch of a block.
     """
 
     body: list[Statement] = field(factory=list)
     count: Operand = ""
     chunk: Operand = ""
     locals: list[Local] = field(factory=list)
+    threads: int = 0
+    shared: list[Local] = field(factory=list)
 
 
 class Formula(Record):

@@ -17,7 +17,11 @@ _INFIX = {
 def show(kernel: ir.Kernel) -> str:
     lines: list[str] = []
     for number, phase in enumerate(kernel.phases):
-        if phase.count:
+        if phase.threads:
+            lines.append(f"{phase.threads} threads in each of {phase.count} blocks:  # phase {number}")
+            for k, scratch in enumerate(phase.shared):
+                lines.append(f"    x{k} = {scratch.dtype}[{scratch.count}] of the block")
+        elif phase.count:
             lines.append(f"parallel, for each piece [lo, hi) of [0, {phase.count}), {phase.chunk} long:  # phase {number}")
         else:
             lines.append(f"once:  # phase {number}")
@@ -28,7 +32,7 @@ def show(kernel: ir.Kernel) -> str:
 
 
 def _memory(memory: ir.Memory) -> str:
-    return f"{memory.space[0]}{memory.number}"
+    return f"{'x' if memory.space == 'shared' else memory.space[0]}{memory.number}"
 
 
 def _statements(statements: list[ir.Statement], depth: int, lines: list[str]) -> None:
@@ -60,10 +64,15 @@ def _statements(statements: list[ir.Statement], depth: int, lines: list[str]) ->
                 lines.append(f"{pad}push({op.name}, {_memory(memory)}, {value}, {number})")
             case ir.Collect(dst, op, _, memory, count):
                 lines.append(f"{pad}{dst} = collect({op.name}, {_memory(memory)}, {count})")
+            case ir.Fold(dst, op, _, value):
+                lines.append(f"{pad}{dst} = fold({op.name}, {value})")
+            case ir.Barrier():
+                lines.append(f"{pad}barrier")
             case ir.Raise(condition, flag):
                 lines.append(f"{pad}if {condition}: raise flag {flag}")
-            case ir.Loop(var, lo, hi, body, lanes):
-                lines.append(f"{pad}for {var} in range({lo}, {hi}):{'  # lanes' if lanes else ''}")
+            case ir.Loop(var, lo, hi, body, lanes, step):
+                stride = f", {step}" if step != "1" else ""
+                lines.append(f"{pad}for {var} in range({lo}, {hi}{stride}):{'  # lanes' if lanes else ''}")
                 _statements(body, depth + 1, lines)
             case ir.If(condition, body):
                 lines.append(f"{pad}if {condition}:")
