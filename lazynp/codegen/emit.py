@@ -35,11 +35,15 @@ LITERAL_STRIDE = 4  # strides up to this are part of the kernel: interleaved cha
 
 
 class Scope(Record):
-    """An open block of statements; ``ranges`` are the loop variables it binds."""
+    """An open block of statements; ``ranges`` are the loop variables it binds.
+
+    Nothing moves out of an ``anchor`` or a ``fence``; in a fence, a conditional block, what is known outside is known.
+    """
 
     statements: list[ir.Statement]
     ranges: set[Range] = field(factory=set)
     anchor: bool = False
+    fence: bool = False
     memo: dict[Any, Operand] = field(factory=dict)
 
 
@@ -53,7 +57,7 @@ class Result(Record):
 
 
 class Stage(Record):
-    """Scratch that keeps a value from one pass for the next ones.
+    """Scratch that keeps a value from one pass for the next ones, from ``memory[base]`` on.
 
     ``written`` maps each piece of a loop in which the value is computed (None: all of the loop) to the pass that did so.  A value that
     is wanted under a condition is not computed in every piece.
@@ -63,6 +67,7 @@ class Stage(Record):
     depth: int
     ranges: tuple[Range, ...]
     written: dict[int | None, object] = field(factory=dict)
+    base: Operand = "0"
 
 
 def emit(body: Body) -> tuple[ir.Kernel, ir.Launch]:
@@ -122,10 +127,10 @@ class Emitter:
         self.scopes[-1].statements.append(statement)
 
     @contextmanager
-    def loop(self, lo: Operand, hi: Operand, bind: Range | None = None, lanes: bool = False) -> Any:
+    def loop(self, lo: Operand, hi: Operand, bind: Range | None = None, lanes: bool = False, step: Operand = "1") -> Any:
         """An open loop; its variable is yielded, and stands for ``bind`` if given."""
         var = self.name()
-        statement = ir.Loop(var, lo, hi, [], lanes)
+        statement = ir.Loop(var, lo, hi, [], lanes, step)
         scope = Scope(statement.body)
         self.scopes.append(scope)
         if bind is not None:
@@ -137,7 +142,7 @@ class Emitter:
     @contextmanager
     def when(self, condition: Operand) -> Any:
         statement = ir.If(condition)
-        self.scopes.append(Scope(statement.body, anchor=True))
+        self.scopes.append(Scope(statement.body, fence=True))
         yield
         self.scopes.pop()
         self.append(statement)
@@ -168,7 +173,7 @@ class Emitter:
         """The outermost scope in which everything ``free`` is known."""
         wanted = set(free)
         for scope in reversed(self.scopes):
-            if scope.anchor or scope.ranges & wanted:
+            if scope.anchor or scope.fence or scope.ranges & wanted:
                 return scope
         return self.scopes[0]
 
@@ -419,7 +424,7 @@ class Emitter:
         for r in stage.ranges:
             total = self.integer("mul", total, self.extent(r), scope)
             total = self.integer("add", total, self.bound[r], scope)
-        return total
+        return self.integer("add", stage.base, total, scope)
 
     def plan_stages(self, statements: Sequence[tuple[Value, tuple[int, ...]]]) -> None:
         """Choose the values that one pass computes and a later pass over the same loops keeps in scratch.

@@ -45,8 +45,8 @@ class Constant(Record):
 
 
 class Integer(Record):
-    """``dst = a kind b`` in int64: add sub mul min max, div and rem of non-negative by positive, lt eq ge with a bool
-    result, and and or of bools."""
+    """``dst = a kind b`` in int64: add sub mul min max, div and rem of non-negative by positive, shl (on a grid), lt eq ge with a
+    bool result, and and or of bools."""
 
     dst: Operand
     kind: str
@@ -152,7 +152,8 @@ class Phase(Record):
 
     On the processor: with ``count``, ``body`` runs for pieces [lo, hi) of [0, count), ``chunk`` long, handed to threads as they come;
     without, once.  On a grid (``threads`` > 0): ``body`` is what one thread does, which knows itself by the integers ``block``, below
-    ``count``, and ``thread``, below ``threads``, a multiple of 32; ``shared`` is the scratch of a block.
+    ``count``, and ``thread``, below ``threads``, a multiple of 32; ``shared`` is the scratch of a block,
+    of which at most one array is as long as an integer argument says.
     """
 
     body: list[Statement] = field(factory=list)

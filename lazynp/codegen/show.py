@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from lazynp.codegen import ir
 
-_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "//", "rem": "%", "lt": "<", "ge": ">=", "eq": "==", "and": "and", "or": "or"}
+_SIGNS = {
+    "add": "+", "sub": "-", "mul": "*", "div": "//", "rem": "%", "shl": "<<", "lt": "<", "ge": ">=", "eq": "==", "and": "and", "or": "or",
+}  # fmt: skip
 _INFIX = {
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//", "remainder": "%", "less": "<", "less_equal": "<=",
     "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!=", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",

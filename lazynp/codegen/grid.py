@@ -1,0 +1,360 @@
+"""The loops around a kernel's statements, for a grid of threads.
+
+In: a ``Body``.  Out: phases of a grid (``ir.Phase.threads``), each one launch.  What runs inside one thread is arranged by ``Nest``; here
+is decided what a thread, a team of threads and a launch are:
+
+* *flat*: no reduction, or none that a thread cannot do alone: one thread for each iteration of the outer loops, in memory order, a few
+  elements each where all accesses walk along;
+* *team*: a reduction along rows: a warp or a block for each row; every pass over the row gives a thread the same elements, so what one
+  pass stages in shared memory the next one reads without a barrier;
+* *split*: one long reduction: blocks reduce pieces of fixed size, one block combines them.
+
+Promise: the order in which floating-point numbers are combined is that of ``codegen/reduce.py``, so every bit of a sum is the same as on
+the processor: the 32 accumulators of a chunk are the 32 threads of a warp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+from typing import Any, NamedTuple
+
+from lazynp.codegen import grid_reduce, ir, reduce
+from lazynp.codegen.emit import Scope, Stage
+from lazynp.codegen.ir import Formula, Memory, Operand
+from lazynp.codegen.lower import ACCUMULATE, CHECKED, LOAD, SCALAR, Body, Output, Value
+from lazynp.codegen.nest import Nest, Work
+from lazynp.graph.index import Offset, Range
+from lazynp.schedule import cost
+from lazynp.schedule.movement import Guard
+
+WARP = 32
+FLAT_THREADS = 256  # threads of a block where each works alone
+ELEMENTS = 4  # elements a thread takes where all accesses are along memory: 16 bytes of float32
+ELEMENTS_FROM = 1 << 16  # below this many there are too few threads to give each several
+WARPS = 8  # of a block
+ALONE = 32  # a row of at most this many elements is reduced by one thread, if there are
+ALONE_ROWS = 1 << 12  # at least so many rows
+SHARED_BYTES = 40 * 1024  # of a block, for what is staged: every device has 48 KiB, and some is for combining
+
+
+class Team(NamedTuple):
+    """The threads that work on one row together: a warp, or all ``warps`` of a block.
+
+    ``rank`` is the thread's number in its warp, ``warp`` the warp's in the block.
+    """
+
+    depth: int
+    warps: int
+    rank: Operand
+    warp: Operand
+
+
+def emit(body: Body) -> tuple[ir.Kernel, ir.Launch]:
+    return GridNest(body).run()
+
+
+class GridNest(Nest):
+    """``Nest`` with launches and teams in place of parallel loops."""
+
+    def __init__(self, body: Body) -> None:
+        super().__init__(body)
+        self.team: Team | None = None
+        self.serial = False  # the last phase is one thread's, and can take more
+
+    def plan_stages(self, statements: Any) -> None:
+        """Stages are planned by ``rows``, which knows the team."""
+
+    def open_stages(self) -> None:
+        """Likewise."""
+
+    # Launches ----------------------------------------------------------------------------------------------------------
+
+    def launch_of(self, blocks: Operand, threads: int) -> ir.Phase:
+        self.phase = ir.Phase(count=blocks, threads=threads)
+        self.kernel.phases.append(self.phase)
+        self.scopes = [Scope(self.phase.body, anchor=True)]
+        self.serial = False
+        return self.phase
+
+    def begin_phase(self, count: Operand = "", chunk: Operand = "") -> ir.Phase:
+        """A phase of one thread."""
+        assert not count
+        if self.serial:
+            return self.phase
+        self.launch_of("1", WARP)
+        first = self.integer("eq", "thread", "0")
+        alone = ir.If(first)
+        self.append(alone)
+        self.scopes = [Scope(alone.body, anchor=True)]
+        self.serial = True
+        return self.phase
+
+    def total(self, ranges: Iterable[Range]) -> Operand:
+        ranges = tuple(ranges)
+        return self.argument(("total", ranges), Formula(prod([r.extent for r in ranges])))
+
+    def shared(self, dtype: ir.DType, count: Operand) -> Memory:
+        self.phase.shared.append(ir.Local(dtype, count))
+        return Memory("shared", len(self.phase.shared) - 1)
+
+    # Choosing ----------------------------------------------------------------------------------------------------------
+
+    def one_pass(self, depth: int, work: Work) -> None:
+        if self.team is None and depth == 0:
+            self.whole_pass(work)
+        elif self.team is not None and depth == self.team.depth:
+            self.team_pass(depth, work)
+        else:
+            super().one_pass(depth, work)
+
+    def whole_pass(self, work: Work) -> None:
+        """A pass over everything: launches."""
+        here = [out for out in work.outputs if out.depth == 0]
+        if here:
+            self.begin_phase()
+            for out in here:
+                self.store(out)
+        outputs = [out for out in work.outputs if out.depth > 0]
+        deeper = [v for v in work.reductions if v.depth > 0]
+        groups: dict[tuple[tuple[Range, ...], bool], list[Value]] = {}
+        for v in work.reductions:
+            if v.depth == 0:
+                groups.setdefault((v.ranges, v.arg.outer), []).append(v)
+        for (ranges, outer), own in groups.items():
+            inside = Work([], own)
+            if not outer and ranges == tuple(self.body.main[: len(ranges)]):
+                inside.outputs = [out for out in outputs if out.depth == len(ranges)]
+                outputs = [out for out in outputs if out.depth != len(ranges)]
+            inside.reductions = own + self.needed(inside, deeper)
+            if outer:
+                self.reduction_loops(0, ranges, inside)
+            else:
+                grid_reduce.split(self, ranges, own, self.inside(ranges, inside))
+        rest = Work(outputs, [])
+        rest.reductions = self.needed(rest, deeper)
+        if rest:
+            self.rows_or_flat(rest)
+
+    def inside(self, ranges: tuple[Range, ...], work: Work) -> reduce.Iteration:
+        """What an iteration of a reduction does besides contributing: deeper reductions, and stores."""
+        own = [v for v in work.reductions if v.ranges == ranges]
+        rest = Work(work.outputs, [v for v in work.reductions if v not in own])
+        below = own[0].depth + len(ranges) if ranges[0] in self.body.main else len(self.body.main)
+
+        def iteration() -> None:
+            if rest:
+                self.block(below, rest)
+
+        return iteration
+
+    def rows_or_flat(self, work: Work) -> None:
+        """Outputs below the outermost loop, with the reductions they need."""
+        if not work.reductions:
+            for depth in sorted({out.depth for out in work.outputs}):
+                self.flat(depth, Work([out for out in work.outputs if out.depth == depth], []))
+            return
+        depth = min(v.depth for v in work.reductions)
+        before = [out for out in work.outputs if out.depth < depth]
+        if before:
+            self.rows_or_flat(Work(before, []))
+        inside = Work([out for out in work.outputs if out.depth >= depth], work.reductions)
+        rows = prod([r.extent for r in self.body.main[:depth]])
+        at = [v for v in work.reductions if v.depth == depth]
+        longest = max(prod([r.extent for r in v.ranges]) for v in at)
+        short = longest > grid_reduce.LONGEST or longest <= cost.SMALL_REDUCTION or (longest <= ALONE and rows >= ALONE_ROWS)
+        if short or all(v.arg.outer for v in at):
+            self.flat(depth, inside)
+        else:
+            self.rows(depth, inside, longest)
+
+    # One thread for each iteration -----------------------------------------------------------------------------------------
+
+    def flat(self, depth: int, work: Work) -> None:
+        """Threads for main[:depth], in C order; below that each thread works alone."""
+        ranges = tuple(self.body.main[:depth])
+        n = prod([r.extent for r in ranges])
+        each = ELEMENTS if n >= ELEMENTS_FROM and self.walks_along(ranges, work) else 1
+        self.launch_of(self.argument(("blocks", ranges, each), Formula(-(-n // (FLAT_THREADS * each)))), FLAT_THREADS)
+        count = self.total(ranges)
+        number = self.integer("add", self.integer("mul", "block", str(FLAT_THREADS)), "thread")
+        if each == 1:
+            with self.when(self.integer("lt", number, count)):
+                self.bind_rows(ranges, number)
+                self.block(depth, work)
+            return
+        base = self.integer("mul", number, str(each))
+        with self.when(self.integer("ge", count, self.integer("add", base, str(each)))):
+            self.several(ranges[0], base, each, work)
+        with self.when(self.integer("lt", count, self.integer("add", base, str(each)))), self.loop(base, count, ranges[0]):
+            self.block(depth, work)
+
+    def several(self, r: Range, base: Operand, each: int, work: Work) -> None:
+        """The iterations base .. base + each of one thread: everything is read before anything is written."""
+        values: list[tuple[Output, Operand, Operand]] = []
+        for k in range(each):
+            with self.shared_scope():
+                self.bind(r, self.integer("add", base, str(k)))
+                values += [(out, self.index(out.index), self.operand(out.value)) for out in work.outputs]
+        for out in work.outputs:
+            for of, index, value in values:
+                if of is out:
+                    self.append(ir.Store(out.value.dtype, Memory("buffer", out.buffer), index, value))
+
+    def walks_along(self, ranges: tuple[Range, ...], work: Work) -> bool:
+        """Whether one loop covers everything and every access is to consecutive elements, or to the same one."""
+        if len(ranges) != 1 or work.reductions:
+            return False
+        r = ranges[0]
+        indices = [out.index for out in work.outputs]
+        pending, seen = [out.value for out in work.outputs], set()
+        while pending:
+            v = pending.pop()
+            if v in seen:
+                continue
+            seen.add(v)
+            if v.guards or v.op is CHECKED:
+                return False
+            if v.index is not None:
+                indices.append(v.index)
+            if v.op is not ACCUMULATE:
+                pending += v.src
+        return all(i.coefficient(r) in (0, 1) and all(atom is r or isinstance(atom, Offset) for atom, _ in i.terms) for i in indices)
+
+    # A team for each row --------------------------------------------------------------------------------------------------
+
+    def rows(self, depth: int, work: Work, longest: int) -> None:
+        """Teams for main[:depth], in C order."""
+        ranges = tuple(self.body.main[:depth])
+        n = prod([r.extent for r in ranges])
+        chunks = -(-longest // reduce.CHUNK)
+        warps = min(WARPS, 1 << (chunks - 1).bit_length())
+        if warps == 1:
+            teams = WARPS
+            self.launch_of(self.argument(("blocks", ranges, teams), Formula(-(-n // teams))), WARP * teams)
+        else:
+            teams = 1
+            self.launch_of(self.total(ranges), WARP * warps)
+        rank, warp = self.integer("rem", "thread", str(WARP)), self.integer("div", "thread", str(WARP))
+        self.team = Team(depth, warps, rank, warp)
+        if teams == 1:
+            self.bind_rows(ranges, "block")
+            self.stage(depth, work, teams)
+            self.block(depth, work)
+        else:
+            row = self.integer("add", self.integer("mul", "block", str(teams)), warp)
+            with self.when(self.integer("lt", row, self.total(ranges))):
+                self.bind_rows(ranges, row)
+                self.stage(depth, work, teams)
+                self.block(depth, work)
+        self.team = None
+        self.stages = {}
+
+    def team_pass(self, depth: int, work: Work) -> None:
+        """A pass over a row by its team."""
+        team = self.team
+        assert team is not None
+        here = [out for out in work.outputs if out.depth == depth]
+        outputs = [out for out in work.outputs if out.depth > depth]
+        if here:
+            leader = self.integer("eq", "thread" if team.warps > 1 else team.rank, "0")
+            with self.when(leader):
+                for out in here:
+                    self.store(out)
+        deeper = [v for v in work.reductions if v.depth > depth]
+        groups: dict[tuple[tuple[Range, ...], bool], list[Value]] = {}
+        for v in work.reductions:
+            if v.depth == depth:
+                groups.setdefault((v.ranges, v.arg.outer), []).append(v)
+        for (ranges, outer), own in groups.items():
+            inside = Work([], own)
+            if not outer and ranges == tuple(self.body.main[depth : depth + len(ranges)]):
+                end = depth + len(ranges)
+                inside.outputs = [out for out in outputs if out.depth == end]
+                outputs = [out for out in outputs if out.depth != end]
+            inside.reductions = own + self.needed(inside, deeper)
+            if outer:
+                # In the order of rows, which every thread follows for itself.
+                self.reduction_loops(depth, ranges, Work([], inside.reductions))
+                assert not inside.outputs
+            else:
+                grid_reduce.row(self, ranges, own, self.inside(ranges, inside))
+        rest = Work(outputs, [])
+        rest.reductions = self.needed(rest, deeper)
+        # Deeper than the shallowest reduction or store each thread works alone.
+        while rest:
+            end = min([out.depth for out in rest.outputs] + [v.depth for v in rest.reductions])
+            now = [out for out in rest.outputs if out.depth == end] or rest.outputs
+            part = Work(now, [])
+            part.reductions = self.needed(part, rest.reductions)
+            self.along(depth, end, part)
+            rest.outputs = [out for out in rest.outputs if out not in now]
+            rest.reductions = self.needed(rest, rest.reductions)
+
+    def along(self, depth: int, end: int, work: Work) -> None:
+        """The team walks main[depth:end], each thread the elements it has in every pass."""
+        ranges = tuple(self.body.main[depth:end])
+
+        def element(position: Operand) -> None:
+            self.bind_rows(ranges, position)
+            self.block(end, work)
+
+        grid_reduce.elements(self, self.total(ranges), element)
+
+    # Staging -----------------------------------------------------------------------------------------------------------
+
+    def stage(self, depth: int, work: Work, teams: int) -> None:
+        """Keep in shared memory what one pass over the row loads or computes and a later one needs again.
+
+        Every pass must walk the same ranges, so that a thread finds what it wrote itself.
+        """
+        statements = [(v.src[0], v.time[depth], v.ranges) for v in work.reductions]
+        statements += [
+            (out.value, self.time(out)[depth], tuple(self.body.main[depth : out.depth])) for out in work.outputs if out.depth > depth
+        ]
+        ranges = statements[0][2]
+        if any(other != ranges for _, _, other in statements) or ranges != tuple(self.body.main[depth:]):
+            return
+        wanted = self.wanted_again(statements, ranges)
+        length = prod([r.extent for r in ranges])
+        chosen: list[Value] = []
+        for v in sorted(wanted, key=lambda v: (-v.weight, v.number)):
+            bytes_ = length * (len(chosen) + 1) * teams * v.dtype.itemsize
+            if (not chosen or v.dtype == chosen[0].dtype) and bytes_ <= SHARED_BYTES:
+                chosen.append(v)
+        if not chosen:
+            return
+        every = len(chosen) * teams
+        memory = self.shared(chosen[0].dtype, self.argument(("staged", every), Formula(length * every)))
+        for k, v in enumerate(chosen):
+            assert self.team is not None
+            number = str(k) if teams == 1 else self.integer("add", self.integer("mul", self.team.warp, str(len(chosen))), str(k))
+            self.stages[v] = Stage(memory, depth, ranges, base=self.integer("mul", self.total(ranges), number))
+
+    def wanted_again(self, statements: list[tuple[Value, int, tuple[Range, ...]]], ranges: tuple[Range, ...]) -> set[Value]:
+        first: dict[Value, int] = {}
+        wanted: set[Value] = set()
+        for root, time, _ in sorted(statements, key=lambda statement: statement[1]):
+            pending, seen = [root], set[Value]()
+            while pending:
+                v = pending.pop()
+                if v in seen or v.op in (ACCUMULATE, SCALAR, CHECKED):
+                    continue
+                seen.add(v)
+                again = first.setdefault(v, time) != time
+                if again and v.free.issuperset(ranges) and (v.op is LOAD or v.weight >= cost.STAGE_COST):
+                    wanted.add(v)
+                else:
+                    pending += v.src
+        return wanted
+
+    # What a thread that works alone does not do -----------------------------------------------------------------------------
+
+    def segments(self, depth: int, work: Work) -> list[tuple[Operand | None, Operand | None, dict[Guard, bool]]]:
+        return [(None, None, {})]
+
+    def is_column_work(self, depth: int, work: Work) -> bool:
+        return False
+
+    def is_transposed(self, depth: int, work: Work) -> bool:
+        return False

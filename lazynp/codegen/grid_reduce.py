@@ -1,0 +1,191 @@
+"""The defined order of reductions, by the threads of a grid.
+
+In: reductions along a row, and the team of threads that has the row.  Out: the statements that combine.  Promise: the same bits as
+``codegen/reduce.py``: a warp's threads are the accumulators of a chunk, folded by halving; what the chunks give is combined pairwise, level
+after level, which is what a binary counter does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from lazynp.codegen import ir, reduce
+from lazynp.codegen.emit import Result
+from lazynp.codegen.ir import Formula, Memory, Operand
+from lazynp.codegen.lower import Value
+from lazynp.codegen.reduce import CHUNK, LANES, PARTIAL_CHUNKS, Iteration, accumulator, identity
+from lazynp.graph.index import Range
+
+if TYPE_CHECKING:
+    from lazynp.codegen.grid import GridNest
+
+PARTS = 4096  # results of PARTIAL_CHUNKS chunks each that a block keeps in shared memory
+LONGEST = PARTS * PARTIAL_CHUNKS * CHUNK  # elements of a row that one block can reduce
+WARPS = 8  # of a block that reduces a piece of one long reduction
+BLOCKS_WANTED = 1024  # of a long reduction: enough to fill the largest device several times over
+
+Memories = dict[Value, Memory]
+
+
+def elements(nest: GridNest, total: Operand, body: Callable[[Operand], None]) -> None:
+    """``body`` for each of the row's elements that this thread has: the same ones in every pass."""
+    team = nest.team
+    assert team is not None
+    if team.warps == 1:
+        with nest.loop(team.rank, total, step=str(LANES)) as position:
+            body(position)
+        return
+    chunks = chunk_count(nest, total)
+    with nest.loop(team.warp, chunks, step=str(team.warps)) as chunk, _chunk(nest, chunk, total, team.rank) as position:
+        body(position)
+
+
+def row(nest: GridNest, ranges: tuple[Range, ...], own: list[Value], iteration: Iteration) -> None:
+    """Reduce one row by its team; every thread has the result in a register."""
+    team = nest.team
+    assert team is not None
+    total = nest.total(ranges)
+    if team.warps == 1:
+        sums = _accumulators(nest, own)
+        elements(nest, total, lambda position: _element(nest, ranges, own, iteration, sums, position))
+        for v in own:
+            _keep(nest, v, _folded(nest, v, sums))
+        return
+    count = prod([r.extent for r in ranges])
+    chunks = chunk_count(nest, total)
+    results = {v: nest.shared(accumulator(v), str(PARTIAL_CHUNKS)) for v in own}
+    if count <= reduce.PARTIAL:
+        _chunks(nest, ranges, own, iteration, results, "0", chunks, team.warps)
+        tree(nest, own, results, chunks, str(PARTIAL_CHUNKS.bit_length() - 1), team.warps)
+    else:
+        pieces = -(-count // reduce.PARTIAL)
+        levels = (pieces - 1).bit_length()
+        n = nest.argument(("pieces", ranges), Formula(pieces))
+        parts = {v: nest.shared(accumulator(v), str(1 << levels)) for v in own}
+        with nest.loop("0", n) as piece:
+            first, last = _piece(nest, piece, str(PARTIAL_CHUNKS), chunks)
+            _chunks(nest, ranges, own, iteration, results, first, last, team.warps)
+            tree(nest, own, results, nest.integer("sub", last, first), str(PARTIAL_CHUNKS.bit_length() - 1), team.warps)
+            with nest.when(nest.integer("eq", "thread", "0")):
+                for v in own:
+                    nest.append(ir.Store(accumulator(v), parts[v], piece, _load(nest, v, results[v], "0")))
+            nest.append(ir.Barrier())
+        tree(nest, own, parts, n, str(levels), team.warps)
+        results = parts
+    for v in own:
+        _keep(nest, v, _load(nest, v, results[v], "0"))
+
+
+def split(nest: GridNest, ranges: tuple[Range, ...], own: list[Value], iteration: Iteration) -> None:
+    """Reduce all elements: a launch in which every block reduces a piece, and one in which a block combines them."""
+    count = prod([r.extent for r in ranges])
+    each = PARTIAL_CHUNKS
+    while each > WARPS and count < each * CHUNK * BLOCKS_WANTED:
+        each //= 2
+    pieces = -(-count // (each * CHUNK))
+    n = nest.argument(("pieces", ranges), Formula(pieces))
+    nest.launch_of(n, WARPS * LANES)
+    partial = {v: nest.workspace(accumulator(v), pieces) for v in own}
+    results = {v: nest.shared(accumulator(v), str(PARTIAL_CHUNKS)) for v in own}
+    first, last = _piece(nest, "block", nest.argument(("chunks each", ranges), Formula(each)), chunk_count(nest, nest.total(ranges)))
+    _chunks(nest, ranges, own, iteration, results, first, last, WARPS)
+    tree(nest, own, results, nest.integer("sub", last, first), str(PARTIAL_CHUNKS.bit_length() - 1), WARPS)
+    with nest.when(nest.integer("eq", "thread", "0")):
+        for v in own:
+            nest.append(ir.Store(accumulator(v), partial[v], "block", _load(nest, v, results[v], "0")))
+    if pieces > 1:
+        nest.launch_of("1", WARPS * LANES)
+        tree(nest, own, partial, n, nest.argument(("levels", ranges), Formula((pieces - 1).bit_length())), WARPS)
+    for v in own:
+        nest.results[v] = Result(partial[v], accumulator(v))
+
+
+def tree(nest: GridNest, own: list[Value], memories: Memories, count: Operand, levels: Operand, warps: int) -> None:
+    """Combine ``memory[:count]`` of each into ``memory[0]``, neighbours first, by all threads of the block."""
+    nest.append(ir.Barrier())
+    with nest.loop("0", levels) as level:
+        distance = nest.integer("shl", "1", level)
+        stride = nest.integer("add", distance, distance)
+        pairs = nest.integer("div", nest.integer("sub", nest.integer("add", count, distance), "1"), stride)
+        with nest.loop("thread", pairs, step=str(warps * LANES)) as pair:
+            left = nest.integer("mul", pair, stride)
+            right = nest.integer("add", left, distance)
+            for v in own:
+                a, b = _load(nest, v, memories[v], left), _load(nest, v, memories[v], right)
+                nest.append(ir.Store(accumulator(v), memories[v], left, reduce.combine(nest, v, a, b)))
+        nest.append(ir.Barrier())
+
+
+def chunk_count(nest: GridNest, total: Operand) -> Operand:
+    return nest.integer("div", nest.integer("add", total, str(CHUNK - 1)), str(CHUNK))
+
+
+def _chunk(nest: GridNest, chunk: Operand, total: Operand, rank: Operand) -> Any:
+    """The loop over a thread's elements of one chunk."""
+    start = nest.integer("mul", chunk, str(CHUNK))
+    end = nest.integer("min", nest.integer("add", start, str(CHUNK)), total)
+    return nest.loop(nest.integer("add", start, rank), end, step=str(LANES))
+
+
+def _chunks(
+    nest: GridNest,
+    ranges: tuple[Range, ...],
+    own: list[Value],
+    iteration: Iteration,
+    results: Memories,
+    first: Operand,
+    last: Operand,
+    warps: int,
+) -> None:
+    """Warp after warp, reduce the chunks [first, last) to ``results[0..last - first]``."""
+    rank, warp = nest.integer("rem", "thread", str(LANES)), nest.integer("div", "thread", str(LANES))
+    with nest.loop(nest.integer("add", first, warp), last, step=str(warps)) as chunk:
+        sums = _accumulators(nest, own)
+        with _chunk(nest, chunk, nest.total(ranges), rank) as position:
+            _element(nest, ranges, own, iteration, sums, position)
+        folded = [(v, _folded(nest, v, sums)) for v in own]
+        place = nest.integer("sub", chunk, first)
+        with nest.when(nest.integer("eq", rank, "0")):
+            for v, x in folded:
+                nest.append(ir.Store(accumulator(v), results[v], place, x))
+
+
+def _piece(nest: GridNest, number: Operand, each: Operand, chunks: Operand) -> tuple[Operand, Operand]:
+    first = nest.integer("mul", number, each)
+    return first, nest.integer("min", nest.integer("add", first, each), chunks)
+
+
+def _accumulators(nest: GridNest, own: list[Value]) -> Memories:
+    sums = {v: nest.local(accumulator(v), "1") for v in own}
+    for v in own:
+        dtype = accumulator(v)
+        nest.append(ir.Store(dtype, sums[v], "0", nest.constant(identity(v.arg.op, dtype), dtype)))
+    return sums
+
+
+def _element(nest: GridNest, ranges: tuple[Range, ...], own: list[Value], iteration: Iteration, sums: Memories, position: Operand) -> None:
+    nest.bind_rows(ranges, position)
+    iteration()
+    for v in own:
+        reduce.update(nest, v, sums[v], "0", reduce.contribution(nest, v))
+
+
+def _folded(nest: GridNest, v: Value, sums: Memories) -> Operand:
+    dtype = accumulator(v)
+    dst = nest.name()
+    nest.append(ir.Fold(dst, v.arg.op, dtype, _load(nest, v, sums[v], "0")))
+    return dst
+
+
+def _load(nest: GridNest, v: Value, memory: Memory, index: Operand) -> Operand:
+    dst = nest.name()
+    nest.append(ir.Load(dst, accumulator(v), memory, index))
+    return dst
+
+
+def _keep(nest: GridNest, v: Value, value: Operand) -> None:
+    cell = nest.local(accumulator(v), "1")
+    nest.append(ir.Store(accumulator(v), cell, "0", value))
+    nest.results[v] = Result(cell, accumulator(v))
