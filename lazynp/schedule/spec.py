@@ -7,13 +7,12 @@ rule.  Promise: a program, partition, body or kernel that passes here means some
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from lazynp.codegen import ir
 from lazynp.codegen.lower import ACCUMULATE, CHECKED, INSIDE, LOAD, POSITION, SCALAR, Body, Value
 from lazynp.graph import index as ix
 from lazynp.graph import op as o
@@ -24,79 +23,8 @@ from lazynp.schedule.canonicalise import ZERO, Entry, Program
 from lazynp.schedule.fuse import Partition, view_base
 from lazynp.schedule.plan import KernelItem, Schedule
 from lazynp.schedule.rangeify import Kernel, Request
-
-DType = np.dtype[Any]
-Complaints = Iterator[str]
-
-BOOL = np.dtype(np.bool_)
-INT64 = np.dtype(np.int64)
-
-
-class SpecError(AssertionError):
-    """A pass broke its promise."""
-
-
-def _refuse(phase: str, place: str, complaints: Complaints) -> None:
-    for complaint in complaints:
-        raise SpecError(f"{phase}: {place}: {complaint}")
-
-
-# Operations: what holds for them in every phase ------------------------------------------------------------------------
-
-UNARY = frozenset([
-    o.CAST, o.BITCAST, o.NEGATIVE, o.ABSOLUTE, o.SIGN, o.SQRT, o.CBRT, o.EXP, o.EXP2, o.EXPM1, o.LOG, o.LOG2, o.LOG10, o.LOG1P,
-    o.SIN, o.COS, o.TAN, o.ARCSIN, o.ARCCOS, o.ARCTAN, o.SINH, o.COSH, o.TANH, o.ARCSINH, o.ARCCOSH, o.ARCTANH, o.FLOOR, o.CEIL,
-    o.TRUNC, o.RINT, o.SPACING, o.SIGNBIT, o.ISNAN, o.ISINF, o.ISFINITE, o.INVERT, o.BITWISE_COUNT, o.REAL, o.IMAG, o.CONJUGATE,
-    *o.SPECIAL,
-])  # fmt: skip
-PREDICATES = frozenset([o.SIGNBIT, o.ISNAN, o.ISINF, o.ISFINITE])
-REDUCING = frozenset([o.ADD, o.MULTIPLY, o.MINIMUM, o.MAXIMUM, o.FMIN, o.FMAX, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR])
-
-
-def arity(op: Op) -> int:
-    """How many sources an elementwise operation has."""
-    return 3 if op is o.WHERE else 1 if op in UNARY else 2
-
-
-def scalar_rule(op: Op, dtype: DType, sources: Sequence[DType]) -> Complaints:
-    """What is wrong with an elementwise operation of these dtypes."""
-    if len(sources) != arity(op):
-        yield f"{op!r} has {len(sources)} sources, not {arity(op)}"
-        return
-    first = sources[0]
-    if op is o.WHERE:
-        if first != BOOL:
-            yield f"the condition is {first}, not bool"
-        sources = sources[1:]
-    elif op is o.CAST or op is o.LDEXP:
-        return
-    elif op is o.BITCAST:
-        if first.itemsize != dtype.itemsize:
-            yield f"the bits of {first} do not fit {dtype}"
-        return
-    elif op is o.REAL or op is o.IMAG or (op is o.ABSOLUTE and first.kind == "c"):
-        if first.kind != "c" or dtype.kind != "f" or first.itemsize != 2 * dtype.itemsize:
-            yield f"{op!r} of {first} is not {dtype}"
-        return
-    elif op is o.COMPLEX:
-        if dtype.kind != "c" or any(s.kind != "f" or 2 * s.itemsize != dtype.itemsize for s in sources):
-            yield f"{dtype} is not made of {', '.join(map(str, sources))}"
-        return
-    elif op is o.BITWISE_COUNT:
-        if first.kind not in "iu" or dtype != np.uint8:
-            yield f"the count of the bits of {first} is not {dtype}"
-        return
-    elif op in o.COMPARISONS or op in PREDICATES:
-        if dtype != BOOL:
-            yield f"{op!r} gives {dtype}, not bool"
-        dtype = first
-    elif op in o.SPECIAL and first.char not in "fd":
-        yield f"{op!r} of {first}"
-    if any(s != dtype for s in sources):
-        yield f"{op!r} mixes {', '.join(map(str, dict.fromkeys((dtype, *sources))))} without a cast"
-
-
-# Programs ----------------------------------------------------------------------------------------------------------------
+from lazynp.schedule.spec_kernel import check_kernel
+from lazynp.schedule.spec_rules import BOOL, INT64, REDUCING, Complaints, SpecError, refuse, scalar_rule
 
 
 def _leaf(program: Program, entry: Entry) -> Complaints:
@@ -270,7 +198,7 @@ def check_program(program: Program, simplified: bool = True) -> None:
         place = f"entry {e}, {entry.op!r}"
         if any(not 0 <= s < e for s in entry.src):
             raise SpecError(f"program: {place}: reads {entry.src}, which do not all come before it")
-        _refuse("program", place, rule_of(entry.op)(program, entry))
+        refuse("program", place, rule_of(entry.op)(program, entry))
     if any(not 0 <= e < len(entries) for e in program.outputs):
         raise SpecError(f"program: outputs {program.outputs} of {len(entries)} entries")
     if simplified:
@@ -334,7 +262,7 @@ def check_partition(partition: Partition) -> None:
                 raise SpecError(f"{place}: writes into entry {kernel.bases[e]}, which is not stored")
         for request, sources in kernel.points.items():
             place = f"kernel {kernel.number}, entry {request[0]} ({entries[request[0]].op!r}) at {request[1]}"
-            _refuse("partition", place, _point(program, stored, kernel, request, sources))
+            refuse("partition", place, _point(program, stored, kernel, request, sources))
     if set(roots) != set(partition.home):
         raise SpecError(f"partition: entries {sorted(set(roots) ^ set(partition.home))} have a home that does not store them")
 
@@ -396,7 +324,7 @@ def check_body(body: Body, program: Program, over: Collection[int] = ()) -> None
         if any(source not in done for source in value.src):
             raise SpecError(f"body: {value!r}: made before its sources {value.src}")
         done.add(value)
-        _refuse("body", repr(value), _value(body, program, value, loops, sizes, over))
+        refuse("body", repr(value), _value(body, program, value, loops, sizes, over))
     for out in body.outputs:
         place = f"output to buffer {out.buffer}"
         if out.value not in done or out.buffer not in body.stored:
@@ -455,143 +383,6 @@ def _value(body: Body, program: Program, value: Value, loops: set[Range], sizes:
         yield from scalar_rule(op, value.dtype, [source.dtype for source in value.src])
     else:
         yield f"{op!r} is no scalar operation"
-
-
-# Kernels -----------------------------------------------------------------------------------------------------------------
-
-
-def check_kernel(code: ir.Kernel, launch: ir.Launch) -> None:
-    """Operands are defined once, before and around their uses, and have the types the statements want.
-
-    Raises
-    ------
-    SpecError
-        Naming the first statement that breaks a rule.
-    """
-    if len(launch.integers) != code.integers or len(launch.workspaces) != len(code.workspaces):
-        raise SpecError(f"kernel: {len(launch.integers)} integers and {len(launch.workspaces)} workspaces are passed, not "
-                        f"{code.integers} and {len(code.workspaces)}")  # fmt: skip
-    arguments = {f"n{k}": INT64 for k in range(code.integers)} | {f"s{k}": dtype for k, dtype in enumerate(code.scalars)}
-    stored: set[int] = set()
-    for phase in code.phases:
-        _Checker(code, phase, arguments, stored).run()
-    if stored != code.written:
-        raise SpecError(f"kernel: buffers {sorted(stored)} are stored to, {sorted(code.written)} are marked as written")
-
-
-_BOOLEAN = frozenset(["lt", "ge", "eq", "and", "or"])
-_INTEGER = frozenset(["add", "sub", "mul", "min", "max", "div", "rem"])
-
-
-class _Checker:
-    """Scopes of one phase: which operands are known, and their dtypes."""
-
-    def __init__(self, code: ir.Kernel, phase: ir.Phase, arguments: dict[str, DType], stored: set[int]) -> None:
-        self.code = code
-        self.phase = phase
-        self.known = dict(arguments)
-        self.ever = set(arguments)
-        self.stored = stored
-
-    def run(self) -> None:
-        phase = self.phase
-        for local in phase.locals:
-            self.want(local, INT64, local.count)
-        if phase.count:
-            self.want(phase, INT64, phase.count, phase.chunk)
-            self.define(phase, "lo", INT64)
-            self.define(phase, "hi", INT64)
-        self.block(phase.body)
-
-    def fail(self, statement: object, complaint: str) -> None:
-        raise SpecError(f"kernel: {type(statement).__name__}: {complaint} in {str(statement)[:200]}")
-
-    def want(self, statement: object, dtype: DType, *operands: str) -> None:
-        for operand in operands:
-            if operand.lstrip("-").isdigit():
-                if dtype.kind not in "iu":
-                    self.fail(statement, f"literal {operand} is no {dtype}")
-            elif operand not in self.known:
-                self.fail(statement, f"operand {operand} is not known here")
-            elif self.known[operand] != dtype:
-                self.fail(statement, f"operand {operand} is {self.known[operand]}, not {dtype}")
-
-    def define(self, statement: object, name: str, dtype: DType) -> None:
-        if name in self.ever:
-            self.fail(statement, f"{name} is defined twice")
-        self.ever.add(name)
-        self.known[name] = dtype
-
-    def memory(self, statement: object, memory: ir.Memory, dtype: DType) -> None:
-        places = {"buffer": self.code.buffers, "workspace": self.code.workspaces, "local": [local.dtype for local in self.phase.locals]}
-        held = places[memory.space]
-        if not 0 <= memory.number < len(held):
-            self.fail(statement, f"there is no {memory}")
-        if held[memory.number] != dtype:
-            self.fail(statement, f"{memory} holds {held[memory.number]}, not {dtype}")
-
-    def inside(self, body: list[ir.Statement], bound: str = "") -> None:
-        outer = dict(self.known)
-        if bound:
-            self.define(body, bound, INT64)
-        self.block(body)
-        self.known = outer
-
-    def block(self, statements: list[ir.Statement]) -> None:
-        for statement in statements:
-            self.statement(statement)
-
-    def statement(self, statement: ir.Statement) -> None:
-        match statement:
-            case ir.Compute(dst, op, dtype, args, source):
-                wanted = [source] * len(args)
-                if op is o.WHERE:
-                    wanted[0] = BOOL
-                for operand, expected in zip(args, wanted, strict=True):
-                    self.want(statement, expected, operand)
-                for complaint in scalar_rule(op, dtype, wanted):
-                    self.fail(statement, complaint)
-                self.define(statement, dst, dtype)
-            case ir.Constant(dst, dtype, _):
-                self.define(statement, dst, dtype)
-            case ir.Integer(dst, kind, a, b):
-                if kind not in _BOOLEAN and kind not in _INTEGER:
-                    self.fail(statement, f"{kind!r} is no integer operation")
-                self.want(statement, BOOL if kind in ("and", "or") else INT64, a, b)
-                self.define(statement, dst, BOOL if kind in _BOOLEAN else INT64)
-            case ir.Load(dst, dtype, memory, index, guard):
-                self.memory(statement, memory, dtype)
-                self.want(statement, INT64, index)
-                if guard is not None:
-                    self.want(statement, BOOL, guard)
-                self.define(statement, dst, dtype)
-            case ir.Store(dtype, memory, index, value):
-                self.memory(statement, memory, dtype)
-                self.want(statement, INT64, index)
-                self.want(statement, dtype, value)
-                if memory.space == "buffer":
-                    self.stored.add(memory.number)
-            case ir.Halve(dst, _, dtype, memory):
-                self.memory(statement, memory, dtype)
-                self.define(statement, dst, dtype)
-            case ir.Push(_, dtype, memory, value, number):
-                self.memory(statement, memory, dtype)
-                self.want(statement, dtype, value)
-                self.want(statement, INT64, number)
-            case ir.Collect(dst, _, dtype, memory, count):
-                self.memory(statement, memory, dtype)
-                self.want(statement, INT64, count)
-                self.define(statement, dst, dtype)
-            case ir.Raise(condition, flag):
-                self.want(statement, BOOL, condition)
-                if not 0 <= flag < self.code.flags:
-                    self.fail(statement, f"flag {flag} of {self.code.flags}")
-            case ir.Loop(var, lo, hi, body):
-                self.want(statement, INT64, lo, hi)
-                self.inside(body, var)
-            case ir.If(condition, body):
-                self.want(statement, BOOL, condition)
-                self.inside(body)
 
 
 def check_schedule(schedule: Schedule) -> None:
