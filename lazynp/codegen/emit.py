@@ -48,12 +48,13 @@ class Scope(Record):
 
 
 class Result(Record):
-    """Where a finished reduction is read: ``memory[index]``, or, for a tile of columns, at (range - base)."""
+    """Where a finished reduction is read: ``memory[0]``, or, for a tile of columns, at (column - base), or at the place of ``ranges``."""
 
     memory: Memory
     dtype: ir.DType
     column: Range | None = None
     base: Operand = "0"
+    ranges: tuple[Range, ...] = ()
 
 
 class Stage(Record):
@@ -346,6 +347,8 @@ class Emitter:
             index = "0"
             if result.column is not None:
                 index = self.integer("sub", self.bound[result.column], result.base, scope)
+            for r in result.ranges:
+                index = self.integer("add", self.integer("mul", index, self.extent(r), scope), self.bound[r], scope)
             dst = self.name()
             scope.statements.append(ir.Load(dst, result.dtype, result.memory, index))
             if result.dtype != value.dtype:

@@ -7,7 +7,9 @@ is decided what a thread, a team of threads and a launch are:
   elements each where all accesses walk along;
 * *team*: a reduction along rows: a warp or a block for each row; every pass over the row gives a thread the same elements, so what one
   pass stages in shared memory the next one reads without a barrier;
-* *split*: one long reduction: blocks reduce pieces of fixed size, one block combines them.
+* *split* (``grid_reduce``): one long reduction: blocks reduce pieces of fixed size, one block combines them;
+* *columns* (``grid_columns``): reductions along few columns of many rows: threads for blocks of rows, then one for each column;
+* *tiles* (``grid_tiles``): an array that is walked across its rows goes through shared memory.
 
 Promise: the order in which floating-point numbers are combined is that of ``codegen/reduce.py``, so every bit of a sum is the same as on
 the processor: the 32 accumulators of a chunk are the 32 threads of a warp.
@@ -19,7 +21,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any, NamedTuple
 
-from lazynp.codegen import grid_reduce, ir, reduce
+from lazynp.codegen import grid_columns, grid_reduce, grid_tiles, ir, reduce
 from lazynp.codegen.emit import Scope, Stage
 from lazynp.codegen.ir import Formula, Memory, Operand
 from lazynp.codegen.lower import ACCUMULATE, CHECKED, LOAD, SCALAR, Body, Output, Value
@@ -32,7 +34,8 @@ WARP = 32
 FLAT_THREADS = 256  # threads of a block where each works alone
 ELEMENTS = 4  # elements a thread takes where all accesses are along memory: 16 bytes of float32
 ELEMENTS_FROM = 1 << 16  # below this many there are too few threads to give each several
-WARPS = 8  # of a block
+WARPS = 8  # of a block that has one row
+TEAMS = 4  # rows of a block whose warps have one each
 ALONE = 32  # a row of at most this many elements is reduced by one thread, if there are
 ALONE_ROWS = 1 << 12  # at least so many rows
 SHARED_BYTES = 40 * 1024  # of a block, for what is staged: every device has 48 KiB, and some is for combining
@@ -83,12 +86,15 @@ class GridNest(Nest):
         if self.serial:
             return self.phase
         self.launch_of("1", WARP)
-        first = self.integer("eq", "thread", "0")
-        alone = ir.If(first)
+        self.alone()
+        return self.phase
+
+    def alone(self) -> None:
+        """The rest of the phase, which has one block, is for one thread."""
+        alone = ir.If(self.integer("eq", "thread", "0"))
         self.append(alone)
         self.scopes = [Scope(alone.body, anchor=True)]
         self.serial = True
-        return self.phase
 
     def total(self, ranges: Iterable[Range]) -> Operand:
         ranges = tuple(ranges)
@@ -152,7 +158,12 @@ class GridNest(Nest):
         """Outputs below the outermost loop, with the reductions they need."""
         if not work.reductions:
             for depth in sorted({out.depth for out in work.outputs}):
-                self.flat(depth, Work([out for out in work.outputs if out.depth == depth], []))
+                alike = Work([out for out in work.outputs if out.depth == depth], [])
+                across = grid_tiles.across(self, depth, alike)
+                if across:
+                    grid_tiles.tiles(self, depth, alike, across)
+                else:
+                    self.flat(depth, alike)
             return
         depth = min(v.depth for v in work.reductions)
         before = [out for out in work.outputs if out.depth < depth]
@@ -162,6 +173,9 @@ class GridNest(Nest):
         rows = prod([r.extent for r in self.body.main[:depth]])
         at = [v for v in work.reductions if v.depth == depth]
         longest = max(prod([r.extent for r in v.ranges]) for v in at)
+        if grid_columns.fit(self, depth, inside, rows):
+            grid_columns.columns(self, depth, inside)
+            return
         short = longest > grid_reduce.LONGEST or longest <= cost.SMALL_REDUCTION or (longest <= ALONE and rows >= ALONE_ROWS)
         if short or all(v.arg.outer for v in at):
             self.flat(depth, inside)
@@ -230,7 +244,7 @@ class GridNest(Nest):
         chunks = -(-longest // reduce.CHUNK)
         warps = min(WARPS, 1 << (chunks - 1).bit_length())
         if warps == 1:
-            teams = WARPS
+            teams = TEAMS
             self.launch_of(self.argument(("blocks", ranges, teams), Formula(-(-n // teams))), WARP * teams)
         else:
             teams = 1
@@ -315,25 +329,36 @@ class GridNest(Nest):
         ranges = statements[0][2]
         if any(other != ranges for _, _, other in statements) or ranges != tuple(self.body.main[depth:]):
             return
-        wanted = self.wanted_again(statements, ranges)
         length = prod([r.extent for r in ranges])
-        chosen: list[Value] = []
-        for v in sorted(wanted, key=lambda v: (-v.weight, v.number)):
-            bytes_ = length * (len(chosen) + 1) * teams * v.dtype.itemsize
-            if (not chosen or v.dtype == chosen[0].dtype) and bytes_ <= SHARED_BYTES:
-                chosen.append(v)
-        if not chosen:
+        regions: list[Value] = []  # what lies in each at last
+        places: dict[Value, int] = {}
+        wanted = self.wanted_again(statements, ranges)
+        for v, (first, _) in sorted(wanted.items(), key=lambda item: (item[1][0], -item[0].weight, item[0].number)):
+            if regions and v.dtype != regions[0].dtype:
+                continue
+            # What is read for the last time, on the way to this value, makes room for it.
+            free = [k for k, u in enumerate(regions) if wanted[u][1] <= first and _comes_from(v, u)]
+            if free:
+                regions[free[0]] = v
+                places[v] = free[0]
+            elif length * (len(regions) + 1) * teams * v.dtype.itemsize <= SHARED_BYTES:
+                regions.append(v)
+                places[v] = len(regions) - 1
+        if not places:
             return
-        every = len(chosen) * teams
-        memory = self.shared(chosen[0].dtype, self.argument(("staged", every), Formula(length * every)))
-        for k, v in enumerate(chosen):
-            assert self.team is not None
-            number = str(k) if teams == 1 else self.integer("add", self.integer("mul", self.team.warp, str(len(chosen))), str(k))
+        assert self.team is not None
+        count = len(regions)
+        memory = self.shared(regions[0].dtype, self.argument(("staged", count), Formula(length * count * teams)))
+        for v, k in places.items():
+            number = str(k) if teams == 1 else self.integer("add", self.integer("mul", self.team.warp, str(count)), str(k))
             self.stages[v] = Stage(memory, depth, ranges, base=self.integer("mul", self.total(ranges), number))
 
-    def wanted_again(self, statements: list[tuple[Value, int, tuple[Range, ...]]], ranges: tuple[Range, ...]) -> set[Value]:
+    def wanted_again(
+        self, statements: list[tuple[Value, int, tuple[Range, ...]]], ranges: tuple[Range, ...]
+    ) -> dict[Value, tuple[int, int]]:
+        """Values that several passes want, with the first and the last of them."""
         first: dict[Value, int] = {}
-        wanted: set[Value] = set()
+        wanted: dict[Value, tuple[int, int]] = {}
         for root, time, _ in sorted(statements, key=lambda statement: statement[1]):
             pending, seen = [root], set[Value]()
             while pending:
@@ -343,7 +368,7 @@ class GridNest(Nest):
                 seen.add(v)
                 again = first.setdefault(v, time) != time
                 if again and v.free.issuperset(ranges) and (v.op is LOAD or v.weight >= cost.STAGE_COST):
-                    wanted.add(v)
+                    wanted[v] = first[v], time
                 else:
                     pending += v.src
         return wanted
@@ -358,3 +383,15 @@ class GridNest(Nest):
 
     def is_transposed(self, depth: int, work: Work) -> bool:
         return False
+
+
+def _comes_from(v: Value, u: Value) -> bool:
+    pending, seen = [v], set[Value]()
+    while pending:
+        at = pending.pop()
+        if at is u:
+            return True
+        if at not in seen and at.number > u.number and at.op is not ACCUMULATE:
+            seen.add(at)
+            pending += at.src
+    return False

@@ -48,17 +48,18 @@ def row(nest: GridNest, ranges: tuple[Range, ...], own: list[Value], iteration: 
     assert team is not None
     total = nest.total(ranges)
     if team.warps == 1:
-        sums = _accumulators(nest, own)
-        elements(nest, total, lambda position: _element(nest, ranges, own, iteration, sums, position))
+        sums = accumulators(nest, own)
+        elements(nest, total, lambda position: element(nest, ranges, own, iteration, sums, position))
         for v in own:
             _keep(nest, v, _folded(nest, v, sums))
         return
     count = prod([r.extent for r in ranges])
     chunks = chunk_count(nest, total)
-    results = {v: nest.shared(accumulator(v), str(PARTIAL_CHUNKS)) for v in own}
+    places = PARTIAL_CHUNKS if count > team.warps * CHUNK else team.warps
+    results = {v: nest.shared(accumulator(v), str(places)) for v in own}
     if count <= reduce.PARTIAL:
         _chunks(nest, ranges, own, iteration, results, "0", chunks, team.warps)
-        tree(nest, own, results, chunks, str(PARTIAL_CHUNKS.bit_length() - 1), team.warps)
+        tree(nest, own, results, chunks, str(places.bit_length() - 1), team.warps)
     else:
         pieces = -(-count // reduce.PARTIAL)
         levels = (pieces - 1).bit_length()
@@ -70,12 +71,12 @@ def row(nest: GridNest, ranges: tuple[Range, ...], own: list[Value], iteration: 
             tree(nest, own, results, nest.integer("sub", last, first), str(PARTIAL_CHUNKS.bit_length() - 1), team.warps)
             with nest.when(nest.integer("eq", "thread", "0")):
                 for v in own:
-                    nest.append(ir.Store(accumulator(v), parts[v], piece, _load(nest, v, results[v], "0")))
+                    nest.append(ir.Store(accumulator(v), parts[v], piece, load(nest, v, results[v], "0")))
             nest.append(ir.Barrier())
         tree(nest, own, parts, n, str(levels), team.warps)
         results = parts
     for v in own:
-        _keep(nest, v, _load(nest, v, results[v], "0"))
+        _keep(nest, v, load(nest, v, results[v], "0"))
 
 
 def split(nest: GridNest, ranges: tuple[Range, ...], own: list[Value], iteration: Iteration) -> None:
@@ -94,10 +95,11 @@ def split(nest: GridNest, ranges: tuple[Range, ...], own: list[Value], iteration
     tree(nest, own, results, nest.integer("sub", last, first), str(PARTIAL_CHUNKS.bit_length() - 1), WARPS)
     with nest.when(nest.integer("eq", "thread", "0")):
         for v in own:
-            nest.append(ir.Store(accumulator(v), partial[v], "block", _load(nest, v, results[v], "0")))
+            nest.append(ir.Store(accumulator(v), partial[v], "block", load(nest, v, results[v], "0")))
     if pieces > 1:
         nest.launch_of("1", WARPS * LANES)
         tree(nest, own, partial, n, nest.argument(("levels", ranges), Formula((pieces - 1).bit_length())), WARPS)
+    nest.alone()
     for v in own:
         nest.results[v] = Result(partial[v], accumulator(v))
 
@@ -113,7 +115,7 @@ def tree(nest: GridNest, own: list[Value], memories: Memories, count: Operand, l
             left = nest.integer("mul", pair, stride)
             right = nest.integer("add", left, distance)
             for v in own:
-                a, b = _load(nest, v, memories[v], left), _load(nest, v, memories[v], right)
+                a, b = load(nest, v, memories[v], left), load(nest, v, memories[v], right)
                 nest.append(ir.Store(accumulator(v), memories[v], left, reduce.combine(nest, v, a, b)))
         nest.append(ir.Barrier())
 
@@ -142,9 +144,9 @@ def _chunks(
     """Warp after warp, reduce the chunks [first, last) to ``results[0..last - first]``."""
     rank, warp = nest.integer("rem", "thread", str(LANES)), nest.integer("div", "thread", str(LANES))
     with nest.loop(nest.integer("add", first, warp), last, step=str(warps)) as chunk:
-        sums = _accumulators(nest, own)
+        sums = accumulators(nest, own)
         with _chunk(nest, chunk, nest.total(ranges), rank) as position:
-            _element(nest, ranges, own, iteration, sums, position)
+            element(nest, ranges, own, iteration, sums, position)
         folded = [(v, _folded(nest, v, sums)) for v in own]
         place = nest.integer("sub", chunk, first)
         with nest.when(nest.integer("eq", rank, "0")):
@@ -157,7 +159,7 @@ def _piece(nest: GridNest, number: Operand, each: Operand, chunks: Operand) -> t
     return first, nest.integer("min", nest.integer("add", first, each), chunks)
 
 
-def _accumulators(nest: GridNest, own: list[Value]) -> Memories:
+def accumulators(nest: GridNest, own: list[Value]) -> Memories:
     sums = {v: nest.local(accumulator(v), "1") for v in own}
     for v in own:
         dtype = accumulator(v)
@@ -165,7 +167,7 @@ def _accumulators(nest: GridNest, own: list[Value]) -> Memories:
     return sums
 
 
-def _element(nest: GridNest, ranges: tuple[Range, ...], own: list[Value], iteration: Iteration, sums: Memories, position: Operand) -> None:
+def element(nest: GridNest, ranges: tuple[Range, ...], own: list[Value], iteration: Iteration, sums: Memories, position: Operand) -> None:
     nest.bind_rows(ranges, position)
     iteration()
     for v in own:
@@ -175,11 +177,11 @@ def _element(nest: GridNest, ranges: tuple[Range, ...], own: list[Value], iterat
 def _folded(nest: GridNest, v: Value, sums: Memories) -> Operand:
     dtype = accumulator(v)
     dst = nest.name()
-    nest.append(ir.Fold(dst, v.arg.op, dtype, _load(nest, v, sums[v], "0")))
+    nest.append(ir.Fold(dst, v.arg.op, dtype, load(nest, v, sums[v], "0")))
     return dst
 
 
-def _load(nest: GridNest, v: Value, memory: Memory, index: Operand) -> Operand:
+def load(nest: GridNest, v: Value, memory: Memory, index: Operand) -> Operand:
     dst = nest.name()
     nest.append(ir.Load(dst, accumulator(v), memory, index))
     return dst

@@ -89,7 +89,7 @@ class Block:
     def run(self, statements: Sequence[ir.Statement], mask: Array) -> None:
         for s in statements:
             match s:
-                case ir.Compute(dst, op, dtype, args, source):
+                case ir.Compute(dst, op, dtype, args):
                     inputs = [np.asarray(self.read(a)) for a in args]
                     self.values[dst] = compute(op, dtype, inputs)
                 case ir.Constant(dst, dtype, value):
@@ -173,10 +173,7 @@ def halved(op: o.Op, dtype: ir.DType, lanes: Array) -> Array:
 
 
 def at(address: int, dtype: ir.DType) -> Array:
-    class Memory:
-        __array_interface__ = {"version": 3, "shape": (FAR // dtype.itemsize,), "typestr": dtype.str, "data": (address, False)}
-
-    return np.asarray(Memory())
+    return np.ctypeslib.as_array((ctypes.c_uint8 * FAR).from_address(address)).view(dtype)
 
 
 def poisoned(count: int, dtype: ir.DType) -> Array:

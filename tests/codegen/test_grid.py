@@ -1,0 +1,196 @@
+"""Loop nests of a grid: what they compute is what the processor's kernels compute, to the bit, and their structure is the intended one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy
+import pytest
+
+import lazynp as np
+from lazynp.codegen import grid, ir
+from lazynp.graph import op as o
+from lazynp.graph.node import Node
+from lazynp.graph.op import Op
+from lazynp.ndarray import node_of
+from lazynp.runtime import config
+from lazynp.runtime.compiled import CompiledPlan
+from lazynp.runtime.realize import backend
+from lazynp.schedule import plan
+from lazynp.schedule.canonicalise import Program, canonicalise
+from lazynp.schedule.plan import KernelItem
+from lazynp.schedule.spec import SpecError
+from lazynp.schedule.spec_kernel import check_kernel
+from tests.codegen.engines import Array, bits, compiled, first_difference, interpreted, run
+from tests.codegen.machine import GridMachine
+from tests.codegen.programs import program
+from tests.codegen.test_random_kernels import batches, close, precision
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")  # the values are at issue here
+
+PROGRAMS = 120
+ROUNDED = {"exp", "sin", "log", "tanh"}  # NumPy's functions and the compiled ones differ in last bits
+
+
+@pytest.fixture(autouse=True)
+def _every_pass_is_checked() -> Iterator[None]:
+    with config.override(debug=True):
+        yield
+
+
+def on_a_grid(nodes: Sequence[Node]) -> CompiledPlan:
+    """Kernels for a grid, which a machine runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "emit", grid.emit)
+        prepare = backend("numpy").prepare
+        return CompiledPlan(Program.of(canonicalise(nodes)), GridMachine(prepare), prepare)
+
+
+def operations(nodes: Sequence[Node]) -> set[Op]:
+    seen, pending = set(nodes), list(nodes)
+    while pending:
+        new = set(pending.pop().src) - seen
+        seen |= new
+        pending += new
+    return {node.op for node in seen}
+
+
+@pytest.mark.parametrize("seeds", batches(PROGRAMS), ids=lambda seeds: f"seeds {seeds.start}-{seeds.stop - 1}")
+def test_random_programs_have_the_bits_of_the_processors_kernels(seeds: range) -> None:
+    for seed in seeds:
+        nodes = program(seed)
+        if not nodes:
+            continue
+        got, expected, oracle = run(on_a_grid(nodes), nodes), compiled(nodes), interpreted(nodes)
+        exact = not ROUNDED & {op.name for op in operations(nodes)}
+        for k, (a, b, c) in enumerate(zip(got, expected, oracle, strict=True)):
+            assert close(a, c, precision([nodes[k]])), f"seed {seed}, output {k}: {first_difference(a, c)}"
+            assert not exact or bits(a) == bits(b), f"seed {seed}, output {k}: {first_difference(a, b)}"
+
+
+# Kinds of launches ------------------------------------------------------------------------------------------------------
+
+ROWS = {
+    "elements": (lambda m, x: x * 2 - 1, (300, 7)),
+    "several elements a thread": (lambda m, x: x * 2 - 1, (70_000,)),
+    "short rows": (lambda m, x: x.sum(axis=1), (300, 7)),
+    "warps": (lambda m, x: (x - x.max(axis=1, keepdims=True)).sum(axis=1), (20, 400)),
+    "blocks": (lambda m, x: (x / x.sum(axis=1, keepdims=True)).max(axis=1), (7, 3000)),
+    "long rows": (lambda m, x: x.sum(axis=1), (2, 40_000)),
+    "rows of two axes": (lambda m, x: x[:, ::2, :].sum(axis=(1, 2)), (5, 40, 30)),
+    "everything, small": (lambda m, x: (x - x.mean()) / x.std(), (700,)),
+    "everything, long": (lambda m, x: x.std(), (600, 100)),
+    "columns": (lambda m, x: x.std(axis=0), (3000, 5)),
+    "short columns": (lambda m, x: x.min(axis=0), (200, 50)),
+    "rows and columns": (lambda m, x: x.sum(axis=(0, 2)), (20, 6, 30)),
+    "across": (lambda m, x: x + x.T, (70, 70)),
+    "across, batched": (lambda m, x: x.transpose(0, 2, 1) * 3, (3, 50, 70)),
+    "all pairs": (lambda m, x: ((x[:, None] - x[None]) ** 2).sum(axis=-1), (40, 9)),
+    "nearest of all": (lambda m, x: ((x[:, None] - x[None]) ** 2).sum(axis=-1).max(axis=1), (40, 9)),
+    "padded": (lambda m, x: m.pad(x, 2)[1:] + 1, (30, 9)),
+    "shifted writes": (lambda m, x: shifted(m, x), (50, 40)),
+    "picked": (lambda m, x: x[m.arange(40) * 7 % 30], (30, 9)),
+}  # fmt: skip
+
+
+def shifted(m: Any, x: Any) -> Any:
+    u = x.copy()
+    u[1:-1, 1:-1] = u[:-2, 1:-1] + u[2:, 1:-1]
+    return u
+
+
+def nodes_of(function: Callable[..., Any], x: Array) -> list[Node]:
+    return [node_of(function(np, np.asarray(x)))]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_kind_of_launch_has_the_bits_of_the_processors_kernels(name: str) -> None:
+    function, shape = ROWS[name]
+    x = numpy.random.default_rng(0).standard_normal(shape)
+    nodes = nodes_of(function, x)
+    (got,), (expected,) = run(on_a_grid(nodes), nodes), compiled(nodes)
+    assert not first_difference(got, expected)
+    numpy.testing.assert_allclose(got, function(numpy, x), rtol=1e-10, atol=1e-12)
+
+
+# Structure -------------------------------------------------------------------------------------------------------------
+
+
+def kernels(function: Callable[..., Any], x: Array) -> list[ir.Kernel]:
+    return [item.code for item in on_a_grid(nodes_of(function, x)).schedule.items if isinstance(item, KernelItem)]
+
+
+def statements(body: Sequence[ir.Statement]) -> Iterator[ir.Statement]:
+    for s in body:
+        yield s
+        if isinstance(s, ir.Loop | ir.If):
+            yield from statements(s.body)
+
+
+def counts(kernel: ir.Kernel) -> dict[str, int]:
+    everything = [s for phase in kernel.phases for s in statements(phase.body)]
+    loads = [s.memory.space for s in everything if isinstance(s, ir.Load)]
+    return {
+        "launches": len(kernel.phases),
+        "threads": kernel.phases[0].threads,
+        "reads": loads.count("buffer"),
+        "folds": sum(isinstance(s, ir.Fold) for s in everything),
+        "barriers": sum(isinstance(s, ir.Barrier) for s in everything),
+        "shared": sum(len(phase.shared) for phase in kernel.phases),
+    }
+
+
+def softmax(m: Any, x: Any) -> Any:
+    e = m.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+STRUCTURE = {
+    "elementwise": (lambda m, x: x + 1, (10, 20), {"launches": 1, "threads": 256, "reads": 1, "folds": 0, "barriers": 0, "shared": 0}),
+    "four elements a thread": (lambda m, x: x + 1, (1000, 70), {"launches": 1, "threads": 256, "reads": 5}),
+    "softmax of short rows: a warp each, read once": (
+        softmax, (100, 300), {"launches": 1, "threads": 128, "reads": 1, "folds": 2, "barriers": 0, "shared": 1}),
+    "softmax of longer rows: a block each, read once": (
+        softmax, (9, 3000), {"launches": 1, "threads": 256, "reads": 1, "folds": 2, "shared": 3}),
+    "sum of everything: two launches": (lambda m, x: x.sum(), (100, 1000), {"launches": 2, "threads": 256, "reads": 1, "folds": 1}),
+    "sum of few columns: two launches": (lambda m, x: x.sum(axis=0), (3000, 9), {"launches": 2, "reads": 1, "folds": 0}),
+    "transposed: through shared memory": (lambda m, x: x.T + 1, (100, 1000), {"launches": 1, "reads": 4, "barriers": 1, "shared": 1}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STRUCTURE)
+def test_structure(name: str) -> None:
+    function, shape, expected = STRUCTURE[name]
+    (kernel,) = kernels(function, numpy.ones(shape))
+    found = counts(kernel)
+    assert {key: found[key] for key in expected} == expected
+
+
+def test_equal_patterns_are_one_kernel_for_every_shape() -> None:
+    for name, other in (((50, 300), (71, 400)), ((9, 3000), (12, 4000)), ((100, 9), (333, 12))):
+        assert kernels(softmax, numpy.ones(name)) == kernels(softmax, numpy.ones(other))
+
+
+# What the spec refuses ---------------------------------------------------------------------------------------------------
+
+FLOAT = numpy.dtype("f8")
+BARRIER: list[ir.Statement] = [ir.Barrier()]
+FAULTS: dict[str, tuple[str, list[ir.Statement], int]] = {
+    "a barrier under a condition": ("not all threads of a block", [ir.Integer("c", "eq", "thread", "0"), ir.If("c", BARRIER)], 64),
+    "a barrier in a loop of some": ("not all threads of a block", [ir.Loop("i", "thread", "9", BARRIER, False, "64")], 64),
+    "a fold of some threads": (
+        "not all threads of a warp",
+        [ir.Integer("c", "lt", "thread", "5"), ir.If("c", [ir.Constant("x", FLOAT, 1.0), ir.Fold("y", o.ADD, FLOAT, "x")])],
+        64,
+    ),
+    "part of a warp": ("no whole warps", [], 33),
+    "an operand of another phase": ("not known", [ir.Loop("i", "0", "v9", [])], 64),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_faults_are_found(name: str) -> None:
+    message, body, threads = FAULTS[name]
+    with pytest.raises(SpecError, match=message):
+        check_kernel(ir.Kernel(phases=[ir.Phase(body, count="1", threads=threads)]), ir.Launch())
