@@ -7,7 +7,7 @@ is decided what a thread, a team of threads and a launch are:
   elements each where all accesses walk along;
 * *team*: a reduction along rows: a warp or a block for each row; every pass over the row gives a thread the same elements, so what one
   pass stages in shared memory the next one reads without a barrier;
-* *split* (``grid_reduce``): one long reduction: blocks reduce pieces of fixed size, one block combines them;
+* *split* (``grid_reduce``): few long reductions: blocks reduce pieces of fixed size, one block combines those of a row;
 * *columns* (``grid_columns``): reductions along few columns of many rows: threads for blocks of rows, then one for each column;
 * *tiles* (``grid_tiles``): an array that is walked across its rows goes through shared memory.
 
@@ -17,7 +17,8 @@ the processor: the 32 accumulators of a chunk are the 32 threads of a warp.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from math import prod
 from typing import Any, NamedTuple
 
@@ -35,6 +36,8 @@ FLAT_THREADS = 256  # threads of a block where each works alone
 ELEMENTS = 4  # elements a thread takes where all accesses are along memory: 16 bytes of float32
 ELEMENTS_FROM = 1 << 16  # below this many there are too few threads to give each several
 WARPS = 8  # of a block that has one row
+FEW_ROWS = 256  # so few rows, longer than
+LONG_ROW = 1 << 17  # this, are each reduced by many blocks
 TEAMS = 4  # rows of a block whose warps have one each
 ALONE = 32  # a row of at most this many elements is reduced by one thread, if there are
 ALONE_ROWS = 1 << 12  # at least so many rows
@@ -64,6 +67,7 @@ class GridNest(Nest):
         super().__init__(body)
         self.team: Team | None = None
         self.serial = False  # the last phase is one thread's, and can take more
+        self.launches_at = 0  # the depth whose passes are launches
 
     def plan_stages(self, statements: Any) -> None:
         """Stages are planned by ``rows``, which knows the team."""
@@ -107,40 +111,51 @@ class GridNest(Nest):
     # Choosing ----------------------------------------------------------------------------------------------------------
 
     def one_pass(self, depth: int, work: Work) -> None:
-        if self.team is None and depth == 0:
-            self.whole_pass(work)
+        if self.team is None and depth == self.launches_at:
+            self.launched_pass(depth, work)
         elif self.team is not None and depth == self.team.depth:
             self.team_pass(depth, work)
         else:
             super().one_pass(depth, work)
 
-    def whole_pass(self, work: Work) -> None:
-        """A pass over everything: launches."""
-        here = [out for out in work.outputs if out.depth == 0]
-        if here:
+    def launched_pass(self, depth: int, work: Work) -> None:
+        """A pass whose reductions over main[depth:] are launches of their own, for all iterations of main[:depth] together."""
+        here = Work([out for out in work.outputs if out.depth == depth], [])
+        if here and depth:
+            self.flat(depth, here)
+        elif here:
             self.begin_phase()
-            for out in here:
+            for out in here.outputs:
                 self.store(out)
-        outputs = [out for out in work.outputs if out.depth > 0]
-        deeper = [v for v in work.reductions if v.depth > 0]
+        outputs = [out for out in work.outputs if out.depth > depth]
+        deeper = [v for v in work.reductions if v.depth > depth]
         groups: dict[tuple[tuple[Range, ...], bool], list[Value]] = {}
         for v in work.reductions:
-            if v.depth == 0:
+            if v.depth == depth:
                 groups.setdefault((v.ranges, v.arg.outer), []).append(v)
         for (ranges, outer), own in groups.items():
             inside = Work([], own)
-            if not outer and ranges == tuple(self.body.main[: len(ranges)]):
-                inside.outputs = [out for out in outputs if out.depth == len(ranges)]
-                outputs = [out for out in outputs if out.depth != len(ranges)]
+            end = depth + len(ranges)
+            if not outer and ranges == tuple(self.body.main[depth:end]):
+                inside.outputs = [out for out in outputs if out.depth == end]
+                outputs = [out for out in outputs if out.depth != end]
             inside.reductions = own + self.needed(inside, deeper)
             if outer:
+                assert depth == 0
                 self.reduction_loops(0, ranges, inside)
             else:
-                grid_reduce.split(self, ranges, own, self.inside(ranges, inside))
+                grid_reduce.split(self, tuple(self.body.main[:depth]), ranges, own, self.inside(ranges, inside))
         rest = Work(outputs, [])
         rest.reductions = self.needed(rest, deeper)
         if rest:
             self.rows_or_flat(rest)
+
+    @contextmanager
+    def launching(self, depth: int) -> Iterator[None]:
+        """Passes at ``depth`` are launches (-1: none is, this is inside a thread)."""
+        before, self.launches_at = self.launches_at, depth
+        yield
+        self.launches_at = before
 
     def inside(self, ranges: tuple[Range, ...], work: Work) -> reduce.Iteration:
         """What an iteration of a reduction does besides contributing: deeper reductions, and stores."""
@@ -176,6 +191,10 @@ class GridNest(Nest):
         if grid_columns.fit(self, depth, inside, rows):
             grid_columns.columns(self, depth, inside)
             return
+        if rows < FEW_ROWS and longest > LONG_ROW and not any(v.arg.outer for v in at):
+            with self.launching(depth):
+                self.block(depth, inside)
+            return
         short = longest > grid_reduce.LONGEST or longest <= cost.SMALL_REDUCTION or (longest <= ALONE and rows >= ALONE_ROWS)
         if short or all(v.arg.outer for v in at):
             self.flat(depth, inside)
@@ -192,16 +211,18 @@ class GridNest(Nest):
         self.launch_of(self.argument(("blocks", ranges, each), Formula(-(-n // (FLAT_THREADS * each)))), FLAT_THREADS)
         count = self.total(ranges)
         number = self.integer("add", self.integer("mul", "block", str(FLAT_THREADS)), "thread")
-        if each == 1:
-            with self.when(self.integer("lt", number, count)):
-                self.bind_rows(ranges, number)
+        with self.launching(-1):
+            if each == 1:
+                with self.when(self.integer("lt", number, count)):
+                    self.bind_rows(ranges, number)
+                    self.block(depth, work)
+                return
+            base = self.integer("mul", number, str(each))
+            end = self.integer("add", base, str(each))
+            with self.when(self.integer("ge", count, end)):
+                self.several(ranges[0], base, each, work)
+            with self.when(self.integer("lt", count, end)), self.loop(base, count, ranges[0]):
                 self.block(depth, work)
-            return
-        base = self.integer("mul", number, str(each))
-        with self.when(self.integer("ge", count, self.integer("add", base, str(each)))):
-            self.several(ranges[0], base, each, work)
-        with self.when(self.integer("lt", count, self.integer("add", base, str(each)))), self.loop(base, count, ranges[0]):
-            self.block(depth, work)
 
     def several(self, r: Range, base: Operand, each: int, work: Work) -> None:
         """The iterations base .. base + each of one thread: everything is read before anything is written."""

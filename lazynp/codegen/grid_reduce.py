@@ -79,40 +79,58 @@ def row(nest: GridNest, ranges: tuple[Range, ...], own: list[Value], iteration: 
         _keep(nest, v, load(nest, v, results[v], "0"))
 
 
-def split(nest: GridNest, ranges: tuple[Range, ...], own: list[Value], iteration: Iteration) -> None:
-    """Reduce all elements: a launch in which every block reduces a piece, and one in which a block combines them."""
-    count = prod([r.extent for r in ranges])
+def split(nest: GridNest, place: tuple[Range, ...], ranges: tuple[Range, ...], own: list[Value], iteration: Iteration) -> None:
+    """Reduce every row, of which there is one for each iteration of ``place``.
+
+    In one launch every block reduces a piece of a row, in a second one a block combines the pieces of its row.
+    """
+    rows, count = prod([r.extent for r in place]), prod([r.extent for r in ranges])
     each = PARTIAL_CHUNKS
-    while each > WARPS and count < each * CHUNK * BLOCKS_WANTED:
+    while each > WARPS and rows * count < each * CHUNK * BLOCKS_WANTED:
         each //= 2
     pieces = -(-count // (each * CHUNK))
-    n = nest.argument(("pieces", ranges), Formula(pieces))
-    nest.launch_of(n, WARPS * LANES)
-    partial = {v: nest.workspace(accumulator(v), pieces) for v in own}
+    n = nest.argument(("pieces", place, ranges), Formula(pieces))
+    nest.launch_of(nest.argument(("pieces of all", place, ranges), Formula(rows * pieces)) if place else n, WARPS * LANES)
+    partial = {v: nest.workspace(accumulator(v), rows * pieces) for v in own}
     results = {v: nest.shared(accumulator(v), str(PARTIAL_CHUNKS)) for v in own}
-    first, last = _piece(nest, "block", nest.argument(("chunks each", ranges), Formula(each)), chunk_count(nest, nest.total(ranges)))
+    number = "block"
+    if place:
+        nest.bind_rows(place, nest.integer("div", "block", n))
+        number = nest.integer("rem", "block", n)
+    first, last = _piece(nest, number, nest.argument(("chunks each", ranges), Formula(each)), chunk_count(nest, nest.total(ranges)))
     _chunks(nest, ranges, own, iteration, results, first, last, WARPS)
     tree(nest, own, results, nest.integer("sub", last, first), str(PARTIAL_CHUNKS.bit_length() - 1), WARPS)
     with nest.when(nest.integer("eq", "thread", "0")):
         for v in own:
             nest.append(ir.Store(accumulator(v), partial[v], "block", load(nest, v, results[v], "0")))
-    if pieces > 1:
-        nest.launch_of("1", WARPS * LANES)
-        tree(nest, own, partial, n, nest.argument(("levels", ranges), Formula((pieces - 1).bit_length())), WARPS)
-    nest.alone()
+    levels = nest.argument(("levels", place, ranges), Formula((pieces - 1).bit_length()))
+    if place:
+        nest.launch_of(nest.total(place), WARPS * LANES)
+        start = nest.integer("mul", "block", n)
+        tree(nest, own, partial, n, levels, WARPS, start)
+        total = {v: nest.workspace(accumulator(v), rows) for v in own}
+        with nest.when(nest.integer("eq", "thread", "0")):
+            for v in own:
+                nest.append(ir.Store(accumulator(v), total[v], "block", load(nest, v, partial[v], start)))
+        partial = total
+    else:
+        if pieces > 1:
+            nest.launch_of("1", WARPS * LANES)
+            tree(nest, own, partial, n, levels, WARPS)
+        nest.alone()
     for v in own:
-        nest.results[v] = Result(partial[v], accumulator(v))
+        nest.results[v] = Result(partial[v], accumulator(v), ranges=place)
 
 
-def tree(nest: GridNest, own: list[Value], memories: Memories, count: Operand, levels: Operand, warps: int) -> None:
-    """Combine ``memory[:count]`` of each into ``memory[0]``, neighbours first, by all threads of the block."""
+def tree(nest: GridNest, own: list[Value], memories: Memories, count: Operand, levels: Operand, warps: int, start: Operand = "0") -> None:
+    """Combine ``memory[start:start + count]`` of each into ``memory[start]``, neighbours first, by all threads of the block."""
     nest.append(ir.Barrier())
     with nest.loop("0", levels) as level:
         distance = nest.integer("shl", "1", level)
         stride = nest.integer("add", distance, distance)
         pairs = nest.integer("div", nest.integer("sub", nest.integer("add", count, distance), "1"), stride)
         with nest.loop("thread", pairs, step=str(warps * LANES)) as pair:
-            left = nest.integer("mul", pair, stride)
+            left = nest.integer("add", start, nest.integer("mul", pair, stride))
             right = nest.integer("add", left, distance)
             for v in own:
                 a, b = load(nest, v, memories[v], left), load(nest, v, memories[v], right)

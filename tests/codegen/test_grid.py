@@ -78,6 +78,8 @@ ROWS = {
     "warps": (lambda m, x: (x - x.max(axis=1, keepdims=True)).sum(axis=1), (20, 400)),
     "blocks": (lambda m, x: (x / x.sum(axis=1, keepdims=True)).max(axis=1), (7, 3000)),
     "long rows": (lambda m, x: x.sum(axis=1), (2, 40_000)),
+    "few long rows": (lambda m, x: (x - x.mean(axis=1, keepdims=True)).std(axis=1) + 1, (2, 140_000)),
+    "few long rows, and their elements": (lambda m, x: x / x.max(axis=1, keepdims=True), (2, 140_000)),
     "rows of two axes": (lambda m, x: x[:, ::2, :].sum(axis=(1, 2)), (5, 40, 30)),
     "everything, small": (lambda m, x: (x - x.mean()) / x.std(), (700,)),
     "everything, long": (lambda m, x: x.std(), (600, 100)),
@@ -194,3 +196,27 @@ def test_faults_are_found(name: str) -> None:
     message, body, threads = FAULTS[name]
     with pytest.raises(SpecError, match=message):
         check_kernel(ir.Kernel(phases=[ir.Phase(body, count="1", threads=threads)]), ir.Launch())
+
+
+# The same bits, whatever kind of launch is chosen ------------------------------------------------------------------------
+
+LIMITS = {
+    "every row is a launch": {"FEW_ROWS": 1 << 60, "LONG_ROW": 0},
+    "no row is": {"FEW_ROWS": 0},
+    "nothing is staged": {"SHARED_BYTES": 0},
+    "several elements a thread, always": {"ELEMENTS_FROM": 0},
+    "never": {"ELEMENTS_FROM": 1 << 60},
+    "rows are a thread's": {"ALONE": 1 << 60, "ALONE_ROWS": 0},
+    "rows are a team's": {"ALONE": 0},
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_forced_limit_changes_no_bit(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    for limit, value in LIMITS[name].items():
+        monkeypatch.setattr(grid, limit, value)
+    for seed in range(1000, 1025):
+        nodes = program(seed)
+        if nodes and not ROUNDED & {op.name for op in operations(nodes)}:
+            for k, (a, b) in enumerate(zip(run(on_a_grid(nodes), nodes), compiled(nodes), strict=True)):
+                assert bits(a) == bits(b), f"seed {seed}, output {k}: {first_difference(a, b)}"
