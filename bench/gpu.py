@@ -1,0 +1,328 @@
+"""``python -m bench.gpu``: the workloads on a GPU, through lazynp and through each GPU library that is installed.
+
+In: a GPU (without one: a message and exit code 3).  Out: a table, and with ``--json`` a file, ``bench/results/<gpu>.json`` by default.
+Promise: inputs lie in device memory before anything is timed and results stay there; libraries are timed in turns, each computation
+from its start to the moment the device is done, in batches; the same times give bytes a second, compared with what a copy from device
+memory to device memory reaches on this card on this day.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.machine import describe
+from bench.measure import difference
+from bench.peers import Run
+from bench.workloads import WORKLOADS, Arrays, Workload
+
+RESULTS = Path(__file__).parent / "results"
+COPY_BYTES = 4 << 30
+MIN_TURNS = 7
+# How many times the inputs of the CPU benchmark, along the first axis: at least 1 GiB an array where memory is what is measured.
+TIMES = {
+    "exp/sqrt/sin chain": 8, "softmax over rows": 16, "layer norm": 16, "mean, std, min and max": 8, "sum of squares, axis 0": 16,
+    "masked mean, where()": 8, "masked mean, where=": 8, "Horner, degree 24": 16, "gelu, float32": 16, "gelu with erf": 8,
+    "entropies and likelihoods": 32, "logsumexp over rows": 16, "Black-Scholes": 8,
+}  # fmt: skip
+MEMORY_BOUND = [
+    "exp/sqrt/sin chain", "softmax over rows", "layer norm", "mean, std, min and max", "a.T + 2*b", "sum of squares, axis 0",
+    "masked mean, where()", "gelu, float32",
+]  # fmt: skip
+SKIPPED = ["loop over elements"]  # a loop over elements has nothing for a GPU to do
+
+
+# The libraries: how each takes its inputs and says that the device is done -----------------------------------------------
+
+
+def _cupy(workload: Workload, arrays: Arrays) -> Run:
+    import cupy
+
+    function = workload.bind(cupy)
+    inputs = [cupy.asarray(a) for a in arrays]
+
+    def run() -> Any:
+        result = function(*inputs)
+        cupy.cuda.Device().synchronize()
+        return result
+
+    return run
+
+
+def _cupy_fuse(workload: Workload, arrays: Arrays) -> Run:
+    import cupy
+
+    function = cupy.fuse(workload.bind(cupy))
+    inputs = [cupy.asarray(a) for a in arrays]
+
+    def run() -> Any:
+        result = function(*inputs)
+        cupy.cuda.Device().synchronize()
+        return result
+
+    return run
+
+
+def _lazynp(workload: Workload, arrays: Arrays) -> Run:
+    import cupy
+
+    import lazynp
+
+    function = workload.bind(lazynp)
+    inputs = [lazynp.asarray(a, device="cuda:0") for a in arrays]
+    lazynp.realize(*inputs)
+
+    def run() -> Any:
+        with lazynp.device("cuda:0"):
+            result = function(*inputs)
+            lazynp.realize(*(result if isinstance(result, tuple) else (result,)))
+        cupy.cuda.Device().synchronize()
+        return result
+
+    return run
+
+
+def _jax(workload: Workload, arrays: Arrays) -> Run:
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    function = jax.jit(workload.bind(jax.numpy))
+    inputs = [jax.device_put(a) for a in arrays]
+    return lambda: jax.block_until_ready(function(*inputs))
+
+
+def _torch(workload: Workload, arrays: Arrays) -> Run:
+    import array_api_compat.torch as xp
+    import torch
+
+    function = torch.compile(workload.bind(xp))
+    inputs = [torch.asarray(a, device="cuda") for a in arrays]
+
+    def run() -> Any:
+        with torch.device("cuda"):
+            result = function(*inputs)
+        torch.cuda.synchronize()
+        return result
+
+    return run
+
+
+PEERS: dict[str, tuple[str, Callable[[Workload, Arrays], Run]]] = {
+    "cupy": ("cupy", _cupy),
+    "cupy.fuse": ("cupy", _cupy_fuse),
+    "jax": ("jax", _jax),
+    "torch": ("torch", _torch),
+}
+
+
+def host(result: Any) -> list[np.ndarray[Any, Any]]:
+    parts = result if isinstance(result, tuple | list) else (result,)
+    return [part.get() if hasattr(part, "get") else np.asarray(part.cpu() if hasattr(part, "cpu") else part) for part in parts]
+
+
+# Measuring ---------------------------------------------------------------------------------------------------------------
+
+
+def inputs(workload: Workload, large: bool) -> Arrays:
+    made = workload.make(np.random.default_rng(0), large)
+    times = TIMES.get(workload.name, 1) if large else 1
+    shapes = {a.shape[0] for a in made}
+    return tuple(np.concatenate([a] * times) if a.shape[0] == max(shapes) else a for a in made)
+
+
+def turns(runs: dict[str, Run], seconds: float) -> dict[str, list[float]]:
+    """Seconds a computation of each, in turns whose order rotates."""
+    counts = {}
+    for name, run in runs.items():
+        run()
+        start = time.perf_counter()
+        run()
+        counts[name] = max(1, min(1000, int(5e-3 / max(time.perf_counter() - start, 1e-7))))
+    found: dict[str, list[float]] = {name: [] for name in runs}
+    names = list(runs)
+    end = time.perf_counter() + seconds
+    while len(found[names[0]]) < MIN_TURNS or time.perf_counter() < end:
+        names = names[1:] + names[:1]
+        for name in names:
+            start = time.perf_counter()
+            for _ in range(counts[name]):
+                runs[name]()
+            found[name].append((time.perf_counter() - start) / counts[name])
+    return found
+
+
+def copy_bandwidth(nbytes: int) -> float:
+    """Bytes a second, read and written, of a copy inside device memory, by the device's own clock."""
+    import cupy
+
+    source, target = cupy.zeros(nbytes, "u1"), cupy.zeros(nbytes, "u1")
+    best = math.inf
+    for _ in range(10):
+        begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+        begin.record()
+        target.data.copy_from_device_async(source.data, nbytes, cupy.cuda.get_current_stream())
+        end.record()
+        end.synchronize()
+        best = min(best, cupy.cuda.get_elapsed_time(begin, end) * 1e-3)
+    return 2 * nbytes / best
+
+
+def measured(workload: Workload, peers: list[str], large: bool, seconds: float) -> Iterator[dict[str, Any]]:
+    """A row for lazynp and one for each library, or why there is none."""
+    arrays = inputs(workload, large)
+    runs: dict[str, Run] = {}
+    cold: dict[str, float] = {}
+    results: dict[str, Any] = {}
+    errors: dict[str, str] = {}
+    for name in ["lazynp", *peers]:
+        prepare = _lazynp if name == "lazynp" else PEERS[name][1]
+        try:
+            run = prepare(workload, arrays)
+            start = time.perf_counter()
+            result = run()
+            cold[name] = time.perf_counter() - start
+            results[name] = host(result)
+            runs[name] = run
+        except Exception as error:  # whatever another library raises is its answer for this row
+            errors[name] = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    for name, error_ in errors.items():
+        yield {"workload": workload.name, "library": name, "error": error_}
+    if "lazynp" not in runs:
+        return
+    moved = sum(a.nbytes for a in arrays) + sum(r.nbytes for r in results["lazynp"])
+    for name, times in turns(runs, seconds).items():
+        middle = statistics.median(times)
+        yield {
+            "workload": workload.name,
+            "library": name,
+            "seconds": middle,
+            "best_seconds": min(times),
+            "cold_seconds": cold[name],
+            "least_bytes": moved,
+            "bytes_per_second": moved / middle,
+            "difference": difference(results[name], results["lazynp"]),
+        }
+
+
+def overhead(seconds: float) -> dict[str, float]:
+    """Host seconds of a cached ten-operation schedule on 100 elements, with and without waiting for the device."""
+    import cupy
+
+    import lazynp as xp
+
+    with xp.device("cuda:0"):
+        x = xp.arange(100.0)
+        xp.realize(x)
+
+        def ten() -> Any:
+            y = ((x + 1) * 2 - x) / 3
+            result = xp.sqrt(y * y + 1) - y * 0.5 + x
+            xp.realize(result)
+            return result
+
+        ten()
+        times: list[float] = []
+        waited: list[float] = []
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end or len(times) < MIN_TURNS:
+            cupy.cuda.Device().synchronize()
+            start = time.perf_counter()
+            ten()
+            times.append(time.perf_counter() - start)
+            cupy.cuda.Device().synchronize()
+            waited.append(time.perf_counter() - start)
+    return {"cached_ten_operations": statistics.median(times), "until_the_device_is_done": statistics.median(waited)}
+
+
+def missing() -> str:
+    """Why there is nothing to measure; empty if there is a device."""
+    if find_spec("cupy") is None:
+        return "CuPy is not installed: pip install 'lazynp[cuda]'"
+    import cupy
+
+    return "" if cupy.cuda.is_available() else "there is no CUDA device, or no driver for it"
+
+
+def line(row: dict[str, Any], ours: float | None, bandwidth: float) -> str:
+    head = f"{row['workload']:<26} {row['library']:<10}"
+    if "error" in row:
+        return f"{head} {row['error'][:90]}"
+    ratio = f"{row['seconds'] / ours:>7.2f}x" if ours else f"{'':>8}"
+    share = row["bytes_per_second"] / bandwidth
+    timing = f"{row['seconds'] * 1e3:>10.3f} ms {ratio} {share:>7.0%} of a copy {row['cold_seconds'] * 1e3:>9.1f} ms cold"
+    return f"{head} {timing} {row['difference']:>9.1e}"
+
+
+def _wanted(workload: Workload, only: list[str] | None) -> bool:
+    return not only or any(text.lower() in workload.name.lower() for text in only)
+
+
+def mean(ratios: list[float]) -> float:
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.gpu", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--only", metavar="TEXT", action="append", help="only workloads with TEXT in their name (may be repeated)")
+    parser.add_argument("--peers", metavar="NAMES", help=f"comma separated, of {', '.join(PEERS)} (default: what is installed)")
+    parser.add_argument("--size", choices=("large", "small"), default="large", help="small: about 1000 elements")
+    parser.add_argument("--seconds", type=float, default=1.0, help="how long each workload is measured")
+    parser.add_argument("--json", metavar="FILE", help="where everything is written (default: bench/results/<gpu>.json)")
+    options = parser.parse_args()
+    why = missing()
+    if why:
+        print(f"nothing is measured: {why}", file=sys.stderr)
+        return 3
+    import cupy
+
+    peers = options.peers.split(",") if options.peers else [name for name, (package, _) in PEERS.items() if find_spec(package)]
+    properties = cupy.cuda.runtime.getDeviceProperties(0)
+    gpu = properties["name"].decode() if isinstance(properties["name"], bytes) else properties["name"]
+    machine = describe(["numpy", "lazynp", *sorted({PEERS[name][0] for name in peers})])
+    machine["gpu"] = gpu
+    large = options.size == "large"
+    bandwidth = copy_bandwidth(min(COPY_BYTES, cupy.cuda.Device(0).mem_info[0] // 4) if large else 1 << 20)
+    print(f"{gpu}: a copy moves {bandwidth / 1e9:.0f} GB/s; {machine['versions']}")
+    rows: list[dict[str, Any]] = []
+    for workload in WORKLOADS:
+        if workload.name in SKIPPED or not _wanted(workload, options.only):
+            continue
+        ours = None
+        for row in measured(workload, peers, large, options.seconds):
+            rows.append(row)
+            ours = row.get("seconds") if row["library"] == "lazynp" else ours
+            print(line(row, ours, bandwidth), flush=True)
+        cupy.get_default_memory_pool().free_all_blocks()
+    seconds = {(row["workload"], row["library"]): row["seconds"] for row in rows if "seconds" in row}
+    for name in peers:
+        ratios = [value / seconds[workload, "lazynp"] for (workload, library), value in seconds.items() if library == name]
+        print(f"against {name}: geometric mean {mean(ratios):.2f}x over {len(ratios)}")
+    shares = {
+        row["workload"]: row["bytes_per_second"] / bandwidth
+        for row in rows
+        if row["library"] == "lazynp" and row["workload"] in MEMORY_BOUND and "seconds" in row
+    }
+    if shares:
+        worst = min(shares, key=lambda name: shares[name])
+        print(f"memory-bound workloads: at least {shares[worst]:.0%} of a copy ({worst})")
+    fixed = overhead(options.seconds)
+    print(f"cached ten operations on 100 elements: {fixed['cached_ten_operations'] * 1e6:.1f} us of host time")
+    path = Path(options.json) if options.json else RESULTS / (re.sub(r"[^a-z0-9]+", "-", gpu.lower()).strip("-") + ".json")
+    path.write_text(json.dumps({"machine": machine, "copy_bytes_per_second": bandwidth, "fixed": fixed, "rows": rows}, indent=1) + "\n")
+    print(f"written to {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
