@@ -13,8 +13,8 @@ from math import prod
 from lazynp.backends.base import CompileError, Plan
 from lazynp.backends.llvm import compiler, render, scalars, support, threads
 from lazynp.backends.llvm.disk_cache import digest
-from lazynp.backends.llvm.render import Layout
 from lazynp.codegen import ir
+from lazynp.codegen.block import Layout
 from lazynp.codegen.emit import emit
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind
