@@ -28,7 +28,7 @@ from lazynp.graph.node import Node, Shape, Site
 from lazynp.layout import copy_order, geometry, joined_order, reduction_order, result_order
 from lazynp.memory import Draft, draft, elements, host, overwritten, published, shown
 from lazynp.namespace import assignment, indexing
-from lazynp.runtime import config
+from lazynp.runtime import config, devices
 from lazynp.scalars import CLASSES, force, generic, node_of_scalar, pending_scalars, scalar_of, scalar_of_value
 from lazynp.viewing import (
     buffer_view,
@@ -218,8 +218,12 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
 
     @property
     def device(self) -> str:
-        """Where the values live."""
-        return "cpu"
+        """Where the values live: "cpu", or "cuda:N"."""
+        if not config.elsewhere:
+            return devices.CPU
+        root = self._base if type(self._base) is ndarray else self
+        held = root._base
+        return devices.of(root._node) if held is None else held.buffer.device or devices.default()
 
     @device.setter
     def device(self, device: Any) -> None:

@@ -18,6 +18,7 @@ from lazynp.graph import build
 from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT64, INT64, NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.layout import ORDERS, checked_order
+from lazynp.runtime import config, devices
 from lazynp.runtime.floating import at_once, watched
 from lazynp.scalars import CLASSES, node_of_scalar
 from lazynp.views import memory_order
@@ -99,6 +100,12 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
         if stacked is not None:
             return arrays.wrap(stacked)
         obj = obj if known is None else known
+    if hasattr(kind, "__cuda_array_interface__"):
+        from lazynp.namespace.placement import adopted
+
+        made = adopted(obj)
+        if made is not None:
+            return _converted(made, dtype, order, copy)
     if hasattr(kind, "__array__") and not issubclass(kind, (np.ndarray, np.generic)) and not hasattr(kind, "__array_interface__"):
         # NumPy takes none but its own arrays from the protocol, so it is not left to NumPy.
         made = _from_protocol(obj, dtype, copy)
@@ -133,6 +140,8 @@ def from_numpy(array: np.ndarray[Any, Any], order: str = "K", copy: bool = True)
     laid = array if axes is None else array.transpose(axes)
     owned = np.array(laid, order="C", copy=True, subok=False) if copy else np.ascontiguousarray(laid).reshape(laid.shape)
     node = build.buffer(owned)
+    if config.elsewhere:
+        node = devices.made(node)
     if axes is None:
         return arrays.wrap(node)
     inverse = np.argsort(axes)

@@ -167,7 +167,8 @@ def published(root: arrays.ndarray) -> Node:
             return _taken_back(root, held)
         buffer = _empty(held.shape, held.dtype)
         buffer.array[...] = held.array
-        return build.leaf(buffer)
+        device = held.buffer.device
+        return build.leaf(buffer if device is None else buffer.at_home(device))
 
 
 def _taken_back(root: arrays.ndarray, held: Draft) -> Node:
@@ -195,7 +196,7 @@ def draft(root: arrays.ndarray, copy: bool = True) -> np.ndarray[Any, Any] | Non
             del one
             force([node], "element writes")
             buffer = node.buffer
-            if buffer.exclusive():
+            if buffer.place is None and buffer.exclusive():
                 # Ours alone if the node goes with this cell.
                 root._node = None
                 look = ref(node)
@@ -207,8 +208,11 @@ def draft(root: arrays.ndarray, copy: bool = True) -> np.ndarray[Any, Any] | Non
                 return None
             else:
                 old = buffer.array
+                device = buffer.device
                 buffer = _empty(old.shape, old.dtype)
                 buffer.array[...] = old
+                if device is not None:
+                    buffer = buffer.at_home(device)
         base = root._base = root._view = Draft(buffer)
         root._node = None
     found: np.ndarray[Any, Any] = base.array

@@ -15,6 +15,7 @@ import numpy as np
 
 from lazynp.conversion import NO_COPY
 from lazynp.graph.node import caller
+from lazynp.runtime import config, devices
 from lazynp.scalars import CLASSES, generic
 
 
@@ -160,6 +161,11 @@ def _dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device
     Before version 1.0 the protocol cannot say that memory is read-only.  Who refuses a copy all the same gets the shared memory, and must
     not write to it; of an array that the user made read-only nobody does.
     """
+    if config.elsewhere and self.device != devices.CPU and (dl_device is None or dl_device[0] != 1):
+        from lazynp.namespace.placement import exported
+
+        wanted = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return exported(self).__dlpack__(**{key: value for key, value in wanted.items() if value is not None})
     untold = max_version is None or max_version[0] < 1
     if untold and not copy and getattr(self, "_readonly", False):
         raise BufferError("a consumer of DLPack before version 1.0 cannot be told that this array is read-only")
@@ -175,7 +181,17 @@ def _dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device
 
 
 def _dlpack_device(self: Any) -> tuple[int, int]:
-    return (1, 0)  # kDLCPU
+    name = self.device if config.elsewhere else devices.CPU
+    return (1, 0) if name == devices.CPU else (2, int(name.partition(":")[2]))  # kDLCPU, kDLCUDA
+
+
+def _cuda_array_interface(self: Any) -> dict[str, Any]:
+    """The protocol of numba, version 3, for arrays that live on a GPU."""
+    if not config.elsewhere or self.device == devices.CPU:
+        raise AttributeError("an array in host memory has no __cuda_array_interface__")
+    from lazynp.namespace.placement import interface
+
+    return interface(self)
 
 
 def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
@@ -188,12 +204,12 @@ def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
 
 
 def _to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
-    """This array; there is one device."""
+    """The same values on a device; this array where it lives there."""
     if stream is not None:
         raise ValueError("The stream argument in to_device() is not supported")
-    if device != "cpu":
-        raise ValueError(f'Unsupported device: {device}. Only "cpu" is accepted.')
-    return self
+    from lazynp.namespace.placement import moved
+
+    return moved(self, devices.name_of(device))
 
 
 def _buffer(self: Any, flags: int) -> memoryview:
@@ -405,6 +421,7 @@ ARRAYS: dict[str, Any] = {
     "copy": _copy,
     "data": property(lambda self: snapshot(self, "buffer").data),
     "__array_interface__": property(_array_interface),
+    "__cuda_array_interface__": property(_cuda_array_interface),
 }
 
 

@@ -26,7 +26,7 @@ from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import Kind, Op
-from lazynp.runtime import forking
+from lazynp.runtime import config, devices, forking
 from lazynp.runtime.floating import at_once
 
 _new = object.__new__
@@ -166,13 +166,19 @@ class generic(metaclass=ScalarType):
     ndim = 0
     size = 1
     base = None
-    device = "cpu"
 
     @property
     def dtype(self) -> np.dtype[Any]:
         dtype = type(self)._dtype
         assert dtype is not None
         return dtype
+
+    @property
+    def device(self) -> str:
+        """Where the value lives."""
+        if not config.elsewhere or self._node is None:
+            return devices.default()
+        return devices.of(self._node)
 
     @property
     def itemsize(self) -> int:

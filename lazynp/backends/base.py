@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from lazynp.codegen import ir
+from lazynp.codegen.lower import Body
 from lazynp.runtime.buffer import Buffer
 from lazynp.runtime.ownership import Claim
 from lazynp.schedule.canonicalise import Program
@@ -77,8 +78,11 @@ class Target(Protocol):
     """What compiles and launches kernels on one kind of device."""
 
     name: str
+    joins_calls: bool  # whether library calls that follow one another are run as one
 
     def supported(self, program: Program, e: int) -> bool: ...
+
+    def emit(self, body: Body) -> tuple[ir.Kernel, ir.Launch]: ...
 
     def compile(self, kernels: Sequence[ir.Kernel]) -> Sequence[tuple[Callable[[int], None], Layout]]: ...
 

@@ -71,6 +71,24 @@ class Store(Record):
     value: Operand
 
 
+class LoadVector(Record):
+    """``dsts`` = the elements of memory from ``index`` on (on a grid; ``codegen/vectors.py`` makes them)."""
+
+    dsts: tuple[Operand, ...]
+    dtype: DType
+    memory: Memory
+    index: Operand
+
+
+class StoreVector(Record):
+    """The elements of memory from ``index`` on = ``values``."""
+
+    dtype: DType
+    memory: Memory
+    index: Operand
+    values: tuple[Operand, ...]
+
+
 class Halve(Record):
     """``dst`` = the accumulator lanes in ``memory`` combined by halving: lane l with lane l + half, half after half."""
 
@@ -137,7 +155,9 @@ class If(Record):
     body: list[Statement] = field(factory=list)
 
 
-Statement = Compute | Constant | Integer | Load | Store | Halve | Push | Collect | Fold | Barrier | Raise | Loop | If
+Statement = (
+    Compute | Constant | Integer | Load | LoadVector | Store | StoreVector | Halve | Push | Collect | Fold | Barrier | Raise | Loop | If
+)
 
 
 class Local(Record):

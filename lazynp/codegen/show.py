@@ -60,6 +60,10 @@ def _statements(statements: list[ir.Statement], depth: int, lines: list[str]) ->
                 lines.append(f"{pad}{dst} = {_memory(memory)}[{index}]{otherwise}")
             case ir.Store(_, memory, index, value):
                 lines.append(f"{pad}{_memory(memory)}[{index}] = {value}")
+            case ir.LoadVector(dsts, _, memory, index):
+                lines.append(f"{pad}{', '.join(dsts)} = {_memory(memory)}[{index} ...]")
+            case ir.StoreVector(_, memory, index, values):
+                lines.append(f"{pad}{_memory(memory)}[{index} ...] = {', '.join(values)}")
             case ir.Halve(dst, op, _, memory):
                 lines.append(f"{pad}{dst} = halve({op.name}, {_memory(memory)})")
             case ir.Push(op, _, memory, value, number):

@@ -21,11 +21,13 @@ from lazynp.graph.node import Node, Shape
 from lazynp.layout import ORDERS, checked_order, lies_in_c_order
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
+from lazynp.namespace.placement import moved
 from lazynp.namespace.promotion import DType, Foreign, concrete
 from lazynp.namespace.reductions import array_node
 from lazynp.namespace.standard import checked_device
-from lazynp.ndarray import anyarray, copy_order, ndarray, result_order, view_diagonal, view_reshape, wrap, wrap_ordered
+from lazynp.ndarray import anyarray, copy_order, ndarray, node_of, result_order, view_diagonal, view_reshape, wrap, wrap_ordered
 from lazynp.ndarray import asarray as _asarray
+from lazynp.runtime import config, devices
 
 
 def shape_of(shape: Any) -> Shape:
@@ -44,20 +46,22 @@ def shape_of(shape: Any) -> Shape:
     return found
 
 
-def _laid_out(node: Node, order: str | None) -> ndarray:
+def _laid_out(node: Node, order: str | None, device: str | None = None) -> ndarray:
+    if device is not None or config.elsewhere:
+        node = devices.pinned(node, device)
     if order is None or (order if order in ORDERS else checked_order(order)) != "F":
         return wrap(node)
     return wrap_ordered(node, tuple(range(len(node.shape)))[::-1])
 
 
 def _constant(name: str, value: int, shape: Any, dtype: Any, order: str, device: Any) -> Any:
-    checked_device(device)
+    place = checked_device(device)
     found = as_dtype(float if dtype is None else dtype)
     if found not in NATIVE:
         return fallback.call(getattr(np, name), name, (shape, dtype, order), {})
     if prod(shape_of(shape)) * found.itemsize > sys.maxsize:
         raise ValueError("array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size.")
-    return _laid_out(expand(const(value, found), shape_of(shape)), order)
+    return _laid_out(expand(const(value, found), shape_of(shape)), order, place)
 
 
 def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
@@ -92,26 +96,30 @@ def _filled(fill_value: Any, dtype: DType | None, shape: Shape) -> Node:
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
     """An array of one value; see :func:`numpy.full`."""
-    checked_device(device)
+    place = checked_device(device)
     wanted = None if dtype is None else as_dtype(dtype)
     try:
         if wanted is not None and wanted not in NATIVE:
             raise Foreign
-        return _laid_out(_filled(fill_value, wanted, shape_of(shape)), order)
+        return _laid_out(_filled(fill_value, wanted, shape_of(shape)), order, place)
     except Foreign:
         return fallback.call(np.full, "full", (shape, fill_value, dtype, order), {})
 
 
 def _like(name: str, prototype: Any, value: Any, dtype: Any, order: str, subok: bool, shape: Any, device: Any) -> Any:
-    checked_device(device)
+    place = checked_device(device)
     model = anyarray(prototype) if subok else _asarray(prototype)
     wanted = model.dtype if dtype is None else as_dtype(dtype)
     if type(model) is not ndarray or wanted not in NATIVE:
         args = (prototype, value) if name == "full_like" else (prototype,)
         return fallback.call(getattr(np, name), name, args, {"dtype": dtype, "order": order, "subok": subok, "shape": shape})
     node = _filled(value, wanted, model.shape if shape is None else shape_of(shape))
+    if config.elsewhere:
+        place = place or devices.home(node_of(model))
     if shape is not None and len(node.shape) != len(model.shape):
-        return _laid_out(node, "F" if order == "A" and model.flags.fnc else order)
+        return _laid_out(node, "F" if order == "A" and model.flags.fnc else order, place)
+    if place is not None or config.elsewhere:
+        node = devices.pinned(node, place)
     return wrap_ordered(node, copy_order(model, order))
 
 
@@ -176,22 +184,23 @@ def asarray(
     a: Any, dtype: Any = None, order: str | None = None, *, device: Any = None, copy: bool | None = None, like: Any = None
 ) -> Any:
     """The data as an array, not copied if it is one; see :func:`numpy.asarray`."""
-    checked_device(device)
+    place = checked_device(device)
     made = _asarray(a, dtype, order, _copying(copy))
     if device is not None and made.dtype.kind not in "biufc":
         # Code of the array API standard: what it gets back must be an array of this namespace, and it knows what to do if that cannot be.
         raise TypeError(f"an array on a device holds numbers or truth values, not {made.dtype}")
-    return made
+    return _placed(made, place)
 
 
 def asanyarray(
     a: Any, dtype: Any = None, order: str | None = None, *, device: Any = None, copy: bool | None = None, like: Any = None
 ) -> Any:
     """The data as an array, or an array of a subclass; see :func:`numpy.asanyarray`."""
-    checked_device(device)
+    place = checked_device(device)
     if type(a) is not ndarray and isinstance(a, np.ndarray) and type(a) is not np.ndarray:
         return np.asanyarray(a, dtype, order, copy=copy)  # type: ignore[arg-type]
-    return _asarray(a, dtype, order, copy)
+    made = _asarray(a, dtype, order, copy)
+    return _placed(made, place)
 
 
 def _one_dimensional(x: Any) -> Any:
@@ -246,14 +255,14 @@ def _number(x: Any) -> Any:
 
 def arange(*args: Any, device: Any = None, like: Any = None, **options: Any) -> Any:
     """Evenly spaced values of an interval; see :func:`numpy.arange`."""
-    checked_device(device)
+    place = checked_device(device)
     names = ("start", "stop", "step", "dtype")
     given = {**dict(zip(names, args, strict=False)), **options}
     if len(args) > 4 or set(given) - set(names) or len(args) + len(options) != len(given) or "stop" not in given:
         if len(args) == 1 and set(options) <= {"step", "dtype"}:
             given = {"start": 0, "stop": args[0], **options}
         else:
-            return _asarray(np.arange(*args, **options))
+            return _placed(_asarray(np.arange(*args, **options)), place)
     if given.get("stop") is None:
         given["start"], given["stop"] = 0, given.get("start")
     start, stop, step = [_number(given.get(name)) for name in ("start", "stop", "step")]
@@ -267,8 +276,12 @@ def arange(*args: Any, device: Any = None, like: Any = None, **options: Any) -> 
     node = _range(start, stop, step, dtype) if dtype is not None and dtype in NATIVE else None
     if node is None:
         # Dates, big integers, complex numbers, arrays as limits, a step of zero, and whatever NumPy has to say about them.
-        return _asarray(_arange(start, stop, step, given.get("dtype")))
-    return wrap(node)
+        return _placed(_asarray(_arange(start, stop, step, given.get("dtype"))), place)
+    return _laid_out(node, None, place)
+
+
+def _placed(made: Any, place: str | None) -> Any:
+    return made if place is None else moved(made, place)
 
 
 arange.__wrapped__ = np.arange  # type: ignore[attr-defined]  # its signature, which calls with one argument do not fit
@@ -316,7 +329,7 @@ def eye(
     N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None,  # noqa: N803
 ) -> Any:
     """Ones on a diagonal; see :func:`numpy.eye`."""
-    checked_device(device)
+    place = checked_device(device)
     dtype = np.dtype(dtype)
     if dtype not in NATIVE:
         return fallback.call(np.eye, "eye", (N, M, k, dtype, order), {})
@@ -325,7 +338,7 @@ def eye(
     if n < 0 or m < 0:
         raise ValueError("negative dimensions are not allowed")
     k = max(-n, min(index(k), m))  # any further is as far
-    return _laid_out(cast(_triangle(n, m, k, o.EQUAL), dtype), order)
+    return _laid_out(cast(_triangle(n, m, k, o.EQUAL), dtype), order, place)
 
 
 def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
@@ -340,7 +353,7 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = No
         return fallback.call(np.tri, "tri", (N, M, k, dtype), {})
     n = max(index(N), 0)
     m = n if M is None else max(index(M), 0)
-    return wrap(cast(_triangle(n, m, index(k), o.GREATER_EQUAL), dtype))
+    return _laid_out(cast(_triangle(n, m, index(k), o.GREATER_EQUAL), dtype), None)
 
 
 def _trimmed(name: str, m: Any, k: Any) -> Any:

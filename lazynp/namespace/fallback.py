@@ -25,7 +25,7 @@ from lazynp.namespace import proxies
 from lazynp.namespace.promotion import overrides
 from lazynp.ndarray import from_numpy, host, ndarray, node_of, root_node, scalar_of_value
 from lazynp.protocols import snapshot
-from lazynp.runtime import config
+from lazynp.runtime import config, devices
 from lazynp.runtime.floating import watched
 from lazynp.runtime.report import count_fallback
 from lazynp.scalars import force, is_scalar
@@ -71,10 +71,11 @@ def ours(value: Any) -> Any:
 class Arguments:
     """The arguments of one call on their way to NumPy."""
 
-    __slots__ = ("nbytes", "pending")
+    __slots__ = ("nbytes", "nodes", "pending")
 
     def __init__(self) -> None:
         self.pending: list[Node] = []
+        self.nodes: list[Node] = []  # all of them, where they may live on different devices
         self.nbytes = 0
 
     def collect(self, value: Any) -> bool:
@@ -85,6 +86,8 @@ class Arguments:
             node = root_node(value._base) if type(value) is ndarray and type(value._base) is ndarray else node_of(value)
             if node.buffer is None:
                 self.pending.append(node)
+            if config.elsewhere:
+                self.nodes.append(node)
             self.nbytes += value.nbytes
             return True
         if kind in (list, tuple):
@@ -200,7 +203,13 @@ def _performed(
         return tuple([by_id.get(id(item)) or ours(item) for item in value])
     if isinstance(value, np.generic) and any(overrides(arg) for arg in args):
         return value  # another library's answer about its own objects
-    return ours(value)
+    return at_home(value, arguments.nodes) if arguments.nodes else ours(value)
+
+
+def at_home(value: Any, nodes: Sequence[Node]) -> Any:
+    """``ours``, where the nodes live from which NumPy computed the value."""
+    with devices.making(devices.join(devices.homes(nodes).values(), nodes[-1])):
+        return ours(value)
 
 
 def _writable(target: Any, written: list[tuple[Any, np.ndarray[Any, Any]]]) -> Any:

@@ -14,9 +14,11 @@ import numpy as np
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace.joining import roll
+from lazynp.namespace.placement import moved
 from lazynp.namespace.promotion import Foreign
 from lazynp.namespace.reductions import array_node
 from lazynp.namespace.selecting import library
+from lazynp.namespace.standard import checked_device
 from lazynp.ndarray import asarray as _asarray
 from lazynp.ndarray import wrap
 
@@ -96,7 +98,10 @@ def rfftfreq(n: Any, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> 
 
 
 def _frequencies(name: str, n: Any, d: Any, device: Any, dtype: Any) -> Any:
-    found = fallback.library_call(getattr(np.fft, name), f"fft.{name}", (n, d, device), {})
+    place = checked_device(device)
+    found = fallback.library_call(getattr(np.fft, name), f"fft.{name}", (n, d), {})
+    if place is not None:
+        found = moved(found, place)
     return found if dtype is None else found.astype(dtype)
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.namespace.fallback import Library, library, library_call, ours
+from lazynp.namespace.placement import from_gpu, moved
 from lazynp.namespace.standard import checked_device
 from lazynp.ndarray import ndarray
 
@@ -51,16 +52,21 @@ def frombuffer(*args: Any, **kwargs: Any) -> Any:
 @library
 def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
     """Another library's array as ours, copied; see :func:`numpy.from_dlpack`."""
+    place = checked_device(device)
     if type(x) is ndarray:
-        checked_device(device)
         array: Any = x
-        return array.copy() if copy else array.view()
+        array = array.copy() if copy else array.view()
+        return array if place is None else moved(array, place)
+    if getattr(x, "__dlpack_device__", tuple)()[:1] == (2,):
+        array = from_gpu(x)
+        array = array.copy() if copy else array
+        return array if place is None else moved(array, place)
     if copy is False:
         raise BufferError("lazynp cannot follow writes to foreign memory, and a copy was refused")
-    found = library_call(np.from_dlpack, "from_dlpack", (x,), {"device": device})
+    found = library_call(np.from_dlpack, "from_dlpack", (x,), {})
     if type(found) is ndarray and not copy:
         found._readonly = True
-    return found
+    return found if place is None else moved(found, place)
 
 
 def dump(self: Any, file: Any) -> None:

@@ -21,6 +21,7 @@ from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace import fallback
 from lazynp.namespace.promotion import DType, Foreign
+from lazynp.runtime import config
 from lazynp.scalars import force
 
 Function = Callable[..., Any]
@@ -114,7 +115,8 @@ def at_once(name: str, *args: Any, **options: Any) -> Any:
     _template((args, tuple(options.values())), nodes)
     values(*nodes, reason=name)
     function = getattr(np, name)
-    return fallback.ours(function(*_value(args), **{key: _value(value) for key, value in options.items()}))
+    found = function(*_value(args), **{key: _value(value) for key, value in options.items()})
+    return fallback.at_home(found, nodes) if config.elsewhere and nodes else fallback.ours(found)
 
 
 # Warnings and errors that values decide -----------------------------------------------------------------------------------------

@@ -26,8 +26,9 @@ from lazynp.namespace import (
     types,
     ufuncs,
 )
+from lazynp.runtime import devices
 
-PUBLIC: Final = ["realize", "schedule", "explain", "kernelize", "memory", "report", "set_fallback", "coverage", "lazynp_version"]
+PUBLIC: Final = ["realize", "schedule", "explain", "kernelize", "memory", "report", "set_fallback", "coverage", "device", "lazynp_version"]
 
 # Public modules that NumPy does not have; they are loaded when somebody asks for one.
 OWN_MODULES: Final = ("special",)
@@ -46,6 +47,7 @@ ALL: Final[dict[str, Any]] = {
     **types.FUNCTIONS,
     **python_functions.FUNCTIONS,
     **laziness.FUNCTIONS,
+    "device": devices.device,
     "ufunc": ufuncs.ufunc,
     "pi": np.pi,
     "e": np.e,

@@ -23,6 +23,7 @@ from lazynp.namespace.shaping import expand_dims, moveaxis
 from lazynp.namespace.standard import checked_device
 from lazynp.namespace.ufuncs import UFUNCS
 from lazynp.ndarray import asarray, ndarray, node_of, wrap
+from lazynp.runtime import config, devices
 
 
 def _kind(x: Any) -> Any:
@@ -41,7 +42,7 @@ def linspace(
     device: Any = None,
 ) -> Any:
     """Evenly spaced values between two limits; see :func:`numpy.linspace`."""
-    checked_device(device)
+    place = checked_device(device)
     count = index(num)
     if count < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
@@ -73,6 +74,8 @@ def linspace(
     if final.kind in "iu":
         node = elementwise(o.FLOOR, node.dtype, node)
     made = wrap(cast(node, final))
+    if place is not None or config.elsewhere:
+        made = wrap(devices.pinned(node_of(made), place))
     if axis != 0:
         made = moveaxis(made, 0, axis)
     return (made, fallback.ours(step)) if retstep else made

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.runtime.devices import available, checked, default
+
 VERSION: Final = "2025.12"
 VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", VERSION)
 
@@ -27,8 +29,6 @@ KEYWORDS: Final[dict[str, dict[str, Any]]] = {
 EXCHANGED: Final[dict[str, dict[str, str]]] = {
     "clip": {"a_min": "min", "a_max": "max"},
 }
-
-DEVICE: Final = "cpu"
 
 _KINDS: Final = {
     "bool": ("bool",),
@@ -52,10 +52,9 @@ def exchanged(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def checked_device(device: Any) -> None:
-    """Refuse a device that is not there."""
-    if device is not None and device != DEVICE:
-        raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device}')
+def checked_device(device: Any) -> str | None:
+    """The name of a device that is there, None for None; refuses all others."""
+    return None if device is None else checked(device)
 
 
 class Devices(tuple[str, ...]):
@@ -78,11 +77,11 @@ class __array_namespace_info__:
 
     def default_device(self) -> str:
         """The device of new arrays."""
-        return DEVICE
+        return default()
 
     def devices(self) -> Devices:
         """All devices."""
-        return Devices((DEVICE,))
+        return Devices(available())
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
         """The dtypes of arrays that are made of Python numbers."""

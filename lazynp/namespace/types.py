@@ -13,6 +13,7 @@ import numpy as np
 
 from lazynp.layout import geometry
 from lazynp.namespace import fallback, proxies
+from lazynp.namespace.placement import moved
 from lazynp.namespace.promotion import overrides
 from lazynp.namespace.standard import checked_device
 from lazynp.ndarray import asarray, ndarray, shares_memory
@@ -54,8 +55,9 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     """The values in another dtype; see :func:`numpy.astype`."""
     if not isinstance(x, np.ndarray) and type(x) is not ndarray and not is_scalar(x):
         raise TypeError(f"Input should be a NumPy array. It is of type {type(x)}.")
-    checked_device(device)
-    return (x if type(x) is not np.ndarray else asarray(x)).astype(dtype, copy=copy)
+    place = checked_device(device)
+    made = (x if type(x) is not np.ndarray else asarray(x)).astype(dtype, copy=copy)
+    return made if place is None else moved(made, place)
 
 
 def shape(a: Any) -> tuple[int, ...]:

@@ -232,7 +232,7 @@ class Allocator:
             return _map(size, huge)
         except (OSError, OverflowError, ValueError, MemoryError) as error:
             raise MemoryError(
-                f"Unable to allocate {_readable(nbytes)}: {_readable(self._in_use)} are in use by arrays of this process"
+                f"Unable to allocate {readable(nbytes)}: {readable(self._in_use)} are in use by arrays of this process"
             ) from error
 
     def _trim_slabs(self) -> None:
@@ -264,7 +264,7 @@ class Allocator:
                 self._free[size].append((address, None))
 
 
-def _readable(nbytes: int) -> str:
+def readable(nbytes: int) -> str:
     """Return a size as NumPy writes it: 7.28 TiB."""
     value = float(nbytes)
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"):

@@ -1,4 +1,4 @@
-"""A value that exists in host memory.
+"""A value that exists, in host memory.
 
 In: a C-contiguous NumPy array, or a block of the pooling allocator.  Out: the same memory as an array (for NumPy) and as an
 address (for kernels), each made when first asked for.  Promise: once a buffer is published on a node its bytes never change while
@@ -34,7 +34,12 @@ class Buffer:
     ``_lease`` refers to what arrays over the block keep: it is dead when no array is left.  ``shared``: it may be the value of several
     nodes.  ``views`` are strided arrays over it, kept for those who read it element by element.  ``facts`` are small things that were
     computed from it (``runtime/facts.py``).
+
+    ``device`` is where the value belongs, None where nobody placed it; ``place`` is whose memory it is in, None for the processor's.
     """
+
+    device: str | None = None
+    place: Any = None
 
     __slots__ = ("__weakref__", "_address", "_array", "_lease", "block", "dtype", "facts", "shape", "shared", "views")
 
@@ -86,6 +91,10 @@ class Buffer:
         self._lease = None
         self.block = None
 
+    def recover(self, saved: list[tuple[Any, Any]]) -> None:
+        """As ``moved``, of a value in device memory, which knows itself how to put back what was overwritten."""
+        raise NotImplementedError
+
     def exclusive(self) -> bool:
         """Whether the memory is a block of which no array is left: then only this buffer, of one node, leads to it."""
         if self.block is None or self.shared:
@@ -120,9 +129,36 @@ class Buffer:
             address = self._address = self.array.__array_interface__["data"][0]
         return address
 
+    def at_home(self, device: str) -> Buffer:
+        """The same value in the same memory, belonging to a device."""
+        return self if self.device == device else HomedBuffer(self, device)
+
     @property
     def nbytes(self) -> int:
         size = self.dtype.itemsize
         for n in self.shape:
             size *= n
         return size
+
+
+class HomedBuffer(Buffer):
+    """A value in host memory that belongs to a device: it was brought to the processor on purpose, or goes back to its GPU when it is next
+    needed there."""
+
+    __slots__ = ("device",)
+    device: str
+
+    def __init__(self, value: Buffer, device: str) -> None:
+        self._array = value._array
+        self._address = value._address
+        self._lease = value._lease
+        self.shared = value.shared
+        self.views = value.views
+        self.facts = None
+        self.block = value.block
+        self.dtype = value.dtype
+        self.shape = value.shape
+        self.device = device
+
+    def retyped(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Buffer:
+        return super().retyped(dtype, shape).at_home(self.device)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from ctypes import memmove
 from typing import Any
 
@@ -34,7 +34,7 @@ def make_schedule(program: Program, target: Target) -> Schedule:
     """Steps 2 to 7: everything but the machine code."""
     if config.debug:
         return _checked_schedule(program, target)
-    return schedule(partition(simplify(program), target.supported))
+    return schedule(partition(simplify(program), target.supported), target)
 
 
 def _checked_schedule(program: Program, target: Target) -> Schedule:
@@ -46,7 +46,7 @@ def _checked_schedule(program: Program, target: Target) -> Schedule:
     spec.check_program(simplified)
     parts = partition(simplified, target.supported)
     spec.check_partition(parts)
-    made = schedule(parts)
+    made = schedule(parts, target)
     spec.check_schedule(made)
     return made
 
@@ -272,14 +272,19 @@ class CompiledPlan:
         self.passed = [e for e in program.outputs if program.entries[e].op is o.BUFFER]
         self.claims = Claims([program.entries[e].arg for e in made.claims])
         kernels = [item for item in made.items if isinstance(item, KernelItem)]
-        compiled = iter(target.compile([item.code for item in kernels]))
-        self.steps: list[tuple[Launcher | LibraryStep, list[int]]] = []
+        launchers = iter(self.link(kernels, program))
+        self.steps: list[tuple[Any, list[int]]] = []  # launchers and library steps, and the entries that die with each
         for item in made.items:
-            if isinstance(item, KernelItem):
-                function, layout = next(compiled)
-                self.steps.append((Launcher(item, program, function, layout), item.dead))
-            else:
-                self.steps.append((LibraryStep(item, numpy_plan(item.program), program), item.dead))
+            self.steps.append((next(launchers) if isinstance(item, KernelItem) else self.call(item, program), item.dead))
+
+    def link(self, kernels: list[KernelItem], program: Program) -> Iterable[Launcher]:
+        """Launchers of kernels, with their code."""
+        compiled = self.target.compile([item.code for item in kernels])
+        return [Launcher(item, program, function, layout) for item, (function, layout) in zip(kernels, compiled, strict=True)]
+
+    def call(self, item: LibraryItem, program: Program) -> Any:
+        """What runs library calls."""
+        return LibraryStep(item, self.numpy_plan(item.program), program)
 
     def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
         values = {e: buffers[slot] for e, slot in self.inputs}

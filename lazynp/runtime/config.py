@@ -8,6 +8,7 @@ environment for these names.
 variable            values (default first)       meaning
 ==================  ===========================  =====================================================================
 LAZYNP_BACKEND      llvm, numpy                  what runs programs; without a choice ``llvm`` where llvmlite is installed
+LAZYNP_DEVICE       cpu, cuda, cuda:N            where arrays live that nobody placed (``runtime/devices.py``)
 LAZYNP_TIER         auto, compiled               ``compiled``: never the NumPy tier for small programs (bit-exact runs)
 LAZYNP_EAGER        0, 1                         run, and raise, every operation at its call
 LAZYNP_DEBUG        0, 1                         check dtypes and shapes between passes and after every operation
@@ -34,6 +35,8 @@ eager: bool
 debug: bool
 threads: int | None  # None: nobody chose, the backend counts the usable cores
 fallback: str
+device = "cpu"  # or "cuda:N"
+elsewhere = False  # whether anything was ever to live on another device than the processor; what hot paths look at
 generation = 0  # grows with every change, so that caches of derived facts notice it with one comparison
 
 
@@ -56,6 +59,21 @@ def _count(name: str, value: str) -> int:
     return int(value)
 
 
+def device_name(device: str) -> str | None:
+    """The one name of a device: "cpu" or "cuda:N"; None where it is no device's name."""
+    if device in ("cpu", "cuda"):
+        return "cpu" if device == "cpu" else "cuda:0"
+    kind, _, number = device.partition(":")
+    return f"cuda:{int(number)}" if kind == "cuda" and number.isascii() and number.isdecimal() else None
+
+
+def _device(name: str, value: str) -> str:
+    found = device_name(value)
+    if found is None:
+        raise ValueError(f"{name}={value!r} is not cpu, cuda or cuda:N")
+    return found
+
+
 def parse(environment: Mapping[str, str]) -> dict[str, Any]:
     """The settings an environment asks for; raises ``ValueError`` naming the first bad value."""
 
@@ -65,6 +83,7 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
     chosen, threads_, fallback_ = read("LAZYNP_BACKEND"), read("LAZYNP_THREADS"), read("LAZYNP_FALLBACK")
     return {
         "backend": _choice("LAZYNP_BACKEND", chosen, BACKENDS) if chosen else None,
+        "device": _device("LAZYNP_DEVICE", read("LAZYNP_DEVICE") or "cpu"),
         "tier": _choice("LAZYNP_TIER", read("LAZYNP_TIER") or "auto", TIERS),
         "eager": _switch("LAZYNP_EAGER", read("LAZYNP_EAGER")),
         "debug": _switch("LAZYNP_DEBUG", read("LAZYNP_DEBUG")),
@@ -84,16 +103,19 @@ _CHECKS: Final[dict[str, tuple[Any, ...]]] = {
 
 def update(**settings: Any) -> None:
     """Change settings of this process, e.g. ``update(backend="numpy")``."""
-    global generation
+    global generation, elsewhere
     for name, value in settings.items():
         if name == "threads":
             if value is not None and (not isinstance(value, int) or value < 1):
                 raise ValueError(f"threads={value!r} is not a whole number of at least 1")
+        elif name == "device":
+            settings["device"] = _device("device", value)
         elif name not in _CHECKS:
-            raise TypeError(f"{name!r} is not a setting; there are {', '.join([*_CHECKS, 'threads'])}")
+            raise TypeError(f"{name!r} is not a setting; there are {', '.join([*_CHECKS, 'device', 'threads'])}")
         elif value not in _CHECKS[name]:
             raise ValueError(f"{name}={value!r} is not one of {', '.join(map(str, _CHECKS[name]))}")
     globals().update(settings)
+    elsewhere = elsewhere or device != "cpu"
     generation += 1
 
 
@@ -109,3 +131,4 @@ def override(**settings: Any) -> Iterator[None]:
 
 
 globals().update(parse(os.environ))
+elsewhere = device != "cpu"

@@ -26,7 +26,7 @@ def schedule(nodes: Sequence[Node]) -> Schedule:
 
 def _schedule(nodes: Sequence[Node]) -> tuple[Canonical, Schedule]:
     canonical = canonicalise([node for node in nodes if node.buffer is None])
-    return canonical, make_schedule(Program.of(canonical), compiler())
+    return canonical, make_schedule(Program.of(canonical), compiler(canonical.wanted))
 
 
 def explain(nodes: Sequence[Node]) -> str:

@@ -74,7 +74,10 @@ class Claim:
             wanted = True
             while node.buffer is None and node.error is None:
                 try:
-                    buffer.moved(self._before(buffer))
+                    if buffer.place is None:
+                        buffer.moved(self._before(buffer))
+                    else:
+                        buffer.recover(self.saved)
                     node.buffer = buffer
                 except MemoryError as error:
                     node.error = error

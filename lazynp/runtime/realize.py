@@ -20,7 +20,8 @@ from lazynp.backends.base import Backend, CompileError, ExecutionError, Plan, Ta
 from lazynp.graph import op as o
 from lazynp.graph.build import outputs
 from lazynp.graph.node import Node, caller, site_of, where
-from lazynp.runtime import config, facts, floating, forking, ownership, pressure, rechecks, report
+from lazynp.graph.op import Kind
+from lazynp.runtime import config, devices, facts, floating, forking, ownership, pressure, rechecks, report
 from lazynp.runtime.buffer import Buffer
 from lazynp.schedule.canonicalise import Canonical, Program, canonicalise
 
@@ -30,7 +31,7 @@ _Plans = OrderedDict[Any, Plan]
 
 # Held while nodes are walked and published, not while plans run.
 _lock = forking.graph
-_caches: dict[tuple[str, str, bool], _Plans] = {}
+_caches: dict[tuple[str, str, bool, str], _Plans] = {}
 _plans: _Plans = OrderedDict()
 _generation = -1
 _backends: dict[str, Backend] = {}
@@ -38,7 +39,7 @@ _failed: WeakSet[Node] = WeakSet()
 _running = 0  # calls between their walk and their result
 
 
-def realize(nodes: Sequence[Node], reason: str) -> None:
+def realize(nodes: Sequence[Node], reason: str, device: str | None = None) -> None:
     """Compute ``nodes``, all in one program.
 
     Parameters
@@ -47,6 +48,8 @@ def realize(nodes: Sequence[Node], reason: str) -> None:
         What is wanted; nodes that have their value already cost nothing.
     reason
         Why now, e.g. ``"__array__"``; counted with the user's line.
+    device
+        Where, if that is known already; else the nodes are computed at home, on each device those that belong there.
 
     Raises
     ------
@@ -59,6 +62,10 @@ def realize(nodes: Sequence[Node], reason: str) -> None:
         return
     if _generation != config.generation:
         _choose_cache()
+    if config.elsewhere and device is None:
+        _at_home(wanted, reason)
+        return
+    plans = _plans if device is None else _plans_on(device)
     with _lock:
         canonical = canonicalise(wanted)
         if outputs:
@@ -69,9 +76,9 @@ def realize(nodes: Sequence[Node], reason: str) -> None:
         if _failed:
             _raise_stored(canonical)
         key = canonical.key
-        plan = _plans.get(key)
+        plan = plans.get(key)
         if plan is not None:
-            _plans.move_to_end(key)
+            plans.move_to_end(key)
             known = facts.recalled(plan, canonical)
             if known is not None:
                 report.schedules.remembered += 1
@@ -84,7 +91,7 @@ def realize(nodes: Sequence[Node], reason: str) -> None:
     found = None
     try:
         if plan is None:
-            plan = _prepare(canonical)
+            plan = _prepare(canonical, device)
         found = _run_owning(plan, canonical) if plan.claims else _run(plan, canonical)
     except ExecutionError as failure:
         error = _remember(failure, canonical)
@@ -155,10 +162,74 @@ def prepare(nodes: Sequence[Node]) -> None:
     if wanted:
         if _generation != config.generation:
             _choose_cache()
+        device = _one_device(wanted) if config.elsewhere else None
         with _lock:
             canonical = canonicalise(wanted)
-        if canonical.key not in _plans:
-            _prepare(canonical)
+        if canonical.key not in _plans_on(device):
+            _prepare(canonical, device)
+
+
+# Devices ------------------------------------------------------------------------------------------------------------------
+
+
+def _at_home(wanted: list[Node], reason: str) -> None:
+    """Compute nodes where they belong; what crosses from one device to another on the way is computed, and moved, first."""
+    homes = devices.homes(wanted)
+    default = devices.default()
+    for node, home in homes.items():
+        for source in node.src:
+            at = homes[source]
+            if node.op is o.COPY and (at not in (None, home) or source.op is o.BUFFER):
+                if source.buffer is None:
+                    _compute([source], reason, at, default, homes)
+                _moved(node, source, node.arg)
+            elif at is not None and at != (home or default) and source.op.kind is not Kind.LEAF:
+                _compute([source], reason, at, default, homes)
+    groups: dict[str | None, list[Node]] = {}
+    for node in wanted:
+        if node.buffer is None:
+            groups.setdefault(homes[node], []).append(node)
+    for home, group in groups.items():
+        _compute(group, reason, home, default, homes)
+
+
+def _compute(nodes: list[Node], reason: str, home: str | None, default: str, homes: dict[Node, str | None]) -> None:
+    """Compute nodes of one home there."""
+    realize(nodes, reason, home or default)
+    if home == devices.CPU:
+        with _lock:
+            for node, at in homes.items():
+                if at == home and node.buffer is not None:
+                    node.buffer = node.buffer.at_home(home)
+
+
+def _moved(node: Node, source: Node, device: str) -> None:
+    """A COPY of a value that exists."""
+    buffer = source.buffer
+    assert buffer is not None
+    if device != devices.CPU:
+        value = devices.place(device).uploaded(buffer)
+        value.shared = True
+    elif buffer.place is None:
+        buffer.shared = True
+        value = buffer.at_home(device)
+    else:
+        value = Buffer(buffer.array).at_home(device)
+    with _lock:
+        if node.buffer is None:
+            node.publish(value)
+
+
+def _one_device(wanted: list[Node]) -> str:
+    """Where a program would run; refuses nodes that belong to several devices."""
+    return devices.join(devices.homes(wanted).values(), wanted[-1]) or devices.default()
+
+
+def _plans_on(device: str | None) -> _Plans:
+    """The cached plans of a device."""
+    if device is None or device == devices.CPU:
+        return _plans
+    return _caches.setdefault((config.backend or "", config.tier, config.debug, device), OrderedDict())
 
 
 def _siblings(wanted: list[Node], canonical: Canonical) -> list[Node]:
@@ -173,21 +244,23 @@ def _siblings(wanted: list[Node], canonical: Canonical) -> list[Node]:
     return [node for node in found if node.buffer is None]
 
 
-def _prepare(canonical: Canonical) -> Plan:
+def _prepare(canonical: Canonical, device: str | None = None) -> Plan:
     report.schedules.misses += 1
     program = Program.of(canonical)
-    chosen = choose(program)
+    gpu = None if device is None or device == devices.CPU else devices.place(device).backend
+    chosen = gpu or choose(program)
+    plans = _plans_on(device)
     try:
         plan = chosen.prepare(program)
     except CompileError as error:
         if config.debug or chosen.name == "numpy":
             raise
         warnings.warn(f"lazynp: {error}; NumPy runs this program instead", RuntimeWarning, stacklevel=3)
-        plan = backend("numpy").prepare(program)
+        plan = backend("numpy").prepare(program) if gpu is None else gpu.on_host(program)
     with _lock:
-        _plans[canonical.key] = plan
-        if len(_plans) > PLANS:
-            _plans.popitem(last=False)
+        plans[canonical.key] = plan
+        if len(plans) > PLANS:
+            plans.popitem(last=False)
     return plan
 
 
@@ -250,9 +323,10 @@ def _made(name: str) -> Backend:
     return made
 
 
-def compiler() -> Target:
-    """The target that programs are scheduled for."""
-    target = backend("llvm")
+def compiler(nodes: Sequence[Node] = ()) -> Target:
+    """The target that programs are scheduled for; those of ``nodes`` where they belong."""
+    device = _one_device(list(nodes)) if config.elsewhere and nodes else devices.CPU
+    target = backend("llvm") if device == devices.CPU else devices.place(device).backend
     assert isinstance(target, Target)
     return target
 
@@ -261,7 +335,7 @@ def _choose_cache() -> None:
     """Plans made under one set of switches do not serve another."""
     global _plans, _generation
     with _lock:
-        switches = (config.backend or "", config.tier, config.debug)
+        switches = (config.backend or "", config.tier, config.debug, devices.CPU)
         _plans = _caches.setdefault(switches, OrderedDict())
         _generation = config.generation
 

@@ -28,6 +28,8 @@ class Counted:
 # Code objects hash slowly (over their byte code), so lines are told apart by the object's identity; Counted keeps it alive.
 forced: dict[_Key, Counted] = {}
 fallbacks: dict[_Key, Counted] = {}
+transfers: dict[_Key, Counted] = {}
+on_host: dict[_Key, Counted] = {}
 
 
 class Schedules:
@@ -47,10 +49,10 @@ class Work:
     ``fused_ops`` are operations that shared a kernel with another one, ``bytes_saved`` what storing and reading their results
     one by one would have moved besides.  ``in_place`` are writes into an array's own memory, ``bytes_copied`` what other writes copied of
     their array around the region they wrote.  ``rechecks`` are programs that NumPy evaluated again because a kernel raised a floating-point
-    flag.
+    flag.  ``library_calls`` are calls that CuPy did on a GPU.
     """
 
-    __slots__ = ("bytes_copied", "bytes_saved", "fused_ops", "in_place", "kernels", "rechecks")
+    __slots__ = ("bytes_copied", "bytes_saved", "fused_ops", "in_place", "kernels", "library_calls", "rechecks")
 
     def __init__(self) -> None:
         self.kernels = 0
@@ -58,6 +60,7 @@ class Work:
         self.bytes_saved = 0
         self.in_place = 0
         self.bytes_copied = 0
+        self.library_calls = 0
         self.rechecks = 0
 
 
@@ -85,12 +88,26 @@ def count_fallback(name: str, nbytes: int, site: Site | None) -> None:
     counted.nbytes += nbytes
 
 
+def count_transfer(direction: str, nbytes: int, site: Site | None) -> None:
+    """A value was copied between host and device."""
+    counted = _counted(transfers, direction, site)
+    counted.count += 1
+    counted.nbytes += nbytes
+
+
+def count_on_host(name: str, nbytes: int, site: Site | None) -> None:
+    """A value of a GPU was computed on the processor, because nothing there computes ``name``."""
+    counted = _counted(on_host, name, site)
+    counted.count += 1
+    counted.nbytes += nbytes
+
+
 def reset() -> None:
     """Forget all counts."""
-    forced.clear()
-    fallbacks.clear()
+    for table in (forced, fallbacks, transfers, on_host):
+        table.clear()
     schedules.hits = schedules.misses = schedules.remembered = 0
-    work.kernels = work.fused_ops = work.bytes_saved = work.in_place = work.bytes_copied = 0
+    work.kernels = work.fused_ops = work.bytes_saved = work.in_place = work.bytes_copied = work.library_calls = 0
 
 
 def counters() -> dict[str, Any]:
@@ -108,6 +125,11 @@ def counters() -> dict[str, Any]:
         "fallbacks": [
             {"function": row.name, "count": row.count, "bytes": row.nbytes, "line": where(row.site)} for row in fallbacks.values()
         ],
+        "library_calls": work.library_calls,
+        "transfers": [
+            {"direction": row.name, "count": row.count, "bytes": row.nbytes, "line": where(row.site)} for row in transfers.values()
+        ],
+        "on_host": [{"function": row.name, "count": row.count, "bytes": row.nbytes, "line": where(row.site)} for row in on_host.values()],
     }
 
 
@@ -127,4 +149,8 @@ def report() -> str:
     lines.append(f"kernels run: {work.kernels}, operations fused: {work.fused_ops}, bytes not moved: {work.bytes_saved:,}")
     lines += _lines("values forced", forced, with_bytes=False)
     lines += _lines("answered by NumPy", fallbacks, with_bytes=True)
+    if transfers or on_host or work.library_calls:
+        lines.append(f"calls of CuPy's libraries: {work.library_calls}")
+        lines += _lines("copies between host and device", transfers, with_bytes=True)
+        lines += _lines("computed on the host", on_host, with_bytes=True)
     return "\n".join(lines)

@@ -150,6 +150,9 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
         elif op is o.PAD:
             starts = tuple([slots.setdefault(start, len(slots)) if start else ZERO for start in node.arg])
             entry = (op, starts, node.shape, *[index[s] for s in node.src])
+        elif op is o.COPY:
+            index[node] = index[node.src[0]]  # one program runs on one device
+            continue
         else:
             entry = (op, node.dtype, node.arg, node.shape, *[index[s] for s in node.src])
             if (op is o.CALL or op is o.OUTPUT or op is o.CONTIGUOUS) and node not in kept:

@@ -6,6 +6,8 @@ calls that follow one another become one call of the NumPy tier.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from lazynp.codegen import ir
 from lazynp.codegen.emit import emit
 from lazynp.codegen.lower import Body, lower
@@ -54,7 +56,22 @@ class Schedule(Record):
     claims: frozenset[int]  # inputs that would be written in place if nobody else holds them
 
 
-def schedule(partition: Partition) -> Schedule:
+class Emitting(Protocol):
+    """What a schedule is made for: how kernels become loop nests there, and whether neighbouring library calls are better run as one."""
+
+    joins_calls: bool
+
+    def emit(self, body: Body) -> tuple[ir.Kernel, ir.Launch]: ...
+
+
+class Processor:
+    """The loop nests of the processor, which the NumPy tier serves as well."""
+
+    joins_calls = True
+    emit = staticmethod(emit)
+
+
+def schedule(partition: Partition, target: Emitting = Processor()) -> Schedule:  # noqa: B008, it has no state
     program = partition.program
     bodies = [lower(partition, kernel) for kernel in partition.kernels]
     reads: dict[int, list[int]] = {}
@@ -71,7 +88,8 @@ def schedule(partition: Partition) -> Schedule:
         reads[number] = [view_base(program, s) for s in program.entries[e].src]
         if program.entries[e].op is o.STORE:
             overwrites.append((number, reads[number][0]))
-    groups = _grouped(order(reads, writes, overwrites))
+    ordered = order(reads, writes, overwrites)
+    groups = _grouped(ordered) if target.joins_calls else _single(program, ordered)
     everything = set(reads)
     items: list[Item] = []
     for group in groups:
@@ -88,7 +106,7 @@ def schedule(partition: Partition) -> Schedule:
             free = [e for e in dying if program.entries[e].op is not o.BUFFER or e in claimed]
             item.updates = updates(program, item.kernel, item.body, free)
             item.taken = take_over(program, item.body, dying)
-            item.code, item.launch = emit(item.body)
+            item.code, item.launch = target.emit(item.body)
             item.code.buffers = [program.entries[e].dtype for e in item.body.buffers]
     return Schedule(program, partition, items, peak, claimed)
 
@@ -100,6 +118,20 @@ def _grouped(order: list[int]) -> list[list[int]]:
             groups[-1].append(number)
         else:
             groups.append([number])
+    return groups
+
+
+def _single(program: Program, order: list[int]) -> list[list[int]]:
+    """Each library call by itself, with its outputs."""
+    groups: list[list[int]] = []
+    place: dict[int, int] = {}
+    for number in order:
+        of = program.entries[-1 - number].src[0] if number < 0 and program.entries[-1 - number].op is o.OUTPUT else None
+        if of is None:
+            place[number] = len(groups)
+            groups.append([number])
+        else:
+            groups[place[-1 - of]].append(number)
     return groups
 
 

@@ -175,8 +175,8 @@ def _anything(program: Program, entry: Entry) -> Complaints:
 
 
 _RULES: dict[Op, Callable[[Program, Entry], Complaints]] = {
-    o.REDUCE: _reduce, o.SCAN: _scan, o.GATHER: _gather, o.STORE: _store, o.CONCAT: _concat, o.CONTIGUOUS: _same, o.OUTPUT: _output,
-    o.CALL: _anything,
+    o.REDUCE: _reduce, o.SCAN: _scan, o.GATHER: _gather, o.STORE: _store, o.CONCAT: _concat, o.CONTIGUOUS: _same, o.COPY: _same,
+    o.OUTPUT: _output, o.CALL: _anything,
 }  # fmt: skip
 _KINDS = {Kind.LEAF: _leaf, Kind.MOVEMENT: _movement, Kind.ELEMENTWISE: _elementwise}
 

@@ -12,6 +12,7 @@ from lazynp.runtime import config
 def test_defaults() -> None:
     assert config.parse({}) == {
         "backend": None,
+        "device": "cpu",
         "tier": "auto",
         "eager": False,
         "debug": False,

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from lazynp.backends.llvm.backend import LLVMBackend
-from lazynp.backends.llvm.render import Layout
 from lazynp.backends.numpy.operations import COMPLEX, SPECIAL, UFUNCS
-from lazynp.codegen import ir
+from lazynp.codegen import grid, ir
+from lazynp.codegen.block import Layout
+from lazynp.codegen.lower import Body
 from lazynp.graph import op as o
 
 Array = np.ndarray[Any, Any]
@@ -184,6 +185,9 @@ class GridMachine(LLVMBackend):
     """A target whose kernels are loop nests of a grid, run by the machine above, in host memory."""
 
     name = "grid"
+
+    def emit(self, body: Body) -> tuple[ir.Kernel, ir.Launch]:
+        return grid.emit(body)
 
     def compile(self, kernels: Sequence[ir.Kernel]) -> Any:
         return [(self.function(kernel), Layout(kernel)) for kernel in kernels]

@@ -17,7 +17,6 @@ from lazynp.ndarray import node_of
 from lazynp.runtime import config
 from lazynp.runtime.compiled import CompiledPlan
 from lazynp.runtime.realize import backend
-from lazynp.schedule import plan
 from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.schedule.plan import KernelItem
 from lazynp.schedule.spec import SpecError
@@ -41,10 +40,8 @@ def _every_pass_is_checked() -> Iterator[None]:
 
 def on_a_grid(nodes: Sequence[Node]) -> CompiledPlan:
     """Kernels for a grid, which a machine runs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "emit", grid.emit)
-        prepare = backend("numpy").prepare
-        return CompiledPlan(Program.of(canonicalise(nodes)), GridMachine(prepare), prepare)
+    prepare = backend("numpy").prepare
+    return CompiledPlan(Program.of(canonicalise(nodes)), GridMachine(prepare), prepare)
 
 
 def operations(nodes: Sequence[Node]) -> set[Op]:

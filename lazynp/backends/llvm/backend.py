@@ -13,8 +13,9 @@ from math import prod
 from lazynp.backends.base import CompileError, Plan
 from lazynp.backends.llvm import compiler, render, scalars, support, threads
 from lazynp.backends.llvm.disk_cache import digest
-from lazynp.backends.llvm.render import Layout
 from lazynp.codegen import ir
+from lazynp.codegen.block import Layout
+from lazynp.codegen.emit import emit
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind
 from lazynp.runtime import config
@@ -30,6 +31,8 @@ class LLVMBackend:
     """Compiles programs; library calls and unsupported operations go through the NumPy tier."""
 
     name = "llvm"
+    joins_calls = True
+    emit = staticmethod(emit)
 
     def __init__(self, numpy_plan: Callable[[Program], Plan]) -> None:
         self.numpy_plan = numpy_plan

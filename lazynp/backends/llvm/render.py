@@ -5,8 +5,7 @@ are ``noalias`` parameters, in plain scalar loops that LLVM's loop vectoriser li
 chunks with an atomic counter, so that any number of threads can run it.  Promise: chunk edges, and with them every bit of the result,
 do not depend on the number of threads.
 
-The argument block is a row of 8-byte slots: buffers, workspaces, integers, scalars (two slots each), threads, error word, floating-point
-errors, one chunk counter per phase.
+The argument block is that of ``lazynp/codegen/block.py``.
 """
 
 from __future__ import annotations
@@ -16,26 +15,12 @@ import numpy as np
 from lazynp.backends.llvm import flags, mathlib, scalars, support, threads
 from lazynp.backends.llvm.scalars import Lines, literal, memory_type, type_of
 from lazynp.codegen import ir
+from lazynp.codegen.block import Layout
 from lazynp.codegen.ir import Operand
 from lazynp.graph.errstate import raises
 from lazynp.graph.op import Op
 
 BOOL = np.dtype(np.bool_)
-
-
-class Layout:
-    """Slot numbers of the argument block."""
-
-    def __init__(self, kernel: ir.Kernel) -> None:
-        self.buffers = 0
-        self.workspaces = self.buffers + len(kernel.buffers)
-        self.integers = self.workspaces + len(kernel.workspaces)
-        self.scalars = self.integers + kernel.integers
-        self.threads = self.scalars + 2 * len(kernel.scalars)
-        self.error = self.threads + 1
-        self.flags = self.error + 1
-        self.counters = self.flags + 1
-        self.slots = self.counters + len(kernel.phases)
 
 
 def render(kernels: list[tuple[str, ir.Kernel]]) -> str:

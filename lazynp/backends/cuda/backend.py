@@ -1,0 +1,113 @@
+"""The CUDA target: loop nests of a grid to functions on one GPU.
+
+In: programs.  Out: plans that run there.  Promise: one module per schedule miss, holding only the kernels that were not compiled before in
+this process; nothing is decided by the clock, and every program is compiled: an operation of a handful of elements costs a launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from lazynp.backends.base import CompileError, Plan
+from lazynp.backends.cuda import compiler, render
+from lazynp.backends.cuda.launch import DeviceKernel, DevicePlan, HostPlan
+from lazynp.backends.llvm.disk_cache import digest
+from lazynp.codegen import grid, ir
+from lazynp.codegen.lower import Body
+from lazynp.graph import op as o
+from lazynp.graph.op import Kind
+from lazynp.schedule.canonicalise import Program
+
+if TYPE_CHECKING:
+    from lazynp.backends.cuda.memory import Place
+
+REDUCTIONS = frozenset([o.ADD, o.MULTIPLY, o.MINIMUM, o.MAXIMUM, o.FMIN, o.FMAX, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR])
+
+
+def supported(program: Program, e: int) -> bool:
+    """Whether entry e can be computed inside a kernel."""
+    entry = program.entries[e]
+    op = entry.op
+    sources = [program.entries[s] for s in entry.src]
+    if not prod(entry.shape) or any(not prod(s.shape) for s in sources):
+        return False
+    if op.kind is Kind.ELEMENTWISE:
+        return render.supported(op, entry.dtype, [s.dtype for s in (sources[1:] if op is o.WHERE else sources)])
+    if op is o.REDUCE:
+        combining = entry.arg[0]
+        return combining in REDUCTIONS and render.supported(combining, entry.dtype, [entry.dtype] * 2)
+    return op in (o.STORE, o.GATHER, o.CONCAT, o.CONTIGUOUS)
+
+
+class CUDABackend:
+    """Compiles programs for one GPU."""
+
+    joins_calls = False  # each library call may be CuPy's
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.name = place.name
+        self.kernels: dict[bytes, DeviceKernel] = {}  # by the digest of their source with 32-bit indices
+        self.compiled = 0
+        self.reused = 0
+
+    def numpy_plan(self, program: Program) -> Plan:
+        from lazynp.runtime.realize import backend
+
+        return backend("numpy").prepare(program)
+
+    def prepare(self, program: Program) -> Plan:
+        return DevicePlan(program, self, self.numpy_plan)
+
+    def on_host(self, program: Program) -> Plan:
+        """The plan of a program that does not compile."""
+        return HostPlan(self.numpy_plan(program), self.name)
+
+    def threads(self) -> int:
+        return 1
+
+    def supported(self, program: Program, e: int) -> bool:
+        return supported(program, e)
+
+    def emit(self, body: Body) -> tuple[ir.Kernel, ir.Launch]:
+        return grid.emit(body)
+
+    def compile(self, kernels: Sequence[ir.Kernel]) -> list[tuple[Callable[[int], None], Any]]:
+        raise NotImplementedError("kernels of a grid are launched by plans")
+
+    def kernels_of(self, codes: Sequence[ir.Kernel], wide: Sequence[bool]) -> list[DeviceKernel]:
+        """The kernels of these loop nests, compiled, with 64-bit indices where ``wide`` says so."""
+        found = []
+        missing: dict[tuple[int, bool], tuple[DeviceKernel, bool]] = {}
+        for code, is_wide in zip(codes, wide, strict=True):
+            key = digest(render.render("lzk", code, False).encode())
+            kernel = self.kernels.get(key)
+            if kernel is None:
+                kernel = self.kernels[key] = DeviceKernel(self, code)
+            if is_wide in kernel.phases:
+                self.reused += 1
+            else:
+                missing[id(kernel), is_wide] = kernel, is_wide
+            found.append(kernel)
+        if missing:
+            self.link(list(missing.values()))
+        return found
+
+    def link(self, kernels: Sequence[tuple[DeviceKernel, bool]]) -> None:
+        """Compile kernels, all in one module."""
+        names = [f"lzk{position}" for position in range(len(kernels))]
+        texts = [render.render(name, kernel.code, wide) for name, (kernel, wide) in zip(names, kernels, strict=True)]
+        source = "\n".join([render.prelude([kernel.code for kernel, _ in kernels]), *texts])
+        functions = [[f"{name}_p{k}" for k in range(len(kernel.code.phases))] for name, (kernel, _) in zip(names, kernels, strict=True)]
+        with self.place.running():
+            try:
+                found = compiler.functions(self.place.cupy, source, [name for row in functions for name in row], self.place.capability)
+            except CompileError:
+                # What was entered for this module must not be found without its code.
+                self.kernels = {key: kernel for key, kernel in self.kernels.items() if kernel.phases}
+                raise
+        for (kernel, wide), row in zip(kernels, functions, strict=True):
+            kernel.linked(wide, [found[name] for name in row])
+        self.compiled += len(kernels)

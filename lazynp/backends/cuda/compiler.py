@@ -1,0 +1,137 @@
+"""CUDA C++ in, functions on a device out.
+
+In: the source of one module and the names of its functions.  Out: CuPy's function objects.  Promise: NVRTC rounds as IEEE asks (no fused
+multiply-add, no flush to zero, exact division and square root); the same source is compiled once per machine and architecture, and what
+comes from the disk cache was checked as machine code is (``llvm/disk_cache.py``); a fault in the source is a ``CompileError`` with the
+compiler's log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import tempfile
+from collections.abc import Sequence
+from typing import Any, Final
+
+from lazynp.backends.base import CompileError
+from lazynp.backends.llvm import disk_cache
+from lazynp.runtime import config, forking
+
+OPTIONS: Final = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
+
+
+class Statistics:
+    """Counters for reports and tests: modules that NVRTC compiled, and those whose code came from the disk."""
+
+    __slots__ = ("compiled", "loaded")
+
+    def __init__(self) -> None:
+        self.compiled = 0
+        self.loaded = 0
+
+
+STATISTICS: Final = Statistics()
+
+
+def architecture(capability: tuple[int, int]) -> str:
+    return f"sm_{capability[0]}{capability[1]}"
+
+
+@functools.cache
+def headers() -> str | None:
+    """The folder with ``cuda_fp16.h``: of a wheel, or of the toolkit; None where there is neither."""
+    found = None
+    with contextlib.suppress(Exception):  # whatever a foreign package has to say, the toolkit may be there
+        from cuda.pathfinder import find_nvidia_header_directory
+
+        found = find_nvidia_header_directory("cudart")
+    for folder in (found, *[os.path.join(os.environ[name], "include") for name in ("CUDA_PATH", "CUDA_HOME") if name in os.environ]):
+        if folder and os.path.exists(os.path.join(folder, "cuda_fp16.h")):
+            return str(folder)
+    default = "/usr/local/cuda/include"
+    return default if os.path.exists(os.path.join(default, "cuda_fp16.h")) else None
+
+
+def compile_source(nvrtc: Any, source: str, arch: str) -> bytes:
+    """The machine code of a module for one architecture.
+
+    Raises
+    ------
+    CompileError
+        With NVRTC's log.
+    """
+    options = [*OPTIONS, f"-arch={arch}"]
+    if "#include" in source:
+        folder = headers()
+        if folder is None:
+            raise CompileError("float16 on a GPU needs CUDA's headers: pip install 'nvidia-cuda-runtime==13.*', or set CUDA_PATH")
+        options.append(f"-I{folder}")
+    program = nvrtc.createProgram(source, "lazynp.cu", (), ())
+    try:
+        try:
+            nvrtc.compileProgram(program, tuple(options))
+        except nvrtc.NVRTCError as error:
+            log = nvrtc.getProgramLog(program).strip()
+            raise CompileError(f"NVRTC refused a generated module{_kept(source)}: {log or error}") from None
+        return bytes(nvrtc.getCUBIN(program))
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+def functions(cupy: Any, source: str, names: Sequence[str], capability: tuple[int, int]) -> dict[str, Any]:
+    """CuPy's kernels (``cupy.RawKernel``) of a module by name, on the current device.
+
+    Raises
+    ------
+    CompileError
+        The source does not compile, or its code cannot be loaded.
+    """
+    nvrtc = cupy.cuda.nvrtc
+    arch = architecture(capability)
+    cache = disk_cache.shared()
+    key = disk_cache.digest(f"cuda\0{nvrtc.getVersion()}\0{arch}\0{OPTIONS}\0{source}".encode()).hex()
+    with forking.compiler:
+        code = cache.get(key)
+        if code is not None:
+            try:
+                found = _load(cupy, code, names)
+            except CompileError:
+                cache.remove(key)
+            else:
+                STATISTICS.loaded += 1
+                return found
+        code = compile_source(nvrtc, source, arch)
+        found = _load(cupy, code, names)
+        STATISTICS.compiled += 1
+        cache.put(key, code)
+        return found
+
+
+def _load(cupy: Any, code: bytes, names: Sequence[str]) -> dict[str, Any]:
+    # CuPy loads from files only; a file of ours in between, that nobody else can write to, is gone when the module is there.
+    descriptor, path = tempfile.mkstemp(prefix="lazynp-", suffix=".cubin")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(code)
+        module = cupy.RawModule(path=path)
+        found = {name: module.get_function(name) for name in names}
+        for kernel in found.values():
+            kernel.kernel  # noqa: B018, loads the module
+        return found
+    except (RuntimeError, OSError) as error:
+        raise CompileError(f"CUDA could not load a module: {error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+def _kept(source: str) -> str:
+    """Write refused source where a developer can look at it, and say where."""
+    if not config.debug:
+        return ""
+    descriptor, path = tempfile.mkstemp(prefix="lazynp-", suffix=".cu")
+    with os.fdopen(descriptor, "w") as file:
+        file.write(source)
+    return f" (kept in {path})"

@@ -1,0 +1,106 @@
+"""Where floating-point errors are noted: a device has no flags, so results tell.
+
+In: the statements of one block.  Out: for the name of a result, the operations whose errors are looked for once it is known.  Promise: no
+error that NumPy would report goes unnoticed, what is noted without need costs a recheck and nothing else; and as long as all is well,
+one comparison for a whole chain of operations: an infinity or NaN is carried along by most of them, so that the last one tells of all.
+Underflow leaves no trace in what follows and is noted where it may happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from lazynp.backends.cuda.types import INFINITY, TINY, code
+from lazynp.codegen import ir
+from lazynp.graph import op as o
+from lazynp.graph.errstate import DIVIDE, INVALID, OVER, UNDER, raises
+from lazynp.graph.op import Op
+
+# Arguments of which every infinity and NaN makes the result one.
+CARRIERS: Final[dict[Op, tuple[int, ...]]] = {
+    o.ADD: (0, 1), o.SUBTRACT: (0, 1), o.MULTIPLY: (0, 1), o.DIVIDE: (0,), o.FMOD: (0,), o.REMAINDER: (0,), o.COPYSIGN: (0,), o.CAST: (0,),
+    **dict.fromkeys([
+        o.NEGATIVE, o.ABSOLUTE, o.SQRT, o.CBRT, o.FLOOR, o.CEIL, o.TRUNC, o.RINT, o.LOG, o.LOG2, o.LOG10, o.LOG1P, o.SIN, o.COS, o.TAN,
+        o.SINH, o.COSH, o.ARCSIN, o.ARCCOS, o.ARCSINH, o.ARCCOSH, o.ARCTANH,
+    ], (0,)),
+}  # fmt: skip
+# What can happen at all; for the others whatever ``raises`` says.
+POSSIBLE: Final[dict[Op, int]] = {
+    o.ADD: OVER | INVALID, o.SUBTRACT: OVER | INVALID, o.MULTIPLY: OVER | UNDER | INVALID, o.SQRT: INVALID, o.CBRT: 0,
+    o.LOG: DIVIDE | INVALID, o.LOG2: DIVIDE | INVALID, o.LOG10: DIVIDE | INVALID,
+}  # fmt: skip
+TOGETHER: Final = 12  # operations that one comparison stands for: they stay in registers until then
+
+Plan = dict[str, list[ir.Compute]]
+
+
+def possible(op: Op, dtype: ir.DType, source: ir.DType) -> int:
+    """The errors to look for in a floating-point result."""
+    if dtype.kind != "f":
+        return 0
+    return raises(op, dtype, source) & POSSIBLE.get(op, ~0)
+
+
+def plan(statements: Iterable[ir.Statement]) -> Plan:
+    """After which result of a block the errors of which operations are looked for."""
+    computes = [s for s in statements if isinstance(s, ir.Compute) and s.dtype.kind == "f"]
+    last: dict[str, str] = {}  # a result -> the one that tells of it
+    members: dict[str, int] = {}
+    carried: dict[str, str] = {}
+    for s in reversed(computes):
+        end = carried.get(s.dst, s.dst)
+        if members.get(end, 0) >= TOGETHER:
+            end = s.dst
+        members[end] = members.get(end, 0) + 1
+        last[s.dst] = end
+        if s.source.kind == "f":
+            for k in CARRIERS.get(s.op, ()):
+                carried[s.args[k]] = end
+    found: Plan = {}
+    for s in computes:
+        if possible(s.op, s.dtype, s.source) & ~UNDER:
+            found.setdefault(last[s.dst], []).append(s)
+    return found
+
+
+def underflow(statement: ir.Compute) -> str:
+    """The statement that notes what may be an underflow; empty where there can be none."""
+    if not possible(statement.op, statement.dtype, statement.source) & UNDER:
+        return ""
+    return f"noted |= {_tiny(statement.dst, statement.dtype)} ? {UNDER}u : 0u;"
+
+
+def others(dst: str, dtype: ir.DType, operations: Iterable[ir.Compute]) -> str:
+    """The statement that looks for the other errors of ``operations`` once ``dst`` is known."""
+    result = " | ".join([_wrong(s) for s in operations])
+    return f"if ({_not_finite(dst, dtype)}) noted |= {result};"
+
+
+def _tiny(x: str, dtype: ir.DType) -> str:
+    if dtype.char == "e":
+        return f"({x} & 0x7c00u) == 0"
+    return f"fabs{_suffix(dtype)}({x}) < {TINY[code(dtype)]}"
+
+
+def _not_finite(x: str, dtype: ir.DType) -> str:
+    if dtype.char == "e":
+        return f"({x} & 0x7c00u) == 0x7c00u"
+    return f"!(fabs{_suffix(dtype)}({x}) < {INFINITY[code(dtype)]})"
+
+
+def _suffix(dtype: ir.DType) -> str:
+    return "f" if dtype.itemsize == 4 else ""
+
+
+def _wrong(s: ir.Compute) -> str:
+    """The errors of one operation, from its result and operands."""
+    wide = "f8" if "f8" in (code(s.dtype), code(s.source)) else "f4"
+    operands = [_number(a, s.source) for a in s.args] if s.source.kind == "f" and s.op is not o.LDEXP else []
+    operands = [*operands, "0", "0"][:2]
+    errors = possible(s.op, s.dtype, s.source) & ~UNDER
+    return f"lz_wrong_{wide}({_number(s.dst, s.dtype)}, {operands[0]}, {operands[1]}, {errors}u)"
+
+
+def _number(x: str, dtype: ir.DType) -> str:
+    return f"lz_single({x})" if dtype.char == "e" else x

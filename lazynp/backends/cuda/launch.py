@@ -1,0 +1,370 @@
+"""Running schedules on a GPU.
+
+In: a ``Program`` and the device.  Out: a ``Plan``.  Promise: a run puts its kernels into this thread's stream and does not wait, unless a
+kernel checks indices or somebody wants to hear of floating-point errors; what the checks find is decided by the NumPy tier on host copies,
+so that exceptions and warnings are NumPy's; inputs in host memory are uploaded once.
+"""
+
+from __future__ import annotations
+
+import struct
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from lazynp.backends.base import ExecutionError, Plan
+from lazynp.backends.cuda import library
+from lazynp.backends.cuda.memory import DeviceBlock, DeviceBuffer, Place, Run, Span
+from lazynp.codegen import ir
+from lazynp.codegen.block import Layout
+from lazynp.graph import op as o
+from lazynp.graph.node import caller
+from lazynp.runtime import floating, report
+from lazynp.runtime.buffer import Buffer
+from lazynp.runtime.compiled import CompiledPlan, KernelError, Launcher
+from lazynp.runtime.ownership import Claim
+from lazynp.schedule.canonicalise import Program
+from lazynp.schedule.claims import Claims
+from lazynp.schedule.memory import Update, evaluate, meet
+from lazynp.schedule.plan import KernelItem, LibraryItem
+
+if TYPE_CHECKING:
+    from lazynp.backends.cuda.backend import CUDABackend
+
+# A kernel computes indices in 32 bits where all that it can meet is below this: half of what fits, for loops step beyond their end.
+NARROW: Final = 1 << 30
+STATIC_SHARED: Final = 48 << 10  # bytes of shared memory that need no leave
+
+
+class Phase:
+    """One launch: the function, where its number of blocks stands, and what it needs of shared memory."""
+
+    __slots__ = ("blocks", "function", "item", "kernel", "shared", "slot", "threads")
+
+    def __init__(self, phase: ir.Phase, kernel: Any, layout: Layout) -> None:
+        self.kernel = kernel
+        self.function = kernel.kernel
+        self.threads = (phase.threads, 1, 1)
+        self.slot, self.blocks = _operand(phase.count, layout)
+        self.shared, self.item = -1, 0
+        for local in phase.shared:
+            slot, _ = _operand(local.count, layout)
+            if slot >= 0:
+                self.shared, self.item = slot, local.dtype.itemsize
+
+    def launch(self, block: Any, args: tuple[Any], stream: Any) -> None:
+        blocks = self.blocks if self.slot < 0 else block[self.slot]
+        if blocks > 0:
+            shared = 0 if self.shared < 0 else block[self.shared] * self.item
+            if shared > STATIC_SHARED:
+                self.kernel.max_dynamic_shared_size_bytes = shared
+            self.function((blocks, 1, 1), self.threads, args, shared, stream)
+
+
+def _operand(operand: ir.Operand, layout: Layout) -> tuple[int, int]:
+    """(slot, 0) of an integer argument, (-1, value) of a literal."""
+    return (layout.integers + int(operand[1:]), 0) if operand.startswith("n") else (-1, int(operand))
+
+
+class DeviceKernel:
+    """A kernel with 32-bit indices and, once it is needed, with 64-bit ones."""
+
+    __slots__ = ("backend", "code", "layout", "phases")
+
+    def __init__(self, backend: CUDABackend, code: ir.Kernel) -> None:
+        self.backend = backend
+        self.code = code
+        self.layout = Layout(code)
+        self.phases: dict[bool, list[Phase]] = {}
+
+    def linked(self, wide: bool, kernels: list[Any]) -> None:
+        self.phases[wide] = [Phase(phase, kernel, self.layout) for phase, kernel in zip(self.code.phases, kernels, strict=True)]
+
+    def of(self, wide: bool) -> list[Phase]:
+        found = self.phases.get(wide)
+        if found is None:
+            self.backend.link([(self, wide)])
+            found = self.phases[wide]
+        return found
+
+
+def is_wide(item: KernelItem, program: Program) -> bool:
+    """Whether sizes alone demand 64-bit indices; offsets are looked at when they are known."""
+    sizes = [prod(program.entries[e].shape) for e in item.body.buffers]
+    ranges = {r.extent for r in item.body.main} if item.body.main else set()
+    sizes.append(prod(r.extent for r in item.body.main))
+    sizes += ranges
+    sizes += [abs(formula.const) for formula in item.launch.integers]
+    sizes += item.launch.workspaces
+    return max(sizes, default=0) >= NARROW
+
+
+class DeviceLauncher(Launcher):
+    """One kernel of one schedule, ready to be launched."""
+
+    __slots__ = ("arguments", "kernel", "operations", "place", "wide", "word")
+
+    def __init__(self, item: KernelItem, program: Program, kernel: DeviceKernel, place: Place) -> None:
+        super().__init__(item, program, kernel, kernel.layout)  # type: ignore[arg-type]
+        self.kernel = kernel
+        self.place = place
+        self.wide = is_wide(item, program)
+        self.word = -1  # the number of its pair of words, if anybody reads them
+        self.arguments = np.dtype([("slot", np.uint64, (kernel.layout.slots,))])
+
+    def launch(
+        self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], words: int, run: Run, claim: Claim | None
+    ) -> None:
+        place = self.place
+        block = self.template[:]
+        for slot, e in self.reads:
+            block[slot] = _here(values, e, place, run).address
+        for slot, e, dtype, shape, size in self.outputs:
+            made = values[e] = place.buffer(size, dtype, shape)
+            block[slot] = made.address
+        for slot, e, dtype, shape, dying in self.taken:
+            values[e] = self.taking(values, dying, dtype, shape, run)
+            block[slot] = values[e].address
+        for slot, update, given in self.updates:
+            made = values[update.entry] = _updated(values, update, given, integers, claim, place, run)
+            block[slot] = made.address
+        held = []
+        for slot, size in self.workspaces:
+            memory = place.allocate(size)
+            held.append(memory)
+            block[slot] = memory.address
+        wide = self.wide
+        for slot, const, offsets in self.integers:
+            for parameter, k in offsets:
+                const += k * integers[parameter]
+            block[slot] = const
+            if not -NARROW < const < NARROW:
+                wide = True
+        for offset, form, slot in self.scalars:
+            value = scalars[slot]
+            if len(form) == 2:
+                struct.pack_into(form, block, offset, value.real, value.imag)
+            else:
+                struct.pack_into(form, block, offset, value)
+        layout = self.layout
+        word = words + 16 * self.word if self.word >= 0 else place.sink()
+        block[layout.error] = word
+        block[layout.flags] = word + 8
+        args = (np.frombuffer(block, self.arguments),)
+        for phase in self.kernel.of(wide):
+            phase.launch(block, args, run.stream)
+
+    def taking(self, values: dict[int, Buffer], dying: int, dtype: Any, shape: Any, run: Run) -> DeviceBuffer:
+        """The memory of a temporary; of one that was uploaded a copy, for somebody may still hold the original."""
+        old = values[dying]
+        found = _here(values, dying, self.place, run)
+        if old is found and found.exclusive():
+            return found.retyped(dtype, shape)
+        made = self.place.buffer(found.nbytes, dtype, shape)
+        self.place.copy(made.address, found.address, found.nbytes, run)
+        return made
+
+
+def _here(values: dict[int, Buffer], e: int, place: Place, run: Run) -> DeviceBuffer:
+    """The value of an entry in this device's memory."""
+    buffer = values[e]
+    if buffer.place is not place:
+        buffer = values[e] = place.uploaded(buffer)
+    assert isinstance(buffer, DeviceBuffer)
+    if buffer.block.stream is not run.stream:
+        place.joined(run, buffer.block)
+    return buffer
+
+
+def _updated(
+    values: dict[int, Buffer], update: Update, given: bool, integers: list[int], claim: Claim | None, place: Place, run: Run
+) -> DeviceBuffer:
+    """Memory for a STORE, in which everything but the region it writes is as in the base: the base's where that may be overwritten."""
+    before = values[update.base]
+    old = _here(values, update.base, place, run)
+    lo, hi = _reach(update, old, integers)
+    claimed = claim is not None and old.block in claim.blocks and 2 * (hi - lo) <= old.nbytes
+    free = update.last and (claimed or (not given and before is old and old.exclusive()))
+    if free and not any(meet(update.written, box, integers) for box in update.reads):
+        if claimed:
+            assert claim is not None
+            claim.save(Span(old.block, old.address + lo, hi - lo))  # type: ignore[arg-type]
+        report.work.in_place += 1
+        return old.retyped(old.dtype, old.shape)
+    new = place.buffer(old.nbytes, old.dtype, old.shape)
+    if update.whole or not _solid(update):
+        lo = hi = old.nbytes
+    place.copy(new.address, old.address, lo, run)
+    place.copy(new.address + hi, old.address + hi, old.nbytes - hi, run)
+    report.work.bytes_copied += old.nbytes - (hi - lo)
+    return new
+
+
+def _reach(update: Update, old: DeviceBuffer, integers: list[int]) -> tuple[int, int]:
+    """The bytes from the first to the last element that a STORE writes."""
+    first = last = 0
+    for span, edge in zip(update.written, update.region, strict=True):
+        lo = evaluate(span.start, integers)
+        first = first * edge.extent + lo
+        last = last * edge.extent + lo + span.reach
+    size = old.dtype.itemsize
+    return first * size, (last + 1) * size
+
+
+def _solid(update: Update) -> bool:
+    """Whether the region is one run of memory."""
+    inside = False  # an axis of which more than one position is written: the ones after it must be whole
+    for edge in update.region:
+        if inside and edge.length != edge.extent:
+            return False
+        inside = inside or edge.length > 1
+        if edge.length > 1 and edge.step not in (1, -1):
+            return False
+    return True
+
+
+class DeviceLibraryStep:
+    """A library call of one schedule: CuPy's where it means what NumPy's does, else NumPy's on host copies."""
+
+    __slots__ = ("call", "failing", "host", "names", "origins", "place", "program", "reads", "writes")
+
+    def __init__(self, item: LibraryItem, plan: Plan, program: Program, place: Place) -> None:
+        self.place = place
+        self.program = item.program
+        self.host = plan
+        self.reads = item.reads
+        self.writes = item.writes
+        self.origins = [program.origins[e] for e in item.program.origins]
+        self.failing = program.origins[item.entries[0]]
+        self.call = library.compiled(item.program, place)
+        self.names = " ".join([library.name_of(program.entries[e]) for e in item.entries if program.entries[e].op is not o.OUTPUT])
+
+    def run(self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], run: Run) -> list[floating.Note]:
+        """Compute; returns what NumPy reported of entries of the original program."""
+        if self.call is not None:
+            given = [_here(values, e, self.place, run) for e in self.reads]
+            try:
+                results = self.call(given, integers, scalars)
+            except (ArithmeticError, ValueError) as error:
+                raise ExecutionError(self.failing, error) from error
+            if results is not None:
+                report.work.library_calls += 1
+                values.update(zip(self.writes, results, strict=True))
+                return []
+        hosts = [values[e] for e in self.reads]
+        report.count_on_host(self.names, sum(buffer.nbytes for buffer in hosts), caller())
+        try:
+            made = self.host.run(hosts, integers, scalars)
+        except ExecutionError as failure:
+            if failure.entry is not None:
+                failure.entry = self.origins[failure.entry]
+            raise
+        values.update(zip(self.writes, made, strict=True))
+        heard = floating.take() if floating.heard else None
+        return [] if heard is None else [(e if e is None else self.origins[e], text) for e, text in heard.notes]
+
+
+class DevicePlan(CompiledPlan):
+    """A schedule with its kernels on a GPU."""
+
+    __slots__ = ("place", "words")
+
+    target: CUDABackend
+
+    def link(self, kernels: list[KernelItem], program: Program) -> Any:
+        self.place = self.target.place
+        compiled = self.target.kernels_of([item.code for item in kernels], [is_wide(item, program) for item in kernels])
+        self.words = 0
+        for item, kernel in zip(kernels, compiled, strict=True):
+            launcher = DeviceLauncher(item, program, kernel, self.place)
+            if launcher.error or launcher.wanted:
+                launcher.word = self.words
+                self.words += 1
+            yield launcher
+
+    def call(self, item: LibraryItem, program: Program) -> Any:
+        return DeviceLibraryStep(item, self.numpy_plan(item.program), program, self.target.place)
+
+    def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
+        given = scalars
+        values = {e: buffers[slot] for e, slot in self.inputs}
+        if self.constants:
+            scalars = [*scalars, *self.constants]
+        place, work = self.place, report.work
+        notes: list[floating.Note] = []
+        flags = 0
+        try:
+            with place.running() as run:
+                words: DeviceBlock | None = None
+                if self.words:
+                    words = place.allocate(16 * self.words)
+                    place.runtime.memsetAsync(words.address, 0, 16 * self.words, run.ptr)
+                launched: list[DeviceLauncher] = []
+                for step, dead in self.steps:
+                    if isinstance(step, DeviceLauncher):
+                        step.launch(values, integers, scalars, words.address if words is not None else 0, run, claim)
+                        work.kernels += 1
+                        work.fused_ops += step.fused
+                        work.bytes_saved += step.saved
+                        if step.word >= 0:
+                            launched.append(step)
+                    else:
+                        assert isinstance(step, DeviceLibraryStep)
+                        # What a kernel found out of range must not reach a library.
+                        flags |= _checked(place, words, launched)
+                        notes += step.run(values, integers, scalars, run)
+                    for e in dead:
+                        del values[e]
+                flags |= _checked(place, words, launched)
+                for e in self.outputs:
+                    values[e] = values[e].at_home(place.name)
+        except KernelError:
+            # The NumPy tier raises the very error NumPy has for it.
+            if claim is not None:
+                claim.undo()
+            self.numpy_plan(self.original).run(buffers, integers, given)
+            raise AssertionError("a kernel reported an index that NumPy accepts") from None
+        except MemoryError as error:
+            raise ExecutionError(None, error) from None
+        for e, slot in self.inputs:
+            if e in self.passed:
+                values[e].shared = buffers[slot].shared = True
+        if flags or notes:
+            heard = floating.own()
+            heard.notes = notes
+            heard.flagged = self.flagged if flags else None
+        return [values[e] for e in self.outputs]
+
+
+def _checked(place: Place, words: DeviceBlock | None, launched: list[DeviceLauncher]) -> int:
+    """The floating-point errors that kernels found, among the wanted ones; raises ``KernelError`` where an index was out of range."""
+    if words is None or not launched:
+        return 0
+    found = np.empty((words.nbytes // 16, 2), np.int64)
+    place.read(words, words.address, found)
+    flags = 0
+    for launcher in launched:
+        error, raised = found[launcher.word].tolist()
+        if launcher.error and error:
+            raise KernelError
+        flags |= raised & launcher.wanted
+    launched.clear()
+    return flags
+
+
+class HostPlan:
+    """A program that the device has no code for, on the processor; its values belong to the device."""
+
+    __slots__ = ("claims", "name", "plan")
+
+    def __init__(self, plan: Plan, name: str) -> None:
+        self.plan = plan
+        self.name = name
+        self.claims = Claims()
+
+    def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
+        report.count_on_host("a whole program", sum(buffer.nbytes for buffer in buffers), caller())
+        return [value.at_home(self.name) for value in self.plan.run(buffers, integers, scalars)]
+
+

@@ -1,0 +1,341 @@
+"""Memory of a GPU, streams and transfers.
+
+In: sizes, buffers.  Out: blocks of CuPy's default pool, buffers in them, host arrays.  Promise: everything is ordered by streams, one for
+each Python thread, and memory that another thread's stream works on waits for it and is waited for; a host buffer is uploaded once, a
+device buffer downloaded once; memory that cannot be had is a ``MemoryError`` that names what holds the rest, after what can be freed was
+freed.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+from weakref import WeakKeyDictionary, WeakSet, ref
+
+import numpy as np
+
+from lazynp.backends.cuda import driver
+from lazynp.graph.node import Shape, caller
+from lazynp.runtime import forking, pressure, report
+from lazynp.runtime.allocator import readable
+from lazynp.runtime.buffer import Buffer
+
+LARGE: Final = 1 << 20  # bytes from which on a buffer is remembered, to be named when memory runs out
+NAMED: Final = 5
+
+
+class DeviceBlock:
+    """Memory lent by CuPy's pool, which takes it back when the block is garbage.
+
+    ``stream`` is the one that the memory belongs to: whoever works on it in another stream orders the two.
+    """
+
+    __slots__ = ("__weakref__", "address", "nbytes", "place", "pointer", "stream")
+
+    def __init__(self, place: Place, pointer: Any, nbytes: int, stream: Any) -> None:
+        self.place = place
+        self.pointer = pointer
+        self.address: int = pointer.ptr
+        self.nbytes = nbytes
+        self.stream = stream
+
+
+class DeviceBuffer(Buffer):
+    """A value in device memory; its ``array`` is a copy in host memory, made when first asked for.
+
+    ``origin`` is the host buffer that it was uploaded from, while that lives.  ``exported``: others know the address.
+    """
+
+    __slots__ = ("device", "exported", "origin", "place")
+    block: DeviceBlock  # type: ignore[assignment]  # it has no view
+
+    def __init__(self, block: DeviceBlock, dtype: np.dtype[Any], shape: Shape) -> None:
+        self._array = None
+        self._address = block.address
+        self._lease = None
+        self.shared = False
+        self.views = None
+        self.facts = None
+        self.block = block
+        self.dtype = dtype
+        self.shape = shape
+        self.place = block.place
+        self.device = block.place.name
+        self.origin: ref[Buffer] | None = None
+        self.exported = False
+
+    def _exported(self) -> np.ndarray[Any, Any]:
+        with forking.graph:
+            array = self._array
+            if array is None:
+                origin = None if self.origin is None else self.origin()
+                if origin is not None:
+                    return origin.array
+                array = self._array = self.place.downloaded(self)
+            return array
+
+    def exclusive(self) -> bool:
+        return not (self.shared or self.exported or self.origin is not None)
+
+    def retyped(self, dtype: np.dtype[Any], shape: Shape) -> DeviceBuffer:
+        return DeviceBuffer(self.block, dtype, shape)
+
+    def at_home(self, device: str) -> Buffer:
+        return self
+
+    def recover(self, saved: list[tuple[Any, Any]]) -> None:
+        """The value as it was before ``saved`` was overwritten, in memory of its own; its block has become another's."""
+        with self.place.running() as stream:
+            block = self.place.allocate(self.nbytes)
+            start, offset = self.address, block.address - self.address
+            self.place.copy(block.address, start, self.nbytes, stream)
+            for span, old in reversed(saved):
+                if start <= span.address < start + self.nbytes:
+                    self.place.copy(span.address + offset, old.address, span.nbytes, stream)
+        self.block = block
+        self._address = block.address
+
+
+class Span:
+    """Device memory that a claim saves and restores; see ``ownership.Claim``."""
+
+    __slots__ = ("address", "block", "nbytes")
+
+    def __init__(self, block: DeviceBlock, address: int, nbytes: int) -> None:
+        self.block = block
+        self.address = address
+        self.nbytes = nbytes
+
+    def copy(self) -> Span:
+        place = self.block.place
+        with place.running() as stream:
+            stream = place.joined(stream, self.block)
+            block = place.allocate(self.nbytes)
+            place.copy(block.address, self.address, self.nbytes, stream)
+        return Span(block, block.address, self.nbytes)
+
+    def __setitem__(self, key: Any, value: Span) -> None:
+        place = self.block.place
+        with place.running() as stream:
+            place.copy(self.address, value.address, self.nbytes, stream)
+
+
+class Run:
+    """Work that is being put into one stream, and the streams of other threads whose memory it touches."""
+
+    __slots__ = ("others", "stream")
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self.others: list[Any] = []
+
+    @property
+    def ptr(self) -> int:
+        found: int = self.stream.ptr
+        return found
+
+
+class Place:
+    """One GPU."""
+
+    def __init__(self, number: int) -> None:
+        from lazynp.backends.cuda.backend import CUDABackend
+
+        self.cupy = driver.cupy()
+        self.runtime = self.cupy.cuda.runtime
+        self.number = number
+        self.name = f"cuda:{number}"
+        self.device = self.cupy.cuda.Device(number)
+        properties = self.runtime.getDeviceProperties(number)
+        self.title: str = properties["name"].decode() if isinstance(properties["name"], bytes) else properties["name"]
+        self.capability = (int(properties["major"]), int(properties["minor"]))
+        self._local = threading.local()
+        self._twins: WeakKeyDictionary[Buffer, DeviceBuffer] = WeakKeyDictionary()
+        self._large: WeakSet[DeviceBuffer] = WeakSet()
+        self._sink: DeviceBlock | None = None
+        self.backend = CUDABackend(self)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.title}>"
+
+    # Streams ---------------------------------------------------------------------------------------------------------------
+
+    def stream(self) -> Any:
+        """The stream of this thread.
+
+        It waits for the default stream and is waited for by it, so that what users of CuPy do there with our memory is in order.
+        """
+        found = getattr(self._local, "stream", None)
+        if found is None:
+            with self.device:
+                found = self._local.stream = self.cupy.cuda.Stream()
+        return found
+
+    @contextmanager
+    def running(self) -> Iterator[Run]:
+        """Within the block this device and this thread's stream are CuPy's current ones; blocks may be nested."""
+        local = self._local
+        run = getattr(local, "run", None)
+        if run is not None:
+            yield run
+            return
+        stream = self.stream()
+        with self.device, stream:
+            run = local.run = Run(stream)
+            try:
+                yield run
+            finally:
+                local.run = None
+                if run.others:
+                    done = stream.record()
+                    for other in run.others:
+                        other.wait_event(done)
+
+    def joined(self, run: Run, block: DeviceBlock) -> Run:
+        """Order the work of this run after what other streams did to a block, and what they will do after this run."""
+        other = block.stream
+        if other is not run.stream and other not in run.others:
+            run.stream.wait_event(other.record())
+            run.others.append(other)
+        return run
+
+    def synchronize(self) -> None:
+        """Wait for this thread's work."""
+        self.stream().synchronize()
+
+    # Memory ----------------------------------------------------------------------------------------------------------------
+
+    def allocate(self, nbytes: int) -> DeviceBlock:
+        """Device memory with undefined contents; within ``running``.
+
+        Raises
+        ------
+        MemoryError
+            There is none, even without what CuPy and we keep for reuse.
+        """
+        pool = self.cupy.get_default_memory_pool()
+        full = self.cupy.cuda.memory.OutOfMemoryError
+        try:
+            pointer = pool.malloc(nbytes or 1)
+        except full:
+            self._relieve(pool)
+            try:
+                pointer = pool.malloc(nbytes or 1)
+            except full:
+                raise MemoryError(self._full(nbytes)) from None
+        return DeviceBlock(self, pointer, nbytes, self.stream())
+
+    def _relieve(self, pool: Any) -> None:
+        """Let go of copies of host buffers, of garbage, and of what CuPy keeps for reuse."""
+        self._twins.clear()
+        gc.collect()
+        self.synchronize()
+        pool.free_all_blocks()
+
+    def _full(self, nbytes: int) -> str:
+        try:
+            free, total = self.device.mem_info
+            room = f"{readable(free)} of {readable(total)} are free"
+        except self.runtime.CUDARuntimeError:
+            room = "its memory is full"
+        large = sorted(self._large, key=lambda buffer: -buffer.nbytes)[:NAMED]
+        held = ", ".join(f"{buffer.dtype}{list(buffer.shape)} ({readable(buffer.nbytes)})" for buffer in large)
+        return f"Unable to allocate {readable(nbytes)} on {self.name}: {room}" + (f"; the largest arrays there: {held}" if held else "")
+
+    def buffer(self, nbytes: int, dtype: np.dtype[Any], shape: Shape) -> DeviceBuffer:
+        """A buffer with undefined contents; within ``running``."""
+        found = DeviceBuffer(self.allocate(nbytes), dtype, shape)
+        if nbytes >= LARGE:
+            self._large.add(found)
+            pressure.count(found)
+        return found
+
+    def sink(self) -> int:
+        """The address of words that kernels may set and nobody reads; within ``running``."""
+        if self._sink is None:
+            self._sink = self.allocate(16)
+        return self._sink.address
+
+    def copy(self, target: int, source: int, nbytes: int, run: Run) -> None:
+        """Copy within the device."""
+        if nbytes:
+            self.runtime.memcpyAsync(target, source, nbytes, self.runtime.memcpyDeviceToDevice, run.ptr)
+
+    # Transfers -------------------------------------------------------------------------------------------------------------
+
+    def uploaded(self, buffer: Buffer) -> DeviceBuffer:
+        """The same value in this device's memory: itself, or a copy that is kept as long as the original lives."""
+        if buffer.place is self:
+            assert isinstance(buffer, DeviceBuffer)
+            return buffer
+        twin = self._twins.get(buffer)
+        if twin is not None:
+            return twin
+        array, nbytes = buffer.array, buffer.nbytes
+        with self.running() as run:
+            twin = self.buffer(nbytes, buffer.dtype, buffer.shape)
+            if nbytes:
+                # From ordinary memory: it has been read when the call returns.
+                address: int = array.__array_interface__["data"][0]
+                self.runtime.memcpyAsync(twin.address, address, nbytes, self.runtime.memcpyHostToDevice, run.ptr)
+        report.count_transfer(f"to {self.name}", nbytes, caller())
+        twin.origin = ref(buffer)
+        self._twins[buffer] = twin
+        return twin
+
+    def downloaded(self, buffer: DeviceBuffer) -> np.ndarray[Any, Any]:
+        """The value in host memory, read-only."""
+        found = np.empty(buffer.shape, buffer.dtype)
+        self.read(buffer.block, buffer.address, found)
+        report.count_transfer(f"from {self.name}", buffer.nbytes, caller())
+        found.flags.writeable = False
+        return found
+
+    def read(self, block: DeviceBlock, address: int, into: np.ndarray[Any, Any]) -> None:
+        """Copy device memory into an array, and wait for it."""
+        if into.nbytes:
+            with self.running() as run:
+                self.joined(run, block)
+                target: int = into.__array_interface__["data"][0]
+                self.runtime.memcpyAsync(target, address, into.nbytes, self.runtime.memcpyDeviceToHost, run.ptr)
+                run.stream.synchronize()
+
+    # CuPy's arrays -----------------------------------------------------------------------------------------------------------
+
+    def lent(self, buffer: DeviceBuffer, shape: Shape, dtype: np.dtype[Any], offset: int = 0, strides: Shape | None = None) -> Any:
+        """The buffer's memory as an array of CuPy's, which keeps it; what this thread does with it next waits for our work."""
+        memory = self.cupy.cuda.UnownedMemory(buffer.address, buffer.nbytes, buffer.block, self.number)
+        current = self.cupy.cuda.get_current_stream()
+        if current != buffer.block.stream:
+            current.wait_event(buffer.block.stream.record())
+        return self.cupy.ndarray(shape, dtype, self.cupy.cuda.MemoryPointer(memory, offset), strides)
+
+    def adopted(self, array: Any) -> DeviceBuffer:
+        """A C-contiguous array of CuPy's as a buffer; the memory is shared, and we never write to it."""
+        found = DeviceBuffer(DeviceBlock(self, array.data, array.nbytes, self.cupy.cuda.get_current_stream()), array.dtype, array.shape)
+        found.exported = True
+        return found
+
+
+_places: dict[str, Place] = {}
+
+
+def place(name: str) -> Place:
+    """The GPU of that name; raises ``ValueError`` where it is not there."""
+    found = _places.get(name)
+    if found is None:
+        number = driver.checked(name)
+        with forking.loading:
+            found = _places.get(name)
+            if found is None:
+                found = _places[name] = Place(number)
+    return found
+
+
+def forget() -> None:
+    """Let go of all devices: for tests, which install and remove CuPy."""
+    _places.clear()
+    driver.forget()

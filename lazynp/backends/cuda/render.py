@@ -1,0 +1,306 @@
+"""From the loop-nest IR to CUDA C++.
+
+In: an ``ir.Kernel`` whose phases have threads.  Out: a ``__global__`` function for each phase, named after the kernel and the phase's
+number, and before all kernels of a module the device functions they call.  Promise: equal kernels give equal text; nothing is included but
+the header of half precision, where that occurs; no statement touches memory that the IR does not.
+
+A kernel's only parameter is the argument block (``lazynp/codegen/block.py``) by value; it is taken apart there, and the work is done by an
+inlined function whose parameters say that no two buffers overlap.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from lazynp.backends.cuda import errors, functions, scalars, support
+from lazynp.backends.cuda.types import literal, memory_type, type_of
+from lazynp.codegen import ir
+from lazynp.codegen.block import Layout
+from lazynp.codegen.ir import DType, Operand
+from lazynp.codegen.vectors import vectorise
+
+BOOL: Final = np.dtype(np.bool_)
+INT64: Final = np.dtype(np.int64)
+INFIX: Final = {"add": "+", "sub": "-", "mul": "*", "shl": "<<", "lt": "<", "ge": ">=", "eq": "==", "and": "&&", "or": "||"}
+UNSIGNED: Final = {"div": "/", "rem": "%"}
+CONDITIONS: Final = ("lt", "ge", "eq", "and", "or")
+UNROLLED: Final = 8  # iterations of a loop that is written out by the compiler
+PREFIX: Final = {"buffer": "b", "workspace": "w", "shared": "x", "local": "l"}
+
+
+def render(name: str, kernel: ir.Kernel, wide: bool) -> str:
+    """All phases of a kernel; ``wide``: indices need 64 bits."""
+    return _Kernel(name, kernel, wide).text()
+
+
+def prelude(kernels: Iterable[ir.Kernel]) -> str:
+    """What kernels need before them in a module."""
+    return _prelude([render("k", kernel, False) for kernel in kernels])
+
+
+def module(kernels: Sequence[tuple[str, ir.Kernel, bool]]) -> str:
+    """The whole source of several kernels."""
+    texts = [render(*kernel) for kernel in kernels]
+    return "\n".join([_prelude(texts), *texts])
+
+
+def _prelude(texts: Sequence[str]) -> str:
+    found = functions.closure("\n".join(texts))
+    header = "#include <cuda_fp16.h>\n" if "__half" in found else ""
+    return f"{header}{found}\n"
+
+
+class _Kernel:
+    def __init__(self, name: str, kernel: ir.Kernel, wide: bool) -> None:
+        self.name = name
+        self.kernel = kernel
+        self.layout = Layout(kernel)
+        self.index = "long long" if wide else "int"
+        self.lines: list[str] = []
+        self.depth = 1
+        self.values: set[Operand] = set()  # 64-bit integers that are values, not indices
+        self.phase = ir.Phase()
+
+    def text(self) -> str:
+        slots = f"struct {self.name}_args {{ unsigned long long slot[{self.layout.slots}]; }};"
+        return "\n".join([slots, *[self.function(number, phase) for number, phase in enumerate(self.kernel.phases)]]) + "\n"
+
+    # Functions -----------------------------------------------------------------------------------------------------------
+
+    def function(self, number: int, phase: ir.Phase) -> str:
+        """The function of a phase, and the kernel that calls it."""
+        self.lines = []
+        self.phase = phase
+        self.values = set()
+        self.statements(vectorise(phase.body))
+        body = "\n".join(self.lines)
+        name = f"{self.name}_p{number}"
+        used = set(re.findall(r"\b[bwns]\d+\b", body))
+        used |= {local.count for local in phase.shared if not local.count.isdigit()}
+        parameters = [(t, operand, value) for t, operand, value in self.parameters(phase) if operand in used]
+        ends = []
+        if "raised" in body:
+            parameters.append(("unsigned long long*", "error", f"(unsigned long long*)a.slot[{self.layout.error}]"))
+            ends.append("    if (raised != 0)\n        atomicOr(error, raised);")
+        if "noted" in body:
+            parameters.append(("unsigned long long*", "flags", f"(unsigned long long*)a.slot[{self.layout.flags}]"))
+            # Most often another thread has noted the same: the word is read before it is locked.
+            ends.append("    if ((noted & ~*(volatile unsigned long long*)flags) != 0)")
+            ends.append("        atomicOr(flags, (unsigned long long)noted);")
+        inner = ", ".join(f"{t} {operand}" for t, operand, _ in parameters)
+        passed = ", ".join(value for _, _, value in parameters)
+        head = [f"static __device__ __forceinline__ void {name}_body({inner})", "{"]
+        kernel = [
+            f'extern "C" __global__ void __launch_bounds__({phase.threads}) {name}(const {self.name}_args a)',
+            "{",
+            f"    {name}_body({passed});",
+            "}",
+        ]
+        return "\n".join([*head, *self.declarations(phase, body), body, *ends, "}", *kernel])
+
+    def parameters(self, phase: ir.Phase) -> Iterable[tuple[str, Operand, str]]:
+        """(type, name, value from the argument block) of everything a phase may use."""
+        kernel, layout = self.kernel, self.layout
+        written = _written(phase.body)
+        spaces = (("buffer", kernel.buffers, layout.buffers), ("workspace", kernel.workspaces, layout.workspaces))
+        for space, dtypes, first in spaces:
+            for k, dtype in enumerate(dtypes):
+                const = "" if ir.Memory(space, k) in written else "const "
+                t = f"{const}{memory_type(dtype)}*"
+                yield f"{t} __restrict__", f"{PREFIX[space]}{k}", f"({t})a.slot[{first + k}]"
+        for k in range(kernel.integers):
+            yield f"const {self.index}", f"n{k}", f"({self.index})a.slot[{layout.integers + k}]"
+        for k, dtype in enumerate(kernel.scalars):
+            slot = layout.scalars + 2 * k
+            yield f"const {type_of(dtype)}", f"s{k}", _scalar(dtype, f"a.slot[{slot}]", f"a.slot[{slot + 1}]")
+
+    def declarations(self, phase: ir.Phase, body: str) -> Iterable[str]:
+        for name, builtin in (("block", "blockIdx.x"), ("thread", "threadIdx.x")):
+            if re.search(rf"\b{name}\b", body):
+                yield f"    const {self.index} {name} = {builtin};"
+        for k, local in enumerate(phase.shared):
+            t = memory_type(local.dtype)
+            if local.count.isdigit():
+                yield f"    __shared__ {t} x{k}[{local.count}];"
+            else:
+                yield "    extern __shared__ __align__(16) unsigned char dynamic_[];"
+                yield f"    {t}* const x{k} = ({t}*)dynamic_;"
+        for k, local in enumerate(phase.locals):
+            size = "" if self.is_register(ir.Memory("local", k)) else f"[{local.count}]"
+            yield f"    {type_of(local.dtype) if not size else memory_type(local.dtype)} l{k}{size};"
+        if "raised" in body:
+            yield "    unsigned long long raised = 0;"
+        if "noted" in body:
+            yield "    unsigned int noted = 0;"
+
+    def is_register(self, memory: ir.Memory) -> bool:
+        return memory.space == "local" and self.phase.locals[memory.number].count == "1"
+
+    # Statements ------------------------------------------------------------------------------------------------------------
+
+    def emit(self, text: str) -> None:
+        self.lines.append("    " * self.depth + text)
+
+    def block(self, head: str, body: Sequence[ir.Statement]) -> None:
+        self.emit(f"{head} {{")
+        self.depth += 1
+        self.statements(body)
+        self.depth -= 1
+        self.emit("}")
+
+    def define(self, dst: Operand, dtype: DType, text: str) -> None:
+        if dtype == INT64:
+            self.values.add(dst)
+        self.emit(f"const {type_of(dtype)} {dst} = {text};")
+
+    def statements(self, statements: Sequence[ir.Statement]) -> None:
+        watched = errors.plan(statements)
+        for statement in statements:
+            match statement:
+                case ir.Compute(dst, op, dtype, args, source):
+                    self.define(dst, dtype, scalars.expression(op, dtype, args, source))
+                    self.look_for_errors(statement, watched)
+                case ir.Constant(dst, dtype, value):
+                    self.define(dst, dtype, literal(value, dtype))
+                case ir.Integer(dst, kind, a, b):
+                    self.integer(dst, kind, a, b)
+                case ir.Load(dst, dtype, memory, index, guard):
+                    self.load(dst, dtype, memory, index, guard)
+                case ir.LoadVector():
+                    self.load_vector(statement)
+                case ir.Store(_, memory, index, value):
+                    self.emit(f"{self.element(memory, index)} = {value};")
+                case ir.StoreVector():
+                    self.store_vector(statement)
+                case ir.Halve(dst, op, dtype, memory):
+                    self.define(dst, dtype, support.call("halve", op, dtype, _base(memory)))
+                case ir.Push(op, dtype, memory, value, number):
+                    self.emit(f"{support.call('push', op, dtype, _base(memory), value, number)};")
+                case ir.Collect(dst, op, dtype, memory, count):
+                    self.define(dst, dtype, support.call("collect", op, dtype, _base(memory), count))
+                case ir.Fold(dst, op, dtype, value):
+                    self.define(dst, dtype, support.call("fold", op, dtype, value))
+                case ir.Barrier():
+                    self.emit("__syncthreads();")
+                case ir.Raise(condition, flag):
+                    self.emit(f"raised |= {condition} ? {1 << min(flag, 62)}ull : 0ull;")
+                case ir.Loop():
+                    self.loop(statement)
+                case ir.If(condition, body):
+                    self.block(f"if ({condition})", body)
+
+    def look_for_errors(self, statement: ir.Compute, watched: errors.Plan) -> None:
+        under = errors.underflow(statement)
+        if under:
+            self.emit(under)
+        if statement.dst in watched:
+            self.emit(errors.others(statement.dst, statement.dtype, watched[statement.dst]))
+
+    def integer(self, dst: Operand, kind: str, a: Operand, b: Operand) -> None:
+        t = self.index
+        if a in self.values or b in self.values:
+            t = "long long"
+        if kind in CONDITIONS:
+            self.emit(f"const bool {dst} = {a} {INFIX[kind]} {b};")
+            return
+        if t != self.index:
+            self.values.add(dst)
+        if kind in INFIX:
+            text = f"{a} {INFIX[kind]} {b}" if t == "int" else f"({t}){a} {INFIX[kind]} {b}"
+        elif kind in UNSIGNED:
+            word = f"unsigned {t}"
+            text = f"({t})(({word}){a} {UNSIGNED[kind]} ({word}){b})"
+        else:
+            assert kind in ("min", "max")
+            text = f"{a} {'<' if kind == 'min' else '>'} {b} ? {a} : {b}"
+        self.emit(f"const {t} {dst} = {text};")
+
+    def element(self, memory: ir.Memory, index: Operand) -> str:
+        return _base(memory) if self.is_register(memory) else f"{_base(memory)}[{index}]"
+
+    def load(self, dst: Operand, dtype: DType, memory: ir.Memory, index: Operand, guard: Operand | None) -> None:
+        text = self.element(memory, index)
+        if dtype.kind == "b" and not self.is_register(memory):
+            text = f"{text} != 0"
+        if guard is not None:
+            text = f"{guard} ? {text} : {literal(0, dtype)}"
+        self.define(dst, dtype, text)
+
+    # Consecutive elements: one access where the address allows it, which is the same for all threads.
+
+    def load_vector(self, s: ir.LoadVector) -> None:
+        t, n = memory_type(s.dtype), len(s.dsts)
+        vector, place = f"lz_vector<{t}, {n}>", f"{_base(s.memory)} + {s.index}"
+        names = [f"{dst}_" for dst in s.dsts] if s.dtype.kind == "b" else s.dsts
+        self.emit(f"{t} {', '.join(names)};")
+        self.emit(f"if (lz_aligned({place}, {n * s.dtype.itemsize}u)) {{")
+        self.emit(f"    const {vector} t = *(const {vector}*)({place});")
+        self.emit("    " + " ".join([f"{name} = t.e[{k}];" for k, name in enumerate(names)]))
+        self.emit("} else {")
+        self.emit("    " + " ".join([f"{name} = {_base(s.memory)}[{_plus(s.index, k)}];" for k, name in enumerate(names)]))
+        self.emit("}")
+        for name, dst in zip(names, s.dsts, strict=True):
+            if name != dst:
+                self.emit(f"const bool {dst} = {name} != 0;")
+        if s.dtype == INT64:
+            self.values.update(s.dsts)
+
+    def store_vector(self, s: ir.StoreVector) -> None:
+        t, n = memory_type(s.dtype), len(s.values)
+        vector, place = f"lz_vector<{t}, {n}>", f"{_base(s.memory)} + {s.index}"
+        values = [f"({t}){v}" if s.dtype.kind in "biu" or s.dtype.char == "e" else v for v in s.values]
+        self.emit(f"if (lz_aligned({place}, {n * s.dtype.itemsize}u)) {{")
+        self.emit(f"    *({vector}*)({place}) = {vector}{{{{{', '.join(values)}}}}};")
+        self.emit("} else {")
+        self.emit("    " + " ".join([f"{_base(s.memory)}[{_plus(s.index, k)}] = {v};" for k, v in enumerate(s.values)]))
+        self.emit("}")
+
+    def loop(self, loop: ir.Loop) -> None:
+        lo, hi, step = loop.lo, loop.hi, loop.step
+        t = "long long" if not {lo, hi}.isdisjoint(self.values) else self.index
+        if t != self.index:
+            self.values.add(loop.var)
+        if lo.isdigit() and hi.isdigit() and step.isdigit() and int(hi) - int(lo) <= UNROLLED * int(step):
+            self.emit("#pragma unroll")
+        advance = f"++{loop.var}" if step == "1" else f"{loop.var} += {step}"
+        self.block(f"for ({t} {loop.var} = {lo}; {loop.var} < {hi}; {advance})", loop.body)
+
+
+def _base(memory: ir.Memory) -> str:
+    return f"{PREFIX[memory.space]}{memory.number}"
+
+
+def _plus(index: Operand, k: int) -> str:
+    return f"{index} + {k}" if k else index
+
+
+def _scalar(dtype: DType, slot: str, second: str) -> str:
+    """A scalar argument from its slots."""
+    match dtype.kind + str(dtype.itemsize):
+        case "b1":
+            return f"({slot} & 255u) != 0"
+        case "f4":
+            return f"__uint_as_float((unsigned int){slot})"
+        case "f8":
+            return f"__longlong_as_double((long long){slot})"
+        case "c8":
+            return f"lz_c8{{__uint_as_float((unsigned int){slot}), __uint_as_float((unsigned int)({slot} >> 32))}}"
+        case "c16":
+            return f"lz_c16{{__longlong_as_double((long long){slot}), __longlong_as_double((long long){second})}}"
+        case _:
+            return f"({type_of(dtype)}){slot}"
+
+
+def _written(statements: Iterable[ir.Statement]) -> set[ir.Memory]:
+    """Everything that is stored to."""
+    found: set[ir.Memory] = set()
+    for s in statements:
+        if isinstance(s, ir.Store | ir.StoreVector | ir.Halve | ir.Push):
+            found.add(s.memory)
+        elif isinstance(s, ir.Loop | ir.If):
+            found |= _written(s.body)
+    return found

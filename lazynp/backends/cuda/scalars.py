@@ -1,0 +1,250 @@
+"""Scalar operations as C++ expressions.
+
+In: an operation, dtypes and the texts of its operands, which have no side effects.  Out: an expression of NumPy's value.  Promise: nothing
+undefined is computed: integers are added, multiplied and shifted as unsigned ones and cut to their type; division, remainder, conversion
+from floating point and whatever else has exceptions is a function of ``functions.py``; an operation that is not in these tables is
+not ``supported``.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from lazynp.backends.cuda import mathlib
+from lazynp.backends.cuda.types import INFINITY, DType, code, type_of, word_of
+from lazynp.graph import op as o
+from lazynp.graph.op import Op
+
+
+class Row(NamedTuple):
+    """How an operation is written for each kind of dtype; empty where it is not defined.
+
+    ``{a} {b}`` the operands, ``{T}`` their type, ``{U}`` the unsigned type to compute in, ``{k}`` the dtype's code, ``{f}`` the suffix
+    of math functions, ``{n}`` bits, ``{inf}`` infinity, ``{popc}`` and ``{bits}`` the functions that count bits and make them an integer.
+    """
+
+    bool: str = ""
+    signed: str = ""
+    unsigned: str = ""
+    floating: str = ""
+
+
+def _arithmetic(sign: str, boolean: str = "") -> Row:
+    wrapped = f"({{T}})(({{U}}){{a}} {sign} ({{U}}){{b}})"
+    return Row(boolean, wrapped, wrapped, f"{{a}} {sign} {{b}}")
+
+
+def _bits(sign: str) -> Row:
+    wrapped = f"({{T}})({{a}} {sign} {{b}})"
+    return Row(wrapped, wrapped, wrapped)
+
+
+def _same(text: str) -> Row:
+    return Row(text, text, text, text)
+
+
+def _compare(sign: str) -> Row:
+    return _same(f"{{a}} {sign} {{b}}")
+
+
+def _extremum(sign: str, nan: str) -> Row:
+    """The one of two that is not beaten; ``nan`` is the operand whose NaN gives way to ``a``."""
+    text = f"{{a}} {sign} {{b}} ? {{a}} : {{b}}"
+    return Row(text, text, text, f"{{a}} {sign} {{b}} || {nan} != {nan} ? {{a}} : {{b}}")
+
+
+def _function(name: str, noted: str = ", noted", floating: bool = True) -> Row:
+    whole = f"lz_{name}_{{k}}({{a}}, {{b}}{noted})"
+    return Row("", whole, whole, f"lz_{name}_{{k}}({{a}}, {{b}})" if floating else "")
+
+
+def _rounding(name: str) -> Row:
+    return Row("{a}", "{a}", "{a}", f"{name}{{f}}({{a}})")
+
+
+ROWS: Final[dict[Op, Row]] = {
+    o.ADD: _arithmetic("+", "{a} || {b}"),
+    o.SUBTRACT: _arithmetic("-"),
+    o.MULTIPLY: _arithmetic("*", "{a} && {b}"),
+    o.DIVIDE: Row(floating="{a} / {b}"),
+    o.FLOOR_DIVIDE: _function("floor_divide"),
+    o.REMAINDER: _function("remainder"),
+    o.FMOD: Row("", "lz_fmod_{k}({a}, {b}, noted)", "lz_remainder_{k}({a}, {b}, noted)", "fmod{f}({a}, {b})"),
+    o.NEGATIVE: Row("", "({T})(0 - ({U}){a})", "({T})(0 - ({U}){a})", "-{a}"),
+    o.ABSOLUTE: Row("{a}", "{a} < 0 ? ({T})(0 - ({U}){a}) : ({T}){a}", "{a}", "fabs{f}({a})"),
+    o.SIGN: Row("", "({T})(({a} > 0) - ({a} < 0))", "({T})({a} != 0)", "{a} > 0 ? 1 : {a} < 0 ? -1 : {a} == 0 ? 0 : {a}"),
+    o.LESS: _compare("<"),
+    o.LESS_EQUAL: _compare("<="),
+    o.GREATER: _compare(">"),
+    o.GREATER_EQUAL: _compare(">="),
+    o.EQUAL: _compare("=="),
+    o.NOT_EQUAL: _compare("!="),
+    o.MAXIMUM: _extremum(">", "{a}"),
+    o.MINIMUM: _extremum("<", "{a}"),
+    o.FMAX: _extremum(">", "{b}"),
+    o.FMIN: _extremum("<", "{b}"),
+    o.BITWISE_AND: _bits("&"),
+    o.BITWISE_OR: _bits("|"),
+    o.BITWISE_XOR: _bits("^"),
+    o.INVERT: Row("!{a}", "({T})~{a}", "({T})~{a}"),
+    # A count that is negative or too large shifts everything out.
+    o.LEFT_SHIFT: Row(
+        "",
+        "({U}){b} < {n}u ? ({T})(({U}){a} << ({U}){b}) : ({T})0",
+        "{b} < {n}u ? ({T})(({U}){a} << {b}) : ({T})0",
+    ),
+    o.RIGHT_SHIFT: Row("", "({T})(({T}){a} >> (({U}){b} < {n}u ? (int){b} : {n} - 1))", "{b} < {n}u ? ({T})({a} >> {b}) : ({T})0"),
+    o.BITWISE_COUNT: Row("", "{popc}(({U})({unsigned})({a} < 0 ? 0 - ({U}){a} : ({U}){a}))", "{popc}({a})"),
+    o.GCD: _function("gcd", "", floating=False),
+    o.LCM: _function("lcm", "", floating=False),
+    o.SQRT: Row(floating="sqrt{f}({a})"),
+    o.FLOOR: _rounding("floor"),
+    o.CEIL: _rounding("ceil"),
+    o.TRUNC: _rounding("trunc"),
+    o.RINT: _rounding("rint"),
+    o.COPYSIGN: Row(floating="copysign{f}({a}, {b})"),
+    o.NEXTAFTER: Row(floating="nextafter{f}({a}, {b})"),
+    o.SPACING: Row(floating="lz_spacing_{k}({a})"),
+    o.LOGADDEXP: Row(floating="lz_logaddexp_{k}({a}, {b})"),
+    o.LOGADDEXP2: Row(floating="lz_logaddexp2_{k}({a}, {b})"),
+    o.SIGNBIT: Row("false", "{a} < 0", "false", "{bits}({a}) < 0"),
+    o.ISNAN: Row("false", "false", "false", "{a} != {a}"),
+    o.ISINF: Row("false", "false", "false", "fabs{f}({a}) == {inf}"),
+    o.ISFINITE: Row("true", "true", "true", "fabs{f}({a}) < {inf}"),
+}
+ROWS.update({op: Row(floating=f"{name}{{f}}({{a}}, {{b}})") for op, name in mathlib.BINARY.items()})
+ROWS.update({op: Row(floating=f"{name}{{f}}({{a}})") for op, name in mathlib.UNARY.items()})
+ROWS.update({op: Row(floating=f"lz_{op.name}_{{k}}({{a}})") for op in o.SPECIAL})
+
+# Operations on half precision that are not those on float, rounded.  Of two zeros of unlike sign NumPy's loops take the second one, except
+# those for float16.
+HALF: Final[dict[Op, str]] = {
+    o.NEGATIVE: "(unsigned short)({a} ^ 0x8000u)",
+    o.ABSOLUTE: "(unsigned short)({a} & 0x7fffu)",
+    o.SIGNBIT: "({a} & 0x8000u) != 0",
+    o.COPYSIGN: "(unsigned short)(({a} & 0x7fffu) | ({b} & 0x8000u))",
+    o.NEXTAFTER: "lz_nextafter_f2({a}, {b})",
+    o.SPACING: "lz_spacing_f2({a}, noted)",
+}
+HALF_EXTREMA: Final[dict[Op, str]] = {
+    o.MAXIMUM: _extremum(">=", "{a}").floating,
+    o.MINIMUM: _extremum("<=", "{a}").floating,
+    o.FMAX: _extremum(">=", "{b}").floating,
+    o.FMIN: _extremum("<=", "{b}").floating,
+}
+COLUMNS: Final = {"b": "bool", "i": "signed", "u": "unsigned", "f": "floating"}
+SINGLE: Final = np.dtype(np.float32)
+
+
+def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
+    """Whether ``op`` on scalars of these dtypes can be written."""
+    if any(d.kind not in "biufc" or d.char in "gG" for d in (dtype, *sources)):
+        return False
+    if op is o.WHERE:
+        return True
+    if any(d.kind == "c" for d in (dtype, *sources)):
+        return op is o.BITCAST and dtype == sources[0]
+    if op is o.CAST:
+        return True
+    if op is o.BITCAST:
+        return dtype.kind != "b" and sources[0].kind != "b"
+    if op is o.LDEXP:
+        return sources[0].kind == "f" and sources[1].kind == "i"
+    if op not in ROWS or any(d != sources[0] for d in sources):
+        return False
+    if op in o.SPECIAL and dtype.char not in "fd":
+        return False
+    return bool(getattr(ROWS[op], COLUMNS[sources[0].kind]))
+
+
+def expression(op: Op, dtype: DType, args: tuple[str, ...], source: DType) -> str:
+    """One operation; ``source`` is the dtype of its last argument."""
+    if op is o.WHERE:
+        condition, a, b = args
+        return f"{condition} ? {_typed(a, dtype)} : {_typed(b, dtype)}"
+    if op is o.CAST:
+        return cast(args[0], source, dtype)
+    if op is o.BITCAST:
+        return _bitcast(args[0], source, dtype)
+    if op is o.LDEXP:
+        return _ldexp(args[0], args[1], dtype, source)
+    if source.char == "e":
+        if op in HALF:
+            return HALF[op].format(**dict(zip("ab", args, strict=False)))
+        # float16 rounds after every operation
+        text = HALF_EXTREMA.get(op) or ROWS[op].floating
+        wide = _filled(text, SINGLE, tuple([f"lz_single({a})" for a in args]))
+        return f"lz_half({wide})" if dtype.char == "e" else wide
+    return _filled(getattr(ROWS[op], COLUMNS[source.kind]), source, args)
+
+
+def _typed(text: str, dtype: DType) -> str:
+    """An operand of a selection: literals and integers of loops take its type."""
+    return f"({type_of(dtype)}){text}" if dtype.kind in "iu" else text
+
+
+def _filled(text: str, dtype: DType, args: tuple[str, ...]) -> str:
+    """The template of an operation with its operands."""
+    key, bits = code(dtype), 8 * dtype.itemsize
+    return text.format(
+        T=type_of(dtype), U=word_of(dtype), k=key, n=bits, f="f" if key == "f4" else "", inf=INFINITY.get(key, ""),
+        popc="__popcll" if bits == 64 else "__popc", bits="__float_as_int" if key == "f4" else "__double_as_longlong",
+        unsigned=type_of(np.dtype(f"u{dtype.itemsize}")) if dtype.kind in "iu" else "",
+        **dict(zip("abc", args, strict=False)),
+    )  # fmt: skip
+
+
+# Conversion ------------------------------------------------------------------------------------------------------------------
+
+
+def cast(x: str, source: DType, dtype: DType) -> str:
+    """NumPy's unsafe casting between real dtypes."""
+    if source == dtype:
+        return x
+    if source.char == "e":
+        if dtype.kind == "b":
+            return f"({x} & 0x7fffu) != 0"
+        x, source = f"lz_single({x})", SINGLE
+        if dtype == SINGLE:
+            return x
+    if dtype.kind == "b":
+        return f"{x} != 0"
+    if dtype.char == "e":
+        if source.char == "d":
+            return f"lz_half_of_double({x})"
+        return f"lz_half((float){x})"
+    if source.kind == "f" and dtype.kind in "iu":
+        return _to_integer(x, source, dtype)
+    return f"({type_of(dtype)}){x}"
+
+
+def _to_integer(x: str, source: DType, dtype: DType) -> str:
+    """What the conversion instructions of processors give: unsigned 32 bits come from signed 64, all that is smaller from 32."""
+    if code(dtype) == "u8":
+        return f"lz_to_u8_{code(source)}({x}, noted)"
+    through = "i8" if code(dtype) in ("i8", "u4") else "i4"
+    return f"({type_of(dtype)})lz_to_{through}_{code(source)}({x}, noted)"
+
+
+_AS_BITS: Final = {"f4": "__float_as_int({})", "f8": "__double_as_longlong({})"}
+_FROM_BITS: Final = {"f4": "__int_as_float((int){})", "f8": "__longlong_as_double((long long){})"}
+
+
+def _bitcast(x: str, source: DType, dtype: DType) -> str:
+    if source == dtype:
+        return x
+    bits = _AS_BITS.get(code(source), "{}").format(x)
+    if code(dtype) in _FROM_BITS:
+        return _FROM_BITS[code(dtype)].format(bits)
+    return f"({type_of(dtype)}){bits}"
+
+
+def _ldexp(x: str, exponent: str, dtype: DType, source: DType) -> str:
+    if source.itemsize == 8:
+        # Far beyond what any number can be scaled by.
+        exponent = f"(int)({exponent} < -100000 ? -100000 : {exponent} > 100000 ? 100000 : {exponent})"
+    if dtype.char == "e":
+        return f"lz_half(ldexpf(lz_single({x}), {exponent}))"
+    return f"ldexp{'f' if dtype.char == 'f' else ''}({x}, {exponent})"
