@@ -11,7 +11,7 @@ inlined function whose parameters say that no two buffers overlap.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -79,56 +79,60 @@ class _Kernel:
         self.statements(vectorise(phase.body))
         body = "\n".join(self.lines)
         name = f"{self.name}_p{number}"
-        used = set(re.findall(r"\b[bwns]\d+\b", body))
-        used |= {local.count for local in phase.shared if not local.count.isdigit()}
-        parameters = [(t, operand, value) for t, operand, value in self.parameters(phase) if operand in used]
-        ends = []
-        if "raised" in body:
-            parameters.append(("unsigned long long*", "error", f"(unsigned long long*)a.slot[{self.layout.error}]"))
-            ends.append("    if (raised != 0)\n        atomicOr(error, raised);")
-        if "noted" in body:
-            parameters.append(("unsigned long long*", "flags", f"(unsigned long long*)a.slot[{self.layout.flags}]"))
-            # Most often another thread has noted the same: the word is read before it is locked.
-            ends.append("    if ((noted & ~*(volatile unsigned long long*)flags) != 0)")
-            ends.append("        atomicOr(flags, (unsigned long long)noted);")
+        parameters = list(self.parameters(phase, body))
         inner = ", ".join(f"{t} {operand}" for t, operand, _ in parameters)
         passed = ", ".join(value for _, _, value in parameters)
-        head = [f"static __device__ __forceinline__ void {name}_body({inner})", "{"]
-        kernel = [
-            f'extern "C" __global__ void __launch_bounds__({phase.threads}) {name}(const {self.name}_args a)',
-            "{",
-            f"    {name}_body({passed});",
-            "}",
-        ]
-        return "\n".join([*head, *self.declarations(phase, body), body, *ends, "}", *kernel])
+        return "\n".join(
+            [
+                f"static __device__ __forceinline__ void {name}_body({inner})",
+                "{",
+                *self.declarations(phase, body),
+                body,
+                *_ends(body),
+                "}",
+                f'extern "C" __global__ void __launch_bounds__({phase.threads}) {name}(const {self.name}_args a)',
+                "{",
+                *_shared(phase),
+                f"    {name}_body({passed});",
+                "}",
+            ]
+        )
 
-    def parameters(self, phase: ir.Phase) -> Iterable[tuple[str, Operand, str]]:
-        """(type, name, value from the argument block) of everything a phase may use."""
+    def parameters(self, phase: ir.Phase, body: str) -> Iterator[tuple[str, Operand, str]]:
+        """(type, name, where the kernel has it) of what a phase uses."""
         kernel, layout = self.kernel, self.layout
-        written = _written(phase.body)
+        used = set(re.findall(r"\b[bwxns]\d+\b", body))
+        found = [*self.arrays(phase)]
+        found += [(f"{memory_type(local.dtype)}*", f"x{k}", f"x{k}") for k, local in enumerate(phase.shared)]
+        found += [(f"const {self.index}", f"n{k}", f"({self.index})a.slot[{layout.integers + k}]") for k in range(kernel.integers)]
+        for k, dtype in enumerate(kernel.scalars):
+            slot = layout.scalars + 2 * k
+            found.append((f"const {type_of(dtype)}", f"s{k}", _scalar(dtype, f"a.slot[{slot}]", f"a.slot[{slot + 1}]")))
+        yield from [parameter for parameter in found if parameter[1] in used]
+        for word, name, slot in (("raised", "error", layout.error), ("noted", "flags", layout.flags)):
+            if word in body:
+                yield "unsigned long long*", name, f"(unsigned long long*)a.slot[{slot}]"
+
+    def arrays(self, phase: ir.Phase) -> Iterator[tuple[str, Operand, str]]:
+        """Buffers and workspaces.
+
+        What a pointer is restricted to may stay in registers beyond a barrier: a phase that has one must not read so what it writes.
+        """
+        kernel, layout = self.kernel, self.layout
+        read, written = set[ir.Memory](), set[ir.Memory]()
+        barrier = _accesses(phase.body, read, written)
         spaces = (("buffer", kernel.buffers, layout.buffers), ("workspace", kernel.workspaces, layout.workspaces))
         for space, dtypes, first in spaces:
             for k, dtype in enumerate(dtypes):
-                const = "" if ir.Memory(space, k) in written else "const "
-                t = f"{const}{memory_type(dtype)}*"
-                yield f"{t} __restrict__", f"{PREFIX[space]}{k}", f"({t})a.slot[{first + k}]"
-        for k in range(kernel.integers):
-            yield f"const {self.index}", f"n{k}", f"({self.index})a.slot[{layout.integers + k}]"
-        for k, dtype in enumerate(kernel.scalars):
-            slot = layout.scalars + 2 * k
-            yield f"const {type_of(dtype)}", f"s{k}", _scalar(dtype, f"a.slot[{slot}]", f"a.slot[{slot + 1}]")
+                memory = ir.Memory(space, k)
+                t = f"{'' if memory in written else 'const '}{memory_type(dtype)}*"
+                restrict = "" if barrier and memory in read & written else " __restrict__"
+                yield f"{t}{restrict}", _base(memory), f"({t})a.slot[{first + k}]"
 
-    def declarations(self, phase: ir.Phase, body: str) -> Iterable[str]:
+    def declarations(self, phase: ir.Phase, body: str) -> Iterator[str]:
         for name, builtin in (("block", "blockIdx.x"), ("thread", "threadIdx.x")):
             if re.search(rf"\b{name}\b", body):
                 yield f"    const {self.index} {name} = {builtin};"
-        for k, local in enumerate(phase.shared):
-            t = memory_type(local.dtype)
-            if local.count.isdigit():
-                yield f"    __shared__ {t} x{k}[{local.count}];"
-            else:
-                yield "    extern __shared__ __align__(16) unsigned char dynamic_[];"
-                yield f"    {t}* const x{k} = ({t}*)dynamic_;"
         for k, local in enumerate(phase.locals):
             size = "" if self.is_register(ir.Memory("local", k)) else f"[{local.count}]"
             yield f"    {type_of(local.dtype) if not size else memory_type(local.dtype)} l{k}{size};"
@@ -295,12 +299,42 @@ def _scalar(dtype: DType, slot: str, second: str) -> str:
             return f"({type_of(dtype)}){slot}"
 
 
-def _written(statements: Iterable[ir.Statement]) -> set[ir.Memory]:
-    """Everything that is stored to."""
-    found: set[ir.Memory] = set()
+def _shared(phase: ir.Phase) -> Iterator[str]:
+    """The scratch of a block: at most one array is as long as the launch says."""
+    for k, local in enumerate(phase.shared):
+        t = memory_type(local.dtype)
+        if local.count.isdigit():
+            yield f"    __shared__ {t} x{k}[{local.count}];"
+        else:
+            yield "    extern __shared__ __align__(16) unsigned char dynamic_[];"
+            yield f"    {t}* const x{k} = ({t}*)dynamic_;"
+
+
+def _ends(body: str) -> Iterator[str]:
+    """What a thread reports, if it has something to report."""
+    if "raised" in body:
+        yield "    if (raised != 0)"
+        yield "        atomicOr(error, raised);"
+    if "noted" in body:
+        # Most often another thread has noted the same: the word is read before it is locked.
+        yield "    if ((noted & ~*(volatile unsigned long long*)flags) != 0)"
+        yield "        atomicOr(flags, (unsigned long long)noted);"
+
+
+def _accesses(statements: Iterable[ir.Statement], read: set[ir.Memory], written: set[ir.Memory]) -> bool:
+    """Gather what is read and written; whether there is a barrier."""
+    barrier = False
     for s in statements:
-        if isinstance(s, ir.Store | ir.StoreVector | ir.Halve | ir.Push):
-            found.add(s.memory)
-        elif isinstance(s, ir.Loop | ir.If):
-            found |= _written(s.body)
-    return found
+        match s:
+            case ir.Load() | ir.LoadVector() | ir.Collect():
+                read.add(s.memory)
+            case ir.Store() | ir.StoreVector():
+                written.add(s.memory)
+            case ir.Halve() | ir.Push():
+                read.add(s.memory)
+                written.add(s.memory)
+            case ir.Loop() | ir.If():
+                barrier |= _accesses(s.body, read, written)
+            case ir.Barrier():
+                barrier = True
+    return barrier
