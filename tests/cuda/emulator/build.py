@@ -27,16 +27,21 @@ BATCH = 25  # sources per call of g++
 LIMIT = 20_000  # files kept
 MISSING = "the CUDA emulator needs g++ 10 or newer: apt-get install g++ (Debian, Ubuntu), dnf install gcc-c++ (Fedora)"
 
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
 # Arithmetic as NVRTC does it with --fmad=false; no run-time library of g++ is linked: the runtime answers what the checks call.
-_FLAGS = (
+_FLAGS = _words(
     "-std=c++17 -O1 -g1 -fPIC -pipe -w -shared -nostdlib -nodefaultlibs -fvisibility=hidden -ffp-contract=off -fno-strict-aliasing "
     "-fno-exceptions -fno-rtti -fno-asynchronous-unwind-tables -fcf-protection=none -fno-stack-protector -U_FORTIFY_SOURCE "
     "-ftrivial-auto-var-init=pattern -fsanitize=bounds,alignment,shift,signed-integer-overflow,float-cast-overflow"
-).split()
-_INSTRUMENTED = (
+)
+_INSTRUMENTED = _words(
     "-fsanitize=thread --param tsan-distinguish-volatile=1 --param tsan-instrument-func-entry-exit=0 -fno-tree-sra -fno-tree-loop-im"
-).split()
-_RUNTIME = "-std=c++17 -O2 -g1 -Wall -Wextra -shared -fPIC -U_FORTIFY_SOURCE -fcf-protection=none".split()
+)
+_RUNTIME = _words("-std=c++17 -O2 -g1 -Wall -Wextra -shared -fPIC -U_FORTIFY_SOURCE -fcf-protection=none")
 
 
 class CompilationError(Exception):
@@ -171,6 +176,6 @@ def line_of(library: Path, address: int) -> int:
     said = subprocess.run([tool, "-i", "-e", str(library), hex(address)], capture_output=True, text=True).stdout
     for place in said.splitlines():
         file, _, line = place.partition(" ")[0].rpartition(":")
-        if file.endswith(".cu") and line.isdigit():
+        if not file.endswith((".h", ".table", "?")) and line.isdigit():
             return int(line)
     return 0

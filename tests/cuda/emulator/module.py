@@ -1,7 +1,7 @@
 """Modules of kernels and their launches, as the CUDA driver has them.
 
-In: CUDA C and launch parameters.  Out: what the kernels did to device memory.  Promise: a launch is done when the call returns; whatever CUDA
-forbids and the emulator can see raises ``EmulationError`` with kernel, line, block and thread.
+In: CUDA C and launch parameters.  Out: what the kernels did to device memory.  Promise: a launch is done when the call returns; whatever
+CUDA forbids and the emulator can see raises ``EmulationError`` with kernel, line, block and thread.
 """
 
 from __future__ import annotations
@@ -267,6 +267,9 @@ class Module:
             raise EmulationError(f"no kernel {name}; there are {', '.join(self.functions)}") from None
 
     def line_of(self, pc: int) -> int:
+        """Of the source; the runtime's address of an instruction, or the line itself with the highest bit set."""
+        if pc >> 63:
+            return pc & 0xFFFFFFFF
         base = _base(self.path) if pc else 0
         return build.line_of(self.path, pc - 1 - base) if base else 0
 

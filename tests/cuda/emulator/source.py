@@ -13,7 +13,8 @@ HEADERS = ("cuda_fp16.h",)
 
 _COMMENTS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"]*)[>\"][^\n]*$", re.M)
-_DYNAMIC = re.compile(r"\bextern\s+__shared__\s+(?:__align__\s*\(\s*\w+\s*\)\s*)?([\w\s:]*?[\w>])\s*(?:__align__\s*\(\s*\w+\s*\)\s*)?\b(\w+)\s*\[\s*\]\s*;")
+_ALIGN = r"(?:__align__\s*\(\s*\w+\s*\)\s*)?"
+_DYNAMIC = re.compile(rf"\bextern\s+__shared__\s+{_ALIGN}([\w\s:]*?[\w>])\s*{_ALIGN}\b(\w+)\s*\[\s*\]\s*;")
 _LINKAGE = re.compile(r'\bextern\s+"C"(\s*\{)?')
 _WORD = re.compile(r"\s*(\w+)")
 

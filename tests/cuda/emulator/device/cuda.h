@@ -35,7 +35,7 @@ template <auto function, class... T> struct Caller<function, void (*)(T...)> {
     }
     static constexpr Table table = layout();
     template <unsigned... k> struct Numbers {
-        static void call(const char* arguments) { function(*(const T*)(arguments + table.offsets[k])...); }
+        __attribute__((no_sanitize("thread"))) static void call(const char* arguments) { function(*(const T*)(arguments + table.offsets[k])...); }
     };
     static void run(const char* arguments) { Numbers<__integer_pack(count)...>::call(arguments); }
 };
