@@ -11,28 +11,59 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
-from lazynp.backends.cuda import render
-from lazynp.codegen import ir
+from lazynp.backends.cuda import render, scalars
+from lazynp.codegen import grid, ir
 from lazynp.codegen.block import Layout
+from lazynp.graph import op as o
+from lazynp.graph.node import Node
+from lazynp.graph.op import Kind
+from lazynp.runtime import floating
+from lazynp.runtime.compiled import CompiledPlan
+from lazynp.runtime.realize import backend
+from lazynp.schedule import plan
+from lazynp.schedule.canonicalise import Program, canonicalise
+from lazynp.schedule.plan import LibraryItem
+from tests.codegen.engines import Array, run
 from tests.codegen.machine import GridMachine
 from tests.cuda import emulator
 
-ORDERS = ("ascending", "descending", "random")
+
+def plan_of(nodes: Sequence[Node], wide: bool = False, order: str = "ascending") -> CompiledPlan:
+    """Kernels for a grid, rendered; ``wide`` is the renderer's, ``order`` the emulator's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "emit", grid.emit)
+        prepare = backend("numpy").prepare
+        return CompiledPlan(Program.of(canonicalise(nodes)), RenderedTarget(prepare, wide, order), prepare)
+
+
+def compiled(nodes: Sequence[Node], library: bool = True) -> list[Array]:
+    """What ``tests.codegen.engines.compiled`` gives, through the rendered kernels."""
+    made = plan_of(nodes)
+    if not library:
+        assert not any(isinstance(item, LibraryItem) for item in made.schedule.items), made.schedule.partition.reasons
+    floating.take()  # nobody asks for what runs before this one reported
+    return run(made, nodes)
 
 
 class RenderedTarget(GridMachine):
-    """``wide`` and ``order`` are the renderer's and the emulator's; ``races`` has conflicting accesses found."""
-
-    def __init__(self, numpy_plan: Any, wide: bool = False, order: str = "ascending", races: bool = False) -> None:
+    def __init__(self, numpy_plan: Any, wide: bool, order: str) -> None:
         super().__init__(numpy_plan)
         self.wide = wide
-        self.options = emulator.Options(order=order, races=races)
+        self.options = emulator.Options(order=order)
+
+    def supported(self, program: Program, e: int) -> bool:
+        entry = program.entries[e]
+        if entry.op.kind is not Kind.ELEMENTWISE or 0 in entry.shape:
+            return super().supported(program, e)
+        sources = [program.entries[s].dtype for s in entry.src]
+        return scalars.supported(entry.op, entry.dtype, sources[1:] if entry.op is o.WHERE else sources)
 
     def compile(self, kernels: Sequence[ir.Kernel]) -> Any:
         # A module for each, named alike: equal kernels are compiled once.
         sources = [render.module([("k", kernel, self.wide)]) for kernel in kernels]
-        emulator.precompile(sources, self.options.races)
+        emulator.precompile(sources)
         modules = [emulator.Module(source, self.options) for source in sources]
         return [(launcher(module, kernel), Layout(kernel)) for module, kernel in zip(modules, kernels, strict=True)]
 
