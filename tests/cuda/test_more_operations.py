@@ -75,7 +75,7 @@ def test_the_tables_are_complete() -> None:
 
     def able(supported: object, dtypes: Sequence[np.dtype]) -> set[tuple[Op, np.dtype]]:
         ops = [op for op in o.ALL if op.kind is o.Kind.ELEMENTWISE]
-        return {(op, d) for op in ops for d in dtypes if supported(op, d, [d])}  # type: ignore[operator]
+        return {(op, d) for op in ops for d in dtypes if supported(op, d, [d, d])}  # type: ignore[operator]
 
     real = [np.dtype(np.bool_), *INTEGERS, *FLOATS]
     ours, theirs = able(scalars.supported, real), able(processor.supported, real)

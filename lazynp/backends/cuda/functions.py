@@ -128,7 +128,7 @@ DEFINITIONS: Final[dict[tuple[str, str], str]] = {
 {
     if (x - x != 0)
         return x - x;
-    return nextafter$f(x, copysign$f($infinity, x)) - x;
+    return nextafter$f(x, x < 0 ? -$infinity : $infinity) - x;
 }""",
     ("logaddexp", "f"): """$T lz_logaddexp_$k($T a, $T b)
 {
