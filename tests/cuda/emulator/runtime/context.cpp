@@ -89,11 +89,9 @@ Worker* new_worker() {
     makecontext(&worker->context, loop, 0);
 #else
     void** top = (void**)(bottom + STACK);
-    *--top = nullptr; // as if called: the stack is 8 bytes off a multiple of 16
-    *--top = nullptr;
+    *--top = nullptr; // as if called: 8 bytes off a multiple of 16 when the six registers and the address are gone
     *--top = (void*)loop;
-    *--top = nullptr; // a multiple of 16, plus 8 when the six registers and the address are gone
-    worker->stack = top - 5;
+    worker->stack = top - 6;
     memset(worker->stack, 0, 6 * sizeof(void*));
 #endif
     return worker;
