@@ -1,4 +1,5 @@
-"""The command line: ``python -m lazynp [--report] [--backend NAME] script.py [arguments...]``, or ``python -m lazynp --coverage``."""
+"""The command line: ``python -m lazynp [--report] [--device NAME] script.py [arguments...]``, or ``python -m lazynp --coverage``, or
+``python -m lazynp doctor``."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import os
 import sys
 
 from lazynp import script
-from lazynp.runtime import config, report
+from lazynp.runtime import config, devices, report
 
 
 def _arguments() -> argparse.Namespace:
@@ -19,10 +20,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--report", action="store_true", help="at the end, print what was fused, forced and fell back (to stderr)")
     parser.add_argument("--report-json", metavar="FILE", help="at the end, write the counters to FILE")
     parser.add_argument("--backend", choices=config.BACKENDS, help="what runs the programs (LAZYNP_BACKEND)")
+    parser.add_argument("--device", metavar="NAME", help="where arrays live: cpu, cuda, cuda:N (LAZYNP_DEVICE)")
     parser.add_argument(
         "--coverage", nargs="?", const="", metavar="PAGE", help="print who answers each name of NumPy, or write the page that lists them"
     )
-    parser.add_argument("script", nargs="?", help="the script to run")
+    parser.add_argument("script", nargs="?", help="the script to run; doctor: look at what is installed, and whether it works")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
     options = parser.parse_args()
     if options.script is None and options.coverage is None:
@@ -40,11 +42,26 @@ def _cover(page: str) -> None:
         sys.stdout.write(f"{coverage()}\n")
 
 
+def _use(device: str) -> None:
+    """Make a device the default one, if it is there."""
+    try:
+        name = devices.checked(device)
+    except ValueError as error:
+        sys.stderr.write(f"python -m lazynp: {error}\n")
+        raise SystemExit(2) from None
+    config.update(device=name)
+    os.environ["LAZYNP_DEVICE"] = device
+
+
 def main() -> None:
     options = _arguments()
     if options.coverage is not None:
         _cover(options.coverage)
         return
+    if options.script == "doctor" and not os.path.exists("doctor"):
+        from lazynp.doctor import main as look
+
+        raise SystemExit(look())
     try:
         source = script.read(options.script)
     except OSError as error:
@@ -53,6 +70,8 @@ def main() -> None:
     if options.backend is not None:
         config.update(backend=options.backend)
         os.environ["LAZYNP_BACKEND"] = options.backend  # for processes that the script starts
+    if options.device is not None:
+        _use(options.device)
     try:
         script.run(options.script, options.arguments, source)
     finally:

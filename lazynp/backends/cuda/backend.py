@@ -11,7 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from lazynp.backends.base import CompileError, Plan
-from lazynp.backends.cuda import compiler, render
+from lazynp.backends.cuda import compiler, render, scalars
 from lazynp.backends.cuda.launch import DeviceKernel, DevicePlan, HostPlan
 from lazynp.backends.llvm.disk_cache import digest
 from lazynp.codegen import grid, ir
@@ -34,10 +34,10 @@ def supported(program: Program, e: int) -> bool:
     if not prod(entry.shape) or any(not prod(s.shape) for s in sources):
         return False
     if op.kind is Kind.ELEMENTWISE:
-        return render.supported(op, entry.dtype, [s.dtype for s in (sources[1:] if op is o.WHERE else sources)])
+        return scalars.supported(op, entry.dtype, [s.dtype for s in (sources[1:] if op is o.WHERE else sources)])
     if op is o.REDUCE:
         combining = entry.arg[0]
-        return combining in REDUCTIONS and render.supported(combining, entry.dtype, [entry.dtype] * 2)
+        return combining in REDUCTIONS and scalars.supported(combining, entry.dtype, [entry.dtype] * 2)
     return op in (o.STORE, o.GATHER, o.CONCAT, o.CONTIGUOUS)
 
 
@@ -98,8 +98,7 @@ class CUDABackend:
     def link(self, kernels: Sequence[tuple[DeviceKernel, bool]]) -> None:
         """Compile kernels, all in one module."""
         names = [f"lzk{position}" for position in range(len(kernels))]
-        texts = [render.render(name, kernel.code, wide) for name, (kernel, wide) in zip(names, kernels, strict=True)]
-        source = "\n".join([render.prelude([kernel.code for kernel, _ in kernels]), *texts])
+        source = render.module([(name, kernel.code, wide) for name, (kernel, wide) in zip(names, kernels, strict=True)])
         functions = [[f"{name}_p{k}" for k in range(len(kernel.code.phases))] for name, (kernel, _) in zip(names, kernels, strict=True)]
         with self.place.running():
             try:

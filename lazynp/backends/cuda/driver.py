@@ -13,7 +13,7 @@ INSTALL = "pip install 'lazynp[cuda]'"
 
 
 @functools.cache
-def _imported() -> tuple[Any, str]:
+def imported() -> tuple[Any, str]:
     """CuPy and an empty text, or None and why it cannot be imported."""
     try:
         import cupy
@@ -29,7 +29,7 @@ def _imported() -> tuple[Any, str]:
 @functools.cache
 def _counted() -> tuple[int, str]:
     """The number of devices, and why there is none."""
-    cupy, missing = _imported()
+    cupy, missing = imported()
     if cupy is None:
         return 0, missing
     runtime = cupy.cuda.runtime
@@ -71,7 +71,7 @@ def cupy() -> Any:
     """CuPy's module; raises ``ValueError`` where no device can be used."""
     if missing():
         raise ValueError(f"no CUDA device can be used: {missing()}; `python -m lazynp doctor` looks at each part")
-    return _imported()[0]
+    return imported()[0]
 
 
 def checked(name: str) -> int:
@@ -88,5 +88,5 @@ def checked(name: str) -> int:
 
 def forget() -> None:
     """Look again: for tests, which install and remove CuPy."""
-    _imported.cache_clear()
+    imported.cache_clear()
     _counted.cache_clear()

@@ -227,7 +227,7 @@ def _solid(update: Update) -> bool:
 class DeviceLibraryStep:
     """A library call of one schedule: CuPy's where it means what NumPy's does, else NumPy's on host copies."""
 
-    __slots__ = ("call", "failing", "host", "names", "origins", "place", "program", "reads", "writes")
+    __slots__ = ("call", "host", "names", "origins", "place", "program", "reads", "writes")
 
     def __init__(self, item: LibraryItem, plan: Plan, program: Program, place: Place) -> None:
         self.place = place
@@ -236,7 +236,6 @@ class DeviceLibraryStep:
         self.reads = item.reads
         self.writes = item.writes
         self.origins = [program.origins[e] for e in item.program.origins]
-        self.failing = program.origins[item.entries[0]]
         self.call = library.compiled(item.program, place)
         self.names = " ".join([library.name_of(program.entries[e]) for e in item.entries if program.entries[e].op is not o.OUTPUT])
 
@@ -244,10 +243,7 @@ class DeviceLibraryStep:
         """Compute; returns what NumPy reported of entries of the original program."""
         if self.call is not None:
             given = [_here(values, e, self.place, run) for e in self.reads]
-            try:
-                results = self.call(given, integers, scalars)
-            except (ArithmeticError, ValueError) as error:
-                raise ExecutionError(self.failing, error) from error
+            results = self.call(given, integers, scalars, run)
             if results is not None:
                 report.work.library_calls += 1
                 values.update(zip(self.writes, results, strict=True))

@@ -1,37 +1,228 @@
 """Library calls that CuPy does.
 
 In: a program of one library call and the views of its operands.  Out: a function of device buffers, or None where the call is NumPy's to
-do.  Promise: a call is in the table only where CuPy's result has NumPy's dtype, shape and meaning, errors included; everything else runs in the
-NumPy tier on host copies, and is counted.
+do.  Promise: a call is in the table only where CuPy's result means what NumPy's does, and its dtype and shape are looked at; what CuPy
+refuses and what is not in the table runs in the NumPy tier on host copies, which raises NumPy's own errors, and is counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
 
 from lazynp.graph import op as o
+from lazynp.graph.op import Kind
 from lazynp.runtime.buffer import Buffer
-from lazynp.schedule.canonicalise import Entry, Program
+from lazynp.schedule.canonicalise import ZERO, Entry, Program
+from lazynp.schedule.fuse import VIEWS
 
 if TYPE_CHECKING:
-    from lazynp.backends.cuda.memory import Place
+    from lazynp.backends.cuda.memory import DeviceBuffer, Place, Run
 
-Call = Callable[[list[Any], list[int], list[Any]], "list[Buffer] | None"]
-Function = Callable[[Any, list[Any], tuple[Any, ...]], Any]  # of CuPy, operands and parameters
+Arrays = list[Any]
+Options = dict[str, Any]
+Function = Callable[[Any, Arrays, Options], Any]  # of CuPy's module, its arrays, keyword arguments
+Call = Callable[["list[DeviceBuffer]", list[int], list[Any], "Run"], "list[Buffer] | None"]
+
+FLOATS: Final = "fd"
+INEXACT: Final = "fdFD"
+INTEGERS: Final = "bhilqBHILQ"
+REALS: Final = INTEGERS + FLOATS
+NUMBERS: Final = INTEGERS + INEXACT
+
+# What CuPy and cuSOLVER raise where NumPy would raise something of its own, or where a library is not installed.
+REFUSALS: Final = (ValueError, TypeError, ArithmeticError, NotImplementedError, ImportError, np.linalg.LinAlgError)
+
+
+class Row(NamedTuple):
+    """One function: how CuPy does it, and for which dtypes of its operands."""
+
+    call: Function
+    chars: str
+    options: tuple[str, ...] = ()  # keyword arguments that may be given
+
+
+def _plain(name: str, *drop: str) -> Function:
+    """CuPy's function of that name; ``drop`` are arguments that choose an algorithm."""
+
+    def call(cupy: Any, arrays: Arrays, options: Options) -> Any:
+        found = cupy
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found(*arrays, **{key: value for key, value in options.items() if key not in drop})
+
+    return call
+
+
+def _tensordot(cupy: Any, arrays: Arrays, options: Options) -> Any:
+    return cupy.tensordot(*arrays, axes=options["params"][0])
+
+
+def _einsum(cupy: Any, arrays: Arrays, options: Options) -> Any:
+    return cupy.einsum(options["params"][0], *arrays, optimize=len(arrays) > 2)
+
+
+def _stable_argsort(cupy: Any, arrays: Arrays, options: Options) -> Any:
+    return cupy.argsort(arrays[0], axis=options["params"][0])
+
+
+def _sorted(name: str) -> Function:
+    """A partition is a sort; where the parts begin does not matter then."""
+
+    def call(cupy: Any, arrays: Arrays, options: Options) -> Any:
+        return getattr(cupy, name)(arrays[0], axis=options.get("axis", -1))
+
+    return call
+
+
+_SORTING = ("axis", "kind", "stable", "kth")
+_FFT = ("n", "axis", "axes", "norm")
+
+# What CALL says by itself; its parameters come as ``params``.
+CALLS: Final[dict[str, Row]] = {
+    "matmul": Row(_plain("matmul", "params"), NUMBERS),
+    "dot": Row(_plain("dot", "params"), NUMBERS),
+    "tensordot": Row(_tensordot, NUMBERS),
+    "einsum": Row(_einsum, NUMBERS),
+    "stable_argsort": Row(_stable_argsort, "?" + REALS),
+}
+
+# NumPy's functions by their dotted names, as items of the schedule.
+FUNCTIONS: Final[dict[str, Row]] = {
+    "sort": Row(_sorted("sort"), "?" + REALS, _SORTING),
+    "argsort": Row(_sorted("argsort"), "?" + REALS, _SORTING),
+    "partition": Row(_sorted("sort"), "?" + REALS, _SORTING),
+    "argpartition": Row(_sorted("argsort"), "?" + REALS, _SORTING),
+    "searchsorted": Row(_plain("searchsorted", "sorter"), REALS, ("side", "sorter")),
+    **{
+        f"fft.{name}": Row(_plain(f"fft.{name}"), REALS if name in ("rfft", "ihfft") else NUMBERS, _FFT)
+        for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "fftn", "ifftn")
+    },
+    **{f"linalg.{name}": Row(_plain(f"linalg.{name}"), INEXACT) for name in ("inv", "det", "solve", "cholesky")},
+}
+
+# NumPy's functions that are called on values, because the shapes or dtypes of their results depend on them or they have several.
+AT_ONCE: Final[dict[str, Row]] = {
+    f"linalg.{name}": Row(_plain(f"linalg.{name}"), INEXACT, options)
+    for name, options in {
+        "qr": ("mode",), "svd": ("full_matrices", "compute_uv"), "svdvals": (), "eigh": ("UPLO",), "eigvalsh": ("UPLO",), "slogdet": (),
+        "lstsq": ("rcond",), "pinv": ("rcond",), "matrix_rank": ("tol",), "cond": ("p",), "norm": ("ord", "axis", "keepdims"),
+        "tensorsolve": (), "tensorinv": ("ind",), "matrix_power": (),
+    }.items()
+}  # fmt: skip
 
 
 def name_of(entry: Entry) -> str:
     """An operation as reports name it."""
     if entry.op is not o.CALL:
-        return entry.op.name if entry.op.kind is not o.Kind.REDUCTION else f"{entry.arg[0].name}.{entry.op.name}"
+        return entry.op.name if entry.op.kind is not Kind.REDUCTION else f"{entry.arg[0].name}.{entry.op.name}"
     name, params = entry.arg
     return str(params[0]) if name in ("numpy", "apply", "write") else str(name)
 
 
-FUNCTIONS: Final[dict[str, Function]] = {}
+def row_of(entry: Entry) -> tuple[Row, Options] | None:
+    """The row of a call and its options; None where CuPy does not do it."""
+    if entry.op is o.SCAN:
+        combining, axis = entry.arg
+        name = {o.ADD: "cumsum", o.MULTIPLY: "cumprod"}.get(combining)
+        return None if name is None else (Row(_plain(name), NUMBERS, ("axis",)), {"axis": axis})
+    if entry.op is not o.CALL:
+        return None
+    name, params = entry.arg
+    if name in CALLS:
+        return CALLS[name], {"params": params}
+    if name == "numpy":
+        row, options = FUNCTIONS.get(params[0]), dict(params[1] if len(params) > 1 else ())
+    elif name == "apply" and all(part is ... for part in params[1]) and not any(value is ... for _, value in params[2]):
+        row, options = FUNCTIONS.get(params[0]), dict(params[2])
+    else:
+        return None
+    if row is None or not set(options) <= set(row.options) or options.get("sorter") is not None:
+        return None
+    return row, options
 
 
 def compiled(program: Program, place: Place) -> Call | None:
     """How CuPy computes a program of one call; None where it does not."""
-    return None
+    entries = program.entries
+    computed = [e for e, entry in enumerate(entries) if entry.op not in VIEWS and entry.op not in (o.BUFFER, o.CONST)]
+    if len(computed) != 1 or program.outputs != tuple(computed):
+        return None
+    (wanted,) = computed
+    entry = entries[wanted]
+    operands = [entries[s] for s in entry.src]
+    found = row_of(entry)
+    if found is None or not all(prod(x.shape) for x in (entry, *operands)):
+        return None
+    row, options = found
+    if any(x.dtype.char not in row.chars for x in operands):
+        return None
+
+    def call(given: list[DeviceBuffer], integers: list[int], scalars: list[Any], run: Run) -> list[Buffer] | None:
+        cupy = place.cupy
+        arrays: dict[int, Any] = {}
+        for e, part in enumerate(entries):
+            if part.op is o.BUFFER:
+                arrays[e] = place.lent(given[part.arg], part.shape, part.dtype)
+            elif part.op is o.CONST:
+                arrays[e] = cupy.asarray(scalars[part.arg])
+            elif e != wanted:
+                arrays[e] = _view(cupy, part, arrays[part.src[0]], integers)
+        try:
+            with _raising():
+                result = row.call(cupy, [arrays[s] for s in entry.src], options)
+        except REFUSALS:
+            return None
+        if result.dtype != entry.dtype or result.shape != entry.shape:
+            return None
+        return [place.kept(result, run)]
+
+    return call
+
+
+def _raising() -> Any:
+    """CuPy's linear algebra raises where NumPy's does."""
+    import cupyx
+
+    return cupyx.errstate(linalg="raise")
+
+
+def _view(cupy: Any, entry: Entry, x: Any, integers: list[int]) -> Any:
+    """A movement, on CuPy's arrays."""
+    if entry.op is o.PERMUTE:
+        return x.transpose(entry.arg)
+    if entry.op is o.RESHAPE:
+        return x.reshape(entry.shape)
+    if entry.op is o.EXPAND:
+        return cupy.broadcast_to(x, entry.shape)
+    parts = []
+    for (slot, step), n in zip(entry.arg, entry.shape, strict=True):
+        start = 0 if slot == ZERO else integers[slot]
+        stop = start + step * n
+        parts.append(slice(start, stop if stop >= 0 else None, step))
+    return x[tuple(parts)]
+
+
+def at_once(name: str, args: Sequence[Any], kwargs: Options, place: Place) -> Any:
+    """NumPy's function of that name by CuPy, of device buffers (as arrays of CuPy's) and numbers; None where it is NumPy's to do.
+
+    Returns
+    -------
+    object
+        Arrays of CuPy's in tuples as NumPy names them, or None.
+    """
+    row = AT_ONCE.get(name)
+    cupy = place.cupy
+    if row is None or not set(kwargs) <= set(row.options):
+        return None
+    arrays = [x for x in args if isinstance(x, cupy.ndarray)]
+    if any(x.dtype.char not in row.chars or not x.size for x in arrays):
+        return None
+    try:
+        with _raising():
+            return row.call(cupy, list(args), kwargs)
+    except (*REFUSALS, AttributeError):
+        return None

@@ -313,6 +313,17 @@ class Place:
             current.wait_event(buffer.block.stream.record())
         return self.cupy.ndarray(shape, dtype, self.cupy.cuda.MemoryPointer(memory, offset), strides)
 
+    def kept(self, array: Any, run: Run) -> DeviceBuffer:
+        """An array that CuPy made just now, in this run, as a buffer of our own."""
+        array = self.cupy.ascontiguousarray(array)
+        if isinstance(array.data.mem, self.cupy.cuda.UnownedMemory):
+            array = array.copy()  # it shows memory of an operand
+        found = DeviceBuffer(DeviceBlock(self, array.data, array.nbytes, run.stream), array.dtype, array.shape)
+        if found.nbytes >= LARGE:
+            self._large.add(found)
+            pressure.count(found)
+        return found
+
     def adopted(self, array: Any) -> DeviceBuffer:
         """A C-contiguous array of CuPy's as a buffer; the memory is shared, and we never write to it."""
         found = DeviceBuffer(DeviceBlock(self, array.data, array.nbytes, self.cupy.cuda.get_current_stream()), array.dtype, array.shape)
