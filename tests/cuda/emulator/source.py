@@ -74,13 +74,18 @@ def unit_name(number: int) -> str:
     return f"unit{number}"
 
 
-def _unit(number: int, source: str) -> tuple[str, set[str]]:
+def without_includes(source: str) -> tuple[str, set[str]]:
+    """A text that may stand in a namespace: no comments, C++ linkage, and apart from it the headers that it includes."""
     text = _strip_comments(source)
     headers = set(_INCLUDE.findall(text))
     if headers - set(HEADERS):
         raise UnsupportedSource(f"#include of {', '.join(sorted(headers - set(HEADERS)))}")
     text = _INCLUDE.sub("", text)
-    text = _LINKAGE.sub(lambda match: "namespace {" if match[1] else "", text)
+    return _LINKAGE.sub(lambda match: "inline namespace linkage {" if match[1] else "", text), headers
+
+
+def _unit(number: int, source: str) -> tuple[str, set[str]]:
+    text, headers = without_includes(source)
     # a reference to the pointer that the scheduler sets: right inside a kernel and outside
     text = _DYNAMIC.sub(r"static \1* const & \2 = (\1* const &)emulator_dynamic;", text)
     unit = unit_name(number)
