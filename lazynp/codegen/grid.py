@@ -33,7 +33,8 @@ from lazynp.schedule.movement import Guard
 
 WARP = 32
 FLAT_THREADS = 256  # threads of a block where each works alone
-ELEMENTS = 4  # elements a thread takes where all accesses are along memory: 16 bytes of float32
+ACCESS_BYTES = 16  # that a thread reads or writes at once where all accesses are along memory
+MOST_ELEMENTS = 8  # of narrow types
 ELEMENTS_FROM = 1 << 16  # below this many there are too few threads to give each several
 WARPS = 8  # of a block that has one row
 FEW_ROWS = 256  # so few rows, longer than
@@ -207,7 +208,7 @@ class GridNest(Nest):
         """Threads for main[:depth], in C order; below that each thread works alone."""
         ranges = tuple(self.body.main[:depth])
         n = prod([r.extent for r in ranges])
-        each = ELEMENTS if n >= ELEMENTS_FROM and self.walks_along(ranges, work) else 1
+        each = self.elements(ranges, work) if n >= ELEMENTS_FROM else 1
         self.launch_of(self.argument(("blocks", ranges, each), Formula(-(-n // (FLAT_THREADS * each)))), FLAT_THREADS)
         count = self.total(ranges)
         number = self.integer("add", self.integer("mul", "block", str(FLAT_THREADS)), "thread")
@@ -236,25 +237,28 @@ class GridNest(Nest):
                 if of is out:
                     self.append(ir.Store(out.value.dtype, Memory("buffer", out.buffer), index, value))
 
-    def walks_along(self, ranges: tuple[Range, ...], work: Work) -> bool:
-        """Whether one loop covers everything and every access is to consecutive elements, or to the same one."""
+    def elements(self, ranges: tuple[Range, ...], work: Work) -> int:
+        """How many neighbours one thread takes: several if one loop covers everything and every access walks along it, or stays."""
         if len(ranges) != 1 or work.reductions:
-            return False
+            return 1
         r = ranges[0]
-        indices = [out.index for out in work.outputs]
-        pending, seen = [out.value for out in work.outputs], set()
+        accesses = [(out.index, out.value.dtype.itemsize) for out in work.outputs]
+        pending, seen = [out.value for out in work.outputs], set[Value]()
         while pending:
             v = pending.pop()
             if v in seen:
                 continue
             seen.add(v)
             if v.guards or v.op is CHECKED:
-                return False
+                return 1
             if v.index is not None:
-                indices.append(v.index)
+                accesses.append((v.index, v.dtype.itemsize))
             if v.op is not ACCUMULATE:
                 pending += v.src
-        return all(i.coefficient(r) in (0, 1) and all(atom is r or isinstance(atom, Offset) for atom, _ in i.terms) for i in indices)
+        for index, _ in accesses:
+            if index.coefficient(r) not in (0, 1) or any(atom is not r and not isinstance(atom, Offset) for atom, _ in index.terms):
+                return 1
+        return max(1, min(MOST_ELEMENTS, ACCESS_BYTES // max(size for _, size in accesses)))
 
     # A team for each row --------------------------------------------------------------------------------------------------
 

@@ -111,7 +111,7 @@ DEFINITIONS: Final[dict[tuple[str, str], str]] = {
     if (mod != 0 && (b < 0) != (mod < 0))
         div -= 1;
     if (div == 0)
-        return copysign$f(0, a / b);
+        return copysign$f(($T)0, a / b);
     const $T whole = floor$f(div);
     return div - whole > ($T)0.5 ? whole + 1 : whole;
 }""",
@@ -121,7 +121,7 @@ DEFINITIONS: Final[dict[tuple[str, str], str]] = {
     if (b == 0)
         return mod;
     if (mod == 0)
-        return copysign$f(0, b);
+        return copysign$f(($T)0, b);
     return (b < 0) != (mod < 0) ? mod + b : mod;
 }""",
     ("spacing", "f"): """$T lz_spacing_$k($T x)

@@ -1,0 +1,77 @@
+"""What NVRTC makes of the kernels of named and of random programs: no spills, few registers, 16-byte accesses, exact arithmetic."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.cuda import collected, nvrtc
+from tests.cuda.nvrtc import ARCHITECTURES, Resources
+
+RANDOM = int(os.environ.get("LAZYNP_CUDA_SOURCES", "100"))  # random programs whose kernels are compiled, for one architecture
+REGISTERS = 64
+# Bytes that are spilled around the slow path of a division in double precision, and of the longest expressions.
+SPILLS = 16
+ALLOWED_SPILLS = {"Horner's rule of degree 24": 128}
+# A reduction of more than 8 elements inside another one is one thread's, and its 32 accumulators lie in local memory.
+ALLOWED_STACK = {"nearest of all": 256}
+ALLOWED_REGISTERS = {"nearest of all": 168}
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_kernels_of_named_programs_fit_the_machine(arch: str) -> None:
+    named = collected.named()
+    sources = list(dict.fromkeys(source for parts in named.values() for source in parts))
+    found = dict(zip(sources, nvrtc.compile(sources, arch), strict=True))
+    assert len(sources) >= 100
+    too_much = []
+    for name, parts in named.items():
+        key = name.removesuffix(", f8").removesuffix(", f4")
+        for source in parts:
+            for phase, used in found[source].items():
+                spilled = max(used.spill_stores, used.spill_loads)
+                fits = (
+                    spilled <= ALLOWED_SPILLS.get(key, SPILLS),
+                    used.stack <= max(ALLOWED_STACK.get(key, 0), 2 * spilled),
+                    used.registers <= ALLOWED_REGISTERS.get(key, REGISTERS),
+                    used.counts[".ftz"] <= used.counts[".approx"],  # inside CUDA's own functions
+                )
+                if not all(fits):
+                    too_much.append((name, phase, used))
+    assert not too_much
+
+
+def test_kernels_of_random_programs_compile() -> None:
+    sources = collected.of_random_programs(RANDOM)
+    assert len(sources) >= RANDOM
+    for kernels in nvrtc.compile(sources, "90"):
+        assert all(used.registers <= 255 and used.counts[".ftz"] <= used.counts[".approx"] for used in kernels.values())
+
+
+# Instructions ----------------------------------------------------------------------------------------------------------
+
+
+def counts(name: str, arch: str = "90") -> list[Resources]:
+    """Of each launch of a named program, which is one kernel."""
+    (kernels,) = nvrtc.compile(collected.named()[name], arch)
+    return [used for _, used in sorted(kernels.items())]
+
+
+INSTRUCTIONS = {
+    "several elements a thread, f4": [{"ld.global.v4": 1, "st.global.v4": 1, "fma": 0, "bar.sync": 0, "ld.local": 0}],
+    "several elements a thread, f8": [{"ld.global.v2": 1, "st.global.v2": 1, "fma": 0}],
+    "elements, f4": [{"ld.global.v4": 0, ".f64": 0, "fma": 0, ".s64": 0}],
+    "warps, f4": [{"bar.sync": 0, "shfl": 12, ".f64": 0, "fma": 0}],
+    "everything, long, f8": [{"bar.sync": 7, "shfl": 12}, {"shfl": 0}, {"bar.sync": 7, "shfl": 12}, {"shfl": 0}],
+    "across, f4": [{"bar.sync": 1, "fma": 0}],
+    "columns, f8": [{"bar.sync": 0, "shfl": 0}, {"bar.sync": 0}, {"bar.sync": 0}, {"bar.sync": 0}],
+}
+
+
+@pytest.mark.parametrize("name", INSTRUCTIONS)
+def test_instructions(name: str) -> None:
+    launches = counts(name)
+    assert len(launches) == len(INSTRUCTIONS[name])
+    for used, expected in zip(launches, INSTRUCTIONS[name], strict=True):
+        assert {kind: used.counts[kind] for kind in expected} == expected
