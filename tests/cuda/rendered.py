@@ -1,7 +1,7 @@
 """A target whose kernels are rendered as CUDA C and run by the emulator, on the host's own memory.
 
-In: loop nests of a grid.  Out: functions of an argument block, as a back end's.  It has nothing of a device's host code: what it tests is the
-loop nests and their rendering.
+In: loop nests of a grid.  Out: functions of an argument block, as a back end's.  It has nothing of a device's host code: what it tests is
+the loop nests and their rendering.
 """
 
 from __future__ import annotations
@@ -29,13 +29,20 @@ from tests.codegen.engines import Array, run
 from tests.codegen.machine import GridMachine
 from tests.cuda import emulator
 
+# What a thread does at its end with the errors it noted, and what it does in tests of that.
+REPORT = "    if ((noted & ~*(volatile unsigned long long*)flags) != 0)\n        atomicOr(flags, (unsigned long long)noted);"
+EACH = "    flags[blockIdx.x * blockDim.x + threadIdx.x] = noted;"
 
-def plan_of(nodes: Sequence[Node], wide: bool = False, order: str = "ascending") -> CompiledPlan:
-    """Kernels for a grid, rendered; ``wide`` is the renderer's, ``order`` the emulator's."""
+
+def plan_of(nodes: Sequence[Node], wide: bool = False, order: str = "ascending", noted: Array | None = None) -> CompiledPlan:
+    """Kernels for a grid, rendered; ``wide`` is the renderer's, ``order`` the emulator's.
+
+    With ``noted`` every thread of a kernel writes there what errors it notes.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "emit", grid.emit)
         prepare = backend("numpy").prepare
-        return CompiledPlan(Program.of(canonicalise(nodes)), RenderedTarget(prepare, wide, order), prepare)
+        return CompiledPlan(Program.of(canonicalise(nodes)), RenderedTarget(prepare, wide, order, noted), prepare)
 
 
 def compiled(nodes: Sequence[Node], library: bool = True) -> list[Array]:
@@ -48,8 +55,9 @@ def compiled(nodes: Sequence[Node], library: bool = True) -> list[Array]:
 
 
 class RenderedTarget(GridMachine):
-    def __init__(self, numpy_plan: Any, wide: bool, order: str) -> None:
+    def __init__(self, numpy_plan: Any, wide: bool, order: str, noted: Array | None) -> None:
         super().__init__(numpy_plan)
+        self.noted = noted
         self.wide = wide
         self.options = emulator.Options(order=order)
 
@@ -63,12 +71,14 @@ class RenderedTarget(GridMachine):
     def compile(self, kernels: Sequence[ir.Kernel]) -> Any:
         # A module for each, named alike: equal kernels are compiled once.
         sources = [render.module([("k", kernel, self.wide)]) for kernel in kernels]
+        if self.noted is not None:
+            sources = [source.replace(REPORT, EACH) for source in sources]
         emulator.precompile(sources)
         modules = [emulator.Module(source, self.options) for source in sources]
-        return [(launcher(module, kernel), Layout(kernel)) for module, kernel in zip(modules, kernels, strict=True)]
+        return [(launcher(module, kernel, self.noted), Layout(kernel)) for module, kernel in zip(modules, kernels, strict=True)]
 
 
-def launcher(module: emulator.Module, kernel: ir.Kernel) -> Callable[[int], None]:
+def launcher(module: emulator.Module, kernel: ir.Kernel, noted: Array | None) -> Callable[[int], None]:
     layout = Layout(kernel)
 
     def run(address: int) -> None:
@@ -79,7 +89,7 @@ def launcher(module: emulator.Module, kernel: ir.Kernel) -> Callable[[int], None
 
         passed = slots.copy()
         passed[layout.error] = address + 8 * layout.error
-        passed[layout.flags] = address + 8 * layout.flags
+        passed[layout.flags] = address + 8 * layout.flags if noted is None else noted.ctypes.data
         for number, phase in enumerate(kernel.phases):
             dynamic = sum(value(x.count) * x.dtype.itemsize for x in phase.shared if not x.count.isdigit())
             module.function(f"k_p{number}")((value(phase.count), 1, 1), (phase.threads, 1, 1), passed.tobytes(), dynamic)

@@ -28,8 +28,10 @@ CARRIERS: Final[dict[Op, tuple[int, ...]]] = {
 # What can happen at all; for the others whatever ``raises`` says.
 POSSIBLE: Final[dict[Op, int]] = {
     o.ADD: OVER | INVALID, o.SUBTRACT: OVER | INVALID, o.MULTIPLY: OVER | UNDER | INVALID, o.SQRT: INVALID, o.CBRT: 0,
-    o.LOG: DIVIDE | INVALID, o.LOG2: DIVIDE | INVALID, o.LOG10: DIVIDE | INVALID,
+    o.LOG: DIVIDE | INVALID, o.LOG2: DIVIDE | INVALID, o.LOG10: DIVIDE | INVALID, o.SPACING: OVER | UNDER,
 }  # fmt: skip
+# Where an infinite operand does not excuse an infinite result.
+STRICT: Final = frozenset({o.FLOOR_DIVIDE, o.POWER, o.NEXTAFTER})
 TOGETHER: Final = 12  # operations that one comparison stands for: they stay in registers until then
 
 Plan = dict[str, list[ir.Compute]]
@@ -39,7 +41,7 @@ def possible(op: Op, dtype: ir.DType, source: ir.DType) -> int:
     """The errors to look for in a floating-point result."""
     if dtype.kind != "f":
         return 0
-    return raises(op, dtype, source) & POSSIBLE.get(op, ~0)
+    return raises(op, dtype, dtype if op is o.LDEXP else source) & POSSIBLE.get(op, ~0)
 
 
 def plan(statements: Iterable[ir.Statement]) -> Plan:
@@ -96,10 +98,14 @@ def _suffix(dtype: ir.DType) -> str:
 def _wrong(s: ir.Compute) -> str:
     """The errors of one operation, from its result and operands."""
     wide = "f8" if "f8" in (code(s.dtype), code(s.source)) else "f4"
-    operands = [_number(a, s.source) for a in s.args] if s.source.kind == "f" and s.op is not o.LDEXP else []
+    if s.op is o.LDEXP:
+        operands = [_number(s.args[0], s.dtype)]
+    else:
+        operands = [_number(a, s.source) for a in s.args] if s.source.kind == "f" else []
     operands = [*operands, "0", "0"][:2]
     errors = possible(s.op, s.dtype, s.source) & ~UNDER
-    return f"lz_wrong_{wide}({_number(s.dst, s.dtype)}, {operands[0]}, {operands[1]}, {errors}u)"
+    function = "strict" if s.op in STRICT else "wrong"
+    return f"lz_{function}_{wide}({_number(s.dst, s.dtype)}, {operands[0]}, {operands[1]}, {errors}u)"
 
 
 def _number(x: str, dtype: ir.DType) -> str:

@@ -130,20 +130,21 @@ DEFINITIONS: Final[dict[tuple[str, str], str]] = {
         return x - x;
     return nextafter$f(x, x < 0 ? -$infinity : $infinity) - x;
 }""",
-    ("logaddexp", "f"): """$T lz_logaddexp_$k($T a, $T b)
+    ("logaddexp", "f"): """$T lz_logaddexp_$k($T a, $T b, unsigned int& noted)
 {
     if (a == b)
         return a + ($T)0.693147180559945309417232121458176568;
-    const $T difference = a - b;
-    return difference > 0 ? a + log1p$f(exp$f(-difference)) : difference <= 0 ? b + log1p$f(exp$f(difference)) : difference;
+    const $T difference = a - b, power = exp$f(-fabs$f(difference));
+    noted |= lz_wrong_$k(difference, a, b, 2u) | (difference != difference ? 8u : power < $tiny ? 4u : 0u);
+    return (difference > 0 ? a : b) + log1p$f(power);
 }""",
-    ("logaddexp2", "f"): """$T lz_logaddexp2_$k($T a, $T b)
+    ("logaddexp2", "f"): """$T lz_logaddexp2_$k($T a, $T b, unsigned int& noted)
 {
     if (a == b)
         return a + 1;
-    const $T difference = a - b, log2_e = ($T)1.442695040888963407359924681001892137;
-    return difference > 0 ? a + log2_e * log1p$f(exp2$f(-difference))
-        : difference <= 0 ? b + log2_e * log1p$f(exp2$f(difference)) : difference;
+    const $T difference = a - b, power = exp2$f(-fabs$f(difference));
+    noted |= lz_wrong_$k(difference, a, b, 2u) | (difference != difference ? 8u : power < $tiny ? 4u : 0u);
+    return (difference > 0 ? a : b) + ($T)1.442695040888963407359924681001892137 * log1p$f(power);
 }""",
     ("gcd", "iu"): """$T lz_gcd_$k($T a, $T b)
 {
@@ -189,6 +190,10 @@ DEFINITIONS: Final[dict[tuple[str, str], str]] = {
     if (result != result)
         return a == a && b == b ? errors & 8u : 0u;
     return fabs$f(result) == $infinity && fabs$f(a) != $infinity && fabs$f(b) != $infinity ? errors & 3u : 0u;
+}""",
+    ("strict", "f"): """unsigned int lz_strict_$k($T result, $T a, $T b, unsigned int errors)
+{
+    return fabs$f(result) < $infinity || a != a || b != b ? 0u : errors;
 }""",
 }  # fmt: skip
 

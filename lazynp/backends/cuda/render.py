@@ -29,6 +29,7 @@ INFIX: Final = {"add": "+", "sub": "-", "mul": "*", "shl": "<<", "lt": "<", "ge"
 UNSIGNED: Final = {"div": "/", "rem": "%"}
 CONDITIONS: Final = ("lt", "ge", "eq", "and", "or")
 UNROLLED: Final = 8  # iterations of a loop that is written out by the compiler
+supported = scalars.supported  # what can be rendered
 PREFIX: Final = {"buffer": "b", "workspace": "w", "shared": "x", "local": "l"}
 
 

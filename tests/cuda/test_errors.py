@@ -1,0 +1,118 @@
+"""Floating-point errors: whatever NumPy reports of an element, the thread that computes it notes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lazynp.backends.cuda import scalars
+from lazynp.backends.cuda.errors import STRICT
+from lazynp.backends.cuda.mathlib import BINARY, UNARY
+from lazynp.graph import build
+from lazynp.graph import op as o
+from lazynp.graph.errstate import UNDER
+from lazynp.graph.op import Op
+from tests.backends.test_llvm_operations import BOOL, FLOATS, INTEGERS, conversion_values, extremes, pairs
+from tests.codegen.engines import Array, leaf, run
+from tests.cuda.rendered import plan_of
+
+ARITHMETIC = [o.ADD, o.SUBTRACT, o.MULTIPLY, o.DIVIDE, o.FLOOR_DIVIDE, o.REMAINDER, o.FMOD, o.NEXTAFTER, o.LOGADDEXP, o.LOGADDEXP2]
+
+def noted(node: Any, n: int) -> Array:
+    """What each thread notes, one for each of n elements."""
+    found = np.zeros(-(-n // 256) * 256, np.uint64)
+    run(plan_of([node], noted=found), [node])
+    return found[:n]
+
+
+def reported(function: Any, *arrays: Array) -> Array:
+    """NumPy's errors, element by element, in its bits."""
+    found = np.zeros(len(arrays[0]), np.uint64)
+    heard = 0
+
+    def hear(_: str, flag: int) -> None:
+        nonlocal heard
+        heard |= flag
+
+    with np.errstate(all="call", call=hear):
+        for k, elements in enumerate(zip(*[a.reshape(-1, 1) for a in arrays], strict=True)):
+            heard = 0
+            function(*elements)
+            found[k] = heard
+    return found
+
+
+def check(op: Op, dtype: np.dtype, function: Any, *arrays: Array) -> None:
+    got = noted(build.elementwise(op, dtype, *[leaf(array) for array in arrays]), len(arrays[0]))
+    expected = reported(function, *arrays)
+    # NumPy's own vector functions report underflows where there are none.
+    vague = np.uint64(UNDER if op in UNARY else 0)
+    missed = expected & ~got & ~vague != 0
+    examples = [(got[k], expected[k], *[a[k] for a in arrays]) for k in np.flatnonzero(missed)[:5]]
+    assert not missed.any(), f"{op.name} of {arrays[0].dtype} misses (noted, reported, operands): {examples}"
+    vain = (got & ~np.uint64(UNDER) != 0) & (expected == 0) & (op not in STRICT)
+    examples = [(got[k], *[a[k] for a in arrays]) for k in np.flatnonzero(vain)[:5]]
+    assert not vain.any(), f"{op.name} of {arrays[0].dtype} notes in vain (noted, operands): {examples}"
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("op", [*ARITHMETIC, *BINARY], ids=repr)
+def test_of_two_numbers(op: Op, dtype: np.dtype) -> None:
+    check(op, dtype, getattr(np, op.name), *pairs(extremes(dtype)))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("op", [o.SQRT, o.SPACING, o.FLOOR, o.ABSOLUTE, *UNARY], ids=repr)
+def test_of_one_number(op: Op, dtype: np.dtype) -> None:
+    more = np.array([800.0, -800.0, -1.0000001, 1e30, 90.0, 100.0, -100.0, 12.0, 1.0000001], np.float64).astype(dtype)
+    check(op, dtype, getattr(np, op.name), np.concatenate([extremes(dtype), more]))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_of_scaling(dtype: np.dtype) -> None:
+    powers = np.array([0, 1, -1, 5, -20, 130, -160, 1100, -1100], np.int32)
+    x = extremes(dtype)
+    check(o.LDEXP, dtype, np.ldexp, np.repeat(x, len(powers)), np.tile(powers, len(x)))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_of_integers(dtype: np.dtype) -> None:
+    for op in (o.FLOOR_DIVIDE, o.REMAINDER, o.FMOD):
+        check(op, dtype, getattr(np, op.name), *pairs(extremes(dtype)))
+
+
+@pytest.mark.parametrize("source", [*INTEGERS, *FLOATS], ids=str)
+def test_of_conversions(source: np.dtype) -> None:
+    x = conversion_values(source)
+    for target in (BOOL, *INTEGERS, *FLOATS):
+        if target != source and scalars.supported(o.CAST, target, [source]):
+            check(o.CAST, target, lambda a, target=target: a.astype(target), x)
+
+
+CHAIN = [o.ADD, o.SUBTRACT, o.MULTIPLY, o.DIVIDE, o.MAXIMUM, o.NEGATIVE, o.SQRT, o.FLOOR, o.ABSOLUTE, o.FMOD, o.FMIN]
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("seed", range(4))
+def test_of_chains_nothing_is_lost_on_the_way(dtype: np.dtype, seed: int) -> None:
+    """One look at the end of a chain tells of all its operations."""
+    random = np.random.default_rng(seed)
+    x, y = pairs(extremes(dtype)[:: 2 if seed % 2 else 1])
+    steps = [(CHAIN[random.integers(len(CHAIN))], *random.integers(0, k + 2, 2)) for k in range(20)]
+
+    def through(apply: Any, values: list[Any]) -> list[Any]:
+        for op, a, b in steps:
+            values.append(apply(op, *([values[a]] if op in (o.NEGATIVE, o.SQRT, o.FLOOR, o.ABSOLUTE) else [values[a], values[b]])))
+        return values
+
+    leaves = [leaf(x), leaf(y)]
+    nodes = through(lambda op, *args: build.elementwise(op, dtype, *args), list(leaves))
+    total = nodes[2]
+    for node in nodes[3:]:
+        total = build.elementwise(o.FMAX, dtype, total, node)  # which hides what it can
+    got = noted(total, len(x))
+    expected = reported(lambda *pair: through(lambda op, *args: getattr(np, op.name)(*args), list(pair)), x, y)
+    missed = np.flatnonzero(expected & ~got)
+    assert not len(missed), [(steps, got[k], expected[k], x[k], y[k]) for k in missed[:3]]
