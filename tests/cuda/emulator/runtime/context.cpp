@@ -89,12 +89,11 @@ Worker* new_worker() {
     makecontext(&worker->context, loop, 0);
 #else
     void** top = (void**)(bottom + STACK);
-    *--top = nullptr; // as if called: the stack is 8 bytes off a multiple of 16
-    *--top = nullptr;
+    *--top = nullptr; // where a caller would have left its address: `loop` begins 8 bytes off a multiple of 16
     *--top = (void*)loop;
-    *--top = nullptr; // a multiple of 16, plus 8 when the six registers and the address are gone
-    worker->stack = top - 5;
-    memset(worker->stack, 0, 6 * sizeof(void*));
+    top -= 6; // registers
+    memset(top, 0, 6 * sizeof(void*));
+    worker->stack = top;
 #endif
     return worker;
 }
