@@ -78,7 +78,7 @@ static bool locate(Access& access) {
     char text[256];
     int line = access.pc & LINE ? (int)(access.pc & ~LINE) : 0;
     fail(line ? 0 : access.pc, line, "illegal %s of %u bytes at %#zx: %s", access.write ? "write" : "read", access.size, (size_t)at,
-         space_of(at, text, sizeof text));
+         space_of(at, text, sizeof text, access.size));
 }
 
 static void look(uintptr_t address, unsigned size, bool write, bool atomic, uint64_t pc) {

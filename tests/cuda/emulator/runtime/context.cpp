@@ -89,10 +89,11 @@ Worker* new_worker() {
     makecontext(&worker->context, loop, 0);
 #else
     void** top = (void**)(bottom + STACK);
-    *--top = nullptr; // as if called: 8 bytes off a multiple of 16 when the six registers and the address are gone
+    *--top = nullptr; // where a caller would have left its address: `loop` begins 8 bytes off a multiple of 16
     *--top = (void*)loop;
-    worker->stack = top - 6;
-    memset(worker->stack, 0, 6 * sizeof(void*));
+    top -= 6; // registers
+    memset(top, 0, 6 * sizeof(void*));
+    worker->stack = top;
 #endif
     return worker;
 }

@@ -11,7 +11,7 @@
 
 namespace emulator {
 constexpr size_t PAGE = 4096, GUARD = 16 * PAGE, WATCHED = 512; // bytes of pattern checked before a buffer
-constexpr unsigned char PATTERN = 0xff;                         // what fresh memory holds too: NaN, -1
+constexpr unsigned char FRESH = 0xff, PATTERN = 0xfa;           // what memory holds: NaN, -1; what lies beside it: large numbers
 constexpr size_t KEPT = 4096;                                   // freed buffers that keep their addresses
 constexpr unsigned LARGEST_SHARED = 227 << 10;
 
@@ -30,7 +30,7 @@ Buffer* find_buffer(uintptr_t address) {
     return last = &buffer;
 }
 
-const char* space_of(uintptr_t address, char* text, size_t size) {
+const char* space_of(uintptr_t address, char* text, size_t size, unsigned bytes) {
     Buffer* buffer = find_buffer(address);
     const char* what = buffer && buffer->live ? "a buffer" : "a freed buffer";
     if (!buffer) {
@@ -43,20 +43,24 @@ const char* space_of(uintptr_t address, char* text, size_t size) {
         snprintf(text, size, "%zu bytes past the end of %s of %zu bytes", (size_t)(address - buffer->address - buffer->size), what, buffer->size);
     else if (address < buffer->address)
         snprintf(text, size, "%zu bytes before the start of %s of %zu bytes", (size_t)(buffer->address - address), what, buffer->size);
+    else if (buffer->live && address + bytes > buffer->address + buffer->size)
+        snprintf(text, size, "%zu bytes of it past the end of a buffer of %zu bytes", (size_t)(address + bytes - buffer->address - buffer->size), buffer->size);
     else
         snprintf(text, size, "at byte %zu of %s of %zu bytes", (size_t)(address - buffer->address), what, buffer->size);
     return text;
 }
 
-// The first byte beside the buffer, on its own pages, that no longer holds the pattern; 0 if all do.
+// The first byte beside the buffer, on its own pages, that no longer holds the pattern; 0 if all do.  The pattern is there again afterwards.
 static uintptr_t overwritten(const Buffer& buffer) {
-    uintptr_t start = std::max(buffer.mapping + GUARD, buffer.address - WATCHED), end = buffer.address + buffer.size;
-    for (uintptr_t at = start; at < buffer.address; at++)
-        if (*(unsigned char*)at != PATTERN) return at;
-    uintptr_t stop = std::min(buffer.mapping + buffer.mapped - GUARD, end + WATCHED);
-    for (uintptr_t at = end; at < stop; at++)
-        if (*(unsigned char*)at != PATTERN) return at;
-    return 0;
+    uintptr_t end = buffer.address + buffer.size, found = 0;
+    uintptr_t ranges[2][2] = {{std::max(buffer.mapping + GUARD, buffer.address - WATCHED), buffer.address},
+                              {end, std::min(buffer.mapping + buffer.mapped - GUARD, end + WATCHED)}};
+    for (auto& [start, stop] : ranges) {
+        for (uintptr_t at = start; at < stop; at++)
+            if (*(unsigned char*)at != PATTERN && !found) found = at;
+        if (found) memset((void*)start, PATTERN, stop - start);
+    }
+    return found;
 }
 
 void check_canaries() {
@@ -65,8 +69,7 @@ void check_canaries() {
         if (!buffer.live) continue;
         uintptr_t at = overwritten(buffer);
         if (!at) continue;
-        *(unsigned char*)at = PATTERN; // told once
-        fail(0, 0, "the kernel wrote %s", space_of(at, text, sizeof text));
+        fail(0, 0, "found after the launch: somebody wrote %s", space_of(at, text, sizeof text));
     }
 }
 
@@ -99,12 +102,9 @@ void* emulator_allocate(size_t size, size_t align, int guard, int fill) {
         return nullptr;
     }
     char* address = got + GUARD + (guard ? 0 : pages - held);
-    if (fill)
-        memset(got + GUARD, PATTERN, pages);
-    else { // the pattern beside it all the same
-        memset(got + GUARD, PATTERN, (size_t)(address - got) - GUARD);
-        memset(address + size, PATTERN, (size_t)(got + GUARD + pages - (address + size)));
-    }
+    memset(got + GUARD, PATTERN, (size_t)(address - got) - GUARD);
+    if (fill) memset(address, FRESH, size);
+    memset(address + size, PATTERN, (size_t)(got + GUARD + pages - (address + size)));
     buffers[(uintptr_t)got] = {(uintptr_t)address, size, (uintptr_t)got, mapped, nullptr, true};
     return address;
 }

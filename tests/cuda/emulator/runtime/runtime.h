@@ -56,7 +56,7 @@ extern uint64_t barriers;      // that the block has passed
 unsigned warp_syncs(unsigned thread); // that the warp of this thread has passed, all its lanes together
 
 [[noreturn]] void fail(uint64_t pc, int line, const char* format, ...) __attribute__((format(printf, 3, 4)));
-const char* space_of(uintptr_t address, char* text, size_t size); // "12 bytes past the end of a buffer of 400 bytes"
+const char* space_of(uintptr_t address, char* text, size_t size, unsigned bytes = 1); // "12 bytes past the end of a buffer of 400 bytes"
 
 // context.cpp: stacks for threads that wait
 struct Worker;

@@ -5,7 +5,7 @@
 #include "runtime.h"
 
 #include <algorithm>
-#include <climits>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -43,8 +43,8 @@ struct Warp {
 
 static std::vector<Thread> all;
 static Warp warps[32];
-static std::vector<unsigned> order, queue;
-static size_t front;
+static std::vector<unsigned> order;
+static std::deque<unsigned> queue; // who can run, the next one first
 static unsigned waiting, ended;
 static Worker* active; // where the current thread runs; nullptr: the launch
 static const char* arguments;
@@ -97,14 +97,15 @@ static void enter(unsigned t) {
 // Runs somebody else; comes back when the current thread is next, or, on a worker without a thread, when there is a new one to run there.
 static void go_on(bool finished) {
     Worker* here = active;
-    if (front == queue.size()) {
+    if (queue.empty()) {
         if (ended < threads) deadlock();
         give_back(here);
         active = nullptr;
         switch_to(here, nullptr);
         return; // the next block began
     }
-    unsigned next = queue[front++];
+    unsigned next = queue.front();
+    queue.pop_front();
     Thread& thread = all[next];
     enter(next);
     bool fresh = thread.state == NEW;
@@ -119,15 +120,6 @@ static void go_on(bool finished) {
     switch_to(here, active);
 }
 
-static void append(unsigned t) {
-    if (front > 4096) {
-        queue.erase(queue.begin(), queue.begin() + (long)front);
-        front = 0;
-    }
-    all[t].state = READY;
-    queue.push_back(t);
-}
-
 static void wait() {
     all[current].worker = active;
     go_on(false);
@@ -137,10 +129,9 @@ static void wait() {
 static void release_barrier() {
     waiting = 0;
     barriers++;
-    queue.clear();
-    front = 0;
     shuffle_order();
-    for (unsigned t : order) append(t);
+    for (unsigned t : order) all[t].state = READY;
+    queue.assign(order.begin(), order.end());
 }
 
 static void release_warp(unsigned first, unsigned lanes) {
@@ -150,7 +141,10 @@ static void release_warp(unsigned first, unsigned lanes) {
     if (launch->order == 1) std::reverse(members, members + count);
     if (launch->order == 2)
         for (unsigned k = count; k > 1; k--) std::swap(members[k - 1], members[random_bits() % k]);
-    for (unsigned k = 0; k < count; k++) append(members[k]);
+    // at once, before other warps: these should not go at one pace; in random order perhaps
+    auto at = launch->order == 2 && random_bits() % 2 ? queue.end() : queue.begin();
+    queue.insert(at, members, members + count);
+    for (unsigned k = 0; k < count; k++) all[members[k]].state = READY;
     warps[first / 32].arrived &= ~lanes;
 }
 
@@ -306,7 +300,8 @@ unsigned emulator_active() {
 }
 
 void emulator_yield() {
-    append(current);
+    all[current].state = READY;
+    queue.push_back(current);
     wait();
 }
 
@@ -327,8 +322,7 @@ static void run_block() {
     waiting = ended = 0;
     barriers = 0;
     shuffle_order();
-    queue = order;
-    front = 1;
+    queue.assign(order.begin() + 1, order.end());
     if (launch->races || launch->trace) begin_block_accesses();
     enter(order[0]);
     all[order[0]].state = READY;
