@@ -1,0 +1,38 @@
+"""``python -m tests.cuda.fakecupy script.py [args]`` or ``-m module [args]``: run it with ``cupy`` meaning the fake.
+
+In: a command line as Python's own; ``LAZYNP_FAKECUPY_SEED``.  Out: the script's exit status, or 1 if the machine noted a violation.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+
+from tests.cuda import fakecupy
+
+
+def main() -> int:
+    arguments = sys.argv[1:]
+    if not arguments or arguments == ["-m"]:
+        print("usage: python -m tests.cuda.fakecupy script.py [args] | -m module [args]", file=sys.stderr)
+        return 2
+    fake = fakecupy.install()
+    status = 0
+    try:
+        if arguments[0] == "-m":
+            sys.argv = arguments[1:]
+            runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+        else:
+            sys.argv = arguments
+            sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
+            runpy.run_path(arguments[0], run_name="__main__")
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    for violation in fake.violations:
+        print(f"fake CuPy: {type(violation).__name__}: {violation}", file=sys.stderr)
+    return status or int(bool(fake.violations))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
