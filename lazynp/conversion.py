@@ -101,7 +101,7 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
             return arrays.wrap(stacked)
         obj = obj if known is None else known
     if hasattr(kind, "__cuda_array_interface__"):
-        from lazynp.namespace.placement import adopted
+        from lazynp.namespace.sharing import adopted
 
         made = adopted(obj)
         if made is not None:

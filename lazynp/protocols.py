@@ -162,7 +162,7 @@ def _dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device
     not write to it; of an array that the user made read-only nobody does.
     """
     if config.elsewhere and self.device != devices.CPU and (dl_device is None or dl_device[0] != 1):
-        from lazynp.namespace.placement import exported
+        from lazynp.namespace.sharing import exported
 
         wanted = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
         return exported(self).__dlpack__(**{key: value for key, value in wanted.items() if value is not None})
@@ -189,7 +189,7 @@ def _cuda_array_interface(self: Any) -> dict[str, Any]:
     """The protocol of numba, version 3, for arrays that live on a GPU."""
     if not config.elsewhere or self.device == devices.CPU:
         raise AttributeError("an array in host memory has no __cuda_array_interface__")
-    from lazynp.namespace.placement import interface
+    from lazynp.namespace.sharing import interface
 
     return interface(self)
 

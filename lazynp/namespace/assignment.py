@@ -19,6 +19,7 @@ from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.memory import DRAFT_BYTES
 from lazynp.namespace.indexing import basic
+from lazynp.runtime import config
 from lazynp.runtime.floating import at_once
 from lazynp.scalars import CLASSES, OF_TYPE, force
 from lazynp.views import AXES, NEW, Region, put
@@ -184,6 +185,10 @@ def _write_advanced(x: arrays.ndarray, key: Any, value: Any) -> None:
     """Write through index arrays or masks: a mask and one value stay lazy, the others go through memory."""
     if (type(key) is arrays.ndarray or type(key) in CLASSES or isinstance(key, np.ndarray)) and _write_masked(x, key, value):
         return
+    if config.elsewhere:
+        from lazynp.namespace.placement import count_on_host
+
+        count_on_host("indexed write", x)
     key = tuple([_host_key(part) for part in key]) if type(key) is tuple else _host_key(key)
     if isinstance(value, (list, tuple)) and holds_ours(value):
         value = arrays.asarray(value)

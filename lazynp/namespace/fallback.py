@@ -163,7 +163,7 @@ def call(
     arguments = Arguments()
     held = arguments.collect(tuple(args)), arguments.collect(kwargs)
     count_fallback(name, arguments.nbytes, caller())
-    return _performed(function, args, kwargs, writes, arguments, held, "fallback")
+    return _performed(function, args, kwargs, writes, arguments, held, name, "fallback")
 
 
 def library_call(function: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any], writes: Sequence[int] = ()) -> Any:
@@ -173,13 +173,19 @@ def library_call(function: Callable[..., Any], name: str, args: Sequence[Any], k
     """
     arguments = Arguments()
     held = arguments.collect(tuple(args)), arguments.collect(kwargs)
-    return _performed(function, args, kwargs, writes, arguments, held, name)
+    return _performed(function, args, kwargs, writes, arguments, held, name, name)
 
 
 def _performed(
     function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], writes: Sequence[int], arguments: Arguments,
-    held: tuple[bool, bool], reason: str,
+    held: tuple[bool, bool], name: str, reason: str,
 ) -> Any:  # fmt: skip
+    if arguments.nodes:
+        from lazynp.namespace.sharing import computed
+
+        found = None if writes or kwargs.get("out") is not None else computed(name, args, kwargs, arguments.nodes)
+        if found is not None:
+            return found
     if arguments.pending:
         force(arguments.pending, reason)
     values = [arguments.theirs(arg) for arg in args] if held[0] else list(args)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.namespace.fallback import Library, library, library_call, ours
-from lazynp.namespace.placement import from_gpu, moved
+from lazynp.namespace.placement import moved
 from lazynp.namespace.standard import checked_device
 from lazynp.ndarray import ndarray
 
@@ -58,6 +58,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
         array = array.copy() if copy else array.view()
         return array if place is None else moved(array, place)
     if getattr(x, "__dlpack_device__", tuple)()[:1] == (2,):
+        from lazynp.namespace.sharing import from_gpu
+
         array = from_gpu(x)
         array = array.copy() if copy else array
         return array if place is None else moved(array, place)

@@ -19,6 +19,7 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, INT64
 from lazynp.graph.node import Node, Shape
+from lazynp.runtime import config
 from lazynp.views import NEW, Region, memory_order
 
 _BAD_KEY = "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid indices"
@@ -258,8 +259,7 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
                     region.append((0, 1))
                     lengths.append(m)
                 axis += len(part.shape)
-                mask = arrays.host(part, "mask shape")
-                index: Any = np.flatnonzero(mask)
+                index: Any = _flat_positions(part)
                 if not part.shape:
                     advanced.append((len(new), index))
                     new.append(NEW)
@@ -285,6 +285,17 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
         for part, n, axis in bounds:
             _checked(part, n, axis)
     return Index(view, [at for at, _ in advanced], indices, given, first_axis if consecutive else 0)
+
+
+def _flat_positions(mask: Any) -> Any:
+    """Where a mask is true, in C order: on the host, or on the GPU that the mask belongs to."""
+    if config.elsewhere and mask.shape:
+        from lazynp.namespace.sharing import positions
+
+        found = positions(arrays.view_reshape(mask, (-1,)))
+        if found is not None:
+            return found[0]
+    return np.flatnonzero(arrays.host(mask, "mask shape"))
 
 
 def _part(part: Any) -> Any:

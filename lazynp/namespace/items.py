@@ -18,10 +18,10 @@ import numpy as np
 
 from lazynp.graph import build
 from lazynp.graph import op as o
-from lazynp.graph.node import Node, Shape
+from lazynp.graph.node import Node, Shape, caller
 from lazynp.namespace import fallback
 from lazynp.namespace.promotion import DType, Foreign
-from lazynp.runtime import config
+from lazynp.runtime import config, devices, report
 from lazynp.scalars import force
 
 Function = Callable[..., Any]
@@ -114,6 +114,8 @@ def at_once(name: str, *args: Any, **options: Any) -> Any:
     nodes: list[Node] = []
     _template((args, tuple(options.values())), nodes)
     values(*nodes, reason=name)
+    if config.elsewhere and nodes and (devices.join(devices.homes(nodes).values(), nodes[-1]) or devices.default()) != devices.CPU:
+        report.count_on_host(name, sum(node.dtype.itemsize * build.size(node) for node in nodes), caller())
     function = getattr(np, name)
     found = function(*_value(args), **{key: _value(value) for key, value in options.items()})
     return fallback.at_home(found, nodes) if config.elsewhere and nodes else fallback.ours(found)

@@ -19,7 +19,8 @@ from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
 from lazynp.namespace.compositions import truth
 from lazynp.namespace.items import item
-from lazynp.namespace.joining import gathered
+from lazynp.namespace.joining import gathered, stack
+from lazynp.namespace.placement import on_gpu
 from lazynp.namespace.promotion import DType, Foreign, broadcast, concrete, operand
 from lazynp.namespace.reductions import NoValue, array_node, laid_like
 from lazynp.namespace.shaping import of_arrays, view_reshape
@@ -28,6 +29,7 @@ from lazynp.namespace.ufuncs import UFUNCS, ordered, write_out
 from lazynp.ndarray import asarray as _asarray
 from lazynp.ndarray import host, ndarray, node_of, result, wrap
 from lazynp.protocols import to_host
+from lazynp.runtime import config
 from lazynp.runtime.floating import at_once
 
 # where ------------------------------------------------------------------------------------------------------------------------
@@ -109,6 +111,12 @@ def _positions(a: Any) -> np.ndarray[Any, Any]:
 def nonzero(a: Any) -> Any:
     """Positions of what is not zero, an array per axis; see :func:`numpy.nonzero`."""
     try:
+        if config.elsewhere:
+            from lazynp.namespace.sharing import positions
+
+            found = positions(_asarray(a))
+            if found is not None:
+                return tuple(found)
         values = _positions(a)
     except Foreign:
         return fallback.call(np.nonzero, "nonzero", (a,), {})
@@ -124,6 +132,8 @@ def flatnonzero(a: Any) -> Any:
 @fallback.library
 def argwhere(a: Any) -> Any:
     """Positions of what is not zero, one per row; see :func:`numpy.argwhere`."""
+    if config.elsewhere and on_gpu(a) and a.shape:
+        return stack(nonzero(a)).T
     try:
         values = _positions(a)
     except Foreign:

@@ -268,16 +268,18 @@ class DevicePlan(CompiledPlan):
 
     target: CUDABackend
 
-    def link(self, kernels: list[KernelItem], program: Program) -> Any:
+    def link(self, kernels: list[KernelItem], program: Program) -> list[Launcher]:
         self.place = self.target.place
-        compiled = self.target.kernels_of([item.code for item in kernels], [is_wide(item, program) for item in kernels])
         self.words = 0
+        compiled = self.target.kernels_of([item.code for item in kernels], [is_wide(item, program) for item in kernels])
+        found: list[Launcher] = []
         for item, kernel in zip(kernels, compiled, strict=True):
             launcher = DeviceLauncher(item, program, kernel, self.place)
             if launcher.error or launcher.wanted:
                 launcher.word = self.words
                 self.words += 1
-            yield launcher
+            found.append(launcher)
+        return found
 
     def call(self, item: LibraryItem, program: Program) -> Any:
         return DeviceLibraryStep(item, self.numpy_plan(item.program), program, self.target.place)
