@@ -315,7 +315,8 @@ class Place:
 
     def kept(self, array: Any, run: Run) -> DeviceBuffer:
         """An array that CuPy made just now, in this run, as a buffer of our own."""
-        array = self.cupy.ascontiguousarray(array)
+        if not array.flags.c_contiguous:
+            array = self.cupy.ascontiguousarray(array)
         if isinstance(array.data.mem, self.cupy.cuda.UnownedMemory):
             array = array.copy()  # it shows memory of an operand
         found = DeviceBuffer(DeviceBlock(self, array.data, array.nbytes, run.stream), array.dtype, array.shape)
