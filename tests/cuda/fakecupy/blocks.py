@@ -50,8 +50,13 @@ class Ranges:
         self.blocks: dict[int, Any] = {}
 
     def add(self, block: Any) -> None:
-        if block.address not in self.blocks:
-            bisect.insort(self.starts, block.address)
+        """A new block; freed ones whose addresses it has are forgotten."""
+        at = bisect.bisect_left(self.starts, block.address)
+        if at and self.blocks[self.starts[at - 1]].address + self.blocks[self.starts[at - 1]].size > block.address:
+            at -= 1
+        while at < len(self.starts) and self.starts[at] < block.address + max(block.size, 1):
+            del self.blocks[self.starts.pop(at)]
+        self.starts.insert(at, block.address)
         self.blocks[block.address] = block
 
     def remove(self, block: Any) -> None:
