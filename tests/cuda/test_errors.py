@@ -66,7 +66,8 @@ def test_of_two_numbers(op: Op, dtype: np.dtype) -> None:
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("op", [o.SQRT, o.SPACING, o.FLOOR, o.ABSOLUTE, *UNARY], ids=repr)
 def test_of_one_number(op: Op, dtype: np.dtype) -> None:
-    more = np.array([800.0, -800.0, -1.0000001, 1e30, 90.0, 100.0, -100.0, 12.0, 1.0000001], np.float64).astype(dtype)
+    with np.errstate(over="ignore"):
+        more = np.array([800.0, -800.0, -1.0000001, 1e30, 90.0, 100.0, -100.0, 12.0, 1.0000001]).astype(dtype)
     check(op, dtype, getattr(np, op.name), np.concatenate([extremes(dtype), more]))
 
 

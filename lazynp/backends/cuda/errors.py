@@ -8,7 +8,7 @@ Underflow leaves no trace in what follows and is noted where it may happen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from lazynp.backends.cuda.types import INFINITY, TINY, code
@@ -66,6 +66,33 @@ def plan(statements: Iterable[ir.Statement]) -> Plan:
     return found
 
 
+def accumulators(statements: Sequence[ir.Statement]) -> dict[str, ir.Memory]:
+    """Results that are kept in a place where nothing else is kept, and carry what was there: it is enough to look there in the end."""
+    stores = [s for s in walk(statements) if isinstance(s, ir.Store)]
+    found: dict[str, ir.Memory] = {}
+    for block in blocks(statements):
+        loaded = {s.dst: s.memory for s in block if isinstance(s, ir.Load)}
+        kept = {s.value: s.memory for s in block if isinstance(s, ir.Store)}
+        for s in block:
+            if isinstance(s, ir.Compute) and s.dst in kept and s.dtype.kind == "f":
+                carried = [loaded.get(s.args[k]) for k in CARRIERS.get(s.op, ())]
+                if kept[s.dst] in carried and [store.memory for store in stores].count(kept[s.dst]) == 1:
+                    found[s.dst] = kept[s.dst]
+    return found
+
+
+def blocks(statements: Sequence[ir.Statement]) -> Iterator[Sequence[ir.Statement]]:
+    yield statements
+    for s in statements:
+        if isinstance(s, ir.Loop | ir.If):
+            yield from blocks(s.body)
+
+
+def walk(statements: Sequence[ir.Statement]) -> Iterator[ir.Statement]:
+    for block in blocks(statements):
+        yield from block
+
+
 def underflow(statement: ir.Compute) -> str:
     """The statement that notes what may be an underflow; empty where there can be none."""
     if not possible(statement.op, statement.dtype, statement.source) & UNDER:
@@ -76,7 +103,7 @@ def underflow(statement: ir.Compute) -> str:
 def others(dst: str, dtype: ir.DType, operations: Iterable[ir.Compute]) -> str:
     """The statement that looks for the other errors of ``operations`` once ``dst`` is known."""
     result = " | ".join([_wrong(s) for s in operations])
-    return f"if ({_not_finite(dst, dtype)}) noted |= {result};"
+    return f"if (__builtin_expect({not_finite(dst, dtype)}, 0)) noted |= {result};"
 
 
 def _tiny(x: str, dtype: ir.DType) -> str:
@@ -85,7 +112,7 @@ def _tiny(x: str, dtype: ir.DType) -> str:
     return f"fabs{_suffix(dtype)}({x}) < {TINY[code(dtype)]}"
 
 
-def _not_finite(x: str, dtype: ir.DType) -> str:
+def not_finite(x: str, dtype: ir.DType) -> str:
     if dtype.char == "e":
         return f"({x} & 0x7c00u) == 0x7c00u"
     return f"!(fabs{_suffix(dtype)}({x}) < {INFINITY[code(dtype)]})"

@@ -187,13 +187,13 @@ DEFINITIONS: Final[dict[tuple[str, str], str]] = {
     # The errors that a non-finite result may come from: none where an operand was so already.
     ("wrong", "f"): """unsigned int lz_wrong_$k($T result, $T a, $T b, unsigned int errors)
 {
-    if (result != result)
-        return a == a && b == b ? errors & 8u : 0u;
-    return fabs$f(result) == $infinity && fabs$f(a) != $infinity && fabs$f(b) != $infinity ? errors & 3u : 0u;
+    const bool invalid = (result != result) & (a == a) & (b == b);
+    const bool over = (fabs$f(result) == $infinity) & (fabs$f(a) != $infinity) & (fabs$f(b) != $infinity);
+    return (invalid ? errors & 8u : 0u) | (over ? errors & 3u : 0u);
 }""",
     ("strict", "f"): """unsigned int lz_strict_$k($T result, $T a, $T b, unsigned int errors)
 {
-    return fabs$f(result) < $infinity || a != a || b != b ? 0u : errors;
+    return (fabs$f(result) < $infinity) | (a != a) | (b != b) ? 0u : errors;
 }""",
 }  # fmt: skip
 

@@ -65,6 +65,9 @@ class _Kernel:
         self.depth = 1
         self.values: set[Operand] = set()  # 64-bit integers that are values, not indices
         self.phase = ir.Phase()
+        self.bad = ""  # in a loop that may run again: what is set where a result is not finite
+        self.again = False  # and whether this is the second time
+        self.kept: dict[Operand, ir.Memory] = {}  # results that need no look in such a loop
 
     def text(self) -> str:
         slots = f"struct {self.name}_args {{ unsigned long long slot[{self.layout.slots}]; }};"
@@ -202,7 +205,12 @@ class _Kernel:
         under = errors.underflow(statement)
         if under:
             self.emit(under)
-        if statement.dst in watched:
+        if statement.dst not in watched:
+            return
+        if self.bad:
+            if statement.dst not in self.kept:
+                self.emit(f"{self.bad} |= {errors.not_finite(statement.dst, statement.dtype)};")
+        else:
             self.emit(errors.others(statement.dst, statement.dtype, watched[statement.dst]))
 
     def integer(self, dst: Operand, kind: str, a: Operand, b: Operand) -> None:
@@ -265,14 +273,56 @@ class _Kernel:
         self.emit("}")
 
     def loop(self, loop: ir.Loop) -> None:
+        """A loop that does nothing but accumulate runs without a look at each result, and once more with it if that finds a reason.
+
+        The loads of several iterations are then under way together, for there is no branch between them.
+        """
+        kept = errors.accumulators(loop.body)
+        if self.bad or self.again or not self.accumulates(loop.body) or not _watched(loop.body):
+            self.plain_loop(loop)
+            return
+        self.bad, self.kept = f"bad_{loop.var}", kept
+        registers = sorted({s.memory for s in errors.walk(loop.body) if isinstance(s, ir.Store)})
+        types = {m: self.phase.locals[m.number].dtype for m in registers}
+        for m in registers:
+            self.emit(f"const {type_of(types[m])} {_base(m)}_{loop.var} = {_base(m)};")
+        self.emit(f"bool {self.bad} = false;")
+        self.plain_loop(loop)
+        tests = [self.bad, *[errors.not_finite(_base(m), types[m]) for m in registers if m in kept.values()]]
+        self.bad, self.again = "", True
+        self.emit(f"if (__builtin_expect({' || '.join(tests)}, 0)) {{")
+        self.depth += 1
+        for m in registers:
+            self.emit(f"{type_of(types[m])} {_base(m)} = {_base(m)}_{loop.var};")
+        self.plain_loop(loop)
+        self.depth -= 1
+        self.emit("}")
+        self.again = False
+
+    def accumulates(self, statements: Sequence[ir.Statement]) -> bool:
+        """Whether nothing is written but registers, and no other thread takes part."""
+        return all(
+            self.is_register(s.memory) if isinstance(s, ir.Store) else isinstance(s, _REPEATABLE) for s in errors.walk(statements)
+        )
+
+    def plain_loop(self, loop: ir.Loop) -> None:
         lo, hi, step = loop.lo, loop.hi, loop.step
         t = "long long" if not {lo, hi}.isdisjoint(self.values) else self.index
         if t != self.index:
             self.values.add(loop.var)
-        if lo.isdigit() and hi.isdigit() and step.isdigit() and int(hi) - int(lo) <= UNROLLED * int(step):
+        if self.again:
+            self.emit("#pragma unroll 1")
+        elif lo.isdigit() and hi.isdigit() and step.isdigit() and int(hi) - int(lo) <= UNROLLED * int(step):
             self.emit("#pragma unroll")
         advance = f"++{loop.var}" if step == "1" else f"{loop.var} += {step}"
         self.block(f"for ({t} {loop.var} = {lo}; {loop.var} < {hi}; {advance})", loop.body)
+
+
+_REPEATABLE: Final = (ir.Compute, ir.Constant, ir.Integer, ir.Load, ir.Raise, ir.Loop, ir.If)
+
+
+def _watched(statements: Sequence[ir.Statement]) -> bool:
+    return any(errors.plan(block) for block in errors.blocks(statements))
 
 
 def _base(memory: ir.Memory) -> str:

@@ -42,15 +42,17 @@ def definition(base: str, dtype: DType) -> str:
     return {"halve": _halve, "push": _push, "collect": _collect, "fold": _fold}[kind](OPS[rest], dtype)
 
 
-def _combine(op: Op, dtype: DType, indent: int, only: str = "") -> str:
-    """Statements that make ``both`` of ``a`` and ``b``; errors are noted where ``only`` holds."""
+def _combine(op: Op, dtype: DType, indent: int) -> str:
+    """Statements that make ``both`` of ``a`` and ``b``, and note the errors."""
+    statement, (make, *under) = _statement(op, dtype)
+    noted = [errors.others(name, dtype, operations) for name, operations in errors.plan([statement]).items()]
+    return "".join([f"{' ' * indent}{line}\n" for line in (make, *under, *noted)])
+
+
+def _statement(op: Op, dtype: DType) -> tuple[ir.Compute, list[str]]:
     statement = ir.Compute("both", op, dtype, ("a", "b"), dtype)
-    lines = [f"const {type_of(dtype)} both = {scalars.expression(op, dtype, ('a', 'b'), dtype)};"]
-    noted = [errors.underflow(statement)] if errors.underflow(statement) else []
-    noted += [errors.others(name, dtype, operations) for name, operations in errors.plan([statement]).items()]
-    if only and noted:
-        noted = [f"if ({only}) {{", *[f"    {line}" for line in noted], "}"]
-    return "".join([f"{' ' * indent}{line}\n" for line in lines + noted])
+    lines = [f"const {type_of(dtype)} both = {scalars.expression(op, dtype, ('a', 'b'), dtype)};", errors.underflow(statement)]
+    return statement, [line for line in lines if line]
 
 
 def _element(dtype: DType, text: str) -> str:
@@ -106,15 +108,33 @@ def _collect(op: Op, dtype: DType) -> str:
 
 
 def _fold(op: Op, dtype: DType) -> str:
+    """Without a look at each step; and, if what comes out is not finite, which all threads see, once more with it."""
     t, k = type_of(dtype), code(dtype)
+    statement, (make, *under) = _statement(op, dtype)
+    again = ""
+    if errors.plan([statement]):
+        again = f"""
+    if (__builtin_expect({errors.not_finite('total', dtype)}, 0)) {{
+        #pragma unroll 1
+        for (unsigned int half = 16; half > 0; half /= 2) {{
+            const {t} a = value, b = lz_down_{k}(value, half);
+            {make}
+            if ((threadIdx.x & 31u) < half)
+                {errors.others('both', dtype, [statement])}
+            value = both;
+        }}
+    }}"""
     return f"""{t} lz_fold_{op.name}_{k}({t} value, unsigned int& noted)
 {{
+    {t} total = value;
     #pragma unroll
     for (unsigned int half = 16; half > 0; half /= 2) {{
-        const {t} a = value, b = lz_down_{k}(value, half);
-{_combine(op, dtype, 8, '(threadIdx.x & 31u) < half')}        value = both;
+        const {t} a = total, b = lz_down_{k}(total, half);
+        {make}
+{''.join([f"        if ((threadIdx.x & 31u) < half) {line}" + chr(10) for line in under])}        total = both;
     }}
-    return lz_first_{k}(value);
+    total = lz_first_{k}(total);{again}
+    return total;
 }}"""
 
 
