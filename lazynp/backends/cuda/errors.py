@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from lazynp.backends.cuda.complex import part_of
 from lazynp.backends.cuda.types import INFINITY, TINY, code
 from lazynp.codegen import ir
 from lazynp.graph import op as o
@@ -39,14 +40,14 @@ Plan = dict[str, list[ir.Compute]]
 
 def possible(op: Op, dtype: ir.DType, source: ir.DType) -> int:
     """The errors to look for in a floating-point result."""
-    if dtype.kind != "f":
+    if dtype.kind not in "fc":
         return 0
     return raises(op, dtype, dtype if op is o.LDEXP else source) & POSSIBLE.get(op, ~0)
 
 
 def plan(statements: Iterable[ir.Statement]) -> Plan:
     """After which result of a block the errors of which operations are looked for."""
-    computes = [s for s in statements if isinstance(s, ir.Compute) and s.dtype.kind == "f"]
+    computes = [s for s in statements if isinstance(s, ir.Compute) and s.dtype.kind in "fc"]
     last: dict[str, str] = {}  # a result -> the one that tells of it
     members: dict[str, int] = {}
     carried: dict[str, str] = {}
@@ -56,7 +57,7 @@ def plan(statements: Iterable[ir.Statement]) -> Plan:
             end = s.dst
         members[end] = members.get(end, 0) + 1
         last[s.dst] = end
-        if s.source.kind == "f":
+        if s.source.kind == s.dtype.kind == "f":
             for k in CARRIERS.get(s.op, ()):
                 carried[s.args[k]] = end
     found: Plan = {}
@@ -97,6 +98,8 @@ def underflow(statement: ir.Compute) -> str:
     """The statement that notes what may be an underflow; empty where there can be none."""
     if not possible(statement.op, statement.dtype, statement.source) & UNDER:
         return ""
+    if statement.dtype.kind == "c":
+        return f"noted |= {UNDER}u;"  # a product of parts may be lost in any of them
     return f"noted |= {_tiny(statement.dst, statement.dtype)} ? {UNDER}u : 0u;"
 
 
@@ -113,6 +116,8 @@ def _tiny(x: str, dtype: ir.DType) -> str:
 
 
 def not_finite(x: str, dtype: ir.DType) -> str:
+    if dtype.kind == "c":
+        return " || ".join([not_finite(f"{x}.{part}", part_of(dtype)) for part in ("re", "im")])
     if dtype.char == "e":
         return f"({x} & 0x7c00u) == 0x7c00u"
     return f"!(fabs{_suffix(dtype)}({x}) < {INFINITY[code(dtype)]})"
@@ -123,10 +128,15 @@ def _suffix(dtype: ir.DType) -> str:
 
 
 def _wrong(s: ir.Compute) -> str:
-    """The errors of one operation, from its result and operands."""
-    wide = "f8" if "f8" in (code(s.dtype), code(s.source)) else "f4"
+    """The errors of one operation, from its result and operands; of complex numbers any, for their parts meet in many ways."""
+    if s.dtype.kind == "c":
+        return f"({not_finite(s.dst, s.dtype)} ? {possible(s.op, s.dtype, s.source) & ~UNDER}u : 0u)"
+    source = part_of(s.source) if s.source.kind == "c" else s.source
+    wide = "f8" if "f8" in (code(s.dtype), code(source)) else "f4"
     if s.op is o.LDEXP:
         operands = [_number(s.args[0], s.dtype)]
+    elif s.source.kind == "c":
+        operands = [f"{s.args[0]}.re", f"{s.args[0]}.im"]
     else:
         operands = [_number(a, s.source) for a in s.args] if s.source.kind == "f" else []
     operands = [*operands, "0", "0"][:2]

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from lazynp.backends.cuda import mathlib, support
+from lazynp.backends.cuda import complex, mathlib, support
 from lazynp.backends.cuda.types import INFINITY, TINY, TYPES, integer, type_of, word_of
 
 HEAD: Final = "static __device__ __forceinline__ "
@@ -259,21 +259,27 @@ def definition(name: str) -> str:
         return HEAD + mathlib.special(base, dtype)
     if support.is_combining(base):
         return HEAD + support.definition(base, dtype)
-    text = next(text for (operation, kinds), text in DEFINITIONS.items() if operation == base and dtype.kind in kinds)
+    known = complex.DEFINITIONS if dtype.kind == "c" else DEFINITIONS
+    text = next(text for (operation, kinds), text in known.items() if operation == base and dtype.kind in kinds)
     return HEAD + _filled(text, dtype)
 
 
 def _filled(text: str, dtype: np.dtype) -> str:
-    key, unsigned = f"{dtype.kind}{dtype.itemsize}", type_of(np.dtype(f"u{dtype.itemsize}"))
-    values = {"T": type_of(dtype), "k": key, "U": word_of(dtype), "unsigned": unsigned}
-    if dtype.kind == "f":
+    key = f"{dtype.kind}{dtype.itemsize}"
+    values = {"T": type_of(dtype), "k": key, "U": word_of(dtype)}
+    if dtype.kind == "c":
+        part = complex.part_of(dtype)
+        single = part.itemsize == 4
+        values |= {"P": type_of(part), "f": "f" if single else "", "infinity": INFINITY[f"f{part.itemsize}"]}
+    elif dtype.kind == "f":
         single = dtype.itemsize == 4
         values |= {"f": "f" if single else "", "infinity": INFINITY[key], "tiny": TINY[key]}
         # Truncation makes more doubles fit 32 bits than the least integer and what is above it.
         values["above"] = ">= -2147483648.0f" if single else "> -2147483649.0"
     elif dtype.kind == "i":
+        unsigned = values["unsigned"] = type_of(np.dtype(f"u{dtype.itemsize}"))
         values["least"] = integer(int(np.iinfo(dtype).min), dtype)
         values |= {f"absolute_{x}": f"({values['U']})({unsigned})({x} < 0 ? 0 - ({values['U']}){x} : ({values['U']}){x})" for x in "ab"}
     else:
-        values |= {"absolute_a": "a", "absolute_b": "b"}
+        values |= {"absolute_a": "a", "absolute_b": "b", "unsigned": type_of(dtype)}
     return Template(text).substitute(values)

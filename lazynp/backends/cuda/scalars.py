@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from lazynp.backends.cuda import mathlib
+from lazynp.backends.cuda import complex, mathlib
 from lazynp.backends.cuda.types import INFINITY, DType, code, type_of, word_of
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
@@ -145,7 +145,7 @@ def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
     if op is o.WHERE:
         return True
     if any(d.kind == "c" for d in (dtype, *sources)):
-        return op is o.BITCAST and dtype == sources[0]
+        return complex.supported(op, dtype, sources)
     if op is o.CAST:
         return True
     if op is o.BITCAST:
@@ -168,6 +168,8 @@ def expression(op: Op, dtype: DType, args: tuple[str, ...], source: DType) -> st
         return cast(args[0], source, dtype)
     if op is o.BITCAST:
         return _bitcast(args[0], source, dtype)
+    if "c" in (dtype.kind, source.kind):
+        return complex.expression(op, dtype, args, source)
     if op is o.LDEXP:
         return _ldexp(args[0], args[1], dtype, source)
     if source.char == "e":
@@ -200,9 +202,18 @@ def _filled(text: str, dtype: DType, args: tuple[str, ...]) -> str:
 
 
 def cast(x: str, source: DType, dtype: DType) -> str:
-    """NumPy's unsafe casting between real dtypes."""
+    """NumPy's unsafe casting: a complex number loses its imaginary part, or has none."""
     if source == dtype:
         return x
+    if source.kind == "c":
+        if dtype.kind == "b":
+            return f"{x}.re != 0 || {x}.im != 0"
+        if dtype.kind != "c":
+            return cast(f"{x}.re", complex.part_of(source), dtype)
+        part = type_of(complex.part_of(dtype))
+        return f"{type_of(dtype)}{{({part}){x}.re, ({part}){x}.im}}"
+    if dtype.kind == "c":
+        return f"{type_of(dtype)}{{{cast(x, source, complex.part_of(dtype))}, 0}}"
     if source.char == "e":
         if dtype.kind == "b":
             return f"({x} & 0x7fffu) != 0"

@@ -1,0 +1,123 @@
+"""Complex arithmetic as C++ expressions.
+
+In: an operation of which an operand or the result is complex, dtypes and the texts of its operands.  Out: an expression of NumPy's value,
+and the definitions of the functions it calls.  Promise: each part is computed by the operations NumPy uses, in their order (a product may
+differ in the last bit from one that NumPy computes with fused multiply-add); comparisons are lexicographic.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from lazynp.backends.cuda.types import INFINITY, DType, code, type_of
+from lazynp.graph import op as o
+from lazynp.graph.op import Op
+
+# {k} the code of the complex dtype, {T} its type, {f} the suffix of math functions on its parts, {inf} their infinity.
+ROWS: Final[dict[Op, str]] = {
+    o.ADD: "lz_add_{k}({a}, {b})",
+    o.SUBTRACT: "lz_subtract_{k}({a}, {b})",
+    o.MULTIPLY: "lz_multiply_{k}({a}, {b})",
+    o.DIVIDE: "lz_divide_{k}({a}, {b})",
+    o.EXP: "lz_exp_{k}({a})",
+    o.NEGATIVE: "{T}{{-{a}.re, -{a}.im}}",
+    o.CONJUGATE: "{T}{{{a}.re, -{a}.im}}",
+    o.COMPLEX: "{T}{{{a}, {b}}}",
+    o.REAL: "{a}.re",
+    o.IMAG: "{a}.im",
+    o.ABSOLUTE: "hypot{f}({a}.re, {a}.im)",
+    o.EQUAL: "lz_equal_{k}({a}, {b}, noted)",
+    o.NOT_EQUAL: "!lz_equal_{k}({a}, {b}, noted)",
+    o.LESS: "lz_less_{k}({a}, {b}, noted)",
+    o.GREATER: "lz_less_{k}({b}, {a}, noted)",
+    o.LESS_EQUAL: "lz_less_equal_{k}({a}, {b}, noted)",
+    o.GREATER_EQUAL: "lz_less_equal_{k}({b}, {a}, noted)",
+    o.ISNAN: "{a}.re != {a}.re || {a}.im != {a}.im",
+    o.ISINF: "fabs{f}({a}.re) == {inf} || fabs{f}({a}.im) == {inf}",
+    o.ISFINITE: "fabs{f}({a}.re) < {inf} && fabs{f}({a}.im) < {inf}",
+}
+
+_NAN: Final = """
+    noted |= a.re != a.re || a.im != a.im || b.re != b.re || b.im != b.im ? 8u : 0u;"""
+_LESS: Final = "(a.re < b.re && a.im == a.im && b.im == b.im) || (a.re == b.re && a.im {} b.im)"
+
+# $P the type of the parts, otherwise as in ``functions.py``.
+DEFINITIONS: Final[dict[tuple[str, str], str]] = {
+    ("add", "c"): """$T lz_add_$k($T a, $T b)
+{
+    return {a.re + b.re, a.im + b.im};
+}""",
+    ("subtract", "c"): """$T lz_subtract_$k($T a, $T b)
+{
+    return {a.re - b.re, a.im - b.im};
+}""",
+    ("multiply", "c"): """$T lz_multiply_$k($T a, $T b)
+{
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}""",
+    # Smith's algorithm, as NumPy has it.
+    ("divide", "c"): """$T lz_divide_$k($T a, $T b)
+{
+    const $P real = fabs$f(b.re), imag = fabs$f(b.im);
+    if (real >= imag) {
+        if (real == 0 && imag == 0)
+            return {a.re / real, a.im / real};
+        const $P ratio = b.im / b.re, scale = 1 / (b.re + b.im * ratio);
+        return {(a.re + a.im * ratio) * scale, (a.im - a.re * ratio) * scale};
+    }
+    const $P ratio = b.re / b.im, scale = 1 / (b.im + b.re * ratio);
+    return {(a.re * ratio + a.im) * scale, (a.im * ratio - a.re) * scale};
+}""",
+    # By halves of the exponent where the power overflows and the product need not.
+    ("exp", "c"): """$T lz_exp_$k($T a)
+{
+    if (a.im == 0)
+        return {exp$f(a.re), a.im};
+    if (fabs$f(a.re) == $infinity) {
+        const bool known = a.im - a.im == 0;
+        const $P size = a.re > 0 ? a.re : 0;
+        const $P other = a.re > 0 ? a.im - a.im : 0;
+        return {known ? copysign$f(size, cos$f(a.im)) : size, known ? copysign$f(size, sin$f(a.im)) : other};
+    }
+    const $P cosine = cos$f(a.im), sine = sin$f(a.im), power = exp$f(a.re);
+    if (power == $infinity) {
+        const $P half = exp$f(a.re * ($P)0.5);
+        return {half * cosine * half, half * sine * half};
+    }
+    return {power * cosine, power * sine};
+}""",
+    ("equal", "c"): f"""bool lz_equal_$k($T a, $T b, unsigned int& noted)
+{{{_NAN}
+    return a.re == b.re && a.im == b.im;
+}}""",
+    ("less", "c"): f"""bool lz_less_$k($T a, $T b, unsigned int& noted)
+{{{_NAN}
+    return {_LESS.format("<")};
+}}""",
+    ("less_equal", "c"): f"""bool lz_less_equal_$k($T a, $T b, unsigned int& noted)
+{{{_NAN}
+    return {_LESS.format("<=")};
+}}""",
+}  # fmt: skip
+
+
+def part_of(dtype: DType) -> DType:
+    return np.dtype(f"f{dtype.itemsize // 2}")
+
+
+def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
+    """Whether an operation with complex operands or result can be written."""
+    if op is o.CAST:
+        return True
+    if op is o.BITCAST:
+        return dtype == sources[0]
+    return op in ROWS and all(d == sources[0] for d in sources)
+
+
+def expression(op: Op, dtype: DType, args: tuple[str, ...], source: DType) -> str:
+    whole = source if source.kind == "c" else dtype
+    part = code(part_of(whole))
+    operands = dict(zip("ab", args, strict=False))
+    return ROWS[op].format(T=type_of(whole), k=code(whole), f="f" if part == "f4" else "", inf=INFINITY[part], **operands)

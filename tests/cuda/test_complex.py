@@ -1,0 +1,105 @@
+"""Complex numbers inside kernels: NumPy's values, parts and errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lazynp.backends.cuda import complex as rows
+from lazynp.backends.cuda import scalars
+from lazynp.graph import build
+from lazynp.graph import op as o
+from lazynp.graph.op import Op
+from tests.backends.test_llvm_operations import BOOL, FLOATS, INTEGERS, extremes, pairs
+from tests.codegen.engines import Array, first_difference, interpreted, leaf
+from tests.cuda.rendered import compiled
+from tests.cuda.test_errors import noted, reported
+
+COMPLEX = [np.dtype("F"), np.dtype("D")]
+SOME = [0.0, -0.0, 1.0, -1.5, 0.1, 1e-30, -3e7, np.inf, -np.inf, np.nan]
+
+
+def values(dtype: np.dtype) -> Array:
+    real, imag = pairs(np.array(SOME, rows.part_of(dtype)))
+    found = np.empty(len(real), dtype)
+    found.real, found.imag = real, imag
+    return found
+
+
+def result(op: Op, dtype: np.dtype) -> np.dtype:
+    if op in o.COMPARISONS or op in (o.ISNAN, o.ISINF, o.ISFINITE):
+        return BOOL
+    return rows.part_of(dtype) if op in (o.REAL, o.IMAG, o.ABSOLUTE) else dtype
+
+
+def arguments(op: Op, dtype: np.dtype) -> list[Array]:
+    if op is o.COMPLEX:
+        return list(pairs(extremes(rows.part_of(dtype))))
+    binary = op in o.COMPARISONS or op in (o.ADD, o.SUBTRACT, o.MULTIPLY, o.DIVIDE)
+    return list(pairs(values(dtype))) if binary else [values(dtype)]
+
+
+def close(got: Array, expected: Array, dtype: np.dtype) -> None:
+    """Each part is the same infinity or NaN, or as near as the operands' sizes let a product be computed in two ways."""
+    parts = np.abs(np.array([expected.real, expected.imag], np.float64))
+    size = np.maximum(np.where(np.isfinite(parts), parts, 0).max(axis=0), 1e-37)
+    for a, b in ((got.real, expected.real), (got.imag, expected.imag)):
+        finite = np.isfinite(b)
+        assert np.array_equal(a[~finite], b[~finite], equal_nan=True)
+        assert (np.abs(a[finite] - b[finite]) <= 4 * np.finfo(dtype).eps * size[finite]).all()
+
+
+@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
+@pytest.mark.parametrize("op", rows.ROWS, ids=repr)
+def test_operations(op: Op, dtype: np.dtype) -> None:
+    arrays = arguments(op, dtype)
+    node = build.elementwise(op, result(op, dtype), *[leaf(array) for array in arrays])
+    (got,), (expected,) = compiled([node], library=False), interpreted([node])
+    if op in (o.MULTIPLY, o.DIVIDE, o.EXP):
+        close(got, expected, dtype)
+    elif op is o.ABSOLUTE:
+        np.testing.assert_allclose(got, expected, rtol=4 * np.finfo(dtype).eps)
+    else:
+        assert not first_difference(got, expected)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
+def test_conversions(dtype: np.dtype) -> None:
+    for target in (BOOL, *INTEGERS, *FLOATS, *COMPLEX):
+        for x, to in ((values(dtype), target), (extremes(target) if target.kind != "c" else values(target), dtype)):
+            if x.dtype == to:
+                continue
+            (got,) = compiled([build.cast(leaf(x), to)], library=False)
+            with np.errstate(all="ignore"):
+                expected = np.repeat(x.real if to.kind not in "bc" else x, 2)[::2].astype(to)
+            assert not first_difference(got, expected), f"{x.dtype} to {to}"
+
+
+@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
+@pytest.mark.parametrize("op", [op for op in rows.ROWS if op not in (o.COMPLEX, o.REAL, o.IMAG, o.EXP)], ids=repr)
+def test_errors(op: Op, dtype: np.dtype) -> None:
+    arrays = arguments(op, dtype)
+    got = noted(build.elementwise(op, result(op, dtype), *[leaf(array) for array in arrays]), len(arrays[0]))
+    expected = reported(getattr(np, op.name), *arrays)
+    missed = np.flatnonzero(expected & ~got)
+    assert not len(missed), [(got[k], expected[k], *[a[k] for a in arrays]) for k in missed[:5]]
+
+
+@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
+@pytest.mark.parametrize("shape", [(5, 9), (3, 3000), (40, 7, 20), (50_000,)], ids=str)
+def test_sums_in_programs(dtype: np.dtype, shape: tuple[int, ...]) -> None:
+    random = np.random.default_rng(0)
+    x = (random.standard_normal(shape) + 1j * random.standard_normal(shape)).astype(dtype)
+    node = build.elementwise(o.MULTIPLY, dtype, leaf(x), build.elementwise(o.CONJUGATE, dtype, leaf(x)))
+    total = build.reduce(o.ADD, node, (len(shape) - 1,))
+    (got,) = compiled([total])
+    np.testing.assert_allclose(got, (x * x.conj()).sum(axis=-1), rtol=1e-5 if dtype.char == "F" else 1e-13)
+
+
+def test_what_is_supported() -> None:
+    for dtype in COMPLEX:
+        for op in (o.MAXIMUM, o.MINIMUM, o.SIN, o.FLOOR, o.BITWISE_AND):
+            assert not scalars.supported(op, dtype, [dtype, dtype])
+        assert scalars.supported(o.WHERE, dtype, [dtype, dtype])
+
+
