@@ -114,7 +114,8 @@ def test_intrinsics() -> None:
         long long v[] = {
             __popc(0xf0f0u), __popcll(~0ull), __clz(1), __clz(0), __clzll(1), __ffs(8), __ffsll(0), (long long)__brev(1u),
             (long long)__brevll(2ull), __byte_perm(0x33221100u, 0x77665544u, 0x7531u), (long long)__umulhi(0xffffffffu, 16u),
-            __mulhi(-1, 5), (long long)__umul64hi(~0ull, 16ull), __float2int_rn(2.5f), __float2int_rz(-2.7f), __float2int_rd(-2.1f), __float2int_ru(2.1f),
+            __mulhi(-1, 5), (long long)__umul64hi(~0ull, 16ull),
+            __float2int_rn(2.5f), __float2int_rz(-2.7f), __float2int_rd(-2.1f), __float2int_ru(2.1f),
             __float2int_rz(big), __float2int_rz(-big),
             __float2int_rz(bad), __double2ll_rz(1e30), __double2ll_rz((double)bad), (long long)__double2uint_rz(-5.0), __double2hiint(1.0),
             (long long)__funnelshift_l(0x80000000u, 1u, 1u), __float_as_int(1.0f), min(3, -4), max(3u, 4u), abs(-7ll), __double2loint(-0.1),

@@ -37,7 +37,7 @@ def test_local_memory_and_calls_are_seen() -> None:
     text = 'extern "C" __global__ void %s { %s }'
     local, power, spilled = nvrtc.compile(
         [
-            text % ("local(int* x)", "int a[40]; for (int k = 0; k < 40; k++) a[k] = x[k]; x[0] = a[x[1]] + a[x[2]];"),
+            text % ("local(int* x)", "int a[40]; for (int k = 0; k < 40; k++) a[x[k]] = k; x[0] = a[x[1]] + a[x[2]];"),
             text % ("power(double* x, double y)", "x[threadIdx.x] = pow(x[threadIdx.x], y) * __expf(2.0f);"),
             text
             % (
@@ -53,8 +53,9 @@ def test_local_memory_and_calls_are_seen() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(CompilationError, match=r'unit1.cu\(2\): error: identifier "undeclared"'):
+    with pytest.raises(CompilationError, match=r'unit[01].cu\(2\): error: identifier "undeclared"'):
         nvrtc.compile([kernels.SCALE, '__global__ void k(int* x) {\n x[0] = undeclared; }'])
     hidden = "import sys; sys.modules['cupy'] = None\nfrom tests.cuda import nvrtc\nsys.stdin = None\nnvrtc.main()"
-    done = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True, cwd=ROOT, env=environment)
     assert "pip install" in done.stdout and "cuda-toolkit[cudart,nvrtc]" in done.stdout
