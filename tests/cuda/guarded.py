@@ -28,8 +28,10 @@ from tests.cuda.rendered import RenderedTarget, render
 class Block:
     """Guarded memory where a plan expects a block of the allocator."""
 
+    align = 16
+
     def __init__(self, nbytes: int) -> None:
-        self.address = emulator.allocate(nbytes)
+        self.address = emulator.allocate(nbytes, align=self.align)
         self.nbytes = nbytes
 
     def __del__(self) -> None:
@@ -89,5 +91,6 @@ def run(nodes: Sequence[Node], options: emulator.Options, wide: bool = False) ->
     canonical = canonicalise(nodes)
     with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
         patch.setattr(compiled, "allocate", Block)
+        patch.setattr(Block, "align", 512 if options.trace else 16)  # as CuPy's memory is, and as near to the guard as can be
         buffers = made.run([copied(buffer) for buffer in canonical.buffers], canonical.integers, canonical.scalars)
         return [buffer.array.copy() for buffer in buffers[: len(nodes)]], target

@@ -54,6 +54,9 @@ _USED = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 
 
+compiled: set[str] = set()  # kernels, "architecture digest name", that this process asked for
+
+
 class Resources(NamedTuple):
     """Of one kernel on one architecture; sizes in bytes, ``counts`` of instructions in the PTX."""
 
@@ -81,6 +84,7 @@ def compile(sources: list[str], arch: str = "90") -> list[dict[str, Resources]]:
             new = keys[source].with_suffix(f".{os.getpid()}")
             new.write_text(json.dumps(answer))
             os.replace(new, keys[source])
+    compiled.update(f"{arch} {keys[source].stem} {name}" for source in sources for name in found[source])
     return [{name: Resources(*values) for name, values in found[source].items()} for source in sources]
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy
 import pytest
 
+from tests.cuda import counts
 from tests.cuda.emulator import EmulationError, Module, Options, precompile
 from tests.cuda.kernels import PROGRAMS
 
@@ -122,6 +123,8 @@ def findings(bug: Bug) -> tuple[set[str], list[EmulationError]]:
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
 def test_found(bug: Bug) -> None:
     found, said = findings(bug)
+    for by in found:
+        counts.found_by[by].add(bug.name)
     assert found == set(bug.found.split()), said
     assert any(bug.says in str(error) for error in said) or not bug.says
     for error in said:
