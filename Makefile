@@ -3,6 +3,7 @@
 #   make run     the two example programs through NumPy and through lazynp, with a table
 #   make test    lint, types, tests
 #   make quick   the tests without the slow ones
+#   make test-cuda-emulated   the tests of the CUDA backend without a GPU: needs g++, and installs NVRTC
 #   make bench   the benchmarks against NumPy and the peers that are installed
 #   make conformance   the official tests of the array API standard; CONFORMANCE_ARGS="--suite PATH" names a checkout
 #   make sklearn   scikit-learn's array-API tests on lazynp, compared with the recorded results
@@ -19,7 +20,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	if command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
 	then command -v $$p; break; fi; done)
 
-.PHONY: run test quick lint types pytest bench conformance sklearn scipy clean
+.PHONY: run test quick lint types pytest test-cuda-emulated bench conformance sklearn scipy clean
 .DEFAULT_GOAL := test
 
 run: $(VENV)/.examples
@@ -38,6 +39,11 @@ pytest: $(VENV)/.dev
 
 quick: $(VENV)/.dev
 	$(PY) -m pytest -n auto -m "not slow" $(PYTEST_ARGS)
+
+test-cuda-emulated: $(VENV)/.cuda-test
+	@command -v "$${CXX:-g++}" >/dev/null || { echo "the CUDA emulator needs g++ 10 or newer: apt-get install g++ (Debian, Ubuntu)," \
+		"dnf install gcc-c++ (Fedora), or name another compiler by CXX"; exit 1; }
+	LAZYNP_TEST_CUDA=emulated $(PY) -m pytest -n auto tests/cuda $(PYTEST_ARGS)
 
 bench: $(VENV)/.bench
 	$(PY) -m bench

@@ -1,7 +1,7 @@
 """Hand-written kernels of the standard shapes, each with a launch and what NumPy says of it.
 
-In: a module compiled from ``PROGRAMS[name].source`` (or a variant of it) and a generator of random numbers.  Out: pairs of arrays that must be
-equal, bit by bit.  Sums are of small integers, so that their order does not matter.
+In: a module compiled from ``PROGRAMS[name].source`` (or a variant of it) and a generator of random numbers.  Out: pairs of arrays that must
+be equal, bit by bit.  Sums are of small integers, so that their order does not matter.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from tests.cuda.emulator import Module, allocate, download, free, upload
+from tests.cuda.emulator import Module, Options, allocate, download, free, upload
 
 Pairs = list[tuple[Any, Any]]
 
@@ -51,6 +51,19 @@ def arguments(*values: int | float) -> bytes:
 
 def integers(rng: Any, *shape: int) -> Any:
     return rng.integers(-9, 10, shape).astype("f")
+
+
+def launch(body: str, output: Any, *inputs: Any, threads: int = 32, options: Options | None = None, before: str = "") -> Any:
+    """``output`` after one block of a kernel with this body; parameters are ``out`` and ``in0``, ``in1``, ..."""
+    types = {"i": "int", "I": "unsigned", "q": "long long", "Q": "unsigned long long", "f": "float", "d": "double", "H": "unsigned short"}
+    arrays = [numpy.asarray(array) for array in (output, *inputs)]
+    names = ["out", *(f"in{k}" for k in range(len(inputs)))]
+    parameters = ", ".join(f"{types[array.dtype.char]}* {name}" for array, name in zip(arrays, names, strict=True))
+    text = f'{before}\nextern "C" __global__ void kernel({parameters}) {{ int t = threadIdx.x;\n{body}\n}}\n'
+    with Device() as device:
+        buffers = [device.put(array) for array in arrays]
+        Module(text, options).function("kernel")((1,), (threads,), arguments(*buffers))
+        return download(buffers[0], arrays[0].shape, arrays[0].dtype)
 
 
 SCALE = """

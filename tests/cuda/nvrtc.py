@@ -49,10 +49,12 @@ _COUNTED = {
 }
 _PATTERNS = {name: re.compile(rf"\s*(?:@!?%p\d+\s+)?{pattern}") for name, pattern in _COUNTED.items()}
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\(")
-_MANGLED = re.compile(r"_ZN\d+unit(\d+)(\d+)")
 _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
+
+
+compiled: set[str] = set()  # kernels, "architecture digest name", that this process asked for
 
 
 class Resources(NamedTuple):
@@ -82,6 +84,7 @@ def compile(sources: list[str], arch: str = "90") -> list[dict[str, Resources]]:
             new = keys[source].with_suffix(f".{os.getpid()}")
             new.write_text(json.dumps(answer))
             os.replace(new, keys[source])
+    compiled.update(f"{arch} {keys[source].stem} {name}" for source in sources for name in found[source])
     return [{name: Resources(*values) for name, values in found[source].items()} for source in sources]
 
 
@@ -133,9 +136,14 @@ def _translation_unit(sources: list[str]) -> str:
 
 
 def _name(mangled: str) -> tuple[int, str]:
-    match = _MANGLED.match(mangled)
-    assert match is not None, mangled
-    return int(match[1]), mangled[match.end() : match.end() + int(match[2])]
+    """(unit, kernel): `_ZN6unit1210block_sumE...` is block_sum of unit12."""
+    words, rest = [], mangled.removeprefix("_ZN")
+    for _ in range(2):
+        digits = re.match(r"\d+", rest)
+        assert digits is not None, mangled
+        words.append(rest[digits.end() : digits.end() + int(digits[0])])
+        rest = rest[digits.end() + int(digits[0]) :]
+    return int(words[0].removeprefix("unit")), words[1]
 
 
 def _counts(ptx: str) -> dict[str, dict[str, int]]:

@@ -9,12 +9,12 @@ these headers, options and compiler, so any number of processes share it; deleti
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
 import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -36,7 +36,8 @@ def _words(text: str) -> list[str]:
 _FLAGS = _words(
     "-std=c++17 -O1 -g1 -fPIC -pipe -w -shared -nostdlib -nodefaultlibs -fvisibility=hidden -ffp-contract=off -fno-strict-aliasing "
     "-fno-exceptions -fno-rtti -fno-asynchronous-unwind-tables -fcf-protection=none -fno-stack-protector -U_FORTIFY_SOURCE "
-    "-ftrivial-auto-var-init=pattern -fsanitize=bounds,alignment,shift,signed-integer-overflow,float-cast-overflow"
+    "-ftrivial-auto-var-init=pattern -fstack-clash-protection "
+    "-fsanitize=bounds,alignment,shift-exponent,signed-integer-overflow,float-cast-overflow"
 )
 _INSTRUMENTED = _words(
     "-fsanitize=thread --param tsan-distinguish-volatile=1 --param tsan-instrument-func-entry-exit=0 -fno-tree-sra -fno-tree-loop-im"
@@ -80,17 +81,18 @@ def _version() -> str:
 
 
 def _gxx(arguments: list[str], target: Path, given: str | None = None) -> None:
-    """Runs g++; its output gets its name when it is whole."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix="new-", suffix=".so")
-    os.close(handle)
-    try:
-        done = subprocess.run([compiler(), *arguments, "-o", name], input=given, capture_output=True, text=True)
+    """Runs g++, unless another process does just that; its output gets its name when it is whole."""
+    lock = target.with_suffix(".lock")
+    with open(lock, "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if target.exists():
+            return
+        new = target.with_suffix(f".{os.getpid()}")
+        done = subprocess.run([compiler(), *arguments, "-o", str(new)], input=given, capture_output=True, text=True)
         if done.returncode:
             raise CompilationError(done.stderr)
-        os.replace(name, target)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
+        os.replace(new, target)
+    lock.unlink(missing_ok=True)
 
 
 @functools.cache

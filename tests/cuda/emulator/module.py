@@ -23,6 +23,10 @@ STATIC_SHARED = 48 << 10
 SHARED = 227 << 10
 
 
+launches = 0  # of this process
+kernels: set[str] = set()  # that were launched: module and name
+
+
 class EmulationError(Exception):
     """A kernel did, or a launch asked for, what CUDA does not allow."""
 
@@ -189,6 +193,9 @@ class Function:
             int(self.module.options.races), int(self.module.options.trace), options.seconds,
         )  # fmt: skip
         result = _Result()
+        global launches
+        launches += 1
+        kernels.add(f"{self.module.unit} {self.name}")
         library = runtime()
         failed = library.emulator_launch(ctypes.addressof(self._kernel), launch, bytes(arguments), result)
         if failed:
@@ -254,6 +261,7 @@ class Module:
         runtime()  # its symbols are what the module asks for
         path, unit = build.find(source, self.options.races or self.options.trace)
         self.path = path
+        self.unit = f"{path.stem}.{unit}"
         table = ctypes.cast(getattr(_load(path), f"emulator_{unit}"), ctypes.POINTER(_Kernel))
         self.functions: dict[str, Function] = {}
         while table[len(self.functions)].name:

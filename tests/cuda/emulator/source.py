@@ -15,7 +15,7 @@ _COMMENTS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"]*)[>\"][^\n]*$", re.M)
 _ALIGN = r"(?:__align__\s*\(\s*\w+\s*\)\s*)?"
 _DYNAMIC = re.compile(rf"\bextern\s+__shared__\s+{_ALIGN}([\w\s:]*?[\w>])\s*{_ALIGN}\b(\w+)\s*\[\s*\]\s*;")
-_LINKAGE = re.compile(r'\bextern\s+"C"(\s*\{)?')
+_LINKAGE = re.compile(r'\bextern\s+"C"(?:\s*(\{))?')
 _WORD = re.compile(r"\s*(\w+)")
 
 
@@ -37,19 +37,19 @@ def _strip_comments(text: str) -> str:
     return _COMMENTS.sub(blank, text)
 
 
-def _parenthesised(text: str, at: int) -> int:
-    """The end of the parenthesis that opens at or after ``at``."""
+def _closing(text: str, at: int, pair: str) -> int:
+    """The end of the parenthesis or brace that opens at or after ``at``."""
     depth = 0
-    for k in range(text.index("(", at), len(text)):
-        depth += {"(": 1, ")": -1}.get(text[k], 0)
+    for k in range(text.index(pair[0], at), len(text)):
+        depth += {pair[0]: 1, pair[1]: -1}.get(text[k], 0)
         if depth == 0:
             return k + 1
-    raise UnsupportedSource("a parenthesis that does not close")
+    raise UnsupportedSource(f"a {pair[0]} that does not close")
 
 
 def kernels(text: str) -> list[Kernel]:
     """The kernels that a text without comments defines."""
-    found: dict[str, Kernel] = {}
+    found = []
     for match in re.finditer(r"\b__global__\b", text):
         at, bounds = match.end(), "0"
         while True:
@@ -58,7 +58,7 @@ def kernels(text: str) -> list[Kernel]:
                 raise UnsupportedSource(f"no kernel follows the __global__ on line {text.count(chr(10), 0, match.start()) + 1}")
             at = word.end()
             if word[1] in ("__launch_bounds__", "__attribute__"):
-                end = _parenthesised(text, at)
+                end = _closing(text, at, "()")
                 if word[1] == "__launch_bounds__":
                     bounds = text[text.index("(", at) + 1 : end - 1].split(",")[0].strip()
                 at = end
@@ -66,8 +66,9 @@ def kernels(text: str) -> list[Kernel]:
                 break
         if text[: match.start()].rstrip().endswith(">"):
             raise UnsupportedSource(f"the kernel {word[1]} is a template")
-        found.setdefault(word[1], Kernel(word[1], bounds, match.start()))
-    return list(found.values())
+        if text[_closing(text, at, "()") :].lstrip().startswith("{"):  # else a declaration
+            found.append(Kernel(word[1], bounds, match.start()))
+    return found
 
 
 def unit_name(number: int) -> str:
@@ -81,7 +82,12 @@ def without_includes(source: str) -> tuple[str, set[str]]:
     if headers - set(HEADERS):
         raise UnsupportedSource(f"#include of {', '.join(sorted(headers - set(HEADERS)))}")
     text = _INCLUDE.sub("", text)
-    return _LINKAGE.sub(lambda match: "inline namespace linkage {" if match[1] else "", text), headers
+    while match := _LINKAGE.search(text):
+        if match[1]:
+            end = _closing(text, match.end() - 1, "{}")
+            text = f"{text[: end - 1]} {text[end:]}"
+        text = text[: match.start()] + "\n" * match[0].count("\n") + text[match.end() :]
+    return text, headers
 
 
 def _unit(number: int, source: str) -> tuple[str, set[str]]:

@@ -1,0 +1,96 @@
+"""Rendered kernels on guarded device memory: every buffer ends at a page that faults, and is NaN before it is written.
+
+In: nodes and how the emulator runs.  Out: their values, and what was traced.  Promise: results, temporaries, workspaces and copies of
+the inputs have their exact sizes, so that an access past any end, a read of what nobody wrote, and with ``races`` any conflict is found.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lazynp.codegen import ir
+from lazynp.codegen.block import Layout
+from lazynp.graph.node import Node
+from lazynp.runtime import compiled
+from lazynp.runtime.buffer import Buffer
+from lazynp.runtime.realize import backend
+from lazynp.schedule.canonicalise import Program, canonicalise
+from tests.codegen.engines import Array
+from tests.cuda import emulator
+from tests.cuda.rendered import RenderedTarget, render
+
+
+class Block:
+    """Guarded memory where a plan expects a block of the allocator."""
+
+    align = 16
+
+    def __init__(self, nbytes: int) -> None:
+        self.address = emulator.allocate(nbytes, align=self.align)
+        self.nbytes = nbytes
+
+    def __del__(self) -> None:
+        emulator.free(self.address)
+
+    def view(self, dtype: Any, shape: tuple[int, ...]) -> Array:
+        return emulator.view(self.address, shape, dtype)
+
+
+def copied(buffer: Buffer) -> Buffer:
+    block: Any = Block(buffer.array.nbytes)
+    block.view(buffer.dtype, buffer.shape)[...] = buffer.array
+    return Buffer.of_block(block, buffer.dtype, buffer.shape)
+
+
+class GuardedTarget(RenderedTarget):
+    """Kernels in the emulator; ``launches`` are those that ran, with their traces."""
+
+    def __init__(self, options: emulator.Options, wide: bool) -> None:
+        super().__init__(backend("numpy").prepare, wide, options.order, None)
+        self.options = options
+        self.launches: list[tuple[emulator.Function, list[emulator.Access]]] = []
+
+    def compile(self, kernels: Sequence[ir.Kernel]) -> Any:
+        sources = [render.module([("k", kernel, self.wide)]) for kernel in kernels]
+        emulator.precompile(sources, self.options.races or self.options.trace)
+        modules = [emulator.Module(source, self.options) for source in sources]
+        return [(self.launcher(module, kernel), Layout(kernel)) for module, kernel in zip(modules, kernels, strict=True)]
+
+    def launcher(self, module: emulator.Module, kernel: ir.Kernel) -> Callable[[int], None]:
+        layout = Layout(kernel)
+
+        def run(address: int) -> None:
+            slots = np.ctypeslib.as_array((ctypes.c_int64 * layout.slots).from_address(address))
+
+            def value(operand: str) -> int:
+                return int(slots[layout.integers + int(operand[1:])]) if operand[0] == "n" else int(operand)
+
+            words = Block(16)
+            words.view(np.int64, (2,))[:] = slots[layout.error], slots[layout.flags]
+            passed = slots.copy()
+            passed[layout.error], passed[layout.flags] = words.address, words.address + 8
+            for number, phase in enumerate(kernel.phases):
+                dynamic = sum(value(x.count) * x.dtype.itemsize for x in phase.shared if not x.count.isdigit())
+                function = module.function(f"k_p{number}")
+                function((value(phase.count), 1, 1), (phase.threads, 1, 1), passed.tobytes(), dynamic)
+                self.launches.append((function, function.trace))
+            slots[layout.error], slots[layout.flags] = words.view(np.int64, (2,))
+
+        return run
+
+
+def run(nodes: Sequence[Node], options: emulator.Options, wide: bool = False) -> tuple[list[Array], GuardedTarget]:
+    """The values of ``nodes``, and the target with its launches."""
+    target = GuardedTarget(options, wide)
+    made = compiled.CompiledPlan(Program.of(canonicalise(nodes)), target, backend("numpy").prepare)
+    canonical = canonicalise(nodes)
+    with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
+        patch.setattr(compiled, "allocate", Block)
+        patch.setattr(Block, "align", 512 if options.trace else 16)  # as CuPy's memory is, and as near to the guard as can be
+        buffers = made.run([copied(buffer) for buffer in canonical.buffers], canonical.integers, canonical.scalars)
+        return [buffer.array.copy() for buffer in buffers[: len(nodes)]], target
