@@ -72,6 +72,12 @@ class Ranges:
         return block if address < block.address + max(block.size, 1) else None
 
 
+    def near(self, address: int) -> bool:
+        """Whether it is the end of a block, where an empty view may begin."""
+        at = bisect.bisect_right(self.starts, address) - 1
+        return at >= 0 and address <= self.blocks[self.starts[at]].address + self.blocks[self.starts[at]].size + 64
+
+
 class Store:
     """The memory of all devices of one machine."""
 

@@ -48,6 +48,19 @@ def argument(value: Any) -> bytes:
     raise TypeError(f"Unsupported type {type(value)}")
 
 
+def _is_host(address: int) -> bool:
+    """Whether the host could read there.  Smaller numbers and larger ones are no addresses that Linux gives."""
+    if not 1 << 40 <= address < 1 << 47:
+        return False
+    with open("/proc/self/maps") as lines:
+        for line in lines:
+            span, access = line.split()[:2]
+            low, _, high = span.partition("-")
+            if int(low, 16) <= address < int(high, 16):
+                return access[0] == "r"
+    return False
+
+
 class Module:
     """An image loaded on the current device."""
 
@@ -131,8 +144,10 @@ class Function:
     def _check_addresses(self, packed: bytes) -> None:
         """Arguments, or slots of a structure, that are addresses in memory which this device may not touch."""
         memory, device = store(), machine().device
-        for word in np.frombuffer(packed[:len(packed) // 8 * 8], np.uint64):
-            block = memory.device.find(int(word))
+        for word in np.frombuffer(packed[:len(packed) // 8 * 8], np.uint64).tolist():
+            block = memory.device.find(word)
+            if block is None and _is_host(word) and memory.kind(word) == "pageable" and not memory.device.near(word):
+                raise machine().violation(f"kernel {self._function.name} gets the address {word:#x} of the host's own memory")
             if block is not None and block.device != device and (device, block.device) not in memory.peers:
                 raise machine().violation(f"kernel {self._function.name} on device {device} gets memory of device {block.device}")
 

@@ -78,6 +78,14 @@ class StreamState:
         return self.handle == 0
 
 
+class GraphState:
+    """An instantiated graph: its nodes, and the end of its last launch, which the next one comes after."""
+
+    def __init__(self, nodes: list[Operation], device: int) -> None:
+        self.nodes, self.device = nodes, device
+        self.last: Operation | None = None
+
+
 class EventState:
     """An event: the mark of its last record, of a stream or of a capture."""
 
@@ -102,6 +110,8 @@ class Machine:
         self.streams: dict[int, StreamState] = {}
         self.events: dict[int, EventState] = {}
         self.defaults: dict[Any, StreamState] = {}
+        self.destroyed: list[StreamState] = [] # with work that still runs
+        self.graphs: dict[int, GraphState] = {}
         self.captures: list[Capture] = []
         self.local = threading.local()
         self.numbers = itertools.count()
@@ -155,7 +165,7 @@ class Machine:
         return node
 
     def _of_device(self, device: int) -> list[StreamState]:
-        return [s for s in (*self.streams.values(), *self.defaults.values()) if s.device == device]
+        return [s for s in (*self.streams.values(), *self.defaults.values(), *self.destroyed) if s.device == device]
 
     def _ready(self) -> list[Operation]:
         return [operation for operation in self.pending if all(other.done for other in operation.after)]
@@ -233,6 +243,11 @@ class Machine:
     def synchronize_device(self, device: int) -> None:
         with self.lock:
             self.refuse_capture(device)
+            self.drain(device)
+
+    def drain(self, device: int) -> None:
+        """Run all that is queued on a device; a capture under way does not mind."""
+        with self.lock:
             self.settle([operation for operation in self.pending if operation.stream.device == device])
 
     def refuse_capture(self, device: int) -> None:
@@ -276,6 +291,7 @@ class Machine:
                 raise CUDARuntimeError(400)
             if stream.capture is not None:
                 self._invalidate(stream.capture)
+            self.destroyed = [old for old in (*self.destroyed, stream) if old.tail is not None]
 
     def event(self, handle: int) -> EventState:
         try:
@@ -341,7 +357,7 @@ class Machine:
             stream.ends = []
             self.captures.append(stream.capture)
 
-    def end_capture(self, stream: StreamState) -> list[Operation]:
+    def end_capture(self, stream: StreamState) -> GraphState:
         with self.lock:
             capture = stream.capture
             if capture is None:
@@ -365,11 +381,14 @@ class Machine:
                 raise CUDARuntimeError(901)
             if not joined.issuperset(capture.nodes):
                 raise CUDARuntimeError(904)
-            return capture.nodes
+            return GraphState(capture.nodes, stream.device)
 
-    def launch_graph(self, nodes: list[Operation], stream: StreamState) -> None:
+    def launch_graph(self, graph: GraphState, stream: StreamState) -> None:
         """All nodes between what is in the stream and what comes later; among them only the graph's own edges order."""
         with self.lock:
+            nodes = graph.nodes
+            if graph.device != stream.device:
+                raise CUDARuntimeError(400)
             if stream.capture is not None:
                 copies: dict[Operation, Operation] = {}
                 before = list(stream.ends)
@@ -378,11 +397,11 @@ class Machine:
                     copies[node] = self._record(stream, node.work, node.label, ())
                 stream.ends = list(copies.values()) or before
                 return
-            first = self._order(stream, ())
+            first = self._order(stream, () if graph.last is None else (graph.last,))
             made: dict[Operation, Operation] = {}
             for node in nodes:
                 made[node] = self.append(stream, node.work, node.label, tuple(made[other] for other in node.after) or first)
-            self.enqueue(stream, None, "end of a graph", tuple(made.values()))
+            graph.last = self.enqueue(stream, None, "end of a graph", tuple(made.values()))
 
     # the current device
 

@@ -68,7 +68,7 @@ class Memory(BaseMemory):
         block = getattr(self, "_block", None)
         if block is not None:
             with contextlib.suppress(RuntimeError):
-                machine().synchronize_device(self.device_id) # as cudaFree does
+                machine().drain(self.device_id) # as cudaFree does
             self._store.release(block)
 
 
@@ -257,7 +257,7 @@ class SingleDeviceMemoryPool:
     def _place(self, chunk: _Chunk, size: int) -> Block:
         """Bytes for a chunk: the address that it had before, if it is whole and the adversary wants it so, else one never used before."""
         block, chunk.spare = chunk.spare, None
-        if block is not None and block.size == size:
+        if block is not None and block.size == size and chunk.stream.capture is None:
             self._machine.enqueue(chunk.stream, lambda: _revive(block), "reuse of memory")
             return block
         block = Block(blocks.emulator.allocate(size), size, self._device_id)
@@ -297,13 +297,12 @@ class SingleDeviceMemoryPool:
             for owner, arena in self._arenas.items():
                 if wanted is None or owner is wanted:
                     for chunk in [c for c in arena if c.preceding is None and c.following is None]:
-                        if arena: # giving memory back waits for the device
-                            self._machine.synchronize_device(self._device_id)
+                        self._machine.drain(self._device_id) # giving memory back waits for the device
                         del arena[chunk]
                         self._total -= chunk.size
                         self._store.used[self._device_id] -= chunk.size
                         if chunk.spare is not None:
-                            emulated_free(chunk.spare)
+                            blocks.emulator.free(chunk.spare.address)
 
     def n_free_blocks(self) -> int:
         self._drain()
@@ -346,11 +345,6 @@ def _retire(memory: blocks.Store, block: Block, keep: bool) -> None:
         block.live = False
     else:
         memory.discard(block)
-
-
-def emulated_free(block: Block) -> None:
-    block.live = False
-    blocks.emulator.free(block.address)
 
 
 class MemoryPool:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.cuda.fakecupy.errors import CUDARuntimeError
-from tests.cuda.fakecupy.machine import LEGACY, PER_THREAD, EventState, Operation, StreamState, machine
+from tests.cuda.fakecupy.machine import LEGACY, PER_THREAD, EventState, GraphState, StreamState, machine
 
 RELAXED = 2
 
@@ -217,19 +217,19 @@ def get_current_stream(device_id: int = -1) -> Any:
 class Graph:
     """Made by ``end_capture`` only."""
 
-    _nodes: list[Operation]
+    _state: GraphState
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise NotImplementedError("currently this class cannot be initiated by the user and must be created via stream capture")
 
     @classmethod
-    def _made(cls, nodes: list[Operation]) -> Graph:
+    def _made(cls, state: GraphState) -> Graph:
         graph = cls.__new__(cls)
-        graph._nodes = nodes
+        graph._state = state
         return graph
 
     def launch(self, stream: Any = None) -> None:
-        machine().launch_graph(self._nodes, machine().stream((stream or get_current_stream()).ptr))
+        machine().launch_graph(self._state, machine().stream((stream or get_current_stream()).ptr))
 
     def upload(self, stream: Any = None) -> None:
         machine().stream((stream or get_current_stream()).ptr)
