@@ -73,7 +73,7 @@ def uninstall() -> list[BaseException]:
             del sys.modules[name]
     sys.modules.update(_hidden)
     _hidden.clear()
-    return [] if fake is None else fake.violations
+    return [] if fake is None else [*fake.violations, *fake.store.close()]
 
 
 @contextlib.contextmanager

@@ -21,23 +21,28 @@ LEGACY, PER_THREAD = 1, 2  # the handles cudaStreamLegacy and cudaStreamPerThrea
 
 
 class Policy(NamedTuple):
-    """How the adversary behaves.  ``rate``: how often an enqueued operation sets others going.  ``pick``: which of several that are ready
-    runs first.  ``reuse``: a freed block's address serves the next allocation of its size on its stream, as CuPy's pool does; otherwise it
-    never serves again, so that a late access faults.  ``order``: the order of a kernel's threads."""
+    """How the adversary behaves.
+
+    ``rate``: how often an enqueued operation sets others going. ``pick``: which of several that are ready runs first. ``others``: how
+    often a wait lets all that it does not wait for go first. ``reuse``: how often a freed block's address serves the next allocation of
+    its size on its stream, as CuPy's pool does; otherwise it never serves again, so that a late access faults. ``order``: of a kernel's
+    threads.
+    """
 
     rate: float
     pick: str
+    others: float
     reuse: float
     order: str
 
 
 POLICIES = (
-    Policy(0.0, "oldest", 0.0, "ascending"), # all as late as possible
-    Policy(1.0, "oldest", 1.0, "descending"), # all at once
-    Policy(0.0, "newest", 1.0, "random"), # late, and the stream that was filled last goes first
-    Policy(0.0, "random", 0.5, "descending"),
-    Policy(0.2, "random", 0.5, "random"),
-    Policy(0.6, "newest", 0.5, "ascending"),
+    Policy(0.0, "oldest", 0.0, 0.0, "ascending"), # all as late as possible
+    Policy(1.0, "oldest", 0.0, 1.0, "descending"), # all at once
+    Policy(0.0, "newest", 1.0, 1.0, "random"), # late, and what nobody waits for goes first
+    Policy(0.0, "random", 0.5, 0.5, "descending"),
+    Policy(0.2, "random", 0.5, 0.5, "random"),
+    Policy(0.6, "newest", 0.3, 0.5, "ascending"),
 )
 
 
@@ -95,6 +100,18 @@ class EventState:
         self.capture: Capture | None = None
 
 
+def _closure(targets: Iterable[Operation]) -> set[Operation]:
+    """The targets and all that they come after."""
+    found: set[Operation] = set()
+    stack = list(targets)
+    while stack:
+        operation = stack.pop()
+        if operation not in found:
+            found.add(operation)
+            stack.extend(other for other in operation.after if not other.done)
+    return found
+
+
 class Machine:
     """All state of the fake: made by ``install``, and gone with it."""
 
@@ -117,18 +134,25 @@ class Machine:
         self.numbers = itertools.count()
         self.executed: deque[str] = deque(maxlen=64) # the last operations run, for messages
         self.launches = 0
+        self.store: Any = None # what follows belongs to other modules, which `install` asks for it
+        self.pool: Any = None
+        self.pinned_pool: Any = None
+        self.allocator: Any = None
+        self.pinned_allocator: Any = None
 
     # what runs when
 
-    def enqueue(self, stream: StreamState, work: Callable[[], None] | None, label: str, after: Iterable[Operation] = ()) -> Operation:
-        """Put work into a stream; work of captured streams becomes a node of the graph."""
+    def enqueue(self, stream: StreamState, work: Callable[[], None] | None, label: str, after: Iterable[Operation] = (), *,
+                quiet: bool = False) -> Operation:
+        """Put work into a stream; work of captured streams becomes a node of the graph.  ``quiet``: nothing runs now."""
         with self.lock:
             if stream.capture is not None:
                 return self._record(stream, work, label, after)
             operation = Operation(next(self.numbers), stream, work, self._order(stream, after), label)
             stream.tail = operation
             self.pending[operation] = None
-            self._stir()
+            if not quiet:
+                self._stir()
             return operation
 
     def append(self, stream: StreamState, work: Callable[[], None] | None, label: str, after: tuple[Operation, ...]) -> Operation:
@@ -172,7 +196,7 @@ class Machine:
 
     def _choose(self, ready: list[Operation]) -> Operation:
         if self.policy.pick == "random":
-            return self.random.choice(ready)
+            return self.random.choice(sorted(ready, key=lambda op: op.number)) # sets have no order of their own
         return max(ready, key=lambda op: op.number) if self.policy.pick == "newest" else min(ready, key=lambda op: op.number)
 
     def _stir(self) -> None:
@@ -198,13 +222,12 @@ class Machine:
     def settle(self, targets: Iterable[Operation | None]) -> None:
         """Run the targets and all that they come after."""
         with self.lock:
-            wanted: set[Operation] = set()
-            stack = [target for target in targets if target is not None and not target.done]
-            while stack:
-                operation = stack.pop()
-                if operation not in wanted:
-                    wanted.add(operation)
-                    stack.extend(other for other in operation.after if not other.done)
+            targets = [target for target in targets if target is not None and not target.done]
+            if not targets:
+                return
+            needed = _closure(targets)
+            others = self.random.random() < self.policy.others
+            wanted = needed | _closure(self.pending) if others else needed
             lists: dict[Operation, list[Operation]] = {}
             missing: dict[Operation, int] = {}
             for operation in wanted:
@@ -212,9 +235,9 @@ class Machine:
                 missing[operation] = len(before)
                 for other in before:
                     lists.setdefault(other, []).append(operation)
-            ready = sorted((operation for operation in wanted if not missing[operation]), key=lambda op: op.number)
+            ready = [operation for operation in wanted if not missing[operation]]
             while ready:
-                operation = self._choose(ready)
+                operation = self._choose([op for op in ready if op not in needed] or ready)
                 ready.remove(operation)
                 if not operation.done:
                     self._execute(operation)

@@ -258,7 +258,7 @@ class SingleDeviceMemoryPool:
         """Bytes for a chunk: the address that it had before, if it is whole and the adversary wants it so, else one never used before."""
         block, chunk.spare = chunk.spare, None
         if block is not None and block.size == size and chunk.stream.capture is None:
-            self._machine.enqueue(chunk.stream, lambda: _revive(block), "reuse of memory")
+            self._machine.enqueue(chunk.stream, lambda: _revive(block), "reuse of memory", quiet=True)
             return block
         block = Block(blocks.emulator.allocate(size), size, self._device_id)
         self._store.device.add(block)
@@ -268,10 +268,10 @@ class SingleDeviceMemoryPool:
         with self._lock:
             del self._used[chunk]
             memory, fake = self._store, self._machine
-            keep = block.live and fake.random.random() < fake.policy.reuse and chunk.stream.capture is None
+            keep = not block.gone and fake.random.random() < fake.policy.reuse and chunk.stream.capture is None
             chunk.spare = block if keep else None
             if chunk.stream.capture is None:
-                fake.enqueue(chunk.stream, lambda: _retire(memory, block, keep), "free of memory")
+                fake.enqueue(chunk.stream, lambda: _retire(memory, block, keep), "free of memory", quiet=True)
             else: # what is being recorded does not run now: when it does, the memory is another's
                 after = () if chunk.stream.tail is None else (chunk.stream.tail,)
                 fake.append(chunk.stream, lambda: _retire(memory, block, keep), "free of memory", after)
@@ -302,7 +302,7 @@ class SingleDeviceMemoryPool:
                         self._total -= chunk.size
                         self._store.used[self._device_id] -= chunk.size
                         if chunk.spare is not None:
-                            blocks.emulator.free(chunk.spare.address)
+                            self._store.discard(chunk.spare)
 
     def n_free_blocks(self) -> int:
         self._drain()
