@@ -385,4 +385,5 @@ def complete(ndarray: Any) -> None:
         setattr(ndarray, f"__{name}__", method(function))
     for name, function in OPERATORS.items():
         setattr(ndarray, f"__r{name}__", method(function, lambda self, other: (other, self)))
-        setattr(ndarray, f"__i{name}__", method(function, inplace=True))
+        if name != "matmul": # as in CuPy
+            setattr(ndarray, f"__i{name}__", method(function, inplace=True))

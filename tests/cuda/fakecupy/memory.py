@@ -48,6 +48,9 @@ class BaseMemory:
     size: int
     device_id: int
 
+    def __int__(self) -> int:
+        return self.ptr
+
     @property
     def device(self) -> Any:
         return _device(self.device_id)
@@ -286,9 +289,6 @@ class SingleDeviceMemoryPool:
                 other.merge(chunk)
                 chunk = other
             arena[chunk] = None
-
-    def free(self, ptr: int, size: int) -> None:
-        raise RuntimeError("Cannot free out-of-pool memory")
 
     def free_all_blocks(self, stream: Any = None) -> None:
         wanted = None if stream is None else machine().stream(stream.ptr)

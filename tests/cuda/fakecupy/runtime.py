@@ -25,7 +25,7 @@ CONSTANTS = {
     "hostAllocDefault": 0, "hostAllocPortable": 1, "hostAllocMapped": 2, "hostAllocWriteCombined": 4, "memoryTypeUnregistered": 0,
     "memoryTypeHost": 1, "memoryTypeDevice": 2, "memoryTypeManaged": 3, "is_hip": False,
 }
-ATTRIBUTES = {f"cudaDevAttr{name}": number for number, name in _device.ATTRIBUTE_NUMBERS.items()}
+ATTRIBUTES = {f"cudaDevAttr{name}": number for number, name in _device.ATTRIBUTE_NUMBERS.items() if "Capability" not in name}
 
 
 def driverGetVersion() -> int:
@@ -278,8 +278,8 @@ def eventCreate() -> int:
     return machine().create_event(timing=True)
 
 
-def eventCreateWithFlags(flag: int) -> int:
-    return machine().create_event(timing=not flag & 2)
+def eventCreateWithFlags(flags: int) -> int:
+    return machine().create_event(timing=not flags & 2)
 
 
 def eventDestroy(event: int) -> None:

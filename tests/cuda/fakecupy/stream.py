@@ -90,6 +90,9 @@ class _BaseStream:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.ptr} (device {self.device_id})>"
 
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.ptr
+
     def _check_device(self) -> int:
         current = machine().device
         if self.device_id not in (-1, current):
