@@ -7,6 +7,7 @@ driver checks, are violations.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,8 @@ class Function:
                  enable_cooperative_groups: bool = False) -> None:
         if not isinstance(grid, tuple) or not isinstance(block, tuple):
             raise TypeError("Argument 'grid' or 'block' has incorrect type (expected tuple)")
-        self._launch(tuple(max(1, n) for n in (*grid, 1, 1)[:3]), tuple(max(1, n) for n in (*block, 1, 1)[:3]), args, shared_mem, stream)
+        sizes = [max(1, operator.index(n)) for n in (*(*grid, 1, 1)[:3], *(*block, 1, 1)[:3])] # no blocks at all are one
+        self._launch(tuple(sizes[:3]), tuple(sizes[3:]), args, shared_mem, stream)
 
     def linear_launch(self, size: int, args: Any, shared_mem: int = 0, block_max_size: int = 128, stream: Any = None,
                       enable_cooperative_groups: bool = False) -> None:

@@ -27,7 +27,12 @@ SYNCHRONOUS = frozenset(words("""unique nonzero flatnonzero argwhere extract com
 VIEWS = frozenset(words("transpose swapaxes moveaxis expand_dims squeeze broadcast_to diagonal flip fliplr flipud rot90 split array_split"))
 DROPPED = {"argmin": ("dtype",), "argmax": ("dtype",), "nanargmin": ("dtype",), "nanargmax": ("dtype",)}
 
-ADAPTED = {"take": functools.partial(np.take, mode="wrap")}
+
+def _where(condition: Any, *, x: Any = None, y: Any = None) -> Any:
+    return np.where(condition) if x is None and y is None else np.where(condition, x, y)
+
+
+ADAPTED = {"take": functools.partial(np.take, mode="wrap"), "where": _where}
 
 errors = threading.local() # `linalg`: what cupyx.errstate says
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from tests.cuda.fakecupy.errors import CUDARuntimeError, Violation
 
+POLLS = 5 # so often an operation may be asked for in vain
 LEGACY, PER_THREAD = 1, 2  # the handles cudaStreamLegacy and cudaStreamPerThread; 0 is the legacy stream too
 
 
@@ -49,11 +50,12 @@ POLICIES = (
 class Operation:
     """Work in a stream, a node of a graph while a stream is captured, and a mark of an event (no work)."""
 
-    __slots__ = ("after", "done", "label", "number", "stream", "work")
+    __slots__ = ("after", "done", "label", "number", "polls", "stream", "work")
 
     def __init__(self, number: int, stream: StreamState, work: Callable[[], None] | None, after: tuple[Operation, ...], label: str) -> None:
         self.number, self.stream, self.work, self.after, self.label = number, stream, work, after, label
         self.done = False
+        self.polls = 0
 
     def __repr__(self) -> str:
         return f"<{self.label} of stream {self.stream.handle}>"
@@ -245,6 +247,17 @@ class Machine:
                     missing[other] -= 1
                     if not missing[other]:
                         ready.append(other)
+
+    def poll(self, operation: Operation | None) -> bool:
+        """Whether it has run.  Who asks again and again gets there: the device does not stand still."""
+        with self.lock:
+            self._stir()
+            if operation is None or operation.done:
+                return True
+            operation.polls += 1
+            if operation.polls == POLLS:
+                self.settle([operation])
+            return operation.done
 
     def violation(self, text: str) -> Violation:
         """A violation found at the call itself, written down; for the caller to raise."""

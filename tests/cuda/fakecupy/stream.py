@@ -47,8 +47,7 @@ def query_event(event: EventState) -> bool:
     if event.capture is not None and event.capture in fake.captures:
         event.capture.invalid = True
         raise CUDARuntimeError(907)
-    fake._stir()
-    return event.mark is None or event.mark.done
+    return fake.poll(event.mark)
 
 
 def synchronize_event(event: EventState) -> None:
@@ -161,8 +160,7 @@ def query(stream: StreamState) -> bool:
     if stream.capture is not None:
         stream.capture.invalid = True
         raise CUDARuntimeError(900)
-    machine()._stir()
-    return stream.tail is None or stream.tail.done
+    return machine().poll(stream.tail)
 
 
 class Stream(_BaseStream):
