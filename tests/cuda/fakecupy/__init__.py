@@ -32,8 +32,12 @@ def default_seed() -> int:
     return int(os.environ.get("LAZYNP_FAKECUPY_SEED", "0"))
 
 
+def default_nvrtc() -> bool:
+    return os.environ.get("LAZYNP_FAKECUPY_NVRTC", "0") != "0"
+
+
 def install(*, seed: int | None = None, devices: int = 1, compute_capability: tuple[int, int] = (9, 0), device_memory: int = 1 << 30,
-            real_nvrtc: bool = False, races: bool = False) -> Machine:
+            real_nvrtc: bool | None = None, races: bool = False) -> Machine:
     """A new machine, and ``cupy`` meaning the fake.
 
     Parameters
@@ -43,11 +47,12 @@ def install(*, seed: int | None = None, devices: int = 1, compute_capability: tu
     device_memory : int
         Bytes of each device.
     real_nvrtc : bool
-        Every program is compiled by the real NVRTC too.
+        Every program is compiled by the real NVRTC too (``LAZYNP_FAKECUPY_NVRTC``, no).
     races : bool
         Kernels run with the emulator's race detector.
     """
-    fake = Machine(default_seed() if seed is None else seed, devices, compute_capability, device_memory, real_nvrtc, races)
+    really = default_nvrtc() if real_nvrtc is None else real_nvrtc
+    fake = Machine(default_seed() if seed is None else seed, devices, compute_capability, device_memory, really, races)
     fake.store = blocks.Store(devices, device_memory)
     replace(fake)
     fake.pool, fake.pinned_pool = memory.MemoryPool(), pinned_memory.PinnedMemoryPool()
@@ -68,7 +73,7 @@ def uninstall() -> list[BaseException]:
             del sys.modules[name]
     sys.modules.update(_hidden)
     _hidden.clear()
-    return [] if fake is None else fake.violations
+    return [] if fake is None else [*fake.violations, *fake.store.close()]
 
 
 @contextlib.contextmanager
@@ -79,7 +84,7 @@ def installed(**modes: Any) -> Iterator[Machine]:
         yield fake
         fake.captures.clear()
         for number in range(fake.devices):
-            fake.synchronize_device(number)
+            fake.drain(number)
     finally:
         noted = uninstall()
     if noted:

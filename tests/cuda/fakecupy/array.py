@@ -92,6 +92,17 @@ class ndarray:
     def __dlpack_device__(self) -> tuple[int, int]:
         return dlpack.CUDA, self.data.device_id
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        known = library.UFUNCS.get(ufunc.__name__)
+        if method != "__call__" or known is None:
+            return NotImplemented
+        out = kwargs.pop("out", None)
+        return known(*inputs, out=out[0] if out is not None else None, **kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        table = {"numpy.linalg": library.LINALG, "numpy.fft": library.FFT}.get(func.__module__, library.NUMPY)
+        return library.function(table[func.__name__])(*args, **kwargs) if func.__name__ in table else NotImplemented
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()` to construct a NumPy array explicitly.")
 
@@ -157,9 +168,6 @@ class ndarray:
 
     def __complex__(self) -> complex:
         return complex(self.get())
-
-    def __index__(self) -> int:
-        return self.get().__index__()
 
     def __len__(self) -> int:
         if not self._shape:

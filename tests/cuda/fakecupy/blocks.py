@@ -25,12 +25,12 @@ def rounded(size: int) -> int:
 
 
 class Block:
-    """Memory of a device: ``size`` bytes at ``address``, and whether it is live for work that runs now."""
+    """Memory of a device: ``size`` bytes at ``address``; whether it is live for work that runs now; whether its address faults."""
 
-    __slots__ = ("address", "device", "live", "size")
+    __slots__ = ("address", "device", "gone", "live", "size")
 
     def __init__(self, address: int, size: int, device: int) -> None:
-        self.address, self.size, self.device, self.live = address, size, device, True
+        self.address, self.size, self.device, self.live, self.gone = address, size, device, True, False
 
 
 class Pinned:
@@ -72,6 +72,12 @@ class Ranges:
         return block if address < block.address + max(block.size, 1) else None
 
 
+    def near(self, address: int) -> bool:
+        """Whether it is the end of a block, where an empty view may begin."""
+        at = bisect.bisect_right(self.starts, address) - 1
+        return at >= 0 and address <= self.blocks[self.starts[at]].address + self.blocks[self.starts[at]].size + 64
+
+
 class Store:
     """The memory of all devices of one machine."""
 
@@ -100,14 +106,19 @@ class Store:
 
     def discard(self, block: Block) -> None:
         """Make its address unusable for ever; what it counts stays with whoever counts."""
-        if block.live:
-            block.live = False
+        if not block.gone:
+            block.live, block.gone = False, True
             emulator.free(block.address)
 
-    def close(self) -> None:
-        """Free what nobody freed."""
-        for block in list(self.device.blocks.values()):
-            self.discard(block)
+    def close(self) -> list[BaseException]:
+        """Free what nobody freed; what the guards have to say."""
+        found: list[BaseException] = []
+        for block in self.device.blocks.values():
+            try:
+                self.discard(block)
+            except emulator.EmulationError as error:
+                found.append(error)
+        return found
 
     # checks
 

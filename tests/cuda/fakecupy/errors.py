@@ -22,7 +22,7 @@ RUNTIME = {
     900: ("cudaErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing"),
     901: ("cudaErrorStreamCaptureInvalidated", "operation failed due to a previous error during capture"),
     902: ("cudaErrorStreamCaptureMerge", "operation would result in a merge of separate capture sequences"),
-    903: ("cudaErrorStreamCaptureUnmatched", "capture was not initiated in this stream"),
+    903: ("cudaErrorStreamCaptureUnmatched", "capture was not ended in the same stream as it began"),
     904: ("cudaErrorStreamCaptureUnjoined", "capturing stream has unjoined work"),
     905: ("cudaErrorStreamCaptureIsolation", "dependency created on uncaptured work in another stream"),
     906: ("cudaErrorStreamCaptureImplicit", "operation would make the legacy stream depend on a capturing blocking stream"),

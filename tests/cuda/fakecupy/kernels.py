@@ -7,6 +7,7 @@ driver checks, are violations.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,19 @@ def argument(value: Any) -> bytes:
     if isinstance(value, (float, complex)):
         return (np.float64(value) if isinstance(value, float) else np.complex128(value)).tobytes()
     raise TypeError(f"Unsupported type {type(value)}")
+
+
+def _is_host(address: int) -> bool:
+    """Whether the host could read there.  Smaller numbers and larger ones are no addresses that Linux gives."""
+    if not 1 << 40 <= address < 1 << 47:
+        return False
+    with open("/proc/self/maps") as lines:
+        for line in lines:
+            span, access = line.split()[:2]
+            low, _, high = span.partition("-")
+            if int(low, 16) <= address < int(high, 16):
+                return access[0] == "r"
+    return False
 
 
 class Module:
@@ -92,7 +106,8 @@ class Function:
                  enable_cooperative_groups: bool = False) -> None:
         if not isinstance(grid, tuple) or not isinstance(block, tuple):
             raise TypeError("Argument 'grid' or 'block' has incorrect type (expected tuple)")
-        self._launch(tuple(max(1, n) for n in (*grid, 1, 1)[:3]), tuple(max(1, n) for n in (*block, 1, 1)[:3]), args, shared_mem, stream)
+        sizes = [max(1, operator.index(n)) for n in (*(*grid, 1, 1)[:3], *(*block, 1, 1)[:3])] # no blocks at all are one
+        self._launch(tuple(sizes[:3]), tuple(sizes[3:]), args, shared_mem, stream)
 
     def linear_launch(self, size: int, args: Any, shared_mem: int = 0, block_max_size: int = 128, stream: Any = None,
                       enable_cooperative_groups: bool = False) -> None:
@@ -131,8 +146,10 @@ class Function:
     def _check_addresses(self, packed: bytes) -> None:
         """Arguments, or slots of a structure, that are addresses in memory which this device may not touch."""
         memory, device = store(), machine().device
-        for word in np.frombuffer(packed[:len(packed) // 8 * 8], np.uint64):
-            block = memory.device.find(int(word))
+        for word in np.frombuffer(packed[:len(packed) // 8 * 8], np.uint64).tolist():
+            block = memory.device.find(word)
+            if block is None and _is_host(word) and memory.kind(word) == "pageable" and not memory.device.near(word):
+                raise machine().violation(f"kernel {self._function.name} gets the address {word:#x} of the host's own memory")
             if block is not None and block.device != device and (device, block.device) not in memory.peers:
                 raise machine().violation(f"kernel {self._function.name} on device {device} gets memory of device {block.device}")
 

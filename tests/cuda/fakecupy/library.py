@@ -27,7 +27,12 @@ SYNCHRONOUS = frozenset(words("""unique nonzero flatnonzero argwhere extract com
 VIEWS = frozenset(words("transpose swapaxes moveaxis expand_dims squeeze broadcast_to diagonal flip fliplr flipud rot90 split array_split"))
 DROPPED = {"argmin": ("dtype",), "argmax": ("dtype",), "nanargmin": ("dtype",), "nanargmax": ("dtype",)}
 
-ADAPTED = {"take": functools.partial(np.take, mode="wrap")}
+
+def _where(condition: Any, *, x: Any = None, y: Any = None) -> Any:
+    return np.where(condition) if x is None and y is None else np.where(condition, x, y)
+
+
+ADAPTED = {"take": functools.partial(np.take, mode="wrap"), "where": _where}
 
 errors = threading.local() # `linalg`: what cupyx.errstate says
 
@@ -99,7 +104,7 @@ def _run(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs:
 
 
 def enqueue(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, kind: str = "",
-            out: Any = None) -> Any:
+            out: Any = None, casting: Any = None) -> Any:
     """Queue ``out = function(*args, **kwargs)``; the device arrays that it makes."""
     shapes = _run(name, function, _mapped(args, _sample(kind)), {key: _mapped(value, _sample(kind)) for key, value in kwargs.items()})
     several = isinstance(shapes, (list, tuple))
@@ -107,6 +112,9 @@ def enqueue(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwar
     if out is not None:
         outs = list(out) if isinstance(out, tuple) else [out]
         for result, each in zip(results, outs, strict=True):
+            if casting is not None and not np.can_cast(np.asarray(result).dtype, each.dtype, casting):
+                raise TypeError(f"output (typecode {np.asarray(result).dtype.char!r}) could not be coerced to provided output parameter"
+                                f" (typecode {each.dtype.char!r}) according to the casting rule {casting!r}")
             np.broadcast_to(np.broadcast_to(np.empty(()), np.shape(result)), each.shape) # the error of an output of a wrong shape
     else:
         outs = [_empty(np.shape(result), np.asarray(result).dtype) for result in results]
@@ -229,7 +237,7 @@ class ufunc:
             raise NotImplementedError("where= of a universal function")
         if not _arrays(args):
             args = (asarray(args[0]), *args[1:])
-        return enqueue(self.name, self._function, args, named, out=out)
+        return enqueue(self.name, self._function, args, named, out=out, casting=casting)
 
 
 UFUNCS = {name: ufunc(name) for name in signatures.UFUNCS.split()}
@@ -382,4 +390,5 @@ def complete(ndarray: Any) -> None:
         setattr(ndarray, f"__{name}__", method(function))
     for name, function in OPERATORS.items():
         setattr(ndarray, f"__r{name}__", method(function, lambda self, other: (other, self)))
-        setattr(ndarray, f"__i{name}__", method(function, inplace=True))
+        if name != "matmul": # as in CuPy
+            setattr(ndarray, f"__i{name}__", method(function, inplace=True))

@@ -17,38 +17,45 @@ from typing import Any, NamedTuple
 
 from tests.cuda.fakecupy.errors import CUDARuntimeError, Violation
 
+POLLS = 5 # so often an operation may be asked for in vain
 LEGACY, PER_THREAD = 1, 2  # the handles cudaStreamLegacy and cudaStreamPerThread; 0 is the legacy stream too
 
 
 class Policy(NamedTuple):
-    """How the adversary behaves.  ``rate``: how often an enqueued operation sets others going.  ``pick``: which of several that are ready
-    runs first.  ``reuse``: a freed block's address serves the next allocation of its size on its stream, as CuPy's pool does; otherwise it
-    never serves again, so that a late access faults.  ``order``: the order of a kernel's threads."""
+    """How the adversary behaves.
+
+    ``rate``: how often an enqueued operation sets others going. ``pick``: which of several that are ready runs first. ``others``: how
+    often a wait lets all that it does not wait for go first. ``reuse``: how often a freed block's address serves the next allocation of
+    its size on its stream, as CuPy's pool does; otherwise it never serves again, so that a late access faults. ``order``: of a kernel's
+    threads.
+    """
 
     rate: float
     pick: str
+    others: float
     reuse: float
     order: str
 
 
 POLICIES = (
-    Policy(0.0, "oldest", 0.0, "ascending"), # all as late as possible
-    Policy(1.0, "oldest", 1.0, "descending"), # all at once
-    Policy(0.0, "newest", 1.0, "random"), # late, and the stream that was filled last goes first
-    Policy(0.0, "random", 0.5, "descending"),
-    Policy(0.2, "random", 0.5, "random"),
-    Policy(0.6, "newest", 0.5, "ascending"),
+    Policy(0.0, "oldest", 0.0, 0.0, "ascending"), # all as late as possible
+    Policy(1.0, "oldest", 0.0, 1.0, "descending"), # all at once
+    Policy(0.0, "newest", 1.0, 1.0, "random"), # late, and what nobody waits for goes first
+    Policy(0.0, "random", 0.5, 0.5, "descending"),
+    Policy(0.2, "random", 0.5, 0.5, "random"),
+    Policy(0.6, "newest", 0.3, 0.5, "ascending"),
 )
 
 
 class Operation:
     """Work in a stream, a node of a graph while a stream is captured, and a mark of an event (no work)."""
 
-    __slots__ = ("after", "done", "label", "number", "stream", "work")
+    __slots__ = ("after", "done", "label", "number", "polls", "stream", "work")
 
     def __init__(self, number: int, stream: StreamState, work: Callable[[], None] | None, after: tuple[Operation, ...], label: str) -> None:
         self.number, self.stream, self.work, self.after, self.label = number, stream, work, after, label
         self.done = False
+        self.polls = 0
 
     def __repr__(self) -> str:
         return f"<{self.label} of stream {self.stream.handle}>"
@@ -78,6 +85,14 @@ class StreamState:
         return self.handle == 0
 
 
+class GraphState:
+    """An instantiated graph: its nodes, and the end of its last launch, which the next one comes after."""
+
+    def __init__(self, nodes: list[Operation], device: int) -> None:
+        self.nodes, self.device = nodes, device
+        self.last: Operation | None = None
+
+
 class EventState:
     """An event: the mark of its last record, of a stream or of a capture."""
 
@@ -85,6 +100,18 @@ class EventState:
         self.handle, self.timing, self.device = handle, timing, device
         self.mark: Operation | None = None
         self.capture: Capture | None = None
+
+
+def _closure(targets: Iterable[Operation]) -> set[Operation]:
+    """The targets and all that they come after."""
+    found: set[Operation] = set()
+    stack = list(targets)
+    while stack:
+        operation = stack.pop()
+        if operation not in found:
+            found.add(operation)
+            stack.extend(other for other in operation.after if not other.done)
+    return found
 
 
 class Machine:
@@ -102,23 +129,32 @@ class Machine:
         self.streams: dict[int, StreamState] = {}
         self.events: dict[int, EventState] = {}
         self.defaults: dict[Any, StreamState] = {}
+        self.destroyed: list[StreamState] = [] # with work that still runs
+        self.graphs: dict[int, GraphState] = {}
         self.captures: list[Capture] = []
         self.local = threading.local()
         self.numbers = itertools.count()
         self.executed: deque[str] = deque(maxlen=64) # the last operations run, for messages
         self.launches = 0
+        self.store: Any = None # what follows belongs to other modules, which `install` asks for it
+        self.pool: Any = None
+        self.pinned_pool: Any = None
+        self.allocator: Any = None
+        self.pinned_allocator: Any = None
 
     # what runs when
 
-    def enqueue(self, stream: StreamState, work: Callable[[], None] | None, label: str, after: Iterable[Operation] = ()) -> Operation:
-        """Put work into a stream; work of captured streams becomes a node of the graph."""
+    def enqueue(self, stream: StreamState, work: Callable[[], None] | None, label: str, after: Iterable[Operation] = (), *,
+                quiet: bool = False) -> Operation:
+        """Put work into a stream; work of captured streams becomes a node of the graph.  ``quiet``: nothing runs now."""
         with self.lock:
             if stream.capture is not None:
                 return self._record(stream, work, label, after)
             operation = Operation(next(self.numbers), stream, work, self._order(stream, after), label)
             stream.tail = operation
             self.pending[operation] = None
-            self._stir()
+            if not quiet:
+                self._stir()
             return operation
 
     def append(self, stream: StreamState, work: Callable[[], None] | None, label: str, after: tuple[Operation, ...]) -> Operation:
@@ -155,14 +191,14 @@ class Machine:
         return node
 
     def _of_device(self, device: int) -> list[StreamState]:
-        return [s for s in (*self.streams.values(), *self.defaults.values()) if s.device == device]
+        return [s for s in (*self.streams.values(), *self.defaults.values(), *self.destroyed) if s.device == device]
 
     def _ready(self) -> list[Operation]:
         return [operation for operation in self.pending if all(other.done for other in operation.after)]
 
     def _choose(self, ready: list[Operation]) -> Operation:
         if self.policy.pick == "random":
-            return self.random.choice(ready)
+            return self.random.choice(sorted(ready, key=lambda op: op.number)) # sets have no order of their own
         return max(ready, key=lambda op: op.number) if self.policy.pick == "newest" else min(ready, key=lambda op: op.number)
 
     def _stir(self) -> None:
@@ -188,13 +224,12 @@ class Machine:
     def settle(self, targets: Iterable[Operation | None]) -> None:
         """Run the targets and all that they come after."""
         with self.lock:
-            wanted: set[Operation] = set()
-            stack = [target for target in targets if target is not None and not target.done]
-            while stack:
-                operation = stack.pop()
-                if operation not in wanted:
-                    wanted.add(operation)
-                    stack.extend(other for other in operation.after if not other.done)
+            targets = [target for target in targets if target is not None and not target.done]
+            if not targets:
+                return
+            needed = _closure(targets)
+            others = self.random.random() < self.policy.others
+            wanted = needed | _closure(self.pending) if others else needed
             lists: dict[Operation, list[Operation]] = {}
             missing: dict[Operation, int] = {}
             for operation in wanted:
@@ -202,9 +237,9 @@ class Machine:
                 missing[operation] = len(before)
                 for other in before:
                     lists.setdefault(other, []).append(operation)
-            ready = sorted((operation for operation in wanted if not missing[operation]), key=lambda op: op.number)
+            ready = [operation for operation in wanted if not missing[operation]]
             while ready:
-                operation = self._choose(ready)
+                operation = self._choose([op for op in ready if op not in needed] or ready)
                 ready.remove(operation)
                 if not operation.done:
                     self._execute(operation)
@@ -212,6 +247,17 @@ class Machine:
                     missing[other] -= 1
                     if not missing[other]:
                         ready.append(other)
+
+    def poll(self, operation: Operation | None) -> bool:
+        """Whether it has run.  Who asks again and again gets there: the device does not stand still."""
+        with self.lock:
+            self._stir()
+            if operation is None or operation.done:
+                return True
+            operation.polls += 1
+            if operation.polls == POLLS:
+                self.settle([operation])
+            return operation.done
 
     def violation(self, text: str) -> Violation:
         """A violation found at the call itself, written down; for the caller to raise."""
@@ -233,6 +279,11 @@ class Machine:
     def synchronize_device(self, device: int) -> None:
         with self.lock:
             self.refuse_capture(device)
+            self.drain(device)
+
+    def drain(self, device: int) -> None:
+        """Run all that is queued on a device; a capture under way does not mind."""
+        with self.lock:
             self.settle([operation for operation in self.pending if operation.stream.device == device])
 
     def refuse_capture(self, device: int) -> None:
@@ -276,6 +327,7 @@ class Machine:
                 raise CUDARuntimeError(400)
             if stream.capture is not None:
                 self._invalidate(stream.capture)
+            self.destroyed = [old for old in (*self.destroyed, stream) if old.tail is not None]
 
     def event(self, handle: int) -> EventState:
         try:
@@ -341,7 +393,7 @@ class Machine:
             stream.ends = []
             self.captures.append(stream.capture)
 
-    def end_capture(self, stream: StreamState) -> list[Operation]:
+    def end_capture(self, stream: StreamState) -> GraphState:
         with self.lock:
             capture = stream.capture
             if capture is None:
@@ -365,11 +417,14 @@ class Machine:
                 raise CUDARuntimeError(901)
             if not joined.issuperset(capture.nodes):
                 raise CUDARuntimeError(904)
-            return capture.nodes
+            return GraphState(capture.nodes, stream.device)
 
-    def launch_graph(self, nodes: list[Operation], stream: StreamState) -> None:
+    def launch_graph(self, graph: GraphState, stream: StreamState) -> None:
         """All nodes between what is in the stream and what comes later; among them only the graph's own edges order."""
         with self.lock:
+            nodes = graph.nodes
+            if graph.device != stream.device:
+                raise CUDARuntimeError(400)
             if stream.capture is not None:
                 copies: dict[Operation, Operation] = {}
                 before = list(stream.ends)
@@ -378,11 +433,11 @@ class Machine:
                     copies[node] = self._record(stream, node.work, node.label, ())
                 stream.ends = list(copies.values()) or before
                 return
-            first = self._order(stream, ())
+            first = self._order(stream, () if graph.last is None else (graph.last,))
             made: dict[Operation, Operation] = {}
             for node in nodes:
                 made[node] = self.append(stream, node.work, node.label, tuple(made[other] for other in node.after) or first)
-            self.enqueue(stream, None, "end of a graph", tuple(made.values()))
+            graph.last = self.enqueue(stream, None, "end of a graph", tuple(made.values()))
 
     # the current device
 

@@ -48,6 +48,9 @@ class BaseMemory:
     size: int
     device_id: int
 
+    def __int__(self) -> int:
+        return self.ptr
+
     @property
     def device(self) -> Any:
         return _device(self.device_id)
@@ -68,7 +71,7 @@ class Memory(BaseMemory):
         block = getattr(self, "_block", None)
         if block is not None:
             with contextlib.suppress(RuntimeError):
-                machine().synchronize_device(self.device_id) # as cudaFree does
+                machine().drain(self.device_id) # as cudaFree does
             self._store.release(block)
 
 
@@ -257,8 +260,8 @@ class SingleDeviceMemoryPool:
     def _place(self, chunk: _Chunk, size: int) -> Block:
         """Bytes for a chunk: the address that it had before, if it is whole and the adversary wants it so, else one never used before."""
         block, chunk.spare = chunk.spare, None
-        if block is not None and block.size == size:
-            self._machine.enqueue(chunk.stream, lambda: _revive(block), "reuse of memory")
+        if block is not None and block.size == size and chunk.stream.capture is None:
+            self._machine.enqueue(chunk.stream, lambda: _revive(block), "reuse of memory", quiet=True)
             return block
         block = Block(blocks.emulator.allocate(size), size, self._device_id)
         self._store.device.add(block)
@@ -268,10 +271,10 @@ class SingleDeviceMemoryPool:
         with self._lock:
             del self._used[chunk]
             memory, fake = self._store, self._machine
-            keep = block.live and fake.random.random() < fake.policy.reuse and chunk.stream.capture is None
+            keep = not block.gone and fake.random.random() < fake.policy.reuse and chunk.stream.capture is None
             chunk.spare = block if keep else None
             if chunk.stream.capture is None:
-                fake.enqueue(chunk.stream, lambda: _retire(memory, block, keep), "free of memory")
+                fake.enqueue(chunk.stream, lambda: _retire(memory, block, keep), "free of memory", quiet=True)
             else: # what is being recorded does not run now: when it does, the memory is another's
                 after = () if chunk.stream.tail is None else (chunk.stream.tail,)
                 fake.append(chunk.stream, lambda: _retire(memory, block, keep), "free of memory", after)
@@ -287,9 +290,6 @@ class SingleDeviceMemoryPool:
                 chunk = other
             arena[chunk] = None
 
-    def free(self, ptr: int, size: int) -> None:
-        raise RuntimeError("Cannot free out-of-pool memory")
-
     def free_all_blocks(self, stream: Any = None) -> None:
         wanted = None if stream is None else machine().stream(stream.ptr)
         with self._lock:
@@ -297,13 +297,12 @@ class SingleDeviceMemoryPool:
             for owner, arena in self._arenas.items():
                 if wanted is None or owner is wanted:
                     for chunk in [c for c in arena if c.preceding is None and c.following is None]:
-                        if arena: # giving memory back waits for the device
-                            self._machine.synchronize_device(self._device_id)
+                        self._machine.drain(self._device_id) # giving memory back waits for the device
                         del arena[chunk]
                         self._total -= chunk.size
                         self._store.used[self._device_id] -= chunk.size
                         if chunk.spare is not None:
-                            emulated_free(chunk.spare)
+                            self._store.discard(chunk.spare)
 
     def n_free_blocks(self) -> int:
         self._drain()
@@ -346,11 +345,6 @@ def _retire(memory: blocks.Store, block: Block, keep: bool) -> None:
         block.live = False
     else:
         memory.discard(block)
-
-
-def emulated_free(block: Block) -> None:
-    block.live = False
-    blocks.emulator.free(block.address)
 
 
 class MemoryPool:

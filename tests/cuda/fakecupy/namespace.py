@@ -128,8 +128,7 @@ def get_array_module(*args: Any) -> ModuleType:
 
 
 @contextlib.contextmanager
-def errstate(*, divide: Any = None, over: Any = None, under: Any = None, invalid: Any = None, linalg: Any = None,
-             fallback_mode: Any = None) -> Iterator[None]:
+def errstate(*, divide: Any = None, over: Any = None, under: Any = None, invalid: Any = None, linalg: Any = None) -> Iterator[None]:
     before = getattr(library.errors, "linalg", None)
     library.errors.linalg = before if linalg is None else linalg
     try:
@@ -139,8 +138,7 @@ def errstate(*, divide: Any = None, over: Any = None, under: Any = None, invalid
 
 
 def geterr() -> dict[str, Any]:
-    return {"divide": None, "over": None, "under": None, "invalid": None, "linalg": getattr(library.errors, "linalg", None),
-            "fallback_mode": None}
+    return {"divide": None, "over": None, "under": None, "invalid": None, "linalg": getattr(library.errors, "linalg", None) or "ignore"}
 
 
 def empty_pinned(shape: Any, dtype: Any = float, order: str = "C") -> np.ndarray[Any, Any]:

@@ -70,8 +70,8 @@ def set_pinned_memory_allocator(allocator: Callable[[int], PinnedMemoryPointer] 
     machine().pinned_allocator = allocator or _malloc
 
 
-def is_memory_pinned(ptr: int) -> bool:
-    found = store().pinned.find(ptr)
+def is_memory_pinned(data: int) -> bool:
+    found = store().pinned.find(data)
     return found is not None and found.live
 
 

@@ -13,7 +13,7 @@ from tests.cuda.fakecupy import device as _device
 from tests.cuda.fakecupy import stream as _stream
 from tests.cuda.fakecupy.blocks import Pinned, store
 from tests.cuda.fakecupy.errors import CUDARuntimeError
-from tests.cuda.fakecupy.machine import Operation, machine
+from tests.cuda.fakecupy.machine import GraphState, machine
 
 VERSION = 13000
 
@@ -25,7 +25,7 @@ CONSTANTS = {
     "hostAllocDefault": 0, "hostAllocPortable": 1, "hostAllocMapped": 2, "hostAllocWriteCombined": 4, "memoryTypeUnregistered": 0,
     "memoryTypeHost": 1, "memoryTypeDevice": 2, "memoryTypeManaged": 3, "is_hip": False,
 }
-ATTRIBUTES = {f"cudaDevAttr{name}": number for number, name in _device.ATTRIBUTE_NUMBERS.items()}
+ATTRIBUTES = {f"cudaDevAttr{name}": number for number, name in _device.ATTRIBUTE_NUMBERS.items() if "Capability" not in name}
 
 
 def driverGetVersion() -> int:
@@ -231,13 +231,10 @@ def streamBeginCapture(stream: int, mode: int = 2) -> None:
     machine().begin_capture(machine().stream(stream), mode)
 
 
-_graphs: dict[int, list[Operation]] = {}
-
-
 def streamEndCapture(stream: int) -> int:
-    nodes = machine().end_capture(machine().stream(stream))
+    state = machine().end_capture(machine().stream(stream))
     handle = next(machine().handles)
-    _graphs[handle] = nodes
+    machine().graphs[handle] = state
     return handle
 
 
@@ -245,29 +242,33 @@ def streamIsCapturing(stream: int) -> bool:
     return machine().stream(stream).capture is not None
 
 
+def _graph(handle: int) -> GraphState:
+    if handle not in machine().graphs:
+        raise CUDARuntimeError(400)
+    return machine().graphs[handle]
+
+
 def graphInstantiate(graph: int) -> int:
+    state = _graph(graph)
     handle = next(machine().handles)
-    _graphs[handle] = _graphs[graph]
+    machine().graphs[handle] = GraphState(state.nodes, state.device)
     return handle
 
 
 def graphLaunch(graphExec: int, stream: int) -> None:
-    if graphExec not in _graphs:
-        raise CUDARuntimeError(400)
-    machine().launch_graph(_graphs[graphExec], machine().stream(stream))
+    machine().launch_graph(_graph(graphExec), machine().stream(stream))
 
 
 def graphUpload(graphExec: int, stream: int) -> None:
-    if graphExec not in _graphs:
-        raise CUDARuntimeError(400)
+    _graph(graphExec)
 
 
 def graphDestroy(graph: int) -> None:
-    _graphs.pop(graph, None)
+    machine().graphs.pop(graph, None)
 
 
 def graphExecDestroy(graphExec: int) -> None:
-    _graphs.pop(graphExec, None)
+    machine().graphs.pop(graphExec, None)
 
 
 # events
@@ -277,8 +278,8 @@ def eventCreate() -> int:
     return machine().create_event(timing=True)
 
 
-def eventCreateWithFlags(flag: int) -> int:
-    return machine().create_event(timing=not flag & 2)
+def eventCreateWithFlags(flags: int) -> int:
+    return machine().create_event(timing=not flags & 2)
 
 
 def eventDestroy(event: int) -> None:

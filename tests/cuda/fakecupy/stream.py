@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.cuda.fakecupy.errors import CUDARuntimeError
-from tests.cuda.fakecupy.machine import LEGACY, PER_THREAD, EventState, Operation, StreamState, machine
+from tests.cuda.fakecupy.machine import LEGACY, PER_THREAD, EventState, GraphState, StreamState, machine
 
 RELAXED = 2
 
@@ -47,8 +47,7 @@ def query_event(event: EventState) -> bool:
     if event.capture is not None and event.capture in fake.captures:
         event.capture.invalid = True
         raise CUDARuntimeError(907)
-    fake._stir()
-    return event.mark is None or event.mark.done
+    return fake.poll(event.mark)
 
 
 def synchronize_event(event: EventState) -> None:
@@ -89,6 +88,9 @@ class _BaseStream:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.ptr} (device {self.device_id})>"
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.ptr
 
     def _check_device(self) -> int:
         current = machine().device
@@ -158,8 +160,7 @@ def query(stream: StreamState) -> bool:
     if stream.capture is not None:
         stream.capture.invalid = True
         raise CUDARuntimeError(900)
-    machine()._stir()
-    return stream.tail is None or stream.tail.done
+    return machine().poll(stream.tail)
 
 
 class Stream(_BaseStream):
@@ -217,19 +218,19 @@ def get_current_stream(device_id: int = -1) -> Any:
 class Graph:
     """Made by ``end_capture`` only."""
 
-    _nodes: list[Operation]
+    _state: GraphState
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise NotImplementedError("currently this class cannot be initiated by the user and must be created via stream capture")
 
     @classmethod
-    def _made(cls, nodes: list[Operation]) -> Graph:
+    def _made(cls, state: GraphState) -> Graph:
         graph = cls.__new__(cls)
-        graph._nodes = nodes
+        graph._state = state
         return graph
 
     def launch(self, stream: Any = None) -> None:
-        machine().launch_graph(self._nodes, machine().stream((stream or get_current_stream()).ptr))
+        machine().launch_graph(self._state, machine().stream((stream or get_current_stream()).ptr))
 
     def upload(self, stream: Any = None) -> None:
         machine().stream((stream or get_current_stream()).ptr)
