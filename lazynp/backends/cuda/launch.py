@@ -239,14 +239,18 @@ class DeviceLibraryStep:
         self.call = library.compiled(item.program, place)
         self.names = " ".join([library.name_of(program.entries[e]) for e in item.entries if program.entries[e].op is not o.OUTPUT])
 
-    def run(self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], run: Run) -> list[floating.Note]:
-        """Compute; returns what NumPy reported of entries of the original program."""
+    def run(
+        self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], run: Run, finite: list[DeviceBuffer]
+    ) -> list[floating.Note]:
+        """Compute; returns what NumPy reported of entries of the original program, and adds to ``finite`` what shows CuPy's errors."""
         if self.call is not None:
             given = [_here(values, e, self.place, run) for e in self.reads]
-            results = self.call(given, integers, scalars, run)
-            if results is not None:
+            found = self.call(given, integers, scalars, run)
+            if found is not None:
                 report.work.library_calls += 1
-                values.update(zip(self.writes, results, strict=True))
+                values.update(zip(self.writes, found[0], strict=True))
+                if found[1] is not None:
+                    finite.append(found[1])
                 return []
         hosts = [values[e] for e in self.reads]
         report.count_on_host(self.names, sum(buffer.nbytes for buffer in hosts), caller())
@@ -291,6 +295,7 @@ class DevicePlan(CompiledPlan):
             scalars = [*scalars, *self.constants]
         place, work = self.place, report.work
         notes: list[floating.Note] = []
+        finite: list[DeviceBuffer] = []
         flags = 0
         try:
             with place.running() as run:
@@ -311,10 +316,14 @@ class DevicePlan(CompiledPlan):
                         assert isinstance(step, DeviceLibraryStep)
                         # What a kernel found out of range must not reach a library.
                         flags |= _checked(place, words, launched)
-                        notes += step.run(values, integers, scalars, run)
+                        notes += step.run(values, integers, scalars, run, finite)
                     for e in dead:
                         del values[e]
                 flags |= _checked(place, words, launched)
+                for value in finite:
+                    truth = np.empty((), np.bool_)
+                    place.read(value.block, value.address, truth)
+                    flags |= not truth
                 for e in self.outputs:
                     values[e] = values[e].at_home(place.name)
         except KernelError:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from lazynp.graph import op as o
+from lazynp.graph.errstate import UNDER
 from lazynp.graph.op import Kind
 from lazynp.runtime.buffer import Buffer
 from lazynp.schedule.canonicalise import ZERO, Entry, Program
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 Arrays = list[Any]
 Options = dict[str, Any]
 Function = Callable[[Any, Arrays, Options], Any]  # of CuPy's module, its arrays, keyword arguments
-Call = Callable[["list[DeviceBuffer]", list[int], list[Any], "Run"], "list[Buffer] | None"]
+# Gives the results, and where floating-point errors are wanted a truth value in device memory: whether all numbers are finite.
+Call = Callable[["list[DeviceBuffer]", list[int], list[Any], "Run"], "tuple[list[Buffer], DeviceBuffer | None] | None"]
 
 FLOATS: Final = "fd"
 INEXACT: Final = "fdFD"
@@ -43,6 +45,7 @@ class Row(NamedTuple):
     call: Function
     chars: str
     options: tuple[str, ...] = ()  # keyword arguments that may be given
+    tells: bool = False  # whether NumPy tells of floating-point errors
 
 
 def _plain(name: str, *drop: str) -> Function:
@@ -83,10 +86,10 @@ _FFT = ("n", "axis", "axes", "norm")
 
 # What CALL says by itself; its parameters come as ``params``.
 CALLS: Final[dict[str, Row]] = {
-    "matmul": Row(_plain("matmul", "params"), NUMBERS),
-    "dot": Row(_plain("dot", "params"), NUMBERS),
-    "tensordot": Row(_tensordot, NUMBERS),
-    "einsum": Row(_einsum, NUMBERS),
+    "matmul": Row(_plain("matmul", "params"), NUMBERS, tells=True),
+    "dot": Row(_plain("dot", "params"), NUMBERS, tells=True),
+    "tensordot": Row(_tensordot, NUMBERS, tells=True),
+    "einsum": Row(_einsum, NUMBERS, tells=True),
     "stable_argsort": Row(_stable_argsort, "?" + REALS),
 }
 
@@ -128,7 +131,7 @@ def row_of(entry: Entry) -> tuple[Row, Options] | None:
     if entry.op is o.SCAN:
         combining, axis = entry.arg
         name = {o.ADD: "cumsum", o.MULTIPLY: "cumprod"}.get(combining)
-        return None if name is None else (Row(_plain(name), NUMBERS, ("axis",)), {"axis": axis})
+        return None if name is None else (Row(_plain(name), NUMBERS, ("axis",), tells=True), {"axis": axis})
     if entry.op is not o.CALL:
         return None
     name, params = entry.arg
@@ -161,7 +164,13 @@ def compiled(program: Program, place: Place) -> Call | None:
     if any(x.dtype.char not in row.chars for x in operands):
         return None
 
-    def call(given: list[DeviceBuffer], integers: list[int], scalars: list[Any], run: Run) -> list[Buffer] | None:
+    tells = program.errors if row.tells and entry.dtype.kind in "fc" else 0
+    if tells & UNDER:
+        return None  # a result does not show it
+
+    def call(
+        given: list[DeviceBuffer], integers: list[int], scalars: list[Any], run: Run
+    ) -> tuple[list[Buffer], DeviceBuffer | None] | None:
         cupy = place.cupy
         arrays: dict[int, Any] = {}
         for e, part in enumerate(entries):
@@ -178,7 +187,8 @@ def compiled(program: Program, place: Place) -> Call | None:
             return None
         if result.dtype != entry.dtype or result.shape != entry.shape:
             return None
-        return [place.kept(result, run)]
+        finite = place.kept(cupy.isfinite(result).all(), run) if tells else None
+        return [place.kept(result, run)], finite
 
     return call
 
