@@ -4,6 +4,7 @@
 #   make test    lint, types, tests
 #   make quick   the tests without the slow ones
 #   make test-cuda-emulated   the tests of the CUDA backend without a GPU: needs g++, and installs NVRTC
+#   make test-gpu   the tests that run on a real GPU; make bench-gpu its benchmarks
 #   make bench   the benchmarks against NumPy and the peers that are installed
 #   make conformance   the official tests of the array API standard; CONFORMANCE_ARGS="--suite PATH" names a checkout
 #   make sklearn   scikit-learn's array-API tests on lazynp, compared with the recorded results
@@ -20,7 +21,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	if command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
 	then command -v $$p; break; fi; done)
 
-.PHONY: run test quick lint types pytest test-cuda-emulated bench conformance sklearn scipy clean
+.PHONY: run test quick lint types pytest test-cuda-emulated test-gpu bench bench-gpu conformance sklearn scipy clean
 .DEFAULT_GOAL := test
 
 run: $(VENV)/.examples
@@ -44,6 +45,18 @@ test-cuda-emulated: $(VENV)/.cuda-test
 	@command -v "$${CXX:-g++}" >/dev/null || { echo "the CUDA emulator needs g++ 10 or newer: apt-get install g++ (Debian, Ubuntu)," \
 		"dnf install gcc-c++ (Fedora), or name another compiler by CXX"; exit 1; }
 	LAZYNP_TEST_CUDA=emulated $(PY) -m pytest -n auto tests/cuda $(PYTEST_ARGS)
+	LAZYNP_TEST_CUDA=emulated LAZYNP_DEVICE=cuda LAZYNP_TIER=compiled $(PY) -m pytest -n auto tests/differential $(PYTEST_ARGS)
+
+test-gpu: $(VENV)/.gpu
+	$(PY) -m lazynp doctor
+	LAZYNP_TEST_CUDA=gpu LAZYNP_DEVICE=cuda LAZYNP_TIER=compiled $(PY) -m pytest tests/cuda/test_standard.py tests/differential $(PYTEST_ARGS)
+	if command -v compute-sanitizer >/dev/null; then \
+		LAZYNP_DEVICE=cuda LAZYNP_TIER=compiled compute-sanitizer --error-exitcode 1 $(PY) -m tests.cuda.standard; \
+		LAZYNP_DEVICE=cuda LAZYNP_TIER=compiled compute-sanitizer --tool racecheck --error-exitcode 1 $(PY) -m tests.cuda.standard; \
+	else echo "compute-sanitizer is not installed: not run"; fi
+
+bench-gpu: $(VENV)/.gpu
+	$(PY) -m bench.gpu
 
 bench: $(VENV)/.bench
 	$(PY) -m bench

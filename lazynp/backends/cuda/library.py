@@ -72,6 +72,10 @@ def _stable_argsort(cupy: Any, arrays: Arrays, options: Options) -> Any:
     return cupy.argsort(arrays[0], axis=options["params"][0])
 
 
+def _singular_values(cupy: Any, arrays: Arrays, options: Options) -> Any:
+    return cupy.linalg.svd(arrays[0], compute_uv=False)
+
+
 def _sorted(name: str) -> Function:
     """A partition is a sort; where the parts begin does not matter then."""
 
@@ -111,11 +115,11 @@ FUNCTIONS: Final[dict[str, Row]] = {
 AT_ONCE: Final[dict[str, Row]] = {
     f"linalg.{name}": Row(_plain(f"linalg.{name}"), INEXACT, options)
     for name, options in {
-        "qr": ("mode",), "svd": ("full_matrices", "compute_uv"), "svdvals": (), "eigh": ("UPLO",), "eigvalsh": ("UPLO",), "slogdet": (),
+        "qr": ("mode",), "svd": ("full_matrices", "compute_uv"), "eigh": ("UPLO",), "eigvalsh": ("UPLO",), "slogdet": (),
         "lstsq": ("rcond",), "pinv": ("rcond",), "matrix_rank": ("tol",), "cond": ("p",), "norm": ("ord", "axis", "keepdims"),
         "tensorsolve": (), "tensorinv": ("ind",), "matrix_power": (),
     }.items()
-}  # fmt: skip
+} | {"linalg.svdvals": Row(_singular_values, INEXACT)}  # fmt: skip
 
 
 def name_of(entry: Entry) -> str:
