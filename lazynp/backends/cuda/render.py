@@ -310,15 +310,21 @@ class _Kernel:
         t = "long long" if not {lo, hi}.isdisjoint(self.values) else self.index
         if t != self.index:
             self.values.add(loop.var)
-        if self.again:
+        known = lo.isdigit() and hi.isdigit() and step.isdigit()
+        if self.again or any(isinstance(s, ir.Barrier) or (not known and step == "1" and _is_output(s)) for s in errors.walk(loop.body)):
+            # Written out it would be long and no faster: barriers inside, or a thread's few elements at the end of an array.
             self.emit("#pragma unroll 1")
-        elif lo.isdigit() and hi.isdigit() and step.isdigit() and int(hi) - int(lo) <= UNROLLED * int(step):
+        elif known and int(hi) - int(lo) <= UNROLLED * int(step):
             self.emit("#pragma unroll")
         advance = f"++{loop.var}" if step == "1" else f"{loop.var} += {step}"
         self.block(f"for ({t} {loop.var} = {lo}; {loop.var} < {hi}; {advance})", loop.body)
 
 
 _REPEATABLE: Final = (ir.Compute, ir.Constant, ir.Integer, ir.Load, ir.Raise, ir.Loop, ir.If)
+
+
+def _is_output(s: ir.Statement) -> bool:
+    return isinstance(s, ir.Store) and s.memory.space == "buffer"
 
 
 def _watched(statements: Sequence[ir.Statement]) -> bool:
