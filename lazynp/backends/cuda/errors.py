@@ -94,13 +94,14 @@ def walk(statements: Sequence[ir.Statement]) -> Iterator[ir.Statement]:
         yield from block
 
 
-def underflow(statement: ir.Compute) -> str:
-    """The statement that notes what may be an underflow; empty where there can be none."""
-    if not possible(statement.op, statement.dtype, statement.source) & UNDER:
-        return ""
-    if statement.dtype.kind == "c":
-        return f"noted |= {UNDER}u;"  # a product of parts may be lost in any of them
-    return f"noted |= {_tiny(statement.dst, statement.dtype)} ? {UNDER}u : 0u;"
+def may_vanish(s: ir.Compute) -> bool:
+    """Whether the operation can underflow."""
+    return bool(possible(s.op, s.dtype, s.source) & UNDER)
+
+
+def underflow(operations: Iterable[ir.Compute]) -> str:
+    """The statement that notes what may be an underflow of any of these operations: one comparison each."""
+    return f"noted |= {' | '.join([_tiny(s.dst, s.dtype) for s in operations])} ? {UNDER}u : 0u;"
 
 
 def others(dst: str, dtype: ir.DType, operations: Iterable[ir.Compute]) -> str:
@@ -110,9 +111,11 @@ def others(dst: str, dtype: ir.DType, operations: Iterable[ir.Compute]) -> str:
 
 
 def _tiny(x: str, dtype: ir.DType) -> str:
+    if dtype.kind == "c":
+        return "true"  # a product of parts may be lost in any of them
     if dtype.char == "e":
-        return f"({x} & 0x7c00u) == 0"
-    return f"fabs{_suffix(dtype)}({x}) < {TINY[code(dtype)]}"
+        return f"(({x} & 0x7c00u) == 0)"
+    return f"(fabs{_suffix(dtype)}({x}) < {TINY[code(dtype)]})"
 
 
 def not_finite(x: str, dtype: ir.DType) -> str:

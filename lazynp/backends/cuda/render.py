@@ -167,11 +167,16 @@ class _Kernel:
 
     def statements(self, statements: Sequence[ir.Statement]) -> None:
         watched = errors.plan(statements)
+        vanishing: list[ir.Compute] = []  # since underflows were last looked for
         for statement in statements:
             match statement:
                 case ir.Compute(dst, op, dtype, args, source):
                     self.define(dst, dtype, scalars.expression(op, dtype, args, source))
-                    self.look_for_errors(statement, watched)
+                    if errors.may_vanish(statement):
+                        vanishing.append(statement)
+                    if dst in watched:
+                        self.look_for_underflows(vanishing)
+                        self.look_for_errors(statement, watched[dst])
                 case ir.Constant(dst, dtype, value):
                     self.define(dst, dtype, literal(value, dtype))
                 case ir.Integer(dst, kind, a, b):
@@ -200,18 +205,18 @@ class _Kernel:
                     self.loop(statement)
                 case ir.If(condition, body):
                     self.block(f"if ({condition})", body)
+        self.look_for_underflows(vanishing)
 
-    def look_for_errors(self, statement: ir.Compute, watched: errors.Plan) -> None:
-        under = errors.underflow(statement)
-        if under:
-            self.emit(under)
-        if statement.dst not in watched:
-            return
-        if self.bad:
-            if statement.dst not in self.kept:
-                self.emit(f"{self.bad} |= {errors.not_finite(statement.dst, statement.dtype)};")
-        else:
-            self.emit(errors.others(statement.dst, statement.dtype, watched[statement.dst]))
+    def look_for_underflows(self, operations: list[ir.Compute]) -> None:
+        if operations:
+            self.emit(errors.underflow(operations))
+            operations.clear()
+
+    def look_for_errors(self, statement: ir.Compute, operations: Sequence[ir.Compute]) -> None:
+        if not self.bad:
+            self.emit(errors.others(statement.dst, statement.dtype, operations))
+        elif statement.dst not in self.kept:
+            self.emit(f"{self.bad} |= {errors.not_finite(statement.dst, statement.dtype)};")
 
     def integer(self, dst: Operand, kind: str, a: Operand, b: Operand) -> None:
         t = self.index

@@ -51,8 +51,8 @@ def _combine(op: Op, dtype: DType, indent: int) -> str:
 
 def _statement(op: Op, dtype: DType) -> tuple[ir.Compute, list[str]]:
     statement = ir.Compute("both", op, dtype, ("a", "b"), dtype)
-    lines = [f"const {type_of(dtype)} both = {scalars.expression(op, dtype, ('a', 'b'), dtype)};", errors.underflow(statement)]
-    return statement, [line for line in lines if line]
+    lines = [f"const {type_of(dtype)} both = {scalars.expression(op, dtype, ('a', 'b'), dtype)};"]
+    return statement, [*lines, errors.underflow([statement])] if errors.may_vanish(statement) else lines
 
 
 def _element(dtype: DType, text: str) -> str:
