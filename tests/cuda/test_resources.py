@@ -58,8 +58,8 @@ def counts(name: str, arch: str = "90") -> list[Resources]:
     return [used for _, used in sorted(kernels.items())]
 
 
-# A tree is one barrier and a loop with another one.  A fold is 6 shuffles of 4 bytes; one of a sum has one more, in the loop that runs where
-# its result is not finite.
+# A tree is one barrier and a loop with another one.  A fold is 6 shuffles of 4 bytes; one of a sum has one more, in the loop that runs
+# where its result is not finite.
 INSTRUCTIONS = {
     "several elements a thread, f4": [{"ld.global.v4": 1, "st.global.v4": 1, "fma": 0, "bar.sync": 0, "ld.local": 0}],
     "several elements a thread, f8": [{"ld.global.v2": 1, "st.global.v2": 1, "fma": 0}],
