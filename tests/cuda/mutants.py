@@ -22,8 +22,8 @@ from tests.cuda import emulator, guarded
 from tests.cuda.emulator import EmulationError, Options
 
 NAMES = ("elements", "warps", "blocks", "everything, small", "columns", "across", "rows and columns", "shifted writes", "picked")
-# the plain build in three orders, then the instrumented one, which sees what no order shows
-OPTIONS = (Options(), Options("descending"), Options("random", 1), Options(races=True))
+PLAIN = (Options(), Options("descending"), Options("random", 1))
+INSTRUMENTED = (Options(races=True),)  # for what no order shows
 
 RULES = {
     "barrier dropped": (r"__syncthreads\(\);", ";"),
@@ -75,9 +75,9 @@ class Program:
             patch.setattr(guarded.render, "module", rendered)
             return guarded.run(self.nodes, options)[0]
 
-    def found(self, source: str, mutant: str) -> str:
+    def found(self, source: str, mutant: str, ways: tuple[Options, ...]) -> str:
         """By what first: values, checks or races; or nothing."""
-        for options in OPTIONS:
+        for options in ways:
             try:
                 got = self.run(options._replace(seconds=1.0), {source: mutant})
             except EmulationError:
@@ -97,13 +97,13 @@ def score(names: tuple[str, ...] = NAMES) -> tuple[Counter[tuple[str, str]], lis
         program = Program(name)
         for source in dict.fromkeys(program.sources):
             changed = list(mutants(source))
-            for instrumented in (False, True):
-                emulator.precompile([mutant.source for mutant in changed], instrumented)
-            for mutant in changed:
-                by = program.found(source, mutant.source)
-                table[mutant.rule, by] += 1
-                if not by:
-                    survivors.append((name, mutant))
+            for ways in (PLAIN, INSTRUMENTED):
+                emulator.precompile([mutant.source for mutant in changed], ways is INSTRUMENTED)
+                found = [program.found(source, mutant.source, ways) for mutant in changed]
+                table.update((mutant.rule, by) for mutant, by in zip(changed, found, strict=True) if by)
+                changed = [mutant for mutant, by in zip(changed, found, strict=True) if not by]
+            table.update((mutant.rule, "") for mutant in changed)
+            survivors += [(name, mutant) for mutant in changed]
     return table, survivors
 
 

@@ -105,14 +105,20 @@ def runtime(ucontext: bool = False) -> Path:
     """The scheduler, as a library."""
     path = directory() / f"runtime-{_digest(_version(), str(ucontext))}.so"
     if not path.exists():
-        _trim()
         sources = [str(each) for each in sorted((HERE / "runtime").glob("*.cpp"))]
         _gxx([*_RUNTIME, *(["-DEMULATOR_UCONTEXT"] if ucontext else []), *sources], path)
     return path
 
 
+_compiled = 0  # by this process
+
+
 def _trim() -> None:
-    """The oldest files go where there are too many."""
+    """Now and then: the oldest files go where there are too many."""
+    global _compiled
+    _compiled += 1
+    if _compiled % 50:
+        return
     files = []
     for path in directory().iterdir():
         with contextlib.suppress(FileNotFoundError):
@@ -142,6 +148,7 @@ def _compile(sources: list[str], instrumented: bool) -> None:
     combined = text.combine(sources)
     name = f"{_digest(_version(), combined, str(instrumented))}.so"
     flags = [*_FLAGS, *(_INSTRUMENTED if instrumented else ())]
+    _trim()
     _gxx([*flags, "-I", str(HERE / "device"), "-include", "cuda.h", "-x", "c++", "-"], directory() / name, combined)
     for number, source in enumerate(sources):
         entry = _entry(source, instrumented)
