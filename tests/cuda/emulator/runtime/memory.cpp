@@ -9,9 +9,10 @@
 #include <deque>
 #include <map>
 #include <sys/mman.h>
+#include <vector>
 
 namespace emulator {
-constexpr size_t PAGE = 4096, GUARD = 16 * PAGE, WATCHED = 512; // bytes of pattern checked before a buffer
+constexpr size_t PAGE = 4096, GUARD = 16 * PAGE, WATCHED = 512; // bytes of pattern checked on each side
 constexpr unsigned char FRESH = 0xff, PATTERN = 0xfa;           // what memory holds: NaN, -1; what lies beside it: large numbers
 constexpr size_t KEPT = 4096;                                   // freed buffers that keep their addresses
 constexpr unsigned LARGEST_SHARED = 227 << 10;
@@ -57,10 +58,13 @@ static uintptr_t overwritten(const Buffer& buffer) {
     uintptr_t end = buffer.address + buffer.size, found = 0;
     uintptr_t ranges[2][2] = {{std::max(buffer.mapping + GUARD, buffer.address - WATCHED), buffer.address},
                               {end, std::min(buffer.mapping + buffer.mapped - GUARD, end + WATCHED)}};
+    static const std::vector<unsigned char> pattern(WATCHED, PATTERN);
     for (auto& [start, stop] : ranges) {
-        for (uintptr_t at = start; at < stop; at++)
-            if (*(unsigned char*)at != PATTERN && !found) found = at;
-        if (found) memset((void*)start, PATTERN, stop - start);
+        if (!memcmp((void*)start, pattern.data(), stop - start)) continue;
+        uintptr_t at = start;
+        while (*(unsigned char*)at == PATTERN) at++;
+        if (!found) found = at;
+        memset((void*)start, PATTERN, stop - start);
     }
     return found;
 }
