@@ -21,7 +21,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	if command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
 	then command -v $$p; break; fi; done)
 
-.PHONY: run test quick lint types pytest test-cuda-emulated test-gpu bench bench-gpu conformance sklearn scipy clean
+.PHONY: run test quick lint types pytest test-cuda-emulated test-gpu g++ bench bench-gpu conformance sklearn scipy clean
 .DEFAULT_GOAL := test
 
 run: $(VENV)/.examples
@@ -41,9 +41,7 @@ pytest: $(VENV)/.dev
 quick: $(VENV)/.dev
 	$(PY) -m pytest -n auto -m "not slow" $(PYTEST_ARGS)
 
-test-cuda-emulated: $(VENV)/.cuda-test
-	@command -v "$${CXX:-g++}" >/dev/null || { echo "the CUDA emulator needs g++ 10 or newer: apt-get install g++ (Debian, Ubuntu)," \
-		"dnf install gcc-c++ (Fedora), or name another compiler by CXX"; exit 1; }
+test-cuda-emulated: g++ $(VENV)/.cuda-test
 	LAZYNP_TEST_CUDA=emulated $(PY) -m pytest -n auto tests/cuda $(PYTEST_ARGS)
 	LAZYNP_TEST_CUDA=emulated LAZYNP_DEVICE=cuda LAZYNP_TIER=compiled $(PY) -m pytest -n auto tests/differential $(PYTEST_ARGS)
 
@@ -57,6 +55,10 @@ test-gpu: $(VENV)/.gpu
 
 bench-gpu: $(VENV)/.gpu
 	$(PY) -m bench.gpu
+
+g++:
+	@command -v "$${CXX:-g++}" >/dev/null || { echo "the CUDA emulator needs g++ 12 or newer: apt-get install g++ (Debian, Ubuntu)," \
+		"dnf install gcc-c++ (Fedora); or name it by CXX"; exit 1; }
 
 bench: $(VENV)/.bench
 	$(PY) -m bench

@@ -25,7 +25,7 @@ from . import source as text
 HERE = Path(__file__).parent
 BATCH = 25  # sources per call of g++
 LIMIT = 20_000  # files kept
-MISSING = "the CUDA emulator needs g++ 10 or newer: apt-get install g++ (Debian, Ubuntu), dnf install gcc-c++ (Fedora)"
+MISSING = "the CUDA emulator needs g++ 12 or newer: apt-get install g++ (Debian, Ubuntu), dnf install gcc-c++ (Fedora)"
 
 
 def _words(text: str) -> list[str]:
@@ -35,14 +35,14 @@ def _words(text: str) -> list[str]:
 # Arithmetic as NVRTC does it with --fmad=false; no run-time library of g++ is linked: the runtime answers what the checks call.
 _FLAGS = _words(
     "-std=c++17 -O1 -g1 -fPIC -pipe -w -shared -nostdlib -nodefaultlibs -fvisibility=hidden -ffp-contract=off -fno-strict-aliasing "
-    "-fno-exceptions -fno-rtti -fno-asynchronous-unwind-tables -fcf-protection=none -fno-stack-protector -U_FORTIFY_SOURCE "
+    "-fno-exceptions -fno-rtti -fno-asynchronous-unwind-tables -fno-stack-protector -U_FORTIFY_SOURCE "
     "-ftrivial-auto-var-init=pattern -fstack-clash-protection "
     "-fsanitize=bounds,alignment,shift-exponent,signed-integer-overflow,float-cast-overflow"
 )
 _INSTRUMENTED = _words(
     "-fsanitize=thread --param tsan-distinguish-volatile=1 --param tsan-instrument-func-entry-exit=0 -fno-tree-sra -fno-tree-loop-im"
 )
-_RUNTIME = _words("-std=c++17 -O2 -g1 -Wall -Wextra -shared -fPIC -U_FORTIFY_SOURCE -fcf-protection=none")
+_RUNTIME = _words("-std=c++17 -O2 -g1 -Wall -Wextra -shared -fPIC -U_FORTIFY_SOURCE")
 
 
 class CompilationError(Exception):
@@ -61,6 +61,9 @@ def compiler() -> str:
     found = shutil.which(os.environ.get("CXX") or "g++")
     if found is None:
         raise CompilationError(MISSING)
+    said = subprocess.run([found, "-dumpversion"], capture_output=True, text=True).stdout
+    if not said.strip() or int(said.split(".")[0]) < 12:
+        raise CompilationError(f"{MISSING}; {found} is {said.strip()}")
     return found
 
 
@@ -73,9 +76,9 @@ def _digest(*parts: str | bytes) -> str:
 
 
 @functools.cache
-def _version() -> str:
-    """Of everything that is not the source."""
-    files = [path.read_bytes() for folder in ("device", "runtime") for path in sorted((HERE / folder).iterdir())]
+def _version(folder: str) -> str:
+    """Of all that a module (``device``) or the scheduler (``runtime``) is made with, apart from sources of kernels."""
+    files = [path.read_bytes() for path in sorted((HERE / folder).iterdir())]
     said = subprocess.run([compiler(), "-dumpfullversion", "-dumpmachine"], capture_output=True, check=True).stdout
     return _digest(said, " ".join([*_FLAGS, *_INSTRUMENTED, *_RUNTIME]), (HERE / "source.py").read_bytes(), *files)
 
@@ -85,29 +88,37 @@ def _gxx(arguments: list[str], target: Path, given: str | None = None) -> None:
     lock = target.with_suffix(".lock")
     with open(lock, "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        if target.exists():
-            return
-        new = target.with_suffix(f".{os.getpid()}")
-        done = subprocess.run([compiler(), *arguments, "-o", str(new)], input=given, capture_output=True, text=True)
-        if done.returncode:
-            raise CompilationError(done.stderr)
-        os.replace(new, target)
-    lock.unlink(missing_ok=True)
+        try:
+            if target.exists():
+                return
+            new = target.with_suffix(f".{os.getpid()}")
+            done = subprocess.run([compiler(), *arguments, "-o", str(new)], input=given, capture_output=True, text=True)
+            if done.returncode:
+                raise CompilationError(done.stderr)
+            os.replace(new, target)
+        finally:
+            lock.unlink(missing_ok=True)
 
 
 @functools.cache
 def runtime(ucontext: bool = False) -> Path:
     """The scheduler, as a library."""
-    path = directory() / f"runtime-{_digest(_version(), str(ucontext))}.so"
+    path = directory() / f"runtime-{_digest(_version("runtime"), str(ucontext))}.so"
     if not path.exists():
-        _trim()
         sources = [str(each) for each in sorted((HERE / "runtime").glob("*.cpp"))]
         _gxx([*_RUNTIME, *(["-DEMULATOR_UCONTEXT"] if ucontext else []), *sources], path)
     return path
 
 
+_compiled = 0  # by this process
+
+
 def _trim() -> None:
-    """The oldest files go where there are too many."""
+    """Now and then: the oldest files go where there are too many."""
+    global _compiled
+    _compiled += 1
+    if _compiled % 50:
+        return
     files = []
     for path in directory().iterdir():
         with contextlib.suppress(FileNotFoundError):
@@ -121,7 +132,7 @@ def _trim() -> None:
 
 def _entry(source: str, instrumented: bool) -> Path:
     """A link by the hash of one source: its text is the library that has it and the unit there."""
-    return directory() / f"{_digest(_version(), source, str(instrumented))}.unit"
+    return directory() / f"{_digest(_version("device"), source, str(instrumented))}.unit"
 
 
 def _look_up(source: str, instrumented: bool) -> tuple[Path, str] | None:
@@ -135,8 +146,9 @@ def _look_up(source: str, instrumented: bool) -> tuple[Path, str] | None:
 
 def _compile(sources: list[str], instrumented: bool) -> None:
     combined = text.combine(sources)
-    name = f"{_digest(_version(), combined, str(instrumented))}.so"
+    name = f"{_digest(_version("device"), combined, str(instrumented))}.so"
     flags = [*_FLAGS, *(_INSTRUMENTED if instrumented else ())]
+    _trim()
     _gxx([*flags, "-I", str(HERE / "device"), "-include", "cuda.h", "-x", "c++", "-"], directory() / name, combined)
     for number, source in enumerate(sources):
         entry = _entry(source, instrumented)
@@ -156,8 +168,17 @@ def precompile(sources: Iterable[str], instrumented: bool = False) -> None:
     if not wanted:
         return
     with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
-        for done in [pool.submit(_compile, batch, instrumented) for batch in _batches(wanted)]:
+        for done in [pool.submit(_compile_all, batch, instrumented) for batch in _batches(wanted)]:
             done.result()
+
+
+def _compile_all(batch: list[str], instrumented: bool) -> None:
+    """Together; where one is refused, one by one, so that the message is about that one."""
+    try:
+        _compile(batch, instrumented)
+    except (CompilationError, text.UnsupportedSource):
+        for source in batch:
+            _compile([source], instrumented)
 
 
 def find(source: str, instrumented: bool = False) -> tuple[Path, str]:

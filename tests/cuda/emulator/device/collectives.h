@@ -1,15 +1,15 @@
 // Barriers, warp collectives, fences and atomics: what threads do together.
 //
-// In: the scheduler's entry points.  Promise: a collective knows the line of the kernel it stands on (a default argument is evaluated where the
-// call is), so that threads that meet on different lines are found out.
+// In: the scheduler's entry points.  Promise: a collective knows the line of the kernel it stands on (a default argument is evaluated
+// where the call is), so that threads that meet on different lines are found out.
 #pragma once
 #include "language.h"
 
 extern "C" {
 enum Vote { VOTE_NONE, VOTE_COUNT, VOTE_AND, VOTE_OR };
 int emulator_barrier(int vote, int value, int line);
-enum Collective { WARP_SYNC, WARP_SHUFFLE, WARP_BALLOT, WARP_ALL, WARP_ANY, WARP_MATCH, WARP_ADD, WARP_MIN, WARP_MAX, WARP_UMIN, WARP_UMAX,
-                  WARP_AND, WARP_OR, WARP_XOR };
+enum Collective { WARP_SYNC, WARP_SHUFFLE, WARP_BALLOT, WARP_ALL, WARP_ANY, WARP_MATCH, WARP_ADD, WARP_MIN, WARP_MAX, WARP_UMIN,
+                  WARP_UMAX, WARP_AND, WARP_OR, WARP_XOR };
 unsigned long long emulator_warp(int kind, unsigned mask, unsigned long long value, int source, int line);
 unsigned emulator_active();
 void emulator_fence(int scope);
@@ -35,8 +35,9 @@ extern "C" int emulator_lane();
 // Which lane a shuffle reads; out of range of its group of `width` lanes: the lane's own value.
 inline int emulator_source(char kind, int lane, int operand, int width) {
     int first = lane & ~(width - 1), last = first + width - 1;
-    int source = kind == 'i' ? first + (operand & (width - 1)) : kind == 'u' ? lane - operand : kind == 'd' ? lane + operand : lane ^ operand;
-    if (kind == 'u') return source < first ? lane : source;
+    if (kind == 'i') return first + (operand & (width - 1));
+    if (kind == 'u') return lane - operand < first ? lane : lane - operand;
+    int source = kind == 'd' ? lane + operand : lane ^ operand;
     return source > last ? lane : source;
 }
 template <class T> inline T emulator_shuffle(char kind, unsigned mask, T value, int operand, int width, int line) {
@@ -48,10 +49,18 @@ template <class T> inline T emulator_shuffle(char kind, unsigned mask, T value, 
     return value;
 }
 #define SHUFFLES(T)                                                                                                                   \
-    inline T __shfl_sync(unsigned mask, T v, int lane, int width = 32, LINE) { return emulator_shuffle('i', mask, v, lane, width, line); }       \
-    inline T __shfl_up_sync(unsigned mask, T v, unsigned by, int width = 32, LINE) { return emulator_shuffle('u', mask, v, (int)by, width, line); }   \
-    inline T __shfl_down_sync(unsigned mask, T v, unsigned by, int width = 32, LINE) { return emulator_shuffle('d', mask, v, (int)by, width, line); } \
-    inline T __shfl_xor_sync(unsigned mask, T v, int bits, int width = 32, LINE) { return emulator_shuffle('x', mask, v, bits, width, line); }
+    inline T __shfl_sync(unsigned mask, T v, int lane, int width = 32, LINE) {                                                        \
+        return emulator_shuffle('i', mask, v, lane, width, line);                                                                     \
+    }                                                                                                                                 \
+    inline T __shfl_up_sync(unsigned mask, T v, unsigned by, int width = 32, LINE) {                                                  \
+        return emulator_shuffle('u', mask, v, (int)by, width, line);                                                                  \
+    }                                                                                                                                 \
+    inline T __shfl_down_sync(unsigned mask, T v, unsigned by, int width = 32, LINE) {                                                \
+        return emulator_shuffle('d', mask, v, (int)by, width, line);                                                                  \
+    }                                                                                                                                 \
+    inline T __shfl_xor_sync(unsigned mask, T v, int bits, int width = 32, LINE) {                                                    \
+        return emulator_shuffle('x', mask, v, bits, width, line);                                                                     \
+    }
 SHUFFLES(int)
 SHUFFLES(unsigned)
 SHUFFLES(long)
@@ -61,9 +70,9 @@ SHUFFLES(unsigned long long)
 SHUFFLES(float)
 SHUFFLES(double)
 
-inline unsigned __ballot_sync(unsigned mask, int predicate, LINE) { return (unsigned)emulator_warp(WARP_BALLOT, mask, predicate != 0, 0, line); }
-inline int __all_sync(unsigned mask, int predicate, LINE) { return (int)emulator_warp(WARP_ALL, mask, predicate != 0, 0, line); }
-inline int __any_sync(unsigned mask, int predicate, LINE) { return (int)emulator_warp(WARP_ANY, mask, predicate != 0, 0, line); }
+inline unsigned __ballot_sync(unsigned mask, int p, LINE) { return (unsigned)emulator_warp(WARP_BALLOT, mask, p != 0, 0, line); }
+inline int __all_sync(unsigned mask, int p, LINE) { return (int)emulator_warp(WARP_ALL, mask, p != 0, 0, line); }
+inline int __any_sync(unsigned mask, int p, LINE) { return (int)emulator_warp(WARP_ANY, mask, p != 0, 0, line); }
 #define MATCHES(T, U)                                                                                                                 \
     inline unsigned __match_any_sync(unsigned mask, T value, LINE) {                                                                  \
         U bits; __builtin_memcpy(&bits, &value, sizeof bits);                                                                         \

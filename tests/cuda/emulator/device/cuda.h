@@ -35,7 +35,10 @@ template <auto function, class... T> struct Caller<function, void (*)(T...)> {
     }
     static constexpr Table table = layout();
     template <unsigned... k> struct Numbers {
-        __attribute__((no_sanitize("thread"))) static void call(const char* arguments) { function(*(const T*)(arguments + table.offsets[k])...); }
+        // reads memory of the host, which instrumented code may not
+        __attribute__((no_sanitize("thread"))) static void call(const char* arguments) {
+            function(*(const T*)(arguments + table.offsets[k])...);
+        }
     };
     static void run(const char* arguments) { Numbers<__integer_pack(count)...>::call(arguments); }
 };

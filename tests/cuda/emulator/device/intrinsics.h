@@ -14,7 +14,8 @@ CAST_BITS(__longlong_as_double, double, long long)
 #undef CAST_BITS
 inline int __double2hiint(double x) { return (int)(__double_as_longlong(x) >> 32); }
 inline int __double2loint(double x) { return (int)(__double_as_longlong(x) & 0xffffffffll); }
-inline double __hiloint2double(int hi, int lo) { return __longlong_as_double((long long)((unsigned long long)(unsigned)hi << 32 | (unsigned)lo)); }
+inline unsigned long long emulator_pair(unsigned hi, unsigned lo) { return (unsigned long long)hi << 32 | lo; }
+inline double __hiloint2double(int hi, int lo) { return __longlong_as_double((long long)emulator_pair((unsigned)hi, (unsigned)lo)); }
 
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
@@ -38,12 +39,14 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
     }
     return r;
 }
-inline unsigned __funnelshift_l(unsigned lo, unsigned hi, unsigned n) { return (unsigned)((((unsigned long long)hi << 32 | lo) << (n & 31)) >> 32); }
-inline unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned n) { return (unsigned)(((unsigned long long)hi << 32 | lo) >> (n & 31)); }
+inline unsigned __funnelshift_l(unsigned lo, unsigned hi, unsigned n) { return (unsigned)(emulator_pair(hi, lo) << (n & 31) >> 32); }
+inline unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned n) { return (unsigned)(emulator_pair(hi, lo) >> (n & 31)); }
 inline int __mulhi(int a, int b) { return (int)((long long)a * b >> 32); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
 inline long long __mul64hi(long long a, long long b) { return (long long)((__int128)a * b >> 64); }
-inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) { return (unsigned long long)((unsigned __int128)a * b >> 64); }
+inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+    return (unsigned long long)((unsigned __int128)a * b >> 64);
+}
 
 #define NEAREST(suffix, T, add, sub, mul, div, root, fused)                                                                           \
     inline T add(T a, T b) { return a + b; }                                                                                          \

@@ -1,6 +1,7 @@
 // The words of CUDA C that are not C++: qualifiers, built-in variables, vector types.
 //
-// In: nothing, and no system header: NVRTC has none either, so a kernel that leans on one fails here too.  Promise: sizes and alignments are CUDA's.
+// In: nothing, and no system header: NVRTC has none either, so a kernel that leans on one fails here too.  Promise: sizes and alignments
+// are CUDA's.
 #pragma once
 
 #define __CUDACC__ 1

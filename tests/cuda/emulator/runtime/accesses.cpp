@@ -1,7 +1,8 @@
-// The callbacks of instrumented code: g++ inserts a call before every access to memory, as for its thread sanitizer, whose library is not here.
+// The callbacks of instrumented code: g++ inserts a call before every access to memory, as for its thread sanitizer, whose library is not
+// here.
 //
-// In: address, size, kind.  Out: the access, located, for the race detector and the trace.  Promise: an access to anything but live device
-// memory, the block's shared memory, the thread's stack and the module's constants is an error, to the byte.
+// In: address, size, kind.  Out: the access, located, for the race detector and the trace.  Promise: an access to anything but live
+// device memory, the block's shared memory, the thread's stack and the module's constants is an error, to the byte.
 #include "accesses.h"
 
 #include <link.h>
@@ -58,19 +59,19 @@ static bool locate(Access& access) {
     if (on_stack(at, &overflow)) return false;
     if (at >= (uintptr_t)kernel->shared && at < (uintptr_t)kernel->shared_end) {
         access.space = SHARED;
-        access.offset = (unsigned)(at - (uintptr_t)kernel->shared);
+        access.offset = at - (uintptr_t)kernel->shared;
         return true;
     }
     if (in_dynamic(at, access.size, &access.offset)) {
         access.space = SHARED;
-        access.offset += (unsigned)static_shared;
+        access.offset += static_shared;
         return true;
     }
     Buffer* buffer = find_buffer(at);
     if (buffer && buffer->live && at >= buffer->address && at + access.size <= buffer->address + buffer->size) {
         access.space = GLOBAL;
         access.buffer = buffer;
-        access.offset = (unsigned)(at - buffer->address);
+        access.offset = at - buffer->address;
         return true;
     }
     if (at >= own[0] && at < own[1]) return false; // the pointer to dynamic shared memory

@@ -11,7 +11,7 @@ struct Access {
     bool write, atomic;
     Space space;
     Buffer* buffer;  // of global memory
-    unsigned offset; // in the buffer, or in the block's shared memory: static, then dynamic
+    size_t offset; // in the buffer, or in the block's shared memory: static, then dynamic
     uint64_t pc;     // or LINE | the line itself
 };
 constexpr uint64_t LINE = 1ull << 63;

@@ -1,7 +1,7 @@
 // Stacks and the switch between them.
 //
-// A worker is a stack with a loop that runs threads of the kernel one after the other; a thread that waits keeps its worker and another goes
-// on.  So a kernel that never waits is a plain loop on one stack.  x86-64 has a switch of its own, other machines use ucontext.
+// A worker is a stack with a loop that runs threads of the kernel one after the other; a thread that waits keeps its worker and another
+// goes on.  So a kernel that never waits is a plain loop on one stack.  x86-64 has a switch of its own, other machines use ucontext.
 #include "runtime.h"
 
 #include <sys/mman.h>

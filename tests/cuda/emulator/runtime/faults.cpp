@@ -1,7 +1,7 @@
 // Faults of a running kernel become errors; everybody else's go where they went before.
 //
-// The handlers stand only while a kernel runs, on a stack of their own, and take faults only of the thread that runs it: Python's faulthandler
-// and whatever else was installed is put back afterwards, and is handed faults of other threads meanwhile.
+// The handlers stand only while a kernel runs, on a stack of their own, and take faults only of the thread that runs it: Python's
+// faulthandler and whatever else was installed is put back afterwards, and is handed faults of other threads meanwhile.
 #include "runtime.h"
 
 #include <csetjmp>

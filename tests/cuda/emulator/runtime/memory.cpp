@@ -1,16 +1,18 @@
 // Device memory: every buffer between pages that nobody may touch.
 //
-// A buffer ends where a page ends (up to its alignment), so an element too far faults; or begins where one begins.  What is left of its own
-// pages holds a pattern that is checked after each launch.  Freed buffers keep their addresses for a while, without memory: using one faults.
+// A buffer ends where a page ends (up to its alignment), so an element too far faults; or begins where one begins.  What is left of its
+// own pages holds a pattern that is checked after each launch.  Freed buffers keep their addresses for a while, without memory: using one
+// faults.
 #include "runtime.h"
 
 #include <algorithm>
 #include <deque>
 #include <map>
 #include <sys/mman.h>
+#include <vector>
 
 namespace emulator {
-constexpr size_t PAGE = 4096, GUARD = 16 * PAGE, WATCHED = 512; // bytes of pattern checked before a buffer
+constexpr size_t PAGE = 4096, GUARD = 16 * PAGE, WATCHED = 512; // bytes of pattern checked on each side
 constexpr unsigned char FRESH = 0xff, PATTERN = 0xfa;           // what memory holds: NaN, -1; what lies beside it: large numbers
 constexpr size_t KEPT = 4096;                                   // freed buffers that keep their addresses
 constexpr unsigned LARGEST_SHARED = 227 << 10;
@@ -32,6 +34,7 @@ Buffer* find_buffer(uintptr_t address) {
 
 const char* space_of(uintptr_t address, char* text, size_t size, unsigned bytes) {
     Buffer* buffer = find_buffer(address);
+    uintptr_t stop = buffer ? buffer->address + buffer->size : 0;
     const char* what = buffer && buffer->live ? "a buffer" : "a freed buffer";
     if (!buffer) {
         uintptr_t end = (uintptr_t)dynamic_region + LARGEST_SHARED;
@@ -39,26 +42,29 @@ const char* space_of(uintptr_t address, char* text, size_t size, unsigned bytes)
             snprintf(text, size, "%zu bytes past the end of dynamic shared memory of %u bytes", (size_t)(address - end), launch->shared);
         else
             snprintf(text, size, address < PAGE ? "a null pointer" : "no memory of the device");
-    } else if (address >= buffer->address + buffer->size)
-        snprintf(text, size, "%zu bytes past the end of %s of %zu bytes", (size_t)(address - buffer->address - buffer->size), what, buffer->size);
+    } else if (address >= stop)
+        snprintf(text, size, "%zu bytes past the end of %s of %zu bytes", (size_t)(address - stop), what, buffer->size);
     else if (address < buffer->address)
         snprintf(text, size, "%zu bytes before the start of %s of %zu bytes", (size_t)(buffer->address - address), what, buffer->size);
-    else if (buffer->live && address + bytes > buffer->address + buffer->size)
-        snprintf(text, size, "%zu bytes of it past the end of a buffer of %zu bytes", (size_t)(address + bytes - buffer->address - buffer->size), buffer->size);
+    else if (buffer->live && address + bytes > stop)
+        snprintf(text, size, "%zu bytes of it past the end of a buffer of %zu bytes", (size_t)(address + bytes - stop), buffer->size);
     else
         snprintf(text, size, "at byte %zu of %s of %zu bytes", (size_t)(address - buffer->address), what, buffer->size);
     return text;
 }
 
-// The first byte beside the buffer, on its own pages, that no longer holds the pattern; 0 if all do.  The pattern is there again afterwards.
+// The first byte beside the buffer, on its own pages, that no longer holds the pattern; 0 if all do.  It is there again afterwards.
 static uintptr_t overwritten(const Buffer& buffer) {
     uintptr_t end = buffer.address + buffer.size, found = 0;
     uintptr_t ranges[2][2] = {{std::max(buffer.mapping + GUARD, buffer.address - WATCHED), buffer.address},
                               {end, std::min(buffer.mapping + buffer.mapped - GUARD, end + WATCHED)}};
+    static const std::vector<unsigned char> pattern(WATCHED, PATTERN);
     for (auto& [start, stop] : ranges) {
-        for (uintptr_t at = start; at < stop; at++)
-            if (*(unsigned char*)at != PATTERN && !found) found = at;
-        if (found) memset((void*)start, PATTERN, stop - start);
+        if (!memcmp((void*)start, pattern.data(), stop - start)) continue;
+        uintptr_t at = start;
+        while (*(unsigned char*)at == PATTERN) at++;
+        if (!found) found = at;
+        memset((void*)start, PATTERN, stop - start);
     }
     return found;
 }
@@ -84,9 +90,9 @@ char* dynamic_shared(unsigned size) {
     return dynamic_region + LARGEST_SHARED - (size + 15) / 16 * 16;
 }
 
-bool in_dynamic(uintptr_t address, unsigned size, unsigned* offset) {
+bool in_dynamic(uintptr_t address, unsigned size, size_t* offset) {
     uintptr_t start = (uintptr_t)dynamic_shared(launch->shared);
-    *offset = (unsigned)(address - start);
+    *offset = address - start;
     return launch->shared && address >= start && address + size <= start + (launch->shared + 15) / 16 * 16;
 }
 

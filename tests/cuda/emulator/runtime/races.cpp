@@ -1,9 +1,9 @@
 // Conflicting accesses that nothing orders.
 //
-// Two accesses to a byte conflict if one writes and not both are atomic.  Threads of a block are ordered by a barrier between, those of a warp
-// also by a __syncwarp of all its lanes (a shuffle orders nothing).  Blocks are ordered only by release and acquire: a __threadfence, then an
-// atomic or volatile access, and another block's atomic or volatile access to the same place afterwards.  Promise: what is found does not
-// depend on the order that the threads ran in, as far as these rules go.
+// Two accesses to a byte conflict if one writes and not both are atomic.  Threads of a block are ordered by a barrier between, those of a
+// warp also by a __syncwarp of all its lanes (a shuffle orders nothing).  Blocks are ordered only by release and acquire: a
+// __threadfence, then an atomic or volatile access, and another block's atomic or volatile access to the same place afterwards.  Promise:
+// what is found does not depend on the order that the threads ran in, as far as these rules go.
 #include "accesses.h"
 
 #include <algorithm>
@@ -68,10 +68,11 @@ static Cell* cells(const Access& access) {
     if (access.space == SHARED) return &shared[access.offset];
     Buffer& buffer = *access.buffer;
     if (!buffer.shadow) {
-        buffer.shadow = mmap(nullptr, emulator_shadow_bytes(buffer.size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        buffer.shadow = mmap(nullptr, emulator_shadow_bytes(buffer.size), PROT_READ | PROT_WRITE, flags, -1, 0);
         if (buffer.shadow == MAP_FAILED) fail(0, 0, "no memory to watch a buffer of %zu bytes", buffer.size);
     }
-    return (Cell*)buffer.shadow + (access.address - buffer.address);
+    return (Cell*)buffer.shadow + access.offset;
 }
 
 // Is this access after all of those, in the kernel's own order?
@@ -118,13 +119,13 @@ static void note(Accessors& by, const Access& access, unsigned syncs) {
     snprintf(who, sizeof who, "thread (%u, %u, %u) of block (%u, %u, %u)", t % b.x, t / b.x % b.y, t / b.x / b.y, (unsigned)(n % g.x),
              (unsigned)(n / g.x % g.y), (unsigned)(n / g.x / g.y));
     if (access.space == SHARED)
-        snprintf(what, sizeof what, "shared memory at byte %u", access.offset);
+        snprintf(what, sizeof what, "shared memory at byte %zu", access.offset);
     else
-        snprintf(what, sizeof what, "byte %zu of a buffer of %zu bytes", (size_t)(access.address - access.buffer->address), access.buffer->size);
+        snprintf(what, sizeof what, "byte %zu of a buffer of %zu bytes", access.offset, access.buffer->size);
     result->other = before.pc;
     int line = access.pc & LINE ? (int)(access.pc & ~LINE) : 0;
-    fail(line ? 0 : access.pc, line, "race: %s %s, which %s %s, with nothing that orders them", access.write ? "writes" : "reads", what, who,
-         BEFORE[kind]);
+    const char* how = access.write ? "writes" : "reads";
+    fail(line ? 0 : access.pc, line, "race: %s %s, which %s %s, with nothing that orders them", how, what, who, BEFORE[kind]);
 }
 
 void races_look(const Access& access) {

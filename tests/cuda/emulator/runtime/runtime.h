@@ -83,7 +83,7 @@ struct Buffer {
 Buffer* find_buffer(uintptr_t address); // whose pages hold the address, guard pages too
 void check_canaries();
 char* dynamic_shared(unsigned size);
-bool in_dynamic(uintptr_t address, unsigned size, unsigned* offset);
+bool in_dynamic(uintptr_t address, unsigned size, size_t* offset);
 
 // accesses.cpp: callbacks of instrumented code
 void begin_launch_accesses();

@@ -1,7 +1,7 @@
 // The CUDA execution model: blocks one after the other, the threads of a block in turns.
 //
-// In: a kernel of a module and how to launch it.  Out: its effects on memory, or the first violation.  Promise: a thread runs until it has to
-// wait or ends; who is next is the launch's order alone, so a launch runs the same way every time.
+// In: a kernel of a module and how to launch it.  Out: its effects on memory, or the first violation.  Promise: a thread runs until it has
+// to wait or ends; who is next is the launch's order alone, so a launch runs the same way every time.
 #include "runtime.h"
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // Memory transactions of warps, by the instruction that asks for them.
 //
-// The k-th time that lanes of a warp come to an instruction is one request.  In device memory it costs the 32-byte sectors that it touches; in
-// shared memory as many passes as the busiest of the 32 banks has different words, lanes with 8 or 16 bytes going by halves or quarters of a warp.
+// The k-th time that lanes of a warp come to an instruction is one request.  In device memory it costs the 32-byte sectors that it
+// touches; in shared memory as many passes as the busiest of the 32 banks has different words, lanes with 8 or 16 bytes going by halves or
+// quarters of a warp.
 #include "accesses.h"
 
 #include <algorithm>
@@ -71,7 +72,8 @@ static void count_shared(const Request& request, unsigned size, Counted& sum) {
         for (unsigned lane = first; lane < first + group; lane++) {
             if (!(request.lanes >> lane & 1)) continue;
             any = true;
-            for (uintptr_t word = request.address[lane] / 4; word <= (request.address[lane] + size - 1) / 4; word++) banks[word % 32].push_back(word);
+            uintptr_t at = request.address[lane];
+            for (uintptr_t word = at / 4; word <= (at + size - 1) / 4; word++) banks[word % 32].push_back(word);
         }
         if (!any) continue;
         unsigned passes = 1;

@@ -1,4 +1,5 @@
-// What g++'s checks of undefined behaviour call: overruns of arrays, misaligned access, shifts, signed overflow, conversions out of range.
+// What g++'s checks of undefined behaviour call: overruns of arrays, misaligned access, shifts, signed overflow, conversions out of
+// range.
 //
 // NVRTC assumes that none of these happens and generates code accordingly, so each is an error here.
 #include "runtime.h"
@@ -54,7 +55,11 @@ OVERFLOW(add, "+")
 OVERFLOW(sub, "-")
 OVERFLOW(mul, "*")
 OVERFLOW(divrem, "/")
-void __ubsan_handle_negate_overflow(OfType* data, uintptr_t a) { fail(PC, 0, "signed overflow: -(%lld) in %s", number(data->type, a), data->type->name); }
-void __ubsan_handle_float_cast_overflow(void*, uintptr_t) { fail(PC, 0, "conversion of a floating-point number to an integer that cannot hold it"); }
+void __ubsan_handle_negate_overflow(OfType* data, uintptr_t a) {
+    fail(PC, 0, "signed overflow: -(%lld) in %s", number(data->type, a), data->type->name);
+}
+void __ubsan_handle_float_cast_overflow(void*, uintptr_t) {
+    fail(PC, 0, "conversion of a floating-point number to an integer that cannot hold it");
+}
 }
 } // namespace emulator
