@@ -397,6 +397,10 @@ import sys
 import cupy
 x = cupy.arange(4)
 print(sys.argv[1:], (x + 1).get().tolist())
+if "child" in sys.argv:
+    import subprocess
+    child = "import cupyx, cupy.cuda; print(cupy.ones(3).sum())"
+    print(subprocess.run([sys.executable, "-c", child], capture_output=True, text=True).stdout)
 if "bad" in sys.argv:
     memory = cupy.cuda.alloc_pinned_memory(8)
     try:
@@ -427,6 +431,7 @@ def test_scripts(tmp_path: Path) -> None:
     for seed in "015":
         good = run(str(script), "a", LAZYNP_FAKECUPY_SEED=seed)
         assert (good.returncode, good.stdout) == (0, "['a'] [1, 2, 3, 4]\n"), good.stderr
+    assert run(str(script), "child").stdout == "['child'] [1, 2, 3, 4]\n3.0\n\n"
     bad = run(str(script), "bad")
     assert bad.returncode == 1 and "Violation: memset of 64 bytes" in bad.stderr
     assert run().returncode == 2

@@ -14,6 +14,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -23,7 +24,7 @@ from tests.cuda.fakecupy.machine import POLICIES, Machine, machine, replace
 
 SEEDS = range(len(POLICIES)) # each behaves differently; larger ones repeat them with other choices
 
-__all__ = ["SEEDS", "Violation", "install", "installed", "machine", "uninstall"]
+__all__ = ["SEEDS", "Violation", "install", "installed", "machine", "report", "share", "uninstall"]
 
 _hidden: dict[str, ModuleType] = {} # the real package's modules, while the fake is installed
 
@@ -74,6 +75,22 @@ def uninstall() -> list[BaseException]:
     sys.modules.update(_hidden)
     _hidden.clear()
     return [] if fake is None else [*fake.violations, *fake.store.close()]
+
+
+def share() -> None:
+    """Let the processes that this one starts have the fake too."""
+    here = Path(__file__).parent
+    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    added = [path for path in (str(here / "shadow"), str(here.parents[2])) if path not in known]
+    os.environ["PYTHONPATH"] = os.pathsep.join([*added, *filter(None, known)])
+    sys.path[:0] = [path for path in added if path not in sys.path] # which some pools of processes send to theirs
+
+
+def report(fake: Machine) -> int:
+    """Say what a machine noted; how much it is."""
+    for violation in fake.violations:
+        print(f"fake CuPy: {type(violation).__name__}: {violation}", file=sys.stderr)
+    return len(fake.violations)
 
 
 @contextlib.contextmanager

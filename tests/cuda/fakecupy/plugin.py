@@ -15,6 +15,7 @@ from tests.cuda.fakecupy.machine import Machine
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    fakecupy.share()
     fakecupy.install()
 
 
