@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 from tests.cuda import fakecupy
+from tests.cuda.fakecupy import importing
 
 
 def main() -> int:
@@ -20,7 +21,7 @@ def main() -> int:
         return 2
     if arguments[:2] == ["-m", "pytest"]: # the plugin does it, here and in pytest's workers
         return subprocess.call([sys.executable, "-m", "pytest", "-p", "tests.cuda.fakecupy.plugin", *arguments[2:]])
-    fakecupy.share()
+    importing.share()
     fake = fakecupy.install()
     status = 0
     try:
