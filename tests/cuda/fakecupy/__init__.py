@@ -14,19 +14,15 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from types import ModuleType
 from typing import Any
 
-from tests.cuda.fakecupy import blocks, memory, namespace, pinned_memory
+from tests.cuda.fakecupy import blocks, importing, memory, namespace, pinned_memory
 from tests.cuda.fakecupy.errors import Violation
 from tests.cuda.fakecupy.machine import POLICIES, Machine, machine, replace
 
 SEEDS = range(len(POLICIES)) # each behaves differently; larger ones repeat them with other choices
 
-__all__ = ["SEEDS", "Violation", "install", "installed", "machine", "uninstall"]
-
-_hidden: dict[str, ModuleType] = {} # the real package's modules, while the fake is installed
-
+__all__ = ["SEEDS", "Violation", "install", "installed", "machine", "report", "uninstall"]
 
 def default_seed() -> int:
     return int(os.environ.get("LAZYNP_FAKECUPY_SEED", "0"))
@@ -57,23 +53,22 @@ def install(*, seed: int | None = None, devices: int = 1, compute_capability: tu
     replace(fake)
     fake.pool, fake.pinned_pool = memory.MemoryPool(), pinned_memory.PinnedMemoryPool()
     fake.allocator, fake.pinned_allocator = fake.pool.malloc, fake.pinned_pool.malloc
-    modules = namespace.modules()
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] in ("cupy", "cupyx") and module is not modules.get(name):
-            _hidden[name] = sys.modules.pop(name)
-    sys.modules.update(modules)
+    importing.fake(namespace.modules())
     return fake
 
 
 def uninstall() -> list[BaseException]:
     """The real package again; what the machine noted against the host."""
     fake = replace(None)
-    for name, module in namespace.modules().items():
-        if sys.modules.get(name) is module:
-            del sys.modules[name]
-    sys.modules.update(_hidden)
-    _hidden.clear()
+    importing.real()
     return [] if fake is None else [*fake.violations, *fake.store.close()]
+
+
+def report(fake: Machine) -> int:
+    """Say what a machine noted; how much it is."""
+    for violation in fake.violations:
+        print(f"fake CuPy: {type(violation).__name__}: {violation}", file=sys.stderr)
+    return len(fake.violations)
 
 
 @contextlib.contextmanager

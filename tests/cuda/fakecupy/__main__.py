@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 from tests.cuda import fakecupy
+from tests.cuda.fakecupy import importing
 
 
 def main() -> int:
@@ -20,6 +21,7 @@ def main() -> int:
         return 2
     if arguments[:2] == ["-m", "pytest"]: # the plugin does it, here and in pytest's workers
         return subprocess.call([sys.executable, "-m", "pytest", "-p", "tests.cuda.fakecupy.plugin", *arguments[2:]])
+    importing.share()
     fake = fakecupy.install()
     status = 0
     try:
@@ -32,9 +34,7 @@ def main() -> int:
             runpy.run_path(arguments[0], run_name="__main__")
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
-    for violation in fake.violations:
-        print(f"fake CuPy: {type(violation).__name__}: {violation}", file=sys.stderr)
-    return status or int(bool(fake.violations))
+    return status or int(fakecupy.report(fake) > 0)
 
 
 if __name__ == "__main__":

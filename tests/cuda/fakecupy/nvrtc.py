@@ -13,7 +13,7 @@ import os
 import re
 from typing import Any
 
-from tests.cuda.fakecupy import images
+from tests.cuda.fakecupy import images, importing
 from tests.cuda.fakecupy.errors import NVRTCError
 from tests.cuda.fakecupy.machine import machine
 
@@ -167,12 +167,11 @@ def _ask(source: str, name: str, headers: tuple[tuple[str, str], ...], options: 
 
 @functools.cache
 def real() -> Any:
-    """The real module: it lives in another package, and finds its library when that is loaded already."""
-    from cuda import pathfinder
+    """The real module: its package has another name than the fake's, but it finds its library by way of the real ``cupy``."""
+    with importing.real_package():
+        from cupy_backends.cuda.libs import nvrtc
 
-    pathfinder.load_nvidia_dynamic_lib("nvrtc")
-    from cupy_backends.cuda.libs import nvrtc
-
+        nvrtc.getVersion() # finds the library
     return nvrtc
 
 

@@ -11,10 +11,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cuda import fakecupy
+from tests.cuda.fakecupy import importing
 from tests.cuda.fakecupy.machine import Machine
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    importing.share()
     fakecupy.install()
 
 
