@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from math import prod
 from typing import Any, Final
+from weakref import finalize
 
 import numpy as np
 
@@ -97,10 +98,19 @@ def _buffer(x: ndarray) -> Any:
     return found
 
 
+# What an array object showed to others, by its id: they keep that object, whatever is written into it meanwhile.
+_exports: Final[dict[int, set[Any]]] = {}
+
+
 def interface(x: ndarray) -> dict[str, Any]:
     """``__cuda_array_interface__``: the address, and the stream that whoever reads there waits for."""
     buffer = _buffer(x)
     offset, strides = geometry(x)
+    held = _exports.get(id(x))
+    if held is None:
+        held = _exports[id(x)] = set()
+        finalize(x, _exports.pop, id(x), None).atexit = False
+    held.add(buffer.block)
     return {
         "version": 3,
         "shape": x.shape,

@@ -15,7 +15,7 @@ import numpy as np
 
 from lazynp.graph import op as o
 from lazynp.graph.errstate import UNDER
-from lazynp.graph.op import Kind
+from lazynp.graph.op import Kind, Op
 from lazynp.runtime.buffer import Buffer
 from lazynp.schedule.canonicalise import ZERO, Entry, Program
 from lazynp.schedule.fuse import VIEWS
@@ -69,7 +69,7 @@ def _einsum(cupy: Any, arrays: Arrays, options: Options) -> Any:
 
 
 def _stable_argsort(cupy: Any, arrays: Arrays, options: Options) -> Any:
-    return cupy.argsort(arrays[0], axis=options["params"][0])
+    return cupy.argsort(arrays[0], axis=options["params"][0], kind="stable")
 
 
 def _singular_values(cupy: Any, arrays: Arrays, options: Options) -> Any:
@@ -83,6 +83,11 @@ def _sorted(name: str) -> Function:
         return getattr(cupy, name)(arrays[0], axis=options.get("axis", -1))
 
     return call
+
+
+def _cholesky(cupy: Any, arrays: Arrays, options: Options) -> Any:
+    lower = cupy.linalg.cholesky(*arrays)
+    return lower.swapaxes(-1, -2).conj() if options.get("upper") else lower
 
 
 _SORTING = ("axis", "kind", "stable", "kth")
@@ -108,7 +113,8 @@ FUNCTIONS: Final[dict[str, Row]] = {
         f"fft.{name}": Row(_plain(f"fft.{name}"), REALS if name in ("rfft", "ihfft") else NUMBERS, _FFT)
         for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "fftn", "ifftn")
     },
-    **{f"linalg.{name}": Row(_plain(f"linalg.{name}"), INEXACT) for name in ("inv", "det", "solve", "cholesky")},
+    **{f"linalg.{name}": Row(_plain(f"linalg.{name}"), INEXACT) for name in ("inv", "det", "solve")},
+    "linalg.cholesky": Row(_cholesky, INEXACT, ("upper",)),
 }
 
 # NumPy's functions that are called on values, because the shapes or dtypes of their results depend on them or they have several.
@@ -120,6 +126,35 @@ AT_ONCE: Final[dict[str, Row]] = {
         "tensorsolve": (), "tensorinv": ("ind",), "matrix_power": (),
     }.items()
 } | {"linalg.svdvals": Row(_singular_values, INEXACT)}  # fmt: skip
+
+
+def _cast(cupy: Any, arrays: Arrays, options: Options) -> Any:
+    (x,), dtype = arrays, options["dtype"]
+    return x.real.astype(dtype) if x.dtype.kind == "c" and dtype.kind != "c" else x.astype(dtype)
+
+
+def _complex(cupy: Any, arrays: Arrays, options: Options) -> Any:
+    real, imag = cupy.broadcast_arrays(*arrays)
+    made = cupy.empty(real.shape, options["dtype"])
+    made.real, made.imag = real, imag
+    return made
+
+
+def _part(name: str) -> Function:
+    return lambda cupy, arrays, options: getattr(arrays[0], name).copy()
+
+
+# Operations on complex numbers, which kernels do not know (the division of infinite ones is NumPy's).
+COMPLEX: Final[dict[Op, Row]] = {
+    **{
+        op: Row(_plain(op.name, "dtype"), "?" + NUMBERS, tells=op is o.ADD or op is o.SUBTRACT or op is o.MULTIPLY or op is o.ABSOLUTE)
+        for op in (o.ADD, o.SUBTRACT, o.MULTIPLY, o.NEGATIVE, o.CONJUGATE, o.ABSOLUTE, o.EQUAL, o.NOT_EQUAL, o.WHERE)
+    },
+    o.CAST: Row(_cast, NUMBERS, tells=True),
+    o.COMPLEX: Row(_complex, FLOATS),
+    o.REAL: Row(_part("real"), INEXACT),
+    o.IMAG: Row(_part("imag"), INEXACT),
+}
 
 
 def name_of(entry: Entry) -> str:
@@ -136,6 +171,10 @@ def row_of(entry: Entry) -> tuple[Row, Options] | None:
         combining, axis = entry.arg
         name = {o.ADD: "cumsum", o.MULTIPLY: "cumprod"}.get(combining)
         return None if name is None else (Row(_plain(name), NUMBERS, ("axis",), tells=True), {"axis": axis})
+    if entry.op in COMPLEX:
+        return COMPLEX[entry.op], {"dtype": entry.dtype}
+    if entry.op is o.REDUCE and entry.arg[0] is o.ADD and entry.dtype.kind == "c":
+        return Row(_plain("sum"), INEXACT, tells=True), {"axis": entry.arg[1]}
     if entry.op is not o.CALL:
         return None
     name, params = entry.arg
@@ -165,6 +204,8 @@ def compiled(program: Program, place: Place) -> Call | None:
     if found is None or not all(prod(x.shape) for x in (entry, *operands)):
         return None
     row, options = found
+    if entry.op in COMPLEX and all(x.dtype.kind != "c" for x in (entry, *operands)):
+        return None  # a dtype that kernels do not know, or an operation of one that they do
     if any(x.dtype.char not in row.chars for x in operands):
         return None
 
