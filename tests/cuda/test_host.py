@@ -310,6 +310,10 @@ BY_CUPY: dict[str, Callable[..., Any]] = {
     "norm": lambda np, a, s, v: np.linalg.svd(a).S,
     "complex numbers": lambda np, a, s, v: (np.fft.fft(a) * (a - 2j) + 1).conj().real + abs(a * 1j).sum(axis=0),
     "complex sums": lambda np, a, s, v: np.where(a > 0, a * 1j, -a).sum(axis=1) + 0j,
+    "rfftn": lambda np, a, s, v: np.fft.irfftn(np.fft.rfftn(a)),
+    "bincount": lambda np, a, s, v: np.bincount(abs(v)),
+    "nanmedian": lambda np, a, s, v: np.nanmedian(np.where(a > 1, np.nan, a), axis=0),
+    "unique": lambda np, a, s, v: np.unique(v, return_counts=True)[1],
     "positions": lambda np, a, s, v: np.flatnonzero(v > 10),
 }
 
@@ -329,7 +333,7 @@ def test_libraries(name: str, one: Any) -> None:
 ON_HOST: dict[str, tuple[Callable[..., Any], str]] = {
     "histogram": (lambda np, a, v: np.histogram(a, 10)[0], "histogram"),
     "interp": (lambda np, a, v: np.interp(a, a[0], a[1]), "interp"),
-    "unique": (lambda np, a, v: np.unique(v), "unique"),
+    "unique": (lambda np, a, v: np.unique(a), "unique"),
     "reduceat": (lambda np, a, v: np.add.reduceat(v, [0, 10, 30]), "ufunc:add.reduceat"),
     "matmul of truth values": (lambda np, a, v: (a > 0) @ (a > 0).T, "matmul"),
     "kaiser": (lambda np, a, v: np.i0(a), "i0"),
@@ -344,6 +348,40 @@ def test_what_runs_on_the_host_is_counted(name: str, one: Any) -> None:
     assert found.device == "cuda:0"
     assert any(counted in row for row in on_host()) or name == "kaiser"
     assert not on_host() or "computed on the host" in np.report()
+
+
+BUILT_ON: dict[str, Callable[..., Any]] = {
+    "inner": lambda np, a, v: np.inner(a, a),
+    "vdot": lambda np, a, v: np.vdot(a[0], a[1]),
+    "vecdot": lambda np, a, v: np.vecdot(a, a),
+    "cumsum": lambda np, a, v: np.cumsum(v),
+    "cumprod": lambda np, a, v: np.cumprod(a, axis=0),
+    "cumulative_sum": lambda np, a, v: np.cumulative_sum(v),
+    "cumulative_prod": lambda np, a, v: np.cumulative_prod(v % 2),
+    "nonzero": lambda np, a, v: np.nonzero(a > 0)[1],
+    "flatnonzero": lambda np, a, v: np.flatnonzero(v),
+    "argwhere": lambda np, a, v: np.argwhere(a > 1),
+    "extract": lambda np, a, v: np.extract(v > 3, v),
+    "compress": lambda np, a, v: np.compress(a[:, 0] > 0, a, axis=0),
+    "matvec": lambda np, a, v: np.matvec(a, a[0]),
+    "vecmat": lambda np, a, v: np.vecmat(a[:, 0], a),
+    "median": lambda np, a, v: np.median(a, axis=0),
+    "percentile": lambda np, a, v: np.percentile(a, [10, 50], axis=1),
+    "quantile": lambda np, a, v: np.quantile(a, 0.3),
+    "cov": lambda np, a, v: np.cov(a),
+    "corrcoef": lambda np, a, v: np.corrcoef(a),
+    "linalg.matmul": lambda np, a, v: np.linalg.matmul(a.T, a),
+    "linalg.tensordot": lambda np, a, v: np.linalg.tensordot(a, a, axes=((0,), (0,))),
+    "linalg.vecdot": lambda np, a, v: np.linalg.vecdot(a, a),
+}
+
+
+@pytest.mark.parametrize("name", library.BUILT_ON)
+def test_what_is_built_on_the_table(name: str, one: Any) -> None:
+    found, expected = np.asarray(BUILT_ON[name](np, there(A), there(V))), BUILT_ON[name](numpy, A, V)
+    assert found.device == "cuda:0"
+    numpy.testing.assert_allclose(found, expected, rtol=1e-10)
+    assert not on_host()
 
 
 def test_every_row_of_the_table_names_what_there_is() -> None:
