@@ -309,7 +309,6 @@ BY_CUPY: dict[str, Callable[..., Any]] = {
     "singular values": lambda np, a, s, v: np.linalg.svd(a, compute_uv=False),
     "norm": lambda np, a, s, v: np.linalg.svd(a).S,
     "complex numbers": lambda np, a, s, v: (np.fft.fft(a) * (a - 2j) + 1).conj().real + abs(a * 1j).sum(axis=0),
-    "complex sums": lambda np, a, s, v: np.where(a > 0, a * 1j, -a).sum(axis=1) + 0j,
     "rfftn": lambda np, a, s, v: np.fft.irfftn(np.fft.rfftn(a)),
     "bincount": lambda np, a, s, v: np.bincount(abs(v)),
     "nanmedian": lambda np, a, s, v: np.nanmedian(np.where(a > 1, np.nan, a), axis=0),
@@ -336,6 +335,7 @@ ON_HOST: dict[str, tuple[Callable[..., Any], str]] = {
     "unique": (lambda np, a, v: np.unique(a), "unique"),
     "reduceat": (lambda np, a, v: np.add.reduceat(v, [0, 10, 30]), "ufunc:add.reduceat"),
     "matmul of truth values": (lambda np, a, v: (a > 0) @ (a > 0).T, "matmul"),
+    "complex roots": (lambda np, a, v: np.sqrt(a + 0j), "sqrt"),
     "kaiser": (lambda np, a, v: np.i0(a), "i0"),
 }
 

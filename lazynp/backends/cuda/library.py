@@ -15,7 +15,7 @@ import numpy as np
 
 from lazynp.graph import op as o
 from lazynp.graph.errstate import UNDER
-from lazynp.graph.op import Kind, Op
+from lazynp.graph.op import Kind
 from lazynp.runtime.buffer import Buffer
 from lazynp.schedule.canonicalise import ZERO, Entry, Program
 from lazynp.schedule.fuse import VIEWS
@@ -168,35 +168,6 @@ def answers(path: str) -> bool:
     return path in CALLS or path in FUNCTIONS or path in AT_ONCE or path in BUILT_ON
 
 
-def _cast(cupy: Any, arrays: Arrays, options: Options) -> Any:
-    (x,), dtype = arrays, options["dtype"]
-    return x.real.astype(dtype) if x.dtype.kind == "c" and dtype.kind != "c" else x.astype(dtype)
-
-
-def _complex(cupy: Any, arrays: Arrays, options: Options) -> Any:
-    real, imag = cupy.broadcast_arrays(*arrays)
-    made = cupy.empty(real.shape, options["dtype"])
-    made.real, made.imag = real, imag
-    return made
-
-
-def _part(name: str) -> Function:
-    return lambda cupy, arrays, options: getattr(arrays[0], name).copy()
-
-
-# Operations on complex numbers, which kernels do not know (the division of infinite ones is NumPy's).
-COMPLEX: Final[dict[Op, Row]] = {
-    **{
-        op: Row(_plain(op.name, "dtype"), "?" + NUMBERS, tells=op is o.ADD or op is o.SUBTRACT or op is o.MULTIPLY or op is o.ABSOLUTE)
-        for op in (o.ADD, o.SUBTRACT, o.MULTIPLY, o.NEGATIVE, o.CONJUGATE, o.ABSOLUTE, o.EQUAL, o.NOT_EQUAL, o.WHERE)
-    },
-    o.CAST: Row(_cast, NUMBERS, tells=True),
-    o.COMPLEX: Row(_complex, FLOATS),
-    o.REAL: Row(_part("real"), INEXACT),
-    o.IMAG: Row(_part("imag"), INEXACT),
-}
-
-
 def name_of(entry: Entry) -> str:
     """An operation as reports name it."""
     if entry.op is not o.CALL:
@@ -211,10 +182,6 @@ def row_of(entry: Entry) -> tuple[Row, Options] | None:
         combining, axis = entry.arg
         name = {o.ADD: "cumsum", o.MULTIPLY: "cumprod"}.get(combining)
         return None if name is None else (Row(_plain(name), NUMBERS, ("axis",), tells=True), {"axis": axis})
-    if entry.op in COMPLEX:
-        return COMPLEX[entry.op], {"dtype": entry.dtype}
-    if entry.op is o.REDUCE and entry.arg[0] is o.ADD and entry.dtype.kind == "c":
-        return Row(_plain("sum"), INEXACT, tells=True), {"axis": entry.arg[1]}
     if entry.op is not o.CALL:
         return None
     name, params = entry.arg
@@ -244,8 +211,6 @@ def compiled(program: Program, place: Place) -> Call | None:
     if found is None or not all(prod(x.shape) for x in (entry, *operands)):
         return None
     row, options = found
-    if entry.op in COMPLEX and all(x.dtype.kind != "c" for x in (entry, *operands)):
-        return None  # a dtype that kernels do not know, or an operation of one that they do
     if any(x.dtype.char not in row.chars for x in operands):
         return None
 
