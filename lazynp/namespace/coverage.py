@@ -16,8 +16,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 import lazynp
+from lazynp.backends.cuda.library import BUILT_ON, answers
 
 ANSWERS: Final = ("native", "library", "fallback", "numpy's own")
+ON_GPU: Final = ("kernel", "CuPy", "host")
 
 MODULES: Final = (
     "", "linalg", "fft", "random", "polynomial", "lib.stride_tricks", "lib.scimath", "ma", "char", "strings", "rec", "testing",
@@ -37,6 +39,15 @@ class Name(NamedTuple):
     def path(self) -> str:
         """As a program writes it, without the package."""
         return f"{self.module}.{self.name}" if self.module else self.name
+
+    @property
+    def cuda(self) -> str | None:
+        """Who computes it of a GPU's arrays: our kernels, CuPy's libraries, or NumPy on host copies; None for what computes nothing."""
+        if self.kind not in ("function", "ufunc") or self.answer == "numpy's own":
+            return None
+        if self.path in BUILT_ON or (self.answer == "library" and answers(self.path)):
+            return "CuPy"
+        return "kernel" if self.answer == "native" else "host"
 
 
 def public_names(module: ModuleType) -> list[str]:
@@ -87,9 +98,16 @@ class Coverage(tuple[Name, ...]):
         functions = self.of("", ("function", "ufunc"))
         yield "functions and ufuncs of numpy", [len(functions.of(answer=answer)) for answer in ANSWERS]
 
+    def of_cuda(self, who: str) -> Coverage:
+        """The rows that a GPU's kernels (``"kernel"``), CuPy (``"CuPy"``) or the host (``"host"``) answer for arrays on a GPU."""
+        return Coverage(row for row in self if row.cuda == who)
+
     def __str__(self) -> str:
+        functions = self.of("", ("function", "ufunc"))
+        gpu = ", ".join([f"{who} {len(functions.of_cuda(who))}" for who in ON_GPU])
         lines = [f"{'':<32}" + "".join([f"{answer:>13}" for answer in ANSWERS])]
         lines += [f"{title:<32}" + "".join([f"{count:>13}" for count in counts]) for title, counts in self._counts()]
+        lines.append(f"of these, for arrays on a GPU: {gpu}")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -112,6 +130,24 @@ class Coverage(tuple[Name, ...]):
             "|---|" + "---:|" * len(ANSWERS),
             *[f"| {title} | " + " | ".join([str(count) for count in counts]) + " |" for title, counts in self._counts()],
         ]
+        lines += [
+            "",
+            "## On a GPU",
+            "",
+            "Who computes of arrays that live on a GPU ([gpu.md](gpu.md)): *kernels* are what native functions record, fused; *CuPy*'s",
+            "libraries take the dtypes that `backends/cuda/library.py` lists, else the host; what runs on the *host* is NumPy on copies,",
+            "counted in `lazynp.report()`. So are native functions of dtypes that kernels do not have: roots, logarithms and the like of",
+            "complex numbers.",
+            "",
+            "| | " + " | ".join(ON_GPU) + " |",
+            "|---|" + "---:|" * len(ON_GPU),
+        ]
+        for module in ("", "linalg", "fft"):
+            counts_ = [str(len(self.of(module).of_cuda(who))) for who in ON_GPU]
+            lines.append(f"| numpy.{module}".rstrip(".") + " | " + " | ".join(counts_) + " |")
+        for who in ON_GPU[1:]:
+            names = [f"`{row.path}`" for module in ("", "linalg", "fft") for row in self.of(module).of_cuda(who)]
+            lines += ["", f"**{who}**: {' '.join(names)}"]
         for module in self.modules():
             lines += ["", f"## numpy.{module}".rstrip(".")]
             for answer in ANSWERS:

@@ -18,10 +18,11 @@ import numpy as np
 
 from lazynp.graph import build
 from lazynp.graph import op as o
-from lazynp.graph.node import Node, Shape, caller
+from lazynp.graph.node import Node, Shape
 from lazynp.namespace import fallback
 from lazynp.namespace.promotion import DType, Foreign
-from lazynp.runtime import config, devices, report
+from lazynp.ndarray import wrap
+from lazynp.runtime import config
 from lazynp.scalars import force
 
 Function = Callable[..., Any]
@@ -113,9 +114,13 @@ def at_once(name: str, *args: Any, **options: Any) -> Any:
     """NumPy's function of that name on values that are computed now, because what comes out has a shape that depends on them."""
     nodes: list[Node] = []
     _template((args, tuple(options.values())), nodes)
+    if config.elsewhere and nodes:
+        from lazynp.namespace.sharing import computed
+
+        done = computed(name, [wrap(arg) if isinstance(arg, Node) else arg for arg in args], options, nodes)
+        if done is not None:
+            return done
     values(*nodes, reason=name)
-    if config.elsewhere and nodes and (devices.join(devices.homes(nodes).values(), nodes[-1]) or devices.default()) != devices.CPU:
-        report.count_on_host(name, sum(node.dtype.itemsize * build.size(node) for node in nodes), caller())
     function = getattr(np, name)
     found = function(*_value(args), **{key: _value(value) for key, value in options.items()})
     return fallback.at_home(found, nodes) if config.elsewhere and nodes else fallback.ours(found)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from math import prod
 from typing import Any, Final
+from weakref import finalize
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def computed(name: str, args: Any, kwargs: dict[str, Any], nodes: Any) -> Any:
         return None
     from lazynp.backends.cuda import library
 
-    if name in library.AT_ONCE and not any(type(value) is ndarray or type(value) in CLASSES for value in kwargs.values()):
+    if name in library.AT_ONCE and all(map(_is_plain, kwargs.values())):
         place = devices.place(home)
         with place.running() as run:
             given = [_lent(x, place, run) for x in args]
@@ -51,6 +52,11 @@ def computed(name: str, args: Any, kwargs: dict[str, Any], nodes: Any) -> Any:
                 return _results(name, found, kwargs, lambda array: wrap(leaf(place.kept(array, run))))
     report.count_on_host(name, sum(node.dtype.itemsize * prod(node.shape) for node in nodes), caller())
     return None
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether an argument is the same for CuPy: no array."""
+    return value is None or type(value) in (bool, int, float, str) or (type(value) is tuple and all(map(_is_plain, value)))
 
 
 def _lent(x: Any, place: Any, run: Any) -> Any:
@@ -97,10 +103,19 @@ def _buffer(x: ndarray) -> Any:
     return found
 
 
+# What an array object showed to others, by its id: they keep that object, whatever is written into it meanwhile.
+_exports: Final[dict[int, set[Any]]] = {}
+
+
 def interface(x: ndarray) -> dict[str, Any]:
     """``__cuda_array_interface__``: the address, and the stream that whoever reads there waits for."""
     buffer = _buffer(x)
     offset, strides = geometry(x)
+    held = _exports.get(id(x))
+    if held is None:
+        held = _exports[id(x)] = set()
+        finalize(x, _exports.pop, id(x), None).atexit = False
+    held.add(buffer.block)
     return {
         "version": 3,
         "shape": x.shape,

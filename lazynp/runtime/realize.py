@@ -63,8 +63,10 @@ def realize(nodes: Sequence[Node], reason: str, device: str | None = None) -> No
     if _generation != config.generation:
         _choose_cache()
     if config.elsewhere and device is None:
-        _at_home(wanted, reason)
-        return
+        device = _only_home(wanted)
+        if device is None:
+            _at_home(wanted, reason)
+            return
     plans = _plans if device is None else _plans_on(device)
     with _lock:
         canonical = canonicalise(wanted)
@@ -170,6 +172,30 @@ def prepare(nodes: Sequence[Node]) -> None:
 
 
 # Devices ------------------------------------------------------------------------------------------------------------------
+
+
+def _only_home(wanted: list[Node]) -> str | None:
+    """The device of a program that is all on one, as most are; None where it takes a closer look."""
+    default = devices.default()
+    home: str | None = None
+    pending = wanted[:]
+    seen = set(pending)
+    for node in pending:
+        buffer = node.buffer
+        if buffer is not None:
+            device = buffer.device
+            if device is not None and device != home:
+                if home is not None or device == devices.CPU or (device != default and len(wanted) > 1):
+                    return None
+                home = device
+        elif node.op is o.COPY:
+            return None
+        else:
+            for source in node.src:
+                if source not in seen:
+                    seen.add(source)
+                    pending.append(source)
+    return home or default
 
 
 def _at_home(wanted: list[Node], reason: str) -> None:

@@ -107,6 +107,6 @@ class CUDABackend:
                 # What was entered for this module must not be found without its code.
                 self.kernels = {key: kernel for key, kernel in self.kernels.items() if kernel.phases}
                 raise
-        for (kernel, wide), row in zip(kernels, functions, strict=True):
-            kernel.linked(wide, [found[name] for name in row])
+            for (kernel, wide), row in zip(kernels, functions, strict=True):
+                kernel.linked(wide, [found[name] for name in row])
         self.compiled += len(kernels)

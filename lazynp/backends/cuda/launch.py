@@ -227,7 +227,7 @@ def _solid(update: Update) -> bool:
 class DeviceLibraryStep:
     """A library call of one schedule: CuPy's where it means what NumPy's does, else NumPy's on host copies."""
 
-    __slots__ = ("call", "host", "names", "origins", "place", "program", "reads", "writes")
+    __slots__ = ("call", "counts", "host", "names", "origins", "place", "program", "reads", "writes")
 
     def __init__(self, item: LibraryItem, plan: Plan, program: Program, place: Place) -> None:
         self.place = place
@@ -237,6 +237,7 @@ class DeviceLibraryStep:
         self.writes = item.writes
         self.origins = [program.origins[e] for e in item.program.origins]
         self.call = library.compiled(item.program, place)
+        self.counts = any(prod(program.entries[e].shape) for e in item.entries)  # nothing is computed of empty arrays
         self.names = " ".join([library.name_of(program.entries[e]) for e in item.entries if program.entries[e].op is not o.OUTPUT])
 
     def run(
@@ -253,7 +254,8 @@ class DeviceLibraryStep:
                     finite.append(found[1])
                 return []
         hosts = [values[e] for e in self.reads]
-        report.count_on_host(self.names, sum(buffer.nbytes for buffer in hosts), caller())
+        if self.counts:
+            report.count_on_host(self.names, sum(buffer.nbytes for buffer in hosts), caller())
         try:
             made = self.host.run(hosts, integers, scalars)
         except ExecutionError as failure:

@@ -69,7 +69,7 @@ def _einsum(cupy: Any, arrays: Arrays, options: Options) -> Any:
 
 
 def _stable_argsort(cupy: Any, arrays: Arrays, options: Options) -> Any:
-    return cupy.argsort(arrays[0], axis=options["params"][0])
+    return cupy.argsort(arrays[0], axis=options["params"][0], kind="stable")
 
 
 def _singular_values(cupy: Any, arrays: Arrays, options: Options) -> Any:
@@ -85,6 +85,27 @@ def _sorted(name: str) -> Function:
     return call
 
 
+def _unique(cupy: Any, arrays: Arrays, options: Options) -> Any:
+    rest: tuple[Any, ...] = (False, False, False, None)
+    x, index, inverse, counts, axis = [*arrays, *rest[len(arrays) - 1 :]]
+    if inverse or axis is not None:
+        raise ValueError  # of another shape
+    return cupy.unique(x, index, False, counts)
+
+
+def _unless_bad(cupy: Any, arrays: Arrays, options: Options) -> Any:
+    """The value, unless there is something to warn of or to refuse, which is the NumPy tier's to do."""
+    value, bad = arrays
+    if bad.any():
+        raise ValueError
+    return value.copy()
+
+
+def _cholesky(cupy: Any, arrays: Arrays, options: Options) -> Any:
+    lower = cupy.linalg.cholesky(*arrays)
+    return lower.swapaxes(-1, -2).conj() if options.get("upper") else lower
+
+
 _SORTING = ("axis", "kind", "stable", "kth")
 _FFT = ("n", "axis", "axes", "norm")
 
@@ -95,6 +116,8 @@ CALLS: Final[dict[str, Row]] = {
     "tensordot": Row(_tensordot, NUMBERS, tells=True),
     "einsum": Row(_einsum, NUMBERS, tells=True),
     "stable_argsort": Row(_stable_argsort, "?" + REALS),
+    "warn": Row(_unless_bad, "?e" + NUMBERS),
+    "refuse": Row(_unless_bad, "?e" + NUMBERS),
 }
 
 # NumPy's functions by their dotted names, as items of the schedule.
@@ -108,18 +131,41 @@ FUNCTIONS: Final[dict[str, Row]] = {
         f"fft.{name}": Row(_plain(f"fft.{name}"), REALS if name in ("rfft", "ihfft") else NUMBERS, _FFT)
         for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "fftn", "ifftn")
     },
-    **{f"linalg.{name}": Row(_plain(f"linalg.{name}"), INEXACT) for name in ("inv", "det", "solve", "cholesky")},
+    **{f"linalg.{name}": Row(_plain(f"linalg.{name}"), INEXACT) for name in ("inv", "det", "solve")},
+    "linalg.cholesky": Row(_cholesky, INEXACT, ("upper",)),
 }
 
 # NumPy's functions that are called on values, because the shapes or dtypes of their results depend on them or they have several.
-AT_ONCE: Final[dict[str, Row]] = {
+_LINALG: Final[dict[str, Row]] = {
     f"linalg.{name}": Row(_plain(f"linalg.{name}"), INEXACT, options)
     for name, options in {
         "qr": ("mode",), "svd": ("full_matrices", "compute_uv"), "eigh": ("UPLO",), "eigvalsh": ("UPLO",), "slogdet": (),
         "lstsq": ("rcond",), "pinv": ("rcond",), "matrix_rank": ("tol",), "cond": ("p",), "norm": ("ord", "axis", "keepdims"),
         "tensorsolve": (), "tensorinv": ("ind",), "matrix_power": (),
     }.items()
-} | {"linalg.svdvals": Row(_singular_values, INEXACT)}  # fmt: skip
+}  # fmt: skip
+AT_ONCE: Final[dict[str, Row]] = {
+    **_LINALG,
+    "linalg.svdvals": Row(_singular_values, INEXACT),
+    **{f"fft.{name}": Row(_plain(f"fft.{name}"), NUMBERS, ("s", "axes", "norm")) for name in ("irfft2", "irfftn")},
+    **{f"fft.{name}": Row(_plain(f"fft.{name}"), REALS, ("s", "axes", "norm")) for name in ("rfft2", "rfftn")},
+    "bincount": Row(_plain("bincount"), INTEGERS, ("minlength",)),
+    "unique": Row(_unique, "?" + INTEGERS, ("equal_nan", "sorted")),
+}
+
+# Functions that are built on these rows, on running sums, or on CuPy's `nonzero` (``namespace/sharing.py``).
+BUILT_ON: Final = frozenset(
+    {
+        "inner", "vdot", "vecdot", "matvec", "vecmat", "cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "nonzero", "flatnonzero",
+        "argwhere", "extract", "compress", "median", "percentile", "quantile", "cov", "corrcoef", "linalg.matmul", "linalg.tensordot",
+        "linalg.vecdot",
+    }
+)  # fmt: skip
+
+
+def answers(path: str) -> bool:
+    """Whether CuPy answers NumPy's function of that name on a GPU."""
+    return path in CALLS or path in FUNCTIONS or path in AT_ONCE or path in BUILT_ON
 
 
 def name_of(entry: Entry) -> str:

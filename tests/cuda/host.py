@@ -1,0 +1,55 @@
+"""A machine with GPUs for the tests of the host code: the fake CuPy, or the real one.
+
+In: what the machine is like.  Out: a context in which ``lazynp`` finds these GPUs.  Promise: afterwards lazynp knows of no GPU, has no
+plan and no switch of the test's.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from lazynp.backends.cuda import memory
+from lazynp.runtime import config, realize, report
+from tests.cuda import fakecupy
+
+EMULATED = os.environ.get("LAZYNP_TEST_CUDA") != "gpu"
+SEEDS = tuple(fakecupy.SEEDS) if EMULATED else (0,)
+
+
+@contextmanager
+def machine(**modes: Any) -> Iterator[Any]:
+    """A machine as ``fakecupy.install`` describes it; on hardware the one that is there."""
+    before = config.device, config.elsewhere
+    _forget()
+    report.reset()
+    try:
+        with fakecupy.installed(**modes) if EMULATED else nullcontext() as fake:
+            yield fake
+            _forget()
+    finally:
+        config.update(device="cpu")
+        config.device, config.elsewhere = before
+        _forget()
+
+
+def _forget() -> None:
+    realize.forget_plans()
+    memory.forget()
+    gc.collect()
+
+
+def transfers() -> dict[str, int]:
+    """How often values were copied, by direction."""
+    found: dict[str, int] = {}
+    for row in report.transfers.values():
+        found[row.name] = found.get(row.name, 0) + row.count
+    return found
+
+
+def on_host() -> set[str]:
+    """What was computed on the processor for values of a GPU."""
+    return {row.name for row in report.on_host.values()}

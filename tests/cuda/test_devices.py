@@ -1,0 +1,137 @@
+"""Several GPUs, and GPUs that are full: what only a machine made for it can show."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+import lazynp as np
+from lazynp import doctor
+from lazynp.runtime import config, report
+from tests.cuda.host import SEEDS, machine, on_host, transfers
+
+A = numpy.arange(600.0).reshape(20, 30)
+
+
+@pytest.fixture(params=SEEDS)
+def two(request: pytest.FixtureRequest) -> Iterator[Any]:
+    with machine(seed=request.param, devices=2) as fake:
+        yield fake
+
+
+def test_two_devices(two: Any) -> None:
+    x, y = np.asarray(A, device="cuda:0"), np.asarray(A, device="cuda:1")
+    assert (x.device, y.device, (x * 2).device, (y * 2).device) == ("cuda:0", "cuda:1", "cuda:0", "cuda:1")
+    z = (x + 1).to_device("cuda:1") + y
+    assert z.device == "cuda:1"
+    numpy.testing.assert_array_equal(z, 2 * A + 1)
+    first, second = x * 3, y * 4
+    np.realize(first, second)
+    numpy.testing.assert_array_equal(first, A * 3)
+    numpy.testing.assert_array_equal(second, A * 4)
+    assert (first.device, second.device) == ("cuda:0", "cuda:1")
+    assert second.__dlpack_device__() == (2, 1)
+    assert np.__array_namespace_info__().devices() == ("cpu", "cuda:0", "cuda:1")
+    numpy.testing.assert_array_equal(y @ y.T, A @ A.T)
+    assert y[y > 3].device == "cuda:1"
+
+
+def test_operands_on_two_devices_are_refused(two: Any) -> None:
+    x, y = np.asarray(A, device="cuda:0"), np.asarray(A, device="cuda:1")
+    z = x + y
+    with pytest.raises(ValueError, match=r"operands are on two devices, cuda:0 and cuda:1") as raised:
+        z.realize()
+    assert any("test_devices.py" in note for note in raised.value.__notes__)
+    with pytest.raises(ValueError, match="two devices"):
+        _ = z.device
+    numpy.testing.assert_array_equal(x + y.to_device("cuda:0"), 2 * A)
+
+
+def test_the_device_of_a_block(two: Any) -> None:
+    with np.device("cuda:1"):
+        x = np.ones((3, 4))
+        with np.device("cuda:0"):
+            y = np.ones(4)
+    assert (x.device, y.device) == ("cuda:1", "cuda:0")
+    config.update(device="cuda:1")
+    assert (np.ones(3).device, np.__array_namespace_info__().default_device()) == ("cuda:1", "cuda:1")
+
+
+def test_a_full_device_names_what_fills_it() -> None:
+    with machine(seed=0, device_memory=64 << 20):
+        kept = [(np.zeros((1 << 20,), device="cuda") + k).realize() for k in range(5)]
+        x = np.zeros((1 << 20,), device="cuda").realize()
+        words = r"Unable to allocate 32 MiB on cuda:0: .* of 64 MiB are free; the largest arrays there: "
+        with pytest.raises(MemoryError, match=words) as raised:
+            np.concatenate([x, x, x, x]).realize()
+        assert "float64[1048576] (8 MiB)" in str(raised.value)
+        assert any("test_devices.py" in note for note in raised.value.__notes__)
+        numpy.testing.assert_array_equal(kept[3][:5], [3.0] * 5)
+        del kept
+        assert np.concatenate([x, x, x, x]).sum() == 0
+
+
+def test_copies_of_host_arrays_go_when_the_device_is_full() -> None:
+    with machine(seed=0, device_memory=64 << 20):
+        hosts = [np.asarray(numpy.full(1 << 20, float(k))) for k in range(12)]
+        one = np.ones((), device="cuda")
+        for turn in range(2):
+            for k, x in enumerate(hosts):
+                assert (x + one).max() == k + 1, turn
+        assert 12 < transfers()["to cuda:0"] <= 24
+
+
+def test_memory_is_freed_with_its_arrays(two: Any) -> None:
+    import cupy
+
+    pool = cupy.get_default_memory_pool()
+    for _ in range(20):
+        x = np.zeros((1 << 17,), device="cuda") + 1
+        assert x.sum() == 1 << 17
+    del x
+    assert pool.used_bytes() < 1 << 20
+
+
+def test_doctor_runs_a_kernel_on_each_device() -> None:
+    with machine(seed=0, devices=2):
+        lines: list[str] = []
+        assert doctor.main(lines.append) == 0
+        text = "".join(lines)
+        for number in (0, 1):
+            assert f"kernel on cuda:{number}" in text
+        assert text.count("compiled, run and right") >= 3
+        assert config.device == "cpu"
+
+
+def test_a_script_on_a_device(tmp_path: Any) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import numpy as np\nx = np.arange(6.0).reshape(2, 3)\nprint(x.device, (x @ x.T).sum())\n")
+    starter = tmp_path / "start.py"
+    starter.write_text(
+        "import sys\nfrom tests.cuda import fakecupy\nfakecupy.install()\n"
+        "from lazynp.__main__ import main\n"
+        f"sys.argv = ['lazynp', '--device', 'cuda', '--report', {str(script)!r}]\nmain()\n"
+    )
+    done = subprocess.run([sys.executable, str(starter)], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "cuda:0 83.0\n", done.stderr
+    assert "copies between host and device" in done.stderr
+
+
+def test_indexed_writes_keep_their_meaning(two: Any) -> None:
+    expected = A.copy()
+    x = np.asarray(A, device="cuda")
+    x[[3, 3, 5]] = numpy.arange(90.0).reshape(3, 30)
+    expected[[3, 3, 5]] = numpy.arange(90.0).reshape(3, 30)
+    numpy.add.at(expected, ([0, 0, 0], [1, 1, 2]), 10)
+    np.add.at(x, ([0, 0, 0], [1, 1, 2]), 10)
+    x[x > 500] = -1
+    expected[expected > 500] = -1
+    numpy.testing.assert_array_equal(x, expected)
+    assert x.device == "cuda:0"
+    assert "indexed write" in on_host()
+    assert report.on_host

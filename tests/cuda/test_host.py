@@ -1,0 +1,479 @@
+"""The host side of the CUDA backend: where values live, what is copied, what runs where, and how errors come out."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+import lazynp as np
+from lazynp.backends.cuda import compiler, launch, library
+from lazynp.runtime import config, report
+from tests.cuda.host import SEEDS, machine, on_host, transfers
+
+RNG = numpy.random.default_rng(5)
+A = RNG.standard_normal((40, 30))
+B = RNG.standard_normal((40, 30))
+S = numpy.s_
+V = RNG.integers(-50, 50, 1000)
+
+
+@pytest.fixture(params=SEEDS)
+def gpu(request: pytest.FixtureRequest) -> Iterator[Any]:
+    with machine(seed=request.param) as fake:
+        yield fake
+
+
+@pytest.fixture
+def one(request: pytest.FixtureRequest) -> Iterator[Any]:
+    with machine(seed=0) as fake:
+        yield fake
+
+
+def there(x: Any) -> Any:
+    return np.asarray(x, device="cuda")
+
+
+def check(found: Any, expected: Any, exact: bool = True) -> None:
+    assert found.device == "cuda:0"
+    assert found.shape == numpy.shape(expected) and found.dtype == numpy.asarray(expected).dtype
+    if exact:
+        numpy.testing.assert_array_equal(found, expected)
+    else:
+        numpy.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+PROGRAMS: dict[str, Callable[..., Any]] = {
+    "elementwise": lambda np, a, b, v: (a + b) * a - b / 3,
+    "views": lambda np, a, b, v: a.T[::-2, 3:] + b[3:, ::-1].T[::2],
+    "rows": lambda np, a, b, v: (a - a.max(axis=1, keepdims=True)) * 2,
+    "integers": lambda np, a, b, v: (v * v % 7).sum() + v.max(),
+    "gathered": lambda np, a, b, v: a[v % 40, v % 30] + b[-1, v % 30],
+    "masked": lambda np, a, b, v: v[(v > 3) & (v % 2 == 0)],
+    "where": lambda np, a, b, v: np.where(a > b, a, b),
+    "joined": lambda np, a, b, v: np.concatenate([a, b[:3]]) * 2,
+    "padded": lambda np, a, b, v: np.pad(a, 2)[1:],
+    "scalar": lambda np, a, b, v: (a > 0).sum() * 2 + 1,
+    "sorted": lambda np, a, b, v: np.sort(a, axis=0)[::2],
+    "order": lambda np, a, b, v: np.argsort(v, stable=True),
+    "running": lambda np, a, b, v: np.cumsum(v) + np.cumprod(v % 3),
+    "empty": lambda np, a, b, v: a[:0] + b[:0],
+    "cast": lambda np, a, b, v: (v.astype("f4") * 2).astype("i2"),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name: str, gpu: Any) -> None:
+    program = PROGRAMS[name]
+    check(program(np, there(A), there(B), there(V)), program(numpy, A, B, V))
+    assert not on_host() - {"add.scan"}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_where_the_gpu_is_the_default(name: str, one: Any) -> None:
+    config.update(device="cuda")
+    program = PROGRAMS[name]
+    check(program(np, np.asarray(A), np.asarray(B), np.asarray(V)), program(numpy, A, B, V))
+
+
+# Where values live ----------------------------------------------------------------------------------------------------------
+
+
+def test_homes(one: Any) -> None:
+    x, y = there(A), np.asarray(B)
+    assert (x.device, y.device, (x + y).device, x.sum().device, x[0].device, x.T.device) == ("cuda:0", "cpu", *["cuda:0"] * 4)
+    back = (x + y).to_device("cpu")
+    assert back.device == (back * 2).device == (back + y).device == "cpu"
+    assert (back + x).device == "cuda:0"
+    numpy.testing.assert_array_equal(back * 2, (A + B) * 2)
+    assert back.realize().device == "cpu"
+    for made in (np.zeros_like(x), np.ones_like(x, shape=(2,)), np.full_like(x.T, 7), np.empty_like(x, dtype="i4")):
+        assert made.device == "cuda:0"
+    with np.device("cuda:0"):
+        inside = [np.zeros(3), np.arange(3), np.asarray(B), np.linspace(0, 1, 4), np.eye(2), np.array([1, 2]), np.fft.fftfreq(4)]
+        neutral = y * 2
+        assert neutral.device == "cuda:0"
+    assert {x.device for x in inside} == {"cuda:0"}
+    assert neutral.device == "cpu"
+    assert {found.device for found in (np.nonzero(x > 0)[0], np.argwhere(x > 0), x[x > 0], np.unique(x), np.linalg.svd(x)[1])} == {"cuda:0"}
+    assert np.__array_namespace_info__().devices() == ("cpu", "cuda:0")
+    assert np.astype(y, "f4", device="cuda").device == "cuda:0"
+
+
+def test_a_device_that_is_not_there(one: Any) -> None:
+    with pytest.raises(ValueError, match="device 'cuda:99' is not there: this machine has cuda:0"):
+        np.ones(2, device="cuda:99")
+
+
+def test_values_are_copied_once(one: Any) -> None:
+    x = np.asarray(A)
+    y = there(B)
+    check(x + y, A + B)
+    check(x * y, A * B)
+    assert transfers() == {"to cuda:0": 2, "from cuda:0": 2}
+    z = x - y
+    z.tolist()
+    for _ in range(3):
+        numpy.testing.assert_array_equal(z, A - B)
+        z[2, 3], z.tolist()
+    assert transfers() == {"to cuda:0": 2, "from cuda:0": 3}
+    assert "copies between host and device: 5" in np.report()
+    assert "test_host.py" in np.report().split("copies between")[1]
+    assert {row["direction"] for row in report.counters()["transfers"]} == {"to cuda:0", "from cuda:0"}
+
+
+def test_element_writes_work_on_a_host_copy(gpu: Any) -> None:
+    x, expected = there(V) * 2, V * 2
+    before = x + 0
+    for k in range(100):
+        x[k] = -k
+        expected[k] = -k
+    assert x.device == "cuda:0"
+    check(x + 1, expected + 1)
+    check(before, V * 2)
+
+
+def test_writes_through_views(gpu: Any) -> None:
+    for dtype in ("f8", "f4", "i2", "c16"):
+        expected = (A * 10).astype(dtype)
+        x = there(expected.copy())
+        for key in (S[3:9], S[:, 4], S[1::3, ::-2], S[0, 5:7], S[2:2], S[..., 1]):
+            old = x * 1
+            was = expected.copy()
+            x[key] = x[key] * 2 + 1
+            expected[key] = expected[key] * 2 + 1
+            check(x, expected)
+            check(old, was)
+
+
+def test_large_arrays_are_written_in_place(gpu: Any) -> None:
+    expected = numpy.arange(60_000.0).reshape(300, 200)
+    x = there(expected) + 1
+    expected = expected + 1
+    x.realize()
+    for k in range(4):
+        x[k * 3 : k * 3 + 2] = k
+        expected[k * 3 : k * 3 + 2] = k
+        x.realize()
+    assert report.work.in_place >= 3
+    kept = x.copy()
+    kept.realize()
+    x[5:7] = -1
+    x.realize()
+    check(kept, expected)  # somebody wanted the old elements
+    expected[5:7] = -1
+    check(x, expected)
+    x[:, 3] = 5  # reaches over more than half of the memory: a copy is cheaper
+    expected[:, 3] = 5
+    check(x, expected)
+
+
+def test_a_failed_run_puts_back_what_it_wrote(gpu: Any) -> None:
+    expected = numpy.arange(60_000.0)
+    x = there(expected) * 1
+    x.realize()
+    i = there(numpy.array([1, 2, 70_000])) + 0
+    y = x * 1
+    y.realize()
+    y[10:13] = 7
+    y[20:23] = there(expected)[i]
+    with pytest.raises(IndexError):
+        y.realize()
+    check(x, expected)
+
+
+# Errors ------------------------------------------------------------------------------------------------------------------------
+
+
+def test_indices_out_of_range(gpu: Any) -> None:
+    x, i = there(A), there(numpy.array([0, 40]))
+    with pytest.raises(IndexError, match="index 40 is out of bounds for axis 0 with size 40") as raised:
+        (x[i + 0] * 2).tolist()
+    assert any("test_host.py" in note for note in raised.value.__notes__)
+    check(x[i - 1] * 2, A[[-1, 39]] * 2)
+
+
+def test_floating_point_errors_are_numpys(gpu: Any) -> None:
+    x = there(numpy.array([1.0, 0.0, -1.0]))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        y = x / 0
+        numpy.testing.assert_array_equal(y, [numpy.inf, numpy.nan, -numpy.inf])
+        (np.cumsum(there(numpy.array([numpy.inf, -numpy.inf]))) + 0).tolist()
+    assert [str(warning.message) for warning in heard] == [
+        "divide by zero encountered in divide", "invalid value encountered in divide", "invalid value encountered in accumulate",
+    ]  # fmt: skip
+    assert all(warning.filename == __file__ for warning in heard)
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
+        x / 0
+    with np.errstate(all="ignore"):
+        report.reset()
+        (x / 0).realize()
+        assert not transfers()
+
+
+def test_errors_of_linear_algebra_are_numpys(one: Any) -> None:
+    singular = there(numpy.zeros((3, 3)))
+    for call in (lambda: np.linalg.inv(singular), lambda: np.linalg.solve(singular, singular)):
+        with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+            call().tolist()
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        np.linalg.cholesky(singular - np.eye(3)).tolist()
+
+
+def test_what_the_compiler_refuses_numpy_computes(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise compiler.CompileError("NVRTC refused a generated module: no")
+
+    monkeypatch.setattr(compiler, "functions", refuse)
+    x = there(A)
+    with pytest.warns(RuntimeWarning, match="NVRTC refused"):
+        y = (x + 1).realize()
+    check(y, A + 1)
+    assert on_host() == {"a whole program"}
+    monkeypatch.undo()
+    np.realize(there(B) * 2 + 1)
+
+
+# Compiling -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_kernels_are_compiled_once(one: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    from lazynp.backends.llvm import disk_cache
+
+    cache = disk_cache.DiskCache(tmp_path)
+    monkeypatch.setattr(disk_cache, "shared", lambda: cache)
+    compiled, loaded = compiler.STATISTICS.compiled, compiler.STATISTICS.loaded
+    check(there(A) * 3 + 1, A * 3 + 1)
+    check(there(B) * 5 + 2, B * 5 + 2)
+    check(there(A[:7]) * 5 + 2, A[:7] * 5 + 2)  # another shape
+    assert compiler.STATISTICS.compiled == compiled + 1
+    from lazynp.backends.cuda import memory
+    from lazynp.runtime import realize
+
+    del cache
+    cache = disk_cache.DiskCache(tmp_path)
+    memory.place("cuda:0").backend.kernels.clear()
+    realize.forget_plans()
+    check(there(A) * 3 + 1, A * 3 + 1)
+    assert (compiler.STATISTICS.compiled, compiler.STATISTICS.loaded) == (compiled + 1, loaded + 1)
+    (file,) = tmp_path.glob("*.obj")
+    file.write_bytes(file.read_bytes()[:-1] + b"?")  # what fails its checksum is not loaded
+    memory.place("cuda:0").backend.kernels.clear()
+    realize.forget_plans()
+    check(there(A) * 3 + 1, A * 3 + 1)
+    assert compiler.STATISTICS.compiled == compiled + 2
+
+
+def test_wide_indices(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "NARROW", 100)
+    x = there(A)
+    check(x[3:, 2:] * 2 + x[:-3, :-2], A[3:, 2:] * 2 + A[:-3, :-2])
+    y = there(numpy.arange(90.0))
+    check(y[1:30] + y[60:89], numpy.arange(90.0)[1:30] + numpy.arange(90.0)[60:89])
+
+
+def test_explain_shows_the_loops_of_a_grid(one: Any) -> None:
+    assert "threads in each of" in np.explain(there(A) + 1)
+    assert "threads in each of" not in np.explain(np.asarray(A) + 1)
+    np.kernelize(there(A) + 1).realize()
+
+
+# Libraries -----------------------------------------------------------------------------------------------------------------------
+
+SQUARE = A[:30] @ A[:30].T + 30 * numpy.eye(30)
+
+BY_CUPY: dict[str, Callable[..., Any]] = {
+    "matmul": lambda np, a, s, v: a @ a.T,
+    "dot": lambda np, a, s, v: np.dot(a[0], a.T),
+    "tensordot": lambda np, a, s, v: np.tensordot(a, a, axes=((0,), (0,))),
+    "einsum": lambda np, a, s, v: np.einsum("ij,kj->ik", a, a),
+    "sort": lambda np, a, s, v: np.sort(v.reshape(10, 100)),
+    "argsort": lambda np, a, s, v: np.argsort(v, kind="stable"),
+    "partition": lambda np, a, s, v: np.partition(v, 10)[10:11],
+    "searchsorted": lambda np, a, s, v: np.searchsorted(np.sort(v), v),
+    "fft": lambda np, a, s, v: np.fft.fft(a),
+    "rfft": lambda np, a, s, v: np.fft.rfft(a, axis=0),
+    "irfft": lambda np, a, s, v: np.fft.irfft(np.fft.rfft(a)),
+    "ifft2": lambda np, a, s, v: np.fft.ifft2(a + 1j),
+    "inv": lambda np, a, s, v: np.linalg.inv(s),
+    "solve": lambda np, a, s, v: np.linalg.solve(s, a[:30]),
+    "det": lambda np, a, s, v: np.linalg.det(s / 30),
+    "cholesky": lambda np, a, s, v: np.linalg.cholesky(s),
+    "eigvalsh": lambda np, a, s, v: np.linalg.eigvalsh(s),
+    "singular values": lambda np, a, s, v: np.linalg.svd(a, compute_uv=False),
+    "norm": lambda np, a, s, v: np.linalg.svd(a).S,
+    "complex numbers": lambda np, a, s, v: (np.fft.fft(a) * (a - 2j) + 1).conj().real + abs(a * 1j).sum(axis=0),
+    "rfftn": lambda np, a, s, v: np.fft.irfftn(np.fft.rfftn(a)),
+    "bincount": lambda np, a, s, v: np.bincount(abs(v)),
+    "nanmedian": lambda np, a, s, v: np.nanmedian(np.where(a > 1, np.nan, a), axis=0),
+    "unique": lambda np, a, s, v: np.unique(v, return_counts=True)[1],
+    "positions": lambda np, a, s, v: np.flatnonzero(v > 10),
+}
+
+
+@pytest.mark.parametrize("name", BY_CUPY)
+def test_libraries(name: str, one: Any) -> None:
+    call = BY_CUPY[name]
+    found, expected = call(np, there(A), there(SQUARE), there(V)), call(numpy, A, SQUARE, V)
+    found = np.asarray(found)
+    assert found.device == "cuda:0" and found.dtype == numpy.asarray(expected).dtype
+    numpy.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+    assert not on_host()
+    if name != "positions":
+        assert report.work.library_calls >= 1
+
+
+ON_HOST: dict[str, tuple[Callable[..., Any], str]] = {
+    "histogram": (lambda np, a, v: np.histogram(a, 10)[0], "histogram"),
+    "interp": (lambda np, a, v: np.interp(a, a[0], a[1]), "interp"),
+    "unique": (lambda np, a, v: np.unique(a), "unique"),
+    "reduceat": (lambda np, a, v: np.add.reduceat(v, [0, 10, 30]), "ufunc:add.reduceat"),
+    "matmul of truth values": (lambda np, a, v: (a > 0) @ (a > 0).T, "matmul"),
+    "complex roots": (lambda np, a, v: np.sqrt(a + 0j), "sqrt"),
+    "kaiser": (lambda np, a, v: np.i0(a), "i0"),
+}
+
+
+@pytest.mark.parametrize("name", ON_HOST)
+def test_what_runs_on_the_host_is_counted(name: str, one: Any) -> None:
+    call, counted = ON_HOST[name]
+    found = call(np, there(A), there(V))
+    numpy.testing.assert_allclose(found, call(numpy, A, V), rtol=1e-12)
+    assert found.device == "cuda:0"
+    assert any(counted in row for row in on_host()) or name == "kaiser"
+    assert not on_host() or "computed on the host" in np.report()
+
+
+BUILT_ON: dict[str, Callable[..., Any]] = {
+    "inner": lambda np, a, v: np.inner(a, a),
+    "vdot": lambda np, a, v: np.vdot(a[0], a[1]),
+    "vecdot": lambda np, a, v: np.vecdot(a, a),
+    "cumsum": lambda np, a, v: np.cumsum(v),
+    "cumprod": lambda np, a, v: np.cumprod(a, axis=0),
+    "cumulative_sum": lambda np, a, v: np.cumulative_sum(v),
+    "cumulative_prod": lambda np, a, v: np.cumulative_prod(v % 2),
+    "nonzero": lambda np, a, v: np.nonzero(a > 0)[1],
+    "flatnonzero": lambda np, a, v: np.flatnonzero(v),
+    "argwhere": lambda np, a, v: np.argwhere(a > 1),
+    "extract": lambda np, a, v: np.extract(v > 3, v),
+    "compress": lambda np, a, v: np.compress(a[:, 0] > 0, a, axis=0),
+    "matvec": lambda np, a, v: np.matvec(a, a[0]),
+    "vecmat": lambda np, a, v: np.vecmat(a[:, 0], a),
+    "median": lambda np, a, v: np.median(a, axis=0),
+    "percentile": lambda np, a, v: np.percentile(a, [10, 50], axis=1),
+    "quantile": lambda np, a, v: np.quantile(a, 0.3),
+    "cov": lambda np, a, v: np.cov(a),
+    "corrcoef": lambda np, a, v: np.corrcoef(a),
+    "linalg.matmul": lambda np, a, v: np.linalg.matmul(a.T, a),
+    "linalg.tensordot": lambda np, a, v: np.linalg.tensordot(a, a, axes=((0,), (0,))),
+    "linalg.vecdot": lambda np, a, v: np.linalg.vecdot(a, a),
+}
+
+
+@pytest.mark.parametrize("name", library.BUILT_ON)
+def test_what_is_built_on_the_table(name: str, one: Any) -> None:
+    found, expected = np.asarray(BUILT_ON[name](np, there(A), there(V))), BUILT_ON[name](numpy, A, V)
+    assert found.device == "cuda:0"
+    numpy.testing.assert_allclose(found, expected, rtol=1e-10)
+    assert not on_host()
+
+
+def test_every_row_of_the_table_names_what_there_is() -> None:
+    for name in (*library.FUNCTIONS, *library.AT_ONCE):
+        found: Any = numpy
+        for part in name.split("."):
+            found = getattr(found, part)
+        assert callable(found)
+
+
+# Other libraries -------------------------------------------------------------------------------------------------------------------
+
+
+def test_cupys_arrays_in_and_out(gpu: Any) -> None:
+    import cupy
+
+    x = there(A) + 1
+    y = cupy.asarray(x)
+    assert y.data.ptr == x.__cuda_array_interface__["data"][0]
+    numpy.testing.assert_array_equal(cupy.asnumpy(y), A + 1)
+    numpy.testing.assert_array_equal(cupy.asnumpy(cupy.asarray(x.T[2:, ::-1])), (A + 1).T[2:, ::-1])
+    z = np.asarray(y * 2)
+    check(z, (A + 1) * 2)
+    check(z[1:] + x[1:], (A + 1)[1:] * 3)
+    w = y * 3
+    shared = np.asarray(w)
+    assert shared.__cuda_array_interface__["data"][0] == w.data.ptr
+    shared[0] = 0  # a write of ours is not seen there
+    check(shared[:2], numpy.stack([numpy.zeros(30), (A + 1)[1] * 3]))
+    numpy.testing.assert_array_equal(cupy.asnumpy(w), (A + 1) * 3)
+    t = np.asarray(cupy.asarray(numpy.asfortranarray(A)).T[::2])
+    check(t, A.T[::2])
+
+
+def test_dlpack(gpu: Any) -> None:
+    import cupy
+
+    x = there(A) * 2
+    assert x.__dlpack_device__() == (2, 0)
+    y = cupy.from_dlpack(x)
+    assert y.data.ptr == x.__cuda_array_interface__["data"][0]
+    numpy.testing.assert_array_equal(cupy.asnumpy(y), A * 2)
+    z = np.from_dlpack(y)
+    assert z.__cuda_array_interface__["data"][0] == y.data.ptr
+    check(z + 1, A * 2 + 1)
+    assert np.from_dlpack(y, device="cpu").device == "cpu"
+
+
+def test_what_is_shared_is_not_written(gpu: Any) -> None:
+    import cupy
+
+    x = there(numpy.arange(60_000.0)) * 1
+    y = cupy.asarray(x)
+    x[10:20] = -1
+    x.realize()
+    assert float(y[15]) == 15.0
+    assert float(x[15]) == -1.0
+
+
+def test_arrays_of_the_processor_have_no_such_interface(one: Any) -> None:
+    there(A).realize()
+    assert not hasattr(np.ones(2), "__cuda_array_interface__")
+    assert np.ones(2).__dlpack_device__() == (1, 0)
+
+
+# Threads ------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_threads_have_streams_of_their_own(gpu: Any) -> None:
+    shared = there(A) + 1
+    failures: list[BaseException] = []
+
+    def work(k: int) -> None:
+        try:
+            x = shared
+            for turn in range(5):
+                x = x * k + turn
+                x[3] = k
+                x.realize()
+            expected = A + 1
+            for turn in range(5):
+                expected = expected * k + turn
+                expected[3] = k
+            check(x, expected)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    gc.collect()
+    check(shared, A + 1)
