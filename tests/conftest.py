@@ -1,4 +1,7 @@
-"""Machine code that the tests compile goes to one temporary cache of the session, not to the user's."""
+"""Machine code that the tests compile goes to one temporary cache of the session, not to the user's.
+
+Any tests run on a GPU with ``LAZYNP_DEVICE=cuda``; ``LAZYNP_TEST_CUDA=emulated`` makes it an emulated one.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,11 @@ import shutil
 import tempfile
 
 import pytest
+
+if os.environ.get("LAZYNP_TEST_CUDA") == "emulated" and os.environ.get("LAZYNP_DEVICE", "cpu") != "cpu":
+    from tests.cuda import fakecupy
+
+    fakecupy.install()
 
 
 def pytest_configure(config: pytest.Config) -> None:

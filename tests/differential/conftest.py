@@ -1,13 +1,11 @@
 """Which engine runs the differential tests: every one there is, one after the other.
 
-``LAZYNP_DEVICE=cuda`` with ``LAZYNP_TEST_CUDA=emulated`` or ``gpu`` is one more, which runs alone: all arrays live on an emulated, or a
-real, GPU.
+``LAZYNP_DEVICE=cuda`` is one more, which runs alone.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,10 +18,6 @@ if importlib.util.find_spec("llvmlite") is not None and importlib.util.find_spec
     ENGINES["llvm"] = {"backend": "llvm", "tier": "compiled"}
 if config.device != "cpu":
     ENGINES = {config.device: {"tier": "compiled"}}
-    if os.environ.get("LAZYNP_TEST_CUDA") == "emulated":
-        from tests.cuda import fakecupy
-
-        fakecupy.install()
 
 
 @pytest.fixture(params=ENGINES, scope="module")

@@ -103,7 +103,7 @@ def _gxx(arguments: list[str], target: Path, given: str | None = None) -> None:
 @functools.cache
 def runtime(ucontext: bool = False) -> Path:
     """The scheduler, as a library."""
-    path = directory() / f"runtime-{_digest(_version("runtime"), str(ucontext))}.so"
+    path = directory() / f"runtime-{_digest(_version('runtime'), str(ucontext))}.so"
     if not path.exists():
         sources = [str(each) for each in sorted((HERE / "runtime").glob("*.cpp"))]
         _gxx([*_RUNTIME, *(["-DEMULATOR_UCONTEXT"] if ucontext else []), *sources], path)
@@ -132,7 +132,7 @@ def _trim() -> None:
 
 def _entry(source: str, instrumented: bool) -> Path:
     """A link by the hash of one source: its text is the library that has it and the unit there."""
-    return directory() / f"{_digest(_version("device"), source, str(instrumented))}.unit"
+    return directory() / f"{_digest(_version('device'), source, str(instrumented))}.unit"
 
 
 def _look_up(source: str, instrumented: bool) -> tuple[Path, str] | None:
@@ -146,7 +146,7 @@ def _look_up(source: str, instrumented: bool) -> tuple[Path, str] | None:
 
 def _compile(sources: list[str], instrumented: bool) -> None:
     combined = text.combine(sources)
-    name = f"{_digest(_version("device"), combined, str(instrumented))}.so"
+    name = f"{_digest(_version('device'), combined, str(instrumented))}.so"
     flags = [*_FLAGS, *(_INSTRUMENTED if instrumented else ())]
     _trim()
     _gxx([*flags, "-I", str(HERE / "device"), "-include", "cuda.h", "-x", "c++", "-"], directory() / name, combined)
