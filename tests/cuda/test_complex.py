@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy._core._multiarray_umath import __cpu_features__
 
 from lazynp.backends.cuda import complex as rows
 from lazynp.backends.cuda import scalars
@@ -16,6 +17,7 @@ from tests.cuda.rendered import compiled
 from tests.cuda.test_errors import noted, reported
 
 COMPLEX = [np.dtype("F"), np.dtype("D")]
+FUSED = __cpu_features__["FMA3"]  # what NumPy multiplies complex numbers with
 SOME = [0.0, -0.0, 1.0, -1.5, 0.1, 1e-30, -3e7, np.inf, -np.inf, np.nan]
 
 
@@ -55,7 +57,7 @@ def test_operations(op: Op, dtype: np.dtype) -> None:
     arrays = arguments(op, dtype)
     node = build.elementwise(op, result(op, dtype), *[leaf(array) for array in arrays])
     (got,), (expected,) = compiled([node], library=False), interpreted([node])
-    if op in (o.MULTIPLY, o.DIVIDE, o.EXP):
+    if op in (o.DIVIDE, o.EXP) or (op is o.MULTIPLY and not FUSED):
         close(got, expected, dtype)
     elif op is o.ABSOLUTE:
         np.testing.assert_allclose(got, expected, rtol=4 * np.finfo(dtype).eps)
@@ -103,3 +105,13 @@ def test_what_is_supported() -> None:
         assert scalars.supported(o.WHERE, dtype, [dtype, dtype])
 
 
+
+
+@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
+def test_products_and_quotients_have_numpys_bits(dtype: np.dtype) -> None:
+    random = np.random.default_rng(0)
+    x, y = ((random.standard_normal(1000) + 1j * random.standard_normal(1000)).astype(dtype) for _ in range(2))
+    ops = [o.DIVIDE, o.MULTIPLY] if FUSED else [o.DIVIDE]
+    nodes = [build.elementwise(op, dtype, leaf(x), leaf(y)) for op in ops]
+    for op, got, expected in zip(ops, compiled(nodes, library=False), interpreted(nodes), strict=True):
+        assert not first_difference(got, expected), op

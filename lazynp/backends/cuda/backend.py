@@ -37,6 +37,8 @@ def supported(program: Program, e: int) -> bool:
         return scalars.supported(op, entry.dtype, [s.dtype for s in (sources[1:] if op is o.WHERE else sources)])
     if op is o.REDUCE:
         combining = entry.arg[0]
+        if combining is o.MULTIPLY and entry.dtype.kind == "c":
+            return False  # which of the parts overflow, and what comes of it, is a matter of the order
         return combining in REDUCTIONS and scalars.supported(combining, entry.dtype, [entry.dtype] * 2)
     return op in (o.STORE, o.GATHER, o.CONCAT, o.CONTIGUOUS)
 

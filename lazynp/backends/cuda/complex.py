@@ -1,8 +1,8 @@
 """Complex arithmetic as C++ expressions.
 
 In: an operation of which an operand or the result is complex, dtypes and the texts of its operands.  Out: an expression of NumPy's value,
-and the definitions of the functions it calls.  Promise: each part is computed by the operations NumPy uses, in their order (a product may
-differ in the last bit from one that NumPy computes with fused multiply-add); comparisons are lexicographic.
+and the definitions of the functions it calls.  Promise: each part is computed by the operations NumPy uses, in their order (products with
+fused multiply-add, as NumPy where the processor has it); comparisons are lexicographic.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ DEFINITIONS: Final[dict[tuple[str, str], str]] = {
 }""",
     ("multiply", "c"): """$T lz_multiply_$k($T a, $T b)
 {
-    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+    return {fma$f(a.re, b.re, -(a.im * b.im)), fma$f(a.re, b.im, a.im * b.re)};
 }""",
     # Smith's algorithm, as NumPy has it.
     ("divide", "c"): """$T lz_divide_$k($T a, $T b)
