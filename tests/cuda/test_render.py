@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
 import pytest
 
-from lazynp.backends.cuda import render
+from lazynp.backends.cuda import functions, render, scalars
+from lazynp.backends.cuda.types import type_of
 from lazynp.backends.special import FUNCTIONS
 from lazynp.graph import build
 from lazynp.graph import op as o
+from lazynp.graph.op import Op
+from lazynp.schedule.spec_rules import arity, scalar_rule
 from tests.backends.test_special import NAMES, VALUES, bound
 from tests.codegen import test_grid
 from tests.codegen.engines import leaf
@@ -114,6 +117,46 @@ def test_the_text_depends_on_nothing_but_the_kernel() -> None:
         assert source_of([name]) == source_of([name])
         assert "cuda_fp16" not in source_of([name])
     assert source_of(["float16 arithmetic"]).startswith("#include <cuda_fp16.h>")
+
+
+EVERY = [numpy.dtype(c) for c in "?bBhHiIlLefdFD"]
+RESULTS = [numpy.dtype(c) for c in "?BefdFD"]
+
+
+def every_operation(dtype: Any) -> Iterator[tuple[Op, Any, list[Any]]]:
+    """(operation, dtype of the result, those of the sources) of all that begins with ``dtype`` and can be rendered."""
+    for op in o.ALL:
+        if op.kind is not o.Kind.ELEMENTWISE or op in (o.CAST, o.BITCAST):
+            continue
+        sources = [dtype] * arity(op)
+        if op is o.LDEXP:
+            sources[1] = numpy.dtype("i4")
+        if op is o.WHERE:
+            sources[0] = numpy.dtype(bool)
+        for result in [dtype, *[other for other in RESULTS if other != dtype and op is not o.LDEXP]]:
+            given = sources[1:] if op is o.WHERE else sources
+            if not list(scalar_rule(op, result, sources)) and render.supported(op, result, given):
+                yield op, result, sources
+    for other in EVERY:
+        for op in (o.CAST, o.BITCAST):
+            if not list(scalar_rule(op, other, [dtype])) and other != dtype and render.supported(op, other, [dtype]):
+                yield op, other, [dtype]
+
+
+@pytest.mark.parametrize("dtype", EVERY, ids=str)
+def test_nvrtc_takes_every_operation(dtype: Any) -> None:
+    kernels = []
+    for k, (op, result, sources) in enumerate(every_operation(dtype)):
+        parameters = ", ".join(f"{type_of(d)} {name}" for d, name in zip(sources, "abc", strict=False))
+        value = scalars.expression(op, result, tuple("abc"[: len(sources)]), sources[-1])
+        kernels.append(
+            f'extern "C" __global__ void k{k}({parameters}, {type_of(result)}* out, unsigned int* flags)\n'
+            f"{{\n    unsigned int noted = 0;\n    const {type_of(result)} d = {value};\n    *out = d;\n    *flags = noted;\n}}\n"
+        )
+    assert len(kernels) > 25
+    text = "\n".join(kernels)
+    found = functions.closure(text)
+    compiled(f"#include <cuda_fp16.h>\n{found}\n{text}", "sm_75")
 
 
 # Special functions ------------------------------------------------------------------------------------------------------------
