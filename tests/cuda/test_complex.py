@@ -98,6 +98,15 @@ def test_sums_in_programs(dtype: np.dtype, shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(got, (x * x.conj()).sum(axis=-1), rtol=1e-5 if dtype.char == "F" else 1e-13)
 
 
+def test_bits() -> None:
+    x = values(COMPLEX[0])
+    for target in "lLd":
+        (there,) = compiled([build.bitcast(leaf(x), np.dtype(target))], library=False)
+        assert there.tobytes() == x.tobytes()
+        (back,) = compiled([build.bitcast(leaf(x.view(target)), x.dtype)], library=False)
+        assert back.tobytes() == x.tobytes()
+
+
 def test_what_is_supported() -> None:
     for dtype in COMPLEX:
         for op in (o.MAXIMUM, o.MINIMUM, o.SIN, o.FLOOR, o.BITWISE_AND):

@@ -88,6 +88,15 @@ DEFINITIONS: Final[dict[tuple[str, str], str]] = {
     }
     return {power * cosine, power * sine};
 }""",
+    # Of complex64 only, which has other types of its size.
+    ("bits", "c"): """long long lz_bits_$k($T a)
+{
+    return (long long)(__float_as_uint(a.re) | (unsigned long long)__float_as_uint(a.im) << 32);
+}""",
+    ("of_bits", "c"): """$T lz_of_bits_$k(long long a)
+{
+    return {__uint_as_float((unsigned int)a), __uint_as_float((unsigned int)((unsigned long long)a >> 32))};
+}""",
     ("equal", "c"): f"""bool lz_equal_$k($T a, $T b, unsigned int& noted)
 {{{_NAN}
     return a.re == b.re && a.im == b.im;
@@ -112,7 +121,7 @@ def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
     if op is o.CAST:
         return True
     if op is o.BITCAST:
-        return dtype == sources[0]
+        return dtype.itemsize == sources[0].itemsize
     return op in ROWS and all(d == sources[0] for d in sources)
 
 

@@ -239,8 +239,10 @@ def _to_integer(x: str, source: DType, dtype: DType) -> str:
     return f"({type_of(dtype)})lz_to_{through}_{code(source)}({x}, noted)"
 
 
-_AS_BITS: Final = {"f4": "__float_as_int({})", "f8": "__double_as_longlong({})"}
-_FROM_BITS: Final = {"f4": "__int_as_float((int){})", "f8": "__longlong_as_double((long long){})"}
+_AS_BITS: Final = {"f4": "__float_as_int({})", "f8": "__double_as_longlong({})", "c8": "lz_bits_c8({})"}
+_FROM_BITS: Final = {
+    "f4": "__int_as_float((int){})", "f8": "__longlong_as_double((long long){})", "c8": "lz_of_bits_c8((long long){})",
+}  # fmt: skip
 
 
 def _bitcast(x: str, source: DType, dtype: DType) -> str:
