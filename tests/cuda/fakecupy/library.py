@@ -185,7 +185,7 @@ def _call(entry: _Entry, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             positional.append(value)
         elif value is not parameter.default and name not in DROPPED.get(entry.name, ()):
             named[name] = value
-    if entry.name in VIEWS:
+    if entry.name in VIEWS or (entry.name == "einsum" and _is_view(positional)):
         return _views(entry.function, positional, named)
     out = named.pop("out", None)
     if not _arrays((tuple(positional), tuple(named.values()))):
@@ -205,11 +205,20 @@ def _on_host(entry: _Entry, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     return asarray(entry.function(*args, **kwargs))
 
 
+def _is_view(operands: list[Any]) -> bool:
+    """Whether an einsum of one operand moves its axes only: CuPy shows the operand's own memory, as NumPy does."""
+    if len(operands) != 2 or not isinstance(operands[1], _ndarray()):
+        return False
+    sample = np.empty(operands[1].shape, np.bool_)
+    return bool(np.may_share_memory(np.einsum(operands[0], sample), sample))
+
+
 def _views(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
-    array = args[0]
-    if not isinstance(array, _ndarray()):
-        raise TypeError(f"Unsupported type {type(array)}")
-    result = function(array._like(), *args[1:], **kwargs)
+    arrays = _arrays(args)
+    if len(arrays) != 1:
+        raise TypeError(f"Unsupported type {type(args[0])}")
+    (array,) = arrays
+    result = function(*_mapped(tuple(args), lambda array: array._like()), **kwargs)
     return [array._view(each) for each in result] if isinstance(result, list) else array._view(result)
 
 

@@ -1,0 +1,365 @@
+"""Bugs planted in the CUDA backend's own host code, and the programs that notice them on the fake device.
+
+In: the source of ``lazynp/backends/cuda``, one place of it changed.  Out: whether a program of ``SCENARIOS`` notices under some seed.
+Promise: ``python -m tests.cuda.planted`` prints the table; a planted bug whose place is gone is an error, never silently passed over.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy
+
+ROOT = Path(__file__).parents[2]
+RNG = numpy.random.default_rng(11)
+# Integers: where NumPy may warn of floating-point errors a run waits for what its kernels found, and then all is in order.
+A, V, F = RNG.integers(0, 1000, (60, 50)), RNG.integers(0, 1000, 3000), RNG.standard_normal((60, 50))
+MANY = RNG.integers(0, 1000, (300, 1000)) # large enough to be written in place
+
+
+class Bug(NamedTuple):
+    """``old`` becomes ``new`` in a module; ``scenario`` is the program that notices."""
+
+    name: str
+    module: str
+    old: str
+    new: str
+    scenario: str
+
+
+BUGS = (
+    Bug("no wait for another thread's stream", "memory", "run.stream.wait_event(other.record())", "pass", "threads"),
+    Bug("another thread's stream does not wait", "memory", "other.wait_event(done)", "pass", "lent_between_threads"),
+    Bug("CuPy's stream does not wait for ours", "memory", "current.wait_event(buffer.block.stream.record())", "pass", "exports"),
+    Bug(
+        "streams apart from the default one", "memory",
+        "self.cupy.cuda.Stream()", "self.cupy.cuda.Stream(non_blocking=True)", "default_stream",
+    ),
+    Bug("lent memory is not kept", "memory", "buffer.nbytes, buffer.block, self.number)", "buffer.nbytes, None, self.number)", "exports"),
+    Bug("what others may know is written", "memory", "found.exported = True", "found.exported = False", "adoption"),
+    Bug("memory not given back when it runs out", "memory", "pool.free_all_blocks()", "pass", "limited"),
+    Bug("copies of host arrays are kept when memory runs out", "memory", "self._twins.clear()", "pass", "full"),
+    Bug(
+        "wrong direction of a copy", "memory",
+        "self.runtime.memcpyDeviceToDevice, run.ptr", "self.runtime.memcpyHostToDevice, run.ptr", "writes",
+    ),
+    Bug("copies in the default device", "memory", "with self.device, stream:", "with stream:", "second_device"),
+    Bug(
+        "streams of the default device", "memory",
+        "with self.device:\n                found", "if True:\n                found", "second_device",
+    ),
+    Bug(
+        "code loaded for the default device", "backend",
+        "with self.place.running():\n            try:", "if True:\n            try:", "second_device",
+    ),
+    Bug(
+        "outputs an element short", "launch",
+        "place.buffer(size, dtype, shape)", "place.buffer(size - dtype.itemsize, dtype, shape)", "arithmetic",
+    ),
+    Bug("workspaces not held", "launch", "held.append(memory)", "del memory.pointer", "reductions"),
+    Bug(
+        "words of errors not cleared", "launch",
+        "place.runtime.memsetAsync(words.address, 0,", "(lambda *_: None)(words.address, 0,", "errors",
+    ),
+    Bug("words of one kernel only", "launch", "words + 16 * self.word", "words + 16 * (self.word + 1)", "errors"),
+    Bug(
+        "what lies after a region is not copied", "launch",
+        "place.copy(new.address + hi,", "(lambda *_: None)(new.address + hi,", "writes",
+    ),
+    Bug("threads beyond the bounds", "launch", "(phase.threads, 1, 1)", "(2 * phase.threads, 1, 1)", "arithmetic"),
+    Bug("one block too few", "launch", "((blocks, 1, 1)", "((max(blocks - 1, 1), 1, 1)", "arithmetic"),
+    Bug(
+        "arguments not as one structure", "launch",
+        "np.frombuffer(block, self.arguments)", "np.frombuffer(block, np.uint64)", "arithmetic",
+    ),
+    Bug("a slot of the structure missing", "launch", "(kernel.layout.slots,)", "(kernel.layout.slots - 1,)", "arithmetic"),
+    Bug("code for another architecture", "compiler", 'f"sm_{capability[0]}{capability[1]}"', '"sm_80"', "arithmetic"),
+    Bug("an option that NVRTC does not have", "compiler", '"--fmad=false"', '"--fma=false"', "arithmetic"),
+    Bug("algebra's errors not asked for", "library", 'cupyx.errstate(linalg="raise")', 'cupyx.errstate(linalg="ignore")', "singular"),
+)
+
+
+# The programs.  Each runs under one seed, with lazynp's default device as it is: what they want on a device they put there.
+
+
+def same(found: Any, expected: Any) -> None:
+    numpy.testing.assert_array_equal(numpy.asarray(found), expected)
+
+
+def arithmetic(np: Any, cupy: Any) -> None:
+    x = np.asarray(A, device="cuda")
+    same((x + 1) * x, (A + 1) * A)
+    same(x.T[::-1] - 2, A.T[::-1] - 2)
+
+
+def reductions(np: Any, cupy: Any) -> None:
+    x = numpy.arange(1 << 21) % 1000
+    same((np.asarray(x, device="cuda") * 2).sum(), (x * 2).sum())
+    same(np.asarray(x, device="cuda").reshape(-1, 4).sum(axis=0), x.reshape(-1, 4).sum(axis=0))
+
+
+def writes(np: Any, cupy: Any) -> None:
+    x, y = np.asarray(A, device="cuda") * 1, A * 1
+    for k in range(4):
+        kept, wanted = x + 0, y + 0
+        x[10 * k:10 * k + 7] = k
+        y[10 * k:10 * k + 7] = k
+        x[:, k] *= 2
+        y[:, k] *= 2
+        same(kept, wanted)
+        same(x * 1, y)
+
+
+def errors(np: Any, cupy: Any) -> None:
+    x, v = np.asarray(F, device="cuda"), np.asarray(V, device="cuda")
+    same(x[v % 60, 3], F[V % 60, 3])
+    for index in (v % 61, v % 60 - 100):
+        try:
+            x[index + 0].tolist()
+        except IndexError:
+            continue
+        raise AssertionError("an index out of range was not noticed")
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        (x / (x - x)).tolist()
+    assert noted, "a division by zero was not noticed"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (x / (x * x + 1)).tolist()
+
+
+def nothing(np: Any, cupy: Any) -> None:
+    for k in (0, 3, 0):
+        x = np.asarray(A[:k], device="cuda")
+        same(x * 2 + 1, A[:k] * 2 + 1)
+        same(np.cumsum(x.sum(axis=0)), numpy.cumsum(A[:k].sum(axis=0)))
+
+
+def library(np: Any, cupy: Any) -> None:
+    x = np.asarray(F, device="cuda")
+    numpy.testing.assert_allclose(numpy.asarray(x @ x.T), F @ F.T, rtol=1e-11)
+    same(np.sort(x, axis=0)[::2], numpy.sort(F, axis=0)[::2])
+    y = np.asarray(A, device="cuda")
+    same(np.einsum("ij->ji", y) + 0, A.T)
+    same(np.tensordot(y, y.T, axes=1), A @ A.T)
+
+
+def singular(np: Any, cupy: Any) -> None:
+    try:
+        np.linalg.inv(np.ones((3, 3), device="cuda")).tolist()
+    except numpy.linalg.LinAlgError:
+        return
+    raise AssertionError("the singular matrix was not noticed")
+
+
+def threads(np: Any, cupy: Any) -> None:
+    """Values of one thread are read by others at once."""
+    given: list[Any] = []
+    failed: list[BaseException] = []
+
+    def make() -> None:
+        given.extend((np.asarray(A, device="cuda") + k).realize() for k in range(4))
+
+    def use(x: Any, k: int) -> None:
+        try:
+            y = x * 2
+            same(y, (A + k) * 2)
+        except BaseException as error:
+            failed.append(error)
+
+    _in_threads([make])
+    _in_threads([lambda x=x, k=k: use(x, k) for k, x in enumerate(given)])
+    if failed:
+        raise failed[0]
+
+
+def lent_between_threads(np: Any, cupy: Any) -> None:
+    """A thread reads what another one made, which it drops and whose memory it uses again."""
+    for _ in range(4):
+        given = [(np.asarray(A, device="cuda") + 1).realize()]
+        made: list[Any] = []
+        _in_threads([lambda given=given, made=made: made.append((given.pop() * 3).realize())])
+        others = [np.full(A.shape, k, device="cuda").realize() for k in range(3)]
+        same(made[0], (A + 1) * 3)
+        for k, other in enumerate(others):
+            same(other, numpy.full(A.shape, k))
+
+
+def exports(np: Any, cupy: Any) -> None:
+    """CuPy's user gets our memory, in a stream of his own, and keeps it."""
+    stream = cupy.cuda.Stream(non_blocking=True)
+    for k in range(3):
+        for take in (cupy.asarray, cupy.from_dlpack):
+            x = np.asarray(A, device="cuda") * k
+            with stream:
+                y = take(x)
+                del x
+                z = y + 1
+                others = [np.full(A.shape, 7, device="cuda").realize() for _ in range(2)]
+                numpy.testing.assert_array_equal(z.get(), A * k + 1)
+                numpy.testing.assert_array_equal(y.get(), A * k)
+            same(others[0], numpy.full(A.shape, 7))
+
+
+def adoption(np: Any, cupy: Any) -> None:
+    """CuPy's arrays are read where they are, and never written."""
+    theirs = cupy.asarray(MANY) * 2
+    ours = np.asarray(theirs)
+    same(ours + 1, MANY * 2 + 1)
+    ours[3:5] = 0
+    expected = MANY * 2
+    expected[3:5] = 0
+    same(ours.realize(), expected)
+    numpy.testing.assert_array_equal(theirs.get(), MANY * 2)
+    theirs = cupy.asarray(A) + 1
+    made = (np.asarray(theirs) * 3).realize()
+    same(made, (A + 1) * 3)
+    kept = cupy.asarray(made)
+    theirs *= 0
+    numpy.testing.assert_array_equal((kept + theirs).get(), (A + 1) * 3)
+
+
+def full(np: Any, cupy: Any) -> None:
+    """A device of 4 MiB, filled again and again in pieces of different sizes, with copies of host arrays among them."""
+    hosts = []
+    for k in range(1, 6):
+        hosts.append(np.asarray(numpy.full(k * 25000, float(k))))
+        with np.device("cuda"):
+            same(hosts[-1] * 2, numpy.full(k * 25000, 2.0 * k))
+    with np.device("cuda"):
+        x = np.ones(200000) * 3
+        same(x + 1, numpy.full(200000, 4.0))
+
+
+def limited(np: Any, cupy: Any) -> None:
+    """A pool with a limit, of which CuPy's user had the half a moment ago."""
+    cupy.get_default_memory_pool().set_limit(size=4 << 20)
+    theirs = cupy.zeros(300000)
+    del theirs
+    same(np.full(300000, 7, device="cuda").realize(), numpy.full(300000, 7))
+
+
+def default_stream(np: Any, cupy: Any) -> None:
+    """CuPy's user works in the default stream, and drops our memory when he has queued his work."""
+    for k in range(3):
+        x = np.asarray(A, device="cuda") * k
+        y = cupy.from_dlpack(x)
+        z = y + 1
+        del x, y
+        others = [np.full(A.shape, 7, device="cuda").realize() for _ in range(2)]
+        same(others[0], numpy.full(A.shape, 7))
+        numpy.testing.assert_array_equal(z.get(), A * k + 1)
+
+
+def second_device(np: Any, cupy: Any) -> None:
+    x, y = np.asarray(A, device="cuda:1"), np.asarray(A, device="cuda:0")
+    same(x * 2 + 1, A * 2 + 1)
+    same(y * 2 + 1, A * 2 + 1)
+    same(np.sort(x, axis=1), numpy.sort(A, axis=1))
+    pool = cupy.get_default_memory_pool()
+    with cupy.cuda.Device(1):
+        assert pool.used_bytes() > 0
+
+
+SCENARIOS: dict[str, Callable[[Any, Any], None]] = {
+    program.__name__: program
+    for program in (arithmetic, reductions, writes, errors, nothing, library, singular, threads, lent_between_threads, exports,
+                    default_stream, adoption, full, limited, second_device)
+} # fmt: skip
+MODES: dict[str, dict[str, Any]] = {"full": {"device_memory": 4 << 20}, "second_device": {"devices": 2}}
+
+
+def _in_threads(programs: list[Callable[[], Any]]) -> None:
+    workers = [threading.Thread(target=program) for program in programs]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+
+# Running them
+
+
+def plant(bug: Bug) -> None:
+    """Load a module of the backend with the bug in it."""
+    name = f"lazynp.backends.cuda.{bug.module}"
+    assert name not in sys.modules
+    spec = importlib.util.find_spec(name)
+    assert spec is not None and spec.origin is not None
+    source = Path(spec.origin).read_text()
+    if source.count(bug.old) == 0:
+        raise LookupError(f"{bug.name}: {bug.old!r} is not in {bug.module}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    setattr(sys.modules["lazynp.backends.cuda"], bug.module, module)
+    exec(compile(source.replace(bug.old, bug.new), spec.origin, "exec"), module.__dict__)
+
+
+def run(scenario: str, seed: int) -> None:
+    """A program on a fake machine of its own."""
+    import lazynp
+    from tests.cuda import fakecupy
+
+    try:
+        with fakecupy.installed(seed=seed, **MODES.get(scenario, {})) as fake:
+            import cupy
+
+            SCENARIOS[scenario](lazynp, cupy)
+            assert fake.launches or scenario in ("singular", "nothing"), "nothing ran on the device"
+            _forget()
+    finally:
+        _forget()
+
+
+def _forget() -> None:
+    """Nothing of a machine outlives it."""
+    from lazynp.backends.cuda import memory
+    from lazynp.runtime import realize
+
+    realize.forget_plans()
+    memory.forget()
+    gc.collect()
+
+
+def noticed(bug: Bug) -> tuple[int, str]:
+    """The first seed under which a bug is noticed, or -1, and what was said."""
+    done = subprocess.run([sys.executable, "-m", "tests.cuda.planted", bug.name], capture_output=True, text=True, check=False, cwd=ROOT)
+    if done.returncode not in (0, 1):
+        raise RuntimeError(done.stderr)
+    seed, _, text = done.stdout.strip().partition(" ")
+    return int(seed), text
+
+
+def main() -> None:
+    from tests.cuda import fakecupy
+
+    if sys.argv[1:]:
+        (bug,) = [bug for bug in BUGS if bug.name == sys.argv[1]]
+        try:
+            plant(bug)
+        except LookupError as error:
+            print(error, file=sys.stderr)
+            sys.exit(2)
+        for seed in fakecupy.SEEDS:
+            try:
+                run(bug.scenario, seed)
+            except Exception as error:
+                print(seed, f"{type(error).__name__}: {' '.join(str(error).split())[:120]}")
+                return
+        print(-1)
+        return
+    for bug in BUGS:
+        seed, text = noticed(bug)
+        print(f"{bug.name:52} {bug.scenario:22} {f'seed {seed}' if seed >= 0 else 'NOT FOUND':9}  {text[:90]}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
