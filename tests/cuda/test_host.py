@@ -433,6 +433,17 @@ def test_cupys_arrays_in_and_out(gpu: Any) -> None:
     check(t, A.T[::2])
 
 
+def test_copies_of_cupys_arrays(gpu: Any) -> None:
+    import cupy
+
+    y = cupy.asarray(A)
+    copies = [np.array(y), np.asarray(y, copy=True), np.asarray(y, dtype="f4"), np.from_dlpack(y, copy=True), np.array(y.T)]
+    copies[2].realize()
+    y[...] = 0
+    for found, expected in zip(copies, [A, A, A.astype("f4"), A, A.T], strict=True):
+        check(found, expected)
+
+
 def test_dlpack(gpu: Any) -> None:
     import cupy
 
