@@ -103,7 +103,7 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
     if hasattr(kind, "__cuda_array_interface__"):
         from lazynp.namespace.sharing import adopted
 
-        made = adopted(obj)
+        made = adopted(obj, copy)
         if made is not None:
             return _converted(made, dtype, order, copy)
     if hasattr(kind, "__array__") and not issubclass(kind, (np.ndarray, np.generic)) and not hasattr(kind, "__array_interface__"):

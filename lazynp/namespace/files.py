@@ -60,8 +60,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
     if getattr(x, "__dlpack_device__", tuple)()[:1] == (2,):
         from lazynp.namespace.sharing import from_gpu
 
-        array = from_gpu(x)
-        array = array.copy() if copy else array
+        array = from_gpu(x, bool(copy))
         return array if place is None else moved(array, place)
     if copy is False:
         raise BufferError("lazynp cannot follow writes to foreign memory, and a copy was refused")

@@ -133,18 +133,18 @@ def exported(x: ndarray) -> Any:
     return buffer.place.lent(buffer, x.shape, x.dtype, offset, strides)
 
 
-def adopted(obj: Any) -> Any:
+def adopted(obj: Any, copy: bool | None = None) -> Any:
     """An array on a GPU as ours; None for what is not on a GPU, or has a dtype that lazynp does not compute with."""
     try:
         described = obj.__cuda_array_interface__
     except (AttributeError, TypeError):
         return None
     dtype = np.dtype(described["typestr"])
-    return from_gpu(obj) if dtype in NATIVE and dtype.isnative else None
+    return from_gpu(obj, bool(copy)) if dtype in NATIVE and dtype.isnative else None
 
 
-def from_gpu(obj: Any) -> Any:
-    """Another library's array on a GPU, whose memory is shared; we never write to it."""
+def from_gpu(obj: Any, copy: bool = False) -> Any:
+    """Another library's array on a GPU; its memory is shared, and never written by us, or copied."""
     from lazynp.backends.cuda import driver
 
     cupy = driver.cupy()
@@ -155,8 +155,8 @@ def from_gpu(obj: Any) -> Any:
     place = devices.place(f"cuda:{array.device.id}")
     axes = memory_order(array.shape, array.strides, array.itemsize)
     laid = array if axes is None else array.transpose(axes)
-    if not laid.flags.c_contiguous:
-        laid = cupy.ascontiguousarray(laid)
+    if copy or not laid.flags.c_contiguous:
+        laid = cupy.array(laid, order="C")
     node = leaf(place.adopted(laid))
     if axes is None:
         return wrap(node)

@@ -105,6 +105,16 @@ def test_homes(one: Any) -> None:
     assert np.astype(y, "f4", device="cuda").device == "cuda:0"
 
 
+def test_homes_under_a_default(one: Any) -> None:
+    config.update(device="cuda")
+    x = (np.asarray(A) + 1).to_device("cpu")
+    assert x.realize().device == "cpu"
+    y = (x * 2).realize()
+    assert y.device == "cpu"
+    assert (y + there(A)).device == "cuda:0"
+    assert not transfers()
+
+
 def test_a_device_that_is_not_there(one: Any) -> None:
     with pytest.raises(ValueError, match="device 'cuda:99' is not there: this machine has cuda:0"):
         np.ones(2, device="cuda:99")
@@ -136,6 +146,11 @@ def test_element_writes_work_on_a_host_copy(gpu: Any) -> None:
     assert x.device == "cuda:0"
     check(x + 1, expected + 1)
     check(before, V * 2)
+    large = np.sqrt(there(numpy.arange(20_000.0) ** 2) + 0j)  # computed on the host
+    for k in range(3):
+        large[k] = -1
+        assert large.device == "cuda:0"
+        check((large.real + 1)[:4], [0.0] * (k + 1) + [i + 1.0 for i in range(k + 1, 4)])
 
 
 def test_writes_through_views(gpu: Any) -> None:
@@ -180,11 +195,13 @@ def test_a_failed_run_puts_back_what_it_wrote(gpu: Any) -> None:
     i = there(numpy.array([1, 2, 70_000])) + 0
     y = x * 1
     y.realize()
+    before = y + 0
     y[10:13] = 7
     y[20:23] = there(expected)[i]
     with pytest.raises(IndexError):
         y.realize()
     check(x, expected)
+    check(before, expected)
 
 
 # Errors ------------------------------------------------------------------------------------------------------------------------
@@ -416,6 +433,17 @@ def test_cupys_arrays_in_and_out(gpu: Any) -> None:
     check(t, A.T[::2])
 
 
+def test_copies_of_cupys_arrays(gpu: Any) -> None:
+    import cupy
+
+    y = cupy.asarray(A)
+    copies = [np.array(y), np.asarray(y, copy=True), np.asarray(y, dtype="f4"), np.from_dlpack(y, copy=True), np.array(y.T)]
+    copies[2].realize()
+    y[...] = 0
+    for found, expected in zip(copies, [A, A, A.astype("f4"), A, A.T], strict=True):
+        check(found, expected)
+
+
 def test_dlpack(gpu: Any) -> None:
     import cupy
 
@@ -439,6 +467,17 @@ def test_what_is_shared_is_not_written(gpu: Any) -> None:
     x.realize()
     assert float(y[15]) == 15.0
     assert float(x[15]) == -1.0
+
+
+def test_cupys_memory_is_not_written(gpu: Any) -> None:
+    import cupy
+
+    theirs = cupy.asarray(numpy.arange(60_000.0))
+    x = np.asarray(theirs)
+    x[10:20] = -1
+    x.realize()
+    assert float(x[15]) == -1.0
+    assert float(theirs[15]) == 15.0
 
 
 def test_arrays_of_the_processor_have_no_such_interface(one: Any) -> None:
@@ -477,3 +516,21 @@ def test_threads_have_streams_of_their_own(gpu: Any) -> None:
     assert not failures
     gc.collect()
     check(shared, A + 1)
+
+
+def test_threads_hand_memory_over(gpu: Any) -> None:
+    """What one thread made and another one reads is not given to a third before it was read."""
+
+    def double() -> None:
+        with np.errstate(all="ignore"):
+            found.append((given.pop() * 2).realize())
+
+    with np.errstate(all="ignore"):
+        for k in range(6):
+            given, found = [(there(A) + k).realize()], []
+            thread = threading.Thread(target=double)
+            thread.start()
+            thread.join()
+            others = [(there(B) - k).realize() for _ in range(3)]
+            check(found[0], (A + k) * 2)
+            check(others[2], B - k)

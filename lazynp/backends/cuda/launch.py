@@ -92,12 +92,10 @@ class DeviceKernel:
 def is_wide(item: KernelItem, program: Program) -> bool:
     """Whether sizes alone demand 64-bit indices; offsets are looked at when they are known."""
     sizes = [prod(program.entries[e].shape) for e in item.body.buffers]
-    ranges = {r.extent for r in item.body.main} if item.body.main else set()
-    sizes.append(prod(r.extent for r in item.body.main))
-    sizes += ranges
+    sizes.append(prod([r.extent for r in item.body.main]))
     sizes += [abs(formula.const) for formula in item.launch.integers]
     sizes += item.launch.workspaces
-    return max(sizes, default=0) >= NARROW
+    return max(sizes) >= NARROW
 
 
 class DeviceLauncher(Launcher):

@@ -181,7 +181,7 @@ def row_of(entry: Entry) -> tuple[Row, Options] | None:
     if entry.op is o.SCAN:
         combining, axis = entry.arg
         name = {o.ADD: "cumsum", o.MULTIPLY: "cumprod"}.get(combining)
-        return None if name is None else (Row(_plain(name), NUMBERS, ("axis",), tells=True), {"axis": axis})
+        return None if name is None else (Row(_plain(name), NUMBERS, tells=True), {"axis": axis, "dtype": entry.dtype})
     if entry.op is not o.CALL:
         return None
     name, params = entry.arg
@@ -232,7 +232,7 @@ def compiled(program: Program, place: Place) -> Call | None:
                 arrays[e] = _view(cupy, part, arrays[part.src[0]], integers)
         try:
             with _raising():
-                result = row.call(cupy, [arrays[s] for s in entry.src], options)
+                result = place.retrying(lambda: row.call(cupy, [arrays[s] for s in entry.src], options))
         except REFUSALS:
             return None
         if result.dtype != entry.dtype or result.shape != entry.shape:
@@ -283,6 +283,6 @@ def at_once(name: str, args: Sequence[Any], kwargs: Options, place: Place) -> An
         return None
     try:
         with _raising():
-            return row.call(cupy, list(args), kwargs)
+            return place.retrying(lambda: row.call(cupy, list(args), kwargs))
     except (*REFUSALS, AttributeError):
         return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 from weakref import WeakKeyDictionary, WeakSet, ref
@@ -216,24 +216,25 @@ class Place:
         MemoryError
             There is none, even without what CuPy and we keep for reuse.
         """
-        pool = self.cupy.get_default_memory_pool()
+        malloc = self.cupy.get_default_memory_pool().malloc
         full = self.cupy.cuda.memory.OutOfMemoryError
         try:
-            pointer = pool.malloc(nbytes or 1)
+            pointer = self.retrying(lambda: malloc(nbytes or 1))
         except full:
-            self._relieve(pool)
-            try:
-                pointer = pool.malloc(nbytes or 1)
-            except full:
-                raise MemoryError(self._full(nbytes)) from None
+            raise MemoryError(self._full(nbytes)) from None
         return DeviceBlock(self, pointer, nbytes, self.stream())
 
-    def _relieve(self, pool: Any) -> None:
-        """Let go of copies of host buffers, of garbage, and of what CuPy keeps for reuse."""
+    def retrying(self, call: Callable[[], Any]) -> Any:
+        """What ``call`` gives; it may run a second time, after copies of host buffers, garbage and what CuPy keeps for reuse were freed."""
+        try:
+            return call()
+        except self.cupy.cuda.memory.OutOfMemoryError:
+            pass
         self._twins.clear()
         gc.collect()
         self.synchronize()
-        pool.free_all_blocks()
+        self.cupy.get_default_memory_pool().free_all_blocks()
+        return call()
 
     def _full(self, nbytes: int) -> str:
         try:

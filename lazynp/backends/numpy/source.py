@@ -311,6 +311,7 @@ WRITERS: Final[dict[Op, Callable[[Writer, int, Entry], Expression]]] = {
     o.CALL: _call,
     o.OUTPUT: _output,
     o.CONTIGUOUS: _contiguous,
+    o.COPY: _contiguous,
 }
 
 

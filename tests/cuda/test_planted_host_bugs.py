@@ -1,0 +1,120 @@
+"""Bugs planted in the host code of the CUDA backend: each must be found by the test named beside it, under at least one order of work."""
+
+from __future__ import annotations
+
+import inspect
+import pathlib
+import textwrap
+from typing import Any, NamedTuple
+
+import pytest
+
+from lazynp.backends.cuda import backend, compiler, launch, library, memory
+from lazynp.namespace import sharing
+from lazynp.runtime import devices, ownership, realize
+from tests.cuda import counts, test_devices, test_host
+from tests.cuda.host import SEEDS, machine
+
+
+class Bug(NamedTuple):
+    name: str
+    owner: Any  # of the function
+    function: str
+    right: str
+    wrong: str
+    probe: Any  # a test, or a function of none
+    arguments: tuple[Any, ...] = ()
+    devices: int = 1
+
+
+H, D = test_host, test_devices
+
+BUGS = [
+    Bug("nobody waits for another thread's stream", memory.Place, "joined", "run.stream.wait_event(other.record())", "pass",
+        H.test_threads_hand_memory_over),
+    Bug("another thread's memory is given back too early", memory.Place, "running", "other.wait_event(done)", "pass",
+        H.test_threads_hand_memory_over),
+    Bug("uploads are not remembered", memory.Place, "uploaded", "self._twins[buffer] = twin", "pass", H.test_values_are_copied_once),
+    Bug("uploads of half an array", memory.Place, "uploaded", "address, nbytes, self", "address, nbytes // 2, self",
+        H.test_programs, ("elementwise",)),
+    Bug("downloads are not kept", memory.DeviceBuffer, "_exported", "array = self._array = ", "array = ", H.test_values_are_copied_once),
+    Bug("what others know is written", memory.DeviceBuffer, "exclusive", "self.exported", "False", H.test_what_is_shared_is_not_written),
+    Bug("old elements are not put back", memory.DeviceBuffer, "recover", "in reversed(saved)", "in ()",
+        H.test_large_arrays_are_written_in_place),
+    Bug("a span is restored from itself", memory.Span, "__setitem__", "value.address", "self.address",
+        H.test_a_failed_run_puts_back_what_it_wrote),
+    Bug("adopted memory is ours", memory.Place, "adopted", "found.exported = True", "pass", H.test_cupys_memory_is_not_written),
+    Bug("no second try when memory is full", memory.Place, "retrying", "    pass\n", "    raise\n",
+        D.test_copies_of_host_arrays_go_when_the_device_is_full),
+    Bug("copies of host arrays stay when memory is full", memory.Place, "retrying", "self._twins.clear()", "pass",
+        D.test_copies_of_host_arrays_go_when_the_device_is_full),
+    Bug("a write loses what lies behind it", launch, "_updated", "place.copy(new.address + hi, old.address + hi, old.nbytes - hi, run)",
+        "pass", H.test_writes_through_views),
+    Bug("a write loses what lies between its elements", launch, "_updated", "update.whole or not _solid(update)", "update.whole",
+        H.test_writes_through_views),
+    Bug("what is overwritten is not saved", launch, "_updated", "claim.save(", "id(", H.test_large_arrays_are_written_in_place),
+    Bug("a write reaches less than it does", launch, "_reach", "(last + 1) * size", "last * size",
+        H.test_a_failed_run_puts_back_what_it_wrote),
+    Bug("memory of others is overwritten", launch, "_updated", "free = update.last and (claimed or (",
+        "free = update.last or (claimed or (", H.test_what_is_shared_is_not_written),
+    Bug("offsets are left out", launch.DeviceLauncher, "launch", "const += k * integers[parameter]", "pass", H.test_programs, ("views",)),
+    Bug("one word for two things", launch.DeviceLauncher, "launch", "word + 8", "word", H.test_floating_point_errors_are_numpys),
+    Bug("words are not cleared", launch.DevicePlan, "run", "place.runtime.memsetAsync(words.address, 0, 16 * self.words, run.ptr)", "pass",
+        H.test_programs, ("gathered",)),
+    Bug("indices out of range go unnoticed", launch, "_checked", "if launcher.error and error:", "if False:",
+        H.test_indices_out_of_range),
+    Bug("floating-point errors go unnoticed", launch, "_checked", "flags |= raised & launcher.wanted", "pass",
+        H.test_floating_point_errors_are_numpys),
+    Bug("CuPy's errors go unnoticed", library, "compiled", "finite = place.kept(cupy.isfinite(result).all(), run) if tells else None",
+        "finite = None", H.test_floating_point_errors_are_numpys),
+    Bug("the last block is not launched", launch.Phase, "launch", "(blocks, 1, 1)", "(max(blocks - 1, 1), 1, 1)",
+        H.test_programs, ("elementwise",)),
+    Bug("a kernel of the wrong device", backend.CUDABackend, "link", "with self.place.running():", "if True:", D.test_two_devices, (), 2),
+    Bug("kernels of another source", backend.CUDABackend, "kernels_of", 'digest(render.render("lzk", code, False).encode())', 'b"same"',
+        H.test_values_are_copied_once),
+    Bug("what the disk has is not looked at", compiler, "functions", "code = cache.get(key)", "code = None",
+        H.test_kernels_are_compiled_once),
+    Bug("an export without its offset", sharing, "interface", "buffer.address + offset", "buffer.address",
+        H.test_cupys_arrays_in_and_out),
+    Bug("an export that nobody keeps", sharing, "interface", "held.add(buffer.block)", "pass", H.test_what_is_shared_is_not_written),
+    Bug("values move to another device", realize, "_moved", "devices.place(device).uploaded(buffer)", "buffer", D.test_two_devices, (), 2),
+    Bug("two devices are one", devices, "join", "raise _mixed(joined, other, node)", "continue",
+        D.test_operands_on_two_devices_are_refused, (), 2),
+    Bug("the way back to the processor is forgotten", realize, "_compute", "node.buffer = node.buffer.at_home(home)",
+        "pass", H.test_homes_under_a_default),
+    Bug("a claim forgets device memory", ownership.Claim, "settle", "buffer.recover(self.saved)", "pass",
+        H.test_large_arrays_are_written_in_place),
+]  # fmt: skip
+
+
+def planted(bug: Bug) -> Any:
+    """The function with the bug in it."""
+    function = inspect.unwrap(getattr(bug.owner, bug.function))
+    text = textwrap.dedent(inspect.getsource(function))
+    assert text.count(bug.right) == 1, (bug.name, text.count(bug.right))
+    namespace: dict[str, Any] = {}
+    exec(compile(text.replace(bug.right, bug.wrong), f"<{bug.name}>", "exec"), function.__globals__, namespace)
+    return namespace[bug.function]
+
+
+def _found(bug: Bug, seed: int, tmp_path: pathlib.Path) -> bool:
+    given = inspect.signature(bug.probe).parameters
+    try:
+        if not {"gpu", "one", "two"} & set(given):
+            bug.probe(*bug.arguments)  # it makes its own machine
+            return False
+        with machine(seed=seed, devices=bug.devices) as fake, pytest.MonkeyPatch.context() as patch:
+            extra = {"monkeypatch": patch} if "monkeypatch" in given else {}
+            if "tmp_path" in given:
+                extra["tmp_path"] = tmp_path
+            bug.probe(*bug.arguments, fake, **extra)
+    except (Exception, pytest.fail.Exception):
+        return True
+    return False
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_it_is_found(bug: Bug, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    monkeypatch.setattr(bug.owner, bug.function, planted(bug))
+    assert any(_found(bug, seed, tmp_path / str(seed)) for seed in SEEDS), "nobody noticed"
+    counts.found_by["the tests of the host"].add(bug.name)
