@@ -45,7 +45,7 @@ BUGS = (
     ),
     Bug("lent memory is not kept", "memory", "buffer.nbytes, buffer.block, self.number)", "buffer.nbytes, None, self.number)", "exports"),
     Bug("what others may know is written", "memory", "found.exported = True", "found.exported = False", "adoption"),
-    Bug("memory not given back when it runs out", "memory", "pool.free_all_blocks()", "pass", "limited"),
+    Bug("memory not given back when it runs out", "memory", "self.cupy.get_default_memory_pool().free_all_blocks()", "pass", "limited"),
     Bug("copies of host arrays are kept when memory runs out", "memory", "self._twins.clear()", "pass", "full"),
     Bug(
         "wrong direction of a copy", "memory",

@@ -31,7 +31,7 @@ from tests.codegen.machine import GridMachine
 from tests.cuda import emulator
 
 # What a thread does at its end with the errors it noted, and what it does in tests of that.
-REPORT = "    if ((noted & ~*(volatile unsigned long long*)flags) != 0)\n        atomicOr(flags, (unsigned long long)noted);"
+REPORT = "    if (noted != 0 && (noted & ~*(volatile unsigned long long*)flags) != 0)\n        atomicOr(flags, (unsigned long long)noted);"
 EACH = "    flags[blockIdx.x * blockDim.x + threadIdx.x] = noted;"
 
 

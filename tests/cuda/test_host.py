@@ -393,7 +393,7 @@ BUILT_ON: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", library.BUILT_ON)
+@pytest.mark.parametrize("name", sorted(library.BUILT_ON))
 def test_what_is_built_on_the_table(name: str, one: Any) -> None:
     found, expected = np.asarray(BUILT_ON[name](np, there(A), there(V))), BUILT_ON[name](numpy, A, V)
     assert found.device == "cuda:0"

@@ -379,7 +379,7 @@ def _ends(body: str) -> Iterator[str]:
         yield "        atomicOr(error, raised);"
     if "noted" in body:
         # Most often another thread has noted the same: the word is read before it is locked.
-        yield "    if ((noted & ~*(volatile unsigned long long*)flags) != 0)"
+        yield "    if (noted != 0 && (noted & ~*(volatile unsigned long long*)flags) != 0)"
         yield "        atomicOr(flags, (unsigned long long)noted);"
 
 
