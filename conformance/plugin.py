@@ -9,11 +9,13 @@ modules themselves are mapped (``lazynp.script`` does it, as for a user's progra
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
 import sys
 from collections.abc import Iterator
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -27,6 +29,20 @@ from lazynp.runtime import report
 SECONDS = float(os.environ.get("CONFORMANCE_SECONDS") or 60)  # of the processor's time for one test; NumPy's own slow ones take a few
 REASON = 200  # characters of a failure that are kept
 _ROOT = os.path.join(os.path.realpath(os.environ.get("CONFORMANCE_ROOT") or os.path.dirname(numpy.__file__)), "")
+
+
+class NoCuPy(MetaPathFinder):
+    """Without a driver CuPy is as good as absent: tests that want a GPU ask whether it can be imported, and fail where that is all."""
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+        if fullname == "cupy":
+            raise ModuleNotFoundError("No module named 'cupy'", name=fullname)
+
+
+try:
+    ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
+except OSError:
+    sys.meta_path.insert(0, NoCuPy())
 
 
 class TestModules(script.UserModules):
