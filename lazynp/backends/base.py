@@ -70,6 +70,7 @@ class Layout(Protocol):
     threads: int
     error: int
     flags: int
+    counters: int
     slots: int
 
 

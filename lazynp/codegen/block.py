@@ -1,10 +1,11 @@
 """The argument block of a kernel.
 
 In: an ``ir.Kernel``.  Out: the number of the 8-byte slot of each thing that a launch passes.  Promise: the same for every backend; what one
-of them has no use for (threads and counters, on a device) is left as it is.
+of them has no use for (threads, on a device) is left as it is.
 
 A row of slots: buffers, workspaces, integers, scalars (two slots each), threads, error word, floating-point errors, one chunk counter
-per phase.  On the processor the last ones are the words themselves, on a device the slots of both words hold addresses.
+per phase.  On the processor the last ones are the words themselves; on a device the slots of both words, and the first one of counters,
+hold addresses.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ is decided what a thread, a team of threads and a launch are:
   elements each where all accesses walk along;
 * *team*: a reduction along rows: a warp or a block for each row; every pass over the row gives a thread the same elements, so what one
   pass stages in shared memory the next one reads without a barrier;
-* *split* (``grid_reduce``): few long reductions: blocks reduce pieces of fixed size, one block combines those of a row;
+* *split* (``grid_reduce``): few long reductions: blocks reduce pieces of fixed size, the last one of a row combines them;
 * *columns* (``grid_columns``): reductions along few columns of many rows: threads for blocks of rows, then one for each column;
 * *tiles* (``grid_tiles``): an array that is walked across its rows goes through shared memory.
 

@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from lazynp.codegen import ir, reduce
-from lazynp.codegen.emit import Result
+from lazynp.codegen.emit import Result, Scope
 from lazynp.codegen.ir import Formula, Memory, Operand
 from lazynp.codegen.lower import Value
 from lazynp.codegen.reduce import CHUNK, LANES, PARTIAL_CHUNKS, Iteration, accumulator, identity
@@ -82,7 +82,8 @@ def row(nest: GridNest, ranges: tuple[Range, ...], own: list[Value], iteration: 
 def split(nest: GridNest, place: tuple[Range, ...], ranges: tuple[Range, ...], own: list[Value], iteration: Iteration) -> None:
     """Reduce every row, of which there is one for each iteration of ``place``.
 
-    In one launch every block reduces a piece of a row, in a second one a block combines the pieces of its row.
+    Every block reduces a piece of a row; the block of a row that is done last combines its pieces, or a block of a second launch does
+    where there are too many rows to count.
     """
     rows, count = prod([r.extent for r in place]), prod([r.extent for r in ranges])
     each = PARTIAL_CHUNKS
@@ -103,23 +104,37 @@ def split(nest: GridNest, place: tuple[Range, ...], ranges: tuple[Range, ...], o
     with nest.when(nest.integer("eq", "thread", "0")):
         for v in own:
             nest.append(ir.Store(accumulator(v), partial[v], "block", load(nest, v, results[v], "0")))
-    levels = nest.argument(("levels", place, ranges), Formula((pieces - 1).bit_length()))
-    if place:
-        nest.launch_of(nest.total(place), WARPS * LANES)
-        start = nest.integer("mul", "block", n)
-        tree(nest, own, partial, n, levels, WARPS, start)
-        total = {v: nest.workspace(accumulator(v), rows) for v in own}
-        with nest.when(nest.integer("eq", "thread", "0")):
-            for v in own:
-                nest.append(ir.Store(accumulator(v), total[v], "block", load(nest, v, partial[v], start)))
-        partial = total
-    else:
-        if pieces > 1:
-            nest.launch_of("1", WARPS * LANES)
-            tree(nest, own, partial, n, levels, WARPS)
+    if pieces > 1 or place:
+        row, start, done = "0", "0", rows <= ir.COUNTERS
+        if done:
+            if place:
+                row = nest.integer("div", "block", n)
+            _last(nest, n, row)
+        else:
+            nest.launch_of(nest.total(place), WARPS * LANES)
+            row = "block"
+        if place:
+            start = nest.integer("mul", row, n)
+        tree(nest, own, partial, n, nest.argument(("levels", place, ranges), Formula((pieces - 1).bit_length())), WARPS, start)
+        if place:
+            total = {v: nest.workspace(accumulator(v), rows) for v in own}
+            with nest.when(nest.integer("eq", "thread", "0")):
+                for v in own:
+                    nest.append(ir.Store(accumulator(v), total[v], row, load(nest, v, partial[v], start)))
+            partial = total
+    if not place:
         nest.alone()
     for v in own:
         nest.results[v] = Result(partial[v], accumulator(v), ranges=place)
+
+
+def _last(nest: GridNest, count: Operand, counter: Operand) -> None:
+    """The rest of the phase is for the block of ``count`` that gets here last."""
+    last = nest.name()
+    nest.append(ir.Last(last, count, counter))
+    rest = ir.If(last)
+    nest.append(rest)
+    nest.scopes = [Scope(rest.body, anchor=True)]
 
 
 def tree(nest: GridNest, own: list[Value], memories: Memories, count: Operand, levels: Operand, warps: int, start: Operand = "0") -> None:

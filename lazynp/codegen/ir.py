@@ -17,6 +17,8 @@ from lazynp.records import Record, field
 DType = np.dtype[Any]
 Operand = str
 
+COUNTERS = 1024
+
 
 class Memory(NamedTuple):
     """Where an element lives: a buffer argument, a workspace argument (shared by phases), scratch shared by the threads of a block, or
@@ -131,6 +133,17 @@ class Barrier(Record):
     """No thread of the block goes on before all are here, and what they wrote is seen by all."""
 
 
+class Last(Record):
+    """``dst``, in every thread of the block: whether this is the last of ``count`` blocks of the launch to get to counter ``counter``.
+
+    All threads get here together; what the other blocks wrote before they came is seen by the last one.  There are ``COUNTERS``.
+    """
+
+    dst: Operand
+    count: Operand
+    counter: Operand
+
+
 class Raise(Record):
     """Set bit ``flag`` of the kernel's error word where ``condition`` holds."""
 
@@ -156,8 +169,9 @@ class If(Record):
 
 
 Statement = (
-    Compute | Constant | Integer | Load | LoadVector | Store | StoreVector | Halve | Push | Collect | Fold | Barrier | Raise | Loop | If
-)
+    Compute | Constant | Integer | Load | LoadVector | Store | StoreVector | Halve | Push | Collect | Fold | Barrier | Last | Raise
+    | Loop | If
+)  # fmt: skip
 
 
 class Local(Record):

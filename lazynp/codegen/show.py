@@ -74,6 +74,8 @@ def _statements(statements: list[ir.Statement], depth: int, lines: list[str]) ->
                 lines.append(f"{pad}{dst} = fold({op.name}, {value})")
             case ir.Barrier():
                 lines.append(f"{pad}barrier")
+            case ir.Last(dst, count, counter):
+                lines.append(f"{pad}{dst} = last of {count} at counter {counter}")
             case ir.Raise(condition, flag):
                 lines.append(f"{pad}if {condition}: raise flag {flag}")
             case ir.Loop(var, lo, hi, body, lanes, step):

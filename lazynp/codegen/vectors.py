@@ -55,7 +55,7 @@ def vectorise(statements: Sequence[ir.Statement], forms: dict[Operand, Form] | N
                     since_store[memory] = since_access[memory] = position
                 done.append(_with_body(s, vectorise(s.body, forms)))
                 continue
-            case ir.Barrier():
+            case ir.Barrier() | ir.Last():
                 for memory in {m for m, _, _ in [*loads, *stores]}:
                     since_store[memory] = since_access[memory] = position
         done.append(s)
@@ -139,6 +139,6 @@ def _touched(statements: Iterable[ir.Statement]) -> set[Memory]:
     for s in statements:
         if isinstance(s, ir.Loop | ir.If):
             found |= _touched(s.body)
-        elif not isinstance(s, ir.Compute | ir.Constant | ir.Integer | ir.Fold | ir.Barrier | ir.Raise):
+        elif not isinstance(s, ir.Compute | ir.Constant | ir.Integer | ir.Fold | ir.Barrier | ir.Last | ir.Raise):
             found.add(s.memory)
     return found

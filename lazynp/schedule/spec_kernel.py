@@ -168,6 +168,10 @@ class _Checker:
                 self.varies[dst] = WARP
             case ir.Barrier():
                 self.together(statement, BLOCK)
+            case ir.Last(dst, count, counter):
+                self.together(statement, BLOCK)
+                self.want(statement, INT64, count, counter)
+                self.define(statement, dst, BOOL)
             case ir.Raise(condition, flag):
                 self.want(statement, BOOL, condition)
                 if not 0 <= flag < self.code.flags:

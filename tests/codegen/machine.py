@@ -7,6 +7,7 @@ an element for each thread; a condition is a mask.  It shows what a loop nest me
 from __future__ import annotations
 
 import ctypes
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -51,7 +52,8 @@ def compute(op: o.Op, dtype: ir.DType, args: Sequence[Array]) -> Array:
 class Block:
     """The threads of one block."""
 
-    def __init__(self, kernel: ir.Kernel, phase: ir.Phase, slots: Array, block: int) -> None:
+    def __init__(self, kernel: ir.Kernel, phase: ir.Phase, slots: Array, block: int, arrived: Counter[int]) -> None:
+        self.arrived = arrived
         layout = Layout(kernel)
         threads = phase.threads
         self.threads = threads
@@ -112,6 +114,11 @@ class Block:
                     self.memory[memory][place[mask]] = np.asarray(self.read(value))[mask]
                 case ir.Fold(dst, op, dtype, value):
                     self.values[dst] = self.fold(op, dtype, np.asarray(self.read(value)), mask)
+                case ir.Last(dst, count, counter):
+                    assert mask.all(), "not all threads of a block are here together"
+                    self.arrived[int(self.read(counter)[0])] += 1
+                    last = self.arrived[int(self.read(counter)[0])] == int(self.read(count)[0])
+                    self.values[dst] = np.full(self.threads, last)
                 case ir.Barrier():
                     assert mask.all(), "a barrier that not all threads reach"
                 case ir.Raise(condition, flag):
@@ -201,8 +208,9 @@ class GridMachine(LLVMBackend):
                 for phase in kernel.phases:
                     assert phase.threads % WARP == 0 < phase.threads
                     blocks = int(slots[layout.integers + int(phase.count[1:])]) if phase.count[0] == "n" else int(phase.count)
+                    arrived = Counter[int]()
                     for k in range(blocks):
-                        block = Block(kernel, phase, slots, k)
+                        block = Block(kernel, phase, slots, k, arrived)
                         block.run(phase.body, np.ones(phase.threads, bool))
                         slots[layout.error] |= block.error
 

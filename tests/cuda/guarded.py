@@ -74,12 +74,16 @@ class GuardedTarget(RenderedTarget):
             words.view(np.int64, (2,))[:] = slots[layout.error], slots[layout.flags]
             passed = slots.copy()
             passed[layout.error], passed[layout.flags] = words.address, words.address + 8
+            counters = Block(4 * ir.COUNTERS)
+            counters.view(np.dtype(np.uint32), (ir.COUNTERS,))[:] = 0
+            passed[layout.counters] = counters.address
             for number, phase in enumerate(kernel.phases):
                 dynamic = sum(value(x.count) * x.dtype.itemsize for x in phase.shared if not x.count.isdigit())
                 function = module.function(f"k_p{number}")
                 function((value(phase.count), 1, 1), (phase.threads, 1, 1), passed.tobytes(), dynamic)
                 self.launches.append((function, function.trace))
             slots[layout.error], slots[layout.flags] = words.view(np.int64, (2,))
+            assert not counters.view(np.dtype(np.uint32), (ir.COUNTERS,)).any(), "a counter that the next launch would find"
 
         return run
 

@@ -88,6 +88,7 @@ class RenderedTarget(GridMachine):
 
 def launcher(module: emulator.Module, kernel: ir.Kernel, noted: Array | None) -> Callable[[int], None]:
     layout = Layout(kernel)
+    counters = np.zeros(ir.COUNTERS, np.uint32)  # every launch leaves them so
 
     def run(address: int) -> None:
         slots = np.ctypeslib.as_array((ctypes.c_int64 * layout.slots).from_address(address))
@@ -98,6 +99,7 @@ def launcher(module: emulator.Module, kernel: ir.Kernel, noted: Array | None) ->
         passed = slots.copy()
         passed[layout.error] = address + 8 * layout.error
         passed[layout.flags] = address + 8 * layout.flags if noted is None else noted.ctypes.data
+        passed[layout.counters] = counters.ctypes.data
         for number, phase in enumerate(kernel.phases):
             dynamic = sum(value(x.count) * x.dtype.itemsize for x in phase.shared if not x.count.isdigit())
             module.function(f"k_p{number}")((value(phase.count), 1, 1), (phase.threads, 1, 1), passed.tobytes(), dynamic)

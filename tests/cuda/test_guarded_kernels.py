@@ -8,13 +8,14 @@ from typing import Any
 import numpy
 import pytest
 
+from lazynp.backends.cuda import render
 from lazynp.runtime import config
 from tests.codegen.engines import compiled, first_difference
 from tests.codegen.programs import program
 from tests.codegen.test_grid import ROWS, nodes_of, operations
 from tests.codegen.test_random_kernels import batches
 from tests.cuda import guarded
-from tests.cuda.emulator import Options
+from tests.cuda.emulator import EmulationError, Options
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")  # the values are at issue here
 
@@ -37,6 +38,14 @@ def test_every_kind_of_launch(name: str, options: Options) -> None:
     (got,), target = guarded.run(nodes, options)
     assert target.launches
     assert not first_difference(got, compiled(nodes)[0])
+
+
+def test_the_last_block_sees_the_pieces_of_others_by_a_fence(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = nodes_of(lambda m, x: x.sum(), numpy.ones(20_000, "f"))
+    module = render.module
+    monkeypatch.setattr(render, "module", lambda kernels: module(kernels).replace("__threadfence();", "", 1))
+    with pytest.raises(EmulationError, match="race"):
+        guarded.run(nodes, Options(races=True))
 
 
 @pytest.mark.parametrize("seeds", batches(PROGRAMS), ids=lambda seeds: f"seeds {seeds.start}-{seeds.stop - 1}")

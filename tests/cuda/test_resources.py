@@ -65,7 +65,7 @@ INSTRUCTIONS = {
     "several elements a thread, f8": [{"ld.global.v2": 1, "st.global.v2": 1, "fma": 0}],
     "elements, f4": [{"ld.global.v4": 0, ".f64": 0, "fma": 0, ".s64": 0}],
     "warps, f4": [{"bar.sync": 0, "shfl": 13, ".f64": 0, "fma": 0}],
-    "everything, long, f8": [{"bar.sync": 2, "shfl": 14}, {"shfl": 0}, {"bar.sync": 2, "shfl": 14}, {"shfl": 0}],
+    "everything, long, f8": [{"bar.sync": 5, "shfl": 14, "atom": 2}, {"bar.sync": 5, "shfl": 14, "atom": 2}],
     "across, f4": [{"bar.sync": 1, "fma": 0}],
     "columns, f8": [{"bar.sync": 0, "shfl": 0}, {"bar.sync": 0}, {"bar.sync": 0}, {"bar.sync": 0}],
 }

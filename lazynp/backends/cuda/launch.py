@@ -149,6 +149,7 @@ class DeviceLauncher(Launcher):
         word = words + 16 * self.word if self.word >= 0 else place.sink()
         block[layout.error] = word
         block[layout.flags] = word + 8
+        block[layout.counters] = place.counters(run)
         args = (np.frombuffer(block, self.arguments),)
         for phase in self.kernel.of(wide):
             phase.launch(block, args, run.stream)

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 import numpy as np
 
 from lazynp.backends.cuda import driver
+from lazynp.codegen.ir import COUNTERS
 from lazynp.graph.node import Shape, caller
 from lazynp.runtime import forking, pressure, report
 from lazynp.runtime.allocator import readable
@@ -259,6 +260,15 @@ class Place:
         if self._sink is None:
             self._sink = self.allocate(16)
         return self._sink.address
+
+    def counters(self, run: Run) -> int:
+        """The address of this stream's counters of blocks: each launch that uses one leaves it at 0."""
+        block = getattr(self._local, "counters", None)
+        if block is None:
+            block = self._local.counters = self.allocate(4 * COUNTERS)
+            self.runtime.memsetAsync(block.address, 0, block.nbytes, run.ptr)
+        found: int = block.address
+        return found
 
     def copy(self, target: int, source: int, nbytes: int, run: Run) -> None:
         """Copy within the device."""

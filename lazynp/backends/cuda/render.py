@@ -116,6 +116,8 @@ class _Kernel:
         for word, name, slot in (("raised", "error", layout.error), ("noted", "flags", layout.flags)):
             if word in body:
                 yield "unsigned long long*", name, f"(unsigned long long*)a.slot[{slot}]"
+        if "counters" in body:
+            yield "unsigned int*", "counters", f"(unsigned int*)a.slot[{layout.counters}]"
 
     def arrays(self, phase: ir.Phase) -> Iterator[tuple[str, Operand, str]]:
         """Buffers and workspaces.
@@ -199,6 +201,13 @@ class _Kernel:
                     self.define(dst, dtype, support.call("fold", op, dtype, value))
                 case ir.Barrier():
                     self.emit("__syncthreads();")
+                case ir.Last(dst, count, counter):
+                    # The counter wraps to 0 with the last block: so it is there for the next launch in this stream.
+                    arrived = f"atomicInc(counters + {counter}, (unsigned int){count} - 1u) == (unsigned int){count} - 1u"
+                    self.emit("__threadfence();")
+                    self.emit("__syncthreads();")
+                    self.emit(f"const bool {dst} = __syncthreads_or(threadIdx.x == 0 && {arrived}) != 0;")
+                    self.emit("__threadfence();")
                 case ir.Raise(condition, flag):
                     self.emit(f"raised |= {condition} ? {1 << min(flag, 62)}ull : 0ull;")
                 case ir.Loop():
@@ -316,7 +325,8 @@ class _Kernel:
         if t != self.index:
             self.values.add(loop.var)
         known = lo.isdigit() and hi.isdigit() and step.isdigit()
-        if self.again or any(isinstance(s, ir.Barrier) or (not known and step == "1" and _is_output(s)) for s in errors.walk(loop.body)):
+        inside = errors.walk(loop.body)
+        if self.again or any(isinstance(s, ir.Barrier | ir.Last) or (not known and step == "1" and _is_output(s)) for s in inside):
             # Written out it would be long and no faster: barriers inside, or a thread's few elements at the end of an array.
             self.emit("#pragma unroll 1")
         elif known and int(hi) - int(lo) <= UNROLLED * int(step):
@@ -397,6 +407,6 @@ def _accesses(statements: Iterable[ir.Statement], read: set[ir.Memory], written:
                 written.add(s.memory)
             case ir.Loop() | ir.If():
                 barrier |= _accesses(s.body, read, written)
-            case ir.Barrier():
+            case ir.Barrier() | ir.Last():
                 barrier = True
     return barrier
