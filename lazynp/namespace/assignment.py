@@ -187,7 +187,10 @@ def _write_advanced(x: arrays.ndarray, key: Any, value: Any) -> None:
         return
     if config.elsewhere:
         from lazynp.namespace.placement import count_on_host
+        from lazynp.namespace.sharing import written
 
+        if written(x, key, value):
+            return
         count_on_host("indexed write", x)
     key = tuple([_host_key(part) for part in key]) if type(key) is tuple else _host_key(key)
     if isinstance(value, (list, tuple)) and holds_ours(value):

@@ -22,6 +22,7 @@ from lazynp.namespace.promotion import Foreign, mask_node, operand, overrides
 from lazynp.namespace.ufunc_table import REDUCTIONS
 from lazynp.ndarray import asarray, from_numpy, host, ndarray, node_of, wrap
 from lazynp.protocols import to_host
+from lazynp.runtime import config
 from lazynp.scalars import is_scalar
 
 if TYPE_CHECKING:
@@ -194,6 +195,10 @@ def at(of: ufunc, a: Any, indices: Any, values: tuple[Any, ...]) -> None:
     described, arrays = _described(key)
     if described is None or (_is_known(a) and all(_exists(node) for node in nodes)):
         # Memory that nobody else sees takes this and the calls that follow, and is not copied for each.
+        if config.elsewhere:
+            from lazynp.namespace.placement import count_on_host
+
+            count_on_host(f"{of.__name__}.at", a)
         of._numpy.at(assignment.memory(a), key, *[host(wrap(node), "ufunc.at") for node in nodes])
         return
     x = node_of(a)

@@ -369,6 +369,19 @@ def set_items(array: Any, index: Any, value: Any) -> None:
     enqueue("setitem", put, (array, *parts, value), {}, out=array)
 
 
+def scatter_max(a: Any, slices: Any, value: Any) -> None:
+    """As the real one: for types with an atomic maximum."""
+    if a.dtype.name not in ("int32", "float32", "float64", "uint32", "uint64"):
+        raise TypeError(f"scatter_max only supports int32, float32, float64, uint32, uint64 as data type, not {a.dtype}")
+
+    def put(target: Any, *rest: Any) -> Any:
+        result = target.copy()
+        np.maximum.at(result, _wrapped(target.shape, rest[:-1]), rest[-1])
+        return result
+
+    enqueue("scatter_max", put, (a, *_parts(a, slices), value), {}, out=a)
+
+
 # the methods of arrays that are functions of the table
 
 METHODS = words("""all any argmax argmin argpartition argsort clip cumprod cumsum dot max mean min nonzero prod ptp repeat round
