@@ -20,7 +20,7 @@ from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import caller
 from lazynp.namespace.assignment import fitted
 from lazynp.namespace.placement import on_gpu
-from lazynp.ndarray import force, geometry, ndarray, node_of, root_node, wrap, wrap_ordered
+from lazynp.ndarray import asarray, force, geometry, ndarray, node_of, root_node, wrap, wrap_ordered
 from lazynp.runtime import config, devices, report
 from lazynp.scalars import CLASSES
 from lazynp.views import memory_order
@@ -82,6 +82,8 @@ def _scattered(x: ndarray, key: tuple[Any, ...], value: Any, place: Any, run: An
     if parts is None:
         return None
     where = cupy.arange(x.size, dtype=np.int64).reshape(x.shape)[parts]
+    if type(value) in CLASSES or isinstance(value, np.generic):
+        value = asarray(value)  # unlike an element's, this conversion does not ask whether the value fits
     values = wrap(fitted(value, where.shape, x.dtype))
     if not where.size:
         return node_of(x)
