@@ -16,6 +16,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -46,24 +47,12 @@ SKIPPED = ["loop over elements"]  # a loop over elements has nothing for a GPU t
 # The libraries: how each takes its inputs and says that the device is done -----------------------------------------------
 
 
-def _cupy(workload: Workload, arrays: Arrays) -> Run:
+def _cupy(workload: Workload, arrays: Arrays, fused: bool = False) -> Run:
     import cupy
 
     function = workload.bind(cupy)
-    inputs = [cupy.asarray(a) for a in arrays]
-
-    def run() -> Any:
-        result = function(*inputs)
-        cupy.cuda.Device().synchronize()
-        return result
-
-    return run
-
-
-def _cupy_fuse(workload: Workload, arrays: Arrays) -> Run:
-    import cupy
-
-    function = cupy.fuse(workload.bind(cupy))
+    if fused:
+        function = cupy.fuse(function)
     inputs = [cupy.asarray(a) for a in arrays]
 
     def run() -> Any:
@@ -120,7 +109,7 @@ def _torch(workload: Workload, arrays: Arrays) -> Run:
 
 PEERS: dict[str, tuple[str, Callable[[Workload, Arrays], Run]]] = {
     "cupy": ("cupy", _cupy),
-    "cupy.fuse": ("cupy", _cupy_fuse),
+    "cupy.fuse": ("cupy", partial(_cupy, fused=True)),
     "jax": ("jax", _jax),
     "torch": ("torch", _torch),
 }

@@ -9,10 +9,15 @@ one that is an input is that input, marked as shared).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
 
 from lazynp.codegen import ir
 from lazynp.codegen.lower import Body
+from lazynp.graph import op as o
+from lazynp.graph.op import Kind, Op
 from lazynp.runtime.buffer import Buffer
 from lazynp.runtime.ownership import Claim
 from lazynp.schedule.canonicalise import Program
@@ -26,6 +31,23 @@ class ExecutionError(Exception):
         super().__init__(entry, error)
         self.entry = entry
         self.error = error
+
+
+REDUCTIONS = frozenset([o.ADD, o.MULTIPLY, o.MINIMUM, o.MAXIMUM, o.FMIN, o.FMAX, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR])
+
+
+def in_kernels(program: Program, e: int, scalar: Callable[[Op, np.dtype[Any], list[np.dtype[Any]]], bool]) -> bool:
+    """Whether entry e is a matter for loop nests, where ``scalar`` says which operations on which dtypes can be rendered."""
+    entry = program.entries[e]
+    op = entry.op
+    sources = [program.entries[s] for s in entry.src]
+    if not prod(entry.shape) or any(not prod(s.shape) for s in sources):
+        return False
+    if op.kind is Kind.ELEMENTWISE:
+        return scalar(op, entry.dtype, [s.dtype for s in (sources[1:] if op is o.WHERE else sources)])
+    if op is o.REDUCE:
+        return entry.arg[0] in REDUCTIONS and scalar(entry.arg[0], entry.dtype, [entry.dtype] * 2)
+    return op in (o.STORE, o.GATHER, o.CONCAT, o.CONTIGUOUS)
 
 
 class CompileError(Exception):

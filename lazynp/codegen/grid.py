@@ -101,6 +101,11 @@ class GridNest(Nest):
         self.scopes = [Scope(alone.body, anchor=True)]
         self.serial = True
 
+    def threads_of(self, n: int, key: Any) -> Operand:
+        """A launch with a thread for each of ``n`` things, and a few more; the thread's number.  ``key`` is their role."""
+        self.launch_of(self.argument(("blocks", key), Formula(-(-n // FLAT_THREADS))), FLAT_THREADS)
+        return self.integer("add", self.integer("mul", "block", str(FLAT_THREADS)), "thread")
+
     def total(self, ranges: Iterable[Range]) -> Operand:
         ranges = tuple(ranges)
         return self.argument(("total", ranges), Formula(prod([r.extent for r in ranges])))
@@ -128,28 +133,36 @@ class GridNest(Nest):
             self.begin_phase()
             for out in here.outputs:
                 self.store(out)
+        groups, rest = self.shared_loops(depth, work)
+        for ranges, own, inside in groups:
+            if own[0].arg.outer:
+                assert depth == 0
+                self.reduction_loops(0, ranges, inside)
+            else:
+                grid_reduce.split(self, tuple(self.body.main[:depth]), ranges, own, self.inside(ranges, inside))
+        if rest:
+            self.rows_or_flat(rest)
+
+    def shared_loops(self, depth: int, work: Work) -> tuple[list[tuple[tuple[Range, ...], list[Value], Work]], Work]:
+        """Reductions at ``depth`` by the loops they share: the ranges, they, all that the loops do; and what is left for other loops."""
         outputs = [out for out in work.outputs if out.depth > depth]
         deeper = [v for v in work.reductions if v.depth > depth]
-        groups: dict[tuple[tuple[Range, ...], bool], list[Value]] = {}
+        together: dict[tuple[tuple[Range, ...], bool], list[Value]] = {}
         for v in work.reductions:
             if v.depth == depth:
-                groups.setdefault((v.ranges, v.arg.outer), []).append(v)
-        for (ranges, outer), own in groups.items():
+                together.setdefault((v.ranges, v.arg.outer), []).append(v)
+        groups = []
+        for (ranges, outer), own in together.items():
             inside = Work([], own)
             end = depth + len(ranges)
             if not outer and ranges == tuple(self.body.main[depth:end]):
                 inside.outputs = [out for out in outputs if out.depth == end]
                 outputs = [out for out in outputs if out.depth != end]
             inside.reductions = own + self.needed(inside, deeper)
-            if outer:
-                assert depth == 0
-                self.reduction_loops(0, ranges, inside)
-            else:
-                grid_reduce.split(self, tuple(self.body.main[:depth]), ranges, own, self.inside(ranges, inside))
+            groups.append((ranges, own, inside))
         rest = Work(outputs, [])
         rest.reductions = self.needed(rest, deeper)
-        if rest:
-            self.rows_or_flat(rest)
+        return groups, rest
 
     @contextmanager
     def launching(self, depth: int) -> Iterator[None]:
@@ -209,9 +222,8 @@ class GridNest(Nest):
         ranges = tuple(self.body.main[:depth])
         n = prod([r.extent for r in ranges])
         each = self.elements(ranges, work) if n >= ELEMENTS_FROM else 1
-        self.launch_of(self.argument(("blocks", ranges, each), Formula(-(-n // (FLAT_THREADS * each)))), FLAT_THREADS)
+        number = self.threads_of(-(-n // each), (ranges, each))
         count = self.total(ranges)
-        number = self.integer("add", self.integer("mul", "block", str(FLAT_THREADS)), "thread")
         with self.launching(-1):
             if each == 1:
                 with self.when(self.integer("lt", number, count)):
@@ -294,32 +306,19 @@ class GridNest(Nest):
         team = self.team
         assert team is not None
         here = [out for out in work.outputs if out.depth == depth]
-        outputs = [out for out in work.outputs if out.depth > depth]
         if here:
             leader = self.integer("eq", "thread" if team.warps > 1 else team.rank, "0")
             with self.when(leader):
                 for out in here:
                     self.store(out)
-        deeper = [v for v in work.reductions if v.depth > depth]
-        groups: dict[tuple[tuple[Range, ...], bool], list[Value]] = {}
-        for v in work.reductions:
-            if v.depth == depth:
-                groups.setdefault((v.ranges, v.arg.outer), []).append(v)
-        for (ranges, outer), own in groups.items():
-            inside = Work([], own)
-            if not outer and ranges == tuple(self.body.main[depth : depth + len(ranges)]):
-                end = depth + len(ranges)
-                inside.outputs = [out for out in outputs if out.depth == end]
-                outputs = [out for out in outputs if out.depth != end]
-            inside.reductions = own + self.needed(inside, deeper)
-            if outer:
+        groups, rest = self.shared_loops(depth, work)
+        for ranges, own, inside in groups:
+            if own[0].arg.outer:
                 # In the order of rows, which every thread follows for itself.
                 self.reduction_loops(depth, ranges, Work([], inside.reductions))
                 assert not inside.outputs
             else:
                 grid_reduce.row(self, ranges, own, self.inside(ranges, inside))
-        rest = Work(outputs, [])
-        rest.reductions = self.needed(rest, deeper)
         # Deeper than the shallowest reduction or store each thread works alone.
         while rest:
             end = min([out.depth for out in rest.outputs] + [v.depth for v in rest.reductions])

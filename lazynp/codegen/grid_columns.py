@@ -20,7 +20,6 @@ from lazynp.graph.index import Range
 if TYPE_CHECKING:
     from lazynp.codegen.grid import GridNest
 
-THREADS = 256
 COLUMNS_ENOUGH = 1 << 16  # from so many columns on, a thread for each keeps the device busy
 
 
@@ -56,8 +55,7 @@ def _blocks(nest: GridNest, place: tuple[Range, ...], ranges: tuple[Range, ...],
     width, count = prod([r.extent for r in place]), _count(ranges)
     n = nest.total(place)
     threads = nest.argument(("row blocks of columns", place, ranges), Formula(width * count))
-    nest.launch_of(nest.argument(("blocks", place, ranges), Formula(-(-width * count // THREADS))), THREADS)
-    number = nest.integer("add", nest.integer("mul", "block", str(THREADS)), "thread")
+    number = nest.threads_of(width * count, (place, ranges))
     partial = {v: nest.workspace(accumulator(v), width * count) for v in own}
     with nest.when(nest.integer("lt", number, threads)):
         nest.bind_rows(place, nest.integer("rem", number, n))
@@ -83,8 +81,7 @@ def _combine(
     width = prod([r.extent for r in place])
     n = nest.total(place)
     kept = {v: nest.workspace(accumulator(v), width) for v in partial} if more else {}
-    nest.launch_of(nest.argument(("blocks", place), Formula(-(-width // THREADS))), THREADS)
-    number = nest.integer("add", nest.integer("mul", "block", str(THREADS)), "thread")
+    number = nest.threads_of(width, place)
     with nest.when(nest.integer("lt", number, n)):
         nest.bind_rows(place, number)
         for ranges, own in groups.items():

@@ -29,7 +29,7 @@ class Memory(NamedTuple):
 
 
 class Compute(Record):
-    """``dst = op(args)`` on scalars; ``source`` is the dtype of the first argument."""
+    """``dst = op(args)`` on scalars; ``source`` is the dtype of the last argument."""
 
     dst: Operand
     op: Op

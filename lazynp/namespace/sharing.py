@@ -77,6 +77,8 @@ def written(x: ndarray, key: Any, value: Any) -> bool:
 
 def _scattered(x: ndarray, key: tuple[Any, ...], value: Any, place: Any, run: Any) -> Any:
     """The node of what ``x`` is after the write; None for another kind of key."""
+    import cupyx
+
     cupy = place.cupy
     parts = _integer_key(x.shape, key, lambda part: _index(part, place, run))
     if parts is None:
@@ -89,7 +91,7 @@ def _scattered(x: ndarray, key: tuple[Any, ...], value: Any, place: Any, run: An
         return node_of(x)
     where = where.reshape(-1)
     last = cupy.zeros(x.size, dtype=np.uint64)
-    cupyx().scatter_max(last, where, cupy.arange(where.size, dtype=np.uint64))
+    cupyx.scatter_max(last, where, cupy.arange(where.size, dtype=np.uint64))
     result = _lent(x, place, run).copy()
     result.reshape(-1)[where] = _lent(values, place, run).reshape(-1)[last[where].astype(np.int64)]
     return leaf(place.kept(result, run))
@@ -128,12 +130,6 @@ def _integer_key(shape: tuple[int, ...], key: tuple[Any, ...], index: Any) -> tu
             return None
         parts.append(part)
     return tuple(parts)
-
-
-def cupyx() -> Any:
-    import cupyx as found
-
-    return found
 
 
 def _is_plain(value: Any) -> bool:

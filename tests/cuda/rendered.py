@@ -19,14 +19,12 @@ from lazynp.codegen.block import Layout
 from lazynp.graph import op as o
 from lazynp.graph.node import Node
 from lazynp.graph.op import Kind
-from lazynp.runtime import floating
 from lazynp.runtime.compiled import CompiledPlan
 from lazynp.runtime.realize import backend
 from lazynp.schedule import plan
 from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.schedule.plan import LibraryItem
-from tests.codegen import engines
-from tests.codegen.engines import Array
+from tests.codegen.engines import Array, run
 from tests.codegen.machine import GridMachine
 from tests.cuda import emulator
 
@@ -52,14 +50,6 @@ def compiled(nodes: Sequence[Node], library: bool = True) -> list[Array]:
     if not library:
         assert not any(isinstance(item, LibraryItem) for item in made.schedule.items), made.schedule.partition.reasons
     return run(made, nodes)
-
-
-def run(made: CompiledPlan, nodes: Sequence[Node]) -> list[Array]:
-    """The values of ``nodes``; what is reported on the way is forgotten, before and after."""
-    floating.take()
-    values = engines.run(made, nodes)
-    floating.take()
-    return values
 
 
 class RenderedTarget(GridMachine):

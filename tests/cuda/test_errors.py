@@ -15,8 +15,8 @@ from lazynp.graph import op as o
 from lazynp.graph.errstate import UNDER
 from lazynp.graph.op import Op
 from tests.backends.test_llvm_operations import BOOL, FLOATS, INTEGERS, conversion_values, extremes, pairs
-from tests.codegen.engines import Array, leaf
-from tests.cuda.rendered import plan_of, run
+from tests.codegen.engines import Array, leaf, run
+from tests.cuda.rendered import plan_of
 
 ARITHMETIC = [o.ADD, o.SUBTRACT, o.MULTIPLY, o.DIVIDE, o.FLOOR_DIVIDE, o.REMAINDER, o.FMOD, o.NEXTAFTER, o.LOGADDEXP, o.LOGADDEXP2]
 

@@ -7,40 +7,26 @@ this process; nothing is decided by the clock, and every program is compiled: an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import TYPE_CHECKING, Any
 
-from lazynp.backends.base import CompileError, Plan
+from lazynp.backends.base import CompileError, Plan, in_kernels
 from lazynp.backends.cuda import compiler, render, scalars
 from lazynp.backends.cuda.launch import DeviceKernel, DevicePlan, HostPlan
 from lazynp.backends.llvm.disk_cache import digest
 from lazynp.codegen import grid, ir
 from lazynp.codegen.lower import Body
 from lazynp.graph import op as o
-from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import Program
 
 if TYPE_CHECKING:
     from lazynp.backends.cuda.memory import Place
 
-REDUCTIONS = frozenset([o.ADD, o.MULTIPLY, o.MINIMUM, o.MAXIMUM, o.FMIN, o.FMAX, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR])
-
-
 def supported(program: Program, e: int) -> bool:
     """Whether entry e can be computed inside a kernel."""
     entry = program.entries[e]
-    op = entry.op
-    sources = [program.entries[s] for s in entry.src]
-    if not prod(entry.shape) or any(not prod(s.shape) for s in sources):
-        return False
-    if op.kind is Kind.ELEMENTWISE:
-        return scalars.supported(op, entry.dtype, [s.dtype for s in (sources[1:] if op is o.WHERE else sources)])
-    if op is o.REDUCE:
-        combining = entry.arg[0]
-        if combining is o.MULTIPLY and entry.dtype.kind == "c":
-            return False  # which of the parts overflow, and what comes of it, is a matter of the order
-        return combining in REDUCTIONS and scalars.supported(combining, entry.dtype, [entry.dtype] * 2)
-    return op in (o.STORE, o.GATHER, o.CONCAT, o.CONTIGUOUS)
+    if entry.op is o.REDUCE and entry.arg[0] is o.MULTIPLY and entry.dtype.kind == "c":
+        return False  # which of the parts overflow, and what comes of it, is a matter of the order
+    return in_kernels(program, e, scalars.supported)
 
 
 class CUDABackend:

@@ -10,19 +10,16 @@ import ctypes
 from collections.abc import Callable, Sequence
 from math import prod
 
-from lazynp.backends.base import CompileError, Plan
+from lazynp.backends.base import CompileError, Plan, in_kernels
 from lazynp.backends.llvm import compiler, render, scalars, support, threads
 from lazynp.backends.llvm.disk_cache import digest
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
 from lazynp.codegen.emit import emit
 from lazynp.graph import op as o
-from lazynp.graph.op import Kind
 from lazynp.runtime import config
 from lazynp.runtime.compiled import CompiledPlan
 from lazynp.schedule.canonicalise import Program
-
-REDUCTIONS = frozenset([o.ADD, o.MULTIPLY, o.MINIMUM, o.MAXIMUM, o.FMIN, o.FMAX, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR])
 
 SMALL_STORE = 4096  # elements
 
@@ -49,19 +46,10 @@ class LLVMBackend:
 
     def supported(self, program: Program, e: int) -> bool:
         entry = program.entries[e]
-        op = entry.op
-        sources = [program.entries[s] for s in entry.src]
-        if not prod(entry.shape) or any(not prod(s.shape) for s in sources):
-            return False
-        if op.kind is Kind.ELEMENTWISE:
-            return scalars.supported(op, entry.dtype, [s.dtype for s in (sources[1:] if op is o.WHERE else sources)])
-        if op is o.REDUCE:
-            combining = entry.arg[0]
-            return combining in REDUCTIONS and scalars.supported(combining, entry.dtype, [entry.dtype] * 2)
-        if op is o.STORE:
+        if entry.op is o.STORE and prod(program.entries[entry.src[1]].shape) < SMALL_STORE:
             # Runs of small writes go to the NumPy tier together: it copies the base once and writes in place.
-            return prod(sources[1].shape) >= SMALL_STORE
-        return op in (o.GATHER, o.CONCAT, o.CONTIGUOUS)
+            return False
+        return in_kernels(program, e, scalars.supported)
 
     def compile(self, kernels: Sequence[ir.Kernel]) -> list[tuple[Callable[[int], None], Layout]]:
         keys = [digest(render.render([("lzk", kernel)]).encode()) for kernel in kernels]
