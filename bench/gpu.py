@@ -234,6 +234,40 @@ def overhead(seconds: float) -> dict[str, float]:
     return {"cached_ten_operations": statistics.median(times), "until_the_device_is_done": statistics.median(waited)}
 
 
+def repeated(seconds: float) -> dict[str, float]:
+    """Seconds for a turn of a loop of eight short kernels, launched one by one and replayed as a CUDA graph."""
+    import cupy
+
+    import lazynp as xp
+    from lazynp.runtime import config
+
+    found = {}
+    for name, graphs in (("one_by_one", 0), ("as_a_graph", 2)):
+        with config.override(graphs=graphs), xp.device("cuda:0"):
+            x = xp.arange(65536.0).reshape(256, 256) / 65536
+
+            def turn(x: Any) -> Any:
+                for _ in range(2):
+                    x = x - x.mean(axis=0)
+                    x = x / (x * x).max(axis=0)
+                xp.realize(x)
+                return x
+
+            for _ in range(20):
+                x = turn(x)
+            times: list[float] = []
+            end = time.perf_counter() + seconds
+            while time.perf_counter() < end or len(times) < MIN_TURNS:
+                cupy.cuda.Device().synchronize()
+                start = time.perf_counter()
+                for _ in range(100):
+                    x = turn(x)
+                cupy.cuda.Device().synchronize()
+                times.append((time.perf_counter() - start) / 100)
+        found[name] = statistics.median(times)
+    return found
+
+
 def missing() -> str:
     """Why there is nothing to measure; empty if there is a device."""
     if find_spec("cupy") is None:
@@ -307,8 +341,11 @@ def main() -> int:
         print(f"memory-bound workloads: at least {shares[worst]:.0%} of a copy ({worst})")
     fixed = overhead(options.seconds)
     print(f"cached ten operations on 100 elements: {fixed['cached_ten_operations'] * 1e6:.1f} us of host time")
+    loop = repeated(options.seconds)
+    print(f"a turn of eight kernels: {loop['one_by_one'] * 1e6:.1f} us launched, {loop['as_a_graph'] * 1e6:.1f} us as a CUDA graph")
     path = Path(options.json) if options.json else RESULTS / (re.sub(r"[^a-z0-9]+", "-", gpu.lower()).strip("-") + ".json")
-    path.write_text(json.dumps({"machine": machine, "copy_bytes_per_second": bandwidth, "fixed": fixed, "rows": rows}, indent=1) + "\n")
+    written = {"machine": machine, "copy_bytes_per_second": bandwidth, "fixed": fixed, "repeated": loop, "rows": rows}
+    path.write_text(json.dumps(written, indent=1) + "\n")
     print(f"written to {path}")
     return 0
 

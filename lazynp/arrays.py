@@ -300,7 +300,7 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
             base = self._base
             if base is None:
                 buffer = self._node.buffer
-                memory = None if buffer is None else buffer.array
+                memory = None if buffer is None else buffer.at_hand
             elif type(base) is Draft:
                 memory = base.array
             else:

@@ -77,16 +77,17 @@ def shown(x: arrays.ndarray, memory: np.ndarray[Any, Any]) -> np.ndarray[Any, An
 
 
 def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
-    """The memory of an array whose value exists, in its shape and with the nominal strides; None while it is pending."""
+    """The memory of an array whose value exists in host memory, in its shape and with the nominal strides; None for all others."""
     base = x._base
     if type(base) is not arrays.ndarray:
         if base is not None:
             return base.array
         buffer = x._node.buffer
-        return None if buffer is None else buffer.array
+        return None if buffer is None else buffer.at_hand
     inner = base._base
     memory = base._node.buffer if inner is None else inner
-    if memory is None:
+    array = None if memory is None else memory.array if inner is not None else memory.at_hand
+    if array is None:
         return None
     # Kept with the memory, not with the view: a view that nobody reads any more must not keep old memory.
     view: View = x._view
@@ -95,7 +96,7 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
         kept = memory.views = {}
     found: np.ndarray[Any, Any] | None = kept.get(view)
     if found is None:
-        found = kept[view] = shown(x, memory.array)
+        found = kept[view] = shown(x, array)
     return found
 
 

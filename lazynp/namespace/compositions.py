@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lazynp.graph import op as o
-from lazynp.graph.build import broadcast_shape, call, cast, const, elementwise, expand, output
+from lazynp.graph.build import broadcast_shape, call, cast, const, elementwise, expand, output, reduce
 from lazynp.graph.dtypes import BOOL, FLOAT16, FLOAT32, INT64, UINT64
 from lazynp.graph.errstate import QUIET
 from lazynp.graph.node import Node
@@ -140,9 +140,10 @@ def _any_negative(x: Node) -> bool:
         return bool(x.arg < 0)
     if x.dtype.kind in "bu":
         return False
-    force([x], "integer power")
-    assert x.buffer is not None
-    return bool((x.buffer.array < 0).any())
+    found = reduce(o.BITWISE_OR, elementwise(o.LESS, BOOL, x, const(0, x.dtype)), tuple(range(len(x.shape))))
+    force([x, found], "integer power")
+    assert found.buffer is not None
+    return bool(found.buffer.array)
 
 
 def square(nodes: Sources, outs: Outputs) -> Node:

@@ -74,6 +74,12 @@ class Buffer:
         array = self._array
         return self._exported() if array is None else array
 
+    @property
+    def at_hand(self) -> np.ndarray[Any, Any] | None:
+        """``array``, unless that would be a copy from a device."""
+        array = self._array
+        return self._exported() if array is None else array
+
     def _exported(self) -> np.ndarray[Any, Any]:
         """An array over the block, the same for everybody; waits while the block is being written."""
         with forking.graph:

@@ -14,6 +14,7 @@ LAZYNP_EAGER        0, 1                         run, and raise, every operation
 LAZYNP_DEBUG        0, 1                         check dtypes and shapes between passes and after every operation
 LAZYNP_THREADS      (number of usable cores)     worker threads of compiled kernels
 LAZYNP_FALLBACK     silent, warn, error          what a call that only NumPy itself can answer does
+LAZYNP_CUDA_GRAPHS  0 (never), N                 replay schedules of N or more kernels that repeat on a GPU as CUDA graphs
 ==================  ===========================  =====================================================================
 """
 
@@ -35,6 +36,7 @@ eager: bool
 debug: bool
 threads: int | None  # None: nobody chose, the backend counts the usable cores
 fallback: str
+graphs: int
 device = "cpu"  # or "cuda:N"
 elsewhere = False  # whether anything was ever to live on another device than the processor; what hot paths look at
 generation = 0  # grows with every change, so that caches of derived facts notice it with one comparison
@@ -53,9 +55,9 @@ def _switch(name: str, value: str) -> bool:
         raise ValueError(f"{name}={value!r} is not 0 or 1") from None
 
 
-def _count(name: str, value: str) -> int:
-    if not value.isdecimal() or int(value) < 1:
-        raise ValueError(f"{name}={value!r} is not a whole number of at least 1")
+def _count(name: str, value: str, least: int = 1) -> int:
+    if not value.isdecimal() or int(value) < least:
+        raise ValueError(f"{name}={value!r} is not a whole number of at least {least}")
     return int(value)
 
 
@@ -89,6 +91,7 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         "debug": _switch("LAZYNP_DEBUG", read("LAZYNP_DEBUG")),
         "threads": _count("LAZYNP_THREADS", threads_) if threads_ else None,
         "fallback": _choice("LAZYNP_FALLBACK", fallback_, FALLBACKS) if fallback_ else "silent",
+        "graphs": _count("LAZYNP_CUDA_GRAPHS", read("LAZYNP_CUDA_GRAPHS") or "0", 0),
     }
 
 
@@ -108,10 +111,13 @@ def update(**settings: Any) -> None:
         if name == "threads":
             if value is not None and (not isinstance(value, int) or value < 1):
                 raise ValueError(f"threads={value!r} is not a whole number of at least 1")
+        elif name == "graphs":
+            if not isinstance(value, int) or value < 0:
+                raise ValueError(f"graphs={value!r} is not a whole number of at least 0")
         elif name == "device":
             settings["device"] = _device("device", value)
         elif name not in _CHECKS:
-            raise TypeError(f"{name!r} is not a setting; there are {', '.join([*_CHECKS, 'device', 'threads'])}")
+            raise TypeError(f"{name!r} is not a setting; there are {', '.join([*_CHECKS, 'device', 'graphs', 'threads'])}")
         elif value not in _CHECKS[name]:
             raise ValueError(f"{name}={value!r} is not one of {', '.join(map(str, _CHECKS[name]))}")
     globals().update(settings)

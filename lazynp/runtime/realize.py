@@ -31,7 +31,7 @@ _Plans = OrderedDict[Any, Plan]
 
 # Held while nodes are walked and published, not while plans run.
 _lock = forking.graph
-_caches: dict[tuple[str, str, bool, str], _Plans] = {}
+_caches: dict[tuple[Any, ...], _Plans] = {}
 _plans: _Plans = OrderedDict()
 _generation = -1
 _backends: dict[str, Backend] = {}
@@ -56,20 +56,24 @@ def realize(nodes: Sequence[Node], reason: str, device: str | None = None) -> No
     Exception
         What NumPy raises for the operation that failed, with a note that names the line which recorded it.
     """
-    global _running
     wanted = [node for node in nodes if node.buffer is None]
-    if not wanted:
-        return
+    if wanted and not _in_one_program(wanted, reason, device):
+        _at_home(wanted, reason)
+
+
+def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool:
+    """Compute nodes in one program; does nothing where they take several, on several devices, and tells."""
+    global _running
     if _generation != config.generation:
         _choose_cache()
-    if config.elsewhere and device is None:
-        device = _only_home(wanted)
-        if device is None:
-            _at_home(wanted, reason)
-            return
-    plans = _plans if device is None else _plans_on(device)
     with _lock:
         canonical = canonicalise(wanted)
+        plans = _plans
+        if config.elsewhere:
+            device = device or _only_home(canonical, alone=len(wanted) == 1)
+            if device is None:
+                return False
+            plans = _plans_on(device)
         if outputs:
             siblings = _siblings(wanted, canonical)
             if siblings:
@@ -85,7 +89,7 @@ def realize(nodes: Sequence[Node], reason: str, device: str | None = None) -> No
             if known is not None:
                 report.schedules.remembered += 1
                 wanted[0].publish(known)
-                return
+                return True
             report.schedules.hits += 1
         _running += 1
     report.count_forced(reason, caller())
@@ -106,7 +110,7 @@ def realize(nodes: Sequence[Node], reason: str, device: str | None = None) -> No
         pressure.relieve()
         if found is not None:
             found.tell()
-        return
+        return True
     # Outside the handler, so that the error does not drag the frames of the plan (and its temporaries) along as its context.
     raise error.with_traceback(None)
 
@@ -174,27 +178,18 @@ def prepare(nodes: Sequence[Node]) -> None:
 # Devices ------------------------------------------------------------------------------------------------------------------
 
 
-def _only_home(wanted: list[Node]) -> str | None:
+def _only_home(canonical: Canonical, alone: bool) -> str | None:
     """The device of a program that is all on one, as most are; None where it takes a closer look."""
+    if canonical.moves:
+        return None
     default = devices.default()
     home: str | None = None
-    pending = wanted[:]
-    seen = set(pending)
-    for node in pending:
-        buffer = node.buffer
-        if buffer is not None:
-            device = buffer.device
-            if device is not None and device != home:
-                if home is not None or device == devices.CPU or (device != default and len(wanted) > 1):
-                    return None
-                home = device
-        elif node.op is o.COPY:
-            return None
-        else:
-            for source in node.src:
-                if source not in seen:
-                    seen.add(source)
-                    pending.append(source)
+    for buffer in canonical.buffers:
+        device = buffer.device
+        if device is not None and device != home:
+            if home is not None or device == devices.CPU or (device != default and not alone):
+                return None
+            home = device
     return home or default
 
 
@@ -255,7 +250,7 @@ def _plans_on(device: str | None) -> _Plans:
     """The cached plans of a device."""
     if device is None or device == devices.CPU:
         return _plans
-    return _caches.setdefault((config.backend or "", config.tier, config.debug, device), OrderedDict())
+    return _caches.setdefault((config.backend or "", config.tier, config.debug, device, config.graphs), OrderedDict())
 
 
 def _siblings(wanted: list[Node], canonical: Canonical) -> list[Node]:

@@ -49,10 +49,10 @@ class Work:
     ``fused_ops`` are operations that shared a kernel with another one, ``bytes_saved`` what storing and reading their results
     one by one would have moved besides.  ``in_place`` are writes into an array's own memory, ``bytes_copied`` what other writes copied of
     their array around the region they wrote.  ``rechecks`` are programs that NumPy evaluated again because a kernel raised a floating-point
-    flag.  ``library_calls`` are calls that CuPy did on a GPU.
+    flag.  ``library_calls`` are calls that CuPy did on a GPU, ``graphs`` runs that were one CUDA graph.
     """
 
-    __slots__ = ("bytes_copied", "bytes_saved", "fused_ops", "in_place", "kernels", "library_calls", "rechecks")
+    __slots__ = ("bytes_copied", "bytes_saved", "fused_ops", "graphs", "in_place", "kernels", "library_calls", "rechecks")
 
     def __init__(self) -> None:
         self.kernels = 0
@@ -61,6 +61,7 @@ class Work:
         self.in_place = 0
         self.bytes_copied = 0
         self.library_calls = 0
+        self.graphs = 0
         self.rechecks = 0
 
 
@@ -107,7 +108,8 @@ def reset() -> None:
     for table in (forced, fallbacks, transfers, on_host):
         table.clear()
     schedules.hits = schedules.misses = schedules.remembered = 0
-    work.kernels = work.fused_ops = work.bytes_saved = work.in_place = work.bytes_copied = work.library_calls = 0
+    for name in Work.__slots__:
+        setattr(work, name, 0)
 
 
 def counters() -> dict[str, Any]:
@@ -126,6 +128,7 @@ def counters() -> dict[str, Any]:
             {"function": row.name, "count": row.count, "bytes": row.nbytes, "line": where(row.site)} for row in fallbacks.values()
         ],
         "library_calls": work.library_calls,
+        "graphs": work.graphs,
         "transfers": [
             {"direction": row.name, "count": row.count, "bytes": row.nbytes, "line": where(row.site)} for row in transfers.values()
         ],
@@ -150,7 +153,7 @@ def report() -> str:
     lines += _lines("values forced", forced, with_bytes=False)
     lines += _lines("answered by NumPy", fallbacks, with_bytes=True)
     if transfers or on_host or work.library_calls:
-        lines.append(f"calls of CuPy's libraries: {work.library_calls}")
+        lines.append(f"calls of CuPy's libraries: {work.library_calls}, runs as one CUDA graph: {work.graphs}")
         lines += _lines("copies between host and device", transfers, with_bytes=True)
         lines += _lines("computed on the host", on_host, with_bytes=True)
     return "\n".join(lines)

@@ -30,10 +30,11 @@ class Canonical:
     """What one realize asks for.
 
     ``key`` names the structure; ``buffers``, ``integers`` and ``scalars`` are the parameters in order; ``nodes[i]`` is the earliest
-    node of entry i (for error messages).  ``wanted`` are the nodes whose values the program gives, ``walked`` all pending ones.
+    node of entry i (for error messages).  ``wanted`` are the nodes whose values the program gives, ``walked`` all pending ones; ``moves``
+    tells whether there is a COPY among these.
     """
 
-    __slots__ = ("buffers", "integers", "key", "nodes", "scalars", "walked", "wanted")
+    __slots__ = ("buffers", "integers", "key", "moves", "nodes", "scalars", "walked", "wanted")
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class Canonical:
         nodes: list[Node],
         wanted: list[Node],
         walked: list[Node],
+        moves: bool,
     ) -> None:
         self.key = key
         self.buffers = buffers
@@ -52,6 +54,7 @@ class Canonical:
         self.nodes = nodes
         self.wanted = wanted
         self.walked = walked
+        self.moves = moves
 
     def forget(self) -> None:
         """Let go of every node: the program ran."""
@@ -113,6 +116,7 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
     nodes = index.nodes
     slots: dict[int, int] = {}  # offset -> its parameter
     kept = set(wanted)
+    moves = False
     walked = sorted(seen, key=_by_number)
     for node in walked:
         op = node.op
@@ -152,6 +156,7 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
             entry = (op, starts, node.shape, *[index[s] for s in node.src])
         elif op is o.COPY:
             index[node] = index[node.src[0]]  # one program runs on one device
+            moves = True
             continue
         else:
             entry = (op, node.dtype, node.arg, node.shape, *[index[s] for s in node.src])
@@ -167,7 +172,7 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
         index[node] = number
     outputs = tuple([index[node] for node in wanted])  # first: a wanted leaf that nothing reads becomes an entry here
     key = (tuple(entries), outputs)
-    return Canonical(key, index.buffers, list(slots), index.scalars, nodes, wanted, walked)
+    return Canonical(key, index.buffers, list(slots), index.scalars, nodes, wanted, walked, moves)
 
 
 class Entry(NamedTuple):

@@ -18,6 +18,7 @@ def test_defaults() -> None:
         "debug": False,
         "threads": None,
         "fallback": "silent",
+        "graphs": 0,
     }
 
 

@@ -48,10 +48,10 @@ BUGS = (
     Bug("memory not given back when it runs out", "memory", "self.cupy.get_default_memory_pool().free_all_blocks()", "pass", "limited"),
     Bug("copies of host arrays are kept when memory runs out", "memory", "self._twins.clear()", "pass", "full"),
     Bug(
-        "wrong direction of a copy", "memory",
-        "self.runtime.memcpyDeviceToDevice, run.ptr", "self.runtime.memcpyHostToDevice, run.ptr", "writes",
+        "wrong direction of a copy", "graphs",
+        "self.runtime.memcpyDeviceToDevice, stream.ptr", "self.runtime.memcpyHostToDevice, stream.ptr", "writes",
     ),
-    Bug("copies in the default device", "memory", "with self.device, stream:", "with stream:", "second_device"),
+    Bug("copies in the default device", "memory", "self.cupy.cuda.Device(number)", "self.cupy.cuda.Device(0)", "second_device"),
     Bug(
         "streams of the default device", "memory",
         "with self.device:\n                found", "if True:\n                found", "second_device",
@@ -66,16 +66,16 @@ BUGS = (
     ),
     Bug("workspaces not held", "launch", "held.append(memory)", "del memory.pointer", "reductions"),
     Bug(
-        "words of errors not cleared", "launch",
-        "place.runtime.memsetAsync(words.address, 0,", "(lambda *_: None)(words.address, 0,", "errors",
+        "words of errors not cleared", "words",
+        "place.runtime.memsetAsync(self.address, 0,", "(lambda *_: None)(self.address, 0,", "errors",
     ),
-    Bug("words of one kernel only", "launch", "words + 16 * self.word", "words + 16 * (self.word + 1)", "errors"),
+    Bug("words of one kernel only", "launch", "words + PAIR * self.word", "words + PAIR * (self.word + 1)", "errors"),
     Bug(
         "what lies after a region is not copied", "launch",
         "place.copy(new.address + hi,", "(lambda *_: None)(new.address + hi,", "writes",
     ),
     Bug("threads beyond the bounds", "launch", "(phase.threads, 1, 1)", "(2 * phase.threads, 1, 1)", "arithmetic"),
-    Bug("one block too few", "launch", "((blocks, 1, 1)", "((max(blocks - 1, 1), 1, 1)", "arithmetic"),
+    Bug("one block too few", "launch", "block[self.slot]\n", "max(block[self.slot] - 1, 1)\n", "arithmetic"),
     Bug(
         "arguments not as one structure", "launch",
         "np.frombuffer(block, self.arguments)", "np.frombuffer(block, np.uint64)", "arithmetic",

@@ -234,6 +234,55 @@ def test_floating_point_errors_are_numpys(gpu: Any) -> None:
         assert not transfers()
 
 
+def test_parts_of_an_array_are_not_looked_at_on_the_host(one: Any) -> None:
+    x, index = there(A) * 1, there(numpy.array([3, 1, 2]))
+    np.realize(x, index)
+    row = x[3]
+    parts = [x[1:, 2:], row, row[4:], x[None, 5], x[..., 0], x[:, None], x[index], x[index, 2:5], x[2 : -1 : 3]]
+    x[4] = row * 2
+    x[5:7] = 1
+    parts += [x**2, index**2]
+    np.realize(x, *parts)
+    assert set(transfers()) == {"to cuda:0"}
+    assert x[4, 5] == A[3, 5] * 2 and x[4][6] == A[3, 6] * 2
+    assert transfers()["from cuda:0"] == 1
+
+
+def test_an_error_is_told_once(gpu: Any) -> None:
+    x = there(numpy.array([1.0, 0.0]))
+    for _ in range(3):
+        with pytest.warns(RuntimeWarning, match="divide by zero"):
+            np.realize(1 / x)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            checked = report.work.rechecks
+            y = 1 / (x + 1) + x[(x * 1).astype(int)]
+            np.realize(y)
+            assert report.work.rechecks == checked
+        with pytest.raises(IndexError, match="index 3 is out of bounds"):
+            np.realize(x[(x * 3).astype(int)])
+        numpy.testing.assert_array_equal(y, [0.5, 2.0])
+
+
+def test_a_run_that_fails_leaves_no_words(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, zeros = there(numpy.array([1.0, 0.0])), there(numpy.zeros(A.shape))
+    np.realize(1 / (x + 2))
+    launched, kernels = launch.DeviceLauncher.launch, [0]
+
+    def failing(self: Any, *arguments: Any) -> None:
+        kernels[0] += 1
+        if kernels[0] == 2:
+            raise MemoryError("none left")
+        launched(self, *arguments)
+
+    monkeypatch.setattr(launch.DeviceLauncher, "launch", failing)
+    with pytest.raises(MemoryError):
+        np.realize(1 / x, 1 / zeros)
+    monkeypatch.setattr(launch.DeviceLauncher, "launch", launched)
+    np.realize(1 / (x + 2))
+    assert kernels == [2] and not report.work.rechecks
+
+
 def test_errors_of_linear_algebra_are_numpys(one: Any) -> None:
     singular = there(numpy.zeros((3, 3)))
     for call in (lambda: np.linalg.inv(singular), lambda: np.linalg.solve(singular, singular)):

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from lazynp.backends.cuda import backend, compiler, launch, library, memory
+from lazynp.backends.cuda import backend, compiler, graphs, launch, library, memory, words
 from lazynp.namespace import sharing
 from lazynp.runtime import devices, ownership, realize
-from tests.cuda import counts, test_devices, test_host
+from tests.cuda import counts, test_devices, test_graphs, test_host
 from tests.cuda.host import SEEDS, machine
 
 
@@ -25,14 +25,15 @@ class Bug(NamedTuple):
     probe: Any  # a test, or a function of none
     arguments: tuple[Any, ...] = ()
     devices: int = 1
+    inside: Any = None  # a machine of another kind, by its seed
 
 
-H, D = test_host, test_devices
+H, D, G = test_host, test_devices, test_graphs
 
 BUGS = [
     Bug("nobody waits for another thread's stream", memory.Place, "joined", "run.stream.wait_event(other.record())", "pass",
         H.test_threads_hand_memory_over),
-    Bug("another thread's memory is given back too early", memory.Place, "running", "other.wait_event(done)", "pass",
+    Bug("another thread's memory is given back too early", memory.Running, "__exit__", "other.wait_event(done)", "pass",
         H.test_threads_hand_memory_over),
     Bug("uploads are not remembered", memory.Place, "uploaded", "self._twins[buffer] = twin", "pass", H.test_values_are_copied_once),
     Bug("uploads of half an array", memory.Place, "uploaded", "address, nbytes, self", "address, nbytes // 2, self",
@@ -59,16 +60,37 @@ BUGS = [
         "free = update.last or (claimed or (", H.test_what_is_shared_is_not_written),
     Bug("offsets are left out", launch.DeviceLauncher, "launch", "const += k * integers[parameter]", "pass", H.test_programs, ("views",)),
     Bug("one word for two things", launch.DeviceLauncher, "launch", "word + 8", "word", H.test_floating_point_errors_are_numpys),
-    Bug("words are not cleared", launch.DevicePlan, "run", "place.runtime.memsetAsync(words.address, 0, 16 * self.words, run.ptr)", "pass",
+    Bug("words are never cleared", words.Words, "clear", "place.runtime.memsetAsync(self.address, 0, PAIR * pairs, run.ptr)", "pass",
         H.test_programs, ("gathered",)),
-    Bug("indices out of range go unnoticed", launch, "_checked", "if launcher.error and error:", "if False:",
+    Bug("words are not cleared once they told", words.Words, "read", "self.clear(pairs, place, run)", "pass",
+        H.test_an_error_is_told_once),
+    Bug("words are looked at too early", words.Words, "read", "run.stream.synchronize()", "pass", H.test_an_error_is_told_once),
+    Bug("words of a run that failed are used again", launch, "borrowed", "place.local.words = None", "pass",
+        H.test_a_run_that_fails_leaves_no_words),
+    Bug("indices out of range go unnoticed", launch.DevicePlan, "checked", "launcher.error and found[2 * launcher.word]", "False",
         H.test_indices_out_of_range),
-    Bug("floating-point errors go unnoticed", launch, "_checked", "flags |= raised & launcher.wanted", "pass",
-        H.test_floating_point_errors_are_numpys),
+    Bug("floating-point errors go unnoticed", launch.DevicePlan, "checked", "flags |= found[2 * launcher.word + 1] & launcher.wanted",
+        "pass", H.test_floating_point_errors_are_numpys),
     Bug("CuPy's errors go unnoticed", library, "compiled", "finite = place.kept(cupy.isfinite(result).all(), run) if tells else None",
         "finite = None", H.test_floating_point_errors_are_numpys),
-    Bug("the last block is not launched", launch.Phase, "launch", "(blocks, 1, 1)", "(max(blocks - 1, 1), 1, 1)",
+    Bug("the last block is not launched", launch.Phase, "launch", "block[self.slot]\n", "max(block[self.slot] - 1, 1)\n",
         H.test_programs, ("elementwise",)),
+    Bug("graphs of other arguments", graphs.Launch, "key", "self.args[0].tobytes()", "0",
+        G.test_a_loop_that_replaces_its_array, inside=G.steady),
+    Bug("graphs of other copies", graphs.Copy, "key", "self.target, self.source, self.nbytes", "0",
+        G.test_copies_of_one_array_and_of_another, inside=G.steady),
+    Bug("graphs without their copies", memory.Place, "copy", "run.queue.work.append(piece)", "piece.put(run.stream)",
+        G.test_a_loop_that_writes_in_place, inside=G.steady),
+    Bug("a graph that is not launched", graphs.Graphs, "put", "graph.launch(run.stream)", "pass",
+        G.test_a_loop_that_replaces_its_array, inside=G.steady),
+    Bug("a graph in another stream", graphs.Graphs, "put", "graph.launch(run.stream)",
+        "graph.launch(place.cupy.cuda.Stream(non_blocking=True))", G.test_a_loop_that_replaces_its_array, inside=G.steady),
+    Bug("work is lost where a run fails", memory.Running, "__exit__", "run.queue.put(run)", "pass",
+        G.test_a_run_that_fails_on_the_way, inside=G.steady),
+    Bug("memory is not held until work is in the stream", launch.DevicePlan, "run", "run.queue.held += [values[e] for e in dead]", "pass",
+        G.test_memory_that_is_given_up_meanwhile, inside=G.steady),
+    Bug("workspaces are not held until work is in the stream", launch.DeviceLauncher, "launch", "run.queue.held += held", "pass",
+        G.test_memory_that_is_given_up_meanwhile, inside=G.steady),
     Bug("a kernel of the wrong device", backend.CUDABackend, "link", "with self.place.running():", "if True:", D.test_two_devices, (), 2),
     Bug("kernels of another source", backend.CUDABackend, "kernels_of", 'digest(render.render("lzk", code, False).encode())', 'b"same"',
         H.test_values_are_copied_once),
@@ -103,7 +125,7 @@ def _found(bug: Bug, seed: int, tmp_path: pathlib.Path) -> bool:
         if not {"gpu", "one", "two"} & set(given):
             bug.probe(*bug.arguments)  # it makes its own machine
             return False
-        with machine(seed=seed, devices=bug.devices) as fake, pytest.MonkeyPatch.context() as patch:
+        with bug.inside(seed) if bug.inside else machine(seed=seed, devices=bug.devices) as fake, pytest.MonkeyPatch.context() as patch:
             extra = {"monkeypatch": patch} if "monkeypatch" in given else {}
             if "tmp_path" in given:
                 extra["tmp_path"] = tmp_path

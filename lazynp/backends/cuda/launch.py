@@ -15,17 +15,19 @@ import numpy as np
 
 from lazynp.backends.base import ExecutionError, Plan
 from lazynp.backends.cuda import library
-from lazynp.backends.cuda.memory import DeviceBlock, DeviceBuffer, Place, Run, Span
+from lazynp.backends.cuda.graphs import SMALL, Graphs, Launch, Queue
+from lazynp.backends.cuda.memory import DeviceBuffer, Place, Run, Span
+from lazynp.backends.cuda.words import PAIR, Words, borrowed, returned
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
 from lazynp.graph import op as o
 from lazynp.graph.node import caller
-from lazynp.runtime import floating, report
+from lazynp.runtime import config, floating, report
 from lazynp.runtime.buffer import Buffer
 from lazynp.runtime.compiled import CompiledPlan, KernelError, Launcher
 from lazynp.runtime.ownership import Claim
 from lazynp.schedule.canonicalise import Program
-from lazynp.schedule.claims import Claims
+from lazynp.schedule.claims import Claims, nbytes
 from lazynp.schedule.memory import Update, evaluate, meet
 from lazynp.schedule.plan import KernelItem, LibraryItem
 
@@ -53,13 +55,16 @@ class Phase:
             if slot >= 0:
                 self.shared, self.item = slot, local.dtype.itemsize
 
-    def launch(self, block: Any, args: tuple[Any], stream: Any) -> None:
+    def launch(self, block: Any, args: tuple[Any], run: Run) -> None:
         blocks = self.blocks if self.slot < 0 else block[self.slot]
         if blocks > 0:
             shared = 0 if self.shared < 0 else block[self.shared] * self.item
             if shared > STATIC_SHARED:
                 self.kernel.max_dynamic_shared_size_bytes = shared
-            self.function((blocks, 1, 1), self.threads, args, shared, stream)
+            if run.queue is None:
+                self.function((blocks, 1, 1), self.threads, args, shared, run.stream)
+            else:
+                run.queue.work.append(Launch(self.function, (blocks, 1, 1), self.threads, args, shared))
 
 
 def _operand(operand: ir.Operand, layout: Layout) -> tuple[int, int]:
@@ -146,13 +151,15 @@ class DeviceLauncher(Launcher):
             else:
                 struct.pack_into(form, block, offset, value)
         layout = self.layout
-        word = words + 16 * self.word if self.word >= 0 else place.sink()
+        word = words + PAIR * self.word if self.word >= 0 else place.sink()
         block[layout.error] = word
         block[layout.flags] = word + 8
         block[layout.counters] = place.counters(run)
         args = (np.frombuffer(block, self.arguments),)
         for phase in self.kernel.of(wide):
-            phase.launch(block, args, run.stream)
+            phase.launch(block, args, run)
+        if run.queue is not None:
+            run.queue.held += held
 
     def taking(self, values: dict[int, Buffer], dying: int, dtype: Any, shape: Any, run: Run) -> DeviceBuffer:
         """The memory of a temporary; of one that was uploaded a copy, for somebody may still hold the original."""
@@ -269,7 +276,7 @@ class DeviceLibraryStep:
 class DevicePlan(CompiledPlan):
     """A schedule with its kernels on a GPU."""
 
-    __slots__ = ("place", "words")
+    __slots__ = ("graphs", "place", "words")
 
     target: CUDABackend
 
@@ -284,7 +291,14 @@ class DevicePlan(CompiledPlan):
                 launcher.word = self.words
                 self.words += 1
             found.append(launcher)
+        self.graphs = Graphs() if self.is_short(kernels, program) else None
         return found
+
+    def is_short(self, kernels: list[KernelItem], program: Program) -> bool:
+        """Whether all work is kernels that are worth a graph, if they repeat: several, with little to write."""
+        if not config.graphs or len(kernels) < max(config.graphs, len(self.schedule.items)):
+            return False
+        return sum(nbytes(program.entries[e]) for item in kernels for e in item.writes) <= SMALL
 
     def call(self, item: LibraryItem, program: Program) -> Any:
         return DeviceLibraryStep(item, self.numpy_plan(item.program), program, self.target.place)
@@ -300,10 +314,9 @@ class DevicePlan(CompiledPlan):
         flags = 0
         try:
             with place.running() as run:
-                words: DeviceBlock | None = None
-                if self.words:
-                    words = place.allocate(16 * self.words)
-                    place.runtime.memsetAsync(words.address, 0, 16 * self.words, run.ptr)
+                words = borrowed(self.words, place, run) if self.words else None
+                if self.graphs is not None and not self.graphs.hopeless and all(values[e].place is place for e in values):
+                    run.queue = Queue(self.graphs)
                 launched: list[DeviceLauncher] = []
                 for step, dead in self.steps:
                     if isinstance(step, DeviceLauncher):
@@ -316,15 +329,22 @@ class DevicePlan(CompiledPlan):
                     else:
                         assert isinstance(step, DeviceLibraryStep)
                         # What a kernel found out of range must not reach a library.
-                        flags |= _checked(place, words, launched)
+                        flags |= self.checked(words, launched, run)
                         notes += step.run(values, integers, scalars, run, finite)
+                    if run.queue is not None:
+                        run.queue.held += [values[e] for e in dead]
                     for e in dead:
                         del values[e]
-                flags |= _checked(place, words, launched)
+                if run.queue is not None:
+                    run.queue.graphs.put(run.queue, place, run)
+                    run.queue = None
+                flags |= self.checked(words, launched, run)
                 for value in finite:
                     truth = np.empty((), np.bool_)
                     place.read(value.block, value.address, truth)
                     flags |= not truth
+                if words is not None:
+                    returned(words, place)
                 for e in self.outputs:
                     values[e] = values[e].at_home(place.name)
         except KernelError:
@@ -344,21 +364,18 @@ class DevicePlan(CompiledPlan):
             heard.flagged = self.flagged if flags else None
         return [values[e] for e in self.outputs]
 
-
-def _checked(place: Place, words: DeviceBlock | None, launched: list[DeviceLauncher]) -> int:
-    """The floating-point errors that kernels found, among the wanted ones; raises ``KernelError`` where an index was out of range."""
-    if words is None or not launched:
-        return 0
-    found = np.empty((words.nbytes // 16, 2), np.int64)
-    place.read(words, words.address, found)
-    flags = 0
-    for launcher in launched:
-        error, raised = found[launcher.word].tolist()
-        if launcher.error and error:
-            raise KernelError
-        flags |= raised & launcher.wanted
-    launched.clear()
-    return flags
+    def checked(self, words: Words | None, launched: list[DeviceLauncher], run: Run) -> int:
+        """The floating-point errors that kernels found, among the wanted ones; raises ``KernelError`` where an index was out of range."""
+        if words is None or not launched:
+            return 0
+        found = words.read(self.words, self.place, run)
+        flags = 0
+        for launcher in launched:
+            if launcher.error and found[2 * launcher.word]:
+                raise KernelError
+            flags |= found[2 * launcher.word + 1] & launcher.wanted
+        launched.clear()
+        return flags
 
 
 class HostPlan:

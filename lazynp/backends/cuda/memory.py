@@ -10,19 +10,23 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 import numpy as np
 
 from lazynp.backends.cuda import driver
+from lazynp.backends.cuda.graphs import Copy
 from lazynp.codegen.ir import COUNTERS
 from lazynp.graph.node import Shape, caller
 from lazynp.runtime import forking, pressure, report
 from lazynp.runtime.allocator import readable
 from lazynp.runtime.buffer import Buffer
+
+if TYPE_CHECKING:
+    from lazynp.backends.cuda.graphs import Queue
+    from lazynp.backends.cuda.words import Words
 
 LARGE: Final = 1 << 20  # bytes from which on a buffer is remembered, to be named when memory runs out
 NAMED: Final = 5
@@ -68,13 +72,17 @@ class DeviceBuffer(Buffer):
         self.origin: ref[Buffer] | None = None
         self.exported = False
 
+    @property
+    def at_hand(self) -> np.ndarray[Any, Any] | None:
+        if self._array is None and self.origin is not None:
+            origin = self.origin()
+            return None if origin is None else origin.array
+        return self._array
+
     def _exported(self) -> np.ndarray[Any, Any]:
         with forking.graph:
-            array = self._array
+            array = self.at_hand
             if array is None:
-                origin = None if self.origin is None else self.origin()
-                if origin is not None:
-                    return origin.array
                 array = self._array = self.place.downloaded(self)
             return array
 
@@ -127,16 +135,64 @@ class Span:
 class Run:
     """Work that is being put into one stream, and the streams of other threads whose memory it touches."""
 
-    __slots__ = ("others", "stream")
+    __slots__ = ("others", "queue", "stream")
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
+        self.queue: Queue | None = None  # of work that is put together first
         self.others: list[Any] = []
 
     @property
     def ptr(self) -> int:
         found: int = self.stream.ptr
         return found
+
+
+class Local(threading.local):
+    """What one Python thread has on one GPU."""
+
+    stream: Any = None
+    run: Run | None = None  # the one that is being put together
+    counters: DeviceBlock | None = None
+    words: Words | None = None
+
+
+class Running:
+    """A ``with`` block within which a device and this thread's stream are CuPy's current ones; blocks may be nested."""
+
+    __slots__ = ("outermost", "place")
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+
+    def __enter__(self) -> Run:
+        place = self.place
+        run = place.local.run
+        self.outermost = run is None
+        if run is None:
+            stream = place.stream()
+            place.device.__enter__()
+            stream.__enter__()
+            run = place.local.run = Run(stream)
+        return run
+
+    def __exit__(self, *error: object) -> None:
+        if not self.outermost:
+            return
+        place = self.place
+        run = place.local.run
+        assert run is not None
+        place.local.run = None
+        try:
+            if run.queue is not None:
+                run.queue.put(run)  # something failed on the way: what was put together before that is done
+            if run.others:
+                done = run.stream.record()
+                for other in run.others:
+                    other.wait_event(done)
+        finally:
+            run.stream.__exit__(*error)
+            place.device.__exit__(*error)
 
 
 class Place:
@@ -153,7 +209,7 @@ class Place:
         properties = self.runtime.getDeviceProperties(number)
         self.title: str = properties["name"].decode() if isinstance(properties["name"], bytes) else properties["name"]
         self.capability = (int(properties["major"]), int(properties["minor"]))
-        self._local = threading.local()
+        self.local = Local()
         self._twins: WeakKeyDictionary[Buffer, DeviceBuffer] = WeakKeyDictionary()
         self._large: WeakSet[DeviceBuffer] = WeakSet()
         self._sink: DeviceBlock | None = None
@@ -169,31 +225,15 @@ class Place:
 
         It waits for the default stream and is waited for by it, so that what users of CuPy do there with our memory is in order.
         """
-        found = getattr(self._local, "stream", None)
+        found = self.local.stream
         if found is None:
             with self.device:
-                found = self._local.stream = self.cupy.cuda.Stream()
+                found = self.local.stream = self.cupy.cuda.Stream()
         return found
 
-    @contextmanager
-    def running(self) -> Iterator[Run]:
-        """Within the block this device and this thread's stream are CuPy's current ones; blocks may be nested."""
-        local = self._local
-        run = getattr(local, "run", None)
-        if run is not None:
-            yield run
-            return
-        stream = self.stream()
-        with self.device, stream:
-            run = local.run = Run(stream)
-            try:
-                yield run
-            finally:
-                local.run = None
-                if run.others:
-                    done = stream.record()
-                    for other in run.others:
-                        other.wait_event(done)
+    def running(self) -> Running:
+        """Within the block this device and this thread's stream are CuPy's current ones."""
+        return Running(self)
 
     def joined(self, run: Run, block: DeviceBlock) -> Run:
         """Order the work of this run after what other streams did to a block, and what they will do after this run."""
@@ -218,12 +258,14 @@ class Place:
             There is none, even without what CuPy and we keep for reuse.
         """
         malloc = self.cupy.get_default_memory_pool().malloc
-        full = self.cupy.cuda.memory.OutOfMemoryError
         try:
-            pointer = self.retrying(lambda: malloc(nbytes or 1))
-        except full:
-            raise MemoryError(self._full(nbytes)) from None
-        return DeviceBlock(self, pointer, nbytes, self.stream())
+            pointer = malloc(nbytes or 1)
+        except self.cupy.cuda.memory.OutOfMemoryError:
+            try:
+                pointer = self.retrying(lambda: malloc(nbytes or 1))
+            except self.cupy.cuda.memory.OutOfMemoryError:
+                raise MemoryError(self._full(nbytes)) from None
+        return DeviceBlock(self, pointer, nbytes, self.local.stream)
 
     def retrying(self, call: Callable[[], Any]) -> Any:
         """What ``call`` gives; it may run a second time, after copies of host buffers, garbage and what CuPy keeps for reuse were freed."""
@@ -263,17 +305,20 @@ class Place:
 
     def counters(self, run: Run) -> int:
         """The address of this stream's counters of blocks: each launch that uses one leaves it at 0."""
-        block = getattr(self._local, "counters", None)
+        block = self.local.counters
         if block is None:
-            block = self._local.counters = self.allocate(4 * COUNTERS)
+            block = self.local.counters = self.allocate(4 * COUNTERS)
             self.runtime.memsetAsync(block.address, 0, block.nbytes, run.ptr)
-        found: int = block.address
-        return found
+        return block.address
 
     def copy(self, target: int, source: int, nbytes: int, run: Run) -> None:
         """Copy within the device."""
         if nbytes:
-            self.runtime.memcpyAsync(target, source, nbytes, self.runtime.memcpyDeviceToDevice, run.ptr)
+            piece = Copy(self.runtime, target, source, nbytes)
+            if run.queue is None:
+                piece.put(run.stream)
+            else:
+                run.queue.work.append(piece)
 
     # Transfers -------------------------------------------------------------------------------------------------------------
 
