@@ -29,6 +29,9 @@ def machine(**modes: Any) -> Iterator[Any]:
     try:
         with fakecupy.installed(**modes) if EMULATED else nullcontext() as fake:
             yield fake
+            if fake is not None:
+                for number in range(fake.devices):
+                    fake.drain(number)  # memory that lazynp keeps for work that is queued is not kept by a device that is forgotten
             _forget()
     finally:
         config.update(device="cpu")

@@ -31,7 +31,7 @@ class Bug(NamedTuple):
 H, D, G = test_host, test_devices, test_graphs
 
 BUGS = [
-    Bug("nobody waits for another thread's stream", memory.Place, "joined", "run.stream.wait_event(other.record())", "pass",
+    Bug("nobody waits for another thread's stream", memory.DeviceBlock, "join", "run.stream.wait_event(other.record())", "pass",
         H.test_threads_hand_memory_over),
     Bug("another thread's memory is given back too early", memory.Running, "__exit__", "other.wait_event(done)", "pass",
         H.test_threads_hand_memory_over),

@@ -1,16 +1,17 @@
 """Memory of a GPU, streams and transfers.
 
 In: sizes, buffers.  Out: blocks of CuPy's default pool, buffers in them, host arrays.  Promise: everything is ordered by streams, one for
-each Python thread, and memory that another thread's stream works on waits for it and is waited for; a host buffer is uploaded once, a
-device buffer downloaded once; memory that cannot be had is a ``MemoryError`` that names what holds the rest, after what can be freed was
-freed.
+each Python thread and one for large uploads (``transfers.py``), and memory that another stream works on waits for it and is waited for; a
+host buffer is uploaded once, a device buffer downloaded once; memory that cannot be had is a ``MemoryError`` that names what holds the
+rest, after what can be freed was freed.
 """
 
 from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary, WeakSet, ref
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 LARGE: Final = 1 << 20  # bytes from which on a buffer is remembered, to be named when memory runs out
 NAMED: Final = 5
+# Bytes up to which an upload is queued with the kernels: the driver takes that much at once, and their order costs nothing there.
+SMALL: Final = 64 << 10
 
 
 class DeviceBlock:
@@ -46,6 +49,18 @@ class DeviceBlock:
         self.address: int = pointer.ptr
         self.nbytes = nbytes
         self.stream = stream
+
+    def join(self, run: Run) -> None:
+        """Order the work of a run after what other streams did to the memory, and what they will do to it after the run."""
+        other = self.stream
+        if other is not run.stream and other not in run.others:
+            run.stream.wait_event(other.record())
+            run.others.append(other)
+
+    def awaited(self, current: Any) -> None:
+        """What is put into a stream from now on comes after what was done to the memory."""
+        if current != self.stream:
+            current.wait_event(self.stream.record())
 
 
 class DeviceBuffer(Buffer):
@@ -97,13 +112,15 @@ class DeviceBuffer(Buffer):
 
     def recover(self, saved: list[tuple[Any, Any]]) -> None:
         """The value as it was before ``saved`` was overwritten, in memory of its own; its block has become another's."""
-        with self.place.running() as stream:
-            block = self.place.allocate(self.nbytes)
+        place = self.place
+        with place.running() as run:
+            place.joined(run, self.block)
+            block = place.allocate(self.nbytes)
             start, offset = self.address, block.address - self.address
-            self.place.copy(block.address, start, self.nbytes, stream)
+            place.copy(block.address, start, self.nbytes, run)
             for span, old in reversed(saved):
                 if start <= span.address < start + self.nbytes:
-                    self.place.copy(span.address + offset, old.address, span.nbytes, stream)
+                    place.copy(span.address + offset, old.address, span.nbytes, run)
         self.block = block
         self._address = block.address
 
@@ -120,27 +137,37 @@ class Span:
 
     def copy(self) -> Span:
         place = self.block.place
-        with place.running() as stream:
-            stream = place.joined(stream, self.block)
+        with place.running() as run:
+            place.joined(run, self.block)
             block = place.allocate(self.nbytes)
-            place.copy(block.address, self.address, self.nbytes, stream)
+            place.copy(block.address, self.address, self.nbytes, run)
         return Span(block, block.address, self.nbytes)
 
     def __setitem__(self, key: Any, value: Span) -> None:
         place = self.block.place
-        with place.running() as stream:
-            place.copy(self.address, value.address, self.nbytes, stream)
+        with place.running() as run:
+            place.joined(run, self.block)
+            place.copy(self.address, value.address, self.nbytes, run)
 
 
 class Run:
-    """Work that is being put into one stream, and the streams of other threads whose memory it touches."""
+    """Work that is being put into one stream, and the streams of other threads whose memory it touches.
 
-    __slots__ = ("others", "queue", "stream")
+    ``marked``: somebody wants to know when the work is done, which ``done``, an event, tells from the end of the run on.
+    """
 
-    def __init__(self, stream: Any) -> None:
+    __slots__ = ("done", "marked", "others", "queue", "stream")
+
+    def __init__(self, stream: Any, done: Any = None) -> None:
         self.stream = stream
         self.queue: Queue | None = None  # of work that is put together first
         self.others: list[Any] = []
+        self.marked = False
+        self.done = done
+
+    def over(self) -> bool:
+        """Whether the work is done."""
+        return self.done is not None and self.done.done
 
     @property
     def ptr(self) -> int:
@@ -186,10 +213,11 @@ class Running:
         try:
             if run.queue is not None:
                 run.queue.put(run)  # something failed on the way: what was put together before that is done
-            if run.others:
-                done = run.stream.record()
+            if run.others or run.marked:
+                done = run.done = place.reached(run.stream)
                 for other in run.others:
                     other.wait_event(done)
+                run.others.clear()
         finally:
             run.stream.__exit__(*error)
             place.device.__exit__(*error)
@@ -200,6 +228,7 @@ class Place:
 
     def __init__(self, number: int) -> None:
         from lazynp.backends.cuda.backend import CUDABackend
+        from lazynp.backends.cuda.transfers import Uploads
 
         self.cupy = driver.cupy()
         self.runtime = self.cupy.cuda.runtime
@@ -213,6 +242,7 @@ class Place:
         self._twins: WeakKeyDictionary[Buffer, DeviceBuffer] = WeakKeyDictionary()
         self._large: WeakSet[DeviceBuffer] = WeakSet()
         self._sink: DeviceBlock | None = None
+        self.uploads = Uploads(self)
         self.backend = CUDABackend(self)
 
     def __repr__(self) -> str:
@@ -235,13 +265,25 @@ class Place:
         """Within the block this device and this thread's stream are CuPy's current ones."""
         return Running(self)
 
+    @contextmanager
+    def apart(self, stream: Any) -> Iterator[None]:
+        """Within the block, inside a run, another stream is the current one; what a finalizer computes meanwhile is a run of its own."""
+        local = self.local
+        run, local.run = local.run, None
+        try:
+            with stream:
+                yield
+        finally:
+            local.run = run
+
     def joined(self, run: Run, block: DeviceBlock) -> Run:
         """Order the work of this run after what other streams did to a block, and what they will do after this run."""
-        other = block.stream
-        if other is not run.stream and other not in run.others:
-            run.stream.wait_event(other.record())
-            run.others.append(other)
+        block.join(run)
         return run
+
+    def reached(self, stream: Any) -> Any:
+        """An event: what is in a stream now is done."""
+        return stream.record(self.cupy.cuda.Event(disable_timing=True))
 
     def synchronize(self) -> None:
         """Wait for this thread's work."""
@@ -257,25 +299,37 @@ class Place:
         MemoryError
             There is none, even without what CuPy and we keep for reuse.
         """
-        malloc = self.cupy.get_default_memory_pool().malloc
+        return DeviceBlock(self, self.obtained(nbytes, self.cupy.get_default_memory_pool().malloc), nbytes, self.local.stream)
+
+    def obtained(self, nbytes: int, malloc: Callable[[int], Any]) -> Any:
+        """A pointer to memory that is given back when the pointer is garbage; raises as ``allocate``."""
+        full = self.cupy.cuda.memory.OutOfMemoryError
         try:
-            pointer = malloc(nbytes or 1)
-        except self.cupy.cuda.memory.OutOfMemoryError:
+            return malloc(nbytes or 1)
+        except full:
             try:
-                pointer = self.retrying(lambda: malloc(nbytes or 1))
-            except self.cupy.cuda.memory.OutOfMemoryError:
+                return self.retrying(lambda: malloc(nbytes or 1))
+            except full:
                 raise MemoryError(self._full(nbytes)) from None
-        return DeviceBlock(self, pointer, nbytes, self.local.stream)
 
     def retrying(self, call: Callable[[], Any]) -> Any:
-        """What ``call`` gives; it may run a second time, after copies of host buffers, garbage and what CuPy keeps for reuse were freed."""
+        """What ``call`` gives; it may run again, after uploads that nobody wants any more, then copies of host buffers, garbage and what
+        CuPy keeps for reuse were freed."""
+        full = self.cupy.cuda.memory.OutOfMemoryError
         try:
             return call()
-        except self.cupy.cuda.memory.OutOfMemoryError:
+        except full:
             pass
+        if self.uploads.leaving:
+            self.uploads.give_back(-1)
+            try:
+                return call()
+            except full:
+                pass
         self._twins.clear()
         gc.collect()
         self.synchronize()
+        self.uploads.give_back(-1)
         self.cupy.get_default_memory_pool().free_all_blocks()
         return call()
 
@@ -291,11 +345,13 @@ class Place:
 
     def buffer(self, nbytes: int, dtype: np.dtype[Any], shape: Shape) -> DeviceBuffer:
         """A buffer with undefined contents; within ``running``."""
-        found = DeviceBuffer(self.allocate(nbytes), dtype, shape)
-        if nbytes >= LARGE:
-            self._large.add(found)
-            pressure.count(found)
-        return found
+        return self._counted(DeviceBuffer(self.allocate(nbytes), dtype, shape))
+
+    def _counted(self, buffer: DeviceBuffer) -> DeviceBuffer:
+        if buffer.nbytes >= LARGE:
+            self._large.add(buffer)
+            pressure.count(buffer)
+        return buffer
 
     def sink(self) -> int:
         """The address of words that kernels may set and nobody reads; within ``running``."""
@@ -332,11 +388,14 @@ class Place:
             return twin
         array, nbytes = buffer.array, buffer.nbytes
         with self.running() as run:
-            twin = self.buffer(nbytes, buffer.dtype, buffer.shape)
-            if nbytes:
-                # From ordinary memory: it has been read when the call returns.
-                address: int = array.__array_interface__["data"][0]
-                self.runtime.memcpyAsync(twin.address, address, nbytes, self.runtime.memcpyHostToDevice, run.ptr)
+            if nbytes > SMALL:
+                twin = self._counted(DeviceBuffer(self.uploads.upload(array), buffer.dtype, buffer.shape))
+            else:
+                twin = self.buffer(nbytes, buffer.dtype, buffer.shape)
+                if nbytes:
+                    # From ordinary memory: it has been read when the call returns.
+                    address: int = array.__array_interface__["data"][0]
+                    self.runtime.memcpyAsync(twin.address, address, nbytes, self.runtime.memcpyHostToDevice, run.ptr)
         report.count_transfer(f"to {self.name}", nbytes, caller())
         twin.origin = ref(buffer)
         self._twins[buffer] = twin
@@ -364,9 +423,7 @@ class Place:
     def lent(self, buffer: DeviceBuffer, shape: Shape, dtype: np.dtype[Any], offset: int = 0, strides: Shape | None = None) -> Any:
         """The buffer's memory as an array of CuPy's, which keeps it; what this thread does with it next waits for our work."""
         memory = self.cupy.cuda.UnownedMemory(buffer.address, buffer.nbytes, buffer.block, self.number)
-        current = self.cupy.cuda.get_current_stream()
-        if current != buffer.block.stream:
-            current.wait_event(buffer.block.stream.record())
+        buffer.block.awaited(self.cupy.cuda.get_current_stream())
         return self.cupy.ndarray(shape, dtype, self.cupy.cuda.MemoryPointer(memory, offset), strides)
 
     def kept(self, array: Any, run: Run) -> DeviceBuffer:
@@ -375,11 +432,7 @@ class Place:
             array = self.cupy.ascontiguousarray(array)
         if isinstance(array.data.mem, self.cupy.cuda.UnownedMemory):
             array = array.copy()  # it shows memory of an operand
-        found = DeviceBuffer(DeviceBlock(self, array.data, array.nbytes, run.stream), array.dtype, array.shape)
-        if found.nbytes >= LARGE:
-            self._large.add(found)
-            pressure.count(found)
-        return found
+        return self._counted(DeviceBuffer(DeviceBlock(self, array.data, array.nbytes, run.stream), array.dtype, array.shape))
 
     def adopted(self, array: Any) -> DeviceBuffer:
         """A C-contiguous array of CuPy's as a buffer; the memory is shared, and we never write to it."""

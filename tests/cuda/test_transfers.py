@@ -1,0 +1,416 @@
+"""Uploads: what waits for them, what they wait for, and when their memory is used again.
+
+In: programs on the fake device, which runs work of different streams in any order that CUDA allows.  Out: failures.  Promise: what an
+upload comes after is read from the machine's queue, not guessed from values.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+import lazynp as np
+from lazynp.backends.cuda import memory, transfers
+from lazynp.ndarray import root_node
+from lazynp.runtime import config
+from tests.cuda.fakecupy.machine import Machine, Operation, _closure
+from tests.cuda.host import SEEDS, machine
+from tests.cuda.host import transfers as counted
+
+N = 40_000
+X = numpy.arange(N)  # integers: where floating-point errors are looked for, each run waits for its kernels
+LATE = 0  # the seed under which nothing runs before somebody waits for it
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An array of N elements needs more staging memory than there is, and counts as what it is."""
+    monkeypatch.setattr(transfers, "PIECE", 64 << 10)
+    monkeypatch.setattr(transfers, "LEAST", 1)
+    assert X.nbytes > transfers.PIECES * transfers.PIECE
+
+
+@pytest.fixture(params=SEEDS)
+def gpu(request: pytest.FixtureRequest) -> Iterator[Machine]:
+    with machine(seed=request.param) as fake:
+        yield fake
+
+
+@pytest.fixture
+def late() -> Iterator[Machine]:
+    with machine(seed=LATE) as fake:
+        yield fake
+
+
+def there(x: Any) -> Any:
+    return np.asarray(x, device="cuda")
+
+
+def place() -> Any:
+    return memory.place("cuda:0")
+
+
+def block(x: Any) -> Any:
+    return root_node(x).buffer.block
+
+
+def kernels(operations: Any) -> list[Operation]:
+    return [op for op in operations if op.label.startswith("kernel")]
+
+
+def uploads(fake: Machine) -> list[Operation]:
+    """The copies to the device that have not run."""
+    return [op for op in fake.pending if op.label.startswith("copy") and op.stream.handle == place().uploads.stream.ptr]
+
+
+def queued(fake: Machine) -> set[Operation]:
+    """What this thread's stream still has to come after."""
+    tail = fake.stream(place().stream().ptr).tail
+    return set() if tail is None else _closure([tail])
+
+
+# Order ----------------------------------------------------------------------------------------------------------------------------
+
+
+def test_an_upload_waits_for_no_kernel(gpu: Machine) -> None:
+    x = (there(X) + 1).realize()
+    running = len(kernels(gpu.pending))
+    y = there(X * 2).realize()
+    copies = uploads(gpu)
+    assert not kernels(_closure(copies))
+    z = (x * y).realize()
+    if gpu.seed == LATE:
+        assert running == 1 and copies
+        assert len(kernels(gpu.pending)) == 2  # the host did not wait for one either
+        assert set(copies) <= queued(gpu)
+    numpy.testing.assert_array_equal(z, (X + 1) * (X * 2))
+
+
+def test_an_upload_goes_on_while_the_first_kernels_of_its_run_do(gpu: Machine) -> None:
+    config.update(device="cuda")
+    first, second = numpy.asarray(X) * 3, numpy.asarray(X[1:]) * 5
+    a, b = np.asarray(first) + 1, np.asarray(second) * 2
+    np.realize(a, b)
+    copies = uploads(gpu)
+    assert not kernels(_closure(copies))
+    if gpu.seed == LATE:
+        assert len(kernels(gpu.pending)) == 2 and len(copies) == transfers.PIECES
+    numpy.testing.assert_array_equal(a, first + 1)
+    numpy.testing.assert_array_equal(b, second * 2)
+
+
+def test_only_readers_wait(late: Machine) -> None:
+    x = (there(X) + 1).realize()
+    y = there(X * 2).realize()
+    (x - 1).realize()
+    assert not set(uploads(late)) & queued(late)
+    (x + y).realize()
+    assert set(uploads(late)) <= queued(late)
+
+
+def test_small_uploads_stay_in_order(late: Machine) -> None:
+    x = there(numpy.arange(100)).realize()
+    assert block(x).stream is place().stream()
+    assert block(there(X).realize()).stream is place().uploads.stream
+
+
+def test_a_source_may_be_overwritten(gpu: Machine) -> None:
+    for k in range(3):
+        source = X + k
+        with place().running() as run:
+            found = place().uploads.upload(source)
+            source[:] = -1
+            read = numpy.empty(N, source.dtype)
+            place().joined(run, found)
+            place().read(found, found.address, read)
+        numpy.testing.assert_array_equal(read, X + k)
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "f2", "f4", "c16"])
+def test_any_dtype_and_shape(late: Machine, dtype: str) -> None:
+    for shape in ((N * 8,), (5, N, 2), (N * 2 + 7, 3), ((64 << 10) // 16 + 1, 1, 16)):
+        expected = (numpy.arange(numpy.prod(shape)) % 100).reshape(shape).astype(dtype)
+        x = there(expected)
+        numpy.testing.assert_array_equal(x[::-1] == expected[::-1], True)
+
+
+def test_counts_are_as_before(late: Machine) -> None:
+    x, y = there(X), np.asarray(X * 2)
+    for _ in range(3):
+        (x + y).realize()
+    (x * 2).tolist()
+    assert counted() == {"to cuda:0": 2, "from cuda:0": 1}
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------------------
+
+
+def batches(count: int) -> tuple[Any, Any]:
+    """A sum over batches that are uploaded and dropped one after the other, and what it is."""
+    total, expected = there(X * 0).realize(), X * 0
+    for k in range(count):
+        total = total * 3 + there(X + k)
+        total.realize()
+        expected = expected * 3 + X + k
+    return total, expected
+
+
+@pytest.mark.parametrize("waiting", [0, 3 * X.nbytes, transfers.WAITING])
+def test_memory_of_uploads_is_used_again_after_its_readers(gpu: Machine, monkeypatch: pytest.MonkeyPatch, waiting: int) -> None:
+    monkeypatch.setattr(transfers, "WAITING", waiting)
+    total, expected = batches(20)
+    numpy.testing.assert_array_equal(total, expected)
+
+
+@pytest.mark.parametrize("waiting", [0, 3 * X.nbytes])
+def test_loops_over_batches_need_little_memory(gpu: Machine, monkeypatch: pytest.MonkeyPatch, waiting: int) -> None:
+    import cupy
+
+    monkeypatch.setattr(transfers, "WAITING", waiting)
+    pool = cupy.get_default_memory_pool()
+    needed = []
+    for count in (10, 40):
+        batches(count)
+        needed.append(pool.total_bytes())
+        assert len(place().uploads.leaving) <= 3 + 3 * (waiting > 0)
+    assert needed[1] <= max(waiting, X.nbytes) + 5 * X.nbytes  # what waits, one upload, and the sum three times
+    assert needed[1] - needed[0] <= X.nbytes
+
+
+def test_the_next_upload_does_not_wait_for_the_run_before(late: Machine) -> None:
+    batches(2)
+    assert len(kernels(late.pending)) == 2
+    assert not kernels(_closure(uploads(late)))
+
+
+def test_what_exceeds_the_bound_waits_on_the_device(late: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfers, "WAITING", 0)
+    monkeypatch.setattr(transfers, "PIECE", X.nbytes)  # otherwise the host waits for the staging memory
+    batches(4)
+    assert len(kernels(late.pending)) == 4
+    assert kernels(_closure(uploads(late)))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_full_device_waits_for_uploads_that_nobody_wants(seed: int) -> None:
+    with machine(seed=seed, device_memory=8 * X.nbytes):
+        config.update(device="cuda")
+        weight = np.asarray(X * 5)
+        total, expected = np.asarray(X * 0), X * 0
+        for k in range(12):
+            total = total * 3 + (there(X + k) - weight)
+            total.realize()
+            expected = expected * 3 + (X + k - X * 5)
+        numpy.testing.assert_array_equal(total, expected)
+        assert counted()["to cuda:0"] == 14  # what is still wanted was not given up for them
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_memory_for_results_is_taken_from_uploads(seed: int) -> None:
+    with machine(seed=seed, device_memory=6 * X.nbytes + (64 << 10)):
+        kept = [(there(X + k) * 2).realize() for k in range(4)]
+        with pytest.raises(MemoryError):
+            kept += [(there(X + k) * 2).realize() for k in range(4)]
+        for k, x in enumerate(kept):
+            numpy.testing.assert_array_equal(x, (X + k) * 2)
+
+
+def test_threads_drop_what_others_read(gpu: Machine) -> None:
+    """Each thread reads uploads of all, which the threads drop in turn while new ones are made."""
+    failures: list[BaseException] = []
+    shared = [there(X + k).realize() for k in range(4)]
+
+    def work(me: int) -> None:
+        try:
+            for turn in range(4):
+                mine = there(X * me + turn)
+                found = [(x * (me + 1) - mine).realize() for x in list(shared)]
+                shared[me] = there(X + me).realize()
+                for k, x in enumerate(found):
+                    numpy.testing.assert_array_equal(x, (X + k) * (me + 1) - (X * me + turn))
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    if failures:
+        raise failures[0]
+
+
+def test_a_thread_that_still_queues_keeps_what_it_reads(late: Machine) -> None:
+    x = there(X).realize()
+    joined, dropped = threading.Event(), threading.Event()
+    found: list[Any] = []
+
+    def work() -> None:
+        with place().running() as run:
+            held = block(shared.pop())
+            place().joined(run, held)
+            address = held.address
+            del held
+            joined.set()
+            dropped.wait(10)
+            with place().running():  # the address is used once more after the block is garbage here, which real runs do not do
+                made = place().buffer(X.nbytes, X.dtype, X.shape)
+                place().copy(made.address, address, X.nbytes, run)
+                found.append(made)
+
+    shared = [x]
+    del x
+    thread = threading.Thread(target=work)
+    thread.start()
+    joined.wait(10)
+    gc.collect()
+    for k in range(3):
+        there(X * 0 + k).realize()
+    assert len(place().uploads.leaving) >= 1
+    dropped.set()
+    thread.join()
+    numpy.testing.assert_array_equal(found[0].array, X)
+
+
+def test_runs_of_threads_that_ended_are_forgotten(gpu: Machine) -> None:
+    x = there(X).realize()
+    for k in range(20):
+        thread = threading.Thread(target=lambda k=k: (x + k).tolist())
+        thread.start()
+        thread.join()
+    assert len(block(x).use.runs) <= 3
+
+
+# Other libraries --------------------------------------------------------------------------------------------------------------------
+
+
+def test_lent_uploads_wait(gpu: Machine) -> None:
+    import cupy
+
+    stream = cupy.cuda.Stream(non_blocking=True)
+    for k in range(3):
+        for take in (cupy.asarray, cupy.from_dlpack):
+            with stream:
+                y = take(there(X + k))
+                z = y + 1
+                others = [there(X * 7).realize() for _ in range(2)]
+                numpy.testing.assert_array_equal(z.get(), X + k + 1)
+            numpy.testing.assert_array_equal(others[1], X * 7)
+
+
+def test_users_of_the_default_stream_may_drop_uploads(gpu: Machine) -> None:
+    import cupy
+
+    for k in range(3):
+        x = there(X + k)
+        y = cupy.from_dlpack(x)
+        z = y + 1
+        del x, y
+        others = [there(X * 0 + k).realize() for _ in range(3)]
+        numpy.testing.assert_array_equal(z.get(), X + k + 1)
+        numpy.testing.assert_array_equal(others[2], X * 0 + k)
+
+
+def test_libraries_read_uploads(gpu: Machine) -> None:
+    for k in range(4):
+        expected = (X + k).reshape(200, 200)
+        numpy.testing.assert_array_equal(np.sort(there(expected)[::-1], axis=0), expected)
+        numpy.testing.assert_array_equal(np.flatnonzero(there(X > k)), numpy.flatnonzero(X > k))
+
+
+def test_uploads_are_not_overwritten(gpu: Machine) -> None:
+    host = np.asarray(X)
+    x = host.to_device("cuda")
+    y = x + 0
+    x[10:20] = -1
+    x.realize()
+    numpy.testing.assert_array_equal(host.to_device("cuda") + 0, X)
+    numpy.testing.assert_array_equal(y, X)
+    assert x[15] == -1
+
+
+# Failures ---------------------------------------------------------------------------------------------------------------------------
+
+
+def test_an_upload_that_fails_leaves_nothing_behind(gpu: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = there(X + 1).realize()
+    send, calls = transfers.Uploads._send, iter(range(3))
+
+    def failing(self: Any, target: int, part: Any) -> None:
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+        send(self, target, part)
+
+    for _ in range(5):
+        calls = iter(range(3))
+        monkeypatch.setattr(transfers.Uploads, "_send", failing)
+        with pytest.raises(KeyboardInterrupt):
+            there(X + 2).realize()
+        monkeypatch.undo()
+        monkeypatch.setattr(transfers, "PIECE", 64 << 10)
+    assert len(place().uploads._ring) == transfers.PIECES
+    numpy.testing.assert_array_equal(there(X + 2) + x, 2 * X + 3)
+    assert len(place().uploads.leaving) <= 1
+
+
+def test_a_run_that_fails_lets_go_of_its_uploads(gpu: Machine) -> None:
+    for k in range(4):
+        with pytest.raises(IndexError):
+            (there(X + k)[there(numpy.array([1, N])) + 0] + there(X * 2)[:2]).realize()
+    numpy.testing.assert_array_equal(there(X) + 1, X + 1)
+    place().synchronize()
+    there(X * 2).realize()
+    assert len(place().uploads.leaving) <= 1
+
+
+def test_without_page_locked_memory_the_driver_stages(gpu: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    import cupy
+
+    def full(size: int) -> Any:
+        raise cupy.cuda.runtime.CUDARuntimeError(2)
+
+    monkeypatch.setattr(cupy.cuda, "alloc_pinned_memory", full)
+    total, expected = batches(6)
+    numpy.testing.assert_array_equal(total, expected)
+
+
+def test_pieces_that_others_have(gpu: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    place().uploads._ring.clear()
+    total, expected = batches(6)
+    numpy.testing.assert_array_equal(total, expected)
+
+
+def test_finalizers_compute_in_a_stream_of_their_own(late: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Garbage is collected in the midst of CuPy's calls too."""
+    import cupy
+
+    x, found = there(X).realize(), []
+
+    class Computing:
+        def __init__(self) -> None:
+            self.cycle = self
+
+        def __del__(self) -> None:
+            found.append((x + 1).realize())
+
+    pool = cupy.get_default_memory_pool()
+    malloc = pool.malloc
+    monkeypatch.setattr(pool, "malloc", lambda nbytes: (gc.collect(), malloc(nbytes))[1])
+    Computing()
+    y = there(X * 2).realize()
+    assert len(found) == 1
+    inside = block(found[0])
+    assert inside.stream is place().stream()
+    assert inside.pointer.mem._chunk.stream.handle == inside.stream.ptr
+    numpy.testing.assert_array_equal(found[0] + y, X * 3 + 1)
