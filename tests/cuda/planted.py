@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy
 
@@ -83,6 +84,19 @@ BUGS = (
     Bug("a slot of the structure missing", "launch", "(kernel.layout.slots,)", "(kernel.layout.slots - 1,)", "arithmetic"),
     Bug("code for another architecture", "compiler", 'f"sm_{capability[0]}{capability[1]}"', '"sm_80"', "arithmetic"),
     Bug("an option that NVRTC does not have", "compiler", '"--fmad=false"', '"--fma=false"', "arithmetic"),
+    Bug("readers do not wait for an upload", "transfers", "run.stream.wait_event(self.ready)", "pass", "uploads"),
+    Bug("memory of uploads given back before it was read", "transfers", "events.append(run.done)", "pass", "uploads"),
+    Bug("the stream of uploads does not wait for readers", "transfers", "self.stream.wait_event(event)", "pass", "uploads"),
+    Bug("page-locked memory overwritten before it was copied", "transfers", "self.event.synchronize()", "pass", "uploads"),
+    Bug("no event for page-locked memory", "transfers", "piece.event.record(self.stream)", "pass", "uploads"),
+    Bug("uploads in memory of the wrong stream", "transfers", "with self.place.apart(self.stream):", "if True:", "uploads"),
+    Bug("uploads in the stream of the kernels", "transfers", "self.stream.ptr)", "self.place.stream().ptr)", "overlap"),
+    Bug("uploads wait for what read the one before", "transfers", "self.give_back(max(WAITING, nbytes))", "self.give_back(-1)", "overlap"),
+    Bug("memory of uploads kept without bound", "transfers", "if total <= most:", "if True:", "bounded"),
+    Bug("memory of uploads kept when it runs out", "memory", "self.uploads.give_back(-1)", "pass", "bounded"),
+    Bug("the end of a run is not told", "transfers", "run.marked = True", "pass", "uploads_of_threads"),
+    Bug("runs under way are taken for over", "transfers", "if run.stream is not here:", "if False:", "uploads_of_threads"),
+    Bug("uploads are lent before they are there", "transfers", "current.wait_event(self.ready)", "pass", "lent_uploads"),
     Bug("algebra's errors not asked for", "library", 'cupyx.errstate(linalg="raise")', 'cupyx.errstate(linalg="ignore")', "singular"),
 )
 
@@ -247,6 +261,84 @@ def limited(np: Any, cupy: Any) -> None:
     same(np.full(300000, 7, device="cuda").realize(), numpy.full(300000, 7))
 
 
+def uploads(np: Any, cupy: Any) -> None:
+    """Batches are uploaded while kernels run that read the ones before, and dropped."""
+    from lazynp.backends.cuda import transfers
+
+    for waiting in (0, 2 * MANY.nbytes, transfers.WAITING):
+        with mock.patch.object(transfers, "WAITING", waiting), mock.patch.object(transfers, "PIECE", MANY.nbytes // 3):
+            total, expected = np.asarray(MANY, device="cuda") + 1, MANY + 1
+            for k in range(6):
+                total = total * 2 + np.asarray(MANY + k, device="cuda")
+                expected = expected * 2 + MANY + k
+                total.realize()
+            same(total, expected)
+
+
+def overlap(np: Any, cupy: Any) -> None:
+    """What is uploaded comes after nothing that kernels have to do first."""
+    from tests.cuda.fakecupy.machine import _closure, machine
+
+    x = np.asarray(MANY, device="cuda")
+    for k in range(3):
+        x = (x + np.asarray(MANY + k, device="cuda")).realize()
+        copies = [op for op in machine().pending if op.label.startswith(f"copy of {MANY.nbytes} bytes")]
+        assert not any(op.label.startswith("kernel") for op in _closure(copies)), "an upload waits for a kernel"
+    same(x, 4 * MANY + 3)
+
+
+def bounded(np: Any, cupy: Any) -> None:
+    """A loop over batches needs the memory of a few of them, also where there is no more."""
+    from lazynp.backends.cuda import transfers
+
+    pool = cupy.get_default_memory_pool()
+    for waiting, limit in ((0, 0), (transfers.WAITING, 5 * MANY.nbytes)):
+        pool.set_limit(size=limit)
+        with mock.patch.object(transfers, "WAITING", waiting):
+            total = np.asarray(MANY, device="cuda") + 1
+            for k in range(12):
+                total = (total + np.asarray(MANY + k, device="cuda")).realize()
+            same(total, 13 * MANY + 67)
+        assert pool.total_bytes() <= 5 * MANY.nbytes, "too much memory"
+
+
+def uploads_of_threads(np: Any, cupy: Any) -> None:
+    """Memory that other threads read is used again when their runs are over, and not before."""
+    from lazynp.backends.cuda.memory import place
+
+    pool, here, found = cupy.get_default_memory_pool(), place("cuda:0"), []
+
+    def read(x: list[Any]) -> None:
+        found.append((x.pop() * 2).realize())
+
+    def late(x: list[Any], others: list[Any]) -> None:
+        with here.running() as run: # in which another thread's upload is dropped, and a new one made, before the kernel is launched
+            node = x[0]._node
+            here.joined(run, node.buffer.block)
+            address = node.buffer.address
+            del node
+            x.clear()
+            _in_threads([lambda: others.append(np.asarray(MANY * 5, device="cuda").realize())])
+            copy = here.buffer(MANY.nbytes, MANY.dtype, MANY.shape)
+            here.copy(copy.address, address, MANY.nbytes, run)
+        numpy.testing.assert_array_equal(copy.array, MANY)
+
+    for _ in range(6):
+        _in_threads([lambda: read([np.asarray(MANY, device="cuda").realize()])])
+        same(found.pop(), MANY * 2)
+    assert pool.total_bytes() <= 8 * MANY.nbytes, "too much memory"
+    late([np.asarray(MANY, device="cuda").realize()], [])
+
+
+def lent_uploads(np: Any, cupy: Any) -> None:
+    """CuPy's user reads an upload in a stream of his own."""
+    stream = cupy.cuda.Stream(non_blocking=True)
+    for k in range(3):
+        for take in (cupy.asarray, cupy.from_dlpack):
+            with stream:
+                numpy.testing.assert_array_equal((take(np.asarray(MANY + k, device="cuda")) + 1).get(), MANY + k + 1)
+
+
 def default_stream(np: Any, cupy: Any) -> None:
     """CuPy's user works in the default stream, and drops our memory when he has queued his work."""
     for k in range(3):
@@ -272,7 +364,8 @@ def second_device(np: Any, cupy: Any) -> None:
 SCENARIOS: dict[str, Callable[[Any, Any], None]] = {
     program.__name__: program
     for program in (arithmetic, reductions, writes, errors, nothing, library, singular, threads, lent_between_threads, exports,
-                    default_stream, adoption, full, limited, second_device)
+                    default_stream, adoption, full, limited, second_device, uploads, overlap, bounded, uploads_of_threads,
+                    lent_uploads)
 } # fmt: skip
 MODES: dict[str, dict[str, Any]] = {"full": {"device_memory": 4 << 20}, "second_device": {"devices": 2}}
 
@@ -313,7 +406,7 @@ def run(scenario: str, seed: int) -> None:
             import cupy
 
             SCENARIOS[scenario](lazynp, cupy)
-            assert fake.launches or scenario in ("singular", "nothing"), "nothing ran on the device"
+            assert fake.launches or scenario in ("singular", "nothing", "lent_uploads"), "nothing ran on the device"
             for number in range(fake.devices):
                 fake.drain(number)  # memory that lazynp keeps for work that is queued is not kept by a device that is forgotten
             _forget()

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from lazynp.backends.cuda import backend, compiler, graphs, launch, library, memory, words
+from lazynp.backends.cuda import backend, compiler, graphs, launch, library, memory, transfers, words
 from lazynp.namespace import sharing
 from lazynp.runtime import devices, ownership, realize
-from tests.cuda import counts, test_devices, test_graphs, test_host
+from tests.cuda import counts, test_devices, test_graphs, test_host, test_transfers
 from tests.cuda.host import SEEDS, machine
 
 
@@ -28,7 +28,7 @@ class Bug(NamedTuple):
     inside: Any = None  # a machine of another kind, by its seed
 
 
-H, D, G = test_host, test_devices, test_graphs
+H, D, G, T = test_host, test_devices, test_graphs, test_transfers
 
 BUGS = [
     Bug("nobody waits for another thread's stream", memory.DeviceBlock, "join", "run.stream.wait_event(other.record())", "pass",
@@ -42,6 +42,12 @@ BUGS = [
     Bug("what others know is written", memory.DeviceBuffer, "exclusive", "self.exported", "False", H.test_what_is_shared_is_not_written),
     Bug("old elements are not put back", memory.DeviceBuffer, "recover", "in reversed(saved)", "in ()",
         H.test_large_arrays_are_written_in_place),
+    Bug("old elements are read while others write", memory.DeviceBuffer, "recover", "place.joined(run, self.block)", "pass",
+        T.test_old_values_are_saved_before_another_threads_memory_is_used_again),
+    Bug("a run that is interrupted is forgotten", transfers.UploadedBlock, "join", "last is not None and last.done is None", "last is run",
+        T.test_a_run_that_is_interrupted_ends_later),
+    Bug("finalizers compute in the stream of uploads", memory.Place, "apart", "local.run = local.run, None", "local.run = local.run, run",
+        T.test_finalizers_compute_in_a_stream_of_their_own),
     Bug("a span is restored from itself", memory.Span, "__setitem__", "value.address", "self.address",
         H.test_a_failed_run_puts_back_what_it_wrote),
     Bug("adopted memory is ours", memory.Place, "adopted", "found.exported = True", "pass", H.test_cupys_memory_is_not_written),

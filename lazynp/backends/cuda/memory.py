@@ -313,23 +313,18 @@ class Place:
                 raise MemoryError(self._full(nbytes)) from None
 
     def retrying(self, call: Callable[[], Any]) -> Any:
-        """What ``call`` gives; it may run again, after uploads that nobody wants any more, then copies of host buffers, garbage and what
-        CuPy keeps for reuse were freed."""
-        full = self.cupy.cuda.memory.OutOfMemoryError
-        try:
-            return call()
-        except full:
-            pass
-        if self.uploads.leaving:
-            self.uploads.give_back(-1)
+        """What ``call`` gives; it may run again after uploads that nobody wants any more were freed, and once more after copies of host
+        buffers, garbage and what CuPy keeps for reuse were."""
+        for thorough in (False, True) if self.uploads.leaving else (True,):
             try:
                 return call()
-            except full:
+            except self.cupy.cuda.memory.OutOfMemoryError:
                 pass
-        self._twins.clear()
-        gc.collect()
-        self.synchronize()
-        self.uploads.give_back(-1)
+            if thorough:
+                self._twins.clear()
+                gc.collect()
+                self.synchronize()
+            self.uploads.give_back(-1)
         self.cupy.get_default_memory_pool().free_all_blocks()
         return call()
 

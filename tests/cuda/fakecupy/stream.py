@@ -19,13 +19,13 @@ RELAXED = 2
 class Event:
     def __init__(self, block: bool = False, disable_timing: bool = False, interprocess: bool = False) -> None:
         self.ptr = 0
+        self._machine = machine()
         if interprocess and not disable_timing:
             raise ValueError("Timing must be disabled for interprocess events")
         self.ptr = machine().create_event(not disable_timing)
 
     def __del__(self) -> None:
-        with contextlib.suppress(RuntimeError): # the machine may be gone
-            machine().events.pop(self.ptr, None)
+        self._machine.events.pop(self.ptr, None) # of a machine that is gone as well: another one has the same handles
 
     @property
     def _state(self) -> EventState:
@@ -171,12 +171,13 @@ class Stream(_BaseStream):
         if null or ptds:
             super().__init__(0 if null else PER_THREAD, -1)
         else:
-            super().__init__(machine().create_stream(non_blocking, priority or 0), machine().device)
+            self._machine = machine()
+            super().__init__(self._machine.create_stream(non_blocking, priority or 0), self._machine.device)
 
     def __del__(self) -> None:
         if getattr(self, "ptr", 0) > PER_THREAD:
-            with contextlib.suppress(RuntimeError): # the machine, or the handle, may be gone
-                machine().destroy_stream(self.ptr)
+            with contextlib.suppress(RuntimeError): # the handle may be gone
+                self._machine.destroy_stream(self.ptr)
 
     @staticmethod
     def from_external(obj: Any) -> ExternalStream:
