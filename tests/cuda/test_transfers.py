@@ -20,6 +20,7 @@ import lazynp as np
 from lazynp.backends.cuda import memory, transfers
 from lazynp.ndarray import root_node
 from lazynp.runtime import config, report
+from tests.cuda import test_host
 from tests.cuda.fakecupy.machine import Machine, Operation, _closure
 from tests.cuda.host import SEEDS, machine
 from tests.cuda.host import transfers as counted
@@ -451,3 +452,38 @@ def test_finalizers_compute_in_a_stream_of_their_own(gpu: Machine, monkeypatch: 
     assert inside.stream is place().stream()
     assert inside.pointer.mem._chunk.stream.handle == inside.stream.ptr
     numpy.testing.assert_array_equal(found[0] + y, X * 3 + 1)
+
+
+# All of it with arrays of any size ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No upload is small, and none may wait for its readers."""
+    monkeypatch.setattr(memory, "SMALL", 0)
+    monkeypatch.setattr(transfers, "PIECE", 512)
+    monkeypatch.setattr(transfers, "WAITING", 0)
+
+
+@pytest.mark.parametrize("name", test_host.PROGRAMS)
+def test_programs(name: str, gpu: Machine, everything: None) -> None:
+    test_host.test_programs(name, gpu)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        test_host.test_element_writes_work_on_a_host_copy,
+        test_host.test_writes_through_views,
+        test_host.test_large_arrays_are_written_in_place,
+        test_host.test_a_failed_run_puts_back_what_it_wrote,
+        test_host.test_indices_out_of_range,
+        test_host.test_cupys_arrays_in_and_out,
+        test_host.test_dlpack,
+        test_host.test_what_is_shared_is_not_written,
+        test_host.test_threads_have_streams_of_their_own,
+        test_host.test_threads_hand_memory_over,
+    ],
+)
+def test_what_the_host_does(program: Any, gpu: Machine, everything: None) -> None:
+    program(gpu)
