@@ -96,6 +96,7 @@ BUGS = (
     Bug("memory of uploads kept when it runs out", "memory", "self.uploads.give_back(-1)", "pass", "bounded"),
     Bug("the end of a run is not told", "transfers", "run.marked = True", "pass", "uploads_of_threads"),
     Bug("runs under way are taken for over", "transfers", "if run.stream is not here:", "if False:", "uploads_of_threads"),
+    Bug("memory of uploads in a garbage cycle", "transfers", "self._uses.add(block.use)", "pass", "cycles"),
     Bug("uploads are lent before they are there", "transfers", "current.wait_event(self.ready)", "pass", "lent_uploads"),
     Bug("algebra's errors not asked for", "library", 'cupyx.errstate(linalg="raise")', 'cupyx.errstate(linalg="ignore")', "singular"),
 )
@@ -330,6 +331,18 @@ def uploads_of_threads(np: Any, cupy: Any) -> None:
     late([np.asarray(MANY, device="cuda").realize()], [])
 
 
+def cycles(np: Any, cupy: Any) -> None:
+    """Garbage that refers to itself, in which an upload is."""
+    for k in range(4):
+        cycle: list[Any] = [np.asarray(MANY + k, device="cuda").realize()]
+        cycle.append(cycle)
+        found = (cycle[0] + 1).realize()
+        del cycle
+        gc.collect()
+        same(np.asarray(MANY * 2, device="cuda") - k, MANY * 2 - k)
+        same(found, MANY + k + 1)
+
+
 def lent_uploads(np: Any, cupy: Any) -> None:
     """CuPy's user reads an upload in a stream of his own."""
     stream = cupy.cuda.Stream(non_blocking=True)
@@ -365,7 +378,7 @@ SCENARIOS: dict[str, Callable[[Any, Any], None]] = {
     program.__name__: program
     for program in (arithmetic, reductions, writes, errors, nothing, library, singular, threads, lent_between_threads, exports,
                     default_stream, adoption, full, limited, second_device, uploads, overlap, bounded, uploads_of_threads,
-                    lent_uploads)
+                    cycles, lent_uploads)
 } # fmt: skip
 MODES: dict[str, dict[str, Any]] = {"full": {"device_memory": 4 << 20}, "second_device": {"devices": 2}}
 

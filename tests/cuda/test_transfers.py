@@ -321,6 +321,25 @@ def test_old_values_are_saved_before_another_threads_memory_is_used_again(gpu: M
     assert report.work.in_place >= 3
 
 
+def test_uploads_in_garbage_cycles(gpu: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The collector finalizes what is in a cycle, and what only the cycle refers to, in an order of its own."""
+    monkeypatch.setattr(transfers, "WAITING", 0)
+    gc.disable()
+    try:
+        for k in range(6):
+            cycle: list[Any] = [there(X + k).realize()]
+            cycle.append(cycle)
+            found = (cycle[0] + 1).realize()
+            del cycle
+            gc.collect()
+            other = (there(X * 2) - k).realize()
+            numpy.testing.assert_array_equal(found, X + k + 1)
+            numpy.testing.assert_array_equal(other, X * 2 - k)
+    finally:
+        gc.enable()
+    assert len(place().uploads._uses) <= 2
+
+
 def test_runs_of_threads_that_ended_are_forgotten(gpu: Machine) -> None:
     x = there(X).realize()
     for k in range(20):

@@ -114,6 +114,8 @@ class Uploads:
             # As those of threads it waits for the default stream: there CuPy's users may still read what they have dropped.
             self.stream = place.cupy.cuda.Stream()
         self.leaving: deque[Use] = deque()
+        # All that are read or leaving: the collector finalizes the parts of a garbage cycle in any order, and they must not be such.
+        self._uses: set[Use] = set()
         self._pieces = tuple(Piece() for _ in range(PIECES))
         self._ring = deque(self._pieces)  # who takes a piece out of it has it until he puts it back
 
@@ -128,6 +130,7 @@ class Uploads:
         place, nbytes = self.place, array.nbytes
         self.give_back(max(WAITING, nbytes))
         block = UploadedBlock(place, place.obtained(nbytes, self._malloc), nbytes, self.stream)
+        self._uses.add(block.use)
         source = array.reshape(-1).view(np.uint8)
         for start in range(0, nbytes, PIECE):
             self._copy(block.address + start, source[start : start + PIECE])
@@ -183,6 +186,7 @@ class Uploads:
         for use in free:
             with suppress(ValueError):  # another thread did it
                 self.leaving.remove(use)
+            self._uses.discard(use)
 
     def _readers(self, use: Use) -> list[Any] | None:
         """The events that garbage waits for; None where a run of another thread that read it is not over."""
