@@ -38,7 +38,7 @@ class Bug(NamedTuple):
 
 BUGS = (
     Bug("no wait for another thread's stream", "memory", "run.stream.wait_event(other.record())", "pass", "threads"),
-    Bug("another thread's stream does not wait", "memory", "other.wait_event(done)", "pass", "lent_between_threads"),
+    Bug("another thread's stream does not wait", "runs", "other.wait_event(done)", "pass", "lent_between_threads"),
     Bug("CuPy's stream does not wait for ours", "memory", "current.wait_event(self.stream.record())", "pass", "exports"),
     Bug(
         "streams apart from the default one", "memory",

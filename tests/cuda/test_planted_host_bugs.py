@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from lazynp.backends.cuda import backend, compiler, graphs, launch, library, memory, transfers, words
+from lazynp.backends.cuda import backend, compiler, graphs, launch, library, memory, runs, transfers, words
 from lazynp.namespace import sharing
 from lazynp.runtime import devices, ownership, realize
 from tests.cuda import counts, test_devices, test_graphs, test_host, test_transfers
@@ -33,7 +33,7 @@ H, D, G, T = test_host, test_devices, test_graphs, test_transfers
 BUGS = [
     Bug("nobody waits for another thread's stream", memory.DeviceBlock, "join", "run.stream.wait_event(other.record())", "pass",
         H.test_threads_hand_memory_over),
-    Bug("another thread's memory is given back too early", memory.Running, "__exit__", "other.wait_event(done)", "pass",
+    Bug("another thread's memory is given back too early", runs.Running, "__exit__", "other.wait_event(done)", "pass",
         H.test_threads_hand_memory_over),
     Bug("uploads are not remembered", memory.Place, "uploaded", "self._twins[buffer] = twin", "pass", H.test_values_are_copied_once),
     Bug("uploads of half an array", memory.Place, "uploaded", "address, nbytes, self", "address, nbytes // 2, self",
@@ -91,7 +91,7 @@ BUGS = [
         G.test_a_loop_that_replaces_its_array, inside=G.steady),
     Bug("a graph in another stream", graphs.Graphs, "put", "graph.launch(run.stream)",
         "graph.launch(place.cupy.cuda.Stream(non_blocking=True))", G.test_a_loop_that_replaces_its_array, inside=G.steady),
-    Bug("work is lost where a run fails", memory.Running, "__exit__", "run.queue.put(run)", "pass",
+    Bug("work is lost where a run fails", runs.Running, "__exit__", "run.queue.put(run)", "pass",
         G.test_a_run_that_fails_on_the_way, inside=G.steady),
     Bug("memory is not held until work is in the stream", launch.DevicePlan, "run", "run.queue.held += [values[e] for e in dead]", "pass",
         G.test_memory_that_is_given_up_meanwhile, inside=G.steady),

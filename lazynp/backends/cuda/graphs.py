@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from lazynp.runtime import report
 
 if TYPE_CHECKING:
-    from lazynp.backends.cuda.memory import Place, Run
+    from lazynp.backends.cuda.memory import Place
+    from lazynp.backends.cuda.runs import Run
 
 SMALL: Final = 32 << 20  # bytes that the kernels of a schedule may write
 REPEATS: Final = 2  # how often the same arguments are launched before they are captured

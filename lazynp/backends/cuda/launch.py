@@ -16,7 +16,8 @@ import numpy as np
 from lazynp.backends.base import ExecutionError, Plan
 from lazynp.backends.cuda import library
 from lazynp.backends.cuda.graphs import SMALL, Graphs, Launch, Queue
-from lazynp.backends.cuda.memory import DeviceBuffer, Place, Run, Span
+from lazynp.backends.cuda.memory import DeviceBuffer, Place, Span
+from lazynp.backends.cuda.runs import Run
 from lazynp.backends.cuda.words import PAIR, Words, borrowed, returned
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout

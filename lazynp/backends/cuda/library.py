@@ -21,7 +21,8 @@ from lazynp.schedule.canonicalise import ZERO, Entry, Program
 from lazynp.schedule.fuse import VIEWS
 
 if TYPE_CHECKING:
-    from lazynp.backends.cuda.memory import DeviceBuffer, Place, Run
+    from lazynp.backends.cuda.memory import DeviceBuffer, Place
+    from lazynp.backends.cuda.runs import Run
 
 Arrays = list[Any]
 Options = dict[str, Any]

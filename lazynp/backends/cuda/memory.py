@@ -9,25 +9,21 @@ rest, after what can be freed was freed.
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from weakref import WeakKeyDictionary, WeakSet, ref
 
 import numpy as np
 
 from lazynp.backends.cuda import driver
 from lazynp.backends.cuda.graphs import Copy
+from lazynp.backends.cuda.runs import Local, Run, Running
 from lazynp.codegen.ir import COUNTERS
 from lazynp.graph.node import Shape, caller
 from lazynp.runtime import forking, pressure, report
 from lazynp.runtime.allocator import readable
 from lazynp.runtime.buffer import Buffer
-
-if TYPE_CHECKING:
-    from lazynp.backends.cuda.graphs import Queue
-    from lazynp.backends.cuda.words import Words
 
 LARGE: Final = 1 << 20  # bytes from which on a buffer is remembered, to be named when memory runs out
 NAMED: Final = 5
@@ -148,79 +144,6 @@ class Span:
         with place.running() as run:
             place.joined(run, self.block)
             place.copy(self.address, value.address, self.nbytes, run)
-
-
-class Run:
-    """Work that is being put into one stream, and the streams of other threads whose memory it touches.
-
-    ``marked``: somebody wants to know when the work is done, which ``done``, an event, tells from the end of the run on.
-    """
-
-    __slots__ = ("done", "marked", "others", "queue", "stream")
-
-    def __init__(self, stream: Any, done: Any = None) -> None:
-        self.stream = stream
-        self.queue: Queue | None = None  # of work that is put together first
-        self.others: list[Any] = []
-        self.marked = False
-        self.done = done
-
-    def over(self) -> bool:
-        """Whether the work is done."""
-        return self.done is not None and self.done.done
-
-    @property
-    def ptr(self) -> int:
-        found: int = self.stream.ptr
-        return found
-
-
-class Local(threading.local):
-    """What one Python thread has on one GPU."""
-
-    stream: Any = None
-    run: Run | None = None  # the one that is being put together
-    counters: DeviceBlock | None = None
-    words: Words | None = None
-
-
-class Running:
-    """A ``with`` block within which a device and this thread's stream are CuPy's current ones; blocks may be nested."""
-
-    __slots__ = ("outermost", "place")
-
-    def __init__(self, place: Place) -> None:
-        self.place = place
-
-    def __enter__(self) -> Run:
-        place = self.place
-        run = place.local.run
-        self.outermost = run is None
-        if run is None:
-            stream = place.stream()
-            place.device.__enter__()
-            stream.__enter__()
-            run = place.local.run = Run(stream)
-        return run
-
-    def __exit__(self, *error: object) -> None:
-        if not self.outermost:
-            return
-        place = self.place
-        run = place.local.run
-        assert run is not None
-        place.local.run = None
-        try:
-            if run.queue is not None:
-                run.queue.put(run)  # something failed on the way: what was put together before that is done
-            if run.others or run.marked:
-                done = run.done = place.reached(run.stream)
-                for other in run.others:
-                    other.wait_event(done)
-                run.others.clear()
-        finally:
-            run.stream.__exit__(*error)
-            place.device.__exit__(*error)
 
 
 class Place:

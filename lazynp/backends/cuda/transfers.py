@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lazynp.backends.cuda.memory import DeviceBlock, Run
+from lazynp.backends.cuda.memory import DeviceBlock
+from lazynp.backends.cuda.runs import Run
 
 if TYPE_CHECKING:
     from lazynp.backends.cuda.memory import Place

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from lazynp.backends.cuda.memory import Place, Run
+    from lazynp.backends.cuda.memory import Place
+    from lazynp.backends.cuda.runs import Run
 
 PAIR: Final = 16  # bytes: whether an index was out of range, and the floating-point errors that were met
 ROOM: Final = 64  # pairs at least
