@@ -165,7 +165,8 @@ def _dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device
         from lazynp.namespace.sharing import exported
 
         wanted = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-        return exported(self).__dlpack__(**{key: value for key, value in wanted.items() if value is not None})
+        with devices.place(self.device).device:  # whoever asks may be at work on another one
+            return exported(self).__dlpack__(**{key: value for key, value in wanted.items() if value is not None})
     untold = max_version is None or max_version[0] < 1
     if untold and not copy and getattr(self, "_readonly", False):
         raise BufferError("a consumer of DLPack before version 1.0 cannot be told that this array is read-only")

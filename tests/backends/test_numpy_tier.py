@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,15 @@ def test_large_temporaries_are_written_over() -> None:
     node = add(negative(negative(leaf(x))), leaf(x))
     assert "negative(t1, t1)" in source(node)
     same(evaluate(node)[0], x + x)
+
+
+def test_writing_over_a_temporary_warns_of_nothing() -> None:
+    x = np.linspace(-1, 1, 10000)
+    for op, ufunc in ((o.MAXIMUM, np.maximum), (o.MINIMUM, np.minimum), (o.FMAX, np.fmax), (o.MULTIPLY, np.multiply)):
+        node = build.elementwise(op, FLOAT, negative(leaf(x)), leaf(x))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            same(evaluate(node)[0], ufunc(-x, x))
 
 
 def test_a_temporary_that_is_seen_again_is_not_written_over() -> None:

@@ -82,7 +82,9 @@ BUGS = (
         "np.frombuffer(block, self.arguments)", "np.frombuffer(block, np.uint64)", "arithmetic",
     ),
     Bug("a slot of the structure missing", "launch", "(kernel.layout.slots,)", "(kernel.layout.slots - 1,)", "arithmetic"),
-    Bug("code for another architecture", "compiler", 'f"sm_{capability[0]}{capability[1]}"', '"sm_80"', "arithmetic"),
+    Bug("code for another architecture", "compiler", 'f"sm_{max(fitting)}"', '"sm_80"', "arithmetic"),
+    Bug("code for a device newer than the compiler's", "compiler", "arch <= device]\n", "True]\n", "older_device"),
+    Bug("machine code where the driver is to compile", "compiler", 'f"compute_{max(', 'f"sm_{max(', "newer_device"),
     Bug("an option that NVRTC does not have", "compiler", '"--fmad=false"', '"--fma=false"', "arithmetic"),
     Bug("readers do not wait for an upload", "transfers", "run.stream.wait_event(self.ready)", "pass", "uploads"),
     Bug("memory of uploads given back before it was read", "transfers", "events.append(run.done)", "pass", "uploads"),
@@ -99,6 +101,13 @@ BUGS = (
     Bug("memory of uploads in a garbage cycle", "transfers", "self._uses.add(block.use)", "pass", "cycles"),
     Bug("uploads are lent before they are there", "transfers", "current.wait_event(self.ready)", "pass", "lent_uploads"),
     Bug("algebra's errors not asked for", "library", 'cupyx.errstate(linalg="raise")', 'cupyx.errstate(linalg="ignore")', "singular"),
+    Bug(
+        "algebra of numbers that are not finite", "library",
+        "if not reduce(and_, [cupy.isfinite(x).all() for x in numbers]):", "if False:", "not_finite",
+    ),
+    Bug("the lower triangle for the upper one", "library", "x.swapaxes(-1, -2).conj())", "x)", "triangles"),
+    Bug("least squares of two dtypes", "library", "if arrays[0].dtype != arrays[1].dtype:", "if False:", "least_squares"),
+    Bug("lengths that are no integers", "library", "if type(minlength) is not int:", "if False:", "counts"),
 )
 
 
@@ -173,6 +182,52 @@ def singular(np: Any, cupy: Any) -> None:
     except numpy.linalg.LinAlgError:
         return
     raise AssertionError("the singular matrix was not noticed")
+
+
+def not_finite(np: Any, cupy: Any) -> None:
+    """NumPy refuses what is not finite, warns of it, or takes it for what it is; cuSOLVER does not tell."""
+    x = np.asarray(numpy.where(numpy.eye(3) > 0, numpy.nan, 1.0), device="cuda")
+    for name in ("svd", "eigh", "eigvalsh", "pinv", "matrix_rank"):
+        try:
+            getattr(np.linalg, name)(x)
+        except numpy.linalg.LinAlgError:
+            continue
+        raise AssertionError(f"{name}: what is not finite was not noticed")
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        float(np.linalg.det(x))
+        np.linalg.slogdet(x)
+    assert len(noted) == 2, "det and slogdet did not warn"
+
+
+def triangles(np: Any, cupy: Any) -> None:
+    square = F[:9, :9] @ F[:9, :9].T + numpy.eye(9)
+    for upper in (False, True):
+        x = (numpy.triu if upper else numpy.tril)(square)
+        found = np.linalg.cholesky(np.asarray(x, device="cuda"), upper=upper)
+        numpy.testing.assert_allclose(numpy.asarray(found), numpy.linalg.cholesky(x, upper=upper), rtol=1e-9, atol=1e-12)
+
+
+def least_squares(np: Any, cupy: Any) -> None:
+    for dtype in ("f4", "f8"):
+        for rcond in (None, 0, -1, 0.4, 2.0):
+            x, y = F[:9, :4].astype(dtype), F[:9, 5]
+            found = np.linalg.lstsq(np.asarray(x, device="cuda"), np.asarray(y, device="cuda"), rcond=rcond)
+            for one, other in zip(numpy.linalg.lstsq(x, y, rcond=rcond), found, strict=True):
+                assert numpy.asarray(other).dtype == numpy.asarray(one).dtype
+                numpy.testing.assert_allclose(numpy.asarray(other), one, rtol=1e-5)
+
+
+def counts(np: Any, cupy: Any) -> None:
+    x = np.asarray(V % 9, device="cuda")
+    same(np.bincount(x, minlength=12), numpy.bincount(V % 9, minlength=12))
+    same(np.bincount(x, weights=x), numpy.bincount(V % 9, weights=V % 9))
+    for minlength in (2.5, None):
+        try:
+            np.bincount(x, minlength=minlength)
+        except TypeError:
+            continue
+        raise AssertionError("CuPy counted what NumPy refuses")
 
 
 def threads(np: Any, cupy: Any) -> None:
@@ -375,12 +430,22 @@ def second_device(np: Any, cupy: Any) -> None:
 
 
 SCENARIOS: dict[str, Callable[[Any, Any], None]] = {
-    program.__name__: program
-    for program in (arithmetic, reductions, writes, errors, nothing, library, singular, threads, lent_between_threads, exports,
-                    default_stream, adoption, full, limited, second_device, uploads, overlap, bounded, uploads_of_threads,
-                    cycles, lent_uploads)
+    **{
+        program.__name__: program
+        for program in (arithmetic, reductions, writes, errors, nothing, library, singular, not_finite, triangles, least_squares, counts,
+                        threads, lent_between_threads, exports, default_stream, adoption, full, limited, second_device, uploads, overlap,
+                        bounded, uploads_of_threads, cycles, lent_uploads)
+    },
+    "older_device": arithmetic,
+    "newer_device": arithmetic,
 } # fmt: skip
-MODES: dict[str, dict[str, Any]] = {"full": {"device_memory": 4 << 20}, "second_device": {"devices": 2}}
+NO_KERNELS = ("singular", "nothing", "lent_uploads", "not_finite", "triangles", "least_squares", "counts")
+MODES: dict[str, dict[str, Any]] = {
+    "full": {"device_memory": 4 << 20},
+    "second_device": {"devices": 2},
+    "older_device": {"compute_capability": (8, 2)}, # between two that NVRTC knows
+    "newer_device": {"compute_capability": (13, 0)}, # newer than all that it knows
+}
 
 
 def _in_threads(programs: list[Callable[[], Any]]) -> None:
@@ -419,7 +484,7 @@ def run(scenario: str, seed: int) -> None:
             import cupy
 
             SCENARIOS[scenario](lazynp, cupy)
-            assert fake.launches or scenario in ("singular", "nothing", "lent_uploads"), "nothing ran on the device"
+            assert fake.launches or scenario in NO_KERNELS, "nothing ran on the device"
             for number in range(fake.devices):
                 fake.drain(number)  # memory that lazynp keeps for work that is queued is not kept by a device that is forgotten
             _forget()

@@ -97,6 +97,25 @@ def test_memory_is_freed_with_its_arrays(two: Any) -> None:
     assert pool.used_bytes() < 1 << 20
 
 
+def test_export_where_another_device_is_current(two: Any) -> None:
+    import cupy
+
+    x = np.asarray(A, device="cuda:1") * 2
+    capsule = x.__dlpack__(stream=1)  # what libraries call that know nothing of CuPy's current device
+    del capsule
+    assert cupy.cuda.runtime.getDevice() == 0
+    numpy.testing.assert_array_equal(cupy.from_dlpack(x).get(), A * 2)
+
+
+def test_a_device_that_is_too_old() -> None:
+    with machine(seed=0, compute_capability=(7, 0)):
+        with pytest.raises(ValueError, match=r"compute capability is 7\.0, and CUDA 13 begins with 7\.5"):
+            np.zeros(3, device="cuda")
+        lines: list[str] = []
+        assert doctor.main(lines.append) == 1
+        assert "FAILED cuda:0" in "".join(lines)
+
+
 def test_doctor_runs_a_kernel_on_each_device() -> None:
     with machine(seed=0, devices=2):
         lines: list[str] = []

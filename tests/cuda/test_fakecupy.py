@@ -76,7 +76,12 @@ def test_library_function(cupy: Any, name: str, args: tuple[Any, ...], kwargs: d
     assert len(wanted) == len(found)
     for one, other in zip(wanted, found, strict=True):
         assert isinstance(other, cupy.ndarray) and other.shape == np.shape(one) and other.dtype == np.asarray(one).dtype
-        np.testing.assert_array_equal(other.get(), one)
+        if name == "linalg.det":
+            np.testing.assert_allclose(other.get(), one, rtol=1e-14) # by way of its logarithm
+        elif name == "linalg.eigh":
+            np.testing.assert_array_equal(np.abs(other.get()), np.abs(one)) # vectors have either sign
+        else:
+            np.testing.assert_array_equal(other.get(), one)
 
 
 INDICES = [(slice(None, None, -2),), (1, ...), (slice(1, 3), None, 2), (np.array([2, 0, -1]),), (np.arange(16).reshape(4, 4) % 3 == 0,)]

@@ -292,6 +292,29 @@ def test_errors_of_linear_algebra_are_numpys(one: Any) -> None:
         np.linalg.cholesky(singular - np.eye(3)).tolist()
 
 
+def test_where_a_library_of_cuda_fails_numpy_computes(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import cupy
+
+    class CUSOLVERError(RuntimeError):
+        """As the real one."""
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise CUSOLVERError("CUSOLVER_STATUS_INVALID_VALUE")
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise cupy.cuda.runtime.CUDARuntimeError(700)
+
+    monkeypatch.setattr(cupy.linalg, "svd", fail)
+    monkeypatch.setattr(cupy.linalg, "inv", fail)
+    report.reset()
+    numpy.testing.assert_allclose(np.linalg.svd(there(A)).S, numpy.linalg.svd(A).S)
+    numpy.testing.assert_allclose(np.linalg.inv(there(A[:30])), numpy.linalg.inv(A[:30]))
+    assert on_host() == {"linalg.svd", "linalg.inv"}
+    monkeypatch.setattr(cupy.linalg, "inv", broken)
+    with pytest.raises(RuntimeError, match="illegal memory access"):
+        np.linalg.inv(there(A[:30])).tolist()
+
+
 def test_what_the_compiler_refuses_numpy_computes(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> Any:
         raise compiler.CompileError("NVRTC refused a generated module: no")

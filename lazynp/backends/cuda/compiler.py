@@ -35,8 +35,13 @@ class Statistics:
 STATISTICS: Final = Statistics()
 
 
-def architecture(capability: tuple[int, int]) -> str:
-    return f"sm_{capability[0]}{capability[1]}"
+def architecture(nvrtc: Any, capability: tuple[int, int]) -> str:
+    """What to compile for: the device, or the newest one of its generation that NVRTC knows, or code that the driver compiles on."""
+    known, device = nvrtc.getSupportedArchs(), 10 * capability[0] + capability[1]
+    fitting = [arch for arch in known if arch // 10 == capability[0] and arch <= device]
+    if fitting:
+        return f"sm_{max(fitting)}"
+    return f"compute_{max([arch for arch in known if arch <= device], default=min(known))}"
 
 
 @functools.cache
@@ -55,7 +60,7 @@ def headers() -> str | None:
 
 
 def compile_source(nvrtc: Any, source: str, arch: str) -> bytes:
-    """The machine code of a module for one architecture.
+    """The machine code of a module for one architecture, or PTX for a virtual one.
 
     Raises
     ------
@@ -75,7 +80,7 @@ def compile_source(nvrtc: Any, source: str, arch: str) -> bytes:
         except nvrtc.NVRTCError as error:
             log = nvrtc.getProgramLog(program).strip()
             raise CompileError(f"NVRTC refused a generated module{_kept(source)}: {log or error}") from None
-        return bytes(nvrtc.getCUBIN(program))
+        return bytes(nvrtc.getCUBIN(program) if arch.startswith("sm_") else nvrtc.getPTX(program))
     finally:
         nvrtc.destroyProgram(program)
 
@@ -89,7 +94,7 @@ def functions(cupy: Any, source: str, names: Sequence[str], capability: tuple[in
         The source does not compile, or its code cannot be loaded.
     """
     nvrtc = cupy.cuda.nvrtc
-    arch = architecture(capability)
+    arch = architecture(nvrtc, capability)
     cache = disk_cache.shared()
     key = disk_cache.digest(f"cuda\0{nvrtc.getVersion()}\0{arch}\0{OPTIONS}\0{source}".encode()).hex()
     with forking.compiler:

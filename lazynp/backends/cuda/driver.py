@@ -10,6 +10,7 @@ import functools
 from typing import Any
 
 INSTALL = "pip install 'lazynp[cuda]'"
+LEAST = (7, 5)  # the compute capability that CUDA 13 begins with
 
 
 @functools.cache
@@ -83,7 +84,16 @@ def checked(name: str) -> int:
     if number >= there:
         names = ", ".join(f"cuda:{k}" for k in range(there))
         raise ValueError(f"device {name!r} is not there: this machine has {names}")
+    major, minor = capability(number)
+    if (major, minor) < LEAST:
+        raise ValueError(f"device {name!r} cannot be used: its compute capability is {major}.{minor}, and CUDA 13 begins with 7.5")
     return number
+
+
+def capability(number: int) -> tuple[int, int]:
+    """The compute capability of a device that is there."""
+    properties = imported()[0].cuda.runtime.getDeviceProperties(number)
+    return int(properties["major"]), int(properties["minor"])
 
 
 def forget() -> None:

@@ -8,7 +8,9 @@ refuses and what is not in the table runs in the NumPy tier on host copies, whic
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from math import prod
+from operator import and_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -73,8 +75,41 @@ def _stable_argsort(cupy: Any, arrays: Arrays, options: Options) -> Any:
     return cupy.argsort(arrays[0], axis=options["params"][0], kind="stable")
 
 
+def _sound(function: Function) -> Function:
+    """The same for finite numbers: what NumPy warns of, or refuses, where they are not, cuSOLVER does not tell of reliably."""
+
+    def call(cupy: Any, arrays: Arrays, options: Options) -> Any:
+        found = function(cupy, arrays, options)
+        parts = [*arrays, *(found if isinstance(found, tuple) else (found,))]
+        numbers = [x for x in parts if isinstance(x, cupy.ndarray) and x.size and x.dtype.kind in "fc"]
+        if not reduce(and_, [cupy.isfinite(x).all() for x in numbers]):
+            raise ValueError
+        return found
+
+    return call
+
+
 def _singular_values(cupy: Any, arrays: Arrays, options: Options) -> Any:
     return cupy.linalg.svd(arrays[0], compute_uv=False)
+
+
+def _least_squares(cupy: Any, arrays: Arrays, options: Options) -> Any:
+    if arrays[0].dtype != arrays[1].dtype:
+        raise ValueError  # the singular values would be of another dtype
+    return cupy.linalg.lstsq(*arrays, **options)
+
+
+def _rank(cupy: Any, arrays: Arrays, options: Options) -> Any:
+    if arrays[0].ndim < 2:
+        raise ValueError  # a Python number
+    return cupy.linalg.matrix_rank(arrays[0], **options)
+
+
+def _counts(cupy: Any, arrays: Arrays, options: Options) -> Any:
+    x, weights, minlength = arrays
+    if type(minlength) is not int:
+        raise ValueError  # CuPy takes for an integer what NumPy refuses
+    return cupy.bincount(x, weights, minlength)
 
 
 def _sorted(name: str) -> Function:
@@ -103,8 +138,11 @@ def _unless_bad(cupy: Any, arrays: Arrays, options: Options) -> Any:
 
 
 def _cholesky(cupy: Any, arrays: Arrays, options: Options) -> Any:
-    lower = cupy.linalg.cholesky(*arrays)
-    return lower.swapaxes(-1, -2).conj() if options.get("upper") else lower
+    """From the triangle that is asked for: nobody looks at the other one."""
+    (x,) = arrays
+    if not options.get("upper"):
+        return cupy.linalg.cholesky(x)
+    return cupy.linalg.cholesky(x.swapaxes(-1, -2).conj()).swapaxes(-1, -2).conj()
 
 
 _SORTING = ("axis", "kind", "stable", "kth")
@@ -132,25 +170,27 @@ FUNCTIONS: Final[dict[str, Row]] = {
         f"fft.{name}": Row(_plain(f"fft.{name}"), REALS if name in ("rfft", "ihfft") else NUMBERS, _FFT)
         for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "fftn", "ifftn")
     },
-    **{f"linalg.{name}": Row(_plain(f"linalg.{name}"), INEXACT) for name in ("inv", "det", "solve")},
-    "linalg.cholesky": Row(_cholesky, INEXACT, ("upper",)),
+    **{f"linalg.{name}": Row(_sound(_plain(f"linalg.{name}")), INEXACT) for name in ("inv", "det", "solve")},
+    "linalg.cholesky": Row(_sound(_cholesky), INEXACT, ("upper",)),
 }
 
 # NumPy's functions that are called on values, because the shapes or dtypes of their results depend on them or they have several.
 _LINALG: Final[dict[str, Row]] = {
-    f"linalg.{name}": Row(_plain(f"linalg.{name}"), INEXACT, options)
+    f"linalg.{name}": Row(_sound(_plain(f"linalg.{name}")), INEXACT, options)
     for name, options in {
         "qr": ("mode",), "svd": ("full_matrices", "compute_uv"), "eigh": ("UPLO",), "eigvalsh": ("UPLO",), "slogdet": (),
-        "lstsq": ("rcond",), "pinv": ("rcond",), "matrix_rank": ("tol",), "cond": ("p",), "norm": ("ord", "axis", "keepdims"),
-        "tensorsolve": (), "tensorinv": ("ind",), "matrix_power": (),
+        "pinv": ("rcond",), "cond": ("p",), "norm": ("ord", "axis", "keepdims"), "tensorsolve": (), "tensorinv": ("ind",),
+        "matrix_power": (),
     }.items()
 }  # fmt: skip
 AT_ONCE: Final[dict[str, Row]] = {
     **_LINALG,
-    "linalg.svdvals": Row(_singular_values, INEXACT),
+    "linalg.svdvals": Row(_sound(_singular_values), INEXACT),
+    "linalg.lstsq": Row(_sound(_least_squares), INEXACT, ("rcond",)),
+    "linalg.matrix_rank": Row(_sound(_rank), INEXACT, ("tol",)),
     **{f"fft.{name}": Row(_plain(f"fft.{name}"), NUMBERS, ("s", "axes", "norm")) for name in ("irfft2", "irfftn")},
     **{f"fft.{name}": Row(_plain(f"fft.{name}"), REALS, ("s", "axes", "norm")) for name in ("rfft2", "rfftn")},
-    "bincount": Row(_plain("bincount"), INTEGERS, ("minlength",)),
+    "bincount": Row(_counts, INTEGERS),
     "unique": Row(_unique, "?" + INTEGERS, ("equal_nan", "sorted")),
 }
 
@@ -231,12 +271,8 @@ def compiled(program: Program, place: Place) -> Call | None:
                 arrays[e] = cupy.asarray(scalars[part.arg])
             elif e != wanted:
                 arrays[e] = _view(cupy, part, arrays[part.src[0]], integers)
-        try:
-            with _raising():
-                result = place.retrying(lambda: row.call(cupy, [arrays[s] for s in entry.src], options))
-        except REFUSALS:
-            return None
-        if result.dtype != entry.dtype or result.shape != entry.shape:
+        result = _tried(place, row, [arrays[s] for s in entry.src], options)
+        if result is None or result.dtype != entry.dtype or result.shape != entry.shape:
             return None
         finite = place.kept(cupy.isfinite(result).all(), run) if tells else None
         return [place.kept(result, run)], finite
@@ -244,11 +280,20 @@ def compiled(program: Program, place: Place) -> Call | None:
     return call
 
 
-def _raising() -> Any:
-    """CuPy's linear algebra raises where NumPy's does."""
+def _tried(place: Place, row: Row, arrays: Arrays, options: Options) -> Any:
+    """What CuPy gives; None where it refuses, or one of its libraries fails.  Its linear algebra raises where NumPy's does."""
     import cupyx
 
-    return cupyx.errstate(linalg="raise")
+    cuda = place.cupy.cuda
+    try:
+        with cupyx.errstate(linalg="raise"):
+            return place.retrying(lambda: row.call(place.cupy, arrays, options))
+    except REFUSALS:
+        return None
+    except RuntimeError as error:  # a status of cuBLAS, cuSOLVER or cuFFT; where CUDA itself fails nothing goes on
+        if isinstance(error, (cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError)):
+            raise
+        return None
 
 
 def _view(cupy: Any, entry: Entry, x: Any, integers: list[int]) -> Any:
@@ -283,7 +328,6 @@ def at_once(name: str, args: Sequence[Any], kwargs: Options, place: Place) -> An
     if any(x.dtype.char not in row.chars or not x.size for x in arrays):
         return None
     try:
-        with _raising():
-            return place.retrying(lambda: row.call(cupy, list(args), kwargs))
-    except (*REFUSALS, AttributeError):
+        return _tried(place, row, list(args), kwargs)
+    except AttributeError:  # a number in place of an array
         return None

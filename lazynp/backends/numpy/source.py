@@ -24,6 +24,7 @@ from lazynp.schedule.canonicalise import ZERO, Entry, Program
 from lazynp.schedule.claims import nbytes
 
 IN_PLACE: Final = 4096  # elements from which writing over a dying temporary saves more than it costs
+NAMED_OUT: Final = (o.MAXIMUM, o.MINIMUM)  # a third operand without a name is deprecated
 FOREVER: Final = 1 << 62
 
 NAMESPACE: Final[dict[str, Any]] = {
@@ -123,7 +124,8 @@ def _elementwise(w: Writer, number: int, entry: Entry) -> Expression:
             taken = w.memory[source]
             fits = entries[source].shape == entry.shape and entries[source].dtype == entry.dtype
             if fits and taken.whole and taken.writable and w.dying(source, number) and entries[taken.root or 0].op is not o.BUFFER:
-                return f"{entry.op.name}({arguments}, {w.names[source]})", Memory(taken.root, True, True, taken.c_order)
+                out = "out=" if entry.op in NAMED_OUT else ""
+                return f"{entry.op.name}({arguments}, {out}{w.names[source]})", Memory(taken.root, True, True, taken.c_order)
     return f"{entry.op.name}({arguments})", _fresh(number, entry, c_order)
 
 

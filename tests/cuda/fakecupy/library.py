@@ -23,7 +23,7 @@ from tests.cuda.fakecupy.stream import get_current_stream
 
 # the shape of the result depends on values, or the real function reads a value on the host
 SYNCHRONOUS = frozenset(words("""unique nonzero flatnonzero argwhere extract compress bincount trim_zeros intersect1d union1d setdiff1d
-    delete repeat histogram array_equal allclose matrix_rank isin digitize unwrap"""))
+    delete repeat histogram array_equal allclose matrix_rank isin digitize unwrap lstsq"""))
 VIEWS = frozenset(words("transpose swapaxes moveaxis expand_dims squeeze broadcast_to diagonal flip fliplr flipud rot90 split array_split"))
 DROPPED = {"argmin": ("dtype",), "argmax": ("dtype",), "nanargmin": ("dtype",), "nanargmax": ("dtype",)}
 
@@ -32,7 +32,53 @@ def _where(condition: Any, *, x: Any = None, y: Any = None) -> Any:
     return np.where(condition) if x is None and y is None else np.where(condition, x, y)
 
 
-ADAPTED = {"take": functools.partial(np.take, mode="wrap"), "where": _where}
+def _bincount(x: Any, *, weights: Any = None, minlength: Any = None) -> Any:
+    """It takes all integers, and cuts a length to one."""
+    if x.dtype.kind == "u":
+        x = x.astype(np.int64)
+    return np.bincount(x, weights, int(minlength or 0))
+
+
+def _lstsq(a: Any, b: Any, *, rcond: Any = None) -> Any:
+    """The singular values are of the matrix's dtype, and so is the limit, where it is not between 0 and 1."""
+    values = np.linalg.svd(a, compute_uv=False)
+    eps = np.finfo(values.dtype).eps
+    limit = eps * max(a.shape) if rcond is None else rcond if 0 < rcond < 1 else eps
+    x, residuals, rank, _ = np.linalg.lstsq(a, b, rcond=limit)
+    return x, residuals, np.int32(rank), values
+
+
+def _det(a: Any) -> Any:
+    sign, logarithm = np.linalg.slogdet(a)
+    return sign * np.exp(logarithm)
+
+
+def _matrix_rank(a: Any, *, tol: Any = None) -> Any:
+    return np.asarray(np.linalg.matrix_rank(a, tol))
+
+
+def _turned(name: str) -> Callable[..., Any]:
+    """Vectors that a decomposition may give either sign: not the one that NumPy's has."""
+    function = getattr(np.linalg, name)
+
+    def decomposition(a: Any, **options: Any) -> Any:
+        found = function(a, **options)
+        if name == "eigh":
+            values, vectors = found
+            return values, -vectors
+        if name == "svd" and options.get("compute_uv", True):
+            left, values, right = found
+            k = values.shape[-1]
+            return np.concatenate([-left[..., :k], left[..., k:]], -1), values, np.concatenate([-right[..., :k, :], right[..., k:, :]], -2)
+        return found
+
+    return decomposition
+
+
+ADAPTED = {
+    "take": functools.partial(np.take, mode="wrap"), "where": _where, "bincount": _bincount, "lstsq": _lstsq, "det": _det,
+    "matrix_rank": _matrix_rank, "eigh": _turned("eigh"), "svd": _turned("svd"),
+}
 
 errors = threading.local() # `linalg`: what cupyx.errstate says
 
@@ -129,8 +175,8 @@ def enqueue(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwar
         try:
             values = _run(name, function, _mapped(inputs, read), {key: _mapped(value, read) for key, value in named.items()})
         except np.linalg.LinAlgError:
-            for place in places: # what the solver leaves behind
-                place.view(what)[...] = np.nan if place.dtype.kind in "fc" else 0
+            for place in places: # what the solver leaves behind, half done
+                place.view(what)[...] = 1
             return
         for place, value in zip(places, values if several else [values], strict=True):
             np.copyto(place.view(what), value, casting="unsafe")
@@ -190,12 +236,24 @@ def _call(entry: _Entry, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     out = named.pop("out", None)
     if not _arrays((tuple(positional), tuple(named.values()))):
         return _on_host(entry, tuple(positional), named)
+    if entry.kind == "linalg" and getattr(errors, "linalg", None) == "raise":
+        return _solved(entry, tuple(positional), named)
     if entry.name in SYNCHRONOUS or (entry.name == "where" and len(positional) + len(named) == 1):
         return now(entry.name, entry.function, tuple(positional), named)
-    if entry.kind == "linalg" and getattr(errors, "linalg", None) == "raise":
-        enqueue(entry.name, entry.function, tuple(positional), named, kind=entry.kind) # the errors of shapes come first
-        return now(entry.name, entry.function, tuple(positional), named)
     return enqueue(entry.name, entry.function, tuple(positional), named, kind=entry.kind, out=out)
+
+
+def _solved(entry: _Entry, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Under ``errstate(linalg="raise")``: cuSOLVER tells of singular matrices, but not of numbers that are not finite."""
+    sample = _run(entry.name, entry.function, _mapped(args, _sample("linalg")), named) # the errors of shapes come first
+    try:
+        return now(entry.name, entry.function, args, named)
+    except np.linalg.LinAlgError:
+        if all(np.isfinite(_Place(array).view(entry.name)).all() for array in _arrays(args)):
+            raise
+    parts = sample if isinstance(sample, tuple) else (sample,)
+    left = tuple(asarray(np.full_like(part, np.nan if part.dtype.kind in "fc" else 0)) for part in parts)
+    return left if isinstance(sample, tuple) else left[0]
 
 
 def _on_host(entry: _Entry, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
