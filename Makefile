@@ -49,7 +49,7 @@ test-gpu: $(VENV)/.gpu
 	$(PY) -m lazynp doctor
 	LAZYNP_TEST_CUDA=gpu LAZYNP_DEVICE=cuda LAZYNP_TIER=compiled $(PY) -m pytest tests/cuda/test_standard.py tests/differential $(PYTEST_ARGS)
 	if command -v compute-sanitizer >/dev/null; then \
-		LAZYNP_DEVICE=cuda LAZYNP_TIER=compiled compute-sanitizer --error-exitcode 1 $(PY) -m tests.cuda.standard; \
+		LAZYNP_DEVICE=cuda LAZYNP_TIER=compiled compute-sanitizer --error-exitcode 1 $(PY) -m tests.cuda.standard && \
 		LAZYNP_DEVICE=cuda LAZYNP_TIER=compiled compute-sanitizer --tool racecheck --error-exitcode 1 $(PY) -m tests.cuda.standard; \
 	else echo "compute-sanitizer is not installed: not run"; fi
 

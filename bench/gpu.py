@@ -1,28 +1,32 @@
 """``python -m bench.gpu``: the workloads on a GPU, through lazynp and through each GPU library that is installed.
 
-In: a GPU (without one: a message and exit code 3).  Out: a table, and with ``--json`` a file, ``bench/results/<gpu>.json`` by default.
-Promise: inputs lie in device memory before anything is timed and results stay there; libraries are timed in turns, each computation
-from its start to the moment the device is done, in batches; the same times give bytes a second, compared with what a copy from device
-memory to device memory reaches on this card on this day.
+In: a GPU (without one: a message and exit code 3).  Out: a table, the goals, and a file, ``bench/results/<gpu>.json`` by default.
+Promise: inputs lie in device memory before anything is timed and results stay there; libraries are timed in turns, in batches, by events
+of the device; bytes a second are compared with what a copy from device memory to device memory reaches on this card on this day; first
+calls are timed with empty caches of compiled code.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import math
+import os
 import re
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from bench.learning import LEARNING
 from bench.machine import describe
 from bench.measure import difference
 from bench.peers import Run
@@ -44,7 +48,7 @@ MEMORY_BOUND = [
 SKIPPED = ["loop over elements"]  # a loop over elements has nothing for a GPU to do
 
 
-# The libraries: how each takes its inputs and says that the device is done -----------------------------------------------
+# The libraries: how each takes its inputs, and where it is not in the order of the default stream, how one waits for it ---------
 
 
 def _cupy(workload: Workload, arrays: Arrays, fused: bool = False) -> Run:
@@ -54,18 +58,10 @@ def _cupy(workload: Workload, arrays: Arrays, fused: bool = False) -> Run:
     if fused:
         function = cupy.fuse(function)
     inputs = [cupy.asarray(a) for a in arrays]
-
-    def run() -> Any:
-        result = function(*inputs)
-        cupy.cuda.Device().synchronize()
-        return result
-
-    return run
+    return lambda: function(*inputs)
 
 
 def _lazynp(workload: Workload, arrays: Arrays) -> Run:
-    import cupy
-
     import lazynp
 
     function = workload.bind(lazynp)
@@ -76,7 +72,6 @@ def _lazynp(workload: Workload, arrays: Arrays) -> Run:
         with lazynp.device("cuda:0"):
             result = function(*inputs)
             lazynp.realize(*(result if isinstance(result, tuple) else (result,)))
-        cupy.cuda.Device().synchronize()
         return result
 
     return run
@@ -85,10 +80,12 @@ def _lazynp(workload: Workload, arrays: Arrays) -> Run:
 def _jax(workload: Workload, arrays: Arrays) -> Run:
     import jax
 
+    if jax.default_backend() != "gpu":
+        raise RuntimeError("this JAX has no GPU: pip install 'jax[cuda13]'")
     jax.config.update("jax_enable_x64", True)
     function = jax.jit(workload.bind(jax.numpy))
     inputs = [jax.device_put(a) for a in arrays]
-    return lambda: jax.block_until_ready(function(*inputs))
+    return lambda: function(*inputs)
 
 
 def _torch(workload: Workload, arrays: Arrays) -> Run:
@@ -100,19 +97,51 @@ def _torch(workload: Workload, arrays: Arrays) -> Run:
 
     def run() -> Any:
         with torch.device("cuda"):
-            result = function(*inputs)
-        torch.cuda.synchronize()
-        return result
+            return function(*inputs)
 
     return run
 
 
-PEERS: dict[str, tuple[str, Callable[[Workload, Arrays], Run]]] = {
-    "cupy": ("cupy", _cupy),
-    "cupy.fuse": ("cupy", partial(_cupy, fused=True)),
-    "jax": ("jax", _jax),
-    "torch": ("torch", _torch),
+def _wait_jax(result: Any) -> None:
+    import jax
+
+    jax.block_until_ready(result)
+
+
+def _pool_peak(run: Run) -> int:
+    import cupy
+
+    pool = cupy.get_default_memory_pool()
+    pool.free_all_blocks()
+    run()
+    return int(pool.total_bytes())  # it keeps what it once had
+
+
+def _torch_peak(run: Run) -> int:
+    import torch
+
+    torch.cuda.reset_peak_memory_stats()
+    run()
+    return int(torch.cuda.max_memory_allocated())
+
+
+class Peer(NamedTuple):
+    """``wait``: for a result, where work is in streams that the default stream does not wait for; ``peak``: bytes, inputs among them."""
+
+    package: str
+    prepare: Callable[[Workload, Arrays], Run]
+    wait: Callable[[Any], None] | None = None
+    peak: Callable[[Run], int] | None = None
+
+
+PEERS: dict[str, Peer] = {
+    "lazynp": Peer("lazynp", _lazynp, peak=_pool_peak),
+    "cupy": Peer("cupy", _cupy, peak=_pool_peak),
+    "cupy.fuse": Peer("cupy", partial(_cupy, fused=True), peak=_pool_peak),
+    "jax": Peer("jax", _jax, _wait_jax),
+    "torch": Peer("torch", _torch, peak=_torch_peak),
 }
+OTHERS = [name for name in PEERS if name != "lazynp"]
 
 
 def host(result: Any) -> list[np.ndarray[Any, Any]]:
@@ -130,24 +159,35 @@ def inputs(workload: Workload, large: bool) -> Arrays:
     return tuple(np.concatenate([a] * times) if a.shape[0] == max(shapes) else a for a in made)
 
 
+def batch(name: str, run: Run, count: int) -> float:
+    """Seconds a computation, by the device's clock, over ``count`` of them."""
+    import cupy
+
+    begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+    begin.record()
+    for _ in range(count):
+        result = run()
+    wait = PEERS[name].wait
+    if wait is not None:
+        wait(result)
+    end.record()
+    end.synchronize()
+    return float(cupy.cuda.get_elapsed_time(begin, end)) * 1e-3 / count
+
+
 def turns(runs: dict[str, Run], seconds: float) -> dict[str, list[float]]:
     """Seconds a computation of each, in turns whose order rotates."""
     counts = {}
     for name, run in runs.items():
-        run()
-        start = time.perf_counter()
-        run()
-        counts[name] = max(1, min(1000, int(5e-3 / max(time.perf_counter() - start, 1e-7))))
+        batch(name, run, 1)
+        counts[name] = max(1, min(1000, int(5e-3 / max(batch(name, run, 1), 1e-7))))
     found: dict[str, list[float]] = {name: [] for name in runs}
     names = list(runs)
     end = time.perf_counter() + seconds
     while len(found[names[0]]) < MIN_TURNS or time.perf_counter() < end:
         names = names[1:] + names[:1]
         for name in names:
-            start = time.perf_counter()
-            for _ in range(counts[name]):
-                runs[name]()
-            found[name].append((time.perf_counter() - start) / counts[name])
+            found[name].append(batch(name, runs[name], counts[name]))
     return found
 
 
@@ -172,16 +212,17 @@ def measured(workload: Workload, peers: list[str], large: bool, seconds: float) 
     arrays = inputs(workload, large)
     runs: dict[str, Run] = {}
     cold: dict[str, float] = {}
+    peaks: dict[str, int | None] = {}
     results: dict[str, Any] = {}
     errors: dict[str, str] = {}
     for name in ["lazynp", *peers]:
-        prepare = _lazynp if name == "lazynp" else PEERS[name][1]
+        peer = PEERS[name]
         try:
-            run = prepare(workload, arrays)
+            run = peer.prepare(workload, arrays)
             start = time.perf_counter()
-            result = run()
+            results[name] = host(run())
             cold[name] = time.perf_counter() - start
-            results[name] = host(result)
+            peaks[name] = peer.peak(run) if peer.peak is not None else None
             runs[name] = run
         except Exception as error:  # whatever another library raises is its answer for this row
             errors[name] = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
@@ -198,6 +239,7 @@ def measured(workload: Workload, peers: list[str], large: bool, seconds: float) 
             "seconds": middle,
             "best_seconds": min(times),
             "cold_seconds": cold[name],
+            "peak_bytes": peaks[name],
             "least_bytes": moved,
             "bytes_per_second": moved / middle,
             "difference": difference(results[name], results["lazynp"]),
@@ -284,68 +326,114 @@ def line(row: dict[str, Any], ours: float | None, bandwidth: float) -> str:
     ratio = f"{row['seconds'] / ours:>7.2f}x" if ours else f"{'':>8}"
     share = row["bytes_per_second"] / bandwidth
     timing = f"{row['seconds'] * 1e3:>10.3f} ms {ratio} {share:>7.0%} of a copy {row['cold_seconds'] * 1e3:>9.1f} ms cold"
-    return f"{head} {timing} {row['difference']:>9.1e}"
+    peak = "" if row["peak_bytes"] is None else f"{row['peak_bytes'] / 2**30:>7.2f} GiB"
+    return f"{head} {timing} {row['difference']:>9.1e} {peak}"
 
 
 def _wanted(workload: Workload, only: list[str] | None) -> bool:
     return not only or any(text.lower() in workload.name.lower() for text in only)
 
 
-def mean(ratios: list[float]) -> float:
-    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+def mean(ratios: list[float]) -> float | None:
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None
+
+
+Goal = dict[str, Any]
+
+
+def goals(rows: list[dict[str, Any]], fixed: dict[str, float], bandwidth: float) -> list[Goal]:
+    """What was aimed at for an H200, and what was found; None where it was not measured."""
+    seconds = {(row["workload"], row["library"]): row["seconds"] for row in rows if "seconds" in row}
+    ours = {workload: value for (workload, library), value in seconds.items() if library == "lazynp"}
+    learning = [workload.name for workload in LEARNING]
+    shares = [
+        row["bytes_per_second"] / bandwidth
+        for row in rows
+        if row["library"] == "lazynp" and row["workload"] in MEMORY_BOUND and "seconds" in row
+    ]
+
+    def ratios(*libraries: str) -> dict[str, float]:
+        """How many times longer the fastest of these libraries takes."""
+        found = {}
+        for workload, own in ours.items():
+            theirs = [seconds[workload, library] for library in libraries if (workload, library) in seconds]
+            if theirs:
+                found[workload] = min(theirs) / own
+        return found
+
+    eager, compiled = ratios("cupy"), ratios("jax", "torch")
+    found: list[tuple[str, str, float | None, float]] = [
+        ("memory-bound workloads, least share of a copy", ">=", min(shares, default=None), 0.85),
+        ("geometric mean against CuPy", ">=", mean([value for name, value in eager.items() if name not in learning]), 4.0),
+        ("geometric mean against the better of JAX and torch", ">=", mean(list(compiled.values())), 1.1),
+        ("cached ten operations on 100 elements, us", "<=", fixed["cached_ten_operations"] * 1e6, 25.0),
+        *[(f"{name}, against CuPy's arrays", ">=", eager.get(name), 1.0) for name in learning],
+    ]
+    return [
+        {
+            "goal": name, "sign": sign, "target": target, "found": value,
+            "met": None if value is None else value >= target if sign == ">=" else value <= target,
+        }
+        for name, sign, value, target in found
+    ]  # fmt: skip
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.gpu", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--only", metavar="TEXT", action="append", help="only workloads with TEXT in their name (may be repeated)")
-    parser.add_argument("--peers", metavar="NAMES", help=f"comma separated, of {', '.join(PEERS)} (default: what is installed)")
+    parser.add_argument("--peers", metavar="NAMES", help=f"comma separated, of {', '.join(OTHERS)} (default: what is installed)")
     parser.add_argument("--size", choices=("large", "small"), default="large", help="small: about 1000 elements")
     parser.add_argument("--seconds", type=float, default=1.0, help="how long each workload is measured")
     parser.add_argument("--json", metavar="FILE", help="where everything is written (default: bench/results/<gpu>.json)")
     options = parser.parse_args()
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # or JAX takes most of the device's memory
+    os.environ.setdefault("SCIPY_ARRAY_API", "1")  # before SciPy is imported: scikit-learn's dispatch asks for it
     why = missing()
     if why:
         print(f"nothing is measured: {why}", file=sys.stderr)
         return 3
+    with tempfile.TemporaryDirectory(prefix="lazynp-bench-") as folder:  # first calls find no code of earlier processes
+        for name in ("LAZYNP_CACHE_DIR", "CUPY_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR"):
+            os.environ[name] = os.path.join(folder, name)
+        return measure(options)
+
+
+def measure(options: argparse.Namespace) -> int:
     import cupy
 
-    peers = options.peers.split(",") if options.peers else [name for name, (package, _) in PEERS.items() if find_spec(package)]
+    peers = options.peers.split(",") if options.peers else [name for name in OTHERS if find_spec(PEERS[name].package)]
     properties = cupy.cuda.runtime.getDeviceProperties(0)
     gpu = properties["name"].decode() if isinstance(properties["name"], bytes) else properties["name"]
-    machine = describe(["numpy", "lazynp", *sorted({PEERS[name][0] for name in peers})])
+    machine = describe(["numpy", "lazynp", "cupy-cuda13x", *sorted({PEERS[name].package for name in peers})])
     machine["gpu"] = gpu
     large = options.size == "large"
     bandwidth = copy_bandwidth(min(COPY_BYTES, cupy.cuda.Device(0).mem_info[0] // 4) if large else 1 << 20)
     print(f"{gpu}: a copy moves {bandwidth / 1e9:.0f} GB/s; {machine['versions']}")
     rows: list[dict[str, Any]] = []
-    for workload in WORKLOADS:
+    for workload in [*WORKLOADS, *LEARNING]:
         if workload.name in SKIPPED or not _wanted(workload, options.only):
             continue
         ours = None
-        for row in measured(workload, peers, large, options.seconds):
+        against = [name for name in peers if name == "cupy"] if workload in LEARNING else peers
+        for row in measured(workload, against, large, options.seconds):
             rows.append(row)
             ours = row.get("seconds") if row["library"] == "lazynp" else ours
             print(line(row, ours, bandwidth), flush=True)
+        gc.collect()
         cupy.get_default_memory_pool().free_all_blocks()
-    seconds = {(row["workload"], row["library"]): row["seconds"] for row in rows if "seconds" in row}
-    for name in peers:
-        ratios = [value / seconds[workload, "lazynp"] for (workload, library), value in seconds.items() if library == name]
-        print(f"against {name}: geometric mean {mean(ratios):.2f}x over {len(ratios)}")
-    shares = {
-        row["workload"]: row["bytes_per_second"] / bandwidth
-        for row in rows
-        if row["library"] == "lazynp" and row["workload"] in MEMORY_BOUND and "seconds" in row
-    }
-    if shares:
-        worst = min(shares, key=lambda name: shares[name])
-        print(f"memory-bound workloads: at least {shares[worst]:.0%} of a copy ({worst})")
+        if "torch" in sys.modules:
+            sys.modules["torch"].cuda.empty_cache()
     fixed = overhead(options.seconds)
     print(f"cached ten operations on 100 elements: {fixed['cached_ten_operations'] * 1e6:.1f} us of host time")
     loop = repeated(options.seconds)
     print(f"a turn of eight kernels: {loop['one_by_one'] * 1e6:.1f} us launched, {loop['as_a_graph'] * 1e6:.1f} us as a CUDA graph")
+    aims = goals(rows, fixed, bandwidth)
+    for aim in aims:
+        said = "not measured" if aim["met"] is None else f"{aim['found']:.2f} {'' if aim['met'] else 'NOT '}met"
+        print(f"{aim['goal']:<56} {aim['sign']} {aim['target']:<5g} {said}")
     path = Path(options.json) if options.json else RESULTS / (re.sub(r"[^a-z0-9]+", "-", gpu.lower()).strip("-") + ".json")
-    written = {"machine": machine, "copy_bytes_per_second": bandwidth, "fixed": fixed, "repeated": loop, "rows": rows}
-    path.write_text(json.dumps(written, indent=1) + "\n")
+    found = {"machine": machine, "copy_bytes_per_second": bandwidth, "fixed": fixed, "repeated": loop, "goals": aims, "rows": rows}
+    path.write_text(json.dumps(found, indent=1) + "\n")
     print(f"written to {path}")
     return 0
 

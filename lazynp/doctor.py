@@ -19,6 +19,7 @@ FOUND: Final = "ok"
 ABSENT: Final = "--"
 BROKEN: Final = "FAILED"
 
+LIBRARIES: Final = {"cublas": "cuBLAS", "cufft": "cuFFT", "cusolver": "cuSOLVER"}  # as attributes of cupy.cuda
 ELEMENTS: Final = 100_000  # of the array that is computed to see whether it comes out right
 
 
@@ -115,6 +116,7 @@ def _cuda() -> Iterator[Check]:
     else:
         yield Check(FOUND, "CuPy", cupy.__version__)
         yield from _nvrtc(cupy, compiler)
+        yield _libraries(cupy)
     if cupy is None:
         return
     missing = driver.missing()
@@ -153,6 +155,18 @@ def _nvrtc(cupy: Any, compiler: Any) -> Iterator[Check]:
     yield Check(FOUND, "CUDA headers", folder) if folder else Check(
         ABSENT, "CUDA headers", "none: float16 stays on the host; pip install 'cupy-cuda13x[ctk]' brings them"
     )
+
+
+def _libraries(cupy: Any) -> Check:
+    absent = []
+    for name, title in LIBRARIES.items():
+        try:
+            getattr(cupy.cuda, name)
+        except Exception:  # CuPy looks for the library now
+            absent.append(title)
+    if not absent:
+        return Check(FOUND, "CUDA libraries", ", ".join(LIBRARIES.values()))
+    return Check(ABSENT, "CUDA libraries", f"no {', '.join(absent)}: the host does it; pip install 'cupy-cuda13x[ctk]' brings them")
 
 
 def main(write: Callable[[str], Any] = sys.stdout.write) -> int:

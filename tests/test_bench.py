@@ -45,3 +45,25 @@ def test_pairs_are_timed_in_turns() -> None:
 def test_difference_is_relative_and_sees_shapes() -> None:
     assert difference(np.array([0.0, 200.0]), np.array([0.0, 100.0])) == 1.0
     assert difference(np.zeros((2, 1)), np.zeros(2)) == float("inf")
+
+
+def test_goals_of_a_gpu() -> None:
+    from bench import gpu
+
+    def row(workload: str, library: str, seconds: float) -> dict[str, object]:
+        return {"workload": workload, "library": library, "seconds": seconds, "bytes_per_second": 1 / seconds}
+
+    rows = [
+        row("layer norm", "lazynp", 1.0), row("layer norm", "cupy", 2.0), row("layer norm", "jax", 1.5), row("layer norm", "torch", 1.2),
+        row("gelu with erf", "lazynp", 1.0), row("gelu with erf", "cupy", 32.0), row("k-means as a script", "lazynp", 2.0), row("k-means as a script", "cupy", 1.0),
+        {"workload": "gelu with erf", "library": "jax", "error": "no"},
+    ]  # fmt: skip
+    found = {goal["goal"]: goal for goal in gpu.goals(rows, {"cached_ten_operations": 30e-6}, 1.1)}
+    met = {name.split(",")[0]: goal["met"] for name, goal in found.items()}
+    assert met == {
+        "memory-bound workloads": True, "geometric mean against CuPy": True, "geometric mean against the better of JAX and torch": True,
+        "cached ten operations on 100 elements": False, "scikit-learn PCA": None, "scikit-learn Ridge": None,
+        "scikit-learn LogisticRegression": None, "k-means as a script": False,
+    }  # fmt: skip
+    assert found["geometric mean against CuPy"]["found"] == pytest.approx(8)
+    assert found["geometric mean against the better of JAX and torch"]["found"] == pytest.approx(1.2)

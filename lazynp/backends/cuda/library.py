@@ -102,7 +102,7 @@ def _least_squares(cupy: Any, arrays: Arrays, options: Options) -> Any:
 def _rank(cupy: Any, arrays: Arrays, options: Options) -> Any:
     if arrays[0].ndim < 2:
         raise ValueError  # a Python number
-    return cupy.linalg.matrix_rank(arrays[0], **options)
+    return cupy.linalg.matrix_rank(*arrays, **options)
 
 
 def _counts(cupy: Any, arrays: Arrays, options: Options) -> Any:
@@ -188,7 +188,10 @@ AT_ONCE: Final[dict[str, Row]] = {
     "linalg.svdvals": Row(_sound(_singular_values), INEXACT),
     "linalg.lstsq": Row(_sound(_least_squares), INEXACT, ("rcond",)),
     "linalg.matrix_rank": Row(_sound(_rank), INEXACT, ("tol",)),
-    **{f"fft.{name}": Row(_plain(f"fft.{name}"), NUMBERS, ("s", "axes", "norm")) for name in ("irfft2", "irfftn")},
+    **{
+        f"fft.{name}": Row(_plain(f"fft.{name}"), NUMBERS, ("s", "axes", "norm"))
+        for name in ("irfft2", "irfftn", "fft2", "ifft2", "fftn", "ifftn")  # the last four where sizes are given
+    },
     **{f"fft.{name}": Row(_plain(f"fft.{name}"), REALS, ("s", "axes", "norm")) for name in ("rfft2", "rfftn")},
     "bincount": Row(_counts, INTEGERS),
     "unique": Row(_unique, "?" + INTEGERS, ("equal_nan", "sorted")),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -219,6 +220,7 @@ def modules() -> dict[str, ModuleType]:
         for table, target in ((_table(), _made), (UNIMPORTABLE, loose)):
             for name, contents in table.items():
                 module = target[name] = ModuleType(name)
+                module.__spec__ = ModuleSpec(name, None) # `find_spec` asks for it
                 module.__dict__.update(contents)
         for name in ("cupy", "cupy.cuda"):
             _made[name].__path__ = [] # packages
