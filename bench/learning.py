@@ -1,7 +1,7 @@
-"""Machine learning on arrays of a GPU: scikit-learn's estimators by its array API dispatch, and k-means as a NumPy script.
+"""Machine learning on arrays of a GPU: scikit-learn's estimators, by its array API dispatch.
 
-In: as ``bench.workloads``.  Out: coefficients, or centres.  Promise: the same lines for every library; SCIPY_ARRAY_API=1 is set before
-SciPy is imported.
+In: as ``bench.workloads``.  Out: coefficients.  Promise: the same lines for every library; SCIPY_ARRAY_API=1 is set before SciPy is
+imported.
 """
 
 from __future__ import annotations
@@ -12,9 +12,6 @@ from typing import Any
 import numpy as np
 
 from bench.workloads import Arrays, Function, Workload
-
-CLUSTERS = 16
-STEPS = 10
 
 
 def _data(rng: np.random.Generator, large: bool, target: Callable[[Any], Any] | None = None) -> Arrays:
@@ -54,23 +51,10 @@ def _logistic(x: Any, y: Any) -> Any:
     return LogisticRegression(solver="lbfgs", max_iter=20, tol=1e-8).fit(x, y).coef_
 
 
-def _k_means(xp: Any) -> Function:
-    def function(x: Any) -> Any:
-        centres = x[:CLUSTERS]
-        for _ in range(STEPS):
-            distances = (x * x).sum(axis=1)[:, None] - 2 * (x @ centres.T) + (centres * centres).sum(axis=1)
-            members = (distances.argmin(axis=1)[:, None] == xp.arange(CLUSTERS)).astype(x.dtype)
-            centres = (members.T @ x) / members.sum(axis=0)[:, None]
-        return centres
-
-    return function
-
-
 LEARNING = (
     Workload("scikit-learn PCA", _data, _dispatched(_pca)),
     Workload("scikit-learn Ridge", lambda rng, large: _data(rng, large, np.tanh), _dispatched(_ridge)),
     Workload(
         "scikit-learn LogisticRegression", lambda rng, large: _data(rng, large, lambda y: (y > 0).astype(np.int64)), _dispatched(_logistic)
     ),
-    Workload("k-means as a script", _data, _k_means),
 )
