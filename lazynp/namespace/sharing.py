@@ -134,7 +134,9 @@ def _integer_key(shape: tuple[int, ...], key: tuple[Any, ...], index: Any) -> tu
 
 def _is_plain(value: Any) -> bool:
     """Whether an argument is the same for CuPy: no array."""
-    return value is None or type(value) in (bool, int, float, str) or (type(value) is tuple and all(map(_is_plain, value)))
+    if isinstance(value, (tuple, list)):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, (bool, int, float, str, np.bool_, np.number))
 
 
 def _lent(x: Any, place: Any, run: Any) -> Any:
@@ -233,9 +235,10 @@ def from_gpu(obj: Any, copy: bool = False) -> Any:
     place = devices.place(f"cuda:{array.device.id}")
     axes = memory_order(array.shape, array.strides, array.itemsize)
     laid = array if axes is None else array.transpose(axes)
-    if copy or not laid.flags.c_contiguous:
-        laid = cupy.array(laid, order="C")
-    node = leaf(place.adopted(laid))
+    with place.device:  # CuPy's current one, and its stream, may be another
+        if copy or not laid.flags.c_contiguous:
+            laid = cupy.array(laid, order="C")
+        node = leaf(place.adopted(laid))
     if axes is None:
         return wrap(node)
     return wrap_ordered(permute(node, tuple(np.argsort(axes).tolist())), axes)

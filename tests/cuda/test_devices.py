@@ -107,6 +107,20 @@ def test_export_where_another_device_is_current(two: Any) -> None:
     numpy.testing.assert_array_equal(cupy.from_dlpack(x).get(), A * 2)
 
 
+def test_arrays_of_cupy_where_another_device_is_current(two: Any) -> None:
+    import cupy
+
+    with cupy.cuda.Device(1):
+        theirs = cupy.asarray(A) + 1
+    for take in (np.asarray, np.array, lambda x: np.asarray(x[:, ::2])):
+        ours = take(theirs)
+        assert ours.device == "cuda:1"
+        numpy.testing.assert_array_equal(ours * 2, (A + 1)[:, :: A.shape[1] // ours.shape[1]] * 2)
+    with cupy.cuda.Stream():
+        ours = np.asarray(theirs)
+    numpy.testing.assert_array_equal(ours * 2, (A + 1) * 2)
+
+
 def test_a_device_that_is_too_old() -> None:
     with machine(seed=0, compute_capability=(7, 0)):
         with pytest.raises(ValueError, match=r"compute capability is 7\.0, and CUDA 13 begins with 7\.5"):

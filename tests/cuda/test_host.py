@@ -401,6 +401,8 @@ BY_CUPY: dict[str, Callable[..., Any]] = {
     "rfftn": lambda np, a, s, v: np.fft.irfftn(np.fft.rfftn(a)),
     "fftn of a size": lambda np, a, s, v: np.fft.ifftn(np.fft.fftn(a, s=(16, 64), axes=(0, 1)), s=(9, 9), axes=(1, 0)),
     "matrix_rank": lambda np, a, s, v: np.linalg.matrix_rank(s, 40.0) + np.linalg.matrix_rank(s, tol=50.0),
+    "numbers of NumPy": lambda np, a, s, v: np.linalg.pinv(a, rcond=numpy.finfo("f8").eps * 40),
+    "lists of numbers": lambda np, a, s, v: np.fft.irfftn(np.fft.rfftn(a, s=[16, 64], axes=[0, 1]), s=[9, 9], axes=[0, 1]),
     "lstsq": lambda np, a, s, v: np.linalg.lstsq(a, a[:, 0], 1e-9)[0],
     "bincount": lambda np, a, s, v: np.bincount(abs(v)),
     "nanmedian": lambda np, a, s, v: np.nanmedian(np.where(a > 1, np.nan, a), axis=0),
