@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -119,6 +120,29 @@ def test_arrays_of_cupy_where_another_device_is_current(two: Any) -> None:
     with cupy.cuda.Stream():
         ours = np.asarray(theirs)
     numpy.testing.assert_array_equal(ours * 2, (A + 1) * 2)
+
+
+def test_a_forked_process_has_no_gpu(two: Any) -> None:
+    x = (np.asarray(A, device="cuda:0") + 1).realize()
+    there, here = os.pipe()
+    child = os.fork()
+    if child == 0:  # not by pytest's ways: it must not go on with the tests
+        said = []
+        for use in (lambda: x.tolist(), lambda: (x * 2).tolist(), lambda: np.zeros(3, device="cuda:0").tolist(),
+                    lambda: np.zeros(3, device="cuda:1").tolist()):  # fmt: skip
+            try:
+                said.append(str(use()))
+            except (RuntimeError, ValueError) as error:
+                said.append(str(error))
+        said.append(str(np.arange(3).sum()))
+        os.write(here, "\n".join(said).encode())
+        os._exit(0)
+    os.close(here)
+    with open(there, encoding="utf-8") as answer:
+        *refused, sum_ = answer.read().split("\n")
+    os.waitpid(child, 0)
+    assert len(refused) == 4 and all("'spawn'" in text for text in refused) and sum_ == "3"
+    numpy.testing.assert_array_equal(x * 2, (A + 1) * 2)
 
 
 def test_a_device_that_is_too_old() -> None:

@@ -7,9 +7,11 @@ asked for and not before; asking never raises anything but the one error that sa
 from __future__ import annotations
 
 import functools
+import os
 from typing import Any
 
 INSTALL = "pip install 'lazynp[cuda]'"
+FORKED = "a GPU cannot be used in a process that was forked from one that used it: start processes by the method 'spawn'"
 LEAST = (7, 5)  # the compute capability that CUDA 13 begins with
 
 
@@ -30,6 +32,8 @@ def imported() -> tuple[Any, str]:
 @functools.cache
 def _counted() -> tuple[int, str]:
     """The number of devices, and why there is none."""
+    global _process
+    _process = os.getpid()
     cupy, missing = imported()
     if cupy is None:
         return 0, missing
@@ -51,6 +55,9 @@ def _counted() -> tuple[int, str]:
             return 0, "the NVIDIA driver shows no device"
         return 0, f"the CUDA runtime failed: {text}"
     return found, "" if found else "the NVIDIA driver shows no device"
+
+
+_process = 0  # that asked the driver, which answers no process forked from it
 
 
 def version(number: int) -> str:
@@ -81,6 +88,8 @@ def checked(name: str) -> int:
     there = count()
     if not there:
         raise ValueError(f"device {name!r} cannot be used: {missing()}; `python -m lazynp doctor` looks at each part")
+    if _process != os.getpid():
+        raise ValueError(FORKED)
     if number >= there:
         names = ", ".join(f"cuda:{k}" for k in range(there))
         raise ValueError(f"device {name!r} is not there: this machine has {names}")

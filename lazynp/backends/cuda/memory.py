@@ -9,6 +9,7 @@ rest, after what can be freed was freed.
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -18,7 +19,7 @@ import numpy as np
 
 from lazynp.backends.cuda import driver
 from lazynp.backends.cuda.graphs import Copy
-from lazynp.backends.cuda.runs import Local, Run, Running
+from lazynp.backends.cuda.runs import Forked, Local, Run, Running
 from lazynp.codegen.ir import COUNTERS
 from lazynp.graph.node import Shape, caller
 from lazynp.runtime import forking, pressure, report
@@ -161,7 +162,7 @@ class Place:
         properties = self.runtime.getDeviceProperties(number)
         self.title: str = properties["name"].decode() if isinstance(properties["name"], bytes) else properties["name"]
         self.capability = (int(properties["major"]), int(properties["minor"]))
-        self.local = Local()
+        self.local: Any = Local()
         self._twins: WeakKeyDictionary[Buffer, DeviceBuffer] = WeakKeyDictionary()
         self._large: WeakSet[DeviceBuffer] = WeakSet()
         self._sink: DeviceBlock | None = None
@@ -378,3 +379,12 @@ def forget() -> None:
     """Let go of all devices: for tests, which install and remove CuPy."""
     _places.clear()
     driver.forget()
+
+
+def _forked() -> None:
+    for found in _places.values():
+        found.local = Forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from lazynp.backends.cuda import driver
+
 if TYPE_CHECKING:
     from lazynp.backends.cuda.graphs import Queue
     from lazynp.backends.cuda.memory import DeviceBlock, Place
@@ -47,6 +49,13 @@ class Local(threading.local):
     run: Run | None = None  # the one that is being put together
     counters: DeviceBlock | None = None
     words: Words | None = None
+
+
+class Forked:
+    """What a process has on a GPU that was forked from one that used it: nothing, and CUDA does not begin again there."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(driver.FORKED)
 
 
 class Running:

@@ -10,6 +10,7 @@ from __future__ import annotations
 RUNTIME = {
     1: ("cudaErrorInvalidValue", "invalid argument"),
     2: ("cudaErrorMemoryAllocation", "out of memory"),
+    3: ("cudaErrorInitializationError", "initialization error"),
     21: ("cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy"),
     101: ("cudaErrorInvalidDevice", "invalid device ordinal"),
     400: ("cudaErrorInvalidResourceHandle", "invalid resource handle"),

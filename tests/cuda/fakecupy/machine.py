@@ -9,6 +9,7 @@ ran.
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import threading
 from collections import deque
@@ -120,6 +121,7 @@ class Machine:
     def __init__(self, seed: int, devices: int, capability: tuple[int, int], memory: int, real_nvrtc: bool, races: bool) -> None:
         self.seed, self.devices, self.capability, self.memory = seed, devices, capability, memory
         self.real_nvrtc, self.races = real_nvrtc, races
+        self.process = os.getpid()
         self.policy = POLICIES[seed % len(POLICIES)]
         self.random = random.Random(seed)
         self.lock = threading.RLock()
@@ -459,6 +461,8 @@ def machine() -> Machine:
     """The machine that is installed."""
     if _machine is None:
         raise RuntimeError("the fake CuPy is not installed")
+    if _machine.process != os.getpid():
+        raise CUDARuntimeError(3) # CUDA does not outlive a fork
     return _machine
 
 
