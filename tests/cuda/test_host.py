@@ -423,6 +423,18 @@ def test_libraries(name: str, one: Any) -> None:
         assert report.work.library_calls >= 1
 
 
+def test_products_that_cupy_cannot_index(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "INDEXED", 500)
+    v = V[:600].reshape(20, 30)
+    for x, counted in ((v, {"matmul"}), (v.astype(float), set())):
+        report.reset()
+        numpy.testing.assert_array_equal(there(x) @ there(x.T), x @ x.T)
+        assert on_host() == counted
+    report.reset()
+    numpy.testing.assert_array_equal(there(V[:600].astype(float)) @ there(V[:600]), V[:600].astype(float) @ V[:600])
+    assert on_host() == {"matmul"}
+
+
 ON_HOST: dict[str, tuple[Callable[..., Any], str]] = {
     "histogram": (lambda np, a, v: np.histogram(a, 10)[0], "histogram"),
     "interp": (lambda np, a, v: np.interp(a, a[0], a[1]), "interp"),

@@ -38,6 +38,8 @@ INTEGERS: Final = "bhilqBHILQ"
 REALS: Final = INTEGERS + FLOATS
 NUMBERS: Final = INTEGERS + INEXACT
 
+INDEXED: Final = 1 << 31  # CuPy hands lengths to cuBLAS as 32-bit integers, unchecked, and has such indices in its products of integers
+
 # What CuPy and cuSOLVER raise where NumPy would raise something of its own, or where a library is not installed.
 REFUSALS: Final = (ValueError, TypeError, ArithmeticError, NotImplementedError, ImportError, np.linalg.LinAlgError)
 
@@ -255,7 +257,7 @@ def compiled(program: Program, place: Place) -> Call | None:
     if found is None or not all(prod(x.shape) for x in (entry, *operands)):
         return None
     row, options = found
-    if any(x.dtype.char not in row.chars for x in operands):
+    if any(x.dtype.char not in row.chars for x in operands) or not all(map(_is_indexed, (entry, *operands))):
         return None
 
     tells = program.errors if row.tells and entry.dtype.kind in "fc" else 0
@@ -281,6 +283,11 @@ def compiled(program: Program, place: Place) -> Call | None:
         return [place.kept(result, run)], finite
 
     return call
+
+
+def _is_indexed(entry: Entry) -> bool:
+    """Whether CuPy's products reach all elements."""
+    return (prod(entry.shape) if entry.dtype.kind in "iu" else max(entry.shape, default=0)) < INDEXED
 
 
 def _tried(place: Place, row: Row, arrays: Arrays, options: Options) -> Any:
