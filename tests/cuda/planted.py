@@ -47,6 +47,7 @@ BUGS = (
     Bug("lent memory is not kept", "memory", "buffer.nbytes, buffer.block, self.number)", "buffer.nbytes, None, self.number)", "exports"),
     Bug("what others may know is written", "memory", "found.exported = True", "found.exported = False", "adoption"),
     Bug("memory not given back when it runs out", "memory", "self.cupy.get_default_memory_pool().free_all_blocks()", "pass", "limited"),
+    Bug("plans of transforms are kept when memory runs out", "memory", "self.cupy.fft.config.clear_plan_cache()", "pass", "transforms"),
     Bug("copies of host arrays are kept when memory runs out", "memory", "self._twins.clear()", "pass", "full"),
     Bug(
         "wrong direction of a copy", "graphs",
@@ -309,6 +310,15 @@ def full(np: Any, cupy: Any) -> None:
         same(x + 1, numpy.full(200000, 4.0))
 
 
+def transforms(np: Any, cupy: Any) -> None:
+    """Transforms of many lengths, which CuPy makes plans for, and then an array that needs most of the device."""
+    for k in range(1, 9):
+        found = np.fft.fft(np.ones(1000 * k, device="cuda"))
+        numpy.testing.assert_allclose(numpy.asarray(found)[1:], 0, atol=1e-9)
+    del found
+    same(np.full(480000, 7, device="cuda").realize(), numpy.full(480000, 7))
+
+
 def limited(np: Any, cupy: Any) -> None:
     """A pool with a limit, of which CuPy's user had the half a moment ago."""
     cupy.get_default_memory_pool().set_limit(size=4 << 20)
@@ -433,8 +443,8 @@ SCENARIOS: dict[str, Callable[[Any, Any], None]] = {
     **{
         program.__name__: program
         for program in (arithmetic, reductions, writes, errors, nothing, library, singular, not_finite, triangles, least_squares, counts,
-                        threads, lent_between_threads, exports, default_stream, adoption, full, limited, second_device, uploads, overlap,
-                        bounded, uploads_of_threads, cycles, lent_uploads)
+                        threads, lent_between_threads, exports, default_stream, adoption, full, transforms, limited, second_device,
+                        uploads, overlap, bounded, uploads_of_threads, cycles, lent_uploads)
     },
     "older_device": arithmetic,
     "newer_device": arithmetic,
@@ -442,6 +452,7 @@ SCENARIOS: dict[str, Callable[[Any, Any], None]] = {
 NO_KERNELS = ("singular", "nothing", "lent_uploads", "not_finite", "triangles", "least_squares", "counts")
 MODES: dict[str, dict[str, Any]] = {
     "full": {"device_memory": 4 << 20},
+    "transforms": {"device_memory": 4 << 20},
     "second_device": {"devices": 2},
     "older_device": {"compute_capability": (8, 2)}, # between two that NVRTC knows
     "newer_device": {"compute_capability": (13, 0)}, # newer than all that it knows

@@ -246,6 +246,7 @@ class Place:
                 pass
             if thorough:
                 self._twins.clear()
+                self.cupy.fft.config.clear_plan_cache()  # plans have memory to work in
                 gc.collect()
                 self.synchronize()
             self.uploads.give_back(-1)

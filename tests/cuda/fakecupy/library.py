@@ -240,7 +240,32 @@ def _call(entry: _Entry, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _solved(entry, tuple(positional), named)
     if entry.name in SYNCHRONOUS or (entry.name == "where" and len(positional) + len(named) == 1):
         return now(entry.name, entry.function, tuple(positional), named)
-    return enqueue(entry.name, entry.function, tuple(positional), named, kind=entry.kind, out=out)
+    result = enqueue(entry.name, entry.function, tuple(positional), named, kind=entry.kind, out=out)
+    if entry.name in FFT and entry is FFT[entry.name]:
+        _planned(entry.name, result)
+    return result
+
+
+PLANS = 16 # that a thread keeps
+
+
+def _plans() -> dict[Any, Any]:
+    return machine().local.__dict__.setdefault("plans", {})
+
+
+def _planned(name: str, result: Any) -> None:
+    """A plan of cuFFT, with memory to work in, is kept."""
+    from tests.cuda.fakecupy.memory import alloc
+
+    plans, key = _plans(), (name, result.shape, result.dtype)
+    if key not in plans:
+        if len(plans) >= PLANS:
+            del plans[next(iter(plans))]
+        plans[key] = alloc(result.nbytes)
+
+
+def clear_plan_cache() -> None:
+    _plans().clear()
 
 
 def _solved(entry: _Entry, args: tuple[Any, ...], named: dict[str, Any]) -> Any:

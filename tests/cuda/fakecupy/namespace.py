@@ -168,6 +168,7 @@ def _table() -> dict[str, dict[str, Any]]:
         },
         "cupy.linalg": {**_functions(library.LINALG), "LinAlgError": np.linalg.LinAlgError},
         "cupy.fft": _functions(library.FFT),
+        "cupy.fft.config": {"clear_plan_cache": library.clear_plan_cache},
         "cupy.cuda": {
             "is_available": is_available, "using_allocator": memory.using_allocator, "Graph": stream.Graph,
             **_public(*allocation, of=memory), **_public(*pinned, of=pinned_memory), **_public(*streams, of=stream),
@@ -222,7 +223,7 @@ def modules() -> dict[str, ModuleType]:
                 module = target[name] = ModuleType(name)
                 module.__spec__ = ModuleSpec(name, None) # `find_spec` asks for it
                 module.__dict__.update(contents)
-        for name in ("cupy", "cupy.cuda"):
+        for name in ("cupy", "cupy.cuda", "cupy.fft"):
             _made[name].__path__ = [] # packages
         for name, module in (*_made.items(), *loose.items()):
             parent, _, child = name.rpartition(".")
