@@ -202,12 +202,16 @@ class _Kernel:
                 case ir.Barrier():
                     self.emit("__syncthreads();")
                 case ir.Last(dst, count, counter):
-                    # The counter wraps to 0 with the last block: so it is there for the next launch in this stream.
-                    arrived = f"atomicInc(counters + {counter}, (unsigned int){count} - 1u) == (unsigned int){count} - 1u"
-                    self.emit("__threadfence();")
+                    # The counter wraps to 0 with the last block: so it is there for the next launch in this stream.  Between two barriers
+                    # one thread passes on what all have written, and passes to all what other blocks have.
                     self.emit("__syncthreads();")
-                    self.emit(f"const bool {dst} = __syncthreads_or(threadIdx.x == 0 && {arrived}) != 0;")
-                    self.emit("__threadfence();")
+                    self.emit(f"bool {dst}_ = false;")
+                    self.emit("if (threadIdx.x == 0) {")
+                    self.emit("    __threadfence();")
+                    self.emit(f"    {dst}_ = atomicInc(counters + {counter}, (unsigned int){count} - 1u) == (unsigned int){count} - 1u;")
+                    self.emit("    __threadfence();")
+                    self.emit("}")
+                    self.emit(f"const bool {dst} = __syncthreads_or({dst}_) != 0;")
                 case ir.Raise(condition, flag):
                     self.emit(f"raised |= {condition} ? {1 << min(flag, 62)}ull : 0ull;")
                 case ir.Loop():
