@@ -187,7 +187,7 @@ def _write_advanced(x: arrays.ndarray, key: Any, value: Any) -> None:
         return
     if config.elsewhere:
         from lazynp.namespace.placement import count_on_host
-        from lazynp.namespace.sharing import written
+        from lazynp.namespace.scattering import written
 
         if written(x, key, value):
             return
@@ -256,6 +256,13 @@ def write_flat(x: arrays.ndarray, key: Any, value: Any) -> None:
     """``x.flat[key] = value``."""
     if x._readonly:
         raise ValueError("assignment destination is read-only")
+    if config.elsewhere and type(key) is not int:
+        from lazynp.namespace.placement import count_on_host
+        from lazynp.namespace.placing import written_through_flat
+
+        if written_through_flat(x, key, value):
+            return
+        count_on_host("indexed write", x)
     if type(value) is arrays.ndarray or type(value) in CLASSES:
         value = arrays.host(value, "indexed write")
     key = tuple([_host_key(part) for part in key]) if type(key) is tuple else _host_key(key)
