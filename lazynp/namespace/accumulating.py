@@ -52,7 +52,7 @@ def at(of: Any, a: ndarray, key: Any, values: list[Node]) -> bool:
     """``of.at(a, key, *values)`` on the GPU that ``a`` belongs to; tells whether it was done."""
     if not on_gpu(a):
         return False
-    with devices.making(a.device), _strict():
+    with devices.making(a.device), strict():
         try:
             where = positions(a.shape, key)
             if where is None:
@@ -105,7 +105,7 @@ def combined(of: Any, base: Node, where: ndarray, sources: list[Node], several: 
     return writes.target, node_of(concatenate([wrap(node) for node in done[::-1]]))
 
 
-def _strict() -> Any:
+def strict() -> Any:
     """Within the block floating-point errors that are not ignored are raised: NumPy, asked again, has the words for them."""
     return np.errstate(**{kind: "ignore" if how == "ignore" else "raise" for kind, how in np.geterr().items()})  # type: ignore[arg-type]
 
@@ -161,8 +161,9 @@ class _Writes:
         self.order = node_of(order)
         self.first = node_of(concatenate([first, total]))
         self.count = node_of(concatenate([count[rank], asarray([0])]))
-        force([self.target, self.order, self.first, self.count], "ufunc.at")
-        self.most = int(wrap(self.count)[0])
+        most = _part(self.count, 0, 1)
+        force([self.target, self.order, self.first, self.count, most], "ufunc.at")
+        self.most = int(host(wrap(most), "ufunc.at")[0])
 
 
 def _picked(source: Node, order: Node, number: Node) -> Node:

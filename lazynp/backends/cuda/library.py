@@ -154,12 +154,15 @@ AT_ONCE: Final[dict[str, Row]] = {
     "unique": Row(_unique, "?" + INTEGERS, ("equal_nan", "sorted")),
 }
 
-# Functions that are built on these rows, on running sums, or on CuPy's `nonzero` (``namespace/sharing.py``).
+# Functions that are built on these rows, on running sums, or on CuPy's `nonzero` and its writes at positions (``namespace/sharing.py``,
+# ``scattering.py``, ``composed.py``).
 BUILT_ON: Final = frozenset(
     {
         "inner", "vdot", "vecdot", "matvec", "vecmat", "cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "nonzero", "flatnonzero",
         "argwhere", "extract", "compress", "median", "percentile", "quantile", "cov", "corrcoef", "linalg.matmul", "linalg.tensordot",
-        "linalg.vecdot",
+        "linalg.vecdot", "put", "put_along_axis", "histogram", "histogram_bin_edges", "histogram2d", "histogramdd", "digitize", "interp",
+        "isin", "unique_all", "unique_counts", "unique_inverse", "unique_values", "intersect1d", "union1d", "setdiff1d", "setxor1d",
+        "lexsort",
     }
 )  # fmt: skip
 
