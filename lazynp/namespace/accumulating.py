@@ -1,8 +1,8 @@
 """Accumulating at positions, on a GPU: ``ufunc.at``, sums by number.
 
-In: values by position, what to combine them with, flat positions.  Out: the values after every write counted.  Promise: the same bits as one
-write after the other, in the order of the positions, whatever the dtype; what has a floating-point error, and a position with so many
-writes that their order leaves little to do side by side, is left to NumPy.
+In: values by position, what to combine them with, flat positions.  Out: the values after every write counted.  Promise: the same bits as
+one write after the other, in the order of the positions, whatever the dtype; what has a floating-point error, and a position with so
+many writes that their order leaves little to do side by side, is left to NumPy.
 
 The writes to a position are brought together by a stable sort.  Positions with about as many writes are taken together, most first: over
 their k-th writes, k = 0, 1, ..., runs a reduction that combines in order, each thread for a position of its own.
@@ -66,7 +66,7 @@ def at(of: Any, a: ndarray, key: Any, values: list[Node]) -> bool:
     return True
 
 
-class TooBusy(ValueError):
+class TooBusyError(ValueError):
     """A position takes so many writes that NumPy is as quick."""
 
 
@@ -92,7 +92,7 @@ def combined(of: Any, base: Node, where: ndarray, sources: list[Node], several: 
         op, dtype, source = reduction
         return writes.target, _reduced(op, dtype, truth(start) if dtype == BOOL else start, source, writes)
     if writes.most > STEPS and writes.most * WORTH > where.size:
-        raise TooBusy
+        raise TooBusyError
     busy = host(searchsorted(wrap(elementwise(o.NEGATIVE, INT64, writes.count)), np.arange(-writes.most, 0)[::-1]), "ufunc.at")
     done: list[Node] = []
     for k, n in enumerate(busy.tolist()):  # as many positions take more than k + 1 writes
@@ -200,10 +200,10 @@ def _reduced(op: o.Op, dtype: DType, start: Node, source: Node, writes: _Writes)
     """What a reduction makes of the values that positions start with and of the writes to each."""
     if dtype.kind == "c":
         real = REAL_OF[dtype]
-        pairs = [[elementwise(part, real, x) for x in (start, source)] for part in (o.REAL, o.IMAG)]
-        return elementwise(o.COMPLEX, dtype, *[_reduced(op, real, *pair, writes) for pair in pairs])
+        parts = [_reduced(op, real, elementwise(p, real, start), elementwise(p, real, source), writes) for p in (o.REAL, o.IMAG)]
+        return elementwise(o.COMPLEX, dtype, *parts)
     if dtype.kind == "f" and writes.most > ROWS * PASSES and writes.most * SHARE > build.size(writes.order):
-        raise TooBusy
+        raise TooBusyError
     sizes = [1, 4, 16, 64, ROWS]
     while sizes[-1] < writes.most:
         sizes.append(4 * sizes[-1])

@@ -1,6 +1,6 @@
 """NumPy's routines composed of others, for arrays on a GPU.
 
-In: the arguments of a function that NumPy does at once for the processor's arrays: counting, membership, interpolation, sets.  Out: the same
+In: the arguments of a function that a routine of NumPy's does for the processor's arrays: counting, interpolation, sets.  Out: the same
 result out of sorting, searching, running sums and elementwise operations, which a GPU has.  Promise: NumPy's values, to the bit, in
 NumPy's dtypes; None for what is not composed here, has an error or a warning: that is NumPy's to do, on host copies, and counted.
 """
@@ -30,9 +30,10 @@ from lazynp.namespace.scattering import REFUSALS, scattered
 from lazynp.namespace.selecting import argsort, nonzero, searchsorted, sort, take_along_axis, where
 from lazynp.namespace.shaping import moveaxis
 from lazynp.namespace.ufuncs import UFUNCS as U
-from lazynp.ndarray import asarray, force, host, ndarray, node_of, wrap
+from lazynp.ndarray import asarray, force, host, node_of, wrap
 from lazynp.runtime import devices
 
+Array = Any  # of ours
 UINT8: Final = np.dtype(np.uint8)
 
 COLUMNS: Final = 32
@@ -75,11 +76,11 @@ def _wrapped(value: Any) -> Any:
     return type(value)([_wrapped(item) for item in value]) if isinstance(value, (tuple, list)) else value
 
 
-def _flat(x: ndarray) -> ndarray:
+def _flat(x: Array) -> Array:
     return wrap(build.reshape(node_of(x), (x.size,)))
 
 
-def _ends(x: ndarray) -> np.ndarray[Any, Any]:
+def _ends(x: Array) -> np.ndarray[Any, Any]:
     """The smallest and the largest value, on the host."""
     return host(stack([asarray(smallest(x)), asarray(largest(x))]), "range")
 
@@ -87,7 +88,7 @@ def _ends(x: ndarray) -> np.ndarray[Any, Any]:
 # Counting ---------------------------------------------------------------------------------------------------------------------
 
 
-def bincount(x: ndarray, weights: ndarray | None, minlength: Any) -> Any:
+def bincount(x: Array, weights: Array, minlength: Any) -> Any:
     """Sums of weights by number, each in order; without weights CuPy counts."""
     if weights is None or x.ndim != 1 or weights.shape != x.shape or not all(
         np.can_cast(array.dtype, dtype) for array, dtype in ((x, INT64), (weights, FLOAT64))
@@ -97,7 +98,7 @@ def bincount(x: ndarray, weights: ndarray | None, minlength: Any) -> Any:
     return None if least < 0 or minlength < 0 else _added(x, weights, max(most + 1, int(minlength)))
 
 
-def _added(x: ndarray, weights: ndarray, count: int) -> ndarray:
+def _added(x: Array, weights: Array, count: int) -> Array:
     """The weights of each number below ``count``, added in order."""
     sums = zeros(count)
     with np.errstate(all="ignore"):
@@ -106,9 +107,8 @@ def _added(x: ndarray, weights: ndarray, count: int) -> ndarray:
         return wrap(scattered(sums, wrap(target), found, False))
 
 
-def _counted(index: ndarray, count: int) -> ndarray:
-    found: ndarray = histograms.bincount(index, minlength=count)
-    return found
+def _counted(index: Array, count: int) -> Array:
+    return histograms.bincount(index, minlength=count)
 
 
 def _difference(a: Any, b: Any) -> Any:
@@ -119,12 +119,12 @@ def _difference(a: Any, b: Any) -> Any:
     return np.subtract(a, b, dtype=dtype)
 
 
-def histogram_bin_edges(x: ndarray, bins: Any, range: Any = None, weights: Any = None) -> Any:
+def histogram_bin_edges(x: Array, bins: Any, range: Any = None, weights: Any = None) -> Any:
     """Where equal bins begin and end."""
     return asarray(np.histogram_bin_edges(_ends(x), bins, range)) if isinstance(bins, int) and x.dtype.kind in "iuf" else None
 
 
-def histogram(x: ndarray, bins: Any, range: Any, density: Any, weights: ndarray | None) -> Any:
+def histogram(x: Array, bins: Any, range: Any, density: Any, weights: Array) -> Any:
     """Counts in bins, of equal width or between edges."""
     x = _flat(x)
     if x.dtype.kind not in "iuf":
@@ -144,7 +144,7 @@ def histogram(x: ndarray, bins: Any, range: Any, density: Any, weights: ndarray 
     return None if counts is None else (_divided(counts, asarray(edges), density), asarray(edges))
 
 
-def _bin(x: ndarray, edges: np.ndarray[Any, Any], first: Any, last: Any) -> ndarray:
+def _bin(x: Array, edges: np.ndarray[Any, Any], first: Any, last: Any) -> Array:
     """The bin of equal width that each value is in; one beyond the last for what is in none."""
     bins = len(edges) - 1
     inside = (x >= first) & (x <= last)
@@ -156,10 +156,10 @@ def _bin(x: ndarray, edges: np.ndarray[Any, Any], first: Any, last: Any) -> ndar
     places = asarray(edges)
     index = index - (value < places[index])
     index = index + ((value >= places[index + 1]) & (index != bins - 1))
-    return where(inside, index, bins)  # type: ignore[no-any-return]
+    return where(inside, index, bins)
 
 
-def _between(x: ndarray, edges: ndarray) -> ndarray:
+def _between(x: Array, edges: Array) -> Array:
     """Counts between edges; the last one belongs to the last bin."""
     known = host(edges, "bins")
     if edges.ndim != 1 or len(known) < 2 or edges.dtype.kind not in "iuf" or not (known[:-1] <= known[1:]).all():
@@ -170,7 +170,7 @@ def _between(x: ndarray, edges: ndarray) -> ndarray:
     return _counted(index, n + 1)[1:n]
 
 
-def _weighed(index: ndarray, weights: ndarray, bins: int) -> ndarray | None:
+def _weighed(index: Array, weights: Array, bins: int) -> Array:
     """Weights added up by bin, those of a block of values first, as NumPy does."""
     dtype = weights.dtype
     if not np.can_cast(dtype, FLOAT64):
@@ -188,12 +188,12 @@ def _weighed(index: ndarray, weights: ndarray, bins: int) -> ndarray | None:
     return total[:bins]
 
 
-def _divided(counts: ndarray, edges: ndarray, density: Any) -> ndarray:
+def _divided(counts: Array, edges: Array, density: Any) -> Array:
     """Counts, or what they are of a unit of length and of all."""
     return counts / diff(edges).astype(FLOAT64) / add_up(counts) if density else counts
 
 
-def histogramdd(x: ndarray, bins: list[Any], range: Any, density: Any, weights: ndarray | None) -> Any:
+def histogramdd(x: Array, bins: list[Any], range: Any, density: Any, weights: Array) -> Any:
     """Counts in boxes."""
     if x.ndim != 2 or x.dtype.kind not in "iuf" or (weights is not None and not np.can_cast(weights.dtype, FLOAT64)):
         return None
@@ -223,7 +223,7 @@ def histogramdd(x: ndarray, bins: list[Any], range: Any, density: Any, weights: 
     return (counts, *edges)
 
 
-def digitize(x: ndarray, bins: ndarray, right: bool) -> Any:
+def digitize(x: Array, bins: Array, right: bool) -> Any:
     """The bins that values fall into."""
     edges = host(bins, "bins")
     side = "left" if right else "right"
@@ -237,7 +237,7 @@ def digitize(x: ndarray, bins: ndarray, right: bool) -> Any:
 # Interpolation ----------------------------------------------------------------------------------------------------------------
 
 
-def interp(at: ndarray, points: ndarray, heights: ndarray, left: Any = None, right: Any = None) -> Any:
+def interp(at: Array, points: Array, heights: Array, left: Any = None, right: Any = None) -> Any:
     """Lines between points, as NumPy's loop draws them: it tells of no floating-point error."""
     first, last = heights[0] if left is None else left, heights[-1] if right is None else right
     with np.errstate(all="ignore"):
@@ -245,7 +245,7 @@ def interp(at: ndarray, points: ndarray, heights: ndarray, left: Any = None, rig
         return where(at > points[-1], last, where(at < points[0], first, found))
 
 
-def _drawn(at: ndarray, points: ndarray, heights: ndarray) -> ndarray:
+def _drawn(at: Array, points: Array, heights: Array) -> Array:
     """The height at each place between the first and the last point."""
     place = U["maximum"](U["minimum"](searchsorted(points, at, "right") - 1, points.size - 2), 0)
     x, next_x = points[place], points[place + 1]
@@ -260,19 +260,19 @@ def _drawn(at: ndarray, points: ndarray, heights: ndarray) -> ndarray:
         found = where(at == points[-1], part[-1], where(at == x, y, found))
         parts.append(where(at == at, found, unknown))
     if not complex_:
-        return parts[0]  # type: ignore[no-any-return]
+        return parts[0]
     return wrap(build.elementwise(o.COMPLEX, heights.dtype, *map(node_of, parts)))
 
 
 # Sets -------------------------------------------------------------------------------------------------------------------------
 
 
-def _comparable(x: ndarray, dtype: DType) -> ndarray:
+def _comparable(x: Array, dtype: DType) -> Array:
     """Flat, in a dtype that CuPy sorts and searches."""
     return _flat(x).astype({BOOL: UINT8, FLOAT16: FLOAT32}.get(dtype, dtype))
 
 
-def isin(x: ndarray, among: ndarray, assume_unique: bool, invert: bool, kind: Any) -> Any:
+def isin(x: Array, among: Array, assume_unique: bool, invert: bool, kind: Any) -> Any:
     """Which values are in another array: each is looked up among the sorted ones."""
     loop = np.result_type(x.dtype, among.dtype)
     if assume_unique or kind == "table" or loop.kind == "c":
@@ -282,23 +282,23 @@ def isin(x: ndarray, among: ndarray, assume_unique: bool, invert: bool, kind: An
     return U["not_equal" if invert else "equal"](known[place], values).reshape(x.shape)
 
 
-def _first_of_each(values: ndarray, equal_nan: bool) -> ndarray:
+def _first_of_each(values: Array, equal_nan: bool) -> Array:
     """Where sorted values differ from the one before."""
     differ = values[1:] != values[:-1]
     if equal_nan and values.dtype.kind == "f":
         differ = differ & ((values[1:] == values[1:]) | (values[:-1] == values[:-1]))
-    return concatenate([asarray([True]), differ])  # type: ignore[no-any-return]
+    return concatenate([asarray([True]), differ])
 
 
 def unique(
-    x: ndarray, index: Any = False, inverse: Any = False, counts: Any = False, axis: Any = None, equal_nan: Any = True, sorted: Any = True
+    x: Array, index: Any = False, inverse: Any = False, counts: Any = False, axis: Any = None, equal_nan: Any = True, sorted: Any = True
 ) -> Any:
     """The different values, or rows, where they are first, which of them is where, and how often."""
     if not sorted or x.dtype.kind not in "biuf":
         return None
     if axis is None:
         values = _comparable(x, x.dtype)
-        order = argsort(values, kind="stable") if index or inverse else None
+        order: Array = argsort(values, kind="stable") if index or inverse else None
         ranked = sort(values) if order is None else values[order]
         first = _first_of_each(ranked, equal_nan)
     else:
@@ -316,28 +316,28 @@ def unique(
         found.append(order[starts])
     if inverse:
         number = cumsum(first, dtype=INT64) - 1
-        places = wrap(scattered(zeros(first.size, INT64), order, node_of(number), False))
+        places: Array = wrap(scattered(zeros(first.size, INT64), order, node_of(number), False))
         found.append(places.reshape(x.shape) if axis is None else places)
     if counts:
         found.append(diff(concatenate([starts, asarray([first.size])])))
     return tuple(found) if len(found) > 1 else found[0]
 
 
-def _standard(function: Any, *flags: bool) -> Any:
+def _standard(function: Any, index: bool, inverse: bool, counts: bool) -> Any:
     """A function of the array API standard, whose results are named."""
 
-    def call(x: ndarray) -> Any:
-        found = unique(x, *flags, equal_nan=False)
+    def call(x: Array) -> Any:
+        found = unique(x, index, inverse, counts, equal_nan=False)
         return found if found is None else type(function(np.zeros(1)))(*found)
 
     return call
 
 
-def _pair(a: ndarray, b: ndarray, assume_unique: Any) -> list[ndarray]:
+def _pair(a: Array, b: Array, assume_unique: Any) -> list[Array]:
     return [_flat(x) if assume_unique else sets.unique(x) for x in (a, b)]
 
 
-def intersect1d(a: ndarray, b: ndarray, assume_unique: Any, return_indices: Any) -> Any:
+def intersect1d(a: Array, b: Array, assume_unique: Any, return_indices: Any) -> Any:
     """Values that are in both."""
     if return_indices:
         return None
@@ -345,18 +345,18 @@ def intersect1d(a: ndarray, b: ndarray, assume_unique: Any, return_indices: Any)
     return both[:-1][nonzero(both[1:] == both[:-1])[0]]
 
 
-def union1d(a: ndarray, b: ndarray) -> Any:
+def union1d(a: Array, b: Array) -> Any:
     """Values that are in one or the other."""
     return sets.unique(concatenate([_flat(a), _flat(b)]))
 
 
-def setdiff1d(a: ndarray, b: ndarray, assume_unique: Any) -> Any:
+def setdiff1d(a: Array, b: Array, assume_unique: Any) -> Any:
     """Values of the first that are not in the second."""
     values, others = _pair(a, b, assume_unique)
     return values[nonzero(sets.isin(values, others, invert=True))[0]]
 
 
-def setxor1d(a: ndarray, b: ndarray, assume_unique: Any) -> Any:
+def setxor1d(a: Array, b: Array, assume_unique: Any) -> Any:
     """Values that are in one of the two only."""
     both = sort(concatenate(_pair(a, b, assume_unique)))
     ends = asarray([True])

@@ -224,7 +224,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     places = wrap(positions)
 
     def find(numbers: ndarray) -> ndarray:
-        return take_along_axis(wrap(reshape(node_of(numbers), shape)), places, along)  # type: ignore[no-any-return]
+        return take_along_axis(wrap(reshape(node_of(numbers), shape)), places, along)
 
     if not _written_on_gpu(arr, find, lambda count: expand(new, common)):
         _write_item(arr, "put_along_axis", (positions, new), axis=None if axis is None else along)

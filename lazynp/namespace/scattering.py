@@ -36,7 +36,7 @@ def written(x: ndarray, key: Any, value: Any) -> bool:
     with devices.making(x.device):
         try:
             where = positions(x.shape, key)
-            if where is None or (_is_mask(key) and np.ndim(value) > 1):
+            if where is None or (_is_mask(key, x.ndim) and np.ndim(value) > 1):
                 return False
             if type(value) in CLASSES or isinstance(value, np.generic):
                 value = asarray(value)  # unlike an element's, this conversion does not ask whether the value fits
@@ -81,13 +81,13 @@ def scattered(x: ndarray, where: ndarray, values: Node, several: bool) -> Node:
     """The value of ``x`` with those at flat positions replaced; ``several``: a position may be there more than once."""
     one = values.src[0] if build.is_filled(values) else None
     where = wrap(build.contiguous(node_of(where)))
-    values = wrap(build.contiguous(values) if one is None else one)
+    given = wrap(build.contiguous(values) if one is None else one)
     root = x._base if type(x._base) is ndarray else x
-    force([root_node(root), node_of(where), node_of(values)], "indexed write")
+    force([root_node(root), node_of(where), node_of(given)], "indexed write")
     place = devices.place(x.device)
     with place.running() as run:
         cupy = place.cupy
-        at, new = lent(where, place, run).reshape(-1), lent(values, place, run)
+        at, new = lent(where, place, run).reshape(-1), lent(given, place, run)
         result = lent(x, place, run).copy()
         if at.size:
             if one is None:
@@ -112,6 +112,6 @@ def _is_array(part: Any) -> bool:
     return isinstance(part, (list, np.ndarray, ndarray)) and type(part) not in CLASSES
 
 
-def _is_mask(key: Any) -> bool:
-    """Whether a key is one array of truth values, which NumPy fills by rules of its own."""
-    return _is_array(key) and asarray(key).dtype == BOOL
+def _is_mask(key: Any, ndim: int) -> bool:
+    """Whether a key is one array of a truth value for each element, which NumPy fills by rules of its own."""
+    return _is_array(key) and asarray(key).dtype == BOOL and asarray(key).ndim == ndim

@@ -19,7 +19,7 @@ from lazynp.graph.build import leaf, permute
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import caller
 from lazynp.namespace.placement import on_gpu
-from lazynp.ndarray import force, geometry, ndarray, node_of, root_node, wrap, wrap_ordered
+from lazynp.ndarray import force, geometry, ndarray, root_node, wrap, wrap_ordered
 from lazynp.runtime import config, devices, report
 from lazynp.scalars import CLASSES
 from lazynp.views import memory_order

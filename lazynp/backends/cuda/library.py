@@ -162,7 +162,7 @@ BUILT_ON: Final = frozenset(
         "argwhere", "extract", "compress", "median", "percentile", "quantile", "cov", "corrcoef", "linalg.matmul", "linalg.tensordot",
         "linalg.vecdot", "put", "put_along_axis", "histogram", "histogram_bin_edges", "histogram2d", "histogramdd", "digitize", "interp",
         "isin", "unique_all", "unique_counts", "unique_inverse", "unique_values", "intersect1d", "union1d", "setdiff1d", "setxor1d",
-        "lexsort",
+        "lexsort", "nanmedian", "nanpercentile", "nanquantile", "linalg.matrix_norm",
     }
 )  # fmt: skip
 
