@@ -90,7 +90,9 @@ def combined(of: Any, base: Node, where: ndarray, sources: list[Node], several: 
     reduction = _reduction(of, base.dtype, sources)
     if reduction is not None:
         op, dtype, source = reduction
-        return writes.target, _reduced(op, dtype, truth(start) if dtype == BOOL else start, source, writes)
+        found = _reduced(op, dtype, truth(start) if dtype == BOOL else start, source, writes)
+        _warn_of_nan(op, found)
+        return writes.target, found
     if writes.most > STEPS and writes.most * WORTH > where.size:
         raise TooBusyError
     busy = host(searchsorted(wrap(elementwise(o.NEGATIVE, INT64, writes.count)), np.arange(-writes.most, 0)[::-1]), "ufunc.at")
@@ -169,6 +171,15 @@ class _Writes:
 def _picked(source: Node, order: Node, number: Node) -> Node:
     """The operand of writes that are numbered as ``order`` has them."""
     return gather(source, gather(order, number)) if source.shape else source
+
+
+def _warn_of_nan(op: o.Op, found: Node) -> None:
+    """Leave it to NumPy to warn of NaN: its loops for these, and only they, compare as the processor does."""
+    if op in (o.MAXIMUM, o.MINIMUM) and found.dtype.char in "fd" and np.geterr()["invalid"] != "ignore":
+        unknown = wrap(build.reduce(o.BITWISE_OR, elementwise(o.ISNAN, BOOL, found), (0,)))
+        force([found, node_of(unknown)], "ufunc.at")
+        if host(unknown, "ufunc.at"):
+            raise FloatingPointError
 
 
 # Reductions -------------------------------------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ def histogram_bin_edges(x: Array, bins: Any, range: Any = None, weights: Any = N
 def histogram(x: Array, bins: Any, range: Any, density: Any, weights: Array) -> Any:
     """Counts in bins, of equal width or between edges."""
     x = _flat(x)
-    if x.dtype.kind not in "iuf":
+    if x.dtype.kind not in "iuf" or isinstance(bins, str):
         return None
     if not isinstance(bins, int):
         return None if weights is not None else _divided(_between(x, bins), bins, density)

@@ -1,7 +1,7 @@
 """The same program in NumPy and on a GPU.
 
-In: a function of the module that it is to use.  Out: what it gave, as comparable objects: values with dtypes and shapes to the bit (every NaN
-is one), or the exception; and the warnings.  Promise: nothing of the program's own is computed twice in one module.
+In: a function of the module that it is to use.  Out: what it gave, as comparable objects: values with dtypes and shapes to the bit
+(every NaN is one), or the exception; and the warnings.  Promise: nothing of the program's own is computed twice in one module.
 """
 
 from __future__ import annotations
