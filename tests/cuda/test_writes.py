@@ -86,7 +86,7 @@ WRITES: dict[str, tuple[Write, bool]] = {
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_writes_are_numpys(one: Any, name: str) -> None:
+def test_writes_are_numpys(name: str, one: Any) -> None:
     write, on_gpu = WRITES[name]
 
     def program(m: Any) -> Any:
@@ -102,7 +102,7 @@ def test_writes_are_numpys(one: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u8", "f2", "f4", "c8"])
-def test_values_convert_as_numpys(one: Any, dtype: str) -> None:
+def test_values_convert_as_numpys(dtype: str, one: Any) -> None:
     mask = numpy.arange(8) % 3 == 0
     for values in (numpy.array([1.5, -2.0, 3.0]), numpy.array([1, 0, 200]), numpy.array([True, False, True])):
 
