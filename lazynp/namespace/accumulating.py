@@ -19,6 +19,7 @@ from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, gather, reshape
 from lazynp.graph.dtypes import BOOL, FLOAT16, INT64, REAL_OF
 from lazynp.graph.node import Node
+from lazynp.memory import DRAFT_BYTES
 from lazynp.namespace.compositions import truth
 from lazynp.namespace.joining import concatenate
 from lazynp.namespace.placement import on_gpu
@@ -44,13 +45,16 @@ WORTH: Final = 1 << 16
 SHARE: Final = 64
 """Beyond that, a position that takes more than one write in so many would keep one thread busy while all others wait."""
 
+FEW: Final = 16
+"""Positions on the host that are written there if the array is small."""
+
 _NEUTRAL: Final = {o.ADD: -0.0, o.MULTIPLY: 1, o.BITWISE_XOR: 0}  # for the others a value that counted already
 _RING: Final = frozenset({o.ADD, o.MULTIPLY, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR})
 
 
 def at(of: Any, a: ndarray, key: Any, values: list[Node]) -> bool:
     """``of.at(a, key, *values)`` on the GPU that ``a`` belongs to; tells whether it was done."""
-    if not on_gpu(a):
+    if not on_gpu(a) or _is_little(a, key, values):
         return False
     with devices.making(a.device), strict():
         try:
@@ -64,6 +68,16 @@ def at(of: Any, a: ndarray, key: Any, values: list[Node]) -> bool:
         except (*REFUSALS, FloatingPointError):
             return False
     return True
+
+
+def _is_little(a: ndarray, key: Any, values: list[Node]) -> bool:
+    """Whether a few numbers of the host go into a small array: in a loop these are quicker written on its host copy."""
+    parts = key if type(key) is tuple else (key,)
+    return (
+        a.nbytes <= DRAFT_BYTES
+        and not any(type(part) is ndarray or np.size(part) > FEW for part in parts)
+        and all(node.op is o.CONST or (node.buffer is not None and node.buffer.place is None) for node in values)
+    )
 
 
 class TooBusyError(ValueError):

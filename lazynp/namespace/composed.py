@@ -30,7 +30,7 @@ from lazynp.namespace.scattering import REFUSALS, scattered
 from lazynp.namespace.selecting import argsort, nonzero, searchsorted, sort, take_along_axis, where
 from lazynp.namespace.shaping import moveaxis
 from lazynp.namespace.ufuncs import UFUNCS as U
-from lazynp.ndarray import asarray, force, host, node_of, wrap
+from lazynp.ndarray import asarray, force, host, ndarray, node_of, wrap
 from lazynp.runtime import devices
 
 Array = Any  # of ours
@@ -90,7 +90,7 @@ def _ends(x: Array) -> np.ndarray[Any, Any]:
 
 def bincount(x: Array, weights: Array, minlength: Any) -> Any:
     """Sums of weights by number, each in order; without weights CuPy counts."""
-    if weights is None or x.ndim != 1 or weights.shape != x.shape or not all(
+    if weights is None or type(x) is not ndarray or x.ndim != 1 or weights.shape != x.shape or not all(
         np.can_cast(array.dtype, dtype) for array, dtype in ((x, INT64), (weights, FLOAT64))
     ):
         return None

@@ -10,7 +10,7 @@ import pytest
 
 from lazynp.namespace import accumulating
 from tests.cuda.comparing import check
-from tests.cuda.host import SEEDS, machine, on_host
+from tests.cuda.host import SEEDS, machine, on_host, transfers
 
 RNG = numpy.random.default_rng(3)
 INDEX = RNG.integers(-20, 20, 200)
@@ -171,8 +171,9 @@ KEYS: dict[str, tuple[Any, Any, bool]] = {
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_keys(name: str, one: Any) -> None:
+def test_keys(name: str, one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     key, values, on_gpu = KEYS[name]
+    monkeypatch.setattr(accumulating, "FEW", -1)
 
     def program(m: Any) -> Any:
         x = m.asarray(numpy.arange(20.0).reshape(4, 5))
@@ -183,6 +184,18 @@ def test_keys(name: str, one: Any) -> None:
         return [x, view, before]
 
     check(name, program, set() if on_gpu else None)
+
+
+def test_a_few_numbers_go_into_the_hosts_copy(gpu: Any) -> None:
+    def program(m: Any) -> Any:
+        x = m.zeros(100)
+        for k in range(20):
+            m.add.at(x, [k, 3, 3], [1.0, 2.0, k])
+        return x * 2
+
+    check("a loop", program)
+    assert on_host() == {"add.at"}
+    assert sum(transfers().values()) <= 2
 
 
 def test_sums_by_number(gpu: Any) -> None:

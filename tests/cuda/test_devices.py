@@ -167,7 +167,7 @@ def test_indexed_writes_keep_their_meaning(two: Any) -> None:
     x[[3, 3, 5]] = numpy.arange(90.0).reshape(3, 30)
     expected[[3, 3, 5]] = numpy.arange(90.0).reshape(3, 30)
     numpy.add.at(expected, ([0, 0, 0], [1, 1, 2]), 10)
-    np.add.at(x, ([0, 0, 0], [1, 1, 2]), 10)
+    np.add.at(x, (np.asarray([0, 0, 0]), [1, 1, 2]), 10)
     x[x > 500] = -1
     expected[expected > 500] = -1
     numpy.testing.assert_array_equal(x, expected)

@@ -94,6 +94,13 @@ def _unique(cupy: Any, arrays: Arrays, options: Options) -> Any:
     return cupy.unique(x, index, False, counts)
 
 
+def _bincount(cupy: Any, arrays: Arrays, options: Options) -> Any:
+    x, weights, minlength = arrays
+    if weights is not None or minlength is None:
+        raise ValueError  # NumPy adds in order; it knows no None
+    return cupy.bincount(x, minlength=minlength)
+
+
 def _unless_bad(cupy: Any, arrays: Arrays, options: Options) -> Any:
     """The value, unless there is something to warn of or to refuse, which is the NumPy tier's to do."""
     value, bad = arrays
@@ -150,7 +157,7 @@ AT_ONCE: Final[dict[str, Row]] = {
     "linalg.svdvals": Row(_singular_values, INEXACT),
     **{f"fft.{name}": Row(_plain(f"fft.{name}"), NUMBERS, ("s", "axes", "norm")) for name in ("irfft2", "irfftn")},
     **{f"fft.{name}": Row(_plain(f"fft.{name}"), REALS, ("s", "axes", "norm")) for name in ("rfft2", "rfftn")},
-    "bincount": Row(_plain("bincount"), INTEGERS, ("minlength",)),
+    "bincount": Row(_bincount, INTEGERS),
     "unique": Row(_unique, "?" + INTEGERS, ("equal_nan", "sorted")),
 }
 
