@@ -56,14 +56,15 @@ def at(of: Any, a: ndarray, key: Any, values: list[Node]) -> bool:
     """``of.at(a, key, *values)`` on the GPU that ``a`` belongs to; tells whether it was done."""
     if not on_gpu(a) or _is_little(a, key, values):
         return False
-    with devices.making(a.device), strict():
+    modes = _strict()
+    with devices.making(a.device), np.errstate(all="ignore"):
         try:
             where = positions(a.shape, key)
             if where is None:
                 return False
             if where.size:
                 sources = [_spread(node, where.shape) for node in values]
-                target, found = combined(of, reshape(node_of(a), (a.size,)), _flat(where), sources, repeats(key))
+                target, found = combined(of, reshape(node_of(a), (a.size,)), _flat(where), sources, repeats(key), modes)
                 a._write(scattered(a, wrap(target), cast(found, a.dtype), False))
         except (*REFUSALS, FloatingPointError):
             return False
@@ -84,7 +85,9 @@ class TooBusyError(ValueError):
     """A position takes so many writes that NumPy is as quick."""
 
 
-def combined(of: Any, base: Node, where: ndarray, sources: list[Node], several: bool = True) -> tuple[Node, Node]:
+def combined(
+    of: Any, base: Node, where: ndarray, sources: list[Node], several: bool = True, modes: dict[str, Any] | None = None
+) -> tuple[Node, Node]:
     """The positions that are written, each once, and what ``of.at`` makes of their values in ``base``.
 
     Parameters
@@ -96,16 +99,21 @@ def combined(of: Any, base: Node, where: ndarray, sources: list[Node], several: 
         Flat positions; ``several`` where one may be there more than once.
     sources : list of Node
         The second operand, if there is one: a value for each position, or one for all.
+    modes : dict
+        What floating-point errors do, as ``numpy.errstate`` takes it; without it they are ignored.
     """
+    modes = modes or {}
     if not several:
-        return node_of(where), _called(of, gather(base, node_of(where)), sources)
+        return node_of(where), _called(of, gather(base, node_of(where)), sources, modes)
     writes = _Writes(where)
     start = gather(base, writes.target)
     reduction = _reduction(of, base.dtype, sources)
     if reduction is not None:
         op, dtype, source = reduction
-        found = _reduced(op, dtype, truth(start) if dtype == BOOL else start, source, writes)
-        _warn_of_nan(op, found)
+        with np.errstate(**modes):
+            found = _reduced(op, dtype, truth(start) if dtype == BOOL else start, source, writes)
+        if op in (o.MAXIMUM, o.MINIMUM) and dtype.char in "fd" and modes.get("invalid", "ignore") != "ignore":
+            _refuse_nan(found)
         return writes.target, found
     if writes.most > STEPS and writes.most * WORTH > where.size:
         raise TooBusyError
@@ -114,16 +122,16 @@ def combined(of: Any, base: Node, where: ndarray, sources: list[Node], several: 
     for k, n in enumerate(busy.tolist()):  # as many positions take more than k + 1 writes
         m = start.shape[0]
         number = elementwise(o.ADD, INT64, _part(writes.first, 0, m), const(k, INT64))
-        start = _called(of, start, [_picked(node, writes.order, number) for node in sources])
+        start = _called(of, start, [_picked(node, writes.order, number) for node in sources], modes)
         force([start], "ufunc.at")
         done.append(_part(start, n, m))
         start = _part(start, 0, n)
-    return writes.target, node_of(concatenate([wrap(node) for node in done[::-1]]))
+    return writes.target, build.concat(done[::-1], 0)
 
 
-def strict() -> Any:
-    """Within the block floating-point errors that are not ignored are raised: NumPy, asked again, has the words for them."""
-    return np.errstate(**{kind: "ignore" if how == "ignore" else "raise" for kind, how in np.geterr().items()})  # type: ignore[arg-type]
+def _strict() -> dict[str, Any]:
+    """Floating-point errors that are not ignored are raised: NumPy, asked again, has the words for them."""
+    return {kind: "ignore" if how == "ignore" else "raise" for kind, how in np.geterr().items()}
 
 
 def _flat(x: ndarray) -> ndarray:
@@ -141,10 +149,11 @@ def _part(x: Node, start: int, end: int) -> Node:
     return build.slice_(x, ((start, 1),), (end - start,))
 
 
-def _called(of: Any, start: Node, sources: list[Node]) -> Node:
+def _called(of: Any, start: Node, sources: list[Node], modes: dict[str, Any]) -> Node:
     """``of(start, *sources)``, converted to the dtype of ``start`` whatever it is, as ``of.at`` does."""
     out = wrap(build.contiguous(start))
-    of(out, *map(wrap, sources), out=out, casting="unsafe")
+    with np.errstate(**modes):
+        of(out, *map(wrap, sources), out=out, casting="unsafe")
     return node_of(out)
 
 
@@ -187,13 +196,12 @@ def _picked(source: Node, order: Node, number: Node) -> Node:
     return gather(source, gather(order, number)) if source.shape else source
 
 
-def _warn_of_nan(op: o.Op, found: Node) -> None:
-    """Leave it to NumPy to warn of NaN: its loops for these, and only they, compare as the processor does."""
-    if op in (o.MAXIMUM, o.MINIMUM) and found.dtype.char in "fd" and np.geterr()["invalid"] != "ignore":
-        unknown = wrap(build.reduce(o.BITWISE_OR, elementwise(o.ISNAN, BOOL, found), (0,)))
-        force([found, node_of(unknown)], "ufunc.at")
-        if host(unknown, "ufunc.at"):
-            raise FloatingPointError
+def _refuse_nan(found: Node) -> None:
+    """Leave it to NumPy to warn of NaN: its loops for maxima and minima, and only they, compare as the processor does."""
+    unknown = wrap(build.reduce(o.BITWISE_OR, elementwise(o.ISNAN, BOOL, found), (0,)))
+    force([found, node_of(unknown)], "ufunc.at")
+    if host(unknown, "ufunc.at"):
+        raise FloatingPointError
 
 
 # Reductions -------------------------------------------------------------------------------------------------------------------
@@ -234,14 +242,14 @@ def _reduced(op: o.Op, dtype: DType, start: Node, source: Node, writes: _Writes)
         sizes.append(4 * sizes[-1])
     ends = host(searchsorted(wrap(elementwise(o.NEGATIVE, INT64, writes.count)), -np.asarray(sizes)), "ufunc.at").tolist()
     # One value more: a reduction of a single column would not be one along columns.
-    start = node_of(concatenate([wrap(start), wrap(_part(start, 0, 1))]))
+    start = build.concat([start, _part(start, 0, 1)], 0)
     done: list[Node] = []
     end = build.size(writes.target)
     for size, begin in zip(sizes, ends, strict=True):
         if begin < end:
             done.append(_part(_column(op, start, source, writes, (begin, max(end, begin + 2)), min(size, writes.most)), 0, end - begin))
         end = begin
-    return node_of(concatenate([wrap(node) for node in done[::-1]]))
+    return build.concat(done[::-1], 0)
 
 
 def _column(op: o.Op, start: Node, source: Node, writes: _Writes, bounds: tuple[int, int], size: int) -> Node:

@@ -21,6 +21,7 @@ from lazynp.namespace.creation import arange, zeros
 from lazynp.namespace.joining import concatenate, stack
 from lazynp.namespace.mathematics import diff
 from lazynp.namespace.promotion import DType
+from lazynp.namespace.reductions import all as everywhere
 from lazynp.namespace.reductions import any as anywhere
 from lazynp.namespace.reductions import cumsum
 from lazynp.namespace.reductions import max as largest
@@ -58,14 +59,14 @@ def composed(name: str, args: Any, options: dict[str, Any], nodes: list[Node]) -
     if function is None or not all(build.size(node) for node in nodes):
         return None
     home = devices.join(devices.homes(nodes).values(), nodes[-1]) or devices.default()
-    if home == devices.CPU:
+    if home == devices.CPU or np.geterr()["under"] != "ignore":
         return None
-    with devices.making(home), accumulating.strict():
+    with devices.making(home), np.errstate(all="ignore"):
         try:
             found = function(*_wrapped(args), **{key: _wrapped(value) for key, value in options.items()})
             if found is not None and name not in _LAZY:
                 force([node_of(asarray(each)) for each in (found if isinstance(found, tuple) else (found,))], name)
-        except (*REFUSALS, FloatingPointError):
+        except REFUSALS:
             return None
         return found
 
@@ -101,10 +102,9 @@ def bincount(x: Array, weights: Array, minlength: Any) -> Any:
 def _added(x: Array, weights: Array, count: int) -> Array:
     """The weights of each number below ``count``, added in order."""
     sums = zeros(count)
-    with np.errstate(all="ignore"):
-        source = wrap(build.contiguous(node_of(weights.astype(FLOAT64))))
-        target, found = accumulating.combined(U["add"], node_of(sums), x.astype(INT64), [node_of(source)])
-        return wrap(scattered(sums, wrap(target), found, False))
+    source = build.contiguous(node_of(weights.astype(FLOAT64)))
+    target, found = accumulating.combined(U["add"], node_of(sums), x.astype(INT64), [source])
+    return wrap(scattered(sums, wrap(target), found, False))
 
 
 def _counted(index: Array, count: int) -> Array:
@@ -147,9 +147,12 @@ def histogram(x: Array, bins: Any, range: Any, density: Any, weights: Array) -> 
 def _bin(x: Array, edges: np.ndarray[Any, Any], first: Any, last: Any) -> Array:
     """The bin of equal width that each value is in; one beyond the last for what is in none."""
     bins = len(edges) - 1
+    width = _difference(last, first)
+    if not np.isfinite(width) or width < np.finfo(np.result_type(width, FLOAT16)).tiny:
+        raise ValueError  # what follows may overflow
     inside = (x >= first) & (x <= last)
     value = where(inside, x.astype(edges.dtype), edges[0])
-    steps = U["subtract"](value, first, dtype=np.result_type(edges.dtype, first)) / _difference(last, first) * bins
+    steps = U["subtract"](value, first, dtype=np.result_type(edges.dtype, first)) / width * bins
     index = steps.astype(INT64)
     index = index - (index == bins)
     # Rounding may have put a value next to an edge on its other side.
@@ -190,7 +193,14 @@ def _weighed(index: Array, weights: Array, bins: int) -> Array:
 
 def _divided(counts: Array, edges: Array, density: Any) -> Array:
     """Counts, or what they are of a unit of length and of all."""
-    return counts / diff(edges).astype(FLOAT64) / add_up(counts) if density else counts
+    return _finite(counts / diff(edges).astype(FLOAT64) / add_up(counts)) if density else counts
+
+
+def _finite(x: Array) -> Array:
+    """Numbers that were divided without an error to warn of."""
+    if not host(asarray(everywhere(U["isfinite"](x))), "histogram"):
+        raise ValueError
+    return x
 
 
 def histogramdd(x: Array, bins: list[Any], range: Any, density: Any, weights: Array) -> Any:
@@ -219,7 +229,7 @@ def histogramdd(x: Array, bins: list[Any], range: Any, density: Any, weights: Ar
         total, shape_axes = add_up(counts), [*map(int, np.arange(len(shape)))]
         for k, edge in enumerate(edges):
             counts = counts / diff(edge).reshape([-1 if j == k else 1 for j in shape_axes])
-        counts = counts / total
+        counts = _finite(counts / total)
     return (counts, *edges)
 
 
@@ -240,9 +250,8 @@ def digitize(x: Array, bins: Array, right: bool) -> Any:
 def interp(at: Array, points: Array, heights: Array, left: Any = None, right: Any = None) -> Any:
     """Lines between points, as NumPy's loop draws them: it tells of no floating-point error."""
     first, last = heights[0] if left is None else left, heights[-1] if right is None else right
-    with np.errstate(all="ignore"):
-        found = heights[0] if points.size == 1 else _drawn(at, points, heights)
-        return where(at > points[-1], last, where(at < points[0], first, found))
+    found = heights[0] if points.size == 1 else _drawn(at, points, heights)
+    return where(at > points[-1], last, where(at < points[0], first, found))
 
 
 def _drawn(at: Array, points: Array, heights: Array) -> Array:

@@ -136,7 +136,7 @@ BUGS = [
         A.test_positions_with_very_different_numbers_of_writes),
     Bug("a busy position keeps everybody waiting", accumulating, "_reduced", "raise TooBusyError", "pass",
         A.test_a_busy_position_is_left_to_numpy),
-    Bug("floating-point errors of ufunc.at go unheard", accumulating, "strict", 'else "raise"', 'else "ignore"',
+    Bug("floating-point errors of ufunc.at go unheard", accumulating, "_strict", 'else "raise"', 'else "ignore"',
         A.test_floating_point_errors_are_numpys),
     Bug("the last bin is open", composed, "_between", "where(x == known[-1], n - 1, where(x == x, index, 0))", "where(x == x, index, 0)",
         C.test_histograms, ("l",)),
