@@ -62,8 +62,8 @@ def at(of: Any, a: ndarray, key: Any, values: list[Node]) -> bool:
             where = positions(a.shape, key)
             if where is None:
                 return False
+            sources = [_spread(node, where.shape) for node in values]
             if where.size:
-                sources = [_spread(node, where.shape) for node in values]
                 target, found = combined(of, reshape(node_of(a), (a.size,)), _flat(where), sources, repeats(key), modes)
                 a._write(scattered(a, wrap(target), cast(found, a.dtype), False))
         except (*REFUSALS, FloatingPointError):

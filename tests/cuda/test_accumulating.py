@@ -157,6 +157,7 @@ KEYS: dict[str, tuple[Any, Any, bool]] = {
     "a new axis": ((None, [1, 1]), lambda m, x: m.arange(5.0), True),
     "a list": ([1, 1], lambda m, x: m.arange(5.0), True),
     "nothing": ([], lambda m, x: m.arange(5.0), True),
+    "nothing, values of another shape": ([], lambda m, x: m.arange(15.0).reshape(3, 5), False),
     "two dimensions": (lambda m, x: m.asarray([[0, 1], [1, 0]]), lambda m, x: m.arange(5.0), True),
     "unsigned": (lambda m, x: m.asarray([0, 1, 1]).astype("u1"), 2, True),
     "of itself": (lambda m, x: m.asarray([0, 1, 1, 2]), lambda m, x: x, True),
