@@ -2,7 +2,8 @@
 
 In: an array, a key and a value as NumPy takes them.  Out: a new value of the array that owns the memory.  Promise: a write through a
 basic key records a STORE and computes nothing; a mask with one value records a WHERE; everything else goes through memory that nobody
-else sees; no write ever rebinds silently, and conversions fail as NumPy's do.
+else sees, or is done on the GPU that the array lives on (``scattering``); no write ever rebinds silently, and conversions fail as
+NumPy's do.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """NumPy's functions as items of the schedule, and what depends on values: shapes, warnings, errors.
 
-In: nodes among the arguments of a NumPy function.  Out: CALL nodes, or NumPy's answer at once where its shape depends on the values.
+In: nodes among the arguments of a NumPy function.  Out: CALL nodes, or NumPy's answer at once where its shape depends on the values; for
+arrays on a GPU what ``composed`` makes of it.
 Promise: dtypes are declared before anything runs; a warning or an error that only the values decide comes when they are computed, with the
 line that asked for them, and at the call where they are there already or somebody listens.
 """

@@ -2,7 +2,7 @@
 
 In: an array, where to write, and values that are repeated as NumPy repeats them.  Out: a new value of the array that owns the memory.
 Promise: every view sees the write and nothing is computed for it: masks and diagonals are recorded as selections and a STORE, writes at
-positions as one library item; what NumPy refuses without looking at values is refused at the call.
+positions as one library item, on a GPU at the call; what NumPy refuses without looking at values is refused at the call.
 """
 
 from __future__ import annotations
