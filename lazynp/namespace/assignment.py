@@ -2,7 +2,8 @@
 
 In: an array, a key and a value as NumPy takes them.  Out: a new value of the array that owns the memory.  Promise: a write through a
 basic key records a STORE and computes nothing; a mask with one value records a WHERE; everything else goes through memory that nobody
-else sees; no write ever rebinds silently, and conversions fail as NumPy's do.
+else sees, or is done on the GPU that the array lives on (``scattering``); no write ever rebinds silently, and conversions fail as
+NumPy's do.
 """
 
 from __future__ import annotations
@@ -187,7 +188,7 @@ def _write_advanced(x: arrays.ndarray, key: Any, value: Any) -> None:
         return
     if config.elsewhere:
         from lazynp.namespace.placement import count_on_host
-        from lazynp.namespace.sharing import written
+        from lazynp.namespace.scattering import written
 
         if written(x, key, value):
             return
@@ -256,6 +257,13 @@ def write_flat(x: arrays.ndarray, key: Any, value: Any) -> None:
     """``x.flat[key] = value``."""
     if x._readonly:
         raise ValueError("assignment destination is read-only")
+    if config.elsewhere and type(key) is not int:
+        from lazynp.namespace.placement import count_on_host
+        from lazynp.namespace.placing import written_through_flat
+
+        if written_through_flat(x, key, value):
+            return
+        count_on_host("indexed write", x)
     if type(value) is arrays.ndarray or type(value) in CLASSES:
         value = arrays.host(value, "indexed write")
     key = tuple([_host_key(part) for part in key]) if type(key) is tuple else _host_key(key)

@@ -17,7 +17,7 @@ from lazynp.graph.dtypes import COMPLEX128, FLOAT64
 from lazynp.graph.node import Node
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
-from lazynp.namespace.items import native
+from lazynp.namespace.items import item, native
 from lazynp.namespace.joining import concatenate
 from lazynp.namespace.mathematics import diff
 from lazynp.namespace.promotion import concrete
@@ -208,7 +208,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         # What is no number is refused by NumPy itself.
         np.interp(np.empty(0), np.zeros(1), np.zeros(1, dtype), **sides)
         sides = {name: dtype.type(v).item() for name, v in sides.items()}
-    return result(library("interp", (at, points, heights), dtype, at.shape, **sides))
+    return result(item("interp", (at, points, heights), sides, [(dtype, at.shape)])[0])
 
 
 def _periodic(at: Node, points: Node, heights: Node, period: Any) -> tuple[Node, Node, Node]:

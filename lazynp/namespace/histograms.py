@@ -98,15 +98,15 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     return wrap(item("histogram_bin_edges", (x, n), {}, [(edges.dtype, (n + 1,))], fails=True)[0])
 
 
-def _check_if_known(edges: Node) -> None:
+def _check_if_known(edges: Node, message: str = "`bins` must increase monotonically, when an array") -> None:
     if known(edges):
-        _check_increasing(edges)
+        _check_increasing(edges, message)
 
 
-def _check_increasing(edges: Node) -> None:
+def _check_increasing(edges: Node, message: str = "`bins` must increase monotonically, when an array") -> None:
     (found,) = values(edges, reason="bins")
     if (found[:-1] > found[1:]).any():
-        raise ValueError("`bins` must increase monotonically, when an array")
+        raise ValueError(message)
 
 
 @fallback.library
@@ -167,9 +167,9 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
     with np.errstate(all="ignore"):
         counts, edges = np.histogramdd(points, stand_ins, limits, density, None if w is None else np.ones(len(points), w.dtype))
     sizes = tuple([part.count if part.edges is not None else index(part.given) for part in wanted])
-    for part in wanted:
+    for k, part in enumerate(wanted):
         if part.edges is not None:
-            _check_if_known(part.edges)
+            _check_if_known(part.edges, f"`bins[{k}]` must be monotonically increasing, when an array")
     outs = [(counts.dtype, sizes), *[(edge.dtype, (size + 1,)) for edge, size in zip(edges, sizes, strict=True)]]
     options = {"range": limits, "density": density, "weights": w}
     found = [wrap(node) for node in item("histogramdd", (x, [part.argument for part in wanted]), options, outs, fails=True)]

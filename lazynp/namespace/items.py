@@ -1,6 +1,7 @@
 """NumPy's functions as items of the schedule, and what depends on values: shapes, warnings, errors.
 
-In: nodes among the arguments of a NumPy function.  Out: CALL nodes, or NumPy's answer at once where its shape depends on the values.
+In: nodes among the arguments of a NumPy function.  Out: CALL nodes, or NumPy's answer at once where its shape depends on the values; for
+arrays on a GPU what ``composed`` makes of it.
 Promise: dtypes are declared before anything runs; a warning or an error that only the values decide comes when they are computed, with the
 line that asked for them, and at the call where they are there already or somebody listens.
 """
@@ -21,7 +22,7 @@ from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace import fallback
 from lazynp.namespace.promotion import DType, Foreign
-from lazynp.ndarray import wrap
+from lazynp.ndarray import asarray, node_of, wrap
 from lazynp.runtime import config
 from lazynp.scalars import force
 
@@ -75,11 +76,26 @@ def item(name: str, args: Sequence[Any], options: dict[str, Any], outs: Sequence
     nodes: list[Node] = []
     template = _template(tuple(args), nodes)
     named = tuple([(key, _template(value, nodes)) for key, value in options.items()])
+    if config.elsewhere and nodes:
+        made = _composed(name, args, options, nodes, outs)
+        if made is not None:
+            return made
     first = build.call("apply", (name, template, named), nodes, *outs[0])
     found = [first, *[build.output(first, k, *out) for k, out in enumerate(outs) if k]]
     if fails and known(*nodes):
         force(found, name)
     return found
+
+
+def _composed(name: str, args: Any, options: dict[str, Any], nodes: list[Node], outs: Sequence[tuple[DType, Shape]]) -> list[Node] | None:
+    """The results where all is on a GPU and composed of what a GPU has; see ``composed``."""
+    from lazynp.namespace.composed import composed
+
+    found = composed(name, args, options, nodes)
+    if found is None:
+        return None
+    made = [node_of(asarray(each)) for each in (found if isinstance(found, tuple) else (found,))]
+    return made if all(node.dtype == dtype and node.shape == shape for node, (dtype, shape) in zip(made, outs, strict=False)) else None
 
 
 def known(*nodes: Node) -> bool:
@@ -115,8 +131,12 @@ def at_once(name: str, *args: Any, **options: Any) -> Any:
     nodes: list[Node] = []
     _template((args, tuple(options.values())), nodes)
     if config.elsewhere and nodes:
+        from lazynp.namespace.composed import composed
         from lazynp.namespace.sharing import computed
 
+        done = composed(name, args, options, nodes)
+        if done is not None:
+            return done
         done = computed(name, [wrap(arg) if isinstance(arg, Node) else arg for arg in args], options, nodes)
         if done is not None:
             return done

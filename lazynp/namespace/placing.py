@@ -2,7 +2,7 @@
 
 In: an array, where to write, and values that are repeated as NumPy repeats them.  Out: a new value of the array that owns the memory.
 Promise: every view sees the write and nothing is computed for it: masks and diagonals are recorded as selections and a STORE, writes at
-positions as one library item; what NumPy refuses without looking at values is refused at the call.
+positions as one library item, on a GPU at the call; what NumPy refuses without looking at values is refused at the call.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from lazynp.conversion import warn_complex
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, reshape
-from lazynp.graph.dtypes import INT64
+from lazynp.graph.dtypes import BOOL, INT64
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace import axes as ax
 from lazynp.namespace.compositions import truth
 from lazynp.namespace.fallback import library, library_call
 from lazynp.namespace.indexing import check_known
 from lazynp.namespace.promotion import DType
-from lazynp.ndarray import Draft, asarray, host, ndarray, node_of
+from lazynp.namespace.selecting import take_along_axis
+from lazynp.ndarray import Draft, asarray, host, ndarray, node_of, wrap
+from lazynp.runtime import config
 from lazynp.runtime.floating import at_once
 from lazynp.scalars import is_scalar
 
@@ -125,6 +127,37 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         a._write(reshape(written, shape))
 
 
+def _written_on_gpu(a: ndarray, find: Any, values: Any) -> bool:
+    """Values at flat positions, where the array lives on a GPU; see ``scattering.written_flat``."""
+    if not config.elsewhere:
+        return False
+    from lazynp.namespace.scattering import written_flat
+
+    return written_flat(a, find, values)
+
+
+def written_through_flat(a: ndarray, key: Any, value: Any) -> bool:
+    """``a.flat[key] = value`` on the GPU that ``a`` belongs to, values repeated as NumPy's iterator does; tells whether it was done."""
+    if isinstance(key, (list, np.ndarray, ndarray)):
+        part = asarray(key)
+        if part.ndim != 1 or part.dtype.kind not in "biu" or (part.dtype == BOOL and part.size != a.size):
+            return False
+    elif type(key) is not slice and key is not Ellipsis:
+        return False
+    new = _converted(value, a.dtype, "unsafe")
+    return bool(build.size(new)) and _written_on_gpu(a, lambda numbers: numbers[key], lambda count: _cycled(new, count))
+
+
+def _limited(positions: Node, n: int, mode: str) -> Node:
+    """Positions, those out of range as the mode says; negative ones are left where they are refused."""
+    if mode == "wrap":
+        return elementwise(o.REMAINDER, INT64, positions, const(n, INT64))
+    if mode == "clip":
+        low = elementwise(o.MAXIMUM, INT64, positions, const(0, INT64))
+        return elementwise(o.MINIMUM, INT64, low, const(n - 1, INT64))
+    return positions
+
+
 def _write_item(a: ndarray, name: str, sources: tuple[Node, ...], **static: Any) -> None:
     """NumPy's writing function as an item of the schedule; an array that is being filled is written where it lies."""
     known = [node.buffer.array for node in sources if node.buffer is not None]
@@ -153,7 +186,9 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
         return
     if mode == "raise" and positions.buffer is not None:
         check_known(positions.buffer.array, a.size, 0)
-    _write_item(a, "put", (positions, values), mode=mode)
+    at = wrap(_limited(_flat(positions), a.size, mode))
+    if not _written_on_gpu(a, lambda numbers: numbers[at], lambda count: _cycled(values, count)):
+        _write_item(a, "put", (positions, values), mode=mode)
 
 
 @library
@@ -184,7 +219,14 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     new = _converted(values, arr.dtype, "unsafe")
     if len(new.shape) > len(common) or np.broadcast_shapes(new.shape, common) != common:
         raise ValueError(f"shape mismatch: value array of shape {new.shape} could not be broadcast to indexing result of shape {common}")
-    if 0 not in common:
+    if 0 in common:
+        return
+    places = wrap(positions)
+
+    def find(numbers: ndarray) -> ndarray:
+        return take_along_axis(wrap(reshape(node_of(numbers), shape)), places, along)
+
+    if not _written_on_gpu(arr, find, lambda count: expand(new, common)):
         _write_item(arr, "put_along_axis", (positions, new), axis=None if axis is None else along)
 
 

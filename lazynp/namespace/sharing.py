@@ -18,9 +18,8 @@ from lazynp.graph import op as o
 from lazynp.graph.build import leaf, permute
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import caller
-from lazynp.namespace.assignment import fitted
 from lazynp.namespace.placement import on_gpu
-from lazynp.ndarray import asarray, force, geometry, ndarray, node_of, root_node, wrap, wrap_ordered
+from lazynp.ndarray import force, geometry, ndarray, root_node, wrap, wrap_ordered
 from lazynp.runtime import config, devices, report
 from lazynp.scalars import CLASSES
 from lazynp.views import memory_order
@@ -32,7 +31,7 @@ def positions(x: ndarray) -> list[ndarray] | None:
         return None
     place = devices.place(x.device)
     with place.running() as run:
-        array = _lent(x, place, run)
+        array = lent(x, place, run)
         return [wrap(leaf(place.kept(found, run))) for found in place.cupy.nonzero(array)]
 
 
@@ -46,90 +45,13 @@ def computed(name: str, args: Any, kwargs: dict[str, Any], nodes: Any) -> Any:
     if name in library.AT_ONCE and all(map(_is_plain, kwargs.values())):
         place = devices.place(home)
         with place.running() as run:
-            given = [_lent(x, place, run) for x in args]
+            given = [lent(x, place, run) for x in args]
             found = library.at_once(name, given, kwargs, place)
             if found is not None:
                 report.work.library_calls += 1
                 return _results(name, found, kwargs, lambda array: wrap(leaf(place.kept(array, run))))
     report.count_on_host(name, sum(node.dtype.itemsize * prod(node.shape) for node in nodes), caller())
     return None
-
-
-def written(x: ndarray, key: Any, value: Any) -> bool:
-    """``x[key] = value`` through integer arrays, on the GPU that ``x`` belongs to; tells whether it was done.
-
-    Where a position occurs several times the last value wins, as in NumPy: the number of the last one is found first, and then all write
-    its value.  What is no such key, or has an index out of range, is left to NumPy.
-    """
-    if not on_gpu(x) or not x.size:
-        return False
-    place = devices.place(x.device)
-    try:
-        with place.running() as run:
-            result = _scattered(x, key if type(key) is tuple else (key,), value, place, run)
-    except (ValueError, MemoryError):
-        return False  # NumPy says it in other words; or has the memory
-    if result is not None:
-        report.work.library_calls += 1
-        x._write(result)
-    return result is not None
-
-
-def _scattered(x: ndarray, key: tuple[Any, ...], value: Any, place: Any, run: Any) -> Any:
-    """The node of what ``x`` is after the write; None for another kind of key."""
-    import cupyx
-
-    cupy = place.cupy
-    parts = _integer_key(x.shape, key, lambda part: _index(part, place, run))
-    if parts is None:
-        return None
-    where = cupy.arange(x.size, dtype=np.int64).reshape(x.shape)[parts]
-    if type(value) in CLASSES or isinstance(value, np.generic):
-        value = asarray(value)  # unlike an element's, this conversion does not ask whether the value fits
-    values = wrap(fitted(value, where.shape, x.dtype))
-    if not where.size:
-        return node_of(x)
-    where = where.reshape(-1)
-    last = cupy.zeros(x.size, dtype=np.uint64)
-    cupyx.scatter_max(last, where, cupy.arange(where.size, dtype=np.uint64))
-    result = _lent(x, place, run).copy()
-    result.reshape(-1)[where] = _lent(values, place, run).reshape(-1)[last[where].astype(np.int64)]
-    return leaf(place.kept(result, run))
-
-
-def _index(part: Any, place: Any, run: Any) -> Any:
-    """An index array in device memory; None for anything but integers."""
-    if type(part) is not ndarray:
-        part = np.asarray(part)
-    if part.dtype.kind not in "iu" or not part.size:
-        return None
-    return (_lent(part, place, run) if type(part) is ndarray else place.cupy.asarray(part)).astype(np.int64)
-
-
-def _integer_key(shape: tuple[int, ...], key: tuple[Any, ...], index: Any) -> tuple[Any, ...] | None:
-    """The key with its index arrays in device memory; None where it holds anything else, or one of them is out of range."""
-    used = sum(part is not None and part is not Ellipsis for part in key)
-    if sum(part is Ellipsis for part in key) > 1 or used > len(shape):
-        return None
-    parts: list[Any] = []
-    axis = 0
-    for part in key:
-        if part is Ellipsis:
-            axis += len(shape) - used
-        elif isinstance(part, (list, np.ndarray, ndarray)) and type(part) not in CLASSES:
-            part = index(part)
-            n = shape[axis]
-            if part is None or not bool(((part >= -n) & (part < n)).all()):
-                return None
-            axis += 1
-        elif (type(part) is int and -shape[axis] <= part < shape[axis]) or (
-            type(part) is slice and all(end is None or type(end) is int for end in (part.start, part.stop, part.step))
-        ):
-            axis += 1
-        elif part is not None:
-            return None
-        parts.append(part)
-    return tuple(parts)
 
 
 def _is_plain(value: Any) -> bool:
@@ -139,7 +61,8 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, (bool, int, float, str, np.bool_, np.number))
 
 
-def _lent(x: Any, place: Any, run: Any) -> Any:
+def lent(x: Any, place: Any, run: Any) -> Any:
+    """An array of ours, computed, as one of CuPy's over the same memory, within a run; numbers as they are."""
     if type(x) is not ndarray:
         return x.concrete("linalg") if type(x) in CLASSES else x
     buffer = place.uploaded(_memory(x))

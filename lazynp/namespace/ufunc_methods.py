@@ -179,15 +179,20 @@ def at(of: ufunc, a: Any, indices: Any, values: tuple[Any, ...]) -> None:
         return
     if a._readonly:
         raise ValueError("assignment destination is read-only")
-    key = to_host(indices, "index")
     try:
         nodes = [_operand_node(value) for value in values]
         # An index nobody has: nothing but the loop and the number of operands is looked at.
         nothing = np.zeros(0, np.intp)
         of._numpy.at(np.ones(1, a.dtype), nothing, *[np.ones((), node.dtype) for node in nodes])
     except Foreign:
-        fallback.call(of._numpy.at, f"{of.__name__}.at", (a, indices, *values), {}, (0,))
+        fallback.call(of._numpy.at, f"{of.__name__}.at", (a, to_host(indices, "index"), *values), {}, (0,))
         return
+    if config.elsewhere:
+        from lazynp.namespace import accumulating
+
+        if accumulating.at(of, a, indices, nodes):
+            return
+    key = to_host(indices, "index")
     chosen = np.broadcast_to(np.False_, a.shape)[key]
     for node in nodes:
         if len(node.shape) > chosen.ndim or any(n not in (1, m) for n, m in zip(node.shape[::-1], chosen.shape[::-1], strict=False)):

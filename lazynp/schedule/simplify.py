@@ -56,7 +56,8 @@ Rule = Callable[[Builder, Entry], int | None]
 
 
 def _identity(op: Op, dtype: np.dtype[Any]) -> Any:
-    return {o.MULTIPLY: 1, o.BITWISE_AND: -1 if dtype.kind == "i" else 1}.get(op, 0)
+    ones = {"i": -1, "u": 2 ** (8 * dtype.itemsize) - 1}.get(dtype.kind, 1)
+    return {o.MULTIPLY: 1, o.BITWISE_AND: ones}.get(op, 0)
 
 
 def _empty_reduction(b: Builder, entry: Entry) -> int | None:

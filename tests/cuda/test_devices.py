@@ -13,7 +13,7 @@ import pytest
 
 import lazynp as np
 from lazynp import doctor
-from lazynp.runtime import config, report
+from lazynp.runtime import config
 from tests.cuda.host import SEEDS, machine, on_host, transfers
 
 A = numpy.arange(600.0).reshape(20, 30)
@@ -224,10 +224,9 @@ def test_indexed_writes_keep_their_meaning(two: Any) -> None:
     x[[3, 3, 5]] = numpy.arange(90.0).reshape(3, 30)
     expected[[3, 3, 5]] = numpy.arange(90.0).reshape(3, 30)
     numpy.add.at(expected, ([0, 0, 0], [1, 1, 2]), 10)
-    np.add.at(x, ([0, 0, 0], [1, 1, 2]), 10)
+    np.add.at(x, (np.asarray([0, 0, 0]), [1, 1, 2]), 10)
     x[x > 500] = -1
     expected[expected > 500] = -1
     numpy.testing.assert_array_equal(x, expected)
     assert x.device == "cuda:0"
-    assert "indexed write" not in on_host()
-    assert report.on_host
+    assert not on_host()

@@ -436,9 +436,9 @@ def test_products_that_cupy_cannot_index(one: Any, monkeypatch: pytest.MonkeyPat
 
 
 ON_HOST: dict[str, tuple[Callable[..., Any], str]] = {
-    "histogram": (lambda np, a, v: np.histogram(a, 10)[0], "histogram"),
-    "interp": (lambda np, a, v: np.interp(a, a[0], a[1]), "interp"),
-    "unique": (lambda np, a, v: np.unique(a), "unique"),
+    "histogram": (lambda np, a, v: np.histogram(a, "auto")[0], "histogram"),
+    "convolve": (lambda np, a, v: np.convolve(a[0], a[1]), "convolve"),
+    "unique": (lambda np, a, v: np.unique(a + 1j), "unique"),
     "reduceat": (lambda np, a, v: np.add.reduceat(v, [0, 10, 30]), "ufunc:add.reduceat"),
     "matmul of truth values": (lambda np, a, v: (a > 0) @ (a > 0).T, "matmul"),
     "complex roots": (lambda np, a, v: np.sqrt(a + 0j), "sqrt"),
@@ -479,7 +479,35 @@ BUILT_ON: dict[str, Callable[..., Any]] = {
     "linalg.matmul": lambda np, a, v: np.linalg.matmul(a.T, a),
     "linalg.tensordot": lambda np, a, v: np.linalg.tensordot(a, a, axes=((0,), (0,))),
     "linalg.vecdot": lambda np, a, v: np.linalg.vecdot(a, a),
+    "linalg.matrix_norm": lambda np, a, v: np.linalg.matrix_norm(a),
+    "nanmedian": lambda np, a, v: np.nanmedian(np.where(a > 1, np.nan, a), axis=0),
+    "nanpercentile": lambda np, a, v: np.nanpercentile(np.where(a > 1, np.nan, a), 30),
+    "nanquantile": lambda np, a, v: np.nanquantile(np.where(a > 1, np.nan, a), [0.1, 0.9], axis=1),
+    "put": lambda np, a, v: _after(np.put, a * 1, [3, 3, 5], [1, 2]),
+    "put_along_axis": lambda np, a, v: _after(np.put_along_axis, a * 1, np.argmax(a, axis=0, keepdims=True), 7, 0),
+    "histogram": lambda np, a, v: np.histogram(a, 10)[0],
+    "histogram_bin_edges": lambda np, a, v: np.histogram_bin_edges(v, 7),
+    "histogram2d": lambda np, a, v: np.histogram2d(a[0], a[1], 4)[0],
+    "histogramdd": lambda np, a, v: np.histogramdd(a[:3].T, 3)[0],
+    "digitize": lambda np, a, v: np.digitize(v, [0, 3, 9]),
+    "interp": lambda np, a, v: np.interp(a, np.sort(a[0]), a[1]),
+    "isin": lambda np, a, v: np.isin(v, v[::2]),
+    "unique_all": lambda np, a, v: np.unique_all(v).inverse_indices,
+    "unique_counts": lambda np, a, v: np.unique_counts(v).counts,
+    "unique_inverse": lambda np, a, v: np.unique_inverse(v % 5).inverse_indices,
+    "unique_values": lambda np, a, v: np.sort(np.unique_values(v)),
+    "intersect1d": lambda np, a, v: np.intersect1d(v, v[::2]),
+    "union1d": lambda np, a, v: np.union1d(v, v + 1),
+    "setdiff1d": lambda np, a, v: np.setdiff1d(v, v[::2]),
+    "setxor1d": lambda np, a, v: np.setxor1d(v, v[::2] + 1),
+    "lexsort": lambda np, a, v: np.lexsort((v, v % 3)),
 }
+
+
+def _after(function: Callable[..., Any], x: Any, *args: Any) -> Any:
+    """An array after a function wrote into it."""
+    function(x, *args)
+    return x
 
 
 @pytest.mark.parametrize("name", sorted(library.BUILT_ON))

@@ -10,9 +10,18 @@ from typing import Any, NamedTuple
 import pytest
 
 from lazynp.backends.cuda import backend, compiler, graphs, launch, library, memory, runs, transfers, words
-from lazynp.namespace import sharing
+from lazynp.namespace import accumulating, composed, scattering, sharing
 from lazynp.runtime import devices, ownership, realize
-from tests.cuda import counts, test_devices, test_graphs, test_host, test_transfers
+from tests.cuda import (
+    counts,
+    test_accumulating,
+    test_composed,
+    test_devices,
+    test_graphs,
+    test_host,
+    test_transfers,
+    test_writes,
+)
 from tests.cuda.host import SEEDS, machine
 
 
@@ -29,6 +38,7 @@ class Bug(NamedTuple):
 
 
 H, D, G, T = test_host, test_devices, test_graphs, test_transfers
+A, C, W = test_accumulating, test_composed, test_writes
 
 BUGS = [
     Bug("nobody waits for another thread's stream", memory.DeviceBlock, "join", "run.stream.wait_event(other.record())", "pass",
@@ -112,6 +122,29 @@ BUGS = [
         "pass", H.test_homes_under_a_default),
     Bug("a claim forgets device memory", ownership.Claim, "settle", "buffer.recover(self.saved)", "pass",
         H.test_large_arrays_are_written_in_place),
+    Bug("an earlier write wins", scattering, "_last", "cupyx.scatter_max(last, at, cupy.arange(at.size, dtype=np.uint64))", "pass",
+        W.test_writes_are_numpys, ("rows, one twice, of itself",)),
+    Bug("a mask takes values of any shape", scattering, "written", "_is_mask(key, x.ndim) and", "False and",
+        W.test_writes_are_numpys, ("values of two dimensions",)),
+    Bug("a write counts twice", accumulating, "_rows", "const(done - 1, INT64)", "const(max(done - 2, -1), INT64)",
+        A.test_positions_with_very_different_numbers_of_writes),
+    Bug("what fills the rows is added", accumulating, "_rows", "const(_NEUTRAL[op], dtype) if op in _NEUTRAL else value", "value",
+        A.test_reductions, ("add",)),
+    Bug("a sum forgets the sign of its zeros", accumulating, "_rows", 'if op is o.ADD and dtype.kind == "f":', "if False:",
+        A.test_zeros_keep_their_sign),
+    Bug("a single column is added up in another order", accumulating, "_reduced", "max(end, begin + 2)", "end",
+        A.test_positions_with_very_different_numbers_of_writes),
+    Bug("a busy position keeps everybody waiting", accumulating, "_reduced", "raise TooBusyError", "pass",
+        A.test_a_busy_position_is_left_to_numpy),
+    Bug("floating-point errors of ufunc.at go unheard", accumulating, "_strict", 'else "raise"', 'else "ignore"',
+        A.test_floating_point_errors_are_numpys),
+    Bug("the last bin is open", composed, "_between", "where(x == known[-1], n - 1, where(x == x, index, 0))", "where(x == x, index, 0)",
+        C.test_histograms, ("l",)),
+    Bug("weights are added across blocks", composed, "_weighed", "blocks = -(-index.size // BLOCK)", "blocks = 1",
+        C.test_histograms_of_several_blocks),
+    Bug("every nan is another", composed, "_first_of_each", "if equal_nan and", "if False and", C.test_sets_of_numbers_that_are_none),
+    Bug("a line that gives nan is not tried from its other end", composed, "_drawn",
+        "found = where(found == found, found, where((other != other) & (y == next_y), y, other))", "pass", C.test_interpolation),
 ]  # fmt: skip
 
 

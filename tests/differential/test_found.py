@@ -40,6 +40,9 @@ PROGRAMS: dict[str, list[str]] = {
     "a sum of nothing but -0.0": [
         "v0 = np.array(-0.0)", "v1 = np.sum(v0)", "v2 = np.sum(np.array([-0.0, 0.0]), axis=())", "v3 = np.add.reduce(v0, ())",
     ],
+    "the bits that nothing has in common": [
+        f"v{k} = np.bitwise_and.reduce(np.zeros((0, 3), {dtype!r}))" for k, dtype in enumerate(["u1", "u8", "i2", "?"])
+    ],
     "the square of a truth value": [
         "v0 = (np.arange(3) > 1).any()", "v1 = v0 ** 2", "v2 = np.array([True]) ** 2", "v3 = np.array(True) ** 2",
     ],

@@ -132,6 +132,7 @@ def test_what_is_no_array_or_read_only_is_refused(name: str) -> None:
     check(lambda np: eval(f"np.{name}(np.broadcast_to(np.zeros(2), (2, 2)), {arguments})", {"np": np}), note=f"{name} read-only")
 
 
+@pytest.mark.usefixtures("processor")
 def test_writes_are_recorded_not_computed() -> None:
     x = lazynp.ones((4, 4)) + 1
     view = x[1:, 1:]

@@ -131,6 +131,7 @@ def test_named_results_have_numpys_names() -> None:
     assert all(type(part) is lazynp.ndarray for part in lazynp.unique_all(x))
 
 
+@pytest.mark.usefixtures("processor")
 def test_what_has_a_known_shape_stays_pending() -> None:
     x = lazynp.arange(100.0) * 0.5
     small = lazynp.isin(x, [1, 2, 3])
@@ -145,6 +146,7 @@ def test_what_has_a_known_shape_stays_pending() -> None:
     assert all(numpy.array_equal(numpy.asarray(p), w) for p, w in zip(pending, want, strict=True))
 
 
+@pytest.mark.usefixtures("processor")
 def test_pending_data_out_of_its_mind_fails_with_the_counts() -> None:
     counts, edges = lazynp.histogram(lazynp.array([1.0, numpy.nan]) * 2)
     with pytest.raises(ValueError, match="autodetected range of"):

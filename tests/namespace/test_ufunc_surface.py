@@ -105,6 +105,7 @@ def test_attributes_are_numpys() -> None:
 # at ----------------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("processor")
 def test_at_of_something_pending_stays_pending() -> None:
     x = lazynp.arange(6.0) * 2
     report.reset()

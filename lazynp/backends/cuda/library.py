@@ -109,9 +109,9 @@ def _rank(cupy: Any, arrays: Arrays, options: Options) -> Any:
 
 def _counts(cupy: Any, arrays: Arrays, options: Options) -> Any:
     x, weights, minlength = arrays
-    if type(minlength) is not int:
-        raise ValueError  # CuPy takes for an integer what NumPy refuses
-    return cupy.bincount(x, weights, minlength)
+    if weights is not None or type(minlength) is not int:
+        raise ValueError  # NumPy adds weights in order; CuPy takes for an integer what NumPy refuses
+    return cupy.bincount(x, minlength=minlength)
 
 
 def _sorted(name: str) -> Function:
@@ -199,12 +199,15 @@ AT_ONCE: Final[dict[str, Row]] = {
     "unique": Row(_unique, "?" + INTEGERS, ("equal_nan", "sorted")),
 }
 
-# Functions that are built on these rows, on running sums, or on CuPy's `nonzero` (``namespace/sharing.py``).
+# Functions that are built on these rows, on running sums, or on CuPy's `nonzero` and its writes at positions (``namespace/sharing.py``,
+# ``scattering.py``, ``composed.py``).
 BUILT_ON: Final = frozenset(
     {
         "inner", "vdot", "vecdot", "matvec", "vecmat", "cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "nonzero", "flatnonzero",
         "argwhere", "extract", "compress", "median", "percentile", "quantile", "cov", "corrcoef", "linalg.matmul", "linalg.tensordot",
-        "linalg.vecdot",
+        "linalg.vecdot", "put", "put_along_axis", "histogram", "histogram_bin_edges", "histogram2d", "histogramdd", "digitize", "interp",
+        "isin", "unique_all", "unique_counts", "unique_inverse", "unique_values", "intersect1d", "union1d", "setdiff1d", "setxor1d",
+        "lexsort", "nanmedian", "nanpercentile", "nanquantile", "linalg.matrix_norm",
     }
 )  # fmt: skip
 
