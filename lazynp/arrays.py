@@ -338,6 +338,8 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         if node.shape != self.shape:
             node = build.expand(node, self.shape)
         base = self._base
+        if config.elsewhere:
+            node = devices.kept(node, root_node(base if type(base) is ndarray else self), type(base) is not ndarray)
         if base is None or type(base) is Draft:
             replace(self, node)
         else:

@@ -20,7 +20,7 @@ from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.memory import DRAFT_BYTES
 from lazynp.namespace.indexing import basic
-from lazynp.runtime import config
+from lazynp.runtime import config, devices
 from lazynp.runtime.floating import at_once
 from lazynp.scalars import CLASSES, OF_TYPE, force
 from lazynp.views import AXES, NEW, Region, put
@@ -71,12 +71,16 @@ def write(x: arrays.ndarray, key: Any, value: Any) -> None:
         else:
             node = fitted(value, tuple([1 if axis < 0 else lengths[axis] for axis in axes]), dtype)
             node = put(None, lengths, (AXES, axes, node.shape), node)
+        if config.elsewhere:
+            node = devices.kept(node, old, lengths == old.shape)
         arrays.replace(x, build.store(old, region, node))
         return
     view = arrays.view_key(x, region, lengths, axes)
     if type(value) is arrays.ndarray and value._base is root and value._view.path == view._view.path and value.dtype == view.dtype:
         return  # x[key] += ...: the view was written already and is put back where it lies
     node = fitted(value, view.shape, view.dtype)
+    if config.elsewhere:
+        node = devices.kept(node, arrays.root_node(root), view.size == root.size)
     arrays.replace(root, view._view.write(arrays.root_node(root), node))
     if root is not x:
         x._node = x._stamp = None  # made from the old value, which need not live on

@@ -10,10 +10,11 @@ on that GPU, and everything else is on the default device at the moment when it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, site_of, where
@@ -22,6 +23,8 @@ from lazynp.runtime import config
 CPU = "cpu"
 
 _chosen: ContextVar[str | None] = ContextVar("lazynp.device", default=None)
+_named: set[str] = set()  # devices that anything was ever asked of
+_homes: WeakKeyDictionary[Node, str] = WeakKeyDictionary()  # of pending nodes whose home was asked for
 
 
 def name_of(device: Any) -> str:
@@ -47,6 +50,7 @@ def checked(device: Any) -> str | None:
     name = name_of(device)
     if name != CPU:
         place(name)
+    _named.add(name)
     return name
 
 
@@ -54,6 +58,7 @@ def place(name: str) -> Any:
     """What holds memory and runs programs on a GPU; raises as ``checked``."""
     from lazynp.backends.cuda.memory import place as found
 
+    _named.add(name)
     return found(name)
 
 
@@ -120,6 +125,17 @@ def pinned(node: Node, name: str | None) -> Node:
     return node if name is None else copied(node, name)
 
 
+def kept(node: Node, old: Node, whole: bool = True) -> Node:
+    """What is written into an array, on the device where the array is: a write moves no array.
+
+    ``whole``: nothing of the old value remains, so that what is nowhere in particular has to be sent there, too.
+    """
+    if not _named or (len(_named) == 1 and default() in _named):
+        return node  # there is one device only
+    name, at = home(old), home(node)
+    return node if name in (None, at) or (at is None and not whole) else Node(o.COPY, (node,), name, node.dtype, node.shape, site_of(node))
+
+
 def made(node: Node) -> Node:
     """A leaf that was made just now, at home on the device of the ``with`` block."""
     name = _chosen.get()
@@ -145,7 +161,7 @@ def home(node: Node) -> str | None:
     """The device that a value belongs to; None: the default device, whichever that will be."""
     if not config.elsewhere:
         return None
-    return homes([node])[node]
+    return homes([node], known=_homes)[node]
 
 
 def of(node: Node) -> str:
@@ -153,24 +169,32 @@ def of(node: Node) -> str:
     return (home(node) or default()) if config.elsewhere else CPU
 
 
-def homes(nodes: Iterable[Node]) -> dict[Node, str | None]:
-    """The homes of pending nodes and of all that they are computed from, sources first."""
+def homes(nodes: Iterable[Node], known: MutableMapping[Node, str] | None = None) -> dict[Node, str | None]:
+    """The homes of pending nodes and of all that they are computed from, sources first.
+
+    What is in ``known`` is not looked behind, and what is found is added to it: of an array that is written again and again only what was
+    recorded since the last time.
+    """
     pending = list(nodes)
     sources: dict[Node, tuple[Node, ...]] = {}
     while pending:
         node = pending.pop()
         if node not in sources:
-            src = sources[node] = node.src
+            src = sources[node] = () if known and node in known else node.src
             pending += src
     found: dict[Node, str | None] = {}
     for node in sorted(sources, key=lambda node: node.number):
         target, buffer = node.arg, node.buffer  # in this order: another thread may publish the node meanwhile
         if buffer is not None:
             found[node] = buffer.device
+        elif known and node in known:
+            found[node] = known[node]
         elif node.op is o.COPY:
             found[node] = target
         else:
-            found[node] = join([found[source] for source in sources[node]], node)
+            home = found[node] = join([found[source] for source in sources[node]], node)
+            if known is not None and home is not None:
+                known[node] = home
     return found
 
 

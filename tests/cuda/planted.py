@@ -108,7 +108,7 @@ BUGS = (
     ),
     Bug("the lower triangle for the upper one", "library", "x.swapaxes(-1, -2).conj())", "x)", "triangles"),
     Bug("least squares of two dtypes", "library", "if arrays[0].dtype != arrays[1].dtype:", "if False:", "least_squares"),
-    Bug("lengths that are no integers", "library", "if type(minlength) is not int:", "if False:", "counts"),
+    Bug("lengths that are no integers", "library", "type(minlength) is not int:", "False:", "counts"),
 )
 
 

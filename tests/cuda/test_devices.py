@@ -42,6 +42,36 @@ def test_two_devices(two: Any) -> None:
     assert y[y > 3].device == "cuda:1"
 
 
+MOVES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "a part": lambda np, x, v: x.__setitem__(numpy.s_[2:], v[2:]),
+    "all": lambda np, x, v: x.__setitem__(numpy.s_[:], v),
+    "all, through a view": lambda np, x, v: x[:].__setitem__(..., v),
+    "a part, through a view": lambda np, x, v: x[1:].__setitem__(numpy.s_[:3], v[:3]),
+    "elements by a stride": lambda np, x, v: x.__setitem__(numpy.s_[::2], v[::2]),
+    "out=": lambda np, x, v: np.add(v, 1, out=x),
+    "out= of a reduction": lambda np, x, v: np.multiply.accumulate(v, out=x),
+    "masked": lambda np, x, v: x.__setitem__(x > 2, v[0]),
+    "one number": lambda np, x, v: x.__setitem__(numpy.s_[:], 3),
+    "fill": lambda np, x, v: x.fill(2),
+    "of the host": lambda np, x, v: x.__setitem__(..., numpy.ones(6)),
+    "sorted": lambda np, x, v: x.sort(),
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+@pytest.mark.parametrize(("at", "of"), [("cuda:0", "cuda:1"), ("cpu", "cuda:1"), ("cuda:1", "cpu")])
+def test_a_write_moves_no_array(name: str, at: str, of: str, two: Any) -> None:
+    values = numpy.array([5.0, 1.0, 4.0, 2.0, 3.0, 0.5])
+    expected = values * 1
+    MOVES[name](numpy, expected, values + 1)
+    v = np.asarray(values, device=of) + 1
+    x = np.asarray(values, device=at) * 1
+    MOVES[name](np, x, v)
+    assert (x.device, v.device) == (at, of)
+    numpy.testing.assert_array_equal(x, expected)
+    assert (x.device, v.device) == (at, of)
+
+
 def test_operands_on_two_devices_are_refused(two: Any) -> None:
     x, y = np.asarray(A, device="cuda:0"), np.asarray(A, device="cuda:1")
     z = x + y
