@@ -150,7 +150,7 @@ class ufunc(metaclass=UfuncType):
         loop = rule.ins[0]
         if any(dtype != loop for dtype in rule.ins) or any(kind != loop for kind in key if not isinstance(kind, type)):
             return None
-        if self._lower is None or (self.__name__ == "power" and loop.kind in "iu") or (loop == BOOL and int in key):
+        if self._lower is None or (self.__name__ == "power" and (loop.kind in "iu" or float in key)) or (loop == BOOL and int in key):
             return None
         probes = tuple([Node(o.BUFFER, (), None, loop, ()) for _ in key])
         node = self._lower(probes, rule.outs)
