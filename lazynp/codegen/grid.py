@@ -209,7 +209,7 @@ class GridNest(Nest):
             with self.launching(depth):
                 self.block(depth, inside)
             return
-        short = longest > grid_reduce.LONGEST or longest <= cost.SMALL_REDUCTION or (longest <= ALONE and rows >= ALONE_ROWS)
+        short = longest > grid_reduce.longest(at) or longest <= cost.SMALL_REDUCTION or (longest <= ALONE and rows >= ALONE_ROWS)
         if short or all(v.arg.outer for v in at):
             self.flat(depth, inside)
         else:

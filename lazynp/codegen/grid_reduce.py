@@ -21,12 +21,17 @@ from lazynp.graph.index import Range
 if TYPE_CHECKING:
     from lazynp.codegen.grid import GridNest
 
-PARTS = 4096  # results of PARTIAL_CHUNKS chunks each that a block keeps in shared memory
-LONGEST = PARTS * PARTIAL_CHUNKS * CHUNK  # elements of a row that one block can reduce
+PARTS_BYTES = 32 << 10  # of a block's shared memory, for results of PARTIAL_CHUNKS chunks each
 WARPS = 8  # of a block that reduces a piece of one long reduction
 BLOCKS_WANTED = 1024  # of a long reduction: enough to fill the largest device several times over
 
 Memories = dict[Value, Memory]
+
+
+def longest(own: list[Value]) -> int:
+    """Elements of a row that one block can reduce."""
+    parts = PARTS_BYTES // sum([accumulator(v).itemsize for v in own])
+    return ((1 << parts.bit_length()) >> 1) * reduce.PARTIAL
 
 
 def elements(nest: GridNest, total: Operand, body: Callable[[Operand], None]) -> None:

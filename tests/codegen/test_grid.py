@@ -217,3 +217,13 @@ def test_a_forced_limit_changes_no_bit(monkeypatch: pytest.MonkeyPatch, name: st
         if nodes and not ROUNDED & {op.name for op in operations(nodes)}:
             for k, (a, b) in enumerate(zip(run(on_a_grid(nodes), nodes), compiled(nodes), strict=True)):
                 assert bits(a) == bits(b), f"seed {seed}, output {k}: {first_difference(a, b)}"
+
+
+@pytest.mark.parametrize("n", [1 << 24, 1 << 26, 1 << 27])
+def test_shared_memory_of_long_rows_needs_no_leave(n: int) -> None:
+    x = np.asarray(numpy.ones((300, 1))) + np.arange(n)  # of no memory
+    plan = on_a_grid([node_of(x.sum(axis=1)), node_of(x.max(axis=1)), node_of(x.min(axis=1))])
+    kernels = [item for item in plan.schedule.items if isinstance(item, KernelItem)]
+    used = [sum(int(local.count) * local.dtype.itemsize for local in phase.shared) for item in kernels for phase in item.code.phases]
+    assert used and max(used) <= 48 << 10
+    assert (max(used) > 0) == (n < 1 << 26)

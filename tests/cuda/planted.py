@@ -37,9 +37,9 @@ class Bug(NamedTuple):
 
 
 BUGS = (
-    Bug("no wait for another thread's stream", "memory", "run.stream.wait_event(other.record())", "pass", "threads"),
+    Bug("no wait for another thread's stream", "memory", "run.stream.wait_event(self.place.reached(other))", "pass", "threads"),
     Bug("another thread's stream does not wait", "runs", "other.wait_event(done)", "pass", "lent_between_threads"),
-    Bug("CuPy's stream does not wait for ours", "memory", "current.wait_event(self.stream.record())", "pass", "exports"),
+    Bug("CuPy's stream does not wait for ours", "memory", "current.wait_event(self.place.reached(self.stream))", "pass", "exports"),
     Bug(
         "streams apart from the default one", "memory",
         "self.cupy.cuda.Stream()", "self.cupy.cuda.Stream(non_blocking=True)", "default_stream",

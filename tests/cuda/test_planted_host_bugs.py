@@ -41,7 +41,7 @@ H, D, G, T = test_host, test_devices, test_graphs, test_transfers
 A, C, W = test_accumulating, test_composed, test_writes
 
 BUGS = [
-    Bug("nobody waits for another thread's stream", memory.DeviceBlock, "join", "run.stream.wait_event(other.record())", "pass",
+    Bug("nobody waits for another thread's stream", memory.DeviceBlock, "join", "run.stream.wait_event(self.place.reached(other))", "pass",
         H.test_threads_hand_memory_over),
     Bug("another thread's memory is given back too early", runs.Running, "__exit__", "other.wait_event(done)", "pass",
         H.test_threads_hand_memory_over),

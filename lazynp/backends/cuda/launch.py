@@ -37,30 +37,32 @@ if TYPE_CHECKING:
 
 # A kernel computes indices in 32 bits where all that it can meet is below this: half of what fits, for loops step beyond their end.
 NARROW: Final = 1 << 30
-STATIC_SHARED: Final = 48 << 10  # bytes of shared memory that need no leave
+UNASKED_SHARED: Final = 48 << 10  # bytes of shared memory that need no leave
 
 
 class Phase:
     """One launch: the function, where its number of blocks stands, and what it needs of shared memory."""
 
-    __slots__ = ("blocks", "function", "item", "kernel", "shared", "slot", "threads")
+    __slots__ = ("blocks", "fixed", "function", "item", "kernel", "shared", "slot", "threads")
 
     def __init__(self, phase: ir.Phase, kernel: Any, layout: Layout) -> None:
         self.kernel = kernel
         self.function = kernel.kernel
         self.threads = (phase.threads, 1, 1)
         self.slot, self.blocks = _operand(phase.count, layout)
-        self.shared, self.item = -1, 0
+        self.shared, self.item, self.fixed = -1, 0, 0
         for local in phase.shared:
-            slot, _ = _operand(local.count, layout)
+            slot, count = _operand(local.count, layout)
             if slot >= 0:
                 self.shared, self.item = slot, local.dtype.itemsize
+            else:
+                self.fixed += count * local.dtype.itemsize
 
     def launch(self, block: Any, args: tuple[Any], run: Run) -> None:
         blocks = self.blocks if self.slot < 0 else block[self.slot]
         if blocks > 0:
             shared = 0 if self.shared < 0 else block[self.shared] * self.item
-            if shared > STATIC_SHARED:
+            if shared + self.fixed > UNASKED_SHARED:
                 self.kernel.max_dynamic_shared_size_bytes = shared
             if run.queue is None:
                 self.function((blocks, 1, 1), self.threads, args, shared, run.stream)

@@ -51,13 +51,13 @@ class DeviceBlock:
         """Order the work of a run after what other streams did to the memory, and what they will do to it after the run."""
         other = self.stream
         if other is not run.stream and other not in run.others:
-            run.stream.wait_event(other.record())
+            run.stream.wait_event(self.place.reached(other))
             run.others.append(other)
 
     def awaited(self, current: Any) -> None:
         """What is put into a stream from now on comes after what was done to the memory."""
         if current != self.stream:
-            current.wait_event(self.stream.record())
+            current.wait_event(self.place.reached(self.stream))
 
 
 class DeviceBuffer(Buffer):
