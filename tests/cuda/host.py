@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+import pytest
+
 from lazynp.backends.cuda import memory
 from lazynp.runtime import config, realize, report
 from tests.cuda import fakecupy
@@ -22,7 +24,9 @@ SEEDS = tuple(fakecupy.SEEDS) if EMULATED else (0,)
 
 @contextmanager
 def machine(**modes: Any) -> Iterator[Any]:
-    """A machine as ``fakecupy.install`` describes it; on hardware the one that is there."""
+    """A machine as ``fakecupy.install`` describes it; on hardware the one that is there, where that will do."""
+    if not EMULATED:
+        _require(**modes)
     before = config.device, config.elsewhere
     _forget()
     report.reset()
@@ -37,6 +41,16 @@ def machine(**modes: Any) -> Iterator[Any]:
         config.update(device="cpu")
         config.device, config.elsewhere = before
         _forget()
+
+
+def _require(seed: int = 0, devices: int = 1, **others: Any) -> None:
+    """Skip the test where this machine is not what it asks for."""
+    from lazynp.backends.cuda import driver
+
+    if others:
+        pytest.skip(f"only an imitation has {', '.join(others)}")
+    if devices > driver.count():
+        pytest.skip(f"asks for {devices} GPUs")
 
 
 def _forget() -> None:

@@ -423,6 +423,21 @@ def test_libraries(name: str, one: Any) -> None:
         assert report.work.library_calls >= 1
 
 
+RUNNING = "maximum minimum fmax fmin bitwise_and bitwise_or bitwise_xor logical_and logical_or"
+
+
+@pytest.mark.parametrize("name", RUNNING.split())
+@pytest.mark.parametrize("shape", [(1,), (2,), (5,), (64, 3), (4, 33)])
+def test_running_extremes(name: str, shape: tuple[int, ...], one: Any) -> None:
+    integers = RNG.integers(-9, 9, shape)
+    numbers = [RNG.standard_normal(shape), numpy.where(integers > 6, numpy.nan, integers), integers.astype("f4")]
+    for x in [integers, integers > 3, integers.astype("u1"), *([] if "bitwise" in name else numbers)]:
+        for axis in range(-1, len(shape)):
+            expected = getattr(numpy, name).accumulate(x, axis=axis)
+            check(getattr(np, name).accumulate(there(x), axis=axis), expected)
+    assert not on_host()
+
+
 def test_products_that_cupy_cannot_index(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library, "INDEXED", 500)
     v = V[:600].reshape(20, 30)

@@ -147,6 +147,20 @@ def _cholesky(cupy: Any, arrays: Arrays, options: Options) -> Any:
     return cupy.linalg.cholesky(x.swapaxes(-1, -2).conj()).swapaxes(-1, -2).conj()
 
 
+def _running(name: str) -> Function:
+    """A running extreme: what every position has of the 1, 2, 4, ... before it, combined with what that one has; any order is exact."""
+
+    def call(cupy: Any, arrays: Arrays, options: Options) -> Any:
+        combine, x = getattr(cupy, name), cupy.moveaxis(arrays[0], options["axis"], 0)
+        reach = 1
+        while reach < len(x):
+            x = cupy.concatenate([x[:reach], combine(x[:-reach], x[reach:])])
+            reach *= 2
+        return cupy.moveaxis(x, 0, options["axis"])
+
+    return call
+
+
 _SORTING = ("axis", "kind", "stable", "kth")
 _FFT = ("n", "axis", "axes", "norm")
 
@@ -159,6 +173,14 @@ CALLS: Final[dict[str, Row]] = {
     "stable_argsort": Row(_stable_argsort, "?" + REALS),
     "warn": Row(_unless_bad, "?e" + NUMBERS),
     "refuse": Row(_unless_bad, "?e" + NUMBERS),
+}
+
+# Running combinations by what combines.
+SCANS: Final[dict[o.Op, Row]] = {
+    o.ADD: Row(_plain("cumsum"), NUMBERS, tells=True),
+    o.MULTIPLY: Row(_plain("cumprod"), NUMBERS, tells=True),
+    **{op: Row(_running(op.name), "?" + REALS) for op in (o.MAXIMUM, o.MINIMUM, o.FMAX, o.FMIN)},
+    **{op: Row(_running(op.name), "?" + INTEGERS) for op in (o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR)},
 }
 
 # NumPy's functions by their dotted names, as items of the schedule.
@@ -229,8 +251,8 @@ def row_of(entry: Entry) -> tuple[Row, Options] | None:
     """The row of a call and its options; None where CuPy does not do it."""
     if entry.op is o.SCAN:
         combining, axis = entry.arg
-        name = {o.ADD: "cumsum", o.MULTIPLY: "cumprod"}.get(combining)
-        return None if name is None else (Row(_plain(name), NUMBERS, tells=True), {"axis": axis, "dtype": entry.dtype})
+        scan = SCANS.get(combining)
+        return None if scan is None else (scan, {"axis": axis, "dtype": entry.dtype})
     if entry.op is not o.CALL:
         return None
     name, params = entry.arg
