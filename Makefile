@@ -48,6 +48,7 @@ test-cuda-emulated: g++ $(VENV)/.cuda-test
 test-gpu: $(VENV)/.gpu
 	$(PY) -m lazynp doctor
 	LAZYNP_TEST_CUDA=gpu LAZYNP_DEVICE=cuda LAZYNP_TIER=compiled $(PY) -m pytest tests/cuda/test_standard.py tests/differential $(PYTEST_ARGS)
+	LAZYNP_TEST_CUDA=gpu $(PY) -m pytest $(addprefix tests/cuda/test_,host.py devices.py writes.py accumulating.py composed.py) $(PYTEST_ARGS)
 	if command -v compute-sanitizer >/dev/null; then \
 		LAZYNP_DEVICE=cuda LAZYNP_TIER=compiled compute-sanitizer --error-exitcode 1 $(PY) -m tests.cuda.standard && \
 		LAZYNP_DEVICE=cuda LAZYNP_TIER=compiled compute-sanitizer --tool racecheck --error-exitcode 1 $(PY) -m tests.cuda.standard; \
