@@ -128,12 +128,21 @@ def pinned(node: Node, name: str | None) -> Node:
 def kept(node: Node, old: Node, whole: bool = True) -> Node:
     """What is written into an array, on the device where the array is: a write moves no array.
 
-    ``whole``: nothing of the old value remains, so that what is nowhere in particular has to be sent there, too.
+    ``whole``: nothing of the old value remains, so that what is nowhere in particular has to be sent there, too.  Else it is computed with
+    what remains; but if it is computed on another device before, the array would follow it there, or could not be computed.
     """
     if not _named or (len(_named) == 1 and default() in _named):
         return node  # there is one device only
     name, at = home(old), home(node)
-    return node if name in (None, at) or (at is None and not whole) else Node(o.COPY, (node,), name, node.dtype, node.shape, site_of(node))
+    if name is None or (at == name and (name != CPU or _stays(node, _homes))):
+        return node
+    if at is None and not whole and (_is_number(node) or (name != CPU and default() in (CPU, name))):
+        return node
+    return Node(o.COPY, (node,), name, node.dtype, node.shape, site_of(node))
+
+
+def _is_number(node: Node) -> bool:
+    return (node.src[0] if node.op is o.EXPAND else node).op is o.CONST
 
 
 def made(node: Node) -> Node:
@@ -173,7 +182,8 @@ def homes(nodes: Iterable[Node], known: MutableMapping[Node, str] | None = None)
     """The homes of pending nodes and of all that they are computed from, sources first.
 
     What is in ``known`` is not looked behind, and what is found is added to it: of an array that is written again and again only what was
-    recorded since the last time.
+    recorded since the last time.  The processor is added only where it stays: not while an operand is nowhere yet, which may come to be on
+    a GPU.
     """
     pending = list(nodes)
     sources: dict[Node, tuple[Node, ...]] = {}
@@ -193,9 +203,14 @@ def homes(nodes: Iterable[Node], known: MutableMapping[Node, str] | None = None)
             found[node] = target
         else:
             home = found[node] = join([found[source] for source in sources[node]], node)
-            if known is not None and home is not None:
+            if known is not None and home is not None and (home != CPU or all(_stays(source, known) for source in sources[node])):
                 known[node] = home
     return found
+
+
+def _stays(node: Node, known: MutableMapping[Node, str]) -> bool:
+    """Whether the home of a value, the processor or none, is for ever."""
+    return node.buffer is not None or node.op is o.COPY or node in known or _is_number(node)
 
 
 def join(names: Iterable[str | None], node: Node) -> str | None:

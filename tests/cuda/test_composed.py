@@ -83,6 +83,7 @@ def test_bins_and_sets(char: str, gpu: Any) -> None:
     check("digitize", lambda m: m.digitize(m.asarray(values), m.asarray([0.0, 1, 5])), host)
     check("digitize, down", lambda m: m.digitize(m.asarray(values), m.asarray([5, 1, -1]), right=True), host)
     check("digitize, neither", lambda m: m.digitize(m.asarray(values), m.asarray([5, 1, 8])))
+    check("digitize, complex", lambda m: m.digitize(m.asarray(values), m.asarray([1, 2, 4]) + 1j))
     check("isin", lambda m: m.isin(m.asarray(square), m.asarray(values[:20].astype("d"))), host)
     check("isin, not", lambda m: m.isin(m.asarray(values), m.asarray(values[:20]), invert=True), host)
     for options in ({"return_index": True}, {"return_inverse": True}, {"return_counts": True}, {}):

@@ -72,6 +72,41 @@ def test_a_write_moves_no_array(name: str, at: str, of: str, two: Any) -> None:
     assert (x.device, v.device) == (at, of)
 
 
+PARTS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "a part": lambda np, x, v: x.__setitem__(numpy.s_[2:], v[2:]),
+    "a part, through a view": lambda np, x, v: x[1:].__setitem__(numpy.s_[:3], v[:3]),
+    "added": lambda np, x, v: np.add(x, v, out=x),
+    "masked": lambda np, x, v: x.__setitem__(x > 2, v[0]),
+    "chosen": lambda np, x, v: np.copyto(x, v, where=x > 2),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("default", ["cuda:0", "cuda:1"])
+def test_what_is_nowhere_moves_no_array(name: str, default: str, two: Any) -> None:
+    values = numpy.array([5.0, 1.0, 4.0, 2.0, 3.0, 0.5])
+    expected = values * 1
+    PARTS[name](numpy, expected, values + 1)
+    config.update(device=default)
+    x, v = np.asarray(values, device="cpu") * 1, np.asarray(values) + 1
+    PARTS[name](np, x, v)
+    numpy.testing.assert_array_equal(v, values + 1)  # on the default device
+    assert (x.device, v.device) == ("cpu", default)
+    numpy.testing.assert_array_equal(x, expected)
+    assert x.device == "cpu"
+
+
+def test_the_device_of_a_result_that_is_not_computed(two: Any) -> None:
+    config.update(device="cuda")
+    x, v = np.asarray(A, device="cpu") * 1, np.asarray(A) + 1
+    y = x + v
+    assert y.device == "cpu"  # as long as nothing of it is on a GPU
+    np.realize(v)
+    assert (y.device, v.device) == ("cuda:0", "cuda:0")
+    np.realize(y)
+    assert y.device == "cuda:0"
+
+
 def test_operands_on_two_devices_are_refused(two: Any) -> None:
     x, y = np.asarray(A, device="cuda:0"), np.asarray(A, device="cuda:1")
     z = x + y

@@ -121,6 +121,7 @@ CASES = [
     "np.quantile(v, np.sum(v) * 0 + 0.25), np.quantile(v, [np.sum(v) * 0 + 0.25, 0.5]), np.percentile(v, np.float32(40)), np.percentile(v.astype('f2'), 40), np.quantile(v, np.array([0.25, 0.5]) * 1)",
     "np.lexsort((i, w)), np.lexsort((w, i)), np.lexsort([[3, 1, 2], [1, 1, 0]]), np.lexsort((a, -a)), np.lexsort((a, -a), axis=0), np.lexsort((5,)), np.lexsort(a), np.lexsort(i[None])",
     "np.lexsort(())",
+    "np.lexsort([np.asarray(3)], axis=1)",
     "np.lexsort(3)",
     "np.lexsort((i, v))",
     "np.lexsort((i, w), axis=1)",

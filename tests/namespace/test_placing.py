@@ -72,6 +72,8 @@ WRITES = [
     "np.copyto(y, 2.5)",
     "np.copyto(y, 2.5, casting='unsafe')",
     "np.copyto(y, 9, where=y > 3)",
+    "np.copyto(y, 9, where=y)",
+    "np.copyto(y, 9, where=[1] * y.shape[-1])",
     "np.copyto(y, np.arange(99))",
 ]
 
