@@ -86,8 +86,7 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
         return None if buffer is None else buffer.at_hand
     inner = base._base
     memory = base._node.buffer if inner is None else inner
-    array = None if memory is None else memory.array if inner is not None else memory.at_hand
-    if array is None:
+    if memory is None:
         return None
     # Kept with the memory, not with the view: a view that nobody reads any more must not keep old memory.
     view: View = x._view
@@ -96,7 +95,9 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
         kept = memory.views = {}
     found: np.ndarray[Any, Any] | None = kept.get(view)
     if found is None:
-        found = kept[view] = shown(x, array)
+        array = memory.array if inner is not None else memory.at_hand
+        if array is not None:
+            found = kept[view] = shown(x, array)
     return found
 
 
