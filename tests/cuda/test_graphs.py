@@ -11,7 +11,7 @@ import numpy
 import pytest
 
 import lazynp as np
-from lazynp.backends.cuda import graphs, memory
+from lazynp.backends.cuda import graphs, launch, memory
 from lazynp.runtime import config, report
 from tests.cuda.host import EMULATED, SEEDS, machine
 
@@ -303,6 +303,24 @@ def test_a_run_that_fails_on_the_way(gpu: Any, monkeypatch: pytest.MonkeyPatch) 
             rewritten(np, u, 1)
         left[0] = 0
         numpy.testing.assert_array_equal(u, expected)
+
+
+def test_a_finalizer_computes_on_the_way(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the kernels of one schedule those of another are put together."""
+    launched, inside, found = launch.DeviceLauncher.launch, [False], []
+
+    def interrupted(*args: Any) -> None:
+        launched(*args)
+        if not inside[0]:
+            inside[0] = True
+            found.append(numpy.asarray(normalised(np, there(A + 1))))
+            inside[0] = False
+
+    monkeypatch.setattr(launch.DeviceLauncher, "launch", interrupted)
+    numpy.testing.assert_array_equal(loop(np, there(A)), loop(numpy, A))
+    for made in found:
+        numpy.testing.assert_array_equal(made, normalised(numpy, A + 1))
+    assert report.work.graphs
 
 
 def test_a_number_of_kernels_is_asked_for() -> None:

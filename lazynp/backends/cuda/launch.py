@@ -17,7 +17,7 @@ from lazynp.backends.base import ExecutionError, Plan
 from lazynp.backends.cuda import library
 from lazynp.backends.cuda.graphs import SMALL, Graphs, Launch, Queue
 from lazynp.backends.cuda.memory import DeviceBuffer, Place, Span
-from lazynp.backends.cuda.runs import Run
+from lazynp.backends.cuda.runs import Planned, Run
 from lazynp.backends.cuda.words import PAIR, Words, borrowed, returned
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
@@ -316,7 +316,7 @@ class DevicePlan(CompiledPlan):
         finite: list[DeviceBuffer] = []
         flags = 0
         try:
-            with place.running() as run:
+            with place.running() as run, Planned(run):
                 words = borrowed(self.words, place, run) if self.words else None
                 if self.graphs is not None and not self.graphs.hopeless and all(values[e].place is place for e in values):
                     run.queue = Queue(self.graphs)

@@ -42,6 +42,27 @@ class Run:
         return found
 
 
+class Planned:
+    """A ``with`` block for one plan within a run.
+
+    A finalizer may compute in the midst of another plan: what that one put together is not mixed with this one's, and waits, for it needs
+    nothing of it.
+    """
+
+    __slots__ = ("interrupted", "run")
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def __enter__(self) -> None:
+        self.interrupted, self.run.queue = self.run.queue, None
+
+    def __exit__(self, *_: object) -> None:
+        queue, self.run.queue = self.run.queue, self.interrupted
+        if queue is not None:
+            queue.put(self.run)  # something failed on the way: what was put together before that is done
+
+
 class Local(threading.local):
     """What one Python thread has on one GPU."""
 
@@ -85,8 +106,6 @@ class Running:
         assert run is not None
         place.local.run = None
         try:
-            if run.queue is not None:
-                run.queue.put(run)  # something failed on the way: what was put together before that is done
             if run.others or run.marked:
                 done = run.done = place.reached(run.stream)
                 for other in run.others:
