@@ -48,7 +48,7 @@ SHARE: Final = 64
 FEW: Final = 16
 """Positions on the host that are written there if the array is small."""
 
-_NEUTRAL: Final = {o.ADD: -0.0, o.MULTIPLY: 1, o.BITWISE_XOR: 0}  # for the others a value that counted already
+_NEUTRAL: Final = {o.ADD: -0.0, o.MULTIPLY: 1, o.BITWISE_XOR: 0}  # for the others the last value again: of equal ones it decides
 _RING: Final = frozenset({o.ADD, o.MULTIPLY, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR})
 
 
@@ -268,10 +268,11 @@ def _rows(op: o.Op, value: Node, source: Node, order: Node, first: Node, count: 
     dtype = value.dtype
     row = reshape(build.iota(size + 1, 0, 1, INT64), (size + 1, 1))
     number = elementwise(o.ADD, INT64, row, const(done - 1, INT64))
-    place = elementwise(o.ADD, INT64, number, first)
-    place = elementwise(o.MINIMUM, INT64, elementwise(o.MAXIMUM, INT64, place, const(0, INT64)), const(order.shape[0] - 1, INT64))
-    rest = const(_NEUTRAL[op], dtype) if op in _NEUTRAL else value
-    written = elementwise(o.WHERE, dtype, elementwise(o.LESS, BOOL, number, count), _picked(source, order, place), rest)
+    last = elementwise(o.SUBTRACT, INT64, count, const(1, INT64))
+    place = elementwise(o.ADD, INT64, elementwise(o.MINIMUM, INT64, number, last), first)
+    written = _picked(source, order, elementwise(o.MAXIMUM, INT64, place, const(0, INT64)))
+    if op in _NEUTRAL:
+        written = elementwise(o.WHERE, dtype, elementwise(o.LESS, BOOL, number, count), written, const(_NEUTRAL[op], dtype))
     terms = elementwise(o.WHERE, dtype, elementwise(o.EQUAL, BOOL, row, const(0, INT64)), value, written)
     found = build.reduce(op, terms, (0,))
     if op is o.ADD and dtype.kind == "f":

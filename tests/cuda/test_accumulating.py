@@ -122,6 +122,10 @@ def test_zeros_keep_their_sign(gpu: Any) -> None:
         for values in ([-0.0, -0.0, -0.0], [-0.0, 0.0, 0.0], [0.0, -0.0, 1.0]):
             check((name, values), at(name, minus, numpy.array([0, 0, 1]), numpy.array(values)), set())
             check((name, values), at(name, minus + 0j, numpy.array([0, 0, 1]), numpy.array(values) + 0j))
+    for name in ("maximum", "minimum", "fmax", "fmin"):
+        for first in (0.0, -0.0):  # by one more write, and by as many as another position takes
+            values = numpy.array([-first, first, -first, -first, first, -first, first])
+            check((name, first), at(name, numpy.full(4, first), numpy.array([0, 1, 1, 2, 2, 2, 2]), values), set())
     nan = numpy.array([1.0, numpy.nan, 2.0])
     for name in ("add", "maximum", "minimum", "fmax", "fmin"):
         host = {f"{name}.at"} if name in ("maximum", "minimum") else set()  # it warns
