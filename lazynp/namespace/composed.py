@@ -193,7 +193,12 @@ def _weighed(index: Array, weights: Array, bins: int) -> Array:
 
 def _divided(counts: Array, edges: Array, density: Any) -> Array:
     """Counts, or what they are of a unit of length and of all."""
-    return _finite(counts / diff(edges).astype(FLOAT64) / add_up(counts)) if density else counts
+    return _finite(counts / diff(edges).astype(FLOAT64) / _total(counts, ...)) if density else counts
+
+
+def _total(counts: Array, part: Any) -> Any:
+    """The sum of a part of what was counted: of weights in NumPy's order, which depends on where they lie."""
+    return add_up(counts[part]) if counts.dtype.kind in "iu" else host(counts, "histogram")[part].sum()
 
 
 def _finite(x: Array) -> Array:
@@ -224,9 +229,10 @@ def histogramdd(x: Array, bins: list[Any], range: Any, density: Any, weights: Ar
         index = index * n + (searchsorted(edges[-1], values, "right") - (values == known[-1]))
         shape.append(n)
     sums = _counted(index, prod(shape)) if weights is None else _added(index, weights, prod(shape))
-    counts = sums.reshape(shape).astype(FLOAT64)[(slice(1, -1),) * len(shape)]
+    sums, core = sums.reshape(shape), (slice(1, -1),) * len(shape)
+    counts = sums.astype(FLOAT64)[core]
     if density:
-        total, shape_axes = add_up(counts), [*map(int, np.arange(len(shape)))]
+        total, shape_axes = _total(sums, core), [*map(int, np.arange(len(shape)))]
         for k, edge in enumerate(edges):
             counts = counts / diff(edge).reshape([-1 if j == k else 1 for j in shape_axes])
         counts = _finite(counts / total)
@@ -286,8 +292,8 @@ def _comparable(x: Array, dtype: DType) -> Array:
 def isin(x: Array, among: Array, assume_unique: bool, invert: bool, kind: Any) -> Any:
     """Which values are in another array: each is looked up among the sorted ones."""
     loop = np.result_type(x.dtype, among.dtype)
-    if assume_unique or kind == "table" or loop.kind == "c":
-        return None
+    if assume_unique or kind == "table" or loop.kind == "c" or (loop.kind == "f" and x.dtype.kind in "iu" and among.dtype.kind in "iu"):
+        return None  # as float64, where numbers of one array may be equal, which NumPy takes for one of each
     values, known = _comparable(x, loop), sort(_comparable(among, loop))
     place = U["minimum"](searchsorted(known, values), known.size - 1)
     return U["not_equal" if invert else "equal"](known[place], values).reshape(x.shape)

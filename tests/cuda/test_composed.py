@@ -42,6 +42,7 @@ def test_histograms(char: str, gpu: Any) -> None:
     weights = DATA.astype("f") if char == "e" else DATA
     check("weights", lambda m: m.histogram(m.asarray(values), 10, weights=m.asarray(weights)), set())
     check("density", lambda m: m.histogram(m.asarray(values), 10, density=True), set())
+    check("density of weights", lambda m: m.histogram(m.asarray(values), 70, density=True, weights=m.asarray(abs(weights))), set())
     check("edges", lambda m: m.histogram_bin_edges(m.asarray(values), 10), set())
 
 
@@ -71,6 +72,7 @@ def test_histograms_of_several_dimensions(gpu: Any) -> None:
     weights = POINTS[:, 0].copy()
     check("edges", lambda m: m.histogramdd(m.asarray(POINTS), (5, 4, m.asarray([-1, 0, 1, 1.0])), weights=m.asarray(weights)), set())
     check("density", lambda m: m.histogramdd(m.asarray(POINTS), 5, density=True), set())
+    check("density of weights", lambda m: m.histogramdd(m.asarray(POINTS), 5, density=True, weights=m.asarray(weights**2)), set())
     check("plane", lambda m: m.histogram2d(m.asarray(weights), m.asarray(POINTS[:, 1].copy()), bins=(5, 7)), set())
     check("refused", lambda m: m.histogramdd(m.asarray(POINTS), (5, 4, m.asarray([1.0, 0]))))
 
@@ -99,6 +101,8 @@ def test_sets_of_numbers_that_are_none(gpu: Any) -> None:
     for options in ({}, {"return_inverse": True}, {"return_index": True, "return_counts": True}, {"equal_nan": False}):
         check(options, lambda m, options=options: m.unique(m.asarray(HOLES), **options), set())
     check("isin", lambda m: m.isin(m.asarray(HOLES), m.asarray(HOLES[:9])), set())
+    large = numpy.array([0, 2**64 - 1, 2**64 - 2], "Q")
+    check("isin, large", lambda m: m.isin(m.asarray(large), m.asarray([-(2**62), 2**62, *range(20)])))
     check("union1d", lambda m: m.union1d(m.asarray(HOLES), m.asarray(HOLES[:9])), set())
     check("digitize", lambda m: m.digitize(m.asarray(HOLES), m.asarray(numpy.sort(DATA[:9]))), set())
     check("empty", lambda m: m.unique(m.asarray([]), return_inverse=True))

@@ -146,6 +146,8 @@ BUGS = [
         C.test_histograms, ("l",)),
     Bug("weights are added across blocks", composed, "_weighed", "blocks = -(-index.size // BLOCK)", "blocks = 1",
         C.test_histograms_of_several_blocks),
+    Bug("weights are added in an order of ours", composed, "_total", 'if counts.dtype.kind in "iu"', "if True",
+        C.test_histograms_of_several_dimensions),
     Bug("every nan is another", composed, "_first_of_each", "if equal_nan and", "if False and", C.test_sets_of_numbers_that_are_none),
     Bug("a line that gives nan is not tried from its other end", composed, "_drawn",
         "found = where(found == found, found, where((other != other) & (y == next_y), y, other))", "pass", C.test_interpolation),
