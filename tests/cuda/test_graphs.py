@@ -282,6 +282,17 @@ def test_what_cannot_be_captured_is_launched(one: Any, monkeypatch: pytest.Monke
     assert not report.work.graphs
 
 
+def test_a_graph_that_fails_is_launched_piece_by_piece(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import cupy
+
+    def refused(*_: Any) -> None:
+        raise cupy.cuda.runtime.CUDARuntimeError(900)
+
+    monkeypatch.setattr(cupy.cuda.Graph, "launch", refused)
+    numpy.testing.assert_array_equal(loop(np, there(A)), loop(numpy, A))
+    assert not report.work.graphs
+
+
 def test_a_run_that_fails_on_the_way(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     source, expected = there(LARGE), LARGE * 1
     u = rewritten(np, source * 1, 6)

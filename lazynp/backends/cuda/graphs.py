@@ -104,9 +104,15 @@ class Graphs:
         if graph is None:
             queue.put(run)
             return
-        graph.launch(run.stream)
+        work, queue.work = queue.work, []  # before: an interrupt that comes during the call is raised behind it
+        try:
+            graph.launch(run.stream)
+        except place.runtime.CUDARuntimeError:
+            self.hopeless = True
+            queue.work = work
+            queue.put(run)
+            return
         report.work.graphs += 1
-        queue.work.clear()
         queue.held.clear()
 
     def _made(self, key: Any, queue: Queue, place: Place) -> Any:

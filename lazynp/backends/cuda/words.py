@@ -37,8 +37,10 @@ class Words:
 
     def read(self, pairs: int, place: Place, run: Run) -> list[int]:
         """The first pairs, one word after the other, when all that was put into the stream is done; then they are 0 again."""
-        place.runtime.memcpyAsync(self.pinned.ptr, self.address, PAIR * pairs, place.runtime.memcpyDeviceToHost, run.ptr)
-        run.stream.synchronize()
+        try:
+            place.runtime.memcpyAsync(self.pinned.ptr, self.address, PAIR * pairs, place.runtime.memcpyDeviceToHost, run.ptr)
+        finally:
+            run.stream.synchronize()  # after an interrupt too: the copy must not come when the memory is another's
         found: list[int] = self.host[: 2 * pairs].tolist()
         if any(found):
             self.clear(pairs, place, run)
