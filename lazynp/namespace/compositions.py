@@ -130,7 +130,9 @@ def power(nodes: Sources, outs: Outputs) -> Node:
     if outs[0].kind == "i" and 0 not in base.shape and 0 not in exponent.shape and _any_negative(exponent):
         raise ValueError("Integers to negative integer powers are not allowed.")
     if exponent.shape == () and exponent.op is o.CONST and exponent.arg == 0.5 and outs[0].char in "fd":
-        return elementwise(o.SQRT, outs[0], base)  # NumPy's loop does, which differs for -0 and -inf
+        root = elementwise(o.SQRT, outs[0], base)  # NumPy's loop does, which differs for -0 and -inf
+        root.err = root.err.named("power")
+        return root
     return elementwise(o.POWER, outs[0], base, exponent)
 
 
