@@ -232,9 +232,9 @@ def histogramdd(x: Array, bins: list[Any], range: Any, density: Any, weights: Ar
     sums, core = sums.reshape(shape), (slice(1, -1),) * len(shape)
     counts = sums.astype(FLOAT64)[core]
     if density:
-        total, shape_axes = _total(sums, core), [*map(int, np.arange(len(shape)))]
+        total = _total(sums, core)
         for k, edge in enumerate(edges):
-            counts = counts / diff(edge).reshape([-1 if j == k else 1 for j in shape_axes])
+            counts = counts / diff(edge).reshape([-1 if j == k else 1 for j, _ in enumerate(shape)])
         counts = _finite(counts / total)
     return (counts, *edges)
 

@@ -144,8 +144,13 @@ def _any_negative(x: Node) -> bool:
         return bool(x.arg < 0)
     if x.dtype.kind in "bu":
         return False
+    force([x], "integer power")
+    assert x.buffer is not None
+    known = x.buffer.at_hand
+    if known is not None:
+        return bool((known < 0).any())
     found = reduce(o.BITWISE_OR, elementwise(o.LESS, BOOL, x, const(0, x.dtype)), tuple(range(len(x.shape))))
-    force([x, found], "integer power")
+    force([found], "integer power")
     assert found.buffer is not None
     return bool(found.buffer.array)
 

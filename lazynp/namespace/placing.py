@@ -160,10 +160,11 @@ def _limited(positions: Node, n: int, mode: str) -> Node:
 
 def _write_item(a: ndarray, name: str, sources: tuple[Node, ...], **static: Any) -> None:
     """NumPy's writing function as an item of the schedule; an array that is being filled is written where it lies."""
-    known = [node.buffer.array for node in sources if node.buffer is not None]
-    if type(a._base) is Draft and len(known) == len(sources):
-        getattr(np, name)(a._base.array, *known, **static)
-        return
+    if type(a._base) is Draft:
+        known = [node.buffer.array for node in sources if node.buffer is not None]
+        if len(known) == len(sources):
+            getattr(np, name)(a._base.array, *known, **static)
+            return
     a._write(build.call("write", (name, tuple(static.items())), (node_of(a), *sources), a.dtype, a.shape))
 
 
@@ -184,10 +185,10 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
         raise IndexError("cannot replace elements of an empty array")
     if not build.size(values):
         return
-    if mode == "raise" and positions.buffer is not None:
-        check_known(positions.buffer.array, a.size, 0)
-    at = wrap(_limited(_flat(positions), a.size, mode))
+    at = wrap(_limited(_flat(positions), a.size, mode)) if config.elsewhere else None
     if not _written_on_gpu(a, lambda numbers: numbers[at], lambda count: _cycled(values, count)):
+        if mode == "raise" and positions.buffer is not None:
+            check_known(positions.buffer.array, a.size, 0)
         _write_item(a, "put", (positions, values), mode=mode)
 
 
@@ -212,8 +213,9 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
         # Without an axis NumPy writes to the flattened memory, which it copies, read-only, where the array is not contiguous.
         raise ValueError("assignment destination is read-only")
     positions = cast(node_of(indices), INT64)
-    if positions.buffer is not None:
-        check_known(positions.buffer.array, shape[along], along)
+    known = None if positions.buffer is None else positions.buffer.at_hand
+    if known is not None:
+        check_known(known, shape[along], along)
     grid = [positions.shape[k] if k == along else n for k, n in enumerate(shape)]
     common = np.broadcast_shapes(positions.shape, tuple(grid))
     new = _converted(values, arr.dtype, "unsafe")
@@ -227,6 +229,8 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
         return take_along_axis(wrap(reshape(node_of(numbers), shape)), places, along)
 
     if not _written_on_gpu(arr, find, lambda count: expand(new, common)):
+        if known is None and positions.buffer is not None:
+            check_known(positions.buffer.array, shape[along], along)
         _write_item(arr, "put_along_axis", (positions, new), axis=None if axis is None else along)
 
 

@@ -250,7 +250,9 @@ def _plans_on(device: str | None) -> _Plans:
     """The cached plans of a device."""
     if device is None or device == devices.CPU:
         return _plans
-    return _caches.setdefault((config.backend or "", config.tier, config.debug, device, config.graphs), OrderedDict())
+    key = config.backend or "", config.tier, config.debug, device, config.graphs
+    found = _caches.get(key)
+    return _caches.setdefault(key, OrderedDict()) if found is None else found
 
 
 def _siblings(wanted: list[Node], canonical: Canonical) -> list[Node]:

@@ -271,24 +271,14 @@ def test_memory_that_is_given_up_meanwhile(one: Any, monkeypatch: pytest.MonkeyP
     numpy.testing.assert_array_equal(loop(np, there(A)), loop(numpy, A))
 
 
-def test_what_cannot_be_captured_is_launched(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("owner", "method"), [("Stream", "begin_capture"), ("Graph", "launch")])
+def test_what_cuda_refuses_is_launched_piece_by_piece(owner: str, method: str, one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import cupy
 
     def refused(*_: Any) -> None:
         raise cupy.cuda.runtime.CUDARuntimeError(900)
 
-    monkeypatch.setattr(cupy.cuda.Stream, "begin_capture", refused)
-    numpy.testing.assert_array_equal(loop(np, there(A)), loop(numpy, A))
-    assert not report.work.graphs
-
-
-def test_a_graph_that_fails_is_launched_piece_by_piece(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    import cupy
-
-    def refused(*_: Any) -> None:
-        raise cupy.cuda.runtime.CUDARuntimeError(900)
-
-    monkeypatch.setattr(cupy.cuda.Graph, "launch", refused)
+    monkeypatch.setattr(getattr(cupy.cuda, owner), method, refused)
     numpy.testing.assert_array_equal(loop(np, there(A)), loop(numpy, A))
     assert not report.work.graphs
 

@@ -21,6 +21,7 @@ from lazynp.schedule.canonicalise import Program
 if TYPE_CHECKING:
     from lazynp.backends.cuda.memory import Place
 
+
 def supported(program: Program, e: int) -> bool:
     """Whether entry e can be computed inside a kernel."""
     entry = program.entries[e]

@@ -65,10 +65,9 @@ class Copy:
 class Queue:
     """What a run is going to put into its stream, and the memory that it needs until then."""
 
-    __slots__ = ("graphs", "held", "work")
+    __slots__ = ("held", "work")
 
-    def __init__(self, graphs: Graphs) -> None:
-        self.graphs = graphs
+    def __init__(self) -> None:
         self.work: list[Launch | Copy] = []
         self.held: list[Any] = []
 

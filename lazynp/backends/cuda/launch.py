@@ -318,8 +318,9 @@ class DevicePlan(CompiledPlan):
         try:
             with place.running() as run, Planned(run):
                 words = borrowed(self.words, place, run) if self.words else None
-                if self.graphs is not None and not self.graphs.hopeless and all(values[e].place is place for e in values):
-                    run.queue = Queue(self.graphs)
+                graphs = self.graphs
+                if graphs is not None and not graphs.hopeless and all(values[e].place is place for e in values):
+                    run.queue = Queue()
                 launched: list[DeviceLauncher] = []
                 for step, dead in self.steps:
                     if isinstance(step, DeviceLauncher):
@@ -338,8 +339,8 @@ class DevicePlan(CompiledPlan):
                         run.queue.held += [values[e] for e in dead]
                     for e in dead:
                         del values[e]
-                if run.queue is not None:
-                    run.queue.graphs.put(run.queue, place, run)
+                if run.queue is not None and graphs is not None:
+                    graphs.put(run.queue, place, run)
                     run.queue = None
                 flags |= self.checked(words, launched, run)
                 for value in finite:
