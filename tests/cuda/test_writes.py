@@ -156,3 +156,20 @@ def test_a_write_without_the_gpu_as_default(one: Any) -> None:
     assert not report.on_host
     numpy.testing.assert_array_equal(x, expected)
     assert on_host() == set()
+
+
+def test_positions_are_not_looked_at_on_the_host(one: Any) -> None:
+    given, index, values = numpy.arange(2000.0), numpy.array([5, 1, 5, 900]), numpy.array([1.0, 2.0, 3.0, 4.0])
+    x, i, far, v = (np.asarray(each, device="cuda") * 1 for each in (given, index, index * 1000, values))
+    np.realize(x, i, far, v)
+    report.reset()
+    np.put(x, i, v)
+    np.put_along_axis(x, i, v * 2, 0)
+    assert not report.transfers and not on_host()
+    numpy.put(given, index, values)
+    numpy.put_along_axis(given, index, values * 2, 0)
+    numpy.testing.assert_array_equal(x, given)
+    for write in (np.put, lambda x, i, v: np.put_along_axis(x, i, v, 0)):
+        with pytest.raises(IndexError, match="5000 is out of bounds for axis 0 with size 2000"):
+            write(x, far, v)
+    numpy.testing.assert_array_equal(x, given)
