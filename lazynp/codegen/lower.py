@@ -215,17 +215,18 @@ class _Lowering:
         elif entry.op is o.IOTA:
             value = self.iota(entry.arg, entry.dtype, point.index[0])
         else:
-            value = self.make(LOAD, self.loaded(point.index), self.buffer(e), entry.dtype, flat(point.index, entry.shape), point.guards)
+            through = self.loaded((*point.index, *_ordered(point.guards)))
+            value = self.make(LOAD, through, self.buffer(e), entry.dtype, flat(point.index, entry.shape), point.guards)
         self.at[request] = value
         return value
 
     def loaded(self, index: tuple[Index, ...]) -> tuple[Value, ...]:
         """The computed indices an access goes through, as the values they are."""
-        found: list[Value] = []
+        found: dict[Value, None] = {}
         for i in index:
             for atom in sorted(ix.atoms(i), key=_number):
                 if isinstance(atom, Loaded):
-                    found.append(self.checked(atom))
+                    found[self.checked(atom)] = None
         return tuple(found)
 
     def checked(self, atom: Loaded) -> Value:
@@ -311,7 +312,12 @@ class _Lowering:
         return self.read((e, point))
 
     def guard_values(self, guards: frozenset[Guard]) -> tuple[Value, ...]:
-        return self.loaded(tuple([g.index for g in sorted(guards, key=repr)]))
+        return self.loaded(_ordered(guards))
+
+
+def _ordered(guards: frozenset[Guard]) -> tuple[Index, ...]:
+    """What the guards test, in an order that is the same every time."""
+    return tuple([g.index for g in sorted(guards, key=repr)])
 
 
 def _depends(value: Value, other: Value) -> bool:

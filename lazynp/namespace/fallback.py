@@ -40,7 +40,10 @@ class FallbackError(RuntimeError):
 
 
 def set_fallback(mode: str) -> None:
-    """What happens when a call is answered by NumPy itself: ``"silent"``, ``"warn"`` (once per function) or ``"error"``."""
+    """What happens when a call is answered by NumPy itself: ``"silent"``, ``"warn"`` (once per function) or ``"error"``.
+
+    A program that cannot be compiled, which is a defect of lazynp, is NumPy's with a warning in any case; ``"error"`` raises it.
+    """
     config.update(fallback=mode)
     _warned.clear()
 

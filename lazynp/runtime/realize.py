@@ -276,7 +276,7 @@ def _prepare(canonical: Canonical, device: str | None = None) -> Plan:
     try:
         plan = chosen.prepare(program)
     except CompileError as error:
-        if config.debug or chosen.name == "numpy":
+        if config.debug or config.fallback == "error" or chosen.name == "numpy":
             raise
         warnings.warn(f"lazynp: {error}; NumPy runs this program instead", RuntimeWarning, stacklevel=3)
         plan = backend("numpy").prepare(program) if gpu is None else gpu.on_host(program)

@@ -65,9 +65,10 @@ class _Fusion:
         self.library = [False] * len(entries)
         stored: dict[int, str] = dict.fromkeys(program.outputs, "wanted")
         for e, entry in enumerate(entries):
-            if entry.op.kind is Kind.LEAF or entry.op.kind is Kind.MOVEMENT:
+            nothing = e in stored and 0 in entry.shape  # no loop is worth starting
+            if entry.op.kind is Kind.LEAF or (entry.op.kind is Kind.MOVEMENT and not nothing):
                 continue
-            if not supported(program, e):
+            if nothing or not supported(program, e):
                 self.library[e] = True
                 stored.setdefault(e, "computed by a library")
                 for s in entry.src:

@@ -349,8 +349,8 @@ def _value(body: Body, program: Program, value: Value, loops: set[Range], sizes:
         for atom in ix.atoms(i):
             if isinstance(atom, Range) and atom not in loops:
                 yield f"range {atom!r} is no loop of the body"
-            if isinstance(atom, Loaded) and atom not in body.loaded:
-                yield f"computed index {atom!r} has no value"
+            if isinstance(atom, Loaded) and body.loaded.get(atom) not in value.src:
+                yield f"computed index {atom!r} is not what it is computed from"
     if op is LOAD:
         entry = program.entries[body.buffers[value.arg]]
         if value.arg in body.stored:

@@ -115,6 +115,15 @@ PROGRAMS: dict[str, list[str]] = {
         "v0 = np.array([2.0, 0.0, 2.0, 1.0])", "v1 = np.cumprod(np.pad(v0[v0 != 0] + 1, 2), axis=None)",
         "v2 = np.cumsum(np.pad(v0 * 2, 1).reshape(2, 3), axis=1)",
     ],
+    "gathered from numbers in a row": [
+        "v0 = np.arange(3.0)[::-1] + 1", "v1 = v0[0]", "v2 = np.concatenate([np.exp(v1 - k).reshape(1) for k in range(3)])",
+        "v3 = v2[np.array([2, 0, 1])]", "v4 = np.take(np.stack([v1, v1 * 2, v1 - 3]), np.array([[2, 0], [1, 1]]))",
+        "v5 = np.pad(v0[1:2], 2)[np.array([4, 2, 0])]",
+    ],
+    "nothing filled": [
+        "v0 = np.zeros(3, 'i4')", "v0[np.zeros(3, bool)] = np.zeros(0, 'i4')", "v0[3:] = np.full(0, 2)",
+        "v0[np.array([], int)] = np.ones((2, 0)).reshape(0)",
+    ],
     "numbers among themselves": [
         "v0 = np.zeros(3)", "np.copysign(1, 10**20, out=v0)", "np.less(1, 10**20, out=v0)",
         "np.copysign(2, 10**20, out=v0, where=[False, True])",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import lazynp
 from lazynp.codegen import ir
 from lazynp.codegen.lower import ACCUMULATE, LOAD
 from lazynp.graph import index as ix
@@ -227,6 +228,17 @@ def loop_forgotten(item: KernelItem) -> None:
 
 def reduction_of_nothing(item: KernelItem) -> None:
     next(v for v in item.body.values if v.op is ACCUMULATE).ranges = ()
+
+
+def test_an_index_forgotten_by_its_load_is_found() -> None:
+    # Each part is one number, read where the computed index falls into it: only the guards go through the index.
+    x = lazynp.concatenate([vector()[k : k + 1] for k in (5, 3, 8)])
+    item, program = item_of(x[lazynp.asarray([2, 0, 1])])
+    load = next(v for v in item.body.values if v.op is LOAD and v.guards)
+    assert load.src
+    load.src = ()
+    with pytest.raises(SpecError, match="not what it is computed from"):
+        spec.check_body(item.body, program)
 
 
 @pytest.mark.parametrize(
