@@ -98,7 +98,13 @@ def prelude(needed: Iterable[tuple[str, str]]) -> str:
         Names of ``FUNCTIONS``, each with ``"f64"`` or ``"f32"``.
     """
     abi = vector_abi()
-    return "".join(_definition(name, kind, abi) for name, kind in sorted(set(needed)))
+    wanted = sorted(set(needed))
+    seldom = '!900 = !{!"branch_weights", i32 1, i32 100000}\n' if any(_is_partial(name) for name, _ in wanted) else ""
+    return "".join([_definition(name, kind, abi) for name, kind in wanted]) + seldom
+
+
+def _is_partial(name: str) -> bool:
+    return name in polynomials.FUNCTIONS and polynomials.FUNCTIONS[name].partial
 
 
 def symbol(name: str, kind: str) -> str:
@@ -196,6 +202,8 @@ def _definition(name: str, kind: str, abi: VectorABI | None) -> str:
     function = FUNCTIONS[name]
     parameters = ", ".join(f"{element} %x{i}" for i in range(function.arity))
     if polynomials.wanted(name, kind, _is_vector(name, kind, abi)):
+        if polynomials.FUNCTIONS[name].partial:
+            return _partial_definition(name, kind)
         head = f"define internal {element} @{scalar}({parameters}) alwaysinline {PURE}"
         return f"{polynomials.definition(name, kind, head, function.arity)}attributes {group} = {{ {PURE} }}\n"
     if abi is None or not _is_vector(name, kind, abi):
@@ -215,9 +223,54 @@ def _definition(name: str, kind: str, abi: VectorABI | None) -> str:
         f"define internal {element} @{scalar}({parameters}) noinline {PURE} {{\n{''.join(lines)}"
         f"  %first = extractelement {vector} {result}, i32 0\n  ret {element} %first\n}}\n"
     )
-    mapping = ",".join(f"_ZGV_LLVM_N{width}{'v' * function.arity}_{scalar}({scalar}_v{width})" for width in WIDTHS[kind])
-    out.append(f'attributes {group} = {{ {PURE} "vector-function-abi-variant"="{mapping}" }}\n')
+    out.append(_mapped(name, kind))
     return "".join(out)
+
+
+def _mapped(name: str, kind: str) -> str:
+    """The attribute group that tells the vectoriser of a function's variants."""
+    scalar, v = symbol(name, kind), "v" * FUNCTIONS[name].arity
+    mapping = ",".join(f"_ZGV_LLVM_N{width}{v}_{scalar}({scalar}_v{width})" for width in WIDTHS[kind])
+    return f'attributes {call_attributes(name, kind)} = {{ {PURE} "vector-function-abi-variant"="{mapping}" }}\n'
+
+
+def _partial_definition(name: str, kind: str) -> str:
+    """Define a function and its variants by a polynomial and, beyond its limit, the C library's scalar function: a branch seldom taken."""
+    arity, element, scalar, linked = FUNCTIONS[name].arity, IR_TYPE[kind], symbol(name, kind), c_symbol(name, kind)
+    arguments = [f"{element} %x{i}" for i in range(arity)]
+    out = [f"declare {element} @{linked}({', '.join([element] * arity)}) {PURE}\n"]
+    lines, result, far = polynomials.partial(name, kind, arity, None)
+    lines.append(f"  br i1 {far}, label %beyond, label %done, !prof !900\nbeyond:\n")
+    lines.append(f"  %other = call {element} @{linked}({', '.join(arguments)}) {PURE}\n  br label %done\ndone:\n")
+    lines.append(f"  %result = phi {element} [ {result}, %entry ], [ %other, %beyond ]\n  ret {element} %result\n}}\n")
+    out.append(f"define internal {element} @{scalar}({', '.join(arguments)}) noinline {PURE} {{\nentry:\n{''.join(lines)}")
+    for width in WIDTHS[kind]:
+        vector = f"<{width} x {element}>"
+        arguments = [f"{vector} %x{i}" for i in range(arity)]
+        lines, result, far = polynomials.partial(name, kind, arity, width)
+        lines.append(f"  %any = call i1 @llvm.vector.reduce.or.v{width}i1(<{width} x i1> {far})\n")
+        lines.append("  br i1 %any, label %beyond, label %done, !prof !900\nbeyond:\n")
+        lines.append(f"  %other = call {vector} @{scalar}_each{width}({', '.join(arguments)}) {PURE}\n  br label %done\ndone:\n")
+        lines.append(f"  %result = phi {vector} [ {result}, %entry ], [ %other, %beyond ]\n  ret {vector} %result\n}}\n")
+        out.append(f"define {vector} @{scalar}_v{width}({', '.join(arguments)}) alwaysinline {PURE} {{\nentry:\n{''.join(lines)}")
+        out.append(_each(name, kind, width))
+    return "".join(out) + _mapped(name, kind)
+
+
+def _each(name: str, kind: str, width: int) -> str:
+    """Define the function of a vector as that of its elements, one after the other."""
+    arity, element, scalar = FUNCTIONS[name].arity, IR_TYPE[kind], symbol(name, kind)
+    vector = f"<{width} x {element}>"
+    lines, before = [], "poison"
+    for lane in range(width):
+        lines += [f"  %a{lane}.{i} = extractelement {vector} %x{i}, i32 {lane}\n" for i in range(arity)]
+        arguments = ", ".join(f"{element} %a{lane}.{i}" for i in range(arity))
+        lines.append(f"  %e{lane} = call {element} @{scalar}({arguments}) {PURE}\n")
+        lines.append(f"  %r{lane} = insertelement {vector} {before}, {element} %e{lane}, i32 {lane}\n")
+        before = f"%r{lane}"
+    parameters = ", ".join(f"{vector} %x{i}" for i in range(arity))
+    head = f"define internal {vector} @{scalar}_each{width}({parameters}) noinline cold {PURE}"
+    return f"{head} {{\n{''.join(lines)}  ret {vector} {before}\n}}\n"
 
 
 def _scalar_definition(name: str, kind: str, head: str) -> str:

@@ -1,7 +1,8 @@
 """Mathematical functions written in LLVM IR.
 
 In: the name and type of a function.  Out: its definition as scalar IR without a branch, to be inlined into the loop that calls it,
-where LLVM's loop vectoriser widens it like any arithmetic.  Promises: an element's bits depend on neither its position nor the
+where LLVM's loop vectoriser widens it like any arithmetic; or, where arguments beyond a limit take another way (``partial``), what it is
+for numbers or vectors within the limit, of which ``mathlib`` makes the variants that the vectoriser calls.  Promises: an element's bits depend on neither its position nor the
 machine; NaN, infinities, signs of zeros and subnormal numbers come out as NumPy's.
 
 Used where a fused multiply-add is an instruction; elsewhere it would be a call for every term of a polynomial.
@@ -12,18 +13,20 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from lazynp.backends.llvm.host import host
-from lazynp.backends.llvm.polynomials import exponential, logarithm, power
+from lazynp.backends.llvm.polynomials import exponential, logarithm, power, trigonometric
 from lazynp.backends.llvm.polynomials.code import FORMATS, Code, Value
 
 
 class Function(NamedTuple):
     """How a function is written, and for which types it is preferred to libmvec's; it always is to the C library's scalar one."""
 
-    body: Callable[..., Value]
+    body: Callable[..., Any]
     preferred: tuple[str, ...] = ("f64", "f32")
+    kinds: tuple[str, ...] = ("f64", "f32")  # for which it is written at all
+    partial: bool = False  # the body also returns which arguments it cannot serve: the C library's function does
 
 
 FUNCTIONS: Final[dict[str, Function]] = {
@@ -39,6 +42,9 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "log10": Function(logarithm.log10, preferred=()),
     "log1p": Function(logarithm.log1p, preferred=("f32",)),
     "power": Function(power.power),
+    "sin": Function(trigonometric.sin, kinds=("f64",), partial=True),
+    "cos": Function(trigonometric.cos, kinds=("f64",), partial=True),
+    "tan": Function(trigonometric.tan, kinds=("f64",), partial=True),
 }
 
 
@@ -56,7 +62,8 @@ def fused() -> bool:
 
 def wanted(name: str, kind: str, vector_library: bool) -> bool:
     """Tell whether a function is to be taken from here, where the C library does or does not have a vector function for it."""
-    return name in FUNCTIONS and available() and (not vector_library or kind in FUNCTIONS[name].preferred)
+    function = FUNCTIONS.get(name)
+    return function is not None and kind in function.kinds and available() and (not vector_library or kind in function.preferred)
 
 
 def definition(name: str, kind: str, head: str, arity: int) -> str:
@@ -64,3 +71,10 @@ def definition(name: str, kind: str, head: str, arity: int) -> str:
     code = Code(FORMATS[kind])
     result = FUNCTIONS[name].body(code, *(f"%x{i}" for i in range(arity)))
     return f"{head} {{\n{''.join(code.lines)}  ret {code.element} {result}\n}}\n"
+
+
+def partial(name: str, kind: str, arity: int, lanes: int | None) -> tuple[list[str], Value, Value]:
+    """Return the lines of a partial function of ``%x0``, ``%x1``, its result, and which arguments are beyond its limit."""
+    code = Code(FORMATS[kind], lanes)
+    result, far = FUNCTIONS[name].body(code, *(f"%x{i}" for i in range(arity)))
+    return code.lines, result, far

@@ -1,4 +1,4 @@
-"""A writer of scalar LLVM IR for the bodies of mathematical functions.
+"""A writer of LLVM IR for the bodies of mathematical functions, of numbers or of vectors.
 
 In: arithmetic on values of one floating type, called as methods.  Out: the lines of a function body.  Promise: every operation is an
 IEEE operation with one result (a fused multiply-add is always written as such, never left to the optimiser), and none of them
@@ -44,13 +44,20 @@ SINGLE: Final = Format("f32", "float", 32, 23)
 FORMATS: Final = {"f64": DOUBLE, "f32": SINGLE}
 
 
-class Code:
-    """The body of one function under construction."""
+def vector(element: str, lanes: int | None) -> str:
+    """The type of that many elements; ``None`` is a number alone."""
+    return element if lanes is None else f"<{lanes} x {element}>"
 
-    def __init__(self, format_: Format) -> None:
+
+class Code:
+    """The body of one function under construction; with ``lanes``, of the same function of vectors."""
+
+    def __init__(self, format_: Format, lanes: int | None = None) -> None:
         self.lines: list[str] = []
         self.format = format_
-        self.element, self.integer = format_.element, format_.integer
+        self.lanes = lanes
+        self.element, self.integer, self.bool = (vector(t, lanes) for t in (format_.element, format_.integer, "i1"))
+        self.overload = "" if lanes is None else f"v{lanes}"  # in names of intrinsics
 
     def emit(self, text: str) -> Value:
         name = f"%t{len(self.lines)}"
@@ -59,17 +66,17 @@ class Code:
 
     def widened(self) -> Code:
         """Return a writer of the same body whose values are doubles."""
-        wide = Code(DOUBLE)
+        wide = Code(DOUBLE, self.lanes)
         wide.lines = self.lines
         return wide
 
     def extended(self, x: Value) -> Value:
         """Return a float as a double."""
-        return self.emit(f"fpext float {x} to double")
+        return self.emit(f"fpext {vector('float', self.lanes)} {x} to {vector('double', self.lanes)}")
 
     def truncated(self, x: Value) -> Value:
         """Return a double as a float."""
-        return self.emit(f"fptrunc double {x} to float")
+        return self.emit(f"fptrunc {vector('double', self.lanes)} {x} to {vector('float', self.lanes)}")
 
     # Floating values. An operand that is a Python number is a constant, rounded to the type -------------------------------
 
@@ -78,7 +85,14 @@ class Code:
             return x
         # LLVM writes a float constant as the double of the same value.
         value = struct.unpack("<f", struct.pack("<f", x))[0] if self.format.bits == 32 else x
-        return f"0x{DOUBLE.of(value):016X}"
+        return self.constant(f"0x{DOUBLE.of(value):016X}", self.format.element)
+
+    def constant(self, text: str, element: str) -> str:
+        """A constant in every lane."""
+        return text if self.lanes is None else f"<{', '.join([f'{element} {text}'] * self.lanes)}>"
+
+    def integer_operand(self, x: Value | int) -> str:
+        return x if isinstance(x, str) else self.constant(str(x), self.format.integer)
 
     def _binary(self, word: str, a: Operand, b: Operand) -> Value:
         return self.emit(f"{word} {self.element} {self.operand(a)}, {self.operand(b)}")
@@ -104,7 +118,7 @@ class Code:
 
     def call(self, intrinsic: str, *args: Operand) -> Value:
         arguments = ", ".join(f"{self.element} {self.operand(a)}" for a in args)
-        return self.emit(f"call {self.element} @llvm.{intrinsic}.{self.format.kind}({arguments})")
+        return self.emit(f"call {self.element} @llvm.{intrinsic}.{self.overload}{self.format.kind}({arguments})")
 
     def polynomial(self, x: Value, coefficients: Sequence[Operand], square: Value | None = None) -> Value:
         """Return c0 + c1 x + c2 x^2 + ...: its even and odd halves by Horner's rule, to halve the chain of dependent operations."""
@@ -146,14 +160,14 @@ class Code:
 
     def word(self, operation: str, a: Value | int, b: Value | int) -> Value:
         """An integer operation: add, sub, and, or, xor, shl, lshr."""
-        return self.emit(f"{operation} {self.integer} {a}, {b}")
+        return self.emit(f"{operation} {self.integer} {self.integer_operand(a)}, {self.integer_operand(b)}")
 
     def call_word(self, intrinsic: str, *args: Value | int) -> Value:
-        arguments = ", ".join(f"{self.integer} {a}" for a in args)
-        return self.emit(f"call {self.integer} @llvm.{intrinsic}.{self.integer}({arguments})")
+        arguments = ", ".join(f"{self.integer} {self.integer_operand(a)}" for a in args)
+        return self.emit(f"call {self.integer} @llvm.{intrinsic}.{self.overload}{self.format.integer}({arguments})")
 
     def compare(self, predicate: str, a: Value | int, b: Value | int) -> Value:
-        return self.emit(f"icmp {predicate} {self.integer} {a}, {b}")
+        return self.emit(f"icmp {predicate} {self.integer} {self.integer_operand(a)}, {self.integer_operand(b)}")
 
     def within(self, bits: Value, low: int, high: int) -> Value:
         """Return whether low <= bits < high, as unsigned integers."""
@@ -167,13 +181,14 @@ class Code:
         return self.emit(f"fcmp uno {self.element} {self.operand(a)}, {self.operand(b)}")
 
     def logic(self, operation: str, a: Value, b: Value | bool) -> Value:
-        return self.emit(f"{operation} i1 {a}, {str(b).lower() if isinstance(b, bool) else b}")
+        return self.emit(f"{operation} {self.bool} {a}, {self.constant(str(b).lower(), 'i1') if isinstance(b, bool) else b}")
 
     def select(self, condition: Value, a: Operand, b: Operand) -> Value:
-        return self.emit(f"select i1 {condition}, {self.element} {self.operand(a)}, {self.element} {self.operand(b)}")
+        return self.emit(f"select {self.bool} {condition}, {self.element} {self.operand(a)}, {self.element} {self.operand(b)}")
 
     def select_word(self, condition: Value, a: Value | int, b: Value | int) -> Value:
-        return self.emit(f"select i1 {condition}, {self.integer} {a}, {self.integer} {b}")
+        chosen = ", ".join(f"{self.integer} {self.integer_operand(x)}" for x in (a, b))
+        return self.emit(f"select {self.bool} {condition}, {chosen}")
 
     def magnitude(self, bits: Value) -> Value:
         return self.word("and", bits, self.format.magnitude)
