@@ -96,10 +96,18 @@ def vector_abi() -> VectorABI | None:
 
     ``LAZYNP_LIBMVEC`` may also name a narrower ABI (``avx2``, ``sse``), which tests use.
     """
-    wanted = os.environ.get("LAZYNP_LIBMVEC", "")
+    wanted, able = os.environ.get("LAZYNP_LIBMVEC", ""), _able()
     if wanted == "0":
         return None
+    return next((abi for abi in able if abi.name == wanted), able[0] if able else None)
+
+
+def vector_bits() -> int:
+    """Return the width of the widest vectors of this CPU."""
+    return next((abi.bits for abi in _able()), 128)
+
+
+def _able() -> list[VectorABI]:
     machine = host().triple.split("-")[0]
     abis = X86_ABIS if machine in ("x86_64", "amd64") else AARCH64_ABIS if machine in ("aarch64", "arm64") else ()
-    able = [abi for abi in abis if host().has(*abi.features)]
-    return next((abi for abi in able if abi.name == wanted), able[0] if able else None)
+    return [abi for abi in abis if host().has(*abi.features)]

@@ -6,8 +6,9 @@ never depend on where it stands: the scalar function and the variants of all wid
 the C library (libmvec), with lanes that nobody asked for filled with a harmless value.
 
 A kernel calls ``double @lz_exp_f64(double)`` (or ``float @lz_exp_f32(float)``), its call site carries ``call_attributes("exp", "f64")``.
-Where ``lazynp.backends.llvm.polynomials`` has a better function, that one is inlined into the loop instead and needs no variants; it
-keeps the same promise.  Where there is neither that nor libmvec, the function is the C library's scalar one.
+Where ``lazynp.backends.llvm.polynomials`` has a better function, that one is inlined into the loop instead and needs no variants; a
+partial one (sin, cos, tan) takes the place of libmvec's, and leaves elements beyond its limit to the C library's scalar function.  Both
+keep the same promise.  Where there is neither that nor libmvec, the function is the C library's scalar one.
 
 Largest errors seen, in units of the last place, as double/float: polynomials, glibc 2.36's libmvec (the worst of its AVX-512, AVX2 and
 SSE functions) and scalar libm, over about 10^6 arguments from the whole range per function and type (float exp, log, log10, sin, cos,
@@ -17,14 +18,14 @@ floating-point flag.
 =======  =======  =======  =======  =======  =======  =======  =======  =======  =======  =======  =======
 .        poly     libmvec  libm     .        poly     libmvec  libm     .        poly     libmvec  libm
 =======  =======  =======  =======  =======  =======  =======  =======  =======  =======  =======  =======
-exp      1.1/1.1  2.9/3.0  0.6/0.6  cos      -        3.4/2.1  0.6/0.6  tanh     2.5/2.4  2.2/1.4  2.1/2.1
-exp2     1.2/1.1  1.7/1.1  0.6/0.6  tan      -        3.4/4.0  0.6/1.4  arcsinh  -        2.1/2.1  1.7/1.6
+exp      1.1/1.1  2.9/3.0  0.6/0.6  cos      0.8/-    3.4/2.1  0.6/0.6  tanh     2.5/2.4  2.2/1.4  2.1/2.1
+exp2     1.2/1.1  1.7/1.1  0.6/0.6  tan      1.1/-    3.4/4.0  0.6/1.4  arcsinh  -        2.1/2.1  1.7/1.6
 expm1    2.2/1.7  3.0/2.3  0.9/0.8  arcsin   -        2.7/3.2  0.6/0.9  arccosh  -        2.5/2.9  1.9/1.9
 log      0.9/0.9  1.6/4.0  0.6/0.9  arccos   -        2.0/2.4  0.6/0.9  arctanh  -        2.0/2.1  1.5/1.6
 log2     1.0/1.0  1.9/2.3  0.6/0.8  arctan   -        2.4/2.7  0.6/0.9  cbrt     -        2.6/2.9  3.1/1.0
 log10    0.9/0.9  2.0/3.5  1.6/2.1  arctan2  -        2.3/3.3  0.6/1.4  hypot    -        1.9/1.4  0.8/0.6
 log1p    1.2/1.5  1.9/1.9  0.9/0.8  sinh     2.5/2.1  2.0/1.9  1.8/1.9  power    1.6/0.6  1.0/0.7  0.6/0.8
-sin      -        3.2/2.1  0.6/0.6  cosh     1.5/1.5  2.0/2.1  1.6/1.8  fmod     -        exact    exact
+sin      0.8/-    3.2/2.1  0.6/0.6  cosh     1.5/1.5  2.0/2.1  1.6/1.8  fmod     -        exact    exact
 =======  =======  =======  =======  =======  =======  =======  =======  =======  =======  =======  =======
 
 A dash: there is none.
@@ -41,7 +42,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from lazynp.backends.llvm import polynomials
-from lazynp.backends.llvm.host import VectorABI, vector_abi
+from lazynp.backends.llvm.host import VectorABI, vector_abi, vector_bits
 from lazynp.graph.op import SPECIAL
 
 
@@ -98,13 +99,7 @@ def prelude(needed: Iterable[tuple[str, str]]) -> str:
         Names of ``FUNCTIONS``, each with ``"f64"`` or ``"f32"``.
     """
     abi = vector_abi()
-    wanted = sorted(set(needed))
-    seldom = '!900 = !{!"branch_weights", i32 1, i32 100000}\n' if any(_is_partial(name) for name, _ in wanted) else ""
-    return "".join([_definition(name, kind, abi) for name, kind in wanted]) + seldom
-
-
-def _is_partial(name: str) -> bool:
-    return name in polynomials.FUNCTIONS and polynomials.FUNCTIONS[name].partial
+    return "".join(_definition(name, kind, abi) for name, kind in sorted(set(needed)))
 
 
 def symbol(name: str, kind: str) -> str:
@@ -201,76 +196,74 @@ def _definition(name: str, kind: str, abi: VectorABI | None) -> str:
         return f"{special.definition(name, kind, head, polynomials.fused())}attributes {group} = {{ {PURE} }}\n"
     function = FUNCTIONS[name]
     parameters = ", ".join(f"{element} %x{i}" for i in range(function.arity))
-    if polynomials.wanted(name, kind, _is_vector(name, kind, abi)):
-        if polynomials.FUNCTIONS[name].partial:
-            return _partial_definition(name, kind)
+    native = _native(name, kind, abi)
+    if native is None:
         head = f"define internal {element} @{scalar}({parameters}) alwaysinline {PURE}"
-        return f"{polynomials.definition(name, kind, head, function.arity)}attributes {group} = {{ {PURE} }}\n"
-    if abi is None or not _is_vector(name, kind, abi):
-        return (
-            f"{_scalar_definition(name, kind, f'define internal {element} @{scalar}({parameters}) alwaysinline {PURE}')}"
-            f"attributes {group} = {{ {PURE} }}\n"
-        )
-    lanes = abi.bits // BITS[kind]
-    vector = f"<{lanes} x {element}>"
-    out = [f"declare {abi.convention}{vector} @{vector_symbol(name, kind, abi)}({', '.join([vector] * function.arity)}) {PURE}\n"]
-    out.extend(_variant(name, kind, abi, width) for width in WIDTHS[kind])
+        inlined = polynomials.wanted(name, kind, False)
+        text = polynomials.definition(name, kind, head, function.arity) if inlined else _scalar_definition(name, kind, head)
+        return f"{text}attributes {group} = {{ {PURE} }}\n"
+    vector = f"<{native.lanes} x {element}>"
+    out = [native.text]
+    out.extend(_variant(name, kind, native, width) for width in WIDTHS[kind])
     lines = [
-        f"  %v{i} = insertelement {vector} {_splat(function.padding, kind, lanes)}, {element} %x{i}, i32 0\n" for i in range(function.arity)
+        f"  %v{i} = insertelement {vector} {_splat(function.padding, kind, native.lanes)}, {element} %x{i}, i32 0\n"
+        for i in range(function.arity)
     ]
-    result = _native_call(lines, name, kind, abi, [f"%v{i}" for i in range(function.arity)], "r")
+    result = _native_call(lines, name, kind, native, [f"%v{i}" for i in range(function.arity)], "r")
     out.append(
         f"define internal {element} @{scalar}({parameters}) noinline {PURE} {{\n{''.join(lines)}"
         f"  %first = extractelement {vector} {result}, i32 0\n  ret {element} %first\n}}\n"
     )
-    out.append(_mapped(name, kind))
+    mapping = ",".join(f"_ZGV_LLVM_N{width}{'v' * function.arity}_{scalar}({scalar}_v{width})" for width in WIDTHS[kind])
+    out.append(f'attributes {group} = {{ {PURE} "vector-function-abi-variant"="{mapping}" }}\n')
     return "".join(out)
 
 
-def _mapped(name: str, kind: str) -> str:
-    """The attribute group that tells the vectoriser of a function's variants."""
-    scalar, v = symbol(name, kind), "v" * FUNCTIONS[name].arity
-    mapping = ",".join(f"_ZGV_LLVM_N{width}{v}_{scalar}({scalar}_v{width})" for width in WIDTHS[kind])
-    return f'attributes {call_attributes(name, kind)} = {{ {PURE} "vector-function-abi-variant"="{mapping}" }}\n'
+class _Native(NamedTuple):
+    """The function of one width of vectors that all others call."""
+
+    symbol: str
+    convention: str
+    lanes: int
+    text: str  # that declares or defines it
 
 
-def _partial_definition(name: str, kind: str) -> str:
-    """Define a function and its variants by a polynomial and, beyond its limit, the C library's scalar function: a branch seldom taken."""
-    arity, element, scalar, linked = FUNCTIONS[name].arity, IR_TYPE[kind], symbol(name, kind), c_symbol(name, kind)
-    arguments = [f"{element} %x{i}" for i in range(arity)]
-    out = [f"declare {element} @{linked}({', '.join([element] * arity)}) {PURE}\n"]
-    lines, result, far = polynomials.partial(name, kind, arity, None)
-    lines.append(f"  br i1 {far}, label %beyond, label %done, !prof !900\nbeyond:\n")
-    lines.append(f"  %other = call {element} @{linked}({', '.join(arguments)}) {PURE}\n  br label %done\ndone:\n")
-    lines.append(f"  %result = phi {element} [ {result}, %entry ], [ %other, %beyond ]\n  ret {element} %result\n}}\n")
-    out.append(f"define internal {element} @{scalar}({', '.join(arguments)}) noinline {PURE} {{\nentry:\n{''.join(lines)}")
-    for width in WIDTHS[kind]:
-        vector = f"<{width} x {element}>"
-        arguments = [f"{vector} %x{i}" for i in range(arity)]
-        lines, result, far = polynomials.partial(name, kind, arity, width)
-        lines.append(f"  %any = call i1 @llvm.vector.reduce.or.v{width}i1(<{width} x i1> {far})\n")
-        lines.append("  br i1 %any, label %beyond, label %done, !prof !900\nbeyond:\n")
-        lines.append(f"  %other = call {vector} @{scalar}_each{width}({', '.join(arguments)}) {PURE}\n  br label %done\ndone:\n")
-        lines.append(f"  %result = phi {vector} [ {result}, %entry ], [ %other, %beyond ]\n  ret {vector} %result\n}}\n")
-        out.append(f"define {vector} @{scalar}_v{width}({', '.join(arguments)}) alwaysinline {PURE} {{\nentry:\n{''.join(lines)}")
-        out.append(_each(name, kind, width))
-    return "".join(out) + _mapped(name, kind)
+def _native(name: str, kind: str, abi: VectorABI | None) -> _Native | None:
+    """None where the scalar function stands for itself."""
+    library = _is_vector(name, kind, abi)
+    if polynomials.wanted(name, kind, library):
+        return _partial(name, kind) if polynomials.FUNCTIONS[name].partial else None
+    if not library or abi is None:
+        return None
+    lanes, linked = abi.bits // BITS[kind], vector_symbol(name, kind, abi)
+    vector = f"<{lanes} x {IR_TYPE[kind]}>"
+    declaration = f"declare {abi.convention}{vector} @{linked}({', '.join([vector] * FUNCTIONS[name].arity)}) {PURE}\n"
+    return _Native(linked, abi.convention, lanes, declaration)
 
 
-def _each(name: str, kind: str, width: int) -> str:
-    """Define the function of a vector as that of its elements, one after the other."""
-    arity, element, scalar = FUNCTIONS[name].arity, IR_TYPE[kind], symbol(name, kind)
-    vector = f"<{width} x {element}>"
-    lines, before = [], "poison"
-    for lane in range(width):
+def _partial(name: str, kind: str) -> _Native:
+    """A polynomial and, for elements beyond its limit, the C library's scalar function: a branch that is seldom taken."""
+    arity, element, linked = FUNCTIONS[name].arity, IR_TYPE[kind], c_symbol(name, kind)
+    lanes, native = vector_bits() // BITS[kind], f"{symbol(name, kind)}_native"
+    vector = f"<{lanes} x {element}>"
+    parameters = ", ".join(f"{vector} %x{i}" for i in range(arity))
+    lines, near, far = polynomials.partial(name, kind, arity, lanes)
+    lines.append(f"  %any = call i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1> {far})\n")
+    lines.append("  br i1 %any, label %beyond, label %done\nbeyond:\n")
+    others = "poison"
+    for lane in range(lanes):
         lines += [f"  %a{lane}.{i} = extractelement {vector} %x{i}, i32 {lane}\n" for i in range(arity)]
         arguments = ", ".join(f"{element} %a{lane}.{i}" for i in range(arity))
-        lines.append(f"  %e{lane} = call {element} @{scalar}({arguments}) {PURE}\n")
-        lines.append(f"  %r{lane} = insertelement {vector} {before}, {element} %e{lane}, i32 {lane}\n")
-        before = f"%r{lane}"
-    parameters = ", ".join(f"{vector} %x{i}" for i in range(arity))
-    head = f"define internal {vector} @{scalar}_each{width}({parameters}) noinline cold {PURE}"
-    return f"{head} {{\n{''.join(lines)}  ret {vector} {before}\n}}\n"
+        lines.append(f"  %e{lane} = call {element} @{linked}({arguments}) {PURE}\n")
+        lines.append(f"  %o{lane} = insertelement {vector} {others}, {element} %e{lane}, i32 {lane}\n")
+        others = f"%o{lane}"
+    lines.append(f"  %mixed = select <{lanes} x i1> {far}, {vector} {others}, {vector} {near}\n  br label %done\ndone:\n")
+    lines.append(f"  %result = phi {vector} [ {near}, %entry ], [ %mixed, %beyond ]\n  ret {vector} %result\n}}\n")
+    text = (
+        f"declare {element} @{linked}({', '.join([element] * arity)}) {PURE}\n"
+        f"define internal {vector} @{native}({parameters}) noinline {PURE} {{\nentry:\n{''.join(lines)}"
+    )
+    return _Native(native, "", lanes, text)
 
 
 def _scalar_definition(name: str, kind: str, head: str) -> str:
@@ -292,13 +285,13 @@ def _scalar_definition(name: str, kind: str, head: str) -> str:
     )
 
 
-def _native_call(lines: list[str], name: str, kind: str, abi: VectorABI, arguments: list[str], result: str) -> str:
-    """Call libmvec's function on values of its own width, mending what it does not do well; return the result's name."""
-    function, element, lanes = FUNCTIONS[name], IR_TYPE[kind], abi.bits // BITS[kind]
+def _native_call(lines: list[str], name: str, kind: str, native: _Native, arguments: list[str], result: str) -> str:
+    """Call the native function, mending what libmvec's does not do well; return the result's name."""
+    function, element, lanes = FUNCTIONS[name], IR_TYPE[kind], native.lanes
     vector = f"<{lanes} x {element}>"
     if function.vanishes is None:
         passed = ", ".join(f"{vector} {argument}" for argument in arguments)
-        lines.append(f"  %{result} = call {abi.convention}{vector} @{vector_symbol(name, kind, abi)}({passed}) {PURE}\n")
+        lines.append(f"  %{result} = call {native.convention}{vector} @{native.symbol}({passed}) {PURE}\n")
         return f"%{result}"
     (argument,) = arguments
     # The bits are compared, as one unsigned range that ends at minus infinity: comparing floats raises a flag for NaN.
@@ -312,7 +305,7 @@ def _native_call(lines: list[str], name: str, kind: str, abi: VectorABI, argumen
         f"  %{result}d = sub {integers} %{result}b, {start}\n"
         f"  %{result}z = icmp ult {integers} %{result}d, {length}\n"
         f"  %{result}y = select <{lanes} x i1> %{result}z, {vector} {zero}, {vector} {argument}\n"
-        f"  %{result}c = call {abi.convention}{vector} @{vector_symbol(name, kind, abi)}({vector} %{result}y) {PURE}\n"
+        f"  %{result}c = call {native.convention}{vector} @{native.symbol}({vector} %{result}y) {PURE}\n"
         f"  %{result} = select <{lanes} x i1> %{result}z, {vector} {zero}, {vector} %{result}c\n"
     )
     return f"%{result}"
@@ -329,9 +322,9 @@ def _shuffle(lines: list[str], result: str, kind: str, size: int, left: str, rig
     return f"%{result}"
 
 
-def _variant(name: str, kind: str, abi: VectorABI, width: int) -> str:
+def _variant(name: str, kind: str, native: _Native, width: int) -> str:
     """Define the variant of one width by calls of the native function, splitting or padding its vectors."""
-    function, lanes = FUNCTIONS[name], abi.bits // BITS[kind]
+    function, lanes = FUNCTIONS[name], native.lanes
     fill = _splat(function.padding, kind, width)
     lines: list[str] = []
     results: list[str] = []
@@ -344,7 +337,7 @@ def _variant(name: str, kind: str, abi: VectorABI, width: int) -> str:
             # Index `width` is the first element of the second vector, the harmless value.
             taken_or_fill = [min(k, width) for k in range(lanes)]
             arguments = [_shuffle(lines, f"p{part}_{i}", kind, width, x, fill, taken_or_fill) for i, x in enumerate(arguments)]
-        results.append(_native_call(lines, name, kind, abi, arguments, f"r{part}"))
+        results.append(_native_call(lines, name, kind, native, arguments, f"r{part}"))
     if width < lanes:
         results = [_shuffle(lines, "s", kind, lanes, results[0], "poison", range(width))]
     size = lanes

@@ -1,9 +1,9 @@
 """Mathematical functions written in LLVM IR.
 
 In: the name and type of a function.  Out: its definition as scalar IR without a branch, to be inlined into the loop that calls it,
-where LLVM's loop vectoriser widens it like any arithmetic; or, where arguments beyond a limit take another way (``partial``), what it is
-for numbers or vectors within the limit, of which ``mathlib`` makes the variants that the vectoriser calls.  Promises: an element's bits depend on neither its position nor the
-machine; NaN, infinities, signs of zeros and subnormal numbers come out as NumPy's.
+where LLVM's loop vectoriser widens it like any arithmetic; or, for functions that are ``partial``, the same of vectors within a limit,
+and which elements are beyond it.  Promises: an element's bits depend on neither its position nor the machine; NaN, infinities, signs of
+zeros and subnormal numbers come out as NumPy's.
 
 Used where a fused multiply-add is an instruction; elsewhere it would be a call for every term of a polynomial.
 """
@@ -73,8 +73,8 @@ def definition(name: str, kind: str, head: str, arity: int) -> str:
     return f"{head} {{\n{''.join(code.lines)}  ret {code.element} {result}\n}}\n"
 
 
-def partial(name: str, kind: str, arity: int, lanes: int | None) -> tuple[list[str], Value, Value]:
-    """Return the lines of a partial function of ``%x0``, ``%x1``, its result, and which arguments are beyond its limit."""
+def partial(name: str, kind: str, arity: int, lanes: int) -> tuple[list[str], Value, Value]:
+    """Return the lines of a partial function of the vectors ``%x0``, ``%x1``, its result, and which elements are beyond its limit."""
     code = Code(FORMATS[kind], lanes)
     result, far = FUNCTIONS[name].body(code, *(f"%x{i}" for i in range(arity)))
     return code.lines, result, far
