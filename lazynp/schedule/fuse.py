@@ -65,8 +65,8 @@ class _Fusion:
         self.library = [False] * len(entries)
         stored: dict[int, str] = dict.fromkeys(program.outputs, "wanted")
         for e, entry in enumerate(entries):
-            nothing = e in stored and 0 in entry.shape  # no loop is worth starting
-            if entry.op.kind is Kind.LEAF or (entry.op.kind is Kind.MOVEMENT and not nothing):
+            nothing = e in stored and 0 in entry.shape and entry.op is not o.BUFFER  # no loop is worth starting
+            if not nothing and entry.op.kind in (Kind.LEAF, Kind.MOVEMENT):
                 continue
             if nothing or not supported(program, e):
                 self.library[e] = True

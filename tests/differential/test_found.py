@@ -122,7 +122,7 @@ PROGRAMS: dict[str, list[str]] = {
     ],
     "nothing filled": [
         "v0 = np.zeros(3, 'i4')", "v0[np.zeros(3, bool)] = np.zeros(0, 'i4')", "v0[3:] = np.full(0, 2)",
-        "v0[np.array([], int)] = np.ones((2, 0)).reshape(0)",
+        "v0[np.array([], int)] = np.ones((2, 0)).reshape(0)", "v1 = np.arange(0)", "v0[v1] = np.arange(0)", "v2 = np.arange(3)[3:] + v1",
     ],
     "numbers among themselves": [
         "v0 = np.zeros(3)", "np.copysign(1, 10**20, out=v0)", "np.less(1, 10**20, out=v0)",
