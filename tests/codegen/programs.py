@@ -30,7 +30,7 @@ UNARY = [
 ]  # fmt: skip
 FLOAT_UNARY = frozenset([o.SQRT, o.FLOOR, o.RINT, o.ISNAN, o.SIGNBIT, o.EXP, o.SIN, o.LOG, o.TANH])
 SPECIAL = [np.nan, np.inf, -np.inf, -0.0, 0.0]
-BOOL = np.dtype(np.bool_)
+BOOL, INT64 = np.dtype(np.bool_), np.dtype(np.int64)
 
 
 class Maker:
@@ -174,9 +174,28 @@ class Maker:
     def gather(self, x: Node) -> Node | None:
         if not x.shape:
             return None
-        shape = self.random.choice([(4,), (3, 2), ()])
-        indices = [np.asarray(self.numbers.integers(-n, n, shape)) for n in x.shape[: self.random.choice([1, 1, 2])]]
-        return build.gather(x, *[leaf(i.astype(np.int64)) for i in indices])
+        shape = self.random.choice([(4,), (3, 2), (), *[y.shape for y in self.pool if y.dtype == INT64 and prod(y.shape) <= 40]])
+        return build.gather(x, *[self.indices(n, shape) for n in x.shape[: self.random.choice([1, 1, 2])]])
+
+    def indices(self, n: int, shape: Shape) -> Node:
+        """Indices of an axis of n, stored or computed."""
+        found = [y for y in self.pool if y.dtype == INT64 and y.shape == shape]
+        if found and self.random.random() < 0.5:
+            return build.elementwise(o.REMAINDER, INT64, self.random.choice(found), build.const(n, INT64))
+        return leaf(np.asarray(self.numbers.integers(-n, n, shape)).astype(np.int64))
+
+    def row(self, x: Node) -> Node | None:
+        """Single elements side by side, read in some order."""
+        if not x.shape or x.shape[0] < 2:
+            return None
+        singles = []
+        for _ in range(self.random.randint(2, 4)):
+            single = build.slice_(x, [(self.random.randrange(n), 1) for n in x.shape], (1,) * len(x.shape))
+            singles.append(self.unary(single) or single if self.random.random() < 0.5 else single)
+        if any(single.dtype != x.dtype for single in singles):
+            return None
+        together = build.concat(singles, 0)
+        return build.gather(together, self.indices(len(singles), self.random.choice([(4,), (3, 2), ()])))
 
     def fence(self, x: Node) -> Node:
         return build.contiguous(x)
@@ -191,7 +210,7 @@ class Maker:
 MAKERS: list[tuple[Callable[[Maker, Node], Node | None], float]] = [
     (Maker.binary, 35), (Maker.unary, 15), (Maker.cast, 5), (Maker.where, 4), (Maker.permute, 6), (Maker.slice, 7), (Maker.store, 3),
     (Maker.reshape, 6), (Maker.expand, 4), (Maker.pad, 4), (Maker.reduce, 11), (Maker.normalise, 3), (Maker.concat, 4), (Maker.gather, 4),
-    (Maker.fence, 1), (Maker.scan, 1),
+    (Maker.row, 2), (Maker.fence, 1), (Maker.scan, 1),
 ]  # fmt: skip
 
 
