@@ -215,6 +215,7 @@ class Kernel(Record):
     scalars: list[DType] = field(factory=list)
     integers: int = 0
     flags: int = 0
+    underflow: bool = False  # somebody wants to hear of it
 
 
 class Launch(Record):

@@ -33,7 +33,7 @@ def name_of(device: Any) -> str:
         device = f"cuda:{device.id}"
     found = config.device_name(device) if isinstance(device, str) else None
     if found is None:
-        raise ValueError(f'Device not understood. Only "cpu", "cuda" and "cuda:N" are allowed, but received: {device!r}')
+        raise ValueError(f'Device not understood. Only "cpu" is allowed, but received: {device} (and "cuda" and "cuda:N", for GPUs)')
     return found
 
 

@@ -12,6 +12,7 @@ from lazynp.codegen import ir
 from lazynp.codegen.emit import emit
 from lazynp.codegen.lower import Body, lower
 from lazynp.graph import op as o
+from lazynp.graph.errstate import UNDER
 from lazynp.records import Record, field
 from lazynp.schedule.canonicalise import Entry, Program
 from lazynp.schedule.claims import claims
@@ -108,6 +109,7 @@ def schedule(partition: Partition, target: Emitting = Processor()) -> Schedule: 
             item.taken = take_over(program, item.body, dying)
             item.code, item.launch = target.emit(item.body)
             item.code.buffers = [program.entries[e].dtype for e in item.body.buffers]
+            item.code.underflow = bool(program.errors & UNDER)
     return Schedule(program, partition, items, peak, claimed)
 
 

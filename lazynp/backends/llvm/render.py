@@ -70,6 +70,7 @@ class _Kernel:
         # Conversions of single halves set flags for whatever lies in the rest of the register.
         watched = not flags.known() or any(dtype.char == "e" for dtype in (*self.kernel.buffers, *_types(self.kernel)))
         self.lines.watched = watched
+        self.lines.underflow = self.kernel.underflow
         for number, phase in enumerate(self.kernel.phases):
             self.checked = not watched and _may_raise(phase.body)
             parts.append(self.body(number, phase))

@@ -8,7 +8,7 @@ guarded here, and an operation that is not in these tables is not ``supported``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -72,6 +72,7 @@ class Lines:
         self.functions: set[tuple[str, str]] = set()
         self.noted = False
         self.watched = False  # the processor's flags say nothing: results do
+        self.underflow = False  # somebody wants to hear of underflow
 
     def temp(self, text: str) -> str:
         name = f"%t{self.count}"
@@ -105,7 +106,8 @@ class Lines:
         kind = f"i{FLOAT_BITS[type_]}"
         infinity = {"half": 0x7C00, "float": 0x7F800000, "double": 0x7FF0000000000000}[type_]
         exponent = self.temp(f"and {kind} {self.temp(f'bitcast {type_} {value} to {kind}')}, {infinity}")
-        self.note(self.temp(f"icmp eq {kind} {exponent}, {infinity}"), errors & ~UNDER)
+        if errors & ~UNDER:
+            self.note(self.temp(f"icmp eq {kind} {exponent}, {infinity}"), errors & ~UNDER)
         if errors & UNDER:
             self.note(self.temp(f"icmp eq {kind} {exponent}, 0"), UNDER)
 
@@ -425,11 +427,15 @@ def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
     return not (kind == "b" and op in NOT_BOOL) and not (kind == "f" and op in NOT_FLOAT)
 
 
+# Their functions return zero without the flag, which would cost those something who do not care.
+VANISHING: Final = frozenset([o.EXP, o.EXP2, o.POWER])
+
+
 def compute(lines: Lines, op: Op, dtype: DType, args: tuple[str, ...], source: DType) -> str:
     """One operation; ``source`` is the dtype of its (last) argument."""
     result = _compute(lines, op, dtype, args, source)
-    if lines.watched and dtype.kind == "f":
-        errors = raises(op, dtype, source)
+    if dtype.kind == "f":
+        errors = raises(op, dtype, source) if lines.watched else UNDER if lines.underflow and op in VANISHING else 0
         if errors:
             lines.watch(result, type_of(dtype), errors)
     return result
