@@ -54,8 +54,8 @@ def _common_dtype(items: Sequence[Any], nodes: Sequence[Node], dtype: Any, casti
             return np.result_type(*{node.dtype for item, node in pairs if type(item) not in _WEAK}, *weak.values())
     else:
         found = np.dtype(dtype)
-        if found not in NATIVE:
-            raise Foreign
+    if found not in NATIVE:
+        raise Foreign
     for node in nodes:
         if not can_cast(node.dtype, found, casting):
             raise TypeError(f"Cannot cast array data from {node.dtype!r} to {found!r} according to the rule '{casting}'")

@@ -350,8 +350,11 @@ class ufunc(metaclass=UfuncType):
         return results[0] if nout == 1 else tuple(results)
 
     def _converted(self, value: Node, out: Any) -> Node:
-        """A result as its output's dtype; messages about the conversion name the function, whose loop does it."""
-        if value.dtype != out.dtype:
+        """A result as its output's dtype; messages about the conversion name the function, whose loop does it.
+
+        Into a foreign dtype, which a NumPy array may have, NumPy converts when it is written.
+        """
+        if value.dtype != out.dtype and out.dtype in NATIVE:
             value = cast(value, out.dtype)
             value.err = value.err.named(self.__name__)
         return value
