@@ -221,7 +221,7 @@ def _periodic(at: Node, points: Node, heights: Node, period: Any) -> tuple[Node,
         raise ValueError("fp and xp are not of the same length")
     period = abs(period)
     place, start = U["remainder"](wrap(at), period), U["remainder"](wrap(points), period)
-    order = argsort(start)
+    order = argsort(start, kind="quicksort")  # of equal places NumPy takes the one that its own order puts last, or first
     start, height = start[order], wrap(heights)[order]
     starts = concatenate((start[-1:] - period, start, start[:1] + period))
     return node_of(place), node_of(starts), node_of(concatenate((height[-1:], height, height[:1])))

@@ -84,6 +84,7 @@ EXACT = [
     "np.trapezoid(a, [1, 2])",
     "np.trapezoid(a, 3)",
     "np.interp(2.5, [1, 2, 3], [3, 2, 0]), np.interp(v, t, v), np.interp(a, t, v, left=-1, right=7), np.interp([0, 5, 361], [10, 350, 180], [1, 2, 3], period=360), np.interp(v, t, v, period=-3.0), np.interp(1, t, 1j * v), np.interp(v, t, 1j * v, left=1, right=2j), np.interp(v, t, 1j * v, period=4), np.interp([], t, v), np.interp(i, t, v.astype('f4')), np.interp(n, t, v), np.interp(v, [1], [2]), np.interp(2, t, v, np.sum(v)), np.interp(np.float32(1.2), t, v), np.interp(i > 2, t, v)",
+    "np.interp(v, np.arange(40) % 7, np.arange(40.0), period=3), np.interp(v, np.arange(40) % 3, np.arange(40) * 1j, period=3), np.interp(v, np.arange(300.0)[::-1], np.arange(300), period=5), np.interp(v, [1, 4, 7], [1, 2, 3], period=3)",
     "np.interp(v, t, v[:3])",
     "np.interp(v, [], [])",
     "np.interp(v, [t], [v])",
