@@ -16,7 +16,7 @@ import numpy as np
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, reshape
-from lazynp.graph.dtypes import BOOL, COMPLEX64, COMPLEX128, INT64, NATIVE
+from lazynp.graph.dtypes import BOOL, COMPLEX64, COMPLEX128, FLOAT16, INT64, NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
@@ -147,13 +147,18 @@ def _halfway(low: Node, high: Node, even: Node | None) -> Node:
     """The mean of the two in the middle; of an odd number (``even`` says which are) the one, for its double might overflow."""
     loop, final = mean_loops(low, None)
     low, high = cast(low, loop), cast(high, loop)
-    half = elementwise(o.DIVIDE, loop, elementwise(o.ADD, loop, low, high), const(2, loop))
+    both = elementwise(o.ADD, loop, low, high)
+    both.err = both.err.named("reduce")  # NumPy takes the mean of the two
+    half = elementwise(o.DIVIDE, loop, both, const(2, loop))
     return cast(half if even is None else elementwise(o.WHERE, loop, even, half, low), final)
 
 
 def _sorted_rows(lanes: Lanes) -> tuple[Node, Node]:
     """(rows with NaN after everything else, how many values of each row are not NaN)."""
     rows = node_of(sort(wrap(lanes.node)))
+    if rows.dtype == FLOAT16:
+        # The NaN that NumPy's vectorised sort of half precision puts there signals: whatever computes with it would warn.
+        rows = elementwise(o.WHERE, FLOAT16, elementwise(o.NOT_EQUAL, BOOL, rows, rows), const(np.nan, FLOAT16), rows)
     here = cast(elementwise(o.EQUAL, BOOL, lanes.node, lanes.node), INT64)
     return rows, reduce_node("add", here, (len(lanes.shape),), INT64)
 
