@@ -21,7 +21,7 @@ from weakref import ref
 import numpy as np
 
 from lazynp import attributes, protocols
-from lazynp.conversion import anyarray, as_dtype, asarray, from_numpy, warn_complex
+from lazynp.conversion import anyarray, as_dtype, asarray, from_numpy
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape, Site
@@ -49,7 +49,7 @@ __all__ = [
     "geometry", "host", "joined_order", "ndarray", "node_of", "reduction_order", "replace", "reshaped_shape", "result",
     "result_order", "root_node", "scalar_of", "scalar_of_value", "shares_memory", "shown", "view_axes", "view_diagonal",
     "view_dtype", "view_expand", "view_flip", "view_key", "view_part", "view_permute", "view_reshape", "view_slice",
-    "warn_complex", "wrap", "wrap_ordered",
+    "wrap", "wrap_ordered",
 ]  # fmt: skip
 
 # Pending graphs stay bounded: a chain of operations longer than DEPTH_CUT is realized at a line where one was before, and longer than
@@ -270,7 +270,7 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
 
     @flat.setter
     def flat(self, value: Any) -> None:
-        attributes.flatiter(self)[:] = value
+        assignment.write_flat(self, slice(None), value, whole=True)
 
     def view(self, dtype: Any = None, type: Any = None) -> Any:
         """The same memory, optionally read as another dtype; what is NumPy's own (a subclass, a foreign dtype) shows a snapshot."""

@@ -169,9 +169,7 @@ def _converted(x: arrays.ndarray, dtype: np.dtype[Any] | None, order: str | None
         raise ValueError(NO_COPY)
     node = arrays.node_of(x)
     if dtype is not None and dtype != node.dtype:
-        if node.dtype.kind == "c" and dtype.kind not in "cb":
-            warn_complex()
-        node = build.cast(node, dtype)
+        node = converted(node, dtype)
     return arrays.wrap_ordered(node, arrays.copy_order(x, order or "K"))
 
 
@@ -230,6 +228,20 @@ def _common(a: Shape, b: Shape) -> int:
     return min(len(a), len(b))
 
 
+def loses_a_part(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+    """Whether NumPy warns about a conversion: it leaves the real part of complex numbers."""
+    return given.kind == "c" and wanted.kind not in "cb"
+
+
+def converted(node: Node, dtype: np.dtype[Any]) -> Node:
+    """``node`` in a dtype that the caller chose, with NumPy's warning about a lost imaginary part."""
+    if loses_a_part(node.dtype, dtype):
+        warn_complex()
+    return build.cast(node, dtype)
+
+
 def warn_complex() -> None:
-    """NumPy's warning about a lost imaginary part."""
-    warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, stacklevel=4)
+    """NumPy's warning about a lost imaginary part, at the user's line."""
+    from lazynp.namespace.items import stacklevel
+
+    warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, stacklevel=stacklevel())

@@ -40,7 +40,6 @@ from lazynp.arrays import (
     view_permute,
     view_reshape,
     view_slice,
-    warn_complex,
     wrap,
     wrap_ordered,
 )
@@ -81,7 +80,6 @@ __all__ = [
     "view_permute",
     "view_reshape",
     "view_slice",
-    "warn_complex",
     "wrap",
     "wrap_ordered",
 ]

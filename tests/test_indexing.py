@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -277,6 +278,28 @@ def test_flat_reads_and_writes_through() -> None:
         take(expected).flat = 5
         numpy.testing.assert_array_equal(ours, expected)
         assert [float(v) for v in a] == [float(v) for v in b]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.flat.__setitem__(slice(1, None), x), lambda x: x.flat.__setitem__(slice(None, None, 2), x[::-1]),
+        lambda x: x.flat.__setitem__([1, 2, 3], x), lambda x: x[1:].flat.__setitem__((x[1:] > 2).ravel(), x[:2]),
+        lambda x: setattr(x[::-1], "flat", x), lambda x: setattr(x, "flat", x[::-1]),
+        lambda x: setattr(x, "flat", x.T), lambda x: setattr(x.T, "flat", x),
+        lambda x: x.flat.__setitem__(slice(1, None), x + 0), lambda x: x.flat.__setitem__(slice(1, None), x.astype("f4")),
+        lambda x: setattr(x, "flat", [1, 2]), lambda x: setattr(x, "flat", []),
+    ],
+)  # fmt: skip
+def test_flat_reads_its_own_memory_as_it_writes(write: Callable[[Any], None]) -> None:
+    known = numpy.arange(12).reshape(3, 4)
+    for make in (lambda np: np.arange(12.0).reshape(3, 4), lambda np: np.array(known), lambda np: np.ones((4, 4)) * 3):
+        x, y = make(np), make(numpy)
+        captured = x + 1
+        write(x)
+        write(y)
+        numpy.testing.assert_array_equal(x, y)
+        numpy.testing.assert_array_equal(captured, make(numpy) + 1)
 
 
 def test_filling_element_by_element() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lazynp import arrays
-from lazynp.conversion import holds_ours, warn_complex
+from lazynp.conversion import converted, holds_ours, loses_a_part, warn_complex
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE
@@ -163,9 +163,7 @@ def fitted(value: Any, shape: Shape, dtype: np.dtype[Any]) -> Node:
         given, wanted = (str(s).replace(", ", ",") for s in (value.shape, shape))
         raise ValueError(f"could not broadcast input array from shape {given} into shape {wanted}")
     if node.dtype != dtype:
-        if node.dtype.kind == "c" and dtype.kind not in "cb":
-            warn_complex()
-        node = build.cast(node, dtype)
+        node = converted(node, dtype)
     return build.expand(node, shape)
 
 
@@ -204,7 +202,15 @@ def _write_advanced(x: arrays.ndarray, key: Any, value: Any) -> None:
         _compute(x, value)
     if type(value) is arrays.ndarray or type(value) in CLASSES:
         value = arrays.host(value, "indexed write")
-    memory(x)[key] = value
+    memory(x)[key] = _real_for(x, value)
+
+
+def _real_for(x: arrays.ndarray, value: Any) -> Any:
+    """What NumPy is to write into ``x``: of complex arrays the real part, for its warning would name a line of ours."""
+    if isinstance(value, np.ndarray) and loses_a_part(value.dtype, x.dtype):
+        warn_complex()
+        return value.real
+    return value
 
 
 def _compute(*wanted: arrays.ndarray) -> None:
@@ -247,28 +253,40 @@ def _host_key(part: Any) -> Any:
     return part
 
 
+def _root(x: arrays.ndarray) -> arrays.ndarray:
+    """The array that owns the memory."""
+    base = x._base
+    return base if type(base) is arrays.ndarray else x
+
+
 def memory(x: arrays.ndarray) -> np.ndarray[Any, Any]:
     """The array as memory that may be written now."""
-    base = x._base
-    root = base if type(base) is arrays.ndarray else x
-    arrays.draft(root)
+    arrays.draft(_root(x))
     owned = arrays.elements(x)
     assert owned is not None
     return owned
 
 
-def write_flat(x: arrays.ndarray, key: Any, value: Any) -> None:
-    """``x.flat[key] = value``."""
+def write_flat(x: arrays.ndarray, key: Any, value: Any, whole: bool = False) -> None:
+    """``x.flat[key] = value``; ``whole``: ``x.flat = value``, which NumPy does by another loop."""
     if x._readonly:
         raise ValueError("assignment destination is read-only")
-    if config.elsewhere and type(key) is not int:
+    # NumPy's iterator reads as it writes: of the array's own memory it may read what it has written.
+    own = type(value) is arrays.ndarray and value.dtype == x.dtype and _root(value) is _root(x)
+    if config.elsewhere and type(key) is not int and not own:
         from lazynp.namespace.placement import count_on_host
         from lazynp.namespace.placing import written_through_flat
 
         if written_through_flat(x, key, value):
             return
         count_on_host("indexed write", x)
-    if type(value) is arrays.ndarray or type(value) in CLASSES:
+    if own:
+        value = memory(value)
+    elif type(value) is arrays.ndarray or type(value) in CLASSES:
         value = arrays.host(value, "indexed write")
     key = tuple([_host_key(part) for part in key]) if type(key) is tuple else _host_key(key)
-    at_once(memory(x).flat.__setitem__, key, value)
+    target, value = memory(x), _real_for(x, value)
+    if whole:
+        at_once(setattr, target, "flat", value)
+    else:
+        at_once(target.flat.__setitem__, key, value)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.conversion import as_dtype
+from lazynp.conversion import as_dtype, converted
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, iota, pad, reshape
 from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT64, NATIVE
@@ -88,7 +88,7 @@ def _filled(fill_value: Any, dtype: DType | None, shape: Shape) -> Node:
     elif type(fill_value) in (int, bool) or (dtype in _DOUBLES and type(fill_value) in (float, complex)):
         node = const(fill_value, dtype)
     else:
-        node = cast(array_node(fill_value), dtype)
+        node = converted(array_node(fill_value), dtype)
     if np.broadcast_shapes(node.shape, shape) != shape:
         raise ValueError(f"could not broadcast input array from shape {node.shape} into shape {shape}")
     return expand(node, shape)

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.conversion import converted
 from lazynp.graph import build
-from lazynp.graph.build import cast, concat, expand, reshape, slice_
+from lazynp.graph.build import concat, expand, reshape, slice_
 from lazynp.graph.dtypes import BOOL, INT64
 from lazynp.graph.node import Node
 from lazynp.namespace import axes as ax
@@ -21,7 +22,7 @@ from lazynp.namespace import fallback
 from lazynp.namespace.joining import gathered, vstack
 from lazynp.namespace.promotion import has_subclass
 from lazynp.namespace.shaping import ravel
-from lazynp.ndarray import asarray, host, ndarray, node_of, warn_complex, wrap, wrap_ordered
+from lazynp.ndarray import asarray, host, ndarray, node_of, wrap, wrap_ordered
 from lazynp.scalars import is_scalar
 
 
@@ -92,9 +93,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
 
 def _values(values: Any, dtype: np.dtype[Any]) -> Node:
     if type(values) is ndarray or is_scalar(values):
-        if values.dtype.kind == "c" and dtype.kind not in "cb":
-            warn_complex()
-        return cast(node_of(values), dtype)
+        return converted(node_of(values), dtype)
     return node_of(asarray(np.asarray(values, dtype)))
 
 

@@ -77,7 +77,7 @@ class _Bins:
 
     @property
     def argument(self) -> Any:
-        return self.edges if self.edges is not None else index(self.given)
+        return self.edges if self.edges is not None else self.given if self.named else index(self.given)
 
 
 @fallback.library
@@ -115,8 +115,10 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     """How many values are in each bin; see :func:`numpy.histogram`."""
     x, w = _data(a, weights)
     limits, wanted = _limits(range), _Bins(bins)
-    if wanted.named:
-        return at_once("histogram", x, wanted.given, limits, density, w)
+    if wanted.named or x.dtype.kind == "c":
+        # What is no number on a line NumPy counts with a warning: it is asked once.
+        counts, edges = at_once("histogram", x, wanted.argument, limits, density, w)
+        return counts, edges if wanted.edges is None else wanted.given
     weight = None if w is None else _ones(w)
     with np.errstate(all="ignore"):
         counts, edges = np.histogram(_ones(x), wanted.stand_in(limits), limits, density, weight)

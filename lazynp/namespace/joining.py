@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.conversion import converted
 from lazynp.graph import build
-from lazynp.graph.build import cast, concat, const, expand
+from lazynp.graph.build import concat, const, expand
 from lazynp.graph.dtypes import INT64, NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import CONST
@@ -83,7 +84,7 @@ def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = 
         raise ValueError("zero-dimensional arrays cannot be concatenated")
     axis = ax.one(axis, ndim)
     _check_shapes(nodes, axis)
-    node = concat([cast(part, wanted) for part in nodes], axis)
+    node = concat([converted(part, wanted) for part in nodes], axis)
     if out is not None:
         if out.shape != node.shape:
             raise ValueError("Output array is the wrong shape")
@@ -159,7 +160,7 @@ def column_stack(tup: Any) -> Any:
 
 def append(arr: Any, values: Any, axis: Any = None) -> Any:
     """Values after the end; see :func:`numpy.append`."""
-    return concatenate((arr, values), axis)
+    return concatenate((_asarray(arr), _asarray(values)), axis)  # Python's numbers are arrays here
 
 
 def block(arrays: Any) -> Any:
@@ -347,7 +348,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     widths = _widths(pad_width, len(x.shape))
     if mode == "constant":
         fill = kwargs.get("constant_values", 0)
-        value = const(fill, x.dtype) if type(fill) in (int, float, bool, complex) else cast(array_node(fill), x.dtype)
+        value = const(fill, x.dtype) if type(fill) in (int, float, bool, complex) else converted(array_node(fill), x.dtype)
         if value.op is not CONST:
             return _in_f_order_if(array, _framed(x, widths, value))
         shape: Shape = tuple([n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)])

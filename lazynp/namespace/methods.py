@@ -12,13 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.conversion import as_dtype
+from lazynp.conversion import as_dtype, loses_a_part, warn_complex
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
 from lazynp.namespace import creation, fallback, joining, linalg, mathematics, reductions, selecting, shaping, statistics
 from lazynp.namespace.assignment import fitted
 from lazynp.namespace.ufuncs import UFUNCS
-from lazynp.ndarray import asarray, copy_order, host, ndarray, node_of, result, view_reshape, warn_complex, wrap_ordered
+from lazynp.ndarray import asarray, copy_order, host, ndarray, node_of, result, view_reshape, wrap_ordered
 from lazynp.runtime.floating import at_once
 from lazynp.scalars import is_scalar, scalar_of_value
 
@@ -50,7 +50,7 @@ def _astype(self: Any, dtype: Any, order: str = "K", casting: str = "unsafe", su
     array = type(self) is ndarray
     if wanted == source and not copy and (not array or order in "KA" or (order == "C" and self.flags.c_contiguous)):
         return self
-    if source.kind == "c" and wanted.kind not in "cb":
+    if loses_a_part(source, wanted):
         warn_complex()
     if not array:
         value = self._value

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.conversion import warn_complex
+from lazynp.conversion import converted
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, reshape
@@ -37,9 +37,7 @@ def _converted(values: Any, dtype: DType, casting: Any = "safe") -> Node:
     node = node_of(values)
     if not np.can_cast(node.dtype, dtype, casting):
         raise TypeError(f"Cannot cast array data from {node.dtype!r} to {dtype!r} according to the rule '{casting}'")
-    if node.dtype.kind == "c" and dtype.kind not in "cb":
-        warn_complex()
-    return cast(node, dtype)
+    return converted(node, dtype)
 
 
 def _flat(x: Node) -> Node:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.conversion import converted
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, reshape
@@ -184,13 +185,13 @@ def _reduced(
     shape = x.shape
     axes = ax.reduced(axis, len(shape))
     loop = _reduction_loop(name, x.dtype, dtype, out)
-    x = truth(x) if on_truth else cast(x, loop)
+    x = truth(x) if on_truth else converted(x, loop)
     if x.dtype == BOOL:
         op = ON_BOOL.get(op, op)
     first = None
     if initial is not NoValue:
         first, _ = operand(initial)
-        first = truth(node_of(asarray(initial))) if on_truth else cast(first, loop) if first else const(initial, loop)
+        first = truth(node_of(asarray(initial))) if on_truth else converted(first, loop) if first else const(initial, loop)
         if first.shape or (op is o.ADD and is_negative_zero(first)):  # our sums start from +0
             raise Foreign
     if where is not True:
@@ -245,7 +246,7 @@ def accumulate(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any) -> Any:
         return fallback.call(getattr(np, name).accumulate, f"{name}.accumulate", (array,), {"axis": axis, "dtype": dtype, "out": out})
     if not x.shape:
         raise TypeError("cannot accumulate on a scalar")
-    x = truth(x) if on_truth else cast(x, loop)
+    x = truth(x) if on_truth else converted(x, loop)
     if x.dtype == BOOL:
         op = ON_BOOL.get(op, op)
     return finish(build.scan(op, x, ax.one(axis, len(x.shape))), out, name, array)
@@ -314,7 +315,7 @@ def _cumulative(of: ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
         function = {"add": "cumsum", "multiply": "cumprod"}[name]
         return fallback.call(getattr(np, function), function, (a,), {"axis": axis, "dtype": dtype, "out": out})
     op = REDUCTIONS[name][0]
-    x = cast(x, loop)
+    x = converted(x, loop)
     return finish(build.scan(ON_BOOL.get(op, op) if x.dtype == BOOL else op, x, axis), out, name, a)
 
 

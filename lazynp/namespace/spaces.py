@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.conversion import converted
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, iota, reshape
 from lazynp.graph.dtypes import BOOL, INT64, NATIVE
@@ -73,7 +74,7 @@ def linspace(
         node = elementwise(o.WHERE, node.dtype, _at_end(count, ndim), end, node)
     if final.kind in "iu":
         node = elementwise(o.FLOOR, node.dtype, node)
-    made = wrap(cast(node, final))
+    made = wrap(converted(node, final))
     if place is not None or config.elsewhere:
         made = wrap(devices.pinned(node_of(made), place))
     if axis != 0:

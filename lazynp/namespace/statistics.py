@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.conversion import converted
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand
 from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT64, NATIVE, REAL_OF
@@ -69,7 +70,7 @@ class _Counted:
 
     def total(self, x: Node, dtype: DType) -> Node:
         """The sum of what counts, reduced axes kept."""
-        x = cast(x, dtype)
+        x = converted(x, dtype)
         if self.mask is not None:
             x = elementwise(o.WHERE, dtype, self.mask, x, const(0, dtype))
         return reduce_node("add", x, self.axes, dtype, True)

@@ -7,11 +7,13 @@ stand-ins of one element, so dtypes and errors are its own; indices are checked 
 
 from __future__ import annotations
 
+import warnings
 from operator import index
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from lazynp.conversion import loses_a_part, warn_complex
 from lazynp.graph import op as o
 from lazynp.graph.build import call
 from lazynp.graph.dtypes import NATIVE
@@ -183,11 +185,12 @@ def at(of: ufunc, a: Any, indices: Any, values: tuple[Any, ...]) -> None:
         nodes = [_operand_node(value) for value in values]
         # An index nobody has: nothing but the loop and the number of operands is looked at.
         nothing = np.zeros(0, np.intp)
-        of._numpy.at(np.ones(1, a.dtype), nothing, *[np.ones((), node.dtype) for node in nodes])
+        lossy = any(loses_a_part(node.dtype, a.dtype) for node in nodes)
+        of._numpy.at(np.ones(1, np.complex128 if lossy else a.dtype), nothing, *[np.ones((), node.dtype) for node in nodes])
     except Foreign:
         fallback.call(of._numpy.at, f"{of.__name__}.at", (a, to_host(indices, "index"), *values), {}, (0,))
         return
-    if config.elsewhere:
+    if config.elsewhere and not lossy:
         from lazynp.namespace import accumulating
 
         if accumulating.at(of, a, indices, nodes):
@@ -198,13 +201,20 @@ def at(of: ufunc, a: Any, indices: Any, values: tuple[Any, ...]) -> None:
         if len(node.shape) > chosen.ndim or any(n not in (1, m) for n, m in zip(node.shape[::-1], chosen.shape[::-1], strict=False)):
             raise ValueError("array is not broadcastable to correct shape")
     described, arrays = _described(key)
-    if described is None or (_is_known(a) and all(_exists(node) for node in nodes)):
+    if lossy or described is None or (_is_known(a) and all(_exists(node) for node in nodes)):
         # Memory that nobody else sees takes this and the calls that follow, and is not copied for each.
         if config.elsewhere:
             from lazynp.namespace.placement import count_on_host
 
             count_on_host(f"{of.__name__}.at", a)
-        of._numpy.at(assignment.memory(a), key, *[host(wrap(node), "ufunc.at") for node in nodes])
+        values = tuple([host(wrap(node), "ufunc.at") for node in nodes])
+        if not lossy:
+            of._numpy.at(assignment.memory(a), key, *values)
+            return
+        warn_complex()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", np.exceptions.ComplexWarning)  # NumPy's own names a line of ours
+            of._numpy.at(assignment.memory(a), key, *values)
         return
     x = node_of(a)
     sources = [x, *[node_of(from_numpy(array)) for array in arrays], *nodes]

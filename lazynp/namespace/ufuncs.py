@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp import special_values
+from lazynp.conversion import converted, loses_a_part, warn_complex
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand
 from lazynp.graph.dtypes import BOOL, NATIVE
@@ -355,7 +356,7 @@ class ufunc(metaclass=UfuncType):
         Into a foreign dtype, which a NumPy array may have, NumPy converts when it is written.
         """
         if value.dtype != out.dtype and out.dtype in NATIVE:
-            value = cast(value, out.dtype)
+            value = converted(value, out.dtype)
             value.err = value.err.named(self.__name__)
         return value
 
@@ -396,7 +397,10 @@ class ufunc(metaclass=UfuncType):
             signature = (*(None,) * self.nin, *(np.dtype(dtype),) * self.nout)
         wanted = tuple([None if out is None else out.dtype for out in outs])
         try:
-            return self._resolve(key, wanted, signature, casting)
+            rule = self._resolve(key, wanted, signature, casting)
+            if any(isinstance(given, np.dtype) and loses_a_part(given, loop) for given, loop in zip(key, rule.ins, strict=True)):
+                warn_complex()
+            return rule
         except np._core._exceptions._UFuncOutputCastingError:  # type: ignore[attr-defined]
             # NumPy converts numbers, which may not fit, before it looks at the output.
             for x, loop in zip(inputs, self._resolve(key, None, signature, casting).ins, strict=True):
