@@ -362,11 +362,6 @@ def intersect1d(a: Array, b: Array, assume_unique: Any, return_indices: Any) -> 
     return both[:-1][nonzero(both[1:] == both[:-1])[0]]
 
 
-def union1d(a: Array, b: Array) -> Any:
-    """Values that are in one or the other."""
-    return sets.unique(concatenate([_flat(a), _flat(b)]))
-
-
 def setdiff1d(a: Array, b: Array, assume_unique: Any) -> Any:
     """Values of the first that are not in the second."""
     values, others = _pair(a, b, assume_unique)
@@ -400,7 +395,7 @@ FUNCTIONS: Final = {
     **{
         function.__name__: function
         for function in (
-            bincount, histogram_bin_edges, histogram, histogramdd, digitize, interp, isin, unique, intersect1d, union1d, setdiff1d,
+            bincount, histogram_bin_edges, histogram, histogramdd, digitize, interp, isin, unique, intersect1d, setdiff1d,
             setxor1d, lexsort,
         )
     },

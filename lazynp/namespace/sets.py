@@ -17,6 +17,7 @@ from lazynp.graph.dtypes import BOOL
 from lazynp.graph.node import Node
 from lazynp.namespace import fallback
 from lazynp.namespace.items import at_once, item, known, native, unshaped, values
+from lazynp.namespace.joining import concatenate
 from lazynp.namespace.reductions import array_node
 from lazynp.ndarray import node_of, wrap
 
@@ -93,7 +94,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
 @native
 def union1d(ar1: Any, ar2: Any) -> Any:
     """Values that are in one or the other; see :func:`numpy.union1d`."""
-    return at_once("union1d", array_node(ar1), array_node(ar2))
+    return unique(concatenate((ar1, ar2), None))
 
 
 @fallback.library

@@ -64,6 +64,8 @@ CASES = [
     "np.unique_all(i).values, np.unique_all(i).indices, np.unique_all(i).inverse_indices, np.unique_all(i).counts, np.unique_counts(a).counts, np.unique_inverse(a).inverse_indices.shape",
     "np.intersect1d(i, u, return_indices=True), np.intersect1d(u, u[1:], assume_unique=True), np.intersect1d(u, [4.0, 7], True, True), np.intersect1d([], i), np.intersect1d(a, 3)",
     "np.union1d(i, [0.5]), np.union1d([], []), np.setdiff1d(i, u[:1]), np.setdiff1d(u, [1], assume_unique=True), np.setdiff1d(i, []), np.setxor1d(i, [1, 9]), np.setxor1d(u, [1, 9], assume_unique=True), np.setxor1d([], [])",
+    "np.union1d(i.astype('i1'), 4), np.union1d(2, i.astype('f4')), np.union1d(i.astype('u1'), [4]), np.union1d(2.5, i.astype('i2')), np.setxor1d(i.astype('i1'), 4), np.setdiff1d(i.astype('i1'), 4), np.intersect1d(i.astype('i1'), 4), np.union1d(a, a[0] + 3), np.union1d(n, n)",
+    "np.union1d(i.astype('u1'), 300)",
     "np.isin(i, u), np.isin(a, [1, 2]), np.isin(3, [1, 3]), np.isin(3, 3), np.isin(i, []), np.isin([], i), np.isin(n, [np.nan, 1]), np.isin(i, u, kind='sort'), np.isin(i, u, kind='table', invert=True), np.isin(u, i[:2], assume_unique=True), np.isin(i, [1.0, 4.5]), np.isin(a, np.arange(3)), np.isin(np.array([1, 200], 'u1'), [-1, 200, 300])",
     "np.isin(n, [1.0], kind='table')",
     "np.isin(i, u, kind='other')",
