@@ -175,7 +175,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
         step = step.reshape([step.shape[0] if k == along else 1 for k in range(ndim)])
     n = values.shape[along]
     after, before = [_piece(values, along, min(k, n), max(n - 1, 0)) for k in (1, 0)]
-    return add_up(U["divide"](U["multiply"](step, U["add"](after, before)), 2.0), along)
+    return add_up(U["divide"](U["multiply"](step, U["add"](after, before)), 2.0), axis)
 
 
 def _one_dimensional(node: Node) -> Node:

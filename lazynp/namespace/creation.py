@@ -349,7 +349,7 @@ def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:  # noqa: N803
     """Ones at and below a diagonal; see :func:`numpy.tri`."""
     dtype = np.dtype(dtype)
-    if dtype not in NATIVE:
+    if dtype not in NATIVE or not hasattr(k, "__index__"):
         return fallback.call(np.tri, "tri", (N, M, k, dtype), {})
     n = max(index(N), 0)
     m = n if M is None else max(index(M), 0)
@@ -359,6 +359,8 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = No
 def _trimmed(name: str, m: Any, k: Any) -> Any:
     try:
         x = array_node(m)
+        if not hasattr(k, "__index__"):
+            raise Foreign  # between two diagonals
     except Foreign:
         return fallback.call(getattr(np, name), name, (m,), {"k": k})
     if not x.shape:
@@ -461,7 +463,7 @@ def _size(node: Node) -> int:
 
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     """Index grids; see :func:`numpy.indices`."""
-    shape = shape_of(dimensions)
+    shape = shape_of(tuple(dimensions))
     dtype = np.dtype(dtype)
     if dtype not in NATIVE or dtype.kind in "bc":
         return fallback.call(np.indices, "indices", (dimensions, dtype, sparse), {})

@@ -13,12 +13,13 @@ import numpy as np
 
 from lazynp.conversion import converted
 from lazynp.graph import build
-from lazynp.graph.build import concat, const, expand
+from lazynp.graph.build import concat, expand
 from lazynp.graph.dtypes import INT64, NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import CONST
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
+from lazynp.namespace.assignment import fitted
 from lazynp.namespace.promotion import Foreign
 from lazynp.namespace.reductions import array_node, laid_like
 from lazynp.namespace.shaping import atleast_1d, atleast_2d, atleast_3d, of_arrays
@@ -72,24 +73,21 @@ def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = 
         nodes = [array_node(item) for item in items]
         if not nodes:
             raise ValueError("need at least one array to concatenate")
+        if axis is None:
+            nodes = [build.reshape(node, (build.size(node),)) for node in nodes]
+        elif not nodes[0].shape:
+            raise ValueError("zero-dimensional arrays cannot be concatenated")
+        along = 0 if axis is None else ax.one(axis, len(nodes[0].shape))
+        _check_shapes(nodes, along)
         wanted = _common_dtype(items, nodes, dtype, casting, out)
     except Foreign:
         return _by_numpy("concatenate", arrays, {"axis": axis, "out": out, "dtype": dtype, "casting": casting})
-    flat = axis is None
-    if flat:
-        nodes = [build.reshape(node, (build.size(node),)) for node in nodes]
-        axis = 0
-    ndim = len(nodes[0].shape)
-    if ndim == 0:
-        raise ValueError("zero-dimensional arrays cannot be concatenated")
-    axis = ax.one(axis, ndim)
-    _check_shapes(nodes, axis)
-    node = concat([converted(part, wanted) for part in nodes], axis)
+    node = concat([converted(part, wanted) for part in nodes], along)
     if out is not None:
         if out.shape != node.shape:
             raise ValueError("Output array is the wrong shape")
         return write_out(out, node, "concatenate")
-    if flat or ndim == 1:
+    if len(node.shape) == 1:
         return wrap(node)
     return wrap_ordered(node, joined_order([_asarray(item) for item in items]))
 
@@ -218,33 +216,38 @@ def tile(A: Any, reps: Any) -> Any:  # noqa: N803
     ndim = max(len(counts), len(x.shape))
     counts = (1,) * (ndim - len(counts)) + counts
     shape = (1,) * (ndim - len(x.shape)) + x.shape
+    tiled = tuple([n * count for n, count in zip(shape, counts, strict=True)])
+    if any(n < 0 for n in tiled):
+        raise ValueError("negative dimensions are not allowed")
     if 0 in shape:
         # NumPy copies nothing here and shows the same array.
-        return view_reshape(_asarray(A), tuple([n * count for n, count in zip(shape, counts, strict=True)]))
+        return view_reshape(_asarray(A), tiled)
     thin = tuple([m for n in shape for m in (1, n)])
     wide = tuple([m for n, count in zip(shape, counts, strict=True) for m in (count, n)])
-    return wrap(build.reshape(expand(build.reshape(x, thin), wide), tuple([n * count for n, count in zip(shape, counts, strict=True)])))
+    return wrap(build.reshape(expand(build.reshape(x, thin), wide), tiled))
 
 
 @of_arrays
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     """Every element several times; see :func:`numpy.repeat`."""
     x = node_of(a)
-    if axis is None:
-        x = build.reshape(x, (build.size(x),))
-        axis = 0
-    axis = ax.one(axis, len(x.shape))
     if type(repeats) is ndarray or isinstance(repeats, np.ndarray):
         counts = host(_asarray(repeats), "repeat counts")
     else:
         counts = np.asarray(host(_asarray(repeats, INT64), "repeat counts"))
-    if counts.dtype.kind not in "iub":
+    if counts.ndim > 1:
+        raise ValueError("object too deep for desired array")
+    if not can_cast(counts.dtype, INT64):
         raise TypeError(f"Cannot cast array data from {counts.dtype!r} to dtype('int64') according to the rule 'safe'")
+    if axis is None or not x.shape:
+        x = build.reshape(x, (build.size(x),))
+    axis = 0 if axis is None else ax.one(axis, len(x.shape))
     n = x.shape[axis]
     if counts.size == 1:
         times = int(counts.reshape(-1)[0])
-        if times < 0:
+        if times < 0 and n:
             raise ValueError("repeats may not contain negative values.")
+        times = max(times, 0)
         thin = (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :])
         wide = (*x.shape[: axis + 1], times, *x.shape[axis + 1 :])
         shape = (*x.shape[:axis], n * times, *x.shape[axis + 1 :])
@@ -343,16 +346,17 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
         return fallback.library_call(np.pad, "pad", (array, pad_width), {"mode": mode, **kwargs})
     try:
         x = array_node(array)
+        fill = kwargs.get("constant_values", 0)
+        # One number is assigned, several are cast.
+        fill = fitted(np.asarray(fill)[()], (), x.dtype) if type(fill) in (int, float) else converted(array_node(fill), x.dtype)
     except Foreign:
         return fallback.call(np.pad, "pad", (array, pad_width), {"mode": mode, **kwargs})
     widths = _widths(pad_width, len(x.shape))
     if mode == "constant":
-        fill = kwargs.get("constant_values", 0)
-        value = const(fill, x.dtype) if type(fill) in (int, float, bool, complex) else converted(array_node(fill), x.dtype)
-        if value.op is not CONST:
-            return _in_f_order_if(array, _framed(x, widths, value))
+        if fill.op is not CONST:
+            return _in_f_order_if(array, _framed(x, widths, fill))
         shape: Shape = tuple([n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)])
-        return _in_f_order_if(array, build.pad(x, tuple([before for before, _ in widths]), shape, value))
+        return _in_f_order_if(array, build.pad(x, tuple([before for before, _ in widths]), shape, fill))
     for axis, (before, after) in enumerate(widths):
         n = x.shape[axis]
         if not before and not after:

@@ -16,7 +16,7 @@ import numpy as np
 
 from lazynp.graph import op as o
 from lazynp.graph.build import call, cast, elementwise, expand, permute, reduce, reshape
-from lazynp.graph.dtypes import BOOL, COMPLEX64, COMPLEX128, FLOAT32, FLOAT64, NATIVE
+from lazynp.graph.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback
@@ -245,12 +245,10 @@ def kron(a: Any, b: Any) -> Any:
 
 def _linalg_dtype(name: str, *nodes: Node) -> DType:
     """The dtype LAPACK runs in; raises NumPy's ``TypeError`` for float16."""
-    dtype = np.result_type(*[node.dtype for node in nodes])
-    if dtype == np.dtype(np.float16):
-        raise TypeError(f"array type {dtype} is unsupported in linalg")
-    if dtype in (FLOAT32, FLOAT64, COMPLEX64, COMPLEX128):
-        return dtype
-    return FLOAT64
+    given = [node.dtype if node.dtype.kind in "fc" else FLOAT64 for node in nodes]
+    if FLOAT16 in given:
+        raise TypeError(f"array type {FLOAT16} is unsupported in linalg")
+    return np.result_type(*given)
 
 
 def _square(node: Node) -> None:

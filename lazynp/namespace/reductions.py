@@ -342,8 +342,8 @@ def _cumulative_standard(of: ufunc, x: Any, axis: Any, dtype: Any, out: Any, inc
         axis = 0
     if not include_initial:
         return _cumulative(of, x, axis, dtype, out)
-    axis = ax.one(axis, len(node.shape))
-    running = node_of(_cumulative(of, x, axis, dtype, None))
+    node, axis = _flat_or_axis(node, axis)
+    running = node_of(_cumulative(of, wrap(node), axis, dtype, None))
     first = list(node.shape)
     first[axis] = 1
     initial = expand(identity(REDUCTIONS[of.__name__][0], running.dtype), tuple(first))

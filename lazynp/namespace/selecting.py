@@ -183,6 +183,8 @@ def clip(
         x = array_node(a)
     except Foreign:
         return fallback.call(np.clip, "clip", (a, low, high), {"out": out, **kwargs})
+    if low is None and high is None:
+        return UFUNCS["positive"](a if type(a) is ndarray else result(x), **(kwargs if out is None else {**kwargs, "out": out}))
     low = None if _unbounded(low, x.dtype, True) else low
     high = None if _unbounded(high, x.dtype, False) else high
     keywords = kwargs if out is None else {**kwargs, "out": out}

@@ -113,7 +113,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
     """Axes permuted; see :func:`numpy.transpose`."""
     if axes is None:
         return a.T
-    axes = [index(k) for k in axes]
+    axes = [index(k) for k in axes] if np.iterable(axes) else [index(axes)]
     if len(axes) != a.ndim:
         raise ValueError("axes don't match array")
     permutation = tuple([ax.one(k, a.ndim) for k in axes])

@@ -48,6 +48,10 @@ def mean_loops(x: Node, dtype: Any) -> tuple[DType, DType]:
     return x.dtype, x.dtype
 
 
+def _kept(keepdims: Any) -> bool:
+    return keepdims is not NoValue and bool(keepdims)
+
+
 class _Counted:
     """An array with the axes to reduce, the mask of what counts, and how many values each result is made of."""
 
@@ -80,12 +84,12 @@ class _Counted:
         divisor = cast(count, FLOAT64) if isinstance(count, Node) else const(float(count), FLOAT64)
         loop = total.dtype if total.dtype.kind in "fc" else FLOAT64
         divided = elementwise(o.DIVIDE, loop, cast(total, loop), cast(divisor, loop))
-        if loop in _DOUBLES and last and len(self.axes) == len(self.x.shape):
+        if loop in _DOUBLES and (last or not self.x.shape) and len(self.axes) == len(self.x.shape):
             divided.err = divided.err.named("scalar divide")
         return cast(divided, dtype)
 
     def finished(self, kept: Node, keepdims: Any, out: Any, name: str) -> Any:
-        if not keepdims or keepdims is NoValue:
+        if not _kept(keepdims):
             shape = tuple([n for k, n in enumerate(kept.shape) if k not in self.axes])
             kept = red.reshape(kept, shape)
         return finish(kept, out, name, self.source, self.axes, self.where)
@@ -116,11 +120,11 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
         total = warned(total, elementwise(o.EQUAL, BOOL, values.count, const(0, INT64)), "Mean of empty slice")
     elif not values.count:
         warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=stacklevel())
-    return values.finished(cast(values.over(total, values.count, loop), final), keepdims, out, "mean")
+    return values.finished(cast(values.over(total, values.count, loop, last=not _kept(keepdims)), final), keepdims, out, "mean")
 
 
 def _variance(
-    a: Any, axis: Any, dtype: Any, ddof: float, where: Any, given_mean: Any = NoValue
+    a: Any, axis: Any, dtype: Any, ddof: float, where: Any, keepdims: Any, given_mean: Any = NoValue
 ) -> tuple[_Counted, Node, DType]:
     values = _Counted(a, axis, where)
     x = values.x
@@ -151,7 +155,7 @@ def _variance(
         if values.count <= ddof:
             warnings.warn(_FEW, RuntimeWarning, stacklevel=stacklevel())
         count = max(values.count - ddof, 0)
-    return values, values.over(values.total(squares, loop), count, loop), final  # type: ignore[arg-type]
+    return values, values.over(values.total(squares, loop), count, loop, last=not _kept(keepdims)), final  # type: ignore[arg-type]
 
 
 def corrected(ddof: Any, correction: Any) -> Any:
@@ -169,7 +173,7 @@ def var(
     """Variance in two passes; see :func:`numpy.var`."""
     ddof = corrected(ddof, correction)
     try:
-        values, node, final = _variance(a, axis, dtype, ddof, where, mean)
+        values, node, final = _variance(a, axis, dtype, ddof, where, keepdims, mean)
     except Foreign:
         return fallback.call(
             np.var, "var", (a,), _options(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
@@ -184,13 +188,15 @@ def std(
     """Standard deviation; see :func:`numpy.std`."""
     ddof = corrected(ddof, correction)
     try:
-        values, node, final = _variance(a, axis, dtype, ddof, where, mean)
+        values, node, final = _variance(a, axis, dtype, ddof, where, keepdims, mean)
     except Foreign:
         return fallback.call(
             np.std, "std", (a,), _options(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
         )
-    # NumPy rounds a float16 variance before it takes the root.
+    # NumPy rounds a float16 variance before it takes the root, and puts the root where the variance is: numbers are converted, arrays cast.
     node = cast(node, final)
+    if final.kind not in "fc" and (_kept(keepdims) or len(values.axes) < len(values.x.shape)):
+        np.sqrt(nothing := np.empty(0, final), out=nothing)
     root = elementwise(o.SQRT, node.dtype, node) if node.dtype.kind in "fc" else cast(
         elementwise(o.SQRT, FLOAT64, cast(node, FLOAT64)), final
     )  # fmt: skip
@@ -208,6 +214,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         return fallback.call(np.average, "average", (a,), _options(axis=axis, weights=weights, returned=returned, keepdims=keepdims))
     if w is None:
         found = mean(a, axis, keepdims=kept)
+        if 0 in found.shape:
+            raise ZeroDivisionError("division by zero")  # NumPy counts how many values there are for each mean
         if not returned:
             return found
         count = prod([x.shape[k] for k in axes])

@@ -6,12 +6,12 @@ names (``np.float64``, ``np.floating``) are NumPy's own classes; lazy scalars ar
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any, Final
 
 import numpy as np
 
 from lazynp.layout import geometry
+from lazynp.namespace import axes as ax
 from lazynp.namespace import fallback, proxies
 from lazynp.namespace.placement import moved
 from lazynp.namespace.promotion import overrides
@@ -76,7 +76,7 @@ def size(a: Any, axis: Any = None) -> int:
     extents = shape(a)
     if axis is not None:
         axes = axis if isinstance(axis, tuple) else (axis,)
-        extents = tuple([extents[index(k)] for k in axes])
+        extents = tuple([extents[ax.one(k, len(extents))] for k in axes])
     total = 1
     for n in extents:
         total *= n

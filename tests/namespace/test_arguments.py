@@ -96,6 +96,32 @@ EXPRESSIONS = [
     "np.polyval(np.ones((2, 2)), 1)", "np.polyval(np.ones((2, 2)), np.ones(3))", "np.polyval(1, 2)",
     # buffers
     "np.ndarray((2, 2), 'i4', np.arange(4, dtype='i8'), 8)", "np.ndarray(5, 'i8', np.arange(4))",
+    # found by random calls
+    "np.tile([1, 2], (-1,))", "np.tile([1, 2], (-1, 0))", "np.tile(np.zeros((0, 3)), (-1, 2))", "np.repeat(np.array(3), [2])",
+    "np.repeat(np.array(3), 2, axis=0)", "np.repeat(np.array(3), 2, axis=-1)", "np.repeat(np.array(3), 2, axis=1)",
+    "np.repeat(np.array([1, 2]), np.array([1, 2], 'u8'))", "np.repeat(np.array([1, 2]), np.array([True, False]))",
+    "np.repeat(np.array([1, 2]), -1)", "np.repeat(np.array([]), -1)", "np.repeat(np.array([1, 2]), [[1, 2]])",
+    "np.repeat(np.array([1, 2]), [[1]])", "np.repeat(np.array([1, 2]), 1.5)", "np.repeat(np.array([1, 2]), [1.5])",
+    "np.cumulative_sum(np.array(3), include_initial=True)", "np.cumulative_prod(np.array(3.), axis=0, include_initial=True)",
+    "np.cumulative_prod(np.array(3.))", "np.pad(np.arange(3, dtype='u1'), 1, constant_values=-1)",
+    "np.pad(np.arange(3, dtype='u1'), 1, constant_values=300)", "np.pad(np.arange(3, dtype='u1'), 1, constant_values=1j)",
+    "np.pad(np.arange(3, dtype='u1'), 1, constant_values=2.7)", "np.pad(np.arange(3.), 1, constant_values=(1, 2))",
+    "np.pad(np.arange(3), 1, constant_values='a')", "np.pad(np.arange(3), 1, constant_values=None)",
+    "np.std(np.arange(6).reshape(2, 3), axis=0, dtype='i8')", "np.std(np.arange(6), dtype='i8')",
+    "np.std(np.arange(6), dtype='i8', keepdims=True)", "np.average(np.zeros((0, 3)), axis=1)",
+    "np.average(np.zeros((0, 3)))", "np.transpose(np.arange(3), 0)", "np.transpose(np.zeros((2, 3)), 1)",
+    "np.permute_dims(np.arange(3), 0)", "np.tri(3, k=1.5)", "np.tri(3, k=-1.5)", "np.tril(np.ones((3, 3)), -.5)",
+    "np.triu(np.ones((3, 3)), .5)", "np.triu(np.ones((3, 3)), -.5)", "np.triu(np.ones((3, 3)), None)",
+    "np.triu(np.ones((3, 3)), np.int8(1))", "np.triu(np.ones((3, 3)), np.array(1))", "np.clip(np.array([True]))",
+    "np.clip(np.array([True]), None, None)", "np.clip(np.array([1]))", "np.indices(6)", "np.indices([2, 3])",
+    "np.size(np.zeros((2, 3)), 2)", "np.size(np.zeros((2, 3)), (0, 1))",
+    "np.trapezoid(np.arange(24.).reshape(2, 3, 4), np.arange(48.).reshape(2, 2, 3, 4)**2)",
+    "np.trapezoid(np.arange(24.).reshape(2, 3, 4), np.arange(48.).reshape(2, 2, 3, 4)**2, axis=1)",
+    "np.trapezoid(np.arange(4.), np.arange(12.).reshape(3, 4)**2)", "np.linalg.solve(np.eye(2, dtype='i1')*2, np.ones(2, 'f4'))",
+    "np.linalg.solve(np.eye(2, dtype='f2')*2, np.ones(2, 'f4'))", "np.linalg.solve(np.eye(2, dtype='f4')*2, np.ones(2, 'c8'))",
+    "np.linalg.solve(np.eye(2, dtype='f4')*2, np.ones(2, '?'))", "np.concatenate((np.zeros((1, 3)), np.zeros(0)), axis=-1, dtype='i1')",
+    "np.concatenate((1, 2))", "np.concatenate((1, 2), None)", "np.concatenate((np.ones(2), ['a']), dtype='i1')",
+    "np.average(np.ones(3), weights=[0, 0, 0])",
 ]  # fmt: skip
 
 

@@ -64,3 +64,15 @@ def test_empty_rows_of_quantiles_warn_once_each(dtype: str) -> None:
                 numpy.asarray(eval(text, {"np": module, "rows": module.array(rows)}))
             found.append([(entry.category, str(entry.message)) for entry in log])
         assert found[1] == found[0], text
+
+
+def test_means_of_nothing_name_the_division_that_numpy_takes() -> None:
+    for x in (numpy.zeros(0), numpy.zeros((0, 3)), numpy.zeros((2, 0), "f4"), numpy.zeros((0, 2), int)):
+        for call in ("mean(x, None)", "mean(x, 0)", "mean(x, keepdims=True)", "var(x, None)", "std(x, 0)", "var(x, None, keepdims=True)"):
+            found = []
+            for module in (numpy, lazynp):
+                with warnings.catch_warnings(record=True) as log:
+                    warnings.simplefilter("always")
+                    numpy.asarray(eval(f"np.{call}", {"np": module, "x": module.array(x)}))
+                found.append(sorted(str(entry.message) for entry in log))
+            assert found[1] == found[0], (call, x.shape)
