@@ -250,7 +250,7 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
 
     @real.setter
     def real(self, value: Any) -> None:
-        view_part(self, o.REAL)[...] = value
+        view_part(self, o.REAL)[...] = asarray(value)  # cast, as an array is
 
     @property
     def imag(self) -> ndarray:
@@ -261,7 +261,7 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
     def imag(self, value: Any) -> None:
         if self.dtype.kind != "c":
             raise TypeError("array does not have imaginary part to set")
-        view_part(self, o.IMAG)[...] = value
+        view_part(self, o.IMAG)[...] = asarray(value)
 
     @property
     def flat(self) -> attributes.flatiter:

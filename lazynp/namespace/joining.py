@@ -69,6 +69,8 @@ def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = 
     items = _items(arrays)
     if out is not None and dtype is not None:
         raise TypeError("concatenate() only takes `out` or `dtype` as an argument, but both were provided.")
+    if out is not None and not isinstance(out, (ndarray, np.ndarray)):
+        raise TypeError("'out' must be an array")
     try:
         nodes = [array_node(item) for item in items]
         if not nodes:
@@ -320,7 +322,7 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
     if widths.dtype.kind != "i":
         raise TypeError("`pad_width` must be of integral type.")
     pairs = np.broadcast_to(widths, (ndim, 2))
-    if (pairs < 0).any():
+    if (widths < 0).any():
         raise ValueError("index can't contain negative values")
     return [(int(before), int(after)) for before, after in pairs]
 

@@ -88,7 +88,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     else:
         along = axis
     found = linalg.norm(values, ord, along)
-    if not keepdims:
+    if not keepdims or not shape:
         return found
     gone = ax.reduced(axis, len(shape))
     return asarray(found).reshape(tuple([1 if k in gone else n for k, n in enumerate(shape)]))

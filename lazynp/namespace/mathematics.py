@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.conversion import NO_COPY
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise
@@ -87,8 +88,10 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
         node = _without_nan(array_node(x), nan, posinf, neginf)
     except Foreign:
         return fallback.call(np.nan_to_num, "nan_to_num", (x, copy, nan, posinf, neginf), {})
-    if copy or not isinstance(x, (ndarray, np.ndarray)):
+    if copy:
         return laid_out(node, x)
+    if not isinstance(x, (ndarray, np.ndarray)):
+        raise ValueError(NO_COPY)
     return write_out(x, node, "nan_to_num")
 
 

@@ -7,6 +7,7 @@ the function with the array as first argument, except the few here that write or
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from types import FunctionType
 from typing import Any, Final
 
@@ -66,12 +67,12 @@ def _clip(self: Any, min: Any = None, max: Any = None, out: Any = None, **option
 
 def _sort(self: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
     """Sort in place; see :meth:`numpy.ndarray.sort`."""
-    self._write(node_of(selecting.sort(self, axis, kind, order, stable=stable)))
+    self._write(node_of(selecting.sort(self, index(axis), kind, order, stable=stable)))
 
 
 def _partition(self: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> None:
     """Partition in place; see :meth:`numpy.ndarray.partition`."""
-    self._write(node_of(selecting.partition(self, kth, axis, kind, order)))
+    self._write(node_of(selecting.partition(self, kth, index(axis), kind, order)))
 
 
 def _fill(self: Any, value: Any) -> None:

@@ -184,7 +184,7 @@ def _reduced(
     x = array_node(array)
     shape = x.shape
     axes = ax.reduced(axis, len(shape))
-    loop = _reduction_loop(name, x.dtype, dtype, out)
+    loop = reduction_loop(name, x.dtype, dtype, out)
     x = truth(x) if on_truth else converted(x, loop)
     if x.dtype == BOOL:
         op = ON_BOOL.get(op, op)
@@ -219,7 +219,7 @@ def _reduced(
     return ax.kept(node, shape, axes) if keepdims else node, axes
 
 
-def _reduction_loop(name: str, given: DType, dtype: Any, out: Any) -> DType:
+def reduction_loop(name: str, given: DType, dtype: Any, out: Any) -> DType:
     if dtype is not None:
         dtype = np.dtype(dtype)
         if dtype not in NATIVE:
@@ -241,7 +241,7 @@ def accumulate(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any) -> Any:
     try:
         x = array_node(array)
         op, on_truth = REDUCTIONS[name]
-        loop = _reduction_loop(name, x.dtype, dtype, out)
+        loop = reduction_loop(name, x.dtype, dtype, out)
     except Foreign:
         return fallback.call(getattr(np, name).accumulate, f"{name}.accumulate", (array,), {"axis": axis, "dtype": dtype, "out": out})
     if not x.shape:
@@ -310,7 +310,7 @@ def _cumulative(of: ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     checked_out(out)
     try:
         x, axis = _flat_or_axis(array_node(a), axis)
-        loop = _reduction_loop(name, x.dtype, dtype, out)
+        loop = reduction_loop(name, x.dtype, dtype, out)
     except Foreign:
         function = {"add": "cumsum", "multiply": "cumprod"}[name]
         return fallback.call(getattr(np, function), function, (a,), {"axis": axis, "dtype": dtype, "out": out})
@@ -362,9 +362,8 @@ def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any 
 
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue) -> Any:
     """Largest minus smallest; see :func:`numpy.ptp`."""
-    high = max(a, axis, keepdims=keepdims)
-    low = min(a, axis, keepdims=keepdims)
-    return UFUNCS["subtract"](high, low) if out is None else UFUNCS["subtract"](high, low, out=out, casting="unsafe")
+    high, low = max(a, axis, out, keepdims=keepdims), min(a, axis, keepdims=keepdims)
+    return UFUNCS["subtract"](high, low) if out is None else UFUNCS["subtract"](high, low, out=out)
 
 
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:

@@ -255,7 +255,14 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
         node = node_of(found)
     else:
         node = gathered(node_of(x), _limited(cast(node_of(at), INT64), n, mode), axis)
-    return result(node) if out is None else write_out(out, node, "take")
+    if out is None:
+        return result(node)
+    if out.shape != node.shape:
+        raise ValueError("output array does not match result of ndarray.take")
+    if not np.can_cast(out.dtype, x.dtype):
+        # NumPy takes into an array of its own dtype, which it makes of this one.
+        raise TypeError(f"Cannot cast array data from {out.dtype!r} to {x.dtype!r} according to the rule 'safe'")
+    return write_out(out, node, "take")
 
 
 @of_arrays

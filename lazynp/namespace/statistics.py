@@ -112,9 +112,14 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     try:
         values = _Counted(a, axis, where)
         loop, final = mean_loops(values.x, dtype)
+        if out is not None and dtype is None and values.x.dtype.kind in "fc" and loop is final:
+            loop = red.reduction_loop("add", loop, None, out)
     except Foreign:
         return fallback.call(np.mean, "mean", (a,), _options(axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where))
     total = values.total(values.x, loop)
+    if isinstance(out, (ndarray, np.ndarray)):
+        loop = final = out.dtype  # where NumPy puts the sum, and divides it
+        total = converted(total, final)
     if isinstance(values.count, Node):
         # Before the division, which warns as well.
         total = warned(total, elementwise(o.EQUAL, BOOL, values.count, const(0, INT64)), "Mean of empty slice")

@@ -496,7 +496,7 @@ def write_out(out: Any, node: Node, name: str) -> Any:
         # A NumPy array: it is written before the call returns.
         out[...] = host(wrap(node))
         return out
-    node = cast(node, out.dtype)
+    node = converted(node, out.dtype)
     out._write(node if node.shape == shape else expand(node, shape))
     return out
 
