@@ -362,6 +362,11 @@ def intersect1d(a: Array, b: Array, assume_unique: Any, return_indices: Any) -> 
     return both[:-1][nonzero(both[1:] == both[:-1])[0]]
 
 
+def union1d(a: Any, b: Any) -> Any:
+    """Values that are in one or the other."""
+    return sets.unique(concatenate((a, b), None))
+
+
 def setdiff1d(a: Array, b: Array, assume_unique: Any) -> Any:
     """Values of the first that are not in the second."""
     values, others = _pair(a, b, assume_unique)
@@ -395,7 +400,7 @@ FUNCTIONS: Final = {
     **{
         function.__name__: function
         for function in (
-            bincount, histogram_bin_edges, histogram, histogramdd, digitize, interp, isin, unique, intersect1d, setdiff1d,
+            bincount, histogram_bin_edges, histogram, histogramdd, digitize, interp, isin, unique, intersect1d, union1d, setdiff1d,
             setxor1d, lexsort,
         )
     },

@@ -17,7 +17,6 @@ from lazynp.graph.dtypes import BOOL
 from lazynp.graph.node import Node
 from lazynp.namespace import fallback
 from lazynp.namespace.items import at_once, item, known, native, unshaped, values
-from lazynp.namespace.joining import concatenate
 from lazynp.namespace.reductions import array_node
 from lazynp.ndarray import node_of, wrap
 
@@ -94,7 +93,8 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
 @native
 def union1d(ar1: Any, ar2: Any) -> Any:
     """Values that are in one or the other; see :func:`numpy.union1d`."""
-    return unique(concatenate((ar1, ar2), None))
+    # Python's numbers are weak here, and only here.
+    return at_once("union1d", *[x if type(x) in (int, float, complex) else array_node(x) for x in (ar1, ar2)])
 
 
 @fallback.library
