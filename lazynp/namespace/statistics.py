@@ -109,6 +109,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
             total = reduce_node("add", x, axes, loop, keepdims is not NoValue and bool(keepdims))
             divided = Node(o.DIVIDE, (total, const(loop.type(count), loop)), None, loop, total.shape, total.site)
             return laid_out(cast(divided, final), a, axes)
+    red.checked_out(out)
     try:
         values = _Counted(a, axis, where)
         loop, final = mean_loops(values.x, dtype)
@@ -117,7 +118,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     except Foreign:
         return fallback.call(np.mean, "mean", (a,), _options(axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where))
     total = values.total(values.x, loop)
-    if isinstance(out, (ndarray, np.ndarray)):
+    if isinstance(out, (ndarray, np.ndarray)) and out.dtype in NATIVE:
         loop = final = out.dtype  # where NumPy puts the sum, and divides it
         total = converted(total, final)
     if isinstance(values.count, Node):

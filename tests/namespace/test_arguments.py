@@ -140,7 +140,8 @@ EXPRESSIONS = [
     "np.mean(np.array([1, 2, 2]), out=np.zeros((), int))", "np.mean(np.array([1., 2, 2]), out=np.zeros((), int))",
     "np.mean(np.array([1j, 2, 2]), out=np.zeros(()))", "np.sum(np.array([1j, 2, 2]), out=np.zeros(()))",
     "np.cumsum(np.array([1j, 2, 2]), out=np.zeros(3))", "np.mean(np.array([[1j, 2, 2]]), 0, out=np.zeros(3, 'F'))",
-    "np.packbits(np.array(True), axis=-1)", "np.packbits(np.array(True), axis=0)", "np.packbits(np.array(True), axis=1)",
+    "np.mean(np.ones(3), out=[1])", "np.packbits(np.array(True), axis=-1)", "np.packbits(np.array(True), axis=0)",
+    "np.packbits(np.array(True), axis=1)",
     "np.packbits(np.array(True))",
 ]  # fmt: skip
 
