@@ -28,7 +28,7 @@ from lazynp.namespace.promotion import Foreign, concrete, overrides
 from lazynp.namespace.reductions import NoValue, array_node, laid_out
 from lazynp.namespace.selecting import where
 from lazynp.namespace.shaping import moveaxis, of_arrays
-from lazynp.namespace.ufuncs import UFUNCS, ordered, write_out
+from lazynp.namespace.ufuncs import UFUNCS, castable, ordered, write_out
 from lazynp.ndarray import anyarray, copy_order, ndarray, node_of, result, view_slice, wrap, wrap_ordered
 from lazynp.ndarray import asarray as _asarray
 
@@ -48,17 +48,24 @@ def round(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     if x.dtype.kind in "iu" and digits >= 0:
         if out is None and x.shape:
             return wrap_ordered(x, copy_order(_asarray(a), "K"))  # NumPy copies, which is not the order of a ufunc's result
+        if out is not None and not np.can_cast(x.dtype, out.dtype, "same_kind"):
+            raise TypeError(f"Cannot cast array data from {x.dtype!r} to {out.dtype!r} according to the rule 'same_kind'")
         node = x
     elif x.dtype.kind == "c":
         real = REAL_OF[x.dtype]
         parts = [node_of(round(wrap(elementwise(part, real, x)), digits)) for part in (o.REAL, o.IMAG)]
         node = elementwise(o.COMPLEX, x.dtype, *parts)
-    elif x.dtype == BOOL and digits:
+        if out is not None and out.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+    elif x.dtype == BOOL and digits and out is None:
         raise np._core._exceptions._UFuncOutputCastingError(  # type: ignore[attr-defined]
             np.multiply if digits > 0 else np.divide, "same_kind", FLOAT64, BOOL, 2
         )
     else:
         node, order = _rounded(x, digits), "A" if digits else "K"
+        if out is not None:
+            first = np.rint if digits == 0 else np.multiply if digits > 0 else np.divide
+            castable(FLOAT64 if x.dtype.kind in "iu" else node.dtype, out, first, 2 if digits else 1)
     if out is not None:
         return write_out(out, node, "round")
     if not node.shape:

@@ -402,7 +402,7 @@ def _position(a: Any, axis: Any, out: Any, keepdims: Any, name: str) -> Any:
     if out is not None:
         if out.shape != node.shape:
             raise ValueError(f"output array does not match result of np.{name}.")
-        if not np.can_cast(INT64, out.dtype, "same_kind"):
+        if not np.can_cast(out.dtype, INT64):  # NumPy has the output as integers, and writes them back
             raise TypeError(f"Cannot cast array data from {out.dtype!r} to {INT64!r} according to the rule 'safe'")
     return finish(node, out, name)
 

@@ -201,8 +201,9 @@ def std(
         )
     # NumPy rounds a float16 variance before it takes the root, and puts the root where the variance is: numbers are converted, arrays cast.
     node = cast(node, final)
-    if final.kind not in "fc" and (_kept(keepdims) or len(values.axes) < len(values.x.shape)):
-        np.sqrt(nothing := np.empty(0, final), out=nothing)
+    place = final if out is None else out.dtype
+    if place.kind in "biu" and (out is not None or _kept(keepdims) or len(values.axes) < len(values.x.shape)):
+        np.sqrt(nothing := np.empty(0, place), out=nothing)
     root = elementwise(o.SQRT, node.dtype, node) if node.dtype.kind in "fc" else cast(
         elementwise(o.SQRT, FLOAT64, cast(node, FLOAT64)), final
     )  # fmt: skip

@@ -501,11 +501,11 @@ def write_out(out: Any, node: Node, name: str) -> Any:
     return out
 
 
-def castable(dtype: DType, out: Any) -> None:
-    """Refuse an ``out=`` argument that a ufunc's result of ``dtype`` does not go into."""
+def castable(dtype: DType, out: Any, function: Any = np.add, number: int = 0) -> None:
+    """Refuse an ``out=`` argument, the ufunc's operand of that number, that its result of ``dtype`` does not go into."""
     wanted = getattr(out, "dtype", dtype)
     if not np.can_cast(dtype, wanted, "same_kind"):
-        raise np._core._exceptions._UFuncOutputCastingError(np.add, "same_kind", dtype, wanted, 0)  # type: ignore[attr-defined]
+        raise np._core._exceptions._UFuncOutputCastingError(function, "same_kind", dtype, wanted, number)  # type: ignore[attr-defined]
 
 
 UFUNCS: Final[dict[str, ufunc]] = {name: ufunc(getattr(np, name), lower) for name, lower in LOWERING.items()}

@@ -1,0 +1,58 @@
+"""``out=`` of every dtype: the same values, or the same class of exception; nothing foreign goes through compiled programs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+import lazynp
+from lazynp.runtime import config
+
+OVER_AXES = "sum prod mean std var median max min any all ptp nansum nanmedian nanmax nanstd argmax".split()
+CALLS = {
+    **{name: f"np.{name}(x, axis=0, out=y)" for name in OVER_AXES},
+    "cumsum": "np.cumsum(x[0], out=y)", "round": "np.round(x[0], out=y)", "round 1": "np.round(x[0], 1, out=y)",
+    "round -1": "np.round(x[0], -1, out=y)", "clip": "np.clip(x[0], 0, 1, out=y)", "take": "np.take(x[0], [0, 1], out=y)",
+    "dot": "np.dot(x, x[0], out=y)", "matmul": "np.matmul(x, x[0], out=y)", "choose": "np.choose([0, 1], x, out=y)",
+    "compress": "np.compress([True, True], x[0], out=y)", "sqrt": "np.sqrt(x[0], out=y)", "quantile": "np.quantile(x, 0.5, axis=0, out=y)",
+    "einsum": "np.einsum('ij->i', x, out=y)", "concatenate": "np.concatenate((x[0, :1], x[1, :1]), out=y)",
+    "stack": "np.stack((x[0, 0], x[1, 1]), out=y)", "add": "np.add(x[0], x[1], out=y)", "unsafe": "np.add(x[0], x[1], out=y, casting='unsafe')",
+    "concatenate unsafe": "np.concatenate((x[0, :1], x[1, :1]), out=y, casting='unsafe')", "trunc": "np.trunc(x[0], out=y)",
+}  # fmt: skip
+
+
+@pytest.fixture(params=["auto", "compiled"], autouse=True)
+def _tier(request: pytest.FixtureRequest) -> Iterator[None]:
+    with config.override(tier=request.param):
+        yield
+
+
+def outcome(np: Any, call: str, x: Any, y: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            eval(call, {"np": np, "x": x, "y": y})
+            return numpy.asarray(y).tolist()
+        except Exception as error:
+            return type(error)
+
+
+@pytest.mark.parametrize("source", ["f8", "f4", "i8", "?", "c16"])
+@pytest.mark.parametrize("call", CALLS)
+def test_dtypes(call: str, source: str) -> None:
+    values = numpy.array([[1.0, 2.0], [0.0, 1.0]]).astype(source)
+    for dtype in ("i4", "f4", "f8", "c16", "?", "u1", "f2"):
+        expected = outcome(numpy, CALLS[call], values, numpy.zeros(2, dtype))
+        assert outcome(lazynp, CALLS[call], lazynp.asarray(values), lazynp.zeros(2, dtype)) == expected, dtype
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">i4", ">c16", "longdouble", "S4", "U3", "O"])
+@pytest.mark.parametrize("call", ["add", "unsafe", "concatenate", "concatenate unsafe", "sqrt", "max", "sum", "matmul", "clip", "take"])
+def test_foreign_dtypes(call: str, dtype: str) -> None:
+    values = numpy.array([[1.5, 2.0], [0.0, 1.0]])
+    expected = outcome(numpy, CALLS[call], values, numpy.zeros(2, dtype))
+    assert outcome(lazynp, CALLS[call], lazynp.asarray(values), numpy.zeros(2, dtype)) == expected
