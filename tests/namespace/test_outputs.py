@@ -11,8 +11,9 @@ import pytest
 
 import lazynp
 from lazynp.runtime import config
+from tests.differential.tables import words
 
-OVER_AXES = "sum prod mean std var median max min any all ptp nansum nanmedian nanmax nanstd argmax".split()
+OVER_AXES = words("sum prod mean std var median max min any all ptp nansum nanmedian nanmax nanstd argmax")
 CALLS = {
     **{name: f"np.{name}(x, axis=0, out=y)" for name in OVER_AXES},
     "cumsum": "np.cumsum(x[0], out=y)", "round": "np.round(x[0], out=y)", "round 1": "np.round(x[0], 1, out=y)",
@@ -20,7 +21,8 @@ CALLS = {
     "dot": "np.dot(x, x[0], out=y)", "matmul": "np.matmul(x, x[0], out=y)", "choose": "np.choose([0, 1], x, out=y)",
     "compress": "np.compress([True, True], x[0], out=y)", "sqrt": "np.sqrt(x[0], out=y)", "quantile": "np.quantile(x, 0.5, axis=0, out=y)",
     "einsum": "np.einsum('ij->i', x, out=y)", "concatenate": "np.concatenate((x[0, :1], x[1, :1]), out=y)",
-    "stack": "np.stack((x[0, 0], x[1, 1]), out=y)", "add": "np.add(x[0], x[1], out=y)", "unsafe": "np.add(x[0], x[1], out=y, casting='unsafe')",
+    "stack": "np.stack((x[0, 0], x[1, 1]), out=y)", "add": "np.add(x[0], x[1], out=y)",
+    "unsafe": "np.add(x[0], x[1], out=y, casting='unsafe')",
     "concatenate unsafe": "np.concatenate((x[0, :1], x[1, :1]), out=y, casting='unsafe')", "trunc": "np.trunc(x[0], out=y)",
 }  # fmt: skip
 
