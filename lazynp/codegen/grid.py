@@ -70,6 +70,9 @@ class GridNest(Nest):
         self.serial = False  # the last phase is one thread's, and can take more
         self.launches_at = 0  # the depth whose passes are launches
 
+    def short_range(self) -> None:
+        """None: there is a thread for each element."""
+
     def plan_stages(self, statements: Any) -> None:
         """Stages are planned by ``rows``, which knows the team."""
 

@@ -254,12 +254,12 @@ def _row_chunks(
                 trees.end_lanes(nest.integer("sub", chunk, first))
 
 
-def unrolled(nest: Nest, r: Range, values: list[Value]) -> None:
+def unrolled(nest: Nest, r: Range, values: list[Value], iteration: Iteration) -> None:
     """A short reduction: all elements as scalars, halved as the lanes would be."""
     elements: dict[Value, list[Operand]] = {v: [] for v in values}
     for k in range(r.extent):
-        with nest.shared_scope():
-            nest.bind(r, str(k))
+        with nest.element(r, k):
+            iteration()
             for v in values:
                 elements[v].append(contribution(nest, v))
     for v in values:
