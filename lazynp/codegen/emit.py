@@ -8,6 +8,7 @@ staged in scratch; extents, strides, offsets and scalars are arguments, so that 
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
 from math import prod
@@ -82,7 +83,12 @@ def emit(body: Body) -> tuple[ir.Kernel, ir.Launch]:
 
 
 class Emitter:
-    """Scopes, operands and scalar statements; ``Nest`` arranges the loops."""
+    """Scopes, operands and scalar statements; ``Nest`` arranges the loops.
+
+    ``masks``: the processor loads parts of vectors.
+    """
+
+    masks = platform.machine() in ("x86_64", "AMD64")
 
     def __init__(self, body: Body) -> None:
         self.body = body
@@ -96,6 +102,7 @@ class Emitter:
         self.integer_names: dict[Any, Operand] = {}
         self.assumed: dict[Guard, bool] = {}  # conditions whose outcome is known in the loop at hand
         self.piece: tuple[int | None, int] = (None, 1)  # which of how many pieces of its loop this is
+        self.mask: tuple[Range, Operand] | None = None  # a range and where in its loop there is something to load
         self.count = 0
         self.phase = ir.Phase()
         self.short = self.short_range()
@@ -169,6 +176,13 @@ class Emitter:
         yield
         self.scopes.pop()
         self.append(statement)
+
+    @contextmanager
+    def masked(self, r: Range, inside: Operand) -> Any:
+        """Loads that change with ``r`` give 0 where ``inside`` is false, and touch nothing."""
+        self.mask = r, inside
+        yield
+        self.mask = None
 
     @contextmanager
     def shared_scope(self) -> Any:
@@ -399,6 +413,8 @@ class Emitter:
             dst = self.name()
             index = self.index(value.index or ix.ZERO)
             guard = self.guard(value.guards, scope)
+            if self.mask is not None and self.mask[0] in value.free:
+                guard = self.mask[1]
             scope.statements.append(ir.Load(dst, value.dtype, Memory("buffer", value.arg), index, guard))
         elif op is POSITION:
             dst = self.index(value.index or ix.ZERO)

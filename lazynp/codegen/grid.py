@@ -64,6 +64,8 @@ def emit(body: Body) -> tuple[ir.Kernel, ir.Launch]:
 class GridNest(Nest):
     """``Nest`` with launches and teams in place of parallel loops."""
 
+    masks = False
+
     def __init__(self, body: Body) -> None:
         super().__init__(body)
         self.team: Team | None = None

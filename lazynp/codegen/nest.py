@@ -342,7 +342,7 @@ class Nest(Emitter):
         else:
             trees = reduce.Trees(self, own)
             if len(ranges) == 1 and ranges[0].extent <= reduce.CHUNK:
-                totals = reduce.single_chunk(self, trees, ranges[0], iteration)
+                totals = reduce.single_chunk(self, trees, ranges[0], iteration if inside else None)
             else:
                 reduce.chunks(self, trees, ranges, "0", None, iteration, rows)
                 totals = trees.finish(trees.chunk_count(ranges))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 
 import lazynp as np
 from lazynp.codegen import ir
+from lazynp.codegen.nest import Nest
 from lazynp.runtime import config
+from lazynp.runtime.realize import forget_plans
 from lazynp.schedule import cost
 from lazynp.schedule.plan import Schedule
 from tests.schedule.plans import measured, scheduled
@@ -185,6 +188,57 @@ def test_order_of_short_sums_is_the_same_wherever_they_are_used(columns: int) ->
     np.realize(together, ratio)
     numpy.testing.assert_array_equal(together, alone[:, None])
     numpy.testing.assert_array_equal(ratio, x / alone[:, None])
+
+
+# Rows that do not fill their lanes -----------------------------------------------------------------------------------------
+
+ROWS: dict[str, Any] = {
+    "sum": lambda m, x, y: m.sum(x * y, axis=1),
+    "distance": lambda m, x, y: m.sum(abs(x[:20, None, :] - y[None, :20, :]), axis=2),
+    "product and extremes": lambda m, x, y: (m.prod(x, axis=1), m.max(x - y[0], axis=1), m.min(-x, axis=1)),
+    "shared with the row": lambda m, x, y: x / m.sum(x * x, axis=1, keepdims=True),
+}
+
+
+def bits(x: Any) -> list[bytes]:
+    return [numpy.asarray(part).tobytes() for part in (x if isinstance(x, tuple) else (x,))]
+
+
+@pytest.mark.parametrize("columns", [9, 15, 31, 32, 33, 50, 64, 100, 127, 130])
+@pytest.mark.parametrize("kind", ["f8", "f4", "i8", "u4", "i2"])
+def test_lanes_that_are_filled_together_give_the_same_bits(monkeypatch: pytest.MonkeyPatch, kind: str, columns: int) -> None:
+    rng = numpy.random.default_rng(columns)
+    x, y = ((rng.normal(size=(40, columns)) * 8).astype(kind) for _ in range(2))
+    x[1, :9], y[3, -1] = (0, 7) if kind[0] != "f" else (numpy.inf, numpy.nan)
+    x[2, -2:] = -0.0
+    for f in ROWS.values():
+        with np.errstate(all="ignore"):
+            together = bits(f(np, np.asarray(x), np.asarray(y)))
+            forget_plans()
+            with monkeypatch.context() as m:
+                m.setattr(Nest, "masks", False)
+                apart = bits(f(np, np.asarray(x), np.asarray(y)))
+            forget_plans()
+        assert together == apart
+
+
+def test_incomplete_group_of_lanes_is_one_loop_over_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Nest, "masks", True)
+    for columns, masked in ((50, True), (200, False)):
+        made = scheduled(ROWS["sum"](np, np.asarray(table(40, columns)), np.asarray(table(40, columns))))
+        loops = [s for s in statements(made) if isinstance(s, ir.Loop) and not any(isinstance(t, ir.Loop) for t in s.body)]
+        assert all(loop.lanes and loop.hi == "32" for loop in loops) == masked
+        loads = [s for s in statements(made) if isinstance(s, ir.Load) and s.memory.space == "buffer"]
+        assert [load.guard is not None for load in loads].count(True) == (2 if masked else 0)
+
+
+def test_lanes_without_an_element_tell_of_no_error() -> None:
+    x = abs(table(40, 50)) + 1
+    with warnings.catch_warnings(), np.errstate(all="warn"):
+        warnings.simplefilter("error")
+        assert numpy.isinf(np.asarray(x * numpy.inf).sum(axis=1)).all()
+        assert numpy.isinf((np.asarray(x) * numpy.inf).sum(axis=1)).all()
+        np.log(np.asarray(x)).sum(axis=1).realize()
 
 
 def statements(made: Schedule) -> list[ir.Statement]:
