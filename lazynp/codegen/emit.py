@@ -8,6 +8,7 @@ staged in scratch; extents, strides, offsets and scalars are arguments, so that 
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
 from math import prod
@@ -32,12 +33,15 @@ PARALLEL_ELEMENTS = 32_768  # iterations of the innermost loop handed to a threa
 COLUMNS = 512  # columns accumulated together where an outer axis is reduced
 TILE_ROWS, TILE_COLUMNS = 32, 64  # tile of a transposed access: its cache lines stay in the first level
 LITERAL_STRIDE = 4  # strides up to this are part of the kernel: interleaved channels vectorise
+SHORT_VALUES = 600  # scalar operations that the elements of a row may have together where they are written out
 
 
 class Scope(Record):
     """An open block of statements; ``ranges`` are the loop variables it binds.
 
     Nothing moves out of an ``anchor`` or a ``fence``; in a fence, a conditional block, what is known outside is known.
+    ``elements`` are the iterations of short loops that are written out in this block, by range and number: what one pass over them
+    computed the next one knows.
     """
 
     statements: list[ir.Statement]
@@ -45,6 +49,7 @@ class Scope(Record):
     anchor: bool = False
     fence: bool = False
     memo: dict[Any, Operand] = field(factory=dict)
+    elements: dict[tuple[Range, int], Scope] = field(factory=dict)
 
 
 class Result(Record):
@@ -78,7 +83,12 @@ def emit(body: Body) -> tuple[ir.Kernel, ir.Launch]:
 
 
 class Emitter:
-    """Scopes, operands and scalar statements; ``Nest`` arranges the loops."""
+    """Scopes, operands and scalar statements; ``Nest`` arranges the loops.
+
+    ``masks``: the processor loads parts of vectors.
+    """
+
+    masks = platform.machine() in ("x86_64", "AMD64")
 
     def __init__(self, body: Body) -> None:
         self.body = body
@@ -92,9 +102,28 @@ class Emitter:
         self.integer_names: dict[Any, Operand] = {}
         self.assumed: dict[Guard, bool] = {}  # conditions whose outcome is known in the loop at hand
         self.piece: tuple[int | None, int] = (None, 1)  # which of how many pieces of its loop this is
+        self.mask: tuple[Range, Operand] | None = None  # a range and where in its loop there is something to load
         self.count = 0
         self.phase = ir.Phase()
-        self.inner = body.main[-1] if body.main else None
+        self.short = self.short_range()
+        main = body.main if self.short is None else body.main[:-1]
+        self.inner = main[-1] if main else None
+
+    def short_range(self) -> Range | None:
+        """The innermost range, if its loop is written out: the loop over the rows is the innermost one then, and vectorises.
+
+        The elements of a row are neighbours, and what one pass over a row computed the next one knows.
+        """
+        values = self.body.values
+        if len(self.body.main) < 2:
+            return None
+        *rows, r = self.body.main
+        reductions = [v for v in values if v.op is ACCUMULATE]
+        if r.extent >= cost.SMALL_REDUCTION or r.extent * len(values) > SHORT_VALUES or any(v.arg.depth > len(rows) for v in reductions):
+            return None
+        reduced = any(v.ranges == (r,) and not v.arg.outer for v in reductions)
+        dear = any(v.op.cost >= cost.STAGE_COST and r in v.free for v in values)
+        return r if reduced or dear or r.extent <= LITERAL_STRIDE else None
 
     # Names and arguments ----------------------------------------------------------------------------------------------
 
@@ -149,9 +178,28 @@ class Emitter:
         self.append(statement)
 
     @contextmanager
+    def masked(self, r: Range, inside: Operand) -> Any:
+        """Loads that change with ``r`` give 0 where ``inside`` is false, and touch nothing."""
+        self.mask = r, inside
+        yield
+        self.mask = None
+
+    @contextmanager
     def shared_scope(self) -> Any:
         """A scope of its own in the block at hand: what depends on a range bound in it is not shared with what follows."""
         self.scopes.append(Scope(self.scopes[-1].statements))
+        yield
+        self.scopes.pop()
+
+    @contextmanager
+    def element(self, r: Range, k: int) -> Any:
+        """Iteration ``k`` of a loop over ``r`` that is written out; entered again, it knows what it knew."""
+        block = self.scopes[-1]
+        scope = block.elements.get((r, k))
+        if scope is None:
+            scope = block.elements[r, k] = Scope(block.statements)
+        self.scopes.append(scope)
+        self.bind(r, str(k))
         yield
         self.scopes.pop()
 
@@ -245,7 +293,7 @@ class Emitter:
         return quotient
 
     def stride(self, index: Index, atom: ix.Atom, k: int) -> Operand:
-        if k in (0, 1) or (atom is self.inner and 1 < k <= LITERAL_STRIDE):
+        if k in (0, 1) or (atom is self.inner and 1 < k <= (LITERAL_STRIDE if self.short is None else self.short.extent)):
             return str(k)
         return self.argument(("stride", index, atom), Formula(k))
 
@@ -365,6 +413,8 @@ class Emitter:
             dst = self.name()
             index = self.index(value.index or ix.ZERO)
             guard = self.guard(value.guards, scope)
+            if self.mask is not None and self.mask[0] in value.free:
+                guard = self.mask[1]
             scope.statements.append(ir.Load(dst, value.dtype, Memory("buffer", value.arg), index, guard))
         elif op is POSITION:
             dst = self.index(value.index or ix.ZERO)
@@ -451,7 +501,7 @@ class Emitter:
                 earlier = first.setdefault(value, time)
                 depth = next((d for d, (a, b) in enumerate(zip(earlier, time, strict=True)) if a != b), -1)
                 if depth >= 1 and value.weight >= cost.STAGE_COST:
-                    deeper = [r for r in value.free if place.get(r, depth) >= depth]
+                    deeper = [r for r in value.free if place.get(r, depth) >= depth and r is not self.short]
                     size = prod([r.extent for r in deeper]) * value.dtype.itemsize
                     others = sum(used.values()) - used.get(value, 0)
                     if deeper and size <= cost.SCRATCH_BYTES and others + size <= cost.SCRATCH_TOTAL:

@@ -64,11 +64,16 @@ def emit(body: Body) -> tuple[ir.Kernel, ir.Launch]:
 class GridNest(Nest):
     """``Nest`` with launches and teams in place of parallel loops."""
 
+    masks = False
+
     def __init__(self, body: Body) -> None:
         super().__init__(body)
         self.team: Team | None = None
         self.serial = False  # the last phase is one thread's, and can take more
         self.launches_at = 0  # the depth whose passes are launches
+
+    def short_range(self) -> None:
+        """None: there is a thread for each element."""
 
     def plan_stages(self, statements: Any) -> None:
         """Stages are planned by ``rows``, which knows the team."""

@@ -157,6 +157,11 @@ class Nest(Emitter):
     def plain_loop(self, depth: int, work: Work) -> None:
         """The loop over main range ``depth``, with everything below it."""
         r = self.body.main[depth]
+        if r is self.short:
+            for k in range(r.extent):
+                with self.element(r, k):
+                    self.block(depth + 1, work)
+            return
         lo, hi = "0", self.extent(r)
         if self.is_column_work(depth, work):
             self.column_loop(depth, work)
@@ -189,7 +194,7 @@ class Nest(Emitter):
         """
         r = self.body.main[depth]
         whole: list[tuple[Operand | None, Operand | None, dict[Guard, bool]]] = [(None, None, {})]
-        if depth != len(self.body.main) - 1:
+        if r is not self.inner:
             return whole
         # By the run-time offsets of the ends: those of one kind are in a known order, and the loops' ends keep them inside the range.
         kinds: dict[tuple[tuple[int, int], ...], dict[Guard, tuple[int, int]]] = {}
@@ -327,12 +332,17 @@ class Nest(Emitter):
         rows = [out for out in work.outputs if out.depth < below]
         if depth == 0:
             self.parallel_reduction(ranges, own, iteration, rows)
-        elif len(ranges) == 1 and ranges[0].extent <= cost.SMALL_REDUCTION and not inside:
-            reduce.unrolled(self, ranges[0], own)
+        elif (
+            len(ranges) == 1
+            and ranges[0].extent <= cost.SMALL_REDUCTION
+            and not inside.reductions
+            and all(out.depth == below for out in inside.outputs)
+        ):
+            reduce.unrolled(self, ranges[0], own, iteration)
         else:
             trees = reduce.Trees(self, own)
             if len(ranges) == 1 and ranges[0].extent <= reduce.CHUNK:
-                totals = reduce.single_chunk(self, trees, ranges[0], iteration)
+                totals = reduce.single_chunk(self, trees, ranges[0], iteration if inside else None)
             else:
                 reduce.chunks(self, trees, ranges, "0", None, iteration, rows)
                 totals = trees.finish(trees.chunk_count(ranges))

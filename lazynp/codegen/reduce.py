@@ -23,7 +23,7 @@ import numpy as np
 from lazynp.codegen import ir
 from lazynp.codegen.emit import Result
 from lazynp.codegen.ir import Formula, Memory, Operand
-from lazynp.codegen.lower import Output, Value
+from lazynp.codegen.lower import LOAD, Output, Value
 from lazynp.graph import op as o
 from lazynp.graph.index import Range
 
@@ -36,6 +36,7 @@ PARTIAL_CHUNKS = 64  # a power of two, so that partial results are whole subtree
 PARTIAL = CHUNK * PARTIAL_CHUNKS
 ROWS = 256
 ROWS_TOGETHER = 4  # rows added in one go where columns are reduced: as many streams, and accumulators stay in registers between
+MASKED = 128  # elements of a row up to which its last, incomplete group of lanes matters
 LEVELS = 48  # enough for 2**48 chunks
 
 Iteration = Callable[[], None]
@@ -165,14 +166,36 @@ def _flat_chunks(nest: Nest, trees: Trees, r: Range, first: Operand, last: Opera
         trees.end_lanes(nest.integer("sub", chunk, first))
 
 
-def single_chunk(nest: Nest, trees: Trees, r: Range, iteration: Iteration) -> list[tuple[Value, Operand]]:
-    """A reduction that fits one chunk: the lanes, halved."""
-    _lanes(nest, trees, r, "0", nest.extent(r), iteration)
+def single_chunk(nest: Nest, trees: Trees, r: Range, iteration: Iteration | None) -> list[tuple[Value, Operand]]:
+    """A reduction that fits one chunk: the lanes, halved.  ``iteration`` is None where the loop does nothing else."""
+    masked = iteration is None and nest.masks and r.extent <= MASKED and all(_maskable(nest, v, r) for v in trees.values)
+    _lanes(nest, trees, r, "0", nest.extent(r), iteration or (lambda: None), masked)
     return trees.halve()
 
 
-def _lanes(nest: Nest, trees: Trees, r: Range, lo: Operand, length: Operand, iteration: Iteration) -> None:
-    """Elements lo .. lo + length into the lanes."""
+# What computes nothing but numbers from zeros, and raises no floating-point error then.
+HARMLESS = frozenset([o.ADD, o.SUBTRACT, o.MULTIPLY, o.ABSOLUTE, o.NEGATIVE, o.MAXIMUM, o.MINIMUM, o.FMAX, o.FMIN])
+
+
+def _maskable(nest: Nest, v: Value, r: Range) -> bool:
+    """Whether the elements of ``v`` may be computed from zeros where there are none, without a trace."""
+    pending, seen = [v.src[0]], {v}
+    while pending:
+        value = pending.pop()
+        if r not in value.free or value in seen:
+            continue
+        seen.add(value)
+        load = value.op is LOAD and not value.guards and not value.src and value.dtype.itemsize >= 4
+        if not (load or value.op in HARMLESS) or value.dtype.kind not in "iuf" or value in nest.stages:
+            return False
+        pending += value.src
+    return True
+
+
+def _lanes(
+    nest: Nest, trees: Trees, r: Range, lo: Operand, length: Operand, iteration: Iteration, masked: bool = False
+) -> None:
+    """Elements lo .. lo + length into the lanes; ``masked``: all lanes take the last, incomplete group together."""
     trees.start_lanes()
     groups = nest.integer("div", length, str(LANES))
 
@@ -188,8 +211,21 @@ def _lanes(nest: Nest, trees: Trees, r: Range, lo: Operand, length: Operand, ite
             element(nest.integer("add", base, lane), lane)
     done = nest.integer("mul", groups, str(LANES))
     base = nest.integer("add", lo, done)
-    with nest.loop("0", nest.integer("sub", length, done)) as lane:
-        element(nest.integer("add", base, lane), lane)
+    rest = nest.integer("sub", length, done)
+    if not masked:
+        with nest.loop("0", rest) as lane:
+            element(nest.integer("add", base, lane), lane)
+        return
+    # Lanes that are stored one by one and then read as vectors wait for the memory, longer than the whole row takes.
+    with nest.when(nest.integer("lt", "0", rest)), nest.loop("0", str(LANES), lanes=True) as lane:
+        inside = nest.integer("lt", lane, rest)
+        nest.bind(r, nest.integer("add", base, lane))
+        with nest.masked(r, inside):
+            for v in trees.values:
+                dtype, old = accumulator(v), nest.name()
+                nest.append(ir.Load(old, dtype, trees.lanes[v], lane))
+                new = combine(nest, v, old, contribution(nest, v))
+                nest.append(ir.Store(dtype, trees.lanes[v], lane, nest.scalar(o.WHERE, dtype, (inside, new, old), dtype)))
 
 
 def _row_chunks(
@@ -254,12 +290,12 @@ def _row_chunks(
                 trees.end_lanes(nest.integer("sub", chunk, first))
 
 
-def unrolled(nest: Nest, r: Range, values: list[Value]) -> None:
+def unrolled(nest: Nest, r: Range, values: list[Value], iteration: Iteration) -> None:
     """A short reduction: all elements as scalars, halved as the lanes would be."""
     elements: dict[Value, list[Operand]] = {v: [] for v in values}
     for k in range(r.extent):
-        with nest.shared_scope():
-            nest.bind(r, str(k))
+        with nest.element(r, k):
+            iteration()
             for v in values:
                 elements[v].append(contribution(nest, v))
     for v in values:

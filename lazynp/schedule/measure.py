@@ -146,7 +146,8 @@ def _loaded(body: Body, sizes: list[int]) -> int:
                 if any(r not in place for r in value.free):
                     depth, loops = level + 1, (*body.main[:level], *ranges)
                 touched = prod([r.extent for r in value.free]) * value.dtype.itemsize
-                walks.setdefault((value.arg, time[: max(depth, 1)], loops), {})[value] = touched
+                passes = depth - (nest.short in value.free)  # all passes over a row that is written out load it once
+                walks.setdefault((value.arg, time[: max(passes, 1)], loops), {})[value] = touched
     return sum(min(sizes[walk[0]], sum(loads.values())) for walk, loads in walks.items())
 
 

@@ -7,6 +7,7 @@ suffices: a rule sees sources that are simplified already.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -26,6 +27,7 @@ class Builder:
         self.entries: list[Entry] = []
         self.numbers: dict[Entry, int] = {}
         self.origins: list[int] = []
+        self.used: dict[int, int] = {}  # entry -> how many read it
         self.reduces: list[bool] = []  # entry -> whether a reduction is computed for its elements
         self.origin = 0
         self.scalars = scalars
@@ -156,11 +158,54 @@ def _movement_of_nothing_new(b: Builder, entry: Entry) -> int | None:
     return entry.src[0]
 
 
+TURNED = 8  # operations between a transposition and the product it is handed to
+
+
+def _turned_operands(b: Builder, entry: Entry) -> int | None:
+    """A product reads its operands along either axis: what is computed from transposed matrices is stored the way those lie."""
+    if entry.arg[0] not in ("matmul", "dot"):
+        return None
+    origin = b.origin
+    src = []
+    for s in entry.src:
+        b.origin = b.origins[s]
+        operand = b.entries[s]
+        turned = _turned(b, s, TURNED) if operand.op.kind is Kind.ELEMENTWISE and len(operand.shape) == 2 else None
+        src.append(s if turned is None else b.add(Entry(o.PERMUTE, (turned,), (1, 0), operand.dtype, operand.shape)))
+    b.origin = origin
+    return None if tuple(src) == entry.src else b.add(entry._replace(src=tuple(src)))
+
+
+def _turned(b: Builder, e: int, levels: int) -> int | None:
+    """The transpose of a matrix that nothing else reads, where all matrices it is computed from are transposes."""
+    entry = b.entries[e]
+    if entry.op is o.PERMUTE:
+        return entry.src[0] if entry.arg == (1, 0) else None
+    if entry.op.kind is not Kind.ELEMENTWISE or b.used.get(e, 2) > 1 or not levels:
+        return None
+    src, matrices = [], 0
+    for s in entry.src:
+        source = b.entries[s]
+        if source.shape == entry.shape:
+            turned = _turned(b, s, levels - 1)
+            if turned is None:
+                return None
+            src.append(turned)
+            matrices += 1
+        elif source.shape:
+            columns, rows = (1, *source.shape)[-2:]
+            src.append(b.add(Entry(o.RESHAPE, (s,), None, source.dtype, (rows, columns))))
+        else:
+            src.append(s)
+    return b.add(Entry(entry.op, tuple(src), entry.arg, entry.dtype, entry.shape[::-1])) if matrices else None
+
+
 RULES: dict[Op, tuple[Rule, ...]] = {
     o.REDUCE: (_empty_reduction, _trivial_reduction, _float_sum_of_one),
     o.CONCAT: (_concat_of_nothing,),
     o.PAD: (_pad_of_nothing,),
     o.STORE: (_store_of_nothing, _store_on_a_fill),
+    o.CALL: (_turned_operands,),
     o.WHERE: (_where_of_equals,),
     o.CAST: (_cast_chain,),
     o.RESHAPE: (_movement_of_nothing_new,),
@@ -177,6 +222,8 @@ def simplify(program: Program) -> Program:
         elif entry.op is o.IOTA:
             scalars = max(scalars, entry.arg[1] + 1)
     b = Builder(scalars)
+    used = Counter([s for entry in program.entries for s in entry.src])
+    used.update(program.outputs)
     new: list[int] = []
     for number, entry in enumerate(program.entries):
         b.origin = number
@@ -186,7 +233,9 @@ def simplify(program: Program) -> Program:
             replacement = rule(b, entry)
             if replacement is not None:
                 break
-        new.append(b.add(entry) if replacement is None else replacement)
+        made = b.add(entry) if replacement is None else replacement
+        b.used[made] = b.used.get(made, 0) + used[number]
+        new.append(made)
     outputs = tuple([new[e] for e in program.outputs])
     return _without_dead(Program(b.entries, outputs, b.constants, b.origins, program.errors))
 

@@ -14,7 +14,7 @@ from lazynp.codegen import ir
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.ndarray import node_of
-from lazynp.runtime import report
+from lazynp.runtime import config, report
 from lazynp.runtime.compiled import make_schedule
 from lazynp.runtime.realize import compiler
 from lazynp.schedule import cost
@@ -118,6 +118,31 @@ def test_temporaries_die_where_they_are_read_last() -> None:
     schedule = scheduled(u)
     assert [len(item.dead) for item in schedule.items] == [1] * 6  # the first is the input
     assert schedule.peak_bytes < 2 * 8 * 100_000
+
+
+# Operands of products ----------------------------------------------------------------------------------------------------
+
+TURNED: dict[str, tuple[Callable[..., Any], bool]] = {
+    "weighted rows": (lambda m, x, r: (r * x.T) @ x, True),
+    "a chain": (lambda m, x, r: m.exp(-(x.T * 2.0 - r) / 99) @ x, True),
+    "two transposes": (lambda m, x, r: m.dot(m.where(x.T > 0, x.T, r), x), True),
+    "a column": (lambda m, x, r: x @ (x.T * m.arange(x.shape[1])[:, None]), True),
+    "one that is not": (lambda m, x, r: (x.T + x.reshape(x.shape[::-1])) @ x, False),
+    "read twice": (lambda m, x, r: m.sum((y := r * x.T) @ x) + m.max(y + y[0, 0]), False),
+}
+
+
+@pytest.mark.parametrize("name", TURNED)
+def test_operand_of_a_product_is_stored_as_what_it_is_computed_from_lies(name: str) -> None:
+    f, turned = TURNED[name]
+    x = numpy.random.default_rng(0).integers(-9, 9, (70, 40)).astype("f8")
+    r = numpy.arange(70.0)
+    y, s = np.asarray(x), np.asarray(r)
+    made = scheduled(f(np, y, s))
+    stored = {made.program.entries[e].shape for item in made.items if isinstance(item, KernelItem) for e in item.writes}
+    assert ((70, 40) in stored, (40, 70) in stored) == (turned, not turned)
+    with config.override(tier="compiled", debug=True):
+        numpy.testing.assert_allclose(f(np, y, s), f(numpy, x, r), rtol=1e-13, atol=1e-12)
 
 
 # Growth ----------------------------------------------------------------------------------------------------------------
