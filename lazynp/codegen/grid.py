@@ -40,6 +40,7 @@ WARPS = 8  # of a block that has one row
 FEW_ROWS = 256  # so few rows, longer than
 LONG_ROW = 1 << 17  # this, are each reduced by many blocks
 TEAMS = 4  # rows of a block whose warps have one each
+FEW = 8  # a row of at most this many elements is reduced by one thread
 ALONE = 32  # a row of at most this many elements is reduced by one thread, if there are
 ALONE_ROWS = 1 << 12  # at least so many rows
 SHARED_BYTES = 40 * 1024  # of a block, for what is staged: every device has 48 KiB, and some is for combining
@@ -214,7 +215,7 @@ class GridNest(Nest):
             with self.launching(depth):
                 self.block(depth, inside)
             return
-        short = longest > grid_reduce.longest(at) or longest <= cost.SMALL_REDUCTION or (longest <= ALONE and rows >= ALONE_ROWS)
+        short = longest > grid_reduce.longest(at) or longest <= FEW or (longest <= ALONE and rows >= ALONE_ROWS)
         if short or all(v.arg.outer for v in at):
             self.flat(depth, inside)
         else:

@@ -16,6 +16,7 @@ from lazynp.codegen import ir, reduce
 from lazynp.codegen.emit import (
     COLUMNS,
     PARALLEL_ELEMENTS,
+    SHORT_VALUES,
     TILE_COLUMNS,
     TILE_ROWS,
     Emitter,
@@ -335,6 +336,7 @@ class Nest(Emitter):
         elif (
             len(ranges) == 1
             and ranges[0].extent <= cost.SMALL_REDUCTION
+            and ranges[0].extent * len(self.body.values) <= SHORT_VALUES
             and not inside.reductions
             and all(out.depth == below for out in inside.outputs)
         ):
