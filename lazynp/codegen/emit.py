@@ -119,7 +119,7 @@ class Emitter:
             return None
         *rows, r = self.body.main
         reductions = [v for v in values if v.op is ACCUMULATE]
-        if r.extent >= cost.SMALL_REDUCTION or r.extent * len(values) > SHORT_VALUES or any(v.arg.depth > len(rows) for v in reductions):
+        if r.extent > cost.SMALL_REDUCTION or r.extent * len(values) > SHORT_VALUES or any(v.arg.depth > len(rows) for v in reductions):
             return None
         reduced = any(v.ranges == (r,) and not v.arg.outer for v in reductions)
         dear = any(v.op.cost >= cost.STAGE_COST and r in v.free for v in values)
