@@ -2,8 +2,8 @@
 
 In: runs, and values that were computed on the way in one of them and are wanted now.  Out: the entries that the next run of the same
 program keeps as well.  Promise: a value that a turn of a loop computes on the way to one result and needs for the next one is computed once
-a turn from the second turn on, unless storing it would cost as much; what nobody holds after a run was kept for nothing, and is not kept
-for long; programs of small work are left alone.
+a turn from the second turn on; what nobody holds after a run was kept for nothing, and is not kept for long; programs of small work
+are left alone.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from weakref import ref
 
 from lazynp.backends.base import Plan
 from lazynp.graph.node import Node
-from lazynp.graph.op import Kind
-from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Canonical
 
 MOST: Final = 16  # entries that are kept for one program
@@ -67,28 +65,9 @@ def learn(wanted: list[Node]) -> None:
                 habits.clear()
             habit = habits[id(run.plan)] = Habit(run.plan)
         e = run.numbers.index(node.number)
-        if e not in habit.idle and len(habit.idle) < MOST and _is_dear(node):
+        if e not in habit.idle and len(habit.idle) < MOST:
             habit.idle[e] = 0
             habit.entries = (*habit.entries, e)
-
-
-def _is_dear(node: Node) -> bool:
-    """Whether computing a value again, from what exists by now, costs more than having stored it."""
-    total = 0.0
-    pending, seen = [node], {node}
-    while pending:
-        at = pending.pop()
-        kind = at.op.kind
-        if kind is Kind.ELEMENTWISE:
-            total += at.op.cost
-        elif kind is not Kind.MOVEMENT and kind is not Kind.LEAF:
-            return True
-        if total > cost.STORE:
-            return True
-        new = [source for source in at.src if source not in seen]
-        seen.update(new)
-        pending += new
-    return False
 
 
 def expected(habit: Habit, canonical: Canonical) -> list[tuple[int, ref[Node]]]:

@@ -102,15 +102,6 @@ def test_values_in_hand_count_as_used() -> None:
     assert len(habit.entries) == 1
 
 
-def test_what_is_cheap_is_computed_again() -> None:
-    x = realized(data())
-    for k in range(3):
-        y = x * (k + 1.5) + 1
-        float(y.sum())
-        numpy.asarray(y)
-    assert all(not habit.entries for habit in habits.habits.values())
-
-
 def test_small_work_learns_nothing() -> None:
     with config.override(tier="auto"):
         x = realized(data()[:50])
