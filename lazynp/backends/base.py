@@ -57,11 +57,8 @@ class CompileError(Exception):
 class Plan(Protocol):
     """A program that is ready to run.
 
-    ``claims`` are the buffer parameters that a run would write in place if it may; ``tiny`` says that a run is all overhead, so that
-    nothing about it is worth learning.
+    ``claims`` are the buffer parameters that a run would write in place if it may.
     """
-
-    tiny: bool
 
     @property
     def claims(self) -> Claims: ...

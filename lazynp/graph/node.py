@@ -46,9 +46,8 @@ class Node:
         The value, once it exists.
     error : BaseException or None
         Why it could not be computed; every dependent raises it again.
-    computed : object
-        True (or the run, see ``runtime/habits.py``) if it was computed before, on the way to another value, and not kept.  Whoever
-        needs it again keeps it.
+    computed : bool
+        It was computed before, on the way to another value, and not kept.  Whoever needs it again keeps it.
     """
 
     __slots__ = ("__weakref__", "arg", "buffer", "computed", "depth", "dtype", "err", "error", "number", "op", "shape", "site", "src")
@@ -66,7 +65,7 @@ class Node:
         self.err: State = DEFAULT if seen is DEFAULT_TOKEN else state_of(seen)
         self.buffer: Buffer | None = None
         self.error: BaseException | None = None
-        self.computed: object = False
+        self.computed = False
         self.number = _next_number()
         depth: int = -1
         for source in src:

@@ -257,8 +257,6 @@ class CompiledPlan:
         "target",
     )  # fmt: skip
 
-    tiny = False
-
     def __init__(self, original: Program, target: Target, numpy_plan: Callable[[Program], Plan]) -> None:
         made = make_schedule(original, target)
         program = made.program

@@ -21,7 +21,7 @@ from lazynp.graph import op as o
 from lazynp.graph.build import outputs
 from lazynp.graph.node import Node, caller, site_of, where
 from lazynp.graph.op import Kind
-from lazynp.runtime import config, devices, facts, floating, forking, habits, ownership, pressure, rechecks, report
+from lazynp.runtime import config, devices, facts, floating, forking, ownership, pressure, rechecks, report
 from lazynp.runtime.buffer import Buffer
 from lazynp.schedule.canonicalise import Canonical, Program, canonicalise
 
@@ -36,7 +36,6 @@ _plans: _Plans = OrderedDict()
 _generation = -1
 _backends: dict[str, Backend] = {}
 _failed: WeakSet[Node] = WeakSet()
-_habits = habits.habits
 _running = 0  # calls between their walk and their result
 
 
@@ -67,7 +66,6 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool
     global _running
     if _generation != config.generation:
         _choose_cache()
-    habit, kept = None, []
     with _lock:
         canonical = canonicalise(wanted)
         plans = _plans
@@ -83,12 +81,8 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool
                 canonical = canonicalise(wanted)
         if _failed:
             _raise_stored(canonical)
-        for node in canonical.wanted:
-            if node.computed:
-                habits.learn(canonical.wanted)
-                break
         key = canonical.key
-        plan = asked = plans.get(key)
+        plan = plans.get(key)
         if plan is not None:
             plans.move_to_end(key)
             known = facts.recalled(plan, canonical)
@@ -96,11 +90,7 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool
                 report.schedules.remembered += 1
                 wanted[0].publish(known)
                 return True
-            if _habits and (habit := _habits.get(id(plan))) is not None and habit.entries:
-                kept = habits.expected(habit, canonical)
-                plan = plans.get(canonical.key)
-            if plan is not None:
-                report.schedules.hits += 1
+            report.schedules.hits += 1
         _running += 1
     report.count_forced(reason, caller())
     error: BaseException | None = None
@@ -108,8 +98,6 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool
     try:
         if plan is None:
             plan = _prepare(canonical, device)
-        if not plan.tiny:
-            canonical.run = habits.Run(asked or plan, canonical)
         found = _run_owning(plan, canonical) if plan.claims else _run(plan, canonical)
     except ExecutionError as failure:
         error = _remember(failure, canonical)
@@ -119,10 +107,6 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool
         if floating.heard:
             floating.take()  # of a run that failed
     if error is None:
-        if kept:
-            canonical.forget()
-            assert habit is not None
-            habit.settle(kept)
         pressure.relieve()
         if found is not None:
             found.tell()
@@ -158,12 +142,8 @@ def _publish(canonical: Canonical, values: list[Buffer]) -> None:
                     pressure.count(value)
                 if outputs:
                     outputs.pop(node, None)
-        run = canonical.run
         for node in canonical.walked:
-            node.computed = run
-        if run is not True:
-            for node in canonical.wanted:
-                node.computed = True  # a value that exists need not remember
+            node.computed = True
 
 
 def _run_owning(plan: Plan, canonical: Canonical) -> rechecks.Found | None:

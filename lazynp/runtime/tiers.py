@@ -82,8 +82,6 @@ class TieredPlan:
 
     __slots__ = ("account", "compiler", "cost", "left", "plan", "program")
 
-    tiny = False
-
     def __init__(self, program: Program, plan: Plan, compiler: Backend, price: Price, account: Account) -> None:
         self.program: Program | None = program
         self.plan = plan

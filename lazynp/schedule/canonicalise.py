@@ -31,10 +31,10 @@ class Canonical:
 
     ``key`` names the structure; ``buffers``, ``integers`` and ``scalars`` are the parameters in order; ``nodes[i]`` is the earliest
     node of entry i (for error messages).  ``wanted`` are the nodes whose values the program gives, ``walked`` all pending ones; ``moves``
-    tells whether there is a COPY among these.  ``run`` is what the walked nodes remember of being computed.
+    tells whether there is a COPY among these.
     """
 
-    __slots__ = ("buffers", "integers", "key", "moves", "nodes", "run", "scalars", "walked", "wanted")
+    __slots__ = ("buffers", "integers", "key", "moves", "nodes", "scalars", "walked", "wanted")
 
     def __init__(
         self,
@@ -55,7 +55,6 @@ class Canonical:
         self.wanted = wanted
         self.walked = walked
         self.moves = moves
-        self.run: object = True
 
     def forget(self) -> None:
         """Let go of every node: the program ran."""

@@ -387,8 +387,6 @@ class HostPlan:
 
     __slots__ = ("claims", "name", "plan")
 
-    tiny = False
-
     def __init__(self, plan: Plan, name: str) -> None:
         self.plan = plan
         self.name = name

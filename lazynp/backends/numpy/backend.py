@@ -39,8 +39,6 @@ class NumpyPlan:
 
     __slots__ = ("_debug", "_function", "_functions", "_program", "claims", "source")
 
-    tiny = True
-
     def __init__(self, program: Program, debug: bool = False) -> None:
         self._program = program
         self._debug = debug
