@@ -501,10 +501,11 @@ class Emitter:
                 earlier = first.setdefault(value, time)
                 depth = next((d for d, (a, b) in enumerate(zip(earlier, time, strict=True)) if a != b), -1)
                 if depth >= 1 and value.weight >= cost.STAGE_COST:
-                    deeper = [r for r in value.free if place.get(r, depth) >= depth and r is not self.short]
+                    deeper = [r for r in value.free if place.get(r, depth) >= depth]
                     size = prod([r.extent for r in deeper]) * value.dtype.itemsize
                     others = sum(used.values()) - used.get(value, 0)
-                    if deeper and size <= cost.SCRATCH_BYTES and others + size <= cost.SCRATCH_TOTAL:
+                    # What a row that is written out computed is known without.
+                    if any(r is not self.short for r in deeper) and size <= cost.SCRATCH_BYTES and others + size <= cost.SCRATCH_TOTAL:
                         wanted[value] = depth
                         used[value] = size
                         continue

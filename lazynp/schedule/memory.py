@@ -119,7 +119,7 @@ def _precede(body: Body, loads: list[Value], output: Output) -> bool:
 
     What else uses them must be a reduction that the output waits for: its pass over these elements is over when they are written.
     """
-    if any(v.index != output.index or v.guards for v in loads):
+    if any(v.index != output.index or v.guards for v in loads) or _repeated(body, output):
         return False
     reading = set(loads)
     needed: set[Value] = {output.value}
@@ -133,6 +133,12 @@ def _precede(body: Body, loads: list[Value], output: Output) -> bool:
             elif v not in needed:
                 return False
     return all(other is output or other.value not in reading for other in body.outputs)
+
+
+def _repeated(body: Body, output: Output) -> bool:
+    """Whether a row's result may be written several times: in the loops of a reduction over rows and elements, piece after piece of a row."""
+    hosts = [v for v in body.values if v.op is ACCUMULATE and v.ranges[0] in body.main]
+    return any(v.arg.depth < output.depth < v.arg.depth + len(v.ranges) for v in hosts)
 
 
 def _redirect(loads: list[Value], buffer: int) -> None:

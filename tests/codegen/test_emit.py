@@ -249,3 +249,31 @@ def statements(made: Schedule) -> list[ir.Statement]:
         found.append(pending.pop())
         pending += getattr(found[-1], "body", ())
     return found
+
+
+# What the loops of a whole reduction do on their way -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(400, 250), (40, 30, 301)])
+def test_rows_beside_a_whole_reduction_are_written_once_or_not_in_place(shape: tuple[int, ...]) -> None:
+    """A part of the reduction may end within a row, which both parts store: nothing may be changed twice."""
+    x = numpy.random.default_rng(3).random(shape)
+    with config.override(tier="compiled"):
+        y = np.asarray(x)[..., 1:]
+        mean, scaled, largest = y.mean(axis=-1), y.sum(axis=tuple(range(1, len(shape)))) * 2 + 1, y.max()
+        np.realize(mean, scaled, largest)
+        numpy.testing.assert_allclose(mean, x[..., 1:].mean(axis=-1), rtol=1e-12)
+        numpy.testing.assert_allclose(scaled, x[..., 1:].sum(axis=tuple(range(1, len(shape)))) * 2 + 1, rtol=1e-12)
+    assert largest == x[..., 1:].max()
+
+
+def test_scratch_counts_the_elements_of_short_rows() -> None:
+    """Scratch lies on the stack of a thread, which is not endless."""
+    x = np.asarray(numpy.random.default_rng(4).random((2, 30_000, 15))) * np.arange(15.0)
+    centred = x - x.max(axis=(1, 2), keepdims=True)
+    made = scheduled(sum(f(centred) / f(centred).sum(axis=(1, 2), keepdims=True) for f in (np.exp, np.sin, np.cos)))
+    for item in made.items:
+        for phase in item.code.phases:  # type: ignore[union-attr]
+            for local in phase.locals:
+                if not local.count.isdigit():
+                    assert item.launch.integers[int(local.count[1:])].const * local.dtype.itemsize <= cost.SCRATCH_TOTAL  # type: ignore[union-attr]
