@@ -312,6 +312,19 @@ class Nest(Emitter):
 
     # Loops with reductions ------------------------------------------------------------------------------------------------
 
+    def is_dear(self, reductions: list[Value], r: Range) -> bool:
+        """Whether something dear is computed for every element of reductions over ``r``."""
+        pending, seen = [v.src[0] for v in reductions], set(reductions)
+        while pending:
+            value = pending.pop()
+            if r not in value.free or value in seen or value in self.stages:
+                continue
+            if value.op.cost >= cost.STAGE_COST:
+                return True
+            seen.add(value)
+            pending += value.src
+        return False
+
     def reduction_loops(self, depth: int, ranges: tuple[Range, ...], work: Work) -> None:
         """Loops over ``ranges`` that update the reductions sitting at ``depth`` and run what else lies inside."""
         own = [v for v in work.reductions if v.depth == depth]
@@ -335,7 +348,7 @@ class Nest(Emitter):
             self.parallel_reduction(ranges, own, iteration, rows)
         elif (
             len(ranges) == 1
-            and ranges[0].extent <= cost.SMALL_REDUCTION
+            and ranges[0].extent <= (cost.SMALL_DEAR_REDUCTION if self.is_dear(own, ranges[0]) else cost.SMALL_REDUCTION)
             and ranges[0].extent * len(self.body.values) <= SHORT_VALUES
             and not inside.reductions
             and all(out.depth == below for out in inside.outputs)

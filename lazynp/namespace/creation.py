@@ -79,13 +79,13 @@ def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None
     return _constant("empty", 0, shape, dtype, order, device)
 
 
-_DOUBLES: Final = frozenset({FLOAT64, COMPLEX128})  # any Python number is a constant of these
+_OF_NUMBERS: Final = frozenset({(float, FLOAT64), (float, COMPLEX128), (complex, COMPLEX128)})  # the number is a constant of the dtype
 
 
 def _filled(fill_value: Any, dtype: DType | None, shape: Shape) -> Node:
     if dtype is None:
         node = array_node(fill_value)
-    elif type(fill_value) in (int, bool) or (dtype in _DOUBLES and type(fill_value) in (float, complex)):
+    elif type(fill_value) in (int, bool) or (type(fill_value), dtype) in _OF_NUMBERS:
         node = const(fill_value, dtype)
     else:
         node = converted(array_node(fill_value), dtype)

@@ -75,8 +75,7 @@ def size(a: Any, axis: Any = None) -> int:
     """The number of elements; see :func:`numpy.size`."""
     extents = shape(a)
     if axis is not None:
-        axes = axis if isinstance(axis, tuple) else (axis,)
-        extents = tuple([extents[ax.one(k, len(extents))] for k in axes])
+        extents = tuple([extents[k] for k in ax.reduced(axis, len(extents))])
     total = 1
     for n in extents:
         total *= n

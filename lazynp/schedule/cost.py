@@ -19,7 +19,8 @@ KERNEL_POINTS = 16  # different indices at which one kernel may evaluate one val
 STAGE_COST = 12.0  # a value at least this dear is kept in scratch for the next pass over the same axis instead of computed again
 SCRATCH_BYTES = 256 * 1024  # what one thread may stage of one value: a share of the second-level cache
 SCRATCH_TOTAL = 1024 * 1024  # and of all values of a kernel: scratch lies on the stack of the thread
-SMALL_REDUCTION = 16  # a reduction over at most so many elements is unrolled; a kernel for each number of them
+SMALL_REDUCTION = 32  # a reduction over at most so many elements is unrolled (at most 32, the lanes); a kernel for each number of them
+SMALL_DEAR_REDUCTION = 8  # the same where each element is dear: its loop is better vectorised
 
 CLAIM_BYTES = 64 * 1024  # arrays from this size on are written in place where nobody else holds them: smaller ones are copied as fast
 CLAIM_SHARE = 0.5  # if at most this part is written: what is overwritten is saved first, in case somebody does

@@ -136,7 +136,7 @@ def _precede(body: Body, loads: list[Value], output: Output) -> bool:
 
 
 def _repeated(body: Body, output: Output) -> bool:
-    """Whether a row's result may be written several times: in the loops of a reduction over rows and elements, piece after piece of a row."""
+    """Whether a row's result may be written several times: beside a reduction over rows and elements, by each piece of the row."""
     hosts = [v for v in body.values if v.op is ACCUMULATE and v.ranges[0] in body.main]
     return any(v.arg.depth < output.depth < v.arg.depth + len(v.ranges) for v in hosts)
 

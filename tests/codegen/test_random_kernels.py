@@ -110,7 +110,7 @@ def cut_programs() -> list[tuple[int, list[Node]]]:
 
 def test_every_limit_of_the_cost_model_is_forced() -> None:
     numbers = {name for name, value in vars(cost).items() if name.isupper() and isinstance(value, int | float)}
-    assert numbers - set(LIMITS) <= {"SMALL_REDUCTION", "ESTIMATE_CAP", "CLAIM_BYTES", "CLAIM_SHARE"}
+    assert numbers - set(LIMITS) <= {"SMALL_REDUCTION", "SMALL_DEAR_REDUCTION", "ESTIMATE_CAP", "CLAIM_BYTES", "CLAIM_SHARE"}
 
 
 @pytest.mark.parametrize("side", [0, 1], ids=["low", "high"])
