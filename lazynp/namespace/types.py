@@ -75,7 +75,7 @@ def size(a: Any, axis: Any = None) -> int:
     """The number of elements; see :func:`numpy.size`."""
     extents = shape(a)
     if axis is not None:
-        extents = tuple([extents[k] for k in ax.reduced(axis, len(extents))])
+        extents = tuple([extents[k] for k in ax.several(axis, len(extents))])
     total = 1
     for n in extents:
         total *= n
