@@ -173,7 +173,7 @@ def single_chunk(nest: Nest, trees: Trees, r: Range, iteration: Iteration | None
     return trees.halve()
 
 
-# What computes nothing but numbers from zeros, and raises no floating-point error then.
+# What computes nothing but numbers from zeros. Infinity times such a zero raises a flag, which NumPy finds to be no error of the program.
 HARMLESS = frozenset([o.ADD, o.SUBTRACT, o.MULTIPLY, o.ABSOLUTE, o.NEGATIVE, o.MAXIMUM, o.MINIMUM, o.FMAX, o.FMIN])
 
 
