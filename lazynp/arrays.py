@@ -23,14 +23,15 @@ import numpy as np
 from lazynp import attributes, protocols
 from lazynp.array import hand
 from lazynp.conversion import anyarray, as_dtype, asarray, from_numpy
+from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape, Site
 from lazynp.layout import copy_order, geometry, joined_order, reduction_order, result_order
 from lazynp.memory import Draft, draft, elements, host, overwritten, published, shown
 from lazynp.namespace import assignment, indexing
-from lazynp.runtime import config, devices
 from lazynp.scalars import CLASSES, force, generic, node_of_scalar, pending_scalars, scalar_of, scalar_of_value
+from lazynp.values import config
 from lazynp.viewing import (
     buffer_view,
     may_be_written,
@@ -318,11 +319,13 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         # Elements of an array whose value exists: no parsing, no node.
         kind = type(key)
         base = self._base
-        if type(base) is ndarray and type(base._base) is _MEMORY:
-            hand.memory_of(self)
-            base = self._base
         if type(base) is _MEMORY:
+            if kind is int:
+                found = base[key]
+                return found if type(found) is not _MEMORY else hand.cell(found, self if self._view is None else self._view)
             return hand.read(self, base, key)
+        if type(base) is ndarray and type(base._base) is _MEMORY and (memory := hand.own_memory(self)) is not None:
+            return hand.read(self, memory, key)
         if kind is int or kind is tuple:
             if base is None:
                 buffer = self._node.buffer
@@ -439,7 +442,7 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         ndarray
             This array; what is computed from it loads its result.
         """
-        from lazynp.runtime.realize import prepare
+        from lazynp.engine.realize import prepare
 
         root = self._base if type(self._base) is ndarray else self
         replace(root, build.contiguous(root_node(root)))

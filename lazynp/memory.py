@@ -19,10 +19,10 @@ from lazynp.conversion import asarray
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape
-from lazynp.runtime import forking
-from lazynp.runtime.allocator import allocate
-from lazynp.runtime.buffer import Buffer
 from lazynp.scalars import CLASSES, force
+from lazynp.values import forking
+from lazynp.values.allocator import allocate
+from lazynp.values.buffer import Buffer
 from lazynp.views import View
 
 DRAFT_BYTES = 65536
@@ -125,7 +125,7 @@ def lend(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
     in several threads if need be, each of which fills a part.  None for all others.
     """
     if type(x._base) is _MEMORY:
-        return x._base
+        return x._base[...]
     if x._readonly:
         return None
     root = x._base if type(x._base) is arrays.ndarray else x

@@ -18,15 +18,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp import arrays
+from lazynp import arrays, protocols
 from lazynp.graph import build
 from lazynp.graph import op as o
-from lazynp.graph.dtypes import NATIVE
+from lazynp.graph.dtypes import FLOAT64, NATIVE
+from lazynp.graph.floating import heard, listen_to_all, stop, tell_here
 from lazynp.graph.node import Node
-from lazynp.protocols import to_host
-from lazynp.runtime import config
-from lazynp.runtime.floating import heard, listen_to_all, stop, tell_here
 from lazynp.scalars import CLASSES, OF_TYPE
+from lazynp.values import config
 
 Memory = np.ndarray[Any, Any]
 
@@ -64,10 +63,9 @@ def cell(memory: Memory, owner: Any = None) -> arrays.ndarray:
 
 def shared(memory: Memory) -> arrays.ndarray:
     """The cell of memory that others know too, and that may be read-only."""
-    owner = memory.base
-    while type(owner) is _MEMORY and owner.base is not None:
-        owner = owner.base
-    return cell(memory[...], memory if owner is None else owner)
+    x = cell(memory[...], memory.base)
+    x._readonly = not memory.flags.writeable
+    return x
 
 
 def memory_of(x: arrays.ndarray) -> Memory | None:
@@ -124,7 +122,7 @@ def _found(x: arrays.ndarray) -> Memory | None:
     if x._readonly:
         memory.flags.writeable = False
     x._base = memory
-    x._view = base if view.owner is None else view.owner
+    x._view = view.owner
     x._node = x._stamp = None
     return memory
 
@@ -196,7 +194,10 @@ def write(memory: Memory, key: Any, value: Any) -> None:
     elif kind in CLASSES:
         value = value.concrete("a value at hand")
     elif kind is list or kind is tuple:
-        value = to_host(value, "a value at hand")
+        value = protocols.to_host(value, "a value at hand")
+    elif kind is float and memory.dtype is FLOAT64:
+        memory[key] = value  # nothing that could be told of
+        return
     before = listen_to_all()
     try:
         memory[key] = value
@@ -486,12 +487,13 @@ def _widens(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
 
 def first(name: str, function: Any, theirs: Any, module: str = "lazynp") -> Any:
     """A public function of ours that lets NumPy answer where everything is at hand."""
-    if type(function) is not FunctionType or module not in _MODULES or name in NOT_AT_HAND or not callable(theirs):
+    if not isinstance(function, FunctionType | staticmethod) or module not in _MODULES or name in NOT_AT_HAND or not callable(theirs):
         return function
     if isinstance(theirs, (type, np.ufunc)):
         return function
     if name in _SIZES or name in _LIKE:
-        return _maker(name, function, theirs)
+        made = _maker(name, function, theirs)
+        return type(function)(made) if isinstance(function, staticmethod) else made
     answered: Callable[..., Any] = growing if name in _GROWING else _widens if name in _WIDENING else answer
 
     @functools.wraps(function)
@@ -528,7 +530,7 @@ def method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         base = self._base
-        if type(base) is _MEMORY or (base is not None or self._node.buffer is not None) and _found(self) is not None:
+        if type(base) is _MEMORY or ((base is not None or self._node.buffer is not None) and _found(self) is not None):
             found = answer(theirs, (self, *args), kwargs)
             if found is not NotImplemented:
                 return found
