@@ -121,9 +121,6 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
     array = np.asarray(obj, copy=given) if dtype is None else watched(np.asarray, obj, dtype, copy=given)
     if array.dtype not in NATIVE or not array.dtype.isnative:
         return np.array(obj, dtype, order=order or "K", copy=copy)  # type: ignore[call-overload]
-    if array.size <= config.at_hand:
-        made = np.array(array, order=order or "K", copy=copy or None)
-        return hand.cell(made) if made.base is None and made is not obj else hand.shared(made)
     # What NumPy made of a sequence is ours alone; anything else may be somebody's memory.
     shared = type(obj) in _SEQUENCES or _is_frozen(array)
     if copy is False and not shared:

@@ -270,8 +270,8 @@ def _array_interface(self: Any) -> dict[str, Any]:
 
     memory = _memory(self)
     if memory is not None:
-        described: dict[str, Any] = memory.__array_interface__
-        return described
+        # Strides are spelled out: Pillow then asks for the bytes instead of reading the memory through a buffer.
+        return {**memory.__array_interface__, "strides": memory.strides}
     array = lend(self)
     if array is None:
         array = snapshot(self, "__array__")
@@ -281,7 +281,7 @@ def _array_interface(self: Any) -> dict[str, Any]:
     if not owner.flags.c_contiguous:
         # A buffer is asked for in C order; memory of a result may have been filled in another order of the axes.
         owner = owner.transpose(sorted(range(owner.ndim), key=lambda axis: -owner.strides[axis]))
-    described = array.__array_interface__
+    described: dict[str, Any] = array.__array_interface__
     start: int = described["data"][0]
     first: int = owner.__array_interface__["data"][0]
     # Strides are spelled out: Pillow then asks for the bytes instead of reading the memory through a buffer.

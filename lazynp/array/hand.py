@@ -61,13 +61,6 @@ def cell(memory: Memory, owner: Any = None) -> arrays.ndarray:
     return x
 
 
-def shared(memory: Memory) -> arrays.ndarray:
-    """The cell of memory that others know too, and that may be read-only."""
-    x = cell(memory[...], memory.base)
-    x._readonly = not memory.flags.writeable
-    return x
-
-
 def memory_of(x: arrays.ndarray) -> Memory | None:
     """What an array holds, if that is at hand; not to be written, for it may be a part of a large array."""
     base = x._base
