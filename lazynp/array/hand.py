@@ -11,8 +11,11 @@ then whose memory that is (what ``base`` shows), its ``_node`` is nothing.
 from __future__ import annotations
 
 import functools
+import os
+import sys
 from collections.abc import Callable, Sequence
 from math import ceil, prod
+from operator import setitem
 from types import FunctionType
 from typing import Any, Final
 
@@ -42,6 +45,20 @@ NUMBERS: Final = frozenset({bool, int, float, complex, *OF_TYPE})
 _AS_THEY_ARE: Final = frozenset({*NUMBERS, str, type(None), slice, type(Ellipsis), type, type(np._NoValue)})
 _PLAIN_PARTS: Final = frozenset({int, slice, type(None), type(Ellipsis)})
 _CHARS: Final = frozenset(dtype.char for dtype in NATIVE) | frozenset("lLqQ")
+
+
+_FEW: Final = 3
+# Python functions of NumPy's that never warn of anything but floating-point errors, if they are given real numbers, and not very few.
+_QUIET: Final = frozenset(
+    {
+        "all", "allclose", "any", "amax", "amin", "append", "argmax", "argmin", "argsort", "around", "array_equal", "clip", "concatenate",
+        "concat", "copy", "count_nonzero", "cross", "cumprod", "cumsum", "diff", "dot", "einsum", "expand_dims", "flatnonzero", "flip",
+        "hstack", "inner", "isclose", "matmul", "max", "mean", "min", "moveaxis", "nonzero", "outer", "prod", "ravel", "repeat", "reshape",
+        "roll", "round", "searchsorted", "sort", "split", "squeeze", "stack", "std", "sum", "swapaxes", "take", "tensordot", "tile",
+        "trace", "transpose", "tril", "triu", "var", "vdot", "vstack", "where", "solve", "inv", "det", "norm", "cholesky", "qr", "eigh",
+        "zeros", "ones", "empty", "full", "arange", "eye", "identity", "zeros_like", "ones_like", "empty_like",
+    }
+)  # fmt: skip
 
 
 class _Elsewhere(Exception):  # noqa: N818 - a turn of the road, not a mistake
@@ -193,7 +210,10 @@ def write(memory: Memory, key: Any, value: Any) -> None:
         return
     before = listen_to_all()
     try:
-        memory[key] = value
+        if memory.dtype.kind != "c" and getattr(value, "dtype", None) is not None and value.dtype.kind == "c":
+            at_users_line(setitem, (memory, key, value), {})
+        else:
+            memory[key] = value
     finally:
         stop(before)
         if heard:
@@ -232,6 +252,19 @@ def result(value: Any, given: Sequence[arrays.ndarray] = ()) -> Any:
     return value
 
 
+_ROOT: Final = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_plain: Final[Any] = lambda function, args, kwargs: function(*args, **kwargs)  # noqa: E731, one line, whose number is the user's
+
+
+def at_users_line(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Call a function as from the user's line, so that Python's warnings name that line, in that module's registry."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(_ROOT) and frame.f_back is not None:
+        frame = frame.f_back
+    code = _plain.__code__.replace(co_filename=frame.f_code.co_filename, co_firstlineno=frame.f_lineno)
+    return FunctionType(code, frame.f_globals)(function, args, kwargs)
+
+
 def _given(value: Any, cells: list[arrays.ndarray]) -> Any:
     """An argument as NumPy takes it; arrays of ours are remembered in ``cells``."""
     kind = type(value)
@@ -265,8 +298,11 @@ def _given(value: Any, cells: list[arrays.ndarray]) -> Any:
     raise _Elsewhere
 
 
-def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0) -> Any:
-    """NumPy's answer where all arguments are at hand (and ``least`` arrays among them), else ``NotImplemented``."""
+def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0, warns: bool = False) -> Any:
+    """NumPy's answer where all arguments are at hand (and ``least`` arrays among them), else ``NotImplemented``.
+
+    ``warns``: it may give warnings that are not about floating-point errors, as any function may of complex numbers and of very few.
+    """
     if not config.at_hand:
         return NotImplemented
     cells: list[arrays.ndarray] = []
@@ -280,13 +316,16 @@ def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
     borrowed = [x for x in cells if type(x._base) is not _MEMORY]
     if borrowed and (kwargs.get("out") is not None or theirs in _WRITING):
         return NotImplemented
+    warns = warns or any(memory.size < _FEW or memory.dtype.kind == "c" for memory in values if type(memory) is _MEMORY)
     before = listen_to_all()
     try:
-        value = theirs(*values, **named)
+        value = at_users_line(theirs, values, named) if warns else theirs(*values, **named)
     finally:
         stop(before)
         if heard:
             tell_here()
+    if value is kwargs.get("out") and value is not None:
+        return value
     if borrowed and _shows(value):
         return NotImplemented
     return result(value, cells)
@@ -458,14 +497,14 @@ def _extent(values: Sequence[Any]) -> int:
     return extent
 
 
-def growing(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def growing(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0, warns: bool = False) -> Any:
     """``answer`` for a function whose result may be larger than its arguments."""
     if _extent(args) * _extent([*kwargs.values()]) > config.at_hand:
         return NotImplemented
-    return answer(theirs, args, kwargs)
+    return answer(theirs, args, kwargs, least, warns)
 
 
-def _widens(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _widens(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0, warns: bool = False) -> Any:
     """``answer`` for a function whose result may show its argument's elements many times."""
     cells: list[arrays.ndarray] = []
     try:
@@ -478,8 +517,21 @@ def _widens(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
     return NotImplemented if any(part.size > config.at_hand for part in parts) else result(value, cells)
 
 
+_first: Final[dict[Any, Any]] = {}
+
+
 def first(name: str, function: Any, theirs: Any, module: str = "lazynp") -> Any:
-    """A public function of ours that lets NumPy answer where everything is at hand."""
+    """A public function of ours that lets NumPy answer where everything is at hand; the same for all of its names."""
+    found = _first.get(function) if isinstance(function, FunctionType) else None
+    if found is None:
+        found = _letting_numpy(name, function, theirs, module)
+        if found is not function:
+            _first[function] = found
+            _first[found] = found
+    return found
+
+
+def _letting_numpy(name: str, function: Any, theirs: Any, module: str) -> Any:
     if not isinstance(function, FunctionType | staticmethod) or module not in _MODULES or name in NOT_AT_HAND or not callable(theirs):
         return function
     if isinstance(theirs, (type, np.ufunc)):
@@ -488,11 +540,12 @@ def first(name: str, function: Any, theirs: Any, module: str = "lazynp") -> Any:
         made = _maker(name, function, theirs)
         return type(function)(made) if isinstance(function, staticmethod) else made
     answered: Callable[..., Any] = growing if name in _GROWING else _widens if name in _WIDENING else answer
+    warns = name not in _QUIET
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if config.at_hand:
-            found = answered(theirs, args, kwargs)
+            found = answered(theirs, args, kwargs, 0, warns)
             if found is not NotImplemented:
                 return found
         return function(*args, **kwargs)
@@ -508,7 +561,7 @@ def _maker(name: str, function: Any, theirs: Any) -> Any:
     def make(*args: Any, **kwargs: Any) -> Any:
         limit = config.at_hand
         if limit and (size(*args, **kwargs) <= limit if size is not None else len(args) < 5 and kwargs.get("shape") is None):
-            found = answer(theirs, args, kwargs, 0 if size is not None else 1)
+            found = answer(theirs, args, kwargs, 0 if size is not None else 1, name not in _QUIET)
             if found is not NotImplemented:
                 return found
         return function(*args, **kwargs)

@@ -246,7 +246,7 @@ class Library:
         self._name = name or function.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        known = hand.answer(self.__wrapped__, args, kwargs, 1)
+        known = hand.answer(self.__wrapped__, args, kwargs, 1, True)
         if known is not NotImplemented:
             return known
         return library_call(self.__wrapped__, self._name, args, kwargs)

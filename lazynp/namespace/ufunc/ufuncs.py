@@ -88,6 +88,7 @@ class ufunc(metaclass=UfuncType):
     def __init__(self, numpy_ufunc: np.ufunc, lower: Lowering | None) -> None:
         self._numpy = numpy_ufunc
         self._of_numbers = special_values.FUNCTIONS.get(numpy_ufunc.__name__, numpy_ufunc)
+        self._at_call = numpy_ufunc if getattr(np, numpy_ufunc.__name__, None) is numpy_ufunc else None  # SciPy's have rules of their own
         self._lower = lower
         self._rules: dict[tuple[Key, ...], Rule] = {}
         self._directs: dict[tuple[Key, ...], Direct | None] = {}
@@ -118,17 +119,17 @@ class ufunc(metaclass=UfuncType):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Record ``self(*args)``; see :class:`numpy.ufunc` for the keywords."""
         if kwargs or len(args) != self.nin:
-            known = hand.answer(self._of_numbers, args, kwargs, 1)
+            known = hand.answer(self._numpy, args, kwargs, 1, "casting" in kwargs) if self._of_numbers is self._at_call else NotImplemented
             return known if known is not NotImplemented else self._with_keywords(args, kwargs)
         a = args[0]
         if type(a) is ndarray:
             base = a._base
             if base is not None or a._node.buffer is not None:
                 memory = hand.memory_of(a)
-                if memory is not None and self.nout == 1:
+                if memory is not None and self.nout == 1 and self._at_call is not None:
                     if self.nin == 1:
                         return hand.of_one(self._of_numbers, memory)
-                    known = hand.of_two(self._numpy, a, memory, args[1])
+                    known = hand.of_two(self._at_call, a, memory, args[1])
                     if known is not NotImplemented:
                         return known
             x = a._node if a._base is None else node_of(a)
@@ -208,7 +209,7 @@ class ufunc(metaclass=UfuncType):
         return ordered(node, (a, b), "K")
 
     def _of_anything(self, args: Sequence[Any]) -> Any:
-        known = hand.answer(self._of_numbers, args, {}, 1)
+        known = NotImplemented if self._at_call is None else hand.answer(self._of_numbers, args, {}, 1)
         if known is not NotImplemented:
             return known
         values = []
@@ -474,7 +475,7 @@ class ufunc(metaclass=UfuncType):
         """Unbuffered in-place operation; see :meth:`numpy.ufunc.at`."""
         from lazynp.namespace.ufunc.methods import at
 
-        if hand.own_memory(a) is not None if type(a) is ndarray else False:
+        if type(a) is ndarray and hand.own_memory(a) is not None and not a._readonly:  # NumPy's writes to read-only memory
             known = hand.answer(self._numpy.at, (a, indices, *b), {}, 1)
             if known is not NotImplemented:
                 return
