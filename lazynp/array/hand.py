@@ -28,7 +28,7 @@ from lazynp.graph.dtypes import FLOAT64, NATIVE
 from lazynp.graph.floating import heard, listen_to_all, stop, tell_here
 from lazynp.graph.node import Node
 from lazynp.scalars import CLASSES, OF_TYPE
-from lazynp.values import config
+from lazynp.values import config, forking
 
 Memory = np.ndarray[Any, Any]
 
@@ -105,35 +105,33 @@ def _found(x: arrays.ndarray) -> Memory | None:
         if buffer is None or not limit or prod(node.shape) > limit:
             return None  # pending, as most operands here are, or large
         found = buffer.at_hand
-        if found is None or buffer.device is not None:
-            return None
-        memory: Memory = found.copy()
-        if x._readonly:
-            memory.flags.writeable = False
-        x._node = None
-        x._view = None
-        x._base = memory
-        return memory
+        return None if found is None or buffer.device is not None else _taken(x, base, found.copy(), None)
     if not limit:
         return None
     if type(base) is not arrays.ndarray:
-        if prod(base.shape) > limit or base.buffer.device is not None:
-            return None
-        memory = base.array  # a draft's
-        x._view = None
-        x._base = memory
-        return memory
+        return None if prod(base.shape) > limit or base.buffer.device is not None else _taken(x, base, base.array, None)
     view = x._view
     if prod(view.shape) > limit:
         return None
     if type(base._base) is not _MEMORY and (prod(base.shape) > limit or _found(base) is None):
         return arrays.elements(x)
-    memory = arrays.shown(x, base._base)[...]
+    return _taken(x, base, arrays.shown(x, base._base)[...], view.owner)
+
+
+def _taken(x: arrays.ndarray, base: Any, memory: Memory, owner: Any) -> Memory:
+    """Put ``x`` at hand; what its node and view were stays there for threads that are on the way to them."""
     if x._readonly:
         memory.flags.writeable = False
-    x._base = memory
-    x._view = view.owner
-    x._node = x._stamp = None
+    with forking.graph:
+        if x._base is not base:  # another thread was here first
+            found: Memory = x._base
+            return found
+        if base is None:
+            x._view = owner
+            x._base = memory
+        else:
+            x._base = memory
+            x._view = owner
     return memory
 
 
