@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from gpu_emulator import fakecupy
 from lazynp.backends.cuda import memory
 from lazynp.runtime import config, realize, report
-from tests.cuda import fakecupy
 
 EMULATED = os.environ.get("LAZYNP_TEST_CUDA") != "gpu"
 SEEDS = tuple(fakecupy.SEEDS) if EMULATED else (0,)
