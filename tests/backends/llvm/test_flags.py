@@ -15,7 +15,7 @@ import lazynp
 from lazynp.backends.llvm import flags
 from lazynp.backends.llvm.host import binding
 from lazynp.runtime import config, report
-from tests.backends import flag_table
+from tests.backends.llvm import flag_table
 
 FLAVOURS: dict[str, dict[str, str]] = {
     "libmvec": {"LAZYNP_POLYNOMIALS": "0"},
@@ -44,7 +44,7 @@ def test_ordinary_programs_raise_no_flag() -> None:
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_ordinary_data_raise_no_flag_in_any_flavour(flavour: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.backends.flag_table"],
+        [sys.executable, "-m", "tests.backends.llvm.flag_table"],
         env={**os.environ, **FLAVOURS[flavour]}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.strip() == ""

@@ -11,7 +11,7 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node
 from lazynp.schedule.canonicalise import ZERO, Program, canonicalise
-from tests.backends.numpy_programs import leaf
+from tests.backends.numpy.programs import leaf
 
 FLOAT = np.dtype(float)
 X = np.arange(1000.0)

@@ -24,8 +24,8 @@ import pytest
 import lazynp
 from lazynp.runtime import config
 from lazynp.scalars import is_scalar
-from tests.idioms import CLASSES, CONVERSIONS, STATEMENTS
 from tests.namespace.compare import check
+from tests.programs.idioms import CLASSES, CONVERSIONS, STATEMENTS
 
 A = numpy.arange(6.0).reshape(2, 3)
 MODULES = {

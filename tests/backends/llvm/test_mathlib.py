@@ -12,7 +12,7 @@ import pytest
 from lazynp.backends.llvm import mathlib, polynomials
 from lazynp.backends.llvm.host import Host
 from lazynp.backends.llvm.mathlib import FUNCTIONS
-from tests.backends.llvm_kernels import DTYPE, math_kernel
+from tests.backends.llvm.kernels import DTYPE, math_kernel
 
 CASES = [(name, kind) for name in FUNCTIONS for kind in ("f64", "f32")]
 ULPS = 4

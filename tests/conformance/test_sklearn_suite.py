@@ -16,7 +16,7 @@ from conformance import sklearn_suite
 from conformance.numpy_suite import MissingTests, Outcomes
 from conformance.sklearn_suite import compared, found, record, regressions, run_file
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 # Values that a warm call may force; counted at 2000 rows, which change nothing but the time.
 FORCED = {

@@ -15,7 +15,7 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node
 from lazynp.graph.op import Op
-from tests.backends.numpy_programs import evaluate, leaf, same
+from tests.backends.numpy.programs import evaluate, leaf, same
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")  # the values are at issue here
 

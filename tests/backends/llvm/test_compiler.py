@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lazynp.backends.llvm import compiler, loader, mathlib
-from tests.backends.llvm_kernels import map_ir, math_kernel
+from tests.backends.llvm.kernels import map_ir, math_kernel
 
 ADD = """
 define i64 @add(i64 %a, i64 %b) {
@@ -98,7 +98,7 @@ PROGRAM = """
 import sys
 import numpy as np
 from lazynp.backends.llvm import compiler
-from tests.backends.llvm_kernels import math_kernel
+from tests.backends.llvm.kernels import math_kernel
 x = np.linspace(-1, 1, 101)
 value = math_kernel("exp", "f64")(x)
 assert np.allclose(value, np.exp(x), rtol=1e-15), value

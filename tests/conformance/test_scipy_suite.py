@@ -16,7 +16,7 @@ from conformance import scipy_suite
 from conformance.numpy_suite import MissingTests, Outcomes
 from conformance.scipy_suite import PARTS, SLICES, cause_of, causes, found, record, regressions, run_file, summary
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 # A test file as SciPy's are.
 SUITE = """

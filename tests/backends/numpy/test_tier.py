@@ -14,7 +14,7 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node
 from lazynp.schedule.canonicalise import Program, canonicalise
-from tests.backends.numpy_programs import evaluate, leaf, same, source
+from tests.backends.numpy.programs import evaluate, leaf, same, source
 
 FLOAT = np.dtype(float)
 

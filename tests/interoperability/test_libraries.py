@@ -12,7 +12,7 @@ import xarray
 
 import lazynp
 from lazynp.runtime import report
-from tests.library_programs import PANDAS, PLOTS, XARRAY
+from tests.interoperability.library_programs import PANDAS, PLOTS, XARRAY
 
 matplotlib.use("Agg")
 

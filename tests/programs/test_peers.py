@@ -23,7 +23,7 @@ import lazynp
 from lazynp.runtime import config, report
 from lazynp.scalars import is_scalar
 from tests.namespace.compare import difference, outcome
-from tests.peer_programs import PROGRAMS
+from tests.programs.peer_programs import PROGRAMS
 
 
 def run(program: str, module: Any, seed: int | None = None, chance: float = 0.5) -> Any:
