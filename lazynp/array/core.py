@@ -19,7 +19,7 @@ if not config.pure:
 
         native, reason = True, ""
     except ModuleNotFoundError:
-        reason = "not built: no C compiler was found when lazynp was installed"
+        reason = "not built when lazynp was installed (no C compiler, or one that failed)"
     except Exception as error:  # Cython raises what it likes where NumPy's structures differ from those it was built with
         broken, reason = True, f"does not load: {type(error).__name__}: {error}"
 if not native:

@@ -37,7 +37,7 @@ def test_pure_by_switch() -> None:
 def test_not_built() -> None:
     lines = _run("sys.modules['lazynp.array._core'] = None", LAZYNP_PURE="0")
     assert lines[0] == "False False"
-    assert lines[1].startswith("not built")
+    assert lines[1].startswith("not built when")
     assert lines[2] == "25.0"
 
 
