@@ -14,14 +14,14 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from lazynp.backends.common.ownership import Claim
 from lazynp.codegen import ir
 from lazynp.codegen.lower import Body
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind, Op
-from lazynp.runtime.buffer import Buffer
-from lazynp.runtime.ownership import Claim
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.claims import Claims
+from lazynp.values.buffer import Buffer
 
 
 class ExecutionError(Exception):

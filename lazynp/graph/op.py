@@ -262,7 +262,7 @@ STORE = Op("store", Kind.OTHER, 2)  # src: (base, value); arg: region as in SLIC
 CONCAT = Op("concat", Kind.OTHER)  # arg: axis
 CALL = Op("call", Kind.OTHER)  # a library function; arg: (name, hashable parameters); value is its only or first output
 OUTPUT = Op("output", Kind.OTHER, 1)  # arg: k; the k-th output of the CALL that is its source
-COPY = Op("copy", Kind.OTHER, 1)  # arg: the name of a device; the same value there.  Programs have none: see ``runtime/devices.py``
+COPY = Op("copy", Kind.OTHER, 1)  # arg: the name of a device; the same value there.  Programs have none: see ``engine/devices.py``
 CONTIGUOUS = Op("contiguous", Kind.OTHER, 1)  # the user's fence: its value is stored
 
 SPECIAL: Final = frozenset([op for op in ALL if op.special])
