@@ -7,7 +7,7 @@ is no error.
 
 from __future__ import annotations
 
-from lazynp.runtime import config
+from lazynp.values import config
 
 __all__ = ["Cell", "broken", "native", "reason", "register"]
 

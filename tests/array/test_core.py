@@ -12,7 +12,7 @@ import sys
 {before}
 from lazynp.array import core
 import lazynp as np
-from lazynp.runtime import report
+from lazynp.graph import report
 x = np.arange(5.0)
 print(core.native, core.broken)
 print(core.reason)
