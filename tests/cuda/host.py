@@ -16,7 +16,9 @@ import pytest
 
 from gpu_emulator import fakecupy
 from lazynp.backends.cuda import memory
-from lazynp.runtime import config, realize, report
+from lazynp.engine import realize
+from lazynp.graph import report
+from lazynp.values import config
 
 EMULATED = os.environ.get("LAZYNP_TEST_CUDA") != "gpu"
 SEEDS = tuple(fakecupy.SEEDS) if EMULATED else (0,)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from gpu_emulator import fakecupy
-from lazynp.runtime import config
+from lazynp.values import config
 from tests.cuda import standard
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lazynp.runtime import config
+from lazynp.values import config
 
 
 def test_defaults() -> None:
@@ -19,6 +19,7 @@ def test_defaults() -> None:
         "threads": None,
         "fallback": "silent",
         "graphs": 0,
+        "pure": False,
     }
 
 
