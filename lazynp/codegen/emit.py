@@ -1,7 +1,7 @@
-"""From a kernel's values to its loop nest.
+"""The statements of a loop nest: scopes, operands, scalars.
 
-In: a ``Body`` (what one iteration computes).  Out: ``ir.Kernel`` and the ``ir.Launch`` that fits this schedule's shapes.  The tree is
-built from *times*: at each depth, passes over the loops below follow one another, separated by the reductions that later passes need.
+In: a ``Body`` (what one iteration computes).  Out: the statements of the block at hand; which loops are around it is arranged by ``nest``
+or ``grid``, and how reductions combine by ``reduce``.
 Promise: a value is computed at the loop level it belongs to, once a pass; dear values that a later pass over the same axis needs again are
 staged in scratch; extents, strides, offsets and scalars are arguments, so that one kernel serves every shape of its pattern.
 """
@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from lazynp.codegen import ir
-from lazynp.codegen.ir import Formula, Memory, Operand
-from lazynp.codegen.lower import ACCUMULATE, CHECKED, INSIDE, LOAD, POSITION, SCALAR, Body, Output, Value
+from lazynp.codegen.ir import Memory, Operand
 from lazynp.graph import index as ix
 from lazynp.graph import op as o
-from lazynp.graph.index import Index, Loaded, Offset, Quotient, Range, Remainder
+from lazynp.graph.index import Formula, Index, Loaded, Offset, Quotient, Range, Remainder
 from lazynp.records import Record, field
 from lazynp.schedule import cost
+from lazynp.schedule.lower import ACCUMULATE, CHECKED, INSIDE, LOAD, POSITION, SCALAR, Body, Output, Value
 from lazynp.schedule.movement import Guard
 
 INT64 = np.dtype(np.int64)
@@ -75,12 +75,6 @@ class Stage(Record):
     ranges: tuple[Range, ...]
     written: dict[int | None, object] = field(factory=dict)
     base: Operand = "0"
-
-
-def emit(body: Body) -> tuple[ir.Kernel, ir.Launch]:
-    from lazynp.codegen.nest import Nest  # the loop structure builds on the statements below
-
-    return Nest(body).run()
 
 
 class Emitter:

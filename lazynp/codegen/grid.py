@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 
 from lazynp.codegen import grid_columns, grid_reduce, grid_tiles, ir, reduce
 from lazynp.codegen.emit import Scope, Stage
-from lazynp.codegen.ir import Formula, Memory, Operand
-from lazynp.codegen.lower import ACCUMULATE, CHECKED, LOAD, SCALAR, Body, Output, Value
+from lazynp.codegen.ir import Memory, Operand
 from lazynp.codegen.nest import Nest, Work
-from lazynp.graph.index import Offset, Range
+from lazynp.graph.index import Formula, Offset, Range
 from lazynp.schedule import cost
+from lazynp.schedule.lower import ACCUMULATE, CHECKED, LOAD, SCALAR, Body, Output, Value
 from lazynp.schedule.movement import Guard
 
 WARP = 32

@@ -23,11 +23,11 @@ from lazynp.codegen.emit import (
     Result,
     Scope,
 )
-from lazynp.codegen.ir import Formula, Operand
-from lazynp.codegen.lower import ACCUMULATE, LOAD, Output, Value
-from lazynp.graph.index import Offset, Range
+from lazynp.codegen.ir import Operand
+from lazynp.graph.index import Formula, Offset, Range
 from lazynp.records import Record
 from lazynp.schedule import cost
+from lazynp.schedule.lower import ACCUMULATE, LOAD, Body, Output, Value
 from lazynp.schedule.movement import Guard
 
 
@@ -39,6 +39,11 @@ class Work(Record):
 
     def __bool__(self) -> bool:
         return bool(self.outputs or self.reductions)
+
+
+def emit(body: Body) -> tuple[ir.Kernel, ir.Launch]:
+    """The loop nest of ``body`` for a processor, and the launch that fits this schedule's shapes."""
+    return Nest(body).run()
 
 
 SEGMENTS = 5  # pieces a loop is cut into at the borders of padding and of joined parts

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from lazynp.codegen.items import LibraryItem
 from lazynp.graph import build
 from lazynp.graph.node import Node
 from lazynp.runtime import floating
 from lazynp.runtime.compiled import CompiledPlan
 from lazynp.runtime.realize import backend
 from lazynp.schedule.canonicalise import Program, canonicalise
-from lazynp.schedule.plan import LibraryItem
 
 Array = np.ndarray[Any, Any]
 

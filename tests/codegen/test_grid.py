@@ -10,6 +10,8 @@ import pytest
 
 import lazynp as np
 from lazynp.codegen import grid, ir
+from lazynp.codegen.items import KernelItem
+from lazynp.codegen.spec import check_kernel
 from lazynp.graph import op as o
 from lazynp.graph.node import Node
 from lazynp.graph.op import Op
@@ -18,9 +20,7 @@ from lazynp.runtime import config
 from lazynp.runtime.compiled import CompiledPlan
 from lazynp.runtime.realize import backend
 from lazynp.schedule.canonicalise import Program, canonicalise
-from lazynp.schedule.plan import KernelItem
 from lazynp.schedule.spec import SpecError
-from lazynp.schedule.spec_kernel import check_kernel
 from tests.codegen.engines import Array, bits, compiled, first_difference, interpreted, run
 from tests.codegen.machine import GridMachine
 from tests.codegen.programs import program

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from lazynp.backends.cuda import render
+from lazynp.codegen.items import KernelItem
+from lazynp.codegen.pipeline import scheduled as make_schedule
 from lazynp.graph.node import Node
-from lazynp.runtime.compiled import make_schedule
 from lazynp.runtime.realize import backend
 from lazynp.schedule.canonicalise import Program, canonicalise
-from lazynp.schedule.plan import KernelItem
 from tests.codegen.machine import GridMachine
 from tests.codegen.programs import program
 from tests.codegen.test_grid import ROWS, STRUCTURE, nodes_of

@@ -15,7 +15,7 @@ from lazynp.backends.llvm import compiler, render, scalars, support, threads
 from lazynp.backends.llvm.disk_cache import digest
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
-from lazynp.codegen.emit import emit
+from lazynp.codegen.nest import emit
 from lazynp.graph import op as o
 from lazynp.runtime import config
 from lazynp.runtime.compiled import CompiledPlan
@@ -51,8 +51,11 @@ class LLVMBackend:
             return False
         return in_kernels(program, e, scalars.supported)
 
-    def compile(self, kernels: Sequence[ir.Kernel]) -> list[tuple[Callable[[int], None], Layout]]:
-        keys = [digest(render.render([("lzk", kernel)]).encode()) for kernel in kernels]
+    def render(self, code: ir.Kernel) -> str:
+        return render.render([("lzk", code)])
+
+    def compile(self, kernels: Sequence[ir.Kernel], sources: Sequence[str]) -> list[tuple[Callable[[int], None], Layout]]:
+        keys = [digest(source.encode()) for source in sources]
         missing: dict[bytes, int] = {}
         for k, key in enumerate(keys):
             if key not in self.kernels:
