@@ -49,7 +49,7 @@ def _versions() -> Iterator[Check]:
 
 
 def _processor() -> Iterator[Check]:
-    from lazynp.runtime import config, limits
+    from lazynp.values import config, limits
 
     asked = "" if config.threads is None else f", {config.threads} asked for by LAZYNP_THREADS"
     yield Check(FOUND, "processor", f"{limits.cpus()} usable core(s){asked}, {limits.memory() / 2**30:.1f} GiB of memory")
@@ -90,7 +90,8 @@ def _compiler() -> Iterator[Check]:
 def _tried(subject: str, device: str) -> Check:
     """A small program compiled and run on a device, against NumPy."""
     import lazynp
-    from lazynp.runtime import config, report
+    from lazynp.graph import report
+    from lazynp.values import config
 
     x = np.linspace(-1.0, 1.0, ELEMENTS)
     before = report.work.kernels

@@ -14,13 +14,13 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from lazynp.backends.common.ownership import Claim
 from lazynp.codegen import ir, pipeline
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind, Op
-from lazynp.runtime.buffer import Buffer
-from lazynp.runtime.ownership import Claim
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.claims import Claims
+from lazynp.values.buffer import Buffer
 
 
 class ExecutionError(Exception):

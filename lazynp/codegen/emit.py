@@ -21,10 +21,10 @@ from lazynp.codegen.ir import Memory, Operand
 from lazynp.graph import index as ix
 from lazynp.graph import op as o
 from lazynp.graph.index import Formula, Index, Loaded, Offset, Quotient, Range, Remainder
-from lazynp.records import Record, field
 from lazynp.schedule import cost
 from lazynp.schedule.lower import ACCUMULATE, CHECKED, INSIDE, LOAD, POSITION, SCALAR, Body, Output, Value
 from lazynp.schedule.movement import Guard
+from lazynp.values.records import Record, field
 
 INT64 = np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)

@@ -13,7 +13,7 @@ import numpy as np
 
 from lazynp.graph.index import Formula
 from lazynp.graph.op import Op
-from lazynp.records import Record, field
+from lazynp.values.records import Record, field
 
 DType = np.dtype[Any]
 Operand = str

@@ -25,10 +25,10 @@ from lazynp.codegen.emit import (
 )
 from lazynp.codegen.ir import Operand
 from lazynp.graph.index import Formula, Offset, Range
-from lazynp.records import Record
 from lazynp.schedule import cost
 from lazynp.schedule.lower import ACCUMULATE, LOAD, Body, Output, Value
 from lazynp.schedule.movement import Guard
+from lazynp.values.records import Record
 
 
 class Work(Record):

@@ -14,11 +14,11 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from lazynp.codegen import ir
 from lazynp.codegen.items import Schedule, arrange, assign, generate
-from lazynp.runtime import config
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.fuse import partition
 from lazynp.schedule.lower import Body, lower
 from lazynp.schedule.simplify import simplify
+from lazynp.values import config
 
 
 class Target(Protocol):

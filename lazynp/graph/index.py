@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from math import gcd
 from typing import Any, NamedTuple
 
-from lazynp.records import Record
+from lazynp.values.records import Record
 
 Bounds = tuple[int, int]
 

@@ -177,7 +177,7 @@ STORE = Op("store", Kind.OTHER)  # src: (base, value); arg: region as in SLICE, 
 CONCAT = Op("concat", Kind.OTHER)  # arg: axis
 CALL = Op("call", Kind.OTHER)  # a library function; arg: (name, hashable parameters); value is its only or first output
 OUTPUT = Op("output", Kind.OTHER)  # arg: k; the k-th output of the CALL that is its source
-COPY = Op("copy", Kind.OTHER)  # arg: the name of a device; the same value there.  Programs have none: see ``runtime/devices.py``
+COPY = Op("copy", Kind.OTHER)  # arg: the name of a device; the same value there.  Programs have none: see ``engine/devices.py``
 CONTIGUOUS = Op("contiguous", Kind.OTHER)  # the user's fence: its value is stored
 
 SPECIAL: Final = frozenset(

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.codegen.items import LibraryItem
-from lazynp.graph import build
+from lazynp.engine.realize import backend
+from lazynp.graph import build, floating
 from lazynp.graph.node import Node
-from lazynp.runtime import floating
-from lazynp.runtime.compiled import CompiledPlan
-from lazynp.runtime.realize import backend
 from lazynp.schedule.canonicalise import Program, canonicalise
 
 Array = np.ndarray[Any, Any]

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.backends.cuda import render, scalars
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
 from lazynp.codegen.items import LibraryItem
+from lazynp.engine.realize import backend
 from lazynp.graph import op as o
 from lazynp.graph.node import Node
 from lazynp.graph.op import Kind
-from lazynp.runtime.compiled import CompiledPlan
-from lazynp.runtime.realize import backend
 from lazynp.schedule.canonicalise import Program, canonicalise
 from tests.codegen.engines import Array, run
 from tests.codegen.machine import GridMachine

@@ -12,11 +12,9 @@ import pytest
 import lazynp
 from lazynp.codegen import ir, pipeline, spec
 from lazynp.codegen.items import KernelItem, Schedule
+from lazynp.engine.realize import compiler, forget_plans
 from lazynp.graph import index as ix
 from lazynp.graph import op as o
-from lazynp.records import Record
-from lazynp.runtime import config
-from lazynp.runtime.realize import compiler, forget_plans
 from lazynp.schedule.canonicalise import Entry, Program
 from lazynp.schedule.fuse import Partition, partition
 from lazynp.schedule.lower import ACCUMULATE, LOAD
@@ -24,6 +22,8 @@ from lazynp.schedule.movement import Point
 from lazynp.schedule.simplify import simplify
 from lazynp.schedule.spec import rule_of
 from lazynp.schedule.spec_rules import SpecError
+from lazynp.values import config
+from lazynp.values.records import Record
 from tests.schedule.graphs import GRAPHS, Graph, layer_norm, matrix, softmax, stencil, stencils, vector
 from tests.schedule.plans import program_of
 
