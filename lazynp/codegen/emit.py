@@ -33,8 +33,6 @@ PARALLEL_ELEMENTS = 32_768  # iterations of the innermost loop handed to a threa
 COLUMNS = 512  # columns accumulated together where an outer axis is reduced
 TILE_ROWS, TILE_COLUMNS = 32, 64  # tile of a transposed access: its cache lines stay in the first level
 LITERAL_STRIDE = 4  # strides up to this are part of the kernel: interleaved channels vectorise
-SHORT_ROW = 7  # elements of a row up to which it is written out: strides beyond do not vectorise, and 8 elements do by themselves
-SHORT_VALUES = 600  # scalar operations that the elements of a row may have together where they are written out
 
 
 class Scope(Record):
@@ -114,7 +112,7 @@ class Emitter:
             return None
         *rows, r = self.body.main
         reductions = [v for v in values if v.op is ACCUMULATE]
-        if r.extent > SHORT_ROW or r.extent * len(values) > SHORT_VALUES or any(v.arg.depth > len(rows) for v in reductions):
+        if r.extent > cost.SHORT_ROW or r.extent * len(values) > cost.SHORT_VALUES or any(v.arg.depth > len(rows) for v in reductions):
             return None
         reduced = any(v.ranges == (r,) and not v.arg.outer for v in reductions)
         dear = any(v.op.cost >= cost.STAGE_COST and r in v.free for v in values)

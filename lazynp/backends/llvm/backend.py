@@ -18,10 +18,9 @@ from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
 from lazynp.codegen.nest import emit
 from lazynp.graph import op as o
+from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program
 from lazynp.values import config
-
-SMALL_STORE = 4096  # elements
 
 
 class LLVMBackend:
@@ -46,8 +45,7 @@ class LLVMBackend:
 
     def supported(self, program: Program, e: int) -> bool:
         entry = program.entries[e]
-        if entry.op is o.STORE and prod(program.entries[entry.src[1]].shape) < SMALL_STORE:
-            # Runs of small writes go to the NumPy tier together: it copies the base once and writes in place.
+        if entry.op is o.STORE and prod(program.entries[entry.src[1]].shape) < cost.SMALL_STORE:
             return False
         return in_kernels(program, e, scalars.supported)
 
