@@ -283,7 +283,7 @@ def repeated(seconds: float) -> dict[str, float]:
     import cupy
 
     import lazynp as xp
-    from lazynp.runtime import config
+    from lazynp.values import config
 
     found = {}
     for name, graphs in (("one_by_one", 0), ("as_a_graph", 2)):

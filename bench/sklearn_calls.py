@@ -164,7 +164,7 @@ def warm_up(run: Callable[[], Any], seconds: float) -> None:
 
 def measure(call: Call, theirs: Data, ours: Data, seconds: float) -> dict[str, Any]:
     """One row; the order within the pairs alternates."""
-    from lazynp.runtime import report
+    from lazynp.graph import report
 
     error = difference([part.astype(float) for part in parts(call.run(ours))], [part.astype(float) for part in parts(call.run(theirs))])
     warm_up(lambda: call.run(ours), seconds)

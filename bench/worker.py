@@ -14,7 +14,7 @@ import numpy as np
 from bench.measure import pairs
 from bench.peers import PEERS
 from bench.workloads import WORKLOADS
-from lazynp.runtime import facts
+from lazynp.engine import facts
 
 
 def main() -> None:

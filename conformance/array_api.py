@@ -27,7 +27,7 @@ from conformance import conflicts, tables
 from conformance.numpy_suite import MissingTests, Outcomes, run_pytest
 from lazynp import __array_api_version__, lazynp_version
 from lazynp.backends.llvm.disk_cache import default_directory
-from lazynp.runtime import config
+from lazynp.values import config
 
 REPOSITORY = "https://github.com/data-apis/array-api-tests"
 COMMIT = "55fcc60179efa2680ddd6cd926ddf17b83530e2b"

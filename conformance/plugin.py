@@ -24,7 +24,7 @@ import numpy
 import pytest
 
 from lazynp import script
-from lazynp.runtime import report
+from lazynp.graph import report
 
 SECONDS = float(os.environ.get("CONFORMANCE_SECONDS") or 60)  # of the processor's time for one test; NumPy's own slow ones take a few
 REASON = 200  # characters of a failure that are kept

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as _numpy
 
-from lazynp.namespace import fallback as _fallback
+from lazynp import arrays as _arrays  # first: the modules of the array object import each other, and this is the way in
 from lazynp.namespace import methods as _methods
 from lazynp.namespace import names as _names
-from lazynp.namespace import operators as _operators
 from lazynp.namespace import standard as _standard
+from lazynp.namespace.bridge import fallback as _fallback
+from lazynp.namespace.ufunc import operators as _operators
 from lazynp.ndarray import ndarray
 from lazynp.scalars import generic as _generic
 

@@ -9,7 +9,9 @@ import os
 import sys
 
 from lazynp import script
-from lazynp.runtime import config, devices, report
+from lazynp.engine import devices
+from lazynp.graph import report
+from lazynp.values import config
 
 
 def _arguments() -> argparse.Namespace:

@@ -22,14 +22,15 @@ import numpy as np
 
 from lazynp import attributes, protocols
 from lazynp.conversion import anyarray, as_dtype, asarray, from_numpy
+from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape, Site
 from lazynp.layout import copy_order, geometry, joined_order, reduction_order, result_order
 from lazynp.memory import Draft, draft, elements, host, overwritten, published, shown
 from lazynp.namespace import assignment, indexing
-from lazynp.runtime import config, devices
 from lazynp.scalars import CLASSES, force, generic, node_of_scalar, pending_scalars, scalar_of, scalar_of_value
+from lazynp.values import config
 from lazynp.viewing import (
     buffer_view,
     may_be_written,
@@ -399,7 +400,7 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         ndarray
             This array; what is computed from it loads its result.
         """
-        from lazynp.runtime.realize import prepare
+        from lazynp.engine.realize import prepare
 
         root = self._base if type(self._base) is ndarray else self
         replace(root, build.contiguous(root_node(root)))

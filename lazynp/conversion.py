@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from lazynp import arrays
+from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT64, INT64, NATIVE
+from lazynp.graph.floating import at_once, watched
 from lazynp.graph.node import Node, Shape
 from lazynp.layout import ORDERS, checked_order
-from lazynp.runtime import config, devices
-from lazynp.runtime.floating import at_once, watched
 from lazynp.scalars import CLASSES, node_of_scalar
+from lazynp.values import config
 from lazynp.views import memory_order
 
 NO_COPY = (
@@ -101,7 +102,7 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
             return arrays.wrap(stacked)
         obj = obj if known is None else known
     if hasattr(kind, "__cuda_array_interface__"):
-        from lazynp.namespace.sharing import adopted
+        from lazynp.namespace.device.sharing import adopted
 
         made = adopted(obj, copy)
         if made is not None:
@@ -242,6 +243,6 @@ def converted(node: Node, dtype: np.dtype[Any]) -> Node:
 
 def warn_complex() -> None:
     """NumPy's warning about a lost imaginary part, at the user's line."""
-    from lazynp.namespace.items import stacklevel
+    from lazynp.namespace.bridge.library import stacklevel
 
     warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, stacklevel=stacklevel())

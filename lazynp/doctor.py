@@ -46,10 +46,21 @@ def _versions() -> Iterator[Check]:
     yield Check(FOUND, "lazynp", f"{lazynp.lazynp_version}, {os.path.dirname(lazynp.__file__)}")
     yield Check(FOUND, "Python", f"{platform.python_version()}, {platform.system()} {platform.machine()}")
     yield Check(FOUND, "NumPy", np.__version__)
+    yield _core()
+
+
+def _core() -> Check:
+    from lazynp.array import core
+
+    if core.native:
+        from lazynp.array import _core
+
+        return Check(FOUND, "native core", _core.__file__)
+    return Check(BROKEN if core.broken else ABSENT, "native core", f"{core.reason}; small arrays cost two to three times as much")
 
 
 def _processor() -> Iterator[Check]:
-    from lazynp.runtime import config, limits
+    from lazynp.values import config, limits
 
     asked = "" if config.threads is None else f", {config.threads} asked for by LAZYNP_THREADS"
     yield Check(FOUND, "processor", f"{limits.cpus()} usable core(s){asked}, {limits.memory() / 2**30:.1f} GiB of memory")
@@ -90,7 +101,8 @@ def _compiler() -> Iterator[Check]:
 def _tried(subject: str, device: str) -> Check:
     """A small program compiled and run on a device, against NumPy."""
     import lazynp
-    from lazynp.runtime import config, report
+    from lazynp.graph import report
+    from lazynp.values import config
 
     x = np.linspace(-1.0, 1.0, ELEMENTS)
     before = report.work.kernels

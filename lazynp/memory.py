@@ -18,10 +18,10 @@ from lazynp.conversion import asarray
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape
-from lazynp.runtime import forking
-from lazynp.runtime.allocator import allocate
-from lazynp.runtime.buffer import Buffer
 from lazynp.scalars import CLASSES, force
+from lazynp.values import forking
+from lazynp.values.allocator import allocate
+from lazynp.values.buffer import Buffer
 from lazynp.views import View
 
 DRAFT_BYTES = 65536

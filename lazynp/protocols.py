@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from lazynp.conversion import NO_COPY
+from lazynp.engine import devices
 from lazynp.graph.node import caller
-from lazynp.runtime import config, devices
 from lazynp.scalars import CLASSES, generic
+from lazynp.values import config
 
 
 def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
@@ -88,7 +89,7 @@ def from_host(x: Any) -> Any:
 
 def through_numpy(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Call a function that lazynp does not have on NumPy's arrays; counted as a fallback."""
-    from lazynp.runtime.report import count_fallback
+    from lazynp.graph.report import count_fallback
 
     args, kwargs = to_host(args, "fallback"), to_host(kwargs, "fallback")
     count_fallback(name, sum(a.nbytes for a in args if isinstance(a, np.ndarray)), caller())
@@ -164,7 +165,7 @@ def _dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device
     not write to it; of an array that the user made read-only nobody does.
     """
     if config.elsewhere and self.device != devices.CPU and (dl_device is None or dl_device[0] != 1):
-        from lazynp.namespace.sharing import exported
+        from lazynp.namespace.device.sharing import exported
 
         wanted = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
         with devices.place(self.device).device:  # whoever asks may be at work on another one
@@ -192,7 +193,7 @@ def _cuda_array_interface(self: Any) -> dict[str, Any]:
     """The protocol of numba, version 3, for arrays that live on a GPU."""
     if not config.elsewhere or self.device == devices.CPU:
         raise AttributeError("an array in host memory has no __cuda_array_interface__")
-    from lazynp.namespace.sharing import interface
+    from lazynp.namespace.device.sharing import interface
 
     return interface(self)
 
@@ -210,7 +211,7 @@ def _to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
     """The same values on a device; this array where it lives there."""
     if stream is not None:
         raise ValueError("The stream argument in to_device() is not supported")
-    from lazynp.namespace.placement import moved
+    from lazynp.namespace.device.placement import moved
 
     return moved(self, devices.name_of(device))
 

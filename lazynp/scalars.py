@@ -21,13 +21,14 @@ from weakref import ref
 
 import numpy as np
 
+from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
+from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import Kind, Op
-from lazynp.runtime import config, devices, forking
-from lazynp.runtime.floating import at_once
+from lazynp.values import config, forking
 
 _new = object.__new__
 _realize: Callable[[Sequence[Node], str], None] | None = None
@@ -38,7 +39,7 @@ def force(nodes: Sequence[Node], reason: str) -> None:
     global _realize
     if _realize is None:
         with forking.loading:
-            from lazynp.runtime.realize import realize
+            from lazynp.engine.realize import realize
 
         _realize = realize
     _realize(nodes, reason)
@@ -136,7 +137,7 @@ class generic(metaclass=ScalarType):
         """Fix now which kernels compute the value; run them later."""
         if self._node is not None:
             self._node = build.contiguous(self._node)
-            from lazynp.runtime.realize import prepare
+            from lazynp.engine.realize import prepare
 
             prepare([self._node])
         return self

@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
-from lazynp.namespace import fallback
+from lazynp.namespace.bridge import fallback
 
 OURS = "lazynp"
 THEIRS = "numpy"

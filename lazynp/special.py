@@ -1,6 +1,6 @@
 """Special functions, as in ``scipy.special``: recorded, fused and compiled like everything else.
 
-What ``ROWS`` in ``namespace/special_table.py`` lists is computed by lazynp in every tier and needs no SciPy: most are single operations
+What ``ROWS`` in ``namespace/special/table.py`` lists is computed by lazynp in every tier and needs no SciPy: most are single operations
 of the graph, so that ``0.5 * x * (1 + erf(x / sqrt(2)))`` is one pass over ``x``. Everything else that ``scipy.special`` has is here,
 too: its ufuncs become items of the schedule, which run when a value is needed, and need SciPy to be installed. Arguments, dtypes,
 broadcasting, ``out=`` and ``where=`` are those of SciPy's functions; complex numbers are left to SciPy.
@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from lazynp.namespace import fallback as _fallback
-from lazynp.namespace import special_functions as _functions
-from lazynp.namespace import special_table as _table
-from lazynp.namespace import special_ufuncs as _ufuncs
+from lazynp.namespace.bridge import fallback as _fallback
+from lazynp.namespace.special import functions as _functions
+from lazynp.namespace.special import table as _table
+from lazynp.namespace.special import ufuncs as _ufuncs
 
 __all__ = sorted({*_table.ROWS, *_table.ALIASES, *_table.SCIPYS, *_functions.FUNCTIONS})  # noqa: PLE0605
 

@@ -13,7 +13,7 @@ import numpy as np
 
 import lazynp
 import lazynp.special
-from lazynp.runtime import config
+from lazynp.values import config
 
 
 def exact_values(value: Any, rest: Any, exponent: Any) -> Any:

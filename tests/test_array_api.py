@@ -13,7 +13,7 @@ import pytest
 import lazynp
 from conformance import conflicts
 from lazynp.namespace.standard import EXCHANGED, KEYWORDS, VERSIONS
-from lazynp.runtime import config
+from lazynp.values import config
 
 X = numpy.array([[3.0, 1.0, 2.0, 1.0], [0.0, -0.0, 5.0, 5.0]])
 MODES: list[dict[str, Any]] = [{}, {"tier": "compiled"}, {"backend": "numpy"}, {"eager": True}]

@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.runtime import report
+from lazynp.graph import report
 
 compat = pytest.importorskip("array_api_compat")
 xpx = pytest.importorskip("array_api_extra")

@@ -9,8 +9,9 @@ import numpy
 import pytest
 
 import lazynp as np
-from lazynp.runtime import config, report
-from lazynp.runtime.realize import backend, forget_plans
+from lazynp.engine.realize import backend, forget_plans
+from lazynp.graph import report
+from lazynp.values import config
 
 
 @pytest.fixture(autouse=True)

@@ -14,8 +14,9 @@ import pytest
 import lazynp
 from lazynp import doctor
 from lazynp.backends.cuda import driver
+from lazynp.engine import devices
 from lazynp.graph import op as o
-from lazynp.runtime import config, devices
+from lazynp.values import config
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.runtime import config, report
+from lazynp.graph import report
+from lazynp.values import config
 from tests.differential.tables import words
 
 ENGINES: dict[str, dict[str, Any]] = {"auto": {}, "compiled": {"tier": "compiled"}, "numpy": {"backend": "numpy"}}

@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.runtime import report
+from lazynp.graph import report
 from lazynp.scalars import is_scalar
 from tests.namespace.compare import DTYPES, check
 

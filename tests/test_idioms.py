@@ -22,8 +22,8 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.runtime import config
 from lazynp.scalars import is_scalar
+from lazynp.values import config
 from tests.idioms import CLASSES, CONVERSIONS, STATEMENTS
 from tests.namespace.compare import check
 

@@ -12,7 +12,8 @@ import pytest
 import lazynp as np
 from lazynp.arrays import asarray, node_of
 from lazynp.graph import op as o
-from lazynp.runtime import config, report
+from lazynp.graph import report
+from lazynp.values import config
 
 E, N, S = Ellipsis, None, slice
 MASK = numpy.array([[True, False, True, False], [False, False, True, True], [True, True, True, False]])

@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.runtime import report
+from lazynp.graph import report
 
 MAKERS: dict[str, Callable[[Any], Any]] = {
     "empty": lambda np: np.empty((3, 4)),

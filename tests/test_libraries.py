@@ -11,7 +11,7 @@ import pytest
 import xarray
 
 import lazynp
-from lazynp.runtime import report
+from lazynp.graph import report
 from tests.library_programs import PANDAS, PLOTS, XARRAY
 
 matplotlib.use("Agg")

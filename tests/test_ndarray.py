@@ -16,10 +16,10 @@ from PIL import Image
 import lazynp as np
 from lazynp import arrays
 from lazynp.arrays import DEPTH_LIMIT, asarray, host, ndarray, node_of, wrap
-from lazynp.graph import build
+from lazynp.graph import build, report
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
-from lazynp.runtime import config, report
+from lazynp.values import config
 from tests.namespace.compare import check
 
 DTYPES = sorted(NATIVE, key=lambda dtype: dtype.num)

@@ -1,7 +1,7 @@
 """Mistakes that other lazy, compiled or accelerated array libraries made, each as a program of ours.
 
 Programs of values come from ``peer_programs`` and run with nothing, everything and random arrays realized between their statements.  The
-rest is about processes, threads, work and counts.  Loops in place and bounded memory are in ``runtime/test_ownership``.
+rest is about processes, threads, work and counts.  Loops in place and bounded memory are in ``backends/test_ownership``.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.runtime import config, report
+from lazynp.graph import report
 from lazynp.scalars import is_scalar
+from lazynp.values import config
 from tests.namespace.compare import difference, outcome
 from tests.peer_programs import PROGRAMS
 
@@ -205,7 +206,7 @@ def test_import_leaves_the_process_alone() -> None:
         import lazynp
         assert state() == before
         assert not tasks or len(os.listdir("/proc/self/task")) == tasks
-        assert "llvmlite" not in sys.modules and "lazynp.runtime.realize" not in sys.modules
+        assert "llvmlite" not in sys.modules and "lazynp.engine.realize" not in sys.modules
         print(lazynp.arange(3.0).sum())
         """
     ) == "3.0"
@@ -359,7 +360,7 @@ def test_scikit_learn_in_our_namespace() -> None:
         from sklearn.metrics.pairwise import euclidean_distances
         from sklearn.model_selection import GridSearchCV
         from sklearn.preprocessing import StandardScaler
-        from lazynp.runtime import report
+        from lazynp.graph import report
         rng = numpy.random.default_rng(0)
         X, y = rng.standard_normal((200, 8)), rng.standard_normal(200)
 

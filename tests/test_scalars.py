@@ -14,9 +14,8 @@ import pytest
 import lazynp
 from lazynp import scalars
 from lazynp.arrays import asarray, ndarray, node_of, result
-from lazynp.graph import build
+from lazynp.graph import build, report
 from lazynp.graph.dtypes import NATIVE
-from lazynp.runtime import report
 from lazynp.scalars import scalar_of_value
 
 DTYPES = sorted(NATIVE, key=lambda dtype: dtype.num)

@@ -228,7 +228,7 @@ PROGRAM = "import numpy as np\nx = np.arange(10.0)\nprint(np.exp(x).sum() > 1)\n
 
 
 def test_backend_is_chosen(tmp_path: Path) -> None:
-    write(tmp_path, main="import os\nfrom lazynp.runtime import config\nprint(config.backend, os.environ['LAZYNP_BACKEND'])\n")
+    write(tmp_path, main="import os\nfrom lazynp.values import config\nprint(config.backend, os.environ['LAZYNP_BACKEND'])\n")
     assert output(tmp_path, "--backend", "numpy", "main.py").split() == ["numpy", "numpy"]
 
 

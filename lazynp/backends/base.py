@@ -14,14 +14,14 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from lazynp.backends.common.ownership import Claim
 from lazynp.codegen import ir
 from lazynp.codegen.lower import Body
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind, Op
-from lazynp.runtime.buffer import Buffer
-from lazynp.runtime.ownership import Claim
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.claims import Claims
+from lazynp.values.buffer import Buffer
 
 
 class ExecutionError(Exception):
@@ -31,9 +31,6 @@ class ExecutionError(Exception):
         super().__init__(entry, error)
         self.entry = entry
         self.error = error
-
-
-REDUCTIONS = frozenset([o.ADD, o.MULTIPLY, o.MINIMUM, o.MAXIMUM, o.FMIN, o.FMAX, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR])
 
 
 def in_kernels(program: Program, e: int, scalar: Callable[[Op, np.dtype[Any], list[np.dtype[Any]]], bool]) -> bool:
@@ -46,7 +43,7 @@ def in_kernels(program: Program, e: int, scalar: Callable[[Op, np.dtype[Any], li
     if op.kind is Kind.ELEMENTWISE:
         return scalar(op, entry.dtype, [s.dtype for s in (sources[1:] if op is o.WHERE else sources)])
     if op is o.REDUCE:
-        return entry.arg[0] in REDUCTIONS and scalar(entry.arg[0], entry.dtype, [entry.dtype] * 2)
+        return scalar(entry.arg[0], entry.dtype, [entry.dtype] * 2)
     return op in (o.STORE, o.GATHER, o.CONCAT, o.CONTIGUOUS)
 
 

@@ -22,9 +22,9 @@ from lazynp.codegen.lower import ACCUMULATE, CHECKED, INSIDE, LOAD, POSITION, SC
 from lazynp.graph import index as ix
 from lazynp.graph import op as o
 from lazynp.graph.index import Index, Loaded, Offset, Quotient, Range, Remainder
-from lazynp.records import Record, field
 from lazynp.schedule import cost
 from lazynp.schedule.movement import Guard
+from lazynp.values.records import Record, field
 
 INT64 = np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)

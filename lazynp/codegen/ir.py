@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazynp.graph.op import Op
-from lazynp.records import Record, field
+from lazynp.values.records import Record, field
 
 DType = np.dtype[Any]
 Operand = str

@@ -15,11 +15,11 @@ from lazynp.graph import index as ix
 from lazynp.graph import op as o
 from lazynp.graph.index import Atom, Index, Loaded, Quotient, Range, Remainder
 from lazynp.graph.op import Kind, Op
-from lazynp.records import Record, field
 from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.fuse import Partition
 from lazynp.schedule.movement import Guard, Point, flat
 from lazynp.schedule.rangeify import Kernel, Request
+from lazynp.values.records import Record, field
 
 INT64 = np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)

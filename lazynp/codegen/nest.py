@@ -26,9 +26,9 @@ from lazynp.codegen.emit import (
 from lazynp.codegen.ir import Formula, Operand
 from lazynp.codegen.lower import ACCUMULATE, LOAD, Output, Value
 from lazynp.graph.index import Offset, Range
-from lazynp.records import Record
 from lazynp.schedule import cost
 from lazynp.schedule.movement import Guard
+from lazynp.values.records import Record
 
 
 class Work(Record):

@@ -15,11 +15,11 @@ import numpy as np
 
 from lazynp.graph import op as o
 from lazynp.graph.errstate import QUIET
+from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape, Site, caller
 from lazynp.graph.op import Op
-from lazynp.runtime import pressure
-from lazynp.runtime.buffer import Buffer
-from lazynp.runtime.floating import at_once
+from lazynp.values import pressure
+from lazynp.values.buffer import Buffer
 
 Axis = tuple[int, int]  # (start, step) of one sliced axis
 

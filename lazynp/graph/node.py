@@ -19,7 +19,7 @@ from lazynp.graph.errstate import DEFAULT, DEFAULT_TOKEN, State, state_of, token
 from lazynp.graph.op import BUFFER, Op
 
 if TYPE_CHECKING:
-    from lazynp.runtime.buffer import Buffer
+    from lazynp.values.buffer import Buffer
 
 Shape = tuple[int, ...]
 Site = tuple[CodeType, int]

@@ -14,15 +14,16 @@ import numpy as np
 
 from lazynp import arrays
 from lazynp.conversion import converted, holds_ours, loses_a_part, warn_complex
+from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE
+from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape
 from lazynp.memory import DRAFT_BYTES
 from lazynp.namespace.indexing import basic
-from lazynp.runtime import config, devices
-from lazynp.runtime.floating import at_once
 from lazynp.scalars import CLASSES, OF_TYPE, force
+from lazynp.values import config
 from lazynp.views import AXES, NEW, Region, put
 
 DRAFT_RUN = 8
@@ -189,8 +190,8 @@ def _write_advanced(x: arrays.ndarray, key: Any, value: Any) -> None:
     if (type(key) is arrays.ndarray or type(key) in CLASSES or isinstance(key, np.ndarray)) and _write_masked(x, key, value):
         return
     if config.elsewhere:
-        from lazynp.namespace.placement import count_on_host
-        from lazynp.namespace.scattering import written
+        from lazynp.namespace.device.placement import count_on_host
+        from lazynp.namespace.device.scattering import written
 
         if written(x, key, value):
             return
@@ -274,8 +275,8 @@ def write_flat(x: arrays.ndarray, key: Any, value: Any, whole: bool = False) -> 
     # NumPy's iterator reads as it writes: of the array's own memory it may read what it has written.
     own = type(value) is arrays.ndarray and value.dtype == x.dtype and _root(value) is _root(x)
     if config.elsewhere and type(key) is not int and not own:
-        from lazynp.namespace.placement import count_on_host
-        from lazynp.namespace.placing import written_through_flat
+        from lazynp.namespace.device.placement import count_on_host
+        from lazynp.namespace.routines.inserting import written_through_flat
 
         if written_through_flat(x, key, value):
             return

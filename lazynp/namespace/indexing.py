@@ -19,7 +19,7 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, INT64, INT64_END
 from lazynp.graph.node import Node, Shape
-from lazynp.runtime import config
+from lazynp.values import config
 from lazynp.views import NEW, Region, memory_order
 
 _BAD_KEY = "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid indices"
@@ -297,7 +297,7 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
 def _flat_positions(mask: Any) -> Any:
     """Where a mask is true, in C order: on the host, or on the GPU that the mask belongs to."""
     if config.elsewhere and mask.shape:
-        from lazynp.namespace.sharing import positions
+        from lazynp.namespace.device.sharing import positions
 
         found = positions(arrays.view_reshape(mask, (-1,)))
         if found is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from lazynp.graph.node import Node
-from lazynp.namespace.fallback import set_fallback
+from lazynp.namespace.bridge.fallback import set_fallback
 from lazynp.ndarray import ndarray, node_of, root_node
 from lazynp.scalars import is_scalar
 
@@ -43,7 +43,7 @@ def realize(*arrays: Any) -> Any:
     ndarray or tuple of ndarray
         The arrays.
     """
-    from lazynp.runtime.realize import realize as run
+    from lazynp.engine.realize import realize as run
 
     run(_nodes(arrays), "realize")
     return arrays[0] if len(arrays) == 1 else arrays
@@ -51,14 +51,14 @@ def realize(*arrays: Any) -> Any:
 
 def schedule(*arrays: Any) -> Any:
     """The plan that would compute arrays; nothing is run."""
-    from lazynp.runtime import explain as runtime
+    from lazynp.engine import explain as runtime
 
     return runtime.schedule(_nodes(arrays))
 
 
 def explain(*arrays: Any) -> str:
     """The plan that would compute arrays, as text: kernels, what each reads, writes and computes, and why it is cut where it is."""
-    from lazynp.runtime import explain as runtime
+    from lazynp.engine import explain as runtime
 
     return runtime.explain(_nodes(arrays))
 
@@ -73,14 +73,14 @@ def kernelize(*arrays: Any) -> Any:
 
 def memory() -> Any:
     """What the allocator holds."""
-    from lazynp.runtime import allocator
+    from lazynp.values import allocator
 
     return allocator.memory()
 
 
 def report() -> str:
     """What was forced, what fell back and what was found in the cache, by line of the user's program."""
-    from lazynp.runtime import report as counts
+    from lazynp.graph import report as counts
 
     return counts.report()
 

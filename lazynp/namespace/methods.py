@@ -16,11 +16,14 @@ import numpy as np
 from lazynp.conversion import as_dtype, loses_a_part, warn_complex
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
-from lazynp.namespace import creation, fallback, joining, linalg, mathematics, reductions, selecting, shaping, statistics
+from lazynp.graph.floating import at_once
 from lazynp.namespace.assignment import fitted
-from lazynp.namespace.ufuncs import UFUNCS
+from lazynp.namespace.bridge import fallback
+from lazynp.namespace.routines import creation, joining, mathematics, selecting, shaping, statistics
+from lazynp.namespace.submodules import linalg
+from lazynp.namespace.ufunc import reductions
+from lazynp.namespace.ufunc.ufuncs import UFUNCS
 from lazynp.ndarray import asarray, copy_order, host, ndarray, node_of, result, view_reshape, wrap_ordered
-from lazynp.runtime.floating import at_once
 from lazynp.scalars import is_scalar, scalar_of_value
 
 
@@ -120,28 +123,28 @@ def _compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> A
 
 def _choose(self: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     """Values from several arrays, by number; see :meth:`numpy.ndarray.choose`."""
-    from lazynp.namespace.picking import choose
+    from lazynp.namespace.routines.functional import choose
 
     return choose(self, choices, out, mode)
 
 
 def _put(self: Any, indices: Any, values: Any, mode: str = "raise") -> None:
     """Write at flat positions; see :meth:`numpy.ndarray.put`."""
-    from lazynp.namespace.placing import put
+    from lazynp.namespace.routines.inserting import put
 
     put(self, indices, values, mode)
 
 
 def _dump(self: Any, file: Any) -> None:
     """Pickle to a file; see :meth:`numpy.ndarray.dump`."""
-    from lazynp.namespace.files import dump
+    from lazynp.namespace.routines.files import dump
 
     dump(self, file)
 
 
 def _dumps(self: Any) -> bytes:
     """Pickle to bytes; see :meth:`numpy.ndarray.dumps`."""
-    from lazynp.namespace.files import dumps
+    from lazynp.namespace.routines.files import dumps
 
     return dumps(self)
 

@@ -11,22 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.namespace import (
-    creation,
-    fallback,
-    joining,
-    laziness,
-    linalg,
-    mathematics,
-    python_functions,
-    reductions,
-    selecting,
-    shaping,
-    statistics,
-    types,
-    ufuncs,
-)
-from lazynp.runtime import devices
+from lazynp.engine import devices
+from lazynp.namespace import laziness
+from lazynp.namespace.bridge import fallback
+from lazynp.namespace.routines import creation, joining, mathematics, selecting, shaping, statistics, types, vectorize
+from lazynp.namespace.submodules import linalg
+from lazynp.namespace.ufunc import reductions, ufuncs
 
 PUBLIC: Final = ["realize", "schedule", "explain", "kernelize", "memory", "report", "set_fallback", "coverage", "device", "lazynp_version"]
 
@@ -45,7 +35,7 @@ ALL: Final[dict[str, Any]] = {
     **linalg.FUNCTIONS,
     **mathematics.FUNCTIONS,
     **types.FUNCTIONS,
-    **python_functions.FUNCTIONS,
+    **vectorize.FUNCTIONS,
     **laziness.FUNCTIONS,
     "device": devices.device,
     "ufunc": ufuncs.ufunc,
@@ -61,30 +51,29 @@ ALL: Final[dict[str, Any]] = {
 for _name, _value in ALL.items():
     fallback.published(_name, _value, "lazynp")
 
-# Module of this package -> the names it answers.  They are loaded when somebody asks for one: importing lazynp stays cheap.
+# Module of the routines -> the names it answers.  They are loaded when somebody asks for one: importing lazynp stays cheap.
 _LATER: Final = {
     "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander",
     "windows": "bartlett blackman hamming hanning kaiser",
-    "placing": "fill_diagonal place put put_along_axis putmask",
-    "picking": "choose piecewise trim_zeros real_if_close apply_along_axis apply_over_axes",
+    "inserting": "fill_diagonal place put put_along_axis putmask",
+    "functional": "choose piecewise trim_zeros real_if_close apply_along_axis apply_over_axes",
     "editing": "delete insert resize row_stack require",
-    "positions": "diag_indices diag_indices_from ix_ mask_indices ravel_multi_index tril_indices tril_indices_from triu_indices "
+    "index_arrays": "diag_indices diag_indices_from ix_ mask_indices ravel_multi_index tril_indices tril_indices_from triu_indices "
     "triu_indices_from unravel_index",
-    "grids": "c_ mgrid ogrid r_",
+    "index_tricks": "c_ mgrid ogrid r_",
     "iteration": "broadcast ndenumerate nditer nested_iters",
     "files": "frombuffer fromfile fromiter fromregex fromstring from_dlpack genfromtxt load loadtxt save savetxt savez savez_compressed",
-    "texts": "array2string array_repr array_str format_float_positional format_float_scientific",
-    "packing": "einsum_path packbits unpackbits",
-    "spaces": "geomspace linspace logspace",
+    "printing": "array2string array_repr array_str format_float_positional format_float_scientific",
+    "bits": "einsum_path packbits unpackbits",
+    "ranges": "geomspace linspace logspace",
     "order_statistics": "median nanmedian quantile percentile nanquantile nanpercentile lexsort sort_complex",
     "nan_functions": "nansum nanprod nancumsum nancumprod nanmin nanmax nanargmin nanargmax nanmean nanvar nanstd",
     "sets": "unique unique_all unique_counts unique_inverse unique_values intersect1d union1d setdiff1d setxor1d isin",
     "histograms": "histogram histogram_bin_edges histogram2d histogramdd digitize bincount",
     "correlation": "cov corrcoef",
     "calculus": "gradient unwrap trapezoid interp convolve correlate i0",
-    "coverage": "coverage",
 }
-LATER: Final = {name: module for module, names in _LATER.items() for name in names.split()}
+LATER: Final = {"coverage": "coverage", **{name: f"routines.{module}" for module, names in _LATER.items() for name in names.split()}}
 
 
 def on_demand(name: str) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.runtime.devices import available, checked, default
+from lazynp.engine.devices import available, checked, default
 
 VERSION: Final = "2025.12"
 VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", VERSION)

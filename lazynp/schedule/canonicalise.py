@@ -18,8 +18,8 @@ from lazynp.graph import op as o
 from lazynp.graph.errstate import ALL, DEFAULT, raises
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import Kind, Op
-from lazynp.records import Record, field
-from lazynp.runtime.buffer import Buffer
+from lazynp.values.buffer import Buffer
+from lazynp.values.records import Record, field
 
 ZERO = -1  # the number of the offset parameter that is always 0
 

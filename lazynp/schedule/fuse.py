@@ -16,11 +16,11 @@ from lazynp.graph import op as o
 from lazynp.graph.index import Loaded, Quotient, Range, Remainder, Space
 from lazynp.graph.node import Shape
 from lazynp.graph.op import Kind
-from lazynp.records import Record
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.movement import NO_GUARDS, Point
 from lazynp.schedule.rangeify import Kernel, Walk, domain, nontrivial
+from lazynp.values.records import Record
 
 
 class Partition(Record):

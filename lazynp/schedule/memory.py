@@ -15,11 +15,11 @@ from lazynp.codegen.ir import Formula
 from lazynp.codegen.lower import ACCUMULATE, LOAD, Body, Output, Value
 from lazynp.graph import op as o
 from lazynp.graph.index import Index, Offset, Range
-from lazynp.records import Record
 from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.claims import nbytes
 from lazynp.schedule.movement import Point
 from lazynp.schedule.rangeify import Kernel
+from lazynp.values.records import Record
 
 
 class Span(NamedTuple):

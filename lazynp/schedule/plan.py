@@ -13,13 +13,13 @@ from lazynp.codegen.emit import emit
 from lazynp.codegen.lower import Body, lower
 from lazynp.graph import op as o
 from lazynp.graph.errstate import UNDER
-from lazynp.records import Record, field
 from lazynp.schedule.canonicalise import Entry, Program
 from lazynp.schedule.claims import claims
 from lazynp.schedule.fuse import VIEWS, Partition, view_base
 from lazynp.schedule.memory import Update, lifetimes, take_over, updates
 from lazynp.schedule.order import order
 from lazynp.schedule.rangeify import Kernel
+from lazynp.values.records import Record, field
 
 
 class KernelItem(Record):

@@ -15,9 +15,9 @@ from lazynp.graph import op as o
 from lazynp.graph.index import Index, Loaded, Range, Space
 from lazynp.graph.node import Shape
 from lazynp.graph.op import Kind
-from lazynp.records import Record, field
 from lazynp.schedule.canonicalise import Entry, Program
 from lazynp.schedule.movement import NO_GUARDS, Point, broadcast, guarded, source_point
+from lazynp.values.records import Record, field
 
 Request = tuple[int, Point]  # (entry, where)
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy
 
 import lazynp
-from lazynp.runtime import config, report
+from lazynp.graph import report
+from lazynp.values import config
 from tests.differential.tables import words
 
 UFUNCS = sorted(

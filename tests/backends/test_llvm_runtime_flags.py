@@ -14,7 +14,8 @@ import pytest
 import lazynp
 from lazynp.backends.llvm import flags
 from lazynp.backends.llvm.host import binding
-from lazynp.runtime import config, report
+from lazynp.graph import report
+from lazynp.values import config
 from tests.backends import flag_table
 
 FLAVOURS: dict[str, dict[str, str]] = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lazynp.runtime import config
+from lazynp.values import config
 
 
 def test_defaults() -> None:

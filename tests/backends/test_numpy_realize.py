@@ -11,12 +11,12 @@ import pytest
 
 from lazynp.backends.base import CompileError
 from lazynp.backends.numpy import library
-from lazynp.graph import build
+from lazynp.engine import realize as runtime
+from lazynp.engine.realize import realize
+from lazynp.graph import build, report
 from lazynp.graph import op as o
 from lazynp.graph.node import Node
-from lazynp.runtime import config, report
-from lazynp.runtime import realize as runtime
-from lazynp.runtime.realize import realize
+from lazynp.values import config
 
 FLOAT = np.dtype(float)
 

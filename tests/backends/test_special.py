@@ -15,7 +15,7 @@ from lazynp.backends.llvm.polynomials import special as llvm
 from lazynp.backends.numpy.special import BLOCK, UFUNCS
 from lazynp.backends.special import FUNCTIONS
 from lazynp.graph import op as o
-from lazynp.namespace.special_table import ROWS
+from lazynp.namespace.special.table import ROWS
 from tests.backends.llvm_kernels import math_kernel
 from tests.special_errors import errors_in_ulps
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from lazynp.graph import build
+from lazynp.backends.common.compiled import CompiledPlan
+from lazynp.engine.realize import backend
+from lazynp.graph import build, floating
 from lazynp.graph.node import Node
-from lazynp.runtime import floating
-from lazynp.runtime.compiled import CompiledPlan
-from lazynp.runtime.realize import backend
 from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.schedule.plan import LibraryItem
 

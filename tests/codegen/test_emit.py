@@ -12,10 +12,10 @@ import pytest
 import lazynp as np
 from lazynp.codegen import ir
 from lazynp.codegen.nest import Nest
-from lazynp.runtime import config
-from lazynp.runtime.realize import forget_plans
+from lazynp.engine.realize import forget_plans
 from lazynp.schedule import cost
 from lazynp.schedule.plan import Schedule
+from lazynp.values import config
 from tests.schedule.plans import measured, scheduled
 
 

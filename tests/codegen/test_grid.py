@@ -9,18 +9,18 @@ import numpy
 import pytest
 
 import lazynp as np
+from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.codegen import grid, ir
+from lazynp.engine.realize import backend
 from lazynp.graph import op as o
 from lazynp.graph.node import Node
 from lazynp.graph.op import Op
 from lazynp.ndarray import node_of
-from lazynp.runtime import config
-from lazynp.runtime.compiled import CompiledPlan
-from lazynp.runtime.realize import backend
 from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.schedule.plan import KernelItem
 from lazynp.schedule.spec import SpecError
 from lazynp.schedule.spec_kernel import check_kernel
+from lazynp.values import config
 from tests.codegen.engines import Array, bits, compiled, first_difference, interpreted, run
 from tests.codegen.machine import GridMachine
 from tests.codegen.programs import program

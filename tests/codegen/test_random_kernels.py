@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lazynp.backends.common import compiled as runtime
 from lazynp.codegen import nest, reduce
+from lazynp.engine.realize import backend
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node
-from lazynp.runtime import compiled as runtime
-from lazynp.runtime import config
-from lazynp.runtime.realize import backend
 from lazynp.schedule import cost
+from lazynp.values import config
 from tests.codegen.engines import Array, bits, compiled, compiled_plan, first_difference, interpreted, leaf, run
 from tests.codegen.programs import program
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from lazynp.backends.common.compiled import make_schedule
 from lazynp.backends.cuda import render
+from lazynp.engine.realize import backend
 from lazynp.graph.node import Node
-from lazynp.runtime.compiled import make_schedule
-from lazynp.runtime.realize import backend
 from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.schedule.plan import KernelItem
 from tests.codegen.machine import GridMachine

@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 import lazynp as np
-from lazynp.runtime import report
+from lazynp.graph import report
 from tests.cuda.host import on_host
 
 Program = Callable[[Any], Any]

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lazynp.backends.common import compiled
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
+from lazynp.engine.realize import backend
 from lazynp.graph.node import Node
-from lazynp.runtime import compiled
-from lazynp.runtime.buffer import Buffer
-from lazynp.runtime.realize import backend
 from lazynp.schedule.canonicalise import Program, canonicalise
+from lazynp.values.buffer import Buffer
 from tests.codegen.engines import Array
 from tests.cuda import emulator
 from tests.cuda.rendered import RenderedTarget, render

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from lazynp.backends.cuda import memory
-from lazynp.runtime import config, realize, report
+from lazynp.engine import realize
+from lazynp.graph import report
+from lazynp.values import config
 from tests.cuda import fakecupy
 
 EMULATED = os.environ.get("LAZYNP_TEST_CUDA") != "gpu"

@@ -506,7 +506,7 @@ def run(scenario: str, seed: int) -> None:
 def _forget() -> None:
     """Nothing of a machine outlives it."""
     from lazynp.backends.cuda import memory
-    from lazynp.runtime import realize
+    from lazynp.engine import realize
 
     realize.forget_plans()
     memory.forget()

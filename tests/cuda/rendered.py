@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.backends.cuda import render, scalars
 from lazynp.codegen import grid, ir
 from lazynp.codegen.block import Layout
+from lazynp.engine.realize import backend
 from lazynp.graph import op as o
 from lazynp.graph.node import Node
 from lazynp.graph.op import Kind
-from lazynp.runtime.compiled import CompiledPlan
-from lazynp.runtime.realize import backend
 from lazynp.schedule import plan
 from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.schedule.plan import LibraryItem

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 import pytest
 
-from lazynp.namespace import accumulating
+from lazynp.namespace.device import accumulating
 from tests.cuda.comparing import check
 from tests.cuda.host import SEEDS, machine, on_host, transfers
 

@@ -13,7 +13,7 @@ import pytest
 
 import lazynp as np
 from lazynp import doctor
-from lazynp.runtime import config
+from lazynp.values import config
 from tests.cuda.host import SEEDS, machine, on_host, transfers
 
 A = numpy.arange(600.0).reshape(20, 30)

@@ -12,7 +12,8 @@ import pytest
 
 import lazynp as np
 from lazynp.backends.cuda import graphs, launch, memory
-from lazynp.runtime import config, report
+from lazynp.graph import report
+from lazynp.values import config
 from tests.cuda.host import EMULATED, SEEDS, machine
 
 pytestmark = pytest.mark.skipif(not EMULATED, reason="counts what the fake CuPy records")
@@ -185,7 +186,7 @@ def test_graphs_of_one_schedule_are_bounded(one: Any) -> None:
 
 
 def _plans() -> list[Any]:
-    from lazynp.runtime import realize
+    from lazynp.engine import realize
 
     return [plan for plans in realize._caches.values() for plan in plans.values() if hasattr(plan, "graphs")]
 

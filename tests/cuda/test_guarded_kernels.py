@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 from lazynp.backends.cuda import render
-from lazynp.runtime import config
+from lazynp.values import config
 from tests.codegen.engines import compiled, first_difference
 from tests.codegen.programs import program
 from tests.codegen.test_grid import ROWS, nodes_of, operations

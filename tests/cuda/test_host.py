@@ -13,7 +13,8 @@ import pytest
 
 import lazynp as np
 from lazynp.backends.cuda import compiler, launch, library
-from lazynp.runtime import config, report
+from lazynp.graph import report
+from lazynp.values import config
 from tests.cuda.host import SEEDS, machine, on_host, transfers
 
 RNG = numpy.random.default_rng(5)
@@ -343,7 +344,7 @@ def test_kernels_are_compiled_once(one: Any, monkeypatch: pytest.MonkeyPatch, tm
     check(there(A[:7]) * 5 + 2, A[:7] * 5 + 2)  # another shape
     assert compiler.STATISTICS.compiled == compiled + 1
     from lazynp.backends.cuda import memory
-    from lazynp.runtime import realize
+    from lazynp.engine import realize
 
     del cache
     cache = disk_cache.DiskCache(tmp_path)

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from lazynp.backends.common import ownership
 from lazynp.backends.cuda import backend, compiler, graphs, launch, library, memory, runs, transfers, words
-from lazynp.namespace import accumulating, composed, scattering, sharing
-from lazynp.runtime import devices, ownership, realize
+from lazynp.engine import devices, realize
+from lazynp.namespace.device import accumulating, scattering, sharing
+from lazynp.namespace.device import routines as composed
 from tests.cuda import (
     counts,
     test_accumulating,

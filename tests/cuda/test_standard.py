@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lazynp.runtime import config
+from lazynp.values import config
 from tests.cuda import fakecupy, standard
 
 

@@ -18,8 +18,9 @@ import pytest
 
 import lazynp as np
 from lazynp.backends.cuda import memory, transfers
+from lazynp.graph import report
 from lazynp.ndarray import root_node
-from lazynp.runtime import config, report
+from lazynp.values import config
 from tests.cuda import test_host
 from tests.cuda.fakecupy.machine import Machine, Operation, _closure
 from tests.cuda.host import SEEDS, machine

@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 import lazynp as np
-from lazynp.runtime import report
+from lazynp.graph import report
 from tests.cuda.comparing import check
 from tests.cuda.host import SEEDS, machine, on_host
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lazynp.runtime import config
+from lazynp.values import config
 
 ENGINES: dict[str, dict[str, Any]] = {"numpy": {"backend": "numpy"}}
 if importlib.util.find_spec("llvmlite") is not None and importlib.util.find_spec("lazynp.backends.llvm.backend") is not None:

@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy
 
 import lazynp
-from lazynp.runtime import config
+from lazynp.values import config
 from tests.differential.bounds import Bounded, plain
 from tests.differential.statements import write
 from tests.differential.writer import GRAMMARS, Oracle, Program, compiled, is_name, namespace, quiet

@@ -10,8 +10,8 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.namespace.fallback import FallbackError
-from lazynp.runtime import report
+from lazynp.graph import report
+from lazynp.namespace.bridge.fallback import FallbackError
 from tests.namespace.compare import check
 
 

@@ -109,7 +109,7 @@ def test_dumps(tmp_path: pathlib.Path) -> None:
 
 
 def test_what_is_written_is_forced_under_its_name() -> None:
-    from lazynp.runtime import report
+    from lazynp.graph import report
 
     report.reset()
     lazynp.save(io.BytesIO(), lazynp.arange(3.0) + 1)

@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.runtime import config
+from lazynp.values import config
 from tests.differential.tables import words
 
 OVER_AXES = words("sum prod mean std var median max min any all ptp nansum nanmedian nanmax nanstd argmax")

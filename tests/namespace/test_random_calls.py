@@ -14,7 +14,7 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.runtime import report
+from lazynp.graph import report
 from tests.namespace.compare import DTYPES, difference, outcome
 
 UFUNCS = {name: value for name, value in vars(numpy).items() if isinstance(value, numpy.ufunc) and name == value.__name__}

@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.runtime import config
+from lazynp.values import config
 from tests.namespace.compare import DTYPES, check, expression, values
 
 REDUCTIONS = ["sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "argmax", "argmin", "count_nonzero", "ptp", "cumsum", "cumprod"]

@@ -17,9 +17,9 @@ import scipy.special as theirs
 import lazynp
 from lazynp import special
 from lazynp.graph import op as o
-from lazynp.namespace.special_table import ALIASES, ROWS
+from lazynp.namespace.special.table import ALIASES, ROWS
 from lazynp.ndarray import node_of
-from lazynp.runtime import config
+from lazynp.values import config
 from tests.special_errors import errors_in_ulps, functions
 
 VALUES = np.load(Path(__file__).parents[1] / "special_values.npz")
@@ -267,7 +267,7 @@ def os_environment() -> dict[str, str]:
 def test_neither_scipy_nor_the_module_is_loaded_before_it_is_asked_for() -> None:
     run(
         "import sys, lazynp as np\n"
-        "later = ('lazynp.special', 'lazynp.backends.special', 'lazynp.backends.numpy.special', 'lazynp.namespace.special_table')\n"
+        "later = ('lazynp.special', 'lazynp.backends.special', 'lazynp.backends.numpy.special', 'lazynp.namespace.special.table')\n"
         "assert not any(name in sys.modules for name in later)\n"
         "x = np.linspace(0, 1, 5)\n"
         "y = np.special.erf(x) + np.special.logsumexp(x)\n"

@@ -20,8 +20,8 @@ import pytest
 import lazynp
 from lazynp.graph import op as o
 from lazynp.graph.node import Node
+from lazynp.namespace.bridge.fallback import FallbackError
 from lazynp.namespace.coverage import ANSWERS, MODULES, coverage, public_names
-from lazynp.namespace.fallback import FallbackError
 from lazynp.namespace.standard import EXCHANGED, KEYWORDS
 from lazynp.ndarray import node_of, root_node
 from lazynp.scalars import is_scalar

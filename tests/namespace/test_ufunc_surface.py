@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.runtime import report
+from lazynp.graph import report
 from lazynp.scalars import is_scalar
 from tests.namespace.compare import DTYPES, check, values
 from tests.namespace.ufunc_cases import CALLS, FOREIGN, GENERALISED, METHODS, STAY_LAZY

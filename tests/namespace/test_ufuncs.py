@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.namespace.ufunc_table import ELSEWHERE, LOWERING
+from lazynp.namespace.ufunc.table import ELSEWHERE, LOWERING
 from tests.namespace.compare import DTYPES, FLOATS, check, expression, values
 
 ALL = {value.__name__: value for value in vars(numpy).values() if isinstance(value, numpy.ufunc)}

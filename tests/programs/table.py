@@ -18,8 +18,9 @@ from typing import Any, Final
 import numpy
 
 import lazynp
-from lazynp.runtime import config, report
+from lazynp.graph import report
 from lazynp.scalars import is_scalar, pending_scalars
+from lazynp.values import config
 
 TOPICS: Final = [
     "stencils", "linear_algebra", "images", "statistics", "learning", "sequences", "indexing", "simulation", "signals",

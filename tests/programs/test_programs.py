@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from lazynp.backends.llvm import backend as llvm
-from lazynp.runtime.realize import forget_plans
+from lazynp.engine.realize import forget_plans
 from lazynp.schedule import cost
 from tests.programs import table
 

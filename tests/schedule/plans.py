@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from lazynp.backends.common.compiled import make_schedule
+from lazynp.engine.realize import compiler
 from lazynp.graph.node import Node
 from lazynp.ndarray import node_of
-from lazynp.runtime import config
-from lazynp.runtime.compiled import make_schedule
-from lazynp.runtime.realize import compiler
 from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.schedule.measure import Measured, measure
 from lazynp.schedule.plan import Schedule
+from lazynp.values import config
 
 
 def pending(wanted: Any) -> list[Node]:

@@ -12,11 +12,9 @@ import pytest
 import lazynp
 from lazynp.codegen import ir
 from lazynp.codegen.lower import ACCUMULATE, LOAD
+from lazynp.engine.realize import compiler, forget_plans
 from lazynp.graph import index as ix
 from lazynp.graph import op as o
-from lazynp.records import Record
-from lazynp.runtime import config
-from lazynp.runtime.realize import compiler, forget_plans
 from lazynp.schedule import spec
 from lazynp.schedule.canonicalise import Entry, Program
 from lazynp.schedule.fuse import Partition, partition
@@ -24,6 +22,8 @@ from lazynp.schedule.movement import Point
 from lazynp.schedule.plan import KernelItem, Schedule, schedule
 from lazynp.schedule.simplify import simplify
 from lazynp.schedule.spec import SpecError
+from lazynp.values import config
+from lazynp.values.records import Record
 from tests.schedule.graphs import GRAPHS, Graph, layer_norm, matrix, softmax, stencil, vector
 from tests.schedule.plans import program_of
 

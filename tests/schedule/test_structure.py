@@ -10,18 +10,18 @@ import numpy
 import pytest
 
 import lazynp as np
+from lazynp.backends.common.compiled import make_schedule
 from lazynp.codegen import ir
-from lazynp.graph import build
+from lazynp.engine.realize import compiler
+from lazynp.graph import build, report
 from lazynp.graph import op as o
 from lazynp.ndarray import node_of
-from lazynp.runtime import config, report
-from lazynp.runtime.compiled import make_schedule
-from lazynp.runtime.realize import compiler
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.schedule.fuse import partition
 from lazynp.schedule.measure import measure
 from lazynp.schedule.plan import KernelItem, Schedule
+from lazynp.values import config
 from tests.schedule.graphs import GRAPHS, Graph, stencil, values, vector
 from tests.schedule.plans import measured, scheduled
 

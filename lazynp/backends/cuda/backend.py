@@ -43,7 +43,7 @@ class CUDABackend:
         self.reused = 0
 
     def numpy_plan(self, program: Program) -> Plan:
-        from lazynp.runtime.realize import backend
+        from lazynp.engine.realize import backend
 
         return backend("numpy").prepare(program)
 

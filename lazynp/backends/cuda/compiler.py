@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from lazynp.backends.base import CompileError
 from lazynp.backends.llvm import disk_cache
-from lazynp.runtime import config, forking
+from lazynp.values import config, forking
 
 OPTIONS: Final = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from lazynp.runtime import report
+from lazynp.graph import report
 
 if TYPE_CHECKING:
     from lazynp.backends.cuda.memory import Place

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lazynp.backends.base import ExecutionError, Plan
+from lazynp.backends.common.compiled import CompiledPlan, KernelError, Launcher
+from lazynp.backends.common.ownership import Claim
 from lazynp.backends.cuda import library
 from lazynp.backends.cuda.graphs import SMALL, Graphs, Launch, Queue
 from lazynp.backends.cuda.memory import DeviceBuffer, Place, Span
@@ -21,16 +23,15 @@ from lazynp.backends.cuda.runs import Planned, Run
 from lazynp.backends.cuda.words import PAIR, Words, borrowed, returned
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
+from lazynp.graph import floating, report
 from lazynp.graph import op as o
 from lazynp.graph.node import caller
-from lazynp.runtime import config, floating, report
-from lazynp.runtime.buffer import Buffer
-from lazynp.runtime.compiled import CompiledPlan, KernelError, Launcher
-from lazynp.runtime.ownership import Claim
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.claims import Claims, nbytes
 from lazynp.schedule.memory import Update, evaluate, meet
 from lazynp.schedule.plan import KernelItem, LibraryItem
+from lazynp.values import config
+from lazynp.values.buffer import Buffer
 
 if TYPE_CHECKING:
     from lazynp.backends.cuda.backend import CUDABackend

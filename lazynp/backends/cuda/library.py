@@ -18,9 +18,9 @@ import numpy as np
 from lazynp.graph import op as o
 from lazynp.graph.errstate import UNDER
 from lazynp.graph.op import Kind
-from lazynp.runtime.buffer import Buffer
 from lazynp.schedule.canonicalise import ZERO, Entry, Program
 from lazynp.schedule.fuse import VIEWS
+from lazynp.values.buffer import Buffer
 
 if TYPE_CHECKING:
     from lazynp.backends.cuda.memory import DeviceBuffer, Place
@@ -221,8 +221,8 @@ AT_ONCE: Final[dict[str, Row]] = {
     "unique": Row(_unique, "?" + INTEGERS, ("equal_nan", "sorted")),
 }
 
-# Functions that are built on these rows, on running sums, or on CuPy's `nonzero` and its writes at positions (``namespace/sharing.py``,
-# ``scattering.py``, ``composed.py``).
+# Functions that are built on these rows, on running sums, or on CuPy's `nonzero` and its writes at positions
+# (``namespace/device/``: ``sharing.py``, ``scattering.py``, ``routines.py``).
 BUILT_ON: Final = frozenset(
     {
         "inner", "vdot", "vecdot", "matvec", "vecmat", "cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "nonzero", "flatnonzero",

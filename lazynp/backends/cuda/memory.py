@@ -21,10 +21,11 @@ from lazynp.backends.cuda import driver
 from lazynp.backends.cuda.graphs import Copy
 from lazynp.backends.cuda.runs import Forked, Local, Run, Running
 from lazynp.codegen.ir import COUNTERS
+from lazynp.graph import report
 from lazynp.graph.node import Shape, caller
-from lazynp.runtime import forking, pressure, report
-from lazynp.runtime.allocator import readable
-from lazynp.runtime.buffer import Buffer
+from lazynp.values import forking, pressure
+from lazynp.values.allocator import readable
+from lazynp.values.buffer import Buffer
 
 LARGE: Final = 1 << 20  # bytes from which on a buffer is remembered, to be named when memory runs out
 NAMED: Final = 5

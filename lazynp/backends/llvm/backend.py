@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from lazynp.backends.base import CompileError, Plan, in_kernels
+from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.backends.llvm import compiler, render, scalars, support, threads
 from lazynp.backends.llvm.disk_cache import digest
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
 from lazynp.codegen.emit import emit
 from lazynp.graph import op as o
-from lazynp.runtime import config
-from lazynp.runtime.compiled import CompiledPlan
 from lazynp.schedule.canonicalise import Program
+from lazynp.values import config
 
 SMALL_STORE = 4096  # elements
 

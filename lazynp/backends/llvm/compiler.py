@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from lazynp.backends.llvm import disk_cache, loader, mathlib, threads
 from lazynp.backends.llvm.host import binding, host
-from lazynp.runtime import forking
+from lazynp.values import forking
 
 PIPELINE: Final = "O3+dce/2"  # names the pass pipeline below in cache keys: change it whenever the pipeline changes
 

@@ -5,7 +5,7 @@ Promise: what a kernel computed between the two has set them; where a machine's 
 results instead (``Lines.watch``).
 
 Flags belong to the operations that were executed, and LLVM thinks of these as having none: it may execute more operations than were asked
-for, or fewer.  They are a filter, never an answer (``runtime/rechecks.py``).
+for, or fewer.  They are a filter, never an answer (``backends/common/rechecks.py``).
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from lazynp.runtime import limits
+from lazynp.values import limits
 
 SYMBOL: Final = "lz_parallel"
 DECLARATION: Final = "declare void @lz_parallel(ptr, ptr, i32)\n"

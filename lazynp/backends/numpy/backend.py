@@ -11,12 +11,13 @@ from types import CodeType, FunctionType
 from typing import Any, Final
 
 from lazynp.backends.base import ExecutionError
+from lazynp.backends.common.ownership import Claim
 from lazynp.backends.numpy.source import NAMESPACE, Source, translate
-from lazynp.runtime import config, floating
-from lazynp.runtime.buffer import Buffer
-from lazynp.runtime.ownership import Claim
+from lazynp.graph import floating
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.claims import Claims, claims
+from lazynp.values import config
+from lazynp.values.buffer import Buffer
 
 CODES: Final = 1024  # texts whose byte code is kept
 

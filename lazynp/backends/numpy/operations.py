@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp import special_values
+from lazynp.backends.common import special_values
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind, Op
-from lazynp.runtime.allocator import Export, allocate
-from lazynp.runtime.buffer import Buffer
+from lazynp.values.allocator import Export, allocate
+from lazynp.values.buffer import Buffer
 
 Array = np.ndarray[Any, Any]
 

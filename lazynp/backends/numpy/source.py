@@ -17,11 +17,11 @@ from lazynp.backends.numpy import library, operations
 from lazynp.backends.numpy.operations import COMPLEX, MATERIALISE, SPECIAL, UFUNCS, size
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
-from lazynp.records import Record, field
-from lazynp.runtime.buffer import Buffer
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import ZERO, Entry, Program
 from lazynp.schedule.claims import nbytes
+from lazynp.values.buffer import Buffer
+from lazynp.values.records import Record, field
 
 IN_PLACE: Final = 4096  # elements from which writing over a dying temporary saves more than it costs
 NAMED_OUT: Final = (o.MAXIMUM, o.MINIMUM)  # a third operand without a name is deprecated

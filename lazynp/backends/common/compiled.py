@@ -1,0 +1,329 @@
+"""Running schedules of compiled kernels.
+
+In: a ``Program`` and a target that can compile loop nests.  Out: a ``Plan``.  Promise: running a plan is one pass over its items: fill in
+an argument block, call; no rewriting, no compiler, no per-node work.  Small programs, and what a kernel reports to have failed, go to
+the NumPy tier, which decides what the error is.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Callable, Iterable
+from ctypes import memmove
+from typing import Any
+
+from lazynp.backends.base import ExecutionError, Layout, Plan, Target
+from lazynp.backends.common.ownership import Claim
+from lazynp.backends.common.rechecks import Flagged
+from lazynp.graph import floating, report
+from lazynp.graph import op as o
+from lazynp.schedule.canonicalise import ZERO, Program, possible
+from lazynp.schedule.claims import Claims, nbytes
+from lazynp.schedule.fuse import partition
+from lazynp.schedule.memory import Update, evaluate, meet
+from lazynp.schedule.plan import KernelItem, LibraryItem, Schedule, schedule
+from lazynp.schedule.simplify import simplify
+from lazynp.values import config
+from lazynp.values.allocator import allocate
+from lazynp.values.buffer import Buffer
+
+PARALLEL_WORK = 200_000.0  # cost units from which more than one thread is worth waking
+
+
+def make_schedule(program: Program, target: Target) -> Schedule:
+    """Steps 2 to 7: everything but the machine code."""
+    if config.debug:
+        return _checked_schedule(program, target)
+    return schedule(partition(simplify(program), target.supported), target)
+
+
+def _checked_schedule(program: Program, target: Target) -> Schedule:
+    """The same, and what each step hands to the next is checked."""
+    from lazynp.schedule import spec  # only for who debugs
+
+    spec.check_program(program, simplified=False)
+    simplified = simplify(program)
+    spec.check_program(simplified)
+    parts = partition(simplified, target.supported)
+    spec.check_partition(parts)
+    made = schedule(parts, target)
+    spec.check_schedule(made)
+    return made
+
+
+class Launcher:
+    """One kernel of one schedule, ready to be called."""
+
+    __slots__ = (
+        "error",
+        "fused",
+        "integers",
+        "layout",
+        "outputs",
+        "reads",
+        "run",
+        "saved",
+        "scalars",
+        "taken",
+        "template",
+        "threaded",
+        "updates",
+        "wanted",
+        "workspaces",
+    )  # fmt: skip
+
+    def __init__(self, item: KernelItem, program: Program, function: Callable[[int], None], layout: Layout) -> None:
+        self.run = function
+        self.layout = layout
+        body, launch = item.body, item.launch
+        self.template = array("q", bytes(8 * layout.slots))
+        self.integers: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
+        for k, formula in enumerate(launch.integers):
+            if formula.offsets:
+                self.integers.append((layout.integers + k, formula.const, formula.offsets))
+            else:
+                self.template[layout.integers + k] = formula.const
+        self.reads = [(layout.buffers + b, e) for b, e in enumerate(body.buffers) if b not in body.stored]
+        self.outputs: list[tuple[int, int, Any, Any, int]] = []
+        self.taken: list[tuple[int, int, Any, Any, int]] = []
+        self.updates: list[tuple[int, Update, bool]] = []
+        changes = {update.entry: update for update in item.updates}
+        for b, e in enumerate(body.buffers):
+            if b in body.stored:
+                entry = program.entries[e]
+                if e in changes:
+                    self.updates.append((layout.buffers + b, changes[e], program.entries[changes[e].base].op is o.BUFFER))
+                elif e in item.taken:
+                    self.taken.append((layout.buffers + b, e, entry.dtype, entry.shape, item.taken[e]))
+                else:
+                    self.outputs.append((layout.buffers + b, e, entry.dtype, entry.shape, nbytes(entry)))
+        self.scalars = [
+            (8 * (layout.scalars + 2 * k), _FORMATS[dtype.char], slot)
+            for k, (slot, dtype) in enumerate(zip(body.scalars, body.scalar_types, strict=True))
+        ]
+        self.workspaces = [
+            (layout.workspaces + k, max(1, count) * dtype.itemsize)
+            for k, (count, dtype) in enumerate(zip(launch.workspaces, item.code.workspaces, strict=True))
+        ]
+        self.threaded = launch.work >= PARALLEL_WORK
+        self.error = bool(item.code.flags)
+        operations = {e for e, _ in item.kernel.points} | {e for _, e in item.kernel.roots}
+        operations = {e for e in operations if program.entries[e].op.kind is not o.Kind.MOVEMENT}
+        self.wanted = 0
+        for e in operations:
+            self.wanted |= program.errors & possible(program.entries, program.entries[e])
+        self.fused = len(operations) if len(operations) > 1 else 0
+        self.saved = sum(2 * nbytes(program.entries[e]) for e in operations - set(item.writes))
+
+    def __call__(
+        self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], threads: int, claim: Claim | None
+    ) -> int:
+        """Compute; returns the floating-point errors among the wanted ones, raises ``KernelError`` where an index was out of range."""
+        block = self.template[:]
+        for slot, e in self.reads:
+            block[slot] = values[e].address
+        held = []
+        for slot, e, dtype, shape, size in self.outputs:
+            memory = allocate(size)
+            block[slot] = memory.address
+            values[e] = Buffer.of_block(memory, dtype, shape)
+        for slot, e, dtype, shape, dying in self.taken:
+            values[e] = values[dying].retyped(dtype, shape)
+            block[slot] = values[e].address
+        for slot, update, given in self.updates:
+            values[update.entry] = _updated(values[update.base], update, given, integers, claim)
+            block[slot] = values[update.entry].address
+        for slot, size in self.workspaces:
+            memory = allocate(size)
+            held.append(memory)
+            block[slot] = memory.address
+        for slot, const, offsets in self.integers:
+            for parameter, k in offsets:
+                const += k * integers[parameter]
+            block[slot] = const
+        for offset, form, slot in self.scalars:
+            value = scalars[slot]
+            if len(form) == 2:
+                struct.pack_into(form, block, offset, value.real, value.imag)
+            else:
+                struct.pack_into(form, block, offset, value)
+        block[self.layout.threads] = threads if self.threaded else 1
+        self.run(block.buffer_info()[0])
+        if self.error and block[self.layout.error]:
+            raise KernelError
+        return block[self.layout.flags] & self.wanted
+
+
+class KernelError(Exception):
+    """A kernel found an index out of range; nothing it wrote was published."""
+
+
+_FORMATS = {
+    "?": "?", "b": "b", "h": "h", "i": "i", "l": "q", "q": "q", "B": "B", "H": "H", "I": "I", "L": "Q", "Q": "Q", "e": "e", "f": "f",
+    "d": "d", "F": "ff", "D": "dd",
+}  # fmt: skip
+
+
+def _updated(old: Buffer, update: Update, given: bool, integers: list[int], claim: Claim | None) -> Buffer:
+    """Memory for a STORE, in which everything but the region it writes is as in ``old``: that memory itself where it may be overwritten."""
+    claimed = claim is not None and old.block in claim.blocks
+    free = update.last and (claimed or not given)
+    if free and not any(meet(update.written, box, integers) for box in update.reads):
+        if claimed:
+            assert claim is not None
+            claim.save(old.array[_subscript(update, integers)])
+        report.work.in_place += 1
+        return old.retyped(old.dtype, old.shape)
+    new = Buffer.of_block(allocate(old.nbytes), old.dtype, old.shape)
+    report.work.bytes_copied += _copy_around(old, new, update, integers)
+    return new
+
+
+def _subscript(update: Update, integers: list[int]) -> tuple[slice, ...]:
+    parts = []
+    for slot, step, n, _ in update.region:
+        start = 0 if slot == ZERO else integers[slot]
+        stop = start + step * n
+        parts.append(slice(start, stop if stop >= 0 else None, step))
+    return tuple(parts)
+
+
+def _copy_around(old: Buffer, new: Buffer, update: Update, integers: list[int]) -> int:
+    """Copy what a STORE leaves alone, axis by axis: what lies before and behind the region; returns the number of bytes."""
+    if update.whole or not old.shape or any(step not in (1, -1) and n > 1 for _, step, n, _ in update.region):
+        memmove(new.address, old.address, old.nbytes)
+        return old.nbytes
+    source, target = old.array, new.array
+    copied = 0
+    around: tuple[slice, ...] = ()
+    for span, edge in zip(update.written, update.region, strict=True):
+        lo = evaluate(span.start, integers)
+        hi = lo + span.reach + 1
+        for piece in (slice(0, lo), slice(hi, edge.extent)):
+            if piece.start < piece.stop:
+                part = source[(*around, piece)]
+                target[(*around, piece)] = part
+                copied += part.nbytes
+        around = (*around, slice(lo, hi))
+    return copied
+
+
+class LibraryStep:
+    """Library calls of one schedule, run by the NumPy tier."""
+
+    __slots__ = ("inputs", "origins", "owned", "plan", "reads", "writes")
+
+    def __init__(self, item: LibraryItem, plan: Plan, program: Program) -> None:
+        self.plan = plan
+        dying = [slot for slot in plan.claims if item.reads[slot] in item.dead]
+        self.inputs = [slot for slot in dying if program.entries[item.reads[slot]].op is o.BUFFER]
+        self.owned = [slot for slot in dying if slot not in self.inputs]
+        self.reads = item.reads
+        self.writes = item.writes
+        self.origins = [program.origins[e] for e in item.program.origins]
+
+    def __call__(
+        self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], threads: int, claim: Claim | None
+    ) -> list[floating.Note] | None:
+        """Compute; returns what NumPy reported of entries of the original program, if anything."""
+        given = [values[e] for e in self.reads]
+        mine = None
+        if self.owned or claim is not None:
+            # Temporaries that die here are this run's own.
+            mine = Claim([given[slot].block for slot in self.owned])
+            if claim is not None:
+                mine.blocks |= claim.blocks.intersection([given[slot].block for slot in self.inputs])
+                mine.saved = claim.saved
+            mine.blocks.discard(None)
+        try:
+            results = self.plan.run(given, integers, scalars, mine)
+        except ExecutionError as failure:
+            if failure.entry is not None:
+                failure.entry = self.origins[failure.entry]
+            raise
+        for e, buffer in zip(self.writes, results, strict=True):
+            values[e] = buffer
+        heard = floating.take() if floating.heard else None
+        if heard is None:
+            return None
+        return [(e if e is None else self.origins[e], text) for e, text in heard.notes]
+
+
+class CompiledPlan:
+    """A schedule with its machine code."""
+
+    __slots__ = (
+        "claims", "constants", "empty", "flagged", "inputs", "numpy_plan", "oracle", "original", "outputs", "passed", "schedule", "steps",
+        "target",
+    )  # fmt: skip
+
+    def __init__(self, original: Program, target: Target, numpy_plan: Callable[[Program], Plan]) -> None:
+        made = make_schedule(original, target)
+        program = made.program
+        self.original = original
+        self.schedule = made
+        self.target = target
+        self.numpy_plan = numpy_plan
+        self.oracle: Plan | None = None
+        self.flagged = Flagged(self.evaluate)
+        self.constants = program.constants
+        self.inputs = [(e, entry.arg) for e, entry in enumerate(program.entries) if entry.op is o.BUFFER]
+        self.outputs = program.outputs
+        self.passed = [e for e in program.outputs if program.entries[e].op is o.BUFFER]
+        self.claims = Claims([program.entries[e].arg for e in made.claims])
+        kernels = [item for item in made.items if isinstance(item, KernelItem)]
+        launchers = iter(self.link(kernels, program))
+        self.steps: list[tuple[Any, list[int]]] = []  # launchers and library steps, and the entries that die with each
+        for item in made.items:
+            self.steps.append((next(launchers) if isinstance(item, KernelItem) else self.call(item, program), item.dead))
+
+    def link(self, kernels: list[KernelItem], program: Program) -> Iterable[Launcher]:
+        """Launchers of kernels, with their code."""
+        compiled = self.target.compile([item.code for item in kernels])
+        return [Launcher(item, program, function, layout) for item, (function, layout) in zip(kernels, compiled, strict=True)]
+
+    def call(self, item: LibraryItem, program: Program) -> Any:
+        """What runs library calls."""
+        return LibraryStep(item, self.numpy_plan(item.program), program)
+
+    def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
+        values = {e: buffers[slot] for e, slot in self.inputs}
+        if self.constants:
+            scalars = [*scalars, *self.constants]
+        threads = self.target.threads()
+        work = report.work
+        flags = 0
+        notes: list[floating.Note] = []
+        try:
+            for step, dead in self.steps:
+                if isinstance(step, LibraryStep):
+                    notes += step(values, integers, scalars, threads, claim) or ()
+                else:
+                    flags |= step(values, integers, scalars, threads, claim)
+                    work.kernels += 1
+                    work.fused_ops += step.fused
+                    work.bytes_saved += step.saved
+                for e in dead:
+                    del values[e]
+        except KernelError:
+            # The NumPy tier raises the very error NumPy has for it.
+            if claim is not None:
+                claim.undo()
+            self.numpy_plan(self.original).run(buffers, integers, scalars)
+            raise AssertionError("a kernel reported an index that NumPy accepts") from None
+        except MemoryError as error:
+            raise ExecutionError(None, error) from None
+        for e in self.passed:
+            values[e].shared = True
+        if flags or notes:
+            heard = floating.own()
+            heard.notes = notes
+            heard.flagged = self.flagged if flags else None
+        return [values[e] for e in self.outputs]
+
+    def evaluate(self, buffers: list[Buffer], integers: list[int], scalars: list[Any]) -> None:
+        """Have NumPy compute the same once more, to hear what it reports; the values are dropped."""
+        if self.oracle is None:
+            self.oracle = self.numpy_plan(self.original)
+        self.oracle.run(buffers, integers, scalars)

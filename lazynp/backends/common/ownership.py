@@ -1,0 +1,118 @@
+"""Writing in place: a transaction on memory that somebody may still look at.
+
+In: the inputs that a plan would overwrite.  Out: a ``Claim`` on those whose memory nobody can reach but through the graph.  Promise:
+whatever happens, every value that can still be asked for is there afterwards.
+
+A STORE may be written into the memory of the array it changes if nobody wants the old elements any more.  Who wants them is not counted
+while the program is recorded: that would cost every operation.  Instead the run saves what it overwrites (a plan claims an input only where
+that is the smaller part), and looks when it is over: if the node of the old value died with the graph that the run consumed, nobody
+wanted it.  If it lives, or if the run failed, the old elements are put back.
+
+Before memory is claimed it is detached from its node, so that other threads, which may hold that node, come to ``realize`` and wait there;
+memory that was exported, or that another run reads, is not claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from lazynp.graph.node import Node
+from lazynp.schedule.canonicalise import Canonical
+from lazynp.values.buffer import Buffer
+
+
+class Claim:
+    """Memory that one run may overwrite, and what it overwrote."""
+
+    __slots__ = ("blocks", "held", "saved")
+
+    def __init__(self, blocks: Iterable[Any] = ()) -> None:
+        self.blocks = set(blocks)
+        self.held: list[tuple[Node, Buffer]] = []
+        self.saved: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
+
+    def save(self, region: np.ndarray[Any, Any]) -> None:
+        """Called before ``region``, a view of claimed memory, is overwritten."""
+        self.saved.append((region, region.copy()))
+
+    @contextmanager
+    def lifted(self) -> Iterator[None]:
+        """Within the block the memory is as it was before the run, and afterwards as the run left it."""
+        new = [region.copy() for region, _ in self.saved]
+        for region, old in reversed(self.saved):
+            region[...] = old
+        try:
+            yield
+        finally:
+            for (region, _), elements in zip(self.saved, new, strict=True):
+                region[...] = elements
+
+    def undo(self) -> None:
+        """The run failed: everything is as before."""
+        for region, old in reversed(self.saved):
+            region[...] = old
+        self.saved.clear()
+        for node, buffer in self.held:
+            node.buffer = buffer
+        self.held.clear()
+
+    def settle(self) -> bool:
+        """The run is over, its values published and its program forgotten; tells whether somebody still wanted an old value."""
+        held = [(ref(node), buffer) for node, buffer in self.held]
+        self.held.clear()
+        wanted = False
+        interrupt: BaseException | None = None
+        for look, buffer in held:
+            node = look()
+            if node is None:
+                continue
+            wanted = True
+            while node.buffer is None and node.error is None:
+                try:
+                    if buffer.place is None:
+                        buffer.moved(self._before(buffer))
+                    else:
+                        buffer.recover(self.saved)
+                    node.buffer = buffer
+                except MemoryError as error:
+                    node.error = error
+                except KeyboardInterrupt as error:
+                    interrupt = error  # the old value must not be lost: once more
+        if interrupt is not None:
+            raise interrupt
+        return wanted
+
+    def _before(self, buffer: Buffer) -> np.ndarray[Any, Any]:
+        """The old value, in memory of its own."""
+        old = buffer.array.copy()
+        start: int = buffer.address
+        for region, elements in reversed(self.saved):
+            at = region.__array_interface__["data"][0] - start
+            if region.size and 0 <= at < old.nbytes:
+                np.ndarray(region.shape, region.dtype, old, at, region.strides)[...] = elements
+        return old
+
+
+def claim(canonical: Canonical, slots: Iterable[int]) -> Claim | None:
+    """A claim on the inputs ``slots`` as far as nobody can reach them but through the graph."""
+    wanted = {id(buffer): buffer for buffer in [canonical.buffers[slot] for slot in slots] if buffer.exclusive()}
+    if not wanted:
+        return None
+    made = Claim()
+    for node in canonical.nodes:
+        buffer = node.buffer
+        if buffer is not None and id(buffer) in wanted:
+            made.held.append((node, buffer))
+            made.blocks.add(buffer.block)
+    try:
+        for node, _ in made.held:
+            node.buffer = None
+    except BaseException:
+        made.undo()
+        raise
+    return made

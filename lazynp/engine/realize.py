@@ -1,0 +1,384 @@
+"""Making values exist: the one place that knows the graph, the schedule and the backends together.
+
+In: nodes whose values are wanted, and why.  Out: the same nodes, published.  Promise: a program seen before costs one walk, one
+look-up and one run; what fails names the user's line and is remembered by the node that failed, and every other node stays as it
+was, also after an interrupt or when memory runs out.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import warnings
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, Final
+from weakref import WeakSet
+
+from lazynp.backends.base import Backend, CompileError, ExecutionError, Plan, Target
+from lazynp.backends.common import ownership, rechecks
+from lazynp.engine import devices, facts
+from lazynp.graph import floating, report
+from lazynp.graph import op as o
+from lazynp.graph.build import outputs
+from lazynp.graph.node import Node, caller, site_of, where
+from lazynp.graph.op import Kind
+from lazynp.schedule.canonicalise import Canonical, Program, canonicalise
+from lazynp.values import config, forking, pressure
+from lazynp.values.buffer import Buffer
+
+PLANS: Final = 2048  # plans kept, the least recently used go first
+
+_Plans = OrderedDict[Any, Plan]
+
+# Held while nodes are walked and published, not while plans run.
+_lock = forking.graph
+_caches: dict[tuple[Any, ...], _Plans] = {}
+_plans: _Plans = OrderedDict()
+_generation = -1
+_backends: dict[str, Backend] = {}
+_failed: WeakSet[Node] = WeakSet()
+_running = 0  # calls between their walk and their result
+
+
+def realize(nodes: Sequence[Node], reason: str, device: str | None = None) -> None:
+    """Compute ``nodes``, all in one program.
+
+    Parameters
+    ----------
+    nodes
+        What is wanted; nodes that have their value already cost nothing.
+    reason
+        Why now, e.g. ``"__array__"``; counted with the user's line.
+    device
+        Where, if that is known already; else the nodes are computed at home, on each device those that belong there.
+
+    Raises
+    ------
+    Exception
+        What NumPy raises for the operation that failed, with a note that names the line which recorded it.
+    """
+    wanted = [node for node in nodes if node.buffer is None]
+    if wanted and not _in_one_program(wanted, reason, device):
+        _at_home(wanted, reason)
+
+
+def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool:
+    """Compute nodes in one program; does nothing where they take several, on several devices, and tells."""
+    global _running
+    if _generation != config.generation:
+        _choose_cache()
+    with _lock:
+        canonical = canonicalise(wanted)
+        plans = _plans
+        if config.elsewhere:
+            device = device or _only_home(canonical, alone=len(wanted) == 1)
+            if device is None:
+                return False
+            plans = _plans_on(device)
+        if outputs:
+            siblings = _siblings(wanted, canonical)
+            if siblings:
+                wanted += siblings
+                canonical = canonicalise(wanted)
+        if _failed:
+            _raise_stored(canonical)
+        key = canonical.key
+        plan = plans.get(key)
+        if plan is not None:
+            plans.move_to_end(key)
+            known = facts.recalled(plan, canonical)
+            if known is not None:
+                report.schedules.remembered += 1
+                wanted[0].publish(known)
+                return True
+            report.schedules.hits += 1
+        _running += 1
+    report.count_forced(reason, caller())
+    error: BaseException | None = None
+    found = None
+    try:
+        if plan is None:
+            plan = _prepare(canonical, device)
+        found = _run_owning(plan, canonical) if plan.claims else _run(plan, canonical)
+    except ExecutionError as failure:
+        error = _remember(failure, canonical)
+    finally:
+        with _lock:
+            _running -= 1
+        if floating.heard:
+            floating.take()  # of a run that failed
+    if error is None:
+        pressure.relieve()
+        if found is not None:
+            found.tell()
+        return True
+    # Outside the handler, so that the error does not drag the frames of the plan (and its temporaries) along as its context.
+    raise error.with_traceback(None)
+
+
+def _run(plan: Plan, canonical: Canonical, claim: ownership.Claim | None = None) -> rechecks.Found | None:
+    """Run and publish; what is to be told of floating-point errors comes back, for it may raise."""
+    if floating.heard:
+        floating.take()  # of whoever ran a plan and did not ask
+    values = plan.run(canonical.buffers, canonical.integers, canonical.scalars, claim)
+    found = None
+    if floating.heard:
+        found = rechecks.errors(canonical, claim)
+    elif len(values) == 1:
+        facts.remember(plan, canonical, values[0])
+    _publish(canonical, values)
+    return found
+
+
+def _publish(canonical: Canonical, values: list[Buffer]) -> None:
+    if len(values) > 1 and len(set(values)) < len(values):
+        # Equal expressions have one value; which of them it is does not matter, only that it is not one's alone.
+        for value in values:
+            value.shared = True
+    with _lock:
+        for node, value in zip(canonical.wanted, values, strict=True):
+            if node.buffer is None:
+                node.publish(value)
+                if value.block is None and value.array.nbytes >= pressure.COUNTED_FROM:
+                    pressure.count(value)
+                if outputs:
+                    outputs.pop(node, None)
+        for node in canonical.walked:
+            node.computed = True
+
+
+def _run_owning(plan: Plan, canonical: Canonical) -> rechecks.Found | None:
+    """Run a plan that writes some inputs in place if it may; nobody else reads a buffer meanwhile."""
+    with _lock:
+        claim = ownership.claim(canonical, plan.claims) if _running == 1 else None
+        if claim is None:
+            return _run(plan, canonical)
+        try:
+            found = _run(plan, canonical, claim)
+        except BaseException:
+            claim.undo()
+            raise
+        canonical.forget()
+        plan.claims.settled(contested=claim.settle())
+        return found
+
+
+def prepare(nodes: Sequence[Node]) -> None:
+    """Make the plan that will compute ``nodes``, and keep it; nothing is run."""
+    wanted = [node for node in nodes if node.buffer is None]
+    if wanted:
+        if _generation != config.generation:
+            _choose_cache()
+        device = _one_device(wanted) if config.elsewhere else None
+        with _lock:
+            canonical = canonicalise(wanted)
+        if canonical.key not in _plans_on(device):
+            _prepare(canonical, device)
+
+
+# Devices ------------------------------------------------------------------------------------------------------------------
+
+
+def _only_home(canonical: Canonical, alone: bool) -> str | None:
+    """The device of a program that is all on one, as most are; None where it takes a closer look."""
+    if canonical.moves:
+        return None
+    default = devices.default()
+    home: str | None = None
+    for buffer in canonical.buffers:
+        device = buffer.device
+        if device is not None and device != home:
+            if home is not None or device == devices.CPU or (device != default and not alone):
+                return None
+            home = device
+    return home or default
+
+
+def _at_home(wanted: list[Node], reason: str) -> None:
+    """Compute nodes where they belong; what crosses from one device to another on the way is computed, and moved, first."""
+    homes = devices.homes(wanted)
+    default = devices.default()
+    for node, home in homes.items():
+        for source in node.src:
+            at = homes[source]
+            if node.op is o.COPY and (at not in (None, home) or source.op is o.BUFFER):
+                if source.buffer is None:
+                    _compute([source], reason, at, default, homes)
+                _moved(node, source, node.arg)
+            elif at is not None and at != (home or default) and source.op.kind is not Kind.LEAF:
+                _compute([source], reason, at, default, homes)
+    groups: dict[str | None, list[Node]] = {}
+    for node in wanted:
+        if node.buffer is None:
+            groups.setdefault(homes[node], []).append(node)
+    for home, group in groups.items():
+        _compute(group, reason, home, default, homes)
+
+
+def _compute(nodes: list[Node], reason: str, home: str | None, default: str, homes: dict[Node, str | None]) -> None:
+    """Compute nodes of one home there."""
+    realize(nodes, reason, home or default)
+    if home == devices.CPU:
+        with _lock:
+            for node, at in homes.items():
+                if at == home and node.buffer is not None:
+                    node.buffer = node.buffer.at_home(home)
+
+
+def _moved(node: Node, source: Node, device: str) -> None:
+    """A COPY of a value that exists."""
+    buffer = source.buffer
+    assert buffer is not None
+    if device != devices.CPU:
+        value = devices.place(device).uploaded(buffer)
+        value.shared = True
+    elif buffer.place is None:
+        buffer.shared = True
+        value = buffer.at_home(device)
+    else:
+        value = Buffer(buffer.array).at_home(device)
+    with _lock:
+        if node.buffer is None:
+            node.publish(value)
+
+
+def _one_device(wanted: list[Node]) -> str:
+    """Where a program would run; refuses nodes that belong to several devices."""
+    return devices.join(devices.homes(wanted).values(), wanted[-1]) or devices.default()
+
+
+def _plans_on(device: str | None) -> _Plans:
+    """The cached plans of a device."""
+    if device is None or device == devices.CPU:
+        return _plans
+    key = config.backend or "", config.tier, config.debug, device, config.graphs
+    found = _caches.get(key)
+    return _caches.setdefault(key, OrderedDict()) if found is None else found
+
+
+def _siblings(wanted: list[Node], canonical: Canonical) -> list[Node]:
+    """Every output of the calls with several that are about to run: they are computed together or not at all."""
+    found: dict[Node, None] = {}
+    for node in (*canonical.nodes, *wanted):
+        if node.op is o.CALL and node in outputs:
+            found[node] = None
+            found.update(dict.fromkeys(outputs[node]))
+    for node in wanted:
+        found.pop(node, None)
+    return [node for node in found if node.buffer is None]
+
+
+def _prepare(canonical: Canonical, device: str | None = None) -> Plan:
+    report.schedules.misses += 1
+    program = Program.of(canonical)
+    gpu = None if device is None or device == devices.CPU else devices.place(device).backend
+    chosen = gpu or choose(program)
+    plans = _plans_on(device)
+    try:
+        plan = chosen.prepare(program)
+    except CompileError as error:
+        if config.debug or config.fallback == "error" or chosen.name == "numpy":
+            raise
+        warnings.warn(f"lazynp: {error}; NumPy runs this program instead", RuntimeWarning, stacklevel=3)
+        plan = backend("numpy").prepare(program) if gpu is None else gpu.on_host(program)
+    with _lock:
+        plans[canonical.key] = plan
+        if len(plans) > PLANS:
+            plans.popitem(last=False)
+    return plan
+
+
+def _remember(failure: ExecutionError, canonical: Canonical) -> BaseException:
+    """The error as the user shall see it; kept on its node where trying again would fail again."""
+    error = failure.error
+    node = canonical.nodes[failure.entry] if failure.entry is not None else None
+    error.add_note(f"recorded at {where(site_of(node or canonical.nodes[-1]))}")
+    error.__cause__ = error.__context__ = None
+    if node is not None and not isinstance(error, MemoryError):
+        node.error = error
+        _failed.add(node)
+    return error
+
+
+def _raise_stored(canonical: Canonical) -> None:
+    for node in canonical.nodes:
+        if node.error is not None:
+            raise node.error.with_traceback(None)
+
+
+def choose(program: Program) -> Backend:
+    """The backend for a program, by the switches; the tiered one decides by sizes and counts."""
+    if config.backend == "numpy" or (config.backend is None and not _can_compile()):
+        return backend("numpy")
+    return backend("llvm" if config.tier == "compiled" else "auto")
+
+
+@functools.cache
+def _can_compile() -> bool:
+    return importlib.util.find_spec("llvmlite") is not None
+
+
+def backend(name: str) -> Backend:
+    """The backend of that name, made when first asked for."""
+    made = _backends.get(name)
+    return _made(name) if made is None else made
+
+
+def _made(name: str) -> Backend:
+    with _lock:
+        made = _backends.get(name)
+        if made is not None:
+            return made
+        if name == "numpy":
+            from lazynp.backends.numpy.backend import NumpyBackend
+
+            made = NumpyBackend()
+        elif name == "llvm":
+            from lazynp.backends.llvm.backend import LLVMBackend
+
+            made = LLVMBackend(backend("numpy").prepare)
+        elif name == "auto":
+            from lazynp.engine.tiers import TieredBackend
+
+            made = TieredBackend(backend("numpy"), backend("llvm"))
+        else:
+            raise ValueError(f"backend {name!r} is not one of numpy, llvm, auto")
+        _backends[name] = made
+    return made
+
+
+def compiler(nodes: Sequence[Node] = ()) -> Target:
+    """The target that programs are scheduled for; those of ``nodes`` where they belong."""
+    device = _one_device(list(nodes)) if config.elsewhere and nodes else devices.CPU
+    target = backend("llvm") if device == devices.CPU else devices.place(device).backend
+    assert isinstance(target, Target)
+    return target
+
+
+def _choose_cache() -> None:
+    """Plans made under one set of switches do not serve another."""
+    global _plans, _generation
+    with _lock:
+        switches = (config.backend or "", config.tier, config.debug, devices.CPU)
+        _plans = _caches.setdefault(switches, OrderedDict())
+        _generation = config.generation
+
+
+def _alone() -> None:
+    """In a child after ``fork`` the parent's other threads, and what they were running, do not exist."""
+    global _running
+    _running = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_alone)
+
+
+def forget_plans() -> None:
+    """Empty the schedule cache."""
+    with _lock:
+        _caches.clear()
+        _plans.clear()
+        _choose_cache()

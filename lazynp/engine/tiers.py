@@ -1,0 +1,132 @@
+"""Which programs are compiled, and when.
+
+In: a ``Program``.  Out: a ``Plan``.  Promise: the choice depends on sizes and counts only, never on a clock: work that is large is compiled
+when first seen, work that is small runs through the NumPy tier until it has come often enough to pay for its compilation, and work that
+is tiny stays there.  Programs that differ in their shapes only share their machine code, and pay for it together.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from math import prod
+from typing import Any, NamedTuple
+
+from lazynp.backends.base import Backend, CompileError, Plan
+from lazynp.backends.common.ownership import Claim
+from lazynp.graph.op import SPECIAL, STORE, Kind
+from lazynp.schedule.canonicalise import Program
+from lazynp.schedule.claims import Claims
+from lazynp.values.buffer import Buffer
+
+COMPILE_WORK = 6_000_000  # cost units (element operations) that pay for compiling one operation: some milliseconds each
+PLAN_WORK = 200_000  # and for finding its place in a schedule, which operations of one pattern need each
+PATIENCE = 3  # what comes in small pieces is compiled when it has cost so many times its compilation: it may be over before that pays
+TINY_WORK = 16_384  # below this a run is all overhead, and NumPy's is the smaller one
+# A special function is some hundred calls of NumPy in its tier, however few the elements, and takes longer there than its cost says.
+SPECIAL_WORK = 100_000
+SPECIAL_FACTOR = 3
+SMALL_PIECES = 12  # runs that pay for a compilation, from which on they are small
+ACCOUNTS = 4096  # structures that are remembered
+PATTERN = 3  # operations whose sources look alike so many levels up share their machine code, most likely
+
+
+class Price(NamedTuple):
+    """What a program costs, in vectorised element operations: a run, its place in a schedule, its machine code; and whose code that is."""
+
+    run: int
+    schedule: int
+    code: int
+    structure: int
+
+
+def work(program: Program) -> Price:
+    """What a program costs."""
+    total = operations = 0
+    for entry in program.entries:
+        kind = entry.op.kind
+        if kind is Kind.LEAF or kind is Kind.MOVEMENT:
+            continue
+        operations += 1
+        # A write costs what it writes: the rest stays or is copied fast.
+        size = prod(program.entries[entry.src[1]].shape if entry.op is STORE else entry.shape)
+        if entry.op in SPECIAL:
+            total += max(SPECIAL_FACTOR * size * entry.op.cost, SPECIAL_WORK)
+        else:
+            total += size * max(entry.op.cost, 1)
+        if kind is Kind.REDUCTION:
+            total += prod(program.entries[entry.src[0]].shape)
+    patterns = _patterns(program)
+    return Price(total, operations * PLAN_WORK, len(patterns) * COMPILE_WORK, hash((operations, patterns)))
+
+
+def _patterns(program: Program) -> frozenset[int]:
+    """The different operations there are to compile: the turns of a loop that was recorded unrolled count once."""
+    kinds = [hash((entry.op, entry.dtype, len(entry.shape))) for entry in program.entries]
+    seen = kinds
+    for _ in range(PATTERN):
+        seen = [hash((kinds[e], *[seen[s] for s in entry.src])) for e, entry in enumerate(program.entries)]
+    return frozenset([seen[e] for e, entry in enumerate(program.entries) if entry.op.kind not in (Kind.LEAF, Kind.MOVEMENT)])
+
+
+class Account:
+    """What programs of one structure still have to cost in the NumPy tier before they are compiled."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+
+class TieredPlan:
+    """A plan of the NumPy tier that counts what it does, and is compiled once that has cost enough."""
+
+    __slots__ = ("account", "compiler", "cost", "left", "plan", "program")
+
+    def __init__(self, program: Program, plan: Plan, compiler: Backend, price: Price, account: Account) -> None:
+        self.program: Program | None = program
+        self.plan = plan
+        self.compiler = compiler
+        self.cost = price.run
+        self.left = price.schedule
+        self.account = account
+
+    @property
+    def claims(self) -> Claims:
+        return self.plan.claims
+
+    def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
+        program = self.program
+        if program is not None:
+            self.left -= self.cost
+            self.account.left -= self.cost
+            if self.left < 0 and self.account.left < 0:
+                self.program = None
+                # Where it cannot be compiled, the NumPy tier keeps serving this program.
+                with suppress(CompileError):
+                    self.plan = self.compiler.prepare(program)
+        return self.plan.run(buffers, integers, scalars, claim)
+
+
+class TieredBackend:
+    """Chooses between the NumPy tier and a compiling backend."""
+
+    name = "auto"
+
+    def __init__(self, numpy: Backend, compiler: Backend) -> None:
+        self.numpy = numpy
+        self.compiler = compiler
+        self.accounts: dict[int, Account] = {}  # by structure
+
+    def prepare(self, program: Program) -> Plan:
+        price = work(program)
+        if price.run >= price.code + price.schedule:
+            return self.compiler.prepare(program)
+        if price.run < TINY_WORK:
+            return self.numpy.prepare(program)
+        if len(self.accounts) >= ACCOUNTS:
+            self.accounts.clear()
+        total = price.code + price.schedule
+        account = self.accounts.setdefault(price.structure, Account(total if price.run * SMALL_PIECES >= total else PATIENCE * total))
+        if account.left < 0 and price.run >= price.schedule:
+            return self.compiler.prepare(program)
+        return TieredPlan(program, self.numpy.prepare(program), self.compiler, price, account)

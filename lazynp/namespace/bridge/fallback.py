@@ -1,0 +1,465 @@
+"""Everything of NumPy that lazynp does not do itself.
+
+In: a NumPy function and the arguments of a call, which may hold lazynp arrays at any depth of lists, tuples and dictionaries.
+Out: NumPy's own result, arrays and scalars turned into ours.  Promise: the call is counted with its bytes and the user's line;
+``out=`` and arguments that NumPy writes to are written back, so views see it; nothing falls back silently unless that is the
+mode.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from importlib import import_module
+from types import FunctionType, ModuleType
+from typing import Any, Final, cast
+
+import numpy as np
+
+from lazynp.engine import devices
+from lazynp.graph import build
+from lazynp.graph.dtypes import NATIVE
+from lazynp.graph.floating import watched
+from lazynp.graph.node import Node, caller, where
+from lazynp.graph.report import count_fallback
+from lazynp.namespace.bridge import proxies
+from lazynp.namespace.ufunc.promotion import overrides
+from lazynp.ndarray import from_numpy, host, ndarray, node_of, root_node, scalar_of_value
+from lazynp.protocols import snapshot
+from lazynp.scalars import force, is_scalar
+from lazynp.values import config
+
+_WRITTEN_KEYWORDS: Final = ("a", "arr", "dst")  # what functions that write to their first argument call it
+
+_warned: set[str] = set()
+
+
+class FallbackError(RuntimeError):
+    """Raised instead of calling NumPy when ``set_fallback("error")`` is in force."""
+
+
+def set_fallback(mode: str) -> None:
+    """What happens when a call is answered by NumPy itself: ``"silent"``, ``"warn"`` (once per function) or ``"error"``.
+
+    A program that cannot be compiled, which is a defect of lazynp, is NumPy's with a warning in any case; ``"error"`` raises it.
+    """
+    config.update(fallback=mode)
+    _warned.clear()
+
+
+def adopt(array: np.ndarray[Any, Any]) -> Any:
+    """A NumPy array that nobody else holds, as ours; foreign dtypes stay as they are."""
+    if type(array) is not np.ndarray or array.dtype not in NATIVE:
+        return array
+    return from_numpy(array, copy=not array.flags.owndata)
+
+
+def ours(value: Any) -> Any:
+    """NumPy's result as the caller of lazynp expects it."""
+    if issubclass(type(value), np.generic):
+        return scalar_of_value(value) if value.dtype in NATIVE else value
+    kind = type(value)
+    if kind is np.ndarray:
+        return adopt(value)
+    if kind is tuple:
+        return tuple([ours(item) for item in value])
+    if kind is list:
+        return [ours(item) for item in value]
+    if isinstance(value, tuple) and hasattr(kind, "_make"):
+        return kind._make([ours(item) for item in value])
+    return value
+
+
+class Arguments:
+    """The arguments of one call on their way to NumPy."""
+
+    __slots__ = ("nbytes", "nodes", "pending")
+
+    def __init__(self) -> None:
+        self.pending: list[Node] = []
+        self.nodes: list[Node] = []  # all of them, where they may live on different devices
+        self.nbytes = 0
+
+    def collect(self, value: Any) -> bool:
+        """Whether ``value`` holds anything of ours; remembers what has to be realized."""
+        kind = type(value)
+        if kind is ndarray:
+            # A view has its value when its base has.
+            node = root_node(value._base) if type(value) is ndarray and type(value._base) is ndarray else node_of(value)
+            if node.buffer is None:
+                self.pending.append(node)
+            if config.elsewhere:
+                self.nodes.append(node)
+            self.nbytes += value.nbytes
+            return True
+        if kind in (list, tuple):
+            # Long lists of plain numbers are common: look at each item once and no deeper than needed.
+            return any(self.collect(item) for item in value)
+        if kind is dict:
+            return any(self.collect(item) for item in value.values())
+        if is_scalar(value):
+            if value._node is not None:
+                self.pending.append(value._node)
+            return True
+        return proxies.stands_for(value) is not None
+
+    def theirs(self, value: Any) -> Any:
+        """The same value with NumPy's objects in place of ours."""
+        kind = type(value)
+        if kind is ndarray:
+            return snapshot(value, "fallback")
+        if kind is tuple:
+            return tuple([self.theirs(item) for item in value])
+        if kind is list:
+            return [self.theirs(item) for item in value]
+        if kind is dict:
+            return {key: self.theirs(item) for key, item in value.items()}
+        if is_scalar(value):
+            return value.concrete("fallback")
+        original = proxies.stands_for(value)
+        return value if original is None else original
+
+
+def _announce(name: str) -> None:
+    if config.fallback == "silent":
+        return
+    text = f"numpy.{name} is answered by NumPy itself ({where(caller())})"
+    if config.fallback == "error":
+        raise FallbackError(text)
+    if name not in _warned:
+        _warned.add(name)
+        warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+
+def _copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A writable copy that lies as the original does: some functions refuse memory with gaps, or of another order."""
+    if array.flags.forc:
+        return array.copy("K")
+    spread = np.empty((*array.shape, 2), array.dtype)[..., 0]
+    spread[...] = array
+    return spread
+
+
+def call(
+    function: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any], writes: Sequence[int] = ()
+) -> Any:
+    """``function(*args, **kwargs)`` by NumPy.
+
+    Parameters
+    ----------
+    function : callable
+        NumPy's own.
+    name : str
+        As the report shows it.
+    args, kwargs
+        The user's arguments.
+    writes : sequence of int
+        Positions of arguments that the function writes to.
+
+    Returns
+    -------
+    object
+        NumPy's result; arrays of native dtypes as ``lazynp.ndarray``.
+    """
+    _announce(name)
+    arguments = Arguments()
+    held = arguments.collect(tuple(args)), arguments.collect(kwargs)
+    count_fallback(name, arguments.nbytes, caller())
+    return _performed(function, args, kwargs, writes, arguments, held, name, "fallback")
+
+
+def library_call(function: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any], writes: Sequence[int] = ()) -> Any:
+    """``function(*args, **kwargs)`` by NumPy, where that is how lazynp means to answer: as ``call``, but no fallback.
+
+    Files, printing and routines whose result's shape depends on values go this way; values that are pending are forced under ``name``.
+    """
+    arguments = Arguments()
+    held = arguments.collect(tuple(args)), arguments.collect(kwargs)
+    return _performed(function, args, kwargs, writes, arguments, held, name, name)
+
+
+def _performed(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], writes: Sequence[int], arguments: Arguments,
+    held: tuple[bool, bool], name: str, reason: str,
+) -> Any:  # fmt: skip
+    if arguments.nodes:
+        from lazynp.namespace.device.sharing import computed
+
+        found = None if writes or kwargs.get("out") is not None else computed(name, args, kwargs, arguments.nodes)
+        if found is not None:
+            return found
+    if arguments.pending:
+        force(arguments.pending, reason)
+    values = [arguments.theirs(arg) for arg in args] if held[0] else list(args)
+    named = arguments.theirs(kwargs) if held[1] else kwargs
+    written: list[tuple[Any, np.ndarray[Any, Any]]] = []
+    for position in writes:
+        if position < len(args):
+            values[position] = _writable(args[position], written)
+        else:
+            key = next(key for key in _WRITTEN_KEYWORDS if key in kwargs)
+            named = {**named, key: _writable(kwargs[key], written)}
+    if kwargs.get("out") is not None:
+        named = {**named, "out": _writable(kwargs["out"], written)}
+    value = watched(function, *values, **named)
+    for target, copy in written:
+        target._write(build.buffer(np.ascontiguousarray(copy).reshape(copy.shape)))
+        if value is copy:
+            return target
+    if written and type(value) is tuple:
+        by_id = {id(copy): target for target, copy in written}
+        return tuple([by_id.get(id(item)) or ours(item) for item in value])
+    if isinstance(value, np.generic) and any(overrides(arg) for arg in args):
+        return value  # another library's answer about its own objects
+    return at_home(value, arguments.nodes) if arguments.nodes else ours(value)
+
+
+def at_home(value: Any, nodes: Sequence[Node]) -> Any:
+    """``ours``, where the nodes live from which NumPy computed the value."""
+    with devices.making(devices.join(devices.homes(nodes).values(), nodes[-1])):
+        return ours(value)
+
+
+def _writable(target: Any, written: list[tuple[Any, np.ndarray[Any, Any]]]) -> Any:
+    """Memory for NumPy to write to in place of our arrays; ``written`` remembers which is whose.
+
+    A result without axes is no array: NumPy, which gets its value, says so.
+    """
+    if type(target) is tuple:
+        return tuple([_writable(item, written) for item in target])
+    if is_scalar(target):
+        return target.concrete("fallback")
+    if type(target) is not ndarray:
+        return target
+    copy = _copied(host(target))
+    written.append((target, copy))
+    return copy
+
+
+class Library:
+    """A function of NumPy that is called on host arrays because that is its place: input and output, printing, small work on the host."""
+
+    answered = "library"
+    __wrapped__: Callable[..., Any]
+
+    def __init__(self, function: Callable[..., Any], name: str | None = None) -> None:
+        update_wrapper(self, function)
+        self.__module__ = "lazynp"
+        self._name = name or function.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return library_call(self.__wrapped__, self._name, args, kwargs)
+
+    def __reduce__(self) -> Any:
+        return by_path, (self._name,)
+
+    def __repr__(self) -> str:
+        return f"<lazynp library numpy.{self._name}>"
+
+
+def by_path(path: str) -> Any:
+    """lazynp's object of this name, for pickle."""
+    found: Any = import_module("lazynp")
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def published(name: str, value: Any, module: str) -> Any:
+    """A function of ours under the name and module that users know it by, where pickle finds it, with NumPy's signature.
+
+    NumPy's signatures have no annotations, and ours are to compare equal; the type checker has read them already.
+    """
+    inner = value
+    while type(inner) is FunctionType and inner.__module__.startswith("lazynp"):
+        inner.__annotations__ = {}
+        inner = getattr(inner, "__wrapped__", None)
+    if type(value) is FunctionType and value.__module__.startswith("lazynp.namespace"):
+        value.__module__ = module
+        if value.__name__ != name and value.__name__.rstrip("_") == name:
+            value.__name__ = name
+        value.__qualname__ = value.__name__
+    return value
+
+
+def library(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a function of ours whose work one of NumPy's routines does, at the call or as an item of the schedule."""
+    function.answered = "library"  # type: ignore[attr-defined]
+    return function
+
+
+class Fallback:
+    """A function of NumPy that is called on host arrays; otherwise it looks like NumPy's."""
+
+    answered = "fallback"
+
+    def __init__(self, function: Callable[..., Any], name: str) -> None:
+        self.__wrapped__ = function
+        self.__name__ = name.rpartition(".")[2]
+        self.__qualname__ = self.__name__
+        self.__doc__ = function.__doc__
+        self.__module__ = "lazynp"
+        self._name = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return call(self.__wrapped__, self._name, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["__wrapped__"], name)
+
+    def __reduce__(self) -> Any:
+        return by_path, (self._name,)
+
+    def __repr__(self) -> str:
+        return f"<lazynp fallback numpy.{self._name}>"
+
+
+# Functions whose arguments are no data: they are NumPy's own, called with what the user gave.
+PASSED: Final = frozenset(
+    {
+        "seterr", "geterr", "seterrcall", "geterrcall", "setbufsize", "getbufsize", "get_printoptions", "set_printoptions", "printoptions",
+        "get_include", "info", "show_config", "show_runtime", "binary_repr", "base_repr", "typename", "mintypecode", "broadcast_shapes",
+        "promote_types", "datetime_data", "errstate", "test", "set_default_printstyle",
+    }
+)  # fmt: skip
+
+
+# Modules whose functions take anybody's arrays, or none at all: their names are NumPy's own objects.
+NUMPYS_OWN: Final = frozenset(
+    {
+        "core", "ctypeslib", "dtypes", "exceptions", "f2py", "lib.array_utils", "lib.format", "lib.introspect", "lib.mixins", "typing",
+        "version",
+    }
+)  # fmt: skip
+
+
+def _is_function(value: Any) -> bool:
+    return callable(value) and not isinstance(value, (type, ModuleType, np.ufunc))
+
+
+def _home(function: Any) -> ModuleType:
+    """The module whose public function this is."""
+    home = sys.modules.get(getattr(function, "__module__", None) or "")
+    return np if home is None or home.__name__.partition(".")[0] != "numpy" or "._" in home.__name__ else home
+
+
+def attribute(module: ModuleType, name: str, prefix: str = "") -> Any:
+    """What ``lazynp.<prefix><name>`` is when lazynp has no own object of that name."""
+    value = getattr(module, name)
+    own = proxies.stand_in(value)
+    if own is None and _is_function(value):
+        home = np if vars(np).get(name) is value else _home(value) if "._" in module.__name__ else module
+        if home is not module and vars(home).get(name) is value:
+            # One of NumPy's public functions under its private name; all our modules are there from the beginning.
+            own = getattr(sys.modules.get(home.__name__.replace("numpy", "lazynp", 1)), name, None)
+    if own is not None:
+        return own
+    if name in PASSED or isinstance(value, type) or prefix[:-1] in NUMPYS_OWN:
+        return value
+    if isinstance(value, ModuleType):
+        package, _, path = value.__name__.partition(".")
+        return submodule(path) if package == "numpy" and path not in ("core", "f2py") else value
+    if isinstance(value, np.ufunc):
+        from lazynp.namespace.ufunc.ufuncs import standing_for
+
+        return standing_for(value)
+    if _is_function(value):
+        return Fallback(value, f"{prefix}{name}")
+    return value
+
+
+def library_attribute(value: Any, path: str) -> Any:
+    """What ``lazynp.<path>`` is in a module whose functions are NumPy's work by design."""
+    return Library(value, path) if _is_function(value) and path.rpartition(".")[2] not in PASSED else value
+
+
+# A module's names as they are; ``Submodule.__dict__`` looks all of them up first.
+_names: Callable[[ModuleType], dict[str, Any]] = vars(ModuleType)["__dict__"].__get__
+
+
+class Submodule(ModuleType):
+    """``lazynp.linalg`` and its kin: own functions where there are any, NumPy's by fallback otherwise.
+
+    Neither NumPy's module nor ours is imported before a name is asked for.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"lazynp.{path}")
+        _names(self).update(_path=path, __path__=[])
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """All names, for those who list a module's."""
+        for name in dir(self):
+            getattr(self, name, None)
+        return _names(self)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name not in ("__all__", "__doc__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        path = _names(self)["_path"]
+        own = _own(path)
+        theirs = import_module(f"numpy.{path}")
+        if name in own:
+            value = own[name]
+        elif not hasattr(theirs, name):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        else:
+            special = getattr(_module_of(path), "attribute", None)
+            value = attribute(theirs, name, path + ".") if special is None else special(getattr(theirs, name), name)
+        value = _names(self)[name] = published(name, value, self.__name__)
+        return value
+
+    def __dir__(self) -> list[str]:
+        names = _names(self)
+        return sorted({*names, *dir(import_module(f"numpy.{names['_path']}"))})
+
+
+# The modules of NumPy's polynomial package, one a basis.
+SERIES: Final = tuple(
+    [f"polynomial.{name}" for name in ("polynomial", "chebyshev", "hermite", "hermite_e", "laguerre", "legendre", "polyutils")]
+)
+
+# Submodule -> our module with its functions, in a dictionary of that name; it may have an ``attribute`` for all other names.
+_OWN: Final = {
+    "linalg": ("lazynp.namespace.submodules.linalg", "SUBMODULE"),
+    "fft": ("lazynp.namespace.submodules.fft", "FUNCTIONS"),
+    "random": ("lazynp.namespace.submodules.random", "FUNCTIONS"),
+    "lib.stride_tricks": ("lazynp.namespace.submodules.stride_tricks", "FUNCTIONS"),
+    "lib.scimath": ("lazynp.namespace.submodules.scimath", "FUNCTIONS"),
+    "testing": ("lazynp.namespace.submodules.testing", "FUNCTIONS"),
+    **dict.fromkeys(("polynomial", *SERIES), ("lazynp.namespace.submodules.polynomial", "FUNCTIONS")),
+}
+
+# Submodules that are packages of ours: they have modules beside NumPy's names.
+_PACKAGES: Final = ("testing",)
+
+_submodules: dict[str, Submodule] = {}
+
+
+def _module_of(path: str) -> ModuleType | None:
+    return import_module(_OWN[path][0]) if path in _OWN else None
+
+
+def _own(path: str) -> dict[str, Any]:
+    return getattr(_module_of(path), _OWN[path][1]) if path in _OWN else {}
+
+
+def submodule(path: str) -> Submodule:
+    """lazynp's stand-in for a submodule of NumPy."""
+    if path in _PACKAGES and path not in _submodules:
+        import_module(f"lazynp.{path}")
+    found = _submodules.get(path)
+    if found is None:
+        found = _submodules[path] = Submodule(path)
+    return found
+
+
+def adopt_package(package: ModuleType) -> None:
+    """Make a package of ours the stand-in for NumPy's submodule of the same name, beside the modules it has itself."""
+    path = package.__name__.partition(".")[2]
+    vars(package)["_path"] = path
+    package.__class__ = Submodule
+    _submodules[path] = cast(Submodule, package)

@@ -1,0 +1,204 @@
+"""NumPy's functions as items of the schedule, and what depends on values: shapes, warnings, errors.
+
+In: nodes among the arguments of a NumPy function.  Out: CALL nodes, or NumPy's answer at once where its shape depends on the values; for
+arrays on a GPU what ``device/routines.py`` makes of it.
+Promise: dtypes are declared before anything runs; a warning or an error that only the values decide comes when they are computed, with the
+line that asked for them, and at the call where they are there already or somebody listens.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from lazynp.graph import build
+from lazynp.graph import op as o
+from lazynp.graph.node import Node, Shape
+from lazynp.namespace.bridge import fallback
+from lazynp.namespace.ufunc.promotion import DType, Foreign
+from lazynp.ndarray import asarray, node_of, wrap
+from lazynp.scalars import force
+from lazynp.values import config
+
+Function = Callable[..., Any]
+
+
+def native(function: Function) -> Function:
+    """The same for operands that the graph does not compute with: NumPy's function of that name takes the call, counted."""
+    name = function.__name__
+    theirs = getattr(np, name)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Foreign:
+            pass
+        # Outside the handler: what NumPy raises has nothing to do with the turn that was taken.
+        return fallback.call(theirs, name, args, kwargs)
+
+    # NumPy's signatures have no annotations, and ours are to compare equal; the type checker has read them already.
+    function.__annotations__.clear()
+    call.__annotations__.clear()
+    return call
+
+
+# Items of the schedule --------------------------------------------------------------------------------------------------------
+
+
+def _template(value: Any, nodes: list[Node]) -> Any:
+    if isinstance(value, Node):
+        nodes.append(value)
+        return ...
+    return tuple([_template(item, nodes) for item in value]) if isinstance(value, (tuple, list)) else value
+
+
+def item(name: str, args: Sequence[Any], options: dict[str, Any], outs: Sequence[tuple[DType, Shape]], fails: bool = False) -> list[Node]:
+    """NumPy's function of that name as one item of the schedule.
+
+    Parameters
+    ----------
+    name : str
+        Dotted name below ``numpy``.
+    args, options
+        Its arguments; nodes, at any depth of lists and tuples, stand for arrays, all else is hashable.
+    outs : sequence of (dtype, shape)
+        What it returns, nested results one after the other; results at the end that nobody wants may be left out.
+    fails : bool
+        Whether values decide that it raises.  It then runs now if all values are there.
+    """
+    nodes: list[Node] = []
+    template = _template(tuple(args), nodes)
+    named = tuple([(key, _template(value, nodes)) for key, value in options.items()])
+    if config.elsewhere and nodes:
+        made = _composed(name, args, options, nodes, outs)
+        if made is not None:
+            return made
+    first = build.call("apply", (name, template, named), nodes, *outs[0])
+    found = [first, *[build.output(first, k, *out) for k, out in enumerate(outs) if k]]
+    if fails and known(*nodes):
+        force(found, name)
+    return found
+
+
+def _composed(name: str, args: Any, options: dict[str, Any], nodes: list[Node], outs: Sequence[tuple[DType, Shape]]) -> list[Node] | None:
+    """The results where all is on a GPU and composed of what a GPU has; see ``device/routines.py``."""
+    from lazynp.namespace.device.routines import composed
+
+    found = composed(name, args, options, nodes)
+    if found is None:
+        return None
+    made = [node_of(asarray(each)) for each in (found if isinstance(found, tuple) else (found,))]
+    return made if all(node.dtype == dtype and node.shape == shape for node, (dtype, shape) in zip(made, outs, strict=False)) else None
+
+
+def known(*nodes: Node) -> bool:
+    """Whether all values exist, or are a constant or a range."""
+    return all(node.op.kind is o.Kind.LEAF or (build.is_filled(node) and node.src[0].op is o.CONST) for node in nodes)
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, Node):
+        if value.op is o.CONST:
+            return np.asarray(value.arg)
+        if value.buffer is None:
+            return _value(value.src[0]).reshape(value.shape)
+        return value.buffer.array
+    return type(value)([_value(item) for item in value]) if isinstance(value, (tuple, list)) else value
+
+
+def unshaped(node: Node) -> Node:
+    """What a node is another shape of: computed and kept, it serves whoever wants it in whatever shape."""
+    while node.op is o.RESHAPE and node.buffer is None:
+        node = node.src[0]
+    return node
+
+
+def values(*nodes: Node, reason: str) -> list[np.ndarray[Any, Any]]:
+    """Nodes' values, computed in one program; not to be written to."""
+    force([node for node in map(unshaped, nodes) if node.op is not o.CONST], reason)
+    return [_value(node) for node in nodes]
+
+
+def at_once(name: str, *args: Any, **options: Any) -> Any:
+    """NumPy's function of that name on values that are computed now, because what comes out has a shape that depends on them."""
+    nodes: list[Node] = []
+    _template((args, tuple(options.values())), nodes)
+    if config.elsewhere and nodes:
+        from lazynp.namespace.device.routines import composed
+        from lazynp.namespace.device.sharing import computed
+
+        done = composed(name, args, options, nodes)
+        if done is not None:
+            return done
+        done = computed(name, [wrap(arg) if isinstance(arg, Node) else arg for arg in args], options, nodes)
+        if done is not None:
+            return done
+    values(*nodes, reason=name)
+    function = getattr(np, name)
+    found = function(*_value(args), **{key: _value(value) for key, value in options.items()})
+    return fallback.at_home(found, nodes) if config.elsewhere and nodes else fallback.ours(found)
+
+
+# Warnings and errors that values decide -----------------------------------------------------------------------------------------
+
+
+def _user_frame() -> FrameType:
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "lazynp":
+        frame = frame.f_back
+    return frame
+
+
+def stacklevel() -> int:
+    """Depth of the first frame outside lazynp, for ``warnings.warn`` in the caller."""
+    depth, frame, user = 1, sys._getframe(1), _user_frame()
+    while frame is not user and frame.f_back is not None:
+        depth, frame = depth + 1, frame.f_back
+    return depth
+
+
+def _action(text: str, frame: FrameType) -> str:
+    """What Python's filters say now about a RuntimeWarning of the user's line."""
+    for action, message, category, module, line in warnings.filters:
+        if not issubclass(RuntimeWarning, category) or line not in (0, frame.f_lineno):
+            continue
+        name = frame.f_globals.get("__name__", "")
+        if (message is None or message.match(text)) and (module is None or module.match(name)):
+            return action
+    return warnings.defaultaction  # type: ignore[attr-defined]
+
+
+def warned(value: Node, bad: Node, text: str, each: bool = False) -> Node:
+    """``value``, with NumPy's warning if ``bad`` is true anywhere; ``each``: one for every time it is.
+
+    The filters of this moment decide: what they ignore is not looked for, what they raise or always show is shown now, and what they show
+    once a line is shown when the value is computed.
+    """
+    frame = _user_frame()
+    action = _action(text, frame)
+    if action == "ignore" or not build.size(bad):
+        return value
+    if action in ("error", "always"):
+        _, found = values(value, bad, reason="warnings")
+        times = int(np.count_nonzero(found))
+        for _ in range(times if each else min(times, 1)):
+            warnings.warn(text, RuntimeWarning, stacklevel=stacklevel())
+        return value
+    return build.call("warn", (text, frame.f_code.co_filename, frame.f_lineno), (value, bad), value.dtype, value.shape)
+
+
+def refused(value: Node, bad: Node, error: type[Exception], text: str, of: Node) -> Node:
+    """``value``, or NumPy's error if ``bad`` is true anywhere; raised now where the values of ``of``, which they come from, are there."""
+    if not build.size(bad):
+        return value
+    node = build.call("refuse", (error, text), (value, bad), value.dtype, value.shape)
+    if known(of):
+        force([node], "check")
+    return node

@@ -1,0 +1,117 @@
+"""Writes at computed positions, on a GPU.
+
+In: an array that lives on a GPU, a key with index arrays or masks, values.  Out: what the array is after the write.  Promise: NumPy's
+meaning, where a position occurs several times the last value wins; whatever NumPy would refuse, and whatever is doubtful, is not done
+here: the caller's way through NumPy on host copies raises the error.
+
+A key is what it picks out of the numbers of all elements: flat positions, found by the same code that reads ``x[key]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from lazynp.engine import devices
+from lazynp.graph import build, report
+from lazynp.graph.dtypes import BOOL, INT64
+from lazynp.graph.node import Node, Shape
+from lazynp.namespace.assignment import fitted
+from lazynp.namespace.device.placement import on_gpu
+from lazynp.namespace.device.sharing import lent
+from lazynp.ndarray import asarray, force, ndarray, node_of, root_node, wrap
+from lazynp.scalars import CLASSES
+
+# What is NumPy's to say, in its own words, or has no room on the device.
+REFUSALS = (ValueError, TypeError, IndexError, MemoryError)
+
+
+def written(x: ndarray, key: Any, value: Any) -> bool:
+    """``x[key] = value`` on the GPU that ``x`` belongs to; tells whether it was done."""
+    if not on_gpu(x):
+        return False
+    with devices.making(x.device):
+        try:
+            where = positions(x.shape, key)
+            if where is None or (_is_mask(key, x.ndim) and np.ndim(value) > 1):
+                return False
+            if type(value) in CLASSES or isinstance(value, np.generic):
+                value = asarray(value)  # unlike an element's, this conversion does not ask whether the value fits
+            x._write(scattered(x, where, fitted(value, where.shape, x.dtype), repeats(key)))
+        except REFUSALS:
+            return False
+    return True
+
+
+def written_flat(x: ndarray, find: Callable[[ndarray], ndarray | None], values: Callable[[int], Node]) -> bool:
+    """Values put at the flat positions that ``find`` picks out of the numbers of all elements, as ``written``; ``values`` are that many."""
+    if not on_gpu(x):
+        return False
+    with devices.making(x.device):
+        try:
+            where = find(numbers((x.size,)))
+            if where is None:
+                return False
+            x._write(scattered(x, where, values(where.size), True))
+        except REFUSALS:
+            return False
+    return True
+
+
+def numbers(shape: Shape) -> ndarray:
+    """The number of each element, in C order."""
+    return wrap(build.reshape(build.iota(prod(shape), 0, 1, INT64), shape))
+
+
+def positions(shape: Shape, key: Any) -> ndarray | None:
+    """The flat positions that a key stands for, in the shape of what it picks; None where it picks no array."""
+    found = numbers(shape)[key]
+    return found if type(found) is ndarray else None
+
+
+def repeats(key: Any) -> bool:
+    """Whether a key may stand for a position several times: masks, slices and integers do not."""
+    return any(_is_array(part) and asarray(part).dtype.kind != "b" for part in (key if type(key) is tuple else (key,)))
+
+
+def scattered(x: ndarray, where: ndarray, values: Node, several: bool) -> Node:
+    """The value of ``x`` with those at flat positions replaced; ``several``: a position may be there more than once."""
+    one = values.src[0] if build.is_filled(values) else None
+    where = wrap(build.contiguous(node_of(where)))
+    given = wrap(build.contiguous(values) if one is None else one)
+    root = x._base if type(x._base) is ndarray else x
+    force([root_node(root), node_of(where), node_of(given)], "indexed write")
+    place = devices.place(x.device)
+    with place.running() as run:
+        cupy = place.cupy
+        at, new = lent(where, place, run).reshape(-1), lent(given, place, run)
+        result = lent(x, place, run).copy()
+        if at.size:
+            if one is None:
+                new = new.reshape(-1)
+                if several:
+                    new = new[_last(cupy, x.size, at)]
+            result.reshape(-1)[at] = new
+        report.work.library_calls += 1
+        return build.leaf(place.kept(result, run))
+
+
+def _last(cupy: Any, size: int, at: Any) -> Any:
+    """For each write the number of the last one to the same position: all of them write its value, in whatever order."""
+    import cupyx
+
+    last = cupy.zeros(size, dtype=np.uint64)
+    cupyx.scatter_max(last, at, cupy.arange(at.size, dtype=np.uint64))
+    return last[at].astype(np.int64)
+
+
+def _is_array(part: Any) -> bool:
+    return isinstance(part, (list, np.ndarray, ndarray)) and type(part) not in CLASSES
+
+
+def _is_mask(key: Any, ndim: int) -> bool:
+    """Whether a key is one array of a truth value for each element, which NumPy fills by rules of its own."""
+    return _is_array(key) and asarray(key).dtype == BOOL and asarray(key).ndim == ndim

@@ -1,0 +1,532 @@
+"""Making arrays.
+
+In: shapes, values, ranges.  Out: arrays of constants and ranges (nothing is stored until it must be), or of the user's data.
+Promise: NumPy's dtypes, lengths and bits; dtypes that the graph does not have give NumPy's own arrays.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from math import ceil, prod
+from operator import index
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.conversion import as_dtype, converted
+from lazynp.engine import devices
+from lazynp.graph import op as o
+from lazynp.graph.build import cast, const, elementwise, expand, iota, pad, reshape
+from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT64, INT64_END, NATIVE
+from lazynp.graph.node import Node, Shape
+from lazynp.layout import ORDERS, checked_order, lies_in_c_order
+from lazynp.namespace.bridge import fallback
+from lazynp.namespace.device.placement import moved
+from lazynp.namespace.standard import checked_device
+from lazynp.namespace.ufunc import axes as ax
+from lazynp.namespace.ufunc.promotion import DType, Foreign, concrete
+from lazynp.namespace.ufunc.reductions import array_node
+from lazynp.ndarray import anyarray, copy_order, ndarray, node_of, result_order, view_diagonal, view_reshape, wrap, wrap_ordered
+from lazynp.ndarray import asarray as _asarray
+from lazynp.values import config
+
+
+def shape_of(shape: Any) -> Shape:
+    """A shape argument as a tuple of ints; raises what NumPy raises."""
+    if type(shape) is int:
+        found: Shape = (shape,)
+    elif isinstance(shape, (tuple, list)):
+        found = tuple([index(n) for n in shape])
+    elif hasattr(shape, "__index__") and not getattr(shape, "shape", ()):
+        found = (index(shape),)
+    else:
+        found = tuple([index(n) for n in shape])
+    for n in found:
+        if n < 0:
+            raise ValueError("negative dimensions are not allowed")
+    return found
+
+
+def _laid_out(node: Node, order: str | None, device: str | None = None) -> ndarray:
+    if device is not None or config.elsewhere:
+        node = devices.pinned(node, device)
+    if order is None or (order if order in ORDERS else checked_order(order)) != "F":
+        return wrap(node)
+    return wrap_ordered(node, tuple(range(len(node.shape)))[::-1])
+
+
+def _constant(name: str, value: int, shape: Any, dtype: Any, order: str, device: Any) -> Any:
+    place = checked_device(device)
+    found = as_dtype(float if dtype is None else dtype)
+    if found not in NATIVE:
+        return fallback.call(getattr(np, name), name, (shape, dtype, order), {})
+    if prod(shape_of(shape)) * found.itemsize > sys.maxsize:
+        raise ValueError("array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size.")
+    return _laid_out(expand(const(value, found), shape_of(shape)), order, place)
+
+
+def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+    """An array of zeros; see :func:`numpy.zeros`."""
+    return _constant("zeros", 0, shape, dtype, order, device)
+
+
+def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+    """An array of ones; see :func:`numpy.ones`."""
+    return _constant("ones", 1, shape, dtype, order, device)
+
+
+def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+    """An array whose content is undefined (zeros); see :func:`numpy.empty`."""
+    return _constant("empty", 0, shape, dtype, order, device)
+
+
+_OF_NUMBERS: Final = frozenset({(float, FLOAT64), (float, COMPLEX128), (complex, COMPLEX128)})  # the number is a constant of the dtype
+
+
+def _filled(fill_value: Any, dtype: DType | None, shape: Shape) -> Node:
+    if dtype is None:
+        node = array_node(fill_value)
+    elif type(fill_value) in (int, bool) or (type(fill_value), dtype) in _OF_NUMBERS:
+        node = const(fill_value, dtype)
+    else:
+        node = converted(array_node(fill_value), dtype)
+    if np.broadcast_shapes(node.shape, shape) != shape:
+        raise ValueError(f"could not broadcast input array from shape {node.shape} into shape {shape}")
+    return expand(node, shape)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
+    """An array of one value; see :func:`numpy.full`."""
+    place = checked_device(device)
+    wanted = None if dtype is None else as_dtype(dtype)
+    try:
+        if wanted is not None and wanted not in NATIVE:
+            raise Foreign
+        return _laid_out(_filled(fill_value, wanted, shape_of(shape)), order, place)
+    except Foreign:
+        return fallback.call(np.full, "full", (shape, fill_value, dtype, order), {})
+
+
+def _like(name: str, prototype: Any, value: Any, dtype: Any, order: str, subok: bool, shape: Any, device: Any) -> Any:
+    place = checked_device(device)
+    model = anyarray(prototype) if subok else _asarray(prototype)
+    wanted = model.dtype if dtype is None else as_dtype(dtype)
+    if type(model) is not ndarray or wanted not in NATIVE:
+        args = (prototype, value) if name == "full_like" else (prototype,)
+        return fallback.call(getattr(np, name), name, args, {"dtype": dtype, "order": order, "subok": subok, "shape": shape})
+    node = _filled(value, wanted, model.shape if shape is None else shape_of(shape))
+    if config.elsewhere:
+        place = place or devices.home(node_of(model))
+    if shape is not None and len(node.shape) != len(model.shape):
+        return _laid_out(node, "F" if order == "A" and model.flags.fnc else order, place)
+    if place is not None or config.elsewhere:
+        node = devices.pinned(node, place)
+    return wrap_ordered(node, copy_order(model, order))
+
+
+def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None) -> Any:
+    """Zeros of an array's shape and dtype; see :func:`numpy.zeros_like`."""
+    return _like("zeros_like", a, 0, dtype, order, subok, shape, device)
+
+
+def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None) -> Any:
+    """Ones of an array's shape and dtype; see :func:`numpy.ones_like`."""
+    return _like("ones_like", a, 1, dtype, order, subok, shape, device)
+
+
+def empty_like(
+    prototype: Any, /, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+) -> Any:
+    """An array of undefined content (zeros) of an array's shape and dtype; see :func:`numpy.empty_like`."""
+    return _like("empty_like", prototype, 0, dtype, order, subok, shape, device)
+
+
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+) -> Any:
+    """One value in an array's shape and dtype; see :func:`numpy.full_like`."""
+    return _like("full_like", a, fill_value, dtype, order, subok, shape, device)
+
+
+# From data ------------------------------------------------------------------------------------------------------------------
+
+
+def _copying(copy: Any) -> bool | None:
+    """A ``copy`` argument: always, never, or where it is needed."""
+    if copy is True or copy is None or copy is False:
+        return copy
+    if isinstance(copy, np._CopyMode):
+        return {0: False, 1: True}.get(copy.value)
+    if isinstance(copy, str):
+        raise ValueError("strings are not allowed for 'copy' keyword. Use True/False/None instead.")
+    return bool(copy)
+
+
+def array(
+    object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", subok: bool = False, ndmin: int = 0,
+    ndmax: Any = np._NoValue, like: Any = None,
+) -> Any:
+    """A new array of some data; see :func:`numpy.array`."""
+    copy = _copying(copy)
+    if ndmax is not np._NoValue:
+        # How deep sequences are taken apart is for NumPy to say; what lies deeper are objects.
+        options = {"dtype": dtype, "copy": copy, "order": order, "subok": subok, "ndmin": ndmin, "ndmax": ndmax}
+        return fallback.library_call(np.array, "array", (object,), options)
+    if subok and isinstance(object, np.ndarray):
+        return fallback.ours(np.array(object, dtype, copy=copy, order=order, subok=True, ndmin=ndmin))  # type: ignore[call-overload]
+    made = _asarray(object, dtype, order, copy)
+    if made.ndim < ndmin:
+        shape = (1,) * (ndmin - made.ndim) + made.shape
+        return made.reshape(shape) if type(made) is not ndarray else view_reshape(made, shape)
+    return made
+
+
+def asarray(
+    a: Any, dtype: Any = None, order: str | None = None, *, device: Any = None, copy: bool | None = None, like: Any = None
+) -> Any:
+    """The data as an array, not copied if it is one; see :func:`numpy.asarray`."""
+    place = checked_device(device)
+    made = _asarray(a, dtype, order, _copying(copy))
+    if device is not None and made.dtype.kind not in "biufc":
+        # Code of the array API standard: what it gets back must be an array of this namespace, and it knows what to do if that cannot be.
+        raise TypeError(f"an array on a device holds numbers or truth values, not {made.dtype}")
+    return _placed(made, place)
+
+
+def asanyarray(
+    a: Any, dtype: Any = None, order: str | None = None, *, device: Any = None, copy: bool | None = None, like: Any = None
+) -> Any:
+    """The data as an array, or an array of a subclass; see :func:`numpy.asanyarray`."""
+    place = checked_device(device)
+    if type(a) is not ndarray and isinstance(a, np.ndarray) and type(a) is not np.ndarray:
+        return np.asanyarray(a, dtype, order, copy=copy)  # type: ignore[arg-type]
+    made = _asarray(a, dtype, order, copy)
+    return _placed(made, place)
+
+
+def _one_dimensional(x: Any) -> Any:
+    return x if x.ndim else (view_reshape(x, (1,)) if type(x) is ndarray else x.reshape(1))
+
+
+def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """The data as an array of at least one dimension in C order; see :func:`numpy.ascontiguousarray`."""
+    return _one_dimensional(_asarray(a, dtype, "C"))
+
+
+def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """The data as an array of at least one dimension in Fortran order; see :func:`numpy.asfortranarray`."""
+    return _one_dimensional(_asarray(a, dtype, "F"))
+
+
+def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    """A copy; see :func:`numpy.copy`."""
+    return array(a, order=order, subok=subok, copy=True)
+
+
+def asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> Any:
+    """The data as an array without NaN and infinities; see :func:`numpy.asarray_chkfinite`."""
+    found = _asarray(a, dtype, order)
+    if found.dtype.kind in "fc" and not bool(_isfinite(found)):
+        raise ValueError("array must not contain infs or NaNs")
+    return found
+
+
+def _isfinite(x: Any) -> Any:
+    from lazynp.namespace.ufunc.reductions import all as all_
+    from lazynp.namespace.ufunc.ufuncs import UFUNCS
+
+    return all_(UFUNCS["isfinite"](x))
+
+
+# Ranges ---------------------------------------------------------------------------------------------------------------------
+
+
+_arange: Any = np.arange
+
+
+def _number(x: Any) -> Any:
+    """A range's limit as a Python or NumPy scalar."""
+    value = concrete(x)
+    if value is not None or x is None:
+        return value
+    if type(x) is ndarray or hasattr(x, "concrete"):
+        return x.item() if x.ndim == 0 and x.size == 1 else np.asarray(x)
+    return x
+
+
+def arange(*args: Any, device: Any = None, like: Any = None, **options: Any) -> Any:
+    """Evenly spaced values of an interval; see :func:`numpy.arange`."""
+    place = checked_device(device)
+    names = ("start", "stop", "step", "dtype")
+    given = {**dict(zip(names, args, strict=False)), **options}
+    if len(args) > 4 or set(given) - set(names) or len(args) + len(options) != len(given) or "stop" not in given:
+        if len(args) == 1 and set(options) <= {"step", "dtype"}:
+            given = {"start": 0, "stop": args[0], **options}
+        else:
+            return _placed(_asarray(np.arange(*args, **options)), place)
+    if given.get("stop") is None:
+        given["start"], given["stop"] = 0, given.get("start")
+    start, stop, step = [_number(given.get(name)) for name in ("start", "stop", "step")]
+    start = 0 if start is None else start
+    step = 1 if step is None else step
+    dtype = given.get("dtype")
+    if dtype is not None:
+        dtype = np.dtype(dtype)
+    elif all(type(x) is float or (type(x) is int and -INT64_END <= x < INT64_END) for x in (start, stop, step)):
+        dtype = FLOAT64 if float in (type(start), type(stop), type(step)) else INT64
+    node = _range(start, stop, step, dtype) if dtype is not None and dtype in NATIVE else None
+    if node is None:
+        # Dates, big integers, complex numbers, arrays as limits, a step of zero, and whatever NumPy has to say about them.
+        return _placed(_asarray(_arange(start, stop, step, given.get("dtype"))), place)
+    return _laid_out(node, None, place)
+
+
+def _placed(made: Any, place: str | None) -> Any:
+    return made if place is None else moved(made, place)
+
+
+arange.__wrapped__ = np.arange  # type: ignore[attr-defined]  # its signature, which calls with one argument do not fit
+
+
+def _range(start: Any, stop: Any, step: Any, dtype: DType) -> Node | None:
+    if any(type(x) not in (int, float) and not isinstance(x, (np.integer, np.floating)) for x in (start, stop, step)) or not step:
+        return None
+    try:
+        count = max(ceil((stop - start) / step), 0)
+    except (OverflowError, ValueError):
+        return None
+    if count >= 1 << 62:
+        return None
+    if dtype.kind in "iu":
+        first, second = int(start), int(start + step)
+        limits = np.iinfo(dtype)
+        last = first + (count - 1) * (second - first)
+        if not all(limits.min <= x <= limits.max for x in (first, second, last)):
+            return None
+        return iota(count, first, second - first, dtype) if dtype.kind == "i" or second >= first else None
+    if dtype.kind != "f":
+        return None
+    # NumPy fills in the first two values and continues their difference; float16 does so in float32.
+    head = dtype.type(start), dtype.type(start + step)
+    loop = FLOAT32 if dtype == FLOAT16 else dtype
+    first, second = loop.type(head[0]), loop.type(head[1])
+    delta = loop.type(second - first)
+    if count > 1 and loop.type(first + delta) != second:
+        return None
+    return cast(iota(count, first, delta, loop), dtype)
+
+
+# Matrices -------------------------------------------------------------------------------------------------------------------
+
+
+
+def _triangle(n: int, m: int, k: int, op: o.Op) -> Node:
+    """Bool (n, m): ``row + k  op  column``."""
+    rows = reshape(iota(n, k, 1, INT64), (n, 1))
+    return elementwise(op, BOOL, rows, iota(m, 0, 1, INT64))
+
+
+def eye(
+    N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None,  # noqa: N803
+) -> Any:
+    """Ones on a diagonal; see :func:`numpy.eye`."""
+    place = checked_device(device)
+    dtype = np.dtype(dtype)
+    if dtype not in NATIVE:
+        return fallback.call(np.eye, "eye", (N, M, k, dtype, order), {})
+    n = index(N)
+    m = n if M is None else index(M)
+    if n < 0 or m < 0:
+        raise ValueError("negative dimensions are not allowed")
+    k = max(-n, min(index(k), m))  # any further is as far
+    return _laid_out(cast(_triangle(n, m, k, o.EQUAL), dtype), order, place)
+
+
+def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """The identity matrix; see :func:`numpy.identity`."""
+    return eye(n, dtype=float if dtype is None else dtype)
+
+
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:  # noqa: N803
+    """Ones at and below a diagonal; see :func:`numpy.tri`."""
+    dtype = np.dtype(dtype)
+    if dtype not in NATIVE or not hasattr(k, "__index__"):
+        return fallback.call(np.tri, "tri", (N, M, k, dtype), {})
+    n = max(index(N), 0)
+    m = n if M is None else max(index(M), 0)
+    return _laid_out(cast(_lower_triangle(n, m, index(k)), dtype), None)
+
+
+def _lower_triangle(n: int, m: int, k: int) -> Node:
+    """Bool (n, m): what is at and below a diagonal."""
+    if not -INT64_END <= -k < INT64_END - (m > 1):
+        raise OverflowError("Python int too large to convert to C long")  # NumPy's columns are numbered from -k on
+    return _triangle(n, m, max(-n, min(k, m)), o.GREATER_EQUAL)
+
+
+def _trimmed(name: str, m: Any, k: Any) -> Any:
+    try:
+        x = array_node(m)
+        if not hasattr(k, "__index__"):
+            raise Foreign  # between two diagonals
+    except Foreign:
+        return fallback.call(getattr(np, name), name, (m,), {"k": k})
+    if not x.shape:
+        raise TypeError("tri() missing 1 required positional argument: 'N'")
+    if len(x.shape) == 1:
+        x = expand(x, x.shape * 2)
+    lower = _lower_triangle(x.shape[-2], x.shape[-1], index(k) if name == "tril" else index(k) - 1)
+    zero = const(0, x.dtype)
+    node = elementwise(o.WHERE, x.dtype, lower, *((x, zero) if name == "tril" else (zero, x)))
+    if lies_in_c_order(m):
+        return wrap(node)
+    return wrap_ordered(node, result_order((wrap(lower), m), node.shape))
+
+
+def tril(m: Any, k: Any = 0) -> Any:
+    """What is at and below a diagonal; see :func:`numpy.tril`."""
+    return _trimmed("tril", m, k)
+
+
+def triu(m: Any, k: Any = 0) -> Any:
+    """What is at and above a diagonal; see :func:`numpy.triu`."""
+    return _trimmed("triu", m, k)
+
+
+def diag(v: Any, k: Any = 0) -> Any:
+    """A diagonal, or the matrix of one; see :func:`numpy.diag`."""
+    try:
+        x = array_node(v)
+    except Foreign:
+        return fallback.call(np.diag, "diag", (v, k), {})
+    k = index(k)
+    if len(x.shape) == 2:
+        return view_diagonal(_asarray(v), _offset(k), 0, 1)
+    if len(x.shape) != 1:
+        raise ValueError("Input must be 1- or 2-d.")
+    n = x.shape[0] + abs(k)
+    rows = pad(x, (max(-k, 0),), (n,), const(0, x.dtype))
+    return wrap(elementwise(o.WHERE, x.dtype, _triangle(n, n, k, o.EQUAL), reshape(rows, (n, 1)), const(0, x.dtype)))
+
+
+def diagflat(v: Any, k: Any = 0) -> Any:
+    """The matrix whose diagonal is the flattened input; see :func:`numpy.diagflat`."""
+    return diag(view_reshape(_asarray(v), (-1,)), k)
+
+
+def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
+    """A diagonal, as a read-only view; see :func:`numpy.diagonal`."""
+    x = _asarray(a)
+    if type(x) is not ndarray:
+        return fallback.call(np.diagonal, "diagonal", (a, offset, axis1, axis2), {})
+    ndim = x.ndim
+    if ndim < 2:
+        raise ValueError("diag requires an array of at least two dimensions")
+    first, second = ax.one(axis1, ndim), ax.one(axis2, ndim)
+    if first == second:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    return view_diagonal(x, _offset(index(offset)), first, second)
+
+
+def _offset(k: int) -> int:
+    """The number of a diagonal, which is an int of C to NumPy."""
+    if k != ctypes.c_int(k).value:
+        raise OverflowError("Python int too large to convert to C int")
+    return k
+
+
+def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
+    """Sum of a diagonal; see :func:`numpy.trace`."""
+    from lazynp.namespace.ufunc.reductions import sum as sum_
+    from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, need_array
+
+    need_array(out, NO_ARRAY)
+    return sum_(diagonal(a, offset, axis1, axis2), -1, dtype, out)
+
+
+# Grids ----------------------------------------------------------------------------------------------------------------------
+
+
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    """Coordinate arrays; see :func:`numpy.meshgrid`."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    try:
+        nodes = [array_node(x) for x in xi]
+    except Foreign:
+        return fallback.call(np.meshgrid, "meshgrid", xi, {"copy": copy, "sparse": sparse, "indexing": indexing})
+    sizes = [max(_size(node), 0) for node in nodes]
+    ndim = len(nodes)
+    places = list(range(ndim))
+    if indexing == "xy" and ndim > 1:
+        places[:2] = [1, 0]
+    shape = [1] * ndim
+    for place, n in zip(places, sizes, strict=True):
+        shape[place] = n
+    grids = []
+    for place, n, node in zip(places, sizes, nodes, strict=True):
+        thin = tuple([n if k == place else 1 for k in range(ndim)])
+        grid = reshape(node, thin)
+        grids.append(wrap(grid if sparse else expand(grid, tuple(shape))))
+    return tuple(grids)
+
+
+def _size(node: Node) -> int:
+    size = 1
+    for n in node.shape:
+        size *= n
+    return size
+
+
+def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
+    """Index grids; see :func:`numpy.indices`."""
+    shape = shape_of(tuple(dimensions))
+    dtype = np.dtype(dtype)
+    if dtype not in NATIVE or dtype.kind in "bc":
+        return fallback.call(np.indices, "indices", (dimensions, dtype, sparse), {})
+    thin = [
+        reshape(cast(iota(n, 0, 1, INT64), dtype), tuple([n if k == axis else 1 for k in range(len(shape))]))
+        for axis, n in enumerate(shape)
+    ]
+    if sparse:
+        return tuple([wrap(node) for node in thin])
+    if not shape:
+        return wrap(expand(const(0, dtype), (0,)))
+    from lazynp.graph.build import concat
+
+    return wrap(concat([reshape(expand(node, shape), (1, *shape)) for node in thin], 0))
+
+
+def fromfunction(function: Any, shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any) -> Any:
+    """A function of index grids; see :func:`numpy.fromfunction`."""
+    return function(*indices(shape, dtype=dtype), **kwargs)
+
+
+
+
+class builtin(staticmethod):
+    """A function that is a builtin in NumPy: as an attribute of a class it does not become a method."""
+
+    def __init__(self, function: Any) -> None:
+        function.__wrapped__ = getattr(np, function.__name__)  # its signature
+        super().__init__(function)
+        self.__module__ = "lazynp"
+
+    def __reduce__(self) -> str:
+        return self.__name__
+
+    def __repr__(self) -> str:
+        return f"<function {self.__name__}>"
+
+
+FUNCTIONS: Final = {
+    function.__name__: function
+    for function in (
+        ones, full, zeros_like, ones_like, empty_like, full_like, copy, asarray_chkfinite, eye, identity, tri, tril, triu, diag, diagflat,
+        diagonal, trace, meshgrid, indices, fromfunction,
+    )
+} | {
+    function.__name__: builtin(function)
+    for function in (zeros, empty, array, asarray, asanyarray, ascontiguousarray, asfortranarray, arange)
+}  # fmt: skip

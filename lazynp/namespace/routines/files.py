@@ -1,0 +1,95 @@
+"""Arrays from and to files, bytes, text and other libraries.
+
+In: what NumPy's functions of these names take.  Out: arrays of ours, or files written by NumPy.  Promise: values are computed when they
+are written; memory that somebody else may write to is copied, and the array is then read-only, because it cannot follow.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.namespace.bridge.fallback import Library, library, library_call, ours
+from lazynp.namespace.device.placement import moved
+from lazynp.namespace.standard import checked_device
+from lazynp.ndarray import ndarray
+
+
+class NpzFile(np.lib.npyio.NpzFile):
+    """An open ``.npz`` archive whose members are arrays of ours; see :class:`numpy.lib.npyio.NpzFile`."""
+
+    def __getitem__(self, key: str) -> Any:
+        return ours(super().__getitem__(key))
+
+
+def _like(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The wrapper's name, documentation and signature are NumPy's."""
+    theirs = getattr(np, function.__name__)
+    function.__doc__ = theirs.__doc__
+    function.__wrapped__ = theirs  # type: ignore[attr-defined]
+    return library(function)
+
+
+@_like
+def load(*args: Any, **kwargs: Any) -> Any:
+    found = library_call(np.load, "load", args, kwargs)
+    if type(found) is np.lib.npyio.NpzFile:
+        found.__class__ = NpzFile
+    return found
+
+
+@_like
+def frombuffer(*args: Any, **kwargs: Any) -> Any:
+    found = library_call(np.frombuffer, "frombuffer", args, kwargs)
+    if type(found) is ndarray:
+        found._readonly = True
+    return found
+
+
+@library
+def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
+    """Another library's array as ours, copied; see :func:`numpy.from_dlpack`."""
+    place = checked_device(device)
+    if type(x) is ndarray:
+        array: Any = x
+        array = array.copy() if copy else array.view()
+        return array if place is None else moved(array, place)
+    if getattr(x, "__dlpack_device__", tuple)()[:1] == (2,):
+        from lazynp.namespace.device.sharing import from_gpu
+
+        array = from_gpu(x, bool(copy))
+        return array if place is None else moved(array, place)
+    if copy is False:
+        raise BufferError("lazynp cannot follow writes to foreign memory, and a copy was refused")
+    found = library_call(np.from_dlpack, "from_dlpack", (x,), {})
+    if type(found) is ndarray and not copy:
+        found._readonly = True
+    return found if place is None else moved(found, place)
+
+
+def dump(self: Any, file: Any) -> None:
+    """Pickle to a file; see :meth:`numpy.ndarray.dump`."""
+    if hasattr(file, "write"):
+        pickle.dump(self, file, protocol=4)
+        return
+    with open(file, "wb") as opened:
+        pickle.dump(self, opened, protocol=4)
+
+
+def dumps(self: Any) -> bytes:
+    """Pickle to bytes; see :meth:`numpy.ndarray.dumps`."""
+    return pickle.dumps(self, protocol=4)
+
+
+FUNCTIONS: Final = {
+    **{function.__name__: function for function in (load, frombuffer, from_dlpack)},
+    **{
+        name: Library(getattr(np, name))
+        for name in (
+            "fromfile", "fromiter", "fromregex", "fromstring", "genfromtxt", "loadtxt", "save", "savetxt", "savez", "savez_compressed",
+        )
+    },
+}  # fmt: skip

@@ -1,0 +1,195 @@
+"""Choosing by number, by pieces and by slices; functions applied along axes.
+
+In: arrays, choices, functions of the user's.  Out: WHERE nodes, views, or what the functions give.  Promise: NumPy's dtypes and errors;
+values are looked at where NumPy's result depends on them (indices out of range, the zeros to trim) and nowhere else.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.graph import op as o
+from lazynp.graph.build import cast, const, elementwise, expand
+from lazynp.graph.dtypes import BOOL, INT64, NATIVE
+from lazynp.graph.node import Node
+from lazynp.namespace.bridge import fallback
+from lazynp.namespace.routines.creation import zeros_like
+from lazynp.namespace.routines.joining import concatenate
+from lazynp.namespace.routines.selecting import nonzero
+from lazynp.namespace.routines.shaping import expand_dims
+from lazynp.namespace.routines.types import isscalar
+from lazynp.namespace.ufunc import axes as ax
+from lazynp.namespace.ufunc import reductions as red
+from lazynp.namespace.ufunc.promotion import has_subclass
+from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, UFUNCS, need_array, write_out
+from lazynp.ndarray import asarray, from_numpy, host, ndarray, node_of, result, view_permute, wrap
+
+# choose -----------------------------------------------------------------------------------------------------------------------
+
+
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    """Values from several arrays, by number; see :func:`numpy.choose`."""
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+    numbers = asarray(a)
+    given = [choices[k] for k in range(len(choices))] if type(choices) is ndarray else list(choices)
+    if not given:
+        raise ValueError("0-length sequence.")
+    parts = [asarray(choice) for choice in given]
+    if any(type(x) is not ndarray for x in (numbers, *parts)) or has_subclass(a, *given):
+        return fallback.call(np.choose, "choose", (a, choices, out, mode), {})
+    if not np.can_cast(numbers.dtype, INT64):
+        raise TypeError(f"Cannot cast array data from {numbers.dtype!r} to {INT64!r} according to the rule 'safe'")
+    dtype = np.result_type(*[choice if type(choice) in (int, float, complex) else x.dtype for choice, x in zip(given, parts, strict=True)])
+    shape = np.broadcast_shapes(numbers.shape, *[x.shape for x in parts])
+    number = _number(cast(node_of(numbers), INT64), len(parts), mode)
+    nodes = [_as(choice, node_of(x), dtype) for choice, x in zip(given, parts, strict=True)]
+    found = nodes[-1]
+    for k in range(len(nodes) - 2, -1, -1):
+        found = elementwise(o.WHERE, dtype, elementwise(o.EQUAL, BOOL, number, const(k, INT64)), nodes[k], found)
+    found = expand(found, shape)
+    need_array(out, NO_ARRAY)
+    if out is None:
+        return result(found)
+    if out.shape != shape:
+        raise TypeError("choose: invalid shape for output array.")
+    return write_out(out, found)
+
+
+def _as(choice: Any, node: Node, dtype: np.dtype[Any]) -> Node:
+    # Unlike elsewhere, a Python int that does not fit wraps around.
+    return const(np.asarray(choice).astype(dtype)[()], dtype) if type(choice) in (int, float, complex) else cast(node, dtype)
+
+
+def _number(number: Node, n: int, mode: str) -> Node:
+    """Which of ``n`` choices, in range."""
+    if mode == "wrap":
+        return elementwise(o.REMAINDER, INT64, number, const(n, INT64))
+    if mode == "clip":
+        return elementwise(o.MINIMUM, INT64, elementwise(o.MAXIMUM, INT64, number, const(0, INT64)), const(n - 1, INT64))
+    known = host(wrap(number), "choose")
+    if known.size and (known.min() < 0 or known.max() >= n):
+        raise ValueError("invalid entry in choice array")
+    return number
+
+
+# Pieces -----------------------------------------------------------------------------------------------------------------------
+
+
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    """Another function where another condition holds; see :func:`numpy.piecewise`."""
+    values = asarray(x)
+    if type(values) is not ndarray or has_subclass(x):
+        return fallback.call(np.piecewise, "piecewise", (x, condlist, funclist, *args), kw)
+    if isscalar(condlist) or (not isinstance(condlist[0], (list, ndarray)) and values.ndim != 0):
+        condlist = [condlist]
+    conditions = asarray(condlist, BOOL)
+    n = len(conditions)
+    if n == len(funclist) - 1:
+        rest = UFUNCS["logical_not"](red.any(conditions, 0, keepdims=True))
+        conditions = concatenate([conditions, rest], 0)
+    elif n != len(funclist):
+        raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
+    y = zeros_like(values)
+    for k, function in enumerate(funclist):
+        condition = conditions[k]
+        if not callable(function):
+            y[condition] = function
+            continue
+        chosen = values[condition]
+        if chosen.size:
+            y[condition] = function(chosen, *args, **kw)
+    return y
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    """An array without the zeros around it; see :func:`numpy.trim_zeros`."""
+    values = asarray(filt)
+    trim = trim.lower()
+    if trim not in ("fb", "bf", "f", "b"):
+        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
+    if type(values) is not ndarray:
+        return fallback.call(np.trim_zeros, "trim_zeros", (filt, trim), {} if axis is None else {"axis": axis})
+    axes = ax.reduced(None, values.ndim) if axis is None else ax.several(axis, values.ndim)
+    if not axes:
+        return filt
+    found = [host(positions, "trim_zeros") for positions in nonzero(values)]
+    empty = not found[0].size
+    key = tuple(
+        [
+            slice(
+                None if "f" not in trim and not empty else 0 if empty else int(found[k].min()),
+                None if "b" not in trim and not empty else 0 if empty else int(found[k].max()) + 1,
+            )
+            if k in axes
+            else slice(None)
+            for k in range(values.ndim)
+        ]
+    )
+    return filt[key[0]] if len(key) == 1 else filt[key]
+
+
+def real_if_close(a: Any, tol: Any = 100) -> Any:
+    """The real part where the imaginary part is next to nothing; see :func:`numpy.real_if_close`."""
+    values = a if has_subclass(a) else asarray(a)
+    if values.dtype.kind != "c":
+        return values
+    if tol > 1:
+        tol = np.finfo(values.dtype).eps * tol
+    return values.real if red.all(UFUNCS["less"](UFUNCS["absolute"](values.imag), tol)) else values
+
+
+# Functions along axes -----------------------------------------------------------------------------------------------------------
+
+
+@fallback.library
+def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    """A function of every one-dimensional slice; see :func:`numpy.apply_along_axis`."""
+    values = asarray(arr)
+    if type(values) is not ndarray or has_subclass(arr):
+        return fallback.call(np.apply_along_axis, "apply_along_axis", (func1d, axis, arr, *args), kwargs)
+    ndim = values.ndim
+    axis = ax.one(axis, ndim)
+    rows = view_permute(values, (*[k for k in range(ndim) if k != axis], axis))
+    outer = rows.shape[:-1]
+    if 0 in outer:
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
+    rows.realize()
+    # Slice after slice, as NumPy: each result is needed before the next call, and equal slices find their plan in the cache.
+    found: np.ndarray[Any, Any] | None = None
+    for at in product(*[range(n) for n in outer]):
+        value = host(asarray(func1d(rows[(*at, ...)], *args, **kwargs)), "apply_along_axis")
+        if found is None:
+            found = np.zeros(outer + value.shape, value.dtype)
+        found[at] = value
+    assert found is not None
+    inner = found.ndim - len(outer)
+    order = (*range(axis), *range(found.ndim - inner, found.ndim), *range(axis, len(outer)))
+    if found.dtype not in NATIVE:
+        return found.transpose(order)
+    return view_permute(from_numpy(found, copy=False), order)
+
+
+def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
+    """A function applied over one axis after the other; see :func:`numpy.apply_over_axes`."""
+    values = asarray(a)
+    ndim = a.ndim
+    for axis in np.atleast_1d(np.asarray(axes)).tolist():
+        if axis < 0:
+            axis += ndim
+        found = func(values, axis)
+        if found.ndim != values.ndim:
+            found = expand_dims(found, axis)
+            if found.ndim != values.ndim:
+                raise ValueError("function is not returning an array of the correct shape")
+        values = found
+    return values
+
+
+FUNCTIONS: Final = {
+    function.__name__: function
+    for function in (choose, piecewise, trim_zeros, real_if_close, apply_along_axis, apply_over_axes)
+}

@@ -1,0 +1,153 @@
+"""Arrays by indexing: ``r_[...]``, ``c_[...]``, ``mgrid[...]``, ``ogrid[...]``.
+
+In: slices, arrays and numbers between brackets.  Out: joined arrays, or grids of ranges.  Promise: NumPy's reading of the brackets, with
+its weak numbers and directives; nothing is computed.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from sys import _getframe
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.graph.build import cast, iota, reshape
+from lazynp.graph.dtypes import INT64, NATIVE
+from lazynp.namespace.routines.creation import arange, array
+from lazynp.namespace.routines.joining import concatenate, stack
+from lazynp.namespace.routines.ranges import linspace
+from lazynp.namespace.routines.shaping import broadcast_arrays
+from lazynp.namespace.ufunc.promotion import has_subclass
+from lazynp.ndarray import wrap
+from lazynp.scalars import is_scalar
+
+
+def _part(key: slice) -> tuple[Any, Any, Any, bool]:
+    """Start, stop, step (or number of points) of a slice, and whether it is a number of points."""
+    start, stop, step = [x.concrete("slice") if is_scalar(x) else x for x in (key.start, key.stop, key.step)]
+    return 0 if start is None else start, stop, 1 if step is None else step, isinstance(step, (complex, np.complexfloating))
+
+
+class Grid:
+    """Coordinates of a grid by slices: ``mgrid`` and ``ogrid``; see :data:`numpy.mgrid`."""
+
+    def __init__(self, sparse: bool) -> None:
+        self.sparse = sparse
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return self._line(key)
+        sizes: list[int] = []
+        numbers: list[Any] = [0]
+        steps: list[Any] = []
+        for part in key:
+            start, stop, step, counted = _part(part)
+            if counted:
+                count = int(abs(step))
+                numbers += [start, stop, abs(step)]
+                step = (stop - start) / float(count - 1) if count != 1 else count
+            else:
+                count = ceil((stop - start) / step)
+                numbers += [start, stop, step]
+            sizes.append(count)
+            steps.append((start, step))
+        dtype = np.result_type(*numbers)
+        if dtype not in NATIVE:
+            return (np.ogrid if self.sparse else np.mgrid)[key]
+        axes = []
+        for k, (n, (start, step)) in enumerate(zip(sizes, steps, strict=True)):
+            points = wrap(cast(iota(max(n, 0), 0, 1, INT64), dtype)) * step + start
+            line = points if self.sparse else points.astype(dtype, copy=False)
+            axes.append(line.reshape((1,) * k + (line.shape[0],) + (1,) * (len(sizes) - k - 1)))
+        if self.sparse:
+            return tuple(axes)
+        if not axes:
+            return wrap(reshape(cast(iota(0, 0, 1, INT64), dtype), (0,)))
+        return stack(broadcast_arrays(*axes))
+
+    def _line(self, key: slice) -> Any:
+        start, stop, step, counted = _part(key)
+        if not counted:
+            return arange(start, stop, step)
+        number = abs(step)
+        count = int(number)
+        step = (stop - start) / float(count - 1) if count != 1 else count
+        return arange(0, count, 1, dtype=np.result_type(start, stop, number)) * step + start
+
+
+class Joiner:
+    """Arrays, ranges and numbers joined by brackets: ``r_`` and ``c_``; see :data:`numpy.r_`."""
+
+    def __init__(self, axis: int, ndmin: int = 1, trans1d: int = -1) -> None:
+        self.axis, self.ndmin, self.trans1d = axis, ndmin, trans1d
+
+    def __len__(self) -> int:
+        return 0
+
+    def __getitem__(self, key: Any) -> Any:
+        if has_subclass(*(key if isinstance(key, tuple) else (key,))):
+            return (np.c_ if self.trans1d == 0 else np.r_)[key]
+        if isinstance(key, str):
+            frame: Any = _getframe(1)
+            return np.bmat(key, frame.f_globals, frame.f_locals)
+        axis, ndmin, trans1d = self.axis, self.ndmin, self.trans1d
+        matrix = column = False
+        parts: list[Any] = []
+        kinds: list[Any] = []
+        for k, item in enumerate(key if isinstance(key, tuple) else (key,)):
+            if isinstance(item, str):
+                if k:
+                    raise ValueError("special directives must be the first entry.")
+                if item in ("r", "c"):
+                    matrix, column = True, item == "c"
+                else:
+                    axis, ndmin, trans1d = _directive(item, axis, ndmin, trans1d)
+                continue
+            if isinstance(item, slice):
+                start, stop, step, counted = _part(item)
+                part = linspace(start, stop, int(abs(step))) if counted else arange(start, stop, step)
+                if ndmin > 1:
+                    part = array(part, copy=None, ndmin=ndmin)
+                    if trans1d != -1:
+                        part = part.swapaxes(-1, trans1d)
+                kinds.append(part.dtype)
+            elif type(item) in np.ScalarType or is_scalar(item):
+                part = item
+                kinds.append(item if type(item) in np.ScalarType else item.dtype)
+            else:
+                part = _placed(array(item, copy=None), ndmin, trans1d)
+                kinds.append(part.dtype)
+            parts.append(part)
+        if parts:
+            dtype = np.result_type(*kinds)
+            parts = [array(part, dtype, copy=None, ndmin=ndmin) for part in parts]
+        joined = concatenate(tuple(parts), axis)
+        if not matrix:
+            return joined
+        made = np.asmatrix(np.asarray(joined))
+        return made.T if joined.ndim == 1 and column else made
+
+
+def _directive(text: str, axis: int, ndmin: int, trans1d: int) -> tuple[int, int, int]:
+    """``"axis"``, ``"axis,ndmin"`` or ``"axis,ndmin,trans1d"``."""
+    try:
+        numbers = [int(x) for x in text.split(",")]
+    except ValueError as error:
+        raise ValueError(f"unknown special directive {text!r}" if "," in text else "unknown special directive") from error
+    return numbers[0], numbers[1] if len(numbers) > 1 else ndmin, numbers[2] if len(numbers) == 3 else trans1d
+
+
+def _placed(x: Any, ndmin: int, trans1d: int) -> Any:
+    """An array of at least ``ndmin`` axes; its own stand where ``trans1d`` says."""
+    have = x.ndim
+    grown = x if have >= ndmin else x.reshape((1,) * (ndmin - have) + x.shape)
+    if trans1d == -1 or have >= ndmin:
+        return grown
+    new = ndmin - have
+    first = trans1d + new + 1 if trans1d < 0 else trans1d
+    order = list(range(ndmin))
+    return grown.transpose(order[:first] + order[new:] + order[first:new])
+
+
+FUNCTIONS: Final = {"mgrid": Grid(False), "ogrid": Grid(True), "r_": Joiner(0), "c_": Joiner(-1, 2, 0)}

@@ -1,0 +1,122 @@
+"""Evenly spaced values between limits, on a linear or a logarithmic scale.
+
+In: limits, which may be arrays.  Out: arrays computed from one range.  Promise: NumPy's dtypes and its order of operations, so that the
+ends are met as NumPy meets them.
+"""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.conversion import converted
+from lazynp.engine import devices
+from lazynp.graph import op as o
+from lazynp.graph.build import cast, const, elementwise, expand, iota, reshape
+from lazynp.graph.dtypes import BOOL, INT64, NATIVE
+from lazynp.graph.node import Node
+from lazynp.namespace.bridge import fallback
+from lazynp.namespace.routines.creation import _number
+from lazynp.namespace.routines.shaping import expand_dims, moveaxis
+from lazynp.namespace.standard import checked_device
+from lazynp.namespace.ufunc.promotion import has_subclass
+from lazynp.namespace.ufunc.reductions import any as any_
+from lazynp.namespace.ufunc.ufuncs import UFUNCS
+from lazynp.ndarray import asarray, ndarray, node_of, wrap
+from lazynp.values import config
+
+
+def _kind(x: Any) -> Any:
+    """A limit in NumPy's question which dtype a range has: Python's numbers stay as they are, and weak."""
+    return x if type(x) in (int, float, complex) else asarray(x).dtype
+
+
+def _at_end(count: int, ndim: int) -> Node:
+    """Bool (count, 1, ...): which is the last."""
+    last = elementwise(o.EQUAL, BOOL, iota(count, 0, 1, INT64), const(count - 1, INT64))
+    return reshape(last, (count,) + (1,) * ndim)
+
+
+def linspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: Any = 0, *,
+    device: Any = None,
+) -> Any:
+    """Evenly spaced values between two limits; see :func:`numpy.linspace`."""
+    place = checked_device(device)
+    count = index(num)
+    if count < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    loop = np.result_type(_kind(start), _kind(stop), 0.0)
+    final = loop if dtype is None else np.dtype(dtype)
+    if loop not in NATIVE or final not in NATIVE or has_subclass(start, stop):
+        options = {"endpoint": endpoint, "retstep": retstep, "dtype": dtype, "axis": axis}
+        return fallback.call(np.linspace, "linspace", (start, stop, num), options)
+    first, last = _number(start), _number(stop)
+    if np.ndim(first) or np.ndim(last):
+        first, last = asarray(start), asarray(stop)
+    parts = count - 1 if endpoint else count
+    delta = (UFUNCS["subtract"] if type(first) is ndarray else np.subtract)(last, first, dtype=loop)
+    ndim = delta.ndim
+    steps: Any = wrap(reshape(cast(iota(count, 0, 1, INT64), loop), (count,) + (1,) * ndim))
+    step: Any = np.nan
+    multiply = UFUNCS["multiply"]
+    if parts > 0:
+        step = delta / parts
+        # NumPy divides first where a step is too small to be anything but zero.
+        vanishing = step == 0 if not ndim else bool(any_(UFUNCS["equal"](step, 0)))
+        y = multiply(UFUNCS["divide"](steps, parts), delta) if vanishing else multiply(steps, step)
+    else:
+        y = multiply(steps, delta)
+    node = cast(node_of(UFUNCS["add"](y, first)), y.dtype)
+    if endpoint and count > 1:
+        end = expand(cast(node_of(asarray(last)), node.dtype), node.shape)
+        node = elementwise(o.WHERE, node.dtype, _at_end(count, ndim), end, node)
+    if final.kind in "iu":
+        node = elementwise(o.FLOOR, node.dtype, node)
+    made = wrap(converted(node, final))
+    if place is not None or config.elsewhere:
+        made = wrap(devices.pinned(node_of(made), place))
+    if axis != 0:
+        made = moveaxis(made, 0, axis)
+    return (made, fallback.ours(step)) if retstep else made
+
+
+def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: Any = 0) -> Any:
+    """Powers of a base with evenly spaced exponents; see :func:`numpy.logspace`."""
+    if not isinstance(base, (float, int)) and np.ndim(base):
+        parts: list[Any] = [asarray(x) for x in (start, stop, base)]
+        ndim = len(np.broadcast_shapes(*[x.shape for x in parts]))
+        start, stop, base = [x.reshape((1,) * (ndim - x.ndim) + x.shape) for x in parts]
+        base = expand_dims(base, axis)
+    made: Any = UFUNCS["power"](base, linspace(start, stop, num, endpoint, axis=axis))
+    return made if dtype is None else made.astype(dtype, copy=False)
+
+
+def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: Any = 0) -> Any:
+    """Values in geometric progression; see :func:`numpy.geomspace`."""
+    first, last = asarray(start), asarray(stop)
+    if type(first) is not ndarray or type(last) is not ndarray or has_subclass(start, stop):
+        return fallback.call(np.geomspace, "geomspace", (start, stop, num, endpoint, dtype, axis), {})
+    equal = UFUNCS["equal"]
+    if any_(equal(first, 0)) or any_(equal(last, 0)):
+        raise ValueError("Geometric sequence cannot include zero")
+    loop = np.result_type(first.dtype, last.dtype, float(num), np.zeros((), dtype))
+    first, last = asarray(first, loop), asarray(last, loop)
+    sign = UFUNCS["sign"](first)
+    first, last = UFUNCS["divide"](first, sign), UFUNCS["divide"](last, sign)
+    log10 = UFUNCS["log10"]
+    made: Any = logspace(log10(first), log10(last), num, endpoint, 10.0, loop)
+    count = made.shape[0]
+    if count > 0:
+        made[0] = first
+        if count > 1 and endpoint:
+            made[-1] = last
+    made = UFUNCS["multiply"](made, sign)
+    if axis != 0:
+        made = moveaxis(made, 0, axis)
+    return made.astype(loop if dtype is None else dtype, copy=False)
+
+
+FUNCTIONS: Final = {function.__name__: function for function in (linspace, logspace, geomspace)}

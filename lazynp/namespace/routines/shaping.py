@@ -1,0 +1,377 @@
+"""Shapes and axes: everything that only moves elements about.
+
+In: arrays.  Out: views where NumPy gives views.  Promise: nothing is computed or copied, and NumPy's errors for axes and shapes
+are raised at the call.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from operator import index
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.graph.build import broadcast_shape
+from lazynp.layout import ORDERS, checked_order, flat_order
+from lazynp.namespace.bridge import fallback
+from lazynp.namespace.routines.creation import shape_of
+from lazynp.namespace.ufunc import axes as ax
+from lazynp.namespace.ufunc.promotion import has_subclass
+from lazynp.ndarray import (
+    anyarray,
+    copy_order,
+    ndarray,
+    node_of,
+    view_axes,
+    view_expand,
+    view_flip,
+    view_permute,
+    view_reshape,
+    view_slice,
+    wrap,
+    wrap_ordered,
+)
+from lazynp.ndarray import asarray as _asarray
+from lazynp.scalars import is_scalar
+from lazynp.views import NEW
+
+Function = Callable[..., Any]
+
+
+_MISSING: Final = object()
+
+
+def of_arrays(function: Function) -> Function:
+    """The same for what the graph does not compute with: NumPy's function of that name takes the call."""
+    name = function.__name__
+    numpy_function = getattr(np, name)
+
+    code = function.__code__
+    first = code.co_varnames[0]
+
+    def checked(a: Any = _MISSING, /, *args: Any, **kwargs: Any) -> Any:
+        if a is _MISSING:
+            if first not in kwargs or code.co_posonlyargcount:
+                return function(**kwargs)  # Python words what is missing
+            a = kwargs.pop(first)
+        x = anyarray(a)
+        if type(x) is not ndarray:
+            return fallback.call(numpy_function, name, (a, *args), kwargs)
+        return function(x, *args, **kwargs)
+
+    checked.__name__ = checked.__qualname__ = name
+    checked.__doc__ = function.__doc__
+    checked.__wrapped__ = function  # type: ignore[attr-defined]
+    return checked
+
+
+def of_numbers(function: Function) -> Function:
+    """The same for scalars, whose methods give scalars again."""
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        found = function(*args, **kwargs)
+        if type(found) is ndarray and not found.shape and args and (isinstance(args[0], np.generic) or is_scalar(args[0])):
+            return found[()]
+        return found
+
+    checked.__name__ = checked.__qualname__ = function.__name__
+    checked.__doc__ = function.__doc__
+    checked.__wrapped__ = function  # type: ignore[attr-defined]
+    return checked
+
+
+@of_numbers
+@of_arrays
+def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
+    """Another shape over the same elements; see :func:`numpy.reshape`."""
+    return view_reshape(a, shape, order, copy)
+
+
+@of_arrays
+def ravel(a: Any, order: str = "C") -> Any:
+    """All elements in one dimension; see :func:`numpy.ravel`."""
+    flags = a.flags
+    order = order if order in ORDERS else checked_order(order)
+    if order in "KA":
+        axes = copy_order(a, order)
+    else:
+        axes = tuple(range(a.ndim - 1, -1, -1)) if order == "F" else None
+    if flags.c_contiguous and axes is None:
+        return view_reshape(a, (-1,))
+    laid = a if axes is None else view_permute(a, axes)
+    if laid.flags.c_contiguous:
+        return view_reshape(laid, (-1,))
+    # Unlike a reshape, NumPy's ravel is a view of contiguous memory only.
+    return view_reshape(view_permute(a, flat_order(a)) if order == "K" else laid, (-1,), copy=True)
+
+
+@of_numbers
+@of_arrays
+def transpose(a: Any, axes: Any = None) -> Any:
+    """Axes permuted; see :func:`numpy.transpose`."""
+    if axes is None:
+        return a.T
+    axes = [index(k) for k in axes] if np.iterable(axes) else [index(axes)]
+    if len(axes) != a.ndim:
+        raise ValueError("axes don't match array")
+    permutation = tuple([ax.one(k, a.ndim) for k in axes])
+    if len(set(permutation)) != len(permutation):
+        raise ValueError("repeated axis in transpose")
+    return view_permute(a, permutation)
+
+
+@of_arrays
+def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
+    """Two axes exchanged; see :func:`numpy.swapaxes`."""
+    first, second = ax.one(axis1, a.ndim), ax.one(axis2, a.ndim)
+    order = list(range(a.ndim))
+    order[first], order[second] = second, first
+    return view_permute(a, tuple(order))
+
+
+@of_numbers
+@of_arrays
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    """Axes moved to other places; see :func:`numpy.moveaxis`."""
+    origin = ax.several(source, a.ndim, "source")
+    target = ax.several(destination, a.ndim, "destination")
+    if len(origin) != len(target):
+        raise ValueError("`source` and `destination` arguments must have the same number of elements")
+    order = [k for k in range(a.ndim) if k not in origin]
+    for place, axis in sorted(zip(target, origin, strict=True)):
+        order.insert(place, axis)
+    return view_permute(a, tuple(order))
+
+
+@of_arrays
+def rollaxis(a: Any, axis: Any, start: Any = 0) -> Any:
+    """One axis moved before another; see :func:`numpy.rollaxis`."""
+    n = a.ndim
+    axis = ax.one(axis, n)
+    start = index(start)
+    if not -n <= start <= n:
+        raise np.exceptions.AxisError(f"'start' arg requires {-n} <= start < {n + 1}, but {start} was passed in")
+    start = start + n if start < 0 else start
+    start -= axis < start
+    order = [k for k in range(n) if k != axis]
+    order.insert(start, axis)
+    return view_permute(a, tuple(order))
+
+
+@of_arrays
+def matrix_transpose(x: Any, /) -> Any:
+    """The last two axes exchanged; see :func:`numpy.matrix_transpose`."""
+    if x.ndim < 2:
+        raise ValueError(f"Input array must be at least 2-dimensional, but it is {x.ndim}")
+    return x.mT
+
+
+@of_numbers
+@of_arrays
+def squeeze(a: Any, axis: Any = None) -> Any:
+    """Axes of length one removed; see :func:`numpy.squeeze`."""
+    shape = a.shape
+    if axis is None:
+        gone: tuple[int, ...] = tuple([k for k, n in enumerate(shape) if n == 1])
+    else:
+        gone = ax.several(axis, a.ndim) if a.ndim or isinstance(axis, tuple) else ()
+        if any(shape[k] != 1 for k in gone):
+            raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    if not gone:
+        return a
+    return view_axes(a, tuple([k for k in range(a.ndim) if k not in gone]))
+
+
+@of_arrays
+def expand_dims(a: Any, axis: Any) -> Any:
+    """Axes of length one inserted; see :func:`numpy.expand_dims`."""
+    count = len(axis) if isinstance(axis, (tuple, list)) else 1
+    ndim = a.ndim + count
+    new = ax.several(axis, ndim)
+    old = iter(range(a.ndim))
+    return view_axes(a, tuple([NEW if k in new else next(old) for k in range(ndim)]))
+
+
+def _at_least(name: str, ndim: int) -> Function:
+    numpy_function = getattr(np, name)
+
+    def grown(a: Any) -> Any:
+        x = anyarray(a)
+        if type(x) is not ndarray:
+            return numpy_function(x)
+        old = x.ndim
+        if old >= ndim:
+            return x
+        if ndim == 3 and old == 2:
+            return view_axes(x, (0, 1, NEW))
+        if ndim == 3 and old == 1:
+            return view_axes(x, (NEW, 0, NEW))
+        return view_axes(x, (NEW,) * (ndim - old) + tuple(range(old)))
+
+    def function(*arys: Any) -> Any:
+        return grown(arys[0]) if len(arys) == 1 else tuple([grown(a) for a in arys])
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = numpy_function.__doc__
+    return function
+
+
+atleast_1d = _at_least("atleast_1d", 1)
+atleast_2d = _at_least("atleast_2d", 2)
+atleast_3d = _at_least("atleast_3d", 3)
+
+
+@of_arrays
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
+    """A read-only view of another shape; see :func:`numpy.broadcast_to`."""
+    wanted = shape_of(shape)
+    try:
+        if broadcast_shape(array.shape, wanted) != wanted:
+            raise ValueError
+    except ValueError:
+        raise ValueError(
+            "operands could not be broadcast together with remapped shapes [original->remapped]: "
+            f"{str(array.shape).replace(' ', '')}  and requested shape {str(wanted).replace(' ', '')}"
+        ) from None
+    return view_expand(array, wanted)
+
+
+def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
+    """All arrays in their common shape; see :func:`numpy.broadcast_arrays`."""
+    arrays = [_asarray(a) for a in args]
+    if any(type(x) is not ndarray for x in arrays) or (subok and has_subclass(*args)):
+        return fallback.call(np.broadcast_arrays, "broadcast_arrays", args, {"subok": subok})
+    shape = broadcast_shape(*[x.shape for x in arrays]) if arrays else ()
+    return tuple([x if x.shape == shape else view_expand(x, shape) for x in arrays])
+
+
+@of_arrays
+def flip(m: Any, axis: Any = None) -> Any:
+    """Axes reversed; see :func:`numpy.flip`."""
+    axes = tuple(range(m.ndim)) if axis is None else ax.several(axis, m.ndim)
+    return view_flip(m, axes) if m.ndim else m[()]
+
+
+@of_arrays
+def fliplr(m: Any) -> Any:
+    """Columns reversed; see :func:`numpy.fliplr`."""
+    if m.ndim < 2:
+        raise ValueError("Input must be >= 2-d.")
+    return view_flip(m, (1,))
+
+
+@of_arrays
+def flipud(m: Any) -> Any:
+    """Rows reversed; see :func:`numpy.flipud`."""
+    if m.ndim < 1:
+        raise ValueError("Input must be >= 1-d.")
+    return view_flip(m, (0,))
+
+
+@of_arrays
+def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
+    """Rotation in a plane of axes; see :func:`numpy.rot90`."""
+    axes = tuple(axes)
+    if len(axes) != 2:
+        raise ValueError("len(axes) must be 2.")
+    ndim = m.ndim
+    if axes[0] == axes[1] or abs(axes[0] - axes[1]) == ndim:
+        raise ValueError("Axes must be different.")
+    if any(not -ndim <= a < ndim for a in axes):
+        raise ValueError(f"Axes={axes} out of range for array of ndim={ndim}.")
+    first, second = [a % ndim for a in axes]
+    turns = k % 4
+    if turns == 0:
+        return m[...]
+    if turns == 2:
+        return view_flip(m, (first, second))
+    order = list(range(ndim))
+    order[first], order[second] = second, first
+    if turns == 1:
+        return view_permute(view_flip(m, (second,)), tuple(order))
+    return view_flip(view_permute(m, tuple(order)), (second,))
+
+
+# Splitting ------------------------------------------------------------------------------------------------------------------
+
+
+def _section(x: Any, axis: int, start: int, stop: int) -> Any:
+    n = x.shape[axis]
+    start, stop = slice(start, stop).indices(n)[:2]
+    length = max(stop - start, 0)
+    region = tuple([(start if length else 0, 1) if k == axis else (0, 1) for k in range(x.ndim)])
+    return view_slice(x, region, tuple([length if k == axis else m for k, m in enumerate(x.shape)]))
+
+
+@of_arrays
+def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+    """Parts along an axis, as views; see :func:`numpy.array_split`."""
+    total = ary.shape[axis]  # an axis that is not there is an IndexError, as in NumPy
+    axis %= ary.ndim
+    try:
+        bounds = [0, *[index(k) for k in indices_or_sections], total]
+    except TypeError:
+        sections = int(indices_or_sections)
+        if sections <= 0:
+            raise ValueError("number sections must be larger than 0.") from None
+        each, extras = divmod(total, sections)
+        bounds = [0]
+        for k in range(sections):
+            bounds.append(bounds[-1] + each + (k < extras))
+    return [_section(ary, axis, start, stop) for start, stop in itertools.pairwise(bounds)]
+
+
+@of_arrays
+def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+    """Equal parts along an axis, as views; see :func:`numpy.split`."""
+    try:
+        len(indices_or_sections)
+    except TypeError:
+        if ary.shape[axis] % indices_or_sections:
+            raise ValueError("array split does not result in an equal division") from None
+    return array_split(ary, indices_or_sections, axis)
+
+
+def _split_along(name: str, axis: int, least: int) -> Function:
+    numpy_function = getattr(np, name)
+
+    def function(ary: Any, indices_or_sections: Any) -> Any:
+        ndim = _asarray(ary).ndim
+        if ndim < least:
+            raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
+        return split(ary, indices_or_sections, 0 if name == "hsplit" and ndim == 1 else axis)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = numpy_function.__doc__
+    return function
+
+
+@of_arrays
+def unstack(x: Any, /, *, axis: Any = 0) -> Any:
+    """The sub-arrays along an axis; see :func:`numpy.unstack`."""
+    if x.ndim == 0:
+        raise ValueError("Input array must be at least 1-d.")
+    moved = moveaxis(x, axis, 0)
+    return tuple([moved[k] for k in range(moved.shape[0])])
+
+
+def flatten(x: Any, order: str = "C") -> Any:
+    """A one-dimensional copy; the method of that name."""
+    return wrap(node_of(ravel(x, order)))
+
+
+def ordered_like(node: Any, x: Any, order: str) -> Any:
+    """A copy in the memory order that ``order`` asks for, seen from ``x``."""
+    return wrap_ordered(node, copy_order(x, order))
+
+
+FUNCTIONS: Final = {
+    function.__name__: function
+    for function in (
+        reshape, ravel, transpose, swapaxes, moveaxis, rollaxis, matrix_transpose, squeeze, expand_dims, atleast_1d, atleast_2d, atleast_3d,
+        broadcast_to, broadcast_arrays, flip, fliplr, flipud, rot90, array_split, split, unstack,
+        _split_along("hsplit", 1, 1), _split_along("vsplit", 0, 2), _split_along("dsplit", 2, 3),
+    )
+} | {"permute_dims": transpose}  # fmt: skip

@@ -1,0 +1,186 @@
+"""Functions of dtypes, and questions about arrays that need no values.
+
+In: dtypes, scalar types, arrays.  Out: NumPy's answers.  Promise: nothing here computes a value.  The scalar types under their public
+names (``np.float64``, ``np.floating``) are NumPy's own classes; lazy scalars are instances of them to ``isinstance``, see ``scalars``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.layout import geometry
+from lazynp.namespace.bridge import fallback, proxies
+from lazynp.namespace.device.placement import moved
+from lazynp.namespace.standard import checked_device
+from lazynp.namespace.ufunc import axes as ax
+from lazynp.namespace.ufunc.promotion import overrides
+from lazynp.ndarray import asarray, ndarray, shares_memory
+from lazynp.scalars import ABSTRACT, CLASSES, is_scalar
+
+proxies.register(ndarray, np.ndarray)
+for _ours in (*ABSTRACT.values(), *CLASSES):
+    proxies.register(_ours, _ours._numpy)  # type(s) of a lazy s goes to NumPy as well
+
+
+def _dtype_like(x: Any) -> Any:
+    """An argument of a promotion function: arrays by dtype, Python numbers as they are."""
+    return x.dtype if type(x) is ndarray or is_scalar(x) else x
+
+
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """The dtype of combining; see :func:`numpy.result_type`."""
+    return np.result_type(*[_dtype_like(x) for x in arrays_and_dtypes])
+
+
+def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+    """Whether a cast is allowed; see :func:`numpy.can_cast`."""
+    return np.can_cast(_dtype_like(from_), to, casting)  # type: ignore[arg-type]
+
+
+def min_scalar_type(a: Any, /) -> Any:
+    """The smallest dtype for a value; see :func:`numpy.min_scalar_type`."""
+    if type(a) is ndarray and a.ndim:
+        return a.dtype
+    return np.min_scalar_type(a.item() if type(a) is ndarray or is_scalar(a) else a)
+
+
+def common_type(*arrays: Any) -> Any:
+    """The inexact type common to arrays; see :func:`numpy.common_type`."""
+    return np.common_type(*[np.empty(0, x.dtype) if hasattr(x, "dtype") else x for x in arrays])
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    """The values in another dtype; see :func:`numpy.astype`."""
+    if not isinstance(x, np.ndarray) and type(x) is not ndarray and not is_scalar(x):
+        raise TypeError(f"Input should be a NumPy array. It is of type {type(x)}.")
+    place = checked_device(device)
+    made = (x if type(x) is not np.ndarray else asarray(x)).astype(dtype, copy=copy)
+    return made if place is None else moved(made, place)
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """The shape; see :func:`numpy.shape`."""
+    found = getattr(a, "shape", None)
+    return np.shape(a) if found is None else found
+
+
+def ndim(a: Any) -> int:
+    """The number of dimensions; see :func:`numpy.ndim`."""
+    return len(shape(a))
+
+
+def size(a: Any, axis: Any = None) -> int:
+    """The number of elements; see :func:`numpy.size`."""
+    extents = shape(a)
+    if axis is not None:
+        extents = tuple([extents[k] for k in ax.several(axis, len(extents))])
+    total = 1
+    for n in extents:
+        total *= n
+    return total
+
+
+def isscalar(element: Any) -> bool:
+    """Whether something is a scalar; see :func:`numpy.isscalar`."""
+    return is_scalar(element) or np.isscalar(element)
+
+
+def isfortran(a: Any) -> bool:
+    """Whether an array is laid out in Fortran order only; see :func:`numpy.isfortran`."""
+    return bool(a.flags.fnc)
+
+
+def iterable(y: Any) -> bool:
+    """Whether something can be iterated over; see :func:`numpy.iterable`."""
+    return type(y) is ndarray and y.ndim > 0 if type(y) is ndarray or is_scalar(y) else np.iterable(y)
+
+
+def may_share_memory(a: Any, b: Any, /, max_work: Any = 0) -> bool:
+    """Whether arrays may overlap; see :func:`numpy.may_share_memory`."""
+    if type(a) is not ndarray and type(b) is not ndarray:
+        return np.may_share_memory(a, b)
+    return shares_memory(a, b, exact=False)
+
+
+def shares_memory_(a: Any, b: Any, /, max_work: Any = -1) -> bool:
+    """Whether arrays overlap; see :func:`numpy.shares_memory`."""
+    if type(a) is not ndarray and type(b) is not ndarray:
+        return np.shares_memory(a, b)
+    return shares_memory(a, b)
+
+
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether a dtype is below another in the tree; see :func:`numpy.issubdtype`."""
+    return np.issubdtype(_numpys(arg1), _numpys(arg2))
+
+
+def _numpys(x: Any) -> Any:
+    original = proxies.stands_for(x)
+    return x if original is None else original
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind; see :func:`numpy.isdtype`."""
+    kinds = tuple([_numpys(k) for k in kind]) if isinstance(kind, tuple) else _numpys(kind)
+    return np.isdtype(np.dtype(_numpys(dtype)), kinds)
+
+
+def finfo(dtype: Any) -> Any:
+    """Limits of a floating dtype, or of an array's; see :class:`numpy.finfo`."""
+    return np.finfo(_info_dtype(dtype))
+
+
+def iinfo(int_type: Any) -> Any:
+    """Limits of an integer dtype, or of an array's; see :class:`numpy.iinfo`."""
+    return np.iinfo(_info_dtype(int_type))
+
+
+def _info_dtype(x: Any) -> Any:
+    # The standard takes arrays; NumPy takes scalars.
+    return x.dtype if isinstance(x, np.ndarray) or type(x) is ndarray or is_scalar(x) else _numpys(x)
+
+
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """Values written into an array; see :func:`numpy.copyto`."""
+    from lazynp.namespace.routines.selecting import where as where_
+
+    if type(dst) is not ndarray:
+        fallback.call(np.copyto, "copyto", (dst, src), {"casting": casting, "where": where})
+        return
+    if type(src) in (int, float, complex):
+        # A number takes the array's dtype where its kind allows, and must fit.
+        src = np.asarray(src, np.result_type(dst.dtype, src))
+    if dst._readonly:
+        if _same_memory(dst, src):
+            return
+        raise ValueError("assignment destination is read-only")
+    if type(src) is np.ndarray and not src.shape and np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]
+        src = src.astype(dst.dtype)
+    value = asarray(src)
+    if overrides(value) or not np.can_cast(value.dtype, dst.dtype, casting):  # type: ignore[arg-type]
+        raise TypeError(f"Cannot cast array data from {value.dtype!r} to {dst.dtype!r} according to the rule '{casting}'")
+    if isinstance(where, (ndarray, np.ndarray)) and where.dtype != np.bool_:
+        raise TypeError(f"Cannot cast array data from {where.dtype!r} to dtype('bool') according to the rule 'safe'")
+    dst[...] = value if where is True else where_(where, value.astype(dst.dtype), dst)
+
+
+def _same_memory(a: ndarray, b: Any) -> bool:
+    """Whether two arrays show the very same elements: NumPy copies nothing then, and does not ask whether it may."""
+    if type(b) is not ndarray:
+        return False
+    one, two = [x._base if type(x._base) is ndarray else x for x in (a, b)]
+    return one is two and (a.dtype, a.shape, geometry(a)) == (b.dtype, b.shape, geometry(b))
+
+
+# Every name of a scalar type (byte, half, longlong, floating, ...).
+SCALAR_TYPES: Final = {name: value for name, value in vars(np).items() if isinstance(value, type) and issubclass(value, np.generic)}
+
+FUNCTIONS: Final = {
+    function.__name__: function
+    for function in (
+        result_type, can_cast, min_scalar_type, common_type, astype, shape, ndim, size, isscalar, isfortran, iterable, may_share_memory,
+        issubdtype, isdtype, finfo, iinfo, copyto,
+    )
+} | {"shares_memory": shares_memory_, "ndarray": ndarray}  # fmt: skip

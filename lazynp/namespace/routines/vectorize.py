@@ -1,0 +1,32 @@
+"""Array functions made from Python functions.
+
+In: a function of Python scalars (or of rows).  Out: ``frompyfunc`` and ``vectorize`` objects that take arrays of ours.  Promise: NumPy's
+own objects do the calling, with NumPy's values, at the call; results of native dtypes are arrays of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.namespace.bridge.fallback import ours
+from lazynp.namespace.ufunc.ufuncs import ufunc
+from lazynp.protocols import to_host
+
+
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, **kwargs: Any) -> ufunc:
+    """A ufunc of a Python function, over objects; see :func:`numpy.frompyfunc`."""
+    return ufunc(np.frompyfunc(func, nin, nout, **kwargs), None)
+
+
+class vectorize(np.vectorize):
+    """A function of scalars for arrays; see :class:`numpy.vectorize`."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function of every element, with broadcasting."""
+        return ours(super().__call__(*to_host(args, "vectorize"), **to_host(kwargs, "vectorize")))
+
+
+FUNCTIONS: Final = {"frompyfunc": frompyfunc, "vectorize": vectorize}

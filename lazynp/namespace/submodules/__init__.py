@@ -1,0 +1,1 @@
+"""NumPy's submodules: what lazynp answers itself of each."""

@@ -1,0 +1,151 @@
+"""Random numbers: NumPy's generators, lazynp's arrays.
+
+In: the names of ``numpy.random``.  Out: the same functions and generator objects with results of ours.  Promise: the same bits as
+NumPy for the same seed; numbers are drawn at the call, in the order of the calls, so that the generator's state is where NumPy's
+would be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import new_class
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from lazynp.namespace.bridge import fallback, proxies
+from lazynp.namespace.bridge.fallback import Arguments
+from lazynp.protocols import to_host
+
+# Methods that shuffle their argument in place.
+_WRITING = frozenset({"shuffle"})
+
+_SOURCES = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence)
+
+
+class Draw:
+    """A function or bound method of NumPy's that draws; like those it stays what it is as an attribute of a class."""
+
+    answered = "library"
+
+    def __init__(self, function: Callable[..., Any], name: str, public: bool = False) -> None:
+        self._public = public
+        self.__wrapped__ = function
+        self.__name__ = self.__qualname__ = name
+        self.__doc__ = function.__doc__
+        self._writes = (0,) if name in _WRITING else ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        function = self.__wrapped__
+        if self._writes or Arguments().collect((args, kwargs)):
+            return _wrapped(fallback.library_call(function, f"random.{self.__name__}", args, kwargs, self._writes))
+        return _wrapped(fallback.ours(function(*args, **kwargs)))
+
+    def __reduce__(self) -> Any:
+        return (fallback.by_path, (f"random.{self.__name__}",)) if self._public else (Draw, (self.__wrapped__, self.__name__))
+
+    def __repr__(self) -> str:
+        return f"<function {self.__name__}>"
+
+
+def _wrapped(value: Any) -> Any:
+    if isinstance(value, _SOURCES):
+        return Source(value)
+    if isinstance(value, list):
+        return [_wrapped(item) for item in value]
+    return value
+
+
+_known: WeakValueDictionary[int, Source] = WeakValueDictionary()
+
+
+class Source:
+    """A generator of NumPy, a bit generator or a seed sequence whose draws are arrays of ours."""
+
+    def __new__(cls, generator: Any) -> Any:
+        # One for each, so that `rng.bit_generator is bits` holds.
+        found = _known.get(id(generator))
+        if found is None:
+            found = _known[id(generator)] = super().__new__(cls)
+            found._generator = generator
+        return found
+
+    def _stands_for(self) -> Any:
+        return self._generator
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_generator":
+            raise AttributeError(name)
+        value = getattr(self._generator, name)
+        if isinstance(value, _SOURCES):
+            return Source(value)
+        if callable(value) and not name.startswith("_"):
+            # Kept on the instance: the next draw finds it without coming here.
+            value = self.__dict__[name] = Draw(value, name)
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "_generator":
+            super().__setattr__(name, value)
+        else:
+            setattr(self._generator, name, to_host(value, "random"))
+
+    def __reduce__(self) -> Any:
+        return Source, (self._generator,)
+
+    def __getstate__(self) -> Any:
+        return self._generator.__getstate__()
+
+    def __repr__(self) -> str:
+        return repr(self._generator).replace(f"{id(self._generator):X}", f"{id(self):X}")
+
+    def __str__(self) -> str:
+        return str(self._generator)
+
+    # isinstance(rng, np.random.Generator) holds.
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self.__dict__["_generator"]) if "_generator" in self.__dict__ else Source
+
+
+class _Maker(type):
+    """Metaclass of ``Generator``, ``RandomState`` and the bit generators: called, they make sources; as types they are NumPy's."""
+
+    _numpy: type
+    answered = "library"
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], members: dict[str, Any], **options: Any) -> Any:
+        if "_numpy" in members:
+            return super().__new__(mcls, name, bases, members)
+        # A subclass of the user's is NumPy's.
+        theirs = tuple([base._numpy if isinstance(base, _Maker) else base for base in bases])
+        return new_class(name, theirs, options, lambda namespace: namespace.update(members))
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        arguments = Arguments()
+        if arguments.collect((args, kwargs)):
+            args, kwargs = arguments.theirs(args), arguments.theirs(kwargs)
+        return Source(cls._numpy(*args, **kwargs))
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls._numpy)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return subclass is cls or issubclass(subclass, cls._numpy)
+
+
+FUNCTIONS: Final = {
+    name: _Maker(name, (), {"_numpy": getattr(np.random, name), "__doc__": getattr(np.random, name).__doc__})
+    for name in ("Generator", "RandomState", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
+}
+
+for _maker in FUNCTIONS.values():
+    proxies.register(_maker, _maker._numpy)
+
+
+def attribute(value: Any, name: str) -> Any:
+    """What ``lazynp.random.<name>`` is."""
+    if isinstance(value, type) or not callable(value):
+        return value
+    return Draw(value, name, True)

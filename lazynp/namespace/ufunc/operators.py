@@ -1,0 +1,371 @@
+"""Python's operators on arrays and scalars.
+
+In: the ufunc table.  Out: ``install(cls)``, which gives a class its ``__add__``, ``__radd__``, ``__iadd__`` and so on, each a
+closure of its own.  Promise: recording ``a + b`` on plain arrays of one shape, or ``a + 2.0``, is two dictionary look-ups and one
+node; everything else takes the ufunc's general way and has its meaning.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.conversion import holds_ours
+from lazynp.graph import op as o
+from lazynp.graph.build import cast, const, expand
+from lazynp.graph.floating import at_once, heard, listen_to_all, stop, tell_here
+from lazynp.graph.node import Node
+from lazynp.namespace.bridge.fallback import ours
+from lazynp.namespace.ufunc.gufuncs import matmul
+from lazynp.namespace.ufunc.loops import filled
+from lazynp.namespace.ufunc.promotion import broadcast, concrete
+from lazynp.namespace.ufunc.ufuncs import UFUNCS, ordered, site, ufunc
+from lazynp.ndarray import ndarray, node_of, result, wrap
+from lazynp.protocols import from_host
+from lazynp.scalars import CLASSES, OF_TYPE, is_scalar, scalar_of_value
+
+Method = Callable[..., Any]
+
+# Operator -> ufunc.
+BINARY: Final = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "divide",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "pow": "power",
+    "lshift": "left_shift",
+    "rshift": "right_shift",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+}
+COMPARE: Final = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}
+UNARY: Final = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
+
+_getframe = sys._getframe
+_CONST = o.CONST
+_REPEATED: Final = (list, tuple, str, bytes, bytearray, deque)
+_SCALARS_PRIORITY: Final = -1_000_000.0  # of NumPy's scalars; its arrays have 0
+_WEAK: Final = frozenset({float, int, complex})
+
+
+def defers(x: Any, other: Any) -> bool:
+    """Whether the operator leaves the work to the other operand's class."""
+    kind = type(other)
+    if kind is ndarray or kind in _WEAK or kind is bool or is_scalar(other) or issubclass(kind, (np.generic, list, tuple)):
+        return False
+    if issubclass(kind, np.ndarray):
+        return kind is not np.ndarray  # a subclass's own operators go first, as Python has it
+    if hasattr(kind, "__array_ufunc__"):
+        return kind.__array_ufunc__ is None
+    priority: float = getattr(kind, "__array_priority__", _SCALARS_PRIORITY)
+    return priority > (0.0 if type(x) is ndarray else _SCALARS_PRIORITY)
+
+
+def _power_shortcut(x: Any, exponent: Any) -> Any:
+    """NumPy's rule for ``x ** 2``, ``x ** -1`` and ``x ** 0.5``, by the Python type of the exponent; None where it does not apply."""
+    kind = type(exponent)
+    if kind is int:
+        if exponent == 2:
+            if type(x) is ndarray:
+                node = node_of(x)
+                if node.dtype.kind != "b" and node.shape:
+                    square = Node(o.MULTIPLY, (node, node), None, node.dtype, node.shape, site(_getframe(2)))
+                    square.err = square.err.named("square")
+                    return ordered(square, (x,), "K")
+            elif x.dtype.kind == "b":
+                return None  # a number like any other; of an array of them NumPy makes int8
+            return UFUNCS["square"](x)
+        if exponent == -1 and x.dtype.kind in "fc":
+            return UFUNCS["reciprocal"](x)
+    elif kind is float and exponent == 0.5 and x.dtype.kind in "fc":
+        return UFUNCS["sqrt"](x)
+    return None
+
+
+def _binary(name: str, of: ufunc) -> Method:
+    direct = of._directs
+    of_array = of.of_array
+    power = name == "pow"
+
+    def operate(a: Any, b: Any) -> Any:
+        kind = type(b)
+        if type(a) is ndarray:
+            x = a._node if a._base is None else node_of(a)
+            if kind is ndarray and b._base is None and a._base is None:
+                # The commonest case of all, spelled out.
+                y = b._node
+                shape = x.shape
+                if shape == y.shape and shape:
+                    rule = direct.get((x.dtype, y.dtype))
+                    if rule is not None:
+                        frame = _getframe(1)
+                        return wrap(Node(rule[0], (x, y), None, rule[1], shape, (frame.f_code, frame.f_lasti)))
+            elif (kind is float or kind is int) and a._base is None and not power:
+                rule = direct.get((x.dtype, kind))
+                if rule is not None and x.shape and (rule[3] is None or -rule[3] <= b <= rule[3]):
+                    try:
+                        y = Node(_CONST, (), rule[2].type(b), rule[2], ())
+                    except OverflowError:
+                        return of(a, b)
+                    frame = _getframe(1)
+                    return wrap(Node(rule[0], (x, y), None, rule[1], x.shape, (frame.f_code, frame.f_lasti)))
+            if power:
+                special = _power_shortcut(a, b)
+                if special is not None:
+                    return special
+            found = of_array(a, x, b, _getframe(1))
+            if found is not None:
+                return found
+        elif power:
+            special = _power_shortcut(a, b)
+            if special is not None:
+                return special
+        if kind is not ndarray and defers(a, b):
+            return NotImplemented
+        return of(a, b)
+
+    operate.__name__ = operate.__qualname__ = f"__{name}__"
+    return operate
+
+
+def _reflected(name: str, of: ufunc) -> Method:
+    def operate(a: Any, b: Any) -> Any:
+        kind = type(b)
+        if (kind is float or kind is int) and type(a) is ndarray and a._base is None:
+            x = a._node
+            rule = of.direct((kind, x.dtype))
+            if rule is not None and x.shape and (rule[3] is None or -rule[3] <= b <= rule[3]):
+                dtype = rule[2]
+                try:
+                    value = Node(_CONST, (), dtype.type(b), dtype, ())
+                except OverflowError:
+                    return of(b, a)
+                frame = _getframe(1)
+                return wrap(Node(rule[0], (value, x), None, rule[1], x.shape, (frame.f_code, frame.f_lasti)))
+        if defers(a, b):
+            return NotImplemented
+        return of(b, a)
+
+    operate.__name__ = operate.__qualname__ = f"__r{name}__"
+    return operate
+
+
+def _in_place(name: str, of: ufunc) -> Method:
+    power = name == "pow"
+    direct = of._directs
+
+    def assign(a: Any, b: Any) -> Any:
+        if type(b) is ndarray and a._base is None and b._base is None:
+            x, y = a._node, b._node
+            rule = direct.get((x.dtype, y.dtype))
+            if rule is not None and rule[1] == x.dtype and x.shape == y.shape:
+                frame = _getframe(1)
+                a._write(Node(rule[0], (x, y), None, rule[1], x.shape, (frame.f_code, frame.f_lasti)))
+                return a
+        if type(b) is not ndarray and not isinstance(b, np.ndarray) and defers(a, b):
+            return NotImplemented
+        if power and type(b) in (int, float):
+            special = _power_shortcut(a, b)
+            if special is not None:
+                # The shortcut's dtype is a's own except for bool, whose square is int8 and cannot go back.
+                if special.dtype != a.dtype:
+                    return of(a, b, out=a)
+                a._write(node_of(special))
+                return a
+        return of(a, b, out=(a,))
+
+    assign.__name__ = assign.__qualname__ = f"__i{name}__"
+    return assign
+
+
+def _unary(name: str, of: ufunc) -> Method:
+    def operate(a: Any) -> Any:
+        if type(a) is ndarray and a._base is None:
+            x = a._node
+            rule = of.direct((x.dtype,))
+            if rule is not None and x.shape:
+                frame = _getframe(1)
+                return wrap(Node(rule[0], (x,), None, rule[1], x.shape, (frame.f_code, frame.f_lasti)))
+        return of(a)
+
+    operate.__name__ = operate.__qualname__ = f"__{name}__"
+    return operate
+
+
+def _comparison(name: str, of: ufunc) -> Method:
+    operate = _binary(name, of)
+    if name not in ("eq", "ne"):
+        return operate
+
+    def equality(a: Any, b: Any) -> Any:
+        # Nothing equals None or a string; where the loop does not exist the answer is elementwise unequal, as NumPy decided.
+        try:
+            return operate(a, b)
+        except np.exceptions.DTypePromotionError:
+            return _unequal(a, b, name == "ne")
+        except TypeError as error:
+            if isinstance(error, np._core._exceptions._UFuncNoLoopError):  # type: ignore[attr-defined]
+                return _unequal(a, b, name == "ne")
+            raise
+
+    equality.__name__ = equality.__qualname__ = f"__{name}__"
+    return equality
+
+
+def _unequal(a: Any, b: Any, answer: bool) -> Any:
+    shape = broadcast(a.shape, np.shape(b))
+    return result(expand(const(answer, np.dtype(np.bool_)), shape)) if not shape else wrap(filled(answer, np.dtype(np.bool_), node_of(a)))
+
+
+def _scalar_binary(method: Method, function: Method, reflected: bool, name: str = "") -> Method:
+    """Operators of scalars: values that are known are combined at once by NumPy's scalar rules.
+
+    ``name`` is the operation's in messages.
+    """
+    repeats = function is operator.mul  # of a sequence, where the scalar is an integer
+
+    def operate(a: Any, b: Any) -> Any:
+        left = a._value
+        if left is None and repeats and isinstance(b, (list, tuple)):
+            left = a.concrete("sequence repetition")
+        if left is not None:
+            right = concrete(b)
+            if right is None:
+                kind = type(b)
+                if kind is ndarray or kind in CLASSES or (issubclass(kind, (list, tuple)) and holds_ours(b)):
+                    return method(a, b)
+                # Whatever it is (a subclass of float, an array of NumPy's, somebody's own class), NumPy's scalar knows what to do with it.
+                if kind is not np.ndarray:
+                    return from_host(function(b, left) if reflected else function(left, b))
+                right = b
+            before = listen_to_all()
+            try:
+                value = function(right, left) if reflected else function(left, right)
+            finally:
+                stop(before)
+                if heard:
+                    tell_here()
+            return scalar_of_value(value) if type(value) in OF_TYPE else from_host(value)
+        found = method(a, b)
+        if name and is_scalar(found) and found._node is not None and type(b) is not ndarray:
+            found._node.err = found._node.err.named(name)
+        return found
+
+    operate.__name__ = operate.__qualname__ = method.__name__
+    return operate
+
+
+def _repeating(method: Method) -> Method:
+    """Multiplication by an integer scalar repeats a sequence, which is Python's to do."""
+
+    def operate(a: Any, b: Any) -> Any:
+        return NotImplemented if issubclass(type(b), _REPEATED) else method(a, b)
+
+    operate.__name__ = operate.__qualname__ = method.__name__
+    return operate
+
+
+def _scalar_unary(name: str, of: ufunc, function: Method) -> Method:
+    def operate(a: Any) -> Any:
+        value = a._value
+        if value is not None:
+            return scalar_of_value(at_once(function, value))
+        return of(a)
+
+    operate.__name__ = operate.__qualname__ = f"__{name}__"
+    return operate
+
+
+def _divmod(a: Any, b: Any) -> Any:
+    return NotImplemented if defers(a, b) else UFUNCS["divmod"](a, b)
+
+
+def _rdivmod(a: Any, b: Any) -> Any:
+    return NotImplemented if defers(a, b) else UFUNCS["divmod"](b, a)
+
+
+def _scalar_divmod(method: Method, reflected: bool) -> Method:
+    def operate(a: Any, b: Any) -> Any:
+        left, right = a._value, concrete(b)
+        if left is not None and right is not None:
+            return ours(at_once(divmod, right, left) if reflected else at_once(divmod, left, right))
+        found = method(a, b)
+        if type(b) is not ndarray and type(found) is tuple:
+            for part in found:
+                if is_scalar(part) and part._node is not None:
+                    part._node.err = part._node.err.named("scalar divmod")
+        return found
+
+    operate.__name__ = operate.__qualname__ = method.__name__
+    return operate
+
+
+def _matmul(a: Any, b: Any) -> Any:
+    return NotImplemented if defers(a, b) else matmul(a, b)
+
+
+def _rmatmul(a: Any, b: Any) -> Any:
+    return NotImplemented if defers(a, b) else matmul(b, a)
+
+
+def _imatmul(a: Any, b: Any) -> Any:
+    if a.ndim == 0:
+        return matmul(a, b)
+    product = node_of(matmul(a, b))
+    if not np.can_cast(product.dtype, a.dtype, "same_kind"):
+        raise np._core._exceptions._UFuncOutputCastingError(np.matmul, "same_kind", product.dtype, a.dtype, 0)  # type: ignore[attr-defined]
+    if product.shape != a.shape:
+        raise ValueError(f"inplace matrix multiplication of shape {product.shape} into {a.shape} is not possible")
+    a._write(cast(product, a.dtype))
+    return a
+
+
+def _pow3(operate: Method) -> Method:
+    def power(a: Any, b: Any, modulo: Any = None) -> Any:
+        if modulo is not None:
+            return NotImplemented
+        return operate(a, b)
+
+    power.__name__ = power.__qualname__ = operate.__name__
+    return power
+
+
+def install(cls: type) -> None:
+    """Attach all operators to ``ndarray`` or to the scalar family's root."""
+    array = cls is ndarray
+    methods: dict[str, Method] = {}
+    for name, ufunc_name in BINARY.items():
+        of = UFUNCS[ufunc_name]
+        operate = _binary(name, of)
+        reflected = _reflected(name, of)
+        if array:
+            methods[f"__i{name}__"] = _in_place(name, of)
+        else:
+            function = getattr(operator, f"__{name}__")
+            operate = _scalar_binary(operate, function, False, f"scalar {ufunc_name}")
+            reflected = _scalar_binary(reflected, function, True, f"scalar {ufunc_name}")
+            if name == "mul":
+                operate, reflected = _repeating(operate), _repeating(reflected)
+        methods[f"__{name}__"] = _pow3(operate) if name == "pow" else operate
+        methods[f"__r{name}__"] = reflected
+    for name, ufunc_name in COMPARE.items():
+        compare = _comparison(name, UFUNCS[ufunc_name])
+        methods[f"__{name}__"] = compare if array else _scalar_binary(compare, getattr(operator, name), False)
+    for name, ufunc_name in UNARY.items():
+        of = UFUNCS[ufunc_name]
+        methods[f"__{name}__"] = _unary(name, of) if array else _scalar_unary(name, of, getattr(operator, name))
+    if not array:
+        methods |= {"__divmod__": _scalar_divmod(_divmod, False), "__rdivmod__": _scalar_divmod(_rdivmod, True)}
+    else:
+        methods |= {"__divmod__": _divmod, "__rdivmod__": _rdivmod}
+        methods |= {"__matmul__": _matmul, "__rmatmul__": _rmatmul, "__imatmul__": _imatmul}
+    for name, method in methods.items():
+        setattr(cls, name, method)

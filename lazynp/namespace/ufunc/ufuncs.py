@@ -1,0 +1,537 @@
+"""Universal functions as objects, all made from one table.
+
+In: rows of ``table``.  Out: ``ufunc`` objects that record nodes.  Promise: calls take NumPy's arguments (``out``,
+``where``, ``dtype``, ``casting``, ``order``, ``signature``), answer NumPy's dtypes, shapes and errors at the call, and compute
+nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import warnings
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.backends.common import special_values
+from lazynp.conversion import converted, loses_a_part, warn_complex
+from lazynp.graph import floating
+from lazynp.graph import op as o
+from lazynp.graph.build import cast, const, elementwise, expand
+from lazynp.graph.dtypes import BOOL, NATIVE
+from lazynp.graph.node import Node, Site, caller
+from lazynp.graph.op import Kind, Op
+from lazynp.layout import ORDERS, checked_order, lies_in_c_order
+from lazynp.namespace.bridge import fallback
+from lazynp.namespace.ufunc.loops import Lowered, Lowering
+from lazynp.namespace.ufunc.promotion import DType, Foreign, Key, broadcast, concrete, mask_node, operand, overrides, weak
+from lazynp.namespace.ufunc.table import LOWERING
+from lazynp.ndarray import host, ndarray, node_of, result, result_order, wrap, wrap_ordered
+from lazynp.scalars import CLASSES, OF_TYPE, node_of_scalar
+
+_COMPARISONS: Final = frozenset(["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
+_KEYWORDS: Final = frozenset(["out", "where", "casting", "order", "dtype", "subok", "signature", "sig"])
+_EXCLUSIVE: Final = (("sig", "signature"), ("signature", "dtype"), ("sig", "dtype"))
+
+NO_ARRAY: Final = "output must be an array"  # what functions that are no ufuncs say of an ``out=``
+PER_OPERAND: Final = "must use `...` as `out=...` and not per-operand/in a tuple"
+_NO_OUT: Final = (
+    "'where' used without 'out', expect unitialized memory in output. If this is intended, use out=None."
+)
+_WARNS_OF_MASKS: Final = tuple(map(int, np.__version__.split(".")[:2])) >= (2, 4)
+
+
+def _of_ellipsis(x: Any) -> Any:
+    """``...`` itself, or nothing that could be compared with it."""
+    return Ellipsis if x is Ellipsis else None
+
+
+_getframe = sys._getframe
+
+Direct = tuple[Op, DType, DType, float | None]
+"""Graph operation, dtype of its result, dtype of its sources, largest Python number that converts without an error."""
+
+
+def site(frame: FrameType) -> Site:
+    """Where the user's program stands, given the frame that called us."""
+    if frame.f_globals.get("__name__", "")[:6] == "lazynp":
+        return caller()
+    return frame.f_code, frame.f_lasti
+
+
+class Rule:
+    """How one combination of operand dtypes runs: the loop's dtypes."""
+
+    __slots__ = ("ins", "outs")
+
+    def __init__(self, ins: tuple[DType, ...], outs: tuple[DType, ...]) -> None:
+        self.ins = ins
+        self.outs = outs
+
+
+class UfuncType(type):
+    """Metaclass: NumPy's ufuncs pass for ours in ``isinstance``."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return type.__instancecheck__(cls, instance) or isinstance(instance, np.ufunc)
+
+
+class ufunc(metaclass=UfuncType):
+    """A function of arrays, element by element, with broadcasting.
+
+    Attributes and methods are those of :class:`numpy.ufunc`.
+    """
+
+    def __init__(self, numpy_ufunc: np.ufunc, lower: Lowering | None) -> None:
+        self._numpy = numpy_ufunc
+        self._of_numbers = special_values.FUNCTIONS.get(numpy_ufunc.__name__, numpy_ufunc)
+        self._lower = lower
+        self._rules: dict[tuple[Key, ...], Rule] = {}
+        self._directs: dict[tuple[Key, ...], Direct | None] = {}
+        self.__name__: str = numpy_ufunc.__name__
+        self.__doc__ = numpy_ufunc.__doc__
+        self.nin: int = numpy_ufunc.nin
+        self.nout: int = numpy_ufunc.nout
+        self.nargs: int = numpy_ufunc.nargs
+
+    # isinstance(np.sin, numpy.ufunc) holds, which other libraries ask before they call it on their own objects.
+    __class__ = property(lambda self: np.ufunc)
+
+    def _stands_for(self) -> np.ufunc:
+        return self._numpy
+
+    def __repr__(self) -> str:
+        return f"<ufunc '{self.__name__}'>"
+
+    def __reduce__(self) -> Any:
+        return (by_name, (self.__name__,)) if UFUNCS.get(self.__name__) is self else (standing_for, (self._numpy,))
+
+    def __getattr__(self, name: str) -> Any:
+        # identity, ntypes, types, signature, resolve_dtypes, __qualname__, ...
+        return getattr(self._numpy, name)
+
+    # Calling ------------------------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Record ``self(*args)``; see :class:`numpy.ufunc` for the keywords."""
+        if kwargs or len(args) != self.nin:
+            return self._with_keywords(args, kwargs)
+        a = args[0]
+        if type(a) is ndarray:
+            x = a._node if a._base is None else node_of(a)
+            if self.nin == 1:
+                direct = self.direct((x.dtype,))
+                if direct is not None:
+                    node = Node(direct[0], (x,), None, direct[1], x.shape, site(_getframe(1)))
+                    return (wrap(node) if a._base is None else ordered(node, args, "K")) if x.shape else result(node)
+            else:
+                found = self.of_array(a, x, args[1], _getframe(1))
+                if found is not None:
+                    return found
+        return self._of_anything(args)
+
+    def direct(self, key: tuple[Key, ...]) -> Direct | None:
+        """(operation, result dtype) where operands of these dtypes go into one graph operation as they are.
+
+        A Python type in the key stands for a weak number, which becomes a constant of the arrays' dtype.
+        """
+        try:
+            return self._directs[key]
+        except KeyError:
+            found = self._directs[key] = self._probe(key)
+            return found
+
+    def _probe(self, key: tuple[Key, ...]) -> Direct | None:
+        try:
+            rule = self.rule(key)
+        except (Foreign, TypeError):
+            return None
+        loop = rule.ins[0]
+        if any(dtype != loop for dtype in rule.ins) or any(kind != loop for kind in key if not isinstance(kind, type)):
+            return None
+        if self._lower is None or (self.__name__ == "power" and (loop.kind in "iu" or float in key)) or (loop == BOOL and int in key):
+            return None
+        probes = tuple([Node(o.BUFFER, (), None, loop, ()) for _ in key])
+        node = self._lower(probes, rule.outs)
+        if not isinstance(node, Node) or node.src != probes or node.op.kind is not Kind.ELEMENTWISE or node.err.name:
+            return None
+        return node.op, node.dtype, loop, float(np.finfo(loop).max) if loop.char in "ef" else None
+
+    def of_array(self, a: ndarray, x: Node, b: Any, frame: FrameType) -> Any:
+        """The function of an array and an array, a scalar or a Python number, where the loop is one graph operation; else None."""
+        kind = type(b)
+        if kind is ndarray:
+            y = b._node if b._base is None else node_of(b)
+        elif kind in CLASSES:
+            y = node_of_scalar(b)
+        elif kind in OF_TYPE:
+            y = Node(o.CONST, (), b, b.dtype, ())
+        elif kind is float or kind is int:
+            weak_direct = self.direct((x.dtype, kind))
+            if weak_direct is None or not x.shape:
+                return None
+            dtype, limit = weak_direct[2], weak_direct[3]
+            if limit is not None and not -limit <= b <= limit:
+                return None
+            try:
+                y = Node(o.CONST, (), dtype.type(b), dtype, ())
+            except OverflowError:
+                return None
+            node = Node(weak_direct[0], (x, y), None, weak_direct[1], x.shape, site(frame))
+            return wrap(node) if a._base is None else ordered(node, (a,), "K")
+        else:
+            return None
+        direct = self.direct((x.dtype, y.dtype))
+        if direct is None:
+            return None
+        shape = x.shape
+        if shape != y.shape:
+            shape = broadcast(shape, y.shape)
+        node = Node(direct[0], (x, y), None, direct[1], shape, site(frame))
+        if not shape:
+            return result(node)
+        if a._base is None and (kind is not ndarray or b._base is None):
+            return wrap(node)
+        return ordered(node, (a, b), "K")
+
+    def _of_anything(self, args: Sequence[Any]) -> Any:
+        values = []
+        for arg in args:
+            value = concrete(arg)
+            if value is None:
+                break
+            values.append(value)
+        else:
+            # Nothing here is lazy: NumPy's rules, at once.  Only Python's and NumPy's own scalars give NumPy's: functions that pandas
+            # applies to its values must give it such.
+            found = floating.at_once(self._of_numbers, *values)
+            return fallback.ours(found) if any(type(arg) in CLASSES for arg in args) else found
+        try:
+            nodes = self.nodes(args)
+        except Foreign:
+            return self._by_numpy(args, {})
+        return self._wrapped(nodes, args, "K")
+
+    def rule(self, key: tuple[Key, ...]) -> Rule:
+        """The loop for operands of these dtypes (Python types for Python numbers)."""
+        rule = self._rules.get(key)
+        if rule is None:
+            rule = self._rules[key] = self._resolve(key)
+        return rule
+
+    def _resolve(
+        self,
+        key: tuple[Key, ...],
+        outs: tuple[DType | None, ...] | None = None,
+        signature: Any = None,
+        casting: str | None = None,
+    ) -> Rule:
+        descriptors = (*key, *(outs or (None,) * self.nout))
+        options: dict[str, Any] = {}
+        if signature is not None:
+            options["signature"] = signature
+        if casting is not None:
+            options["casting"] = casting
+        resolved = self._numpy.resolve_dtypes(descriptors, **options)
+        for dtype in resolved:
+            if dtype not in NATIVE:
+                raise Foreign
+        return Rule(resolved[: self.nin], resolved[self.nin :])
+
+    def nodes(self, args: Sequence[Any], rule: Rule | None = None, mask: Node | None = None) -> Lowered:
+        """The result as a node, or a tuple of nodes where there are several outputs.
+
+        What ``mask`` leaves out is computed from a harmless number: its result is nobody's, nor are its errors.
+
+        Raises
+        ------
+        Foreign
+            An operand, or the loop, is not of the graph's dtypes.
+        """
+        operands = [operand(arg) for arg in args]
+        if rule is None:
+            key = tuple([kind for _, kind in operands])
+            rule = self._rules.get(key) or self.rule(key)
+        sources = []
+        for (node, _), arg, dtype in zip(operands, args, rule.ins, strict=True):
+            if node is None:
+                try:
+                    node = weak(arg, dtype)
+                except OverflowError:
+                    if self.__name__ in _COMPARISONS and BOOL not in [kind for _, kind in operands]:
+                        return self._out_of_range(args, operands)
+                    raise
+            elif node.dtype != dtype:
+                node = cast(node, dtype)
+            if mask is not None and node.dtype.kind in "fciu":
+                harmless = const(0 if self.__name__ == "arctanh" else 1, dtype)
+                node = elementwise(o.WHERE, dtype, mask, node, harmless)
+            sources.append(node)
+        if len(sources) == 2 and sources[0].shape != sources[1].shape:
+            broadcast(sources[0].shape, sources[1].shape)
+        if self._lower is None:
+            raise Foreign
+        return self._lower(tuple(sources), rule.outs)
+
+    def _out_of_range(self, args: Sequence[Any], operands: Sequence[tuple[Node | None, Key]]) -> Node:
+        """A comparison with a Python int that the dtype cannot hold has one answer for all elements."""
+        if all(node is None for node, _ in operands):
+            return const(bool(self._numpy(*args)), BOOL)
+        sides: list[float] = []
+        shape: tuple[int, ...] = ()
+        for (node, _), arg in zip(operands, args, strict=True):
+            if node is None:
+                sides.append(float("inf") if arg > 0 else float("-inf"))
+            else:
+                sides.append(0.0)
+                shape = node.shape
+        return expand(const(bool(self._numpy(*sides)), BOOL), shape)
+
+    def _by_numpy(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        return fallback.call(self._numpy, self.__name__, args, kwargs)
+
+    def _wrapped(self, values: Lowered, args: Sequence[Any], order: str) -> Any:
+        if isinstance(values, tuple):
+            return tuple([self._wrapped(value, args, order) for value in values])
+        if not values.shape:
+            return result(values)
+        return ordered(values, args, order)
+
+    # Keywords -----------------------------------------------------------------------------------------------------------
+
+    def _with_keywords(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        nin, nout = self.nin, self.nout
+        if not nin <= len(args) <= nin + nout:
+            raise TypeError(
+                f"{self.__name__}() takes from {nin} to {nin + nout} positional arguments but {len(args)} were given"
+            )
+        for keyword in kwargs:
+            if keyword not in _KEYWORDS:
+                raise TypeError(f"{self.__name__}() got an unexpected keyword argument '{keyword}'")
+        for pair in _EXCLUSIVE:
+            if pair[0] in kwargs and pair[1] in kwargs:
+                raise TypeError(f"cannot specify both '{pair[0]}' and '{pair[1]}'")
+        inputs = args[:nin]
+        outs = self._outputs(args[nin:], kwargs)
+        arrays = kwargs.get("out") is Ellipsis  # 0-d results as well
+        where = kwargs.get("where", True)
+        order = kwargs.get("order", "K") or "K"
+        if order not in ORDERS:
+            order = checked_order(order)
+        if not isinstance(kwargs.get("casting", ""), str):
+            raise TypeError(f"casting must be str, not {type(kwargs['casting']).__name__}")
+        if any(out is not None and overrides(out) for out in outs):
+            return self._by_numpy(args, kwargs)
+        for out in outs:
+            need_array(out)
+            if type(out) is ndarray and out._readonly:
+                raise ValueError("output array is read-only")
+        try:
+            rule = self._keyword_rule(inputs, outs, kwargs)
+            if where is True:
+                values = self.nodes(inputs, rule)
+            else:
+                if "out" not in kwargs and len(args) == nin and _WARNS_OF_MASKS:
+                    warnings.warn(_NO_OUT, UserWarning, stacklevel=3)
+                mask = mask_node(where)
+                values = _masked(self.nodes(inputs, rule, mask), mask, outs)
+        except Foreign:
+            return self._by_numpy(args, kwargs)
+        several = values if isinstance(values, tuple) else (values,)
+        results = [
+            write_out(out, self._converted(value, out)) if out is not None
+            else wrap(value) if arrays and not value.shape
+            else self._wrapped(value, inputs, order)
+            for value, out in zip(several, outs, strict=True)
+        ]  # fmt: skip
+        return results[0] if nout == 1 else tuple(results)
+
+    def _converted(self, value: Node, out: Any) -> Node:
+        """A result as its output's dtype; messages about the conversion name the function, whose loop does it.
+
+        Into a foreign dtype, which a NumPy array may have, NumPy converts when it is written.
+        """
+        if value.dtype != out.dtype and out.dtype in NATIVE:
+            value = converted(value, out.dtype)
+            value.err = value.err.named(self.__name__)
+        return value
+
+    def _outputs(self, positional: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        nout = self.nout
+        if Ellipsis in map(_of_ellipsis, positional):
+            raise TypeError("out=... is only allowed as a keyword argument.")
+        if positional and "out" in kwargs:
+            raise TypeError("cannot specify 'out' as both a positional and keyword argument")
+        keyword = kwargs.get("out")
+        if keyword is Ellipsis:
+            return (None,) * nout
+        if keyword is None and (nout == 1 or "out" not in kwargs):
+            return positional + (None,) * (nout - len(positional))
+        if isinstance(keyword, tuple):
+            if len(keyword) != nout:
+                raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
+            if Ellipsis in map(_of_ellipsis, keyword):
+                raise TypeError(PER_OPERAND)
+            return keyword
+        if nout > 1:
+            raise TypeError("'out' must be a tuple of arrays")
+        return (keyword,)
+
+    def _keyword_rule(self, inputs: Sequence[Any], outs: Sequence[Any], kwargs: dict[str, Any]) -> Rule | None:
+        dtype = kwargs.get("dtype")
+        signature = kwargs.get("signature", kwargs.get("sig"))
+        casting = kwargs.get("casting")
+        if dtype is None and signature is None and casting is None and all(out is None for out in outs):
+            return None
+        if dtype is not None and np.dtype(dtype) not in NATIVE:
+            raise Foreign
+        key = tuple([operand(x)[1] for x in inputs])
+        if all(isinstance(kind, type) for kind in key):
+            # Only Python numbers: strong among themselves.  Several are taken by kind, one alone by its value (10**20 is an object).
+            key = tuple([np.asarray(x).dtype if self.nin == 1 else np.dtype(kind) for x, kind in zip(inputs, key, strict=True)])
+        if dtype is not None:
+            signature = (*(None,) * self.nin, *(np.dtype(dtype),) * self.nout)
+        wanted = tuple([None if out is None else out.dtype for out in outs])
+        try:
+            rule = self._resolve(key, wanted, signature, casting)
+            if any(isinstance(given, np.dtype) and loses_a_part(given, loop) for given, loop in zip(key, rule.ins, strict=True)):
+                warn_complex()
+            return rule
+        except np._core._exceptions._UFuncOutputCastingError:  # type: ignore[attr-defined]
+            # NumPy converts numbers, which may not fit, before it looks at the output.
+            for x, loop in zip(inputs, self._resolve(key, None, signature, casting).ins, strict=True):
+                if type(x) is int:
+                    np.asarray(x, loop)
+            raise
+
+    # Methods ------------------------------------------------------------------------------------------------------------
+
+    def reduce(
+        self,
+        array: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = np._NoValue,
+        where: Any = True,
+    ) -> Any:
+        """Combine along ``axis``; see :meth:`numpy.ufunc.reduce`."""
+        from lazynp.namespace.ufunc.methods import reduce
+
+        return reduce(self, array, axis, dtype, out, keepdims, initial, where)
+
+    def accumulate(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+        """Running combination along ``axis``; see :meth:`numpy.ufunc.accumulate`."""
+        from lazynp.namespace.ufunc.methods import accumulate
+
+        return accumulate(self, array, axis, dtype, out)
+
+    def reduceat(self, array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+        """Combine over segments; see :meth:`numpy.ufunc.reduceat`."""
+        from lazynp.namespace.ufunc.methods import reduceat
+
+        return reduceat(self, array, indices, axis, dtype, out)
+
+    def outer(self, *args: Any, **kwargs: Any) -> Any:
+        """The function of all pairs; see :meth:`numpy.ufunc.outer`."""
+        from lazynp.namespace.ufunc.methods import outer
+
+        return outer(self, args, kwargs)
+
+    def at(self, a: Any, indices: Any, /, *b: Any) -> None:
+        """Unbuffered in-place operation; see :meth:`numpy.ufunc.at`."""
+        from lazynp.namespace.ufunc.methods import at
+
+        at(self, a, indices, b)
+
+
+def ordered(node: Node, inputs: Sequence[Any], order: str) -> ndarray:
+    """An elementwise result in the memory order that NumPy would give it."""
+    if order == "K":
+        if len(node.shape) < 2 or all(lies_in_c_order(x) for x in inputs):
+            return wrap(node)
+        axes = result_order(list(inputs), node.shape)
+    elif order == "F" or (order == "A" and all(_lies(x, "f") for x in inputs) and not all(_lies(x, "c") for x in inputs)):
+        axes = tuple(range(len(node.shape)))[::-1]
+    else:
+        axes = None
+    return wrap(node) if axes is None else wrap_ordered(node, axes)
+
+
+def _lies(x: Any, order: str) -> bool:
+    return type(x) is not ndarray or bool(getattr(x.flags, f"{order}_contiguous"))
+
+
+def _masked(values: Lowered, mask: Node, outs: Sequence[Any]) -> Lowered:
+    """``where=``: what is masked keeps the output's value; without an output it is NumPy's garbage, here zero."""
+    masked = []
+    for value, out in zip(values if isinstance(values, tuple) else (values,), outs, strict=True):
+        other = const(0, value.dtype)
+        if out is not None:
+            # The output's old values keep their own dtype: the result is converted to it, not they to the loop's.
+            kept, _ = operand(out)
+            assert kept is not None
+            other, value = kept, cast(value, kept.dtype)
+        broadcast(value.shape, mask.shape, other.shape)
+        masked.append(elementwise(o.WHERE, value.dtype, mask, value, other))
+    return tuple(masked) if isinstance(values, tuple) else masked[0]
+
+
+def need_array(out: Any, refusal: str = "return arrays must be of ArrayType") -> None:
+    """Refuse an ``out=`` argument that is no array; a result without axes is none either."""
+    if out is not None and type(out) is not ndarray and not isinstance(out, np.ndarray):
+        raise TypeError(refusal)
+
+
+def write_out(out: Any, node: Node) -> Any:
+    """``out[...] = node`` for an ``out=`` argument whose cast is allowed; answers ``out``."""
+    need_array(out)
+    shape = out.shape
+    if out._readonly if type(out) is ndarray else not out.flags.writeable:
+        raise ValueError("output array is read-only")
+    if node.shape != shape and broadcast(node.shape, shape) != shape:
+        raise ValueError(
+            f"non-broadcastable output operand with shape {str(shape).replace(' ', '')} "
+            f"doesn't match the broadcast shape {str(broadcast(node.shape, shape)).replace(' ', '')}"
+        )
+    if type(out) is not ndarray:
+        # A NumPy array: it is written before the call returns.
+        out[...] = host(wrap(node))
+        return out
+    node = converted(node, out.dtype)
+    out._write(node if node.shape == shape else expand(node, shape))
+    return out
+
+
+def castable(dtype: DType, out: Any, function: Any = np.add, number: int = 0) -> None:
+    """Refuse an ``out=`` argument, the ufunc's operand of that number, that its result of ``dtype`` does not go into."""
+    wanted = getattr(out, "dtype", dtype)
+    if not np.can_cast(dtype, wanted, "same_kind"):
+        raise np._core._exceptions._UFuncOutputCastingError(function, "same_kind", dtype, wanted, number)  # type: ignore[attr-defined]
+
+
+UFUNCS: Final[dict[str, ufunc]] = {name: ufunc(getattr(np, name), lower) for name, lower in LOWERING.items()}
+UFUNCS["isnat"] = ufunc(np.isnat, None)  # of dates alone
+
+# Every name of NumPy's namespace, aliases included (abs, mod, acos, bitwise_not, ...).
+NAMES: Final[dict[str, ufunc]] = {
+    name: UFUNCS[value.__name__]
+    for name, value in vars(np).items()
+    if isinstance(value, np.ufunc) and value.__name__ in UFUNCS
+}
+
+
+def by_name(name: str) -> ufunc:
+    """The ufunc called ``name``."""
+    return UFUNCS[name]
+
+
+@functools.cache
+def standing_for(theirs: np.ufunc) -> ufunc:
+    """Our ufunc for one of NumPy's, also under a name that somebody else gave it (numexpr adds ``numpy.expm1x``)."""
+    ours = UFUNCS.get(theirs.__name__)
+    return ours if ours is not None and ours._numpy is theirs else ufunc(theirs, None)

@@ -1,0 +1,170 @@
+"""A value that exists, in host memory.
+
+In: a C-contiguous NumPy array, or a block of the pooling allocator.  Out: the same memory as an array (for NumPy) and as an
+address (for kernels), each made when first asked for.  Promise: once a buffer is published on a node its bytes never change while
+anybody can see them (``backends/common/ownership.py`` says who can); an export takes a lease, and memory goes back to the pool only
+when buffer and leases are gone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+from weakref import ref
+
+import numpy as np
+
+from lazynp.values import forking
+
+SMALLEST = 1 << 13  # bytes of a buffer; computing something from fewer costs no more than remembering it
+MOST = 32  # facts about one buffer
+
+
+class Block(Protocol):
+    """Memory lent by an allocator; it returns there when it is garbage."""
+
+    address: int
+    nbytes: int
+
+    def view(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]: ...
+
+
+class Buffer:
+    """One value, for ever: memory that is written in place becomes another buffer.
+
+    ``_lease`` refers to what arrays over the block keep: it is dead when no array is left.  ``shared``: it may be the value of several
+    nodes.  ``views`` are strided arrays over it, kept for those who read it element by element.  ``facts`` are small things that were
+    computed from it (``engine/facts.py``).
+
+    ``device`` is where the value belongs, None where nobody placed it; ``place`` is whose memory it is in, None for the processor's.
+    """
+
+    device: str | None = None
+    place: Any = None
+
+    __slots__ = ("__weakref__", "_address", "_array", "_lease", "block", "dtype", "facts", "shape", "shared", "views")
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self._array: np.ndarray[Any, Any] | None = array
+        self._address: int | None = None
+        self._lease: ref[Any] | None = None
+        self.shared = False
+        self.views: dict[Any, np.ndarray[Any, Any]] | None = None
+        self.facts: dict[Any, Any] | None = None
+        self.block: Block | None = None
+        self.dtype = array.dtype
+        self.shape = array.shape
+
+    @classmethod
+    def of_block(cls, block: Block, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Buffer:
+        self = cls.__new__(cls)
+        self._array = None
+        self._lease = None
+        self.shared = False
+        self.views = None
+        self.facts = None
+        self._address = block.address
+        self.block = block
+        self.dtype = dtype
+        self.shape = shape
+        return self
+
+    @property
+    def array(self) -> np.ndarray[Any, Any]:
+        """The memory as a C-contiguous array; callers must not write to it."""
+        array = self._array
+        return self._exported() if array is None else array
+
+    @property
+    def at_hand(self) -> np.ndarray[Any, Any] | None:
+        """``array``, unless that would be a copy from a device."""
+        array = self._array
+        return self._exported() if array is None else array
+
+    def _exported(self) -> np.ndarray[Any, Any]:
+        """An array over the block, the same for everybody; waits while the block is being written."""
+        with forking.graph:
+            array = self._array
+            if array is None:
+                assert self.block is not None
+                array = self._array = self.block.view(self.dtype, self.shape)
+                self._lease = ref(array.base)
+            return array
+
+    def moved(self, array: np.ndarray[Any, Any]) -> None:
+        """The value lives in ``array`` from now on; its block has become another's."""
+        self._array = array
+        self._address = None
+        self._lease = None
+        self.block = None
+
+    def recover(self, saved: list[tuple[Any, Any]]) -> None:
+        """As ``moved``, of a value in device memory, which knows itself how to put back what was overwritten."""
+        raise NotImplementedError
+
+    def exclusive(self) -> bool:
+        """Whether the memory is a block of which no array is left: then only this buffer, of one node, leads to it."""
+        if self.block is None or self.shared:
+            return False
+        self.views = None
+        if self._lease is not None:
+            self._array = None
+            export = self._lease()
+            if export is not None:
+                self._array = np.asarray(export)
+                return False
+            self._lease = None
+        return True
+
+    def remember(self, key: Any, fact: Any) -> None:
+        """Keep what was computed from this value, where computing it again would cost more."""
+        if self.nbytes >= SMALLEST:
+            if self.facts is None or len(self.facts) >= MOST:
+                self.facts = {}
+            self.facts[key] = fact
+
+    def retyped(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Buffer:
+        """The same memory as another dtype of the same size, or in another shape."""
+        if self.block is not None:
+            return Buffer.of_block(self.block, dtype, shape)
+        return Buffer(self.array.view(dtype).reshape(shape))
+
+    @property
+    def address(self) -> int:
+        address = self._address
+        if address is None:
+            address = self._address = self.array.__array_interface__["data"][0]
+        return address
+
+    def at_home(self, device: str) -> Buffer:
+        """The same value in the same memory, belonging to a device."""
+        return self if self.device == device else HomedBuffer(self, device)
+
+    @property
+    def nbytes(self) -> int:
+        size = self.dtype.itemsize
+        for n in self.shape:
+            size *= n
+        return size
+
+
+class HomedBuffer(Buffer):
+    """A value in host memory that belongs to a device: it was brought to the processor on purpose, or goes back to its GPU when it is next
+    needed there."""
+
+    __slots__ = ("device",)
+    device: str
+
+    def __init__(self, value: Buffer, device: str) -> None:
+        self._array = value._array
+        self._address = value._address
+        self._lease = value._lease
+        self.shared = value.shared
+        self.views = value.views
+        self.facts = None
+        self.block = value.block
+        self.dtype = value.dtype
+        self.shape = value.shape
+        self.device = device
+
+    def retyped(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Buffer:
+        return super().retyped(dtype, shape).at_home(self.device)

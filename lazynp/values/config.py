@@ -1,0 +1,143 @@
+"""The switches of one process.
+
+In: environment variables, read once when this module is imported.  Out: plain module variables, which hot paths read as
+``config.eager``.  Promise: a value nobody could have meant is an error that names it; nothing else in the package reads the
+environment for these names.
+
+==================  ===========================  =====================================================================
+variable            values (default first)       meaning
+==================  ===========================  =====================================================================
+LAZYNP_BACKEND      llvm, numpy                  what runs programs; without a choice ``llvm`` where llvmlite is installed
+LAZYNP_DEVICE       cpu, cuda, cuda:N            where arrays live that nobody placed (``engine/devices.py``)
+LAZYNP_TIER         auto, compiled               ``compiled``: never the NumPy tier for small programs (bit-exact runs)
+LAZYNP_EAGER        0, 1                         run, and raise, every operation at its call
+LAZYNP_DEBUG        0, 1                         check dtypes and shapes between passes and after every operation
+LAZYNP_PURE         0, 1                         leave the native core alone and use its Python twin
+LAZYNP_THREADS      (number of usable cores)     worker threads of compiled kernels
+LAZYNP_FALLBACK     silent, warn, error          what a call that only NumPy itself can answer does
+LAZYNP_CUDA_GRAPHS  0 (never), N                 replay schedules of N or more kernels that repeat on a GPU as CUDA graphs
+==================  ===========================  =====================================================================
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+BACKENDS: Final = ("llvm", "numpy")
+TIERS: Final = ("auto", "compiled")
+FALLBACKS: Final = ("silent", "warn", "error")
+_SWITCH: Final = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
+
+backend: str | None  # None: nobody chose, the runtime takes the best there is
+tier: str
+eager: bool
+debug: bool
+pure: bool
+threads: int | None  # None: nobody chose, the backend counts the usable cores
+fallback: str
+graphs: int
+device = "cpu"  # or "cuda:N"
+elsewhere = False  # whether anything was ever to live on another device than the processor; what hot paths look at
+generation = 0  # grows with every change, so that caches of derived facts notice it with one comparison
+
+
+def _choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
+    if value not in allowed:
+        raise ValueError(f"{name}={value!r} is not one of {', '.join(allowed)}")
+    return value
+
+
+def _switch(name: str, value: str) -> bool:
+    try:
+        return _SWITCH[value.lower()]
+    except KeyError:
+        raise ValueError(f"{name}={value!r} is not 0 or 1") from None
+
+
+def _count(name: str, value: str, least: int = 1) -> int:
+    if not value.isdecimal() or int(value) < least:
+        raise ValueError(f"{name}={value!r} is not a whole number of at least {least}")
+    return int(value)
+
+
+def device_name(device: str) -> str | None:
+    """The one name of a device: "cpu" or "cuda:N"; None where it is no device's name."""
+    if device in ("cpu", "cuda"):
+        return "cpu" if device == "cpu" else "cuda:0"
+    kind, _, number = device.partition(":")
+    return f"cuda:{int(number)}" if kind == "cuda" and number.isascii() and number.isdecimal() else None
+
+
+def _device(name: str, value: str) -> str:
+    found = device_name(value)
+    if found is None:
+        raise ValueError(f"{name}={value!r} is not cpu, cuda or cuda:N")
+    return found
+
+
+def parse(environment: Mapping[str, str]) -> dict[str, Any]:
+    """The settings an environment asks for; raises ``ValueError`` naming the first bad value."""
+
+    def read(name: str) -> str:
+        return environment.get(name, "").strip()
+
+    chosen, threads_, fallback_ = read("LAZYNP_BACKEND"), read("LAZYNP_THREADS"), read("LAZYNP_FALLBACK")
+    return {
+        "backend": _choice("LAZYNP_BACKEND", chosen, BACKENDS) if chosen else None,
+        "device": _device("LAZYNP_DEVICE", read("LAZYNP_DEVICE") or "cpu"),
+        "tier": _choice("LAZYNP_TIER", read("LAZYNP_TIER") or "auto", TIERS),
+        "eager": _switch("LAZYNP_EAGER", read("LAZYNP_EAGER")),
+        "debug": _switch("LAZYNP_DEBUG", read("LAZYNP_DEBUG")),
+        "pure": _switch("LAZYNP_PURE", read("LAZYNP_PURE")),
+        "threads": _count("LAZYNP_THREADS", threads_) if threads_ else None,
+        "fallback": _choice("LAZYNP_FALLBACK", fallback_, FALLBACKS) if fallback_ else "silent",
+        "graphs": _count("LAZYNP_CUDA_GRAPHS", read("LAZYNP_CUDA_GRAPHS") or "0", 0),
+    }
+
+
+_CHECKS: Final[dict[str, tuple[Any, ...]]] = {
+    "backend": (None, *BACKENDS),
+    "tier": TIERS,
+    "eager": (False, True),
+    "debug": (False, True),
+    "fallback": FALLBACKS,
+}
+
+
+def update(**settings: Any) -> None:
+    """Change settings of this process, e.g. ``update(backend="numpy")``."""
+    global generation, elsewhere
+    for name, value in settings.items():
+        if name == "threads":
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise ValueError(f"threads={value!r} is not a whole number of at least 1")
+        elif name == "graphs":
+            if not isinstance(value, int) or value < 0:
+                raise ValueError(f"graphs={value!r} is not a whole number of at least 0")
+        elif name == "device":
+            settings["device"] = _device("device", value)
+        elif name not in _CHECKS:
+            raise TypeError(f"{name!r} is not a setting; there are {', '.join([*_CHECKS, 'device', 'graphs', 'threads'])}")
+        elif value not in _CHECKS[name]:
+            raise ValueError(f"{name}={value!r} is not one of {', '.join(map(str, _CHECKS[name]))}")
+    globals().update(settings)
+    elsewhere = elsewhere or device != "cpu"
+    generation += 1
+
+
+@contextmanager
+def override(**settings: Any) -> Iterator[None]:
+    """``update`` for the length of a ``with`` block."""
+    before = {name: globals().get(name) for name in settings}
+    update(**settings)
+    try:
+        yield
+    finally:
+        update(**before)
+
+
+globals().update(parse(os.environ))
+elsewhere = device != "cpu"

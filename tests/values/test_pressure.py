@@ -1,0 +1,75 @@
+"""Pending work does not keep unbounded memory alive."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy
+import pytest
+
+import lazynp as np
+from lazynp.graph import report
+from lazynp.values import pressure
+
+SIZE = 1 << 17  # elements: one mebibyte
+
+
+@pytest.fixture(autouse=True)
+def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    gc.collect()
+    base = pressure.held()
+    monkeypatch.setattr(pressure, "limit", lambda: 8 << 20)
+    monkeypatch.setattr(pressure, "_relieved_at", base)
+
+
+def reasons() -> set[str]:
+    return {row.name for row in report.forced.values()}
+
+
+def test_pending_means_of_many_arrays() -> None:
+    base = pressure.held()
+    report.reset()
+    means, most = [], 0
+    for k in range(60):
+        x = np.asarray(numpy.full(SIZE, float(k)))
+        means.append((x * 2).mean())
+        most = max(most, pressure.held() - base)
+    del x
+    assert most < 20 << 20
+    assert reasons() == {"memory limit"}
+    assert [float(m) for m in means] == [2.0 * k for k in range(60)]
+
+
+def test_pending_small_arrays_of_large_ones() -> None:
+    base = pressure.held()
+    rows, most = [], 0
+    for k in range(60):
+        x = np.asarray(numpy.full((128, SIZE // 128), float(k)))
+        rows.append(x.sum(axis=1))
+        most = max(most, pressure.held() - base)
+    assert most < 20 << 20
+    for k, row in enumerate(rows):
+        numpy.testing.assert_array_equal(numpy.asarray(row), numpy.full(128, k * (SIZE // 128.0)))
+
+
+def test_arrays_that_are_wanted_are_not_computed_again_and_again() -> None:
+    report.reset()
+    kept = [np.asarray(numpy.full(SIZE, float(k))) for k in range(60)]
+    total = kept[0] + kept[1]
+    assert sum(row.count for row in report.forced.values()) <= 1
+    assert float(total[0]) == 1.0
+
+
+def test_small_values_are_not_counted() -> None:
+    before = pressure._foreign
+    kept = [np.asarray(numpy.zeros(1000)) for _ in range(100)]
+    assert pressure._foreign == before
+    assert len(kept) == 100
+
+
+def test_what_is_gone_is_not_counted() -> None:
+    before = pressure._foreign
+    x = np.asarray(numpy.zeros(SIZE))
+    assert pressure._foreign - before == SIZE * 8
+    del x
+    assert pressure._foreign == before
