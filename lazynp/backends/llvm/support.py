@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from lazynp.backends.llvm import compiler, mathlib, scalars
 from lazynp.backends.llvm.scalars import Lines, literal, memory_type
 from lazynp.codegen import ir
-from lazynp.codegen.reduce import LANES, identity
+from lazynp.codegen.reduce import LANES
 from lazynp.graph.op import Op
 
 Key = tuple[Op, ir.DType]
@@ -133,7 +133,7 @@ def _push(lines: Lines, op: Op, dtype: ir.DType) -> str:
     lines.lines.append("merge:")
     lines.emit("%up = add i64 %level, 1")
     held = lines.temp(f"load {t}, ptr {slot}")
-    lines.emit(f"%sum = {_as_copy(lines, t, _combine(lines, op, dtype, held, '%value'))}")
+    lines.emit(f"%sum = {_as_copy(t, _combine(lines, op, dtype, held, '%value'))}")
     lines.emit("br label %test")
     lines.lines.append("done:")
     lines.emit(f"store {t} %value, ptr {slot}")
@@ -142,14 +142,14 @@ def _push(lines: Lines, op: Op, dtype: ir.DType) -> str:
     return "\n".join([head, *lines.lines, "}"])
 
 
-def _as_copy(lines: Lines, t: str, value: str) -> str:
+def _as_copy(t: str, value: str) -> str:
     return f"select i1 true, {t} {value}, {t} {value}"
 
 
 def _collect(lines: Lines, op: Op, dtype: ir.DType) -> str:
     lines.lines = []
     t = memory_type(dtype)
-    zero = literal(identity(op, dtype), dtype)
+    zero = literal(op.identity(dtype), dtype)
     zero = {"true": "1", "false": "0"}.get(zero, zero)
     lines.emit("br label %test")
     lines.lines.append("test:")

@@ -26,13 +26,10 @@ from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.loops import truth
 from lazynp.namespace.ufunc.promotion import DType, Foreign, broadcast, mask_node, operand, overrides
 from lazynp.namespace.ufunc.table import ON_BOOL, REDUCTIONS
-from lazynp.namespace.ufunc.ufuncs import PER_OPERAND, UFUNCS, ufunc, write_out
+from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, PER_OPERAND, UFUNCS, need_array, ufunc, write_out
 from lazynp.ndarray import asarray, copy_order, ndarray, node_of, reduction_order, result, wrap, wrap_ordered
 
 NoValue: Final[Any] = np._NoValue
-
-# The value that changes nothing, for those that have one.
-_IDENTITY: Final[dict[Op, int]] = {o.ADD: 0, o.MULTIPLY: 1, o.BITWISE_OR: 0, o.BITWISE_XOR: 0, o.BITWISE_AND: -1}
 
 _accumulation: dict[tuple[str, DType], DType] = {}
 
@@ -56,10 +53,7 @@ def array_node(x: Any) -> Node:
 
 def identity(op: Op, dtype: DType) -> Node:
     """The identity of a combining operation as a constant."""
-    value = _IDENTITY[op]
-    if value == -1 and dtype.kind in "bu":
-        return const(~dtype.type(0), dtype)
-    return const(value, dtype)
+    return const(op.identity(dtype), dtype)
 
 
 def laid_out(node: Node, source: Any, axes: tuple[int, ...] = (), mask: Any = None) -> Any:
@@ -84,6 +78,7 @@ def finish(node: Node, out: Any, name: str, source: Any = None, axes: tuple[int,
         return wrap(node) if not node.shape else laid_out(node, source, axes, mask)
     if isinstance(out, tuple):
         (out,) = out
+    need_array(out)
     if len(out.shape) != len(node.shape):
         raise ValueError(
             f"output parameter for reduction operation {name} has the wrong number of dimensions: "
@@ -92,7 +87,7 @@ def finish(node: Node, out: Any, name: str, source: Any = None, axes: tuple[int,
     if out.shape != node.shape:
         shapes = [str(shape).replace(" ", "") for shape in (out.shape, node.shape)]
         raise ValueError(f"non-broadcastable output operand with shape {shapes[0]} doesn't match the broadcast shape {shapes[1]}")
-    return write_out(out, node, name)
+    return write_out(out, node)
 
 
 def is_negative_zero(node: Node) -> bool:
@@ -109,8 +104,8 @@ def checked_out(out: Any) -> None:
         (out,) = out
         if out is Ellipsis:
             raise TypeError(PER_OPERAND)
-    if out is not None and out is not Ellipsis and not isinstance(out, (ndarray, np.ndarray)):
-        raise TypeError("return arrays must be of ArrayType")
+    if out is not Ellipsis:
+        need_array(out)
 
 
 def combined(op: Op, x: Node, axes: tuple[int, ...]) -> Node:
@@ -157,7 +152,7 @@ def reduce(
         x = node_of(array)
         shape = x.shape
         axes = ax.reduced(axis, len(shape))
-        if 0 not in shape or REDUCTIONS[name][0] in _IDENTITY:
+        if 0 not in shape or of.identity is not None:
             return laid_out(reduce_node(name, x, axes, None, keepdims), array, axes)
     checked_out(out)
     mask = None if where is True else asarray(where)
@@ -179,8 +174,8 @@ def _reduced(
 ) -> tuple[Node, tuple[int, ...]]:
     name = of.__name__
     op, on_truth = REDUCTIONS[name]
-    # On bools max and min are logical operations, but still have no identity.
-    neutral_exists = op in _IDENTITY
+    # NumPy's: its max and min have none, not even on bools, where they are logical operations.
+    neutral_exists = of.identity is not None
     x = array_node(array)
     shape = x.shape
     axes = ax.reduced(axis, len(shape))
@@ -307,7 +302,7 @@ def _flat_or_axis(x: Node, axis: Any) -> tuple[Node, int]:
 
 def _cumulative(of: ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     name = of.__name__
-    checked_out(out)
+    need_array(out, NO_ARRAY)
     try:
         x, axis = _flat_or_axis(array_node(a), axis)
         loop = reduction_loop(name, x.dtype, dtype, out)
@@ -399,6 +394,7 @@ def _position(a: Any, axis: Any, out: Any, keepdims: Any, name: str) -> Any:
     node = build.reduce(o.MINIMUM, candidates, (along,))
     if _flag(keepdims):
         node = reshape(node, (1,) * ndim if axis is None else tuple([1 if k == along else m for k, m in enumerate(x.shape)]))
+    need_array(out, NO_ARRAY)
     if out is not None:
         if out.shape != node.shape:
             raise ValueError(f"output array does not match result of np.{name}.")
