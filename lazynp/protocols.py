@@ -185,8 +185,8 @@ def _dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device
             return exported(self).__dlpack__(**{key: value for key, value in wanted.items() if value is not None})
     memory = _memory(self)
     if memory is not None:
-        options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-        return memory.__dlpack__(**{key: value for key, value in options.items() if value is not None})
+        wanted = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return memory.__dlpack__(**{key: value for key, value in wanted.items() if value is not None})
     untold = max_version is None or max_version[0] < 1
     if untold and not copy and getattr(self, "_readonly", False):
         raise BufferError("a consumer of DLPack before version 1.0 cannot be told that this array is read-only")

@@ -171,8 +171,7 @@ def _same_memory(a: ndarray, b: Any) -> bool:
     if type(b) is not ndarray:
         return False
     if type(a._base) is np.ndarray or type(b._base) is np.ndarray:
-        one, two = host(a), host(b)
-        return one.__array_interface__ == two.__array_interface__
+        return bool(host(a).__array_interface__ == host(b).__array_interface__)
     one, two = [x._base if type(x._base) is ndarray else x for x in (a, b)]
     return one is two and (a.dtype, a.shape, geometry(a)) == (b.dtype, b.shape, geometry(b))
 
