@@ -39,8 +39,11 @@ def difference(ours: Any, theirs: Any) -> float:
     for a, b in zip(host(ours), host(theirs), strict=True):
         if a.shape != b.shape:
             return float("inf")
-        scale = float(np.max(np.abs(b), initial=0.0)) or 1.0
-        worst = max(worst, float(np.max(np.abs(np.subtract(a, b, dtype=np.float64)), initial=0.0)) / scale)
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(np.subtract(a, b, dtype=np.result_type(a, b, np.float64)))
+        apart = np.where((a == b) | ((a != a) & (b != b)), 0.0, apart)  # infinities and NaNs are equal to their like
+        scale = float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b))) or 1.0
+        worst = max(worst, float(np.max(np.where(np.isnan(apart), np.inf, apart), initial=0.0)) / scale)
     return worst
 
 
