@@ -328,7 +328,7 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         kind = type(key)
         base = self._base
         if type(base) is _MEMORY:
-            if kind is int:
+            if kind is int or kind is slice:
                 found = base[key]
                 return found if type(found) is not _MEMORY else hand.cell(found, self if self._view is None else self._view)
             return hand.read(self, base, key)

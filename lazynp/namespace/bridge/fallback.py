@@ -251,7 +251,7 @@ class Library:
         self._name = name or function.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        known = hand.answer(self.__wrapped__, args, kwargs, 1, True)
+        known = hand.answer(self.__wrapped__, args, kwargs, 1, hand.ALWAYS)
         if known is not NotImplemented:
             return known
         return library_call(self.__wrapped__, self._name, args, kwargs)

@@ -120,7 +120,9 @@ class ufunc(metaclass=UfuncType):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Record ``self(*args)``; see :class:`numpy.ufunc` for the keywords."""
         if kwargs or len(args) != self.nin:
-            known = hand.answer(self._numpy, args, kwargs, 1, "casting" in kwargs) if self._of_numbers is self._at_call else NotImplemented
+            known = NotImplemented
+            if self._of_numbers is self._at_call:
+                known = hand.answer(self._numpy, args, kwargs, 1, hand.ALWAYS if "casting" in kwargs else 0)
             return known if known is not NotImplemented else self._with_keywords(args, kwargs)
         a = args[0]
         if type(a) is ndarray:
@@ -210,9 +212,6 @@ class ufunc(metaclass=UfuncType):
         return ordered(node, (a, b), "K")
 
     def _of_anything(self, args: Sequence[Any]) -> Any:
-        known = NotImplemented if self._at_call is None else hand.answer(self._of_numbers, args, {}, 1)
-        if known is not NotImplemented:
-            return known
         values = []
         for arg in args:
             value = concrete(arg)
@@ -224,6 +223,9 @@ class ufunc(metaclass=UfuncType):
             # applies to its values must give it such.
             found = floating.at_once(self._of_numbers, *values)
             return fallback.ours(found) if any(type(arg) in CLASSES for arg in args) else found
+        known = NotImplemented if self._at_call is None else hand.answer(self._of_numbers, args, {}, 1)
+        if known is not NotImplemented:
+            return known
         try:
             nodes = self.nodes(args)
         except Foreign:
