@@ -386,6 +386,11 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         -------
         ndarray
             This array.
+
+        Examples
+        --------
+        >>> import lazynp as np
+        >>> x = (np.arange(3) + 1).realize()
         """
         root = self._base if type(self._base) is ndarray else self
         if root._base is None:
@@ -393,12 +398,19 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         return self
 
     def kernelize(self) -> ndarray:
-        """Fix now which kernels will compute the value; run them later.
+        """Fix now which kernels will compute the value; they run when it is needed.
 
         Returns
         -------
         ndarray
-            This array; what is computed from it loads its result.
+            This array; what is computed from it loads its elements.
+
+        Examples
+        --------
+        >>> import lazynp as np
+        >>> x = (np.arange(3) * 2).kernelize()
+        >>> x + 1
+        array([1, 3, 5])
         """
         from lazynp.engine.realize import prepare
 
@@ -408,7 +420,21 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         return self
 
     def contiguous(self) -> ndarray:
-        """A fence: this value is stored, and what uses it loads it."""
+        """Record a fence: the value is stored, and what is computed from the result loads its elements.
+
+        Returns
+        -------
+        ndarray
+            The same values, in C order.
+
+        Examples
+        --------
+        >>> import lazynp as np
+        >>> x = np.arange(4.0)
+        >>> y = np.exp(x).contiguous()
+        >>> len(np.schedule((y + y[::-1]).sum()).items)
+        2
+        """
         return wrap(build.contiguous(node_of(self)))
 
 

@@ -80,15 +80,32 @@ def available() -> tuple[str, ...]:
 
 
 class device:  # noqa: N801, a function to its users
-    """Make arrays on a device.
+    """Make arrays on a device: within ``with lazynp.device("cuda:0"):`` new arrays live there.
 
-    ``with lazynp.device("cuda:0"):`` arrays made within the block live there, and what is computed within it of values that are nowhere in
-    particular is computed there.
+    What is computed within the block of values that are nowhere in particular is computed there, too.
 
     Parameters
     ----------
-    name : str
-        ``"cpu"``, ``"cuda"`` (the first GPU) or ``"cuda:N"``.
+    name : {'cpu', 'cuda', 'cuda:N'}
+        Where: on the processor, the first GPU, or the GPU of that number.
+
+    Returns
+    -------
+    device
+        A context manager, which can be entered more than once.
+
+    Raises
+    ------
+    ValueError
+        Where there is no such device; the message says what is missing.
+
+    Examples
+    --------
+    >>> import lazynp as np
+    >>> with np.device("cpu"):
+    ...     x = np.zeros(3)
+    >>> x.device
+    'cpu'
     """
 
     __module__ = "lazynp"

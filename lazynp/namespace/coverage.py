@@ -158,13 +158,20 @@ class Coverage(tuple[Name, ...]):
 
 
 def coverage() -> Coverage:
-    """Who answers each public name of NumPy.
+    """Tell who answers each public name of NumPy.
 
     Returns
     -------
     Coverage
         A tuple of rows ``(module, name, kind, answer)``; ``answer`` is ``"native"``, ``"library"``, ``"fallback"`` or ``"numpy's own"``.
         Printed, it is a table of counts.
+
+    Examples
+    --------
+    >>> import lazynp as np
+    >>> table = np.coverage()
+    >>> {row.name: row.answer for row in table.of(module="") if row.name in ("clip", "sort", "busday_count")}
+    {'busday_count': 'fallback', 'clip': 'native', 'sort': 'library'}
     """
     rows = []
     for path in MODULES:

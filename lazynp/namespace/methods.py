@@ -19,6 +19,7 @@ from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import at_once
 from lazynp.namespace.assignment import fitted
 from lazynp.namespace.bridge import fallback
+from lazynp.namespace.docstrings import of_method
 from lazynp.namespace.routines import creation, joining, mathematics, selecting, shaping, statistics
 from lazynp.namespace.submodules import linalg
 from lazynp.namespace.ufunc import reductions
@@ -159,7 +160,7 @@ def _by_numpy(name: str, writes: tuple[int, ...] = ()) -> Callable[..., Any]:
         return fallback.call(method, f"ndarray.{name}", (self, *args), kwargs, writes)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = method.__doc__
+    call.answered = "fallback"  # type: ignore[attr-defined]
     return call
 
 
@@ -215,19 +216,27 @@ def install(cls: type) -> None:
         setattr(cls, name, function)
 
 
-def _described(function: FunctionType, theirs: Any) -> FunctionType:
-    """The same function that shows NumPy's signature."""
+def _described(name: str, function: FunctionType, theirs: Any) -> FunctionType:
+    """Copy a function as the method ``name``, which shows NumPy's signature and has a help text of its own."""
     copy = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
     copy.__kwdefaults__ = function.__kwdefaults__
     copy.__dict__.update(function.__dict__)
-    copy.__doc__, copy.__module__, copy.__qualname__ = function.__doc__, function.__module__, function.__qualname__
+    copy.__module__, copy.__qualname__ = "lazynp", f"ndarray.{name}"
+    if name[0] == "_":
+        copy.__doc__ = function.__doc__ or theirs.__doc__
+    else:
+        copy.__doc__ = of_method(name, function, np)
     copy.__wrapped__ = theirs  # type: ignore[attr-defined]
     return copy
 
 
 def describe(cls: type, theirs: type) -> None:
-    """Give all methods NumPy's signatures, for whoever inspects them."""
+    """Give all methods NumPy's signatures and help texts, for whoever inspects them."""
     for name, member in list(vars(cls).items()):
         method = getattr(theirs, name, None)
-        if isinstance(member, FunctionType) and method is not None and name not in ("__init__", "__new__", "__getattr__"):
-            setattr(cls, name, _described(member, method))
+        if not isinstance(member, FunctionType) or name in ("__init__", "__new__", "__getattr__"):
+            continue
+        if method is not None:
+            setattr(cls, name, _described(name, member, method))
+        elif name[0] != "_":
+            member.__doc__ = of_method(name, member, np)

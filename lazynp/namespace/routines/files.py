@@ -26,9 +26,8 @@ class NpzFile(np.lib.npyio.NpzFile):
 
 
 def _like(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The wrapper's name, documentation and signature are NumPy's."""
+    """The wrapper's name, signature are NumPy's."""
     theirs = getattr(np, function.__name__)
-    function.__doc__ = theirs.__doc__
     function.__wrapped__ = theirs  # type: ignore[attr-defined]
     return library(function)
 

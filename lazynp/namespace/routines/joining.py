@@ -138,9 +138,9 @@ def _stacked(grow: Any, axis: int) -> Any:
 
 
 vstack = _stacked(atleast_2d, 0)
-vstack.__name__, vstack.__doc__ = "vstack", np.vstack.__doc__
+vstack.__name__ = "vstack"
 hstack = _stacked(atleast_1d, 1)
-hstack.__name__, hstack.__doc__ = "hstack", np.hstack.__doc__
+hstack.__name__ = "hstack"
 
 
 def dstack(tup: Any) -> Any:

@@ -48,7 +48,6 @@ def _combined(name: str, ufunc: Any) -> Callable[..., Any]:
         return _like(ufunc(first, second), a1, a2)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = getattr(np, name).__doc__
     return function
 
 

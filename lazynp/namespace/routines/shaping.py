@@ -214,7 +214,6 @@ def _at_least(name: str, ndim: int) -> Function:
         return grown(arys[0]) if len(arys) == 1 else tuple([grown(a) for a in arys])
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = numpy_function.__doc__
     return function
 
 
@@ -344,7 +343,6 @@ def _split_along(name: str, axis: int, least: int) -> Function:
         return split(ary, indices_or_sections, 0 if name == "hsplit" and ndim == 1 else axis)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = numpy_function.__doc__
     return function
 
 

@@ -131,10 +131,9 @@ class Loops:
 
 
 class SpecialUfunc(ufunc):
-    """A function of arrays, element by element, with broadcasting.
+    """A function of arrays, element by element, with broadcasting, from ``scipy.special``."""
 
-    Attributes and methods are those of :class:`numpy.ufunc`.
-    """
+    __doc__ = vars(ufunc)["__doc__"].of(__doc__)
 
     def __repr__(self) -> str:
         return f"<ufunc 'lazynp.special.{self.__name__}'>"

@@ -59,7 +59,6 @@ def _fft(name: str) -> Any:
         return wrap(library(f"fft.{name}", (x,), _fft_dtype(name, x.dtype), shape, n=length, axis=along, norm=norm))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = numpy_function.__doc__
     return fallback.library(function)
 
 
@@ -81,7 +80,6 @@ def _fftn(name: str, default_axes: Any) -> Any:
         return wrap(library(f"fft.{name}", (x,), dtype, x.shape, axes=chosen, norm=norm))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = numpy_function.__doc__
     return fallback.library(function)
 
 

@@ -56,7 +56,6 @@ def _unary(name: str, ufunc_name: str, outside: Any) -> Any:
         return of(_extended(values, outside))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = theirs.__doc__
     return function
 
 

@@ -26,6 +26,7 @@ from lazynp.graph.node import Node, Site, caller
 from lazynp.graph.op import Kind, Op
 from lazynp.layout import ORDERS, checked_order, lies_in_c_order
 from lazynp.namespace.bridge import fallback
+from lazynp.namespace.docstrings import Documented
 from lazynp.namespace.ufunc.loops import Lowered, Lowering
 from lazynp.namespace.ufunc.promotion import DType, Foreign, Key, broadcast, concrete, mask_node, operand, overrides, weak
 from lazynp.namespace.ufunc.table import LOWERING
@@ -78,11 +79,20 @@ class UfuncType(type):
         return type.__instancecheck__(cls, instance) or isinstance(instance, np.ufunc)
 
 
+def _help(function: ufunc) -> str | None:
+    """Make the help text of a ufunc."""
+    from lazynp.namespace.ufunc.docs import of_ufunc
+
+    return of_ufunc(function)
+
+
 class ufunc(metaclass=UfuncType):
     """A function of arrays, element by element, with broadcasting.
 
     Attributes and methods are those of :class:`numpy.ufunc`.
     """
+
+    __doc__ = Documented(__doc__, _help)  # type: ignore[assignment]
 
     def __init__(self, numpy_ufunc: np.ufunc, lower: Lowering | None) -> None:
         self._numpy = numpy_ufunc
@@ -91,7 +101,6 @@ class ufunc(metaclass=UfuncType):
         self._rules: dict[tuple[Key, ...], Rule] = {}
         self._directs: dict[tuple[Key, ...], Direct | None] = {}
         self.__name__: str = numpy_ufunc.__name__
-        self.__doc__ = numpy_ufunc.__doc__
         self.nin: int = numpy_ufunc.nin
         self.nout: int = numpy_ufunc.nout
         self.nargs: int = numpy_ufunc.nargs
