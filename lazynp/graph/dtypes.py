@@ -26,5 +26,5 @@ COMPLEX_OF: Final = {FLOAT32: COMPLEX64, FLOAT64: COMPLEX128}
 
 
 def is_native(dtype: np.dtype[Any]) -> bool:
-    """Whether nodes of this dtype exist."""
+    """Tell whether nodes of this dtype exist."""
     return dtype in NATIVE

@@ -37,12 +37,12 @@ class Name(NamedTuple):
 
     @property
     def path(self) -> str:
-        """As a program writes it, without the package."""
+        """The path as a program writes it, without the package."""
         return f"{self.module}.{self.name}" if self.module else self.name
 
     @property
     def cuda(self) -> str | None:
-        """Who computes it of a GPU's arrays: our kernels, CuPy's libraries, or NumPy on host copies; None for what computes nothing."""
+        """The one who computes it on a GPU: our kernels, CuPy's libraries, or NumPy on host copies; None for what computes nothing."""
         if self.kind not in ("function", "ufunc") or self.answer == "numpy's own":
             return None
         if self.path in BUILT_ON or (self.answer == "library" and answers(self.path)):

@@ -58,7 +58,7 @@ class Schedule(Record):
 
 
 class Emitting(Protocol):
-    """What a schedule is made for: how kernels become loop nests there, and whether neighbouring library calls are better run as one."""
+    """A target of schedules says how kernels become loop nests there, and whether neighbouring library calls are better run as one."""
 
     joins_calls: bool
 

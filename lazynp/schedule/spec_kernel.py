@@ -105,7 +105,7 @@ class _Checker:
         self.known, self.control = outer, before
 
     def level(self, *operands: str) -> int:
-        """Within what all of ``operands`` are the same."""
+        """Find the innermost level within which all of ``operands`` are the same."""
         return max([self.varies.get(operand, BLOCK) for operand in operands], default=BLOCK)
 
     def together(self, statement: ir.Statement, wanted: int) -> None:

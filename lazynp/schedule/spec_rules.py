@@ -42,12 +42,12 @@ REDUCING = frozenset([o.ADD, o.MULTIPLY, o.MINIMUM, o.MAXIMUM, o.FMIN, o.FMAX, o
 
 
 def arity(op: Op) -> int:
-    """How many sources an elementwise operation has."""
+    """Return how many sources an elementwise operation has."""
     return 3 if op is o.WHERE else 1 if op in UNARY else 2
 
 
 def scalar_rule(op: Op, dtype: DType, sources: Sequence[DType]) -> Complaints:
-    """What is wrong with an elementwise operation of these dtypes."""
+    """Say what is wrong with an elementwise operation of these dtypes."""
     if len(sources) != arity(op):
         yield f"{op!r} has {len(sources)} sources, not {arity(op)}"
         return

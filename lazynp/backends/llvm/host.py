@@ -16,7 +16,7 @@ from lazynp.backends.llvm import disk_cache
 
 
 class Host(NamedTuple):
-    """What code is generated for."""
+    """The host that code is generated for."""
 
     triple: str
     cpu: str

@@ -24,7 +24,7 @@ from lazynp.graph.floating import watched
 from lazynp.graph.node import Node, caller, where
 from lazynp.graph.report import count_fallback
 from lazynp.namespace.bridge import proxies
-from lazynp.namespace.docstrings import BY_NUMPY, ROUTINE, Documented, of_function, of_numpys
+from lazynp.namespace.docstrings import Documented, Text
 from lazynp.namespace.ufunc.promotion import overrides
 from lazynp.ndarray import from_numpy, host, ndarray, node_of, root_node, scalar_of_value
 from lazynp.protocols import snapshot
@@ -110,7 +110,7 @@ class Arguments:
         self.nbytes = 0
 
     def collect(self, value: Any) -> bool:
-        """Whether ``value`` holds anything of ours; remembers what has to be realized."""
+        """Tell whether ``value`` holds anything of ours; remembers what has to be realized."""
         kind = type(value)
         if kind is ndarray:
             # A view has its value when its base has.
@@ -265,7 +265,7 @@ class Library:
 
     answered = "library"
     __wrapped__: Callable[..., Any]
-    __doc__ = Documented(__doc__, lambda self: of_numpys(self._name, ROUTINE))  # type: ignore[assignment]
+    __doc__ = Documented(__doc__, "of_library")  # type: ignore[assignment]
 
     def __init__(self, function: Callable[..., Any], name: str | None = None) -> None:
         self.__wrapped__ = function
@@ -292,7 +292,7 @@ def by_path(path: str) -> Any:
 
 
 def _is_documented(value: Any) -> bool:
-    """Whether the object is a function or a class of ours, with a docstring of its own."""
+    """Tell whether the object is a function or a class of ours, with a docstring of its own."""
     function = getattr(value, "__func__", value)  # of a ``staticmethod``
     if type(function) is FunctionType:
         return function.__globals__["__name__"].startswith("lazynp")
@@ -305,7 +305,7 @@ def published(name: str, value: Any, module: str) -> Any:
     NumPy's signatures have no annotations, and ours are to compare equal; the type checker has read them already.
     """
     if _is_documented(value):
-        value.__doc__ = of_function(f"{module[7:]}.{name}".lstrip("."), value, sys.modules.get(f"numpy{module[6:]}"))
+        value.__doc__ = Text(value.__doc__, "of_function", f"{module[7:]}.{name}".lstrip("."), value)
     inner = value
     while type(inner) is FunctionType and inner.__module__.startswith("lazynp"):
         inner.__annotations__ = {}
@@ -328,7 +328,7 @@ class Fallback:
     """A function of NumPy that is called on host arrays; otherwise it looks like NumPy's."""
 
     answered = "fallback"
-    __doc__ = Documented(__doc__, lambda self: of_numpys(self._name, BY_NUMPY))  # type: ignore[assignment]
+    __doc__ = Documented(__doc__, "of_fallback")  # type: ignore[assignment]
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         self.__wrapped__ = function
@@ -380,7 +380,7 @@ def _home(function: Any) -> ModuleType:
 
 
 def attribute(module: ModuleType, name: str, prefix: str = "") -> Any:
-    """What ``lazynp.<prefix><name>`` is when lazynp has no own object of that name."""
+    """Find what ``lazynp.<prefix><name>`` is when lazynp has no own object of that name."""
     value = getattr(module, name)
     own = proxies.stand_in(value)
     if own is None and _is_function(value):
@@ -405,7 +405,7 @@ def attribute(module: ModuleType, name: str, prefix: str = "") -> Any:
 
 
 def library_attribute(value: Any, path: str) -> Any:
-    """What ``lazynp.<path>`` is in a module whose functions are NumPy's work by design."""
+    """Make what ``lazynp.<path>`` is in a module whose functions are NumPy's work by design."""
     return Library(value, path) if _is_function(value) and path.rpartition(".")[2] not in PASSED else value
 
 

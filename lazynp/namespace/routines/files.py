@@ -50,7 +50,7 @@ def frombuffer(*args: Any, **kwargs: Any) -> Any:
 
 @library
 def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
-    """Another library's array as ours, copied; see :func:`numpy.from_dlpack`."""
+    """Copy another library's array; see :func:`numpy.from_dlpack`."""
     place = checked_device(device)
     if type(x) is ndarray:
         array: Any = x

@@ -16,7 +16,7 @@ import numpy as np
 
 from lazynp.namespace.bridge import fallback, proxies
 from lazynp.namespace.bridge.fallback import Arguments
-from lazynp.namespace.docstrings import ROUTINE, Documented, completed, texts_of
+from lazynp.namespace.docstrings import Documented
 from lazynp.protocols import to_host
 
 # Methods that shuffle their argument in place.
@@ -29,7 +29,7 @@ class Draw:
     """A function or bound method of NumPy's that draws; like those it stays what it is as an attribute of a class."""
 
     answered = "library"
-    __doc__ = Documented(__doc__, lambda self: self._help())  # type: ignore[assignment]
+    __doc__ = Documented(__doc__, "of_draw")  # type: ignore[assignment]
 
     def __init__(self, function: Callable[..., Any], name: str, public: bool = False) -> None:
         self._public = public
@@ -42,10 +42,6 @@ class Draw:
         if self._writes or Arguments().collect((args, kwargs)):
             return _wrapped(fallback.library_call(function, f"random.{self.__name__}", args, kwargs, self._writes))
         return _wrapped(fallback.ours(function(*args, **kwargs)))
-
-    def _help(self) -> str | None:
-        texts = [self.__wrapped__.__doc__ or "", *texts_of(np.random, self.__name__)]
-        return completed(f"random.{self.__name__}", None, ROUTINE, texts)
 
     def __reduce__(self) -> Any:
         return (fallback.by_path, (f"random.{self.__name__}",)) if self._public else (Draw, (self.__wrapped__, self.__name__))
@@ -150,7 +146,7 @@ for _maker in FUNCTIONS.values():
 
 
 def attribute(value: Any, name: str) -> Any:
-    """What ``lazynp.random.<name>`` is."""
+    """Make what ``lazynp.random.<name>`` is."""
     if isinstance(value, type) or not callable(value):
         return value
     return Draw(value, name, True)

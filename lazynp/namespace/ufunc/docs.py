@@ -1,13 +1,11 @@
 """What the ufuncs do, in one line each.
 
-In: a ufunc.  Out: its help text.  Promise: every ufunc of NumPy's namespace has a line; the module is loaded when one is read.
+In: nothing.  Out: ``LINES``, the first lines of their help texts.  Promise: every ufunc of NumPy's namespace has one.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-from lazynp.namespace.docstrings import completed, summary, when
+from typing import Final
 
 LINES: Final[dict[str, str]] = {
     "absolute": "Compute the absolute value of each element.",
@@ -101,13 +99,3 @@ LINES: Final[dict[str, str]] = {
     "vecdot": "Compute the dot products of vectors, the first ones conjugated.",
     "vecmat": "Multiply vectors, conjugated, with matrices.",
 }
-
-
-def of_ufunc(function: Any) -> str | None:
-    """Make the help text of a ufunc: NumPy's line with the signature, ours with what it does, NumPy's sections."""
-    name, theirs = function.__name__, (function._numpy.__doc__ or "").strip()
-    answered = getattr(type(function), "answered", None) or ("fallback" if function._lower is None else getattr(function._lower, "answered", None))
-    signature = theirs.partition("\n\n")[0] if theirs.startswith(f"{name}(") else ""
-    own = LINES.get(name) or (summary(theirs) if signature else theirs)
-    text = completed(name, own, when(name, answered), [theirs])
-    return f"{signature}\n\n{text}" if signature else text

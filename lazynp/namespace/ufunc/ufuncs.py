@@ -56,14 +56,14 @@ Direct = tuple[Op, DType, DType, float | None]
 
 
 def site(frame: FrameType) -> Site:
-    """Where the user's program stands, given the frame that called us."""
+    """Tell where the user's program stands, given the frame that called us."""
     if frame.f_globals.get("__name__", "")[:6] == "lazynp":
         return caller()
     return frame.f_code, frame.f_lasti
 
 
 class Rule:
-    """How one combination of operand dtypes runs: the loop's dtypes."""
+    """A rule says how one combination of operand dtypes runs: the loop's dtypes."""
 
     __slots__ = ("ins", "outs")
 
@@ -79,20 +79,13 @@ class UfuncType(type):
         return type.__instancecheck__(cls, instance) or isinstance(instance, np.ufunc)
 
 
-def _help(function: ufunc) -> str | None:
-    """Make the help text of a ufunc."""
-    from lazynp.namespace.ufunc.docs import of_ufunc
-
-    return of_ufunc(function)
-
-
 class ufunc(metaclass=UfuncType):
     """A function of arrays, element by element, with broadcasting.
 
     Attributes and methods are those of :class:`numpy.ufunc`.
     """
 
-    __doc__ = Documented(__doc__, _help)  # type: ignore[assignment]
+    __doc__ = Documented(__doc__, "of_ufunc")  # type: ignore[assignment]
 
     def __init__(self, numpy_ufunc: np.ufunc, lower: Lowering | None) -> None:
         self._numpy = numpy_ufunc

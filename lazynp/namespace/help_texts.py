@@ -2,16 +2,17 @@
 
 In: a function of ours with its own docstring, and NumPy's function of that name.  Out: one docstring: what the function does, in our own
 words where there are any; one line on when it computes; parameters, results and errors.  Promise: NumPy's sections are read from NumPy's
-docstrings at run time, none of their text is here; a section that NumPy has not, or that ``python -OO`` has dropped, is left out; the text
-is made when a name is first asked for, or for what has instances (ufuncs) when it is first read.
+docstrings at run time, none of their text is here; a section that NumPy has not, or that ``python -OO`` has dropped, is left out.  The
+module is loaded when somebody reads a help text.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from inspect import cleandoc
 from typing import Any, Final
+
+import numpy as np
 
 RECORDED: Final = "Recorded: computed when a value is needed, together with the operations around it."
 ITEM: Final = "Recorded: a routine of NumPy, run when a value is needed."
@@ -22,41 +23,34 @@ BY_NUMPY: Final = "By NumPy itself, at the call; ``lazynp.report()`` counts it."
 WHEN: Final = (RECORDED, ITEM, AT_CALL, ROUTINE, NOTHING, BY_NUMPY)
 
 # Functions and methods that are not simply recorded.  A test calls them all and sees what happens.
-_AT_CALL: Final = frozenset(
-    (
-        "allclose array_equal array_equiv trim_zeros realize apply_along_axis argwhere bincount flatnonzero frombuffer fromfile "
-        "fromregex genfromtxt intersect1d load loadtxt nested_iters nonzero poly polydiv polyfit polymul ravel_multi_index roots save savetxt "
-        "savez savez_compressed setdiff1d setxor1d tril_indices triu_indices union1d unique unique_all unique_counts unique_inverse "
-        "unique_values unravel_index ndarray.realize ndarray.to_numpy ndarray.item ndarray.tolist ndarray.tobytes ndarray.tofile ndarray.dump "
-        "ndarray.dumps ndarray.resize ndarray.nonzero "
-        "linalg.cond linalg.eig linalg.eigvals linalg.lstsq linalg.matrix_rank linalg.multi_dot linalg.pinv linalg.tensorinv "
-        "linalg.tensorsolve ndenumerate nditer broadcast vectorize"
-    ).split()
+_VALUES: Final = (
+    "allclose array_equal array_equiv trim_zeros realize apply_along_axis argwhere bincount flatnonzero frombuffer fromfile fromregex "
+    "genfromtxt intersect1d load loadtxt nested_iters nonzero setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse "
+    "unique_values ndenumerate nditer broadcast vectorize ndarray.realize ndarray.to_numpy ndarray.item ndarray.tolist ndarray.tobytes "
+    "ndarray.tofile ndarray.dump ndarray.dumps ndarray.resize ndarray.nonzero"
 )
-_NOTHING: Final = frozenset(
-    (
-        "can_cast common_type device einsum_path explain finfo frompyfunc iinfo iscomplexobj isdtype isfortran isrealobj isscalar issubdtype "
-        "iterable may_share_memory memory min_scalar_type ndim report result_type schedule set_fallback shape shares_memory size "
-        "coverage mask_indices tril_indices_from triu_indices_from ndarray.setflags"
-    ).split()
+_QUESTIONS: Final = (
+    "can_cast common_type device einsum_path explain finfo frompyfunc iinfo iscomplexobj isdtype isfortran isrealobj isscalar issubdtype "
+    "iterable may_share_memory memory min_scalar_type ndim report result_type schedule set_fallback shape shares_memory size coverage "
+    "mask_indices tril_indices_from triu_indices_from ndarray.setflags"
 )
+_AT_CALL: Final = frozenset(_VALUES.split())
+_NOTHING: Final = frozenset(_QUESTIONS.split())
 
 # Functions whose docstring in NumPy refers to another one's: name -> whose parameters and results they have.
 _AS: Final = {
     "amax": "max", "amin": "min", "around": "round", "array_split": "split", "dsplit": "split", "hsplit": "split", "vsplit": "split",
-    "triu": "tril", "array_str": "array_repr", "tril_indices_from": "tril_indices", "triu_indices_from": "triu_indices", "ranf": "random_sample",
-    "sample": "random_sample", "random": "random_sample",
+    "triu": "tril", "array_str": "array_repr", "tril_indices_from": "tril_indices", "triu_indices_from": "triu_indices",
+    "ranf": "random_sample", "sample": "random_sample", "random": "random_sample",
 }  # fmt: skip
 
 # What NumPy's docstrings do not say.
+_WRITERS: Final = (
+    "copyto fill_diagonal place put put_along_axis putmask save savetxt random.seed ndarray.dump ndarray.fill ndarray.partition "
+    "ndarray.put ndarray.setflags ndarray.sort ndarray.tofile"
+)
 _RETURNS: Final = {
-    **dict.fromkeys(
-        (
-            "copyto fill_diagonal place put put_along_axis putmask save savetxt linalg.test random.seed ndarray.dump ndarray.fill "
-            "ndarray.partition ndarray.put ndarray.setflags ndarray.sort ndarray.tofile"
-        ).split(),
-        "None",
-    ),
+    **dict.fromkeys(_WRITERS.split(), "None"),
     "diag_indices": "tuple of ndarray\n    An array of positions for each axis.",
     "diag_indices_from": "tuple of ndarray\n    An array of positions for each axis.",
     "finfo": "numpy.finfo\n    NumPy's own object.",
@@ -177,45 +171,59 @@ def texts_of(home: Any, name: str) -> list[str]:
     return [text for text in found if text]
 
 
-def of_function(path: str, function: Any, home: Any) -> str | None:
-    """Make the docstring of a function or class of ours that NumPy's module ``home`` may have, too."""
-    texts = texts_of(home, path.rpartition(".")[2])
-    own = function.__doc__
+def of_function(path: str, function: Any, own: str | None) -> str | None:
+    """Make the docstring of a function or class of ours."""
+    package, _, name = path.rpartition(".")
+    texts = texts_of(sys.modules.get(f"numpy.{package}".rstrip(".")), name)
     if texts and own == texts[0]:
         own = None
     return completed(path, own, when(path, getattr(function, "answered", None)), texts)
 
 
-def of_method(name: str, function: Any, home: Any) -> str | None:
+def of_method(path: str, function: Any, own: str | None) -> str | None:
     """Make the docstring of a method: its sections are those of NumPy's method, else of NumPy's function, but for the array."""
-    text = getattr(getattr(home.ndarray, name, None), "__doc__", None) or ""
-    path = f"ndarray.{name}"
+    name = path.rpartition(".")[2]
+    text = getattr(getattr(np.ndarray, name, None), "__doc__", None) or ""
     line = when(path, getattr(function, "answered", None))
+    if own == text:
+        own = summary(text)
     if _heading(text, "Parameters") >= 0 or _heading(text, "Returns") >= 0:
-        return completed(path, function.__doc__, line, [text])
-    return completed(path, function.__doc__ or summary(text), line, texts_of(home, name), True)
+        return completed(path, own, line, [text])
+    return completed(path, own or summary(text), line, texts_of(np, name), True)
 
 
-def of_numpys(path: str, when: str) -> str | None:
+def of_numpys(path: str, when: str) -> str:
     """Make the docstring of a function that is NumPy's, called on values of ours."""
     package, _, name = path.rpartition(".")
-    home = sys.modules.get(f"numpy.{package}".rstrip("."))
-    return completed(path, None, when, texts_of(home, name)) or f"Call ``numpy.{path}``.\n\n{when}"
+    texts = texts_of(sys.modules.get(f"numpy.{package}".rstrip(".")), name)
+    return completed(path, None, when, texts) or f"Call ``numpy.{path}``.\n\n{when}"
 
 
-class Documented:
-    """The ``__doc__`` of a class whose instances have a docstring each, made when first read."""
+def of_library(function: Any) -> str:
+    """Make the docstring of a ``Library`` function."""
+    return of_numpys(function._name, ROUTINE)
 
-    def __init__(self, of_class: str | None, make: Callable[[Any], str | None]) -> None:
-        self.of_class = of_class
-        self.make = make
 
-    def of(self, of_class: str | None) -> Documented:
-        """Return the same for another class."""
-        return Documented(of_class, self.make)
+def of_fallback(function: Any) -> str:
+    """Make the docstring of a ``Fallback`` function."""
+    return of_numpys(function._name, BY_NUMPY)
 
-    def __get__(self, instance: Any, owner: type) -> str | None:
-        if instance is None:
-            return self.of_class
-        text = instance.__dict__["__doc__"] = self.make(instance)
-        return text
+
+def of_draw(draw: Any) -> str | None:
+    """Make the docstring of a function or method that draws random numbers."""
+    texts = [draw.__wrapped__.__doc__ or "", *texts_of(np.random, draw.__name__)]
+    return completed(f"random.{draw.__name__}", None, ROUTINE, texts)
+
+
+def of_ufunc(function: Any) -> str | None:
+    """Make the docstring of a ufunc: NumPy's line with the signature, ours with what it does, NumPy's sections."""
+    from lazynp.namespace.ufunc.docs import LINES
+
+    name, theirs = function.__name__, (function._numpy.__doc__ or "").strip()
+    answered = getattr(type(function), "answered", None)
+    if answered is None:
+        answered = "fallback" if function._lower is None else getattr(function._lower, "answered", None)
+    signature = theirs.partition("\n\n")[0] if theirs.startswith(f"{name}(") else ""
+    own = LINES.get(name) or (summary(theirs) if signature else theirs)
+    text = completed(name, own, when(name, answered), [theirs])
+    return f"{signature}\n\n{text}" if signature else text
