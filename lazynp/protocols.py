@@ -49,9 +49,29 @@ def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray
 
 
 def _to_numpy(self: Any, dtype: Any = None, copy: bool = False) -> np.ndarray[Any, Any]:
-    """The value as a NumPy array, read-only and shared unless a copy or another dtype is asked for.
+    """Return the value as a NumPy array, read-only and shared unless a copy or another dtype is asked for.
 
+    Parameters
+    ----------
+    dtype : dtype, optional
+        What the elements are converted to.
+    copy : bool
+        True asks for memory that may be written.
+
+    Returns
+    -------
+    numpy.ndarray
+        An array of the same shape.
+
+    Notes
+    -----
     Libraries that treat arrays otherwise than sequences (matplotlib's columns of a matrix) look for this method.
+
+    Examples
+    --------
+    >>> import lazynp as np
+    >>> type(np.arange(3).to_numpy()).__module__
+    'numpy'
     """
     return _array(self, dtype, copy or None)
 

@@ -15,8 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from lazynp.backends.common.ownership import Claim
-from lazynp.codegen import ir
-from lazynp.codegen.lower import Body
+from lazynp.codegen import ir, pipeline
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind, Op
 from lazynp.schedule.canonicalise import Program
@@ -33,9 +32,6 @@ class ExecutionError(Exception):
         self.error = error
 
 
-REDUCTIONS = frozenset([o.ADD, o.MULTIPLY, o.MINIMUM, o.MAXIMUM, o.FMIN, o.FMAX, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR])
-
-
 def in_kernels(program: Program, e: int, scalar: Callable[[Op, np.dtype[Any], list[np.dtype[Any]]], bool]) -> bool:
     """Tell whether entry e is a matter for loop nests, where ``scalar`` says which operations on which dtypes can be rendered."""
     entry = program.entries[e]
@@ -46,7 +42,7 @@ def in_kernels(program: Program, e: int, scalar: Callable[[Op, np.dtype[Any], li
     if op.kind is Kind.ELEMENTWISE:
         return scalar(op, entry.dtype, [s.dtype for s in (sources[1:] if op is o.WHERE else sources)])
     if op is o.REDUCE:
-        return entry.arg[0] in REDUCTIONS and scalar(entry.arg[0], entry.dtype, [entry.dtype] * 2)
+        return scalar(entry.arg[0], entry.dtype, [entry.dtype] * 2)
     return op in (o.STORE, o.GATHER, o.CONCAT, o.CONTIGUOUS)
 
 
@@ -97,16 +93,13 @@ class Layout(Protocol):
 
 
 @runtime_checkable
-class Target(Protocol):
+class Target(pipeline.Target, Protocol):
     """A target compiles and launches kernels on one kind of device."""
 
     name: str
-    joins_calls: bool  # whether library calls that follow one another are run as one
 
-    def supported(self, program: Program, e: int) -> bool: ...
-
-    def emit(self, body: Body) -> tuple[ir.Kernel, ir.Launch]: ...
-
-    def compile(self, kernels: Sequence[ir.Kernel]) -> Sequence[tuple[Callable[[int], None], Layout]]: ...
+    def compile(self, kernels: Sequence[ir.Kernel], sources: Sequence[str]) -> Sequence[tuple[Callable[[int], None], Layout]]:
+        """The machine code of loop nests, with the layout of its arguments; ``sources`` are what ``render`` made of them."""
+        ...
 
     def threads(self) -> int: ...

@@ -16,19 +16,15 @@ An error bound of about CHUNK/LANES + log2(LANES) + log2(n/CHUNK) roundings, as 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lazynp.codegen import ir
-from lazynp.codegen.emit import Result
-from lazynp.codegen.ir import Formula, Memory, Operand
-from lazynp.codegen.lower import LOAD, Output, Value
+from lazynp.codegen.emit import COLUMNS, Emitter, Result
+from lazynp.codegen.ir import Memory, Operand
 from lazynp.graph import op as o
-from lazynp.graph.index import Range
-
-if TYPE_CHECKING:
-    from lazynp.codegen.nest import Nest
+from lazynp.graph.index import Formula, Range
+from lazynp.schedule.lower import LOAD, Output, Value
 
 LANES = 32
 CHUNK = 512
@@ -49,31 +45,12 @@ def accumulator(v: Value) -> ir.DType:
     return v.dtype
 
 
-def identity(op: o.Op, dtype: ir.DType) -> Any:
-    kind = dtype.kind
-    if op is o.ADD or op is o.BITWISE_OR or op is o.BITWISE_XOR:
-        return 0
-    if op is o.MULTIPLY:
-        return 1
-    if op is o.BITWISE_AND:
-        return 1 if kind == "b" else (2 ** (8 * dtype.itemsize) - 1 if kind == "u" else -1)
-    if op in (o.FMAX, o.FMIN) and kind == "f":
-        return float("nan")
-    largest = op in (o.MINIMUM, o.FMIN)
-    if kind == "b":
-        return 1 if largest else 0
-    if kind == "f":
-        return float("inf") if largest else float("-inf")
-    info = np.iinfo(dtype)
-    return int(info.max if largest else info.min)
-
-
-def combine(nest: Nest, v: Value, a: Operand, b: Operand) -> Operand:
+def combine(nest: Emitter, v: Value, a: Operand, b: Operand) -> Operand:
     dtype = accumulator(v)
     return nest.scalar(v.arg.op, dtype, (a, b), dtype)
 
 
-def contribution(nest: Nest, v: Value) -> Operand:
+def contribution(nest: Emitter, v: Value) -> Operand:
     """The element to be reduced, in the accumulator's dtype."""
     x = nest.operand(v.src[0])
     if accumulator(v) != v.dtype:
@@ -81,7 +58,7 @@ def contribution(nest: Nest, v: Value) -> Operand:
     return x
 
 
-def update(nest: Nest, v: Value, memory: Memory, index: Operand, x: Operand) -> None:
+def update(nest: Emitter, v: Value, memory: Memory, index: Operand, x: Operand) -> None:
     """memory[index] = memory[index] op x"""
     dtype = accumulator(v)
     old = nest.name()
@@ -92,7 +69,7 @@ def update(nest: Nest, v: Value, memory: Memory, index: Operand, x: Operand) -> 
 class Trees:
     """Lanes and binary counters of reductions that run in the same loops."""
 
-    def __init__(self, nest: Nest, values: list[Value], lanes: bool = True) -> None:
+    def __init__(self, nest: Emitter, values: list[Value], lanes: bool = True) -> None:
         self.nest = nest
         self.values = values
         self.lanes = {v: nest.local(accumulator(v), str(LANES)) for v in values} if lanes else {}
@@ -106,7 +83,7 @@ class Trees:
 
     def start_lanes(self) -> None:
         nest = self.nest
-        identities = {v: nest.constant(identity(v.arg.op, accumulator(v)), accumulator(v)) for v in self.values}
+        identities = {v: nest.constant(v.arg.op.identity(accumulator(v)), accumulator(v)) for v in self.values}
         with nest.loop("0", str(LANES), lanes=True) as lane:
             for v in self.values:
                 nest.append(ir.Store(accumulator(v), self.lanes[v], lane, identities[v]))
@@ -129,7 +106,7 @@ class Trees:
         self.nest.append(ir.Push(v.arg.op, accumulator(v), self.stack[v], x, number))
 
     def finish(self, count: Operand) -> list[tuple[Value, Operand]]:
-        """Collect what the counters hold after ``count`` pushes."""
+        """Tell what the counters hold after ``count`` pushes."""
         results = []
         for v in self.values:
             x = self.nest.name()
@@ -139,7 +116,7 @@ class Trees:
 
 
 def chunks(
-    nest: Nest,
+    nest: Emitter,
     trees: Trees,
     ranges: tuple[Range, ...],
     first: Operand,
@@ -156,7 +133,7 @@ def chunks(
         _row_chunks(nest, trees, ranges, first, last, iteration, rows)
 
 
-def _flat_chunks(nest: Nest, trees: Trees, r: Range, first: Operand, last: Operand, iteration: Iteration) -> None:
+def _flat_chunks(nest: Emitter, trees: Trees, r: Range, first: Operand, last: Operand, iteration: Iteration) -> None:
     n = nest.extent(r)
     with nest.loop(first, last) as chunk:
         lo = nest.integer("mul", chunk, str(CHUNK))
@@ -166,7 +143,7 @@ def _flat_chunks(nest: Nest, trees: Trees, r: Range, first: Operand, last: Opera
         trees.end_lanes(nest.integer("sub", chunk, first))
 
 
-def single_chunk(nest: Nest, trees: Trees, r: Range, iteration: Iteration | None) -> list[tuple[Value, Operand]]:
+def single_chunk(nest: Emitter, trees: Trees, r: Range, iteration: Iteration | None) -> list[tuple[Value, Operand]]:
     """A reduction that fits one chunk: the lanes, halved.  ``iteration`` is None where the loop does nothing else."""
     masked = iteration is None and nest.masks and r.extent <= MASKED and all(_maskable(nest, v, r) for v in trees.values)
     _lanes(nest, trees, r, "0", nest.extent(r), iteration or (lambda: None), masked)
@@ -177,7 +154,7 @@ def single_chunk(nest: Nest, trees: Trees, r: Range, iteration: Iteration | None
 HARMLESS = frozenset([o.ADD, o.SUBTRACT, o.MULTIPLY, o.ABSOLUTE, o.NEGATIVE, o.MAXIMUM, o.MINIMUM, o.FMAX, o.FMIN])
 
 
-def _maskable(nest: Nest, v: Value, r: Range) -> bool:
+def _maskable(nest: Emitter, v: Value, r: Range) -> bool:
     """Tell whether the elements of ``v`` may be computed from zeros where there are none, without a trace."""
     pending, seen = [v.src[0]], {v}
     while pending:
@@ -193,7 +170,7 @@ def _maskable(nest: Nest, v: Value, r: Range) -> bool:
 
 
 def _lanes(
-    nest: Nest, trees: Trees, r: Range, lo: Operand, length: Operand, iteration: Iteration, masked: bool = False
+    nest: Emitter, trees: Trees, r: Range, lo: Operand, length: Operand, iteration: Iteration, masked: bool = False
 ) -> None:
     """Elements lo .. lo + length into the lanes; ``masked``: all lanes take the last, incomplete group together."""
     trees.start_lanes()
@@ -229,7 +206,7 @@ def _lanes(
 
 
 def _row_chunks(
-    nest: Nest,
+    nest: Emitter,
     trees: Trees,
     ranges: tuple[Range, ...],
     first: Operand,
@@ -290,7 +267,7 @@ def _row_chunks(
                 trees.end_lanes(nest.integer("sub", chunk, first))
 
 
-def unrolled(nest: Nest, r: Range, values: list[Value], iteration: Iteration) -> None:
+def unrolled(nest: Emitter, r: Range, values: list[Value], iteration: Iteration) -> None:
     """A short reduction: all elements as scalars, halved as the lanes would be."""
     elements: dict[Value, list[Operand]] = {v: [] for v in values}
     for k in range(r.extent):
@@ -309,21 +286,19 @@ def unrolled(nest: Nest, r: Range, values: list[Value], iteration: Iteration) ->
             ]
             half //= 2
         cell = nest.local(dtype, "1")
-        total = combine(nest, v, nest.constant(identity(v.arg.op, dtype), dtype), lanes[0])
+        total = combine(nest, v, nest.constant(v.arg.op.identity(dtype), dtype), lanes[0])
         nest.append(ir.Store(dtype, cell, "0", total))
         nest.results[v] = Result(cell, dtype)
 
 
-def columns(nest: Nest, ranges: tuple[Range, ...], values: list[Value], column: Range, lo: Operand, hi: Operand) -> None:
+def columns(nest: Emitter, ranges: tuple[Range, ...], values: list[Value], column: Range, lo: Operand, hi: Operand) -> None:
     """Reductions over outer axes for columns [lo, hi): whole rows are read along."""
-    from lazynp.codegen.emit import COLUMNS
-
     block = {v: nest.local(accumulator(v), str(COLUMNS)) for v in values}
     total = {v: nest.local(accumulator(v), str(COLUMNS)) for v in values}
     width = nest.integer("sub", hi, lo)
 
     def clear(memories: dict[Value, Memory]) -> None:
-        identities = {v: nest.constant(identity(v.arg.op, accumulator(v)), accumulator(v)) for v in values}
+        identities = {v: nest.constant(v.arg.op.identity(accumulator(v)), accumulator(v)) for v in values}
         with nest.loop("0", width) as k:
             for v in values:
                 nest.append(ir.Store(accumulator(v), memories[v], k, identities[v]))
@@ -357,7 +332,7 @@ def columns(nest: Nest, ranges: tuple[Range, ...], values: list[Value], column: 
         nest.results[v] = Result(total[v], accumulator(v), column, lo)
 
 
-def sequential(nest: Nest, ranges: tuple[Range, ...], values: list[Value], iteration: Iteration) -> None:
+def sequential(nest: Emitter, ranges: tuple[Range, ...], values: list[Value], iteration: Iteration) -> None:
     """The same order as ``columns`` for one element."""
     block = {v: nest.local(accumulator(v), "1") for v in values}
     total = {v: nest.local(accumulator(v), "1") for v in values}
@@ -365,7 +340,7 @@ def sequential(nest: Nest, ranges: tuple[Range, ...], values: list[Value], itera
     def clear(memories: dict[Value, Memory]) -> None:
         for v in values:
             dtype = accumulator(v)
-            nest.append(ir.Store(dtype, memories[v], "0", nest.constant(identity(v.arg.op, dtype), dtype)))
+            nest.append(ir.Store(dtype, memories[v], "0", nest.constant(v.arg.op.identity(dtype), dtype)))
 
     def flush() -> None:
         for v in values:
@@ -386,7 +361,7 @@ def sequential(nest: Nest, ranges: tuple[Range, ...], values: list[Value], itera
 
 
 def _row_blocks(
-    nest: Nest,
+    nest: Emitter,
     ranges: tuple[Range, ...],
     clear: Iteration,
     rows: Callable[[Operand, int], None],
