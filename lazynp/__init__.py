@@ -23,7 +23,7 @@ from lazynp.ndarray import ndarray
 from lazynp.scalars import generic as _generic
 
 # Rooms whose names are public functions too: loaded before the functions take the names, so that no later import takes them back.
-for _room in ("memory", "schedule"):
+for _room in ("array", "memory", "schedule"):
     _import_module(f"lazynp.{_room}")
     globals()[_room] = _names.on_demand(_room)
 
@@ -37,7 +37,7 @@ lazynp_version = "0.1.0"
 __lazynp_version__ = lazynp_version
 __version__ = _numpy.__version__
 __array_api_version__ = _standard.VERSION
-__array_namespace_info__ = _standard.__array_namespace_info__
+__array_namespace_info__ = _fallback.published("__array_namespace_info__", _standard.__array_namespace_info__, "lazynp")
 __all__ = sorted({*_numpy.__all__, *_names.PUBLIC})  # noqa: PLE0605
 
 

@@ -97,6 +97,8 @@ class ArrayType(type):
 class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
     """A homogeneous array whose value is computed when it is needed; see :class:`numpy.ndarray`.
 
+    Recorded: computed when a value is needed, together with the operations around it.
+
     Parameters
     ----------
     shape : int or tuple of ints

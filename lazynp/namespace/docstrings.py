@@ -19,14 +19,19 @@ def _made(maker: str, *args: Any) -> Any:
 
 
 def _reading(name: str) -> Any:
-    return lambda self, *args, **options: getattr(self.whole(), name)(*args, **options)
+    def read(self: Text, *args: Any, **options: Any) -> Any:
+        return getattr(self.whole(), name)(*[str(arg) if type(arg) is Text else arg for arg in args], **options)
+
+    return read
 
 
 class Text(str):
     """The docstring of a function, made when first read."""
 
     __slots__ = ("_args", "_whole")
-    locals().update({name: _reading(name) for name in vars(str).keys() - {"__new__", "__getattribute__", "__doc__"}})
+    _args: tuple[Any, ...]
+    _whole: str | None
+    locals().update({name: _reading(name) for name in vars(str).keys() - {"__new__", "__getattribute__", "__doc__", "maketrans"}})
 
     def __new__(cls, own: str | None, maker: str, path: str, function: Any) -> Text:
         """Make the text whose beginning is ``own``."""
@@ -42,6 +47,12 @@ class Text(str):
         return self._whole
 
     __str__ = whole
+
+    def __radd__(self, other: str) -> str:
+        return other + self.whole()
+
+    def __reduce__(self) -> Any:
+        return str, (self.whole(),)
 
 
 class Documented:

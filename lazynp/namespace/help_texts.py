@@ -16,7 +16,7 @@ import numpy as np
 
 RECORDED: Final = "Recorded: computed when a value is needed, together with the operations around it."
 ITEM: Final = "Recorded: a routine of NumPy, run when a value is needed."
-AT_CALL: Final = "Computed at the call, from the values of the arguments."
+AT_CALL: Final = "Computed at the call."
 ROUTINE: Final = "Computed at the call, by a routine of NumPy."
 NOTHING: Final = "Answered at the call; no array is computed."
 BY_NUMPY: Final = "By NumPy itself, at the call; ``lazynp.report()`` counts it."
@@ -27,12 +27,13 @@ _VALUES: Final = (
     "allclose array_equal array_equiv trim_zeros realize apply_along_axis argwhere bincount flatnonzero frombuffer fromfile fromregex "
     "genfromtxt intersect1d load loadtxt nested_iters nonzero setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse "
     "unique_values ndenumerate nditer broadcast vectorize ndarray.realize ndarray.to_numpy ndarray.item ndarray.tolist ndarray.tobytes "
-    "ndarray.tofile ndarray.dump ndarray.dumps ndarray.resize ndarray.nonzero"
+    "linalg.matrix_norm fft.fftfreq fft.rfftfreq ndarray.tofile ndarray.dump ndarray.dumps ndarray.resize ndarray.nonzero "
+    "mask_indices tril_indices_from triu_indices_from"
 )
 _QUESTIONS: Final = (
     "can_cast common_type device einsum_path explain finfo frompyfunc iinfo iscomplexobj isdtype isfortran isrealobj isscalar issubdtype "
     "iterable may_share_memory memory min_scalar_type ndim report result_type schedule set_fallback shape shares_memory size coverage "
-    "mask_indices tril_indices_from triu_indices_from ndarray.setflags"
+    "__array_namespace_info__ ndarray.setflags"
 )
 _AT_CALL: Final = frozenset(_VALUES.split())
 _NOTHING: Final = frozenset(_QUESTIONS.split())

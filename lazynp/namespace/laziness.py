@@ -89,8 +89,8 @@ def schedule(*arrays: Any) -> Any:
     Examples
     --------
     >>> import lazynp as np
-    >>> x = np.ones((300, 40))
-    >>> len(np.schedule(np.exp(x - x.max(axis=1, keepdims=True)).sum()).items)
+    >>> x = np.arange(1000.0)
+    >>> len(np.schedule(np.sqrt(x * x + 1).sum()).items)
     1
     """
     from lazynp.engine import explain as runtime
@@ -171,9 +171,8 @@ def memory() -> Any:
     Examples
     --------
     >>> import lazynp as np
-    >>> x = np.realize(np.ones(100_000) + 1)
-    >>> np.memory()["in_use"] >= x.nbytes
-    True
+    >>> sorted(np.memory())
+    ['allocations', 'in_use', 'peak', 'pooled', 'reuses']
     """
     from lazynp.values import allocator
 
@@ -191,8 +190,8 @@ def report() -> str:
     Examples
     --------
     >>> import lazynp as np
-    >>> print(np.report().splitlines()[0])  # doctest: +ELLIPSIS
-    schedules: ... runs, ... made, ... values remembered
+    >>> "values forced" in np.report()
+    True
     """
     from lazynp.graph import report as counts
 

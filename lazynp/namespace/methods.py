@@ -225,10 +225,8 @@ def _described(name: str, function: FunctionType, theirs: Any) -> FunctionType:
     copy.__kwdefaults__ = function.__kwdefaults__
     copy.__dict__.update(function.__dict__)
     copy.__module__, copy.__qualname__ = "lazynp", f"ndarray.{name}"
-    if name[0] == "_":
-        copy.__doc__ = function.__doc__ or theirs.__doc__
-    else:
-        copy.__doc__ = Text(function.__doc__ or theirs.__doc__, "of_method", f"ndarray.{name}", function)
+    own = function.__doc__ or theirs.__doc__
+    copy.__doc__ = own if not own or name[0] == "_" else Text(own, "of_method", f"ndarray.{name}", function)
     copy.__wrapped__ = theirs  # type: ignore[attr-defined]
     return copy
 

@@ -67,7 +67,13 @@ class Devices(tuple[str, ...]):
 
 
 class __array_namespace_info__:
-    """Tell what the namespace can do; see :class:`numpy.__array_namespace_info__`."""
+    """Tell what the namespace can do; see :class:`numpy.__array_namespace_info__`.
+
+    Attributes
+    ----------
+    capabilities, default_device, default_dtypes, devices, dtypes
+        What the array API standard asks: which optional parts are there, which devices, which dtypes.
+    """
 
     __module__ = "lazynp"
 

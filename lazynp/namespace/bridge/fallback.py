@@ -265,7 +265,7 @@ class Library:
 
     answered = "library"
     __wrapped__: Callable[..., Any]
-    __doc__ = Documented(__doc__, "of_library")  # type: ignore[assignment]
+    __doc__ = Documented(__doc__, "of_library")
 
     def __init__(self, function: Callable[..., Any], name: str | None = None) -> None:
         self.__wrapped__ = function
@@ -305,7 +305,8 @@ def published(name: str, value: Any, module: str) -> Any:
     NumPy's signatures have no annotations, and ours are to compare equal; the type checker has read them already.
     """
     if _is_documented(value):
-        value.__doc__ = Text(value.__doc__, "of_function", f"{module[7:]}.{name}".lstrip("."), value)
+        own = value.__doc__ or getattr(getattr(sys.modules.get(f"numpy{module[6:]}"), name, None), "__doc__", None)
+        value.__doc__ = own and Text(own, "of_function", f"{module[7:]}.{name}".lstrip("."), value)
     inner = value
     while type(inner) is FunctionType and inner.__module__.startswith("lazynp"):
         inner.__annotations__ = {}
@@ -328,7 +329,7 @@ class Fallback:
     """A function of NumPy that is called on host arrays; otherwise it looks like NumPy's."""
 
     answered = "fallback"
-    __doc__ = Documented(__doc__, "of_fallback")  # type: ignore[assignment]
+    __doc__ = Documented(__doc__, "of_fallback")
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         self.__wrapped__ = function

@@ -134,7 +134,7 @@ class Loops:
 class SpecialUfunc(ufunc):
     """A function of arrays, element by element, with broadcasting, from ``scipy.special``."""
 
-    __doc__ = Documented(__doc__, "of_ufunc")  # type: ignore[assignment]
+    __doc__ = Documented(__doc__, "of_ufunc")
 
     def __repr__(self) -> str:
         return f"<ufunc 'lazynp.special.{self.__name__}'>"

@@ -29,7 +29,7 @@ class Draw:
     """A function or bound method of NumPy's that draws; like those it stays what it is as an attribute of a class."""
 
     answered = "library"
-    __doc__ = Documented(__doc__, "of_draw")  # type: ignore[assignment]
+    __doc__ = Documented(__doc__, "of_draw")
 
     def __init__(self, function: Callable[..., Any], name: str, public: bool = False) -> None:
         self._public = public

@@ -118,7 +118,7 @@ _PRODUCTS: Final = {"matmul": matmul_node, "vecdot": _vecdot_node, "matvec": _ma
 class gufunc(ufunc):
     """A generalised ufunc: a function of the operands' last axes, or of those that ``axes`` names."""
 
-    __doc__ = Documented(__doc__, "of_ufunc")  # type: ignore[assignment]
+    __doc__ = Documented(__doc__, "of_ufunc")
     answered = "library"
 
     def __init__(self, name: str) -> None:

@@ -82,10 +82,10 @@ class UfuncType(type):
 class ufunc(metaclass=UfuncType):
     """A function of arrays, element by element, with broadcasting.
 
-    Attributes and methods are those of :class:`numpy.ufunc`.
+    Attributes and methods are those of :class:`numpy.ufunc`.  A call is recorded, where the ufunc's own help text does not say otherwise.
     """
 
-    __doc__ = Documented(__doc__, "of_ufunc")  # type: ignore[assignment]
+    __doc__ = Documented(__doc__, "of_ufunc")
 
     def __init__(self, numpy_ufunc: np.ufunc, lower: Lowering | None) -> None:
         self._numpy = numpy_ufunc
