@@ -24,7 +24,7 @@ from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.gufuncs import GUFUNCS, batch_shape, matmul_node
 from lazynp.namespace.ufunc.promotion import DType, Foreign, shape_text
 from lazynp.namespace.ufunc.reductions import array_node
-from lazynp.namespace.ufunc.ufuncs import UFUNCS, write_out
+from lazynp.namespace.ufunc.ufuncs import UFUNCS, need_array, write_out
 from lazynp.ndarray import ndarray, node_of, result, view_diagonal, view_permute, wrap
 from lazynp.scalars import force
 
@@ -65,13 +65,14 @@ def dot_node(a: Node, b: Node) -> Node:
 @fallback.library
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     """Compute the dot product; see :func:`numpy.dot`."""
+    need_array(out, "'out' must be an array")
     try:
         node = dot_node(array_node(a), array_node(b))
     except Foreign:
         return fallback.call(np.dot, "dot", (a, b), {} if out is None else {"out": out})
     if out is not None and (out.dtype != node.dtype or out.shape != node.shape or not out.flags.c_contiguous):
         raise ValueError("output array is not acceptable (must have the right datatype, number of dimensions, and be a C-Array)")
-    return result(node) if out is None else write_out(out, node, "dot")
+    return result(node) if out is None else write_out(out, node)
 
 
 @fallback.library
