@@ -17,7 +17,7 @@ from lazynp.schedule.claims import claims
 from lazynp.schedule.fuse import VIEWS, Partition, view_base
 from lazynp.schedule.lower import Body, Lowered
 from lazynp.schedule.memory import Update, lifetimes, take_over, updates
-from lazynp.schedule.order import order
+from lazynp.schedule.order import grouped, order
 from lazynp.schedule.rangeify import Kernel
 from lazynp.values.records import Record, field
 
@@ -91,23 +91,13 @@ def arrange(lowered: Lowered, joins_calls: bool) -> Schedule:
     ordered = order(reads, writes, overwrites)
     everything = set(reads)
     items: list[Item] = []
-    for group in _grouped(ordered) if joins_calls else _single(program, ordered):
+    for group in grouped(ordered) if joins_calls else _single(program, ordered):
         if group[0] >= 0:
             k = group[0]
             items.append(KernelItem(partition.kernels[k], bodies[k], reads[k], writes[k]))
         else:
             items.append(_library_item(program, sorted(-1 - number for number in group), reads, everything - set(group)))
     return Schedule(program, partition, items)
-
-
-def _grouped(order: list[int]) -> list[list[int]]:
-    groups: list[list[int]] = []
-    for number in order:
-        if number < 0 and groups and groups[-1][0] < 0:
-            groups[-1].append(number)
-        else:
-            groups.append([number])
-    return groups
 
 
 def _single(program: Program, order: list[int]) -> list[list[int]]:
@@ -165,8 +155,7 @@ def assign(schedule: Schedule) -> Schedule:
     for item, dying in zip(schedule.items, dead, strict=True):
         item.dead = dying
         if isinstance(item, KernelItem):
-            free = [e for e in dying if program.entries[e].op is not o.BUFFER or e in schedule.claims]
-            item.updates = updates(program, item.kernel, item.body, free)
+            item.updates = updates(program, item.kernel, item.body, dying, schedule.claims)
             item.taken = take_over(program, item.body, dying)
     return schedule
 
