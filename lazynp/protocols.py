@@ -102,6 +102,8 @@ def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs
     import lazynp
 
     out = kwargs.get("out", ())
+    if any(type(x) in CLASSES for x in out):
+        raise TypeError("return arrays must be of ArrayType")
     if any(isinstance(x, np.ndarray) for x in out):
         if any(_is_ours(x) for x in out):
             return NotImplemented

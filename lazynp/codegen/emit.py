@@ -240,7 +240,7 @@ class Emitter:
         target.memo[key] = dst
         return dst
 
-    def index(self, index: Index, values: dict[Loaded, Value] | None = None) -> Operand:
+    def index(self, index: Index) -> Operand:
         """An index expression as an operand, in the scope where its ranges are known."""
         if not index.terms and not index.const:
             return "0"

@@ -207,7 +207,7 @@ class GridNest(Nest):
         rows = prod([r.extent for r in self.body.main[:depth]])
         at = [v for v in work.reductions if v.depth == depth]
         longest = max(prod([r.extent for r in v.ranges]) for v in at)
-        if grid_columns.fit(self, depth, inside, rows):
+        if grid_columns.fit(depth, inside, rows):
             grid_columns.columns(self, depth, inside)
             return
         if rows < FEW_ROWS and longest > LONG_ROW and not any(v.arg.outer for v in at):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 COLUMNS_ENOUGH = 1 << 16  # from so many columns on, a thread for each keeps the device busy
 
 
-def fit(nest: GridNest, depth: int, work: Work, columns: int) -> bool:
+def fit(depth: int, work: Work, columns: int) -> bool:
     """Whether all there is are such reductions at ``depth`` and what is computed from them there."""
     return (
         columns < COLUMNS_ENOUGH

@@ -352,7 +352,7 @@ class _Fusion:
         requests = self.requests[e]
         # What lies behind a fence does not share a kernel with it.
         readers = () if self.entries[e].op is o.CONTIGUOUS else requests
-        candidates = [k for k in readers if self.fits(e, self.kernels[k], main, reduced)]
+        candidates = [k for k in readers if self.fits(e, self.kernels[k], main)]
         candidates += [k for k in reversed(self.by_domain.get((main, reduced), [])[-cost.JOINED :]) if k not in requests]
         consumers = self.consumers(e)
         for k in candidates:
@@ -376,7 +376,7 @@ class _Fusion:
                 return kernel
         return None
 
-    def fits(self, e: int, kernel: Kernel, main: Shape, reduced: Shape) -> bool:
+    def fits(self, e: int, kernel: Kernel, main: Shape) -> bool:
         extents = tuple([r.extent for r in kernel.main])
         if self.entries[e].op is o.REDUCE:
             return extents == main

@@ -223,9 +223,14 @@ def at_home(value: Any, nodes: Sequence[Node]) -> Any:
 
 
 def _writable(target: Any, written: list[tuple[Any, np.ndarray[Any, Any]]]) -> Any:
-    """Memory for NumPy to write to in place of our arrays; ``written`` remembers which is whose."""
+    """Memory for NumPy to write to in place of our arrays; ``written`` remembers which is whose.
+
+    A result without axes is no array: NumPy, which gets its value, says so.
+    """
     if type(target) is tuple:
         return tuple([_writable(item, written) for item in target])
+    if is_scalar(target):
+        return target.concrete("fallback")
     if type(target) is not ndarray:
         return target
     copy = _copied(host(target))

@@ -36,6 +36,7 @@ _COMPARISONS: Final = frozenset(["less", "less_equal", "greater", "greater_equal
 _KEYWORDS: Final = frozenset(["out", "where", "casting", "order", "dtype", "subok", "signature", "sig"])
 _EXCLUSIVE: Final = (("sig", "signature"), ("signature", "dtype"), ("sig", "dtype"))
 
+NO_ARRAY: Final = "output must be an array"  # what functions that are no ufuncs say of an ``out=``
 PER_OPERAND: Final = "must use `...` as `out=...` and not per-operand/in a tuple"
 _NO_OUT: Final = (
     "'where' used without 'out', expect unitialized memory in output. If this is intended, use out=None."
@@ -322,14 +323,12 @@ class ufunc(metaclass=UfuncType):
             order = checked_order(order)
         if not isinstance(kwargs.get("casting", ""), str):
             raise TypeError(f"casting must be str, not {type(kwargs['casting']).__name__}")
-        if any(out is not None and type(out) is not ndarray and overrides(out) for out in outs):
+        if any(out is not None and overrides(out) for out in outs):
             return self._by_numpy(args, kwargs)
         for out in outs:
-            if type(out) is ndarray:
-                if out._readonly:
-                    raise ValueError("output array is read-only")
-            elif out is not None and not isinstance(out, np.ndarray):
-                raise TypeError("return arrays must be of ArrayType")
+            need_array(out)
+            if type(out) is ndarray and out._readonly:
+                raise ValueError("output array is read-only")
         try:
             rule = self._keyword_rule(inputs, outs, kwargs)
             if where is True:
@@ -343,7 +342,7 @@ class ufunc(metaclass=UfuncType):
             return self._by_numpy(args, kwargs)
         several = values if isinstance(values, tuple) else (values,)
         results = [
-            write_out(out, self._converted(value, out), self.__name__) if out is not None
+            write_out(out, self._converted(value, out)) if out is not None
             else wrap(value) if arrays and not value.shape
             else self._wrapped(value, inputs, order)
             for value, out in zip(several, outs, strict=True)
@@ -482,8 +481,15 @@ def _masked(values: Lowered, mask: Node, outs: Sequence[Any]) -> Lowered:
     return tuple(masked) if isinstance(values, tuple) else masked[0]
 
 
-def write_out(out: Any, node: Node, name: str) -> Any:
+def need_array(out: Any, refusal: str = "return arrays must be of ArrayType") -> None:
+    """Refuse an ``out=`` argument that is no array; a result without axes is none either."""
+    if out is not None and type(out) is not ndarray and not isinstance(out, np.ndarray):
+        raise TypeError(refusal)
+
+
+def write_out(out: Any, node: Node) -> Any:
     """``out[...] = node`` for an ``out=`` argument whose cast is allowed; answers ``out``."""
+    need_array(out)
     shape = out.shape
     if out._readonly if type(out) is ndarray else not out.flags.writeable:
         raise ValueError("output array is read-only")
