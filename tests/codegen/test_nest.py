@@ -54,6 +54,10 @@ TABLE: dict[str, tuple[Callable[[], Any], list[str]]] = {
         lambda: [(x := matrix()).sum(axis=1), x.max(axis=1)],
         ["each: for[lanes[] for[lanes[maximum add]] for[maximum add] halve halve store store]"],
     ),
+    "what is stored runs along with the reduction over its loops": (
+        lambda: [(x := matrix()) * 2, x.sum(axis=1)],
+        ["each: for[lanes[] for[lanes[multiply store add]] for[multiply store add] halve store]"],
+    ),
     "a reduction of everything has partial results, then combines them": (
         lambda: vector().sum(), [f"each: for[for[{SUM} push] collect]", "once: for[push] collect store"],
     ),
