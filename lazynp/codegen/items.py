@@ -1,13 +1,15 @@
 """A schedule: kernels and library calls, in the order in which they run.
 
 In: a partition whose kernels are lowered.  Out: a ``Schedule``, which the last passes fill in: ``arrange`` puts the items in order,
-``assign`` says when buffers die and which are written over, ``generate`` adds the loop nests.  Promise: what these passes decide by stands
-in files of their own (``schedule/order.py``, ``schedule/memory.py``, ``codegen/nest.py``); here it is brought to the items.
+``assign`` says when buffers die and which are written over, ``generate`` adds the loop nests, ``render`` their sources.  Promise: what
+these passes decide by stands in files of their own (``schedule/order.py``, ``schedule/memory.py``, ``codegen/nest.py``); here it is
+brought to the items.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from lazynp.codegen import ir
 from lazynp.graph import op as o
@@ -168,3 +170,15 @@ def generate(schedule: Schedule, emit: Callable[[Body], tuple[ir.Kernel, ir.Laun
         item.code.buffers = [program.entries[e].dtype for e in item.body.buffers]
         item.code.underflow = bool(program.errors & UNDER)
     return schedule
+
+
+class Rendered(NamedTuple):
+    """A schedule with the source of each of its kernels; the sources need not stay."""
+
+    schedule: Schedule
+    sources: list[str]
+
+
+def render(schedule: Schedule, source: Callable[[ir.Kernel], str]) -> Rendered:
+    """The sources of the kernels of ``schedule``, as ``source`` writes them."""
+    return Rendered(schedule, [source(item.code) for item in schedule.kernels])
