@@ -52,7 +52,7 @@ Item = KernelItem | LibraryItem
 
 
 class Schedule(Record):
-    """What runs, in order.
+    """A schedule is what runs, in order.
 
     ``peak_bytes`` are those of temporaries and outputs, if every buffer is freed when it dies; ``claims`` the inputs that would be written
     in place if nobody else holds them.
@@ -73,7 +73,7 @@ class Schedule(Record):
 
 
 def arrange(lowered: Lowered, joins_calls: bool) -> Schedule:
-    """The items of ``lowered`` in order; ``joins_calls``: library calls that follow one another become one."""
+    """Put the items of ``lowered`` in order; ``joins_calls``: library calls that follow one another become one."""
     partition, bodies = lowered
     program = partition.program
     reads: dict[int, list[int]] = {}
@@ -180,5 +180,5 @@ class Rendered(NamedTuple):
 
 
 def render(schedule: Schedule, source: Callable[[ir.Kernel], str]) -> Rendered:
-    """The sources of the kernels of ``schedule``, as ``source`` writes them."""
+    """Write the sources of the kernels of ``schedule``, as ``source`` writes them."""
     return Rendered(schedule, [source(item.code) for item in schedule.kernels])

@@ -22,12 +22,12 @@ from lazynp.values import config
 
 
 class Target(Protocol):
-    """What kernels are made for, as far as the passes ask."""
+    """A target is what kernels are made for, as far as the passes ask."""
 
     joins_calls: bool  # whether library calls that follow one another are run as one
 
     def supported(self, program: Program, e: int) -> bool:
-        """Whether entry e can be computed inside a kernel."""
+        """Tell whether entry e can be computed inside a kernel."""
         ...
 
     def emit(self, body: Body) -> tuple[ir.Kernel, ir.Launch]:
@@ -40,7 +40,7 @@ class Target(Protocol):
 
 
 class Pass(NamedTuple):
-    """A step: ``run(product of the one before, target)``; ``check`` is the function of ``codegen/spec.py`` for what it makes."""
+    """A pass is a step: ``run(product of the one before, target)``; ``check`` is the function of ``codegen/spec.py`` for what it makes."""
 
     name: str
     run: Callable[[Any, Target], Any]
@@ -59,13 +59,13 @@ PASSES: Final = (
 
 
 def rendered(program: Program, target: Target) -> Rendered:
-    """The schedule of ``program`` with the sources of its kernels: every pass."""
+    """Make the schedule of ``program`` with the sources of its kernels: every pass."""
     made: Rendered = _run(program, target, PASSES)
     return made
 
 
 def scheduled(program: Program, target: Target) -> Schedule:
-    """The schedule of ``program``, as it is before rendering."""
+    """Make the schedule of ``program``, as it is before rendering."""
     made: Schedule = _run(program, target, PASSES[:-1])
     return made
 

@@ -54,7 +54,7 @@ def partition(program: Program, supported: Callable[[Program, int], bool]) -> Pa
 
 
 def _stored_anyway(program: Program, supported: Callable[[Program, int], bool]) -> tuple[list[bool], dict[int, str]]:
-    """Which entries are computed by a library, and which are stored whatever it costs, with the reason."""
+    """Find which entries are computed by a library, and which are stored whatever it costs, with the reason."""
     entries = program.entries
     library = [False] * len(entries)
     stored: dict[int, str] = dict.fromkeys(program.outputs, "wanted")
@@ -86,7 +86,7 @@ Domain = tuple[Shape, Shape]  # main extents; reduction extents that are not par
 
 
 def _domains(program: Program, library: Sequence[bool]) -> list[Domain]:
-    """The loops of the kernel that would store an entry.
+    """Find the loops of the kernel that would store each entry.
 
     What is computed from a reduction element by element takes its loops, so that it can share them with other reductions.
     """
@@ -115,7 +115,7 @@ def _reduction_domain(entry: Entry, src_shape: Shape) -> Domain:
 
 
 def _uses(program: Program) -> list[int]:
-    """How many computing entries use each entry, seen through movement; at most a few are told apart."""
+    """Count the computing entries that use each entry, seen through movement; at most a few are told apart."""
     entries = program.entries
     uses = [0] * len(entries)
     for e in range(len(entries) - 1, -1, -1):
@@ -127,7 +127,7 @@ def _uses(program: Program) -> list[int]:
 
 
 def _estimates(program: Program, stored: Mapping[int, str]) -> list[float]:
-    """What one element of each entry costs to compute, from what is stored."""
+    """Estimate what one element of each entry costs to compute, from what is stored."""
     entries = program.entries
     uses = _uses(program)
     estimates: list[float] = []
@@ -151,7 +151,7 @@ def _estimates(program: Program, stored: Mapping[int, str]) -> list[float]:
 
 
 def _memory_read(program: Program, stored: Mapping[int, str]) -> list[int]:
-    """The inputs and stored values under each entry, as a set of bits."""
+    """Collect the inputs and stored values under each entry, as a set of bits."""
     masks: list[int] = []
     for e, entry in enumerate(program.entries):
         mask = 1 << e if entry.op is o.BUFFER else 0
@@ -245,7 +245,7 @@ class _Fusion:
         return decision.reason if decision.store else None
 
     def reduction_barrier(self, kernel: Kernel, e: int, point: Point) -> str | None:
-        """Why reduction e cannot run inside ``kernel`` at ``point``."""
+        """Say why reduction e cannot run inside ``kernel`` at ``point``."""
         if point.guards:
             return "a reduction is not computed under a padding condition"
         depth = kernel.prefix(point.index)
@@ -268,7 +268,7 @@ class _Fusion:
         return None
 
     def evaluations(self, kernel: Kernel, point: Point) -> int:
-        """How often the loops of ``kernel`` evaluate a value at ``point`` (it is hoisted out of loops it does not depend on)."""
+        """Count how often the loops of ``kernel`` evaluate a value at ``point`` (it is hoisted out of loops it does not depend on)."""
         depth, extra = 0, 1
         pending = list(point.index) + [g.index for g in point.guards]
         seen: set[ix.Atom] = set()
@@ -383,7 +383,7 @@ class _Fusion:
         return extents[: len(main)] == main
 
     def reaches(self, start: set[int], goal: int) -> bool:
-        """Whether ``goal`` needs, directly or not, a kernel of ``start``; a search that grows too long counts as yes."""
+        """Tell whether ``goal`` needs, directly or not, a kernel of ``start``; a search that grows too long counts as yes."""
         pending, seen = list(start), set(start)
         while pending:
             k = pending.pop()

@@ -47,13 +47,13 @@ class Launches(Nest):
         self.launches_at = 0  # the depth whose passes are launches
 
     def short_range(self) -> None:
-        """None: there is a thread for each element."""
+        """Take no short range: there is a thread for each element."""
 
     def plan_stages(self, statements: Any) -> None:
-        """Stages are planned by ``rows``, which knows the team."""
+        """Plan no stage: ``rows`` does, which knows the team."""
 
     def open_stages(self) -> None:
-        """Likewise."""
+        """Open no stage: ``rows`` does."""
 
     # Launches ----------------------------------------------------------------------------------------------------------
 

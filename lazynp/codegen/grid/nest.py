@@ -109,7 +109,7 @@ class GridNest(Launches):
         self.launches_at = before
 
     def inside(self, ranges: tuple[Range, ...], work: Work) -> reduce.Iteration:
-        """What an iteration of a reduction does besides contributing: deeper reductions, and stores."""
+        """List what an iteration of a reduction does besides contributing: deeper reductions, and stores."""
         own = [v for v in work.reductions if v.ranges == ranges]
         rest = Work(work.outputs, [v for v in work.reductions if v not in own])
         below = own[0].depth + len(ranges) if ranges[0] in self.body.main else len(self.body.main)
@@ -187,7 +187,7 @@ class GridNest(Launches):
                     self.append(ir.Store(out.value.dtype, Memory("buffer", out.buffer), index, value))
 
     def elements(self, ranges: tuple[Range, ...], work: Work) -> int:
-        """How many neighbours one thread takes: several if one loop covers everything and every access walks along it, or stays."""
+        """Choose how many neighbours one thread takes: several if one loop covers everything and every access walks along it, or stays."""
         if len(ranges) != 1 or work.reductions:
             return 1
         r = ranges[0]

@@ -26,6 +26,7 @@ from lazynp.graph.node import Node, Site, caller
 from lazynp.graph.op import Kind, Op
 from lazynp.layout import ORDERS, checked_order, lies_in_c_order
 from lazynp.namespace.bridge import fallback
+from lazynp.namespace.docstrings import Documented
 from lazynp.namespace.ufunc.loops import Lowered, Lowering
 from lazynp.namespace.ufunc.promotion import DType, Foreign, Key, broadcast, concrete, mask_node, operand, overrides, weak
 from lazynp.namespace.ufunc.table import LOWERING
@@ -56,14 +57,14 @@ Direct = tuple[Op, DType, DType, float | None]
 
 
 def site(frame: FrameType) -> Site:
-    """Where the user's program stands, given the frame that called us."""
+    """Tell where the user's program stands, given the frame that called us."""
     if frame.f_globals.get("__name__", "")[:6] == "lazynp":
         return caller()
     return frame.f_code, frame.f_lasti
 
 
 class Rule:
-    """How one combination of operand dtypes runs: the loop's dtypes."""
+    """A rule says how one combination of operand dtypes runs: the loop's dtypes."""
 
     __slots__ = ("ins", "outs")
 
@@ -82,8 +83,10 @@ class UfuncType(type):
 class ufunc(metaclass=UfuncType):
     """A function of arrays, element by element, with broadcasting.
 
-    Attributes and methods are those of :class:`numpy.ufunc`.
+    Attributes and methods are those of :class:`numpy.ufunc`.  A call is recorded, where the ufunc's own help text does not say otherwise.
     """
+
+    __doc__ = Documented(__doc__, "of_ufunc")
 
     def __init__(self, numpy_ufunc: np.ufunc, lower: Lowering | None) -> None:
         self._numpy = numpy_ufunc
@@ -92,7 +95,6 @@ class ufunc(metaclass=UfuncType):
         self._rules: dict[tuple[Key, ...], Rule] = {}
         self._directs: dict[tuple[Key, ...], Direct | None] = {}
         self.__name__: str = numpy_ufunc.__name__
-        self.__doc__ = numpy_ufunc.__doc__
         self.nin: int = numpy_ufunc.nin
         self.nout: int = numpy_ufunc.nout
         self.nargs: int = numpy_ufunc.nargs
