@@ -59,6 +59,9 @@ def share_compiled_code(config: pytest.Config) -> None:
             if other != directory:
                 shutil.rmtree(other, ignore_errors=True)
     os.environ.update(zip(added, ["1", str(directory)], strict=True))
+    from lazynp.values import config as settings  # reads the environment when it is imported, which may have been before
+
+    settings.cache_dir = str(directory)
 
     def restore() -> None:
         for name, value in before.items():

@@ -11,6 +11,7 @@ import pytest
 
 from lazynp.backends.llvm import disk_cache
 from lazynp.backends.llvm.disk_cache import STALE_SECONDS, DiskCache, default_directory
+from lazynp.values import config
 
 KEY = "a" * 64
 
@@ -213,8 +214,8 @@ for turn in range(300):
     ],
 )
 def test_where_the_directory_is(environment, expected, monkeypatch):
-    for name in ("LAZYNP_CACHE_DIR", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(config, "cache_dir", config.parse(environment)["cache_dir"])
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     if sys.platform == "linux":
@@ -222,7 +223,7 @@ def test_where_the_directory_is(environment, expected, monkeypatch):
 
 
 def test_zero_turns_it_off(monkeypatch):
-    monkeypatch.setenv("LAZYNP_CACHE", "0")
+    monkeypatch.setattr(config, "cache", config.parse({"LAZYNP_CACHE": "0"})["cache"])
     cache = DiskCache.default()
     cache.put(KEY, b"machine code")
     assert cache.get(KEY) is None
