@@ -49,7 +49,7 @@ def compare(expression: str, arrays: Sequence[Any], label: str) -> str | None:
 def compare_together(cases: Sequence[Case]) -> list[str | None]:
     """``compare`` for each; what they record is computed by one program, that is compiled once."""
     recorded = [attempt(expression, lazynp, arrays) for expression, arrays, _ in cases]
-    pending = [value for each in recorded if isinstance(each, dict) for value in each.values() if isinstance(value, lazynp.ndarray)]
+    pending = [value for each in recorded if isinstance(each, dict) for value in each.values() if type(value) is lazynp.ndarray]
     quietly(lambda: {"": lazynp.realize(*pending)})  # an error comes again where the value that has it is read
     return [judge(case, each) for case, each in zip(cases, recorded, strict=True)]
 

@@ -45,7 +45,7 @@ def outcomes(np: Any, call: str, x: Any, outputs: list[Any]) -> list[Any]:
             except Exception as error:
                 made.append(type(error))
         if np is lazynp:
-            lazynp.realize(*[y for y in made if isinstance(y, lazynp.ndarray)])
+            lazynp.realize(*[y for y in made if type(y) is lazynp.ndarray])
         return [y if isinstance(y, type) else numpy.asarray(y).tolist() for y in made]
 
 
