@@ -13,13 +13,14 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-DEFAULTS: dict[str, str] = {}  # environment variables of tests, where the one who runs them names no other value
+# Environment variables of tests, where the one who runs them names no other value.  Most tests look at what small arrays record.
+DEFAULTS: dict[str, str] = {"LAZYNP_EAGER_BELOW": "0"}
 for _name, _value in DEFAULTS.items():
     os.environ.setdefault(_name, _value)
 
@@ -71,6 +72,15 @@ def share_compiled_code(config: pytest.Config) -> None:
                 os.environ[name] = value
 
     config.add_cleanup(restore)
+
+
+@pytest.fixture
+def recorded() -> Iterator[None]:
+    """Nothing is at hand: for tests of what is recorded, in a run where small arrays are computed at the call."""
+    from lazynp.values import config as settings
+
+    with settings.override(eager_below=0):
+        yield
 
 
 # What ``-m`` and ``-k`` left out, said at the end ------------------------------------------------------------------------------
