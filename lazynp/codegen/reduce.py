@@ -106,7 +106,7 @@ class Trees:
         self.nest.append(ir.Push(v.arg.op, accumulator(v), self.stack[v], x, number))
 
     def finish(self, count: Operand) -> list[tuple[Value, Operand]]:
-        """What the counters hold after ``count`` pushes."""
+        """Tell what the counters hold after ``count`` pushes."""
         results = []
         for v in self.values:
             x = self.nest.name()
@@ -155,7 +155,7 @@ HARMLESS = frozenset([o.ADD, o.SUBTRACT, o.MULTIPLY, o.ABSOLUTE, o.NEGATIVE, o.M
 
 
 def _maskable(nest: Emitter, v: Value, r: Range) -> bool:
-    """Whether the elements of ``v`` may be computed from zeros where there are none, without a trace."""
+    """Tell whether the elements of ``v`` may be computed from zeros where there are none, without a trace."""
     pending, seen = [v.src[0]], {v}
     while pending:
         value = pending.pop()
@@ -247,24 +247,28 @@ def _row_chunks(
                 for v in trees.values:
                     nest.append(ir.Store(accumulator(v), fill[v], place, contribution(nest, v)))
             with nest.when(nest.integer("eq", b, right)):
-                trees.start_lanes()
-                length = nest.integer("sub", right, left)
-                groups = nest.integer("div", length, str(LANES))
-
-                def add(position: Operand, lane: Operand) -> None:
-                    for v in trees.values:
-                        x = nest.name()
-                        nest.append(ir.Load(x, accumulator(v), fill[v], position))
-                        update(nest, v, trees.lanes[v], lane, x)
-
-                with nest.loop("0", groups) as group:
-                    base = nest.integer("mul", group, str(LANES))
-                    with nest.loop("0", str(LANES), lanes=True) as lane:
-                        add(nest.integer("add", base, lane), lane)
-                base = nest.integer("mul", groups, str(LANES))
-                with nest.loop("0", nest.integer("sub", length, base)) as lane:
-                    add(nest.integer("add", base, lane), lane)
+                _filled_chunk(nest, trees, fill, nest.integer("sub", right, left))
                 trees.end_lanes(nest.integer("sub", chunk, first))
+
+
+def _filled_chunk(nest: Emitter, trees: Trees, fill: dict[Value, Memory], length: Operand) -> None:
+    """Add the ``length`` elements of a chunk that lie in ``fill`` to the lanes."""
+    trees.start_lanes()
+    groups = nest.integer("div", length, str(LANES))
+
+    def add(position: Operand, lane: Operand) -> None:
+        for v in trees.values:
+            x = nest.name()
+            nest.append(ir.Load(x, accumulator(v), fill[v], position))
+            update(nest, v, trees.lanes[v], lane, x)
+
+    with nest.loop("0", groups) as group:
+        base = nest.integer("mul", group, str(LANES))
+        with nest.loop("0", str(LANES), lanes=True) as lane:
+            add(nest.integer("add", base, lane), lane)
+    base = nest.integer("mul", groups, str(LANES))
+    with nest.loop("0", nest.integer("sub", length, base)) as lane:
+        add(nest.integer("add", base, lane), lane)
 
 
 def unrolled(nest: Emitter, r: Range, values: list[Value], iteration: Iteration) -> None:

@@ -7,15 +7,14 @@ every barrier together, and all threads of a warp every fold.
 from __future__ import annotations
 
 from lazynp.codegen import ir
-from lazynp.codegen.items import Schedule
-from lazynp.codegen.pipeline import Rendered
+from lazynp.codegen.items import Rendered, Schedule
 from lazynp.graph import op as o
 from lazynp.schedule.spec import check_body, check_lowered, check_partition, check_program, check_structure
 from lazynp.schedule.spec_rules import BOOL, INT64, DType, SpecError, scalar_rule
 
 
 def check_order(schedule: Schedule) -> None:
-    """What an item reads exists by then, and outputs exist in the end.
+    """Check that what an item reads exists by then, and outputs exist in the end.
 
     Raises
     ------
@@ -171,7 +170,7 @@ class _Checker:
         self.known, self.control = outer, before
 
     def level(self, *operands: str) -> int:
-        """Within what all of ``operands`` are the same."""
+        """Find the innermost level within which all of ``operands`` are the same."""
         return max([self.varies.get(operand, BLOCK) for operand in operands], default=BLOCK)
 
     def together(self, statement: ir.Statement, wanted: int) -> None:

@@ -17,7 +17,7 @@ from lazynp.graph.index import Atom, Index, Loaded, Quotient, Range, Remainder
 from lazynp.graph.op import Kind, Op
 from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.fuse import Partition
-from lazynp.schedule.movement import Guard, Point, flat
+from lazynp.schedule.movement import Guard, Point
 from lazynp.schedule.rangeify import Kernel, Request
 from lazynp.values.records import Record, field
 
@@ -34,7 +34,7 @@ ACCUMULATE = Op("accumulate", Kind.REDUCTION)  # src: value; arg: Reduction; ran
 
 
 class Reduction(NamedTuple):
-    """How a reduction combines: with ``op``, sitting at ``depth`` main loops; ``outer``: the innermost axis is not reduced.
+    """A reduction: it combines with ``op``, sitting at ``depth`` main loops; ``outer``: the innermost axis is not reduced.
 
     The order of combination is a function of ``outer`` and the extents alone (see ``codegen/reduce.py``).
     """
@@ -106,7 +106,7 @@ class Lowered(NamedTuple):
 
 
 def lower(partition: Partition) -> Lowered:
-    """The body of every kernel of ``partition``."""
+    """Make the body of every kernel of ``partition``."""
     return Lowered(partition, [_Lowering(partition.program, kernel).run() for kernel in partition.kernels])
 
 
@@ -132,7 +132,7 @@ class _Lowering:
             buffer = self.buffer(e)
             body.stored.add(buffer)
             index = request[1].index
-            position = flat(self.region(e, index), self.program.entries[e].shape)
+            position = ix.flat(self.region(e, index), self.program.entries[e].shape)
             body.outputs.append(Output(value, buffer, position, kernel.prefix(index) or 0))
         body.values = _reachable(body.outputs)
         body.buffers = list(self.buffers)
@@ -142,7 +142,7 @@ class _Lowering:
         return body
 
     def region(self, e: int, index: tuple[Index, ...]) -> tuple[Index, ...]:
-        """Where the element at ``index`` of the stored value lies in entry e."""
+        """Find where the element at ``index`` of the stored value lies in entry e."""
         entry = self.program.entries[e]
         if entry.op is not o.STORE:
             return index
@@ -169,7 +169,7 @@ class _Lowering:
                 missing = []
                 for source in points[request]:
                     if source is not None:
-                        for needed in (source, *_loaded_requests(source[1])):
+                        for needed in (source, *_loaded_requests(source[1])) if self.kernel.gathers else (source,):
                             if needed in points and needed not in done:
                                 missing.append(needed)
                 if missing:
@@ -223,14 +223,14 @@ class _Lowering:
             value = self.iota(entry.arg, entry.dtype, point.index[0])
         else:
             through = self.loaded((*point.index, *_ordered(point.guards)))
-            value = self.make(LOAD, through, self.buffer(e), entry.dtype, flat(point.index, entry.shape), point.guards)
+            value = self.make(LOAD, through, self.buffer(e), entry.dtype, ix.flat(point.index, entry.shape), point.guards)
         self.at[request] = value
         return value
 
     def loaded(self, index: tuple[Index, ...]) -> tuple[Value, ...]:
         """The computed indices an access goes through, as the values they are."""
         found: dict[Value, None] = {}
-        for i in index:
+        for i in index if self.kernel.gathers else ():
             for atom in sorted(ix.atoms(i), key=_number):
                 if isinstance(atom, Loaded):
                     found[self.checked(atom)] = None
@@ -296,7 +296,7 @@ class _Lowering:
         return self.read(sources[0])  # movement and CONTIGUOUS
 
     def gathered(self, e: int, source: Request | None) -> Value:
-        """What a GATHER reads; indices that do not matter to it (the axis has length one, or one value everywhere) are checked as well."""
+        """Read what a GATHER reads; indices that do not matter (the axis has length one, or one value everywhere) are checked as well."""
         assert source is not None
         value = self.read(source)
         for i in source[1].index[: len(self.program.entries[e].src) - 1]:
@@ -323,7 +323,7 @@ class _Lowering:
 
 
 def _ordered(guards: frozenset[Guard]) -> tuple[Index, ...]:
-    """What the guards test, in an order that is the same every time."""
+    """List what the guards test, in an order that is the same every time."""
     return tuple([g.index for g in sorted(guards, key=repr)])
 
 
@@ -402,7 +402,7 @@ def _annotate(body: Body, kernel: Kernel) -> None:
 
 
 def _times(body: Body) -> None:
-    """When a value can first be computed: at each depth, after which pass over the loops below it.
+    """Find when each value can first be computed: at each depth, after which pass over the loops below it.
 
     A reduction at depth d that runs in pass p there is ready for pass p + 1; everything computed from it waits for that pass.  What an
     earlier pass over outer loops computed is computed again where a later one needs it, after the same inner passes: hence the maximum

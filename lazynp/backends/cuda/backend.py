@@ -13,7 +13,8 @@ from lazynp.backends.base import CompileError, Plan, in_kernels
 from lazynp.backends.cuda import compiler, render, scalars
 from lazynp.backends.cuda.launch import DeviceKernel, DevicePlan, HostPlan
 from lazynp.backends.llvm.disk_cache import digest
-from lazynp.codegen import grid, ir
+from lazynp.codegen import ir
+from lazynp.codegen.grid import nest as grid
 from lazynp.graph import op as o
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.lower import Body
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def supported(program: Program, e: int) -> bool:
-    """Whether entry e can be computed inside a kernel."""
+    """Tell whether entry e can be computed inside a kernel."""
     entry = program.entries[e]
     if entry.op is o.REDUCE and entry.arg[0] is o.MULTIPLY and entry.dtype.kind == "c":
         return False  # which of the parts overflow, and what comes of it, is a matter of the order

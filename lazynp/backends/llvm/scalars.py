@@ -67,6 +67,7 @@ class Lines:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.label = "entry"  # of the block at the end
         self.count = 0
         self.intrinsics: set[str] = set()
         self.functions: set[tuple[str, str]] = set()
@@ -82,6 +83,11 @@ class Lines:
 
     def emit(self, text: str) -> None:
         self.lines.append(f"  {text}")
+
+    def open(self, label: str) -> None:
+        """A block begins."""
+        self.lines.append(f"{label}:")
+        self.label = label
 
     def intrinsic(self, name: str, type_: str, *args: str) -> str:
         suffix = SUFFIX.get(type_, type_)
@@ -398,7 +404,7 @@ HALF_LOWERINGS: dict[Op, Lowering] = {
 }
 
 def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
-    """Whether ``op`` on scalars of these dtypes has a lowering."""
+    """Tell whether ``op`` on scalars of these dtypes has a lowering."""
     if any(d.kind not in "biufc" or d.char in "gG" for d in (dtype, *sources)):
         return False
     if op is o.WHERE:
@@ -491,7 +497,7 @@ def _float_to_float(lines: Lines, x: str, a: str, b: str) -> str:
 
 
 def _float_to_integer(lines: Lines, x: str, a: str, dtype: DType) -> str:
-    """What conversion instructions give on the processors NumPy runs on: the minimum of the instruction's type where it does not fit."""
+    """Convert as the instructions of the processors do that NumPy runs on: the minimum of the instruction's type where it does not fit."""
     if a == "half":
         x, a = lines.temp(f"fpext half {x} to float"), "float"
     floating = np.dtype(np.float32 if a == "float" else np.float64)
