@@ -449,12 +449,12 @@ def writable(x: arrays.ndarray) -> Memory | None:
 
 # NumPy's functions and methods ----------------------------------------------------------------------------------------------------
 
-# What is not NumPy's to answer: what calls back, is about lazynp's own objects, or must not read outside the memory.
+# What is not NumPy's to answer: what calls back, is about lazynp's own objects, must not read outside the memory, or warns of writes.
 NOT_AT_HAND: Final = frozenset(
     {
         "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "from_dlpack", "fromfunction",
         "frompyfunc", "apply_along_axis", "apply_over_axes", "piecewise", "resize", "as_strided", "array2string", "array_repr", "array_str",
-        "vectorize", "einsum_path", "require", "indices", "mask_indices",
+        "vectorize", "einsum_path", "broadcast_arrays", "require", "indices", "mask_indices",
     }
 )  # fmt: skip
 
@@ -507,7 +507,7 @@ _ZEROS: Final = {"empty": np.zeros, "empty_like": np.zeros_like}  # the same on 
 # Their results are larger than their arguments: the product of all sizes and numbers bounds them.
 _GROWING: Final = frozenset({"outer", "kron", "meshgrid", "tile", "repeat", "diagflat", "vander", "diag", "ix_"})
 # Their results are views that may be larger than the memory.
-_WIDENING: Final = frozenset({"broadcast_to", "broadcast_arrays", "sliding_window_view"})
+_WIDENING: Final = frozenset({"broadcast_to", "sliding_window_view"})
 _MODULES: Final = frozenset({"lazynp", "lazynp.linalg", "lazynp.fft", "lazynp.lib.stride_tricks", "lazynp.lib.scimath"})
 
 
