@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from lazynp.backends.llvm import compiler, loader, mathlib
+from lazynp.values import config
 from tests.backends.llvm_kernels import map_ir, math_kernel
 
 ADD = """
@@ -50,7 +51,7 @@ def test_faults_are_compile_errors(text, names, message):
 
 
 def test_refused_text_is_kept_for_developers(monkeypatch):
-    monkeypatch.setenv("LAZYNP_DEBUG", "1")
+    monkeypatch.setattr(config, "debug", True)
     with pytest.raises(compiler.CompileError, match="kept in ") as caught:
         compiler.compile_module("refused text", ["f"])
     path = str(caught.value).split("kept in ")[1].split(")")[0]

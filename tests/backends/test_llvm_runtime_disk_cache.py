@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from lazynp.backends.llvm import disk_cache
-from lazynp.backends.llvm.disk_cache import STALE_SECONDS, DiskCache, default_directory
+from lazynp.backends.common import disk_cache
+from lazynp.backends.common.disk_cache import STALE_SECONDS, DiskCache
+from lazynp.values import config
 
 KEY = "a" * 64
 
@@ -188,7 +189,7 @@ def test_two_processes_write_and_read_the_same_keys(tmp_path):
 import sys
 sys.path.insert(0, {os.getcwd()!r})
 from pathlib import Path
-from lazynp.backends.llvm.disk_cache import DiskCache
+from lazynp.backends.common.disk_cache import DiskCache
 cache = DiskCache(Path({str(tmp_path / "cache")!r}), limit=20_000)
 for turn in range(300):
     key = f"{{turn % 30:064}}"
@@ -218,11 +219,11 @@ def test_where_the_directory_is(environment, expected, monkeypatch):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     if sys.platform == "linux":
-        assert default_directory() == expected
+        assert config.cache_directory() == expected
 
 
 def test_zero_turns_it_off(monkeypatch):
-    monkeypatch.setenv("LAZYNP_CACHE", "0")
+    monkeypatch.setattr(config, "cache", config.parse({"LAZYNP_CACHE": "0"})["cache"])
     cache = DiskCache.default()
     cache.put(KEY, b"machine code")
     assert cache.get(KEY) is None

@@ -12,6 +12,7 @@ import pytest
 from lazynp.backends.llvm import mathlib, polynomials
 from lazynp.backends.llvm.host import Host
 from lazynp.backends.llvm.mathlib import FUNCTIONS
+from lazynp.values import config
 from tests.backends.llvm_kernels import DTYPE, math_kernel
 
 CASES = [(name, kind) for name in FUNCTIONS for kind in ("f64", "f32")]
@@ -193,7 +194,7 @@ def test_no_flag_is_missed_and_polynomials_raise_none_where_there_is_none(name, 
 
 
 def test_polynomials_need_fused_multiply_add(monkeypatch):
-    monkeypatch.delenv("LAZYNP_POLYNOMIALS", raising=False)
+    monkeypatch.setattr(config, "polynomials", True)
     for features, expected in (("+sse4.2,+fma", True), ("+sse4.2,-fma", False)):
         monkeypatch.setattr(polynomials, "host", lambda features=features: Host("x86_64-unknown-linux-gnu", "generic", features, "LLVM"))
         polynomials.available.cache_clear()

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from lazynp.backends.llvm import threads
+from lazynp.values import config
 
 # A body that claims chunks from a counter and, for each, adds one to the chunk's own cell after some volatile reads.
 SETUP = """
@@ -134,12 +135,9 @@ def test_environment_and_python_threads_are_left_alone():
 
 
 @pytest.mark.parametrize("wanted", ["0", "-1", "two", "1.5"])
-def test_a_senseless_number_of_threads_is_refused_with_the_value(wanted, monkeypatch):
-    monkeypatch.setenv("LAZYNP_THREADS", wanted)
-    threads._limit.cache_clear()
+def test_a_senseless_number_of_threads_is_refused_with_the_value(wanted):
     with pytest.raises(ValueError, match=wanted):
-        threads.count()
-    threads._limit.cache_clear()
+        config.parse({"LAZYNP_THREADS": wanted})
 
 
 def test_one_thread_is_no_special_case():

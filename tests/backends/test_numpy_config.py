@@ -19,6 +19,10 @@ def test_defaults() -> None:
         "threads": None,
         "fallback": "silent",
         "graphs": 0,
+        "cache": True,
+        "libmvec": "",
+        "polynomials": True,
+        "sklearn_namespace": "lazynp",
     }
 
 
@@ -33,6 +37,9 @@ def test_defaults() -> None:
         ("LAZYNP_DEBUG", "True", "debug", True),
         ("LAZYNP_THREADS", "3", "threads", 3),
         ("LAZYNP_FALLBACK", "error", "fallback", "error"),
+        ("LAZYNP_CACHE", "0", "cache", False),
+        ("LAZYNP_LIBMVEC", "sse", "libmvec", "sse"),
+        ("LAZYNP_POLYNOMIALS", "0", "polynomials", False),
     ],
 )
 def test_values(name: str, text: str, setting: str, value: Any) -> None:
@@ -50,6 +57,7 @@ def test_values(name: str, text: str, setting: str, value: Any) -> None:
         ("LAZYNP_THREADS", "-1"),
         ("LAZYNP_THREADS", "many"),
         ("LAZYNP_FALLBACK", "loud"),
+        ("LAZYNP_POLYNOMIALS", "never"),
     ],
 )
 def test_bad_values_are_named(name: str, text: str) -> None:

@@ -15,9 +15,10 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from lazynp.backends.llvm import disk_cache, loader, mathlib, threads
+from lazynp.backends.common import disk_cache
+from lazynp.backends.llvm import loader, mathlib, threads
 from lazynp.backends.llvm.host import binding, host
-from lazynp.values import forking
+from lazynp.values import config, forking
 
 PIPELINE: Final = "O3+dce/2"  # names the pass pipeline below in cache keys: change it whenever the pipeline changes
 
@@ -232,7 +233,7 @@ def _unresolved(tools: _Toolchain, names: Iterable[str]) -> list[str]:
 
 def _keep_text(ir_text: str) -> str:
     """Write refused IR where a developer can look at it, and say where."""
-    if not os.environ.get("LAZYNP_DEBUG"):
+    if not config.debug:
         return ""
     import tempfile  # only for who debugs
 

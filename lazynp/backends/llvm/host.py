@@ -12,7 +12,8 @@ import os
 import sys
 from typing import Any, Final, NamedTuple
 
-from lazynp.backends.llvm import disk_cache
+from lazynp.backends.common import disk_cache
+from lazynp.values import config
 
 
 class Host(NamedTuple):
@@ -96,7 +97,7 @@ def vector_abi() -> VectorABI | None:
 
     ``LAZYNP_LIBMVEC`` may also name a narrower ABI (``avx2``, ``sse``), which tests use.
     """
-    wanted, able = os.environ.get("LAZYNP_LIBMVEC", ""), _able()
+    wanted, able = config.libmvec, _able()
     if wanted == "0":
         return None
     return next((abi for abi in able if abi.name == wanted), able[0] if able else None)

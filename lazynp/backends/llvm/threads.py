@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from lazynp.values import limits
+from lazynp.values import config, limits
 
 SYMBOL: Final = "lz_parallel"
 DECLARATION: Final = "declare void @lz_parallel(ptr, ptr, i32)\n"
@@ -42,12 +42,7 @@ def count() -> int:
 
 @functools.cache
 def _limit() -> int:
-    wanted = os.environ.get("LAZYNP_THREADS", "")
-    if wanted:
-        if not wanted.isdecimal() or int(wanted) < 1:
-            raise ValueError(f"LAZYNP_THREADS must be a positive integer, not {wanted!r}")
-        return min(int(wanted), MAXIMUM)
-    return min(limits.cpus(), MAXIMUM)
+    return min(config.asked["threads"] or limits.cpus(), MAXIMUM)
 
 
 @functools.cache

@@ -17,6 +17,8 @@ import stat
 import sys
 from typing import Final
 
+from lazynp.values import config
+
 # Every process that computes comes here: what it imports is kept small, and the standard library's pathlib, tempfile and
 # hashlib (with OpenSSL behind it) are not.
 try:
@@ -66,7 +68,7 @@ class DiskCache:
     @classmethod
     def default(cls) -> DiskCache:
         """Return the cache that the environment asks for."""
-        return cls(None if os.environ.get("LAZYNP_CACHE") == "0" else default_directory())
+        return cls(config.cache_directory() if config.cache else None)
 
     @property
     def directory(self) -> str | None:
@@ -153,23 +155,6 @@ class DiskCache:
 def shared() -> DiskCache:
     """Return the cache of the process."""
     return DiskCache.default()
-
-
-def default_directory() -> str | None:
-    """Return where the platform wants a user's caches, None where the user has no home."""
-    chosen = os.environ.get("LAZYNP_CACHE_DIR")
-    if chosen:
-        return os.path.abspath(chosen)
-    if sys.platform == "win32":
-        path = os.path.join(os.environ.get("LOCALAPPDATA") or "~/AppData/Local", "lazynp", "Cache")
-    elif sys.platform == "darwin":
-        path = "~/Library/Caches/lazynp"
-    else:
-        shared = os.environ.get("XDG_CACHE_HOME", "")
-        # A relative path must be ignored, says the XDG base directory specification.
-        path = os.path.join(shared if os.path.isabs(shared) else "~/.cache", "lazynp")
-    path = os.path.expanduser(path)
-    return path if os.path.isabs(path) else None
 
 
 def digest(data: bytes) -> bytes:
