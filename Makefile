@@ -77,12 +77,15 @@ $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "lazynp needs Python 3.11 or newer; none was found on PATH"; exit 1; }
 	"$(PYTHON)" -m venv $(VENV)
 
-# one stamp per extra: an environment that has what pyproject.toml asks for is not looked at again
-$(VENV)/.%: pyproject.toml | $(VENV)/bin/python
+# what the native core is built from
+CORE := setup.py lazynp/array/_core.pyx lazynp/array/cell.h
+
+# one stamp per extra: an environment that has what pyproject.toml asks for, and the core as it is, is not looked at again
+$(VENV)/.%: pyproject.toml $(CORE) | $(VENV)/bin/python
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
 	@touch $@
 
 .PRECIOUS: $(VENV)/.%
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist lazynp.egg-info lazynp/array/_core.c lazynp/array/_core.*.so lazynp/array/_core.*.pyd

@@ -33,9 +33,6 @@ class ExecutionError(Exception):
         self.error = error
 
 
-REDUCTIONS = frozenset([o.ADD, o.MULTIPLY, o.MINIMUM, o.MAXIMUM, o.FMIN, o.FMAX, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR])
-
-
 def in_kernels(program: Program, e: int, scalar: Callable[[Op, np.dtype[Any], list[np.dtype[Any]]], bool]) -> bool:
     """Whether entry e is a matter for loop nests, where ``scalar`` says which operations on which dtypes can be rendered."""
     entry = program.entries[e]
@@ -46,7 +43,7 @@ def in_kernels(program: Program, e: int, scalar: Callable[[Op, np.dtype[Any], li
     if op.kind is Kind.ELEMENTWISE:
         return scalar(op, entry.dtype, [s.dtype for s in (sources[1:] if op is o.WHERE else sources)])
     if op is o.REDUCE:
-        return entry.arg[0] in REDUCTIONS and scalar(entry.arg[0], entry.dtype, [entry.dtype] * 2)
+        return scalar(entry.arg[0], entry.dtype, [entry.dtype] * 2)
     return op in (o.STORE, o.GATHER, o.CONCAT, o.CONTIGUOUS)
 
 

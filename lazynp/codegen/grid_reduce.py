@@ -15,7 +15,7 @@ from lazynp.codegen import ir, reduce
 from lazynp.codegen.emit import Result, Scope
 from lazynp.codegen.ir import Formula, Memory, Operand
 from lazynp.codegen.lower import Value
-from lazynp.codegen.reduce import CHUNK, LANES, PARTIAL_CHUNKS, Iteration, accumulator, identity
+from lazynp.codegen.reduce import CHUNK, LANES, PARTIAL_CHUNKS, Iteration, accumulator
 from lazynp.graph.index import Range
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def accumulators(nest: GridNest, own: list[Value]) -> Memories:
     sums = {v: nest.local(accumulator(v), "1") for v in own}
     for v in own:
         dtype = accumulator(v)
-        nest.append(ir.Store(dtype, sums[v], "0", nest.constant(identity(v.arg.op, dtype), dtype)))
+        nest.append(ir.Store(dtype, sums[v], "0", nest.constant(v.arg.op.identity(dtype), dtype)))
     return sums
 
 

@@ -16,7 +16,7 @@ An error bound of about CHUNK/LANES + log2(LANES) + log2(n/CHUNK) roundings, as 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -47,25 +47,6 @@ def accumulator(v: Value) -> ir.DType:
     if v.dtype == np.float16 and v.arg.op is o.ADD:
         return np.dtype(np.float32)
     return v.dtype
-
-
-def identity(op: o.Op, dtype: ir.DType) -> Any:
-    kind = dtype.kind
-    if op is o.ADD or op is o.BITWISE_OR or op is o.BITWISE_XOR:
-        return 0
-    if op is o.MULTIPLY:
-        return 1
-    if op is o.BITWISE_AND:
-        return 1 if kind == "b" else (2 ** (8 * dtype.itemsize) - 1 if kind == "u" else -1)
-    if op in (o.FMAX, o.FMIN) and kind == "f":
-        return float("nan")
-    largest = op in (o.MINIMUM, o.FMIN)
-    if kind == "b":
-        return 1 if largest else 0
-    if kind == "f":
-        return float("inf") if largest else float("-inf")
-    info = np.iinfo(dtype)
-    return int(info.max if largest else info.min)
 
 
 def combine(nest: Nest, v: Value, a: Operand, b: Operand) -> Operand:
@@ -106,7 +87,7 @@ class Trees:
 
     def start_lanes(self) -> None:
         nest = self.nest
-        identities = {v: nest.constant(identity(v.arg.op, accumulator(v)), accumulator(v)) for v in self.values}
+        identities = {v: nest.constant(v.arg.op.identity(accumulator(v)), accumulator(v)) for v in self.values}
         with nest.loop("0", str(LANES), lanes=True) as lane:
             for v in self.values:
                 nest.append(ir.Store(accumulator(v), self.lanes[v], lane, identities[v]))
@@ -309,7 +290,7 @@ def unrolled(nest: Nest, r: Range, values: list[Value], iteration: Iteration) ->
             ]
             half //= 2
         cell = nest.local(dtype, "1")
-        total = combine(nest, v, nest.constant(identity(v.arg.op, dtype), dtype), lanes[0])
+        total = combine(nest, v, nest.constant(v.arg.op.identity(dtype), dtype), lanes[0])
         nest.append(ir.Store(dtype, cell, "0", total))
         nest.results[v] = Result(cell, dtype)
 
@@ -323,7 +304,7 @@ def columns(nest: Nest, ranges: tuple[Range, ...], values: list[Value], column: 
     width = nest.integer("sub", hi, lo)
 
     def clear(memories: dict[Value, Memory]) -> None:
-        identities = {v: nest.constant(identity(v.arg.op, accumulator(v)), accumulator(v)) for v in values}
+        identities = {v: nest.constant(v.arg.op.identity(accumulator(v)), accumulator(v)) for v in values}
         with nest.loop("0", width) as k:
             for v in values:
                 nest.append(ir.Store(accumulator(v), memories[v], k, identities[v]))
@@ -365,7 +346,7 @@ def sequential(nest: Nest, ranges: tuple[Range, ...], values: list[Value], itera
     def clear(memories: dict[Value, Memory]) -> None:
         for v in values:
             dtype = accumulator(v)
-            nest.append(ir.Store(dtype, memories[v], "0", nest.constant(identity(v.arg.op, dtype), dtype)))
+            nest.append(ir.Store(dtype, memories[v], "0", nest.constant(v.arg.op.identity(dtype), dtype)))
 
     def flush() -> None:
         for v in values:

@@ -1,14 +1,20 @@
-"""The closed set of graph operations.
+"""The closed set of graph operations: the one table of what is true of each.
 
 In: nothing.  Out: one ``Op`` object per operation, and the groups that passes ask for.  Promise: an ``Op`` is compared by
 identity and hashed by identity, so it is as cheap in a dictionary key as an integer; everything that is true of an operation
-for every backend (its kind, how many sources it takes, whether it commutes) stands in this table and nowhere else.
+for every backend stands in its row and nowhere else.  A backend's table holds the text it writes for an operation, and nothing
+that another backend would have to write again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
+
+DType = np.dtype[Any]
 
 
 class Kind(IntEnum):
@@ -19,22 +25,101 @@ class Kind(IntEnum):
     OTHER = 4
 
 
+# Identities: the number that changes nothing, for a dtype
+
+
+def _none(dtype: DType) -> Any:
+    raise TypeError("the operation combines nothing")
+
+
+def _zero(dtype: DType) -> int:
+    return 0
+
+
+def _one(dtype: DType) -> int:
+    return 1
+
+
+def _all_bits(dtype: DType) -> int:
+    return -1 if dtype.kind == "i" else 2 ** (8 * dtype.itemsize) - 1 if dtype.kind == "u" else 1
+
+
+def _largest(dtype: DType) -> float:
+    return 1 if dtype.kind == "b" else float("inf") if dtype.kind == "f" else int(np.iinfo(dtype).max)
+
+
+def _smallest(dtype: DType) -> float:
+    return 0 if dtype.kind == "b" else float("-inf") if dtype.kind == "f" else int(np.iinfo(dtype).min)
+
+
+def _nan_or_largest(dtype: DType) -> float:
+    return float("nan") if dtype.kind == "f" else _largest(dtype)
+
+
+def _nan_or_smallest(dtype: DType) -> float:
+    return float("nan") if dtype.kind == "f" else _smallest(dtype)
+
+
 class Op:
     """One operation of the graph.
 
-    ``cost`` is the price of one element in units of one vectorised addition; it feeds the fusion cost model.
+    Attributes
+    ----------
+    name : str
+        NumPy's name, where NumPy has a ufunc of this meaning.
+    kind : Kind
+        Which passes deal with it.
+    arity : int or None
+        How many sources it has; None where each node has its own number.
+    kinds : str
+        Kinds of dtypes (as ``numpy.dtype.kind``) of the sources of an elementwise operation; for a ufunc, those NumPy has a loop for.
+    cost : int
+        The price of one element in units of one vectorised addition; feeds the fusion cost model.
+    commutes : str
+        Kinds of dtypes of the result for which the operands can change places without changing a bit of it.
+    identity : callable
+        The dtype -> the number that changes nothing, from which an accumulator starts.  What has one is in ``COMBINING``.
+    c_name : str
+        What C's mathematical library calls the function of doubles; empty where it has none.
+    predicate : bool
+        The result is a truth value, whatever the sources are.
+    special : bool
+        A special function of one argument in single or double precision, which ``backends/special`` defines.
     """
 
-    __slots__ = ("commutes", "cost", "kind", "name", "number")
+    __slots__ = ("arity", "c_name", "commutes", "cost", "identity", "kind", "kinds", "name", "number", "predicate", "special")
     number: int
 
-    def __init__(self, name: str, kind: Kind, cost: int = 1, commutes: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        kind: Kind,
+        arity: int | None = None,
+        kinds: str = "",
+        cost: int = 1,
+        *,
+        commutes: str = "",
+        identity: Callable[[DType], Any] = _none,
+        c_name: str = "",
+        predicate: bool = False,
+        special: bool = False,
+    ) -> None:
         self.name = name
         self.kind = kind
+        self.arity = arity
+        self.kinds = kinds
         self.cost = cost
         self.commutes = commutes
+        self.identity = identity
+        self.c_name = c_name
+        self.predicate = predicate
+        self.special = special
         self.number = len(ALL)
         ALL.append(self)
+
+    def takes(self, dtype: DType) -> bool:
+        """Tell whether an elementwise operation is defined for sources of ``dtype``."""
+        return dtype.kind in self.kinds and not (self.special and dtype.char == "e")
 
     def __repr__(self) -> str:
         return self.name.upper()
@@ -51,138 +136,135 @@ def by_name(name: str) -> Op:
 
 
 # Leaves -------------------------------------------------------------------------------------------------------------
-BUFFER = Op("buffer", Kind.LEAF)  # a value that exists; node.buffer holds it
-CONST = Op("const", Kind.LEAF)  # arg: a NumPy scalar of node.dtype; shape ()
-IOTA = Op("iota", Kind.LEAF)  # arg: (start, step), NumPy scalars of node.dtype; element i is start + i*step; shape (n,)
+BUFFER = Op("buffer", Kind.LEAF, 0)  # a value that exists; node.buffer holds it
+CONST = Op("const", Kind.LEAF, 0)  # arg: a NumPy scalar of node.dtype; shape ()
+IOTA = Op("iota", Kind.LEAF, 0)  # arg: (start, step), NumPy scalars of node.dtype; element i is start + i*step; shape (n,)
 
 # Movement: index arithmetic only, never a kernel -----------------------------------------------------------------------
-RESHAPE = Op("reshape", Kind.MOVEMENT, 0)  # arg: None; C order
-PERMUTE = Op("permute", Kind.MOVEMENT, 0)  # arg: axes, result axis k is source axis axes[k]
-EXPAND = Op("expand", Kind.MOVEMENT, 0)  # arg: None; broadcast to node.shape as NumPy does
-SLICE = Op("slice", Kind.MOVEMENT, 0)  # arg: ((start, step), ...) per axis, length in node.shape, start >= 0, any step but 0
-PAD = Op("pad", Kind.MOVEMENT, 0)  # src: (x, fill CONST); arg: width before each axis, the rest of node.shape is after
+RESHAPE = Op("reshape", Kind.MOVEMENT, 1, cost=0)  # arg: None; C order
+PERMUTE = Op("permute", Kind.MOVEMENT, 1, cost=0)  # arg: axes, result axis k is source axis axes[k]
+EXPAND = Op("expand", Kind.MOVEMENT, 1, cost=0)  # arg: None; broadcast to node.shape as NumPy does
+SLICE = Op("slice", Kind.MOVEMENT, 1, cost=0)  # arg: ((start, step), ...) per axis, length in node.shape, start >= 0, any step but 0
+PAD = Op("pad", Kind.MOVEMENT, 2, cost=0)  # src: (x, fill CONST); arg: width before each axis, the rest of node.shape is after
 
 # Elementwise: sources broadcast against each other, all conversions are explicit CASTs ----------------------------------
 _E = Kind.ELEMENTWISE
-CAST = Op("cast", _E)  # to node.dtype, NumPy's unsafe casting
-BITCAST = Op("bitcast", _E, 0)  # same item size
-WHERE = Op("where", _E)  # src: (bool condition, a, b)
+CAST = Op("cast", _E, 1, "biufc")  # to node.dtype, NumPy's unsafe casting
+BITCAST = Op("bitcast", _E, 1, "biufc", 0)  # same item size
+WHERE = Op("where", _E, 3, "biufc")  # src: (bool condition, a, b)
 
-ADD = Op("add", _E, 1, True)
-SUBTRACT = Op("subtract", _E)
-MULTIPLY = Op("multiply", _E, 1, True)
-DIVIDE = Op("divide", _E, 4)
-FLOOR_DIVIDE = Op("floor_divide", _E, 8)
-REMAINDER = Op("remainder", _E, 8)
-FMOD = Op("fmod", _E, 8)
-POWER = Op("power", _E, 40)
-NEGATIVE = Op("negative", _E)
-ABSOLUTE = Op("absolute", _E)
-SIGN = Op("sign", _E, 2)
-SQRT = Op("sqrt", _E, 6)
-CBRT = Op("cbrt", _E, 25)
+ADD = Op("add", _E, 2, "biufc", commutes="biufc", identity=_zero)
+SUBTRACT = Op("subtract", _E, 2, "iufc")
+MULTIPLY = Op("multiply", _E, 2, "biufc", commutes="biuf", identity=_one)
+DIVIDE = Op("divide", _E, 2, "fc", 4)
+FLOOR_DIVIDE = Op("floor_divide", _E, 2, "iuf", 8)
+REMAINDER = Op("remainder", _E, 2, "iuf", 8)
+FMOD = Op("fmod", _E, 2, "iuf", 8, c_name="fmod")
+POWER = Op("power", _E, 2, "iufc", 40, c_name="pow")
+NEGATIVE = Op("negative", _E, 1, "iufc")
+ABSOLUTE = Op("absolute", _E, 1, "biufc", c_name="fabs")
+SIGN = Op("sign", _E, 1, "iufc", 2)
+SQRT = Op("sqrt", _E, 1, "fc", 6, c_name="sqrt")
+CBRT = Op("cbrt", _E, 1, "f", 25, c_name="cbrt")
 
-EXP = Op("exp", _E, 20)
-EXP2 = Op("exp2", _E, 20)
-EXPM1 = Op("expm1", _E, 25)  # complex: see ``special_values``
-LOG = Op("log", _E, 20)
-LOG2 = Op("log2", _E, 20)
-LOG10 = Op("log10", _E, 20)
-LOG1P = Op("log1p", _E, 25)
-SIN = Op("sin", _E, 20)
-COS = Op("cos", _E, 20)
-TAN = Op("tan", _E, 30)
-ARCSIN = Op("arcsin", _E, 25)
-ARCCOS = Op("arccos", _E, 25)
-ARCTAN = Op("arctan", _E, 25)
-ARCTAN2 = Op("arctan2", _E, 35)
-SINH = Op("sinh", _E, 30)
-COSH = Op("cosh", _E, 30)
-TANH = Op("tanh", _E, 30)
-ARCSINH = Op("arcsinh", _E, 35)
-ARCCOSH = Op("arccosh", _E, 35)
-ARCTANH = Op("arctanh", _E, 35)
-HYPOT = Op("hypot", _E, 20)
-LOGADDEXP = Op("logaddexp", _E, 45)
-LOGADDEXP2 = Op("logaddexp2", _E, 45)
+EXP = Op("exp", _E, 1, "fc", 20, c_name="exp")
+EXP2 = Op("exp2", _E, 1, "fc", 20, c_name="exp2")
+EXPM1 = Op("expm1", _E, 1, "fc", 25, c_name="expm1")  # complex: see ``special_values``
+LOG = Op("log", _E, 1, "fc", 20, c_name="log")
+LOG2 = Op("log2", _E, 1, "fc", 20, c_name="log2")
+LOG10 = Op("log10", _E, 1, "fc", 20, c_name="log10")
+LOG1P = Op("log1p", _E, 1, "fc", 25, c_name="log1p")
+SIN = Op("sin", _E, 1, "fc", 20, c_name="sin")
+COS = Op("cos", _E, 1, "fc", 20, c_name="cos")
+TAN = Op("tan", _E, 1, "fc", 30, c_name="tan")
+ARCSIN = Op("arcsin", _E, 1, "fc", 25, c_name="asin")
+ARCCOS = Op("arccos", _E, 1, "fc", 25, c_name="acos")
+ARCTAN = Op("arctan", _E, 1, "fc", 25, c_name="atan")
+ARCTAN2 = Op("arctan2", _E, 2, "f", 35, c_name="atan2")
+SINH = Op("sinh", _E, 1, "fc", 30, c_name="sinh")
+COSH = Op("cosh", _E, 1, "fc", 30, c_name="cosh")
+TANH = Op("tanh", _E, 1, "fc", 30, c_name="tanh")
+ARCSINH = Op("arcsinh", _E, 1, "fc", 35, c_name="asinh")
+ARCCOSH = Op("arccosh", _E, 1, "fc", 35, c_name="acosh")
+ARCTANH = Op("arctanh", _E, 1, "fc", 35, c_name="atanh")
+HYPOT = Op("hypot", _E, 2, "f", 20, c_name="hypot")
+LOGADDEXP = Op("logaddexp", _E, 2, "f", 45)
+LOGADDEXP2 = Op("logaddexp2", _E, 2, "f", 45)
 
 # Special functions of one real argument, which ``backends/special`` defines; float32 and float64 only
-ERF = Op("erf", _E, 60)
-ERFC = Op("erfc", _E, 60)
-ERFCX = Op("erfcx", _E, 60)
-ERFINV = Op("erfinv", _E, 100)
-ERFCINV = Op("erfcinv", _E, 100)
-NDTR = Op("ndtr", _E, 60)
-NDTRI = Op("ndtri", _E, 100)
-LOG_NDTR = Op("log_ndtr", _E, 80)
-EXPIT = Op("expit", _E, 25)
-LOGIT = Op("logit", _E, 50)
-LOG_EXPIT = Op("log_expit", _E, 45)
-GAMMALN = Op("gammaln", _E, 90)
-DIGAMMA = Op("digamma", _E, 90)
-I0 = Op("i0", _E, 50)
-I0E = Op("i0e", _E, 50)
-I1 = Op("i1", _E, 50)
-I1E = Op("i1e", _E, 50)
+ERF = Op("erf", _E, 1, "f", 60, special=True)
+ERFC = Op("erfc", _E, 1, "f", 60, special=True)
+ERFCX = Op("erfcx", _E, 1, "f", 60, special=True)
+ERFINV = Op("erfinv", _E, 1, "f", 100, special=True)
+ERFCINV = Op("erfcinv", _E, 1, "f", 100, special=True)
+NDTR = Op("ndtr", _E, 1, "f", 60, special=True)
+NDTRI = Op("ndtri", _E, 1, "f", 100, special=True)
+LOG_NDTR = Op("log_ndtr", _E, 1, "f", 80, special=True)
+EXPIT = Op("expit", _E, 1, "f", 25, special=True)
+LOGIT = Op("logit", _E, 1, "f", 50, special=True)
+LOG_EXPIT = Op("log_expit", _E, 1, "f", 45, special=True)
+GAMMALN = Op("gammaln", _E, 1, "f", 90, special=True)
+DIGAMMA = Op("digamma", _E, 1, "f", 90, special=True)
+I0 = Op("i0", _E, 1, "f", 50, special=True)
+I0E = Op("i0e", _E, 1, "f", 50, special=True)
+I1 = Op("i1", _E, 1, "f", 50, special=True)
+I1E = Op("i1e", _E, 1, "f", 50, special=True)
 
-FLOOR = Op("floor", _E)
-CEIL = Op("ceil", _E)
-TRUNC = Op("trunc", _E)
-RINT = Op("rint", _E)
-COPYSIGN = Op("copysign", _E, 2)
-NEXTAFTER = Op("nextafter", _E, 10)
-SPACING = Op("spacing", _E, 10)
-LDEXP = Op("ldexp", _E, 10)
-SIGNBIT = Op("signbit", _E)
-ISNAN = Op("isnan", _E)
-ISINF = Op("isinf", _E)
-ISFINITE = Op("isfinite", _E)
+FLOOR = Op("floor", _E, 1, "biuf", c_name="floor")
+CEIL = Op("ceil", _E, 1, "biuf", c_name="ceil")
+TRUNC = Op("trunc", _E, 1, "biuf", c_name="trunc")
+RINT = Op("rint", _E, 1, "fc", c_name="rint")
+COPYSIGN = Op("copysign", _E, 2, "f", 2, c_name="copysign")
+NEXTAFTER = Op("nextafter", _E, 2, "f", 10, c_name="nextafter")
+SPACING = Op("spacing", _E, 1, "f", 10)
+LDEXP = Op("ldexp", _E, 2, "f", 10, c_name="ldexp")
+SIGNBIT = Op("signbit", _E, 1, "f", predicate=True)
+ISNAN = Op("isnan", _E, 1, "biufc", predicate=True)
+ISINF = Op("isinf", _E, 1, "biufc", predicate=True)
+ISFINITE = Op("isfinite", _E, 1, "biufc", predicate=True)
 
-LESS = Op("less", _E)
-LESS_EQUAL = Op("less_equal", _E)
-GREATER = Op("greater", _E)
-GREATER_EQUAL = Op("greater_equal", _E)
-EQUAL = Op("equal", _E, 1, True)
-NOT_EQUAL = Op("not_equal", _E, 1, True)
-MAXIMUM = Op("maximum", _E)
-MINIMUM = Op("minimum", _E)
-FMAX = Op("fmax", _E)
-FMIN = Op("fmin", _E)
+LESS = Op("less", _E, 2, "biufc", predicate=True)
+LESS_EQUAL = Op("less_equal", _E, 2, "biufc", predicate=True)
+GREATER = Op("greater", _E, 2, "biufc", predicate=True)
+GREATER_EQUAL = Op("greater_equal", _E, 2, "biufc", predicate=True)
+EQUAL = Op("equal", _E, 2, "biufc", commutes="b", predicate=True)
+NOT_EQUAL = Op("not_equal", _E, 2, "biufc", commutes="b", predicate=True)
+MAXIMUM = Op("maximum", _E, 2, "biufc", commutes="biu", identity=_smallest)
+MINIMUM = Op("minimum", _E, 2, "biufc", commutes="biu", identity=_largest)
+FMAX = Op("fmax", _E, 2, "biufc", commutes="biu", identity=_nan_or_smallest)
+FMIN = Op("fmin", _E, 2, "biufc", commutes="biu", identity=_nan_or_largest)
 
-BITWISE_AND = Op("bitwise_and", _E, 1, True)
-BITWISE_OR = Op("bitwise_or", _E, 1, True)
-BITWISE_XOR = Op("bitwise_xor", _E, 1, True)
-INVERT = Op("invert", _E)
-LEFT_SHIFT = Op("left_shift", _E)
-RIGHT_SHIFT = Op("right_shift", _E)
-BITWISE_COUNT = Op("bitwise_count", _E, 2)
-GCD = Op("gcd", _E, 60)
-LCM = Op("lcm", _E, 60)
+BITWISE_AND = Op("bitwise_and", _E, 2, "biu", commutes="biu", identity=_all_bits)
+BITWISE_OR = Op("bitwise_or", _E, 2, "biu", commutes="biu", identity=_zero)
+BITWISE_XOR = Op("bitwise_xor", _E, 2, "biu", commutes="biu", identity=_zero)
+INVERT = Op("invert", _E, 1, "biu")
+LEFT_SHIFT = Op("left_shift", _E, 2, "iu")
+RIGHT_SHIFT = Op("right_shift", _E, 2, "iu")
+BITWISE_COUNT = Op("bitwise_count", _E, 1, "iu", 2)
+GCD = Op("gcd", _E, 2, "iu", 60, commutes="iu")
+LCM = Op("lcm", _E, 2, "iu", 60, commutes="iu")
 
-REAL = Op("real", _E, 0)  # complex -> its float
-IMAG = Op("imag", _E, 0)
-COMPLEX = Op("complex", _E, 0)  # src: (real, imag)
-CONJUGATE = Op("conjugate", _E)
+REAL = Op("real", _E, 1, "c", 0)  # complex -> its float
+IMAG = Op("imag", _E, 1, "c", 0)
+COMPLEX = Op("complex", _E, 2, "f", 0)  # src: (real, imag)
+CONJUGATE = Op("conjugate", _E, 1, "iufc")
 
 # Reductions ---------------------------------------------------------------------------------------------------------
 # arg: (combining elementwise Op, axes in increasing order); the reduced axes vanish; dtype = the source's dtype.
-# Combining ops: ADD MULTIPLY MINIMUM MAXIMUM FMIN FMAX BITWISE_AND BITWISE_OR BITWISE_XOR (any = OR and all = AND on bool).
-# An empty reduction gives the identity (min and max of nothing are refused before they are recorded).
-REDUCE = Op("reduce", Kind.REDUCTION)
-SCAN = Op("scan", Kind.REDUCTION)  # arg: (combining Op, axis); running reduction in index order, same shape
+# The combining operation is one of ``COMBINING`` (any = OR and all = AND on bool).  An empty reduction gives its identity; where NumPy
+# has none, for min and max of nothing, it is refused before it is recorded.
+REDUCE = Op("reduce", Kind.REDUCTION, 1)
+SCAN = Op("scan", Kind.REDUCTION, 1)  # arg: (combining Op, axis); running reduction in index order, same shape
 
 # The rest -----------------------------------------------------------------------------------------------------------
 GATHER = Op("gather", Kind.OTHER)  # src: (x, i0, .., ik-1), equal-shape int64 indices into x's first k axes, negatives wrap
-STORE = Op("store", Kind.OTHER)  # src: (base, value); arg: region as in SLICE, lengths = value.shape; base's value with it replaced
+STORE = Op("store", Kind.OTHER, 2)  # src: (base, value); arg: region as in SLICE, lengths = value.shape; base's value with it replaced
 CONCAT = Op("concat", Kind.OTHER)  # arg: axis
 CALL = Op("call", Kind.OTHER)  # a library function; arg: (name, hashable parameters); value is its only or first output
-OUTPUT = Op("output", Kind.OTHER)  # arg: k; the k-th output of the CALL that is its source
-COPY = Op("copy", Kind.OTHER)  # arg: the name of a device; the same value there.  Programs have none: see ``engine/devices.py``
-CONTIGUOUS = Op("contiguous", Kind.OTHER)  # the user's fence: its value is stored
+OUTPUT = Op("output", Kind.OTHER, 1)  # arg: k; the k-th output of the CALL that is its source
+COPY = Op("copy", Kind.OTHER, 1)  # arg: the name of a device; the same value there.  Programs have none: see ``engine/devices.py``
+CONTIGUOUS = Op("contiguous", Kind.OTHER, 1)  # the user's fence: its value is stored
 
-SPECIAL: Final = frozenset(
-    {
-        ERF, ERFC, ERFCX, ERFINV, ERFCINV, NDTR, NDTRI, LOG_NDTR, EXPIT, LOGIT, LOG_EXPIT, GAMMALN, DIGAMMA, I0, I0E, I1, I1E,
-    }
-)  # fmt: skip
-COMPARISONS: Final = frozenset({LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, NOT_EQUAL})
+SPECIAL: Final = frozenset([op for op in ALL if op.special])
+COMPARISONS: Final = frozenset([op for op in ALL if op.predicate and op.arity == 2])
+COMBINING: Final = frozenset([op for op in ALL if op.identity is not _none])

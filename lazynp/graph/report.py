@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lazynp.array import core
 from lazynp.graph.node import Site, where
 
 _Key = tuple[str, int, int]
@@ -148,7 +149,8 @@ def _lines(title: str, table: dict[_Key, Counted], with_bytes: bool) -> list[str
 
 def report() -> str:
     """The counts of this process as text."""
-    lines = [f"schedules: {schedules.hits + schedules.misses} runs, {schedules.misses} made, {schedules.remembered} values remembered"]
+    lines = ["core: native" if core.native else f"core: Python ({core.reason})"]
+    lines.append(f"schedules: {schedules.hits + schedules.misses} runs, {schedules.misses} made, {schedules.remembered} values remembered")
     lines.append(f"kernels run: {work.kernels}, operations fused: {work.fused_ops}, bytes not moved: {work.bytes_saved:,}")
     lines += _lines("values forced", forced, with_bytes=False)
     lines += _lines("answered by NumPy", fallbacks, with_bytes=True)

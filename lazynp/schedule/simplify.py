@@ -57,16 +57,11 @@ Rule = Callable[[Builder, Entry], int | None]
 """The entry (sources simplified) -> the number of its replacement, or None where the rule does not apply."""
 
 
-def _identity(op: Op, dtype: np.dtype[Any]) -> Any:
-    ones = {"i": -1, "u": 2 ** (8 * dtype.itemsize) - 1}.get(dtype.kind, 1)
-    return {o.MULTIPLY: 1, o.BITWISE_AND: ones}.get(op, 0)
-
-
 def _empty_reduction(b: Builder, entry: Entry) -> int | None:
     """Reducing nothing gives the identity element."""
     if prod(b.entries[entry.src[0]].shape):
         return None
-    return b.filled(b.constant(_identity(entry.arg[0], entry.dtype), entry.dtype), entry.shape)
+    return b.filled(b.constant(entry.arg[0].identity(entry.dtype), entry.dtype), entry.shape)
 
 
 def _trivial_reduction(b: Builder, entry: Entry) -> int | None:

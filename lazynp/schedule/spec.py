@@ -24,7 +24,7 @@ from lazynp.schedule.fuse import Partition, view_base
 from lazynp.schedule.plan import KernelItem, Schedule
 from lazynp.schedule.rangeify import Kernel, Request
 from lazynp.schedule.spec_kernel import check_kernel
-from lazynp.schedule.spec_rules import BOOL, INT64, REDUCING, Complaints, SpecError, refuse, scalar_rule
+from lazynp.schedule.spec_rules import BOOL, INT64, Complaints, SpecError, refuse, scalar_rule
 
 
 def _leaf(program: Program, entry: Entry) -> Complaints:
@@ -53,7 +53,7 @@ def _movement(program: Program, entry: Entry) -> Complaints:
     source = program.entries[entry.src[0]]
     if source.dtype != entry.dtype:
         yield f"a movement makes {entry.dtype} of {source.dtype}"
-    if len(entry.src) != (2 if entry.op is o.PAD else 1):
+    if len(entry.src) != entry.op.arity:
         yield f"{len(entry.src)} sources"
         return
     yield from _MOVEMENTS[entry.op](program, entry, source.shape)
@@ -110,7 +110,7 @@ _MOVEMENTS: dict[Op, Callable[[Program, Entry, Shape], Complaints]] = {
 def _reduce(program: Program, entry: Entry) -> Complaints:
     source = program.entries[entry.src[0]]
     op, axes = entry.arg
-    if op not in REDUCING:
+    if op not in o.COMBINING:
         yield f"{op!r} does not combine"
     if source.dtype != entry.dtype:
         yield f"{source.dtype} is reduced to {entry.dtype}"
@@ -366,7 +366,7 @@ def _value(body: Body, program: Program, value: Value, loops: set[Range], sizes:
         if body.scalar_types[value.arg] != value.dtype:
             yield f"scalar {value.arg} is {body.scalar_types[value.arg]}, not {value.dtype}"
     elif op is ACCUMULATE:
-        if value.arg.op not in REDUCING or value.dtype != value.src[0].dtype or not value.ranges:
+        if value.arg.op not in o.COMBINING or value.dtype != value.src[0].dtype or not value.ranges:
             yield f"{value.arg.op!r} of {value.src[0].dtype} to {value.dtype} over {value.ranges}"
         if set(value.ranges) & set(body.main[: value.arg.depth]):
             yield f"reduces over loop {value.ranges} around it"

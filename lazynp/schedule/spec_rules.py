@@ -31,27 +31,15 @@ def refuse(phase: str, place: str, complaints: Complaints) -> None:
 
 # Operations: what holds for them in every phase ------------------------------------------------------------------------
 
-UNARY = frozenset([
-    o.CAST, o.BITCAST, o.NEGATIVE, o.ABSOLUTE, o.SIGN, o.SQRT, o.CBRT, o.EXP, o.EXP2, o.EXPM1, o.LOG, o.LOG2, o.LOG10, o.LOG1P,
-    o.SIN, o.COS, o.TAN, o.ARCSIN, o.ARCCOS, o.ARCTAN, o.SINH, o.COSH, o.TANH, o.ARCSINH, o.ARCCOSH, o.ARCTANH, o.FLOOR, o.CEIL,
-    o.TRUNC, o.RINT, o.SPACING, o.SIGNBIT, o.ISNAN, o.ISINF, o.ISFINITE, o.INVERT, o.BITWISE_COUNT, o.REAL, o.IMAG, o.CONJUGATE,
-    *o.SPECIAL,
-])  # fmt: skip
-PREDICATES = frozenset([o.SIGNBIT, o.ISNAN, o.ISINF, o.ISFINITE])
-REDUCING = frozenset([o.ADD, o.MULTIPLY, o.MINIMUM, o.MAXIMUM, o.FMIN, o.FMAX, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR])
-
-
-def arity(op: Op) -> int:
-    """How many sources an elementwise operation has."""
-    return 3 if op is o.WHERE else 1 if op in UNARY else 2
-
-
 def scalar_rule(op: Op, dtype: DType, sources: Sequence[DType]) -> Complaints:
     """What is wrong with an elementwise operation of these dtypes."""
-    if len(sources) != arity(op):
-        yield f"{op!r} has {len(sources)} sources, not {arity(op)}"
+    if len(sources) != op.arity:
+        yield f"{op!r} has {len(sources)} sources, not {op.arity}"
         return
     first = sources[0]
+    if not op.takes(first):
+        yield f"{op!r} of {first} is not defined"
+        return
     if op is o.WHERE:
         if first != BOOL:
             yield f"the condition is {first}, not bool"
@@ -71,15 +59,13 @@ def scalar_rule(op: Op, dtype: DType, sources: Sequence[DType]) -> Complaints:
             yield f"{dtype} is not made of {', '.join(map(str, sources))}"
         return
     elif op is o.BITWISE_COUNT:
-        if first.kind not in "iu" or dtype != np.uint8:
+        if dtype != np.uint8:
             yield f"the count of the bits of {first} is not {dtype}"
         return
-    elif op in o.COMPARISONS or op in PREDICATES:
+    elif op.predicate:
         if dtype != BOOL:
             yield f"{op!r} gives {dtype}, not bool"
         dtype = first
-    elif op in o.SPECIAL and first.char not in "fd":
-        yield f"{op!r} of {first}"
     if any(s != dtype for s in sources):
         yield f"{op!r} mixes {', '.join(map(str, dict.fromkeys((dtype, *sources))))} without a cast"
 

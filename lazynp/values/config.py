@@ -12,6 +12,7 @@ LAZYNP_DEVICE             cpu, cuda, cuda:N          where arrays live that nobo
 LAZYNP_TIER               auto, compiled             ``compiled``: never the NumPy tier for small programs (bit-exact runs)
 LAZYNP_EAGER              0, 1                       run, and raise, every operation at its call
 LAZYNP_DEBUG              0, 1                       check dtypes and shapes between passes and after every operation
+LAZYNP_PURE               0, 1                       leave the native core alone and use its Python twin
 LAZYNP_THREADS            (number of usable cores)   worker threads of compiled kernels
 LAZYNP_FALLBACK           silent, warn, error        what a call that only NumPy itself can answer does
 LAZYNP_CUDA_GRAPHS        0 (never), N               replay schedules of N or more kernels that repeat on a GPU as CUDA graphs
@@ -40,6 +41,7 @@ backend: str | None  # None: nobody chose, the runtime takes the best there is
 tier: str
 eager: bool
 debug: bool
+pure: bool
 threads: int | None  # None: nobody chose, the backend counts the usable cores
 fallback: str
 graphs: int
@@ -99,6 +101,7 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         "tier": _choice("LAZYNP_TIER", read("LAZYNP_TIER") or "auto", TIERS),
         "eager": _switch("LAZYNP_EAGER", read("LAZYNP_EAGER")),
         "debug": _switch("LAZYNP_DEBUG", read("LAZYNP_DEBUG")),
+        "pure": _switch("LAZYNP_PURE", read("LAZYNP_PURE")),
         "threads": _count("LAZYNP_THREADS", threads_) if threads_ else None,
         "fallback": _choice("LAZYNP_FALLBACK", fallback_, FALLBACKS) if fallback_ else "silent",
         "graphs": _count("LAZYNP_CUDA_GRAPHS", read("LAZYNP_CUDA_GRAPHS") or "0", 0),

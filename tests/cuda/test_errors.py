@@ -9,7 +9,7 @@ import pytest
 
 from lazynp.backends.cuda import scalars
 from lazynp.backends.cuda.errors import STRICT
-from lazynp.backends.cuda.mathlib import BINARY, UNARY
+from lazynp.backends.llvm.scalars import MATH
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.errstate import UNDER
@@ -19,6 +19,7 @@ from tests.codegen.engines import Array, leaf, run
 from tests.cuda.rendered import plan_of
 
 ARITHMETIC = [o.ADD, o.SUBTRACT, o.MULTIPLY, o.DIVIDE, o.FLOOR_DIVIDE, o.REMAINDER, o.FMOD, o.NEXTAFTER, o.LOGADDEXP, o.LOGADDEXP2]
+UNARY, BINARY = ([op for op in MATH if op.arity == n] for n in (1, 2))
 
 def noted(node: Any, n: int) -> Array:
     """What each thread notes, one for each of n elements."""

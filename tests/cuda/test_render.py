@@ -16,7 +16,7 @@ from lazynp.backends.special import FUNCTIONS
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
-from lazynp.schedule.spec_rules import arity, scalar_rule
+from lazynp.schedule.spec_rules import scalar_rule
 from tests.backends.test_special import NAMES, VALUES, bound
 from tests.codegen import test_grid
 from tests.codegen.engines import leaf
@@ -128,7 +128,7 @@ def every_operation(dtype: Any) -> Iterator[tuple[Op, Any, list[Any]]]:
     for op in o.ALL:
         if op.kind is not o.Kind.ELEMENTWISE or op in (o.CAST, o.BITCAST):
             continue
-        sources = [dtype] * arity(op)
+        sources = [dtype] * (op.arity or 0)
         if op is o.LDEXP:
             sources[1] = numpy.dtype("i4")
         if op is o.WHERE:

@@ -122,7 +122,7 @@ def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
         return True
     if op is o.BITCAST:
         return dtype.itemsize == sources[0].itemsize
-    return op in ROWS and all(d == sources[0] for d in sources)
+    return op in ROWS and op.takes(sources[0]) and all(d == sources[0] for d in sources)
 
 
 def expression(op: Op, dtype: DType, args: tuple[str, ...], source: DType) -> str:

@@ -1,8 +1,8 @@
 """Mathematical functions on a device.
 
-In: an operation.  Out: the name of CUDA's function, whose float variant ends in f, or, for a special function, its definition.  Promise:
-CUDA's functions are within two or three units in the last place of the exact value, with C's (and NumPy's) values for NaN, infinities
-and zeros; the special functions are those of ``lazynp/backends/special``.
+In: the name of a special function.  Out: its definition.  Promise: it is that of ``lazynp/backends/special``.  A function that has a name
+in C is CUDA's of that name: within two or three units in the last place of the exact value, with C's (and NumPy's) values for NaN,
+infinities and zeros.
 """
 
 from __future__ import annotations
@@ -15,14 +15,7 @@ import numpy as np
 from lazynp.backends.cuda.types import DType, literal, type_of
 from lazynp.backends.special import FUNCTIONS
 from lazynp.graph import op as o
-from lazynp.graph.op import Op
 
-UNARY: Final[dict[Op, str]] = {
-    o.EXP: "exp", o.EXP2: "exp2", o.EXPM1: "expm1", o.LOG: "log", o.LOG2: "log2", o.LOG10: "log10", o.LOG1P: "log1p",
-    o.SIN: "sin", o.COS: "cos", o.TAN: "tan", o.ARCSIN: "asin", o.ARCCOS: "acos", o.ARCTAN: "atan",
-    o.SINH: "sinh", o.COSH: "cosh", o.TANH: "tanh", o.ARCSINH: "asinh", o.ARCCOSH: "acosh", o.ARCTANH: "atanh", o.CBRT: "cbrt",
-}  # fmt: skip
-BINARY: Final[dict[Op, str]] = {o.ARCTAN2: "atan2", o.HYPOT: "hypot", o.POWER: "pow"}
 SPECIAL: Final = frozenset(op.name for op in o.SPECIAL)
 
 DOUBLE: Final = np.dtype(np.float64)

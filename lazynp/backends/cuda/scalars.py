@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from lazynp.backends.cuda import complex, mathlib
+from lazynp.backends.cuda import complex
 from lazynp.backends.cuda.types import INFINITY, DType, code, type_of, word_of
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
@@ -99,23 +99,21 @@ ROWS: Final[dict[Op, Row]] = {
     o.BITWISE_COUNT: Row("", "{popc}(({U})({unsigned})({a} < 0 ? 0 - ({U}){a} : ({U}){a}))", "{popc}({a})"),
     o.GCD: _function("gcd", "", floating=False),
     o.LCM: _function("lcm", "", floating=False),
-    o.SQRT: Row(floating="sqrt{f}({a})"),
     o.FLOOR: _rounding("floor"),
     o.CEIL: _rounding("ceil"),
     o.TRUNC: _rounding("trunc"),
-    o.RINT: _rounding("rint"),
-    o.COPYSIGN: Row(floating="copysign{f}({a}, {b})"),
-    o.NEXTAFTER: Row(floating="nextafter{f}({a}, {b})"),
     o.SPACING: Row(floating="lz_spacing_{k}({a})"),
     o.LOGADDEXP: Row(floating="lz_logaddexp_{k}({a}, {b}, noted)"),
     o.LOGADDEXP2: Row(floating="lz_logaddexp2_{k}({a}, {b}, noted)"),
-    o.SIGNBIT: Row("false", "{a} < 0", "false", "{bits}({a}) < 0"),
+    o.SIGNBIT: Row(floating="{bits}({a}) < 0"),
     o.ISNAN: Row("false", "false", "false", "{a} != {a}"),
     o.ISINF: Row("false", "false", "false", "fabs{f}({a}) == {inf}"),
     o.ISFINITE: Row("true", "true", "true", "fabs{f}({a}) < {inf}"),
 }
-ROWS.update({op: Row(floating=f"{name}{{f}}({{a}}, {{b}})") for op, name in mathlib.BINARY.items()})
-ROWS.update({op: Row(floating=f"{name}{{f}}({{a}})") for op, name in mathlib.UNARY.items()})
+# C's functions, whose names for float end in f; LDEXP is none of those, for its operands differ in type.
+_ARGUMENTS: Final = ("", "{a}", "{a}, {b}")
+MATH: Final = [op for op in o.ALL if op.c_name and op not in ROWS and op is not o.LDEXP]
+ROWS.update({op: Row(floating=f"{op.c_name}{{f}}({_ARGUMENTS[op.arity or 0]})") for op in MATH})
 ROWS.update({op: Row(floating=f"lz_{op.name}_{{k}}({{a}})") for op in o.SPECIAL})
 
 # Operations on half precision that are not those on float, rounded.  Of two zeros of unlike sign NumPy's loops take the second one, except
@@ -154,9 +152,7 @@ def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
         return sources[0].kind == "f" and sources[1].kind == "i"
     if op not in ROWS or any(d != sources[0] for d in sources):
         return False
-    if op in o.SPECIAL and dtype.char not in "fd":
-        return False
-    return bool(getattr(ROWS[op], COLUMNS[sources[0].kind]))
+    return op.takes(sources[0]) and bool(getattr(ROWS[op], COLUMNS[sources[0].kind]))
 
 
 def expression(op: Op, dtype: DType, args: tuple[str, ...], source: DType) -> str:

@@ -17,10 +17,7 @@ from lazynp.graph.op import Op
 
 KINDS: Final = ("halve", "push", "collect", "fold")
 SHUFFLES: Final = ("down", "first")
-OPS: Final = {
-    op.name: op
-    for op in (o.ADD, o.MULTIPLY, o.MINIMUM, o.MAXIMUM, o.FMIN, o.FMAX, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR)
-}  # fmt: skip
+OPS: Final = {op.name: op for op in o.COMBINING}
 EVERY: Final = "0xffffffffu"  # all threads of a warp
 
 
@@ -91,12 +88,10 @@ def _push(op: Op, dtype: DType) -> str:
 
 
 def _collect(op: Op, dtype: DType) -> str:
-    from lazynp.codegen.reduce import identity
-
     t, m = type_of(dtype), memory_type(dtype)
     return f"""{t} lz_collect_{op.name}_{code(dtype)}(const {m}* stack, long long count, unsigned int& noted)
 {{
-    {t} value = {literal(identity(op, dtype), dtype)};
+    {t} value = {literal(op.identity(dtype), dtype)};
     for (int level = 0; count >> level != 0; ++level) {{
         if (count >> level & 1) {{
             const {t} a = {_element(dtype, 'stack[level]')}, b = value;

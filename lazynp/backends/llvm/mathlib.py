@@ -43,46 +43,30 @@ from typing import Final, NamedTuple
 
 from lazynp.backends.llvm import polynomials
 from lazynp.backends.llvm.host import VectorABI, vector_abi, vector_bits
-from lazynp.graph.op import SPECIAL
+from lazynp.graph import op as o
 
 
 class Function(NamedTuple):
-    """One mathematical function: C's name for it, and what fills the lanes that are not wanted."""
+    """One function of the C library: its name there, and what fills the lanes that are not wanted."""
 
     c_name: str
-    arity: int = 1
-    padding: float = 1.0  # a value for which the function is finite and raises no floating-point flag
+    arity: int
+    padding: float  # a value for which the function is finite and raises no floating-point flag
     # Where libmvec's function is slow and raises flags without reason: below this (f64, f32) the result is 0.
-    vanishes: tuple[float, float] | None = None
+    vanishes: tuple[float, float] | None
 
+
+_PADDING: Final = {o.EXP: 0.0, o.ARCSIN: 0.5, o.ARCCOS: 0.5, o.ARCCOSH: 2.0, o.ARCTANH: 0.5}
+_VANISHES: Final = {o.EXP: (-746.0, -104.0)}
+# Instructions of LLVM's, and what is left to the NumPy tier.
+_NOT_CALLED: Final = frozenset([o.ABSOLUTE, o.SQRT, o.FLOOR, o.CEIL, o.TRUNC, o.RINT, o.COPYSIGN, o.NEXTAFTER, o.LDEXP])
 
 FUNCTIONS: Final[dict[str, Function]] = {
-    "exp": Function("exp", padding=0.0, vanishes=(-746.0, -104.0)),
-    "exp2": Function("exp2"),
-    "expm1": Function("expm1"),
-    "log": Function("log"),
-    "log2": Function("log2"),
-    "log10": Function("log10"),
-    "log1p": Function("log1p"),
-    "sin": Function("sin"),
-    "cos": Function("cos"),
-    "tan": Function("tan"),
-    "arcsin": Function("asin", padding=0.5),
-    "arccos": Function("acos", padding=0.5),
-    "arctan": Function("atan"),
-    "arctan2": Function("atan2", 2),
-    "sinh": Function("sinh"),
-    "cosh": Function("cosh"),
-    "tanh": Function("tanh"),
-    "arcsinh": Function("asinh"),
-    "arccosh": Function("acosh", padding=2.0),
-    "arctanh": Function("atanh", padding=0.5),
-    "cbrt": Function("cbrt"),
-    "hypot": Function("hypot", 2),
-    "power": Function("pow", 2),
-    "fmod": Function("fmod", 2),
+    op.name: Function(op.c_name, op.arity or 0, _PADDING.get(op, 1.0), _VANISHES.get(op))
+    for op in o.ALL
+    if op.c_name and op not in _NOT_CALLED
 }
-_NAMES: Final = [*FUNCTIONS, *sorted(op.name for op in SPECIAL)]
+_NAMES: Final = [*FUNCTIONS, *sorted(op.name for op in o.SPECIAL)]
 NUMBERS: Final = {name: 900 + 2 * i for i, name in enumerate(_NAMES)}  # of attribute groups; kernels use lower ones
 BITS: Final = {"f64": 64, "f32": 32}
 IR_TYPE: Final = {"f64": "double", "f32": "float"}

@@ -386,10 +386,7 @@ LOWERINGS: dict[Op, Lowering] = {
     o.ISINF: _isinf,
     o.ISFINITE: _isfinite,
 }
-MATH = [
-    o.EXP, o.EXP2, o.EXPM1, o.LOG, o.LOG2, o.LOG10, o.LOG1P, o.SIN, o.COS, o.TAN, o.ARCSIN, o.ARCCOS, o.ARCTAN, o.ARCTAN2,
-    o.SINH, o.COSH, o.TANH, o.ARCSINH, o.ARCCOSH, o.ARCTANH, o.CBRT, o.HYPOT, o.POWER,
-]  # fmt: skip
+MATH: Final = [op for op in o.ALL if op.name in mathlib.FUNCTIONS and op not in LOWERINGS]
 LOWERINGS |= {op: _math(op.name) for op in (*MATH, *o.SPECIAL)}
 
 # Of two zeros of unlike sign NumPy's loops take the second one, except those for float16.
@@ -399,11 +396,6 @@ HALF_LOWERINGS: dict[Op, Lowering] = {
     o.FMAX: _extremum("oge", "", "", True),
     o.FMIN: _extremum("ole", "", "", True),
 }
-
-FLOAT_ONLY = frozenset([o.DIVIDE, o.SQRT, o.COPYSIGN, *MATH])
-NOT_BOOL = frozenset([o.SUBTRACT, o.NEGATIVE, o.FLOOR_DIVIDE, o.REMAINDER, o.FMOD, o.LEFT_SHIFT, o.RIGHT_SHIFT, o.SIGN, o.BITWISE_COUNT])
-NOT_FLOAT = frozenset([o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR, o.INVERT, o.LEFT_SHIFT, o.RIGHT_SHIFT, o.BITWISE_COUNT])
-
 
 def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
     """Whether ``op`` on scalars of these dtypes has a lowering."""
@@ -419,12 +411,7 @@ def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
         return dtype.kind != "b" and sources[0].kind != "b"
     if op not in LOWERINGS or any(d != sources[0] for d in sources):
         return False
-    kind = sources[0].kind
-    if op in o.SPECIAL:
-        return dtype.char in "fd"
-    if op in FLOAT_ONLY:
-        return kind == "f"
-    return not (kind == "b" and op in NOT_BOOL) and not (kind == "f" and op in NOT_FLOAT)
+    return op.takes(sources[0]) and (sources[0].kind == "f" or op not in MATH)
 
 
 # Their functions return zero without the flag, which would cost those something who do not care.

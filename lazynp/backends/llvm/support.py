@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from lazynp.backends.llvm import compiler, mathlib, scalars
 from lazynp.backends.llvm.scalars import Lines, literal, memory_type
 from lazynp.codegen import ir
-from lazynp.codegen.reduce import LANES, identity
+from lazynp.codegen.reduce import LANES
 from lazynp.graph.op import Op
 
 Key = tuple[Op, ir.DType]
@@ -149,7 +149,7 @@ def _as_copy(lines: Lines, t: str, value: str) -> str:
 def _collect(lines: Lines, op: Op, dtype: ir.DType) -> str:
     lines.lines = []
     t = memory_type(dtype)
-    zero = literal(identity(op, dtype), dtype)
+    zero = literal(op.identity(dtype), dtype)
     zero = {"true": "1", "false": "0"}.get(zero, zero)
     lines.emit("br label %test")
     lines.lines.append("test:")

@@ -31,9 +31,6 @@ from lazynp.ndarray import asarray, copy_order, ndarray, node_of, reduction_orde
 
 NoValue: Final[Any] = np._NoValue
 
-# The value that changes nothing, for those that have one.
-_IDENTITY: Final[dict[Op, int]] = {o.ADD: 0, o.MULTIPLY: 1, o.BITWISE_OR: 0, o.BITWISE_XOR: 0, o.BITWISE_AND: -1}
-
 _accumulation: dict[tuple[str, DType], DType] = {}
 
 
@@ -56,10 +53,7 @@ def array_node(x: Any) -> Node:
 
 def identity(op: Op, dtype: DType) -> Node:
     """The identity of a combining operation as a constant."""
-    value = _IDENTITY[op]
-    if value == -1 and dtype.kind in "bu":
-        return const(~dtype.type(0), dtype)
-    return const(value, dtype)
+    return const(op.identity(dtype), dtype)
 
 
 def laid_out(node: Node, source: Any, axes: tuple[int, ...] = (), mask: Any = None) -> Any:
@@ -157,7 +151,7 @@ def reduce(
         x = node_of(array)
         shape = x.shape
         axes = ax.reduced(axis, len(shape))
-        if 0 not in shape or REDUCTIONS[name][0] in _IDENTITY:
+        if 0 not in shape or of.identity is not None:
             return laid_out(reduce_node(name, x, axes, None, keepdims), array, axes)
     checked_out(out)
     mask = None if where is True else asarray(where)
@@ -179,8 +173,8 @@ def _reduced(
 ) -> tuple[Node, tuple[int, ...]]:
     name = of.__name__
     op, on_truth = REDUCTIONS[name]
-    # On bools max and min are logical operations, but still have no identity.
-    neutral_exists = op in _IDENTITY
+    # NumPy's: its max and min have none, not even on bools, where they are logical operations.
+    neutral_exists = of.identity is not None
     x = array_node(array)
     shape = x.shape
     axes = ax.reduced(axis, len(shape))
