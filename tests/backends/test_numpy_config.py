@@ -16,6 +16,7 @@ def test_defaults() -> None:
         "tier": "auto",
         "eager": False,
         "debug": False,
+        "pure": False,
         "threads": None,
         "fallback": "silent",
         "graphs": 0,
