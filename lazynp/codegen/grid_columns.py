@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from lazynp.codegen import grid_reduce, ir, reduce
 from lazynp.codegen.emit import Result
-from lazynp.codegen.ir import Formula, Memory, Operand
-from lazynp.codegen.lower import Output, Value
+from lazynp.codegen.ir import Memory, Operand
 from lazynp.codegen.nest import Work
 from lazynp.codegen.reduce import ROWS, accumulator
-from lazynp.graph.index import Range
+from lazynp.graph.index import Formula, Range
+from lazynp.schedule.lower import Output, Value
 
 if TYPE_CHECKING:
     from lazynp.codegen.grid import GridNest

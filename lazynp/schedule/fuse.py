@@ -306,7 +306,7 @@ class _Fusion:
         # What lies behind a fence does not share a kernel with it.
         readers = () if self.entries[e].op is o.CONTIGUOUS else requests
         candidates = [k for k in readers if self.fits(e, self.kernels[k], main, reduced)]
-        candidates += [k for k in reversed(self.by_domain.get((main, reduced), [])[-4:]) if k not in requests]
+        candidates += [k for k in reversed(self.by_domain.get((main, reduced), [])[-cost.JOINED :]) if k not in requests]
         consumers = self.consumers(e)
         for k in candidates:
             kernel = self.kernels[k]
@@ -340,7 +340,7 @@ class _Fusion:
         pending, seen = list(start), set(start)
         while pending:
             k = pending.pop()
-            if k == goal or len(seen) > 256:
+            if k == goal or len(seen) > cost.SEARCH:
                 return True
             for following in self.successors[k]:
                 if following not in seen:

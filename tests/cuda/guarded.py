@@ -55,7 +55,7 @@ class GuardedTarget(RenderedTarget):
         self.options = options
         self.launches: list[tuple[emulator.Function, list[emulator.Access]]] = []
 
-    def compile(self, kernels: Sequence[ir.Kernel]) -> Any:
+    def compile(self, kernels: Sequence[ir.Kernel], sources: Sequence[str]) -> Any:
         sources = [render.module([("k", kernel, self.wide)]) for kernel in kernels]
         emulator.precompile(sources, self.options.races or self.options.trace)
         modules = [emulator.Module(source, self.options) for source in sources]

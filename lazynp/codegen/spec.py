@@ -1,14 +1,80 @@
-"""What a loop nest must be: the grammar of ``codegen/ir.py``.
+"""What the last passes must hand on: the grammar of schedules and of ``codegen/ir.py``; and all checks of the pipeline together.
 
-In: an ``ir.Kernel`` and its ``ir.Launch``.  Out: nothing, or a ``SpecError``.  Promise: what passes can be rendered; on a grid, all
-threads of a block reach every barrier together, and all threads of a warp every fold.
+In: the product of a pass.  Out: nothing, or a ``SpecError``.  Promise: what passes can be rendered; on a grid, all threads of a block reach
+every barrier together, and all threads of a warp every fold.
 """
 
 from __future__ import annotations
 
 from lazynp.codegen import ir
+from lazynp.codegen.items import Schedule
+from lazynp.codegen.pipeline import Rendered
 from lazynp.graph import op as o
+from lazynp.schedule.spec import check_body, check_lowered, check_partition, check_program, check_structure
 from lazynp.schedule.spec_rules import BOOL, INT64, DType, SpecError, scalar_rule
+
+
+def check_order(schedule: Schedule) -> None:
+    """What an item reads exists by then, and outputs exist in the end.
+
+    Raises
+    ------
+    SpecError
+        Naming the first item that breaks a rule.
+    """
+    entries = schedule.program.entries
+    made: set[int] = {e for e, entry in enumerate(entries) if entry.op is o.BUFFER}
+    dead: set[int] = set()
+    for position, item in enumerate(schedule.items):
+        reads = [e for e in item.reads if entries[e].op not in (o.CONST, o.IOTA)]
+        missing = [e for e in reads if e not in made or e in dead]
+        if missing:
+            raise SpecError(f"schedule: item {position}: reads entries {missing}, which do not exist yet or no more")
+        made.update(item.writes)
+        dead.update(item.dead)
+    lost = [e for e in schedule.program.outputs if e not in made or e in dead]
+    if lost:
+        raise SpecError(f"schedule: outputs {lost} are not there in the end")
+
+
+def check_memory(schedule: Schedule) -> None:
+    """Nothing is read that died before, and what is written over is read only where it is written.
+
+    Raises
+    ------
+    SpecError
+        Naming the first item or value that breaks a rule.
+    """
+    check_order(schedule)
+    for item in schedule.kernels:
+        check_body(item.body, schedule.program, {*item.taken, *[update.entry for update in item.updates if update.whole]})
+
+
+def check_kernels(schedule: Schedule) -> None:
+    """``check_kernel`` for the loop nest of every kernel.
+
+    Raises
+    ------
+    SpecError
+        Naming the first statement that breaks a rule.
+    """
+    for item in schedule.kernels:
+        check_kernel(item.code, item.launch)
+
+
+def check_rendered(rendered: Rendered) -> None:
+    """Each kernel has a source, and equal loop nests have equal ones.
+
+    Raises
+    ------
+    SpecError
+        Naming the first kernel without a source of its own.
+    """
+    kernels = [repr(item.code) for item in rendered.schedule.kernels]
+    found: dict[str, str] = {}
+    for k, (code, source) in enumerate(zip(kernels, rendered.sources, strict=True)):
+        if not source or found.setdefault(code, source) != source:
+            raise SpecError(f"source: kernel {k}: none, or another one than that of an equal kernel")
 
 
 def check_kernel(code: ir.Kernel, launch: ir.Launch) -> None:
@@ -182,3 +248,9 @@ class _Checker:
             case ir.If(condition, body):
                 self.want(statement, BOOL, condition)
                 self.inside(body, self.level(condition))
+
+
+__all__ = [
+    "SpecError", "check_kernel", "check_kernels", "check_lowered", "check_memory", "check_order", "check_partition", "check_program",
+    "check_rendered", "check_structure",
+]  # fmt: skip

@@ -1,7 +1,7 @@
-"""From a kernel's points to scalar values over loop ranges.
+"""Step 5: from a kernel's points to scalar values over loop ranges.
 
-In: a ``Kernel`` of the partition.  Out: a ``Body``: a small DAG of ``Value`` objects (what one iteration computes), each with the ranges
-it depends on, and the stores.  Movement operations are gone: what is left of them are linear positions in flat arrays and guards.
+In: a ``Partition``.  Out: for each of its kernels a ``Body``: a small DAG of ``Value`` objects (what one iteration computes), each with the
+ranges it depends on, and the stores.  Movement operations are gone: what is left of them are linear positions in flat arrays and guards.
 Promise: adjacent ranges that every access walks as one are merged, so that contiguous work of any rank becomes one loop.
 """
 
@@ -98,14 +98,21 @@ class Body(Record):
     stored: set[int] = field(factory=set)  # buffer numbers written
 
 
-def lower(partition: Partition, kernel: Kernel) -> Body:
-    return _Lowering(partition.program, partition, kernel).run()
+class Lowered(NamedTuple):
+    """A partition whose kernels have become bodies, one for each."""
+
+    partition: Partition
+    bodies: list[Body]
+
+
+def lower(partition: Partition) -> Lowered:
+    """The body of every kernel of ``partition``."""
+    return Lowered(partition, [_Lowering(partition.program, kernel).run() for kernel in partition.kernels])
 
 
 class _Lowering:
-    def __init__(self, program: Program, partition: Partition, kernel: Kernel) -> None:
+    def __init__(self, program: Program, kernel: Kernel) -> None:
         self.program = program
-        self.partition = partition
         self.kernel = kernel
         self.values: list[Value] = []
         self.made: dict[Any, Value] = {}

@@ -1,21 +1,21 @@
-"""The schedule: kernels and library calls, ordered and with a memory plan.
+"""A schedule: kernels and library calls, in the order in which they run.
 
-In: a ``Partition``.  Out: a ``Schedule``.  Promise: the steps stand in their own files (``order``, ``memory``); here they meet.  Library
-calls that follow one another become one call of the NumPy tier.
+In: a partition whose kernels are lowered.  Out: a ``Schedule``, which the last passes fill in: ``arrange`` puts the items in order,
+``assign`` says when buffers die and which are written over, ``generate`` adds the loop nests.  Promise: what these passes decide by stands
+in files of their own (``schedule/order.py``, ``schedule/memory.py``, ``codegen/nest.py``); here it is brought to the items.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
 
 from lazynp.codegen import ir
-from lazynp.codegen.emit import emit
-from lazynp.codegen.lower import Body, lower
 from lazynp.graph import op as o
 from lazynp.graph.errstate import UNDER
 from lazynp.schedule.canonicalise import Entry, Program
 from lazynp.schedule.claims import claims
 from lazynp.schedule.fuse import VIEWS, Partition, view_base
+from lazynp.schedule.lower import Body, Lowered
 from lazynp.schedule.memory import Update, lifetimes, take_over, updates
 from lazynp.schedule.order import order
 from lazynp.schedule.rangeify import Kernel
@@ -50,31 +50,30 @@ Item = KernelItem | LibraryItem
 
 
 class Schedule(Record):
+    """What runs, in order.
+
+    ``peak_bytes`` are those of temporaries and outputs, if every buffer is freed when it dies; ``claims`` the inputs that would be written
+    in place if nobody else holds them.
+    """
+
     program: Program
     partition: Partition
     items: list[Item]
-    peak_bytes: int  # of temporaries and outputs, if every buffer is freed when it dies
-    claims: frozenset[int]  # inputs that would be written in place if nobody else holds them
+    peak_bytes: int = 0
+    claims: frozenset[int] = frozenset()
+
+    @property
+    def kernels(self) -> list[KernelItem]:
+        return [item for item in self.items if isinstance(item, KernelItem)]
 
 
-class Emitting(Protocol):
-    """What a schedule is made for: how kernels become loop nests there, and whether neighbouring library calls are better run as one."""
-
-    joins_calls: bool
-
-    def emit(self, body: Body) -> tuple[ir.Kernel, ir.Launch]: ...
+# The order ---------------------------------------------------------------------------------------------------------------
 
 
-class Processor:
-    """The loop nests of the processor, which the NumPy tier serves as well."""
-
-    joins_calls = True
-    emit = staticmethod(emit)
-
-
-def schedule(partition: Partition, target: Emitting = Processor()) -> Schedule:  # noqa: B008, it has no state
+def arrange(lowered: Lowered, joins_calls: bool) -> Schedule:
+    """The items of ``lowered`` in order; ``joins_calls``: library calls that follow one another become one."""
+    partition, bodies = lowered
     program = partition.program
-    bodies = [lower(partition, kernel) for kernel in partition.kernels]
     reads: dict[int, list[int]] = {}
     writes: dict[int, list[int]] = {}
     overwrites: list[tuple[int, int]] = []
@@ -90,27 +89,15 @@ def schedule(partition: Partition, target: Emitting = Processor()) -> Schedule: 
         if program.entries[e].op is o.STORE:
             overwrites.append((number, reads[number][0]))
     ordered = order(reads, writes, overwrites)
-    groups = _grouped(ordered) if target.joins_calls else _single(program, ordered)
     everything = set(reads)
     items: list[Item] = []
-    for group in groups:
+    for group in _grouped(ordered) if joins_calls else _single(program, ordered):
         if group[0] >= 0:
             k = group[0]
             items.append(KernelItem(partition.kernels[k], bodies[k], reads[k], writes[k]))
         else:
             items.append(_library_item(program, sorted(-1 - number for number in group), reads, everything - set(group)))
-    dead, peak = lifetimes(program, [(item.reads, item.writes) for item in items])
-    claimed = claims(program)
-    for item, dying in zip(items, dead, strict=True):
-        item.dead = dying
-        if isinstance(item, KernelItem):
-            free = [e for e in dying if program.entries[e].op is not o.BUFFER or e in claimed]
-            item.updates = updates(program, item.kernel, item.body, free)
-            item.taken = take_over(program, item.body, dying)
-            item.code, item.launch = target.emit(item.body)
-            item.code.buffers = [program.entries[e].dtype for e in item.body.buffers]
-            item.code.underflow = bool(program.errors & UNDER)
-    return Schedule(program, partition, items, peak, claimed)
+    return Schedule(program, partition, items)
 
 
 def _grouped(order: list[int]) -> list[list[int]]:
@@ -167,4 +154,28 @@ def _library_item(program: Program, members: list[int], reads: dict[int, list[in
     return LibraryItem(members, sub, inputs, outputs)
 
 
-__all__ = ["Item", "KernelItem", "LibraryItem", "Schedule", "schedule"]
+# What is filled in later ---------------------------------------------------------------------------------------------------
+
+
+def assign(schedule: Schedule) -> Schedule:
+    """Say what dies with each item, and let kernels write over what does."""
+    program = schedule.program
+    dead, schedule.peak_bytes = lifetimes(program, [(item.reads, item.writes) for item in schedule.items])
+    schedule.claims = claims(program)
+    for item, dying in zip(schedule.items, dead, strict=True):
+        item.dead = dying
+        if isinstance(item, KernelItem):
+            free = [e for e in dying if program.entries[e].op is not o.BUFFER or e in schedule.claims]
+            item.updates = updates(program, item.kernel, item.body, free)
+            item.taken = take_over(program, item.body, dying)
+    return schedule
+
+
+def generate(schedule: Schedule, emit: Callable[[Body], tuple[ir.Kernel, ir.Launch]]) -> Schedule:
+    """Add the loop nest of every kernel, as ``emit`` makes them."""
+    program = schedule.program
+    for item in schedule.kernels:
+        item.code, item.launch = emit(item.body)
+        item.code.buffers = [program.entries[e].dtype for e in item.body.buffers]
+        item.code.underflow = bool(program.errors & UNDER)
+    return schedule

@@ -11,12 +11,12 @@ from __future__ import annotations
 from math import prod
 from typing import Any, NamedTuple
 
-from lazynp.codegen.lower import ACCUMULATE, LOAD, Body, Value
+from lazynp.codegen.items import Item, KernelItem, Schedule
 from lazynp.codegen.nest import Nest
 from lazynp.graph import op as o
 from lazynp.graph.index import Range
 from lazynp.graph.op import Kind
-from lazynp.schedule.plan import Item, KernelItem, Schedule
+from lazynp.schedule.lower import ACCUMULATE, LOAD, Body, Value
 
 
 class Step(NamedTuple):
