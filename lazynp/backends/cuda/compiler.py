@@ -52,7 +52,8 @@ def headers() -> str | None:
         from cuda.pathfinder import find_nvidia_header_directory
 
         found = find_nvidia_header_directory("cudart")
-    for folder in (found, *[os.path.join(os.environ[name], "include") for name in ("CUDA_PATH", "CUDA_HOME") if name in os.environ]):
+    toolkits = os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME")
+    for folder in (found, *[os.path.join(path, "include") for path in toolkits if path is not None]):
         if folder and os.path.exists(os.path.join(folder, "cuda_fp16.h")):
             return str(folder)
     default = "/usr/local/cuda/include"

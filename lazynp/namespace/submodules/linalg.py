@@ -16,7 +16,7 @@ import numpy as np
 
 from lazynp.graph import op as o
 from lazynp.graph.build import call, cast, elementwise, expand, permute, reduce, reshape
-from lazynp.graph.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, NATIVE
+from lazynp.graph.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.routines.creation import eye
@@ -374,11 +374,6 @@ def matrix_power(a: Any, n: int) -> Any:
             x = matmul_node(x, x)
     assert found is not None
     return wrap(found)
-
-
-def is_native_array(x: Any) -> bool:
-    """Whether ``x`` is an array of ours."""
-    return type(x) is ndarray and x.dtype in NATIVE
 
 
 FUNCTIONS: Final = {

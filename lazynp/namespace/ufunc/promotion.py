@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from lazynp.graph import op as o
 from lazynp.graph.build import const
 from lazynp.graph.dtypes import BOOL, NATIVE
 from lazynp.graph.node import Node, Shape
@@ -132,7 +131,3 @@ def concrete(x: Any) -> Any:
     if issubclass(kind, np.generic):
         return x
     return None
-
-
-def is_constant(node: Node) -> bool:
-    return node.op is o.CONST
