@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_emulator import execution
 from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.backends.cuda import render, scalars
 from lazynp.codegen import ir
@@ -24,7 +25,6 @@ from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import Program, canonicalise
 from tests.codegen.engines import Array, run
 from tests.codegen.machine import GridMachine
-from tests.cuda import emulator
 
 # What a thread does at its end with the errors it noted, and what it does in tests of that.
 REPORT = "    if (noted != 0 && (noted & ~*(volatile unsigned long long*)flags) != 0)\n        atomicOr(flags, (unsigned long long)noted);"
@@ -53,7 +53,7 @@ class RenderedTarget(GridMachine):
         super().__init__(numpy_plan)
         self.noted = noted
         self.wide = wide
-        self.options = emulator.Options(order=order)
+        self.options = execution.Options(order=order)
 
     def supported(self, program: Program, e: int) -> bool:
         entry = program.entries[e]
@@ -67,12 +67,12 @@ class RenderedTarget(GridMachine):
         sources = [render.module([("k", kernel, self.wide)]) for kernel in kernels]
         if self.noted is not None:
             sources = [source.replace(REPORT, EACH) for source in sources]
-        emulator.precompile(sources)
-        modules = [emulator.Module(source, self.options) for source in sources]
+        execution.precompile(sources)
+        modules = [execution.Module(source, self.options) for source in sources]
         return [(launcher(module, kernel, self.noted), Layout(kernel)) for module, kernel in zip(modules, kernels, strict=True)]
 
 
-def launcher(module: emulator.Module, kernel: ir.Kernel, noted: Array | None) -> Callable[[int], None]:
+def launcher(module: execution.Module, kernel: ir.Kernel, noted: Array | None) -> Callable[[int], None]:
     layout = Layout(kernel)
     counters = np.zeros(ir.COUNTERS, np.uint32)  # every launch leaves them so
 
