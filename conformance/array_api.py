@@ -26,6 +26,7 @@ from typing import Any
 from conformance import conflicts, tables
 from conformance.numpy_suite import MissingTests, Outcomes, run_pytest
 from lazynp import __array_api_version__, lazynp_version
+from lazynp.backends.common.disk_cache import default_directory
 from lazynp.values import config
 
 REPOSITORY = "https://github.com/data-apis/array-api-tests"
@@ -58,7 +59,7 @@ def suite(given: Path | None, clone: Callable[[Path], None] | None = None) -> Pa
         if not _is_suite(given):
             raise MissingTests(f"{given} is no checkout of {REPOSITORY} with its submodule array-api")
         return given.resolve()
-    cache = config.cache_directory()
+    cache = default_directory()
     if cache is None:
         raise MissingTests("there is no directory to clone the suite into; name a checkout with --suite PATH")
     place = Path(cache, f"array-api-tests-{COMMIT[:12]}")

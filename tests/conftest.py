@@ -36,9 +36,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def own_disk_cache(config: pytest.Config) -> None:
     """Machine code that the tests compile goes to one temporary cache of the session, not to the user's."""
+    from lazynp.values import config as settings  # with the environment as it is by now
+
     before = os.environ.get("LAZYNP_CACHE_DIR")
     directory = tempfile.mkdtemp(prefix="lazynp-tests-")
-    os.environ["LAZYNP_CACHE_DIR"] = directory
+    os.environ["LAZYNP_CACHE_DIR"] = settings.cache_dir = directory
 
     def clean_up() -> None:
         shutil.rmtree(directory, ignore_errors=True)

@@ -38,7 +38,7 @@ FLOORS: Final = [
     ["backends.special"],
     ["backends.numpy", "backends.llvm", "backends.cuda"],
     ["engine"],
-    ["namespace.standard"],
+    ["namespace.standard namespace.docstrings"],
     ["arrays attributes conversion layout memory ndarray protocols scalars viewing views namespace.indexing namespace.assignment"],
     ["namespace.ufunc.promotion namespace.device.placement"],
     ["namespace.bridge"],
@@ -92,7 +92,9 @@ CIRCLES: Final = [
 FOREIGN: Final = {
     "CUDA_HOME": "the CUDA toolkit's",
     "CUDA_PATH": "the CUDA toolkit's",
+    "LOCALAPPDATA": "the system's",
     "SCIPY_ARRAY_API": "SciPy's",
+    "XDG_CACHE_HOME": "the system's",
 }
 
 # Groups of operations outside op.py: each says what one module does with them, which is not a fact of the operations.
@@ -119,6 +121,7 @@ GROUPS: Final = {
 UNUSED: Final = {
     "lazynp.backends.llvm.compiler.optimised_ir": "tests look at what LLVM made of a kernel",
     "lazynp.engine.realize.forget_plans": "tests start with an empty cache",
+    "lazynp.namespace.help_texts.WHEN": "all that a help text may say of when a function computes, which tests read",
     "lazynp.namespace.standard.KEYWORDS": "the signatures that differ from NumPy's, which tests read",
     "lazynp.namespace.ufunc.table.ELSEWHERE": "NumPy's ufuncs that are not in the table, which tests read",
     "lazynp.testing.scipy.pytest_collection_modifyitems": "pytest calls it",

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Cell:
-    """What every array is made of; see ``lazynp.arrays.ndarray`` for the meaning of its slots."""
+    """The cell that every array is made of; see ``lazynp.arrays.ndarray`` for the meaning of its slots."""
 
     __slots__ = ("__weakref__", "_base", "_node", "_readonly", "_stamp", "_view")
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 COLUMNS_ENOUGH = 1 << 16  # from so many columns on, a thread for each keeps the device busy
 
 
-def fit(nest: GridNest, depth: int, work: Work, columns: int) -> bool:
-    """Whether all there is are such reductions at ``depth`` and what is computed from them there."""
+def fit(depth: int, work: Work, columns: int) -> bool:
+    """Tell whether all there is are such reductions at ``depth`` and what is computed from them there."""
     return (
         columns < COLUMNS_ENOUGH
         and all(v.depth == depth and v.arg.outer for v in work.reductions)

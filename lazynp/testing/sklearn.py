@@ -12,13 +12,13 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
-from lazynp.values import config
-
 if "scipy" in sys.modules and os.environ.get("SCIPY_ARRAY_API") is None:
     raise ImportError("SciPy was imported before SCIPY_ARRAY_API was set: load lazynp.testing.sklearn before any plugin that uses SciPy")
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 from sklearn.utils import _array_api  # SciPy reads the variable when it is imported
+
+from lazynp.values import config
 
 NAMESPACE: Final = config.sklearn_namespace
 

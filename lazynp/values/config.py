@@ -1,33 +1,32 @@
 """The switches of one process.
 
 In: environment variables, read once when this module is imported.  Out: plain module variables, which hot paths read as
-``config.eager``.  Promise: a value nobody could have meant is an error that names it; nothing else in the package reads
-the environment for these names.
+``config.eager``.  Promise: a value nobody could have meant is an error that names it; nothing else in the package reads the
+environment for these names.
 
-========================  =========================  =========================================================================
-variable                  values (default first)     meaning
-========================  =========================  =========================================================================
-LAZYNP_BACKEND            llvm, numpy                what runs programs; without a choice ``llvm`` where llvmlite is installed
-LAZYNP_DEVICE             cpu, cuda, cuda:N          where arrays live that nobody placed (``engine/devices.py``)
-LAZYNP_TIER               auto, compiled             ``compiled``: never the NumPy tier for small programs (bit-exact runs)
-LAZYNP_EAGER              0, 1                       run, and raise, every operation at its call
-LAZYNP_DEBUG              0, 1                       check dtypes and shapes between passes and after every operation
-LAZYNP_PURE               0, 1                       leave the native core alone and use its Python twin
-LAZYNP_THREADS            (number of usable cores)   worker threads of compiled kernels
-LAZYNP_FALLBACK           silent, warn, error        what a call that only NumPy itself can answer does
-LAZYNP_CUDA_GRAPHS        0 (never), N               replay schedules of N or more kernels that repeat on a GPU as CUDA graphs
-LAZYNP_CACHE              1, 0                       whether machine code is kept between processes
-LAZYNP_CACHE_DIR          (the user's caches)        where (``cache_directory``)
-LAZYNP_LIBMVEC            (the widest), 0, sse, ...  which vector functions of the C library kernels call (``llvm/host.py``)
-LAZYNP_POLYNOMIALS        1, 0                       whether kernels use elementary functions of our own
-LAZYNP_SKLEARN_NAMESPACE  lazynp, ...                the library that ``lazynp.testing.sklearn`` tests
-========================  =========================  =========================================================================
+========================  ========================  ===================================================================================
+variable                  values (default first)    meaning
+========================  ========================  ===================================================================================
+LAZYNP_BACKEND            llvm, numpy               what runs programs; without a choice ``llvm`` where llvmlite is installed
+LAZYNP_DEVICE             cpu, cuda, cuda:N         where arrays live that nobody placed (``engine/devices.py``)
+LAZYNP_TIER               auto, compiled            ``compiled``: never the NumPy tier for small programs (bit-exact runs)
+LAZYNP_EAGER              0, 1                      run, and raise, every operation at its call
+LAZYNP_DEBUG              0, 1                      check dtypes and shapes between passes and after every operation
+LAZYNP_PURE               0, 1                      leave the native core alone and use its Python twin
+LAZYNP_THREADS            (number of usable cores)  worker threads of compiled kernels
+LAZYNP_FALLBACK           silent, warn, error       what a call that only NumPy itself can answer does
+LAZYNP_CUDA_GRAPHS        0 (never), N              replay schedules of N or more kernels that repeat on a GPU as CUDA graphs
+LAZYNP_CACHE              1, 0                      ``0``: no machine code is kept between processes, nor taken from there
+LAZYNP_CACHE_DIR          (the user's caches)       where machine code is kept between processes
+LAZYNP_LIBMVEC            (widest), a name, 0       the C library's vector functions that kernels call: ``sse``, ``avx2``, ..., or none
+LAZYNP_POLYNOMIALS        1, 0                      ``0``: the C library's functions in place of lazynp's own
+LAZYNP_SKLEARN_NAMESPACE  lazynp, ...               the library that ``lazynp.testing.sklearn`` tests
+========================  ========================  ===================================================================================
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -35,6 +34,7 @@ from typing import Any, Final
 BACKENDS: Final = ("llvm", "numpy")
 TIERS: Final = ("auto", "compiled")
 FALLBACKS: Final = ("silent", "warn", "error")
+LIBMVECS: Final = ("0", "sse", "avx2", "avx512", "neon")  # ``backends/llvm/host.py`` says what they are
 _SWITCH: Final = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
 
 backend: str | None  # None: nobody chose, the runtime takes the best there is
@@ -46,7 +46,8 @@ threads: int | None  # None: nobody chose, the backend counts the usable cores
 fallback: str
 graphs: int
 cache: bool
-libmvec: str
+cache_dir: str  # empty: where the system wants it
+libmvec: str  # empty: the widest there is
 polynomials: bool
 sklearn_namespace: str
 device = "cpu"  # or "cuda:N"
@@ -95,6 +96,7 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         return environment.get(name, "").strip()
 
     chosen, threads_, fallback_ = read("LAZYNP_BACKEND"), read("LAZYNP_THREADS"), read("LAZYNP_FALLBACK")
+    libmvec_ = read("LAZYNP_LIBMVEC")
     return {
         "backend": _choice("LAZYNP_BACKEND", chosen, BACKENDS) if chosen else None,
         "device": _device("LAZYNP_DEVICE", read("LAZYNP_DEVICE") or "cpu"),
@@ -106,7 +108,8 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         "fallback": _choice("LAZYNP_FALLBACK", fallback_, FALLBACKS) if fallback_ else "silent",
         "graphs": _count("LAZYNP_CUDA_GRAPHS", read("LAZYNP_CUDA_GRAPHS") or "0", 0),
         "cache": _switch("LAZYNP_CACHE", read("LAZYNP_CACHE") or "1"),
-        "libmvec": read("LAZYNP_LIBMVEC"),
+        "cache_dir": environment.get("LAZYNP_CACHE_DIR", ""),
+        "libmvec": _choice("LAZYNP_LIBMVEC", libmvec_, LIBMVECS) if libmvec_ else "",
         "polynomials": _switch("LAZYNP_POLYNOMIALS", read("LAZYNP_POLYNOMIALS") or "1"),
         "sklearn_namespace": read("LAZYNP_SKLEARN_NAMESPACE") or "lazynp",
     }
@@ -153,26 +156,5 @@ def override(**settings: Any) -> Iterator[None]:
         update(**before)
 
 
-def cache_directory() -> str | None:
-    """Return where machine code is kept: the chosen directory, or where the platform wants a user's caches; None where there is no home.
-
-    The environment is read at the call: what is started before the first kernel may still choose.
-    """
-    chosen = os.environ.get("LAZYNP_CACHE_DIR")
-    if chosen:
-        return os.path.abspath(chosen)
-    if sys.platform == "win32":
-        path = os.path.join(os.environ.get("LOCALAPPDATA") or "~/AppData/Local", "lazynp", "Cache")
-    elif sys.platform == "darwin":
-        path = "~/Library/Caches/lazynp"
-    else:
-        shared = os.environ.get("XDG_CACHE_HOME", "")
-        # A relative path must be ignored, says the XDG base directory specification.
-        path = os.path.join(shared if os.path.isabs(shared) else "~/.cache", "lazynp")
-    path = os.path.expanduser(path)
-    return path if os.path.isabs(path) else None
-
-
-asked: Final = parse(os.environ)  # what the environment said, whatever is changed later
-globals().update(asked)
+globals().update(parse(os.environ))
 elsewhere = device != "cpu"

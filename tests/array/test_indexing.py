@@ -22,6 +22,8 @@ BASIC = [
     (), E, N, 0, -1, S(None), S(1, None), S(None, None, -1), S(3, 0, -2), S(5, 9), (0, 1), (0, 1, 2), (1, E), (E, 1), (E, 0, N),
     (N, 1, N, S(1, 3)), (S(None), 1), (S(None), S(None), 2), (-1, -2, -3), (0, E, 0), (S(0, 2), 1, S(None, None, 2)),
     (numpy.int8(1), numpy.int64(2)),
+    S(None, None, 2**60), S(2**62, None, -(2**62)), (S(None), S(None, None, 2**60)), S(None, None, -(2**70)),
+    (S(-(2**70), 2**70, 2**63), E, S(None, None, -(2**63))),
 ]  # fmt: skip
 
 ADVANCED = [
@@ -36,6 +38,7 @@ ADVANCED = [
 BAD = [
     3, (0, 4), (0, 0, 0, 0), (E, E), "a", 1.0, [1.0], [3], [-4], ([0, 1], [0, 1, 2]), MASK[:2], numpy.array([True, False]),
     S(None, None, 0), S(1.5, 2), (0, 0, [5]), (MASK, MASK), numpy.array([1.5]), (E, 0, 0, 0, 0), (N, N, 3), (MASK[:, 0], [0, 1, 2]),
+    2**62, 2**63, (0, -(2**64)), ([0], 2**63), -(2**63) - 1,
 ]  # fmt: skip
 
 

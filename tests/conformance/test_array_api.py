@@ -10,6 +10,7 @@ import pytest
 from conformance import __main__ as command
 from conformance import array_api, conflicts, page
 from conformance.numpy_suite import MissingTests
+from lazynp.values import config
 
 CONFTEST = """
 def pytest_addoption(parser):
@@ -91,7 +92,7 @@ def test_every_test_runs_and_every_failure_is_explained_or_shown(
 
 def test_a_checkout_is_given_or_cached_or_cloned(checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert array_api.suite(checkout) == checkout.resolve()
-    monkeypatch.setenv("LAZYNP_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(config, "cache_dir", str(tmp_path / "cache"))
     asked = []
     place = array_api.suite(None, asked.append)
     assert asked == [place]
@@ -104,7 +105,7 @@ def test_a_checkout_is_given_or_cached_or_cloned(checkout: Path, tmp_path: Path,
 @pytest.mark.usefixtures("checkout")
 def test_without_a_suite_nothing_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(array_api, "REPOSITORY", str(tmp_path / "nowhere"))
-    monkeypatch.setenv("LAZYNP_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(config, "cache_dir", str(tmp_path / "cache"))
     assert command.main(["array-api"]) == array_api.MISSING == 3
     told = capsys.readouterr().err
     assert "did not run" in told and "could not be cloned" in told and "--suite PATH" in told

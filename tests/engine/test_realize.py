@@ -168,7 +168,7 @@ def test_a_failed_compile_falls_back_to_numpy(monkeypatch: pytest.MonkeyPatch) -
         def prepare(self, program: Any) -> Any:
             raise CompileError("the compiler is on strike")
 
-    monkeypatch.setattr(runtime, "choose", lambda program: Broken())
+    monkeypatch.setattr(runtime, "choose", lambda: Broken())
     x = leaf([1.0])
     with pytest.warns(RuntimeWarning, match="on strike; NumPy runs"):
         realize([node := add(x, x)], "test")

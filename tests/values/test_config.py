@@ -16,14 +16,15 @@ def test_defaults() -> None:
         "tier": "auto",
         "eager": False,
         "debug": False,
-        "pure": False,
         "threads": None,
         "fallback": "silent",
         "graphs": 0,
         "cache": True,
+        "cache_dir": "",
         "libmvec": "",
         "polynomials": True,
         "sklearn_namespace": "lazynp",
+        "pure": False,
     }
 
 
@@ -36,11 +37,13 @@ def test_defaults() -> None:
         ("LAZYNP_EAGER", "1", "eager", True),
         ("LAZYNP_EAGER", "0", "eager", False),
         ("LAZYNP_DEBUG", "True", "debug", True),
+        ("LAZYNP_DEBUG", "0", "debug", False),
+        ("LAZYNP_CACHE", "0", "cache", False),
+        ("LAZYNP_CACHE_DIR", "/some where", "cache_dir", "/some where"),
+        ("LAZYNP_LIBMVEC", "avx2", "libmvec", "avx2"),
+        ("LAZYNP_POLYNOMIALS", "0", "polynomials", False),
         ("LAZYNP_THREADS", "3", "threads", 3),
         ("LAZYNP_FALLBACK", "error", "fallback", "error"),
-        ("LAZYNP_CACHE", "0", "cache", False),
-        ("LAZYNP_LIBMVEC", "sse", "libmvec", "sse"),
-        ("LAZYNP_POLYNOMIALS", "0", "polynomials", False),
     ],
 )
 def test_values(name: str, text: str, setting: str, value: Any) -> None:
@@ -54,11 +57,12 @@ def test_values(name: str, text: str, setting: str, value: Any) -> None:
         ("LAZYNP_TIER", "fast"),
         ("LAZYNP_EAGER", "maybe"),
         ("LAZYNP_DEBUG", "2"),
+        ("LAZYNP_LIBMVEC", "avx3"),
+        ("LAZYNP_CACHE", "off"),
         ("LAZYNP_THREADS", "0"),
         ("LAZYNP_THREADS", "-1"),
         ("LAZYNP_THREADS", "many"),
         ("LAZYNP_FALLBACK", "loud"),
-        ("LAZYNP_POLYNOMIALS", "never"),
     ],
 )
 def test_bad_values_are_named(name: str, text: str) -> None:

@@ -67,8 +67,8 @@ class DiskCache:
 
     @classmethod
     def default(cls) -> DiskCache:
-        """Return the cache that the environment asks for."""
-        return cls(config.cache_directory() if config.cache else None)
+        """Return the cache that the settings ask for."""
+        return cls(default_directory() if config.cache else None)
 
     @property
     def directory(self) -> str | None:
@@ -155,6 +155,22 @@ class DiskCache:
 def shared() -> DiskCache:
     """Return the cache of the process."""
     return DiskCache.default()
+
+
+def default_directory() -> str | None:
+    """Return where the platform wants a user's caches, None where the user has no home."""
+    if config.cache_dir:
+        return os.path.abspath(config.cache_dir)
+    if sys.platform == "win32":
+        path = os.path.join(os.environ.get("LOCALAPPDATA") or "~/AppData/Local", "lazynp", "Cache")
+    elif sys.platform == "darwin":
+        path = "~/Library/Caches/lazynp"
+    else:
+        shared = os.environ.get("XDG_CACHE_HOME", "")
+        # A relative path must be ignored, says the XDG base directory specification.
+        path = os.path.join(shared if os.path.isabs(shared) else "~/.cache", "lazynp")
+    path = os.path.expanduser(path)
+    return path if os.path.isabs(path) else None
 
 
 def digest(data: bytes) -> bytes:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def supported(program: Program, e: int) -> bool:
-    """Whether entry e can be computed inside a kernel."""
+    """Tell whether entry e can be computed inside a kernel."""
     entry = program.entries[e]
     if entry.op is o.REDUCE and entry.arg[0] is o.MULTIPLY and entry.dtype.kind == "c":
         return False  # which of the parts overflow, and what comes of it, is a matter of the order
@@ -41,7 +41,6 @@ class CUDABackend:
         self.name = place.name
         self.kernels: dict[bytes, DeviceKernel] = {}  # by the digest of their source with 32-bit indices
         self.compiled = 0
-        self.reused = 0
 
     def prepare(self, program: Program) -> Plan:
         return DevicePlan(program, self, self.numpy_plan)
@@ -74,9 +73,7 @@ class CUDABackend:
             kernel = self.kernels.get(key)
             if kernel is None:
                 kernel = self.kernels[key] = DeviceKernel(self, code)
-            if is_wide in kernel.phases:
-                self.reused += 1
-            else:
+            if is_wide not in kernel.phases:
                 missing[id(kernel), is_wide] = kernel, is_wide
             found.append(kernel)
         if missing:

@@ -20,7 +20,6 @@ from lazynp.codegen.nest import emit
 from lazynp.graph import op as o
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program
-from lazynp.values import config
 
 
 class LLVMBackend:
@@ -34,14 +33,12 @@ class LLVMBackend:
         self.numpy_plan = numpy_plan
         self.kernels: dict[bytes, tuple[Callable[[int], None], Layout]] = {}  # by the digest of their text, which need not stay
         self.compiled = 0
-        self.reused = 0
 
     def prepare(self, program: Program) -> Plan:
         return CompiledPlan(program, self, self.numpy_plan)
 
     def threads(self) -> int:
-        usable = threads.count()
-        return usable if usable == 1 or config.threads is None else config.threads
+        return threads.count()
 
     def supported(self, program: Program, e: int) -> bool:
         entry = program.entries[e]
@@ -58,8 +55,6 @@ class LLVMBackend:
         for k, key in enumerate(keys):
             if key not in self.kernels:
                 missing.setdefault(key, k)
-            else:
-                self.reused += 1
         if missing:
             names = {key: f"lzk{position}" for position, key in enumerate(missing)}
             support.provide(kernels[k] for k in missing.values())

@@ -70,7 +70,7 @@ def _toolchain() -> _Toolchain:
 
 @functools.cache
 def _identity() -> str:
-    """What machine code depends on besides the text it comes from."""
+    """Describe what machine code depends on besides the text it comes from."""
     return "\0".join((*host(), mathlib.flavour(), PIPELINE))
 
 
@@ -137,13 +137,6 @@ def optimised_ir(ir_text: str, names: Sequence[str]) -> str:
     """Return the text of a module after optimisation, for reports and tests."""
     with _lock:
         return str(_optimise(_toolchain(), ir_text, names))
-
-
-def assembly(ir_text: str, names: Sequence[str]) -> str:
-    """Return the assembly that a module compiles to, for reports and tests."""
-    with _lock:
-        tools = _toolchain()
-        return str(tools.machine.emit_assembly(_optimise(tools, ir_text, names)))
 
 
 def _optimise(tools: _Toolchain, ir_text: str, names: Iterable[str]) -> Any:

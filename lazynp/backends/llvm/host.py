@@ -17,7 +17,7 @@ from lazynp.values import config
 
 
 class Host(NamedTuple):
-    """What code is generated for."""
+    """The host that code is generated for."""
 
     triple: str
     cpu: str
@@ -97,10 +97,10 @@ def vector_abi() -> VectorABI | None:
 
     ``LAZYNP_LIBMVEC`` may also name a narrower ABI (``avx2``, ``sse``), which tests use.
     """
-    wanted, able = config.libmvec, _able()
-    if wanted == "0":
+    able = _able()
+    if config.libmvec == "0":
         return None
-    return next((abi for abi in able if abi.name == wanted), able[0] if able else None)
+    return next((abi for abi in able if abi.name == config.libmvec), able[0] if able else None)
 
 
 def vector_bits() -> int:

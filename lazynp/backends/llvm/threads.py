@@ -40,9 +40,13 @@ def count() -> int:
     return 1 if _forked else _limit()
 
 
-@functools.cache
 def _limit() -> int:
-    return min(config.asked["threads"] or limits.cpus(), MAXIMUM)
+    return min(config.threads or _usable(), MAXIMUM)
+
+
+@functools.cache
+def _usable() -> int:
+    return limits.cpus()
 
 
 @functools.cache

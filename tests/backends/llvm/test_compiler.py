@@ -51,6 +51,10 @@ def test_faults_are_compile_errors(text, names, message):
 
 
 def test_refused_text_is_kept_for_developers(monkeypatch):
+    monkeypatch.setattr(config, "debug", config.parse({"LAZYNP_DEBUG": "0"})["debug"])
+    with pytest.raises(compiler.CompileError) as caught:
+        compiler.compile_module("refused text", ["f"])
+    assert "kept in" not in str(caught.value)
     monkeypatch.setattr(config, "debug", True)
     with pytest.raises(compiler.CompileError, match="kept in ") as caught:
         compiler.compile_module("refused text", ["f"])

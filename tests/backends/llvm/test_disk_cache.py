@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lazynp.backends.common import disk_cache
-from lazynp.backends.common.disk_cache import STALE_SECONDS, DiskCache
+from lazynp.backends.common.disk_cache import STALE_SECONDS, DiskCache, default_directory
 from lazynp.values import config
 
 KEY = "a" * 64
@@ -214,12 +214,12 @@ for turn in range(300):
     ],
 )
 def test_where_the_directory_is(environment, expected, monkeypatch):
-    for name in ("LAZYNP_CACHE_DIR", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(config, "cache_dir", config.parse(environment)["cache_dir"])
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     if sys.platform == "linux":
-        assert config.cache_directory() == expected
+        assert default_directory() == expected
 
 
 def test_zero_turns_it_off(monkeypatch):

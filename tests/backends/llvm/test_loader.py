@@ -143,6 +143,7 @@ FAULTS: dict[str, Callable[[bytes], bytes]] = {
     "another machine": lambda data: changed(data, "<H", 0x12, 243),
     "cut": lambda data: data[: len(data) // 2],
     "the table of sections is elsewhere": lambda data: changed(data, "<Q", 0x28, 1 << 60),
+    "the table of sections is beyond all addresses": lambda data: changed(data, "<Q", 0x28, 1 << 63),
     "a section ends beyond the file": lambda data: changed(data, "<Q", header(data, 6) + 0x20, len(data)),
     "a section is in the wrong place": lambda data: changed(data, "<Q", header(data, 6) + 0x18, len(data) - 8),
     "zeros without end": lambda data: changed(changed(data, "<I", header(data, 3) + 4, 8), "<Q", header(data, 3) + 0x20, 1 << 50),

@@ -134,10 +134,11 @@ def test_environment_and_python_threads_are_left_alone():
     assert run("native_pool", program) == ["1"]
 
 
-@pytest.mark.parametrize("wanted", ["0", "-1", "two", "1.5"])
-def test_a_senseless_number_of_threads_is_refused_with_the_value(wanted):
-    with pytest.raises(ValueError, match=wanted):
-        config.parse({"LAZYNP_THREADS": wanted})
+def test_the_number_of_threads_is_what_the_settings_say():
+    for wanted in (1, 3, threads.MAXIMUM, 2 * threads.MAXIMUM):
+        with config.override(threads=wanted):
+            assert threads.count() == min(wanted, threads.MAXIMUM)
+    assert threads.count() >= 1
 
 
 def test_one_thread_is_no_special_case():
