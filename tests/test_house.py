@@ -76,6 +76,7 @@ UPWARD: Final = {
     "lazynp.namespace.bridge.fallback -> lazynp": "names of NumPy that a foreign library asks for are looked up in the package",
     "lazynp.namespace.bridge.fallback -> lazynp.namespace.ufunc.ufuncs": "a ufunc that NumPy gives out is answered by ours",
     "lazynp.namespace.coverage -> lazynp": "coverage asks every public name who answers it",
+    "lazynp.namespace.docstrings -> lazynp.namespace.help_texts": "help texts are made when somebody reads one",
     "lazynp.namespace.routines.correlation -> lazynp.namespace.submodules.linalg": "a covariance is a matrix product, which lives there",
     "lazynp.protocols -> lazynp": "the namespace of an array is the package",
 }
