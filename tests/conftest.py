@@ -11,10 +11,12 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 
 import pytest
 
-DEFAULTS: dict[str, str] = {}  # environment variables of tests, where the one who runs them names no other value
+# Environment variables of tests, where the one who runs them names no other value.  Most tests look at what small arrays record.
+DEFAULTS: dict[str, str] = {"LAZYNP_EAGER_BELOW": "0"}
 for _name, _value in DEFAULTS.items():
     os.environ.setdefault(_name, _value)
 
@@ -50,3 +52,12 @@ def own_disk_cache(config: pytest.Config) -> None:
             os.environ["LAZYNP_CACHE_DIR"] = before
 
     config.add_cleanup(clean_up)
+
+
+@pytest.fixture
+def recorded() -> Iterator[None]:
+    """Nothing is at hand: for tests of what is recorded, in a run where small arrays are computed at the call."""
+    from lazynp.values import config as settings
+
+    with settings.override(eager_below=0):
+        yield
