@@ -42,7 +42,7 @@ quick: $(VENV)/.dev
 	$(PY) -m pytest -n auto -m "not slow" $(PYTEST_ARGS)
 
 test-cuda-emulated: g++ $(VENV)/.cuda-test
-	LAZYNP_TEST_CUDA=emulated $(PY) -m pytest -n auto tests/cuda $(PYTEST_ARGS)
+	LAZYNP_TEST_CUDA=emulated $(PY) -m pytest -n auto tests/cuda tests/gpu_emulator $(PYTEST_ARGS)
 	LAZYNP_TEST_CUDA=emulated LAZYNP_DEVICE=cuda LAZYNP_TIER=compiled $(PY) -m pytest -n auto tests/differential $(PYTEST_ARGS)
 
 test-gpu: $(VENV)/.gpu
@@ -77,12 +77,15 @@ $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "lazynp needs Python 3.11 or newer; none was found on PATH"; exit 1; }
 	"$(PYTHON)" -m venv $(VENV)
 
-# one stamp per extra: an environment that has what pyproject.toml asks for is not looked at again
-$(VENV)/.%: pyproject.toml | $(VENV)/bin/python
+# what the native core is built from
+CORE := setup.py lazynp/array/_core.pyx lazynp/array/cell.h
+
+# one stamp per extra: an environment that has what pyproject.toml asks for, and the core as it is, is not looked at again
+$(VENV)/.%: pyproject.toml $(CORE) | $(VENV)/bin/python
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
 	@touch $@
 
 .PRECIOUS: $(VENV)/.%
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist lazynp.egg-info lazynp/array/_core.c lazynp/array/_core.*.so lazynp/array/_core.*.pyd

@@ -95,7 +95,9 @@ class ArrayType(type):
 
 
 class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
-    """A homogeneous array whose value is computed when it is needed; see ``numpy.ndarray``.
+    """A homogeneous array whose value is computed when it is needed; see :class:`numpy.ndarray`.
+
+    Recorded: computed when a value is needed, together with the operations around it.
 
     Parameters
     ----------
@@ -219,7 +221,7 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
 
     @property
     def device(self) -> str:
-        """Where the values live: "cpu", or "cuda:N"."""
+        """The device on which the values live: "cpu", or "cuda:N"."""
         if not config.elsewhere:
             return devices.CPU
         root = self._base if type(self._base) is ndarray else self
@@ -274,7 +276,10 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         assignment.write_flat(self, slice(None), value, whole=True)
 
     def view(self, dtype: Any = None, type: Any = None) -> Any:
-        """The same memory, optionally read as another dtype; what is NumPy's own (a subclass, a foreign dtype) shows a snapshot."""
+        """Show the same memory, optionally read as another dtype; see :meth:`numpy.ndarray.view`.
+
+        What is NumPy's own (a subclass, a foreign dtype) shows a snapshot.
+        """
         if dtype is ndarray or (isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray)):
             dtype, type = None, dtype
         made = self
@@ -386,6 +391,11 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         -------
         ndarray
             This array.
+
+        Examples
+        --------
+        >>> import lazynp as np
+        >>> x = (np.arange(3) + 1).realize()
         """
         root = self._base if type(self._base) is ndarray else self
         if root._base is None:
@@ -393,12 +403,19 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         return self
 
     def kernelize(self) -> ndarray:
-        """Fix now which kernels will compute the value; run them later.
+        """Fix now which kernels will compute the value; they run when it is needed.
 
         Returns
         -------
         ndarray
-            This array; what is computed from it loads its result.
+            This array; what is computed from it loads its elements.
+
+        Examples
+        --------
+        >>> import lazynp as np
+        >>> x = (np.arange(3) * 2).kernelize()
+        >>> x + 1
+        array([1, 3, 5])
         """
         from lazynp.engine.realize import prepare
 
@@ -408,7 +425,21 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         return self
 
     def contiguous(self) -> ndarray:
-        """A fence: this value is stored, and what uses it loads it."""
+        """Record a fence: the value is stored, and what is computed from the result loads its elements.
+
+        Returns
+        -------
+        ndarray
+            The same values, in C order.
+
+        Examples
+        --------
+        >>> import lazynp as np
+        >>> x = np.arange(4.0)
+        >>> y = np.exp(x).contiguous()
+        >>> len(np.schedule((y + y[::-1]).sum()).items)
+        2
+        """
         return wrap(build.contiguous(node_of(self)))
 
 
@@ -538,7 +569,7 @@ def replace(root: ndarray, node: Node) -> None:
 
 
 def _ends_turn(node: Node) -> bool:
-    """Whether a large write comes by the line of an earlier one of the same array."""
+    """Tell whether a large write comes by the line of an earlier one of the same array."""
     global _turn_site
     src = node.src
     if not src or prod(src[1].shape) < TURN_ELEMENTS:
@@ -589,7 +620,7 @@ def view_slice(x: ndarray, axes: Region, shape: Shape) -> ndarray:
 
 
 def view_key(x: ndarray, axes: Region, lengths: Shape, kept: tuple[int, ...]) -> ndarray:
-    """What a basic key selects: a slice, then the axis map ``kept``; in one step, because rows of a matrix are taken in loops."""
+    """Read a basic key: a slice, then the axis map ``kept``; in one step, because rows of a matrix are taken in loops."""
     if len(kept) == len(lengths) and NEW not in kept:
         return derived(x, (o.SLICE, axes, lengths), x.dtype)
     shape = tuple([1 if axis < 0 else lengths[axis] for axis in kept])

@@ -46,6 +46,17 @@ def _versions() -> Iterator[Check]:
     yield Check(FOUND, "lazynp", f"{lazynp.lazynp_version}, {os.path.dirname(lazynp.__file__)}")
     yield Check(FOUND, "Python", f"{platform.python_version()}, {platform.system()} {platform.machine()}")
     yield Check(FOUND, "NumPy", np.__version__)
+    yield _core()
+
+
+def _core() -> Check:
+    from lazynp.array import core
+
+    if core.native:
+        from lazynp.array import _core
+
+        return Check(FOUND, "native core", _core.__file__)
+    return Check(BROKEN if core.broken else ABSENT, "native core", f"{core.reason}; small arrays cost two to three times as much")
 
 
 def _processor() -> Iterator[Check]:

@@ -172,7 +172,7 @@ def buffer_view(x: arrays.ndarray, shape: Any, dtype: Any, offset: int, order: s
 
 
 def may_be_written(x: arrays.ndarray) -> bool:
-    """Whether the write flag may be set: not on broadcast or diagonal views, nor on views of read-only arrays."""
+    """Tell whether the write flag may be set: not on broadcast or diagonal views, nor on views of read-only arrays."""
     if type(x._base) is not arrays.ndarray:
         return True
     view: View = x._view
@@ -180,7 +180,7 @@ def may_be_written(x: arrays.ndarray) -> bool:
 
 
 def shares_memory(a: Any, b: Any, exact: bool = True) -> bool:
-    """Whether two arrays nominally overlap; ``exact=False`` compares bounds only."""
+    """Tell whether two arrays nominally overlap; ``exact=False`` compares bounds only."""
     if type(a) is not arrays.ndarray or type(b) is not arrays.ndarray:
         return False
     root = a._base if type(a._base) is arrays.ndarray else a

@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 
 from lazynp.codegen import grid_columns, grid_reduce, grid_tiles, ir, reduce
 from lazynp.codegen.emit import Scope, Stage
-from lazynp.codegen.ir import Formula, Memory, Operand
-from lazynp.codegen.lower import ACCUMULATE, CHECKED, LOAD, SCALAR, Body, Output, Value
+from lazynp.codegen.ir import Memory, Operand
 from lazynp.codegen.nest import Nest, Work
-from lazynp.graph.index import Offset, Range
+from lazynp.graph.index import Formula, Offset, Range
 from lazynp.schedule import cost
+from lazynp.schedule.lower import ACCUMULATE, CHECKED, LOAD, SCALAR, Body, Output, Value
 from lazynp.schedule.movement import Guard
 
 WARP = 32
@@ -43,7 +43,6 @@ TEAMS = 4  # rows of a block whose warps have one each
 FEW = 8  # a row of at most this many elements is reduced by one thread
 ALONE = 32  # a row of at most this many elements is reduced by one thread, if there are
 ALONE_ROWS = 1 << 12  # at least so many rows
-SHARED_BYTES = 40 * 1024  # of a block, for what is staged: every device has 48 KiB, and some is for combining
 
 
 class Team(NamedTuple):
@@ -74,13 +73,13 @@ class GridNest(Nest):
         self.launches_at = 0  # the depth whose passes are launches
 
     def short_range(self) -> None:
-        """None: there is a thread for each element."""
+        """Take no short range: there is a thread for each element."""
 
     def plan_stages(self, statements: Any) -> None:
-        """Stages are planned by ``rows``, which knows the team."""
+        """Plan no stage: ``rows`` does, which knows the team."""
 
     def open_stages(self) -> None:
-        """Likewise."""
+        """Open no stage: ``rows`` does."""
 
     # Launches ----------------------------------------------------------------------------------------------------------
 
@@ -178,7 +177,7 @@ class GridNest(Nest):
         self.launches_at = before
 
     def inside(self, ranges: tuple[Range, ...], work: Work) -> reduce.Iteration:
-        """What an iteration of a reduction does besides contributing: deeper reductions, and stores."""
+        """List what an iteration of a reduction does besides contributing: deeper reductions, and stores."""
         own = [v for v in work.reductions if v.ranges == ranges]
         rest = Work(work.outputs, [v for v in work.reductions if v not in own])
         below = own[0].depth + len(ranges) if ranges[0] in self.body.main else len(self.body.main)
@@ -208,7 +207,7 @@ class GridNest(Nest):
         rows = prod([r.extent for r in self.body.main[:depth]])
         at = [v for v in work.reductions if v.depth == depth]
         longest = max(prod([r.extent for r in v.ranges]) for v in at)
-        if grid_columns.fit(self, depth, inside, rows):
+        if grid_columns.fit(depth, inside, rows):
             grid_columns.columns(self, depth, inside)
             return
         if rows < FEW_ROWS and longest > LONG_ROW and not any(v.arg.outer for v in at):
@@ -256,7 +255,7 @@ class GridNest(Nest):
                     self.append(ir.Store(out.value.dtype, Memory("buffer", out.buffer), index, value))
 
     def elements(self, ranges: tuple[Range, ...], work: Work) -> int:
-        """How many neighbours one thread takes: several if one loop covers everything and every access walks along it, or stays."""
+        """Choose how many neighbours one thread takes: several if one loop covers everything and every access walks along it, or stays."""
         if len(ranges) != 1 or work.reductions:
             return 1
         r = ranges[0]
@@ -371,7 +370,7 @@ class GridNest(Nest):
             if free:
                 regions[free[0]] = v
                 places[v] = free[0]
-            elif length * (len(regions) + 1) * teams * v.dtype.itemsize <= SHARED_BYTES:
+            elif length * (len(regions) + 1) * teams * v.dtype.itemsize <= cost.SHARED_BYTES:
                 regions.append(v)
                 places[v] = len(regions) - 1
         if not places:

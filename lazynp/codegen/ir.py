@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lazynp.graph.index import Formula
 from lazynp.graph.op import Op
 from lazynp.values.records import Record, field
 
@@ -21,8 +22,8 @@ COUNTERS = 1024
 
 
 class Memory(NamedTuple):
-    """Where an element lives: a buffer argument, a workspace argument (shared by phases), scratch shared by the threads of a block, or
-    local scratch of one thread."""
+    """The memory an element lives in: a buffer argument, a workspace argument (shared by phases), scratch shared by the threads of a block,
+    or local scratch of one thread."""
 
     space: str  # "buffer", "workspace", "shared" or "local"
     number: int
@@ -198,13 +199,6 @@ class Phase(Record):
     shared: list[Local] = field(factory=list)
 
 
-class Formula(Record):
-    """An integer argument: ``const + sum(k * offset[slot])``, evaluated by the host at launch."""
-
-    const: int
-    offsets: tuple[tuple[int, int], ...] = ()
-
-
 class Kernel(Record):
     """Arguments, in order: buffers, workspaces, integers n0.., scalars s0.., the error word."""
 
@@ -219,7 +213,7 @@ class Kernel(Record):
 
 
 class Launch(Record):
-    """What one schedule passes to a kernel: values of its integer arguments and sizes of its workspaces (in elements)."""
+    """A launch is what one schedule passes to a kernel: values of its integer arguments and sizes of its workspaces (in elements)."""
 
     integers: list[Formula] = field(factory=list)
     workspaces: list[int] = field(factory=list)

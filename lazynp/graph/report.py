@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from lazynp.array import core
 from lazynp.graph.node import Site, where
 
 _Key = tuple[str, int, int]
 
 
 class Counted:
-    """How often one thing happened at one line; ``nbytes`` is the data that moved for it."""
+    """A count of how often one thing happened at one line; ``nbytes`` is the data that moved for it."""
 
     __slots__ = ("count", "name", "nbytes", "site")
 
@@ -44,7 +45,7 @@ class Schedules:
 
 
 class Work:
-    """What compiled schedules did; they add to this once per run.
+    """The work that compiled schedules did; they add to this once per run.
 
     ``fused_ops`` are operations that shared a kernel with another one, ``bytes_saved`` what storing and reading their results
     one by one would have moved besides.  ``in_place`` are writes into an array's own memory, ``bytes_copied`` what other writes copied of
@@ -148,7 +149,8 @@ def _lines(title: str, table: dict[_Key, Counted], with_bytes: bool) -> list[str
 
 def report() -> str:
     """The counts of this process as text."""
-    lines = [f"schedules: {schedules.hits + schedules.misses} runs, {schedules.misses} made, {schedules.remembered} values remembered"]
+    lines = ["core: native" if core.native else f"core: Python ({core.reason})"]
+    lines.append(f"schedules: {schedules.hits + schedules.misses} runs, {schedules.misses} made, {schedules.remembered} values remembered")
     lines.append(f"kernels run: {work.kernels}, operations fused: {work.fused_ops}, bytes not moved: {work.bytes_saved:,}")
     lines += _lines("values forced", forced, with_bytes=False)
     lines += _lines("answered by NumPy", fallbacks, with_bytes=True)

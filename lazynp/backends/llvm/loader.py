@@ -66,7 +66,7 @@ ROW: Final = 24  # bytes of a symbol, and of a relocation
 
 
 class Object:
-    """What an object file says."""
+    """An object file, read: what it defines and what it needs."""
 
     def __init__(self, data: bytes) -> None:
         if data[:6] != b"\x7fELF\x02\x01":
@@ -74,7 +74,7 @@ class Object:
         self.data = data
         try:
             self._read()
-        except (struct.error, LookupError, ValueError) as error:
+        except (struct.error, LookupError, ValueError, OverflowError) as error:
             raise UnsupportedError(f"not a whole object file: {error}") from error
 
     def _read(self) -> None:

@@ -23,6 +23,7 @@ from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc import reductions as red
 from lazynp.namespace.ufunc.promotion import DType, Foreign, broadcast
 from lazynp.namespace.ufunc.reductions import NoValue, array_node, finish, laid_out, reduce_node
+from lazynp.namespace.ufunc.ufuncs import need_array
 from lazynp.ndarray import asarray, ndarray, node_of, result
 
 _FEW: Final = "Degrees of freedom <= 0 for slice"
@@ -96,7 +97,7 @@ class _Counted:
 
 
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> Any:
-    """Arithmetic mean; see :func:`numpy.mean`."""
+    """Compute the arithmetic mean; see :func:`numpy.mean`."""
     if type(a) is ndarray and dtype is None and out is None and where is NoValue:
         x = node_of(a)
         axes = ax.reduced(axis, len(x.shape))
@@ -176,7 +177,7 @@ def var(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = NoValue, *,
     where: Any = NoValue, mean: Any = NoValue, correction: Any = NoValue,
 ) -> Any:  # fmt: skip
-    """Variance in two passes; see :func:`numpy.var`."""
+    """Compute the variance, in two passes; see :func:`numpy.var`."""
     ddof = corrected(ddof, correction)
     try:
         values, node, final = _variance(a, axis, dtype, ddof, where, keepdims, mean)
@@ -191,7 +192,7 @@ def std(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = NoValue, *,
     where: Any = NoValue, mean: Any = NoValue, correction: Any = NoValue,
 ) -> Any:  # fmt: skip
-    """Standard deviation; see :func:`numpy.std`."""
+    """Compute the standard deviation; see :func:`numpy.std`."""
     ddof = corrected(ddof, correction)
     try:
         values, node, final = _variance(a, axis, dtype, ddof, where, keepdims, mean)
@@ -200,6 +201,7 @@ def std(
             np.std, "std", (a,), _options(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
         )
     # NumPy rounds a float16 variance before it takes the root, and puts the root where the variance is: numbers are converted, arrays cast.
+    need_array(out)
     node = cast(node, final)
     place = final if out is None else out.dtype
     if place.kind in "biu" and (out is not None or _kept(keepdims) or len(values.axes) < len(values.x.shape)):
@@ -211,7 +213,7 @@ def std(
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NoValue) -> Any:
-    """Weighted mean; see :func:`numpy.average`."""
+    """Compute the weighted mean; see :func:`numpy.average`."""
     kept = keepdims is not NoValue and bool(keepdims)
     try:
         x = array_node(a)

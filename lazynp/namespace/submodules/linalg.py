@@ -16,7 +16,7 @@ import numpy as np
 
 from lazynp.graph import op as o
 from lazynp.graph.build import call, cast, elementwise, expand, permute, reduce, reshape
-from lazynp.graph.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, NATIVE
+from lazynp.graph.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.routines.creation import eye
@@ -24,7 +24,7 @@ from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.gufuncs import GUFUNCS, batch_shape, matmul_node
 from lazynp.namespace.ufunc.promotion import DType, Foreign, shape_text
 from lazynp.namespace.ufunc.reductions import array_node
-from lazynp.namespace.ufunc.ufuncs import UFUNCS, write_out
+from lazynp.namespace.ufunc.ufuncs import UFUNCS, need_array, write_out
 from lazynp.ndarray import ndarray, node_of, result, view_diagonal, view_permute, wrap
 from lazynp.scalars import force
 
@@ -64,19 +64,20 @@ def dot_node(a: Node, b: Node) -> Node:
 
 @fallback.library
 def dot(a: Any, b: Any, out: Any = None) -> Any:
-    """Dot product; see :func:`numpy.dot`."""
+    """Compute the dot product; see :func:`numpy.dot`."""
+    need_array(out, "'out' must be an array")
     try:
         node = dot_node(array_node(a), array_node(b))
     except Foreign:
         return fallback.call(np.dot, "dot", (a, b), {} if out is None else {"out": out})
     if out is not None and (out.dtype != node.dtype or out.shape != node.shape or not out.flags.c_contiguous):
         raise ValueError("output array is not acceptable (must have the right datatype, number of dimensions, and be a C-Array)")
-    return result(node) if out is None else write_out(out, node, "dot")
+    return result(node) if out is None else write_out(out, node)
 
 
 @fallback.library
 def inner(a: Any, b: Any, /) -> Any:
-    """Sum of products over the last axes; see :func:`numpy.inner`."""
+    """Sum products over the last axes; see :func:`numpy.inner`."""
     try:
         x, y = _common(array_node(a), array_node(b))
     except Foreign:
@@ -94,7 +95,7 @@ def inner(a: Any, b: Any, /) -> Any:
 
 @fallback.library
 def vdot(a: Any, b: Any, /) -> Any:
-    """Product of the flattened, the first conjugated; see :func:`numpy.vdot`."""
+    """Compute the dot product of the flattened arrays, the first conjugated; see :func:`numpy.vdot`."""
     try:
         x, y = _common(array_node(a), array_node(b))
     except Foreign:
@@ -108,7 +109,7 @@ def vdot(a: Any, b: Any, /) -> Any:
 
 
 def outer(a: Any, b: Any, out: Any = None) -> Any:
-    """Products of all pairs; see :func:`numpy.outer`."""
+    """Multiply all pairs of elements; see :func:`numpy.outer`."""
     try:
         x, y = array_node(a), array_node(b)
     except Foreign:
@@ -130,7 +131,7 @@ def tensordot_node(a: Node, b: Node, axes_a: Sequence[int], axes_b: Sequence[int
 
 @fallback.library
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
-    """Sum of products over given axes; see :func:`numpy.tensordot`."""
+    """Sum products over given axes; see :func:`numpy.tensordot`."""
     try:
         x, y = _common(array_node(a), array_node(b))
     except Foreign:
@@ -157,7 +158,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 @fallback.library
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any) -> Any:
-    """Einstein summation; see :func:`numpy.einsum`."""
+    """Contract operands by Einstein's summation convention; see :func:`numpy.einsum`."""
     native = optimize in (False, True, "greedy", "optimal") if isinstance(optimize, (bool, str)) else False
     if kwargs or out is not None or not native or not operands or not isinstance(operands[0], str):
         if out is not None:
@@ -222,7 +223,7 @@ def _einsum_view(x: ndarray, labels: str, output: str) -> ndarray | None:
 
 
 def kron(a: Any, b: Any) -> Any:
-    """Kronecker product; see :func:`numpy.kron`."""
+    """Compute the Kronecker product; see :func:`numpy.kron`."""
     try:
         x, y = array_node(a), array_node(b)
     except Foreign:
@@ -243,7 +244,7 @@ def kron(a: Any, b: Any) -> Any:
 # numpy.linalg ---------------------------------------------------------------------------------------------------------------
 
 
-def _linalg_dtype(name: str, *nodes: Node) -> DType:
+def _linalg_dtype(*nodes: Node) -> DType:
     """The dtype LAPACK runs in; raises NumPy's ``TypeError`` for float16."""
     given = [node.dtype if node.dtype.kind in "fc" else FLOAT64 for node in nodes]
     if FLOAT16 in given:
@@ -264,37 +265,37 @@ def _lapack(name: str, options: tuple[tuple[str, Any], ...], nodes: Sequence[Nod
 
 @fallback.library
 def inv(a: Any) -> Any:
-    """Inverse of matrices; see :func:`numpy.linalg.inv`."""
+    """Compute the inverse of matrices; see :func:`numpy.linalg.inv`."""
     try:
         x = array_node(a)
     except Foreign:
         return fallback.call(np.linalg.inv, "linalg.inv", (a,), {})
     _square(x)
-    dtype = _linalg_dtype("inv", x)
+    dtype = _linalg_dtype(x)
     return wrap(_lapack("inv", (), (cast(x, dtype),), dtype, x.shape))
 
 
 @fallback.library
 def det(a: Any) -> Any:
-    """Determinant of matrices; see :func:`numpy.linalg.det`."""
+    """Compute the determinant of matrices; see :func:`numpy.linalg.det`."""
     try:
         x = array_node(a)
     except Foreign:
         return fallback.call(np.linalg.det, "linalg.det", (a,), {})
     _square(x)
-    dtype = _linalg_dtype("det", x)
+    dtype = _linalg_dtype(x)
     return result(_lapack("det", (), (cast(x, dtype),), dtype, x.shape[:-2]))
 
 
 @fallback.library
 def solve(a: Any, b: Any) -> Any:
-    """Solution of linear systems; see :func:`numpy.linalg.solve`."""
+    """Solve linear systems; see :func:`numpy.linalg.solve`."""
     try:
         x, y = array_node(a), array_node(b)
     except Foreign:
         return fallback.call(np.linalg.solve, "linalg.solve", (a, b), {})
     _square(x)
-    dtype = _linalg_dtype("solve", x, y)
+    dtype = _linalg_dtype(x, y)
     n = x.shape[-1]
     if len(y.shape) == 1:
         if y.shape[0] != n:
@@ -315,18 +316,18 @@ def solve(a: Any, b: Any) -> Any:
 
 @fallback.library
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
-    """Cholesky factor of matrices; see :func:`numpy.linalg.cholesky`."""
+    """Compute the Cholesky factor of matrices; see :func:`numpy.linalg.cholesky`."""
     try:
         x = array_node(a)
     except Foreign:
         return fallback.call(np.linalg.cholesky, "linalg.cholesky", (a,), {"upper": upper})
     _square(x)
-    dtype = _linalg_dtype("cholesky", x)
+    dtype = _linalg_dtype(x)
     return wrap(_lapack("cholesky", (("upper", bool(upper)),), (cast(x, dtype),), dtype, x.shape))
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """Norm of vectors or matrices; see :func:`numpy.linalg.norm`. Euclidean norms are native, the others NumPy's."""
+    """Compute the norm of vectors or matrices; see :func:`numpy.linalg.norm`. Euclidean norms are native, the others NumPy's."""
     try:
         node = array_node(x)
     except Foreign:
@@ -351,7 +352,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 @fallback.library
 def matrix_power(a: Any, n: int) -> Any:
-    """Repeated matrix product; see :func:`numpy.linalg.matrix_power`."""
+    """Raise matrices to an integer power; see :func:`numpy.linalg.matrix_power`."""
     exponent = index(n)
     try:
         x = array_node(a)
@@ -376,18 +377,13 @@ def matrix_power(a: Any, n: int) -> Any:
     return wrap(found)
 
 
-def is_native_array(x: Any) -> bool:
-    """Whether ``x`` is an array of ours."""
-    return type(x) is ndarray and x.dtype in NATIVE
-
-
 FUNCTIONS: Final = {
     **{function.__name__: function for function in (dot, inner, vdot, outer, tensordot, einsum, kron)},
     **GUFUNCS,
 }
 
 def attribute(value: Any, name: str) -> Any:
-    """What ``lazynp.linalg.<name>`` is when it is not here: the standard's function, or LAPACK's work at the call."""
+    """Find what ``lazynp.linalg.<name>`` is when it is not here: the standard's function, or LAPACK's work at the call."""
     from lazynp.namespace.submodules.linalg_standard import FUNCTIONS as STANDARD
 
     if name in STANDARD:

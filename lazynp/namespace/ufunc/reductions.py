@@ -26,7 +26,7 @@ from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.loops import truth
 from lazynp.namespace.ufunc.promotion import DType, Foreign, broadcast, mask_node, operand, overrides
 from lazynp.namespace.ufunc.table import ON_BOOL, REDUCTIONS
-from lazynp.namespace.ufunc.ufuncs import PER_OPERAND, UFUNCS, ufunc, write_out
+from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, PER_OPERAND, UFUNCS, need_array, ufunc, write_out
 from lazynp.ndarray import asarray, copy_order, ndarray, node_of, reduction_order, result, wrap, wrap_ordered
 
 NoValue: Final[Any] = np._NoValue
@@ -78,6 +78,7 @@ def finish(node: Node, out: Any, name: str, source: Any = None, axes: tuple[int,
         return wrap(node) if not node.shape else laid_out(node, source, axes, mask)
     if isinstance(out, tuple):
         (out,) = out
+    need_array(out)
     if len(out.shape) != len(node.shape):
         raise ValueError(
             f"output parameter for reduction operation {name} has the wrong number of dimensions: "
@@ -86,11 +87,11 @@ def finish(node: Node, out: Any, name: str, source: Any = None, axes: tuple[int,
     if out.shape != node.shape:
         shapes = [str(shape).replace(" ", "") for shape in (out.shape, node.shape)]
         raise ValueError(f"non-broadcastable output operand with shape {shapes[0]} doesn't match the broadcast shape {shapes[1]}")
-    return write_out(out, node, name)
+    return write_out(out, node)
 
 
 def is_negative_zero(node: Node) -> bool:
-    """Whether a node is known to be -0.0 (in one part, where it is complex)."""
+    """Tell whether a node is known to be -0.0 (in one part, where it is complex)."""
     value = node.arg if node.op is o.CONST else None
     return value is not None and value == 0 and node.dtype.kind in "fc" and bool(np.signbit(value.real) or np.signbit(value.imag))
 
@@ -103,8 +104,8 @@ def checked_out(out: Any) -> None:
         (out,) = out
         if out is Ellipsis:
             raise TypeError(PER_OPERAND)
-    if out is not None and out is not Ellipsis and not isinstance(out, (ndarray, np.ndarray)):
-        raise TypeError("return arrays must be of ArrayType")
+    if out is not Ellipsis:
+        need_array(out)
 
 
 def combined(op: Op, x: Node, axes: tuple[int, ...]) -> Node:
@@ -252,34 +253,34 @@ def accumulate(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any) -> Any:
 def sum(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue
 ) -> Any:
-    """Sum over axes; see :func:`numpy.sum`."""
+    """Add up the elements over axes; see :func:`numpy.sum`."""
     return reduce(UFUNCS["add"], a, axis, dtype, out, _flag(keepdims), initial, _mask(where), "sum")
 
 
 def prod(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue
 ) -> Any:
-    """Product over axes; see :func:`numpy.prod`."""
+    """Multiply the elements over axes; see :func:`numpy.prod`."""
     return reduce(UFUNCS["multiply"], a, axis, dtype, out, _flag(keepdims), initial, _mask(where), "prod")
 
 
 def max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue) -> Any:
-    """Largest value over axes, NaN if there is one; see :func:`numpy.max`."""
+    """Compute the largest value over axes, NaN if there is one; see :func:`numpy.max`."""
     return reduce(UFUNCS["maximum"], a, axis, None, out, _flag(keepdims), initial, _mask(where), "max")
 
 
 def min(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue) -> Any:
-    """Smallest value over axes, NaN if there is one; see :func:`numpy.min`."""
+    """Compute the smallest value over axes, NaN if there is one; see :func:`numpy.min`."""
     return reduce(UFUNCS["minimum"], a, axis, None, out, _flag(keepdims), initial, _mask(where), "min")
 
 
 def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> Any:
-    """Whether something is true along axes; see :func:`numpy.any`."""
+    """Tell whether something is true along axes; see :func:`numpy.any`."""
     return reduce(UFUNCS["logical_or"], a, axis, None, out, _flag(keepdims), NoValue, _mask(where), "any")
 
 
 def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> Any:
-    """Whether everything is true along axes; see :func:`numpy.all`."""
+    """Tell whether everything is true along axes; see :func:`numpy.all`."""
     return reduce(UFUNCS["logical_and"], a, axis, None, out, _flag(keepdims), NoValue, _mask(where), "all")
 
 
@@ -301,7 +302,7 @@ def _flat_or_axis(x: Node, axis: Any) -> tuple[Node, int]:
 
 def _cumulative(of: ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     name = of.__name__
-    checked_out(out)
+    need_array(out, NO_ARRAY)
     try:
         x, axis = _flat_or_axis(array_node(a), axis)
         loop = reduction_loop(name, x.dtype, dtype, out)
@@ -314,12 +315,12 @@ def _cumulative(of: ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
 
 
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """Running sum; see :func:`numpy.cumsum`."""
+    """Compute the running sum; see :func:`numpy.cumsum`."""
     return _cumulative(UFUNCS["add"], a, axis, dtype, out)
 
 
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """Running product; see :func:`numpy.cumprod`."""
+    """Compute the running product; see :func:`numpy.cumprod`."""
     return _cumulative(UFUNCS["multiply"], a, axis, dtype, out)
 
 
@@ -345,23 +346,23 @@ def _cumulative_standard(of: ufunc, x: Any, axis: Any, dtype: Any, out: Any, inc
 
 
 def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False) -> Any:
-    """Running sum as the array API standard has it; see :func:`numpy.cumulative_sum`."""
+    """Compute the running sum as the array API standard has it; see :func:`numpy.cumulative_sum`."""
     return _cumulative_standard(UFUNCS["add"], x, axis, dtype, out, include_initial)
 
 
 def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False) -> Any:
-    """Running product as the array API standard has it; see :func:`numpy.cumulative_prod`."""
+    """Compute the running product as the array API standard has it; see :func:`numpy.cumulative_prod`."""
     return _cumulative_standard(UFUNCS["multiply"], x, axis, dtype, out, include_initial)
 
 
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue) -> Any:
-    """Largest minus smallest; see :func:`numpy.ptp`."""
+    """Compute the largest minus the smallest value; see :func:`numpy.ptp`."""
     high, low = max(a, axis, out, keepdims=keepdims), min(a, axis, keepdims=keepdims)
     return UFUNCS["subtract"](high, low) if out is None else UFUNCS["subtract"](high, low, out=out)
 
 
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """How many values are not zero; see :func:`numpy.count_nonzero`."""
+    """Count the values that are not zero; see :func:`numpy.count_nonzero`."""
     try:
         x = array_node(a)
     except Foreign:
@@ -393,6 +394,7 @@ def _position(a: Any, axis: Any, out: Any, keepdims: Any, name: str) -> Any:
     node = build.reduce(o.MINIMUM, candidates, (along,))
     if _flag(keepdims):
         node = reshape(node, (1,) * ndim if axis is None else tuple([1 if k == along else m for k, m in enumerate(x.shape)]))
+    need_array(out, NO_ARRAY)
     if out is not None:
         if out.shape != node.shape:
             raise ValueError(f"output array does not match result of np.{name}.")
@@ -402,12 +404,12 @@ def _position(a: Any, axis: Any, out: Any, keepdims: Any, name: str) -> Any:
 
 
 def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NoValue) -> Any:
-    """Index of the largest value; see :func:`numpy.argmax`."""
+    """Find the index of the largest value; see :func:`numpy.argmax`."""
     return _position(a, axis, out, keepdims, "argmax")
 
 
 def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NoValue) -> Any:
-    """Index of the smallest value; see :func:`numpy.argmin`."""
+    """Find the index of the smallest value; see :func:`numpy.argmin`."""
     return _position(a, axis, out, keepdims, "argmin")
 
 

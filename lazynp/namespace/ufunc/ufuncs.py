@@ -26,6 +26,7 @@ from lazynp.graph.node import Node, Site, caller
 from lazynp.graph.op import Kind, Op
 from lazynp.layout import ORDERS, checked_order, lies_in_c_order
 from lazynp.namespace.bridge import fallback
+from lazynp.namespace.docstrings import Documented
 from lazynp.namespace.ufunc.loops import Lowered, Lowering
 from lazynp.namespace.ufunc.promotion import DType, Foreign, Key, broadcast, concrete, mask_node, operand, overrides, weak
 from lazynp.namespace.ufunc.table import LOWERING
@@ -36,6 +37,7 @@ _COMPARISONS: Final = frozenset(["less", "less_equal", "greater", "greater_equal
 _KEYWORDS: Final = frozenset(["out", "where", "casting", "order", "dtype", "subok", "signature", "sig"])
 _EXCLUSIVE: Final = (("sig", "signature"), ("signature", "dtype"), ("sig", "dtype"))
 
+NO_ARRAY: Final = "output must be an array"  # what functions that are no ufuncs say of an ``out=``
 PER_OPERAND: Final = "must use `...` as `out=...` and not per-operand/in a tuple"
 _NO_OUT: Final = (
     "'where' used without 'out', expect unitialized memory in output. If this is intended, use out=None."
@@ -55,14 +57,14 @@ Direct = tuple[Op, DType, DType, float | None]
 
 
 def site(frame: FrameType) -> Site:
-    """Where the user's program stands, given the frame that called us."""
+    """Tell where the user's program stands, given the frame that called us."""
     if frame.f_globals.get("__name__", "")[:6] == "lazynp":
         return caller()
     return frame.f_code, frame.f_lasti
 
 
 class Rule:
-    """How one combination of operand dtypes runs: the loop's dtypes."""
+    """A rule says how one combination of operand dtypes runs: the loop's dtypes."""
 
     __slots__ = ("ins", "outs")
 
@@ -81,8 +83,10 @@ class UfuncType(type):
 class ufunc(metaclass=UfuncType):
     """A function of arrays, element by element, with broadcasting.
 
-    Attributes and methods are those of :class:`numpy.ufunc`.
+    Attributes and methods are those of :class:`numpy.ufunc`.  A call is recorded, where the ufunc's own help text does not say otherwise.
     """
+
+    __doc__ = Documented(__doc__, "of_ufunc")
 
     def __init__(self, numpy_ufunc: np.ufunc, lower: Lowering | None) -> None:
         self._numpy = numpy_ufunc
@@ -91,7 +95,6 @@ class ufunc(metaclass=UfuncType):
         self._rules: dict[tuple[Key, ...], Rule] = {}
         self._directs: dict[tuple[Key, ...], Direct | None] = {}
         self.__name__: str = numpy_ufunc.__name__
-        self.__doc__ = numpy_ufunc.__doc__
         self.nin: int = numpy_ufunc.nin
         self.nout: int = numpy_ufunc.nout
         self.nargs: int = numpy_ufunc.nargs
@@ -322,14 +325,12 @@ class ufunc(metaclass=UfuncType):
             order = checked_order(order)
         if not isinstance(kwargs.get("casting", ""), str):
             raise TypeError(f"casting must be str, not {type(kwargs['casting']).__name__}")
-        if any(out is not None and type(out) is not ndarray and overrides(out) for out in outs):
+        if any(out is not None and overrides(out) for out in outs):
             return self._by_numpy(args, kwargs)
         for out in outs:
-            if type(out) is ndarray:
-                if out._readonly:
-                    raise ValueError("output array is read-only")
-            elif out is not None and not isinstance(out, np.ndarray):
-                raise TypeError("return arrays must be of ArrayType")
+            need_array(out)
+            if type(out) is ndarray and out._readonly:
+                raise ValueError("output array is read-only")
         try:
             rule = self._keyword_rule(inputs, outs, kwargs)
             if where is True:
@@ -343,7 +344,7 @@ class ufunc(metaclass=UfuncType):
             return self._by_numpy(args, kwargs)
         several = values if isinstance(values, tuple) else (values,)
         results = [
-            write_out(out, self._converted(value, out), self.__name__) if out is not None
+            write_out(out, self._converted(value, out)) if out is not None
             else wrap(value) if arrays and not value.shape
             else self._wrapped(value, inputs, order)
             for value, out in zip(several, outs, strict=True)
@@ -482,8 +483,15 @@ def _masked(values: Lowered, mask: Node, outs: Sequence[Any]) -> Lowered:
     return tuple(masked) if isinstance(values, tuple) else masked[0]
 
 
-def write_out(out: Any, node: Node, name: str) -> Any:
+def need_array(out: Any, refusal: str = "return arrays must be of ArrayType") -> None:
+    """Refuse an ``out=`` argument that is no array; a result without axes is none either."""
+    if out is not None and type(out) is not ndarray and not isinstance(out, np.ndarray):
+        raise TypeError(refusal)
+
+
+def write_out(out: Any, node: Node) -> Any:
     """``out[...] = node`` for an ``out=`` argument whose cast is allowed; answers ``out``."""
+    need_array(out)
     shape = out.shape
     if out._readonly if type(out) is ndarray else not out.flags.writeable:
         raise ValueError("output array is read-only")

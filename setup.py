@@ -1,0 +1,46 @@
+"""The native core's build; everything else is in pyproject.toml.
+
+In: the sources of the extension modules, a C compiler if there is one.  Out: the package, with the native core where it could be built.
+Promise: no compiler, a compiler that fails, no Cython and no NumPy headers are warnings; the package then works without it.
+``LAZYNP_PURE=1`` does not even try, and makes a ``py3-none-any`` wheel.
+"""
+
+import os
+import platform
+import warnings
+
+from setuptools import Extension, setup
+
+SOURCE = "lazynp/array/_core"
+HEADERS = ["lazynp/array/cell.h"]
+
+
+def extensions():
+    if os.environ.get("LAZYNP_PURE", "").strip().lower() in ("1", "true", "yes") or platform.python_implementation() != "CPython":
+        return []
+    try:
+        import numpy
+    except ImportError:
+        warnings.warn("NumPy is not there to build with: lazynp's native core is left out", stacklevel=2)
+        return []
+    try:
+        from Cython.Build import cythonize
+    except ImportError:  # an sdist has the C sources
+        cythonize = None
+        if not os.path.exists(SOURCE + ".c"):
+            warnings.warn("Cython is not there to build with: lazynp's native core is left out", stacklevel=2)
+            return []
+    core = Extension(
+        SOURCE.replace("/", "."),
+        [SOURCE + (".c" if cythonize is None else ".pyx")],
+        include_dirs=[numpy.get_include()],
+        depends=HEADERS,
+        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"), ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")],
+    )
+    made = [core] if cythonize is None else cythonize([core])
+    for extension in made:
+        extension.optional = True  # cythonize does not keep it
+    return made
+
+
+setup(ext_modules=extensions())
