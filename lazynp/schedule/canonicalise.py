@@ -132,6 +132,7 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
     entries = index.entries
     nodes = index.nodes
     slots: dict[int, int] = {}  # offset -> its parameter
+    swapped: dict[tuple[Any, ...], tuple[Any, ...]] = {}  # an entry -> the one with its operands in the other order, the larger first
     kept = set(wanted)
     moves = False
     walked = sorted(seen, key=_by_number)
@@ -153,9 +154,14 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
             src = node.src
             if len(src) == 2:
                 first, second = index[src[0]], index[src[1]]
-                if first > second and node.dtype.kind in op.commutes:
-                    first, second = second, first
                 entry = (op, node.dtype, first, second)
+                # Operands stay as they were first recorded: so the turns of a loop look alike, however its values are numbered.
+                if first > second:
+                    if node.dtype.kind in op.commutes:
+                        twin = (op, node.dtype, second, first)
+                        entry = twin if twin in entries else swapped.setdefault(twin, entry)
+                elif swapped:
+                    entry = swapped.get(entry, entry)
             elif len(src) == 1:
                 entry = (op, node.dtype, index[src[0]])
             else:

@@ -34,9 +34,9 @@ class Builder:
         self.constants: list[Any] = []
 
     def add(self, entry: Entry) -> int:
-        if len(entry.src) == 2 and entry.src[0] > entry.src[1] and entry.dtype.kind in entry.op.commutes:
-            entry = entry._replace(src=entry.src[::-1])
         number = self.numbers.get(entry)
+        if number is None and entry.op.commutes and entry.dtype.kind in entry.op.commutes:
+            number = self.numbers.get(entry._replace(src=entry.src[::-1]))
         if number is None:
             number = self.numbers[entry] = len(self.entries)
             self.entries.append(entry)

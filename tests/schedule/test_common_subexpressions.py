@@ -12,8 +12,8 @@ import pytest
 import lazynp as np
 from lazynp.backends.numpy.source import translate
 from lazynp.codegen import ir
+from lazynp.codegen.items import KernelItem
 from lazynp.graph.op import Kind
-from lazynp.schedule.plan import KernelItem
 from lazynp.values import config
 from tests.schedule.plans import program_of, scheduled
 

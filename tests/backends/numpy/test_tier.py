@@ -31,7 +31,7 @@ def test_straight_line_code_drops_temporaries_at_their_last_use() -> None:
     a, b = leaf([1.0, 2.0]), leaf([3.0, 4.0])
     c = add(a, b)
     text = source(add(c, add(c, b)))
-    assert "t3 = add(t1, t2)\n    t4 = add(t2, t3)\n    del t2, t3\n" in text
+    assert "t3 = add(t2, t1)\n    t4 = add(t2, t3)\n    del t2, t3\n" in text
 
 
 def test_large_temporaries_are_written_over() -> None:
