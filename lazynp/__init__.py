@@ -14,6 +14,7 @@ from typing import Any
 import numpy as _numpy
 
 from lazynp import arrays as _arrays  # first: the modules of the array object import each other, and this is the way in
+from lazynp.engine import devices as _devices
 from lazynp.namespace import methods as _methods
 from lazynp.namespace import names as _names
 from lazynp.namespace import standard as _standard
@@ -62,3 +63,5 @@ for _path, _module in _names.submodules().items():
     if "." not in _path:
         globals()[_path] = _module
     _sys.modules[f"lazynp.{_path}"] = _module
+
+_devices.settle()

@@ -222,7 +222,7 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def device(self) -> str:
         """The device on which the values live: "cpu", or "cuda:N"."""
-        if not config.elsewhere:
+        if devices.gpus is None:
             return devices.CPU
         root = self._base if type(self._base) is ndarray else self
         held = root._base
@@ -344,8 +344,8 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         if node.shape != self.shape:
             node = build.expand(node, self.shape)
         base = self._base
-        if config.elsewhere:
-            node = devices.kept(node, root_node(base if type(base) is ndarray else self), type(base) is not ndarray)
+        if devices.gpus is not None:
+            node = devices.gpus.kept(node, root_node(base if type(base) is ndarray else self), type(base) is not ndarray)
         if base is None or type(base) is Draft:
             replace(self, node)
         else:

@@ -26,7 +26,7 @@ LAZYNP_POLYNOMIALS  1, 0                         ``0``: the C library's function
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -49,8 +49,8 @@ cache_dir: str  # empty: where the system wants it
 libmvec: str  # empty: the widest there is
 polynomials: bool
 device = "cpu"  # or "cuda:N"
-elsewhere = False  # whether anything was ever to live on another device than the processor; what hot paths look at
 generation = 0  # grows with every change, so that caches of derived facts notice it with one comparison
+followers: Final[list[Callable[[], None]]] = []  # called after every change
 
 
 def _choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
@@ -123,7 +123,7 @@ _CHECKS: Final[dict[str, tuple[Any, ...]]] = {
 
 def update(**settings: Any) -> None:
     """Change settings of this process, e.g. ``update(backend="numpy")``."""
-    global generation, elsewhere
+    global generation
     for name, value in settings.items():
         if name == "threads":
             if value is not None and (not isinstance(value, int) or value < 1):
@@ -138,8 +138,9 @@ def update(**settings: Any) -> None:
         elif value not in _CHECKS[name]:
             raise ValueError(f"{name}={value!r} is not one of {', '.join(map(str, _CHECKS[name]))}")
     globals().update(settings)
-    elsewhere = elsewhere or device != "cpu"
     generation += 1
+    for follow in followers:
+        follow()
 
 
 @contextmanager
@@ -154,4 +155,3 @@ def override(**settings: Any) -> Iterator[None]:
 
 
 globals().update(parse(os.environ))
-elsewhere = device != "cpu"

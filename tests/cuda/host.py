@@ -16,7 +16,7 @@ import pytest
 
 from gpu_emulator import fakecupy
 from lazynp.backends.cuda import memory
-from lazynp.engine import realize
+from lazynp.engine import devices, realize
 from lazynp.graph import report
 from lazynp.values import config
 
@@ -29,7 +29,7 @@ def machine(**modes: Any) -> Iterator[Any]:
     """A machine as ``fakecupy.install`` describes it; on hardware the one that is there, where that will do."""
     if not EMULATED:
         _require(**modes)
-    before = config.device, config.elsewhere
+    before = config.device, devices.gpus
     _forget()
     report.reset()
     try:
@@ -41,7 +41,7 @@ def machine(**modes: Any) -> Iterator[Any]:
             _forget()
     finally:
         config.update(device="cpu")
-        config.device, config.elsewhere = before
+        config.device, devices.gpus = before
         _forget()
 
 
