@@ -20,8 +20,14 @@ from lazynp.scalars import CLASSES, generic
 
 
 def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
-    """A read-only NumPy array of the value; it keeps the memory alive and is never written."""
-    from lazynp.arrays import host
+    """A read-only NumPy array of the value, which keeps the memory alive and is never written; of an array at hand its memory."""
+    from lazynp.array import hand
+    from lazynp.arrays import host, ndarray
+
+    if type(x) is ndarray:
+        memory = hand.own_memory(x)
+        if memory is not None:
+            return memory[...]
 
     array = host(x, reason).view()
     owner = array.base
@@ -168,6 +174,13 @@ def _array_function(self: Any, func: Callable[..., Any], types: Any, args: Any, 
     return through_numpy(name, func, args, kwargs)
 
 
+def _memory(x: Any) -> np.ndarray[Any, Any] | None:
+    """The memory of an array at hand; None for all others, scalars too."""
+    from lazynp.array import hand
+
+    return None if type(x) in CLASSES else hand.own_memory(x)
+
+
 class _Unmarked:
     """The memory of a read-only array, for a protocol that has no word for it."""
 
@@ -185,6 +198,10 @@ def _dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device
     """
     if self.device != devices.CPU and (dl_device is None or dl_device[0] != 1):
         return devices.gpus.dlpack(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+    memory = _memory(self)
+    if memory is not None:
+        wanted = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return memory.__dlpack__(**{key: value for key, value in wanted.items() if value is not None})
     untold = max_version is None or max_version[0] < 1
     if untold and not copy and getattr(self, "_readonly", False):
         raise BufferError("a consumer of DLPack before version 1.0 cannot be told that this array is read-only")
@@ -231,6 +248,9 @@ def _to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
 
 def _buffer(self: Any, flags: int) -> memoryview:
     # Python asks from 3.12 on; before, ``memoryview(x.data)`` and ``x.tobytes()`` are the ways.
+    memory = _memory(self)
+    if memory is not None and (memory.flags.writeable or not flags & 1):
+        return memory.data
     if flags & 1:  # PyBUF_WRITABLE
         raise BufferError("Object is not writable.")
     return snapshot(self, "buffer").data
@@ -263,6 +283,10 @@ def _array_interface(self: Any) -> dict[str, Any]:
     """NumPy's protocol of version 3; the memory is an array, which keeps it alive and, where it is a snapshot, read-only."""
     from lazynp.memory import lend
 
+    memory = _memory(self)
+    if memory is not None:
+        # Strides are spelled out: Pillow then asks for the bytes instead of reading the memory through a buffer.
+        return {**memory.__array_interface__, "strides": memory.strides}
     array = lend(self)
     if array is None:
         array = snapshot(self, "__array__")
@@ -364,6 +388,11 @@ def _tofile(self: Any, fid: Any, sep: str = "", format: str = "%s") -> None:
 
 def _copy(self: Any, order: str = "C") -> Any:
     """Copy the array; this costs nothing until one of the two is written."""
+    memory = _memory(self)
+    if memory is not None:
+        from lazynp.array import hand
+
+        return hand.cell(memory.copy(order))  # type: ignore[arg-type]
     from lazynp.arrays import copy_order, node_of, wrap_ordered
 
     return wrap_ordered(node_of(self), copy_order(self, order))

@@ -45,6 +45,7 @@ def use() -> Any:
     global gpus
     if gpus is None:
         gpus = _make()
+        config.at_hand = 0
     return gpus
 
 
@@ -52,6 +53,8 @@ def settle() -> None:
     """Take note of a default device that the settings name."""
     if config.device != CPU:
         use()
+    if gpus is not None:
+        config.at_hand = 0
 
 
 config.followers.append(settle)

@@ -4,23 +4,25 @@ In: environment variables, read once when this module is imported.  Out: plain m
 ``config.eager``.  Promise: a value nobody could have meant is an error that names it; nothing else in the package reads the
 environment for these names.
 
-==================  ===========================  =====================================================================
-variable            values (default first)       meaning
-==================  ===========================  =====================================================================
-LAZYNP_BACKEND      llvm, numpy                  what runs programs; without a choice ``llvm`` where llvmlite is installed
-LAZYNP_DEVICE       cpu, cuda, cuda:N            where arrays live that nobody placed (``engine/devices.py``)
-LAZYNP_TIER         auto, compiled               ``compiled``: never the NumPy tier for small programs (bit-exact runs)
-LAZYNP_EAGER        0, 1                         run, and raise, every operation at its call
-LAZYNP_DEBUG        0, 1                         check dtypes and shapes between passes and after every operation
-LAZYNP_PURE         0, 1                         leave the native core alone and use its Python twin
-LAZYNP_THREADS      (number of usable cores)     worker threads of compiled kernels
-LAZYNP_FALLBACK     silent, warn, error          what a call that only NumPy itself can answer does
-LAZYNP_CUDA_GRAPHS  0 (never), N                 replay schedules of N or more kernels that repeat on a GPU as CUDA graphs
-LAZYNP_CACHE        1, 0                         ``0``: no machine code is kept between processes, nor taken from there
-LAZYNP_CACHE_DIR    (the user's cache directory) where machine code is kept between processes
-LAZYNP_LIBMVEC      (widest), a name, 0          the C library's vector functions that kernels call: of ``sse``, ``avx2``, ..., or none
-LAZYNP_POLYNOMIALS  1, 0                         ``0``: the C library's functions in place of lazynp's own
-==================  ===========================  =====================================================================
+========================  ========================  ===================================================================================
+variable                  values (default first)    meaning
+========================  ========================  ===================================================================================
+LAZYNP_BACKEND            llvm, numpy               what runs programs; without a choice ``llvm`` where llvmlite is installed
+LAZYNP_DEVICE             cpu, cuda, cuda:N         where arrays live that nobody placed (``engine/devices.py``)
+LAZYNP_TIER               auto, compiled            ``compiled``: never the NumPy tier for small programs (bit-exact runs)
+LAZYNP_EAGER              0, 1                      run, and raise, every operation at its call
+LAZYNP_EAGER_BELOW        4096, N                   values of at most N elements are computed at the call by NumPy; 0: none are
+LAZYNP_DEBUG              0, 1                      check dtypes and shapes between passes and after every operation
+LAZYNP_PURE               0, 1                      leave the native core alone and use its Python twin
+LAZYNP_THREADS            (number of usable cores)  worker threads of compiled kernels
+LAZYNP_FALLBACK           silent, warn, error       what a call that only NumPy itself can answer does
+LAZYNP_CUDA_GRAPHS        0 (never), N              replay schedules of N or more kernels that repeat on a GPU as CUDA graphs
+LAZYNP_CACHE              1, 0                      ``0``: no machine code is kept between processes, nor taken from there
+LAZYNP_CACHE_DIR          (the user's caches)       where machine code is kept between processes
+LAZYNP_LIBMVEC            (widest), a name, 0       the C library's vector functions that kernels call: ``sse``, ``avx2``, ..., or none
+LAZYNP_POLYNOMIALS        1, 0                      ``0``: the C library's functions in place of lazynp's own
+LAZYNP_SKLEARN_NAMESPACE  lazynp, ...               the library that ``lazynp.testing.sklearn`` tests
+========================  ========================  ===================================================================================
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ _SWITCH: Final = {"": False, "0": False, "false": False, "no": False, "1": True,
 backend: str | None  # None: nobody chose, the runtime takes the best there is
 tier: str
 eager: bool
+eager_below: int  # elements; what hot paths look at is ``at_hand``
 debug: bool
 pure: bool
 threads: int | None  # None: nobody chose, the backend counts the usable cores
@@ -48,7 +51,9 @@ cache: bool
 cache_dir: str  # empty: where the system wants it
 libmvec: str  # empty: the widest there is
 polynomials: bool
+sklearn_namespace: str
 device = "cpu"  # or "cuda:N"
+at_hand = 0  # ``eager_below``, or 0 where values may live on GPUs
 generation = 0  # grows with every change, so that caches of derived facts notice it with one comparison
 followers: Final[list[Callable[[], None]]] = []  # called after every change
 
@@ -100,6 +105,7 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         "device": _device("LAZYNP_DEVICE", read("LAZYNP_DEVICE") or "cpu"),
         "tier": _choice("LAZYNP_TIER", read("LAZYNP_TIER") or "auto", TIERS),
         "eager": _switch("LAZYNP_EAGER", read("LAZYNP_EAGER")),
+        "eager_below": _count("LAZYNP_EAGER_BELOW", read("LAZYNP_EAGER_BELOW") or "4096", 0),
         "debug": _switch("LAZYNP_DEBUG", read("LAZYNP_DEBUG")),
         "pure": _switch("LAZYNP_PURE", read("LAZYNP_PURE")),
         "threads": _count("LAZYNP_THREADS", threads_) if threads_ else None,
@@ -109,6 +115,7 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         "cache_dir": environment.get("LAZYNP_CACHE_DIR", ""),
         "libmvec": _choice("LAZYNP_LIBMVEC", libmvec_, LIBMVECS) if libmvec_ else "",
         "polynomials": _switch("LAZYNP_POLYNOMIALS", read("LAZYNP_POLYNOMIALS") or "1"),
+        "sklearn_namespace": read("LAZYNP_SKLEARN_NAMESPACE") or "lazynp",
     }
 
 
@@ -123,21 +130,22 @@ _CHECKS: Final[dict[str, tuple[Any, ...]]] = {
 
 def update(**settings: Any) -> None:
     """Change settings of this process, e.g. ``update(backend="numpy")``."""
-    global generation
+    global generation, at_hand
     for name, value in settings.items():
         if name == "threads":
             if value is not None and (not isinstance(value, int) or value < 1):
                 raise ValueError(f"threads={value!r} is not a whole number of at least 1")
-        elif name == "graphs":
+        elif name in ("graphs", "eager_below"):
             if not isinstance(value, int) or value < 0:
-                raise ValueError(f"graphs={value!r} is not a whole number of at least 0")
+                raise ValueError(f"{name}={value!r} is not a whole number of at least 0")
         elif name == "device":
             settings["device"] = _device("device", value)
         elif name not in _CHECKS:
-            raise TypeError(f"{name!r} is not a setting; there are {', '.join([*_CHECKS, 'device', 'graphs', 'threads'])}")
+            raise TypeError(f"{name!r} is not a setting; there are {', '.join([*_CHECKS, 'device', 'eager_below', 'graphs', 'threads'])}")
         elif value not in _CHECKS[name]:
             raise ValueError(f"{name}={value!r} is not one of {', '.join(map(str, _CHECKS[name]))}")
     globals().update(settings)
+    at_hand = globals()["eager_below"]
     generation += 1
     for follow in followers:
         follow()
@@ -155,3 +163,4 @@ def override(**settings: Any) -> Iterator[None]:
 
 
 globals().update(parse(os.environ))
+at_hand = globals()["eager_below"]

@@ -40,8 +40,8 @@ def machine(**modes: Any) -> Iterator[Any]:
                     fake.drain(number)  # memory that lazynp keeps for work that is queued is not kept by a device that is forgotten
             _forget()
     finally:
-        config.update(device="cpu")
-        config.device, devices.gpus = before
+        device, devices.gpus = before
+        config.update(device=device)
         _forget()
 
 

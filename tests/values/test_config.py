@@ -15,6 +15,7 @@ def test_defaults() -> None:
         "device": "cpu",
         "tier": "auto",
         "eager": False,
+        "eager_below": 4096,
         "debug": False,
         "threads": None,
         "fallback": "silent",
@@ -23,6 +24,7 @@ def test_defaults() -> None:
         "cache_dir": "",
         "libmvec": "",
         "polynomials": True,
+        "sklearn_namespace": "lazynp",
         "pure": False,
     }
 
@@ -35,6 +37,8 @@ def test_defaults() -> None:
         ("LAZYNP_TIER", "compiled", "tier", "compiled"),
         ("LAZYNP_EAGER", "1", "eager", True),
         ("LAZYNP_EAGER", "0", "eager", False),
+        ("LAZYNP_EAGER_BELOW", "100", "eager_below", 100),
+        ("LAZYNP_EAGER_BELOW", "0", "eager_below", 0),
         ("LAZYNP_DEBUG", "True", "debug", True),
         ("LAZYNP_DEBUG", "0", "debug", False),
         ("LAZYNP_CACHE", "0", "cache", False),
@@ -55,6 +59,8 @@ def test_values(name: str, text: str, setting: str, value: Any) -> None:
         ("LAZYNP_BACKEND", "cuda?"),
         ("LAZYNP_TIER", "fast"),
         ("LAZYNP_EAGER", "maybe"),
+        ("LAZYNP_EAGER_BELOW", "-1"),
+        ("LAZYNP_EAGER_BELOW", "all"),
         ("LAZYNP_DEBUG", "2"),
         ("LAZYNP_LIBMVEC", "avx3"),
         ("LAZYNP_CACHE", "off"),
