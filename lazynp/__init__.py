@@ -64,4 +64,12 @@ for _path, _module in _names.submodules().items():
         globals()[_path] = _module
     _sys.modules[f"lazynp.{_path}"] = _module
 
+
+def _gpus() -> Any:
+    from lazynp.namespace.device.gpus import GPUs  # modules that the processor alone has no use for
+
+    return GPUs()
+
+
+_devices.made_by(_gpus)
 _devices.settle()

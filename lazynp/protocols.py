@@ -241,9 +241,9 @@ def _to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
     """Copy the values to a device; return this array where it lives there."""
     if stream is not None:
         raise ValueError("The stream argument in to_device() is not supported")
-    from lazynp.namespace.device.placement import moved
-
-    return moved(self, devices.name_of(device))
+    name = devices.name_of(device)
+    devices.checked(name)
+    return self if name == devices.CPU and devices.gpus is None else devices.use().moved(self, name)
 
 
 def _buffer(self: Any, flags: int) -> memoryview:

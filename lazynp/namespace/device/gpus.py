@@ -23,6 +23,7 @@ class GPUs:
     # Where values are at home
     kept = staticmethod(devices.kept)
     made = staticmethod(devices.made)
+    moved = staticmethod(placement.moved)
     count_on_host = staticmethod(placement.count_on_host)
 
     # Writes; each tells whether it was done

@@ -36,12 +36,3 @@ def count_on_host(name: str, *arrays: Any) -> None:
     """Count what is done on the processor for values of a GPU."""
     if any(map(on_gpu, arrays)):
         report.count_on_host(name, sum(x.nbytes for x in arrays if type(x) is ndarray), caller())
-
-
-def _gpus() -> Any:
-    from lazynp.namespace.device.gpus import GPUs  # with CuPy's functions and our compositions, which the processor has no use for
-
-    return GPUs()
-
-
-devices.made_by(_gpus)
