@@ -80,7 +80,7 @@ def cell(memory: Memory, owner: Any = None) -> arrays.ndarray:
 
 
 def memory_of(x: arrays.ndarray) -> Memory | None:
-    """What an array holds, if that is at hand; not to be written, for it may be a part of a large array."""
+    """Return what an array holds, if that is at hand; not to be written, for it may be a part of a large array."""
     base = x._base
     return base if type(base) is _MEMORY else _found(x)
 
@@ -359,14 +359,14 @@ def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
 
 
 def _shows(value: Any) -> bool:
-    """Whether a result of NumPy's may be a view of what it was computed from."""
+    """Tell whether a result of NumPy's may be a view of what it was computed from."""
     if isinstance(value, (tuple, list)):
         return any(map(_shows, value))
     return type(value) is _MEMORY and value.base is not None
 
 
 def fits(a: Memory, b: Memory) -> bool:
-    """Whether the broadcast result of two arrays at hand is small, too."""
+    """Tell whether the broadcast result of two arrays at hand is small, too."""
     size = a.size * b.size
     limit = config.at_hand
     if size <= limit or a.shape == b.shape or not a.ndim or not b.ndim:
