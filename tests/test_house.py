@@ -83,7 +83,7 @@ UPWARD: Final = {
     "lazynp.namespace.docstrings -> lazynp.namespace.help_texts": "help texts are made when somebody reads one",
     "lazynp.namespace.routines.correlation -> lazynp.namespace.submodules.linalg": "a covariance is a matrix product, which lives there",
     "lazynp.protocols -> lazynp": "the namespace of an array is the package",
-    "lazynp.protocols -> lazynp.namespace.standard": "or, where a version of the array API is asked for, the standard's",
+    "lazynp.protocols -> lazynp.namespace.standard": "seen through the standard, which has arrays where NumPy has scalars",
 }
 
 # The array object: its modules import each other until all of it is in a room of its own.
