@@ -62,7 +62,7 @@ def prepare(program: Program, size: int, xp: Any) -> Run:
 def _arrays(xp: Any, values: Iterable[Any]) -> Iterator[Any]:
     """What may be pending of some values, and of lists of them."""
     for value in values:
-        if isinstance(value, (xp.ndarray, xp.generic)) and not isinstance(value, np.generic):
+        if isinstance(value, (xp.ndarray, xp.generic)):
             yield value
         elif isinstance(value, (list, tuple)):
             yield from _arrays(xp, value)

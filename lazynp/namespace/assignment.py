@@ -24,6 +24,7 @@ from lazynp.graph.node import Node, Shape
 from lazynp.memory import DRAFT_BYTES
 from lazynp.namespace.indexing import basic
 from lazynp.scalars import CLASSES, OF_TYPE, force
+from lazynp.values import config
 from lazynp.views import AXES, NEW, Region, put
 
 DRAFT_RUN = 8

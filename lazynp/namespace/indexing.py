@@ -21,6 +21,7 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, INT64, INT64_END
 from lazynp.graph.node import Node, Shape
+from lazynp.values import config
 from lazynp.views import NEW, Region, memory_order
 
 _BAD_KEY = "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid indices"
