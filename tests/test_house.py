@@ -112,7 +112,6 @@ GROUPS: Final = {
     "lazynp.backends.numpy.operations._NOT_UFUNCS": "what NumPy has no ufunc for",
     "lazynp.backends.numpy.source.NAMED_OUT": "ufuncs of NumPy whose third operand wants a name",
     "lazynp.codegen.reduce.HARMLESS": "what may be computed of the zeros that fill the last lanes",
-    "lazynp.graph.errstate._NEVER": "what raises no floating-point error; the other errors depend on dtypes and stand beside it",
     "lazynp.namespace.assignment._CONSTANT": "how a fill is recorded",
     "lazynp.namespace.device.accumulating._RING": "what accumulates at positions without an order",
     "lazynp.schedule.fuse.VIEWS": "movements that a library can follow",
