@@ -92,7 +92,7 @@ def test_help_has_four_parts() -> None:
 
 
 def test_every_name_says_when_it_computes() -> None:
-    assert [path for path in paths() if not line(inspect.getdoc(found(path)) or "")] == ["ufunc"]  # the class; each of its objects has a text
+    assert [path for path in paths() if not line(inspect.getdoc(found(path)) or "")] == ["ufunc"]  # the class
 
 
 def test_every_ufunc_has_a_line() -> None:
