@@ -244,7 +244,7 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def device(self) -> str:
         """The device on which the values live: "cpu", or "cuda:N"."""
-        if not config.elsewhere:
+        if devices.gpus is None:
             return devices.CPU
         root = self._base if type(self._base) is ndarray else self
         held = root._base
@@ -388,8 +388,8 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         if type(base) is _MEMORY:
             base[...] = host(wrap(node), "a value at hand")
             return
-        if config.elsewhere:
-            node = devices.kept(node, root_node(base if type(base) is ndarray else self), type(base) is not ndarray)
+        if devices.gpus is not None:
+            node = devices.gpus.kept(node, root_node(base if type(base) is ndarray else self), type(base) is not ndarray)
         if base is None or type(base) is Draft:
             replace(self, node)
         else:
