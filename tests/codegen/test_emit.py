@@ -204,6 +204,7 @@ def bits(x: Any) -> list[bytes]:
     return [numpy.asarray(part).tobytes() for part in (x if isinstance(x, tuple) else (x,))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [9, 15, 31, 32, 33, 50, 64, 100, 127, 130])
 @pytest.mark.parametrize("kind", ["f8", "f4", "i8", "u4", "i2"])
 def test_lanes_that_are_filled_together_give_the_same_bits(monkeypatch: pytest.MonkeyPatch, kind: str, columns: int) -> None:

@@ -54,6 +54,7 @@ def operations(nodes: Sequence[Node]) -> set[Op]:
     return {node.op for node in seen}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", batches(PROGRAMS), ids=lambda seeds: f"seeds {seeds.start}-{seeds.stop - 1}")
 def test_random_programs_have_the_bits_of_the_processors_kernels(seeds: range) -> None:
     for seed in seeds:

@@ -72,6 +72,7 @@ def batches(count: int) -> list[range]:
     return [range(start, min(start + BATCH, count)) for start in range(0, count, BATCH)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", batches(PROGRAMS), ids=lambda seeds: f"seeds {seeds.start}-{seeds.stop - 1}")
 def test_kernels_give_the_values_of_numpy(seeds: range) -> None:
     for seed in seeds:
