@@ -143,6 +143,7 @@ def turned(m: Any, x: Any) -> Any:
 SHORT_PROGRAMS = [softmax, shifted_softmax, scaled, bordered, turned]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [1, 2, 3, 4, 5, 7, 8, 9])
 @pytest.mark.parametrize("f", SHORT_PROGRAMS)
 def test_short_rows(f: Any, columns: int) -> None:

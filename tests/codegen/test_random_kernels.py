@@ -114,6 +114,7 @@ def test_every_limit_of_the_cost_model_is_forced() -> None:
     assert numbers - set(LIMITS) <= {"SMALL_REDUCTION", "SMALL_DEAR_REDUCTION", "ESTIMATE_CAP", "CLAIM_BYTES", "CLAIM_SHARE"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", [0, 1], ids=["low", "high"])
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_forced_limit_changes_no_bit(monkeypatch: pytest.MonkeyPatch, limit: str, side: int) -> None:

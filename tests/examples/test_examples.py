@@ -34,6 +34,7 @@ def test_scripts_are_plain_numpy() -> None:
         assert "lazynp" not in text
 
 
+@pytest.mark.slow
 def test_photograph(tmp_path: Path) -> None:
     script, ours, theirs = str(EXAMPLES / "photo.py"), tmp_path / "lazynp.png", tmp_path / "numpy.png"
     arguments = (script, "--tiles", "1", "--repeat", "2", "--json", "--output")
