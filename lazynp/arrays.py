@@ -244,7 +244,7 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def device(self) -> str:
         """The device on which the values live: "cpu", or "cuda:N"."""
-        if not config.elsewhere:
+        if devices.gpus is None:
             return devices.CPU
         root = self._base if type(self._base) is ndarray else self
         held = root._base
@@ -388,8 +388,8 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         if type(base) is _MEMORY:
             base[...] = host(wrap(node), "a value at hand")
             return
-        if config.elsewhere:
-            node = devices.kept(node, root_node(base if type(base) is ndarray else self), type(base) is not ndarray)
+        if devices.gpus is not None:
+            node = devices.gpus.kept(node, root_node(base if type(base) is ndarray else self), type(base) is not ndarray)
         if base is None or type(base) is Draft:
             replace(self, node)
         else:
@@ -466,6 +466,8 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         """
         from lazynp.engine.realize import prepare
 
+        if hand.own_memory(self) is not None:
+            return self
         root = self._base if type(self._base) is ndarray else self
         replace(root, build.contiguous(root_node(root)))
         prepare([root._node])
@@ -487,7 +489,8 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         >>> len(np.schedule((y + y[::-1]).sum()).items)
         2
         """
-        return wrap(build.contiguous(node_of(self)))
+        memory = hand.own_memory(self)
+        return wrap(build.contiguous(node_of(self))) if memory is None else hand.cell(memory.copy("K"))
 
 
 # Making arrays ------------------------------------------------------------------------------------------------------------

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import Context
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 from numpy._core import umath
 
 from lazynp.graph import op as o
-from lazynp.graph.op import Op
+from lazynp.graph.op import Kind, Op
 
 # NumPy's numbers, which an error callback is given.
 DIVIDE: Final = 1
@@ -119,29 +120,33 @@ def current() -> State:
 
 # What can go wrong -------------------------------------------------------------------------------------------------------
 
-_NEVER: Final = frozenset(
-    {
-        o.BITCAST, o.WHERE, o.NEGATIVE, o.SIGN, o.FLOOR, o.CEIL, o.TRUNC, o.RINT, o.COPYSIGN, o.SIGNBIT, o.ISNAN, o.ISINF, o.ISFINITE,
-        o.MAXIMUM, o.MINIMUM, o.FMAX, o.FMIN, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR, o.REAL, o.IMAG, o.COMPLEX, o.CONJUGATE,
-    }
-    | o.COMPARISONS
-    | o.SPECIAL  # as SciPy's
-)  # fmt: skip
-_OF_INTEGERS: Final = {o.FLOOR_DIVIDE: DIVIDE | OVER, o.REMAINDER: DIVIDE, o.FMOD: DIVIDE}
+
+@cache
+def _bits_of(names: str) -> int:
+    return sum([BITS[name] for name in names.split()])
+
+
+def possible(op: Op, arg: Any, dtype: np.dtype[Any], source: np.dtype[Any]) -> int:
+    """The errors that a node of this operation can raise; ``source`` is the dtype of its first source."""
+    if op.kind is Kind.ELEMENTWISE:
+        return raises(op, dtype, source)
+    if op.kind is Kind.REDUCTION:
+        return raises(arg[0], dtype, dtype)
+    return ALL if op is o.CALL else 0
 
 
 def raises(op: Op, dtype: np.dtype[Any], source: np.dtype[Any]) -> int:
     """The errors that an elementwise operation can raise; ``source`` is the dtype of its first source."""
     kind = source.kind
-    if op in _NEVER:
-        return INVALID if kind == "c" and op in o.COMPARISONS else 0
     if op is o.CAST:
         return _cast(dtype, source)
     if kind in "biu":
-        return _OF_INTEGERS.get(op, 0)
-    if op is o.ABSOLUTE and kind == "f":
-        return 0
-    return ALL
+        return _bits_of(op.integer_errors)
+    if kind == "c" and op.c_name:
+        return ALL  # made of several functions of real numbers
+    if kind == "c" and op in o.COMPARISONS:
+        return INVALID
+    return _bits_of(op.errors)
 
 
 def _cast(dtype: np.dtype[Any], source: np.dtype[Any]) -> int:

@@ -32,7 +32,8 @@ def without_cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """As after a GPU was named in this process."""
-    monkeypatch.setattr(config, "elsewhere", True)
+    monkeypatch.setattr(devices, "gpus", None)
+    devices.use()
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -77,7 +78,7 @@ def test_without_cupy_the_call_says_what_is_missing(call: str) -> None:
     names = {"np": lazynp, "x": lazynp.ones(2), "d": "cuda:1"}
     with pytest.raises(ValueError, match=r"device 'cuda:1' cannot be used: CuPy is not installed \(pip install 'lazynp\[cuda\]'\)"):
         eval(call, names)
-    assert not config.elsewhere
+    assert devices.gpus is None
 
 
 @pytest.mark.parametrize(
@@ -179,7 +180,7 @@ def test_a_processor_with_no_gpu_in_sight_records_nothing() -> None:
         y = lazynp.zeros(3) + 1
     assert y._node.op is o.ADD
     assert x.device == y.device == x.sum().device == "cpu"
-    assert not config.elsewhere
+    assert devices.gpus is None
 
 
 @pytest.mark.usefixtures("elsewhere")

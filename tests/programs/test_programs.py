@@ -11,6 +11,7 @@ import pytest
 
 from lazynp.engine.realize import forget_plans
 from lazynp.schedule import cost
+from lazynp.values import config
 from tests.programs import table
 
 RECORDED = table.recorded()
@@ -34,7 +35,8 @@ def test_compiled_program_and_its_work(name: str) -> None:
     program = table.PROGRAMS[name]
     got, counters = table.run_lazynp(program, "compiled")
     assert table.difference(got, table.run_numpy(program), table.tolerance(program)) is None
-    assert table.work(counters) == RECORDED[name]
+    if not config.at_hand:  # else most of the arrays were computed at the call
+        assert table.work(counters) == RECORDED[name]
 
 
 @pytest.fixture

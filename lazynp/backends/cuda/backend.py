@@ -7,13 +7,15 @@ this process; nothing is decided by the clock, and every program is compiled: an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lazynp.backends.base import CompileError, Plan, in_kernels
+from lazynp.backends.common.disk_cache import digest
 from lazynp.backends.cuda import compiler, render, scalars
 from lazynp.backends.cuda.launch import DeviceKernel, DevicePlan, HostPlan
-from lazynp.backends.llvm.disk_cache import digest
-from lazynp.codegen import grid, ir
+from lazynp.codegen import ir
+from lazynp.codegen.grid import nest as grid
 from lazynp.graph import op as o
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.lower import Body
@@ -22,12 +24,15 @@ if TYPE_CHECKING:
     from lazynp.backends.cuda.memory import Place
 
 
+_can_be_rendered = cache(scalars.supported)  # asked of every operation of every program
+
+
 def supported(program: Program, e: int) -> bool:
     """Tell whether entry e can be computed inside a kernel."""
     entry = program.entries[e]
     if entry.op is o.REDUCE and entry.arg[0] is o.MULTIPLY and entry.dtype.kind == "c":
         return False  # which of the parts overflow, and what comes of it, is a matter of the order
-    return in_kernels(program, e, scalars.supported)
+    return in_kernels(program, e, _can_be_rendered)
 
 
 class CUDABackend:
@@ -35,16 +40,12 @@ class CUDABackend:
 
     joins_calls = False  # each library call may be CuPy's
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, numpy_plan: Callable[[Program], Plan]) -> None:
         self.place = place
+        self.numpy_plan = numpy_plan
         self.name = place.name
         self.kernels: dict[bytes, DeviceKernel] = {}  # by the digest of their source with 32-bit indices
         self.compiled = 0
-
-    def numpy_plan(self, program: Program) -> Plan:
-        from lazynp.engine.realize import backend
-
-        return backend("numpy").prepare(program)
 
     def prepare(self, program: Program) -> Plan:
         return DevicePlan(program, self, self.numpy_plan)

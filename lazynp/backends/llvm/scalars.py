@@ -7,7 +7,7 @@ guarded here, and an operation that is not in these tables is not ``supported``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -67,6 +67,7 @@ class Lines:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.label = "entry"  # of the block at the end
         self.count = 0
         self.intrinsics: set[str] = set()
         self.functions: set[tuple[str, str]] = set()
@@ -82,6 +83,11 @@ class Lines:
 
     def emit(self, text: str) -> None:
         self.lines.append(f"  {text}")
+
+    def open(self, label: str) -> None:
+        """A block begins."""
+        self.lines.append(f"{label}:")
+        self.label = label
 
     def intrinsic(self, name: str, type_: str, *args: str) -> str:
         suffix = SUFFIX.get(type_, type_)
@@ -397,7 +403,7 @@ HALF_LOWERINGS: dict[Op, Lowering] = {
     o.FMIN: _extremum("ole", "", "", True),
 }
 
-def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
+def supported(op: Op, dtype: DType, sources: Sequence[DType]) -> bool:
     """Tell whether ``op`` on scalars of these dtypes has a lowering."""
     if any(d.kind not in "biufc" or d.char in "gG" for d in (dtype, *sources)):
         return False
