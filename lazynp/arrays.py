@@ -114,19 +114,15 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
     order : {'C', 'F'}
         Memory order.
 
-    Attributes
-    ----------
-    _node : Node
-        The value of a plain array; of a view, the node last derived from the base's.
-    _base : ndarray, Draft, numpy.ndarray or None
-        None for a plain array; the array that owns the memory of a view; the draft of a plain array that is being filled; the memory itself
-        of an array at hand (``lazynp.array.hand``).
-    _view : View
-        How a view lies in its base (or the draft, for its shape and dtype); of an array at hand what ``base`` shows.
-    _stamp : Node, Buffer or None
-        What the cached ``_node`` of a view was derived from.
-    _readonly : bool
-        Whether writes are refused.
+    Examples
+    --------
+    >>> import lazynp as np
+    >>> x = np.arange(6.0).reshape(2, 3)
+    >>> y = np.sqrt(x).sum(axis=1)  # recorded: shape and dtype are known, no element is computed
+    >>> y.shape, y.dtype
+    ((2,), dtype('float64'))
+    >>> y  # a value is needed
+    array([2.41421356, 5.96811879])
     """
 
     __slots__ = ("__weakref__", "_base", "_node", "_readonly", "_stamp", "_view")
@@ -134,10 +130,16 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
     __array_priority__ = 1_000_000.0
     __hash__ = None  # type: ignore[assignment]
 
+    # Node: the value of a plain array; of a view, the node last derived from the base's.
     _node: Any
+    # ndarray, Draft, numpy.ndarray or None: None for a plain array; the array that owns the memory of a view; the draft of a plain array
+    # that is being filled; the memory itself of an array at hand (``lazynp.array.hand``).
     _base: Any
+    # View: how a view lies in its base (or the draft, for its shape and dtype); of an array at hand what ``base`` shows.
     _view: Any
+    # Node, Buffer or None: what the cached ``_node`` of a view was derived from.
     _stamp: Any
+    # Whether writes are refused.
     _readonly: bool
 
     def __new__(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -168,6 +170,14 @@ def test_the_command_line(tmp_path: Any) -> None:
     done = run("-m", "lazynp", "--device", "tpu", str(script))
     assert done.returncode == 2
     assert done.stderr.startswith("python -m lazynp: Device not understood.")
+
+
+def test_every_question_to_the_hook_has_an_answer() -> None:
+    from lazynp.namespace.device.gpus import GPUs
+
+    texts = [path.read_text() for path in Path(lazynp.__file__).parent.rglob("*.py")]
+    asked = {name for text in texts for name in re.findall(r"devices\.(?:gpus|use\(\))\.(\w+)", text)}
+    assert asked == {name for name in vars(GPUs) if not name.startswith("_")}
 
 
 # What is recorded, without a GPU: another home on the processor ------------------------------------------------------------
