@@ -124,7 +124,7 @@ def _found(x: arrays.ndarray) -> Memory | None:
 
 
 def _part_of_fill(x: arrays.ndarray, node: Node) -> Memory | None:
-    """What a view shows of a large array that is one number everywhere, and has no memory yet; None for all others."""
+    """Return what a view shows of a large array that is one number everywhere, and has no memory yet; None for all others."""
     if not _is_fill(node):
         return None
     view = x._view
@@ -513,7 +513,7 @@ def writable(x: arrays.ndarray) -> Memory | None:
 
 
 def _has_own_memory(root: arrays.ndarray) -> bool:
-    """Whether small writes may go to a large array's memory; it gets some of its own where that costs no more than it cost NumPy."""
+    """Tell whether small writes may go to a large array's memory; it gets some of its own where that costs no more than it cost NumPy."""
     if root._base is not None:
         return True
     node = root._node
