@@ -21,6 +21,7 @@ from weakref import ref
 import numpy as np
 
 from lazynp import attributes, protocols
+from lazynp.array import hand
 from lazynp.conversion import anyarray, as_dtype, asarray, from_numpy
 from lazynp.engine import devices
 from lazynp.graph import build
@@ -43,7 +44,7 @@ from lazynp.viewing import (
     view_part,
     view_reshape,
 )
-from lazynp.views import AXES, NEW, Geometry, Region, Step, View
+from lazynp.views import AXES, NEW, STRIDED, Geometry, Region, Step, View
 
 __all__ = [
     "DEPTH_LIMIT", "Draft", "anyarray", "asarray", "copy_order", "derived", "draft", "elements", "force", "from_numpy", "generic",
@@ -72,6 +73,7 @@ _FIRST_STEPS = frozenset({o.SLICE, AXES, o.RESHAPE})
 
 
 _numpys_new: Any = np.ndarray.__new__
+_MEMORY = np.ndarray  # the type of ``_base`` of an array at hand
 
 
 class ArrayType(type):
@@ -113,10 +115,11 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
     ----------
     _node : Node
         The value of a plain array; of a view, the node last derived from the base's.
-    _base : ndarray, Draft or None
-        None for a plain array; the array that owns the memory of a view; the draft of a plain array that is being filled.
+    _base : ndarray, Draft, numpy.ndarray or None
+        None for a plain array; the array that owns the memory of a view; the draft of a plain array that is being filled; the memory itself
+        of an array at hand (``lazynp.array.hand``).
     _view : View
-        How a view lies in its base (or the draft, for its shape and dtype).
+        How a view lies in its base (or the draft, for its shape and dtype); of an array at hand what ``base`` shows.
     _stamp : Node, Buffer or None
         What the cached ``_node`` of a view was derived from.
     _readonly : bool
@@ -150,6 +153,10 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         if buffer is None:
             return asarray(np.zeros(shape, dtype, order or "C"))  # type: ignore[call-overload]
         memory = host(buffer) if type(buffer) is ndarray else buffer
+        if config.at_hand:
+            found = np.ndarray(shape, dtype, memory, offset, strides, order)  # type: ignore[arg-type]
+            if found.size <= config.at_hand:
+                return hand.result(found, (buffer,) if type(buffer) is ndarray else ())
         made = asarray(np.ndarray(shape, dtype, memory, offset, strides, order).copy("K"))  # type: ignore[arg-type]
         if type(made) is ndarray:
             made._readonly = True
@@ -162,11 +169,16 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def shape(self) -> Shape:
         """Tuple of dimensions."""
-        found: Shape = self._node.shape if self._base is None else self._view.shape
+        base = self._base
+        found: Shape = self._node.shape if base is None else base.shape if type(base) is _MEMORY else self._view.shape
         return found
 
     @shape.setter
     def shape(self, shape: Any) -> None:
+        if type(self._base) is _MEMORY:
+            self._base = self._base[...]  # whoever else holds this view keeps its shape
+            self._base.shape = shape
+            return
         view = view_reshape(self, shape)
         if type(view._base) is not ndarray:
             raise AttributeError("Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.")
@@ -175,7 +187,8 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def dtype(self) -> np.dtype[Any]:
         """Element type."""
-        found: np.dtype[Any] = self._node.dtype if self._base is None else self._view.dtype
+        base = self._base
+        found: np.dtype[Any] = self._node.dtype if base is None else base.dtype if type(base) is _MEMORY else self._view.dtype
         return found
 
     @dtype.setter
@@ -185,12 +198,12 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def ndim(self) -> int:
         """Number of dimensions."""
-        return len(self._node.shape) if self._base is None else len(self._view.shape)
+        return len(self.shape)
 
     @property
     def size(self) -> int:
         """Number of elements."""
-        return prod(self._node.shape) if self._base is None else prod(self._view.shape)
+        return prod(self.shape)
 
     @property
     def itemsize(self) -> int:
@@ -210,7 +223,8 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def base(self) -> Any:
         """The array whose memory this one shows; None for an array of its own."""
-        return self._view.owner if type(self._base) is ndarray else None
+        base = self._base
+        return self._view if type(base) is _MEMORY else self._view.owner if type(base) is ndarray else None
 
     @property
     def flags(self) -> attributes.flagsobj:
@@ -224,6 +238,8 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
             return devices.CPU
         root = self._base if type(self._base) is ndarray else self
         held = root._base
+        if type(held) is _MEMORY:
+            return devices.CPU
         return devices.of(root._node) if held is None else held.buffer.device or devices.default()
 
     @device.setter
@@ -234,6 +250,8 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def T(self) -> ndarray:
         """The axes reversed."""
+        if type(self._base) is _MEMORY:
+            return hand.cell(self._base.T, self if self._view is None else self._view)
         return view_permute(self, tuple(range(self.ndim - 1, -1, -1)))
 
     @property
@@ -284,7 +302,8 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
             made = derived(self, (AXES, tuple(range(self.ndim)), self.shape), self.dtype)
         if type is None or type is ndarray or type is np.ndarray:
             return made
-        return protocols.snapshot(made, "view").view(type)
+        memory = hand.own_memory(made)
+        return (protocols.snapshot(made, "view") if memory is None else memory).view(type)
 
     def setflags(self, write: bool | None = None, align: bool | None = None, uic: bool | None = None) -> None:
         """Allow or refuse writes."""
@@ -292,13 +311,22 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
             if write and not may_be_written(self):
                 raise ValueError("cannot set WRITEABLE flag to True of this array")
             self._readonly = not write
+            if builtins.type(self._base) is _MEMORY:
+                self._base.flags.writeable = write
 
     # Reading and writing -----------------------------------------------------------------------------------------------
     def __getitem__(self, key: Any) -> Any:
         # Elements of an array whose value exists: no parsing, no node.
         kind = type(key)
+        base = self._base
+        if type(base) is _MEMORY:
+            if kind is int:
+                found = base[key]
+                return found if type(found) is not _MEMORY else hand.cell(found, self if self._view is None else self._view)
+            return hand.read(self, base, key)
+        if type(base) is ndarray and type(base._base) is _MEMORY and (memory := hand.own_memory(self)) is not None:
+            return hand.read(self, memory, key)
         if kind is int or kind is tuple:
-            base = self._base
             if base is None:
                 buffer = self._node.buffer
                 memory = None if buffer is None else buffer.at_hand
@@ -320,6 +348,11 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
 
     def __setitem__(self, key: Any, value: Any) -> None:
         base = self._base
+        if type(base) is ndarray and type(base._base) is _MEMORY:
+            base = hand.own_memory(self) if self.size <= config.at_hand else shown(self, base._base)
+        if type(base) is _MEMORY:
+            hand.write(base, key, value)
+            return
         if base is not None and not self._readonly and assignment.is_concrete(key, value):
             if type(base) is Draft:
                 base.array[key] = value._value if type(value) in CLASSES else value
@@ -339,6 +372,9 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         if node.shape != self.shape:
             node = build.expand(node, self.shape)
         base = self._base
+        if type(base) is _MEMORY:
+            base[...] = host(wrap(node), "a value at hand")
+            return
         if config.elsewhere:
             node = devices.kept(node, root_node(base if type(base) is ndarray else self), type(base) is not ndarray)
         if base is None or type(base) is Draft:
@@ -349,6 +385,9 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
 
     def _become(self, view: ndarray) -> None:
         """Show what ``view`` (of this same memory) shows, as an in-place change of shape or dtype does."""
+        if type(self._base) is _MEMORY:
+            self._base = view._base
+            return
         if type(self._base) is ndarray:
             self._view = View(
                 view._view.root, view._view.root_dtype, view._view.path, view.shape, view.dtype, self._view.owner, view._view.geometry()
@@ -373,6 +412,9 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
         shape = self.shape
         if not shape:
             raise TypeError("iteration over a 0-d array")
+        memory = hand.memory_of(self)
+        if memory is not None:
+            return iter(memory) if len(shape) == 1 else map(self.__getitem__, range(shape[0]))
         if len(shape) == 1:
             # The loop wants every element: compute them together, once.
             host(self, "iteration")
@@ -490,6 +532,8 @@ def node_of(x: Any) -> Node:
         if base is None:
             node: Node = x._node
             return node
+        if type(base) is _MEMORY:
+            return hand.captured(x)
         if type(base) is Draft:
             return published(x)
         root = base._node if base._base is None else published(base)
@@ -563,7 +607,15 @@ def _ends_turn(node: Node) -> bool:
 def derived(x: ndarray, step: Step, dtype: np.dtype[Any], readonly: bool = False, geometry: Geometry | None = None) -> ndarray:
     """The view of ``x`` that one more step gives."""
     base = x._base
-    if type(base) is ndarray:
+    if type(base) is _MEMORY:
+        # A lens all the same; who asks for its elements finds that they are at hand.
+        root, start = hand.rooted(x)
+        view = View(root.shape, root.dtype, (), root.shape, root.dtype, x if x._view is None else x._view)
+        if root is not x:
+            place = start, base.strides
+            view = view.extended((STRIDED, (*place, base.dtype), base.shape), base.dtype, view.owner, place)
+        view = view.extended(step, dtype, view.owner, geometry)
+    elif type(base) is ndarray:
         parent: View = x._view
         root = base
         view = parent.extended(step, dtype, x if parent.owner is None else parent.owner, geometry)
@@ -594,7 +646,7 @@ def view_key(x: ndarray, axes: Region, lengths: Shape, kept: tuple[int, ...]) ->
         return derived(x, (o.SLICE, axes, lengths), x.dtype)
     shape = tuple([1 if axis < 0 else lengths[axis] for axis in kept])
     base = x._base
-    if type(base) is ndarray:
+    if type(base) is ndarray or type(base) is _MEMORY:
         return derived(derived(x, (o.SLICE, axes, lengths), x.dtype), (AXES, kept, shape), x.dtype)
     at = x._node if base is None else base
     v: ndarray = _new(ndarray)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from lazynp import arrays
+from lazynp.array import hand
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT64, INT64, NATIVE
@@ -93,6 +94,8 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
     if kind in _PYTHON:
         array = at_once(np.asarray, obj, dtype)
         if array.dtype in NATIVE and array.dtype.isnative:
+            if config.at_hand:
+                return hand.cell(array)
             return arrays.wrap(build.const(array[()], array.dtype))
         return array
     if isinstance(obj, (list, tuple)) and holds_ours(obj):
@@ -118,6 +121,9 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
     array = np.asarray(obj, copy=given) if dtype is None else watched(np.asarray, obj, dtype, copy=given)
     if array.dtype not in NATIVE or not array.dtype.isnative:
         return np.array(obj, dtype, order=order or "K", copy=copy)  # type: ignore[call-overload]
+    if array.size <= config.at_hand:
+        made = np.array(array, order=order or "K", copy=copy or None)
+        return hand.cell(made) if made.base is None and made is not obj else hand.shared(made)
     # What NumPy made of a sequence is ours alone; anything else may be somebody's memory.
     shared = type(obj) in _SEQUENCES or _is_frozen(array)
     if copy is False and not shared:
@@ -133,6 +139,9 @@ def anyarray(obj: Any) -> Any:
 
 def from_numpy(array: np.ndarray[Any, Any], order: str = "K", copy: bool = True) -> arrays.ndarray:
     """An array of a NumPy array's values, which are copied unless nobody will write to them."""
+    if array.size <= config.at_hand:
+        owned = array.base is None and array.flags.writeable
+        return hand.cell(array if owned and not copy and order in "KA" else np.array(array, order=order, copy=True, subok=False))
     axes = memory_order(array.shape, array.strides, array.itemsize) if order in "KA" else None
     if order == "F" or (order == "A" and array.flags.f_contiguous and not array.flags.c_contiguous):
         axes = tuple(range(array.ndim - 1, -1, -1))
@@ -163,6 +172,12 @@ def _converted(x: arrays.ndarray, dtype: np.dtype[Any] | None, order: str | None
     """An array of ours with the wanted dtype and order; itself where it has them."""
     if dtype is not None and (dtype not in NATIVE or not dtype.isnative):
         return np.array(arrays.host(x), dtype, order=order or "K", copy=True)  # type: ignore[call-overload]
+    memory = hand.own_memory(x)
+    if memory is not None:
+        if dtype is not None and loses_a_part(memory.dtype, dtype):
+            warn_complex()
+            memory = memory.real
+        return hand.result(at_once(np.array, memory, dtype, order=order or "K", copy=copy), (x,))
     same_order = order is None or order in "KA" or (x.flags.c_contiguous if order == "C" else x.flags.f_contiguous)
     if (dtype is None or dtype == x.dtype) and same_order and not copy:
         return x

@@ -30,9 +30,12 @@ def checked_order(order: Any) -> str:
 
 def geometry(x: arrays.ndarray) -> Geometry:
     """(byte offset in the base's memory, byte strides)."""
-    if type(x._base) is arrays.ndarray:
+    base = x._base
+    if type(base) is arrays.ndarray:
         view: View = x._view
         return view.geometry()
+    if type(base) is np.ndarray:
+        return 0, base.strides
     return 0, owned_strides(x.shape, x.dtype.itemsize)
 
 
@@ -40,6 +43,8 @@ def lies_in_c_order(x: Any) -> bool:
     """Whether an operand's strides cannot ask for another order than C: anything but a view whose axes were exchanged."""
     if type(x) is not arrays.ndarray:
         return type(x) is not np.ndarray or x.flags.c_contiguous
+    if type(x._base) is np.ndarray:
+        return bool(x._base.flags.c_contiguous)
     if type(x._base) is not arrays.ndarray:
         return True
     for op, arg, _ in x._view.path:
@@ -55,12 +60,19 @@ def lies_in_c_order(x: Any) -> bool:
     return True
 
 
+def _in_c_order(x: arrays.ndarray) -> bool:
+    """Whether the elements lie in memory in the order of the axes."""
+    if type(x._base) is np.ndarray:
+        return bool(x._base.flags.c_contiguous)
+    return type(x._base) is not arrays.ndarray or x._view.in_c_order()
+
+
 def result_order(inputs: Sequence[Any], shape: Shape) -> tuple[int, ...] | None:
     """NumPy's memory order for an elementwise result of ``shape``: axes from slowest to fastest, None for C order."""
     if len(shape) < 2:
         return None
     for x in inputs:
-        if type(x) is np.ndarray or (type(x) is arrays.ndarray and type(x._base) is arrays.ndarray and not x._view.in_c_order()):
+        if type(x) is np.ndarray or (type(x) is arrays.ndarray and not _in_c_order(x)):
             return iteration_order([x for x in inputs if type(x) is arrays.ndarray or type(x) is np.ndarray], shape)
     return None
 
@@ -70,9 +82,9 @@ def reduction_order(x: Any, axes: Sequence[int], ndim: int, mask: Any = None) ->
 
     A ``mask`` of what counts is an operand like ``x``.
     """
-    if ndim < 2 or type(x) is not arrays.ndarray or type(x._base) is not arrays.ndarray:
+    if ndim < 2 or type(x) is not arrays.ndarray or x._base is None:
         return None
-    if x._view.in_c_order() and mask is None:
+    if _in_c_order(x) and mask is None:
         return None
     order = _iterated([x] if mask is None else [x, mask], x.ndim)
     rest = [axis for axis in order if axis not in axes]
@@ -128,14 +140,13 @@ def copy_order(x: arrays.ndarray, order: str | None) -> tuple[int, ...] | None:
         order = checked_order(order)
     if order == "F":
         return tuple(range(x.ndim - 1, -1, -1)) if x.ndim > 1 else None
-    if order == "C" or type(x._base) is not arrays.ndarray:
+    if order == "C" or x._base is None:
         return None
-    view: View = x._view
-    _, strides = view.geometry()
+    _, strides = geometry(x)
     if order == "A":
         flags = x.flags
         return tuple(range(x.ndim - 1, -1, -1)) if flags.f_contiguous and not flags.c_contiguous else None
-    return memory_order(view.shape, strides, view.dtype.itemsize)
+    return memory_order(x.shape, strides, x.dtype.itemsize)
 
 
 def iteration_order(operands: Sequence[Any], shape: Shape) -> tuple[int, ...] | None:

@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary, ref
 import numpy as np
 
 from lazynp import arrays
+from lazynp.array import hand
 from lazynp.conversion import asarray
 from lazynp.graph import build
 from lazynp.graph import op as o
@@ -26,6 +27,8 @@ from lazynp.views import View
 
 DRAFT_BYTES = 65536
 """Up to this size an element write copies the array, so that the following ones cost next to nothing."""
+
+_MEMORY = np.ndarray
 
 _lent: WeakValueDictionary[int, arrays.ndarray] = WeakValueDictionary()  # by their id: arrays whose memory somebody outside has filled
 
@@ -54,7 +57,11 @@ def host(x: Any, reason: str = "__array__") -> np.ndarray[Any, Any]:
             return np.asarray(x.concrete(reason))
         return host(asarray(x), reason) if not isinstance(x, np.ndarray) else x
     base = x._base
+    if type(base) is _MEMORY:
+        return base
     root = base if type(base) is arrays.ndarray else x
+    if type(root._base) is _MEMORY:
+        return shown(x, root._base)
     node = arrays.root_node(root)
     if node.op is o.CONST:
         array = np.asarray(node.arg)
@@ -79,12 +86,16 @@ def shown(x: arrays.ndarray, memory: np.ndarray[Any, Any]) -> np.ndarray[Any, An
 def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
     """The memory of an array whose value exists in host memory, in its shape and with the nominal strides; None for all others."""
     base = x._base
+    if type(base) is _MEMORY:
+        return base
     if type(base) is not arrays.ndarray:
         if base is not None:
             return base.array
         buffer = x._node.buffer
         return None if buffer is None else buffer.at_hand
     inner = base._base
+    if type(inner) is _MEMORY:
+        return shown(x, inner)
     memory = base._node.buffer if inner is None else inner
     if memory is None:
         return None
@@ -113,9 +124,13 @@ def lend(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
     lent before: C code that is given such an array for its results (SciPy's ``output=``, a file's ``readinto``) expects to reach it so,
     in several threads if need be, each of which fills a part.  None for all others.
     """
+    if type(x._base) is _MEMORY:
+        return x._base[...]
     if x._readonly:
         return None
     root = x._base if type(x._base) is arrays.ndarray else x
+    if type(root._base) is _MEMORY:
+        return shown(x, root._base)
     if root._base is None and _lent.get(id(root)) is root:
         host(root, "__array__")  # what is computed is so before the lock is taken
     with forking.graph:
@@ -147,6 +162,9 @@ def lend(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
 def overwritten(root: arrays.ndarray, node: Node) -> bool:
     """Put a new value into memory that is lent, where those outside see it; tells whether it was."""
     held = root._base
+    if type(held) is _MEMORY:
+        held[...] = host(arrays.wrap(node), "a value at hand")
+        return True
     if not is_lent(held):
         root._base = root._view = None
         return False
@@ -158,6 +176,8 @@ def overwritten(root: arrays.ndarray, node: Node) -> bool:
 def published(root: arrays.ndarray) -> Node:
     """The node of an array that was being filled; its memory is not written again, or it is a copy."""
     held = root._base
+    if type(held) is _MEMORY:
+        return hand.captured(root)
     if held.lease is None:
         return _taken_back(root, held)
     with forking.graph:
@@ -185,6 +205,8 @@ def draft(root: arrays.ndarray, copy: bool = True) -> np.ndarray[Any, Any] | Non
 
     It is the array's own where no other cell and nothing pending refers to its value; else a copy, or None if none is wanted.
     """
+    if hand.own_memory(root) is not None:
+        return root._base
     base = root._base
     if base is None:
         node = root._node

@@ -21,8 +21,14 @@ from lazynp.values import config
 
 
 def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
-    """A read-only NumPy array of the value; it keeps the memory alive and is never written."""
-    from lazynp.arrays import host
+    """A read-only NumPy array of the value, which keeps the memory alive and is never written; of an array at hand its memory."""
+    from lazynp.array import hand
+    from lazynp.arrays import host, ndarray
+
+    if type(x) is ndarray:
+        memory = hand.own_memory(x)
+        if memory is not None:
+            return memory[...]
 
     array = host(x, reason).view()
     owner = array.base
@@ -147,6 +153,13 @@ def _array_function(self: Any, func: Callable[..., Any], types: Any, args: Any, 
     return through_numpy(name, func, args, kwargs)
 
 
+def _memory(x: Any) -> np.ndarray[Any, Any] | None:
+    """The memory of an array at hand; None for all others, scalars too."""
+    from lazynp.array import hand
+
+    return None if type(x) in CLASSES else hand.own_memory(x)
+
+
 class _Unmarked:
     """The memory of a read-only array, for a protocol that has no word for it."""
 
@@ -168,6 +181,10 @@ def _dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device
         wanted = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
         with devices.place(self.device).device:  # whoever asks may be at work on another one
             return exported(self).__dlpack__(**{key: value for key, value in wanted.items() if value is not None})
+    memory = _memory(self)
+    if memory is not None:
+        options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return memory.__dlpack__(**{key: value for key, value in options.items() if value is not None})
     untold = max_version is None or max_version[0] < 1
     if untold and not copy and getattr(self, "_readonly", False):
         raise BufferError("a consumer of DLPack before version 1.0 cannot be told that this array is read-only")
@@ -216,6 +233,9 @@ def _to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
 
 def _buffer(self: Any, flags: int) -> memoryview:
     # Python asks from 3.12 on; before, ``memoryview(x.data)`` and ``x.tobytes()`` are the ways.
+    memory = _memory(self)
+    if memory is not None and (memory.flags.writeable or not flags & 1):
+        return memory.data
     if flags & 1:  # PyBUF_WRITABLE
         raise BufferError("Object is not writable.")
     return snapshot(self, "buffer").data
@@ -248,6 +268,10 @@ def _array_interface(self: Any) -> dict[str, Any]:
     """NumPy's protocol of version 3; the memory is an array, which keeps it alive and, where it is a snapshot, read-only."""
     from lazynp.memory import lend
 
+    memory = _memory(self)
+    if memory is not None:
+        described: dict[str, Any] = memory.__array_interface__
+        return described
     array = lend(self)
     if array is None:
         array = snapshot(self, "__array__")
@@ -257,7 +281,7 @@ def _array_interface(self: Any) -> dict[str, Any]:
     if not owner.flags.c_contiguous:
         # A buffer is asked for in C order; memory of a result may have been filled in another order of the axes.
         owner = owner.transpose(sorted(range(owner.ndim), key=lambda axis: -owner.strides[axis]))
-    described: dict[str, Any] = array.__array_interface__
+    described = array.__array_interface__
     start: int = described["data"][0]
     first: int = owner.__array_interface__["data"][0]
     # Strides are spelled out: Pillow then asks for the bytes instead of reading the memory through a buffer.
@@ -349,6 +373,11 @@ def _tofile(self: Any, fid: Any, sep: str = "", format: str = "%s") -> None:
 
 def _copy(self: Any, order: str = "C") -> Any:
     """A copy; it costs nothing until one of the two is written."""
+    memory = _memory(self)
+    if memory is not None:
+        from lazynp.array import hand
+
+        return hand.cell(memory.copy(order))  # type: ignore[arg-type]
     from lazynp.arrays import copy_order, node_of, wrap_ordered
 
     return wrap_ordered(node_of(self), copy_order(self, order))

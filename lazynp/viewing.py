@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from lazynp import arrays, protocols
+from lazynp.array import hand
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
@@ -54,7 +55,7 @@ def view_reshape(x: arrays.ndarray, shape: Any, order: str = "C", copy: bool | N
     if asked == old:
         # The same memory as it lies; a -1 makes NumPy lay out even the same shape anew, which shows in axes of length one and empty arrays.
         return arrays.derived(x, (AXES, tuple(range(len(old))), old), x.dtype)
-    if type(x._base) is not arrays.ndarray:
+    if type(x._base) is not arrays.ndarray and type(x._base) is not np.ndarray:
         return arrays.derived(x, (o.RESHAPE, None, shape), x.dtype)
     offset, strides = arrays.geometry(x)
     found = reshaped_strides(old, strides, shape, x.dtype.itemsize)
@@ -134,7 +135,8 @@ def view_dtype(x: arrays.ndarray, dtype: np.dtype[Any]) -> Any:
     """
     source = x.dtype
     if dtype not in NATIVE or not dtype.isnative:
-        return protocols.snapshot(x, "view").view(dtype)
+        memory = hand.own_memory(x)
+        return (protocols.snapshot(x, "view") if memory is None else memory).view(dtype)
     if dtype.itemsize == source.itemsize:
         return arrays.derived(x, (o.BITCAST, (dtype, source), x.shape), dtype)
     shape = x.shape
@@ -173,16 +175,30 @@ def buffer_view(x: arrays.ndarray, shape: Any, dtype: Any, offset: int, order: s
 
 def may_be_written(x: arrays.ndarray) -> bool:
     """Whether the write flag may be set: not on broadcast or diagonal views, nor on views of read-only arrays."""
+    if type(x._base) is np.ndarray:
+        x._base.flags.writeable = True  # or NumPy says why not
+        return True
     if type(x._base) is not arrays.ndarray:
         return True
     view: View = x._view
     return not x._base._readonly and all(step[0] is not o.EXPAND for step in view.path)
 
 
+def _known_memory(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
+    """What an array at hand, or a large view of one, shows."""
+    base = x._base
+    if type(base) is np.ndarray:
+        return base
+    return arrays.shown(x, base._base) if type(base) is arrays.ndarray and type(base._base) is np.ndarray else None
+
+
 def shares_memory(a: Any, b: Any, exact: bool = True) -> bool:
     """Whether two arrays nominally overlap; ``exact=False`` compares bounds only."""
     if type(a) is not arrays.ndarray or type(b) is not arrays.ndarray:
         return False
+    one, two = _known_memory(a), _known_memory(b)
+    if one is not None and two is not None:
+        return bool(np.shares_memory(one, two) if exact else np.may_share_memory(one, two))
     root = a._base if type(a._base) is arrays.ndarray else a
     if root is not (b._base if type(b._base) is arrays.ndarray else b):
         return False

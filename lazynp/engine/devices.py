@@ -100,6 +100,7 @@ class device:  # noqa: N801, a function to its users
     def __enter__(self) -> device:
         if self.name != CPU:
             config.elsewhere = True
+            config.at_hand = 0
         self._tokens.append(_chosen.set(self.name))
         return self
 
@@ -114,6 +115,7 @@ def copied(node: Node, name: str) -> Node:
     """The same value on a device."""
     if name != CPU:
         config.elsewhere = True
+        config.at_hand = 0
     elif not config.elsewhere:
         return node
     return node if home(node) == name else Node(o.COPY, (node,), name, node.dtype, node.shape, site_of(node))

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import hand
 from lazynp.conversion import as_dtype, loses_a_part, warn_complex
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
@@ -99,6 +100,7 @@ def _resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
     copy = host(self, "resize").copy("K")
     copy.resize(*new_shape, refcheck=False)
     made = asarray(copy)
+    self._node = None
     for name in ("_base", "_node", "_view", "_stamp"):
         if hasattr(made, name):
             setattr(self, name, getattr(made, name))
@@ -208,11 +210,15 @@ WRITING: Final[dict[str, Callable[..., Any]]] = {
 }
 
 
+# Methods of arrays that are not NumPy's even where everything is at hand: they change what the cell is, or know files.
+_OWN: Final = frozenset({"resize", "dump", "dumps"})
+
+
 def install(cls: type) -> None:
     """Attach the methods to ``ndarray`` or to the scalar family's root."""
     methods = SHARED | WRITING if cls is ndarray else SHARED
     for name, function in methods.items():
-        setattr(cls, name, function)
+        setattr(cls, name, hand.method(name, function) if cls is ndarray and name not in _OWN else function)
 
 
 def _described(function: FunctionType, theirs: Any) -> FunctionType:

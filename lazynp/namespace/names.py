@@ -49,7 +49,7 @@ ALL: Final[dict[str, Any]] = {
 }
 
 for _name, _value in ALL.items():
-    fallback.published(_name, _value, "lazynp")
+    ALL[_name] = fallback.published(_name, _value, "lazynp")
 
 # Module of the routines -> the names it answers.  They are loaded when somebody asks for one: importing lazynp stays cheap.
 _LATER: Final = {

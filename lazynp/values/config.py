@@ -11,6 +11,7 @@ LAZYNP_BACKEND      llvm, numpy                  what runs programs; without a c
 LAZYNP_DEVICE       cpu, cuda, cuda:N            where arrays live that nobody placed (``engine/devices.py``)
 LAZYNP_TIER         auto, compiled               ``compiled``: never the NumPy tier for small programs (bit-exact runs)
 LAZYNP_EAGER        0, 1                         run, and raise, every operation at its call
+LAZYNP_EAGER_BELOW  4096, N                      values of at most N elements are computed at the call by NumPy; 0: none are
 LAZYNP_DEBUG        0, 1                         check dtypes and shapes between passes and after every operation
 LAZYNP_PURE         0, 1                         leave the native core alone and use its Python twin
 LAZYNP_THREADS      (number of usable cores)     worker threads of compiled kernels
@@ -34,6 +35,7 @@ _SWITCH: Final = {"": False, "0": False, "false": False, "no": False, "1": True,
 backend: str | None  # None: nobody chose, the runtime takes the best there is
 tier: str
 eager: bool
+eager_below: int  # elements; what hot paths look at is ``at_hand``
 debug: bool
 pure: bool
 threads: int | None  # None: nobody chose, the backend counts the usable cores
@@ -41,6 +43,7 @@ fallback: str
 graphs: int
 device = "cpu"  # or "cuda:N"
 elsewhere = False  # whether anything was ever to live on another device than the processor; what hot paths look at
+at_hand = 0  # ``eager_below``, or 0 where values may live elsewhere
 generation = 0  # grows with every change, so that caches of derived facts notice it with one comparison
 
 
@@ -90,6 +93,7 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         "device": _device("LAZYNP_DEVICE", read("LAZYNP_DEVICE") or "cpu"),
         "tier": _choice("LAZYNP_TIER", read("LAZYNP_TIER") or "auto", TIERS),
         "eager": _switch("LAZYNP_EAGER", read("LAZYNP_EAGER")),
+        "eager_below": _count("LAZYNP_EAGER_BELOW", read("LAZYNP_EAGER_BELOW") or "4096", 0),
         "debug": _switch("LAZYNP_DEBUG", read("LAZYNP_DEBUG")),
         "pure": _switch("LAZYNP_PURE", read("LAZYNP_PURE")),
         "threads": _count("LAZYNP_THREADS", threads_) if threads_ else None,
@@ -109,22 +113,23 @@ _CHECKS: Final[dict[str, tuple[Any, ...]]] = {
 
 def update(**settings: Any) -> None:
     """Change settings of this process, e.g. ``update(backend="numpy")``."""
-    global generation, elsewhere
+    global generation, elsewhere, at_hand
     for name, value in settings.items():
         if name == "threads":
             if value is not None and (not isinstance(value, int) or value < 1):
                 raise ValueError(f"threads={value!r} is not a whole number of at least 1")
-        elif name == "graphs":
+        elif name in ("graphs", "eager_below"):
             if not isinstance(value, int) or value < 0:
-                raise ValueError(f"graphs={value!r} is not a whole number of at least 0")
+                raise ValueError(f"{name}={value!r} is not a whole number of at least 0")
         elif name == "device":
             settings["device"] = _device("device", value)
         elif name not in _CHECKS:
-            raise TypeError(f"{name!r} is not a setting; there are {', '.join([*_CHECKS, 'device', 'graphs', 'threads'])}")
+            raise TypeError(f"{name!r} is not a setting; there are {', '.join([*_CHECKS, 'device', 'eager_below', 'graphs', 'threads'])}")
         elif value not in _CHECKS[name]:
             raise ValueError(f"{name}={value!r} is not one of {', '.join(map(str, _CHECKS[name]))}")
     globals().update(settings)
     elsewhere = elsewhere or device != "cpu"
+    at_hand = 0 if elsewhere else globals()["eager_below"]
     generation += 1
 
 
@@ -141,3 +146,4 @@ def override(**settings: Any) -> Iterator[None]:
 
 globals().update(parse(os.environ))
 elsewhere = device != "cpu"
+at_hand = 0 if elsewhere else globals()["eager_below"]

@@ -157,6 +157,7 @@ def from_gpu(obj: Any, copy: bool = False) -> Any:
     if array.dtype not in NATIVE:
         raise TypeError(f"lazynp does not compute with dtype {array.dtype}")
     config.elsewhere = True
+    config.at_hand = 0
     place = devices.place(f"cuda:{array.device.id}")
     axes = memory_order(array.shape, array.strides, array.itemsize)
     laid = array if axes is None else array.transpose(axes)

@@ -388,7 +388,7 @@ def _framed(x: Node, widths: Sequence[tuple[int, int]], values: Node) -> Node:
 
 def _in_f_order_if(array: Any, node: Node) -> Any:
     """Padded in Fortran order where the array is in that order only."""
-    if type(array) is ndarray and type(array._base) is ndarray and array.flags.fnc:
+    if type(array) is ndarray and array._base is not None and array.flags.fnc:
         return wrap_ordered(node, tuple(range(len(node.shape) - 1, -1, -1)))
     return wrap(node)
 

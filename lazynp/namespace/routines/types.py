@@ -16,7 +16,7 @@ from lazynp.namespace.device.placement import moved
 from lazynp.namespace.standard import checked_device
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.promotion import overrides
-from lazynp.ndarray import asarray, ndarray, shares_memory
+from lazynp.ndarray import asarray, host, ndarray, shares_memory
 from lazynp.scalars import ABSTRACT, CLASSES, is_scalar
 
 proxies.register(ndarray, np.ndarray)
@@ -170,6 +170,9 @@ def _same_memory(a: ndarray, b: Any) -> bool:
     """Whether two arrays show the very same elements: NumPy copies nothing then, and does not ask whether it may."""
     if type(b) is not ndarray:
         return False
+    if type(a._base) is np.ndarray or type(b._base) is np.ndarray:
+        one, two = host(a), host(b)
+        return one.__array_interface__ == two.__array_interface__
     one, two = [x._base if type(x._base) is ndarray else x for x in (a, b)]
     return one is two and (a.dtype, a.shape, geometry(a)) == (b.dtype, b.shape, geometry(b))
 

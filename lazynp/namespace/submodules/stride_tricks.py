@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import hand
 from lazynp.namespace.bridge.fallback import library_call
 from lazynp.namespace.routines.shaping import FUNCTIONS as SHAPING
 from lazynp.namespace.ufunc import axes as ax
@@ -42,8 +43,11 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
         steps = array.strides
     if len(steps) != len(wanted):
         raise ValueError("mismatch in length of strides and shape")
-    offset, _ = geometry(array)
-    root = array._base if type(array._base) is ndarray else array
+    if hand.own_memory(array) is None:
+        offset, _ = geometry(array)
+        root = array._base if type(array._base) is ndarray else array
+    else:
+        root, offset = hand.whole(array)
     if 0 not in wanted:
         ends = [(n - 1) * step for n, step in zip(wanted, steps, strict=True)]
         first, last = offset + sum([min(end, 0) for end in ends]), offset + sum([max(end, 0) for end in ends]) + size
@@ -52,7 +56,8 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
                 f"shape {wanted} with strides {steps} reaches bytes [{first}, {last}) of memory that has {root.nbytes}: "
                 "a view shows nothing outside the array it is taken from"
             )
-    made = derived(array, (STRIDED, (offset, steps, array.dtype), wanted), array.dtype, geometry=(offset, steps))
+    at = array if type(array._base) is ndarray else root
+    made = derived(at, (STRIDED, (offset, steps, array.dtype), wanted), array.dtype, geometry=(offset, steps))
     made._readonly = array._readonly or not writeable
     return made
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array.hand import answer, into, memory_of, of_one, of_two, own_memory, writable
 from lazynp.conversion import holds_ours
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, expand
@@ -51,6 +52,7 @@ UNARY: Final = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert
 
 _getframe = sys._getframe
 _CONST = o.CONST
+_MEMORY = np.ndarray
 _REPEATED: Final = (list, tuple, str, bytes, bytearray, deque)
 _SCALARS_PRIORITY: Final = -1_000_000.0  # of NumPy's scalars; its arrays have 0
 _WEAK: Final = frozenset({float, int, complex})
@@ -94,10 +96,18 @@ def _binary(name: str, of: ufunc) -> Method:
     direct = of._directs
     of_array = of.of_array
     power = name == "pow"
+    at_call = getattr(operator, f"{name}_" if name in ("and", "or") else name)
 
     def operate(a: Any, b: Any) -> Any:
         kind = type(b)
         if type(a) is ndarray:
+            base = a._base
+            if base is not None or a._node.buffer is not None:
+                memory = base if type(base) is _MEMORY else memory_of(a)
+                if memory is not None:
+                    known = of_two(at_call, a, memory, b)
+                    if known is not NotImplemented:
+                        return known
             x = a._node if a._base is None else node_of(a)
             if kind is ndarray and b._base is None and a._base is None:
                 # The commonest case of all, spelled out.
@@ -137,8 +147,19 @@ def _binary(name: str, of: ufunc) -> Method:
 
 
 def _reflected(name: str, of: ufunc) -> Method:
+    forward = getattr(operator, f"{name}_" if name in ("and", "or") else name)
+
+    def at_call(x: Any, y: Any) -> Any:
+        return forward(y, x)
+
     def operate(a: Any, b: Any) -> Any:
         kind = type(b)
+        if type(a) is ndarray and (a._base is not None or a._node.buffer is not None):
+            memory = memory_of(a)
+            if memory is not None:
+                known = of_two(at_call, a, memory, b)
+                if known is not NotImplemented:
+                    return known
         if (kind is float or kind is int) and type(a) is ndarray and a._base is None:
             x = a._node
             rule = of.direct((kind, x.dtype))
@@ -161,8 +182,16 @@ def _reflected(name: str, of: ufunc) -> Method:
 def _in_place(name: str, of: ufunc) -> Method:
     power = name == "pow"
     direct = of._directs
+    at_call = getattr(operator, f"i{name}")
 
     def assign(a: Any, b: Any) -> Any:
+        base = a._base
+        if base is not None or a._node.buffer is not None:
+            memory = writable(a)
+            if memory is not None:
+                known = into(at_call, memory, b)
+                if known is not NotImplemented:
+                    return a
         if type(b) is ndarray and a._base is None and b._base is None:
             x, y = a._node, b._node
             rule = direct.get((x.dtype, y.dtype))
@@ -187,7 +216,13 @@ def _in_place(name: str, of: ufunc) -> Method:
 
 
 def _unary(name: str, of: ufunc) -> Method:
+    at_call = getattr(operator, name)
+
     def operate(a: Any) -> Any:
+        if type(a) is ndarray and (a._base is not None or a._node.buffer is not None):
+            memory = memory_of(a)
+            if memory is not None:
+                return of_one(at_call, memory)
         if type(a) is ndarray and a._base is None:
             x = a._node
             rule = of.direct((x.dtype,))
@@ -285,10 +320,16 @@ def _scalar_unary(name: str, of: ufunc, function: Method) -> Method:
 
 
 def _divmod(a: Any, b: Any) -> Any:
+    found = answer(divmod, (a, b), {})
+    if found is not NotImplemented:
+        return found
     return NotImplemented if defers(a, b) else UFUNCS["divmod"](a, b)
 
 
 def _rdivmod(a: Any, b: Any) -> Any:
+    found = answer(divmod, (b, a), {})
+    if found is not NotImplemented:
+        return found
     return NotImplemented if defers(a, b) else UFUNCS["divmod"](b, a)
 
 
@@ -309,14 +350,23 @@ def _scalar_divmod(method: Method, reflected: bool) -> Method:
 
 
 def _matmul(a: Any, b: Any) -> Any:
+    found = answer(operator.matmul, (a, b), {})
+    if found is not NotImplemented:
+        return found
     return NotImplemented if defers(a, b) else matmul(a, b)
 
 
 def _rmatmul(a: Any, b: Any) -> Any:
+    found = answer(operator.matmul, (b, a), {})
+    if found is not NotImplemented:
+        return found
     return NotImplemented if defers(a, b) else matmul(b, a)
 
 
 def _imatmul(a: Any, b: Any) -> Any:
+    memory = own_memory(a)
+    if memory is not None and into(operator.imatmul, memory, b) is not NotImplemented:
+        return a
     if a.ndim == 0:
         return matmul(a, b)
     product = node_of(matmul(a, b))

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import hand
 from lazynp.backends.common import special_values
 from lazynp.conversion import converted, loses_a_part, warn_complex
 from lazynp.graph import floating
@@ -117,9 +118,19 @@ class ufunc(metaclass=UfuncType):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Record ``self(*args)``; see :class:`numpy.ufunc` for the keywords."""
         if kwargs or len(args) != self.nin:
-            return self._with_keywords(args, kwargs)
+            known = hand.answer(self._of_numbers, args, kwargs, 1)
+            return known if known is not NotImplemented else self._with_keywords(args, kwargs)
         a = args[0]
         if type(a) is ndarray:
+            base = a._base
+            if base is not None or a._node.buffer is not None:
+                memory = hand.memory_of(a)
+                if memory is not None and self.nout == 1:
+                    if self.nin == 1:
+                        return hand.of_one(self._of_numbers, memory)
+                    known = hand.of_two(self._numpy, a, memory, args[1])
+                    if known is not NotImplemented:
+                        return known
             x = a._node if a._base is None else node_of(a)
             if self.nin == 1:
                 direct = self.direct((x.dtype,))
@@ -197,6 +208,9 @@ class ufunc(metaclass=UfuncType):
         return ordered(node, (a, b), "K")
 
     def _of_anything(self, args: Sequence[Any]) -> Any:
+        known = hand.answer(self._of_numbers, args, {}, 1)
+        if known is not NotImplemented:
+            return known
         values = []
         for arg in args:
             value = concrete(arg)
@@ -423,30 +437,47 @@ class ufunc(metaclass=UfuncType):
         """Combine along ``axis``; see :meth:`numpy.ufunc.reduce`."""
         from lazynp.namespace.ufunc.methods import reduce
 
+        options = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims, "initial": initial, "where": where}
+        known = hand.answer(self._numpy.reduce, (array,), options, 1)
+        if known is not NotImplemented:
+            return known
         return reduce(self, array, axis, dtype, out, keepdims, initial, where)
 
     def accumulate(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
         """Running combination along ``axis``; see :meth:`numpy.ufunc.accumulate`."""
         from lazynp.namespace.ufunc.methods import accumulate
 
+        known = hand.answer(self._numpy.accumulate, (array, axis, dtype, out), {}, 1)
+        if known is not NotImplemented:
+            return known
         return accumulate(self, array, axis, dtype, out)
 
     def reduceat(self, array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
         """Combine over segments; see :meth:`numpy.ufunc.reduceat`."""
         from lazynp.namespace.ufunc.methods import reduceat
 
+        known = hand.answer(self._numpy.reduceat, (array, indices, axis, dtype, out), {}, 1)
+        if known is not NotImplemented:
+            return known
         return reduceat(self, array, indices, axis, dtype, out)
 
     def outer(self, *args: Any, **kwargs: Any) -> Any:
         """The function of all pairs; see :meth:`numpy.ufunc.outer`."""
         from lazynp.namespace.ufunc.methods import outer
 
+        known = hand.growing(self._numpy.outer, args, kwargs)
+        if known is not NotImplemented:
+            return known
         return outer(self, args, kwargs)
 
     def at(self, a: Any, indices: Any, /, *b: Any) -> None:
         """Unbuffered in-place operation; see :meth:`numpy.ufunc.at`."""
         from lazynp.namespace.ufunc.methods import at
 
+        if hand.own_memory(a) is not None if type(a) is ndarray else False:
+            known = hand.answer(self._numpy.at, (a, indices, *b), {}, 1)
+            if known is not NotImplemented:
+                return
         at(self, a, indices, b)
 
 

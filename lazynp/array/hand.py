@@ -1,0 +1,539 @@
+"""Values at hand: small arrays are computed at the call, by NumPy's own loops.
+
+In: a call whose arrays all exist in host memory and have at most ``config.at_hand`` elements.  Out: NumPy's answer, its arrays as cells of
+ours.  Promise: the sizes alone decide, so every run of a program takes the same way; the bits, errors and warnings are NumPy's; whoever
+holds memory at hand, here or outside, sees every write, for what a recorded expression captures is copied.
+
+A cell is at hand when its ``_base`` is a NumPy array: the memory itself, of which views of the cell are NumPy's views.  Its ``_view`` is
+then whose memory that is (what ``base`` shows), its ``_node`` is nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from math import ceil, prod
+from types import FunctionType
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp import arrays, protocols
+from lazynp.graph import build
+from lazynp.graph import op as o
+from lazynp.graph.dtypes import FLOAT64, NATIVE
+from lazynp.graph.floating import heard, listen_to_all, stop, tell_here
+from lazynp.graph.node import Node
+from lazynp.scalars import CLASSES, OF_TYPE
+from lazynp.values import config
+
+Memory = np.ndarray[Any, Any]
+
+_new = object.__new__
+_MEMORY: Final = np.ndarray
+_WRITING: Final = frozenset(
+    [
+        np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis, np.ndarray.sort, np.ndarray.partition,
+        np.ndarray.fill, np.ndarray.put,
+    ]
+)  # fmt: skip
+NUMBERS: Final = frozenset({bool, int, float, complex, *OF_TYPE})
+"""Operands that NumPy takes as they are."""
+_AS_THEY_ARE: Final = frozenset({*NUMBERS, str, type(None), slice, type(Ellipsis), type, type(np._NoValue)})
+_PLAIN_PARTS: Final = frozenset({int, slice, type(None), type(Ellipsis)})
+_CHARS: Final = frozenset(dtype.char for dtype in NATIVE) | frozenset("lLqQ")
+
+
+class _Elsewhere(Exception):  # noqa: N818 - a turn of the road, not a mistake
+    """An argument is not at hand."""
+
+
+# Cells ------------------------------------------------------------------------------------------------------------------------
+
+
+def cell(memory: Memory, owner: Any = None) -> arrays.ndarray:
+    """The cell of memory that nobody else knows, or that NumPy's views of ``owner`` share."""
+    x: arrays.ndarray = _new(arrays.ndarray)
+    x._base = memory
+    x._view = owner
+    x._node = None
+    x._readonly = False if owner is None else not memory.flags.writeable
+    return x
+
+
+def shared(memory: Memory) -> arrays.ndarray:
+    """The cell of memory that others know too, and that may be read-only."""
+    x = cell(memory[...], memory.base)
+    x._readonly = not memory.flags.writeable
+    return x
+
+
+def memory_of(x: arrays.ndarray) -> Memory | None:
+    """What an array holds, if that is at hand; not to be written, for it may be a part of a large array."""
+    base = x._base
+    return base if type(base) is _MEMORY else _found(x)
+
+
+def own_memory(x: arrays.ndarray) -> Memory | None:
+    """The memory of a cell at hand, to be written; None for all others."""
+    base = x._base
+    if type(base) is not _MEMORY:
+        _found(x)
+        base = x._base
+        if type(base) is not _MEMORY:
+            return None
+    return base
+
+
+def _found(x: arrays.ndarray) -> Memory | None:
+    """``memory_of`` an array that is not known to be at hand; if it is small and exists it is from now on."""
+    base = x._base
+    limit = config.at_hand
+    if base is None:
+        node = x._node
+        buffer = node.buffer
+        if buffer is None or not limit or prod(node.shape) > limit:
+            return None  # pending, as most operands here are, or large
+        found = buffer.at_hand
+        if found is None or buffer.device is not None:
+            return None
+        memory: Memory = found.copy()
+        if x._readonly:
+            memory.flags.writeable = False
+        x._node = None
+        x._view = None
+        x._base = memory
+        return memory
+    if not limit:
+        return None
+    if type(base) is not arrays.ndarray:
+        if prod(base.shape) > limit or base.buffer.device is not None:
+            return None
+        memory = base.array  # a draft's
+        x._view = None
+        x._base = memory
+        return memory
+    view = x._view
+    if prod(view.shape) > limit:
+        return None
+    if type(base._base) is not _MEMORY and (prod(base.shape) > limit or _found(base) is None):
+        return arrays.elements(x)
+    memory = arrays.shown(x, base._base)[...]
+    if x._readonly:
+        memory.flags.writeable = False
+    x._base = memory
+    x._view = view.owner
+    x._node = x._stamp = None
+    return memory
+
+
+def captured(x: arrays.ndarray) -> Node:
+    """A leaf with what the memory holds now, for an expression that is recorded."""
+    memory: Memory = x._base
+    if not memory.shape:
+        return Node(o.CONST, (), memory[()], memory.dtype, ())
+    return build.buffer(np.array(memory, order="C", copy=True))
+
+
+def rooted(x: arrays.ndarray) -> tuple[arrays.ndarray, int]:
+    """A cell at hand over C-contiguous memory that ``x`` shows a part of, and where in it ``x`` begins, in bytes."""
+    return (x, 0) if x._base.flags.c_contiguous else whole(x)
+
+
+def whole(x: arrays.ndarray) -> tuple[arrays.ndarray, int]:
+    """``rooted``, with all of the memory."""
+    memory: Memory = x._base
+    owner = memory
+    while type(owner.base) is _MEMORY:
+        owner = owner.base
+    laid = owner.transpose(sorted(range(owner.ndim), key=lambda axis: -abs(owner.strides[axis])))
+    start: int = memory.__array_interface__["data"][0] - laid.__array_interface__["data"][0]
+    return (x, 0) if laid is memory else (cell(laid, x if x._view is None else x._view), start)
+
+
+# Elements ---------------------------------------------------------------------------------------------------------------------
+
+
+def read(x: arrays.ndarray, memory: Memory, key: Any) -> Any:
+    """``x[key]`` of an array at hand."""
+    kind = type(key)
+    if kind is arrays.ndarray or kind in CLASSES or kind is tuple or kind is list:
+        key = _key(key)
+    found = memory[key]
+    if type(found) is not _MEMORY:
+        return found
+    if found.size > config.at_hand:
+        return arrays.from_numpy(found)
+    if found.base is None:
+        return cell(found)
+    return cell(found, x if x._view is None else x._view)
+
+
+def _key(part: Any) -> Any:
+    """A key, or a part of one, as NumPy takes it."""
+    kind = type(part)
+    if kind is arrays.ndarray:
+        return arrays.host(part, "index")
+    if kind in CLASSES:
+        return part.concrete("index")
+    if kind is tuple or kind is list:
+        if _PLAIN_PARTS.issuperset(map(type, part)):
+            return part
+        return kind([_key(item) for item in part])
+    return part
+
+
+def write(memory: Memory, key: Any, value: Any) -> None:
+    """``x[key] = value`` where the memory is at hand."""
+    kind = type(key)
+    if kind is arrays.ndarray or kind in CLASSES or kind is tuple or kind is list:
+        key = _key(key)
+    kind = type(value)
+    if kind is arrays.ndarray:
+        value = arrays.host(value, "a value at hand")
+    elif kind in CLASSES:
+        value = value.concrete("a value at hand")
+    elif kind is list or kind is tuple:
+        value = protocols.to_host(value, "a value at hand")
+    elif kind is float and memory.dtype is FLOAT64:
+        memory[key] = value  # nothing that could be told of
+        return
+    before = listen_to_all()
+    try:
+        memory[key] = value
+    finally:
+        stop(before)
+        if heard:
+            tell_here()
+
+
+# Calls ------------------------------------------------------------------------------------------------------------------------
+
+
+def result(value: Any, given: Sequence[arrays.ndarray] = ()) -> Any:
+    """NumPy's answer as the caller of lazynp expects it; ``given`` are the cells it was computed from."""
+    kind = type(value)
+    if kind is _MEMORY:
+        for x in given:
+            if value is x._base:
+                return x
+        dtype = value.dtype
+        if dtype.char not in _CHARS or not dtype.isnative:
+            return value
+        base = value.base
+        if value.size > config.at_hand:
+            return arrays.from_numpy(value, copy=base is not None)
+        if base is None:
+            return cell(value)
+        for x in given:
+            memory = x._base
+            if type(memory) is _MEMORY and (base is memory or (base is memory.base and base is not None)):
+                return cell(value, x if x._view is None else x._view)
+        return cell(value, base)
+    if kind is tuple:
+        return tuple([result(item, given) for item in value])
+    if kind is list:
+        return [result(item, given) for item in value]
+    if isinstance(value, tuple) and hasattr(kind, "_make"):
+        return kind._make([result(item, given) for item in value])
+    return value
+
+
+def _given(value: Any, cells: list[arrays.ndarray]) -> Any:
+    """An argument as NumPy takes it; arrays of ours are remembered in ``cells``."""
+    kind = type(value)
+    if kind is arrays.ndarray:
+        memory = memory_of(value)
+        if memory is None:
+            raise _Elsewhere
+        cells.append(value)
+        return memory
+    if kind in _AS_THEY_ARE:
+        return value
+    if kind is tuple or kind is list:
+        if len(value) > config.at_hand:
+            raise _Elsewhere
+        if NUMBERS.issuperset(map(type, value)):
+            return value
+        return kind([_given(item, cells) for item in value])
+    if kind is _MEMORY:
+        if value.size > config.at_hand or value.dtype.char not in _CHARS or not value.dtype.isnative:
+            raise _Elsewhere
+        return value
+    if kind in CLASSES:
+        known = value._value
+        if known is None:
+            raise _Elsewhere
+        return known
+    if kind is range and len(value) <= config.at_hand:
+        return value
+    if isinstance(value, (np.dtype, type)):
+        return value
+    raise _Elsewhere
+
+
+def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0) -> Any:
+    """NumPy's answer where all arguments are at hand (and ``least`` arrays among them), else ``NotImplemented``."""
+    if not config.at_hand:
+        return NotImplemented
+    cells: list[arrays.ndarray] = []
+    try:
+        values = [_given(value, cells) for value in args]
+        named = {name: _given(value, cells) for name, value in kwargs.items()} if kwargs else kwargs
+    except _Elsewhere:
+        return NotImplemented
+    if len(cells) < least:
+        return NotImplemented
+    borrowed = [x for x in cells if type(x._base) is not _MEMORY]
+    if borrowed and (kwargs.get("out") is not None or theirs in _WRITING):
+        return NotImplemented
+    before = listen_to_all()
+    try:
+        value = theirs(*values, **named)
+    finally:
+        stop(before)
+        if heard:
+            tell_here()
+    if borrowed and _shows(value):
+        return NotImplemented
+    return result(value, cells)
+
+
+def _shows(value: Any) -> bool:
+    """Whether a result of NumPy's may be a view of what it was computed from."""
+    if isinstance(value, (tuple, list)):
+        return any(map(_shows, value))
+    return type(value) is _MEMORY and value.base is not None
+
+
+def fits(a: Memory, b: Memory) -> bool:
+    """Whether the broadcast result of two arrays at hand is small, too."""
+    size = a.size * b.size
+    limit = config.at_hand
+    if size <= limit or a.shape == b.shape or not a.ndim or not b.ndim:
+        return True
+    try:
+        return np.broadcast(a, b).size <= limit
+    except ValueError:
+        return True  # an error, which NumPy words
+
+
+def of_two(function: Callable[[Any, Any], Any], a: arrays.ndarray, x: Memory, b: Any) -> Any:
+    """A function of an array at hand and another operand, where that is at hand as well; else ``NotImplemented``."""
+    kind = type(b)
+    if kind is arrays.ndarray:
+        y: Any = memory_of(b)
+        if y is None or not fits(x, y):
+            return NotImplemented
+    elif kind in NUMBERS:
+        y = b
+    elif kind is _MEMORY:
+        y = b
+        if b.dtype.char not in _CHARS or b.size > config.at_hand or not fits(x, b):
+            return NotImplemented
+    elif kind in CLASSES and b._value is not None:
+        y = b._value
+    else:
+        return NotImplemented
+    before = listen_to_all()
+    try:
+        value = function(x, y)
+    finally:
+        stop(before)
+        if heard:
+            tell_here()
+    return cell(value) if type(value) is _MEMORY else value
+
+
+def of_one(function: Callable[[Any], Any], memory: Memory) -> Any:
+    """A function of one array at hand."""
+    before = listen_to_all()
+    try:
+        value = function(memory)
+    finally:
+        stop(before)
+        if heard:
+            tell_here()
+    return cell(value) if type(value) is _MEMORY else value
+
+
+def into(function: Callable[[Any, Any], Any], memory: Memory, b: Any) -> Any:
+    """A function that writes into an array at hand; what the other operand still needs is computed now."""
+    kind = type(b)
+    if kind is arrays.ndarray:
+        b = arrays.host(b, "a value at hand")
+    elif kind in CLASSES:
+        b = b.concrete("a value at hand")
+    elif kind not in NUMBERS and kind is not _MEMORY:
+        return NotImplemented
+    before = listen_to_all()
+    try:
+        return function(memory, b)
+    finally:
+        stop(before)
+        if heard:
+            tell_here()
+
+
+def writable(x: arrays.ndarray) -> Memory | None:
+    """Memory that a small write to ``x`` may go to now: its own, or its part of a large array that nobody else sees."""
+    memory = own_memory(x)
+    if memory is not None:
+        return memory
+    base = x._base
+    if type(base) is not arrays.ndarray or not config.at_hand or x._readonly or prod(x._view.shape) > config.at_hand:
+        return None
+    if base._base is None and (base._node.buffer is None or arrays.draft(base, copy=False) is None):
+        return None
+    return arrays.elements(x)
+
+
+# NumPy's functions and methods ----------------------------------------------------------------------------------------------------
+
+# What is not NumPy's to answer: what calls back, is about lazynp's own objects, or must not read outside the memory.
+NOT_AT_HAND: Final = frozenset(
+    {
+        "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "from_dlpack", "fromfunction",
+        "frompyfunc", "apply_along_axis", "apply_over_axes", "piecewise", "resize", "as_strided", "array2string", "array_repr", "array_str",
+        "vectorize", "einsum_path", "require", "indices", "mask_indices",
+    }
+)  # fmt: skip
+
+
+def _shape_size(shape: Any = None, *rest: Any, **options: Any) -> int:
+    """Elements of a shape argument."""
+    return shape if type(shape) is int else prod(shape) if type(shape) is tuple and {int}.issuperset(map(type, shape)) else _LARGE
+
+
+def _matrix_size(n: Any = None, m: Any = None, *rest: Any, **options: Any) -> int:
+    """Elements of a matrix of n rows and, if given, m columns."""
+    n, m = options.get("N", n), options.get("M", m)
+    return n * (n if m is None else m) if type(n) is int and (m is None or type(m) is int) else _LARGE
+
+
+def _square_size(n: Any = None, *rest: Any, **options: Any) -> int:
+    return n * n if type(n) is int else _LARGE
+
+
+def _range_size(*limits: Any, **options: Any) -> int:
+    """Elements of a range between Python numbers."""
+    if not limits or len(limits) > 3 or not _REAL.issuperset(map(type, limits)) or options.keys() - {"dtype", "device", "like"}:
+        return _LARGE
+    start, stop, step = (0, limits[0], 1) if len(limits) == 1 else (*limits, 1)[:3]
+    try:
+        return max(ceil((stop - start) / step), 0)
+    except (ArithmeticError, ValueError):
+        return _LARGE
+
+
+def _spaced_size(start: Any = None, stop: Any = None, num: Any = 50, *rest: Any, **options: Any) -> int:
+    """Elements of a space of ``num`` steps."""
+    num = options.get("num", num)
+    return num * _extent([x for x in (start, stop) if type(x) is not int]) if type(num) is int else _LARGE
+
+
+_LARGE: Final = 1 << 62
+_REAL: Final = frozenset({int, float})
+# Functions whose arguments say how large their results are.
+_SIZES: Final[dict[str, Callable[..., int]]] = {
+    **dict.fromkeys(("zeros", "ones", "empty", "full"), _shape_size),
+    **dict.fromkeys(("eye", "tri"), _matrix_size),
+    **dict.fromkeys(("identity", "tril_indices", "triu_indices", "diag_indices"), _square_size),
+    **dict.fromkeys(("bartlett", "blackman", "hamming", "hanning", "kaiser", "fftfreq", "rfftfreq"), _shape_size),
+    **dict.fromkeys(("linspace", "logspace", "geomspace"), _spaced_size),
+    "arange": _range_size,
+}
+_LIKE: Final = frozenset({"zeros_like", "ones_like", "empty_like", "full_like"})
+_ZEROS: Final = {"empty": np.zeros, "empty_like": np.zeros_like}  # the same on every run
+# Their results are larger than their arguments: the product of all sizes and numbers bounds them.
+_GROWING: Final = frozenset({"outer", "kron", "meshgrid", "tile", "repeat", "diagflat", "vander", "diag", "ix_"})
+# Their results are views that may be larger than the memory.
+_WIDENING: Final = frozenset({"broadcast_to", "broadcast_arrays", "sliding_window_view"})
+_MODULES: Final = frozenset({"lazynp", "lazynp.linalg", "lazynp.fft", "lazynp.lib.stride_tricks", "lazynp.lib.scimath"})
+
+
+def _extent(values: Sequence[Any]) -> int:
+    """A bound of what a growing function makes of these."""
+    extent = 1
+    for value in values:
+        if type(value) is int:
+            extent *= max(abs(value), 1)
+        elif type(value) in (tuple, list):
+            extent *= _extent(value)
+        elif type(value) is arrays.ndarray or type(value) is _MEMORY:
+            extent *= max(value.size, 1)
+    return extent
+
+
+def growing(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """``answer`` for a function whose result may be larger than its arguments."""
+    if _extent(args) * _extent([*kwargs.values()]) > config.at_hand:
+        return NotImplemented
+    return answer(theirs, args, kwargs)
+
+
+def _widens(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """``answer`` for a function whose result may show its argument's elements many times."""
+    cells: list[arrays.ndarray] = []
+    try:
+        values = [_given(value, cells) for value in args]
+        named = {name: _given(value, cells) for name, value in kwargs.items()}
+    except _Elsewhere:
+        return NotImplemented
+    value = theirs(*values, **named)
+    parts = value if type(value) is tuple else (value,)
+    return NotImplemented if any(part.size > config.at_hand for part in parts) else result(value, cells)
+
+
+def first(name: str, function: Any, theirs: Any, module: str = "lazynp") -> Any:
+    """A public function of ours that lets NumPy answer where everything is at hand."""
+    if not isinstance(function, FunctionType | staticmethod) or module not in _MODULES or name in NOT_AT_HAND or not callable(theirs):
+        return function
+    if isinstance(theirs, (type, np.ufunc)):
+        return function
+    if name in _SIZES or name in _LIKE:
+        made = _maker(name, function, theirs)
+        return type(function)(made) if isinstance(function, staticmethod) else made
+    answered: Callable[..., Any] = growing if name in _GROWING else _widens if name in _WIDENING else answer
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if config.at_hand:
+            found = answered(theirs, args, kwargs)
+            if found is not NotImplemented:
+                return found
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _maker(name: str, function: Any, theirs: Any) -> Any:
+    """``first`` for a function that makes arrays of a size it is given."""
+    size, theirs = _SIZES.get(name), _ZEROS.get(name, theirs)
+
+    @functools.wraps(function)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        limit = config.at_hand
+        if limit and (size(*args, **kwargs) <= limit if size is not None else len(args) < 5 and kwargs.get("shape") is None):
+            found = answer(theirs, args, kwargs, 0 if size is not None else 1)
+            if found is not NotImplemented:
+                return found
+        return function(*args, **kwargs)
+
+    return make
+
+
+def method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of arrays that lets NumPy's answer where everything is at hand."""
+    theirs = getattr(np.ndarray, name)
+
+    @functools.wraps(function)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        base = self._base
+        if type(base) is _MEMORY or ((base is not None or self._node.buffer is not None) and _found(self) is not None):
+            found = answer(theirs, (self, *args), kwargs)
+            if found is not NotImplemented:
+                return found
+        return function(self, *args, **kwargs)
+
+    return call
