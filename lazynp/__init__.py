@@ -31,6 +31,7 @@ _operators.install(_generic)
 _methods.install(ndarray)
 _methods.install(_generic)
 _methods.describe(ndarray, _numpy.ndarray)
+_methods.at_hand(ndarray)
 
 globals().update(_names.ALL)
 

@@ -7,4 +7,3 @@ from lazynp.array._python import function as function
 from lazynp.array._python import listen as listen
 from lazynp.array._python import register as register
 from lazynp.array._python import register_ufunc as register_ufunc
-from lazynp.array._python import track as track

@@ -30,7 +30,6 @@ cdef extern from "functions.h":
     PyTypeObject cell_type
     PyTypeObject* array_type
     void array_dealloc(PyObject*)
-    void cell_track(PyObject*)
     int slots_ready() except -1
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
     int ANY, MAKER, REDUCTION, MEAN
@@ -168,12 +167,7 @@ def register_ufunc(cls):
 
 def bind(ufunc, theirs, real):
     """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's."""
-    ufunc_bind(ufunc, theirs, theirs.__name__ in _BASIC, real)
-
-
-def track(cell):
-    """From now on ``cell`` may hold anything, and be in a cycle."""
-    cell_track(<PyObject*>cell)
+    ufunc_bind(ufunc, theirs, getattr(theirs, "__name__", "") in _BASIC, real)
 
 
 def listen(variable, listening, heard, tell):

@@ -40,10 +40,6 @@ def bind(ufunc: Any, theirs: Any, real: bool) -> None:
     """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's."""
 
 
-def track(cell: Any) -> None:
-    """From now on ``cell`` may hold anything, and be in a cycle."""
-
-
 def listen(variable: Any, listening: Any, heard: dict[int, Any], tell: Callable[[], Any]) -> None:
     """How floating-point errors are heard where NumPy runs Python code: set ``variable`` to ``listening``, then ``tell`` what was ``heard``."""
 

@@ -1,8 +1,8 @@
 /* The cell: what every array is made of, in C.
 
    In: a NumPy array and its owner.  Out: a new object of the class of arrays.  Promise: its attributes are plain members, which the
-   interpreter's inline caches know; a cell that was made here holds nothing but NumPy arrays and other such cells, so that it is in no
-   cycle and the garbage collector need not know it (`cell_track` before it gets anything else). */
+   interpreter's inline caches know; a cell that was made here stays at hand and holds nothing but a NumPy array and its owner, so that it is
+   in no cycle, and the garbage collector is not told of it unless the owner is somebody's. */
 
 #ifndef LAZYNP_CELL_H
 #define LAZYNP_CELL_H
@@ -67,11 +67,6 @@ static PyObject* cell_create(PyTypeObject* type, PyObject* args, PyObject* kwarg
     return type->tp_alloc(type, 0);
 }
 
-/* From now on the cell may hold anything. */
-static inline void cell_track(PyObject* self) {
-    if (!PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
-}
-
 /* The cell of `memory` (the reference is taken over), which belongs to `owner`, or to itself (NULL). */
 static inline PyObject* cell_of(PyObject* memory, PyObject* owner) {
     Cell* made;
@@ -87,6 +82,7 @@ static inline PyObject* cell_of(PyObject* memory, PyObject* owner) {
     made->stamp = Py_NewRef(Py_None);
     made->readonly = Py_NewRef(owner && !PyArray_ISWRITEABLE((PyArrayObject*)memory) ? Py_True : Py_False);
     made->weakrefs = NULL;
+    if (owner && Py_TYPE(owner) != array_type) PyObject_GC_Track((PyObject*)made);
     return (PyObject*)made;
 }
 

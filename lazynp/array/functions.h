@@ -301,7 +301,7 @@ static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real) {
     self->vector = ufunc_call;
     Py_XSETREF(self->numpy, Py_NewRef(numpy));
     self->real = real;
-    if (theirs->nout != 1 || theirs->nin > 2 || theirs->core_enabled || self->loops) return 0;
+    if (!PyObject_TypeCheck(numpy, &PyUFunc_Type) || theirs->nout != 1 || theirs->nin > 2 || theirs->core_enabled || self->loops) return 0;
     self->loops = PyMem_Malloc(sizeof(Loops));
     if (self->loops == NULL) return PyErr_NoMemory(), -1;
     loops_fill(self->loops, numpy, basic);

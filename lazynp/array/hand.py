@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp import arrays, protocols
+from lazynp.array import core
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import FLOAT64, NATIVE
@@ -29,7 +30,7 @@ from lazynp.values import config
 
 Memory = np.ndarray[Any, Any]
 
-_new = object.__new__
+_new = core.Cell.__new__
 _MEMORY: Final = np.ndarray
 _WRITING: Final = frozenset(
     [
@@ -504,7 +505,7 @@ def first(name: str, function: Any, theirs: Any, module: str = "lazynp") -> Any:
                 return found
         return function(*args, **kwargs)
 
-    return call
+    return core.function(call, theirs, name) if answered is answer else call
 
 
 def _maker(name: str, function: Any, theirs: Any) -> Any:
@@ -520,7 +521,7 @@ def _maker(name: str, function: Any, theirs: Any) -> Any:
                 return found
         return function(*args, **kwargs)
 
-    return make
+    return core.function(make, theirs, name)
 
 
 def method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,7 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.array import hand
+from lazynp.array import core, hand
+from lazynp.graph.errstate import variable
+from lazynp.graph.floating import heard, listening, tell_here
 from lazynp.conversion import as_dtype, loses_a_part, warn_complex
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
@@ -219,6 +221,15 @@ def install(cls: type) -> None:
     methods = SHARED | WRITING if cls is ndarray else SHARED
     for name, function in methods.items():
         setattr(cls, name, hand.method(name, function) if cls is ndarray and name not in _OWN else function)
+
+
+def at_hand(cls: type) -> None:
+    """Let the core answer where it can; to be called when the class is complete."""
+    if variable is not None:
+        core.listen(variable, listening, heard, tell_here)
+    for name in (SHARED | WRITING).keys() - _OWN:
+        setattr(cls, name, core.function(vars(cls)[name], getattr(np.ndarray, name), name))
+    core.register(cls, hand.result)
 
 
 def _described(function: FunctionType, theirs: Any) -> FunctionType:
