@@ -32,7 +32,7 @@ cdef extern from "functions.h":
     void array_dealloc(PyObject*)
     int slots_ready() except -1
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
-    int ANY, MAKER, REDUCTION, MEAN
+    int ANY, MAKER, REDUCTION, MEAN, FOREIGN
     const char* const* slot_names
     PyObject** slow_methods
     PyObject** slow_reflected
@@ -180,12 +180,15 @@ def function(slow, theirs, name):
     """``slow``, a public function or method, with NumPy's answering where everything is at hand."""
     cdef Reduction* reduction = NULL
     cdef int kind = ANY
-    if name in _MAKERS:
+    theirs = getattr(theirs, "_implementation", theirs)  # the arguments are known: nobody overrides it
+    if name == "__array_ufunc__":
+        kind = FOREIGN
+    elif name in _MAKERS:
         kind = MAKER
     elif name in _reduction_of:
         reduction = &_reductions[<int>_reduction_of[name]]
         kind = MEAN if name == "mean" else REDUCTION
-    python = isinstance(getattr(theirs, "_implementation", theirs), FunctionType) or name in _IN_PYTHON
+    python = isinstance(theirs, FunctionType) or name in _IN_PYTHON
     if python and error_variable == NULL:
         return slow
     return function_new(slow, theirs, kind, reduction, python)

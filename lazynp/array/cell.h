@@ -55,10 +55,16 @@ static void cell_dealloc(PyObject* self) { /* of a subclass: its own part is don
     Py_TYPE(self)->tp_free(self);
 }
 
+/* Cells come and go with every operation: the memory of some is kept. */
+#define KEPT 256
+static PyObject* kept_cells[KEPT];
+static int kept_count;
+
 static void array_dealloc(PyObject* self) { /* of the class of arrays itself, which adds nothing to a cell */
     PyTypeObject* type = Py_TYPE(self);
     cell_release(self);
-    PyObject_GC_Del(self);
+    if (kept_count < KEPT) kept_cells[kept_count++] = self;
+    else PyObject_GC_Del(self);
     Py_DECREF(type);
 }
 
@@ -71,15 +77,16 @@ static PyObject* cell_create(PyTypeObject* type, PyObject* args, PyObject* kwarg
 static inline PyObject* cell_of(PyObject* memory, PyObject* owner) {
     Cell* made;
     if (memory == NULL) return NULL;
-    made = PyObject_GC_New(Cell, array_type);
-    if (made == NULL) {
+    if (kept_count) {
+        made = (Cell*)PyObject_Init(kept_cells[--kept_count], array_type);
+    } else if ((made = PyObject_GC_New(Cell, array_type)) == NULL) {
         Py_DECREF(memory);
         return NULL;
     }
     made->base = memory;
     made->node = Py_NewRef(Py_None);
     made->view = Py_NewRef(owner ? owner : Py_None);
-    made->stamp = Py_NewRef(Py_None);
+    made->stamp = NULL;
     made->readonly = Py_NewRef(owner && !PyArray_ISWRITEABLE((PyArrayObject*)memory) ? Py_True : Py_False);
     made->weakrefs = NULL;
     if (owner && Py_TYPE(owner) != array_type) PyObject_GC_Track((PyObject*)made);

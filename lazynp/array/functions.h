@@ -14,7 +14,7 @@ static PyObject* result_method; /* `hand.result`, for answers that are not plain
 static PyObject *error_variable, *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
-enum { ANY, MAKER, REDUCTION, MEAN };
+enum { ANY, MAKER, REDUCTION, MEAN, FOREIGN };
 
 typedef struct {
     PyObject_HEAD
@@ -188,6 +188,29 @@ slow:
     return PyObject_Vectorcall(self->slow, args, (size_t)n, names);
 }
 
+/* `__array_ufunc__`: a ufunc of two operands that NumPy was asked for, because one of them is NumPy's (`np.float64(2) * x`). */
+static PyObject* foreign_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (names == NULL && n == 5 && PyUnicode_CompareWithASCIIString(args[2], "__call__") == 0 && PyObject_TypeCheck(args[1], &PyUFunc_Type)) {
+        PyObject *plain[2], *found;
+        PyArrayObject* memory[2];
+        for (int k = 0; k < 2; k++) {
+            PyObject* x = args[3 + k];
+            memory[k] = PyArray_CheckExact(x) ? (PyArrayObject*)x : memory_of(x);
+            if (memory[k] ? !native_dtype(memory[k]) || PyArray_SIZE(memory[k]) > limit_now() : !is_number(x)) goto slow;
+            plain[k] = memory[k] ? (PyObject*)memory[k] : x;
+        }
+        if (((PyUFuncObject*)args[1])->nout != 1 || ((PyUFuncObject*)args[1])->core_enabled) goto slow;
+        if (memory[0] && memory[1] && !fits(memory[0], memory[1])) goto slow;
+        Py_INCREF(plain[0]), Py_INCREF(plain[1]);
+        found = PyObject_Vectorcall(args[1], plain, 2, NULL);
+        Py_DECREF(plain[0]), Py_DECREF(plain[1]);
+        return wrapped(found);
+    }
+slow:
+    return PyObject_Vectorcall(((Function*)callable)->slow, args, (size_t)n, names);
+}
+
 /* Ufuncs --------------------------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -268,7 +291,7 @@ static PyTypeObject function_type = {
 static PyObject* function_new(PyObject* slow, PyObject* theirs, int kind, Reduction* reduction, int listens) {
     Function* made = PyObject_New(Function, &function_type); /* there are as many as NumPy has names: they are never freed */
     if (made == NULL) return NULL;
-    made->vector = function_call;
+    made->vector = kind == FOREIGN ? foreign_call : function_call;
     made->slow = Py_NewRef(slow);
     made->theirs = Py_NewRef(theirs);
     made->kind = kind;

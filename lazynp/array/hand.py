@@ -23,13 +23,16 @@ from lazynp.array import core
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import FLOAT64, NATIVE
-from lazynp.graph.floating import heard, listen_to_all, stop, tell_here
+from lazynp.graph.errstate import variable
+from lazynp.graph.floating import heard, listen_to_all, listening, stop, tell_here
 from lazynp.graph.node import Node
 from lazynp.scalars import CLASSES, OF_TYPE
 from lazynp.values import config
 
 Memory = np.ndarray[Any, Any]
 
+if variable is not None:
+    core.listen(variable, listening, heard, tell_here)
 _new = core.Cell.__new__
 _MEMORY: Final = np.ndarray
 _WRITING: Final = frozenset(

@@ -18,11 +18,11 @@ static npy_intp limit_now(void) {
 /* Methods in Python, by slot. */
 enum {
     ADD, SUB, MUL, DIV, FLOORDIV, MOD, LSHIFT, RSHIFT, AND, OR, XOR, POW, MATMUL, BINARIES,
-    NEG = BINARIES, POS, ABS, INVERT, BOOL, INT, FLOAT, INDEX, LEN, ITER, GETITEM, SETITEM, LT, LE, EQ, NE, GT, GE, METHODS
+    NEG = BINARIES, POS, ABS, INVERT, BOOL, INT, FLOAT, INDEX, LEN, ITER, GETITEM, SETITEM, DELITEM, LT, LE, EQ, NE, GT, GE, METHODS
 };
 static const char* const slot_names[METHODS] = {
     "add", "sub", "mul", "truediv", "floordiv", "mod", "lshift", "rshift", "and", "or", "xor", "pow", "matmul", "neg", "pos", "abs",
-    "invert", "bool", "int", "float", "index", "len", "iter", "getitem", "setitem", "lt", "le", "eq", "ne", "gt", "ge"};
+    "invert", "bool", "int", "float", "index", "len", "iter", "getitem", "setitem", "delitem", "lt", "le", "eq", "ne", "gt", "ge"};
 static PyObject *slow_methods[METHODS], *slow_reflected[BINARIES], *slow_in_place[BINARIES];
 static binaryfunc numpys[BINARIES], numpys_in_place[BINARIES];
 
@@ -258,8 +258,9 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
     PyObject *plain = NULL, *found;
     int failed;
     if (value == NULL) {
-        PyErr_SetString(PyExc_ValueError, "cannot delete array elements");
-        return -1;
+        found = slow2(slow_methods[DELITEM], a, key);
+        Py_XDECREF(found);
+        return found ? 0 : -1;
     }
     y = memory_of(value);
     if (x && (y || is_number(value)) && (plain = numpys_key(key))) {

@@ -14,8 +14,6 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import core, hand
-from lazynp.graph.errstate import variable
-from lazynp.graph.floating import heard, listening, tell_here
 from lazynp.conversion import as_dtype, loses_a_part, warn_complex
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
@@ -225,9 +223,7 @@ def install(cls: type) -> None:
 
 def at_hand(cls: type) -> None:
     """Let the core answer where it can; to be called when the class is complete."""
-    if variable is not None:
-        core.listen(variable, listening, heard, tell_here)
-    for name in (SHARED | WRITING).keys() - _OWN:
+    for name in ((SHARED | WRITING).keys() | {"__array_ufunc__", "copy"}) - _OWN:
         setattr(cls, name, core.function(vars(cls)[name], getattr(np.ndarray, name), name))
     core.register(cls, hand.result)
 
