@@ -42,7 +42,7 @@ quick: $(VENV)/.dev
 	$(PY) -m pytest -n auto -m "not slow" $(PYTEST_ARGS)
 
 test-cuda-emulated: g++ $(VENV)/.cuda-test
-	LAZYNP_TEST_CUDA=emulated $(PY) -m pytest -n auto tests/cuda $(PYTEST_ARGS)
+	LAZYNP_TEST_CUDA=emulated $(PY) -m pytest -n auto tests/cuda tests/gpu_emulator $(PYTEST_ARGS)
 	LAZYNP_TEST_CUDA=emulated LAZYNP_DEVICE=cuda LAZYNP_TIER=compiled $(PY) -m pytest -n auto tests/differential $(PYTEST_ARGS)
 
 test-gpu: $(VENV)/.gpu

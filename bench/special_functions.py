@@ -1,7 +1,7 @@
 """Where the numbers of ``lazynp.special`` come from: its polynomials, and the values that its tests compare with.
 
 In: mpmath (``pip install mpmath``), which nothing else here needs.  Out: ``lazynp/backends/special/coefficients.py``,
-``tests/special_values.npz``, and a table of errors.  Promise: the files are functions of this one alone.
+``tests/backends/special_values.npz``, and a table of errors.  Promise: the files are functions of this one alone.
 
     python -m bench.special_functions coefficients
     python -m bench.special_functions references
@@ -326,12 +326,12 @@ def references(name: str, points: int = 80) -> dict[str, Any]:
 
 def write_references() -> None:
     found = {f"{name}.{part}": column for name in NAMES for part, column in references(name).items()}
-    np.savez_compressed(ROOT / "tests/special_values.npz", **found)
+    np.savez_compressed(ROOT / "tests/backends/special_values.npz", **found)
 
 
 def print_errors(names: Sequence[str] = ()) -> None:
     """The largest errors at many more arguments, in the NumPy tier and compiled."""
-    from tests.special_errors import errors_in_ulps, functions
+    from tests.backends.special_errors import errors_in_ulps, functions
 
     for name in names or NAMES:
         found = references(name, 4000)

@@ -27,6 +27,7 @@ from lazynp.conversion import anyarray, as_dtype, asarray, from_numpy
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
+from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import Node, Shape, Site
 from lazynp.layout import copy_order, geometry, joined_order, reduction_order, result_order
 from lazynp.memory import Draft, draft, elements, host, overwritten, published, shown
@@ -176,9 +177,11 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
 
     @shape.setter
     def shape(self, shape: Any) -> None:
-        if type(self._base) is _MEMORY:
-            self._base = self._base[...]  # whoever else holds this view keeps its shape
-            self._base.shape = shape
+        memory = hand.own_memory(self)
+        if memory is not None:
+            memory = memory[...]  # whoever else holds this view keeps its shape
+            memory.shape = shape
+            self._base = memory
             return
         view = view_reshape(self, shape)
         if type(view._base) is not ndarray:
@@ -194,6 +197,10 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
 
     @dtype.setter
     def dtype(self, dtype: Any) -> None:
+        memory = hand.own_memory(self)
+        if memory is not None and np.dtype(dtype) in NATIVE:
+            self._base = memory.view(dtype)
+            return
         self._become(view_dtype(self, np.dtype(dtype)))
 
     @property
@@ -219,7 +226,8 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def strides(self) -> tuple[int, ...]:
         """Byte steps in each dimension, as NumPy would have laid the array out."""
-        return geometry(self)[1]
+        base = self._base
+        return base.strides if type(base) is _MEMORY else geometry(self)[1]
 
     @property
     def base(self) -> Any:
@@ -386,9 +394,6 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
 
     def _become(self, view: ndarray) -> None:
         """Show what ``view`` (of this same memory) shows, as an in-place change of shape or dtype does."""
-        if type(self._base) is _MEMORY:
-            self._base = view._base
-            return
         if type(self._base) is ndarray:
             self._view = View(
                 view._view.root, view._view.root_dtype, view._view.path, view.shape, view.dtype, self._view.owner, view._view.geometry()

@@ -121,9 +121,6 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
     array = np.asarray(obj, copy=given) if dtype is None else watched(np.asarray, obj, dtype, copy=given)
     if array.dtype not in NATIVE or not array.dtype.isnative:
         return np.array(obj, dtype, order=order or "K", copy=copy)  # type: ignore[call-overload]
-    if array.size <= config.at_hand:
-        made = np.array(array, order=order or "K", copy=copy or None)
-        return hand.cell(made) if made.base is None and made is not obj else hand.shared(made)
     # What NumPy made of a sequence is ours alone; anything else may be somebody's memory.
     shared = type(obj) in _SEQUENCES or _is_frozen(array)
     if copy is False and not shared:
@@ -140,8 +137,9 @@ def anyarray(obj: Any) -> Any:
 def from_numpy(array: np.ndarray[Any, Any], order: str = "K", copy: bool = True) -> arrays.ndarray:
     """An array of a NumPy array's values, which are copied unless nobody will write to them."""
     if array.size <= config.at_hand:
-        owned = array.base is None and array.flags.writeable
-        return hand.cell(array if owned and not copy and order in "KA" else np.array(array, order=order, copy=True, subok=False))
+        known: Any = np.array
+        ours = array.base is None and array.flags.writeable and not copy and order in "KA"
+        return hand.cell(array if ours else known(array, order=order, copy=True, subok=False))
     axes = memory_order(array.shape, array.strides, array.itemsize) if order in "KA" else None
     if order == "F" or (order == "A" and array.flags.f_contiguous and not array.flags.c_contiguous):
         axes = tuple(range(array.ndim - 1, -1, -1))

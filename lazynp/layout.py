@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lazynp import arrays
+from lazynp.array import hand
 from lazynp.graph import op as o
 from lazynp.graph.node import Shape
 from lazynp.views import AXES, Geometry, View, memory_order, owned_strides
@@ -35,7 +36,7 @@ def geometry(x: arrays.ndarray) -> Geometry:
         view: View = x._view
         return view.geometry()
     if type(base) is np.ndarray:
-        return 0, base.strides
+        return hand.rooted(x)[1], base.strides
     return 0, owned_strides(x.shape, x.dtype.itemsize)
 
 

@@ -108,6 +108,8 @@ def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs
     import lazynp
 
     out = kwargs.get("out", ())
+    if any(type(x) in CLASSES for x in out):
+        raise TypeError("return arrays must be of ArrayType")
     if any(isinstance(x, np.ndarray) for x in out):
         if any(_is_ours(x) for x in out):
             return NotImplemented
@@ -183,8 +185,8 @@ def _dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device
             return exported(self).__dlpack__(**{key: value for key, value in wanted.items() if value is not None})
     memory = _memory(self)
     if memory is not None:
-        options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-        return memory.__dlpack__(**{key: value for key, value in options.items() if value is not None})
+        wanted = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return memory.__dlpack__(**{key: value for key, value in wanted.items() if value is not None})
     untold = max_version is None or max_version[0] < 1
     if untold and not copy and getattr(self, "_readonly", False):
         raise BufferError("a consumer of DLPack before version 1.0 cannot be told that this array is read-only")
@@ -270,8 +272,8 @@ def _array_interface(self: Any) -> dict[str, Any]:
 
     memory = _memory(self)
     if memory is not None:
-        described: dict[str, Any] = memory.__array_interface__
-        return described
+        # Strides are spelled out: Pillow then asks for the bytes instead of reading the memory through a buffer.
+        return {**memory.__array_interface__, "strides": memory.strides}
     array = lend(self)
     if array is None:
         array = snapshot(self, "__array__")
@@ -281,7 +283,7 @@ def _array_interface(self: Any) -> dict[str, Any]:
     if not owner.flags.c_contiguous:
         # A buffer is asked for in C order; memory of a result may have been filled in another order of the axes.
         owner = owner.transpose(sorted(range(owner.ndim), key=lambda axis: -owner.strides[axis]))
-    described = array.__array_interface__
+    described: dict[str, Any] = array.__array_interface__
     start: int = described["data"][0]
     first: int = owner.__array_interface__["data"][0]
     # Strides are spelled out: Pillow then asks for the bytes instead of reading the memory through a buffer.

@@ -38,6 +38,10 @@ def view_expand(x: arrays.ndarray, shape: Shape) -> arrays.ndarray:
 
 def view_reshape(x: arrays.ndarray, shape: Any, order: str = "C", copy: bool | None = None) -> arrays.ndarray:
     """``x.reshape(shape)``: a view exactly where NumPy gives one, else a copy."""
+    memory = hand.own_memory(x)
+    if memory is not None:
+        found = memory.reshape(tuple(shape) if isinstance(shape, list) else shape, order=order, copy=copy)  # type: ignore[call-overload]
+        return hand.cell(found) if found.base is None else hand.cell(found, x if x._view is None else x._view)
     old = x.shape
     asked = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     shape = reshaped_shape(old, asked)

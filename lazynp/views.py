@@ -17,7 +17,7 @@ import numpy as np
 
 from lazynp.graph import build
 from lazynp.graph import op as o
-from lazynp.graph.dtypes import INT64
+from lazynp.graph.dtypes import INT64, INT64_END
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import Op
 
@@ -195,16 +195,24 @@ def is_f_contiguous(shape: Shape, strides: Strides, itemsize: int) -> bool:
     return is_c_contiguous(shape[::-1], strides[::-1], itemsize)
 
 
+def _stride(stride: int, step: int) -> int:
+    """The stride of every ``step``-th element; a step far beyond the end is cut, and its stride wraps around, as NumPy's do."""
+    found = stride * step
+    if -INT64_END <= found < INT64_END:
+        return found
+    step = max(1 - INT64_END, min(step, INT64_END - 1))
+    return (stride * step + INT64_END) % (2 * INT64_END) - INT64_END
+
+
 def moved(geometry: Geometry, shape: Shape, dtype: Dtype, step: Step) -> Geometry:
     """The geometry after one step from an array of ``geometry``, ``shape`` and ``dtype``."""
     offset, strides = geometry
     op, arg, result = step
     if op is o.SLICE:
-        if 0 in result:  # NumPy leaves the offset alone where there is nothing to point at
-            return offset, tuple([stride * d for (_, d), stride in zip(arg, strides, strict=True)])
-        for (start, _), stride in zip(arg, strides, strict=True):
-            offset += start * stride
-        return offset, tuple([stride * d for (_, d), stride in zip(arg, strides, strict=True)])
+        if 0 not in result:  # NumPy leaves the offset alone where there is nothing to point at
+            for (start, _), stride in zip(arg, strides, strict=True):
+                offset += start * stride
+        return offset, tuple([_stride(stride, d) for (_, d), stride in zip(arg, strides, strict=True)])
     if op is AXES:
         return offset, tuple([0 if axis < 0 else strides[axis] for axis in arg])
     if op is o.RESHAPE:

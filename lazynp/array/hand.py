@@ -11,8 +11,11 @@ then whose memory that is (what ``base`` shows), its ``_node`` is nothing.
 from __future__ import annotations
 
 import functools
+import os
+import sys
 from collections.abc import Callable, Sequence
 from math import ceil, prod
+from operator import setitem
 from types import FunctionType
 from typing import Any, Final
 
@@ -27,7 +30,7 @@ from lazynp.graph.errstate import variable
 from lazynp.graph.floating import heard, listen_to_all, listening, stop, tell_here
 from lazynp.graph.node import Node
 from lazynp.scalars import CLASSES, OF_TYPE
-from lazynp.values import config
+from lazynp.values import config, forking
 
 Memory = np.ndarray[Any, Any]
 
@@ -48,6 +51,20 @@ _PLAIN_PARTS: Final = frozenset({int, slice, type(None), type(Ellipsis)})
 _CHARS: Final = frozenset(dtype.char for dtype in NATIVE) | frozenset("lLqQ")
 
 
+_FEW: Final = 3
+# Python functions of NumPy's that never warn of anything but floating-point errors, if they are given real numbers, and not very few.
+_QUIET: Final = frozenset(
+    {
+        "all", "allclose", "any", "amax", "amin", "append", "argmax", "argmin", "argsort", "around", "array_equal", "clip", "concatenate",
+        "concat", "copy", "count_nonzero", "cross", "cumprod", "cumsum", "diff", "dot", "einsum", "expand_dims", "flatnonzero", "flip",
+        "hstack", "inner", "isclose", "matmul", "max", "mean", "min", "moveaxis", "nonzero", "outer", "prod", "ravel", "repeat", "reshape",
+        "roll", "round", "searchsorted", "sort", "split", "squeeze", "stack", "std", "sum", "swapaxes", "take", "tensordot", "tile",
+        "trace", "transpose", "tril", "triu", "var", "vdot", "vstack", "where", "solve", "inv", "det", "norm", "cholesky", "qr", "eigh",
+        "zeros", "ones", "empty", "full", "arange", "eye", "identity", "zeros_like", "ones_like", "empty_like",
+    }
+)  # fmt: skip
+
+
 class _Elsewhere(Exception):  # noqa: N818 - a turn of the road, not a mistake
     """An argument is not at hand."""
 
@@ -62,13 +79,6 @@ def cell(memory: Memory, owner: Any = None) -> arrays.ndarray:
     x._view = owner
     x._node = None
     x._readonly = False if owner is None else not memory.flags.writeable
-    return x
-
-
-def shared(memory: Memory) -> arrays.ndarray:
-    """The cell of memory that others know too, and that may be read-only."""
-    x = cell(memory[...], memory.base)
-    x._readonly = not memory.flags.writeable
     return x
 
 
@@ -99,35 +109,33 @@ def _found(x: arrays.ndarray) -> Memory | None:
         if buffer is None or not limit or prod(node.shape) > limit:
             return None  # pending, as most operands here are, or large
         found = buffer.at_hand
-        if found is None or buffer.device is not None:
-            return None
-        memory: Memory = found.copy()
-        if x._readonly:
-            memory.flags.writeable = False
-        x._node = None
-        x._view = None
-        x._base = memory
-        return memory
+        return None if found is None or buffer.device is not None else _taken(x, base, found.copy(), None)
     if not limit:
         return None
     if type(base) is not arrays.ndarray:
-        if prod(base.shape) > limit or base.buffer.device is not None:
-            return None
-        memory = base.array  # a draft's
-        x._view = None
-        x._base = memory
-        return memory
+        return None if prod(base.shape) > limit or base.buffer.device is not None else _taken(x, base, base.array, None)
     view = x._view
     if prod(view.shape) > limit:
         return None
     if type(base._base) is not _MEMORY and (prod(base.shape) > limit or _found(base) is None):
         return arrays.elements(x)
-    memory = arrays.shown(x, base._base)[...]
+    return _taken(x, base, arrays.shown(x, base._base)[...], view.owner)
+
+
+def _taken(x: arrays.ndarray, base: Any, memory: Memory, owner: Any) -> Memory:
+    """Put ``x`` at hand; what its node and view were stays there for threads that are on the way to them."""
     if x._readonly:
         memory.flags.writeable = False
-    x._base = memory
-    x._view = view.owner
-    x._node = x._stamp = None
+    with forking.graph:
+        if x._base is not base:  # another thread was here first
+            found: Memory = x._base
+            return found
+        if base is None:
+            x._view = owner
+            x._base = memory
+        else:
+            x._base = memory
+            x._view = owner
     return memory
 
 
@@ -204,7 +212,10 @@ def write(memory: Memory, key: Any, value: Any) -> None:
         return
     before = listen_to_all()
     try:
-        memory[key] = value
+        if memory.dtype.kind != "c" and getattr(value, "dtype", None) is not None and value.dtype.kind == "c":
+            at_users_line(setitem, (memory, key, value), {})
+        else:
+            memory[key] = value
     finally:
         stop(before)
         if heard:
@@ -243,6 +254,19 @@ def result(value: Any, given: Sequence[arrays.ndarray] = ()) -> Any:
     return value
 
 
+_ROOT: Final = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_plain: Final[Any] = lambda function, args, kwargs: function(*args, **kwargs)  # noqa: E731, one line, whose number is the user's
+
+
+def at_users_line(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Call a function as from the user's line, so that Python's warnings name that line, in that module's registry."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(_ROOT) and frame.f_back is not None:
+        frame = frame.f_back
+    code = _plain.__code__.replace(co_filename=frame.f_code.co_filename, co_firstlineno=frame.f_lineno)
+    return FunctionType(code, frame.f_globals)(function, args, kwargs)
+
+
 def _given(value: Any, cells: list[arrays.ndarray]) -> Any:
     """An argument as NumPy takes it; arrays of ours are remembered in ``cells``."""
     kind = type(value)
@@ -276,8 +300,11 @@ def _given(value: Any, cells: list[arrays.ndarray]) -> Any:
     raise _Elsewhere
 
 
-def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0) -> Any:
-    """NumPy's answer where all arguments are at hand (and ``least`` arrays among them), else ``NotImplemented``."""
+def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0, warns: bool = False) -> Any:
+    """NumPy's answer where all arguments are at hand (and ``least`` arrays among them), else ``NotImplemented``.
+
+    ``warns``: it may give warnings that are not about floating-point errors, as any function may of complex numbers and of very few.
+    """
     if not config.at_hand:
         return NotImplemented
     cells: list[arrays.ndarray] = []
@@ -291,13 +318,16 @@ def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
     borrowed = [x for x in cells if type(x._base) is not _MEMORY]
     if borrowed and (kwargs.get("out") is not None or theirs in _WRITING):
         return NotImplemented
+    warns = warns or any(memory.size < _FEW or memory.dtype.kind == "c" for memory in values if type(memory) is _MEMORY)
     before = listen_to_all()
     try:
-        value = theirs(*values, **named)
+        value = at_users_line(theirs, values, named) if warns else theirs(*values, **named)
     finally:
         stop(before)
         if heard:
             tell_here()
+    if value is kwargs.get("out") and value is not None:
+        return value
     if borrowed and _shows(value):
         return NotImplemented
     return result(value, cells)
@@ -469,14 +499,14 @@ def _extent(values: Sequence[Any]) -> int:
     return extent
 
 
-def growing(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def growing(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0, warns: bool = False) -> Any:
     """``answer`` for a function whose result may be larger than its arguments."""
     if _extent(args) * _extent([*kwargs.values()]) > config.at_hand:
         return NotImplemented
-    return answer(theirs, args, kwargs)
+    return answer(theirs, args, kwargs, least, warns)
 
 
-def _widens(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _widens(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0, warns: bool = False) -> Any:
     """``answer`` for a function whose result may show its argument's elements many times."""
     cells: list[arrays.ndarray] = []
     try:
@@ -489,8 +519,21 @@ def _widens(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
     return NotImplemented if any(part.size > config.at_hand for part in parts) else result(value, cells)
 
 
+_first: Final[dict[Any, Any]] = {}
+
+
 def first(name: str, function: Any, theirs: Any, module: str = "lazynp") -> Any:
-    """A public function of ours that lets NumPy answer where everything is at hand."""
+    """A public function of ours that lets NumPy answer where everything is at hand; the same for all of its names."""
+    found = _first.get(function) if isinstance(function, FunctionType) else None
+    if found is None:
+        found = _letting_numpy(name, function, theirs, module)
+        if found is not function:
+            _first[function] = found
+            _first[found] = found
+    return found
+
+
+def _letting_numpy(name: str, function: Any, theirs: Any, module: str) -> Any:
     if not isinstance(function, FunctionType | staticmethod) or module not in _MODULES or name in NOT_AT_HAND or not callable(theirs):
         return function
     if isinstance(theirs, (type, np.ufunc)):
@@ -499,11 +542,12 @@ def first(name: str, function: Any, theirs: Any, module: str = "lazynp") -> Any:
         made = _maker(name, function, theirs)
         return type(function)(made) if isinstance(function, staticmethod) else made
     answered: Callable[..., Any] = growing if name in _GROWING else _widens if name in _WIDENING else answer
+    warns = name not in _QUIET
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if config.at_hand:
-            found = answered(theirs, args, kwargs)
+            found = answered(theirs, args, kwargs, 0, warns)
             if found is not NotImplemented:
                 return found
         return function(*args, **kwargs)
@@ -519,7 +563,7 @@ def _maker(name: str, function: Any, theirs: Any) -> Any:
     def make(*args: Any, **kwargs: Any) -> Any:
         limit = config.at_hand
         if limit and (size(*args, **kwargs) <= limit if size is not None else len(args) < 5 and kwargs.get("shape") is None):
-            found = answer(theirs, args, kwargs, 0 if size is not None else 1)
+            found = answer(theirs, args, kwargs, 0 if size is not None else 1, name not in _QUIET)
             if found is not NotImplemented:
                 return found
         return function(*args, **kwargs)

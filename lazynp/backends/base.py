@@ -15,8 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from lazynp.backends.common.ownership import Claim
-from lazynp.codegen import ir
-from lazynp.codegen.lower import Body
+from lazynp.codegen import ir, pipeline
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind, Op
 from lazynp.schedule.canonicalise import Program
@@ -94,16 +93,13 @@ class Layout(Protocol):
 
 
 @runtime_checkable
-class Target(Protocol):
+class Target(pipeline.Target, Protocol):
     """What compiles and launches kernels on one kind of device."""
 
     name: str
-    joins_calls: bool  # whether library calls that follow one another are run as one
 
-    def supported(self, program: Program, e: int) -> bool: ...
-
-    def emit(self, body: Body) -> tuple[ir.Kernel, ir.Launch]: ...
-
-    def compile(self, kernels: Sequence[ir.Kernel]) -> Sequence[tuple[Callable[[int], None], Layout]]: ...
+    def compile(self, kernels: Sequence[ir.Kernel], sources: Sequence[str]) -> Sequence[tuple[Callable[[int], None], Layout]]:
+        """The machine code of loop nests, with the layout of its arguments; ``sources`` are what ``render`` made of them."""
+        ...
 
     def threads(self) -> int: ...

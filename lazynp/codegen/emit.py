@@ -1,7 +1,7 @@
-"""From a kernel's values to its loop nest.
+"""The statements of a loop nest: scopes, operands, scalars.
 
-In: a ``Body`` (what one iteration computes).  Out: ``ir.Kernel`` and the ``ir.Launch`` that fits this schedule's shapes.  The tree is
-built from *times*: at each depth, passes over the loops below follow one another, separated by the reductions that later passes need.
+In: a ``Body`` (what one iteration computes).  Out: the statements of the block at hand; which loops are around it is arranged by ``nest``
+or ``grid``, and how reductions combine by ``reduce``.
 Promise: a value is computed at the loop level it belongs to, once a pass; dear values that a later pass over the same axis needs again are
 staged in scratch; extents, strides, offsets and scalars are arguments, so that one kernel serves every shape of its pattern.
 """
@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from lazynp.codegen import ir
-from lazynp.codegen.ir import Formula, Memory, Operand
-from lazynp.codegen.lower import ACCUMULATE, CHECKED, INSIDE, LOAD, POSITION, SCALAR, Body, Output, Value
+from lazynp.codegen.ir import Memory, Operand
 from lazynp.graph import index as ix
 from lazynp.graph import op as o
-from lazynp.graph.index import Index, Loaded, Offset, Quotient, Range, Remainder
+from lazynp.graph.index import Formula, Index, Loaded, Offset, Quotient, Range, Remainder
 from lazynp.schedule import cost
+from lazynp.schedule.lower import ACCUMULATE, CHECKED, INSIDE, LOAD, POSITION, SCALAR, Body, Output, Value
 from lazynp.schedule.movement import Guard
 from lazynp.values.records import Record, field
 
@@ -33,8 +33,6 @@ PARALLEL_ELEMENTS = 32_768  # iterations of the innermost loop handed to a threa
 COLUMNS = 512  # columns accumulated together where an outer axis is reduced
 TILE_ROWS, TILE_COLUMNS = 32, 64  # tile of a transposed access: its cache lines stay in the first level
 LITERAL_STRIDE = 4  # strides up to this are part of the kernel: interleaved channels vectorise
-SHORT_ROW = 7  # elements of a row up to which it is written out: strides beyond do not vectorise, and 8 elements do by themselves
-SHORT_VALUES = 600  # scalar operations that the elements of a row may have together where they are written out
 
 
 class Scope(Record):
@@ -77,12 +75,6 @@ class Stage(Record):
     base: Operand = "0"
 
 
-def emit(body: Body) -> tuple[ir.Kernel, ir.Launch]:
-    from lazynp.codegen.nest import Nest  # the loop structure builds on the statements below
-
-    return Nest(body).run()
-
-
 class Emitter:
     """Scopes, operands and scalar statements; ``Nest`` arranges the loops.
 
@@ -120,7 +112,7 @@ class Emitter:
             return None
         *rows, r = self.body.main
         reductions = [v for v in values if v.op is ACCUMULATE]
-        if r.extent > SHORT_ROW or r.extent * len(values) > SHORT_VALUES or any(v.arg.depth > len(rows) for v in reductions):
+        if r.extent > cost.SHORT_ROW or r.extent * len(values) > cost.SHORT_VALUES or any(v.arg.depth > len(rows) for v in reductions):
             return None
         reduced = any(v.ranges == (r,) and not v.arg.outer for v in reductions)
         dear = any(v.op.cost >= cost.STAGE_COST and r in v.free for v in values)
@@ -249,7 +241,7 @@ class Emitter:
         target.memo[key] = dst
         return dst
 
-    def index(self, index: Index, values: dict[Loaded, Value] | None = None) -> Operand:
+    def index(self, index: Index) -> Operand:
         """An index expression as an operand, in the scope where its ranges are known."""
         if not index.terms and not index.const:
             return "0"

@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 
 from lazynp.codegen import grid_columns, grid_reduce, grid_tiles, ir, reduce
 from lazynp.codegen.emit import Scope, Stage
-from lazynp.codegen.ir import Formula, Memory, Operand
-from lazynp.codegen.lower import ACCUMULATE, CHECKED, LOAD, SCALAR, Body, Output, Value
+from lazynp.codegen.ir import Memory, Operand
 from lazynp.codegen.nest import Nest, Work
-from lazynp.graph.index import Offset, Range
+from lazynp.graph.index import Formula, Offset, Range
 from lazynp.schedule import cost
+from lazynp.schedule.lower import ACCUMULATE, CHECKED, LOAD, SCALAR, Body, Output, Value
 from lazynp.schedule.movement import Guard
 
 WARP = 32
@@ -43,7 +43,6 @@ TEAMS = 4  # rows of a block whose warps have one each
 FEW = 8  # a row of at most this many elements is reduced by one thread
 ALONE = 32  # a row of at most this many elements is reduced by one thread, if there are
 ALONE_ROWS = 1 << 12  # at least so many rows
-SHARED_BYTES = 40 * 1024  # of a block, for what is staged: every device has 48 KiB, and some is for combining
 
 
 class Team(NamedTuple):
@@ -208,7 +207,7 @@ class GridNest(Nest):
         rows = prod([r.extent for r in self.body.main[:depth]])
         at = [v for v in work.reductions if v.depth == depth]
         longest = max(prod([r.extent for r in v.ranges]) for v in at)
-        if grid_columns.fit(self, depth, inside, rows):
+        if grid_columns.fit(depth, inside, rows):
             grid_columns.columns(self, depth, inside)
             return
         if rows < FEW_ROWS and longest > LONG_ROW and not any(v.arg.outer for v in at):
@@ -371,7 +370,7 @@ class GridNest(Nest):
             if free:
                 regions[free[0]] = v
                 places[v] = free[0]
-            elif length * (len(regions) + 1) * teams * v.dtype.itemsize <= SHARED_BYTES:
+            elif length * (len(regions) + 1) * teams * v.dtype.itemsize <= cost.SHARED_BYTES:
                 regions.append(v)
                 places[v] = len(regions) - 1
         if not places:

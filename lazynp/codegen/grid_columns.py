@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from lazynp.codegen import grid_reduce, ir, reduce
 from lazynp.codegen.emit import Result
-from lazynp.codegen.ir import Formula, Memory, Operand
-from lazynp.codegen.lower import Output, Value
+from lazynp.codegen.ir import Memory, Operand
 from lazynp.codegen.nest import Work
 from lazynp.codegen.reduce import ROWS, accumulator
-from lazynp.graph.index import Range
+from lazynp.graph.index import Formula, Range
+from lazynp.schedule.lower import Output, Value
 
 if TYPE_CHECKING:
     from lazynp.codegen.grid import GridNest
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 COLUMNS_ENOUGH = 1 << 16  # from so many columns on, a thread for each keeps the device busy
 
 
-def fit(nest: GridNest, depth: int, work: Work, columns: int) -> bool:
+def fit(depth: int, work: Work, columns: int) -> bool:
     """Whether all there is are such reductions at ``depth`` and what is computed from them there."""
     return (
         columns < COLUMNS_ENOUGH

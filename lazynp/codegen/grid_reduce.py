@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from lazynp.codegen import ir, reduce
 from lazynp.codegen.emit import Result, Scope
-from lazynp.codegen.ir import Formula, Memory, Operand
-from lazynp.codegen.lower import Value
+from lazynp.codegen.ir import Memory, Operand
 from lazynp.codegen.reduce import CHUNK, LANES, PARTIAL_CHUNKS, Iteration, accumulator
-from lazynp.graph.index import Range
+from lazynp.graph.index import Formula, Range
+from lazynp.schedule.lower import Value
 
 if TYPE_CHECKING:
     from lazynp.codegen.grid import GridNest

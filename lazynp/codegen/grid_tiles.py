@@ -13,10 +13,10 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from lazynp.codegen import ir
-from lazynp.codegen.ir import Formula, Operand
-from lazynp.codegen.lower import LOAD, Value
+from lazynp.codegen.ir import Operand
 from lazynp.codegen.nest import Work
-from lazynp.graph.index import Range
+from lazynp.graph.index import Formula, Range
+from lazynp.schedule.lower import LOAD, Value
 
 if TYPE_CHECKING:
     from lazynp.codegen.grid import GridNest

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lazynp.graph.index import Formula
 from lazynp.graph.op import Op
 from lazynp.values.records import Record, field
 
@@ -196,13 +197,6 @@ class Phase(Record):
     locals: list[Local] = field(factory=list)
     threads: int = 0
     shared: list[Local] = field(factory=list)
-
-
-class Formula(Record):
-    """An integer argument: ``const + sum(k * offset[slot])``, evaluated by the host at launch."""
-
-    const: int
-    offsets: tuple[tuple[int, int], ...] = ()
 
 
 class Kernel(Record):

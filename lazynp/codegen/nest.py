@@ -16,17 +16,16 @@ from lazynp.codegen import ir, reduce
 from lazynp.codegen.emit import (
     COLUMNS,
     PARALLEL_ELEMENTS,
-    SHORT_VALUES,
     TILE_COLUMNS,
     TILE_ROWS,
     Emitter,
     Result,
     Scope,
 )
-from lazynp.codegen.ir import Formula, Operand
-from lazynp.codegen.lower import ACCUMULATE, LOAD, Output, Value
-from lazynp.graph.index import Offset, Range
+from lazynp.codegen.ir import Operand
+from lazynp.graph.index import Formula, Offset, Range
 from lazynp.schedule import cost
+from lazynp.schedule.lower import ACCUMULATE, LOAD, Body, Output, Value
 from lazynp.schedule.movement import Guard
 from lazynp.values.records import Record
 
@@ -41,8 +40,10 @@ class Work(Record):
         return bool(self.outputs or self.reductions)
 
 
-SEGMENTS = 5  # pieces a loop is cut into at the borders of padding and of joined parts
-SEGMENT_VALUES = 600  # scalar operations all pieces may have together
+def emit(body: Body) -> tuple[ir.Kernel, ir.Launch]:
+    """The loop nest of ``body`` for a processor, and the launch that fits this schedule's shapes."""
+    return Nest(body).run()
+
 
 
 class Nest(Emitter):
@@ -212,7 +213,7 @@ class Nest(Emitter):
         if not offsets:
             points = [p for p in points if 0 < p < r.extent]
         points = [-inf, *points, inf]
-        if len(points) - 1 > SEGMENTS or (len(points) - 1) * len(self.body.values) > SEGMENT_VALUES:
+        if len(points) - 1 > cost.SEGMENTS or (len(points) - 1) * len(self.body.values) > cost.SEGMENT_VALUES:
             return whole
         ends: list[Operand | None] = [
             None if isinf(p) else self.argument(("segment", r, k), Formula(int(p), offsets)) for k, p in enumerate(points)
@@ -349,7 +350,7 @@ class Nest(Emitter):
         elif (
             len(ranges) == 1
             and ranges[0].extent <= (cost.SMALL_DEAR_REDUCTION if self.is_dear(own, ranges[0]) else cost.SMALL_REDUCTION)
-            and ranges[0].extent * len(self.body.values) <= SHORT_VALUES
+            and ranges[0].extent * len(self.body.values) <= cost.SHORT_VALUES
             and not inside.reductions
             and all(out.depth == below for out in inside.outputs)
         ):

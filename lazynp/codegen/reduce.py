@@ -16,19 +16,15 @@ An error bound of about CHUNK/LANES + log2(LANES) + log2(n/CHUNK) roundings, as 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lazynp.codegen import ir
-from lazynp.codegen.emit import Result
-from lazynp.codegen.ir import Formula, Memory, Operand
-from lazynp.codegen.lower import LOAD, Output, Value
+from lazynp.codegen.emit import COLUMNS, Emitter, Result
+from lazynp.codegen.ir import Memory, Operand
 from lazynp.graph import op as o
-from lazynp.graph.index import Range
-
-if TYPE_CHECKING:
-    from lazynp.codegen.nest import Nest
+from lazynp.graph.index import Formula, Range
+from lazynp.schedule.lower import LOAD, Output, Value
 
 LANES = 32
 CHUNK = 512
@@ -49,12 +45,12 @@ def accumulator(v: Value) -> ir.DType:
     return v.dtype
 
 
-def combine(nest: Nest, v: Value, a: Operand, b: Operand) -> Operand:
+def combine(nest: Emitter, v: Value, a: Operand, b: Operand) -> Operand:
     dtype = accumulator(v)
     return nest.scalar(v.arg.op, dtype, (a, b), dtype)
 
 
-def contribution(nest: Nest, v: Value) -> Operand:
+def contribution(nest: Emitter, v: Value) -> Operand:
     """The element to be reduced, in the accumulator's dtype."""
     x = nest.operand(v.src[0])
     if accumulator(v) != v.dtype:
@@ -62,7 +58,7 @@ def contribution(nest: Nest, v: Value) -> Operand:
     return x
 
 
-def update(nest: Nest, v: Value, memory: Memory, index: Operand, x: Operand) -> None:
+def update(nest: Emitter, v: Value, memory: Memory, index: Operand, x: Operand) -> None:
     """memory[index] = memory[index] op x"""
     dtype = accumulator(v)
     old = nest.name()
@@ -73,7 +69,7 @@ def update(nest: Nest, v: Value, memory: Memory, index: Operand, x: Operand) -> 
 class Trees:
     """Lanes and binary counters of reductions that run in the same loops."""
 
-    def __init__(self, nest: Nest, values: list[Value], lanes: bool = True) -> None:
+    def __init__(self, nest: Emitter, values: list[Value], lanes: bool = True) -> None:
         self.nest = nest
         self.values = values
         self.lanes = {v: nest.local(accumulator(v), str(LANES)) for v in values} if lanes else {}
@@ -120,7 +116,7 @@ class Trees:
 
 
 def chunks(
-    nest: Nest,
+    nest: Emitter,
     trees: Trees,
     ranges: tuple[Range, ...],
     first: Operand,
@@ -137,7 +133,7 @@ def chunks(
         _row_chunks(nest, trees, ranges, first, last, iteration, rows)
 
 
-def _flat_chunks(nest: Nest, trees: Trees, r: Range, first: Operand, last: Operand, iteration: Iteration) -> None:
+def _flat_chunks(nest: Emitter, trees: Trees, r: Range, first: Operand, last: Operand, iteration: Iteration) -> None:
     n = nest.extent(r)
     with nest.loop(first, last) as chunk:
         lo = nest.integer("mul", chunk, str(CHUNK))
@@ -147,7 +143,7 @@ def _flat_chunks(nest: Nest, trees: Trees, r: Range, first: Operand, last: Opera
         trees.end_lanes(nest.integer("sub", chunk, first))
 
 
-def single_chunk(nest: Nest, trees: Trees, r: Range, iteration: Iteration | None) -> list[tuple[Value, Operand]]:
+def single_chunk(nest: Emitter, trees: Trees, r: Range, iteration: Iteration | None) -> list[tuple[Value, Operand]]:
     """A reduction that fits one chunk: the lanes, halved.  ``iteration`` is None where the loop does nothing else."""
     masked = iteration is None and nest.masks and r.extent <= MASKED and all(_maskable(nest, v, r) for v in trees.values)
     _lanes(nest, trees, r, "0", nest.extent(r), iteration or (lambda: None), masked)
@@ -158,7 +154,7 @@ def single_chunk(nest: Nest, trees: Trees, r: Range, iteration: Iteration | None
 HARMLESS = frozenset([o.ADD, o.SUBTRACT, o.MULTIPLY, o.ABSOLUTE, o.NEGATIVE, o.MAXIMUM, o.MINIMUM, o.FMAX, o.FMIN])
 
 
-def _maskable(nest: Nest, v: Value, r: Range) -> bool:
+def _maskable(nest: Emitter, v: Value, r: Range) -> bool:
     """Whether the elements of ``v`` may be computed from zeros where there are none, without a trace."""
     pending, seen = [v.src[0]], {v}
     while pending:
@@ -174,7 +170,7 @@ def _maskable(nest: Nest, v: Value, r: Range) -> bool:
 
 
 def _lanes(
-    nest: Nest, trees: Trees, r: Range, lo: Operand, length: Operand, iteration: Iteration, masked: bool = False
+    nest: Emitter, trees: Trees, r: Range, lo: Operand, length: Operand, iteration: Iteration, masked: bool = False
 ) -> None:
     """Elements lo .. lo + length into the lanes; ``masked``: all lanes take the last, incomplete group together."""
     trees.start_lanes()
@@ -210,7 +206,7 @@ def _lanes(
 
 
 def _row_chunks(
-    nest: Nest,
+    nest: Emitter,
     trees: Trees,
     ranges: tuple[Range, ...],
     first: Operand,
@@ -271,7 +267,7 @@ def _row_chunks(
                 trees.end_lanes(nest.integer("sub", chunk, first))
 
 
-def unrolled(nest: Nest, r: Range, values: list[Value], iteration: Iteration) -> None:
+def unrolled(nest: Emitter, r: Range, values: list[Value], iteration: Iteration) -> None:
     """A short reduction: all elements as scalars, halved as the lanes would be."""
     elements: dict[Value, list[Operand]] = {v: [] for v in values}
     for k in range(r.extent):
@@ -295,10 +291,8 @@ def unrolled(nest: Nest, r: Range, values: list[Value], iteration: Iteration) ->
         nest.results[v] = Result(cell, dtype)
 
 
-def columns(nest: Nest, ranges: tuple[Range, ...], values: list[Value], column: Range, lo: Operand, hi: Operand) -> None:
+def columns(nest: Emitter, ranges: tuple[Range, ...], values: list[Value], column: Range, lo: Operand, hi: Operand) -> None:
     """Reductions over outer axes for columns [lo, hi): whole rows are read along."""
-    from lazynp.codegen.emit import COLUMNS
-
     block = {v: nest.local(accumulator(v), str(COLUMNS)) for v in values}
     total = {v: nest.local(accumulator(v), str(COLUMNS)) for v in values}
     width = nest.integer("sub", hi, lo)
@@ -338,7 +332,7 @@ def columns(nest: Nest, ranges: tuple[Range, ...], values: list[Value], column: 
         nest.results[v] = Result(total[v], accumulator(v), column, lo)
 
 
-def sequential(nest: Nest, ranges: tuple[Range, ...], values: list[Value], iteration: Iteration) -> None:
+def sequential(nest: Emitter, ranges: tuple[Range, ...], values: list[Value], iteration: Iteration) -> None:
     """The same order as ``columns`` for one element."""
     block = {v: nest.local(accumulator(v), "1") for v in values}
     total = {v: nest.local(accumulator(v), "1") for v in values}
@@ -367,7 +361,7 @@ def sequential(nest: Nest, ranges: tuple[Range, ...], values: list[Value], itera
 
 
 def _row_blocks(
-    nest: Nest,
+    nest: Emitter,
     ranges: tuple[Range, ...],
     clear: Iteration,
     rows: Callable[[Operand, int], None],

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from lazynp.backends.common.compiled import make_schedule
+from lazynp.codegen.items import KernelItem, LibraryItem, Schedule
+from lazynp.codegen.pipeline import scheduled
 from lazynp.codegen.show import show
 from lazynp.engine.realize import compiler
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, where
 from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import Canonical, Program, canonicalise
-from lazynp.schedule.plan import KernelItem, LibraryItem, Schedule
 
 
 def schedule(nodes: Sequence[Node]) -> Schedule:
@@ -26,7 +26,7 @@ def schedule(nodes: Sequence[Node]) -> Schedule:
 
 def _schedule(nodes: Sequence[Node]) -> tuple[Canonical, Schedule]:
     canonical = canonicalise([node for node in nodes if node.buffer is None])
-    return canonical, make_schedule(Program.of(canonical), compiler(canonical.wanted))
+    return canonical, scheduled(Program.of(canonical), compiler(canonical.wanted))
 
 
 def explain(nodes: Sequence[Node]) -> str:

@@ -274,7 +274,7 @@ def _prepare(canonical: Canonical, device: str | None = None) -> Plan:
     report.schedules.misses += 1
     program = Program.of(canonical)
     gpu = None if device is None or device == devices.CPU else devices.place(device).backend
-    chosen = gpu or choose(program)
+    chosen = gpu or choose()
     plans = _plans_on(device)
     try:
         plan = chosen.prepare(program)
@@ -308,8 +308,8 @@ def _raise_stored(canonical: Canonical) -> None:
             raise node.error.with_traceback(None)
 
 
-def choose(program: Program) -> Backend:
-    """The backend for a program, by the switches; the tiered one decides by sizes and counts."""
+def choose() -> Backend:
+    """The backend for programs, by the switches; the tiered one decides by sizes and counts."""
     if config.backend == "numpy" or (config.backend is None and not _can_compile()):
         return backend("numpy")
     return backend("llvm" if config.tier == "compiled" else "auto")

@@ -22,9 +22,5 @@ COMPLEX64: Final[np.dtype[Any]] = np.dtype(np.complex64)
 COMPLEX128: Final[np.dtype[Any]] = np.dtype(np.complex128)
 
 REAL_OF: Final = {COMPLEX64: FLOAT32, COMPLEX128: FLOAT64}
-COMPLEX_OF: Final = {FLOAT32: COMPLEX64, FLOAT64: COMPLEX128}
 
-
-def is_native(dtype: np.dtype[Any]) -> bool:
-    """Whether nodes of this dtype exist."""
-    return dtype in NATIVE
+INT64_END: Final = 1 << 63  # int64 has the numbers from -INT64_END to INT64_END - 1

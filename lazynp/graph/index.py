@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import gcd
-from typing import Any
+from typing import Any, NamedTuple
+
+from lazynp.values.records import Record
 
 Bounds = tuple[int, int]
 
@@ -101,21 +103,11 @@ class Remainder(Atom):
         return f"({self.inner!r})%{self.divisor}"
 
 
-class Index:
+class Index(NamedTuple):
     """``const + sum(coefficient * atom)``: terms in atom order, no zero coefficient."""
 
-    __slots__ = ("_hash", "const", "terms")
-
-    def __init__(self, terms: tuple[tuple[Atom, int], ...], const: int) -> None:
-        self.terms = terms
-        self.const = const
-        self._hash = hash((terms, const))
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Index) and self.const == other.const and self.terms == other.terms
+    terms: tuple[tuple[Atom, int], ...]
+    const: int
 
     def bounds(self) -> Bounds:
         lo = hi = self.const
@@ -134,7 +126,7 @@ class Index:
                 return k
         return 0
 
-    def __add__(self, other: Index | int) -> Index:
+    def __add__(self, other: Index | int) -> Index:  # type: ignore[override]  # of a tuple
         if isinstance(other, int):
             return Index(self.terms, self.const + other) if other else self
         if not other.terms:
@@ -146,7 +138,7 @@ class Index:
             merged[atom] = merged.get(atom, 0) + k
         return _index(merged, self.const + other.const)
 
-    def __mul__(self, k: int) -> Index:
+    def __mul__(self, k: int) -> Index:  # type: ignore[override]
         if k == 1:
             return self
         if k == 0:
@@ -158,6 +150,13 @@ class Index:
         if self.const or not parts:
             parts.append(str(self.const))
         return " + ".join(parts)
+
+
+class Formula(Record):
+    """What is left of an index where no loop runs: ``const + sum(k * offset[slot])``, evaluated by the host at launch."""
+
+    const: int
+    offsets: tuple[tuple[int, int], ...] = ()
 
 
 def _number(term: tuple[Atom, int]) -> int:

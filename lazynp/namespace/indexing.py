@@ -17,7 +17,7 @@ import numpy as np
 from lazynp import arrays
 from lazynp.graph import build
 from lazynp.graph import op as o
-from lazynp.graph.dtypes import BOOL, INT64
+from lazynp.graph.dtypes import BOOL, INT64, INT64_END
 from lazynp.graph.node import Node, Shape
 from lazynp.values import config
 from lazynp.views import NEW, Region, memory_order
@@ -100,7 +100,7 @@ def basic(key: Any, shape: Shape) -> Basic | None:
             n = shape[axis]
             at = part + n if part < 0 else part
             if not 0 <= at < n:
-                raise IndexError(f"index {part} is out of bounds for axis {axis} with size {n}")
+                raise _outside(part, axis, n)
             region.append((at, 1))
             lengths.append(1)
             axis += 1
@@ -112,6 +112,13 @@ def basic(key: Any, shape: Shape) -> Basic | None:
             axes.append(axis)
             axis += 1
     return tuple(region), tuple(lengths), tuple(axes), element, copies
+
+
+def _outside(at: int, axis: int, n: int) -> Exception:
+    if not -INT64_END <= at < INT64_END:
+        # To NumPy it is an array without axes: of uint64, or an object.
+        return OverflowError("Python int too large to convert to C long") if INT64_END <= at < 2 * INT64_END else IndexError(_BAD_KEY)
+    return IndexError(f"index {at} is out of bounds for axis {axis} with size {n}")
 
 
 def _too_many(parts: Sequence[Any], ndim: int) -> IndexError:
@@ -241,7 +248,7 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
             n = shape[axis]
             at = part + n if part < 0 else part
             if not 0 <= at < n:
-                raise IndexError(f"index {part} is out of bounds for axis {axis} with size {n}")
+                raise _outside(part, axis, n)
             region.append((at, 1))
             lengths.append(1)
             grouped.append(1)

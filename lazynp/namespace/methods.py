@@ -106,7 +106,7 @@ def _resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
             setattr(self, name, getattr(made, name))
 
 
-def _conjugate(self: Any, out: Any = None) -> Any:
+def _conjugate(self: Any, out: Any = None, /) -> Any:
     """Complex conjugate; see :meth:`numpy.ndarray.conjugate`."""
     if self.dtype.kind != "c" and out is None:
         return self

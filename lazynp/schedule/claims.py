@@ -12,8 +12,6 @@ from lazynp.graph import op as o
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Entry, Program
 
-CONTESTS = 3  # claims in a row that were for nothing, after which copying is left to cost what it costs
-
 
 class Claims(list[int]):
     """The buffer parameters that a plan would overwrite; empty once others have wanted the old values again and again."""
@@ -22,7 +20,7 @@ class Claims(list[int]):
 
     def settled(self, contested: bool) -> None:
         self.contests = self.contests + 1 if contested else 0
-        if self.contests == CONTESTS:
+        if self.contests == cost.CLAIM_CONTESTS:
             self.clear()
 
 

@@ -15,17 +15,27 @@ LAUNCH = 20_000.0  # one more kernel: about two microseconds of the above
 KERNEL_NODES = 300  # expression nodes in one kernel; compile time grows with it
 KERNEL_BUFFERS = 48  # arrays one kernel touches
 KERNEL_POINTS = 16  # different indices at which one kernel may evaluate one value
+JOINED = 4  # kernels over the same loops, the youngest ones, that a value may join which none of them reads: later ones share most with it
+SEARCH = 256  # kernels and calls looked at for a way round before it counts as found: a search must not make long programs slow
+SMALL_STORE = 4096  # elements of a write below which the processor leaves it to NumPy: runs of them copy their base once, write in place
 
 STAGE_COST = 12.0  # a value at least this dear is kept in scratch for the next pass over the same axis instead of computed again
 SCRATCH_BYTES = 256 * 1024  # what one thread may stage of one value: a share of the second-level cache
 SCRATCH_TOTAL = 1024 * 1024  # and of all values of a kernel: scratch lies on the stack of the thread
+SHARED_BYTES = 40 * 1024  # what the threads of a block may stage together: every device has 48 KiB, and some is for combining
+
+SHORT_ROW = 7  # elements of a row up to which it is written out: strides beyond do not vectorise, and 8 elements do by themselves
+SHORT_VALUES = 600  # scalar operations that the elements of a row may have together where they are written out
+SEGMENTS = 5  # pieces a loop is cut into at the borders of padding and of joined parts: each is code of its own
+SEGMENT_VALUES = 600  # scalar operations all pieces may have together
 SMALL_REDUCTION = 32  # a reduction over at most so many elements is unrolled (at most 32, the lanes); a kernel for each number of them
 SMALL_DEAR_REDUCTION = 8  # the same where each element is dear: its loop is better vectorised
 
 CLAIM_BYTES = 64 * 1024  # arrays from this size on are written in place where nobody else holds them: smaller ones are copied as fast
 CLAIM_SHARE = 0.5  # if at most this part is written: what is overwritten is saved first, in case somebody does
+CLAIM_CONTESTS = 3  # claims in a row that were for nothing, after which copying is left to cost what it costs
 
-ESTIMATE_CAP = 1e12
+ESTIMATE_CAP = 1e12  # of one element: chains of values that are each used twice would grow without bound
 
 
 class Decision(NamedTuple):

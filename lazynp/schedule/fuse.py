@@ -305,8 +305,8 @@ class _Fusion:
         requests = self.requests[e]
         # What lies behind a fence does not share a kernel with it.
         readers = () if self.entries[e].op is o.CONTIGUOUS else requests
-        candidates = [k for k in readers if self.fits(e, self.kernels[k], main, reduced)]
-        candidates += [k for k in reversed(self.by_domain.get((main, reduced), [])[-4:]) if k not in requests]
+        candidates = [k for k in readers if self.fits(e, self.kernels[k], main)]
+        candidates += [k for k in reversed(self.by_domain.get((main, reduced), [])[-cost.JOINED :]) if k not in requests]
         consumers = self.consumers(e)
         for k in candidates:
             kernel = self.kernels[k]
@@ -329,7 +329,7 @@ class _Fusion:
                 return kernel
         return None
 
-    def fits(self, e: int, kernel: Kernel, main: Shape, reduced: Shape) -> bool:
+    def fits(self, e: int, kernel: Kernel, main: Shape) -> bool:
         extents = tuple([r.extent for r in kernel.main])
         if self.entries[e].op is o.REDUCE:
             return extents == main
@@ -340,7 +340,7 @@ class _Fusion:
         pending, seen = list(start), set(start)
         while pending:
             k = pending.pop()
-            if k == goal or len(seen) > 256:
+            if k == goal or len(seen) > cost.SEARCH:
                 return True
             for following in self.successors[k]:
                 if following not in seen:

@@ -11,12 +11,11 @@ from collections.abc import Iterable
 from math import gcd, prod
 from typing import NamedTuple
 
-from lazynp.codegen.ir import Formula
-from lazynp.codegen.lower import ACCUMULATE, LOAD, Body, Output, Value
 from lazynp.graph import op as o
-from lazynp.graph.index import Index, Offset, Range
+from lazynp.graph.index import Formula, Index, Offset, Range
 from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.claims import nbytes
+from lazynp.schedule.lower import ACCUMULATE, LOAD, Body, Output, Value
 from lazynp.schedule.movement import Point
 from lazynp.schedule.rangeify import Kernel
 from lazynp.values.records import Record

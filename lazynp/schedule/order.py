@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-SEARCH = 256  # work items looked at before an overwrite is given up: the search must not make long programs slow
+from lazynp.schedule import cost
 
 
 class CycleError(Exception):
@@ -52,7 +52,7 @@ def _reaches(after: Mapping[int, Iterable[int]], start: int, goals: set[int]) ->
     pending, seen = [start], {start}
     while pending:
         for following in after[pending.pop()]:
-            if following in goals or len(seen) > SEARCH:
+            if following in goals or len(seen) > cost.SEARCH:
                 return True
             if following not in seen:
                 seen.add(following)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from lazynp.codegen.lower import ACCUMULATE, CHECKED, INSIDE, LOAD, POSITION, SCALAR, Body, Value
 from lazynp.graph import index as ix
 from lazynp.graph import op as o
 from lazynp.graph.index import Index, Loaded, Offset, Range
@@ -21,9 +20,8 @@ from lazynp.graph.node import Shape
 from lazynp.graph.op import Kind, Op
 from lazynp.schedule.canonicalise import ZERO, Entry, Program
 from lazynp.schedule.fuse import Partition, view_base
-from lazynp.schedule.plan import KernelItem, Schedule
+from lazynp.schedule.lower import ACCUMULATE, CHECKED, INSIDE, LOAD, POSITION, SCALAR, Body, Lowered, Value
 from lazynp.schedule.rangeify import Kernel, Request
-from lazynp.schedule.spec_kernel import check_kernel
 from lazynp.schedule.spec_rules import BOOL, INT64, Complaints, SpecError, refuse, scalar_rule
 
 
@@ -185,8 +183,8 @@ def rule_of(op: Op) -> Callable[[Program, Entry], Complaints]:
     return _RULES[op] if op in _RULES else _KINDS[op.kind]
 
 
-def check_program(program: Program, simplified: bool = True) -> None:
-    """A well-formed program; ``simplified``: also one that has no dead, double or zero-size work left.
+def check_structure(program: Program) -> None:
+    """A well-formed program, as it is recorded.
 
     Raises
     ------
@@ -201,11 +199,17 @@ def check_program(program: Program, simplified: bool = True) -> None:
         refuse("program", place, rule_of(entry.op)(program, entry))
     if any(not 0 <= e < len(entries) for e in program.outputs):
         raise SpecError(f"program: outputs {program.outputs} of {len(entries)} entries")
-    if simplified:
-        _check_simplified(program)
 
 
-def _check_simplified(program: Program) -> None:
+def check_program(program: Program) -> None:
+    """A well-formed program that has no dead, double or zero-size work left: what ``simplify`` makes.
+
+    Raises
+    ------
+    SpecError
+        Naming the first entry that breaks a rule.
+    """
+    check_structure(program)
     entries = program.entries
     wanted = set(program.outputs)
     used = wanted.union(*[entry.src for entry in entries]) if entries else wanted
@@ -385,30 +389,16 @@ def _value(body: Body, program: Program, value: Value, loops: set[Range], sizes:
         yield f"{op!r} is no scalar operation"
 
 
-def check_schedule(schedule: Schedule) -> None:
-    """``check_body`` and ``check_kernel`` for every kernel of a schedule, and what is read exists by then.
+def check_lowered(lowered: Lowered) -> None:
+    """``check_body`` for every kernel.
 
     Raises
     ------
     SpecError
-        Naming the first item that breaks a rule.
+        Naming the first value that breaks a rule.
     """
-    entries = schedule.program.entries
-    made: set[int] = {e for e, entry in enumerate(entries) if entry.op is o.BUFFER}
-    dead: set[int] = set()
-    for position, item in enumerate(schedule.items):
-        reads = [e for e in item.reads if entries[e].op not in (o.CONST, o.IOTA)]
-        missing = [e for e in reads if e not in made or e in dead]
-        if missing:
-            raise SpecError(f"schedule: item {position}: reads entries {missing}, which do not exist yet or no more")
-        made.update(item.writes)
-        dead.update(item.dead)
-        if isinstance(item, KernelItem):
-            check_body(item.body, schedule.program, {*item.taken, *[update.entry for update in item.updates if update.whole]})
-            check_kernel(item.code, item.launch)
-    lost = [e for e in schedule.program.outputs if e not in made or e in dead]
-    if lost:
-        raise SpecError(f"schedule: outputs {lost} are not there in the end")
+    for body in lowered.bodies:
+        check_body(body, lowered.partition.program)
 
 
-__all__ = ["SpecError", "check_body", "check_kernel", "check_partition", "check_program", "check_schedule"]
+__all__ = ["SpecError", "check_body", "check_lowered", "check_partition", "check_program", "check_structure"]

@@ -23,7 +23,6 @@ import numpy as np
 
 from lazynp.values import limits
 
-ALIGNMENT: Final = 64
 SLAB_BYTES: Final = 4 << 20
 SMALL_LIMIT: Final = 256 << 10  # blocks up to this size come from slabs: the number of mappings of a process is bounded
 HUGE_FROM: Final = 4 << 20

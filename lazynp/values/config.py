@@ -17,6 +17,10 @@ LAZYNP_PURE         0, 1                         leave the native core alone and
 LAZYNP_THREADS      (number of usable cores)     worker threads of compiled kernels
 LAZYNP_FALLBACK     silent, warn, error          what a call that only NumPy itself can answer does
 LAZYNP_CUDA_GRAPHS  0 (never), N                 replay schedules of N or more kernels that repeat on a GPU as CUDA graphs
+LAZYNP_CACHE        1, 0                         ``0``: no machine code is kept between processes, nor taken from there
+LAZYNP_CACHE_DIR    (the user's cache directory) where machine code is kept between processes
+LAZYNP_LIBMVEC      (widest), a name, 0          the C library's vector functions that kernels call: of ``sse``, ``avx2``, ..., or none
+LAZYNP_POLYNOMIALS  1, 0                         ``0``: the C library's functions in place of lazynp's own
 ==================  ===========================  =====================================================================
 """
 
@@ -30,6 +34,7 @@ from typing import Any, Final
 BACKENDS: Final = ("llvm", "numpy")
 TIERS: Final = ("auto", "compiled")
 FALLBACKS: Final = ("silent", "warn", "error")
+LIBMVECS: Final = ("0", "sse", "avx2", "avx512", "neon")  # ``backends/llvm/host.py`` says what they are
 _SWITCH: Final = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
 
 backend: str | None  # None: nobody chose, the runtime takes the best there is
@@ -41,6 +46,10 @@ pure: bool
 threads: int | None  # None: nobody chose, the backend counts the usable cores
 fallback: str
 graphs: int
+cache: bool
+cache_dir: str  # empty: where the system wants it
+libmvec: str  # empty: the widest there is
+polynomials: bool
 device = "cpu"  # or "cuda:N"
 elsewhere = False  # whether anything was ever to live on another device than the processor; what hot paths look at
 at_hand = 0  # ``eager_below``, or 0 where values may live elsewhere
@@ -88,6 +97,7 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         return environment.get(name, "").strip()
 
     chosen, threads_, fallback_ = read("LAZYNP_BACKEND"), read("LAZYNP_THREADS"), read("LAZYNP_FALLBACK")
+    libmvec_ = read("LAZYNP_LIBMVEC")
     return {
         "backend": _choice("LAZYNP_BACKEND", chosen, BACKENDS) if chosen else None,
         "device": _device("LAZYNP_DEVICE", read("LAZYNP_DEVICE") or "cpu"),
@@ -99,6 +109,10 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         "threads": _count("LAZYNP_THREADS", threads_) if threads_ else None,
         "fallback": _choice("LAZYNP_FALLBACK", fallback_, FALLBACKS) if fallback_ else "silent",
         "graphs": _count("LAZYNP_CUDA_GRAPHS", read("LAZYNP_CUDA_GRAPHS") or "0", 0),
+        "cache": _switch("LAZYNP_CACHE", read("LAZYNP_CACHE") or "1"),
+        "cache_dir": environment.get("LAZYNP_CACHE_DIR", ""),
+        "libmvec": _choice("LAZYNP_LIBMVEC", libmvec_, LIBMVECS) if libmvec_ else "",
+        "polynomials": _switch("LAZYNP_POLYNOMIALS", read("LAZYNP_POLYNOMIALS") or "1"),
     }
 
 

@@ -12,7 +12,6 @@ import pytest
 
 import lazynp as np
 from lazynp.backends.common import ownership
-from lazynp.backends.llvm import backend as llvm
 from lazynp.engine.realize import forget_plans
 from lazynp.graph import node as node_module
 from lazynp.graph import report
@@ -28,7 +27,7 @@ def everything_claimed(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterato
     """Every array is worth writing in place, and every write may be a kernel's."""
     monkeypatch.setattr(cost, "CLAIM_BYTES", 1)
     monkeypatch.setattr(cost, "CLAIM_SHARE", 1.0)
-    monkeypatch.setattr(llvm, "SMALL_STORE", 1)
+    monkeypatch.setattr(cost, "SMALL_STORE", 1)
     forget_plans()
     with config.override(tier=request.param):
         yield request.param

@@ -16,10 +16,10 @@ from lazynp.backends.numpy.special import BLOCK, UFUNCS
 from lazynp.backends.special import FUNCTIONS
 from lazynp.graph import op as o
 from lazynp.namespace.special.table import ROWS
-from tests.backends.llvm_kernels import math_kernel
-from tests.special_errors import errors_in_ulps
+from tests.backends.llvm.kernels import math_kernel
+from tests.backends.special_errors import errors_in_ulps
 
-VALUES = np.load(Path(__file__).parents[1] / "special_values.npz")
+VALUES = np.load(Path(__file__).with_name("special_values.npz"))
 NAMES = sorted(name.removesuffix(".x") for name in VALUES.files if name.endswith(".x") and name.split(".")[0].split("_m")[0] in FUNCTIONS)
 INF, NAN = np.inf, np.nan
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from lazynp.backends.common.compiled import CompiledPlan
+from lazynp.codegen.items import LibraryItem
 from lazynp.engine.realize import backend
 from lazynp.graph import build, floating
 from lazynp.graph.node import Node
 from lazynp.schedule.canonicalise import Program, canonicalise
-from lazynp.schedule.plan import LibraryItem
 
 Array = np.ndarray[Any, Any]
 

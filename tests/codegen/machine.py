@@ -17,8 +17,9 @@ from lazynp.backends.llvm.backend import LLVMBackend
 from lazynp.backends.numpy.operations import COMPLEX, SPECIAL, UFUNCS
 from lazynp.codegen import grid, ir
 from lazynp.codegen.block import Layout
-from lazynp.codegen.lower import Body
+from lazynp.codegen.show import show
 from lazynp.graph import op as o
+from lazynp.schedule.lower import Body
 
 Array = np.ndarray[Any, Any]
 FAR = 1 << 40  # bytes an address is taken to lead to
@@ -196,7 +197,10 @@ class GridMachine(LLVMBackend):
     def emit(self, body: Body) -> tuple[ir.Kernel, ir.Launch]:
         return grid.emit(body)
 
-    def compile(self, kernels: Sequence[ir.Kernel]) -> Any:
+    def render(self, code: ir.Kernel) -> str:
+        return show(code)
+
+    def compile(self, kernels: Sequence[ir.Kernel], sources: Sequence[str]) -> Any:
         return [(self.function(kernel), Layout(kernel)) for kernel in kernels]
 
     def function(self, kernel: ir.Kernel) -> Callable[[int], None]:

@@ -11,10 +11,10 @@ import pytest
 
 import lazynp as np
 from lazynp.codegen import ir
+from lazynp.codegen.items import Schedule
 from lazynp.codegen.nest import Nest
 from lazynp.engine.realize import forget_plans
 from lazynp.schedule import cost
-from lazynp.schedule.plan import Schedule
 from lazynp.values import config
 from tests.schedule.plans import measured, scheduled
 

@@ -11,15 +11,16 @@ import pytest
 import lazynp as np
 from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.codegen import grid, ir
+from lazynp.codegen.items import KernelItem
+from lazynp.codegen.spec import check_kernel
 from lazynp.engine.realize import backend
 from lazynp.graph import op as o
 from lazynp.graph.node import Node
 from lazynp.graph.op import Op
 from lazynp.ndarray import node_of
+from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program, canonicalise
-from lazynp.schedule.plan import KernelItem
 from lazynp.schedule.spec import SpecError
-from lazynp.schedule.spec_kernel import check_kernel
 from lazynp.values import config
 from tests.codegen.engines import Array, bits, compiled, first_difference, interpreted, run
 from tests.codegen.machine import GridMachine
@@ -211,7 +212,7 @@ LIMITS = {
 @pytest.mark.parametrize("name", LIMITS)
 def test_a_forced_limit_changes_no_bit(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     for limit, value in LIMITS[name].items():
-        monkeypatch.setattr(grid, limit, value)
+        monkeypatch.setattr(cost if hasattr(cost, limit) else grid, limit, value)
     for seed in range(1000, 1025):
         nodes = program(seed)
         if nodes and not ROUNDED & {op.name for op in operations(nodes)}:

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from lazynp.backends.common.compiled import make_schedule
 from lazynp.backends.cuda import render
+from lazynp.codegen import pipeline
+from lazynp.codegen.items import KernelItem
 from lazynp.engine.realize import backend
 from lazynp.graph.node import Node
 from lazynp.schedule.canonicalise import Program, canonicalise
-from lazynp.schedule.plan import KernelItem
 from tests.codegen.machine import GridMachine
 from tests.codegen.programs import program
 from tests.codegen.test_grid import ROWS, STRUCTURE, nodes_of
@@ -25,7 +25,7 @@ from tests.schedule.plans import pending
 
 
 def sources(nodes: Sequence[Node]) -> list[str]:
-    schedule = make_schedule(Program.of(canonicalise(nodes)), GridMachine(backend("numpy").prepare))
+    schedule = pipeline.scheduled(Program.of(canonicalise(nodes)), GridMachine(backend("numpy").prepare))
     return [render.module([("k", item.code, False)]) for item in schedule.items if isinstance(item, KernelItem)]
 
 

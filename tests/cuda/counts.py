@@ -18,8 +18,8 @@ _sets: defaultdict[str, set[str]] = defaultdict(set)
 
 
 def _gather() -> dict[str, Any]:
+    from gpu_emulator.execution import module
     from tests.cuda import nvrtc
-    from tests.cuda.emulator import module
 
     sets = {"kernels": module.kernels, "compiled": nvrtc.compiled, **{f"bugs {by}": names for by, names in found_by.items()}}
     return {"launches": module.launches, "sets": {name: sorted(each) for name, each in sets.items()}}

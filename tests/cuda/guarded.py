@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu_emulator import execution
 from lazynp.backends.common import compiled
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
@@ -21,7 +22,6 @@ from lazynp.graph.node import Node
 from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.values.buffer import Buffer
 from tests.codegen.engines import Array
-from tests.cuda import emulator
 from tests.cuda.rendered import RenderedTarget, render
 
 
@@ -31,14 +31,14 @@ class Block:
     align = 16
 
     def __init__(self, nbytes: int) -> None:
-        self.address = emulator.allocate(nbytes, align=self.align)
+        self.address = execution.allocate(nbytes, align=self.align)
         self.nbytes = nbytes
 
     def __del__(self) -> None:
-        emulator.free(self.address)
+        execution.free(self.address)
 
     def view(self, dtype: Any, shape: tuple[int, ...]) -> Array:
-        return emulator.view(self.address, shape, dtype)
+        return execution.view(self.address, shape, dtype)
 
 
 def copied(buffer: Buffer) -> Buffer:
@@ -50,18 +50,18 @@ def copied(buffer: Buffer) -> Buffer:
 class GuardedTarget(RenderedTarget):
     """Kernels in the emulator; ``launches`` are those that ran, with their traces."""
 
-    def __init__(self, options: emulator.Options, wide: bool) -> None:
+    def __init__(self, options: execution.Options, wide: bool) -> None:
         super().__init__(backend("numpy").prepare, wide, options.order, None)
         self.options = options
-        self.launches: list[tuple[emulator.Function, list[emulator.Access]]] = []
+        self.launches: list[tuple[execution.Function, list[execution.Access]]] = []
 
-    def compile(self, kernels: Sequence[ir.Kernel]) -> Any:
+    def compile(self, kernels: Sequence[ir.Kernel], sources: Sequence[str]) -> Any:
         sources = [render.module([("k", kernel, self.wide)]) for kernel in kernels]
-        emulator.precompile(sources, self.options.races or self.options.trace)
-        modules = [emulator.Module(source, self.options) for source in sources]
+        execution.precompile(sources, self.options.races or self.options.trace)
+        modules = [execution.Module(source, self.options) for source in sources]
         return [(self.launcher(module, kernel), Layout(kernel)) for module, kernel in zip(modules, kernels, strict=True)]
 
-    def launcher(self, module: emulator.Module, kernel: ir.Kernel) -> Callable[[int], None]:
+    def launcher(self, module: execution.Module, kernel: ir.Kernel) -> Callable[[int], None]:
         layout = Layout(kernel)
 
         def run(address: int) -> None:
@@ -88,7 +88,7 @@ class GuardedTarget(RenderedTarget):
         return run
 
 
-def run(nodes: Sequence[Node], options: emulator.Options, wide: bool = False) -> tuple[list[Array], GuardedTarget]:
+def run(nodes: Sequence[Node], options: execution.Options, wide: bool = False) -> tuple[list[Array], GuardedTarget]:
     """The values of ``nodes``, and the target with its launches."""
     target = GuardedTarget(options, wide)
     made = compiled.CompiledPlan(Program.of(canonicalise(nodes)), target, backend("numpy").prepare)

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from gpu_emulator import fakecupy
 from lazynp.backends.cuda import memory
 from lazynp.engine import realize
 from lazynp.graph import report
 from lazynp.values import config
-from tests.cuda import fakecupy
 
 EMULATED = os.environ.get("LAZYNP_TEST_CUDA") != "gpu"
 SEEDS = tuple(fakecupy.SEEDS) if EMULATED else (0,)

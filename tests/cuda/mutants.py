@@ -16,10 +16,11 @@ from typing import NamedTuple
 import numpy
 import pytest
 
+from gpu_emulator import execution
+from gpu_emulator.execution import EmulationError, Options
 from tests.codegen.engines import Array, first_difference
 from tests.codegen.test_grid import ROWS, nodes_of
-from tests.cuda import emulator, guarded
-from tests.cuda.emulator import EmulationError, Options
+from tests.cuda import guarded
 
 NAMES = ("elements", "warps", "blocks", "everything, small", "columns", "across", "rows and columns", "shifted writes", "picked")
 PLAIN = (Options(), Options("descending"), Options("random", 1))
@@ -98,7 +99,7 @@ def score(names: tuple[str, ...] = NAMES) -> tuple[Counter[tuple[str, str]], lis
         for source in dict.fromkeys(program.sources):
             changed = list(mutants(source))
             for ways in (PLAIN, INSTRUMENTED):
-                emulator.precompile([mutant.source for mutant in changed], ways is INSTRUMENTED)
+                execution.precompile([mutant.source for mutant in changed], ways is INSTRUMENTED)
                 found = [program.found(source, mutant.source, ways) for mutant in changed]
                 table.update((mutant.rule, by) for mutant, by in zip(changed, found, strict=True) if by)
                 changed = [mutant for mutant, by in zip(changed, found, strict=True) if not by]

@@ -17,8 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.cuda.emulator import source as text
-from tests.cuda.emulator.build import BATCH, CompilationError, directory
+from gpu_emulator.execution import source as text
+from gpu_emulator.execution.build import BATCH, CompilationError, directory
 
 ARCHITECTURES = ("75", "80", "90", "100")
 OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true", "-Xptxas", "-v")

@@ -343,7 +343,7 @@ def uploads(np: Any, cupy: Any) -> None:
 
 def overlap(np: Any, cupy: Any) -> None:
     """What is uploaded comes after nothing that kernels have to do first."""
-    from tests.cuda.fakecupy.machine import _closure, machine
+    from gpu_emulator.fakecupy.machine import _closure, machine
 
     x = np.asarray(MANY, device="cuda")
     for k in range(3):
@@ -488,7 +488,7 @@ def plant(bug: Bug) -> None:
 def run(scenario: str, seed: int) -> None:
     """A program on a fake machine of its own."""
     import lazynp
-    from tests.cuda import fakecupy
+    from gpu_emulator import fakecupy
 
     try:
         with fakecupy.installed(seed=seed, **MODES.get(scenario, {})) as fake:
@@ -523,7 +523,7 @@ def noticed(bug: Bug) -> tuple[int, str]:
 
 
 def main() -> None:
-    from tests.cuda import fakecupy
+    from gpu_emulator import fakecupy
 
     if sys.argv[1:]:
         (bug,) = [bug for bug in BUGS if bug.name == sys.argv[1]]

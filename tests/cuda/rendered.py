@@ -11,22 +11,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 
+from gpu_emulator import execution
 from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.backends.cuda import render, scalars
-from lazynp.codegen import grid, ir
+from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
+from lazynp.codegen.items import LibraryItem
 from lazynp.engine.realize import backend
 from lazynp.graph import op as o
 from lazynp.graph.node import Node
 from lazynp.graph.op import Kind
-from lazynp.schedule import plan
 from lazynp.schedule.canonicalise import Program, canonicalise
-from lazynp.schedule.plan import LibraryItem
 from tests.codegen.engines import Array, run
 from tests.codegen.machine import GridMachine
-from tests.cuda import emulator
 
 # What a thread does at its end with the errors it noted, and what it does in tests of that.
 REPORT = "    if (noted != 0 && (noted & ~*(volatile unsigned long long*)flags) != 0)\n        atomicOr(flags, (unsigned long long)noted);"
@@ -38,10 +36,8 @@ def plan_of(nodes: Sequence[Node], wide: bool = False, order: str = "ascending",
 
     With ``noted`` every thread of a kernel writes there what errors it notes.
     """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "emit", grid.emit)
-        prepare = backend("numpy").prepare
-        return CompiledPlan(Program.of(canonicalise(nodes)), RenderedTarget(prepare, wide, order, noted), prepare)
+    prepare = backend("numpy").prepare
+    return CompiledPlan(Program.of(canonicalise(nodes)), RenderedTarget(prepare, wide, order, noted), prepare)
 
 
 def compiled(nodes: Sequence[Node], library: bool = True) -> list[Array]:
@@ -57,7 +53,7 @@ class RenderedTarget(GridMachine):
         super().__init__(numpy_plan)
         self.noted = noted
         self.wide = wide
-        self.options = emulator.Options(order=order)
+        self.options = execution.Options(order=order)
 
     def supported(self, program: Program, e: int) -> bool:
         entry = program.entries[e]
@@ -66,17 +62,17 @@ class RenderedTarget(GridMachine):
         sources = [program.entries[s].dtype for s in entry.src]
         return scalars.supported(entry.op, entry.dtype, sources[1:] if entry.op is o.WHERE else sources)
 
-    def compile(self, kernels: Sequence[ir.Kernel]) -> Any:
+    def compile(self, kernels: Sequence[ir.Kernel], sources: Sequence[str]) -> Any:
         # A module for each, named alike: equal kernels are compiled once.
         sources = [render.module([("k", kernel, self.wide)]) for kernel in kernels]
         if self.noted is not None:
             sources = [source.replace(REPORT, EACH) for source in sources]
-        emulator.precompile(sources)
-        modules = [emulator.Module(source, self.options) for source in sources]
+        execution.precompile(sources)
+        modules = [execution.Module(source, self.options) for source in sources]
         return [(launcher(module, kernel, self.noted), Layout(kernel)) for module, kernel in zip(modules, kernels, strict=True)]
 
 
-def launcher(module: emulator.Module, kernel: ir.Kernel, noted: Array | None) -> Callable[[int], None]:
+def launcher(module: execution.Module, kernel: ir.Kernel, noted: Array | None) -> Callable[[int], None]:
     layout = Layout(kernel)
     counters = np.zeros(ir.COUNTERS, np.uint32)  # every launch leaves them so
 

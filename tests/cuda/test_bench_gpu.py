@@ -14,7 +14,7 @@ def test_the_benchmark_runs(tmp_path: Path) -> None:
     path = tmp_path / "fake.json"
     only = [word for name in ("a.T", "learn Ridge", "learn PCA") for word in ("--only", name)]
     options = ["--size", "small", "--seconds", "0", "--peers", "cupy", "--json", str(path), *only]
-    command = [sys.executable, "-m", "tests.cuda.fakecupy", "-m", "bench.gpu", *options]
+    command = [sys.executable, "-m", "gpu_emulator", "-m", "bench.gpu", *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(path.read_text())

@@ -11,7 +11,7 @@ from lazynp.backends.cuda import scalars
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
-from tests.backends.test_llvm_operations import BOOL, FLOATS, INTEGERS, extremes, pairs
+from tests.backends.llvm.test_operations import BOOL, FLOATS, INTEGERS, extremes, pairs
 from tests.codegen.engines import Array, first_difference, interpreted, leaf
 from tests.cuda.rendered import compiled
 from tests.cuda.test_errors import noted, reported

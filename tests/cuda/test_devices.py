@@ -235,7 +235,7 @@ def test_a_script_on_a_device(tmp_path: Any) -> None:
     script.write_text("import numpy as np\nx = np.arange(6.0).reshape(2, 3)\nprint(x.device, (x @ x.T).sum())\n")
     starter = tmp_path / "start.py"
     starter.write_text(
-        "import sys\nfrom tests.cuda import fakecupy\nfakecupy.install()\n"
+        "import sys\nfrom gpu_emulator import fakecupy\nfakecupy.install()\n"
         "from lazynp.__main__ import main\n"
         f"sys.argv = ['lazynp', '--device', 'cuda', '--report', {str(script)!r}]\nmain()\n"
     )

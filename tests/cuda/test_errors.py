@@ -14,7 +14,7 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.errstate import UNDER
 from lazynp.graph.op import Op
-from tests.backends.test_llvm_operations import BOOL, FLOATS, INTEGERS, conversion_values, extremes, pairs
+from tests.backends.llvm.test_operations import BOOL, FLOATS, INTEGERS, conversion_values, extremes, pairs
 from tests.codegen.engines import Array, leaf, run
 from tests.cuda.rendered import plan_of
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 import pytest
 
+from gpu_emulator.execution import EmulationError, Options
 from lazynp.backends.cuda import render
 from lazynp.values import config
 from tests.codegen.engines import compiled, first_difference
@@ -15,7 +16,6 @@ from tests.codegen.programs import program
 from tests.codegen.test_grid import ROWS, nodes_of, operations
 from tests.codegen.test_random_kernels import batches
 from tests.cuda import guarded
-from tests.cuda.emulator import EmulationError, Options
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")  # the values are at issue here
 

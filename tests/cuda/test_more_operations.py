@@ -12,7 +12,7 @@ from lazynp.backends.llvm import scalars as processor
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
-from tests.backends.test_llvm_operations import FLOATS, INTEGERS, extremes, halves, pairs
+from tests.backends.llvm.test_operations import FLOATS, INTEGERS, extremes, halves, pairs
 from tests.codegen.engines import Array, first_difference, interpreted, leaf
 from tests.cuda.rendered import compiled
 

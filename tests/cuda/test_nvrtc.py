@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cuda import kernels, nvrtc
-from tests.cuda.emulator import CompilationError
-from tests.cuda.kernels import PROGRAMS
+from gpu_emulator.execution import CompilationError
+from tests.cuda import nvrtc
+from tests.gpu_emulator import kernels
+from tests.gpu_emulator.kernels import PROGRAMS
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.backends import test_llvm_operations as processor
-from tests.backends.test_llvm_operations import (  # noqa: F401  the tests
+from tests.backends.llvm import test_operations as processor
+from tests.backends.llvm.test_operations import (  # noqa: F401  the tests
     test_all_bytes,
     test_all_halves,
     test_all_halves_against,

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cuda import fakecupy, planted
+from gpu_emulator import fakecupy
+from tests.cuda import planted
 
 
 @pytest.mark.parametrize("seed", fakecupy.SEEDS)

@@ -17,12 +17,12 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
 from lazynp.schedule.spec_rules import scalar_rule
+from tests.backends.special_errors import errors_in_ulps
 from tests.backends.test_special import NAMES, VALUES, bound
 from tests.codegen import test_grid
 from tests.codegen.engines import leaf
 from tests.codegen.test_grid import softmax
 from tests.cuda import rendered
-from tests.special_errors import errors_in_ulps
 
 
 def test_a_loop_that_accumulates_tells_of_each_operation() -> None:

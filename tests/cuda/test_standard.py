@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from gpu_emulator import fakecupy
 from lazynp.values import config
-from tests.cuda import fakecupy, standard
+from tests.cuda import standard
 
 
 @pytest.fixture(scope="module", autouse=True)

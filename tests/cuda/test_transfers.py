@@ -17,12 +17,12 @@ import numpy
 import pytest
 
 import lazynp as np
+from gpu_emulator.fakecupy.machine import Machine, Operation, _closure
 from lazynp.backends.cuda import memory, transfers
 from lazynp.graph import report
 from lazynp.ndarray import root_node
 from lazynp.values import config
 from tests.cuda import test_host
-from tests.cuda.fakecupy.machine import Machine, Operation, _closure
 from tests.cuda.host import SEEDS, machine
 from tests.cuda.host import transfers as counted
 

@@ -12,7 +12,7 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, caller, where
 from lazynp.values.buffer import Buffer
-from tests.backends.numpy_programs import evaluate, leaf, same
+from tests.backends.numpy.programs import evaluate, leaf, same
 
 X = np.arange(24.0).reshape(2, 3, 4)
 

@@ -18,7 +18,7 @@ from lazynp.backends.numpy.source import WRITERS
 from lazynp.backends.special import FUNCTIONS
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind, Op
-from tests.backends.test_llvm_operations import extremes, pairs
+from tests.backends.llvm.test_operations import extremes, pairs
 from tests.codegen.engines import bits
 
 OPS: Final = [op for op in vars(o).values() if isinstance(op, Op)]

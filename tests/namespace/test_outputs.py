@@ -58,3 +58,41 @@ def test_foreign_dtypes(call: str, dtype: str) -> None:
     values = numpy.array([[1.5, 2.0], [0.0, 1.0]])
     expected = outcome(numpy, CALLS[call], values, numpy.zeros(2, dtype))
     assert outcome(lazynp, CALLS[call], lazynp.asarray(values), numpy.zeros(2, dtype)) == expected
+
+
+# What is no array is refused before anything is written: a result without axes, an element, a number, a list.
+NO_ARRAYS = {"result": "np.min(x)", "position": "np.argmin(x)", "element": "x[0, 0]", "number": "2.5", "list": "[1.0, 2.0]", "text": "'a'"}
+REFUSING = [
+    *CALLS.values(),
+    *[f"np.{name}(x, out=y)" for name in words(
+        "sin add.reduce add.accumulate fix isposinf isneginf around cumsum cumprod nancumsum nancumprod nanmin nanprod nanvar nanmean "
+        "nanargmax nanargmin argmin trace isfinite"
+    )],
+    *[f"np.{name}(x, x, out=y)" for name in words("add gcd vecdot matvec vecmat outer dot multiply.outer divide")],
+    *[f"x.{name}(out=y)" for name in words(
+        "sum mean std var min max argmax argmin cumsum cumprod prod any all round trace conj conjugate sum().sum sum().round sum().take"
+    )],
+    "np.add(x, x, y)", "np.add(x, x, out=(y,))", "np.add(y, y, out=y)", "np.exp(x, out=y, where=x > 0)", "np.modf(x, out=(y, None))",
+    "np.divmod(x, 2, out=(y, y))", "np.frexp(x, y, y)", "np.clip(x, 0, 1, y)", "x.clip(0, 1, out=y)", "x.take([0], out=y)",
+    "x.dot(x, out=y)",
+    "x.compress([True], 0, out=y)", "(x[0] > 0).choose([x[0], x[0]], out=y)", "np.add.reduceat(x, [0], out=y)",
+    "np.logaddexp.accumulate(x, out=y)", "np.logaddexp.reduce(x, out=y)", "np.einsum('ij->', x, out=y)", "np.einsum('ij,jk', x, x, out=y)",
+    "np.median(x, out=y)", "np.percentile(x, 50, out=y)",
+    "np.nanquantile(x, 0.5, out=y)", "np.cumulative_sum(x[0], out=y)", "np.stack([x, x], out=y)", "np.fft.fft(x, out=y)",
+    "np.fft.irfftn(x, out=y)", "np.linalg.multi_dot([x, x, x], out=y)", "np.isnat(np.array(['2001'], 'M8'), out=y)", "np.matmul(x, x, y)",
+    "np.frompyfunc(abs, 1, 1)(x, out=y)", "np.is_busday('2011-10-03', out=y)", "np.random.default_rng(1).random(out=y)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", NO_ARRAYS)
+@pytest.mark.parametrize("call", dict.fromkeys(REFUSING))
+def test_what_is_no_array(call: str, kind: str) -> None:
+    def error(np: Any) -> Any:
+        x = np.asarray(numpy.array([[1.0, 2.0], [3.0, 4.0]]))
+        y = eval(NO_ARRAYS[kind], {"np": np, "x": x})
+        try:
+            return repr(eval(call, {"np": np, "x": x, "y": y}))
+        except Exception as caught:
+            return type(caught)
+
+    assert error(lazynp) == error(numpy)

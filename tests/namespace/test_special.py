@@ -20,9 +20,9 @@ from lazynp.graph import op as o
 from lazynp.namespace.special.table import ALIASES, ROWS
 from lazynp.ndarray import node_of
 from lazynp.values import config
-from tests.special_errors import errors_in_ulps, functions
+from tests.backends.special_errors import errors_in_ulps, functions
 
-VALUES = np.load(Path(__file__).parents[1] / "special_values.npz")
+VALUES = np.load(Path(__file__).parents[1] / "backends" / "special_values.npz")
 COMPOSED = sorted(name for name in {key.split(".")[0] for key in VALUES.files} if hasattr(o, name.upper()) is False and name in ROWS)
 NATIVE = sorted(ROWS)
 INF, NAN = np.inf, np.nan

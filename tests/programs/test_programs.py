@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from lazynp.backends.llvm import backend as llvm
 from lazynp.engine.realize import forget_plans
 from lazynp.schedule import cost
 from tests.programs import table
@@ -36,7 +35,7 @@ def test_program(name: str) -> None:
 @pytest.fixture
 def _every_write_a_kernel_in_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Sizes from which on writes are compiled and claim their array's memory, lowered to what these programs have."""
-    monkeypatch.setattr(llvm, "SMALL_STORE", 1)
+    monkeypatch.setattr(cost, "SMALL_STORE", 1)
     monkeypatch.setattr(cost, "CLAIM_BYTES", 1)
     monkeypatch.setattr(cost, "CLAIM_SHARE", 1.0)
     forget_plans()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lazynp.backends.common.compiled import make_schedule
+from lazynp.codegen import pipeline
+from lazynp.codegen.items import Schedule
+from lazynp.codegen.measure import Measured, measure
 from lazynp.engine.realize import compiler
 from lazynp.graph.node import Node
 from lazynp.ndarray import node_of
 from lazynp.schedule.canonicalise import Program, canonicalise
-from lazynp.schedule.measure import Measured, measure
-from lazynp.schedule.plan import Schedule
 from lazynp.values import config
 
 
@@ -28,7 +28,7 @@ def program_of(wanted: Any) -> Program:
 def scheduled(wanted: Any) -> Schedule:
     """The schedule of ``wanted``, each pass checked against its specification."""
     with config.override(debug=True):
-        return make_schedule(program_of(wanted), compiler())
+        return pipeline.scheduled(program_of(wanted), compiler())
 
 
 def measured(wanted: Any) -> Measured:

@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 
 import lazynp
-from lazynp.codegen import ir
-from lazynp.codegen.lower import ACCUMULATE, LOAD
+from lazynp.codegen import ir, pipeline, spec
+from lazynp.codegen.items import KernelItem, Schedule
 from lazynp.engine.realize import compiler, forget_plans
 from lazynp.graph import index as ix
 from lazynp.graph import op as o
-from lazynp.schedule import spec
 from lazynp.schedule.canonicalise import Entry, Program
 from lazynp.schedule.fuse import Partition, partition
+from lazynp.schedule.lower import ACCUMULATE, LOAD
 from lazynp.schedule.movement import Point
-from lazynp.schedule.plan import KernelItem, Schedule, schedule
 from lazynp.schedule.simplify import simplify
-from lazynp.schedule.spec import SpecError
+from lazynp.schedule.spec import rule_of
+from lazynp.schedule.spec_rules import SpecError
 from lazynp.values import config
 from lazynp.values.records import Record
-from tests.schedule.graphs import GRAPHS, Graph, layer_norm, matrix, softmax, stencil, vector
+from tests.schedule.graphs import GRAPHS, Graph, layer_norm, matrix, softmax, stencil, stencils, vector
 from tests.schedule.plans import program_of
 
 F4, F8, I8, BOOL = (np.dtype(c) for c in ("f4", "f8", "i8", "?"))
@@ -32,13 +32,9 @@ F4, F8, I8, BOOL = (np.dtype(c) for c in ("f4", "f8", "i8", "?"))
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.name)
 def test_every_graph_is_within_the_specification(graph: Graph) -> None:
-    program = program_of(graph.build())
-    spec.check_program(program, simplified=False)
-    simplified = simplify(program)
-    spec.check_program(simplified)
-    parts = partition(simplified, compiler().supported)
-    spec.check_partition(parts)
-    spec.check_schedule(schedule(parts))
+    with config.override(debug=True):
+        made, sources = pipeline.rendered(program_of(graph.build()), compiler())
+    assert len(sources) == len(made.kernels)
 
 
 # Programs ----------------------------------------------------------------------------------------------------------------
@@ -88,11 +84,11 @@ FAULTS: dict[str, tuple[Entry, str]] = {
 def test_faulty_entry_is_named(fault: str) -> None:
     entry, words = FAULTS[fault]
     with pytest.raises(SpecError, match=f"entry 4, {entry.op!r}.*({words})"):
-        spec.check_program(Program([A, C, M, N, entry], (4,)), simplified=False)
+        spec.check_structure(Program([A, C, M, N, entry], (4,)))
 
 
 def test_every_operation_has_a_rule() -> None:
-    assert all(spec.rule_of(op) is not None for op in vars(o).values() if isinstance(op, o.Op))
+    assert all(rule_of(op) is not None for op in vars(o).values() if isinstance(op, o.Op))
 
 
 SUM = Entry(o.ADD, (0, 1), None, F8, (4, 6))
@@ -193,8 +189,7 @@ def test_reduction_over_other_ranges_is_found() -> None:
 
 
 def item_of(wanted: Any) -> tuple[KernelItem, Program]:
-    parts = parts_of(wanted)
-    made = schedule(parts)
+    made = pipeline.scheduled(program_of(wanted), compiler())
     (item,) = made.items
     assert isinstance(item, KernelItem)
     return item, made.program
@@ -355,11 +350,21 @@ def dead_output(made: Schedule) -> None:
 
 @pytest.mark.parametrize(("fault", "words"), [(out_of_order, "do not exist yet"), (dead_too_early, "no more"), (dead_output, "in the end")])
 def test_faulty_schedule_is_found(fault: Callable[[Schedule], None], words: str) -> None:
-    made = schedule(parts_of((stencil(vector())).contiguous() * 2))
-    spec.check_schedule(made)
+    made = pipeline.scheduled(program_of((stencil(vector())).contiguous() * 2), compiler())
+    spec.check_memory(made)
     fault(made)
     with pytest.raises(SpecError, match=words):
-        spec.check_schedule(made)
+        spec.check_memory(made)
+
+
+def test_source_that_is_missing_or_another_is_found() -> None:
+    made, sources = pipeline.rendered(program_of(stencils(2)), compiler())
+    assert len(sources) == 2
+    spec.check_rendered(pipeline.Rendered(made, sources))
+    assert sources[0] == sources[1]
+    for faulty in ([sources[0], ""], [sources[0], sources[1] + " "]):
+        with pytest.raises(SpecError, match="source: kernel 1"):
+            spec.check_rendered(pipeline.Rendered(made, faulty))
 
 
 # Where it runs -----------------------------------------------------------------------------------------------------------
@@ -367,11 +372,13 @@ def test_faulty_schedule_is_found(fault: Callable[[Schedule], None], words: str)
 
 def test_checks_run_under_debug_only(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
-    for name in ("check_program", "check_partition", "check_schedule"):
-        monkeypatch.setattr(spec, name, lambda *_, name=name, **__: ran.append(name))
+    checks = ["check_structure", *[step.check for step in pipeline.PASSES]]
+    assert len(set(checks)) == len(checks)
+    for name in checks:
+        monkeypatch.setattr(spec, name, lambda _, name=name: ran.append(name))
     for debug in (False, True):
         with config.override(backend="llvm", tier="compiled", eager=False, debug=debug):
             forget_plans()
             (vector() + 1).realize()
-        assert ran == (["check_program", "check_program", "check_partition", "check_schedule"] if debug else [])
+        assert ran == (checks if debug else [])
     forget_plans()

@@ -10,8 +10,9 @@ import numpy
 import pytest
 
 import lazynp as np
-from lazynp.backends.common.compiled import make_schedule
-from lazynp.codegen import ir
+from lazynp.codegen import ir, pipeline
+from lazynp.codegen.items import KernelItem, Schedule
+from lazynp.codegen.measure import measure
 from lazynp.engine.realize import compiler
 from lazynp.graph import build, report
 from lazynp.graph import op as o
@@ -19,8 +20,6 @@ from lazynp.ndarray import node_of
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.schedule.fuse import partition
-from lazynp.schedule.measure import measure
-from lazynp.schedule.plan import KernelItem, Schedule
 from lazynp.values import config
 from tests.schedule.graphs import GRAPHS, Graph, stencil, values, vector
 from tests.schedule.plans import measured, scheduled
@@ -168,7 +167,7 @@ def expression(length: int) -> Program:
 
 
 def schedule_of(program: Program) -> Schedule:
-    return make_schedule(program, compiler())
+    return pipeline.scheduled(program, compiler())
 
 
 def calls_made(action: Callable[[], object]) -> int:

@@ -16,40 +16,17 @@ from typing import Any
 from lazynp.backends.base import ExecutionError, Layout, Plan, Target
 from lazynp.backends.common.ownership import Claim
 from lazynp.backends.common.rechecks import Flagged
+from lazynp.codegen import pipeline
+from lazynp.codegen.items import KernelItem, LibraryItem
 from lazynp.graph import floating, report
 from lazynp.graph import op as o
 from lazynp.schedule.canonicalise import ZERO, Program, possible
 from lazynp.schedule.claims import Claims, nbytes
-from lazynp.schedule.fuse import partition
 from lazynp.schedule.memory import Update, evaluate, meet
-from lazynp.schedule.plan import KernelItem, LibraryItem, Schedule, schedule
-from lazynp.schedule.simplify import simplify
-from lazynp.values import config
 from lazynp.values.allocator import allocate
 from lazynp.values.buffer import Buffer
 
 PARALLEL_WORK = 200_000.0  # cost units from which more than one thread is worth waking
-
-
-def make_schedule(program: Program, target: Target) -> Schedule:
-    """Steps 2 to 7: everything but the machine code."""
-    if config.debug:
-        return _checked_schedule(program, target)
-    return schedule(partition(simplify(program), target.supported), target)
-
-
-def _checked_schedule(program: Program, target: Target) -> Schedule:
-    """The same, and what each step hands to the next is checked."""
-    from lazynp.schedule import spec  # only for who debugs
-
-    spec.check_program(program, simplified=False)
-    simplified = simplify(program)
-    spec.check_program(simplified)
-    parts = partition(simplified, target.supported)
-    spec.check_partition(parts)
-    made = schedule(parts, target)
-    spec.check_schedule(made)
-    return made
 
 
 class Launcher:
@@ -259,7 +236,7 @@ class CompiledPlan:
     )  # fmt: skip
 
     def __init__(self, original: Program, target: Target, numpy_plan: Callable[[Program], Plan]) -> None:
-        made = make_schedule(original, target)
+        made, sources = pipeline.rendered(original, target)
         program = made.program
         self.original = original
         self.schedule = made
@@ -272,15 +249,14 @@ class CompiledPlan:
         self.outputs = program.outputs
         self.passed = [e for e in program.outputs if program.entries[e].op is o.BUFFER]
         self.claims = Claims([program.entries[e].arg for e in made.claims])
-        kernels = [item for item in made.items if isinstance(item, KernelItem)]
-        launchers = iter(self.link(kernels, program))
+        launchers = iter(self.link(made.kernels, sources, program))
         self.steps: list[tuple[Any, list[int]]] = []  # launchers and library steps, and the entries that die with each
         for item in made.items:
             self.steps.append((next(launchers) if isinstance(item, KernelItem) else self.call(item, program), item.dead))
 
-    def link(self, kernels: list[KernelItem], program: Program) -> Iterable[Launcher]:
+    def link(self, kernels: list[KernelItem], sources: list[str], program: Program) -> Iterable[Launcher]:
         """Launchers of kernels, with their code."""
-        compiled = self.target.compile([item.code for item in kernels])
+        compiled = self.target.compile([item.code for item in kernels], sources)
         return [Launcher(item, program, function, layout) for item, (function, layout) in zip(kernels, compiled, strict=True)]
 
     def call(self, item: LibraryItem, program: Program) -> Any:

@@ -14,9 +14,9 @@ from lazynp.backends.cuda import compiler, render, scalars
 from lazynp.backends.cuda.launch import DeviceKernel, DevicePlan, HostPlan
 from lazynp.backends.llvm.disk_cache import digest
 from lazynp.codegen import grid, ir
-from lazynp.codegen.lower import Body
 from lazynp.graph import op as o
 from lazynp.schedule.canonicalise import Program
+from lazynp.schedule.lower import Body
 
 if TYPE_CHECKING:
     from lazynp.backends.cuda.memory import Place
@@ -40,7 +40,6 @@ class CUDABackend:
         self.name = place.name
         self.kernels: dict[bytes, DeviceKernel] = {}  # by the digest of their source with 32-bit indices
         self.compiled = 0
-        self.reused = 0
 
     def numpy_plan(self, program: Program) -> Plan:
         from lazynp.engine.realize import backend
@@ -63,21 +62,22 @@ class CUDABackend:
     def emit(self, body: Body) -> tuple[ir.Kernel, ir.Launch]:
         return grid.emit(body)
 
-    def compile(self, kernels: Sequence[ir.Kernel]) -> list[tuple[Callable[[int], None], Any]]:
+    def render(self, code: ir.Kernel) -> str:
+        return render.render("lzk", code, False)
+
+    def compile(self, kernels: Sequence[ir.Kernel], sources: Sequence[str]) -> list[tuple[Callable[[int], None], Any]]:
         raise NotImplementedError("kernels of a grid are launched by plans")
 
-    def kernels_of(self, codes: Sequence[ir.Kernel], wide: Sequence[bool]) -> list[DeviceKernel]:
+    def kernels_of(self, codes: Sequence[ir.Kernel], sources: Sequence[str], wide: Sequence[bool]) -> list[DeviceKernel]:
         """The kernels of these loop nests, compiled, with 64-bit indices where ``wide`` says so."""
         found = []
         missing: dict[tuple[int, bool], tuple[DeviceKernel, bool]] = {}
-        for code, is_wide in zip(codes, wide, strict=True):
-            key = digest(render.render("lzk", code, False).encode())
+        for code, source, is_wide in zip(codes, sources, wide, strict=True):
+            key = digest(source.encode())
             kernel = self.kernels.get(key)
             if kernel is None:
                 kernel = self.kernels[key] = DeviceKernel(self, code)
-            if is_wide in kernel.phases:
-                self.reused += 1
-            else:
+            if is_wide not in kernel.phases:
                 missing[id(kernel), is_wide] = kernel, is_wide
             found.append(kernel)
         if missing:

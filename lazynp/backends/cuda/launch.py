@@ -23,13 +23,13 @@ from lazynp.backends.cuda.runs import Planned, Run
 from lazynp.backends.cuda.words import PAIR, Words, borrowed, returned
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
+from lazynp.codegen.items import KernelItem, LibraryItem
 from lazynp.graph import floating, report
 from lazynp.graph import op as o
 from lazynp.graph.node import caller
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.claims import Claims, nbytes
 from lazynp.schedule.memory import Update, evaluate, meet
-from lazynp.schedule.plan import KernelItem, LibraryItem
 from lazynp.values import config
 from lazynp.values.buffer import Buffer
 
@@ -284,10 +284,10 @@ class DevicePlan(CompiledPlan):
 
     target: CUDABackend
 
-    def link(self, kernels: list[KernelItem], program: Program) -> list[Launcher]:
+    def link(self, kernels: list[KernelItem], sources: list[str], program: Program) -> list[Launcher]:
         self.place = self.target.place
         self.words = 0
-        compiled = self.target.kernels_of([item.code for item in kernels], [is_wide(item, program) for item in kernels])
+        compiled = self.target.kernels_of([item.code for item in kernels], sources, [is_wide(item, program) for item in kernels])
         found: list[Launcher] = []
         for item, kernel in zip(kernels, compiled, strict=True):
             launcher = DeviceLauncher(item, program, kernel, self.place)

@@ -16,12 +16,10 @@ from lazynp.backends.llvm import compiler, render, scalars, support, threads
 from lazynp.backends.llvm.disk_cache import digest
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
-from lazynp.codegen.emit import emit
+from lazynp.codegen.nest import emit
 from lazynp.graph import op as o
+from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program
-from lazynp.values import config
-
-SMALL_STORE = 4096  # elements
 
 
 class LLVMBackend:
@@ -35,30 +33,28 @@ class LLVMBackend:
         self.numpy_plan = numpy_plan
         self.kernels: dict[bytes, tuple[Callable[[int], None], Layout]] = {}  # by the digest of their text, which need not stay
         self.compiled = 0
-        self.reused = 0
 
     def prepare(self, program: Program) -> Plan:
         return CompiledPlan(program, self, self.numpy_plan)
 
     def threads(self) -> int:
-        usable = threads.count()
-        return usable if usable == 1 or config.threads is None else config.threads
+        return threads.count()
 
     def supported(self, program: Program, e: int) -> bool:
         entry = program.entries[e]
-        if entry.op is o.STORE and prod(program.entries[entry.src[1]].shape) < SMALL_STORE:
-            # Runs of small writes go to the NumPy tier together: it copies the base once and writes in place.
+        if entry.op is o.STORE and prod(program.entries[entry.src[1]].shape) < cost.SMALL_STORE:
             return False
         return in_kernels(program, e, scalars.supported)
 
-    def compile(self, kernels: Sequence[ir.Kernel]) -> list[tuple[Callable[[int], None], Layout]]:
-        keys = [digest(render.render([("lzk", kernel)]).encode()) for kernel in kernels]
+    def render(self, code: ir.Kernel) -> str:
+        return render.render([("lzk", code)])
+
+    def compile(self, kernels: Sequence[ir.Kernel], sources: Sequence[str]) -> list[tuple[Callable[[int], None], Layout]]:
+        keys = [digest(source.encode()) for source in sources]
         missing: dict[bytes, int] = {}
         for k, key in enumerate(keys):
             if key not in self.kernels:
                 missing.setdefault(key, k)
-            else:
-                self.reused += 1
         if missing:
             names = {key: f"lzk{position}" for position, key in enumerate(missing)}
             support.provide(kernels[k] for k in missing.values())

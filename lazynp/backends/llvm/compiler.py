@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from lazynp.backends.llvm import disk_cache, loader, mathlib, threads
 from lazynp.backends.llvm.host import binding, host
-from lazynp.values import forking
+from lazynp.values import config, forking
 
 PIPELINE: Final = "O3+dce/2"  # names the pass pipeline below in cache keys: change it whenever the pipeline changes
 
@@ -138,13 +138,6 @@ def optimised_ir(ir_text: str, names: Sequence[str]) -> str:
         return str(_optimise(_toolchain(), ir_text, names))
 
 
-def assembly(ir_text: str, names: Sequence[str]) -> str:
-    """Return the assembly that a module compiles to, for reports and tests."""
-    with _lock:
-        tools = _toolchain()
-        return str(tools.machine.emit_assembly(_optimise(tools, ir_text, names)))
-
-
 def _optimise(tools: _Toolchain, ir_text: str, names: Iterable[str]) -> Any:
     llvm = tools.llvm
     start = time.perf_counter()
@@ -232,7 +225,7 @@ def _unresolved(tools: _Toolchain, names: Iterable[str]) -> list[str]:
 
 def _keep_text(ir_text: str) -> str:
     """Write refused IR where a developer can look at it, and say where."""
-    if not os.environ.get("LAZYNP_DEBUG"):
+    if not config.debug:
         return ""
     import tempfile  # only for who debugs
 

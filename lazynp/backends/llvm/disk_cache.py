@@ -17,6 +17,8 @@ import stat
 import sys
 from typing import Final
 
+from lazynp.values import config
+
 # Every process that computes comes here: what it imports is kept small, and the standard library's pathlib, tempfile and
 # hashlib (with OpenSSL behind it) are not.
 try:
@@ -65,8 +67,8 @@ class DiskCache:
 
     @classmethod
     def default(cls) -> DiskCache:
-        """Return the cache that the environment asks for."""
-        return cls(None if os.environ.get("LAZYNP_CACHE") == "0" else default_directory())
+        """Return the cache that the settings ask for."""
+        return cls(default_directory() if config.cache else None)
 
     @property
     def directory(self) -> str | None:
@@ -157,9 +159,8 @@ def shared() -> DiskCache:
 
 def default_directory() -> str | None:
     """Return where the platform wants a user's caches, None where the user has no home."""
-    chosen = os.environ.get("LAZYNP_CACHE_DIR")
-    if chosen:
-        return os.path.abspath(chosen)
+    if config.cache_dir:
+        return os.path.abspath(config.cache_dir)
     if sys.platform == "win32":
         path = os.path.join(os.environ.get("LOCALAPPDATA") or "~/AppData/Local", "lazynp", "Cache")
     elif sys.platform == "darwin":

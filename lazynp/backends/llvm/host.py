@@ -13,6 +13,7 @@ import sys
 from typing import Any, Final, NamedTuple
 
 from lazynp.backends.llvm import disk_cache
+from lazynp.values import config
 
 
 class Host(NamedTuple):
@@ -96,10 +97,10 @@ def vector_abi() -> VectorABI | None:
 
     ``LAZYNP_LIBMVEC`` may also name a narrower ABI (``avx2``, ``sse``), which tests use.
     """
-    wanted, able = os.environ.get("LAZYNP_LIBMVEC", ""), _able()
-    if wanted == "0":
+    able = _able()
+    if config.libmvec == "0":
         return None
-    return next((abi for abi in able if abi.name == wanted), able[0] if able else None)
+    return next((abi for abi in able if abi.name == config.libmvec), able[0] if able else None)
 
 
 def vector_bits() -> int:

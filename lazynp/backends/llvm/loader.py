@@ -74,7 +74,7 @@ class Object:
         self.data = data
         try:
             self._read()
-        except (struct.error, LookupError, ValueError) as error:
+        except (struct.error, LookupError, ValueError, OverflowError) as error:
             raise UnsupportedError(f"not a whole object file: {error}") from error
 
     def _read(self) -> None:

@@ -133,7 +133,7 @@ def _push(lines: Lines, op: Op, dtype: ir.DType) -> str:
     lines.lines.append("merge:")
     lines.emit("%up = add i64 %level, 1")
     held = lines.temp(f"load {t}, ptr {slot}")
-    lines.emit(f"%sum = {_as_copy(lines, t, _combine(lines, op, dtype, held, '%value'))}")
+    lines.emit(f"%sum = {_as_copy(t, _combine(lines, op, dtype, held, '%value'))}")
     lines.emit("br label %test")
     lines.lines.append("done:")
     lines.emit(f"store {t} %value, ptr {slot}")
@@ -142,7 +142,7 @@ def _push(lines: Lines, op: Op, dtype: ir.DType) -> str:
     return "\n".join([head, *lines.lines, "}"])
 
 
-def _as_copy(lines: Lines, t: str, value: str) -> str:
+def _as_copy(t: str, value: str) -> str:
     return f"select i1 true, {t} {value}, {t} {value}"
 
 

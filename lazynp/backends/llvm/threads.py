@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from lazynp.values import limits
+from lazynp.values import config, limits
 
 SYMBOL: Final = "lz_parallel"
 DECLARATION: Final = "declare void @lz_parallel(ptr, ptr, i32)\n"
@@ -40,14 +40,13 @@ def count() -> int:
     return 1 if _forked else _limit()
 
 
-@functools.cache
 def _limit() -> int:
-    wanted = os.environ.get("LAZYNP_THREADS", "")
-    if wanted:
-        if not wanted.isdecimal() or int(wanted) < 1:
-            raise ValueError(f"LAZYNP_THREADS must be a positive integer, not {wanted!r}")
-        return min(int(wanted), MAXIMUM)
-    return min(limits.cpus(), MAXIMUM)
+    return min(config.threads or _usable(), MAXIMUM)
+
+
+@functools.cache
+def _usable() -> int:
+    return limits.cpus()
 
 
 @functools.cache

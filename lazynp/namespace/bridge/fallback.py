@@ -224,9 +224,14 @@ def at_home(value: Any, nodes: Sequence[Node]) -> Any:
 
 
 def _writable(target: Any, written: list[tuple[Any, np.ndarray[Any, Any]]]) -> Any:
-    """Memory for NumPy to write to in place of our arrays; ``written`` remembers which is whose."""
+    """Memory for NumPy to write to in place of our arrays; ``written`` remembers which is whose.
+
+    A result without axes is no array: NumPy, which gets its value, says so.
+    """
     if type(target) is tuple:
         return tuple([_writable(item, written) for item in target])
+    if is_scalar(target):
+        return target.concrete("fallback")
     if type(target) is not ndarray:
         return target
     copy = _copied(host(target))
@@ -246,7 +251,7 @@ class Library:
         self._name = name or function.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        known = hand.answer(self.__wrapped__, args, kwargs, 1)
+        known = hand.answer(self.__wrapped__, args, kwargs, 1, True)
         if known is not NotImplemented:
             return known
         return library_call(self.__wrapped__, self._name, args, kwargs)

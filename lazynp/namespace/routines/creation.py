@@ -6,6 +6,7 @@ Promise: NumPy's dtypes, lengths and bits; dtypes that the graph does not have g
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from math import ceil, prod
 from operator import index
@@ -17,7 +18,7 @@ from lazynp.conversion import as_dtype, converted
 from lazynp.engine import devices
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, iota, pad, reshape
-from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT64, NATIVE
+from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT64, INT64_END, NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.layout import ORDERS, checked_order, lies_in_c_order
 from lazynp.namespace.bridge import fallback
@@ -272,7 +273,7 @@ def arange(*args: Any, device: Any = None, like: Any = None, **options: Any) -> 
     dtype = given.get("dtype")
     if dtype is not None:
         dtype = np.dtype(dtype)
-    elif all(type(x) in (int, float) for x in (start, stop, step)):
+    elif all(type(x) is float or (type(x) is int and -INT64_END <= x < INT64_END) for x in (start, stop, step)):
         dtype = FLOAT64 if float in (type(start), type(stop), type(step)) else INT64
     node = _range(start, stop, step, dtype) if dtype is not None and dtype in NATIVE else None
     if node is None:
@@ -354,7 +355,14 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = No
         return fallback.call(np.tri, "tri", (N, M, k, dtype), {})
     n = max(index(N), 0)
     m = n if M is None else max(index(M), 0)
-    return _laid_out(cast(_triangle(n, m, index(k), o.GREATER_EQUAL), dtype), None)
+    return _laid_out(cast(_lower_triangle(n, m, index(k)), dtype), None)
+
+
+def _lower_triangle(n: int, m: int, k: int) -> Node:
+    """Bool (n, m): what is at and below a diagonal."""
+    if not -INT64_END <= -k < INT64_END - (m > 1):
+        raise OverflowError("Python int too large to convert to C long")  # NumPy's columns are numbered from -k on
+    return _triangle(n, m, max(-n, min(k, m)), o.GREATER_EQUAL)
 
 
 def _trimmed(name: str, m: Any, k: Any) -> Any:
@@ -368,7 +376,7 @@ def _trimmed(name: str, m: Any, k: Any) -> Any:
         raise TypeError("tri() missing 1 required positional argument: 'N'")
     if len(x.shape) == 1:
         x = expand(x, x.shape * 2)
-    lower = _triangle(x.shape[-2], x.shape[-1], index(k) if name == "tril" else index(k) - 1, o.GREATER_EQUAL)
+    lower = _lower_triangle(x.shape[-2], x.shape[-1], index(k) if name == "tril" else index(k) - 1)
     zero = const(0, x.dtype)
     node = elementwise(o.WHERE, x.dtype, lower, *((x, zero) if name == "tril" else (zero, x)))
     if lies_in_c_order(m):
@@ -394,7 +402,7 @@ def diag(v: Any, k: Any = 0) -> Any:
         return fallback.call(np.diag, "diag", (v, k), {})
     k = index(k)
     if len(x.shape) == 2:
-        return view_diagonal(_asarray(v), k, 0, 1)
+        return view_diagonal(_asarray(v), _offset(k), 0, 1)
     if len(x.shape) != 1:
         raise ValueError("Input must be 1- or 2-d.")
     n = x.shape[0] + abs(k)
@@ -418,13 +426,22 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     first, second = ax.one(axis1, ndim), ax.one(axis2, ndim)
     if first == second:
         raise ValueError("axis1 and axis2 cannot be the same")
-    return view_diagonal(x, index(offset), first, second)
+    return view_diagonal(x, _offset(index(offset)), first, second)
+
+
+def _offset(k: int) -> int:
+    """The number of a diagonal, which is an int of C to NumPy."""
+    if k != ctypes.c_int(k).value:
+        raise OverflowError("Python int too large to convert to C int")
+    return k
 
 
 def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
     """Sum of a diagonal; see :func:`numpy.trace`."""
     from lazynp.namespace.ufunc.reductions import sum as sum_
+    from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, need_array
 
+    need_array(out, NO_ARRAY)
     return sum_(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 

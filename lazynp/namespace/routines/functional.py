@@ -24,7 +24,7 @@ from lazynp.namespace.routines.types import isscalar
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc import reductions as red
 from lazynp.namespace.ufunc.promotion import has_subclass
-from lazynp.namespace.ufunc.ufuncs import UFUNCS, write_out
+from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, UFUNCS, need_array, write_out
 from lazynp.ndarray import asarray, from_numpy, host, ndarray, node_of, result, view_permute, wrap
 
 # choose -----------------------------------------------------------------------------------------------------------------------
@@ -51,11 +51,12 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     for k in range(len(nodes) - 2, -1, -1):
         found = elementwise(o.WHERE, dtype, elementwise(o.EQUAL, BOOL, number, const(k, INT64)), nodes[k], found)
     found = expand(found, shape)
+    need_array(out, NO_ARRAY)
     if out is None:
         return result(found)
     if out.shape != shape:
         raise TypeError("choose: invalid shape for output array.")
-    return write_out(out, found, "choose")
+    return write_out(out, found)
 
 
 def _as(choice: Any, node: Node, dtype: np.dtype[Any]) -> Node:

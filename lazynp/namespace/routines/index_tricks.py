@@ -102,7 +102,7 @@ class Joiner:
                 if item in ("r", "c"):
                     matrix, column = True, item == "c"
                 else:
-                    axis, ndmin, trans1d = _directive(item, axis, ndmin, trans1d)
+                    axis, ndmin, trans1d = _directive(item, ndmin, trans1d)
                 continue
             if isinstance(item, slice):
                 start, stop, step, counted = _part(item)
@@ -129,7 +129,7 @@ class Joiner:
         return made.T if joined.ndim == 1 and column else made
 
 
-def _directive(text: str, axis: int, ndmin: int, trans1d: int) -> tuple[int, int, int]:
+def _directive(text: str, ndmin: int, trans1d: int) -> tuple[int, int, int]:
     """``"axis"``, ``"axis,ndmin"`` or ``"axis,ndmin,trans1d"``."""
     try:
         numbers = [int(x) for x in text.split(",")]

@@ -23,7 +23,7 @@ from lazynp.namespace.routines.shaping import atleast_1d, atleast_2d, atleast_3d
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.promotion import Foreign
 from lazynp.namespace.ufunc.reductions import array_node, laid_like
-from lazynp.namespace.ufunc.ufuncs import write_out
+from lazynp.namespace.ufunc.ufuncs import need_array, write_out
 from lazynp.ndarray import asarray as _asarray
 from lazynp.ndarray import host, joined_order, ndarray, node_of, view_axes, view_reshape, wrap, wrap_ordered
 from lazynp.views import NEW
@@ -69,8 +69,7 @@ def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = 
     items = _items(arrays)
     if out is not None and dtype is not None:
         raise TypeError("concatenate() only takes `out` or `dtype` as an argument, but both were provided.")
-    if out is not None and not isinstance(out, (ndarray, np.ndarray)):
-        raise TypeError("'out' must be an array")
+    need_array(out, "'out' must be an array")
     try:
         nodes = [array_node(item) for item in items]
         if not nodes:
@@ -88,7 +87,7 @@ def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = 
     if out is not None:
         if out.shape != node.shape:
             raise ValueError("Output array is the wrong shape")
-        return write_out(out, node, "concatenate")
+        return write_out(out, node)
     if len(node.shape) == 1:
         return wrap(node)
     return wrap_ordered(node, joined_order([_asarray(item) for item in items]))

@@ -28,7 +28,7 @@ from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc import reductions as red
 from lazynp.namespace.ufunc.promotion import Foreign, concrete, overrides
 from lazynp.namespace.ufunc.reductions import NoValue, array_node, laid_out
-from lazynp.namespace.ufunc.ufuncs import UFUNCS, castable, ordered, write_out
+from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, UFUNCS, castable, need_array, ordered, write_out
 from lazynp.ndarray import anyarray, copy_order, ndarray, node_of, result, view_slice, wrap, wrap_ordered
 from lazynp.ndarray import asarray as _asarray
 
@@ -40,6 +40,7 @@ U = UFUNCS
 def round(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     """Values to a number of decimals, halves to even; see :func:`numpy.round`."""
     digits = index(decimals)
+    need_array(out, NO_ARRAY)
     try:
         x = array_node(a)
     except Foreign:
@@ -67,7 +68,7 @@ def round(a: Any, decimals: Any = 0, out: Any = None) -> Any:
             first = np.rint if digits == 0 else np.multiply if digits > 0 else np.divide
             castable(FLOAT64 if x.dtype.kind in "iu" else node.dtype, out, first, 2 if digits else 1)
     if out is not None:
-        return write_out(out, node, "round")
+        return write_out(out, node)
     if not node.shape:
         return result(node)
     return ordered(node, (a,), "K") if order == "K" else wrap_ordered(node, copy_order(_asarray(a), order))
@@ -99,7 +100,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
         return laid_out(node, x)
     if not isinstance(x, (ndarray, np.ndarray)):
         raise ValueError(NO_COPY)
-    return write_out(x, node, "nan_to_num")
+    return write_out(x, node)
 
 
 def _without_nan(x: Node, nan: Any, posinf: Any, neginf: Any) -> Node:
@@ -229,7 +230,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1.0e-5, atol: Any = 1.0e-8, equal_nan: b
     """Where values are equal within a tolerance; see :func:`numpy.isclose`."""
     weak = (int, float, complex)
     x, y, small, relative = [v if isinstance(v, weak) or overrides(v) else _asarray(v) for v in (a, b, atol, rtol)]
-    if any((overrides(v) and type(v) is not ndarray) or getattr(v, "dtype", BOOL) not in NATIVE for v in (x, y)):
+    if any(overrides(v) or getattr(v, "dtype", BOOL) not in NATIVE for v in (x, y)):
         return fallback.call(np.isclose, "isclose", (a, b, rtol, atol, equal_nan), {})
     if not all(np.isfinite(value) for v in (small, relative) if (value := concrete(v)) is not None):
         _invalid(f"One of rtol or atol is not valid, atol: {atol}, rtol: {rtol}")

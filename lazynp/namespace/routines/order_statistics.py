@@ -27,7 +27,7 @@ from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.promotion import Foreign
 from lazynp.namespace.ufunc.reductions import NoValue, array_node, finish, reduce_node
 from lazynp.namespace.ufunc.ufuncs import UFUNCS as U
-from lazynp.namespace.ufunc.ufuncs import castable, write_out
+from lazynp.namespace.ufunc.ufuncs import castable, need_array, write_out
 from lazynp.ndarray import node_of, result, wrap
 from lazynp.protocols import to_host
 
@@ -53,7 +53,7 @@ class Lanes:
         if kept:
             node = reshape(node, node.shape[: leading or 0] + tuple([1 if k in self.axes else n for k, n in enumerate(self.x.shape)]))
         if out is not None:
-            return finish(node, out, name) if leading is None else write_out(out, node, name)
+            return finish(node, out, name) if leading is None else write_out(out, node)
         if kept:
             return wrap(node)
         if leading is not None:
@@ -331,6 +331,7 @@ def _quantile(name: str, a: Any, q: Any, percent: bool, axis: Any, out: Any, met
         node = _nan_quantile_node(lanes, quantiles, method, weak)
     else:
         node = _quantile_node(lanes, quantiles, method, weak)
+    need_array(out)
     if out is not None and not nan:
         castable(node.dtype, out)
     return lanes.finished(node, keepdims, out, name, quantiles.ndim)

@@ -26,7 +26,7 @@ from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.loops import truth
 from lazynp.namespace.ufunc.promotion import DType, Foreign, broadcast, concrete, operand
 from lazynp.namespace.ufunc.reductions import NoValue, array_node, laid_like
-from lazynp.namespace.ufunc.ufuncs import UFUNCS, ordered, write_out
+from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, UFUNCS, need_array, ordered, write_out
 from lazynp.ndarray import asarray as _asarray
 from lazynp.ndarray import host, ndarray, node_of, result, wrap
 from lazynp.protocols import to_host
@@ -209,12 +209,13 @@ def clip(
     ]
     broadcast(x.shape, least.shape, most.shape)
     node = _limit(_limit(cast(x, loop), least, o.LESS), most, o.GREATER)
+    need_array(out)
     if out is not None:
         if not np.can_cast(loop, out.dtype, "same_kind"):
             raise np._core._exceptions._UFuncOutputCastingError(  # type: ignore[attr-defined]
                 np._core.umath.clip, "same_kind", loop, out.dtype, 0  # type: ignore[attr-defined]
             )
-        return write_out(out, node, "clip")
+        return write_out(out, node)
     return result(node) if not node.shape else ordered(node, (a, low, high), "K")
 
 
@@ -255,6 +256,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
         node = node_of(found)
     else:
         node = gathered(node_of(x), _limited(cast(node_of(at), INT64), n, mode), axis)
+    need_array(out, NO_ARRAY)
     if out is None:
         return result(node)
     if out.shape != node.shape:
@@ -262,7 +264,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     if not np.can_cast(out.dtype, x.dtype):
         # NumPy takes into an array of its own dtype, which it makes of this one.
         raise TypeError(f"Cannot cast array data from {out.dtype!r} to {x.dtype!r} according to the rule 'safe'")
-    return write_out(out, node, "take")
+    return write_out(out, node)
 
 
 @of_arrays

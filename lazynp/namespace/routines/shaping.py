@@ -31,7 +31,6 @@ from lazynp.ndarray import (
     view_reshape,
     view_slice,
     wrap,
-    wrap_ordered,
 )
 from lazynp.ndarray import asarray as _asarray
 from lazynp.scalars import is_scalar
@@ -360,11 +359,6 @@ def unstack(x: Any, /, *, axis: Any = 0) -> Any:
 def flatten(x: Any, order: str = "C") -> Any:
     """A one-dimensional copy; the method of that name."""
     return wrap(node_of(ravel(x, order)))
-
-
-def ordered_like(node: Any, x: Any, order: str) -> Any:
-    """A copy in the memory order that ``order`` asks for, seen from ``x``."""
-    return wrap_ordered(node, copy_order(x, order))
 
 
 FUNCTIONS: Final = {

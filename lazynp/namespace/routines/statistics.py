@@ -23,6 +23,7 @@ from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc import reductions as red
 from lazynp.namespace.ufunc.promotion import DType, Foreign, broadcast
 from lazynp.namespace.ufunc.reductions import NoValue, array_node, finish, laid_out, reduce_node
+from lazynp.namespace.ufunc.ufuncs import need_array
 from lazynp.ndarray import asarray, ndarray, node_of, result
 
 _FEW: Final = "Degrees of freedom <= 0 for slice"
@@ -200,6 +201,7 @@ def std(
             np.std, "std", (a,), _options(axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keepdims, where=where, mean=mean)
         )
     # NumPy rounds a float16 variance before it takes the root, and puts the root where the variance is: numbers are converted, arrays cast.
+    need_array(out)
     node = cast(node, final)
     place = final if out is None else out.dtype
     if place.kind in "biu" and (out is not None or _kept(keepdims) or len(values.axes) < len(values.x.shape)):

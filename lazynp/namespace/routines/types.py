@@ -159,7 +159,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     if type(src) is np.ndarray and not src.shape and np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]
         src = src.astype(dst.dtype)
     value = asarray(src)
-    if (overrides(value) and type(value) is not ndarray) or not np.can_cast(value.dtype, dst.dtype, casting):  # type: ignore[arg-type]
+    if overrides(value) or not np.can_cast(value.dtype, dst.dtype, casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast array data from {value.dtype!r} to {dst.dtype!r} according to the rule '{casting}'")
     if isinstance(where, (ndarray, np.ndarray)) and where.dtype != np.bool_:
         raise TypeError(f"Cannot cast array data from {where.dtype!r} to dtype('bool') according to the rule 'safe'")
@@ -171,8 +171,7 @@ def _same_memory(a: ndarray, b: Any) -> bool:
     if type(b) is not ndarray:
         return False
     if type(a._base) is np.ndarray or type(b._base) is np.ndarray:
-        one, two = host(a), host(b)
-        return one.__array_interface__ == two.__array_interface__
+        return bool(host(a).__array_interface__ == host(b).__array_interface__)
     one, two = [x._base if type(x._base) is ndarray else x for x in (a, b)]
     return one is two and (a.dtype, a.shape, geometry(a)) == (b.dtype, b.shape, geometry(b))
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from lazynp.graph import op as o
 from lazynp.graph.build import call, cast, elementwise, expand, permute, reduce, reshape
-from lazynp.graph.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, NATIVE
+from lazynp.graph.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.routines.creation import eye
@@ -24,7 +24,7 @@ from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.gufuncs import GUFUNCS, batch_shape, matmul_node
 from lazynp.namespace.ufunc.promotion import DType, Foreign, shape_text
 from lazynp.namespace.ufunc.reductions import array_node
-from lazynp.namespace.ufunc.ufuncs import UFUNCS, write_out
+from lazynp.namespace.ufunc.ufuncs import UFUNCS, need_array, write_out
 from lazynp.ndarray import ndarray, node_of, result, view_diagonal, view_permute, wrap
 from lazynp.scalars import force
 
@@ -65,13 +65,14 @@ def dot_node(a: Node, b: Node) -> Node:
 @fallback.library
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     """Dot product; see :func:`numpy.dot`."""
+    need_array(out, "'out' must be an array")
     try:
         node = dot_node(array_node(a), array_node(b))
     except Foreign:
         return fallback.call(np.dot, "dot", (a, b), {} if out is None else {"out": out})
     if out is not None and (out.dtype != node.dtype or out.shape != node.shape or not out.flags.c_contiguous):
         raise ValueError("output array is not acceptable (must have the right datatype, number of dimensions, and be a C-Array)")
-    return result(node) if out is None else write_out(out, node, "dot")
+    return result(node) if out is None else write_out(out, node)
 
 
 @fallback.library
@@ -243,7 +244,7 @@ def kron(a: Any, b: Any) -> Any:
 # numpy.linalg ---------------------------------------------------------------------------------------------------------------
 
 
-def _linalg_dtype(name: str, *nodes: Node) -> DType:
+def _linalg_dtype(*nodes: Node) -> DType:
     """The dtype LAPACK runs in; raises NumPy's ``TypeError`` for float16."""
     given = [node.dtype if node.dtype.kind in "fc" else FLOAT64 for node in nodes]
     if FLOAT16 in given:
@@ -270,7 +271,7 @@ def inv(a: Any) -> Any:
     except Foreign:
         return fallback.call(np.linalg.inv, "linalg.inv", (a,), {})
     _square(x)
-    dtype = _linalg_dtype("inv", x)
+    dtype = _linalg_dtype(x)
     return wrap(_lapack("inv", (), (cast(x, dtype),), dtype, x.shape))
 
 
@@ -282,7 +283,7 @@ def det(a: Any) -> Any:
     except Foreign:
         return fallback.call(np.linalg.det, "linalg.det", (a,), {})
     _square(x)
-    dtype = _linalg_dtype("det", x)
+    dtype = _linalg_dtype(x)
     return result(_lapack("det", (), (cast(x, dtype),), dtype, x.shape[:-2]))
 
 
@@ -294,7 +295,7 @@ def solve(a: Any, b: Any) -> Any:
     except Foreign:
         return fallback.call(np.linalg.solve, "linalg.solve", (a, b), {})
     _square(x)
-    dtype = _linalg_dtype("solve", x, y)
+    dtype = _linalg_dtype(x, y)
     n = x.shape[-1]
     if len(y.shape) == 1:
         if y.shape[0] != n:
@@ -321,7 +322,7 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     except Foreign:
         return fallback.call(np.linalg.cholesky, "linalg.cholesky", (a,), {"upper": upper})
     _square(x)
-    dtype = _linalg_dtype("cholesky", x)
+    dtype = _linalg_dtype(x)
     return wrap(_lapack("cholesky", (("upper", bool(upper)),), (cast(x, dtype),), dtype, x.shape))
 
 
@@ -374,11 +375,6 @@ def matrix_power(a: Any, n: int) -> Any:
             x = matmul_node(x, x)
     assert found is not None
     return wrap(found)
-
-
-def is_native_array(x: Any) -> bool:
-    """Whether ``x`` is an array of ours."""
-    return type(x) is ndarray and x.dtype in NATIVE
 
 
 FUNCTIONS: Final = {

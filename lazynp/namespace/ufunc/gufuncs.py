@@ -18,9 +18,9 @@ from lazynp.graph.build import broadcast_shape, call, cast, elementwise, permute
 from lazynp.graph.dtypes import BOOL
 from lazynp.graph.node import Node, Shape
 from lazynp.layout import lies_in_c_order, loop_order
-from lazynp.namespace.ufunc.promotion import DType, Foreign
+from lazynp.namespace.ufunc.promotion import DType, Foreign, overrides
 from lazynp.namespace.ufunc.reductions import array_node, reduce_node
-from lazynp.namespace.ufunc.ufuncs import ordered, ufunc, write_out
+from lazynp.namespace.ufunc.ufuncs import need_array, ordered, ufunc, write_out
 from lazynp.ndarray import asarray, ndarray, result, wrap_ordered
 
 _dtypes: dict[tuple[str, DType, DType], DType] = {}
@@ -148,6 +148,8 @@ class gufunc(ufunc):
         if not 2 <= len(args) <= 3:
             raise TypeError(f"{self.__name__}() takes from 2 to 3 positional arguments but {len(args)} were given")
         (out,) = self._outputs(args[2:], kwargs)
+        if not overrides(out):
+            need_array(out)
         try:
             nodes = [array_node(x) for x in args[:2]]
             rank = self._judged(nodes, out, {name: value for name, value in kwargs.items() if name != "out"})
@@ -167,7 +169,7 @@ class gufunc(ufunc):
                 raise ValueError(
                     f"{self.__name__}: Output operand 0 has a mismatch in its core dimension, with gufunc signature {self._numpy.signature}"
                 )
-            return write_out(out, node, self.__name__)
+            return write_out(out, node)
         return ordered(node, args[:2], kwargs["order"]) if node.shape and kwargs.get("order") in ("F", "A") else result(node)
 
     def _judged(self, nodes: Sequence[Node], out: Any, options: dict[str, Any]) -> int:

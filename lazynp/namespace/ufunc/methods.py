@@ -26,7 +26,6 @@ from lazynp.namespace.ufunc.promotion import Foreign, mask_node, operand, overri
 from lazynp.namespace.ufunc.table import REDUCTIONS
 from lazynp.ndarray import asarray, from_numpy, host, ndarray, node_of, wrap
 from lazynp.protocols import to_host
-from lazynp.scalars import is_scalar
 from lazynp.values import config
 
 if TYPE_CHECKING:
@@ -102,6 +101,7 @@ def reduce(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any, keepdims: Any
 
 def accumulate(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any) -> Any:
     """``of.accumulate(array, ...)``."""
+    reductions.checked_out(out)
     _check_binary(of, "accumulate")
     try:
         x = reductions.array_node(array)
@@ -134,6 +134,7 @@ def _single(axis: Any, x: Node, method: str) -> int:
 
 def reduceat(of: ufunc, array: Any, indices: Any, axis: Any, dtype: Any, out: Any) -> Any:
     """``of.reduceat(array, indices, ...)``."""
+    reductions.checked_out(out)
     _check_binary(of, "reduceat", [0])
     try:
         x = reductions.array_node(array)
@@ -162,7 +163,7 @@ def outer(of: ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     if of.nin != 2 or of.signature is not None or len(args) != 2:
         return of._numpy.outer(*args, **options)  # NumPy's error
     # Python numbers are arrays here, and therefore strong.
-    left, right = [asarray(x) if not overrides(x) or is_scalar(x) else x for x in args]
+    left, right = [asarray(x) if not overrides(x) else x for x in args]
     if type(left) is not ndarray or type(right) is not ndarray:
         return fallback.call(of._numpy.outer, f"{of.__name__}.outer", args, options)
     return of(left[(..., *(None,) * right.ndim)], right, **options)

@@ -6,16 +6,17 @@ In: whatever the user passed.  Out: nodes and the dtypes of NumPy's loop.  Promi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from lazynp.graph import op as o
 from lazynp.graph.build import const
 from lazynp.graph.dtypes import BOOL, NATIVE
 from lazynp.graph.node import Node, Shape
 from lazynp.ndarray import asarray, ndarray, node_of
-from lazynp.scalars import is_scalar
+from lazynp.scalars import CLASSES, is_scalar
+
+_OWN: Final = CLASSES | {ndarray, np.ndarray, np.memmap}
 
 Key = np.dtype[Any] | type
 DType = np.dtype[Any]
@@ -73,7 +74,7 @@ def mask_node(where: Any) -> Node:
 def overrides(x: Any) -> bool:
     """Whether a foreign type has its own idea of ufuncs (pandas, sparse matrices, masked arrays, ...)."""
     kind = type(x)
-    return kind is not np.ndarray and kind is not np.memmap and hasattr(kind, "__array_ufunc__")
+    return kind not in _OWN and hasattr(kind, "__array_ufunc__")
 
 
 def has_subclass(*values: Any) -> bool:
@@ -132,7 +133,3 @@ def concrete(x: Any) -> Any:
     if issubclass(kind, np.generic):
         return x
     return None
-
-
-def is_constant(node: Node) -> bool:
-    return node.op is o.CONST

@@ -26,7 +26,7 @@ from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.loops import truth
 from lazynp.namespace.ufunc.promotion import DType, Foreign, broadcast, mask_node, operand, overrides
 from lazynp.namespace.ufunc.table import ON_BOOL, REDUCTIONS
-from lazynp.namespace.ufunc.ufuncs import PER_OPERAND, UFUNCS, ufunc, write_out
+from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, PER_OPERAND, UFUNCS, need_array, ufunc, write_out
 from lazynp.ndarray import asarray, copy_order, ndarray, node_of, reduction_order, result, wrap, wrap_ordered
 
 NoValue: Final[Any] = np._NoValue
@@ -78,6 +78,7 @@ def finish(node: Node, out: Any, name: str, source: Any = None, axes: tuple[int,
         return wrap(node) if not node.shape else laid_out(node, source, axes, mask)
     if isinstance(out, tuple):
         (out,) = out
+    need_array(out)
     if len(out.shape) != len(node.shape):
         raise ValueError(
             f"output parameter for reduction operation {name} has the wrong number of dimensions: "
@@ -86,7 +87,7 @@ def finish(node: Node, out: Any, name: str, source: Any = None, axes: tuple[int,
     if out.shape != node.shape:
         shapes = [str(shape).replace(" ", "") for shape in (out.shape, node.shape)]
         raise ValueError(f"non-broadcastable output operand with shape {shapes[0]} doesn't match the broadcast shape {shapes[1]}")
-    return write_out(out, node, name)
+    return write_out(out, node)
 
 
 def is_negative_zero(node: Node) -> bool:
@@ -103,8 +104,8 @@ def checked_out(out: Any) -> None:
         (out,) = out
         if out is Ellipsis:
             raise TypeError(PER_OPERAND)
-    if out is not None and out is not Ellipsis and not isinstance(out, (ndarray, np.ndarray)):
-        raise TypeError("return arrays must be of ArrayType")
+    if out is not Ellipsis:
+        need_array(out)
 
 
 def combined(op: Op, x: Node, axes: tuple[int, ...]) -> Node:
@@ -301,7 +302,7 @@ def _flat_or_axis(x: Node, axis: Any) -> tuple[Node, int]:
 
 def _cumulative(of: ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     name = of.__name__
-    checked_out(out)
+    need_array(out, NO_ARRAY)
     try:
         x, axis = _flat_or_axis(array_node(a), axis)
         loop = reduction_loop(name, x.dtype, dtype, out)
@@ -393,6 +394,7 @@ def _position(a: Any, axis: Any, out: Any, keepdims: Any, name: str) -> Any:
     node = build.reduce(o.MINIMUM, candidates, (along,))
     if _flag(keepdims):
         node = reshape(node, (1,) * ndim if axis is None else tuple([1 if k == along else m for k, m in enumerate(x.shape)]))
+    need_array(out, NO_ARRAY)
     if out is not None:
         if out.shape != node.shape:
             raise ValueError(f"output array does not match result of np.{name}.")

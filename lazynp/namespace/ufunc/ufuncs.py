@@ -37,6 +37,7 @@ _COMPARISONS: Final = frozenset(["less", "less_equal", "greater", "greater_equal
 _KEYWORDS: Final = frozenset(["out", "where", "casting", "order", "dtype", "subok", "signature", "sig"])
 _EXCLUSIVE: Final = (("sig", "signature"), ("signature", "dtype"), ("sig", "dtype"))
 
+NO_ARRAY: Final = "output must be an array"  # what functions that are no ufuncs say of an ``out=``
 PER_OPERAND: Final = "must use `...` as `out=...` and not per-operand/in a tuple"
 _NO_OUT: Final = (
     "'where' used without 'out', expect unitialized memory in output. If this is intended, use out=None."
@@ -88,6 +89,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
     def __init__(self, numpy_ufunc: np.ufunc, lower: Lowering | None) -> None:
         self._numpy = numpy_ufunc
         self._of_numbers = special_values.FUNCTIONS.get(numpy_ufunc.__name__, numpy_ufunc)
+        self._at_call = numpy_ufunc if getattr(np, numpy_ufunc.__name__, None) is numpy_ufunc else None  # SciPy's have rules of their own
         self._lower = lower
         core.bind(self, numpy_ufunc, self._of_numbers is not numpy_ufunc)
         self._rules: dict[tuple[Key, ...], Rule] = {}
@@ -119,17 +121,17 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Record ``self(*args)``; see :class:`numpy.ufunc` for the keywords."""
         if kwargs or len(args) != self.nin:
-            known = hand.answer(self._of_numbers, args, kwargs, 1)
+            known = hand.answer(self._numpy, args, kwargs, 1, "casting" in kwargs) if self._of_numbers is self._at_call else NotImplemented
             return known if known is not NotImplemented else self._with_keywords(args, kwargs)
         a = args[0]
         if type(a) is ndarray:
             base = a._base
             if base is not None or a._node.buffer is not None:
                 memory = hand.memory_of(a)
-                if memory is not None and self.nout == 1:
+                if memory is not None and self.nout == 1 and self._at_call is not None:
                     if self.nin == 1:
                         return hand.of_one(self._of_numbers, memory)
-                    known = hand.of_two(self._numpy, a, memory, args[1])
+                    known = hand.of_two(self._at_call, a, memory, args[1])
                     if known is not NotImplemented:
                         return known
             x = a._node if a._base is None else node_of(a)
@@ -209,7 +211,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         return ordered(node, (a, b), "K")
 
     def _of_anything(self, args: Sequence[Any]) -> Any:
-        known = hand.answer(self._of_numbers, args, {}, 1)
+        known = NotImplemented if self._at_call is None else hand.answer(self._of_numbers, args, {}, 1)
         if known is not NotImplemented:
             return known
         values = []
@@ -337,14 +339,12 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             order = checked_order(order)
         if not isinstance(kwargs.get("casting", ""), str):
             raise TypeError(f"casting must be str, not {type(kwargs['casting']).__name__}")
-        if any(out is not None and type(out) is not ndarray and overrides(out) for out in outs):
+        if any(out is not None and overrides(out) for out in outs):
             return self._by_numpy(args, kwargs)
         for out in outs:
-            if type(out) is ndarray:
-                if out._readonly:
-                    raise ValueError("output array is read-only")
-            elif out is not None and not isinstance(out, np.ndarray):
-                raise TypeError("return arrays must be of ArrayType")
+            need_array(out)
+            if type(out) is ndarray and out._readonly:
+                raise ValueError("output array is read-only")
         try:
             rule = self._keyword_rule(inputs, outs, kwargs)
             if where is True:
@@ -358,7 +358,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             return self._by_numpy(args, kwargs)
         several = values if isinstance(values, tuple) else (values,)
         results = [
-            write_out(out, self._converted(value, out), self.__name__) if out is not None
+            write_out(out, self._converted(value, out)) if out is not None
             else wrap(value) if arrays and not value.shape
             else self._wrapped(value, inputs, order)
             for value, out in zip(several, outs, strict=True)
@@ -475,7 +475,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         """Unbuffered in-place operation; see :meth:`numpy.ufunc.at`."""
         from lazynp.namespace.ufunc.methods import at
 
-        if hand.own_memory(a) is not None if type(a) is ndarray else False:
+        if type(a) is ndarray and hand.own_memory(a) is not None and not a._readonly:  # NumPy's writes to read-only memory
             known = hand.answer(self._numpy.at, (a, indices, *b), {}, 1)
             if known is not NotImplemented:
                 return
@@ -514,8 +514,15 @@ def _masked(values: Lowered, mask: Node, outs: Sequence[Any]) -> Lowered:
     return tuple(masked) if isinstance(values, tuple) else masked[0]
 
 
-def write_out(out: Any, node: Node, name: str) -> Any:
+def need_array(out: Any, refusal: str = "return arrays must be of ArrayType") -> None:
+    """Refuse an ``out=`` argument that is no array; a result without axes is none either."""
+    if out is not None and type(out) is not ndarray and not isinstance(out, np.ndarray):
+        raise TypeError(refusal)
+
+
+def write_out(out: Any, node: Node) -> Any:
     """``out[...] = node`` for an ``out=`` argument whose cast is allowed; answers ``out``."""
+    need_array(out)
     shape = out.shape
     if out._readonly if type(out) is ndarray else not out.flags.writeable:
         raise ValueError("output array is read-only")

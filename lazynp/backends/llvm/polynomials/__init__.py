@@ -11,13 +11,13 @@ Used where a fused multiply-add is an instruction; elsewhere it would be a call 
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from lazynp.backends.llvm.host import host
 from lazynp.backends.llvm.polynomials import exponential, logarithm, power, trigonometric
 from lazynp.backends.llvm.polynomials.code import FORMATS, Code, Value
+from lazynp.values import config
 
 
 class Function(NamedTuple):
@@ -51,7 +51,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
 @functools.cache
 def available() -> bool:
     """Tell whether these functions are used on this machine; ``LAZYNP_POLYNOMIALS=0`` leaves all to the C library."""
-    return os.environ.get("LAZYNP_POLYNOMIALS") != "0" and fused()
+    return config.polynomials and fused()
 
 
 def fused() -> bool:

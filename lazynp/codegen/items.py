@@ -1,0 +1,181 @@
+"""A schedule: kernels and library calls, in the order in which they run.
+
+In: a partition whose kernels are lowered.  Out: a ``Schedule``, which the last passes fill in: ``arrange`` puts the items in order,
+``assign`` says when buffers die and which are written over, ``generate`` adds the loop nests.  Promise: what these passes decide by stands
+in files of their own (``schedule/order.py``, ``schedule/memory.py``, ``codegen/nest.py``); here it is brought to the items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lazynp.codegen import ir
+from lazynp.graph import op as o
+from lazynp.graph.errstate import UNDER
+from lazynp.schedule.canonicalise import Entry, Program
+from lazynp.schedule.claims import claims
+from lazynp.schedule.fuse import VIEWS, Partition, view_base
+from lazynp.schedule.lower import Body, Lowered
+from lazynp.schedule.memory import Update, lifetimes, take_over, updates
+from lazynp.schedule.order import order
+from lazynp.schedule.rangeify import Kernel
+from lazynp.values.records import Record, field
+
+
+class KernelItem(Record):
+    """One launch: ``code`` with the buffers of ``body`` bound to entries."""
+
+    kernel: Kernel
+    body: Body
+    reads: list[int]
+    writes: list[int]
+    dead: list[int] = field(factory=list)  # entries whose buffers nobody needs after this
+    updates: list[Update] = field(factory=list)
+    taken: dict[int, int] = field(factory=dict)  # written entry -> dying one whose memory it takes
+    code: ir.Kernel = field(factory=ir.Kernel)
+    launch: ir.Launch = field(factory=ir.Launch)
+
+
+class LibraryItem(Record):
+    """A small program for the NumPy tier: its inputs are entries, in the order of its buffer parameters."""
+
+    entries: list[int]
+    program: Program
+    reads: list[int]
+    writes: list[int]
+    dead: list[int] = field(factory=list)
+
+
+Item = KernelItem | LibraryItem
+
+
+class Schedule(Record):
+    """What runs, in order.
+
+    ``peak_bytes`` are those of temporaries and outputs, if every buffer is freed when it dies; ``claims`` the inputs that would be written
+    in place if nobody else holds them.
+    """
+
+    program: Program
+    partition: Partition
+    items: list[Item]
+    peak_bytes: int = 0
+    claims: frozenset[int] = frozenset()
+
+    @property
+    def kernels(self) -> list[KernelItem]:
+        return [item for item in self.items if isinstance(item, KernelItem)]
+
+
+# The order ---------------------------------------------------------------------------------------------------------------
+
+
+def arrange(lowered: Lowered, joins_calls: bool) -> Schedule:
+    """The items of ``lowered`` in order; ``joins_calls``: library calls that follow one another become one."""
+    partition, bodies = lowered
+    program = partition.program
+    reads: dict[int, list[int]] = {}
+    writes: dict[int, list[int]] = {}
+    overwrites: list[tuple[int, int]] = []
+    for k, body in enumerate(bodies):
+        bases = list(partition.kernels[k].bases.values())
+        writes[k] = [body.buffers[b] for b in sorted(body.stored)]
+        reads[k] = list(dict.fromkeys([*[e for b, e in enumerate(body.buffers) if b not in body.stored], *bases]))
+        overwrites += [(k, base) for base in bases]
+    for e in partition.library:
+        number = -1 - e
+        writes[number] = [e]
+        reads[number] = [view_base(program, s) for s in program.entries[e].src]
+        if program.entries[e].op is o.STORE:
+            overwrites.append((number, reads[number][0]))
+    ordered = order(reads, writes, overwrites)
+    everything = set(reads)
+    items: list[Item] = []
+    for group in _grouped(ordered) if joins_calls else _single(program, ordered):
+        if group[0] >= 0:
+            k = group[0]
+            items.append(KernelItem(partition.kernels[k], bodies[k], reads[k], writes[k]))
+        else:
+            items.append(_library_item(program, sorted(-1 - number for number in group), reads, everything - set(group)))
+    return Schedule(program, partition, items)
+
+
+def _grouped(order: list[int]) -> list[list[int]]:
+    groups: list[list[int]] = []
+    for number in order:
+        if number < 0 and groups and groups[-1][0] < 0:
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    return groups
+
+
+def _single(program: Program, order: list[int]) -> list[list[int]]:
+    """Each library call by itself, with its outputs."""
+    groups: list[list[int]] = []
+    place: dict[int, int] = {}
+    for number in order:
+        of = program.entries[-1 - number].src[0] if number < 0 and program.entries[-1 - number].op is o.OUTPUT else None
+        if of is None:
+            place[number] = len(groups)
+            groups.append([number])
+        else:
+            groups[place[-1 - of]].append(number)
+    return groups
+
+
+def _library_item(program: Program, members: list[int], reads: dict[int, list[int]], others: set[int]) -> LibraryItem:
+    """The sub-program of ``members``: their views and leaves are in it, other values are its buffers."""
+    inside = set(members)
+    needed: set[int] = set()
+    pending = list(members)
+    while pending:
+        e = pending.pop()
+        if e in needed:
+            continue
+        needed.add(e)
+        if e in inside or program.entries[e].op in VIEWS:
+            pending += program.entries[e].src
+    wanted = {e for number in others for e in reads[number]} | set(program.outputs)
+    entries: list[Entry] = []
+    number: dict[int, int] = {}
+    inputs: list[int] = []
+    for e in sorted(needed):
+        entry = program.entries[e]
+        if e in inside or entry.op in VIEWS or entry.op is o.CONST or entry.op is o.IOTA:
+            entry = entry._replace(src=tuple([number[s] for s in entry.src]))
+        else:
+            entry = Entry(o.BUFFER, (), len(inputs), entry.dtype, entry.shape)
+            inputs.append(e)
+        number[e] = len(entries)
+        entries.append(entry)
+    outputs = [e for e in members if e in wanted]
+    sub = Program(entries, tuple([number[e] for e in outputs]), [], sorted(needed), program.errors)
+    return LibraryItem(members, sub, inputs, outputs)
+
+
+# What is filled in later ---------------------------------------------------------------------------------------------------
+
+
+def assign(schedule: Schedule) -> Schedule:
+    """Say what dies with each item, and let kernels write over what does."""
+    program = schedule.program
+    dead, schedule.peak_bytes = lifetimes(program, [(item.reads, item.writes) for item in schedule.items])
+    schedule.claims = claims(program)
+    for item, dying in zip(schedule.items, dead, strict=True):
+        item.dead = dying
+        if isinstance(item, KernelItem):
+            free = [e for e in dying if program.entries[e].op is not o.BUFFER or e in schedule.claims]
+            item.updates = updates(program, item.kernel, item.body, free)
+            item.taken = take_over(program, item.body, dying)
+    return schedule
+
+
+def generate(schedule: Schedule, emit: Callable[[Body], tuple[ir.Kernel, ir.Launch]]) -> Schedule:
+    """Add the loop nest of every kernel, as ``emit`` makes them."""
+    program = schedule.program
+    for item in schedule.kernels:
+        item.code, item.launch = emit(item.body)
+        item.code.buffers = [program.entries[e].dtype for e in item.body.buffers]
+        item.code.underflow = bool(program.errors & UNDER)
+    return schedule

@@ -1,0 +1,97 @@
+"""All passes, from the structure of a program to the source of its kernels: the file to open first.
+
+In: a ``Program`` (``schedule/canonicalise.py`` made it of nodes) and the target it is made for.  Out: its ``Schedule``, and the source of
+each kernel.  Promise: this list is the only place where passes are put together; each takes what the one before it made, and under
+``LAZYNP_DEBUG`` what it hands on is checked against its specification.
+
+What comes after is the target's: a source is the key of its kernel cache, and what is not there is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple, Protocol
+
+from lazynp.codegen import ir
+from lazynp.codegen.items import Schedule, arrange, assign, generate
+from lazynp.schedule.canonicalise import Program
+from lazynp.schedule.fuse import partition
+from lazynp.schedule.lower import Body, lower
+from lazynp.schedule.simplify import simplify
+from lazynp.values import config
+
+
+class Target(Protocol):
+    """What kernels are made for, as far as the passes ask."""
+
+    joins_calls: bool  # whether library calls that follow one another are run as one
+
+    def supported(self, program: Program, e: int) -> bool:
+        """Whether entry e can be computed inside a kernel."""
+        ...
+
+    def emit(self, body: Body) -> tuple[ir.Kernel, ir.Launch]:
+        """The loop nest of a kernel."""
+        ...
+
+    def render(self, code: ir.Kernel) -> str:
+        """The source of a loop nest: equal ones have equal sources."""
+        ...
+
+
+class Rendered(NamedTuple):
+    """A schedule with the source of each of its kernels; the sources need not stay."""
+
+    schedule: Schedule
+    sources: list[str]
+
+
+def render(schedule: Schedule, target: Target) -> Rendered:
+    """The sources of the kernels of ``schedule``."""
+    return Rendered(schedule, [target.render(item.code) for item in schedule.kernels])
+
+
+class Pass(NamedTuple):
+    """A step: ``run(product of the one before, target)``; ``check`` is the function of ``codegen/spec.py`` for what it makes."""
+
+    name: str
+    run: Callable[[Any, Target], Any]
+    check: str
+
+
+PASSES: Final = (
+    Pass("simplify", lambda program, _: simplify(program), "check_program"),
+    Pass("fuse", lambda program, target: partition(program, target.supported), "check_partition"),
+    Pass("lower", lambda parts, _: lower(parts), "check_lowered"),
+    Pass("order", lambda lowered, target: arrange(lowered, target.joins_calls), "check_order"),
+    Pass("memory", lambda schedule, _: assign(schedule), "check_memory"),
+    Pass("nest", lambda schedule, target: generate(schedule, target.emit), "check_kernels"),
+    Pass("render", render, "check_rendered"),
+)
+
+
+def rendered(program: Program, target: Target) -> Rendered:
+    """The schedule of ``program`` with the sources of its kernels: every pass."""
+    made: Rendered = _run(program, target, PASSES)
+    return made
+
+
+def scheduled(program: Program, target: Target) -> Schedule:
+    """The schedule of ``program``, as it is before rendering."""
+    made: Schedule = _run(program, target, PASSES[:-1])
+    return made
+
+
+def _run(product: Any, target: Target, passes: Iterable[Pass]) -> Any:
+    _check("check_structure", product)
+    for step in passes:
+        product = step.run(product, target)
+        _check(step.check, product)
+    return product
+
+
+def _check(name: str, product: Any) -> None:
+    if config.debug:
+        from lazynp.codegen import spec  # only for who debugs
+
+        getattr(spec, name)(product)

@@ -1,0 +1,115 @@
+"""pandas, xarray and matplotlib with arrays of ours: the same frames, the same labelled arrays, the same pictures as with NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib
+import numpy
+import pandas
+import pytest
+import xarray
+
+import lazynp
+from lazynp.graph import report
+from tests.interoperability.library_programs import PANDAS, PLOTS, XARRAY
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+
+A = numpy.arange(12.0).reshape(4, 3)
+
+
+def run(text: str, module: Any) -> Any:
+    a = module.array(A)
+    space = {
+        "np": module, "numpy": numpy, "pd": pandas, "xr": xarray, "A": A, "a": a, "v": module.array(A[:, 0]),
+        "i": module.array([3, 1, 2, 1]), "b": module.array([True, False, True, False]), "c": module.array(A + 1j),
+        "s": module.sum(a), "df": pandas.DataFrame(A.copy(), columns=list("xyz")),
+    }  # fmt: skip
+    statements, _, last = text.rpartition("; ")
+    exec(statements, space)
+    return eval(last, space)
+
+
+def assert_same(got: Any, want: Any) -> None:
+    if isinstance(want, pandas.DataFrame):
+        pandas.testing.assert_frame_equal(got, want)
+    elif isinstance(want, pandas.Series):
+        pandas.testing.assert_series_equal(got, want)
+    elif isinstance(want, pandas.Index):
+        pandas.testing.assert_index_equal(got, want)
+    elif isinstance(want, (xarray.DataArray, xarray.Dataset)):
+        xarray.testing.assert_allclose(got, want, rtol=1e-15)
+        assert got.to_dict(data=False) == want.to_dict(data=False)
+    elif isinstance(want, (tuple, list)):
+        for one, other in zip(got, want, strict=True):
+            assert_same(one, other)
+    else:
+        assert numpy.asarray(got).dtype == numpy.asarray(want).dtype
+        assert numpy.array_equal(got, want)
+
+
+@pytest.mark.parametrize("text", PANDAS)
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_pandas(text: str) -> None:
+    assert_same(run(text, lazynp), run(text, numpy))
+
+
+def test_functions_that_pandas_applies_give_it_numbers() -> None:
+    frame = pandas.DataFrame({"x": [1.0, 4.0], "y": [2.0, 3.0]})
+    for made in (
+        frame.x.apply(lambda x: lazynp.sqrt(x)), frame.apply(lambda row: lazynp.hypot(row.x, row.y), axis=1), frame.apply(lazynp.mean),
+        frame.agg(lazynp.sum), frame.x.map(lazynp.log), frame.groupby("y").x.apply(lambda x: lazynp.max(x)),
+    ):  # fmt: skip
+        assert made.dtype == "float64"
+
+
+def test_what_pandas_takes_from_numpy_alone() -> None:
+    # pandas looks at the type of keys, and of scalars in memory; ``to_numpy`` and ``item`` are the ways.  See docs/interoperability.md.
+    frame = pandas.DataFrame(A, columns=list("xyz"))
+    keys, mask, total = lazynp.array([3, 1, 2, 1]), lazynp.array(A[:, 0]) > 2, lazynp.array(A).sum()
+    for refused, works in (
+        (lambda: frame[mask], lambda: frame[mask.to_numpy()]),
+        (lambda: frame.groupby(keys).sum(), lambda: frame.groupby(keys.to_numpy()).sum()),
+        (lambda: pandas.unique(keys), lambda: pandas.unique(keys.to_numpy())),
+        (lambda: frame.iloc[keys.argmax()], lambda: frame.iloc[int(keys.argmax())]),
+        (lambda: frame + lazynp.array(A), lambda: frame + numpy.asarray(lazynp.array(A))),
+    ):
+        with pytest.raises((KeyError, TypeError, ValueError)):
+            refused()
+        works()
+    assert pandas.Series([total, total]).dtype == object
+    assert pandas.Series(lazynp.array([total, total])).dtype == pandas.Series([total.item()]).dtype == "float64"
+
+
+@pytest.mark.parametrize("text", XARRAY)
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+def test_xarray(text: str) -> None:
+    assert_same(run(text, lazynp), run(text, numpy))
+
+
+def test_xarray_stays_lazy() -> None:
+    x = xarray.DataArray(lazynp.array(A) + 0, dims=["t", "x"])
+    report.reset()
+    y = ((x * 2 + 1).where(x > 3) - x.sum("t")).T
+    assert type(y.data) is lazynp.ndarray
+    assert not report.forced
+    assert not report.fallbacks
+
+
+def picture(text: str, module: Any) -> Any:
+    figure, axes = plt.subplots(figsize=(2, 2), dpi=40)
+    try:
+        exec(text, {"np": module, "ax": axes, "fig": figure, "plt": plt})
+        figure.canvas.draw()
+        return numpy.array(figure.canvas.buffer_rgba())
+    finally:
+        plt.close(figure)
+
+
+@pytest.mark.parametrize("name", PLOTS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_matplotlib_draws_the_same_picture(name: str) -> None:
+    assert numpy.array_equal(picture(PLOTS[name], lazynp), picture(PLOTS[name], numpy))

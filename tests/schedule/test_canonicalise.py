@@ -1,0 +1,131 @@
+"""The canonicaliser: which programs are one program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lazynp.graph import build
+from lazynp.graph import op as o
+from lazynp.graph.node import Node
+from lazynp.schedule.canonicalise import ZERO, Program, canonicalise
+from tests.backends.numpy.programs import leaf
+
+FLOAT = np.dtype(float)
+X = np.arange(1000.0)
+
+
+def add(a: Node, b: Node) -> Node:
+    return build.elementwise(o.ADD, a.dtype, a, b)
+
+
+def scaled(value: float, n: int = 1000) -> Node:
+    return build.elementwise(o.MULTIPLY, FLOAT, leaf(X[:n]), build.const(value, FLOAT))
+
+
+def window(start: int, n: int = 10) -> Node:
+    return build.slice_(leaf(X), [(start, 1)], (n,))
+
+
+def key(*nodes: Node) -> Any:
+    return canonicalise(nodes).key
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 1.0, -1.0, np.nan, np.inf, 5e-324])
+def test_scalars_are_no_structure(value: float) -> None:
+    assert key(scaled(value)) == key(scaled(2.0))
+    assert hash(key(scaled(value))) == hash(key(scaled(2.0)))
+    [scalar] = canonicalise([scaled(value)]).scalars
+    assert scalar.tobytes() == np.float64(value).tobytes()
+
+
+def test_dtypes_shapes_and_operations_are_structure() -> None:
+    keys = [
+        key(scaled(2.0)),
+        key(scaled(2.0, 999)),
+        key(add(leaf(X), build.const(2.0, FLOAT))),
+        key(build.elementwise(o.MULTIPLY, np.dtype("f4"), leaf(X.astype("f4")), build.const(2, np.dtype("f4")))),
+        key(build.elementwise(o.MULTIPLY, FLOAT, build.const(2.0, FLOAT), leaf(X))),
+        key(build.elementwise(o.SUBTRACT, FLOAT, leaf(X), leaf(X))),
+    ]
+    assert len(set(keys)) == len(keys)
+
+
+def test_offsets_are_classed_as_zero_equal_other() -> None:
+    others = {key(window(start)) for start in range(1, 900)}
+    assert len(others) == 1
+    assert key(window(0)) not in others
+
+    def two(first: int, second: int) -> Any:
+        return key(add(window(first), window(second)))
+
+    patterns = {two(a, b) for a in range(20) for b in range(20)}
+    assert len(patterns) == 5  # (0, 0) (0, n) (n, 0) (n, n) (n, m)
+
+
+def test_steps_and_lengths_are_structure() -> None:
+    x = leaf(X)
+    keys = {key(build.slice_(x, [(5, step)], (n,))) for step in (1, 2, -1) for n in (3, 4)}
+    assert len(keys) == 6
+
+
+def test_equal_subgraphs_are_one_entry() -> None:
+    x = leaf(X)
+    a, b = add(x, x), add(x, x)
+    canonical = canonicalise([add(a, b), b])
+    program = Program.of(canonical)
+    assert [entry.op for entry in program.entries] == [o.BUFFER, o.ADD, o.ADD]
+    assert program.entries[2].src == (1, 1) and program.outputs == (2, 1)
+    assert canonical.nodes[1] is a  # the earliest, whose line is named if it fails
+
+
+def test_equal_buffers_are_two_parameters() -> None:
+    canonical = canonicalise([add(leaf(X), leaf(X))])
+    assert len(canonical.buffers) == 2
+    assert canonical.key != key(build.elementwise(o.ADD, FLOAT, x := leaf(X), x))
+
+
+def test_order_of_recording_decides_not_of_asking() -> None:
+    x = leaf(X)
+    a, b = add(x, x), build.elementwise(o.NEGATIVE, FLOAT, x)
+    assert key(a, b)[0] == key(b, a)[0] and key(a, b)[1] == key(b, a)[1][::-1]
+
+
+def test_a_published_node_is_a_leaf() -> None:
+    x = leaf(X)
+    y = add(x, x)
+    z = add(y, x)
+    before = key(z)
+    assert x.buffer is not None
+    y.publish(x.buffer)
+    after = Program.of(canonicalise([z]))
+    assert key(z) != before
+    assert [entry.op for entry in after.entries] == [o.BUFFER, o.BUFFER, o.ADD]
+
+
+def test_entries_carry_what_a_backend_needs() -> None:
+    x = leaf(X.reshape(10, 100))
+    region = build.slice_(x, [(3, 1), (0, 2)], (2, 50))
+    node = build.store(x, [(3, 1), (0, 1)], region)
+    node = add(node, build.expand(build.reshape(build.iota(100, 1, 2, FLOAT), (1, 100)), (10, 100)))
+    canonical = canonicalise([build.reduce(o.MAXIMUM, node, (1,))])
+    program = Program.of(canonical)
+    by_op = {entry.op: entry for entry in program.entries}
+    assert by_op[o.BUFFER].arg == 0
+    assert by_op[o.SLICE].arg == ((0, 1), (ZERO, 2)) and by_op[o.SLICE].shape == (2, 50)
+    assert by_op[o.STORE].arg == ((0, 1), (ZERO, 1))
+    assert canonical.integers == [3]
+    assert by_op[o.IOTA].arg == (0, 1) and canonical.scalars == [1.0, 2.0]
+    assert by_op[o.REDUCE].arg == (o.MAXIMUM, (1,)) and by_op[o.REDUCE].shape == (10,)
+    for number, (entry, node) in enumerate(zip(program.entries, canonical.nodes, strict=True)):
+        assert (entry.op, entry.dtype, entry.shape) == (node.op, node.dtype, node.shape)
+        assert all(source < number for source in entry.src)
+
+
+def test_a_deep_chain_is_walked_without_recursion() -> None:
+    node = leaf(X)
+    for _ in range(20_000):
+        node = add(node, node)
+    assert len(canonicalise([node]).nodes) == 20_001
