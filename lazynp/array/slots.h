@@ -80,7 +80,10 @@ static PyObject* numpys_power_in_place(PyObject* x, PyObject* y) {
     return PyArray_Type.tp_as_number->nb_inplace_power(x, y, Py_None);
 }
 
-static inline int is_two(PyObject* x) { return PyLong_CheckExact(x) && PyLong_AsLong(x) == 2; }
+static inline int is_two(PyObject* x) {
+    int overflow;
+    return PyLong_CheckExact(x) && PyLong_AsLongAndOverflow(x, &overflow) == 2 && !overflow;
+}
 
 static inline PyObject* binary(int op, PyObject* a, PyObject* b) {
     PyArrayObject *x = memory_of(a), *y = memory_of(b);
