@@ -23,8 +23,9 @@ from lazynp.ndarray import ndarray
 from lazynp.scalars import generic as _generic
 
 # Rooms whose names are public functions too: loaded before the functions take the names, so that no later import takes them back.
-for _room in ("memory", "schedule"):
+for _room in ("array", "memory", "schedule"):
     _import_module(f"lazynp.{_room}")
+    globals()[_room] = _names.on_demand(_room)
 
 _operators.install(ndarray)
 _operators.install(_generic)
@@ -33,13 +34,11 @@ _methods.install(_generic)
 _methods.describe(ndarray, _numpy.ndarray)
 _methods.at_hand(ndarray)
 
-globals().update(_names.ALL)
-
 lazynp_version = "0.1.0"
 __lazynp_version__ = lazynp_version
 __version__ = _numpy.__version__
 __array_api_version__ = _standard.VERSION
-__array_namespace_info__ = _standard.__array_namespace_info__
+__array_namespace_info__ = _fallback.published("__array_namespace_info__", _standard.__array_namespace_info__, "lazynp")
 __all__ = sorted({*_numpy.__all__, *_names.PUBLIC})  # noqa: PLE0605
 
 
@@ -49,7 +48,7 @@ def __getattr__(name: str) -> Any:
     if name in _names.OWN_MODULES:
         return _import_module(f"lazynp.{name}")
     try:
-        value = _names.on_demand(name) if name in _names.LATER else _fallback.attribute(_numpy, name)
+        value = _names.on_demand(name) if _names.answers(name) else _fallback.attribute(_numpy, name)
     except AttributeError as error:
         raise AttributeError(str(error).replace("'numpy'", "'lazynp'")) from None
     globals()[name] = value

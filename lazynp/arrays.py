@@ -99,7 +99,9 @@ class ArrayType(type):
 
 
 class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
-    """A homogeneous array whose value is computed when it is needed; see ``numpy.ndarray``.
+    """A homogeneous array whose value is computed when it is needed; see :class:`numpy.ndarray`.
+
+    Recorded: computed when a value is needed, together with the operations around it.
 
     Parameters
     ----------
@@ -242,7 +244,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
 
     @property
     def device(self) -> str:
-        """Where the values live: "cpu", or "cuda:N"."""
+        """The device on which the values live: "cpu", or "cuda:N"."""
         if not config.elsewhere:
             return devices.CPU
         root = self._base if type(self._base) is ndarray else self
@@ -301,7 +303,10 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         assignment.write_flat(self, slice(None), value, whole=True)
 
     def view(self, dtype: Any = None, type: Any = None) -> Any:
-        """The same memory, optionally read as another dtype; what is NumPy's own (a subclass, a foreign dtype) shows a snapshot."""
+        """Show the same memory, optionally read as another dtype; see :meth:`numpy.ndarray.view`.
+
+        What is NumPy's own (a subclass, a foreign dtype) shows a snapshot.
+        """
         if dtype is ndarray or (isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray)):
             dtype, type = None, dtype
         made = self
@@ -329,7 +334,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         kind = type(key)
         base = self._base
         if type(base) is _MEMORY:
-            if kind is int:
+            if kind is int or kind is slice:
                 found = base[key]
                 return found if type(found) is not _MEMORY else hand.cell(found, self if self._view is None else self._view)
             return hand.read(self, base, key)
@@ -434,6 +439,11 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         -------
         ndarray
             This array.
+
+        Examples
+        --------
+        >>> import lazynp as np
+        >>> x = (np.arange(3) + 1).realize()
         """
         root = self._base if type(self._base) is ndarray else self
         if root._base is None:
@@ -441,12 +451,19 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         return self
 
     def kernelize(self) -> ndarray:
-        """Fix now which kernels will compute the value; run them later.
+        """Fix now which kernels will compute the value; they run when it is needed.
 
         Returns
         -------
         ndarray
-            This array; what is computed from it loads its result.
+            This array; what is computed from it loads its elements.
+
+        Examples
+        --------
+        >>> import lazynp as np
+        >>> x = (np.arange(3) * 2).kernelize()
+        >>> x + 1
+        array([1, 3, 5])
         """
         from lazynp.engine.realize import prepare
 
@@ -456,7 +473,21 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         return self
 
     def contiguous(self) -> ndarray:
-        """A fence: this value is stored, and what uses it loads it."""
+        """Record a fence: the value is stored, and what is computed from the result loads its elements.
+
+        Returns
+        -------
+        ndarray
+            The same values, in C order.
+
+        Examples
+        --------
+        >>> import lazynp as np
+        >>> x = np.arange(4.0)
+        >>> y = np.exp(x).contiguous()
+        >>> len(np.schedule((y + y[::-1]).sum()).items)
+        2
+        """
         return wrap(build.contiguous(node_of(self)))
 
 
@@ -588,7 +619,7 @@ def replace(root: ndarray, node: Node) -> None:
 
 
 def _ends_turn(node: Node) -> bool:
-    """Whether a large write comes by the line of an earlier one of the same array."""
+    """Tell whether a large write comes by the line of an earlier one of the same array."""
     global _turn_site
     src = node.src
     if not src or prod(src[1].shape) < TURN_ELEMENTS:
@@ -647,7 +678,7 @@ def view_slice(x: ndarray, axes: Region, shape: Shape) -> ndarray:
 
 
 def view_key(x: ndarray, axes: Region, lengths: Shape, kept: tuple[int, ...]) -> ndarray:
-    """What a basic key selects: a slice, then the axis map ``kept``; in one step, because rows of a matrix are taken in loops."""
+    """Read a basic key: a slice, then the axis map ``kept``; in one step, because rows of a matrix are taken in loops."""
     if len(kept) == len(lengths) and NEW not in kept:
         return derived(x, (o.SLICE, axes, lengths), x.dtype)
     shape = tuple([1 if axis < 0 else lengths[axis] for axis in kept])

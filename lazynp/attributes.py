@@ -53,7 +53,7 @@ class flagsobj:  # noqa: N801, NumPy's name
 
     @property
     def writeable(self) -> bool:
-        """Whether the array may be written."""
+        """The flag that the array may be written."""
         return not self._array._readonly
 
     @writeable.setter

@@ -43,7 +43,7 @@ def as_dtype(dtype: Any) -> Any:
 
 
 def _from_protocol(obj: Any, dtype: Any, copy: bool | None) -> Any:
-    """What an object of a foreign class says it is; a class that knows no ``copy`` is told of it only where that was asked for."""
+    """Ask an object of a foreign class what it is; a class that knows no ``copy`` is told of it only where that was asked for."""
     given = () if dtype is None else (dtype,)
     if copy is None:
         return obj.__array__(*given)
@@ -157,7 +157,7 @@ def from_numpy(array: np.ndarray[Any, Any], order: str = "K", copy: bool = True)
 
 
 def _is_frozen(array: np.ndarray[Any, Any]) -> bool:
-    """Whether nobody can write to this memory: its whole base chain is NumPy's, read-only, and ends in an owner."""
+    """Tell whether nobody can write to this memory: its whole base chain is NumPy's, read-only, and ends in an owner."""
     at: Any = array
     while type(at) is np.ndarray and not at.flags.writeable:
         if at.base is None:
@@ -243,7 +243,7 @@ def _common(a: Shape, b: Shape) -> int:
 
 
 def loses_a_part(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
-    """Whether NumPy warns about a conversion: it leaves the real part of complex numbers."""
+    """Tell whether NumPy warns about a conversion: it leaves the real part of complex numbers."""
     return given.kind == "c" and wanted.kind not in "cb"
 
 

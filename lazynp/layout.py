@@ -41,7 +41,7 @@ def geometry(x: arrays.ndarray) -> Geometry:
 
 
 def lies_in_c_order(x: Any) -> bool:
-    """Whether an operand's strides cannot ask for another order than C: anything but a view whose axes were exchanged."""
+    """Tell whether an operand's strides cannot ask for another order than C: anything but a view whose axes were exchanged."""
     if type(x) is not arrays.ndarray:
         return type(x) is not np.ndarray or x.flags.c_contiguous
     if type(x._base) is np.ndarray:

@@ -76,7 +76,7 @@ def host(x: Any, reason: str = "__array__") -> np.ndarray[Any, Any]:
 
 
 def shown(x: arrays.ndarray, memory: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """What a view shows of its base's memory."""
+    """Return what a view shows of its base's memory."""
     view: View = x._view
     if memory.shape != view.root or memory.dtype != view.root_dtype:
         memory = memory.reshape(-1).view(view.root_dtype).reshape(view.root)
@@ -113,7 +113,7 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
 
 
 def is_lent(draft: Draft) -> bool:
-    """Whether somebody outside may write into the memory."""
+    """Tell whether somebody outside may write into the memory."""
     return draft.lease is not None and draft.lease() is not None
 
 

@@ -55,9 +55,29 @@ def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray
 
 
 def _to_numpy(self: Any, dtype: Any = None, copy: bool = False) -> np.ndarray[Any, Any]:
-    """The value as a NumPy array, read-only and shared unless a copy or another dtype is asked for.
+    """Return the value as a NumPy array, read-only and shared unless a copy or another dtype is asked for.
 
+    Parameters
+    ----------
+    dtype : dtype, optional
+        What the elements are converted to.
+    copy : bool
+        True asks for memory that may be written.
+
+    Returns
+    -------
+    numpy.ndarray
+        An array of the same shape.
+
+    Notes
+    -----
     Libraries that treat arrays otherwise than sequences (matplotlib's columns of a matrix) look for this method.
+
+    Examples
+    --------
+    >>> import lazynp as np
+    >>> type(np.arange(3).to_numpy()).__module__
+    'numpy'
     """
     return _array(self, dtype, copy or None)
 
@@ -132,7 +152,7 @@ def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs
 
 
 def _is_scipys(ufunc: np.ufunc) -> bool:
-    """Whether it is one of ``scipy.special``, which ``lazynp.special`` has too; nobody has one without having loaded that module."""
+    """Tell whether it is one of ``scipy.special``, which ``lazynp.special`` has too; nobody has one without having loaded that module."""
     module: Any = sys.modules.get("scipy.special")
     found = getattr(module, ufunc.__name__, None)
     return found is not None and getattr(found, "__wrapped__", found) is ufunc
@@ -225,7 +245,7 @@ def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
 
 
 def _to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
-    """The same values on a device; this array where it lives there."""
+    """Copy the values to a device; return this array where it lives there."""
     if stream is not None:
         raise ValueError("The stream argument in to_device() is not supported")
     from lazynp.namespace.device.placement import moved
@@ -344,7 +364,7 @@ def _contains(self: Any, item: Any) -> bool:
 
 
 def _item(self: Any, *args: Any) -> Any:
-    """One element as a Python scalar."""
+    """Return one element as a Python scalar."""
     from lazynp.arrays import host
 
     if not args and self.size != 1:
@@ -353,14 +373,14 @@ def _item(self: Any, *args: Any) -> Any:
 
 
 def _tolist(self: Any) -> Any:
-    """Nested lists of Python scalars."""
+    """Return the values as nested lists of Python scalars."""
     from lazynp.arrays import host
 
     return host(self, "tolist").tolist()
 
 
 def _tobytes(self: Any, order: Any = "C") -> bytes:
-    """The elements' bytes in the given order."""
+    """Return the elements' bytes in the given order."""
     from lazynp.arrays import host
 
     return host(self, "tobytes").tobytes(order)
@@ -374,7 +394,7 @@ def _tofile(self: Any, fid: Any, sep: str = "", format: str = "%s") -> None:
 
 
 def _copy(self: Any, order: str = "C") -> Any:
-    """A copy; it costs nothing until one of the two is written."""
+    """Copy the array; this costs nothing until one of the two is written."""
     memory = _memory(self)
     if memory is not None:
         from lazynp.array import hand

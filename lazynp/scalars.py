@@ -176,7 +176,7 @@ class generic(metaclass=ScalarType):
 
     @property
     def device(self) -> str:
-        """Where the value lives."""
+        """The device on which the value lives."""
         if not config.elsewhere or self._node is None:
             return devices.default()
         return devices.of(self._node)
@@ -277,7 +277,7 @@ class generic(metaclass=ScalarType):
 
 
 def _is_condition(key: Any) -> bool:
-    """Whether a key is one truth value."""
+    """Tell whether a key is one truth value."""
     return isinstance(key, (bool, np.bool)) or (getattr(key, "dtype", None) == np.bool and getattr(key, "shape", None) == ())
 
 
@@ -335,7 +335,7 @@ numbers.Complex.register(complexfloating)
 
 
 def is_scalar(x: object) -> bool:
-    """Whether ``x`` is one of ours (not NumPy's)."""
+    """Tell whether ``x`` is one of ours (not NumPy's)."""
     return type(x) in CLASSES
 
 

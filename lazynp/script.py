@@ -135,7 +135,7 @@ class UserModules:
         self.installed = _installed()
 
     def owns(self, path: str) -> bool:
-        """Whether the source file belongs to the user's program."""
+        """Tell whether the source file belongs to the user's program."""
         path = os.path.realpath(path)
         if not path.startswith(self.root) or path.startswith(self.installed):
             return False

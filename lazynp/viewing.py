@@ -178,7 +178,7 @@ def buffer_view(x: arrays.ndarray, shape: Any, dtype: Any, offset: int, order: s
 
 
 def may_be_written(x: arrays.ndarray) -> bool:
-    """Whether the write flag may be set: not on broadcast or diagonal views, nor on views of read-only arrays."""
+    """Tell whether the write flag may be set: not on broadcast or diagonal views, nor on views of read-only arrays."""
     if type(x._base) is np.ndarray:
         x._base.flags.writeable = True  # or NumPy says why not
         return True
@@ -197,7 +197,7 @@ def _known_memory(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
 
 
 def shares_memory(a: Any, b: Any, exact: bool = True) -> bool:
-    """Whether two arrays nominally overlap; ``exact=False`` compares bounds only."""
+    """Tell whether two arrays nominally overlap; ``exact=False`` compares bounds only."""
     if type(a) is not arrays.ndarray or type(b) is not arrays.ndarray:
         return False
     one, two = _known_memory(a), _known_memory(b)

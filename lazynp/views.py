@@ -49,7 +49,7 @@ NEW = -1
 
 
 class View:
-    """What a view is of its base.
+    """A view says how an array lies in its base.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class View:
         return found
 
     def in_c_order(self) -> bool:
-        """Whether axes come slowest first, as far as they have a length and a stride; asked by every elementwise operation."""
+        """Tell whether axes come slowest first, as far as they have a length and a stride; asked by every elementwise operation."""
         found = self._in_c_order
         if found is None:
             found = True

@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Cell:
-    """What every array is made of; see ``lazynp.arrays.ndarray`` for the meaning of its slots."""
+    """The cell that every array is made of; see ``lazynp.arrays.ndarray`` for the meaning of its slots."""
 
     __slots__ = ("__weakref__", "_base", "_node", "_readonly", "_stamp", "_view")
 
@@ -41,7 +41,7 @@ def bind(ufunc: Any, theirs: Any, real: bool) -> None:
 
 
 def listen(variable: Any, listening: Any, heard: dict[int, Any], tell: Callable[[], Any]) -> None:
-    """How floating-point errors are heard where NumPy runs Python code: set ``variable`` to ``listening``, then ``tell`` what was ``heard``."""
+    """Where NumPy runs Python code, floating-point errors are heard: set ``variable`` to ``listening``, then ``tell`` what was ``heard``."""
 
 
 def function(slow: Callable[..., Any], theirs: Any, name: str) -> Any:

@@ -51,7 +51,8 @@ _PLAIN_PARTS: Final = frozenset({int, slice, type(None), type(Ellipsis)})
 _CHARS: Final = frozenset(dtype.char for dtype in NATIVE) | frozenset("lLqQ")
 
 
-_FEW: Final = 3
+# Functions that warn of very few elements.
+_FEW: Final = dict.fromkeys(("mean", "std", "var"), 3)
 # Python functions of NumPy's that never warn of anything but floating-point errors, if they are given real numbers, and not very few.
 _QUIET: Final = frozenset(
     {
@@ -207,7 +208,7 @@ def write(memory: Memory, key: Any, value: Any) -> None:
         value = value.concrete("a value at hand")
     elif kind is list or kind is tuple:
         value = protocols.to_host(value, "a value at hand")
-    elif kind is float and memory.dtype is FLOAT64:
+    elif (kind is float or kind is np.float64) and memory.dtype is FLOAT64:
         memory[key] = value  # nothing that could be told of
         return
     before = listen_to_all()
@@ -300,25 +301,49 @@ def _given(value: Any, cells: list[arrays.ndarray]) -> Any:
     raise _Elsewhere
 
 
-def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0, warns: bool = False) -> Any:
+ALWAYS: Final = 1 << 62
+
+
+def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0, warns_below: int = 0) -> Any:
     """NumPy's answer where all arguments are at hand (and ``least`` arrays among them), else ``NotImplemented``.
 
-    ``warns``: it may give warnings that are not about floating-point errors, as any function may of complex numbers and of very few.
+    ``warns_below``: of arrays with fewer elements it may give warnings that are not about floating-point errors, as all functions may of
+    complex numbers.
     """
     if not config.at_hand:
         return NotImplemented
     cells: list[arrays.ndarray] = []
+    values: list[Any] = []
+    named = kwargs
+    warns = warns_below == ALWAYS
+    borrowed = False
     try:
-        values = [_given(value, cells) for value in args]
-        named = {name: _given(value, cells) for name, value in kwargs.items()} if kwargs else kwargs
+        for value in args:
+            kind = type(value)
+            if kind is arrays.ndarray:
+                memory = value._base
+                if type(memory) is not _MEMORY:
+                    memory = _found(value)
+                    if memory is None:
+                        return NotImplemented
+                    borrowed = borrowed or type(value._base) is not _MEMORY
+                if memory.size < warns_below or memory.dtype.kind == "c":
+                    warns = True
+                cells.append(value)
+                values.append(memory)
+            elif kind in _AS_THEY_ARE:
+                values.append(value)
+            else:
+                values.append(_given(value, cells))
+        if kwargs:
+            named = {name: _given(value, cells) for name, value in kwargs.items()}
+        if len(values) != len(cells):  # in sequences, or by keyword
+            borrowed = borrowed or any(type(x._base) is not _MEMORY for x in cells)
+            warns = warns or any(x.dtype.kind == "c" for x in cells) or complex in map(type, values)
     except _Elsewhere:
         return NotImplemented
-    if len(cells) < least:
+    if len(cells) < least or (borrowed and (kwargs.get("out") is not None or theirs in _WRITING)):
         return NotImplemented
-    borrowed = [x for x in cells if type(x._base) is not _MEMORY]
-    if borrowed and (kwargs.get("out") is not None or theirs in _WRITING):
-        return NotImplemented
-    warns = warns or any(memory.size < _FEW or memory.dtype.kind == "c" for memory in values if type(memory) is _MEMORY)
     before = listen_to_all()
     try:
         value = at_users_line(theirs, values, named) if warns else theirs(*values, **named)
@@ -326,10 +351,14 @@ def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
         stop(before)
         if heard:
             tell_here()
-    if value is kwargs.get("out") and value is not None:
-        return value
-    if borrowed and _shows(value):
-        return NotImplemented
+    kind = type(value)
+    if kind is _MEMORY:
+        if borrowed and value.base is not None:
+            return NotImplemented
+        if kwargs and value is kwargs.get("out"):
+            return value
+    elif kind in OF_TYPE or (borrowed and _shows(value)):
+        return value if kind in OF_TYPE else NotImplemented
     return result(value, cells)
 
 
@@ -499,14 +528,14 @@ def _extent(values: Sequence[Any]) -> int:
     return extent
 
 
-def growing(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0, warns: bool = False) -> Any:
+def growing(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0, warns_below: int = 0) -> Any:
     """``answer`` for a function whose result may be larger than its arguments."""
     if _extent(args) * _extent([*kwargs.values()]) > config.at_hand:
         return NotImplemented
-    return answer(theirs, args, kwargs, least, warns)
+    return answer(theirs, args, kwargs, least, warns_below)
 
 
-def _widens(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0, warns: bool = False) -> Any:
+def _widens(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0, warns_below: int = 0) -> Any:
     """``answer`` for a function whose result may show its argument's elements many times."""
     cells: list[arrays.ndarray] = []
     try:
@@ -542,12 +571,12 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str) -> Any:
         made = _maker(name, function, theirs)
         return type(function)(made) if isinstance(function, staticmethod) else made
     answered: Callable[..., Any] = growing if name in _GROWING else _widens if name in _WIDENING else answer
-    warns = name not in _QUIET
+    warns_below = _FEW.get(name, 0) if name in _QUIET else ALWAYS
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if config.at_hand:
-            found = answered(theirs, args, kwargs, 0, warns)
+            found = answered(theirs, args, kwargs, 0, warns_below)
             if found is not NotImplemented:
                 return found
         return function(*args, **kwargs)
@@ -558,12 +587,15 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str) -> Any:
 def _maker(name: str, function: Any, theirs: Any) -> Any:
     """``first`` for a function that makes arrays of a size it is given."""
     size, theirs = _SIZES.get(name), _ZEROS.get(name, theirs)
+    plain = name in ("zeros", "ones", "empty")
 
     @functools.wraps(function)
     def make(*args: Any, **kwargs: Any) -> Any:
         limit = config.at_hand
+        if plain and limit and len(args) == 1 and not kwargs and _shape_size(args[0]) <= limit:
+            return cell(theirs(args[0]))
         if limit and (size(*args, **kwargs) <= limit if size is not None else len(args) < 5 and kwargs.get("shape") is None):
-            found = answer(theirs, args, kwargs, 0 if size is not None else 1, name not in _QUIET)
+            found = answer(theirs, args, kwargs, 0 if size is not None else 1, 0 if name in _QUIET else ALWAYS)
             if found is not NotImplemented:
                 return found
         return function(*args, **kwargs)
@@ -574,12 +606,13 @@ def _maker(name: str, function: Any, theirs: Any) -> Any:
 def method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A method of arrays that lets NumPy's answer where everything is at hand."""
     theirs = getattr(np.ndarray, name)
+    warns_below = _FEW.get(name, 0)
 
     @functools.wraps(function)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         base = self._base
         if type(base) is _MEMORY or ((base is not None or self._node.buffer is not None) and _found(self) is not None):
-            found = answer(theirs, (self, *args), kwargs)
+            found = answer(theirs, (self, *args), kwargs, 1, warns_below)
             if found is not NotImplemented:
                 return found
         return function(self, *args, **kwargs)

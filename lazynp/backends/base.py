@@ -33,7 +33,7 @@ class ExecutionError(Exception):
 
 
 def in_kernels(program: Program, e: int, scalar: Callable[[Op, np.dtype[Any], list[np.dtype[Any]]], bool]) -> bool:
-    """Whether entry e is a matter for loop nests, where ``scalar`` says which operations on which dtypes can be rendered."""
+    """Tell whether entry e is a matter for loop nests, where ``scalar`` says which operations on which dtypes can be rendered."""
     entry = program.entries[e]
     op = entry.op
     sources = [program.entries[s] for s in entry.src]
@@ -94,7 +94,7 @@ class Layout(Protocol):
 
 @runtime_checkable
 class Target(pipeline.Target, Protocol):
-    """What compiles and launches kernels on one kind of device."""
+    """A target compiles and launches kernels on one kind of device."""
 
     name: str
 

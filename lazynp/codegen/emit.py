@@ -52,7 +52,7 @@ class Scope(Record):
 
 
 class Result(Record):
-    """Where a finished reduction is read: ``memory[0]``, or, for a tile of columns, at (column - base), or at the place of ``ranges``."""
+    """The place where a finished reduction is read: ``memory[0]``, for a tile of columns (column - base), or the place of ``ranges``."""
 
     memory: Memory
     dtype: ir.DType
@@ -207,7 +207,7 @@ class Emitter:
                 position = self.integer("div", position, extent)
 
     def bind(self, r: Range, operand: Operand) -> None:
-        """From here on, in the innermost scope, ``r`` is ``operand``."""
+        """Let ``r`` be ``operand`` from here on, in the innermost scope."""
         self.bound[r] = operand
         self.scopes[-1].ranges.add(r)
 
@@ -352,7 +352,7 @@ class Emitter:
         return None
 
     def decided(self, value: Value) -> bool | None:
-        """What is known here about a condition: the outcome of an INSIDE, else None."""
+        """Return what is known here about a condition: the outcome of an INSIDE, else None."""
         if value.op is not INSIDE:
             return None
         outcomes = [self.assumed.get(g) for g in value.guards]
@@ -361,7 +361,7 @@ class Emitter:
         return True if all(outcomes) else None
 
     def sources(self, value: Value) -> tuple[Value, ...]:
-        """What ``value`` is computed from here: of a selection that is decided, only the chosen side; no condition that is decided."""
+        """List what ``value`` is computed from here: of a selection that is decided, only the chosen side; no condition that is decided."""
         if value.op is o.WHERE:
             known = self.decided(value.src[0])
             if known is not None:
@@ -371,7 +371,7 @@ class Emitter:
         return value.src
 
     def is_read_back(self, value: Value) -> bool:
-        """Whether it lies in memory by now: a finished reduction, or staged by an earlier pass."""
+        """Tell whether it lies in memory by now: a finished reduction, or staged by an earlier pass."""
         if value.op is ACCUMULATE:
             return True
         stage = self.stages.get(value)

@@ -73,13 +73,13 @@ class GridNest(Nest):
         self.launches_at = 0  # the depth whose passes are launches
 
     def short_range(self) -> None:
-        """None: there is a thread for each element."""
+        """Take no short range: there is a thread for each element."""
 
     def plan_stages(self, statements: Any) -> None:
-        """Stages are planned by ``rows``, which knows the team."""
+        """Plan no stage: ``rows`` does, which knows the team."""
 
     def open_stages(self) -> None:
-        """Likewise."""
+        """Open no stage: ``rows`` does."""
 
     # Launches ----------------------------------------------------------------------------------------------------------
 
@@ -177,7 +177,7 @@ class GridNest(Nest):
         self.launches_at = before
 
     def inside(self, ranges: tuple[Range, ...], work: Work) -> reduce.Iteration:
-        """What an iteration of a reduction does besides contributing: deeper reductions, and stores."""
+        """List what an iteration of a reduction does besides contributing: deeper reductions, and stores."""
         own = [v for v in work.reductions if v.ranges == ranges]
         rest = Work(work.outputs, [v for v in work.reductions if v not in own])
         below = own[0].depth + len(ranges) if ranges[0] in self.body.main else len(self.body.main)
@@ -255,7 +255,7 @@ class GridNest(Nest):
                     self.append(ir.Store(out.value.dtype, Memory("buffer", out.buffer), index, value))
 
     def elements(self, ranges: tuple[Range, ...], work: Work) -> int:
-        """How many neighbours one thread takes: several if one loop covers everything and every access walks along it, or stays."""
+        """Choose how many neighbours one thread takes: several if one loop covers everything and every access walks along it, or stays."""
         if len(ranges) != 1 or work.reductions:
             return 1
         r = ranges[0]

@@ -24,7 +24,7 @@ COLUMNS_ENOUGH = 1 << 16  # from so many columns on, a thread for each keeps the
 
 
 def fit(depth: int, work: Work, columns: int) -> bool:
-    """Whether all there is are such reductions at ``depth`` and what is computed from them there."""
+    """Tell whether all there is are such reductions at ``depth`` and what is computed from them there."""
     return (
         columns < COLUMNS_ENOUGH
         and all(v.depth == depth and v.arg.outer for v in work.reductions)

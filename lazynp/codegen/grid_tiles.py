@@ -28,7 +28,7 @@ SHARED_BYTES = 44 * 1024
 
 
 def across(nest: GridNest, depth: int, work: Work) -> list[Value]:
-    """What is read along the outer of the two innermost loops."""
+    """List what is read along the outer of the two innermost loops."""
     main = nest.body.main
     if depth != len(main) or depth < 2:
         return []
@@ -85,7 +85,7 @@ def tiles(nest: GridNest, depth: int, work: Work, across: list[Value]) -> None:
 
 @contextmanager
 def _inside(nest: GridNest, row: Range, column: Range, i: Operand, j: Operand) -> Iterator[None]:
-    """What is done at (i, j), if that is an element."""
+    """Emit what is done at (i, j), if that is an element."""
     there = nest.integer("and", nest.integer("lt", i, nest.extent(row)), nest.integer("lt", j, nest.extent(column)))
     with nest.when(there):
         nest.bind(row, i)

@@ -22,8 +22,8 @@ COUNTERS = 1024
 
 
 class Memory(NamedTuple):
-    """Where an element lives: a buffer argument, a workspace argument (shared by phases), scratch shared by the threads of a block, or
-    local scratch of one thread."""
+    """The memory an element lives in: a buffer argument, a workspace argument (shared by phases), scratch shared by the threads of a block,
+    or local scratch of one thread."""
 
     space: str  # "buffer", "workspace", "shared" or "local"
     number: int
@@ -213,7 +213,7 @@ class Kernel(Record):
 
 
 class Launch(Record):
-    """What one schedule passes to a kernel: values of its integer arguments and sizes of its workspaces (in elements)."""
+    """A launch is what one schedule passes to a kernel: values of its integer arguments and sizes of its workspaces (in elements)."""
 
     integers: list[Formula] = field(factory=list)
     workspaces: list[int] = field(factory=list)

@@ -50,7 +50,7 @@ Item = KernelItem | LibraryItem
 
 
 class Schedule(Record):
-    """What runs, in order.
+    """A schedule is what runs, in order.
 
     ``peak_bytes`` are those of temporaries and outputs, if every buffer is freed when it dies; ``claims`` the inputs that would be written
     in place if nobody else holds them.

@@ -69,7 +69,7 @@ class Measured(NamedTuple):
 
     @property
     def scratch(self) -> int:
-        """Of the kernel that stages most."""
+        """Scratch of the kernel that stages most."""
         return max([step.scratch for step in self.steps], default=0)
 
     @property

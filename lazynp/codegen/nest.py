@@ -138,7 +138,7 @@ class Nest(Emitter):
             self.plain_loop(depth, rest)
 
     def needed(self, work: Work, candidates: list[Value]) -> list[Value]:
-        """Those of ``candidates`` (deeper reductions) that the statements of ``work`` are computed from."""
+        """List those of ``candidates`` (deeper reductions) that the statements of ``work`` are computed from."""
         wanted: set[Value] = set()
         pending = [out.value for out in work.outputs] + [v.src[0] for v in work.reductions]
         seen: set[Value] = set()
@@ -314,7 +314,7 @@ class Nest(Emitter):
     # Loops with reductions ------------------------------------------------------------------------------------------------
 
     def is_dear(self, reductions: list[Value], r: Range) -> bool:
-        """Whether something dear is computed for every element of reductions over ``r``."""
+        """Tell whether something dear is computed for every element of reductions over ``r``."""
         pending, seen = [v.src[0] for v in reductions], set(reductions)
         while pending:
             value = pending.pop()

@@ -22,12 +22,12 @@ from lazynp.values import config
 
 
 class Target(Protocol):
-    """What kernels are made for, as far as the passes ask."""
+    """A target is what kernels are made for, as far as the passes ask."""
 
     joins_calls: bool  # whether library calls that follow one another are run as one
 
     def supported(self, program: Program, e: int) -> bool:
-        """Whether entry e can be computed inside a kernel."""
+        """Tell whether entry e can be computed inside a kernel."""
         ...
 
     def emit(self, body: Body) -> tuple[ir.Kernel, ir.Launch]:

@@ -106,7 +106,7 @@ class Trees:
         self.nest.append(ir.Push(v.arg.op, accumulator(v), self.stack[v], x, number))
 
     def finish(self, count: Operand) -> list[tuple[Value, Operand]]:
-        """What the counters hold after ``count`` pushes."""
+        """Tell what the counters hold after ``count`` pushes."""
         results = []
         for v in self.values:
             x = self.nest.name()
@@ -155,7 +155,7 @@ HARMLESS = frozenset([o.ADD, o.SUBTRACT, o.MULTIPLY, o.ABSOLUTE, o.NEGATIVE, o.M
 
 
 def _maskable(nest: Emitter, v: Value, r: Range) -> bool:
-    """Whether the elements of ``v`` may be computed from zeros where there are none, without a trace."""
+    """Tell whether the elements of ``v`` may be computed from zeros where there are none, without a trace."""
     pending, seen = [v.src[0]], {v}
     while pending:
         value = pending.pop()

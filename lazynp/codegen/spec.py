@@ -15,7 +15,7 @@ from lazynp.schedule.spec_rules import BOOL, INT64, DType, SpecError, scalar_rul
 
 
 def check_order(schedule: Schedule) -> None:
-    """What an item reads exists by then, and outputs exist in the end.
+    """Check that what an item reads exists by then, and outputs exist in the end.
 
     Raises
     ------
@@ -171,7 +171,7 @@ class _Checker:
         self.known, self.control = outer, before
 
     def level(self, *operands: str) -> int:
-        """Within what all of ``operands`` are the same."""
+        """Find the innermost level within which all of ``operands`` are the same."""
         return max([self.varies.get(operand, BLOCK) for operand in operands], default=BLOCK)
 
     def together(self, statement: ir.Statement, wanted: int) -> None:

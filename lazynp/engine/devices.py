@@ -55,7 +55,7 @@ def checked(device: Any) -> str | None:
 
 
 def place(name: str) -> Any:
-    """What holds memory and runs programs on a GPU; raises as ``checked``."""
+    """Return what holds memory and runs programs on a GPU; raises as ``checked``."""
     from lazynp.backends.cuda.memory import place as found
 
     _named.add(name)
@@ -80,15 +80,32 @@ def available() -> tuple[str, ...]:
 
 
 class device:  # noqa: N801, a function to its users
-    """Make arrays on a device.
+    """Make arrays on a device: within ``with lazynp.device("cuda:0"):`` new arrays live there.
 
-    ``with lazynp.device("cuda:0"):`` arrays made within the block live there, and what is computed within it of values that are nowhere in
-    particular is computed there.
+    What is computed within the block of values that are nowhere in particular is computed there, too.
 
     Parameters
     ----------
-    name : str
-        ``"cpu"``, ``"cuda"`` (the first GPU) or ``"cuda:N"``.
+    name : {'cpu', 'cuda', 'cuda:N'}
+        Where: on the processor, the first GPU, or the GPU of that number.
+
+    Returns
+    -------
+    device
+        A context manager, which can be entered more than once.
+
+    Raises
+    ------
+    ValueError
+        Where there is no such device; the message says what is missing.
+
+    Examples
+    --------
+    >>> import lazynp as np
+    >>> with np.device("cpu"):
+    ...     x = np.zeros(3)
+    >>> x.device
+    'cpu'
     """
 
     __module__ = "lazynp"
@@ -128,7 +145,7 @@ def pinned(node: Node, name: str | None) -> Node:
 
 
 def kept(node: Node, old: Node, whole: bool = True) -> Node:
-    """What is written into an array, on the device where the array is: a write moves no array.
+    """Bring what is written into an array to the device where the array is: a write moves no array.
 
     ``whole``: nothing of the old value remains, so that what is nowhere in particular has to be sent there, too.  Else it is computed with
     what remains; but if it is computed on another device before, the array would follow it there, or could not be computed.
@@ -157,7 +174,7 @@ def made(node: Node) -> Node:
 
 @contextmanager
 def making(name: str | None) -> Iterator[None]:
-    """Within the block arrays are made at home on a device: results of NumPy's functions of values that live there."""
+    """Make arrays at home on a device within the block: results of NumPy's functions of values that live there."""
     if name is None:
         yield
         return
@@ -211,7 +228,7 @@ def homes(nodes: Iterable[Node], known: MutableMapping[Node, str] | None = None)
 
 
 def _stays(node: Node, known: MutableMapping[Node, str]) -> bool:
-    """Whether the home of a value, the processor or none, is for ever."""
+    """Tell whether the home of a value, the processor or none, is for ever."""
     return node.buffer is not None or node.op is o.COPY or node in known or _is_number(node)
 
 

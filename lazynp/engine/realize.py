@@ -245,7 +245,7 @@ def _moved(node: Node, source: Node, device: str) -> None:
 
 
 def _one_device(wanted: list[Node]) -> str:
-    """Where a program would run; refuses nodes that belong to several devices."""
+    """Find where a program would run; refuses nodes that belong to several devices."""
     return devices.join(devices.homes(wanted).values(), wanted[-1]) or devices.default()
 
 
@@ -367,7 +367,7 @@ def _choose_cache() -> None:
 
 
 def _alone() -> None:
-    """In a child after ``fork`` the parent's other threads, and what they were running, do not exist."""
+    """Forget the others: in a child after ``fork`` the parent's other threads, and what they were running, do not exist."""
     global _running
     _running = 0
 

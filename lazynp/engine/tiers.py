@@ -31,7 +31,7 @@ PATTERN = 3  # operations whose sources look alike so many levels up share their
 
 
 class Price(NamedTuple):
-    """What a program costs, in vectorised element operations: a run, its place in a schedule, its machine code; and whose code that is."""
+    """The price of a program in vectorised element operations: of a run, a place in a schedule, machine code; and whose code that is."""
 
     run: int
     schedule: int
@@ -40,7 +40,7 @@ class Price(NamedTuple):
 
 
 def work(program: Program) -> Price:
-    """What a program costs."""
+    """Compute what a program costs."""
     total = operations = 0
     for entry in program.entries:
         kind = entry.op.kind
@@ -69,7 +69,7 @@ def _patterns(program: Program) -> frozenset[int]:
 
 
 class Account:
-    """What programs of one structure still have to cost in the NumPy tier before they are compiled."""
+    """An account of what programs of one structure still have to cost in the NumPy tier before they are compiled."""
 
     __slots__ = ("left",)
 

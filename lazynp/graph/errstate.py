@@ -30,7 +30,7 @@ BITS: Final = {"divide": DIVIDE, "over": OVER, "under": UNDER, "invalid": INVALI
 
 
 class State:
-    """What happens at each kind of error.
+    """A state says what happens at each kind of error.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ Note = tuple[int | None, str]
 
 
 class Heard:
-    """What one thread's run reported: notes of the NumPy tier, and the plan whose kernels found a flag raised."""
+    """A record of what one thread's run reported: notes of the NumPy tier, and the plan whose kernels found a flag raised."""
 
     __slots__ = ("flagged", "notes")
 
@@ -50,7 +50,7 @@ heard: dict[int, Heard] = {}
 
 
 def take() -> Heard | None:
-    """What this thread's run reported; it is forgotten."""
+    """Return what this thread's run reported, and forget it."""
     return heard.pop(get_ident(), None)
 
 
@@ -60,7 +60,7 @@ def own() -> Heard:
 
 
 class _Listener:
-    """What NumPy writes the messages to."""
+    """A listener takes the messages that NumPy writes."""
 
     def write(self, text: str) -> None:
         frame = sys._getframe(1)
@@ -164,7 +164,7 @@ class Finding(NamedTuple):
 
 
 def findings(notes: Iterable[Note], nodes: list[Node]) -> list[Finding]:
-    """What is to be told of a program's errors; ``nodes`` are its entries."""
+    """List what is to be told of a program's errors; ``nodes`` are its entries."""
     found = []
     for entry, text in notes:
         node = nodes[entry if entry is not None else -1]
@@ -282,7 +282,7 @@ def _warn(text: str, site: Site | None) -> bool:
 
 
 def _action(text: str, line: int, module: str) -> str:
-    """What Python's filters do with a warning."""
+    """Return what Python's filters do with a warning."""
     for action, message, category, where, number in warnings.filters:
         if (
             (message is None or message.match(text))

@@ -153,7 +153,7 @@ class Index(NamedTuple):
 
 
 class Formula(Record):
-    """What is left of an index where no loop runs: ``const + sum(k * offset[slot])``, evaluated by the host at launch."""
+    """The rest of an index where no loop runs: ``const + sum(k * offset[slot])``, evaluated by the host at launch."""
 
     const: int
     offsets: tuple[tuple[int, int], ...] = ()

@@ -15,7 +15,7 @@ _Key = tuple[str, int, int]
 
 
 class Counted:
-    """How often one thing happened at one line; ``nbytes`` is the data that moved for it."""
+    """A count of how often one thing happened at one line; ``nbytes`` is the data that moved for it."""
 
     __slots__ = ("count", "name", "nbytes", "site")
 
@@ -45,7 +45,7 @@ class Schedules:
 
 
 class Work:
-    """What compiled schedules did; they add to this once per run.
+    """The work that compiled schedules did; they add to this once per run.
 
     ``fused_ops`` are operations that shared a kernel with another one, ``bytes_saved`` what storing and reading their results
     one by one would have moved besides.  ``in_place`` are writes into an array's own memory, ``bytes_copied`` what other writes copied of

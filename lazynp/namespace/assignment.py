@@ -36,7 +36,7 @@ _BASIC_PARTS = frozenset({int, slice, type(None), type(Ellipsis)})
 
 
 def is_concrete(key: Any, value: Any) -> bool:
-    """Whether key and value of a write are plain Python or NumPy scalars and slices, which need no graph."""
+    """Tell whether key and value of a write are plain Python or NumPy scalars and slices, which need no graph."""
     kind = type(value)
     if kind not in _PLAIN and (kind not in CLASSES or value._value is None):
         return False
@@ -116,7 +116,7 @@ def _write_element(x: arrays.ndarray, root: arrays.ndarray, region: Region, valu
 
 
 def _known(x: arrays.ndarray) -> Any:
-    """What a 0-d array holds, as NumPy's; None where that has to be computed first."""
+    """Return what a 0-d array holds, as NumPy's; None where that has to be computed first."""
     if x._base is not None or x.shape:
         return None
     node = x._node
@@ -126,7 +126,7 @@ def _known(x: arrays.ndarray) -> Any:
 
 
 def _worth_draft(node: Node) -> bool:
-    """Whether an array should get memory of its own for element writes: it is small and known, or written again and again."""
+    """Tell whether an array should get memory of its own for element writes: it is small and known, or written again and again."""
     sources = node.src  # before the operation is looked at: see ``build.is_filled``
     if node.buffer is not None or (node.op is o.EXPAND and sources[0].op is o.CONST):
         return build.size(node) * node.dtype.itemsize <= DRAFT_BYTES
@@ -207,7 +207,7 @@ def _write_advanced(x: arrays.ndarray, key: Any, value: Any) -> None:
 
 
 def _real_for(x: arrays.ndarray, value: Any) -> Any:
-    """What NumPy is to write into ``x``: of complex arrays the real part, for its warning would name a line of ours."""
+    """Return what NumPy is to write into ``x``: of complex arrays the real part, for its warning would name a line of ours."""
     if isinstance(value, np.ndarray) and loses_a_part(value.dtype, x.dtype):
         warn_complex()
         return value.real

@@ -37,12 +37,12 @@ class Name(NamedTuple):
 
     @property
     def path(self) -> str:
-        """As a program writes it, without the package."""
+        """The path as a program writes it, without the package."""
         return f"{self.module}.{self.name}" if self.module else self.name
 
     @property
     def cuda(self) -> str | None:
-        """Who computes it of a GPU's arrays: our kernels, CuPy's libraries, or NumPy on host copies; None for what computes nothing."""
+        """The one who computes it on a GPU: our kernels, CuPy's libraries, or NumPy on host copies; None for what computes nothing."""
         if self.kind not in ("function", "ufunc") or self.answer == "numpy's own":
             return None
         if self.path in BUILT_ON or (self.answer == "library" and answers(self.path)):
@@ -158,13 +158,20 @@ class Coverage(tuple[Name, ...]):
 
 
 def coverage() -> Coverage:
-    """Who answers each public name of NumPy.
+    """Tell who answers each public name of NumPy.
 
     Returns
     -------
     Coverage
         A tuple of rows ``(module, name, kind, answer)``; ``answer`` is ``"native"``, ``"library"``, ``"fallback"`` or ``"numpy's own"``.
         Printed, it is a table of counts.
+
+    Examples
+    --------
+    >>> import lazynp as np
+    >>> table = np.coverage()
+    >>> {row.name: row.answer for row in table.of(module="") if row.name in ("clip", "sort", "busday_count")}
+    {'busday_count': 'fallback', 'clip': 'native', 'sort': 'library'}
     """
     rows = []
     for path in MODULES:

@@ -295,7 +295,7 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
 
 
 def _flat_positions(mask: Any) -> Any:
-    """Where a mask is true, in C order: on the host, or on the GPU that the mask belongs to."""
+    """Find where a mask is true, in C order: on the host, or on the GPU that the mask belongs to."""
     if config.elsewhere and mask.shape:
         from lazynp.namespace.device.sharing import positions
 
@@ -325,7 +325,7 @@ def _part(part: Any) -> Any:
 
 
 def _taken(part: Any) -> int:
-    """How many axes of the array a key's part stands for."""
+    """Count the axes of the array that a key's part stands for."""
     if part is None or part is Ellipsis:
         return 0
     if type(part) is slice or type(part) is int:

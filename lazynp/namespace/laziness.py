@@ -35,13 +35,31 @@ def realize(*arrays: Any) -> Any:
 
     Parameters
     ----------
-    *arrays : ndarray or sequence of ndarray
-        What is wanted.
+    *arrays : ndarray, scalar or sequence of them
+        What is wanted, of any shapes and dtypes.
 
     Returns
     -------
-    ndarray or tuple of ndarray
-        The arrays.
+    ndarray, scalar or tuple
+        The arguments themselves: one as it is, several as a tuple.
+
+    Raises
+    ------
+    TypeError
+        Where an argument is no array of lazynp's.
+
+    Notes
+    -----
+    Nobody has to call this: a value is computed when it is printed, compared in an ``if``, exported to another library, or needs too much
+    memory while it is pending.  It is of use before a clock is stopped, and for several results that share their work.
+
+    Examples
+    --------
+    >>> import lazynp as np
+    >>> x = np.arange(4.0)
+    >>> total, squares = np.realize((x * x).sum(), x * x)
+    >>> squares
+    array([0., 1., 4., 9.])
     """
     from lazynp.engine.realize import realize as run
 
@@ -50,21 +68,91 @@ def realize(*arrays: Any) -> Any:
 
 
 def schedule(*arrays: Any) -> Any:
-    """The plan that would compute arrays; nothing is run."""
+    """Return the plan that would compute arrays, as data.
+
+    Parameters
+    ----------
+    *arrays : ndarray, scalar or sequence of them
+        What would be wanted, of any shapes and dtypes.
+
+    Returns
+    -------
+    Schedule
+        ``items`` are the kernels and library calls in their order, each with the values it ``reads`` and ``writes``; ``peak_bytes`` is the
+        memory of all results at the worst moment.
+
+    Raises
+    ------
+    TypeError
+        Where an argument is no array of lazynp's.
+
+    Examples
+    --------
+    >>> import lazynp as np
+    >>> x = np.arange(1000.0)
+    >>> len(np.schedule(np.sqrt(x * x + 1).sum()).items)
+    1
+    """
     from lazynp.engine import explain as runtime
 
     return runtime.schedule(_nodes(arrays))
 
 
 def explain(*arrays: Any) -> str:
-    """The plan that would compute arrays, as text: kernels, what each reads, writes and computes, and why it is cut where it is."""
+    """Return the plan that would compute arrays, as text: what each kernel reads, writes and computes, and why it ends where it does.
+
+    Parameters
+    ----------
+    *arrays : ndarray, scalar or sequence of them
+        What would be wanted, of any shapes and dtypes.
+
+    Returns
+    -------
+    str
+        One paragraph a kernel or library call: its loops, its operations, the line of the program that asked for each result.
+
+    Raises
+    ------
+    TypeError
+        Where an argument is no array of lazynp's.
+
+    Examples
+    --------
+    >>> import lazynp as np
+    >>> y = np.sqrt(np.arange(6.0) + 1)
+    >>> print(np.explain(y).splitlines()[0])
+    1 kernel(s), 0 library call(s), at most 48 bytes of results alive
+    """
     from lazynp.engine import explain as runtime
 
     return runtime.explain(_nodes(arrays))
 
 
 def kernelize(*arrays: Any) -> Any:
-    """Fix now which kernels compute arrays; run them later."""
+    """Fix now which kernels compute arrays; they run when a value is needed.
+
+    Parameters
+    ----------
+    *arrays : ndarray or scalar
+        What will be wanted.  Each gets kernels of its own: what is computed from it later loads its elements.
+
+    Returns
+    -------
+    ndarray, scalar or tuple
+        The arguments themselves: one as it is, several as a tuple.
+
+    Raises
+    ------
+    TypeError
+        Where an argument is no array of lazynp's.
+
+    Examples
+    --------
+    >>> import lazynp as np
+    >>> y = np.kernelize(np.arange(3) * 2)
+    >>> y + 1
+    array([1, 3, 5])
+    """
     _nodes(arrays)  # refuses what is no array
     for x in arrays:
         x.kernelize()
@@ -72,14 +160,39 @@ def kernelize(*arrays: Any) -> Any:
 
 
 def memory() -> Any:
-    """What the allocator holds."""
+    """Return how much memory the arrays hold.
+
+    Returns
+    -------
+    dict
+        Bytes ``in_use``, ``pooled`` (free, kept for the next arrays) and at ``peak``; how many ``allocations`` there were, and how many of
+        them were ``reuses`` of pooled memory.
+
+    Examples
+    --------
+    >>> import lazynp as np
+    >>> sorted(np.memory())
+    ['allocations', 'in_use', 'peak', 'pooled', 'reuses']
+    """
     from lazynp.values import allocator
 
     return allocator.memory()
 
 
 def report() -> str:
-    """What was forced, what fell back and what was found in the cache, by line of the user's program."""
+    """Tell what was forced, what fell back to NumPy and what was found in the cache, by line of the user's program.
+
+    Returns
+    -------
+    str
+        Some counts, then a table: where values had to be computed and why, and which calls NumPy itself answered.
+
+    Examples
+    --------
+    >>> import lazynp as np
+    >>> "values forced" in np.report()
+    True
+    """
     from lazynp.graph import report as counts
 
     return counts.report()

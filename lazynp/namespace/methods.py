@@ -20,6 +20,7 @@ from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import at_once
 from lazynp.namespace.assignment import fitted
 from lazynp.namespace.bridge import fallback
+from lazynp.namespace.docstrings import Text
 from lazynp.namespace.routines import creation, joining, mathematics, selecting, shaping, statistics
 from lazynp.namespace.submodules import linalg
 from lazynp.namespace.ufunc import reductions
@@ -29,7 +30,7 @@ from lazynp.scalars import is_scalar, scalar_of_value
 
 
 def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
-    """Another shape over the same elements; see :meth:`numpy.ndarray.reshape`."""
+    """Give an array another shape over the same elements; see :meth:`numpy.ndarray.reshape`."""
     wanted = shape[0] if len(shape) == 1 else shape
     if type(self) is ndarray:
         return view_reshape(self, wanted, order, copy)
@@ -37,14 +38,14 @@ def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None)
 
 
 def _transpose(self: Any, *axes: Any) -> Any:
-    """Axes permuted; see :meth:`numpy.ndarray.transpose`."""
+    """Permute axes; see :meth:`numpy.ndarray.transpose`."""
     if not axes or (len(axes) == 1 and axes[0] is None):
         return self.T
     return shaping.transpose(self, axes[0] if len(axes) == 1 and hasattr(axes[0], "__iter__") else axes)
 
 
 def _astype(self: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Any:
-    """The values in another dtype; see :meth:`numpy.ndarray.astype`."""
+    """Convert the values to another dtype; see :meth:`numpy.ndarray.astype`."""
     wanted, source = as_dtype(dtype), self.dtype
     if wanted not in NATIVE:
         if type(self) is not ndarray:
@@ -65,7 +66,7 @@ def _astype(self: Any, dtype: Any, order: str = "K", casting: str = "unsafe", su
 
 
 def _clip(self: Any, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
-    """Values limited to an interval; see :meth:`numpy.ndarray.clip`."""
+    """Limit values to an interval; see :meth:`numpy.ndarray.clip`."""
     return selecting.clip(self, min, max, out, **options)
 
 
@@ -94,7 +95,10 @@ def _fill(self: Any, value: Any) -> None:
 
 
 def _resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
-    """Change shape and size in place; see :meth:`numpy.ndarray.resize`. Views taken before cannot be read afterwards."""
+    """Change shape and size in place; see :meth:`numpy.ndarray.resize`.
+
+    Views taken before cannot be read afterwards: there is no memory that they could share with the array any more.
+    """
     if self.base is not None:
         raise ValueError("cannot resize this array: it does not own its data")
     copy = host(self, "resize").copy("K")
@@ -107,24 +111,24 @@ def _resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
 
 
 def _conjugate(self: Any, out: Any = None, /) -> Any:
-    """Complex conjugate; see :meth:`numpy.ndarray.conjugate`."""
+    """Compute the complex conjugate; see :meth:`numpy.ndarray.conjugate`."""
     if self.dtype.kind != "c" and out is None:
         return self
     return UFUNCS["conjugate"](self) if out is None else UFUNCS["conjugate"](self, out=out)
 
 
 def _squeeze(self: Any, axis: Any = None) -> Any:
-    """Axes of length one removed; see :meth:`numpy.ndarray.squeeze`."""
+    """Remove axes of length one; see :meth:`numpy.ndarray.squeeze`."""
     return shaping.squeeze(self, axis) if type(self) is ndarray else self
 
 
 def _compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
-    """Slices where a condition holds; see :meth:`numpy.ndarray.compress`."""
+    """Select the slices where a condition holds; see :meth:`numpy.ndarray.compress`."""
     return selecting.compress(self, condition, axis, out)
 
 
 def _choose(self: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
-    """Values from several arrays, by number; see :meth:`numpy.ndarray.choose`."""
+    """Choose values from several arrays, by number; see :meth:`numpy.ndarray.choose`."""
     from lazynp.namespace.routines.functional import choose
 
     return choose(self, choices, out, mode)
@@ -161,7 +165,7 @@ def _by_numpy(name: str, writes: tuple[int, ...] = ()) -> Callable[..., Any]:
         return fallback.call(method, f"ndarray.{name}", (self, *args), kwargs, writes)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = method.__doc__
+    call.answered = "fallback"  # type: ignore[attr-defined]
     return call
 
 
@@ -228,19 +232,25 @@ def at_hand(cls: type) -> None:
     core.register(cls, hand.result)
 
 
-def _described(function: FunctionType, theirs: Any) -> FunctionType:
-    """The same function that shows NumPy's signature."""
+def _described(name: str, function: FunctionType, theirs: Any) -> FunctionType:
+    """Copy a function as the method ``name``, which shows NumPy's signature and has a help text of its own."""
     copy = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
     copy.__kwdefaults__ = function.__kwdefaults__
     copy.__dict__.update(function.__dict__)
-    copy.__doc__, copy.__module__, copy.__qualname__ = function.__doc__, function.__module__, function.__qualname__
+    copy.__module__, copy.__qualname__ = "lazynp", f"ndarray.{name}"
+    own = function.__doc__ or theirs.__doc__
+    copy.__doc__ = own if not own or name[0] == "_" else Text(own, "of_method", f"ndarray.{name}", function)
     copy.__wrapped__ = theirs  # type: ignore[attr-defined]
     return copy
 
 
 def describe(cls: type, theirs: type) -> None:
-    """Give all methods NumPy's signatures, for whoever inspects them."""
+    """Give all methods NumPy's signatures and help texts, for whoever inspects them."""
     for name, member in list(vars(cls).items()):
         method = getattr(theirs, name, None)
-        if isinstance(member, FunctionType) and method is not None and name not in ("__init__", "__new__", "__getattr__"):
-            setattr(cls, name, _described(member, method))
+        if not isinstance(member, FunctionType) or name in ("__init__", "__new__", "__getattr__"):
+            continue
+        if method is not None:
+            setattr(cls, name, _described(name, member, method))
+        elif name[0] != "_":
+            member.__doc__ = Text(member.__doc__, "of_method", f"ndarray.{name}", member)

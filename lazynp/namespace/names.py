@@ -48,9 +48,6 @@ ALL: Final[dict[str, Any]] = {
     "False_": np.False_,
 }
 
-for _name, _value in ALL.items():
-    ALL[_name] = fallback.published(_name, _value, "lazynp")
-
 # Module of the routines -> the names it answers.  They are loaded when somebody asks for one: importing lazynp stays cheap.
 _LATER: Final = {
     "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander",
@@ -76,9 +73,14 @@ _LATER: Final = {
 LATER: Final = {"coverage": "coverage", **{name: f"routines.{module}" for module, names in _LATER.items() for name in names.split()}}
 
 
+def answers(name: str) -> bool:
+    """Tell whether lazynp has an own object of this name."""
+    return name in ALL or name in LATER
+
+
 def on_demand(name: str) -> Any:
-    """What a module that is not loaded yet has under this name."""
-    found = import_module(f"lazynp.namespace.{LATER[name]}").FUNCTIONS[name]
+    """Make what lazynp has under this name ready for users; its module is loaded where it is not yet."""
+    found = ALL[name] if name in ALL else import_module(f"lazynp.namespace.{LATER[name]}").FUNCTIONS[name]
     return fallback.published(name, found, "lazynp")
 
 

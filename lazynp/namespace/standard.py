@@ -67,12 +67,18 @@ class Devices(tuple[str, ...]):
 
 
 class __array_namespace_info__:
-    """What the namespace can do; see :class:`numpy.__array_namespace_info__`."""
+    """Tell what the namespace can do; see :class:`numpy.__array_namespace_info__`.
+
+    Attributes
+    ----------
+    capabilities, default_device, default_dtypes, devices, dtypes
+        What the array API standard asks: which optional parts are there, which devices, which dtypes.
+    """
 
     __module__ = "lazynp"
 
     def capabilities(self) -> dict[str, Any]:
-        """Which optional parts of the standard are there: all of them."""
+        """Tell which optional parts of the standard are there: all of them."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> str:

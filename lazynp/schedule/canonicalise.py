@@ -27,7 +27,7 @@ _by_number = attrgetter("number")
 
 
 class Canonical:
-    """What one realize asks for.
+    """The canonical form of what one realize asks for.
 
     ``key`` names the structure; ``buffers``, ``integers`` and ``scalars`` are the parameters in order; ``nodes[i]`` is the earliest
     node of entry i (for error messages).  ``wanted`` are the nodes whose values the program gives, ``walked`` all pending ones; ``moves``

@@ -44,7 +44,7 @@ class Decision(NamedTuple):
 
 
 def recompute_or_store(size: int, evaluations: int, points: int, estimate: float, same_kernel: bool) -> Decision:
-    """Whether a value of ``size`` elements is stored, or computed again at each of ``evaluations`` requests.
+    """Tell whether a value of ``size`` elements is stored, or computed again at each of ``evaluations`` requests.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ class _Fusion:
             self.sources.append(mask)
 
     def count_uses(self) -> list[int]:
-        """How many computing entries use each entry, seen through movement; at most a few are told apart."""
+        """Count the computing entries that use each entry, seen through movement; at most a few are told apart."""
         uses = [0] * len(self.entries)
         for e in range(len(self.entries) - 1, -1, -1):
             entry = self.entries[e]
@@ -198,7 +198,7 @@ class _Fusion:
         return decision.reason if decision.store else None
 
     def reduction_barrier(self, kernel: Kernel, e: int, point: Point) -> str | None:
-        """Why reduction e cannot run inside ``kernel`` at ``point``."""
+        """Say why reduction e cannot run inside ``kernel`` at ``point``."""
         if point.guards:
             return "a reduction is not computed under a padding condition"
         depth = kernel.prefix(point.index)
@@ -221,7 +221,7 @@ class _Fusion:
         return None
 
     def evaluations(self, kernel: Kernel, point: Point) -> int:
-        """How often the loops of ``kernel`` evaluate a value at ``point`` (it is hoisted out of loops it does not depend on)."""
+        """Count how often the loops of ``kernel`` evaluate a value at ``point`` (it is hoisted out of loops it does not depend on)."""
         depth, extra = 0, 1
         pending = list(point.index) + [g.index for g in point.guards]
         seen: set[ix.Atom] = set()
@@ -336,7 +336,7 @@ class _Fusion:
         return extents[: len(main)] == main
 
     def reaches(self, start: set[int], goal: int) -> bool:
-        """Whether ``goal`` needs, directly or not, a kernel of ``start``; a search that grows too long counts as yes."""
+        """Tell whether ``goal`` needs, directly or not, a kernel of ``start``; a search that grows too long counts as yes."""
         pending, seen = list(start), set(start)
         while pending:
             k = pending.pop()

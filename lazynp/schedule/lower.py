@@ -34,7 +34,7 @@ ACCUMULATE = Op("accumulate", Kind.REDUCTION)  # src: value; arg: Reduction; ran
 
 
 class Reduction(NamedTuple):
-    """How a reduction combines: with ``op``, sitting at ``depth`` main loops; ``outer``: the innermost axis is not reduced.
+    """A reduction: it combines with ``op``, sitting at ``depth`` main loops; ``outer``: the innermost axis is not reduced.
 
     The order of combination is a function of ``outer`` and the extents alone (see ``codegen/reduce.py``).
     """
@@ -142,7 +142,7 @@ class _Lowering:
         return body
 
     def region(self, e: int, index: tuple[Index, ...]) -> tuple[Index, ...]:
-        """Where the element at ``index`` of the stored value lies in entry e."""
+        """Find where the element at ``index`` of the stored value lies in entry e."""
         entry = self.program.entries[e]
         if entry.op is not o.STORE:
             return index
@@ -296,7 +296,7 @@ class _Lowering:
         return self.read(sources[0])  # movement and CONTIGUOUS
 
     def gathered(self, e: int, source: Request | None) -> Value:
-        """What a GATHER reads; indices that do not matter to it (the axis has length one, or one value everywhere) are checked as well."""
+        """Read what a GATHER reads; indices that do not matter (the axis has length one, or one value everywhere) are checked as well."""
         assert source is not None
         value = self.read(source)
         for i in source[1].index[: len(self.program.entries[e].src) - 1]:
@@ -323,7 +323,7 @@ class _Lowering:
 
 
 def _ordered(guards: frozenset[Guard]) -> tuple[Index, ...]:
-    """What the guards test, in an order that is the same every time."""
+    """List what the guards test, in an order that is the same every time."""
     return tuple([g.index for g in sorted(guards, key=repr)])
 
 
@@ -402,7 +402,7 @@ def _annotate(body: Body, kernel: Kernel) -> None:
 
 
 def _times(body: Body) -> None:
-    """When a value can first be computed: at each depth, after which pass over the loops below it.
+    """Find when each value can first be computed: at each depth, after which pass over the loops below it.
 
     A reduction at depth d that runs in pass p there is ready for pass p + 1; everything computed from it waits for that pass.  What an
     earlier pass over outer loops computed is computed again where a later one needs it, after the same inner passes: hence the maximum

@@ -59,7 +59,7 @@ class Update(Record):
 
 
 def lifetimes(program: Program, work: Iterable[tuple[Iterable[int], Iterable[int]]]) -> tuple[list[list[int]], int]:
-    """For each (reads, writes) in order, the entries that die there, inputs among them; and the peak of what is alive, in bytes."""
+    """List for each (reads, writes) in order the entries that die there, inputs among them; and the peak of what is alive, in bytes."""
     last: dict[int, int] = {}
     steps = [tuple(dict.fromkeys((*reads, *writes))) for reads, writes in work]
     for position, touched in enumerate(steps):
@@ -114,7 +114,7 @@ def _loads(body: Body, buffer: int) -> list[Value]:
 
 
 def _precede(body: Body, loads: list[Value], output: Output) -> bool:
-    """Whether every one of ``loads`` is of the element that ``output`` then writes, and none follows that write.
+    """Tell whether every one of ``loads`` is of the element that ``output`` then writes, and none follows that write.
 
     What else uses them must be a reduction that the output waits for: its pass over these elements is over when they are written.
     """
@@ -135,7 +135,7 @@ def _precede(body: Body, loads: list[Value], output: Output) -> bool:
 
 
 def _repeated(body: Body, output: Output) -> bool:
-    """Whether a row's result may be written several times: beside a reduction over rows and elements, by each piece of the row."""
+    """Tell whether a row's result may be written several times: beside a reduction over rows and elements, by each piece of the row."""
     hosts = [v for v in body.values if v.op is ACCUMULATE and v.ranges[0] in body.main]
     return any(v.arg.depth < output.depth < v.arg.depth + len(v.ranges) for v in hosts)
 
@@ -159,7 +159,7 @@ def _renumber(body: Body) -> None:
 
 
 def updates(program: Program, kernel: Kernel, body: Body, free: Iterable[int]) -> list[Update]:
-    """What each STORE of a kernel does to its base; ``free`` are the entries that may be overwritten there.
+    """Decide what each STORE of a kernel does to its base; ``free`` are the entries that may be overwritten there.
 
     Reads of the elements that a STORE overwrites are made through the new memory.
     """
@@ -192,7 +192,7 @@ def updates(program: Program, kernel: Kernel, body: Body, free: Iterable[int]) -
 
 
 def _points(kernel: Kernel, e: int) -> list[Point]:
-    """Where a kernel reads entry ``e``."""
+    """List where a kernel reads entry ``e``."""
     requests = [request for sources in kernel.points.values() for request in sources if request is not None]
     requests += [request for request, _ in kernel.roots]
     return list(dict.fromkeys([point for entry, point in requests if entry == e]))
@@ -207,7 +207,7 @@ def _edge_span(edge: Edge) -> Span:
 
 
 def _is_region(kernel: Kernel, point: Point, region: tuple[Edge, ...]) -> bool:
-    """Whether ``point`` is where the kernel's loops write."""
+    """Tell whether ``point`` is where the kernel's loops write."""
     if point.guards:
         return False
     ranges = iter(kernel.main)
@@ -222,7 +222,7 @@ def _is_region(kernel: Kernel, point: Point, region: tuple[Edge, ...]) -> bool:
 
 
 def _shifted(point: Point, region: tuple[Edge, ...]) -> bool:
-    """Whether ``point`` walks as the region does on every axis of it, somewhere else: neighbours of a stencil, which overlap it."""
+    """Tell whether ``point`` walks as the region does on every axis of it, somewhere else: neighbours of a stencil, which overlap it."""
     for i, edge in zip(point.index, region, strict=True):
         steps = [k for atom, k in i.terms if isinstance(atom, Range)]
         if steps != ([] if edge.length == 1 else [edge.step]):
@@ -257,7 +257,7 @@ def evaluate(formula: Formula, integers: list[int]) -> int:
 
 
 def meet(a: Box, b: Box, integers: list[int]) -> bool:
-    """Whether two boxes may have an element in common."""
+    """Tell whether two boxes may have an element in common."""
     for p, q in zip(a, b, strict=True):
         distance = evaluate(q.start, integers) - evaluate(p.start, integers)
         if distance > p.reach or -distance > q.reach:

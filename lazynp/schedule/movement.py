@@ -45,7 +45,7 @@ def guarded(guards: frozenset[Guard], index: Index, extent: int) -> frozenset[Gu
 
 
 def source_point(space: Space, entry: Entry, src_shape: Shape, point: Point) -> Point | None:
-    """Where the element ``point`` of a movement entry comes from; None if it is always padding."""
+    """Find where the element ``point`` of a movement entry comes from; None if it is always padding."""
     index, guards = point
     op, arg, shape = entry.op, entry.arg, entry.shape
     if op is o.RESHAPE:

@@ -48,7 +48,7 @@ def order(reads: Mapping[int, Iterable[int]], writes: Mapping[int, Iterable[int]
 
 
 def _reaches(after: Mapping[int, Iterable[int]], start: int, goals: set[int]) -> bool:
-    """Whether one of ``goals`` has to wait for ``start``; a search that grows too long counts as yes."""
+    """Tell whether one of ``goals`` has to wait for ``start``; a search that grows too long counts as yes."""
     pending, seen = [start], {start}
     while pending:
         for following in after[pending.pop()]:

@@ -102,7 +102,7 @@ def _store_of_nothing(b: Builder, entry: Entry) -> int | None:
 
 
 def _store_on_a_fill(b: Builder, entry: Entry) -> int | None:
-    """What is written into a part of ``zeros(...)`` has a border of zeros, and needs no memory of its own.
+    """Rewrite a store into a part of ``zeros(...)``: it has a border of zeros, and needs no memory of its own.
 
     Not what a reduction makes: nothing is reduced under the condition that there is no border.
     """

@@ -32,7 +32,7 @@ def refuse(phase: str, place: str, complaints: Complaints) -> None:
 # Operations: what holds for them in every phase ------------------------------------------------------------------------
 
 def scalar_rule(op: Op, dtype: DType, sources: Sequence[DType]) -> Complaints:
-    """What is wrong with an elementwise operation of these dtypes."""
+    """Say what is wrong with an elementwise operation of these dtypes."""
     if len(sources) != op.arity:
         yield f"{op!r} has {len(sources)} sources, not {op.arity}"
         return

@@ -98,11 +98,11 @@ class Buffer:
         self.block = None
 
     def recover(self, saved: list[tuple[Any, Any]]) -> None:
-        """As ``moved``, of a value in device memory, which knows itself how to put back what was overwritten."""
+        """Do as ``moved``, of a value in device memory, which knows itself how to put back what was overwritten."""
         raise NotImplementedError
 
     def exclusive(self) -> bool:
-        """Whether the memory is a block of which no array is left: then only this buffer, of one node, leads to it."""
+        """Tell whether the memory is a block of which no array is left: then only this buffer, of one node, leads to it."""
         if self.block is None or self.shared:
             return False
         self.views = None

@@ -53,7 +53,7 @@ def _constructor(fields: tuple[str, ...], defaults: dict[str, Any]) -> Any:
 
 
 class Record(metaclass=_RecordType):
-    """What such classes derive from; one whose objects never change is better a ``NamedTuple``."""
+    """The base of such classes; one whose objects never change is better a ``NamedTuple``."""
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

@@ -260,7 +260,7 @@ class CompiledPlan:
         return [Launcher(item, program, function, layout) for item, (function, layout) in zip(kernels, compiled, strict=True)]
 
     def call(self, item: LibraryItem, program: Program) -> Any:
-        """What runs library calls."""
+        """Return what runs library calls."""
         return LibraryStep(item, self.numpy_plan(item.program), program)
 
     def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:

@@ -42,7 +42,7 @@ class Claim:
 
     @contextmanager
     def lifted(self) -> Iterator[None]:
-        """Within the block the memory is as it was before the run, and afterwards as the run left it."""
+        """Put the memory back as it was before the run, within the block, and afterwards as the run left it."""
         new = [region.copy() for region, _ in self.saved]
         for region, old in reversed(self.saved):
             region[...] = old

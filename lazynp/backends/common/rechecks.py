@@ -28,7 +28,7 @@ _KEPT: Final = 64  # places of one plan that are told apart
 
 
 class Pause:
-    """How many hits go by at one place, and how many will after the next evaluation that tells nothing."""
+    """A pause counts the hits that go by at one place, and how many will after the next evaluation that tells nothing."""
 
     __slots__ = ("left", "length")
 
@@ -42,7 +42,7 @@ class Pause:
 
 
 class History:
-    """What the evaluations of one plan told."""
+    """A history of what the evaluations of one plan told."""
 
     __slots__ = ("_copy", "_filters", "_pauses")
 
@@ -79,7 +79,7 @@ class Flagged:
 
 
 class Found:
-    """What is to be told of one run, and the pause that learns from it."""
+    """The findings that are to be told of one run, and the pause that learns from it."""
 
     __slots__ = ("findings", "pause")
 

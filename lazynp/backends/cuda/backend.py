@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def supported(program: Program, e: int) -> bool:
-    """Whether entry e can be computed inside a kernel."""
+    """Tell whether entry e can be computed inside a kernel."""
     entry = program.entries[e]
     if entry.op is o.REDUCE and entry.arg[0] is o.MULTIPLY and entry.dtype.kind == "c":
         return False  # which of the parts overflow, and what comes of it, is a matter of the order

@@ -36,7 +36,7 @@ STATISTICS: Final = Statistics()
 
 
 def architecture(nvrtc: Any, capability: tuple[int, int]) -> str:
-    """What to compile for: the device, or the newest one of its generation that NVRTC knows, or code that the driver compiles on."""
+    """Return what to compile for: the device, or the newest one of its generation that NVRTC knows, or code that the driver compiles on."""
     known, device = nvrtc.getSupportedArchs(), 10 * capability[0] + capability[1]
     fitting = [arch for arch in known if arch // 10 == capability[0] and arch <= device]
     if fitting:

@@ -117,7 +117,7 @@ def part_of(dtype: DType) -> DType:
 
 
 def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
-    """Whether an operation with complex operands or result can be written."""
+    """Tell whether an operation with complex operands or result can be written."""
     if op is o.CAST:
         return True
     if op is o.BITCAST:

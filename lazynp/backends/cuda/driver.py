@@ -66,12 +66,12 @@ def version(number: int) -> str:
 
 
 def count() -> int:
-    """How many devices can be used."""
+    """Count the devices that can be used."""
     return _counted()[0]
 
 
 def missing() -> str:
-    """Why no device can be used; empty where one can."""
+    """Say why no device can be used; empty where one can."""
     return _counted()[1]
 
 

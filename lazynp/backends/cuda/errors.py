@@ -46,7 +46,7 @@ def possible(op: Op, dtype: ir.DType, source: ir.DType) -> int:
 
 
 def plan(statements: Iterable[ir.Statement]) -> Plan:
-    """After which result of a block the errors of which operations are looked for."""
+    """List for each result of a block the operations whose errors are tested there."""
     computes = [s for s in statements if isinstance(s, ir.Compute) and s.dtype.kind in "fc"]
     last: dict[str, str] = {}  # a result -> the one that tells of it
     members: dict[str, int] = {}
@@ -95,7 +95,7 @@ def walk(statements: Sequence[ir.Statement]) -> Iterator[ir.Statement]:
 
 
 def may_vanish(s: ir.Compute) -> bool:
-    """Whether the operation can underflow."""
+    """Tell whether the operation can underflow."""
     return bool(possible(s.op, s.dtype, s.source) & UNDER)
 
 

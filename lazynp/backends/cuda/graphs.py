@@ -63,7 +63,7 @@ class Copy:
 
 
 class Queue:
-    """What a run is going to put into its stream, and the memory that it needs until then."""
+    """A queue holds what a run is going to put into its stream, and the memory that it needs until then."""
 
     __slots__ = ("held", "work")
 

@@ -99,7 +99,7 @@ class DeviceKernel:
 
 
 def is_wide(item: KernelItem, program: Program) -> bool:
-    """Whether sizes alone demand 64-bit indices; offsets are looked at when they are known."""
+    """Tell whether sizes alone demand 64-bit indices; offsets are looked at when they are known."""
     sizes = [prod(program.entries[e].shape) for e in item.body.buffers]
     sizes.append(prod([r.extent for r in item.body.main]))
     sizes += [abs(formula.const) for formula in item.launch.integers]
@@ -223,7 +223,7 @@ def _reach(update: Update, old: DeviceBuffer, integers: list[int]) -> tuple[int,
 
 
 def _solid(update: Update) -> bool:
-    """Whether the region is one run of memory."""
+    """Tell whether the region is one run of memory."""
     inside = False  # an axis of which more than one position is written: the ones after it must be whole
     for edge in update.region:
         if inside and edge.length != edge.extent:
@@ -299,7 +299,7 @@ class DevicePlan(CompiledPlan):
         return found
 
     def is_short(self, kernels: list[KernelItem], program: Program) -> bool:
-        """Whether all work is kernels that are worth a graph, if they repeat: several, with little to write."""
+        """Tell whether all work is kernels that are worth a graph, if they repeat: several, with little to write."""
         if not config.graphs or len(kernels) < max(config.graphs, len(self.schedule.items)):
             return False
         return sum(nbytes(program.entries[e]) for item in kernels for e in item.writes) <= SMALL

@@ -140,7 +140,7 @@ def _unless_bad(cupy: Any, arrays: Arrays, options: Options) -> Any:
 
 
 def _cholesky(cupy: Any, arrays: Arrays, options: Options) -> Any:
-    """From the triangle that is asked for: nobody looks at the other one."""
+    """Factorise from the triangle that is asked for: nobody looks at the other one."""
     (x,) = arrays
     if not options.get("upper"):
         return cupy.linalg.cholesky(x)
@@ -235,7 +235,7 @@ BUILT_ON: Final = frozenset(
 
 
 def answers(path: str) -> bool:
-    """Whether CuPy answers NumPy's function of that name on a GPU."""
+    """Tell whether CuPy answers NumPy's function of that name on a GPU."""
     return path in CALLS or path in FUNCTIONS or path in AT_ONCE or path in BUILT_ON
 
 
@@ -270,7 +270,7 @@ def row_of(entry: Entry) -> tuple[Row, Options] | None:
 
 
 def compiled(program: Program, place: Place) -> Call | None:
-    """How CuPy computes a program of one call; None where it does not."""
+    """Find how CuPy computes a program of one call; None where it does not."""
     entries = program.entries
     computed = [e for e, entry in enumerate(entries) if entry.op not in VIEWS and entry.op not in (o.BUFFER, o.CONST)]
     if len(computed) != 1 or program.outputs != tuple(computed):
@@ -311,12 +311,12 @@ def compiled(program: Program, place: Place) -> Call | None:
 
 
 def _is_indexed(entry: Entry) -> bool:
-    """Whether CuPy's products reach all elements."""
+    """Tell whether CuPy's products reach all elements."""
     return (prod(entry.shape) if entry.dtype.kind in "iu" else max(entry.shape, default=0)) < INDEXED
 
 
 def _tried(place: Place, row: Row, arrays: Arrays, options: Options) -> Any:
-    """What CuPy gives; None where it refuses, or one of its libraries fails.  Its linear algebra raises where NumPy's does."""
+    """Return what CuPy gives; None where it refuses, or one of its libraries fails.  Its linear algebra raises where NumPy's does."""
     import cupyx
 
     cuda = place.cupy.cuda

@@ -56,7 +56,7 @@ class DeviceBlock:
             run.others.append(other)
 
     def awaited(self, current: Any) -> None:
-        """What is put into a stream from now on comes after what was done to the memory."""
+        """Make what is put into a stream from now on come after what was done to the memory."""
         if current != self.stream:
             current.wait_event(self.place.reached(self.stream))
 
@@ -187,12 +187,12 @@ class Place:
         return found
 
     def running(self) -> Running:
-        """Within the block this device and this thread's stream are CuPy's current ones."""
+        """Make this device and this thread's stream CuPy's current ones, within the block."""
         return Running(self)
 
     @contextmanager
     def apart(self, stream: Any) -> Iterator[None]:
-        """Within the block, inside a run, another stream is the current one; what a finalizer computes meanwhile is a run of its own."""
+        """Make another stream the current one within the block, inside a run; what a finalizer computes meanwhile is a run of its own."""
         local = self.local
         run, local.run = local.run, None
         try:
@@ -238,8 +238,8 @@ class Place:
                 raise MemoryError(self._full(nbytes)) from None
 
     def retrying(self, call: Callable[[], Any]) -> Any:
-        """What ``call`` gives; it may run again after uploads that nobody wants any more were freed, and once more after copies of host
-        buffers, garbage and what CuPy keeps for reuse were."""
+        """Return what ``call`` gives; it may run again after uploads that nobody wants any more were freed, and once more after
+        copies of host buffers, garbage and what CuPy keeps for reuse were."""
         for thorough in (False, True) if self.uploads.leaving else (True,):
             try:
                 return call()

@@ -39,7 +39,7 @@ def render(name: str, kernel: ir.Kernel, wide: bool) -> str:
 
 
 def prelude(kernels: Iterable[ir.Kernel]) -> str:
-    """What kernels need before them in a module."""
+    """Collect what kernels need before them in a module."""
     return _prelude([render("k", kernel, False) for kernel in kernels])
 
 
@@ -318,7 +318,7 @@ class _Kernel:
         self.again = False
 
     def accumulates(self, statements: Sequence[ir.Statement]) -> bool:
-        """Whether nothing is written but registers, and no other thread takes part."""
+        """Tell whether nothing is written but registers, and no other thread takes part."""
         return all(
             self.is_register(s.memory) if isinstance(s, ir.Store) else isinstance(s, _REPEATABLE) for s in errors.walk(statements)
         )
@@ -387,7 +387,7 @@ def _shared(phase: ir.Phase) -> Iterator[str]:
 
 
 def _ends(body: str) -> Iterator[str]:
-    """What a thread reports, if it has something to report."""
+    """Write what a thread reports, if it has something to report."""
     if "raised" in body:
         yield "    if (raised != 0)"
         yield "        atomicOr(error, raised);"

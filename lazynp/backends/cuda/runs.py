@@ -33,7 +33,7 @@ class Run:
         self.done = done
 
     def over(self) -> bool:
-        """Whether the work is done."""
+        """Tell whether the work is done."""
         return self.done is not None and self.done.done
 
     @property
@@ -64,7 +64,7 @@ class Planned:
 
 
 class Local(threading.local):
-    """What one Python thread has on one GPU."""
+    """A record of what one Python thread has on one GPU."""
 
     stream: Any = None
     run: Run | None = None  # the one that is being put together
@@ -73,7 +73,7 @@ class Local(threading.local):
 
 
 class Forked:
-    """What a process has on a GPU that was forked from one that used it: nothing, and CUDA does not begin again there."""
+    """The state of a process that was forked from one that used the GPU: it has nothing, and CUDA does not begin again there."""
 
     def __getattr__(self, name: str) -> Any:
         raise RuntimeError(driver.FORKED)

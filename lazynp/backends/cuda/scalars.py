@@ -19,7 +19,7 @@ from lazynp.graph.op import Op
 
 
 class Row(NamedTuple):
-    """How an operation is written for each kind of dtype; empty where it is not defined.
+    """A row says how an operation is written for each kind of dtype; empty where it is not defined.
 
     ``{a} {b}`` the operands, ``{T}`` their type, ``{U}`` the unsigned type to compute in, ``{k}`` the dtype's code, ``{f}`` the suffix
     of math functions, ``{n}`` bits, ``{inf}`` infinity, ``{popc}`` and ``{bits}`` the functions that count bits and make them an integer.
@@ -137,7 +137,7 @@ SINGLE: Final = np.dtype(np.float32)
 
 
 def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
-    """Whether ``op`` on scalars of these dtypes can be written."""
+    """Tell whether ``op`` on scalars of these dtypes can be written."""
     if any(d.kind not in "biufc" or d.char in "gG" for d in (dtype, *sources)):
         return False
     if op is o.WHERE:
@@ -228,7 +228,7 @@ def cast(x: str, source: DType, dtype: DType) -> str:
 
 
 def _to_integer(x: str, source: DType, dtype: DType) -> str:
-    """What the conversion instructions of processors give: unsigned 32 bits come from signed 64, all that is smaller from 32."""
+    """Convert as the instructions of processors do: unsigned 32 bits come from signed 64, all that is smaller from 32."""
     if code(dtype) == "u8":
         return f"lz_to_u8_{code(source)}({x}, noted)"
     through = "i8" if code(dtype) in ("i8", "u4") else "i4"

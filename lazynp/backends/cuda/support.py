@@ -103,7 +103,7 @@ def _collect(op: Op, dtype: DType) -> str:
 
 
 def _fold(op: Op, dtype: DType) -> str:
-    """Without a look at each step; and, if what comes out is not finite, which all threads see, once more with it."""
+    """Fold without a look at each step; if what comes out is not finite, which all threads see, once more with it."""
     t, k = type_of(dtype), code(dtype)
     statement, (make, *under) = _statement(op, dtype)
     again = ""

@@ -41,7 +41,7 @@ LEAST: Final = 1 << 20
 
 
 class Use:
-    """What outlives a block: its memory, and for each stream that read it the last run that did."""
+    """A use outlives its block: it holds the memory and for each stream that read it the last run that did."""
 
     __slots__ = ("nbytes", "pointer", "runs")
 

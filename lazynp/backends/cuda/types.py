@@ -22,7 +22,7 @@ TINY: Final = {"f4": "1.17549435e-38f", "f8": "2.2250738585072014e-308"}  # the 
 
 
 def code(dtype: DType) -> str:
-    """What names of device functions end in: f4 for float32."""
+    """Return what names of device functions end in: f4 for float32."""
     return f"{dtype.kind}{dtype.itemsize}"
 
 

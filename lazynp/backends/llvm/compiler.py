@@ -69,7 +69,7 @@ def _toolchain() -> _Toolchain:
 
 @functools.cache
 def _identity() -> str:
-    """What machine code depends on besides the text it comes from."""
+    """Describe what machine code depends on besides the text it comes from."""
     return "\0".join((*host(), mathlib.flavour(), PIPELINE))
 
 

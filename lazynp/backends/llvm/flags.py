@@ -54,7 +54,7 @@ def _machine() -> _Machine | None:
 
 
 def known() -> bool:
-    """Whether this machine is one of those above."""
+    """Tell whether this machine is one of those above."""
     return _machine() is not None
 
 

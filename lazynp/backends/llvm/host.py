@@ -17,7 +17,7 @@ from lazynp.values import config
 
 
 class Host(NamedTuple):
-    """What code is generated for."""
+    """The host that code is generated for."""
 
     triple: str
     cpu: str

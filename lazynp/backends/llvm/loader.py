@@ -66,7 +66,7 @@ ROW: Final = 24  # bytes of a symbol, and of a relocation
 
 
 class Object:
-    """What an object file says."""
+    """An object file, read: what it defines and what it needs."""
 
     def __init__(self, data: bytes) -> None:
         if data[:6] != b"\x7fELF\x02\x01":

@@ -364,7 +364,7 @@ def _types(kernel: ir.Kernel) -> set[ir.DType]:
 
 
 def _may_raise(statements: list[ir.Statement]) -> bool:
-    """Whether an operation can set a floating-point flag that NumPy would report."""
+    """Tell whether an operation can set a floating-point flag that NumPy would report."""
     for statement in statements:
         match statement:
             case ir.Compute(_, op, dtype, _, source):

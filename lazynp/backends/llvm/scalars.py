@@ -398,7 +398,7 @@ HALF_LOWERINGS: dict[Op, Lowering] = {
 }
 
 def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
-    """Whether ``op`` on scalars of these dtypes has a lowering."""
+    """Tell whether ``op`` on scalars of these dtypes has a lowering."""
     if any(d.kind not in "biufc" or d.char in "gG" for d in (dtype, *sources)):
         return False
     if op is o.WHERE:
@@ -491,7 +491,7 @@ def _float_to_float(lines: Lines, x: str, a: str, b: str) -> str:
 
 
 def _float_to_integer(lines: Lines, x: str, a: str, dtype: DType) -> str:
-    """What conversion instructions give on the processors NumPy runs on: the minimum of the instruction's type where it does not fit."""
+    """Convert as the instructions of the processors do that NumPy runs on: the minimum of the instruction's type where it does not fit."""
     if a == "half":
         x, a = lines.temp(f"fpext half {x} to float"), "float"
     floating = np.dtype(np.float32 if a == "float" else np.float64)

@@ -78,7 +78,7 @@ def _function(source: Source) -> Callable[..., list[Buffer]]:
 
 
 def _locate(source: Source) -> None:
-    """What this thread heard is of entries, not of lines."""
+    """Turn what this thread heard into findings of entries, not of lines."""
     heard = floating.take()
     if heard is not None:
         floating.own().notes = [(source.lines[line - 1] if line is not None else None, text) for line, text in heard.notes]

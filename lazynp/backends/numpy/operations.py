@@ -132,7 +132,7 @@ def called(value: Any, k: int, dtype: np.dtype[Any], shape: tuple[int, ...], arr
 
 
 def checked(x: Any, entry: int, op: Op, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
-    """Under LAZYNP_DEBUG, after every operation: the value is what its entry declares."""
+    """Check, under LAZYNP_DEBUG after every operation, that the value is what its entry declares."""
     if x.dtype != dtype or x.shape != shape:
         raise AssertionError(f"entry {entry} ({op!r}) is {x.dtype}{list(x.shape)}, declared {dtype}{list(shape)}")
 

@@ -54,7 +54,7 @@ class Source(Record):
 
 
 class Memory(Record):
-    """Who owns the memory of one entry's value.
+    """A record of who owns the memory of one entry's value.
 
     ``root`` is the entry that allocated it, or None where it belongs to somebody else (a scalar, an input not granted).  ``whole``: the
     value is all of that memory, element for element.  ``writable``: its elements are distinct places.  ``c_order``: surely contiguous.

@@ -56,10 +56,10 @@ class Arithmetic(Protocol):
         """
 
     def below(self, a: Value, limit: Operand) -> Condition:
-        """Whether ``a < limit``, neither having a sign."""
+        """Tell whether ``a < limit``, neither having a sign."""
 
     def negative(self, a: Value) -> Condition:
-        """Whether the sign bit is set."""
+        """Tell whether the sign bit is set."""
 
     def equal(self, a: Value, b: Operand) -> Condition: ...
     def nan(self, a: Value) -> Condition: ...

@@ -22,7 +22,7 @@ EXP_SHIFT: Final = 8886110.520507872  # exp(16)
 
 
 def _factor(c: Arithmetic, size: Value, tables: tuple[tuple[float, ...], ...]) -> tuple[Condition, Value]:
-    """Whether |x| is below the limit, and the polynomial, over sqrt(x) above it."""
+    """Return whether |x| is below the limit, and the polynomial, over sqrt(x) above it."""
     polynomial, tail, growth = tables
     near = c.below(size, LIMIT)
     bounded = c.at_most(size, LIMIT)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from functools import update_wrapper
 from importlib import import_module
 from types import FunctionType, ModuleType
 from typing import Any, Final, cast
@@ -26,6 +25,7 @@ from lazynp.graph.floating import watched
 from lazynp.graph.node import Node, caller, where
 from lazynp.graph.report import count_fallback
 from lazynp.namespace.bridge import proxies
+from lazynp.namespace.docstrings import Documented, Text
 from lazynp.namespace.ufunc.promotion import overrides
 from lazynp.ndarray import from_numpy, host, ndarray, node_of, root_node, scalar_of_value
 from lazynp.protocols import snapshot
@@ -42,9 +42,36 @@ class FallbackError(RuntimeError):
 
 
 def set_fallback(mode: str) -> None:
-    """What happens when a call is answered by NumPy itself: ``"silent"``, ``"warn"`` (once per function) or ``"error"``.
+    """Set what happens when a call is answered by NumPy itself.
 
-    A program that cannot be compiled, which is a defect of lazynp, is NumPy's with a warning in any case; ``"error"`` raises it.
+    Parameters
+    ----------
+    mode : {'silent', 'warn', 'error'}
+        Nothing; a RuntimeWarning at the first call of each function; or a ``FallbackError`` instead of the call.
+
+    Returns
+    -------
+    None
+
+    Raises
+    ------
+    ValueError
+        Where the mode is another word.
+
+    Notes
+    -----
+    Calls are counted in any mode, see ``report``.  A program that cannot be compiled, which is a defect of lazynp, is computed by NumPy
+    with a warning in any mode but ``"error"``, which raises what went wrong.
+
+    Examples
+    --------
+    >>> import lazynp as np
+    >>> np.set_fallback("error")
+    >>> np.busday_count("2024-01-01", "2024-01-08")
+    Traceback (most recent call last):
+        ...
+    lazynp.namespace.bridge.fallback.FallbackError: numpy.busday_count is answered by NumPy itself (...)
+    >>> np.set_fallback("silent")
     """
     config.update(fallback=mode)
     _warned.clear()
@@ -84,7 +111,7 @@ class Arguments:
         self.nbytes = 0
 
     def collect(self, value: Any) -> bool:
-        """Whether ``value`` holds anything of ours; remembers what has to be realized."""
+        """Tell whether ``value`` holds anything of ours; remembers what has to be realized."""
         kind = type(value)
         if kind is ndarray:
             # A view has its value when its base has.
@@ -244,14 +271,16 @@ class Library:
 
     answered = "library"
     __wrapped__: Callable[..., Any]
+    __doc__ = Documented(__doc__, "of_library")
 
     def __init__(self, function: Callable[..., Any], name: str | None = None) -> None:
-        update_wrapper(self, function)
+        self.__wrapped__ = function
+        self.__name__ = self.__qualname__ = function.__name__
         self.__module__ = "lazynp"
         self._name = name or function.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        known = hand.answer(self.__wrapped__, args, kwargs, 1, True)
+        known = hand.answer(self.__wrapped__, args, kwargs, 1, hand.ALWAYS)
         if known is not NotImplemented:
             return known
         return library_call(self.__wrapped__, self._name, args, kwargs)
@@ -271,11 +300,22 @@ def by_path(path: str) -> Any:
     return found
 
 
+def _is_documented(value: Any) -> bool:
+    """Tell whether the object is a function or a class of ours, with a docstring of its own."""
+    function = getattr(value, "__func__", value)  # of a ``staticmethod``
+    if type(function) is FunctionType:
+        return function.__globals__["__name__"].startswith("lazynp")
+    return isinstance(value, type) and type(vars(value).get("__doc__")) is str and value.__module__.startswith("lazynp")
+
+
 def published(name: str, value: Any, module: str) -> Any:
-    """A function of ours under the name and module that users know it by, where pickle finds it, with NumPy's signature.
+    """Give a function of ours the name and module that users know it by, where pickle finds it, NumPy's signature and its help text.
 
     NumPy's signatures have no annotations, and ours are to compare equal; the type checker has read them already.
     """
+    if _is_documented(value):
+        own = value.__doc__ or getattr(getattr(sys.modules.get(f"numpy{module[6:]}"), name, None), "__doc__", None)
+        value.__doc__ = own and Text(own, "of_function", f"{module[7:]}.{name}".lstrip("."), value)
     inner = value
     while type(inner) is FunctionType and inner.__module__.startswith("lazynp"):
         inner.__annotations__ = {}
@@ -304,12 +344,12 @@ class Fallback:
     """A function of NumPy that is called on host arrays; otherwise it looks like NumPy's."""
 
     answered = "fallback"
+    __doc__ = Documented(__doc__, "of_fallback")
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         self.__wrapped__ = function
         self.__name__ = name.rpartition(".")[2]
         self.__qualname__ = self.__name__
-        self.__doc__ = function.__doc__
         self.__module__ = "lazynp"
         self._name = name
 
@@ -356,7 +396,7 @@ def _home(function: Any) -> ModuleType:
 
 
 def attribute(module: ModuleType, name: str, prefix: str = "") -> Any:
-    """What ``lazynp.<prefix><name>`` is when lazynp has no own object of that name."""
+    """Find what ``lazynp.<prefix><name>`` is when lazynp has no own object of that name."""
     value = getattr(module, name)
     own = proxies.stand_in(value)
     if own is None and _is_function(value):
@@ -381,7 +421,7 @@ def attribute(module: ModuleType, name: str, prefix: str = "") -> Any:
 
 
 def library_attribute(value: Any, path: str) -> Any:
-    """What ``lazynp.<path>`` is in a module whose functions are NumPy's work by design."""
+    """Make what ``lazynp.<path>`` is in a module whose functions are NumPy's work by design."""
     return Library(value, path) if _is_function(value) and path.rpartition(".")[2] not in PASSED else value
 
 

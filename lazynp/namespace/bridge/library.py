@@ -99,7 +99,7 @@ def _composed(name: str, args: Any, options: dict[str, Any], nodes: list[Node], 
 
 
 def known(*nodes: Node) -> bool:
-    """Whether all values exist, or are a constant or a range."""
+    """Tell whether all values exist, or are a constant or a range."""
     return all(node.op.kind is o.Kind.LEAF or (build.is_filled(node) and node.src[0].op is o.CONST) for node in nodes)
 
 
@@ -114,7 +114,7 @@ def _value(value: Any) -> Any:
 
 
 def unshaped(node: Node) -> Node:
-    """What a node is another shape of: computed and kept, it serves whoever wants it in whatever shape."""
+    """Return what a node is another shape of: computed and kept, it serves whoever wants it in whatever shape."""
     while node.op is o.RESHAPE and node.buffer is None:
         node = node.src[0]
     return node
@@ -165,7 +165,7 @@ def stacklevel() -> int:
 
 
 def _action(text: str, frame: FrameType) -> str:
-    """What Python's filters say now about a RuntimeWarning of the user's line."""
+    """Return what Python's filters say now about a RuntimeWarning of the user's line."""
     for action, message, category, module, line in warnings.filters:
         if not issubclass(RuntimeWarning, category) or line not in (0, frame.f_lineno):
             continue

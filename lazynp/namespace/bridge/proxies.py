@@ -13,13 +13,13 @@ _stand_ins: dict[int, Any] = {}
 
 
 def register(ours: Any, theirs: Any) -> None:
-    """From now on ``ours`` is passed to NumPy as ``theirs``."""
+    """Pass ``ours`` to NumPy as ``theirs`` from now on."""
     _originals[id(ours)] = (ours, theirs)
     _stand_ins.setdefault(id(theirs), ours)
 
 
 def stand_in(theirs: Any) -> Any:
-    """What lazynp has in place of NumPy's object, or None."""
+    """Return what lazynp has in place of NumPy's object, or None."""
     return _stand_ins.get(id(theirs))
 
 

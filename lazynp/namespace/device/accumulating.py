@@ -72,7 +72,7 @@ def at(of: Any, a: ndarray, key: Any, values: list[Node]) -> bool:
 
 
 def _is_little(a: ndarray, key: Any, values: list[Node]) -> bool:
-    """Whether a few numbers of the host go into a small array: in a loop these are quicker written on its host copy."""
+    """Tell whether a few numbers of the host go into a small array: in a loop these are quicker written on its host copy."""
     parts = key if type(key) is tuple else (key,)
     return (
         a.nbytes <= DRAFT_BYTES
@@ -88,7 +88,7 @@ class TooBusyError(ValueError):
 def combined(
     of: Any, base: Node, where: ndarray, sources: list[Node], several: bool = True, modes: dict[str, Any] | None = None
 ) -> tuple[Node, Node]:
-    """The positions that are written, each once, and what ``of.at`` makes of their values in ``base``.
+    """Return (unique positions, new values there): what ``of.at`` makes of the values in ``base``.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def _reduction(of: Any, dtype: DType, sources: list[Node]) -> tuple[o.Op, DType,
 
 
 def _reduced(op: o.Op, dtype: DType, start: Node, source: Node, writes: _Writes) -> Node:
-    """What a reduction makes of the values that positions start with and of the writes to each."""
+    """Compute what a reduction makes of the values that positions start with and of the writes to each."""
     if dtype.kind == "c":
         real = REAL_OF[dtype]
         parts = [_reduced(op, real, elementwise(p, real, start), elementwise(p, real, source), writes) for p in (o.REAL, o.IMAG)]

@@ -29,7 +29,7 @@ def moved(x: Any, name: str) -> Any:
 
 
 def on_gpu(x: Any) -> bool:
-    """Whether a value belongs to a GPU."""
+    """Tell whether a value belongs to a GPU."""
     return config.elsewhere and type(x) is ndarray and x.device != devices.CPU
 
 

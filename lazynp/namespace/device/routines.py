@@ -46,7 +46,7 @@ BLOCK: Final = 65536
 
 
 def composed(name: str, args: Any, options: dict[str, Any], nodes: list[Node]) -> Any:
-    """What a function gives for arrays that live on a GPU; None for NumPy's to do.
+    """Compute what a function gives for arrays that live on a GPU; None for NumPy's to do.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _difference(a: Any, b: Any) -> Any:
 
 
 def histogram_bin_edges(x: Array, bins: Any, range: Any = None, weights: Any = None) -> Any:
-    """Where equal bins begin and end."""
+    """Compute where equal bins begin and end."""
     return asarray(np.histogram_bin_edges(_ends(x), bins, range)) if isinstance(bins, int) and x.dtype.kind in "iuf" else None
 
 
@@ -291,7 +291,7 @@ def _comparable(x: Array, dtype: DType) -> Array:
 
 
 def isin(x: Array, among: Array, assume_unique: bool, invert: bool, kind: Any) -> Any:
-    """Which values are in another array: each is looked up among the sorted ones."""
+    """Tell which values are in another array: each is looked up among the sorted ones."""
     loop = np.result_type(x.dtype, among.dtype)
     if assume_unique or kind == "table" or loop.kind == "c" or (loop.kind == "f" and x.dtype.kind in "iu" and among.dtype.kind in "iu"):
         return None  # as float64, where numbers of one array may be equal, which NumPy takes for one of each
@@ -301,7 +301,7 @@ def isin(x: Array, among: Array, assume_unique: bool, invert: bool, kind: Any) -
 
 
 def _first_of_each(values: Array, equal_nan: bool) -> Array:
-    """Where sorted values differ from the one before."""
+    """Find where sorted values differ from the one before."""
     differ = values[1:] != values[:-1]
     if equal_nan and values.dtype.kind == "f":
         differ = differ & ((values[1:] == values[1:]) | (values[:-1] == values[:-1]))

@@ -73,7 +73,7 @@ def positions(shape: Shape, key: Any) -> ndarray | None:
 
 
 def repeats(key: Any) -> bool:
-    """Whether a key may stand for a position several times: masks, slices and integers do not."""
+    """Tell whether a key may stand for a position several times: masks, slices and integers do not."""
     return any(_is_array(part) and asarray(part).dtype.kind != "b" for part in (key if type(key) is tuple else (key,)))
 
 
@@ -100,7 +100,7 @@ def scattered(x: ndarray, where: ndarray, values: Node, several: bool) -> Node:
 
 
 def _last(cupy: Any, size: int, at: Any) -> Any:
-    """For each write the number of the last one to the same position: all of them write its value, in whatever order."""
+    """Find for each write the number of the last one to the same position: all of them write its value, in whatever order."""
     import cupyx
 
     last = cupy.zeros(size, dtype=np.uint64)
@@ -113,5 +113,5 @@ def _is_array(part: Any) -> bool:
 
 
 def _is_mask(key: Any, ndim: int) -> bool:
-    """Whether a key is one array of a truth value for each element, which NumPy fills by rules of its own."""
+    """Tell whether a key is one array of a truth value for each element, which NumPy fills by rules of its own."""
     return _is_array(key) and asarray(key).dtype == BOOL and asarray(key).ndim == ndim

@@ -28,7 +28,7 @@ from lazynp.views import memory_order
 
 
 def positions(x: ndarray) -> list[ndarray] | None:
-    """Where a GPU's array is not zero, an index array per axis; None for what belongs to the processor."""
+    """Find where a GPU's array is not zero, an index array per axis; None for what belongs to the processor."""
     if not on_gpu(x) or not x.shape or not x.size:
         return None
     place = devices.place(x.device)
@@ -57,7 +57,7 @@ def computed(name: str, args: Any, kwargs: dict[str, Any], nodes: Any) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether an argument is the same for CuPy: no array."""
+    """Tell whether an argument is the same for CuPy: no array."""
     if isinstance(value, (tuple, list)):
         return all(map(_is_plain, value))
     return value is None or isinstance(value, (bool, int, float, str, np.bool_, np.number))

@@ -38,18 +38,18 @@ def _bits(name: str, a: Any, axis: Any, **options: Any) -> Any:
 
 @fallback.library
 def packbits(a: Any, /, axis: Any = None, bitorder: str = "big") -> Any:
-    """Truth values as the bits of bytes; see :func:`numpy.packbits`."""
+    """Pack truth values into the bits of bytes; see :func:`numpy.packbits`."""
     return _bits("packbits", a, axis, bitorder=bitorder)
 
 
 @fallback.library
 def unpackbits(a: Any, /, axis: Any = None, count: Any = None, bitorder: str = "big") -> Any:
-    """The bits of bytes; see :func:`numpy.unpackbits`."""
+    """Unpack the bits of bytes; see :func:`numpy.unpackbits`."""
     return _bits("unpackbits", a, axis, count=count, bitorder=bitorder)
 
 
 def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = False) -> Any:
-    """The order of a contraction, which depends on shapes only; see :func:`numpy.einsum_path`."""
+    """Choose the order of a contraction, which depends on shapes only; see :func:`numpy.einsum_path`."""
     shapes = [np.broadcast_to(np.empty((), x.dtype), x.shape) if type(x) is ndarray else x for x in operands]
     path: Any = np.einsum_path
     return path(*shapes, optimize=optimize, einsum_call=einsum_call)

@@ -99,7 +99,7 @@ def _end(x: Node, axis: int, step: Any, order: int, last: bool) -> Any:
 
 @native
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> Any:
-    """Central differences, one-sided at the ends; see :func:`numpy.gradient`."""
+    """Compute central differences, one-sided at the ends; see :func:`numpy.gradient`."""
     x = array_node(f)
     ndim = len(x.shape)
     axes = tuple(range(ndim)) if axis is None else ax.several(axis, ndim)
@@ -131,7 +131,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> An
 
 @native
 def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * pi) -> Any:
-    """Jumps of more than half a period taken out; see :func:`numpy.unwrap`."""
+    """Take jumps of more than half a period out of a sequence; see :func:`numpy.unwrap`."""
     x = wrap(array_node(p))
     steps = diff(x, axis=axis)
     if discont is None:
@@ -161,7 +161,7 @@ def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * pi)
 
 @native
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
-    """Integral by the trapezoidal rule; see :func:`numpy.trapezoid`."""
+    """Integrate by the trapezoidal rule; see :func:`numpy.trapezoid`."""
     values = array_node(y)
     ndim = len(values.shape)
     step: Any = dx
@@ -187,7 +187,7 @@ def _one_dimensional(node: Node) -> Node:
 @fallback.library
 @native
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    """Linear interpolation; see :func:`numpy.interp`."""
+    """Interpolate linearly between points; see :func:`numpy.interp`."""
     at, points, heights = array_node(x), array_node(xp), array_node(fp)
     for node in (at, points):
         if not np.can_cast(node.dtype, FLOAT64):
@@ -240,7 +240,7 @@ def _sliding(name: str, nodes: list[Node], mode: Any) -> Any:
 @fallback.library
 @native
 def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
-    """Discrete convolution of sequences; see :func:`numpy.convolve`."""
+    """Compute the discrete convolution of sequences; see :func:`numpy.convolve`."""
     nodes = []
     for name, node in (("a", array_node(a)), ("v", array_node(v))):
         if 0 in node.shape[:1]:
@@ -252,7 +252,7 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
 @fallback.library
 @native
 def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
-    """Cross-correlation of sequences; see :func:`numpy.correlate`."""
+    """Compute the cross-correlation of sequences; see :func:`numpy.correlate`."""
     nodes = [_one_dimensional(array_node(x)) for x in (a, v)]
     for place, node in zip(("first", "second"), nodes, strict=True):
         if not node.shape[0]:
@@ -266,7 +266,7 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
 @fallback.library
 @native
 def i0(x: Any) -> Any:
-    """Modified Bessel function of the first kind, order 0; see :func:`numpy.i0`."""
+    """Compute the modified Bessel function of the first kind, order 0; see :func:`numpy.i0`."""
     node = array_node(x)
     if node.dtype.kind == "c":
         raise TypeError("i0 not supported for complex values")

@@ -55,7 +55,7 @@ def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, fweights: Any = None, aweights: Any = None, *,
     dtype: Any = None,
 ) -> Any:  # fmt: skip
-    """Covariance matrix; see :func:`numpy.cov`."""
+    """Compute the covariance matrix; see :func:`numpy.cov`."""
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
     parts = [array_node(m)] if y is None else [array_node(m), array_node(y)]
@@ -109,7 +109,7 @@ def _scaled(product: ndarray, degrees: Any) -> ndarray:
 @fallback.library
 @native
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
-    """Correlation coefficients; see :func:`numpy.corrcoef`."""
+    """Compute correlation coefficients; see :func:`numpy.corrcoef`."""
     c = cov(x, y, rowvar, dtype=dtype)
     if type(c) is not ndarray:
         raise Foreign

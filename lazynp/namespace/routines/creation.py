@@ -67,17 +67,20 @@ def _constant(name: str, value: int, shape: Any, dtype: Any, order: str, device:
 
 
 def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
-    """An array of zeros; see :func:`numpy.zeros`."""
+    """Make an array of zeros; see :func:`numpy.zeros`."""
     return _constant("zeros", 0, shape, dtype, order, device)
 
 
 def ones(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
-    """An array of ones; see :func:`numpy.ones`."""
+    """Make an array of ones; see :func:`numpy.ones`."""
     return _constant("ones", 1, shape, dtype, order, device)
 
 
 def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
-    """An array whose content is undefined (zeros); see :func:`numpy.empty`."""
+    """Make an array to be filled; see :func:`numpy.empty`.
+
+    Its content is undefined for NumPy and zero here: no memory is held before the array is written, computed or lent to other code.
+    """
     return _constant("empty", 0, shape, dtype, order, device)
 
 
@@ -97,7 +100,7 @@ def _filled(fill_value: Any, dtype: DType | None, shape: Shape) -> Node:
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
-    """An array of one value; see :func:`numpy.full`."""
+    """Make an array of one value; see :func:`numpy.full`."""
     place = checked_device(device)
     wanted = None if dtype is None else as_dtype(dtype)
     try:
@@ -126,26 +129,29 @@ def _like(name: str, prototype: Any, value: Any, dtype: Any, order: str, subok: 
 
 
 def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None) -> Any:
-    """Zeros of an array's shape and dtype; see :func:`numpy.zeros_like`."""
+    """Make an array of zeros with the shape and dtype of another; see :func:`numpy.zeros_like`."""
     return _like("zeros_like", a, 0, dtype, order, subok, shape, device)
 
 
 def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None) -> Any:
-    """Ones of an array's shape and dtype; see :func:`numpy.ones_like`."""
+    """Make an array of ones with the shape and dtype of another; see :func:`numpy.ones_like`."""
     return _like("ones_like", a, 1, dtype, order, subok, shape, device)
 
 
 def empty_like(
     prototype: Any, /, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
-    """An array of undefined content (zeros) of an array's shape and dtype; see :func:`numpy.empty_like`."""
+    """Make an array to be filled, with the shape and dtype of another; see :func:`numpy.empty_like`.
+
+    Its content is undefined for NumPy and zero here.
+    """
     return _like("empty_like", prototype, 0, dtype, order, subok, shape, device)
 
 
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Any:
-    """One value in an array's shape and dtype; see :func:`numpy.full_like`."""
+    """Make an array of one value with the shape and dtype of another; see :func:`numpy.full_like`."""
     return _like("full_like", a, fill_value, dtype, order, subok, shape, device)
 
 
@@ -167,7 +173,7 @@ def array(
     object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", subok: bool = False, ndmin: int = 0,
     ndmax: Any = np._NoValue, like: Any = None,
 ) -> Any:
-    """A new array of some data; see :func:`numpy.array`."""
+    """Make a new array of some data; see :func:`numpy.array`."""
     copy = _copying(copy)
     if ndmax is not np._NoValue:
         # How deep sequences are taken apart is for NumPy to say; what lies deeper are objects.
@@ -185,7 +191,7 @@ def array(
 def asarray(
     a: Any, dtype: Any = None, order: str | None = None, *, device: Any = None, copy: bool | None = None, like: Any = None
 ) -> Any:
-    """The data as an array, not copied if it is one; see :func:`numpy.asarray`."""
+    """Return the data as an array, not copied if it is one; see :func:`numpy.asarray`."""
     place = checked_device(device)
     made = _asarray(a, dtype, order, _copying(copy))
     if device is not None and made.dtype.kind not in "biufc":
@@ -197,7 +203,7 @@ def asarray(
 def asanyarray(
     a: Any, dtype: Any = None, order: str | None = None, *, device: Any = None, copy: bool | None = None, like: Any = None
 ) -> Any:
-    """The data as an array, or an array of a subclass; see :func:`numpy.asanyarray`."""
+    """Return the data as an array, or an array of a subclass; see :func:`numpy.asanyarray`."""
     place = checked_device(device)
     if type(a) is not ndarray and isinstance(a, np.ndarray) and type(a) is not np.ndarray:
         return np.asanyarray(a, dtype, order, copy=copy)  # type: ignore[arg-type]
@@ -210,22 +216,22 @@ def _one_dimensional(x: Any) -> Any:
 
 
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """The data as an array of at least one dimension in C order; see :func:`numpy.ascontiguousarray`."""
+    """Return the data as an array of at least one dimension in C order; see :func:`numpy.ascontiguousarray`."""
     return _one_dimensional(_asarray(a, dtype, "C"))
 
 
 def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """The data as an array of at least one dimension in Fortran order; see :func:`numpy.asfortranarray`."""
+    """Return the data as an array of at least one dimension in Fortran order; see :func:`numpy.asfortranarray`."""
     return _one_dimensional(_asarray(a, dtype, "F"))
 
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    """A copy; see :func:`numpy.copy`."""
+    """Copy an array; see :func:`numpy.copy`."""
     return array(a, order=order, subok=subok, copy=True)
 
 
 def asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> Any:
-    """The data as an array without NaN and infinities; see :func:`numpy.asarray_chkfinite`."""
+    """Return the data as an array; refuse NaN and infinities; see :func:`numpy.asarray_chkfinite`."""
     found = _asarray(a, dtype, order)
     if found.dtype.kind in "fc" and not bool(_isfinite(found)):
         raise ValueError("array must not contain infs or NaNs")
@@ -256,7 +262,7 @@ def _number(x: Any) -> Any:
 
 
 def arange(*args: Any, device: Any = None, like: Any = None, **options: Any) -> Any:
-    """Evenly spaced values of an interval; see :func:`numpy.arange`."""
+    """Make an array of evenly spaced values of an interval; see :func:`numpy.arange`."""
     place = checked_device(device)
     names = ("start", "stop", "step", "dtype")
     given = {**dict(zip(names, args, strict=False)), **options}
@@ -330,7 +336,7 @@ def _triangle(n: int, m: int, k: int, op: o.Op) -> Node:
 def eye(
     N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None,  # noqa: N803
 ) -> Any:
-    """Ones on a diagonal; see :func:`numpy.eye`."""
+    """Make a matrix with ones on a diagonal; see :func:`numpy.eye`."""
     place = checked_device(device)
     dtype = np.dtype(dtype)
     if dtype not in NATIVE:
@@ -344,12 +350,12 @@ def eye(
 
 
 def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """The identity matrix; see :func:`numpy.identity`."""
+    """Make an identity matrix; see :func:`numpy.identity`."""
     return eye(n, dtype=float if dtype is None else dtype)
 
 
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:  # noqa: N803
-    """Ones at and below a diagonal; see :func:`numpy.tri`."""
+    """Make a matrix with ones at and below a diagonal; see :func:`numpy.tri`."""
     dtype = np.dtype(dtype)
     if dtype not in NATIVE or not hasattr(k, "__index__"):
         return fallback.call(np.tri, "tri", (N, M, k, dtype), {})
@@ -385,17 +391,17 @@ def _trimmed(name: str, m: Any, k: Any) -> Any:
 
 
 def tril(m: Any, k: Any = 0) -> Any:
-    """What is at and below a diagonal; see :func:`numpy.tril`."""
+    """Keep what is at and below a diagonal, with zeros above; see :func:`numpy.tril`."""
     return _trimmed("tril", m, k)
 
 
 def triu(m: Any, k: Any = 0) -> Any:
-    """What is at and above a diagonal; see :func:`numpy.triu`."""
+    """Keep what is at and above a diagonal, with zeros below; see :func:`numpy.triu`."""
     return _trimmed("triu", m, k)
 
 
 def diag(v: Any, k: Any = 0) -> Any:
-    """A diagonal, or the matrix of one; see :func:`numpy.diag`."""
+    """Take a diagonal, or make the matrix of one; see :func:`numpy.diag`."""
     try:
         x = array_node(v)
     except Foreign:
@@ -411,12 +417,12 @@ def diag(v: Any, k: Any = 0) -> Any:
 
 
 def diagflat(v: Any, k: Any = 0) -> Any:
-    """The matrix whose diagonal is the flattened input; see :func:`numpy.diagflat`."""
+    """Make the matrix whose diagonal is the flattened input; see :func:`numpy.diagflat`."""
     return diag(view_reshape(_asarray(v), (-1,)), k)
 
 
 def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
-    """A diagonal, as a read-only view; see :func:`numpy.diagonal`."""
+    """Take a diagonal, as a read-only view; see :func:`numpy.diagonal`."""
     x = _asarray(a)
     if type(x) is not ndarray:
         return fallback.call(np.diagonal, "diagonal", (a, offset, axis1, axis2), {})
@@ -437,7 +443,7 @@ def _offset(k: int) -> int:
 
 
 def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
-    """Sum of a diagonal; see :func:`numpy.trace`."""
+    """Add up a diagonal; see :func:`numpy.trace`."""
     from lazynp.namespace.ufunc.reductions import sum as sum_
     from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, need_array
 
@@ -449,7 +455,7 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
 
 
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
-    """Coordinate arrays; see :func:`numpy.meshgrid`."""
+    """Make coordinate arrays; see :func:`numpy.meshgrid`."""
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
     try:
@@ -480,7 +486,7 @@ def _size(node: Node) -> int:
 
 
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
-    """Index grids; see :func:`numpy.indices`."""
+    """Make index grids; see :func:`numpy.indices`."""
     shape = shape_of(tuple(dimensions))
     dtype = np.dtype(dtype)
     if dtype not in NATIVE or dtype.kind in "bc":
@@ -499,7 +505,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
 
 
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any) -> Any:
-    """A function of index grids; see :func:`numpy.fromfunction`."""
+    """Call a function with index grids; see :func:`numpy.fromfunction`."""
     return function(*indices(shape, dtype=dtype), **kwargs)
 
 

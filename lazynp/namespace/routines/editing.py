@@ -27,7 +27,7 @@ from lazynp.scalars import is_scalar
 
 
 def _laid(node: Node, source: ndarray) -> ndarray:
-    """In Fortran order where the source is in that order only."""
+    """Lay an array out in Fortran order where the source is in that order only."""
     return wrap_ordered(node, tuple(range(len(node.shape) - 1, -1, -1)) if source.flags.fnc and len(node.shape) > 1 else None)
 
 
@@ -55,7 +55,7 @@ def _known(obj: Any) -> Any:
 
 
 def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
-    """A copy without some positions; see :func:`numpy.delete`."""
+    """Copy an array without some positions; see :func:`numpy.delete`."""
     source = asarray(arr)
     if type(source) is not ndarray or has_subclass(arr):
         return fallback.call(np.delete, "delete", (arr, obj, axis), {})
@@ -98,7 +98,7 @@ def _values(values: Any, dtype: np.dtype[Any]) -> Node:
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
-    """A copy with values before some positions; see :func:`numpy.insert`."""
+    """Copy an array with values inserted before some positions; see :func:`numpy.insert`."""
     source = asarray(arr)
     if type(source) is not ndarray or has_subclass(arr):
         return fallback.call(np.insert, "insert", (arr, obj, values, axis), {})
@@ -153,7 +153,7 @@ def _spread(values: Node, shape: tuple[int, ...]) -> Node:
 
 
 def resize(a: Any, new_shape: Any) -> Any:
-    """The elements repeated until a shape is full; see :func:`numpy.resize`."""
+    """Repeat the elements until a shape is full; see :func:`numpy.resize`."""
     source = asarray(a)
     if type(source) is not ndarray or has_subclass(a):
         return fallback.call(np.resize, "resize", (a, new_shape), {})
@@ -169,7 +169,7 @@ def resize(a: Any, new_shape: Any) -> Any:
 
 
 def row_stack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    """Another name of ``vstack``, which NumPy will drop; see :func:`numpy.row_stack`."""
+    """Join arrays as ``vstack`` does; NumPy will drop this name; see :func:`numpy.row_stack`."""
     warnings.warn("`row_stack` alias is deprecated. Use `np.vstack` directly.", DeprecationWarning, stacklevel=2)
     return vstack(tup, dtype=dtype, casting=casting)
 
@@ -181,7 +181,7 @@ _REQUIREMENTS: Final = {
 
 
 def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
-    """An array with certain flags, copied where it has to be; see :func:`numpy.require`."""
+    """Return an array with certain flags, copied where it has to be; see :func:`numpy.require`."""
     wanted = {_REQUIREMENTS[name.upper()] for name in requirements or ()} - {"E"}
     if {"C", "F"} <= wanted:
         raise ValueError('Cannot specify both "C" and "F" order')

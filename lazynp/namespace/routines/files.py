@@ -26,9 +26,8 @@ class NpzFile(np.lib.npyio.NpzFile):
 
 
 def _like(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The wrapper's name, documentation and signature are NumPy's."""
+    """The wrapper's name, signature are NumPy's."""
     theirs = getattr(np, function.__name__)
-    function.__doc__ = theirs.__doc__
     function.__wrapped__ = theirs  # type: ignore[attr-defined]
     return library(function)
 
@@ -51,7 +50,7 @@ def frombuffer(*args: Any, **kwargs: Any) -> Any:
 
 @library
 def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
-    """Another library's array as ours, copied; see :func:`numpy.from_dlpack`."""
+    """Copy another library's array; see :func:`numpy.from_dlpack`."""
     place = checked_device(device)
     if type(x) is ndarray:
         array: Any = x

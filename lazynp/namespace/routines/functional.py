@@ -31,7 +31,7 @@ from lazynp.ndarray import asarray, from_numpy, host, ndarray, node_of, result, 
 
 
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
-    """Values from several arrays, by number; see :func:`numpy.choose`."""
+    """Choose values from several arrays, by number; see :func:`numpy.choose`."""
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
     numbers = asarray(a)
@@ -65,7 +65,7 @@ def _as(choice: Any, node: Node, dtype: np.dtype[Any]) -> Node:
 
 
 def _number(number: Node, n: int, mode: str) -> Node:
-    """Which of ``n`` choices, in range."""
+    """Return which of ``n`` choices a number stands for, in range."""
     if mode == "wrap":
         return elementwise(o.REMAINDER, INT64, number, const(n, INT64))
     if mode == "clip":
@@ -80,7 +80,7 @@ def _number(number: Node, n: int, mode: str) -> Node:
 
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
-    """Another function where another condition holds; see :func:`numpy.piecewise`."""
+    """Compute another function where another condition holds; see :func:`numpy.piecewise`."""
     values = asarray(x)
     if type(values) is not ndarray or has_subclass(x):
         return fallback.call(np.piecewise, "piecewise", (x, condlist, funclist, *args), kw)
@@ -106,7 +106,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
-    """An array without the zeros around it; see :func:`numpy.trim_zeros`."""
+    """Cut off the zeros around an array; see :func:`numpy.trim_zeros`."""
     values = asarray(filt)
     trim = trim.lower()
     if trim not in ("fb", "bf", "f", "b"):
@@ -133,7 +133,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
 
 
 def real_if_close(a: Any, tol: Any = 100) -> Any:
-    """The real part where the imaginary part is next to nothing; see :func:`numpy.real_if_close`."""
+    """Take the real part where the imaginary part is next to nothing; see :func:`numpy.real_if_close`."""
     values = a if has_subclass(a) else asarray(a)
     if values.dtype.kind != "c":
         return values
@@ -147,7 +147,7 @@ def real_if_close(a: Any, tol: Any = 100) -> Any:
 
 @fallback.library
 def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    """A function of every one-dimensional slice; see :func:`numpy.apply_along_axis`."""
+    """Apply a function to every one-dimensional slice; see :func:`numpy.apply_along_axis`."""
     values = asarray(arr)
     if type(values) is not ndarray or has_subclass(arr):
         return fallback.call(np.apply_along_axis, "apply_along_axis", (func1d, axis, arr, *args), kwargs)
@@ -174,7 +174,7 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any
 
 
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
-    """A function applied over one axis after the other; see :func:`numpy.apply_over_axes`."""
+    """Apply a function over one axis after the other; see :func:`numpy.apply_over_axes`."""
     values = asarray(a)
     ndim = a.ndim
     for axis in np.atleast_1d(np.asarray(axes)).tolist():

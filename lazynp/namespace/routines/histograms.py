@@ -69,7 +69,7 @@ class _Bins:
         return isinstance(self.given, str)
 
     def stand_in(self, range: Any) -> Any:
-        """What NumPy is asked about: as many bins, but one where the data decides how wide they are."""
+        """Make what NumPy is asked about: as many bins, but one where the data decides how wide they are."""
         if self.edges is not None:
             shape = self.edges.shape
             return np.arange(shape[0]).astype(self.edges.dtype) if len(shape) == 1 else np.zeros((1,) * len(shape))
@@ -83,7 +83,7 @@ class _Bins:
 @fallback.library
 @native
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
-    """Where the bins of a histogram begin and end; see :func:`numpy.histogram_bin_edges`."""
+    """Compute where the bins of a histogram begin and end; see :func:`numpy.histogram_bin_edges`."""
     x, w = _data(a, weights)
     limits, wanted = _limits(range), _Bins(bins)
     if wanted.named:
@@ -112,7 +112,7 @@ def _check_increasing(edges: Node, message: str = "`bins` must increase monotoni
 @fallback.library
 @native
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
-    """How many values are in each bin; see :func:`numpy.histogram`."""
+    """Count the values in each bin; see :func:`numpy.histogram`."""
     x, w = _data(a, weights)
     limits, wanted = _limits(range), _Bins(bins)
     if wanted.named or x.dtype.kind == "c":
@@ -147,7 +147,7 @@ def _sample(sample: Any) -> Node:
 @fallback.library
 @native
 def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
-    """Counts of points in several dimensions; see :func:`numpy.histogramdd`."""
+    """Count points in the bins of several dimensions; see :func:`numpy.histogramdd`."""
     x = _sample(sample)
     n, d = x.shape
     w = None if weights is None else array_node(weights)
@@ -181,7 +181,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
 @fallback.library
 @native
 def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
-    """Counts of points in the plane; see :func:`numpy.histogram2d`."""
+    """Count points in the bins of a plane; see :func:`numpy.histogram2d`."""
     if len(x) != len(y):
         raise ValueError("x and y must have the same length.")
     try:
@@ -198,7 +198,7 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any 
 @fallback.library
 @native
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    """The bins that values fall into; see :func:`numpy.digitize`."""
+    """Find the bins that values fall into; see :func:`numpy.digitize`."""
     values_, edges = array_node(x), array_node(bins)
     if values_.dtype.kind == "c":
         raise TypeError("x may not be complex")
@@ -213,7 +213,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
 @fallback.library
 @native
 def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
-    """How often each non-negative integer is there; see :func:`numpy.bincount`."""
+    """Count how often each non-negative integer is there; see :func:`numpy.bincount`."""
     # An empty list counts as integers here: what is not an array is NumPy's to read.
     given = array_node(x) if isinstance(x, (ndarray, generic)) else x
     w = None if weights is None else array_node(weights)

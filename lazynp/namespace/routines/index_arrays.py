@@ -22,7 +22,7 @@ triu_indices: Final = Library(np.triu_indices)
 
 
 def ix_(*args: Any) -> Any:
-    """A key for all combinations of positions; see :func:`numpy.ix_`."""
+    """Make a key for all combinations of positions; see :func:`numpy.ix_`."""
     keys = []
     for k, given in enumerate(args):
         positions = asarray(given)
@@ -38,12 +38,12 @@ def ix_(*args: Any) -> Any:
 
 
 def diag_indices(n: Any, ndim: Any = 2) -> Any:
-    """Positions of a diagonal; see :func:`numpy.diag_indices`."""
+    """Make the positions of a diagonal; see :func:`numpy.diag_indices`."""
     return (arange(n),) * ndim
 
 
 def diag_indices_from(arr: Any) -> Any:
-    """Positions of an array's diagonal; see :func:`numpy.diag_indices_from`."""
+    """Make the positions of an array's diagonal; see :func:`numpy.diag_indices_from`."""
     if not arr.ndim >= 2:
         raise ValueError("input array must be at least 2-d")
     if len(set(arr.shape)) > 1:
@@ -52,21 +52,21 @@ def diag_indices_from(arr: Any) -> Any:
 
 
 def tril_indices_from(arr: Any, k: Any = 0) -> Any:
-    """Positions of an array's lower triangle; see :func:`numpy.tril_indices_from`."""
+    """Make the positions of an array's lower triangle; see :func:`numpy.tril_indices_from`."""
     if arr.ndim != 2:
         raise ValueError("input array must be 2-d")
     return tril_indices(arr.shape[-2], k=k, m=arr.shape[-1])
 
 
 def triu_indices_from(arr: Any, k: Any = 0) -> Any:
-    """Positions of an array's upper triangle; see :func:`numpy.triu_indices_from`."""
+    """Make the positions of an array's upper triangle; see :func:`numpy.triu_indices_from`."""
     if arr.ndim != 2:
         raise ValueError("input array must be 2-d")
     return triu_indices(arr.shape[-2], k=k, m=arr.shape[-1])
 
 
 def mask_indices(n: Any, mask_func: Any, k: Any = 0) -> Any:
-    """Positions that a masking function keeps; see :func:`numpy.mask_indices`."""
+    """Find the positions that a masking function keeps; see :func:`numpy.mask_indices`."""
     return nonzero(UFUNCS["not_equal"](mask_func(ones((n, n), int), k), 0))
 
 

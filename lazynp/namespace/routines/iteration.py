@@ -20,7 +20,7 @@ from lazynp.scalars import is_scalar
 
 @library
 class ndenumerate(np.ndenumerate):
-    """Indices and values; see :class:`numpy.ndenumerate`."""
+    """Walk through an array, giving indices and values; see :class:`numpy.ndenumerate`."""
 
     def __init__(self, arr: Any) -> None:
         super().__init__(host(arr, "iteration") if type(arr) is ndarray else arr)
@@ -56,7 +56,7 @@ class _Passing(type):
 
 @library
 class broadcast(_Stand, metaclass=_Passing):
-    """Arrays broadcast against each other; see :class:`numpy.broadcast`."""
+    """Walk through arrays broadcast against each other; see :class:`numpy.broadcast`."""
 
     _numpy = np.broadcast
 
@@ -127,7 +127,7 @@ class _Operands:
 
 @library
 class nditer(_Stand, metaclass=_Passing):
-    """Several arrays, element by element or in chunks; see :class:`numpy.nditer`.
+    """Walk through several arrays, element by element or in chunks; see :class:`numpy.nditer`.
 
     The elements that it yields are NumPy arrays over memory of the iterator; our arrays get what was written there when the iteration ends,
     when it is closed, or when the iterator goes away.
@@ -218,7 +218,7 @@ class nditer(_Stand, metaclass=_Passing):
 
 @library
 def nested_iters(op: Any, axes: Any, flags: Any = None, op_flags: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """Iterators nested over groups of axes; see :func:`numpy.nested_iters`."""
+    """Make iterators nested over groups of axes; see :func:`numpy.nested_iters`."""
     held = _Operands(op, op_flags)
     return tuple([nditer._around(it, held) for it in np.nested_iters(held.argument(), axes, flags, op_flags, *args, **kwargs)])
 

@@ -65,7 +65,7 @@ def _common_dtype(items: Sequence[Any], nodes: Sequence[Node], dtype: Any, casti
 
 
 def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    """Arrays one after the other along an axis; see :func:`numpy.concatenate`."""
+    """Join arrays one after the other along an axis; see :func:`numpy.concatenate`."""
     items = _items(arrays)
     if out is not None and dtype is not None:
         raise TypeError("concatenate() only takes `out` or `dtype` as an argument, but both were provided.")
@@ -110,7 +110,7 @@ def _check_shapes(nodes: Sequence[Node], axis: int) -> None:
 
 
 def stack(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind") -> Any:
-    """Arrays of one shape along a new axis; see :func:`numpy.stack`."""
+    """Join arrays of one shape along a new axis; see :func:`numpy.stack`."""
     items = _items(arrays)
     if not items:
         raise ValueError("need at least one array to stack")
@@ -137,19 +137,19 @@ def _stacked(grow: Any, axis: int) -> Any:
 
 
 vstack = _stacked(atleast_2d, 0)
-vstack.__name__, vstack.__doc__ = "vstack", np.vstack.__doc__
+vstack.__name__ = "vstack"
 hstack = _stacked(atleast_1d, 1)
-hstack.__name__, hstack.__doc__ = "hstack", np.hstack.__doc__
+hstack.__name__ = "hstack"
 
 
 def dstack(tup: Any) -> Any:
-    """Arrays one behind the other; see :func:`numpy.dstack`."""
+    """Join arrays one behind the other; see :func:`numpy.dstack`."""
     return concatenate([atleast_3d(item) for item in _items(tup)], 2)
 
 
 
 def column_stack(tup: Any) -> Any:
-    """One-dimensional arrays as columns; see :func:`numpy.column_stack`."""
+    """Join one-dimensional arrays as columns; see :func:`numpy.column_stack`."""
     parts = []
     for item in _items(tup):
         x = _asarray(item)
@@ -158,12 +158,12 @@ def column_stack(tup: Any) -> Any:
 
 
 def append(arr: Any, values: Any, axis: Any = None) -> Any:
-    """Values after the end; see :func:`numpy.append`."""
+    """Append values after the end; see :func:`numpy.append`."""
     return concatenate((_asarray(arr), _asarray(values)), axis)  # Python's numbers are arrays here
 
 
 def block(arrays: Any) -> Any:
-    """Nested lists of blocks; see :func:`numpy.block`."""
+    """Join nested lists of blocks; see :func:`numpy.block`."""
 
     def depth(x: Any) -> int:
         return 1 + max([depth(item) for item in x], default=0) if isinstance(x, list) else 0
@@ -203,7 +203,7 @@ def block(arrays: Any) -> Any:
 
 
 def tile(A: Any, reps: Any) -> Any:  # noqa: N803
-    """Copies side by side; see :func:`numpy.tile`."""
+    """Put copies of an array side by side; see :func:`numpy.tile`."""
     try:
         counts = tuple([index(n) for n in reps])
     except TypeError:
@@ -230,7 +230,7 @@ def tile(A: Any, reps: Any) -> Any:  # noqa: N803
 
 @of_arrays
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
-    """Every element several times; see :func:`numpy.repeat`."""
+    """Repeat every element; see :func:`numpy.repeat`."""
     x = node_of(a)
     if type(repeats) is ndarray or isinstance(repeats, np.ndarray):
         counts = host(_asarray(repeats), "repeat counts")
@@ -291,7 +291,7 @@ def _rolled(x: Node, shift: int, axis: int) -> Node:
 
 @of_arrays
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    """Elements moved around cyclically; see :func:`numpy.roll`."""
+    """Move elements around cyclically; see :func:`numpy.roll`."""
     x = node_of(a)
     if axis is None:
         return wrap(build.reshape(_rolled(build.reshape(x, (build.size(x),)), int(np.sum(_shifts(shift))), 0), x.shape))
@@ -339,7 +339,7 @@ def _wrapped(n: int, before: int, after: int, mode: str) -> np.ndarray[Any, Any]
 
 
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
-    """Borders around an array; see :func:`numpy.pad`."""
+    """Put borders around an array; see :func:`numpy.pad`."""
     native = mode in ("constant", "edge", "wrap", "reflect", "symmetric") if isinstance(mode, str) else False
     allowed = {"constant_values"} if mode == "constant" else set()
     if not native or set(kwargs) - allowed:

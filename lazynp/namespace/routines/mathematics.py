@@ -38,7 +38,7 @@ U = UFUNCS
 
 
 def round(a: Any, decimals: Any = 0, out: Any = None) -> Any:
-    """Values to a number of decimals, halves to even; see :func:`numpy.round`."""
+    """Round values to a number of decimals, halves to even; see :func:`numpy.round`."""
     digits = index(decimals)
     need_array(out, NO_ARRAY)
     try:
@@ -86,12 +86,12 @@ def _rounded(x: Node, digits: int) -> Node:
 
 
 def fix(x: Any, out: Any = None) -> Any:
-    """Values rounded towards zero; see :func:`numpy.fix`."""
+    """Round values towards zero; see :func:`numpy.fix`."""
     return U["trunc"](x) if out is None else U["trunc"](x, out=out)
 
 
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    """NaN and infinities replaced by numbers; see :func:`numpy.nan_to_num`."""
+    """Replace NaN and infinities by numbers; see :func:`numpy.nan_to_num`."""
     try:
         node = _without_nan(array_node(x), nan, posinf, neginf)
     except Foreign:
@@ -130,7 +130,7 @@ def _without_nan(x: Node, nan: Any, posinf: Any, neginf: Any) -> Node:
 
 
 def real(val: Any) -> Any:
-    """The real part; see :func:`numpy.real`."""
+    """Take the real part; see :func:`numpy.real`."""
     try:
         return val.real
     except AttributeError:
@@ -138,7 +138,7 @@ def real(val: Any) -> Any:
 
 
 def imag(val: Any) -> Any:
-    """The imaginary part; see :func:`numpy.imag`."""
+    """Take the imaginary part; see :func:`numpy.imag`."""
     try:
         return val.imag
     except AttributeError:
@@ -146,7 +146,7 @@ def imag(val: Any) -> Any:
 
 
 def angle(z: Any, deg: bool = False) -> Any:
-    """The argument of complex numbers; see :func:`numpy.angle`."""
+    """Compute the argument of complex numbers; see :func:`numpy.angle`."""
     try:
         node = array_node(z)
     except Foreign:
@@ -160,18 +160,18 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether the dtype is complex; see :func:`numpy.iscomplexobj`."""
+    """Tell whether the dtype is complex; see :func:`numpy.iscomplexobj`."""
     dtype = getattr(x, "dtype", None)
     return (np.asarray(x).dtype if dtype is None else dtype).kind == "c"
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether the dtype is not complex; see :func:`numpy.isrealobj`."""
+    """Tell whether the dtype is not complex; see :func:`numpy.isrealobj`."""
     return not iscomplexobj(x)
 
 
 def iscomplex(x: Any) -> Any:
-    """Which values have an imaginary part; see :func:`numpy.iscomplex`."""
+    """Tell which values have an imaginary part; see :func:`numpy.iscomplex`."""
     try:
         node = array_node(x)
     except Foreign:
@@ -182,7 +182,7 @@ def iscomplex(x: Any) -> Any:
 
 
 def isreal(x: Any) -> Any:
-    """Which values have no imaginary part; see :func:`numpy.isreal`."""
+    """Tell which values have no imaginary part; see :func:`numpy.isreal`."""
     try:
         array_node(x)
     except Foreign:
@@ -191,12 +191,12 @@ def isreal(x: Any) -> Any:
 
 
 def isposinf(x: Any, out: Any = None) -> Any:
-    """Where there is positive infinity; see :func:`numpy.isposinf`."""
+    """Tell where there is positive infinity; see :func:`numpy.isposinf`."""
     return _signed_infinity(x, out, False)
 
 
 def isneginf(x: Any, out: Any = None) -> Any:
-    """Where there is negative infinity; see :func:`numpy.isneginf`."""
+    """Tell where there is negative infinity; see :func:`numpy.isneginf`."""
     return _signed_infinity(x, out, True)
 
 
@@ -216,7 +216,7 @@ def _signed_infinity(x: Any, out: Any, negative: bool) -> Any:
 
 
 def _invalid(message: str) -> None:
-    """What NumPy's error state asks for where a value is invalid."""
+    """Do what NumPy's error state asks for where a value is invalid."""
     mode = np.geterr()["invalid"]
     if mode == "raise":
         raise FloatingPointError(message)
@@ -227,7 +227,7 @@ def _invalid(message: str) -> None:
 
 
 def isclose(a: Any, b: Any, rtol: Any = 1.0e-5, atol: Any = 1.0e-8, equal_nan: bool = False) -> Any:
-    """Where values are equal within a tolerance; see :func:`numpy.isclose`."""
+    """Tell where values are equal within a tolerance; see :func:`numpy.isclose`."""
     weak = (int, float, complex)
     x, y, small, relative = [v if isinstance(v, weak) or overrides(v) else _asarray(v) for v in (a, b, atol, rtol)]
     if any(overrides(v) or getattr(v, "dtype", BOOL) not in NATIVE for v in (x, y)):
@@ -249,12 +249,12 @@ def isclose(a: Any, b: Any, rtol: Any = 1.0e-5, atol: Any = 1.0e-8, equal_nan: b
 
 
 def allclose(a: Any, b: Any, rtol: Any = 1.0e-5, atol: Any = 1.0e-8, equal_nan: bool = False) -> bool:
-    """Whether all values are equal within a tolerance; see :func:`numpy.allclose`."""
+    """Tell whether all values are equal within a tolerance; see :func:`numpy.allclose`."""
     return bool(red.all(isclose(a, b, rtol, atol, equal_nan)))
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
-    """Whether shapes and values are the same; see :func:`numpy.array_equal`."""
+    """Tell whether shapes and values are the same; see :func:`numpy.array_equal`."""
     try:
         x, y = _asarray(a1), _asarray(a2)
     except Exception:
@@ -270,7 +270,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
 
 
 def array_equiv(a1: Any, a2: Any) -> bool:
-    """Whether values are the same after broadcasting; see :func:`numpy.array_equiv`."""
+    """Tell whether values are the same after broadcasting; see :func:`numpy.array_equiv`."""
     try:
         x, y = _asarray(a1), _asarray(a2)
         np.broadcast_shapes(x.shape, y.shape)
@@ -289,7 +289,7 @@ def _cut(x: ndarray, axis: int, start: int, stop: int) -> ndarray:
 
 @of_arrays
 def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = NoValue, append: Any = NoValue) -> Any:
-    """Differences of neighbours; see :func:`numpy.diff`."""
+    """Compute the differences of neighbours; see :func:`numpy.diff`."""
     if n == 0:
         return a
     if n < 0:
@@ -315,7 +315,7 @@ def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = NoValue, append: Any
 
 @native
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    """Differences of the flattened array; see :func:`numpy.ediff1d`."""
+    """Compute the differences of the flattened array's neighbours; see :func:`numpy.ediff1d`."""
     x = array_node(ary)
     flat = wrap(build.reshape(x, (build.size(x),)))
     n = flat.shape[0]
@@ -332,7 +332,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 @native
 def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Any:
-    """Cross product of vectors; see :func:`numpy.cross`."""
+    """Compute the cross product of vectors; see :func:`numpy.cross`."""
     x, y = wrap(array_node(a)), wrap(array_node(b))
     if axis is not None:
         axisa = axisb = axisc = axis
@@ -372,7 +372,7 @@ def _last(x: ndarray, axis: int) -> ndarray:
 
 
 def sinc(x: Any) -> Any:
-    """``sin(pi x) / (pi x)``; see :func:`numpy.sinc`."""
+    """Compute ``sin(pi x) / (pi x)``; see :func:`numpy.sinc`."""
     try:
         node = array_node(x)
     except Foreign:

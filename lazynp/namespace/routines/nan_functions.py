@@ -47,7 +47,7 @@ def _without_nan(a: Any, value: float) -> Any:
 def nansum(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue
 ) -> Any:
-    """Sum of what is not NaN; see :func:`numpy.nansum`."""
+    """Compute the sum of what is not NaN; see :func:`numpy.nansum`."""
     return red.sum(_without_nan(a, 0), axis, dtype, out, keepdims, initial, where)
 
 
@@ -55,19 +55,19 @@ def nansum(
 def nanprod(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue
 ) -> Any:
-    """Product of what is not NaN; see :func:`numpy.nanprod`."""
+    """Compute the product of what is not NaN; see :func:`numpy.nanprod`."""
     return red.prod(_without_nan(a, 1), axis, dtype, out, keepdims, initial, where)
 
 
 @native
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """Running sum of what is not NaN; see :func:`numpy.nancumsum`."""
+    """Compute the running sum of what is not NaN; see :func:`numpy.nancumsum`."""
     return red.cumsum(_without_nan(a, 0), axis, dtype, out)
 
 
 @native
 def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """Running product of what is not NaN; see :func:`numpy.nancumprod`."""
+    """Compute the running product of what is not NaN; see :func:`numpy.nancumprod`."""
     return red.cumprod(_without_nan(a, 1), axis, dtype, out)
 
 
@@ -89,13 +89,13 @@ def _extreme(ufunc: str, a: Any, axis: Any, out: Any, keepdims: Any, initial: An
 
 @native
 def nanmin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue) -> Any:
-    """Smallest of what is not NaN; see :func:`numpy.nanmin`."""
+    """Compute the smallest of what is not NaN; see :func:`numpy.nanmin`."""
     return _extreme("fmin", a, axis, out, keepdims, initial, where)
 
 
 @native
 def nanmax(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue) -> Any:
-    """Largest of what is not NaN; see :func:`numpy.nanmax`."""
+    """Compute the largest of what is not NaN; see :func:`numpy.nanmax`."""
     return _extreme("fmax", a, axis, out, keepdims, initial, where)
 
 
@@ -117,13 +117,13 @@ def _position(function: Callable[..., Any], worst: float, a: Any, axis: Any, out
 
 @native
 def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NoValue) -> Any:
-    """Index of the smallest of what is not NaN; see :func:`numpy.nanargmin`."""
+    """Find the index of the smallest of what is not NaN; see :func:`numpy.nanargmin`."""
     return _position(red.argmin, np.inf, a, axis, out, keepdims)
 
 
 @native
 def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NoValue) -> Any:
-    """Index of the largest of what is not NaN; see :func:`numpy.nanargmax`."""
+    """Find the index of the largest of what is not NaN; see :func:`numpy.nanargmax`."""
     return _position(red.argmax, -np.inf, a, axis, out, keepdims)
 
 
@@ -165,7 +165,7 @@ def _finished(node: Node, a: Any, axis: Any, out: Any, name: str) -> Any:
 
 @native
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> Any:
-    """Mean of what is not NaN; see :func:`numpy.nanmean`."""
+    """Compute the mean of what is not NaN; see :func:`numpy.nanmean`."""
     x = array_node(a)
     if x.dtype.kind not in "fc":
         return statistics.mean(a, axis, dtype, out, keepdims, where=where)
@@ -207,7 +207,7 @@ def nanvar(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = NoValue, *,
     where: Any = NoValue, mean: Any = NoValue, correction: Any = NoValue,
 ) -> Any:  # fmt: skip
-    """Variance of what is not NaN; see :func:`numpy.nanvar`."""
+    """Compute the variance of what is not NaN; see :func:`numpy.nanvar`."""
     if array_node(a).dtype.kind not in "fc":
         return statistics.var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
     return _finished(_variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction), a, axis, out, "nanvar")
@@ -218,7 +218,7 @@ def nanstd(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = NoValue, *,
     where: Any = NoValue, mean: Any = NoValue, correction: Any = NoValue,
 ) -> Any:  # fmt: skip
-    """Standard deviation of what is not NaN; see :func:`numpy.nanstd`."""
+    """Compute the standard deviation of what is not NaN; see :func:`numpy.nanstd`."""
     if array_node(a).dtype.kind not in "fc":
         return statistics.std(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
     variance = _variance(a, axis, dtype, out, ddof, keepdims, where, mean, correction)

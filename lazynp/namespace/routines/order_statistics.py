@@ -76,7 +76,7 @@ _SORTED_FAST: Final = frozenset("hHiIlLqQfd")
 
 
 class Placed:
-    """What sorting every row would put at some places; NaN sorts to the end, and a row with one is NaN altogether."""
+    """The values that sorting every row would put at some places; NaN sorts to the end, and a row with one is NaN altogether."""
 
     def __init__(self, rows: Node, places: Any) -> None:
         n = rows.shape[-1]
@@ -131,7 +131,7 @@ class Placed:
 @fallback.library
 @native
 def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
-    """The middle of the sorted values, or the mean of the two there; see :func:`numpy.median`."""
+    """Compute the middle of the sorted values, or the mean of the two there; see :func:`numpy.median`."""
     lanes = Lanes(a, axis)
     n = lanes.length
     if not n:
@@ -178,7 +178,7 @@ def _none_left(count: Node) -> Node:
 @fallback.library
 @native
 def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = NoValue) -> Any:
-    """The median of what is not NaN; see :func:`numpy.nanmedian`."""
+    """Compute the median of what is not NaN; see :func:`numpy.nanmedian`."""
     x = array_node(a)
     if not build.size(x):
         from lazynp.namespace.routines.nan_functions import nanmean
@@ -366,7 +366,7 @@ def quantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: Any = "linear", keepdims: Any = False, *,
     weights: Any = None,
 ) -> Any:  # fmt: skip
-    """Values below which a part of the data lies; see :func:`numpy.quantile`."""
+    """Compute the values below which a part of the data lies; see :func:`numpy.quantile`."""
     return _quantile("quantile", a, q, False, axis, out, method, keepdims, weights)
 
 
@@ -376,7 +376,7 @@ def percentile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: Any = "linear", keepdims: Any = False, *,
     weights: Any = None,
 ) -> Any:  # fmt: skip
-    """Quantiles in percent; see :func:`numpy.percentile`."""
+    """Compute quantiles, in percent; see :func:`numpy.percentile`."""
     return _quantile("percentile", a, q, True, axis, out, method, keepdims, weights)
 
 
@@ -386,7 +386,7 @@ def nanquantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: Any = "linear", keepdims: Any = NoValue, *,
     weights: Any = None,
 ) -> Any:  # fmt: skip
-    """Quantiles of what is not NaN; see :func:`numpy.nanquantile`."""
+    """Compute quantiles of what is not NaN; see :func:`numpy.nanquantile`."""
     return _quantile("nanquantile", a, q, False, axis, out, method, keepdims, weights)
 
 
@@ -396,7 +396,7 @@ def nanpercentile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: Any = "linear", keepdims: Any = NoValue, *,
     weights: Any = None,
 ) -> Any:  # fmt: skip
-    """Quantiles of what is not NaN, in percent; see :func:`numpy.nanpercentile`."""
+    """Compute quantiles of what is not NaN, in percent; see :func:`numpy.nanpercentile`."""
     return _quantile("nanpercentile", a, q, True, axis, out, method, keepdims, weights)
 
 
@@ -406,7 +406,7 @@ def nanpercentile(
 @fallback.library
 @native
 def lexsort(keys: Any, axis: Any = -1) -> Any:
-    """Positions that sort by the last key, ties by the one before, ...; see :func:`numpy.lexsort`."""
+    """Find the positions that sort by the last key, ties by the one before, ...; see :func:`numpy.lexsort`."""
     nodes = [array_node(key) for key in keys]
     if not nodes:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
@@ -423,7 +423,7 @@ def lexsort(keys: Any, axis: Any = -1) -> Any:
 @fallback.library
 @native
 def sort_complex(a: Any) -> Any:
-    """Sorted by real part, then by imaginary part, as complex numbers; see :func:`numpy.sort_complex`."""
+    """Sort by real part, then by imaginary part, as complex numbers; see :func:`numpy.sort_complex`."""
     x = array_node(a)
     final = COMPLEX64 if x.dtype.char in "bhBHF" else COMPLEX128
     return wrap(cast(node_of(sort(a)), final))

@@ -48,12 +48,11 @@ def _combined(name: str, ufunc: Any) -> Callable[..., Any]:
         return _like(ufunc(first, second), a1, a2)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = getattr(np, name).__doc__
     return function
 
 
 def polyder(p: Any, m: Any = 1) -> Any:
-    """The derivative of a polynomial; see :func:`numpy.polyder`."""
+    """Compute the derivative of a polynomial; see :func:`numpy.polyder`."""
     order = int(m)
     if order < 0:
         raise ValueError("Order of derivative must be positive (see polyint)")
@@ -65,7 +64,7 @@ def polyder(p: Any, m: Any = 1) -> Any:
 
 
 def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
-    """The antiderivative of a polynomial; see :func:`numpy.polyint`."""
+    """Compute the antiderivative of a polynomial; see :func:`numpy.polyint`."""
     order = int(m)
     if order < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
@@ -81,7 +80,7 @@ def polyint(p: Any, m: Any = 1, k: Any = None) -> Any:
 
 
 def polyval(p: Any, x: Any) -> Any:
-    """A polynomial's values; see :func:`numpy.polyval`."""
+    """Evaluate a polynomial; see :func:`numpy.polyval`."""
     if has_subclass(x):
         return call(np.polyval, "polyval", (p, x), {})
     coefficients = _coefficients(p)
@@ -102,7 +101,7 @@ def polyval(p: Any, x: Any) -> Any:
 
 
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:  # noqa: N803
-    """Powers of points as columns; see :func:`numpy.vander`."""
+    """Make a matrix with powers of points as columns; see :func:`numpy.vander`."""
     points = asarray(x)
     if points.ndim != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")

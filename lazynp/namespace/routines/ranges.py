@@ -43,7 +43,7 @@ def linspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: Any = 0, *,
     device: Any = None,
 ) -> Any:
-    """Evenly spaced values between two limits; see :func:`numpy.linspace`."""
+    """Make an array of evenly spaced values between two limits; see :func:`numpy.linspace`."""
     place = checked_device(device)
     count = index(num)
     if count < 0:
@@ -84,7 +84,7 @@ def linspace(
 
 
 def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: Any = 0) -> Any:
-    """Powers of a base with evenly spaced exponents; see :func:`numpy.logspace`."""
+    """Make an array of powers of a base with evenly spaced exponents; see :func:`numpy.logspace`."""
     if not isinstance(base, (float, int)) and np.ndim(base):
         parts: list[Any] = [asarray(x) for x in (start, stop, base)]
         ndim = len(np.broadcast_shapes(*[x.shape for x in parts]))
@@ -95,7 +95,7 @@ def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: 
 
 
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: Any = 0) -> Any:
-    """Values in geometric progression; see :func:`numpy.geomspace`."""
+    """Make an array of values in geometric progression; see :func:`numpy.geomspace`."""
     first, last = asarray(start), asarray(stop)
     if type(first) is not ndarray or type(last) is not ndarray or has_subclass(start, stop):
         return fallback.call(np.geomspace, "geomspace", (start, stop, num, endpoint, dtype, axis), {})

@@ -74,7 +74,7 @@ def _where_of_arrays(condition: ndarray, x: Any, y: Any) -> Any:
 
 
 def where(condition: Any, x: Any = NoValue, y: Any = NoValue, /) -> Any:
-    """One or the other by a condition, or the positions where it holds; see :func:`numpy.where`."""
+    """Take one or the other by a condition, or find where it holds; see :func:`numpy.where`."""
     if x is NoValue and y is NoValue:
         return nonzero(condition)
     if x is NoValue or y is NoValue:
@@ -109,7 +109,7 @@ def _positions(a: Any) -> np.ndarray[Any, Any]:
 
 @fallback.library
 def nonzero(a: Any) -> Any:
-    """Positions of what is not zero, an array per axis; see :func:`numpy.nonzero`."""
+    """Find the positions of what is not zero, an array per axis; see :func:`numpy.nonzero`."""
     try:
         if config.elsewhere:
             from lazynp.namespace.device.sharing import positions
@@ -125,13 +125,13 @@ def nonzero(a: Any) -> Any:
 
 @fallback.library
 def flatnonzero(a: Any) -> Any:
-    """Positions of what is not zero in the flattened array; see :func:`numpy.flatnonzero`."""
+    """Find the positions of what is not zero in the flattened array; see :func:`numpy.flatnonzero`."""
     return nonzero(view_reshape(_asarray(a), (-1,)))[0]
 
 
 @fallback.library
 def argwhere(a: Any) -> Any:
-    """Positions of what is not zero, one per row; see :func:`numpy.argwhere`."""
+    """Find the positions of what is not zero, one per row; see :func:`numpy.argwhere`."""
     if config.elsewhere and on_gpu(a) and a.shape:
         return stack(nonzero(a)).T
     try:
@@ -168,7 +168,7 @@ def _limit(x: Node, bound: Node, beyond: o.Op) -> Node:
 def clip(
     a: Any, a_min: Any = NoValue, a_max: Any = NoValue, out: Any = None, *, min: Any = NoValue, max: Any = NoValue, **kwargs: Any
 ) -> Any:
-    """Values limited to an interval; see :func:`numpy.clip`."""
+    """Limit values to an interval; see :func:`numpy.clip`."""
     if a_min is NoValue and a_max is NoValue:
         low, high = (None if bound is NoValue else bound for bound in (min, max))
     elif a_min is NoValue:
@@ -231,7 +231,7 @@ def _limited(positions: Node, n: int, mode: str) -> Node:
 
 @of_arrays
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
-    """Elements at positions along an axis; see :func:`numpy.take`."""
+    """Take elements at positions along an axis; see :func:`numpy.take`."""
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"clipmode not understood: {mode!r}")
     at = _asarray(indices) if isinstance(indices, np.ndarray) or type(indices) is ndarray else _asarray(indices, INT64)
@@ -269,7 +269,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 
 @of_arrays
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
-    """Elements at positions that differ by row; see :func:`numpy.take_along_axis`."""
+    """Take elements at positions that differ by row; see :func:`numpy.take_along_axis`."""
     at = _asarray(indices)
     if axis is None:
         if at.ndim != 1:
@@ -300,18 +300,18 @@ def compress(a: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
 
 @fallback.library
 def compress_(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
-    """Slices where a condition holds; see :func:`numpy.compress`."""
+    """Select the slices where a condition holds; see :func:`numpy.compress`."""
     return compress(a, condition, axis, out)
 
 
 @fallback.library
 def extract(condition: Any, arr: Any) -> Any:
-    """Elements where a condition holds; see :func:`numpy.extract`."""
+    """Select the elements where a condition holds; see :func:`numpy.extract`."""
     return take(view_reshape(_asarray(arr), (-1,)), flatnonzero(condition))
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    """The first choice whose condition holds; see :func:`numpy.select`."""
+    """Take the first choice whose condition holds; see :func:`numpy.select`."""
     conditions, choices = list(condlist), list(choicelist)
     if len(conditions) != len(choices):
         raise ValueError("list of cases must be same length as list of conditions")
@@ -361,7 +361,7 @@ def _sorting(name: str, a: Any, axis: Any, static: dict[str, Any], dtype: DType 
 
 
 def _is_stable(kind: Any, stable: Any) -> bool:
-    """Whether equal elements keep their order: the standard's default, and one of the orders that NumPy's leaves open."""
+    """Tell whether equal elements keep their order: the standard's default, and one of the orders that NumPy's leaves open."""
     return bool(stable is None or stable) if kind is None else kind[:1].lower() in "ms"
 
 
@@ -371,7 +371,7 @@ def _backwards(x: Node, axis: int) -> Node:
 
 
 def _sorting_by_numpy(name: str, a: Any, axis: Any, descending: bool, *args: Any, **options: Any) -> Any:
-    """What only NumPy sorts: strings, dates, records, objects."""
+    """Sort what only NumPy sorts: strings, dates, records, objects."""
     if not descending:
         return fallback.call(getattr(np, name), name, (a, axis, *args), options)
     a, axis = (np.ravel(a), -1) if axis is None else (a, axis)
@@ -395,7 +395,7 @@ def _no_fields(order: Any) -> None:
 
 @fallback.library
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False) -> Any:
-    """A sorted copy; see :func:`numpy.sort`. With ``descending``, the largest first."""
+    """Sort a copy of an array; see :func:`numpy.sort`. With ``descending``, the largest first."""
     try:
         array_node(a)  # what is NumPy's may be ordered by fields
         node = _sorting("sort", a, axis, _sort_options(kind, order, stable), None, descending)
@@ -406,7 +406,10 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 
 @fallback.library
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None, descending: bool = False) -> Any:
-    """Positions that sort; see :func:`numpy.argsort`. ``descending``: the largest first; by default equal elements keep their order."""
+    """Find the positions that sort an array; see :func:`numpy.argsort`.
+
+    Equal elements keep their order unless ``kind`` or ``stable`` says that they need not.  With ``descending`` the largest come first.
+    """
     try:
         if not array_node(a).shape and axis is not None:
             ax.one(axis, 1)
@@ -452,19 +455,19 @@ def _partition(name: str, a: Any, kth: Any, axis: Any, kind: Any, order: Any, dt
 
 @fallback.library
 def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
-    """A copy with the kth value in its sorted place; see :func:`numpy.partition`."""
+    """Copy an array with the kth value in its sorted place; see :func:`numpy.partition`."""
     return _partition("partition", a, kth, axis, kind, order, None)
 
 
 @fallback.library
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
-    """Positions that partition; see :func:`numpy.argpartition`."""
+    """Find the positions that partition an array; see :func:`numpy.argpartition`."""
     return _partition("argpartition", a, kth, axis, kind, order, INT64)
 
 
 @fallback.library
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    """Where values belong in a sorted array; see :func:`numpy.searchsorted`."""
+    """Find where values belong in a sorted array; see :func:`numpy.searchsorted`."""
     if side not in ("left", "right"):
         raise ValueError(f"search side must be 'left' or 'right' (got {side!r})")
     try:

@@ -30,7 +30,7 @@ def unique(
     ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None, *,
     equal_nan: bool = True, sorted: bool = True,
 ) -> Any:  # fmt: skip
-    """The different values; see :func:`numpy.unique`."""
+    """Find the different values; see :func:`numpy.unique`."""
     if sorted and axis is None and not (return_index or return_inverse or return_counts):
         return _distinct(array_node(ar), bool(equal_nan))
     return at_once("unique", array_node(ar), return_index, return_inverse, return_counts, axis, equal_nan=equal_nan, sorted=sorted)
@@ -39,28 +39,28 @@ def unique(
 @fallback.library
 @native
 def unique_all(x: Any) -> Any:
-    """The different values, where they are and how often; see :func:`numpy.unique_all`."""
+    """Find the different values, where they are and how often; see :func:`numpy.unique_all`."""
     return at_once("unique_all", array_node(x))
 
 
 @fallback.library
 @native
 def unique_counts(x: Any) -> Any:
-    """The different values and how often they are there; see :func:`numpy.unique_counts`."""
+    """Find the different values and how often they are there; see :func:`numpy.unique_counts`."""
     return at_once("unique_counts", array_node(x))
 
 
 @fallback.library
 @native
 def unique_inverse(x: Any) -> Any:
-    """The different values and which of them is where; see :func:`numpy.unique_inverse`."""
+    """Find the different values and which of them is where; see :func:`numpy.unique_inverse`."""
     return at_once("unique_inverse", array_node(x))
 
 
 @fallback.library
 @native
 def unique_values(x: Any) -> Any:
-    """The different values; see :func:`numpy.unique_values`.
+    """Find the different values; see :func:`numpy.unique_values`.
 
     NumPy leaves the order open; here they are sorted, which other libraries count on.
     """
@@ -85,14 +85,14 @@ def _distinct(x: Node, equal_nan: bool) -> Any:
 @fallback.library
 @native
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    """Values that are in both; see :func:`numpy.intersect1d`."""
+    """Find the values that are in both arrays; see :func:`numpy.intersect1d`."""
     return at_once("intersect1d", array_node(ar1), array_node(ar2), assume_unique, return_indices)
 
 
 @fallback.library
 @native
 def union1d(ar1: Any, ar2: Any) -> Any:
-    """Values that are in one or the other; see :func:`numpy.union1d`."""
+    """Find the values that are in at least one array; see :func:`numpy.union1d`."""
     # Python's numbers are weak here, and only here.
     return at_once("union1d", *[x if type(x) in (int, float, complex) else array_node(x) for x in (ar1, ar2)])
 
@@ -100,20 +100,20 @@ def union1d(ar1: Any, ar2: Any) -> Any:
 @fallback.library
 @native
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """Values of the first that are not in the second; see :func:`numpy.setdiff1d`."""
+    """Find the values of the first array that are not in the second; see :func:`numpy.setdiff1d`."""
     return at_once("setdiff1d", array_node(ar1), array_node(ar2), assume_unique)
 
 
 @fallback.library
 @native
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    """Values that are in one of the two only; see :func:`numpy.setxor1d`."""
+    """Find the elements of exactly one input; see :func:`numpy.setxor1d`."""
     return at_once("setxor1d", array_node(ar1), array_node(ar2), assume_unique)
 
 
 @native
 def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None) -> Any:
-    """Which values are in another array; see :func:`numpy.isin`."""
+    """Tell which values are in another array; see :func:`numpy.isin`."""
     x, y = array_node(element), array_node(test_elements)
     if kind not in (None, "sort", "table"):
         raise ValueError(f"Invalid kind: '{kind}'. Please use None, 'sort' or 'table'.")

@@ -84,13 +84,13 @@ def of_numbers(function: Function) -> Function:
 @of_numbers
 @of_arrays
 def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
-    """Another shape over the same elements; see :func:`numpy.reshape`."""
+    """Give an array another shape over the same elements; see :func:`numpy.reshape`."""
     return view_reshape(a, shape, order, copy)
 
 
 @of_arrays
 def ravel(a: Any, order: str = "C") -> Any:
-    """All elements in one dimension; see :func:`numpy.ravel`."""
+    """Show all elements in one dimension; see :func:`numpy.ravel`."""
     flags = a.flags
     order = order if order in ORDERS else checked_order(order)
     if order in "KA":
@@ -109,7 +109,7 @@ def ravel(a: Any, order: str = "C") -> Any:
 @of_numbers
 @of_arrays
 def transpose(a: Any, axes: Any = None) -> Any:
-    """Axes permuted; see :func:`numpy.transpose`."""
+    """Permute axes; see :func:`numpy.transpose`."""
     if axes is None:
         return a.T
     axes = [index(k) for k in axes] if np.iterable(axes) else [index(axes)]
@@ -123,7 +123,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
 
 @of_arrays
 def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
-    """Two axes exchanged; see :func:`numpy.swapaxes`."""
+    """Exchange two axes; see :func:`numpy.swapaxes`."""
     first, second = ax.one(axis1, a.ndim), ax.one(axis2, a.ndim)
     order = list(range(a.ndim))
     order[first], order[second] = second, first
@@ -133,7 +133,7 @@ def swapaxes(a: Any, axis1: Any, axis2: Any) -> Any:
 @of_numbers
 @of_arrays
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
-    """Axes moved to other places; see :func:`numpy.moveaxis`."""
+    """Move axes to other places; see :func:`numpy.moveaxis`."""
     origin = ax.several(source, a.ndim, "source")
     target = ax.several(destination, a.ndim, "destination")
     if len(origin) != len(target):
@@ -146,7 +146,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 @of_arrays
 def rollaxis(a: Any, axis: Any, start: Any = 0) -> Any:
-    """One axis moved before another; see :func:`numpy.rollaxis`."""
+    """Move one axis before another; see :func:`numpy.rollaxis`."""
     n = a.ndim
     axis = ax.one(axis, n)
     start = index(start)
@@ -161,7 +161,7 @@ def rollaxis(a: Any, axis: Any, start: Any = 0) -> Any:
 
 @of_arrays
 def matrix_transpose(x: Any, /) -> Any:
-    """The last two axes exchanged; see :func:`numpy.matrix_transpose`."""
+    """Exchange the last two axes; see :func:`numpy.matrix_transpose`."""
     if x.ndim < 2:
         raise ValueError(f"Input array must be at least 2-dimensional, but it is {x.ndim}")
     return x.mT
@@ -170,7 +170,7 @@ def matrix_transpose(x: Any, /) -> Any:
 @of_numbers
 @of_arrays
 def squeeze(a: Any, axis: Any = None) -> Any:
-    """Axes of length one removed; see :func:`numpy.squeeze`."""
+    """Remove axes of length one; see :func:`numpy.squeeze`."""
     shape = a.shape
     if axis is None:
         gone: tuple[int, ...] = tuple([k for k, n in enumerate(shape) if n == 1])
@@ -185,7 +185,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
 
 @of_arrays
 def expand_dims(a: Any, axis: Any) -> Any:
-    """Axes of length one inserted; see :func:`numpy.expand_dims`."""
+    """Insert axes of length one; see :func:`numpy.expand_dims`."""
     count = len(axis) if isinstance(axis, (tuple, list)) else 1
     ndim = a.ndim + count
     new = ax.several(axis, ndim)
@@ -213,7 +213,6 @@ def _at_least(name: str, ndim: int) -> Function:
         return grown(arys[0]) if len(arys) == 1 else tuple([grown(a) for a in arys])
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = numpy_function.__doc__
     return function
 
 
@@ -224,7 +223,7 @@ atleast_3d = _at_least("atleast_3d", 3)
 
 @of_arrays
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
-    """A read-only view of another shape; see :func:`numpy.broadcast_to`."""
+    """Show an array in a larger shape, as a read-only view; see :func:`numpy.broadcast_to`."""
     wanted = shape_of(shape)
     try:
         if broadcast_shape(array.shape, wanted) != wanted:
@@ -238,7 +237,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
 
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
-    """All arrays in their common shape; see :func:`numpy.broadcast_arrays`."""
+    """Show all arrays in their common shape; see :func:`numpy.broadcast_arrays`."""
     arrays = [_asarray(a) for a in args]
     if any(type(x) is not ndarray for x in arrays) or (subok and has_subclass(*args)):
         return fallback.call(np.broadcast_arrays, "broadcast_arrays", args, {"subok": subok})
@@ -248,14 +247,14 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
 
 @of_arrays
 def flip(m: Any, axis: Any = None) -> Any:
-    """Axes reversed; see :func:`numpy.flip`."""
+    """Reverse axes; see :func:`numpy.flip`."""
     axes = tuple(range(m.ndim)) if axis is None else ax.several(axis, m.ndim)
     return view_flip(m, axes) if m.ndim else m[()]
 
 
 @of_arrays
 def fliplr(m: Any) -> Any:
-    """Columns reversed; see :func:`numpy.fliplr`."""
+    """Reverse the columns; see :func:`numpy.fliplr`."""
     if m.ndim < 2:
         raise ValueError("Input must be >= 2-d.")
     return view_flip(m, (1,))
@@ -263,7 +262,7 @@ def fliplr(m: Any) -> Any:
 
 @of_arrays
 def flipud(m: Any) -> Any:
-    """Rows reversed; see :func:`numpy.flipud`."""
+    """Reverse the rows; see :func:`numpy.flipud`."""
     if m.ndim < 1:
         raise ValueError("Input must be >= 1-d.")
     return view_flip(m, (0,))
@@ -271,7 +270,7 @@ def flipud(m: Any) -> Any:
 
 @of_arrays
 def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
-    """Rotation in a plane of axes; see :func:`numpy.rot90`."""
+    """Rotate an array in a plane of axes; see :func:`numpy.rot90`."""
     axes = tuple(axes)
     if len(axes) != 2:
         raise ValueError("len(axes) must be 2.")
@@ -306,7 +305,7 @@ def _section(x: Any, axis: int, start: int, stop: int) -> Any:
 
 @of_arrays
 def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
-    """Parts along an axis, as views; see :func:`numpy.array_split`."""
+    """Split an array into parts along an axis, as views; see :func:`numpy.array_split`."""
     total = ary.shape[axis]  # an axis that is not there is an IndexError, as in NumPy
     axis %= ary.ndim
     try:
@@ -324,7 +323,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
 
 @of_arrays
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
-    """Equal parts along an axis, as views; see :func:`numpy.split`."""
+    """Split an array into equal parts along an axis, as views; see :func:`numpy.split`."""
     try:
         len(indices_or_sections)
     except TypeError:
@@ -334,7 +333,6 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
 
 
 def _split_along(name: str, axis: int, least: int) -> Function:
-    numpy_function = getattr(np, name)
 
     def function(ary: Any, indices_or_sections: Any) -> Any:
         ndim = _asarray(ary).ndim
@@ -343,13 +341,12 @@ def _split_along(name: str, axis: int, least: int) -> Function:
         return split(ary, indices_or_sections, 0 if name == "hsplit" and ndim == 1 else axis)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = numpy_function.__doc__
     return function
 
 
 @of_arrays
 def unstack(x: Any, /, *, axis: Any = 0) -> Any:
-    """The sub-arrays along an axis; see :func:`numpy.unstack`."""
+    """Split an array into its sub-arrays along an axis; see :func:`numpy.unstack`."""
     if x.ndim == 0:
         raise ValueError("Input array must be at least 1-d.")
     moved = moveaxis(x, axis, 0)
@@ -357,7 +354,7 @@ def unstack(x: Any, /, *, axis: Any = 0) -> Any:
 
 
 def flatten(x: Any, order: str = "C") -> Any:
-    """A one-dimensional copy; the method of that name."""
+    """Copy all elements in one dimension; the method of that name."""
     return wrap(node_of(ravel(x, order)))
 
 

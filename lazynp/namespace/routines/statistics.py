@@ -97,7 +97,7 @@ class _Counted:
 
 
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> Any:
-    """Arithmetic mean; see :func:`numpy.mean`."""
+    """Compute the arithmetic mean; see :func:`numpy.mean`."""
     if type(a) is ndarray and dtype is None and out is None and where is NoValue:
         x = node_of(a)
         axes = ax.reduced(axis, len(x.shape))
@@ -177,7 +177,7 @@ def var(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = NoValue, *,
     where: Any = NoValue, mean: Any = NoValue, correction: Any = NoValue,
 ) -> Any:  # fmt: skip
-    """Variance in two passes; see :func:`numpy.var`."""
+    """Compute the variance, in two passes; see :func:`numpy.var`."""
     ddof = corrected(ddof, correction)
     try:
         values, node, final = _variance(a, axis, dtype, ddof, where, keepdims, mean)
@@ -192,7 +192,7 @@ def std(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = NoValue, *,
     where: Any = NoValue, mean: Any = NoValue, correction: Any = NoValue,
 ) -> Any:  # fmt: skip
-    """Standard deviation; see :func:`numpy.std`."""
+    """Compute the standard deviation; see :func:`numpy.std`."""
     ddof = corrected(ddof, correction)
     try:
         values, node, final = _variance(a, axis, dtype, ddof, where, keepdims, mean)
@@ -213,7 +213,7 @@ def std(
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NoValue) -> Any:
-    """Weighted mean; see :func:`numpy.average`."""
+    """Compute the weighted mean; see :func:`numpy.average`."""
     kept = keepdims is not NoValue and bool(keepdims)
     try:
         x = array_node(a)

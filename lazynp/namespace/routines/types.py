@@ -30,29 +30,29 @@ def _dtype_like(x: Any) -> Any:
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
-    """The dtype of combining; see :func:`numpy.result_type`."""
+    """Find the dtype that combining arrays and dtypes gives; see :func:`numpy.result_type`."""
     return np.result_type(*[_dtype_like(x) for x in arrays_and_dtypes])
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    """Whether a cast is allowed; see :func:`numpy.can_cast`."""
+    """Tell whether a cast is allowed; see :func:`numpy.can_cast`."""
     return np.can_cast(_dtype_like(from_), to, casting)  # type: ignore[arg-type]
 
 
 def min_scalar_type(a: Any, /) -> Any:
-    """The smallest dtype for a value; see :func:`numpy.min_scalar_type`."""
+    """Find the smallest dtype for a value; see :func:`numpy.min_scalar_type`."""
     if type(a) is ndarray and a.ndim:
         return a.dtype
     return np.min_scalar_type(a.item() if type(a) is ndarray or is_scalar(a) else a)
 
 
 def common_type(*arrays: Any) -> Any:
-    """The inexact type common to arrays; see :func:`numpy.common_type`."""
+    """Find the inexact type common to arrays; see :func:`numpy.common_type`."""
     return np.common_type(*[np.empty(0, x.dtype) if hasattr(x, "dtype") else x for x in arrays])
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
-    """The values in another dtype; see :func:`numpy.astype`."""
+    """Convert the values to another dtype; see :func:`numpy.astype`."""
     if not isinstance(x, np.ndarray) and type(x) is not ndarray and not is_scalar(x):
         raise TypeError(f"Input should be a NumPy array. It is of type {type(x)}.")
     place = checked_device(device)
@@ -61,18 +61,18 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """The shape; see :func:`numpy.shape`."""
+    """Return the shape; see :func:`numpy.shape`."""
     found = getattr(a, "shape", None)
     return np.shape(a) if found is None else found
 
 
 def ndim(a: Any) -> int:
-    """The number of dimensions; see :func:`numpy.ndim`."""
+    """Return the number of dimensions; see :func:`numpy.ndim`."""
     return len(shape(a))
 
 
 def size(a: Any, axis: Any = None) -> int:
-    """The number of elements; see :func:`numpy.size`."""
+    """Return the number of elements; see :func:`numpy.size`."""
     extents = shape(a)
     if axis is not None:
         extents = tuple([extents[k] for k in ax.several(axis, len(extents))])
@@ -83,36 +83,36 @@ def size(a: Any, axis: Any = None) -> int:
 
 
 def isscalar(element: Any) -> bool:
-    """Whether something is a scalar; see :func:`numpy.isscalar`."""
+    """Tell whether something is a scalar; see :func:`numpy.isscalar`."""
     return is_scalar(element) or np.isscalar(element)
 
 
 def isfortran(a: Any) -> bool:
-    """Whether an array is laid out in Fortran order only; see :func:`numpy.isfortran`."""
+    """Tell whether an array is laid out in Fortran order only; see :func:`numpy.isfortran`."""
     return bool(a.flags.fnc)
 
 
 def iterable(y: Any) -> bool:
-    """Whether something can be iterated over; see :func:`numpy.iterable`."""
+    """Tell whether something can be iterated over; see :func:`numpy.iterable`."""
     return type(y) is ndarray and y.ndim > 0 if type(y) is ndarray or is_scalar(y) else np.iterable(y)
 
 
 def may_share_memory(a: Any, b: Any, /, max_work: Any = 0) -> bool:
-    """Whether arrays may overlap; see :func:`numpy.may_share_memory`."""
+    """Tell whether arrays may overlap; see :func:`numpy.may_share_memory`."""
     if type(a) is not ndarray and type(b) is not ndarray:
         return np.may_share_memory(a, b)
     return shares_memory(a, b, exact=False)
 
 
 def shares_memory_(a: Any, b: Any, /, max_work: Any = -1) -> bool:
-    """Whether arrays overlap; see :func:`numpy.shares_memory`."""
+    """Tell whether arrays overlap; see :func:`numpy.shares_memory`."""
     if type(a) is not ndarray and type(b) is not ndarray:
         return np.shares_memory(a, b)
     return shares_memory(a, b)
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether a dtype is below another in the tree; see :func:`numpy.issubdtype`."""
+    """Tell whether a dtype is below another in the tree; see :func:`numpy.issubdtype`."""
     return np.issubdtype(_numpys(arg1), _numpys(arg2))
 
 
@@ -122,18 +122,18 @@ def _numpys(x: Any) -> Any:
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is of a kind; see :func:`numpy.isdtype`."""
+    """Tell whether a dtype is of a kind; see :func:`numpy.isdtype`."""
     kinds = tuple([_numpys(k) for k in kind]) if isinstance(kind, tuple) else _numpys(kind)
     return np.isdtype(np.dtype(_numpys(dtype)), kinds)
 
 
 def finfo(dtype: Any) -> Any:
-    """Limits of a floating dtype, or of an array's; see :class:`numpy.finfo`."""
+    """Tell the limits of a floating dtype, or of an array's; see :class:`numpy.finfo`."""
     return np.finfo(_info_dtype(dtype))
 
 
 def iinfo(int_type: Any) -> Any:
-    """Limits of an integer dtype, or of an array's; see :class:`numpy.iinfo`."""
+    """Tell the limits of an integer dtype, or of an array's; see :class:`numpy.iinfo`."""
     return np.iinfo(_info_dtype(int_type))
 
 
@@ -143,7 +143,7 @@ def _info_dtype(x: Any) -> Any:
 
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    """Values written into an array; see :func:`numpy.copyto`."""
+    """Write values into an array; see :func:`numpy.copyto`."""
     from lazynp.namespace.routines.selecting import where as where_
 
     if type(dst) is not ndarray:
@@ -167,7 +167,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 
 
 def _same_memory(a: ndarray, b: Any) -> bool:
-    """Whether two arrays show the very same elements: NumPy copies nothing then, and does not ask whether it may."""
+    """Tell whether two arrays show the very same elements: NumPy copies nothing then, and does not ask whether it may."""
     if type(b) is not ndarray:
         return False
     if type(a._base) is np.ndarray or type(b._base) is np.ndarray:

@@ -17,12 +17,12 @@ from lazynp.protocols import to_host
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, **kwargs: Any) -> ufunc:
-    """A ufunc of a Python function, over objects; see :func:`numpy.frompyfunc`."""
+    """Make a ufunc of a Python function, over objects; see :func:`numpy.frompyfunc`."""
     return ufunc(np.frompyfunc(func, nin, nout, **kwargs), None)
 
 
 class vectorize(np.vectorize):
-    """A function of scalars for arrays; see :class:`numpy.vectorize`."""
+    """Make a function of scalars take arrays; see :class:`numpy.vectorize`."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function of every element, with broadcasting."""

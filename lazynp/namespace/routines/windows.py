@@ -29,7 +29,6 @@ def _window(name: str, shape: Callable[[Any, Any], Any]) -> Callable[..., Any]:
         return shape(arange(1 - points, points, 2), points - 1)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = getattr(np, name).__doc__
     return function
 
 

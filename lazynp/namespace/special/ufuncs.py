@@ -19,6 +19,7 @@ from lazynp.graph.node import Node
 from lazynp.graph.op import SPECIAL
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.bridge import library as items
+from lazynp.namespace.docstrings import Documented
 from lazynp.namespace.ufunc.loops import Lowered, Lowering, Outputs, Sources
 from lazynp.namespace.ufunc.promotion import Foreign, Key, operand
 from lazynp.namespace.ufunc.ufuncs import Direct, ufunc
@@ -68,7 +69,7 @@ def scipy_item(name: str) -> Lowering:
 
 
 class Loops:
-    """What a native ufunc asks of the NumPy ufunc that it stands for: the dtypes of its loops, which are float32 and float64.
+    """The loops of a native ufunc, in place of the NumPy ufunc that it stands for: their dtypes are float32 and float64.
 
     Attributes
     ----------
@@ -116,7 +117,7 @@ class Loops:
         return tuple([_LOOPS[single].get(dtype, dtype) for dtype in found])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Of numbers, as NumPy's scalar; anything else is SciPy's."""
+        """Compute the function of numbers, as NumPy's scalar; anything else is SciPy's."""
         if kwargs or len(args) != self.nin or not all(isinstance(x, (int, float, np.number, np.bool_)) for x in args):
             return scipys(self.__name__)(*args, **kwargs)
         node = self.of.nodes(args)
@@ -131,10 +132,9 @@ class Loops:
 
 
 class SpecialUfunc(ufunc):
-    """A function of arrays, element by element, with broadcasting.
+    """A function of arrays, element by element, with broadcasting, from ``scipy.special``."""
 
-    Attributes and methods are those of :class:`numpy.ufunc`.
-    """
+    __doc__ = Documented(__doc__, "of_ufunc")
 
     def __repr__(self) -> str:
         return f"<ufunc 'lazynp.special.{self.__name__}'>"
@@ -195,7 +195,7 @@ def _elementwise(name: str, theirs: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def of_scipy(name: str, elementwise: bool, known: bool) -> Any:
-    """What stands under a name that SciPy has: a ufunc, a function that records one item, or one that is called on host arrays.
+    """Make what stands under a name that SciPy has: a ufunc, a function that records one item, or one that is called on host arrays.
 
     ``known``: the name is there even where SciPy is not; it then says so when it is called.
     """
@@ -215,7 +215,7 @@ def of_scipy(name: str, elementwise: bool, known: bool) -> Any:
 
 
 def _missing(name: str) -> Callable[..., Any]:
-    """What stands under the name of a function of SciPy's where SciPy is missing."""
+    """Make what stands under the name of a function of SciPy's where SciPy is missing."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
         return scipys(name)(*args, **kwargs)

@@ -59,7 +59,6 @@ def _fft(name: str) -> Any:
         return wrap(library(f"fft.{name}", (x,), _fft_dtype(name, x.dtype), shape, n=length, axis=along, norm=norm))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = numpy_function.__doc__
     return fallback.library(function)
 
 
@@ -81,19 +80,18 @@ def _fftn(name: str, default_axes: Any) -> Any:
         return wrap(library(f"fft.{name}", (x,), dtype, x.shape, axes=chosen, norm=norm))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = numpy_function.__doc__
     return fallback.library(function)
 
 
 @fallback.library
 def fftfreq(n: Any, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Any:
-    """The frequencies of a transform's values; see :func:`numpy.fft.fftfreq`."""
+    """Compute the frequencies of a transform's values; see :func:`numpy.fft.fftfreq`."""
     return _frequencies("fftfreq", n, d, device, dtype)
 
 
 @fallback.library
 def rfftfreq(n: Any, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Any:
-    """The frequencies of a real transform's values; see :func:`numpy.fft.rfftfreq`."""
+    """Compute the frequencies of a real transform's values; see :func:`numpy.fft.rfftfreq`."""
     return _frequencies("rfftfreq", n, d, device, dtype)
 
 
@@ -106,12 +104,12 @@ def _frequencies(name: str, n: Any, d: Any, device: Any, dtype: Any) -> Any:
 
 
 def fftshift(x: Any, axes: Any = None) -> Any:
-    """The zero frequency moved to the middle; see :func:`numpy.fft.fftshift`."""
+    """Move the zero frequency to the middle; see :func:`numpy.fft.fftshift`."""
     return _shifted(x, axes, 1)
 
 
 def ifftshift(x: Any, axes: Any = None) -> Any:
-    """The inverse of ``fftshift``; see :func:`numpy.fft.ifftshift`."""
+    """Undo ``fftshift``; see :func:`numpy.fft.ifftshift`."""
     return _shifted(x, axes, -1)
 
 
@@ -123,7 +121,7 @@ def _shifted(x: Any, axes: Any, direction: int) -> Any:
 
 
 def attribute(value: Any, name: str) -> Any:
-    """What ``lazynp.fft.<name>`` is when it is none of ours."""
+    """Make what ``lazynp.fft.<name>`` is when it is none of ours."""
     return fallback.library_attribute(value, f"fft.{name}")
 
 

@@ -64,7 +64,7 @@ def dot_node(a: Node, b: Node) -> Node:
 
 @fallback.library
 def dot(a: Any, b: Any, out: Any = None) -> Any:
-    """Dot product; see :func:`numpy.dot`."""
+    """Compute the dot product; see :func:`numpy.dot`."""
     need_array(out, "'out' must be an array")
     try:
         node = dot_node(array_node(a), array_node(b))
@@ -77,7 +77,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
 
 @fallback.library
 def inner(a: Any, b: Any, /) -> Any:
-    """Sum of products over the last axes; see :func:`numpy.inner`."""
+    """Sum products over the last axes; see :func:`numpy.inner`."""
     try:
         x, y = _common(array_node(a), array_node(b))
     except Foreign:
@@ -95,7 +95,7 @@ def inner(a: Any, b: Any, /) -> Any:
 
 @fallback.library
 def vdot(a: Any, b: Any, /) -> Any:
-    """Product of the flattened, the first conjugated; see :func:`numpy.vdot`."""
+    """Compute the dot product of the flattened arrays, the first conjugated; see :func:`numpy.vdot`."""
     try:
         x, y = _common(array_node(a), array_node(b))
     except Foreign:
@@ -109,7 +109,7 @@ def vdot(a: Any, b: Any, /) -> Any:
 
 
 def outer(a: Any, b: Any, out: Any = None) -> Any:
-    """Products of all pairs; see :func:`numpy.outer`."""
+    """Multiply all pairs of elements; see :func:`numpy.outer`."""
     try:
         x, y = array_node(a), array_node(b)
     except Foreign:
@@ -131,7 +131,7 @@ def tensordot_node(a: Node, b: Node, axes_a: Sequence[int], axes_b: Sequence[int
 
 @fallback.library
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
-    """Sum of products over given axes; see :func:`numpy.tensordot`."""
+    """Sum products over given axes; see :func:`numpy.tensordot`."""
     try:
         x, y = _common(array_node(a), array_node(b))
     except Foreign:
@@ -158,7 +158,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 @fallback.library
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any) -> Any:
-    """Einstein summation; see :func:`numpy.einsum`."""
+    """Contract operands by Einstein's summation convention; see :func:`numpy.einsum`."""
     native = optimize in (False, True, "greedy", "optimal") if isinstance(optimize, (bool, str)) else False
     if kwargs or out is not None or not native or not operands or not isinstance(operands[0], str):
         if out is not None:
@@ -223,7 +223,7 @@ def _einsum_view(x: ndarray, labels: str, output: str) -> ndarray | None:
 
 
 def kron(a: Any, b: Any) -> Any:
-    """Kronecker product; see :func:`numpy.kron`."""
+    """Compute the Kronecker product; see :func:`numpy.kron`."""
     try:
         x, y = array_node(a), array_node(b)
     except Foreign:
@@ -265,7 +265,7 @@ def _lapack(name: str, options: tuple[tuple[str, Any], ...], nodes: Sequence[Nod
 
 @fallback.library
 def inv(a: Any) -> Any:
-    """Inverse of matrices; see :func:`numpy.linalg.inv`."""
+    """Compute the inverse of matrices; see :func:`numpy.linalg.inv`."""
     try:
         x = array_node(a)
     except Foreign:
@@ -277,7 +277,7 @@ def inv(a: Any) -> Any:
 
 @fallback.library
 def det(a: Any) -> Any:
-    """Determinant of matrices; see :func:`numpy.linalg.det`."""
+    """Compute the determinant of matrices; see :func:`numpy.linalg.det`."""
     try:
         x = array_node(a)
     except Foreign:
@@ -289,7 +289,7 @@ def det(a: Any) -> Any:
 
 @fallback.library
 def solve(a: Any, b: Any) -> Any:
-    """Solution of linear systems; see :func:`numpy.linalg.solve`."""
+    """Solve linear systems; see :func:`numpy.linalg.solve`."""
     try:
         x, y = array_node(a), array_node(b)
     except Foreign:
@@ -316,7 +316,7 @@ def solve(a: Any, b: Any) -> Any:
 
 @fallback.library
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
-    """Cholesky factor of matrices; see :func:`numpy.linalg.cholesky`."""
+    """Compute the Cholesky factor of matrices; see :func:`numpy.linalg.cholesky`."""
     try:
         x = array_node(a)
     except Foreign:
@@ -327,7 +327,7 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """Norm of vectors or matrices; see :func:`numpy.linalg.norm`. Euclidean norms are native, the others NumPy's."""
+    """Compute the norm of vectors or matrices; see :func:`numpy.linalg.norm`. Euclidean norms are native, the others NumPy's."""
     try:
         node = array_node(x)
     except Foreign:
@@ -352,7 +352,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 @fallback.library
 def matrix_power(a: Any, n: int) -> Any:
-    """Repeated matrix product; see :func:`numpy.linalg.matrix_power`."""
+    """Raise matrices to an integer power; see :func:`numpy.linalg.matrix_power`."""
     exponent = index(n)
     try:
         x = array_node(a)
@@ -383,7 +383,7 @@ FUNCTIONS: Final = {
 }
 
 def attribute(value: Any, name: str) -> Any:
-    """What ``lazynp.linalg.<name>`` is when it is not here: the standard's function, or LAPACK's work at the call."""
+    """Find what ``lazynp.linalg.<name>`` is when it is not here: the standard's function, or LAPACK's work at the call."""
     from lazynp.namespace.submodules.linalg_standard import FUNCTIONS as STANDARD
 
     if name in STANDARD:

@@ -21,26 +21,26 @@ from lazynp.ndarray import asarray, view_permute
 
 @library
 def matmul(x1: Any, x2: Any, /) -> Any:
-    """Matrix product; see :func:`numpy.linalg.matmul`."""
+    """Multiply matrices; see :func:`numpy.linalg.matmul`."""
     of: Any = linalg.FUNCTIONS["matmul"]
     return of(x1, x2)
 
 
 @library
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
-    """Contraction over axes; see :func:`numpy.linalg.tensordot`."""
+    """Sum products over axes; see :func:`numpy.linalg.tensordot`."""
     return linalg.tensordot(x1, x2, axes)
 
 
 @library
 def vecdot(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
-    """Products of vectors; see :func:`numpy.linalg.vecdot`."""
+    """Compute the dot products of vectors; see :func:`numpy.linalg.vecdot`."""
     of: Any = linalg.FUNCTIONS["vecdot"]
     return of(x1, x2) if axis == -1 else of(x1, x2, axis=axis)
 
 
 def outer(x1: Any, x2: Any, /) -> Any:
-    """All products of two vectors' elements; see :func:`numpy.linalg.outer`."""
+    """Multiply all pairs of two vectors' elements; see :func:`numpy.linalg.outer`."""
     first, second = asarray(x1), asarray(x2)
     if first.ndim != 1 or second.ndim != 1:
         raise ValueError(f"Input arrays must be one-dimensional, but they are x1.ndim={first.ndim!r} and x2.ndim={second.ndim!r}.")
@@ -48,17 +48,17 @@ def outer(x1: Any, x2: Any, /) -> Any:
 
 
 def diagonal(x: Any, /, *, offset: Any = 0) -> Any:
-    """Diagonals of the last two axes; see :func:`numpy.linalg.diagonal`."""
+    """Take the diagonals of the last two axes; see :func:`numpy.linalg.diagonal`."""
     return _diagonal(x, offset, -2, -1)
 
 
 def trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Any:
-    """Sums of the diagonals of the last two axes; see :func:`numpy.linalg.trace`."""
+    """Add up the diagonals of the last two axes; see :func:`numpy.linalg.trace`."""
     return _trace(x, offset, -2, -1, dtype)
 
 
 def cross(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
-    """Cross product of vectors of three; see :func:`numpy.linalg.cross`."""
+    """Compute the cross product of vectors of three; see :func:`numpy.linalg.cross`."""
     first, second = asarray(x1), asarray(x2)
     if first.shape[axis] != 3 or second.shape[axis] != 3:
         raise ValueError(
@@ -70,12 +70,12 @@ def cross(x1: Any, x2: Any, /, *, axis: Any = -1) -> Any:
 
 @library
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """Norms of matrices; see :func:`numpy.linalg.matrix_norm`."""
+    """Compute the norms of matrices; see :func:`numpy.linalg.matrix_norm`."""
     return linalg.norm(asarray(x), ord, (-2, -1), keepdims)
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
-    """Norms of vectors; see :func:`numpy.linalg.vector_norm`."""
+    """Compute the norms of vectors; see :func:`numpy.linalg.vector_norm`."""
     values = asarray(x)
     shape = values.shape
     if axis is None:

@@ -65,7 +65,7 @@ def __getattr__(name: str) -> Any:
 
 
 def attribute(value: Any, name: str) -> Any:
-    """What ``lazynp.polynomial.<name>`` and ``lazynp.polynomial.<basis>.<name>`` are."""
+    """Make what ``lazynp.polynomial.<name>`` and ``lazynp.polynomial.<basis>.<name>`` are."""
     if isinstance(value, ModuleType):
         package, _, path = value.__name__.partition(".")
         return submodule(path) if package == "numpy" else value

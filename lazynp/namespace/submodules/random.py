@@ -16,6 +16,7 @@ import numpy as np
 
 from lazynp.namespace.bridge import fallback, proxies
 from lazynp.namespace.bridge.fallback import Arguments
+from lazynp.namespace.docstrings import Documented
 from lazynp.protocols import to_host
 
 # Methods that shuffle their argument in place.
@@ -28,12 +29,12 @@ class Draw:
     """A function or bound method of NumPy's that draws; like those it stays what it is as an attribute of a class."""
 
     answered = "library"
+    __doc__ = Documented(__doc__, "of_draw")
 
     def __init__(self, function: Callable[..., Any], name: str, public: bool = False) -> None:
         self._public = public
         self.__wrapped__ = function
         self.__name__ = self.__qualname__ = name
-        self.__doc__ = function.__doc__
         self._writes = (0,) if name in _WRITING else ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -145,7 +146,7 @@ for _maker in FUNCTIONS.values():
 
 
 def attribute(value: Any, name: str) -> Any:
-    """What ``lazynp.random.<name>`` is."""
+    """Make what ``lazynp.random.<name>`` is."""
     if isinstance(value, type) or not callable(value):
         return value
     return Draw(value, name, True)

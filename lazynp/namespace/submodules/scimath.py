@@ -29,7 +29,7 @@ def _beyond_one(x: Any) -> Any:
 
 
 def _holds(x: Any, outside: Any) -> bool:
-    """Whether some real value of ``x`` is outside."""
+    """Tell whether some real value of ``x`` is outside."""
     if x.dtype.kind in "bu" and outside is _below_zero:
         return False
     found = outside(x)
@@ -56,18 +56,17 @@ def _unary(name: str, ufunc_name: str, outside: Any) -> Any:
         return of(_extended(values, outside))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = theirs.__doc__
     return function
 
 
 def logn(n: Any, x: Any) -> Any:
-    """The logarithm to base ``n``; see :func:`numpy.emath.logn`."""
+    """Compute the logarithm to base ``n``; see :func:`numpy.emath.logn`."""
     logarithm = UFUNCS["log"]
     return UFUNCS["divide"](*[logarithm(_extended(asarray(value), _below_zero)) for value in (x, n)])
 
 
 def power(x: Any, p: Any) -> Any:
-    """``x`` to the power ``p``; see :func:`numpy.emath.power`."""
+    """Raise ``x`` to the power ``p``; see :func:`numpy.emath.power`."""
     base, exponent = _extended(asarray(x), _below_zero), asarray(p)
     if _holds(exponent, _below_zero):
         exponent = UFUNCS["multiply"](exponent, 1.0)

@@ -21,7 +21,7 @@ from lazynp.views import STRIDED, WINDOWS, c_strides
 
 
 def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True) -> Any:
-    """A view with any shape and strides inside the array's memory; see :func:`numpy.lib.stride_tricks.as_strided`.
+    """Show the array's memory with any shape and strides; see :func:`numpy.lib.stride_tricks.as_strided`.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
 
 
 def sliding_window_view(x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False) -> Any:
-    """Windows over axes, as the last axes of a view; see :func:`numpy.lib.stride_tricks.sliding_window_view`."""
+    """Show windows over axes, as the last axes of a view; see :func:`numpy.lib.stride_tricks.sliding_window_view`."""
     widths = tuple([index(n) for n in window_shape]) if np.iterable(window_shape) else (index(window_shape),)
     array = asarray(x)
     if type(array) is not ndarray or (subok and has_subclass(x)):

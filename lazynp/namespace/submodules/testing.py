@@ -20,7 +20,7 @@ _COMPARING: Final = frozenset(
 
 
 def attribute(value: Any, name: str) -> Any:
-    """What ``lazynp.testing.<name>`` is."""
+    """Make what ``lazynp.testing.<name>`` is."""
     return library_attribute(value, f"testing.{name}") if name in _COMPARING else value
 
 

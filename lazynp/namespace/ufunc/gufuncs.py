@@ -18,6 +18,7 @@ from lazynp.graph.build import broadcast_shape, call, cast, elementwise, permute
 from lazynp.graph.dtypes import BOOL
 from lazynp.graph.node import Node, Shape
 from lazynp.layout import lies_in_c_order, loop_order
+from lazynp.namespace.docstrings import Documented
 from lazynp.namespace.ufunc.promotion import DType, Foreign, overrides
 from lazynp.namespace.ufunc.reductions import array_node, reduce_node
 from lazynp.namespace.ufunc.ufuncs import need_array, ordered, ufunc, write_out
@@ -117,6 +118,7 @@ _PRODUCTS: Final = {"matmul": matmul_node, "vecdot": _vecdot_node, "matvec": _ma
 class gufunc(ufunc):
     """A generalised ufunc: a function of the operands' last axes, or of those that ``axes`` names."""
 
+    __doc__ = Documented(__doc__, "of_ufunc")
     answered = "library"
 
     def __init__(self, name: str) -> None:

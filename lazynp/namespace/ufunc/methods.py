@@ -41,7 +41,7 @@ def _options(**keywords: Any) -> dict[str, Any]:
 
 
 def _stand_in(shape: Shape, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """What NumPy is asked with: the rank, the dtype and the emptiness of an array, but at most one element."""
+    """Make what NumPy is asked with: the rank, the dtype and the emptiness of an array, but at most one element."""
     return np.ones(tuple([1 if n else 0 for n in shape]), dtype)
 
 
@@ -186,7 +186,7 @@ def at(of: ufunc, a: Any, indices: Any, values: tuple[Any, ...]) -> None:
         raise ValueError("assignment destination is read-only")
     try:
         nodes = [_operand_node(value) for value in values]
-        # An index nobody has: nothing but the loop and the number of operands is looked at.
+        # An empty index: NumPy then checks only loop and operand count.
         nothing = np.zeros(0, np.intp)
         lossy = any(loses_a_part(node.dtype, a.dtype) for node in nodes)
         of._numpy.at(np.ones(1, np.complex128 if lossy else a.dtype), nothing, *[np.ones((), node.dtype) for node in nodes])
@@ -229,7 +229,7 @@ def _exists(node: Node) -> bool:
 
 
 def _is_known(x: ndarray) -> bool:
-    """Whether the memory behind an array exists (a draft, or a value that was computed)."""
+    """Tell whether the memory behind an array exists (a draft, or a value that was computed)."""
     root = x._base if type(x._base) is ndarray else x
     if root._base is not None:
         return True

@@ -59,7 +59,7 @@ _WEAK: Final = frozenset({float, int, complex})
 
 
 def defers(x: Any, other: Any) -> bool:
-    """Whether the operator leaves the work to the other operand's class."""
+    """Tell whether the operator leaves the work to the other operand's class."""
     kind = type(other)
     if kind is ndarray or kind in _WEAK or kind is bool or is_scalar(other) or issubclass(kind, (np.generic, list, tuple)):
         return False

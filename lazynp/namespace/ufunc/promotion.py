@@ -72,13 +72,13 @@ def mask_node(where: Any) -> Node:
 
 
 def overrides(x: Any) -> bool:
-    """Whether a foreign type has its own idea of ufuncs (pandas, sparse matrices, masked arrays, ...)."""
+    """Tell whether a foreign type has its own idea of ufuncs (pandas, sparse matrices, masked arrays, ...)."""
     kind = type(x)
     return kind not in _OWN and hasattr(kind, "__array_ufunc__")
 
 
 def has_subclass(*values: Any) -> bool:
-    """Whether one of the values is of a subclass of NumPy's array (matrix, masked array), which only NumPy keeps."""
+    """Tell whether one of the values is of a subclass of NumPy's array (matrix, masked array), which only NumPy keeps."""
     return any(isinstance(x, np.ndarray) and type(x) is not np.ndarray for x in values)
 
 

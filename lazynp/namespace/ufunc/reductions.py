@@ -91,7 +91,7 @@ def finish(node: Node, out: Any, name: str, source: Any = None, axes: tuple[int,
 
 
 def is_negative_zero(node: Node) -> bool:
-    """Whether a node is known to be -0.0 (in one part, where it is complex)."""
+    """Tell whether a node is known to be -0.0 (in one part, where it is complex)."""
     value = node.arg if node.op is o.CONST else None
     return value is not None and value == 0 and node.dtype.kind in "fc" and bool(np.signbit(value.real) or np.signbit(value.imag))
 
@@ -253,34 +253,34 @@ def accumulate(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any) -> Any:
 def sum(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue
 ) -> Any:
-    """Sum over axes; see :func:`numpy.sum`."""
+    """Add up the elements over axes; see :func:`numpy.sum`."""
     return reduce(UFUNCS["add"], a, axis, dtype, out, _flag(keepdims), initial, _mask(where), "sum")
 
 
 def prod(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue
 ) -> Any:
-    """Product over axes; see :func:`numpy.prod`."""
+    """Multiply the elements over axes; see :func:`numpy.prod`."""
     return reduce(UFUNCS["multiply"], a, axis, dtype, out, _flag(keepdims), initial, _mask(where), "prod")
 
 
 def max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue) -> Any:
-    """Largest value over axes, NaN if there is one; see :func:`numpy.max`."""
+    """Compute the largest value over axes, NaN if there is one; see :func:`numpy.max`."""
     return reduce(UFUNCS["maximum"], a, axis, None, out, _flag(keepdims), initial, _mask(where), "max")
 
 
 def min(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue) -> Any:
-    """Smallest value over axes, NaN if there is one; see :func:`numpy.min`."""
+    """Compute the smallest value over axes, NaN if there is one; see :func:`numpy.min`."""
     return reduce(UFUNCS["minimum"], a, axis, None, out, _flag(keepdims), initial, _mask(where), "min")
 
 
 def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> Any:
-    """Whether something is true along axes; see :func:`numpy.any`."""
+    """Tell whether something is true along axes; see :func:`numpy.any`."""
     return reduce(UFUNCS["logical_or"], a, axis, None, out, _flag(keepdims), NoValue, _mask(where), "any")
 
 
 def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> Any:
-    """Whether everything is true along axes; see :func:`numpy.all`."""
+    """Tell whether everything is true along axes; see :func:`numpy.all`."""
     return reduce(UFUNCS["logical_and"], a, axis, None, out, _flag(keepdims), NoValue, _mask(where), "all")
 
 
@@ -315,12 +315,12 @@ def _cumulative(of: ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
 
 
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """Running sum; see :func:`numpy.cumsum`."""
+    """Compute the running sum; see :func:`numpy.cumsum`."""
     return _cumulative(UFUNCS["add"], a, axis, dtype, out)
 
 
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    """Running product; see :func:`numpy.cumprod`."""
+    """Compute the running product; see :func:`numpy.cumprod`."""
     return _cumulative(UFUNCS["multiply"], a, axis, dtype, out)
 
 
@@ -346,23 +346,23 @@ def _cumulative_standard(of: ufunc, x: Any, axis: Any, dtype: Any, out: Any, inc
 
 
 def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False) -> Any:
-    """Running sum as the array API standard has it; see :func:`numpy.cumulative_sum`."""
+    """Compute the running sum as the array API standard has it; see :func:`numpy.cumulative_sum`."""
     return _cumulative_standard(UFUNCS["add"], x, axis, dtype, out, include_initial)
 
 
 def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False) -> Any:
-    """Running product as the array API standard has it; see :func:`numpy.cumulative_prod`."""
+    """Compute the running product as the array API standard has it; see :func:`numpy.cumulative_prod`."""
     return _cumulative_standard(UFUNCS["multiply"], x, axis, dtype, out, include_initial)
 
 
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue) -> Any:
-    """Largest minus smallest; see :func:`numpy.ptp`."""
+    """Compute the largest minus the smallest value; see :func:`numpy.ptp`."""
     high, low = max(a, axis, out, keepdims=keepdims), min(a, axis, keepdims=keepdims)
     return UFUNCS["subtract"](high, low) if out is None else UFUNCS["subtract"](high, low, out=out)
 
 
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """How many values are not zero; see :func:`numpy.count_nonzero`."""
+    """Count the values that are not zero; see :func:`numpy.count_nonzero`."""
     try:
         x = array_node(a)
     except Foreign:
@@ -404,12 +404,12 @@ def _position(a: Any, axis: Any, out: Any, keepdims: Any, name: str) -> Any:
 
 
 def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NoValue) -> Any:
-    """Index of the largest value; see :func:`numpy.argmax`."""
+    """Find the index of the largest value; see :func:`numpy.argmax`."""
     return _position(a, axis, out, keepdims, "argmax")
 
 
 def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NoValue) -> Any:
-    """Index of the smallest value; see :func:`numpy.argmin`."""
+    """Find the index of the smallest value; see :func:`numpy.argmin`."""
     return _position(a, axis, out, keepdims, "argmin")
 
 

@@ -27,6 +27,7 @@ from lazynp.graph.node import Node, Site, caller
 from lazynp.graph.op import Kind, Op
 from lazynp.layout import ORDERS, checked_order, lies_in_c_order
 from lazynp.namespace.bridge import fallback
+from lazynp.namespace.docstrings import Documented
 from lazynp.namespace.ufunc.loops import Lowered, Lowering
 from lazynp.namespace.ufunc.promotion import DType, Foreign, Key, broadcast, concrete, mask_node, operand, overrides, weak
 from lazynp.namespace.ufunc.table import LOWERING
@@ -57,14 +58,14 @@ Direct = tuple[Op, DType, DType, float | None]
 
 
 def site(frame: FrameType) -> Site:
-    """Where the user's program stands, given the frame that called us."""
+    """Tell where the user's program stands, given the frame that called us."""
     if frame.f_globals.get("__name__", "")[:6] == "lazynp":
         return caller()
     return frame.f_code, frame.f_lasti
 
 
 class Rule:
-    """How one combination of operand dtypes runs: the loop's dtypes."""
+    """A rule says how one combination of operand dtypes runs: the loop's dtypes."""
 
     __slots__ = ("ins", "outs")
 
@@ -83,8 +84,10 @@ class UfuncType(type):
 class ufunc(core.Ufunc, metaclass=UfuncType):
     """A function of arrays, element by element, with broadcasting.
 
-    Attributes and methods are those of :class:`numpy.ufunc`.
+    Attributes and methods are those of :class:`numpy.ufunc`.  A call is recorded, where the ufunc's own help text does not say otherwise.
     """
+
+    __doc__ = Documented(__doc__, "of_ufunc")
 
     def __init__(self, numpy_ufunc: np.ufunc, lower: Lowering | None) -> None:
         self._numpy = numpy_ufunc
@@ -95,7 +98,6 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         self._rules: dict[tuple[Key, ...], Rule] = {}
         self._directs: dict[tuple[Key, ...], Direct | None] = {}
         self.__name__: str = numpy_ufunc.__name__
-        self.__doc__ = numpy_ufunc.__doc__
         self.nin: int = numpy_ufunc.nin
         self.nout: int = numpy_ufunc.nout
         self.nargs: int = numpy_ufunc.nargs
@@ -121,7 +123,9 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Record ``self(*args)``; see :class:`numpy.ufunc` for the keywords."""
         if kwargs or len(args) != self.nin:
-            known = hand.answer(self._numpy, args, kwargs, 1, "casting" in kwargs) if self._of_numbers is self._at_call else NotImplemented
+            known = NotImplemented
+            if self._of_numbers is self._at_call:
+                known = hand.answer(self._numpy, args, kwargs, 1, hand.ALWAYS if "casting" in kwargs else 0)
             return known if known is not NotImplemented else self._with_keywords(args, kwargs)
         a = args[0]
         if type(a) is ndarray:
@@ -211,9 +215,6 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         return ordered(node, (a, b), "K")
 
     def _of_anything(self, args: Sequence[Any]) -> Any:
-        known = NotImplemented if self._at_call is None else hand.answer(self._of_numbers, args, {}, 1)
-        if known is not NotImplemented:
-            return known
         values = []
         for arg in args:
             value = concrete(arg)
@@ -225,6 +226,9 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             # applies to its values must give it such.
             found = floating.at_once(self._of_numbers, *values)
             return fallback.ours(found) if any(type(arg) in CLASSES for arg in args) else found
+        known = NotImplemented if self._at_call is None else hand.answer(self._of_numbers, args, {}, 1)
+        if known is not NotImplemented:
+            return known
         try:
             nodes = self.nodes(args)
         except Foreign:

@@ -21,7 +21,7 @@ from lazynp.values import config
 
 
 class Function(NamedTuple):
-    """How a function is written, and for which types it is preferred to libmvec's; it always is to the C library's scalar one."""
+    """A function of ours: how it is written, and for which types libmvec's comes after it; the C library's scalar one always does."""
 
     body: Callable[..., Any]
     preferred: tuple[str, ...] = ("f64", "f32")

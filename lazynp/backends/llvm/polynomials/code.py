@@ -16,7 +16,7 @@ Operand = str | float
 
 
 class Format:
-    """What the algorithms must know about a floating type."""
+    """A format tells the algorithms what they must know about a floating type."""
 
     def __init__(self, kind: str, element: str, bits: int, mantissa: int) -> None:
         self.kind = kind
