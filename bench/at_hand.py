@@ -54,7 +54,7 @@ def measure(operation: str, seconds: float) -> tuple[float, float]:
     start = time.perf_counter()
     run(100, *theirs)
     number = max(int(2e-3 / max((time.perf_counter() - start) / 100, 1e-8)), 10)
-    pairs = []
+    pairs: list[tuple[float, float]] = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(pairs) < 5:
         times = []

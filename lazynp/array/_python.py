@@ -41,7 +41,7 @@ def bind(ufunc: Any, theirs: Any, real: bool) -> None:
 
 
 def listen(variable: Any, listening: Any, heard: dict[int, Any], tell: Callable[[], Any]) -> None:
-    """Where NumPy runs Python code, floating-point errors are heard: set ``variable`` to ``listening``, then ``tell`` what was ``heard``."""
+    """Where NumPy runs Python code: ``variable`` is set to ``listening`` meanwhile, then errors that were ``heard`` are to be told of."""
 
 
 def function(slow: Callable[..., Any], theirs: Any, name: str) -> Any:

@@ -21,14 +21,18 @@ BINARY = [
 IN_PLACE = [operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ifloordiv, operator.imod, operator.iand, operator.ipow]
 UNARY = [operator.neg, operator.pos, operator.abs, operator.invert]
 FUNCTIONS = [
-    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "square", "reciprocal", "sin", "cos", "tan", "arcsin", "arctan",
-    "sinh", "tanh", "arcsinh", "floor", "ceil", "rint", "trunc", "sign", "isnan", "isfinite", "signbit", "absolute", "negative", "logical_not",
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "square", "reciprocal", "sin", "cos", "tan", "arcsin",
+    "arctan", "sinh", "arcsinh", "floor", "ceil", "rint", "trunc", "sign", "isnan", "isfinite", "signbit", "absolute", "negative",
+    "logical_not", "tanh",
 ]  # fmt: skip
 FUNCTIONS_OF_TWO = ["maximum", "minimum", "fmax", "hypot", "arctan2", "copysign", "nextafter", "logaddexp", "power", "logical_and", "fmod"]
 REDUCTIONS = ["sum", "prod", "max", "min", "mean", "any", "all", "std", "argmax"]
 DTYPES = ["?", "b", "B", "h", "H", "i", "I", "l", "L", "q", "Q", "e", "f", "d", "F", "D"]
 SIZES = [0, 1, 2, 3, 8, 17, 64, 129, 1000]
-NUMBERS = [2, 0, -3, 300, 2**40, 2**70, 0.5, -0.0, 1e300, float("nan"), True, 1j, numpy.float64(0.1), numpy.float32(3), numpy.int64(5), numpy.int8(2)]
+NUMBERS = [
+    2, 0, -3, 300, 2**40, 2**70, 0.5, -0.0, 1e300, float("nan"), True, 1j, numpy.float64(0.1), numpy.float32(3), numpy.int64(5),
+    numpy.int8(2),
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -148,8 +152,9 @@ def test_subscripts() -> None:
     x, y = values("d", 24, 0).reshape(4, 6), values("d", 24, 2).reshape(4, 6)
     index, mask = numpy.array([3, 0, 1]), y > 0
     keys: list[Any] = [
-        0, -1, 4, slice(1, 3), (1, 2), (1, 9), (slice(None), 2), (slice(None, None, -1), None), ..., (), None, index, mask, (index, 1), (1, index),
-        (slice(None), index), [0, 2], [[0, 1], [1, 2]], True, 1.5, "x", (0, 0, 0), numpy.int64(2), index[:0], mask[0], (index[:, None], index),
+        0, -1, 4, slice(1, 3), (1, 2), (1, 9), (slice(None), 2), (slice(None, None, -1), None), ..., (), None, index, mask, (index, 1),
+        (1, index), (slice(None), index), [0, 2], [[0, 1], [1, 2]], True, 1.5, "x", (0, 0, 0), numpy.int64(2), index[:0], mask[0],
+        (index[:, None], index),
     ]  # fmt: skip
     for key in keys:
         agree(lambda a: a[key], x)  # noqa: B023
