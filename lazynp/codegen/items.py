@@ -1,13 +1,15 @@
 """A schedule: kernels and library calls, in the order in which they run.
 
 In: a partition whose kernels are lowered.  Out: a ``Schedule``, which the last passes fill in: ``arrange`` puts the items in order,
-``assign`` says when buffers die and which are written over, ``generate`` adds the loop nests.  Promise: what these passes decide by stands
-in files of their own (``schedule/order.py``, ``schedule/memory.py``, ``codegen/nest.py``); here it is brought to the items.
+``assign`` says when buffers die and which are written over, ``generate`` adds the loop nests, ``render`` their sources.  Promise: what
+these passes decide by stands in files of their own (``schedule/order.py``, ``schedule/memory.py``, ``codegen/nest.py``); here it is
+brought to the items.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from lazynp.codegen import ir
 from lazynp.graph import op as o
@@ -17,7 +19,7 @@ from lazynp.schedule.claims import claims
 from lazynp.schedule.fuse import VIEWS, Partition, view_base
 from lazynp.schedule.lower import Body, Lowered
 from lazynp.schedule.memory import Update, lifetimes, take_over, updates
-from lazynp.schedule.order import order
+from lazynp.schedule.order import grouped, order
 from lazynp.schedule.rangeify import Kernel
 from lazynp.values.records import Record, field
 
@@ -71,7 +73,7 @@ class Schedule(Record):
 
 
 def arrange(lowered: Lowered, joins_calls: bool) -> Schedule:
-    """The items of ``lowered`` in order; ``joins_calls``: library calls that follow one another become one."""
+    """Put the items of ``lowered`` in order; ``joins_calls``: library calls that follow one another become one."""
     partition, bodies = lowered
     program = partition.program
     reads: dict[int, list[int]] = {}
@@ -91,23 +93,13 @@ def arrange(lowered: Lowered, joins_calls: bool) -> Schedule:
     ordered = order(reads, writes, overwrites)
     everything = set(reads)
     items: list[Item] = []
-    for group in _grouped(ordered) if joins_calls else _single(program, ordered):
+    for group in grouped(ordered) if joins_calls else _single(program, ordered):
         if group[0] >= 0:
             k = group[0]
             items.append(KernelItem(partition.kernels[k], bodies[k], reads[k], writes[k]))
         else:
             items.append(_library_item(program, sorted(-1 - number for number in group), reads, everything - set(group)))
     return Schedule(program, partition, items)
-
-
-def _grouped(order: list[int]) -> list[list[int]]:
-    groups: list[list[int]] = []
-    for number in order:
-        if number < 0 and groups and groups[-1][0] < 0:
-            groups[-1].append(number)
-        else:
-            groups.append([number])
-    return groups
 
 
 def _single(program: Program, order: list[int]) -> list[list[int]]:
@@ -165,8 +157,7 @@ def assign(schedule: Schedule) -> Schedule:
     for item, dying in zip(schedule.items, dead, strict=True):
         item.dead = dying
         if isinstance(item, KernelItem):
-            free = [e for e in dying if program.entries[e].op is not o.BUFFER or e in schedule.claims]
-            item.updates = updates(program, item.kernel, item.body, free)
+            item.updates = updates(program, item.kernel, item.body, dying, schedule.claims)
             item.taken = take_over(program, item.body, dying)
     return schedule
 
@@ -179,3 +170,15 @@ def generate(schedule: Schedule, emit: Callable[[Body], tuple[ir.Kernel, ir.Laun
         item.code.buffers = [program.entries[e].dtype for e in item.body.buffers]
         item.code.underflow = bool(program.errors & UNDER)
     return schedule
+
+
+class Rendered(NamedTuple):
+    """A schedule with the source of each of its kernels; the sources need not stay."""
+
+    schedule: Schedule
+    sources: list[str]
+
+
+def render(schedule: Schedule, source: Callable[[ir.Kernel], str]) -> Rendered:
+    """Write the sources of the kernels of ``schedule``, as ``source`` writes them."""
+    return Rendered(schedule, [source(item.code) for item in schedule.kernels])

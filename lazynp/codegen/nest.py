@@ -21,11 +21,12 @@ from lazynp.codegen.emit import (
     Emitter,
     Result,
     Scope,
+    Stage,
 )
-from lazynp.codegen.ir import Operand
+from lazynp.codegen.ir import Memory, Operand
 from lazynp.graph.index import Formula, Offset, Range
 from lazynp.schedule import cost
-from lazynp.schedule.lower import ACCUMULATE, LOAD, Body, Output, Value
+from lazynp.schedule.lower import ACCUMULATE, CHECKED, LOAD, SCALAR, Body, Output, Value
 from lazynp.schedule.movement import Guard
 from lazynp.values.records import Record
 
@@ -86,6 +87,51 @@ class Nest(Emitter):
         self.scopes = [Scope(self.phase.body, anchor=True)]
         self.open_stages()
         return self.phase
+
+    # Staging -----------------------------------------------------------------------------------------------------------
+
+    def plan_stages(self, statements: Sequence[tuple[Value, tuple[int, ...]]]) -> None:
+        """Choose the values that one pass computes and a later pass over the same loops keeps in scratch.
+
+        ``statements`` are (value, time) in the order they run.
+        """
+        first: dict[Value, tuple[int, ...]] = {}
+        wanted: dict[Value, int] = {}
+        used: dict[Value, int] = {}
+        place = {r: k for k, r in enumerate(self.body.main)}
+        for root, time in statements:
+            pending = [root]
+            seen: set[Value] = set()
+            while pending:
+                value = pending.pop()
+                if value in seen or value.op is ACCUMULATE or value.op is SCALAR:
+                    continue
+                seen.add(value)
+                if value.op is CHECKED:
+                    continue
+                earlier = first.setdefault(value, time)
+                depth = next((d for d, (a, b) in enumerate(zip(earlier, time, strict=True)) if a != b), -1)
+                if depth >= 1 and value.weight >= cost.STAGE_COST:
+                    deeper = [r for r in value.free if place.get(r, depth) >= depth]
+                    size = prod([r.extent for r in deeper]) * value.dtype.itemsize
+                    others = sum(used.values()) - used.get(value, 0)
+                    # What a row that is written out computed is known without.
+                    if any(r is not self.short for r in deeper) and size <= cost.SCRATCH_BYTES and others + size <= cost.SCRATCH_TOTAL:
+                        wanted[value] = depth
+                        used[value] = size
+                        continue
+                pending += value.src
+        for value, depth in sorted(wanted.items(), key=lambda item: item[0].number):
+            ranges = tuple(sorted([r for r in value.free if place.get(r, depth) >= depth], key=lambda r: r.number))
+            self.stages[value] = Stage(Memory("local", -1), depth, ranges)
+
+    def open_stages(self) -> None:
+        """Give the stages scratch in the phase that now begins."""
+        for value, stage in self.stages.items():
+            size = prod([r.extent for r in stage.ranges])
+            count = self.argument(("stage", value), Formula(size))
+            stage.memory = self.local(value.dtype, count)
+            stage.written = {}
 
     # Blocks ------------------------------------------------------------------------------------------------------------
 

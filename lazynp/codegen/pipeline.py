@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple, Protocol
 
 from lazynp.codegen import ir
-from lazynp.codegen.items import Schedule, arrange, assign, generate
+from lazynp.codegen.items import Rendered, Schedule, arrange, assign, generate, render
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.fuse import partition
 from lazynp.schedule.lower import Body, lower
@@ -39,20 +39,8 @@ class Target(Protocol):
         ...
 
 
-class Rendered(NamedTuple):
-    """A schedule with the source of each of its kernels; the sources need not stay."""
-
-    schedule: Schedule
-    sources: list[str]
-
-
-def render(schedule: Schedule, target: Target) -> Rendered:
-    """The sources of the kernels of ``schedule``."""
-    return Rendered(schedule, [target.render(item.code) for item in schedule.kernels])
-
-
 class Pass(NamedTuple):
-    """A step: ``run(product of the one before, target)``; ``check`` is the function of ``codegen/spec.py`` for what it makes."""
+    """A pass is a step: ``run(product of the one before, target)``; ``check`` is the function of ``codegen/spec.py`` for what it makes."""
 
     name: str
     run: Callable[[Any, Target], Any]
@@ -66,18 +54,18 @@ PASSES: Final = (
     Pass("order", lambda lowered, target: arrange(lowered, target.joins_calls), "check_order"),
     Pass("memory", lambda schedule, _: assign(schedule), "check_memory"),
     Pass("nest", lambda schedule, target: generate(schedule, target.emit), "check_kernels"),
-    Pass("render", render, "check_rendered"),
+    Pass("render", lambda schedule, target: render(schedule, target.render), "check_rendered"),
 )
 
 
 def rendered(program: Program, target: Target) -> Rendered:
-    """The schedule of ``program`` with the sources of its kernels: every pass."""
+    """Make the schedule of ``program`` with the sources of its kernels: every pass."""
     made: Rendered = _run(program, target, PASSES)
     return made
 
 
 def scheduled(program: Program, target: Target) -> Schedule:
-    """The schedule of ``program``, as it is before rendering."""
+    """Make the schedule of ``program``, as it is before rendering."""
     made: Schedule = _run(program, target, PASSES[:-1])
     return made
 

@@ -247,24 +247,28 @@ def _row_chunks(
                 for v in trees.values:
                     nest.append(ir.Store(accumulator(v), fill[v], place, contribution(nest, v)))
             with nest.when(nest.integer("eq", b, right)):
-                trees.start_lanes()
-                length = nest.integer("sub", right, left)
-                groups = nest.integer("div", length, str(LANES))
-
-                def add(position: Operand, lane: Operand) -> None:
-                    for v in trees.values:
-                        x = nest.name()
-                        nest.append(ir.Load(x, accumulator(v), fill[v], position))
-                        update(nest, v, trees.lanes[v], lane, x)
-
-                with nest.loop("0", groups) as group:
-                    base = nest.integer("mul", group, str(LANES))
-                    with nest.loop("0", str(LANES), lanes=True) as lane:
-                        add(nest.integer("add", base, lane), lane)
-                base = nest.integer("mul", groups, str(LANES))
-                with nest.loop("0", nest.integer("sub", length, base)) as lane:
-                    add(nest.integer("add", base, lane), lane)
+                _filled_chunk(nest, trees, fill, nest.integer("sub", right, left))
                 trees.end_lanes(nest.integer("sub", chunk, first))
+
+
+def _filled_chunk(nest: Emitter, trees: Trees, fill: dict[Value, Memory], length: Operand) -> None:
+    """Add the ``length`` elements of a chunk that lie in ``fill`` to the lanes."""
+    trees.start_lanes()
+    groups = nest.integer("div", length, str(LANES))
+
+    def add(position: Operand, lane: Operand) -> None:
+        for v in trees.values:
+            x = nest.name()
+            nest.append(ir.Load(x, accumulator(v), fill[v], position))
+            update(nest, v, trees.lanes[v], lane, x)
+
+    with nest.loop("0", groups) as group:
+        base = nest.integer("mul", group, str(LANES))
+        with nest.loop("0", str(LANES), lanes=True) as lane:
+            add(nest.integer("add", base, lane), lane)
+    base = nest.integer("mul", groups, str(LANES))
+    with nest.loop("0", nest.integer("sub", length, base)) as lane:
+        add(nest.integer("add", base, lane), lane)
 
 
 def unrolled(nest: Emitter, r: Range, values: list[Value], iteration: Iteration) -> None:

@@ -7,8 +7,7 @@ every barrier together, and all threads of a warp every fold.
 from __future__ import annotations
 
 from lazynp.codegen import ir
-from lazynp.codegen.items import Schedule
-from lazynp.codegen.pipeline import Rendered
+from lazynp.codegen.items import Rendered, Schedule
 from lazynp.graph import op as o
 from lazynp.schedule.spec import check_body, check_lowered, check_partition, check_program, check_structure
 from lazynp.schedule.spec_rules import BOOL, INT64, DType, SpecError, scalar_rule

@@ -18,7 +18,7 @@ import numpy as np
 from numpy._core import umath
 
 from lazynp.graph import op as o
-from lazynp.graph.op import Op
+from lazynp.graph.op import Kind, Op
 
 # NumPy's numbers, which an error callback is given.
 DIVIDE: Final = 1
@@ -128,6 +128,15 @@ _NEVER: Final = frozenset(
     | o.SPECIAL  # as SciPy's
 )  # fmt: skip
 _OF_INTEGERS: Final = {o.FLOOR_DIVIDE: DIVIDE | OVER, o.REMAINDER: DIVIDE, o.FMOD: DIVIDE}
+
+
+def possible(op: Op, arg: Any, dtype: np.dtype[Any], source: np.dtype[Any]) -> int:
+    """The errors that a node of this operation can raise; ``source`` is the dtype of its first source."""
+    if op.kind is Kind.ELEMENTWISE:
+        return raises(op, dtype, source)
+    if op.kind is Kind.REDUCTION:
+        return raises(arg[0], dtype, dtype)
+    return ALL if op is o.CALL else 0
 
 
 def raises(op: Op, dtype: np.dtype[Any], source: np.dtype[Any]) -> int:

@@ -8,7 +8,7 @@ are free to rewrite, the rules of values are not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import gcd
 from typing import Any, NamedTuple
 
@@ -207,6 +207,10 @@ class Space:
         number = self._next()
         return Range(number, extent, name or f"r{number}")
 
+    def ranges(self, extents: Sequence[int]) -> list[Range]:
+        """A range for each of ``extents``."""
+        return [self.range(n) for n in extents]
+
     def offset(self, slot: int, hi: int) -> Offset:
         atom = self._made.get(slot)
         if atom is None:
@@ -292,6 +296,15 @@ def substitute(space: Space, x: Index, mapping: Mapping[Atom, Index]) -> Index:
         else:
             new = of(atom)
         result = result + new * k
+    return result
+
+
+def flat(index: Sequence[Index], shape: Sequence[int]) -> Index:
+    """Position in C order."""
+    result, stride = ZERO, 1
+    for i, n in zip(reversed(index), reversed(shape), strict=True):
+        result = result + i * stride
+        stride *= n
     return result
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lazynp.graph import op as o
-from lazynp.graph.errstate import ALL, DEFAULT, raises
+from lazynp.graph.errstate import DEFAULT, possible
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import Kind, Op
 from lazynp.values.buffer import Buffer
@@ -218,15 +218,5 @@ class Program(Record):
                 src, arg = entry[4:], entry[2]
             entries.append(Entry(op, src, arg, node.dtype, node.shape))
             if node.err.kinds:
-                errors |= node.err.kinds & possible(entries, entries[-1])
+                errors |= node.err.kinds & possible(op, arg, node.dtype, entries[src[0]].dtype if src else node.dtype)
         return cls(entries, canonical.key[1], errors=errors)
-
-
-def possible(entries: list[Entry], entry: Entry) -> int:
-    """The floating-point errors that an operation of a program can raise."""
-    op = entry.op
-    if op.kind is Kind.ELEMENTWISE:
-        return raises(op, entry.dtype, entries[entry.src[0]].dtype)
-    if op.kind is Kind.REDUCTION:
-        return raises(entry.arg[0], entry.dtype, entry.dtype)
-    return ALL if op is o.CALL else 0

@@ -7,7 +7,7 @@ for it are known, and the cost model chooses between computing it there and stor
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Final
 
@@ -17,9 +17,9 @@ from lazynp.graph.index import Loaded, Quotient, Range, Remainder, Space
 from lazynp.graph.node import Shape
 from lazynp.graph.op import Kind
 from lazynp.schedule import cost
-from lazynp.schedule.canonicalise import Program
+from lazynp.schedule.canonicalise import Entry, Program
 from lazynp.schedule.movement import NO_GUARDS, Point
-from lazynp.schedule.rangeify import Kernel, Walk, domain, nontrivial
+from lazynp.schedule.rangeify import Kernel, Walk, nontrivial
 from lazynp.values.records import Record
 
 
@@ -50,90 +50,137 @@ def partition(program: Program, supported: Callable[[Program, int], bool]) -> Pa
     return _Fusion(program, supported).run()
 
 
+# What is known before the walk ---------------------------------------------------------------------------------------------
+
+
+def _stored_anyway(program: Program, supported: Callable[[Program, int], bool]) -> tuple[list[bool], dict[int, str]]:
+    """Find which entries are computed by a library, and which are stored whatever it costs, with the reason."""
+    entries = program.entries
+    library = [False] * len(entries)
+    stored: dict[int, str] = dict.fromkeys(program.outputs, "wanted")
+    for e, entry in enumerate(entries):
+        nothing = e in stored and 0 in entry.shape and entry.op is not o.BUFFER  # no loop is worth starting
+        if not nothing and entry.op.kind in (Kind.LEAF, Kind.MOVEMENT):
+            continue
+        if nothing or not supported(program, e):
+            library[e] = True
+            stored.setdefault(e, "computed by a library")
+            for s in entry.src:
+                base = view_base(program, s)
+                if entries[base].op.kind is not Kind.LEAF:
+                    stored.setdefault(base, f"read by {entry.op.name}, a library call")
+        elif entry.op is o.CONTIGUOUS:
+            stored.setdefault(e, "contiguous() was asked for")
+        elif entry.op is o.STORE:
+            stored.setdefault(e, "written through a view")
+            if entries[entry.src[0]].op is not o.BUFFER:
+                stored.setdefault(entry.src[0], "a part of it is overwritten")
+    # A library's results live as long as the call.
+    for e, entry in enumerate(entries):
+        if entry.op is o.OUTPUT:
+            library[e] = True
+    return library, stored
+
+
+Domain = tuple[Shape, Shape]  # main extents; reduction extents that are not part of them
+
+
+def _domains(program: Program, library: Sequence[bool]) -> list[Domain]:
+    """Find the loops of the kernel that would store each entry.
+
+    What is computed from a reduction element by element takes its loops, so that it can share them with other reductions.
+    """
+    entries = program.entries
+    shapes = [nontrivial(entry.shape) for entry in entries]
+    domains: list[Domain] = []
+    finished: list[bool] = []
+    for entry, shape in zip(entries, shapes, strict=True):
+        follows = entry.op.kind is Kind.ELEMENTWISE or entry.op is o.RESHAPE
+        below = [s for s in entry.src if follows and finished[s] and not library[s] and shapes[s] == shape]
+        if below:
+            domains.append(domains[below[0]])
+        else:
+            domains.append(_reduction_domain(entry, entries[entry.src[0]].shape) if entry.op is o.REDUCE else (shape, ()))
+        finished.append(entry.op is o.REDUCE or bool(below))
+    return domains
+
+
+def _reduction_domain(entry: Entry, src_shape: Shape) -> Domain:
+    axes = entry.arg[1]
+    kept = nontrivial(entry.shape)
+    reduced = nontrivial(tuple([src_shape[a] for a in axes]))
+    kept_last = max([a for a, n in enumerate(src_shape) if a not in axes and n != 1], default=-1)
+    first_reduced = min([a for a in axes if src_shape[a] != 1], default=len(src_shape))
+    return (kept + reduced, ()) if kept_last < first_reduced else (kept, reduced)
+
+
+def _uses(program: Program) -> list[int]:
+    """Count the computing entries that use each entry, seen through movement; at most a few are told apart."""
+    entries = program.entries
+    uses = [0] * len(entries)
+    for e in range(len(entries) - 1, -1, -1):
+        entry = entries[e]
+        count = uses[e] if entry.op.kind is Kind.MOVEMENT else 1
+        for s in entry.src:
+            uses[s] = min(uses[s] + count, cost.KERNEL_POINTS)
+    return uses
+
+
+def _estimates(program: Program, stored: Mapping[int, str]) -> list[float]:
+    """Estimate what one element of each entry costs to compute, from what is stored."""
+    entries = program.entries
+    uses = _uses(program)
+    estimates: list[float] = []
+    inside: list[float] = []  # the same as its consumers see it
+    for e, entry in enumerate(entries):
+        if entry.op is o.REDUCE:
+            count = prod(entries[entry.src[0]].shape) / max(prod(entry.shape), 1)
+            own = count * (1 + inside[entry.src[0]])
+        elif entry.op is o.BUFFER:
+            own = cost.LOAD
+        else:
+            own = float(entry.op.cost) + sum(inside[s] for s in entry.src)
+        own = min(own, cost.ESTIMATE_CAP)
+        estimates.append(own)
+        # What is dear and used several times will probably be stored.
+        movement = entry.op.kind is Kind.MOVEMENT or entry.op.kind is Kind.LEAF
+        probably = not movement and uses[e] > 1 and own * (uses[e] - 1) > cost.STORE + uses[e] * cost.LOAD
+        is_stored = e in stored and entry.op.kind is not Kind.LEAF
+        inside.append(cost.LOAD if probably or is_stored else own)
+    return estimates
+
+
+def _memory_read(program: Program, stored: Mapping[int, str]) -> list[int]:
+    """Collect the inputs and stored values under each entry, as a set of bits."""
+    masks: list[int] = []
+    for e, entry in enumerate(program.entries):
+        mask = 1 << e if entry.op is o.BUFFER else 0
+        for s in entry.src:
+            mask |= masks[s] | ((1 << s) if s in stored else 0)
+        masks.append(mask)
+    return masks
+
+
+# The walk ----------------------------------------------------------------------------------------------------------------
+
+
 class _Fusion:
     def __init__(self, program: Program, supported: Callable[[Program, int], bool]) -> None:
         self.program = program
-        entries = self.entries = program.entries
+        self.entries = program.entries
+        self.library, self.stored = _stored_anyway(program, supported)
+        self.walk = Walk(program, self.stored)
+        self.requests = self.walk.requests
+        self.domains = _domains(program, self.library)
+        self.estimate = _estimates(program, self.stored)
+        self.sources = _memory_read(program, self.stored)
         self.kernels: list[Kernel] = []
         self.home: dict[int, int] = {}
         self.reasons: dict[int, str] = {}
         # Who needs whom: kernels by number, library entry e as -1 - e.
         self.successors: dict[int, set[int]] = {}
         self.other_readers: dict[int, set[int]] = {}
-        self.by_domain: dict[tuple[Shape, Shape], list[int]] = {}
-
-        self.library = [False] * len(entries)
-        stored: dict[int, str] = dict.fromkeys(program.outputs, "wanted")
-        for e, entry in enumerate(entries):
-            nothing = e in stored and 0 in entry.shape and entry.op is not o.BUFFER  # no loop is worth starting
-            if not nothing and entry.op.kind in (Kind.LEAF, Kind.MOVEMENT):
-                continue
-            if nothing or not supported(program, e):
-                self.library[e] = True
-                stored.setdefault(e, "computed by a library")
-                for s in entry.src:
-                    base = view_base(program, s)
-                    if entries[base].op.kind is not Kind.LEAF:
-                        stored.setdefault(base, f"read by {entry.op.name}, a library call")
-            elif entry.op is o.CONTIGUOUS:
-                stored.setdefault(e, "contiguous() was asked for")
-            elif entry.op is o.STORE:
-                stored.setdefault(e, "written through a view")
-                if entries[entry.src[0]].op is not o.BUFFER:
-                    stored.setdefault(entry.src[0], "a part of it is overwritten")
-        self.stored = stored
-        self.walk = Walk(program, stored)
-        self.requests = self.walk.requests
-        # A library's results live as long as the call.
-        for e, entry in enumerate(entries):
-            if entry.op is o.OUTPUT:
-                self.library[e] = True
-
-        # What is computed from a reduction element by element takes its loops, so that it can share them with other reductions.
-        self.domains: list[tuple[Shape, Shape]] = []
-        finished: list[bool] = []
-        for entry in entries:
-            loops = domain(entry, entries[entry.src[0]].shape if entry.src else ())
-            follows = entry.op.kind is Kind.ELEMENTWISE or entry.op is o.RESHAPE
-            below = [s for s in entry.src if follows and finished[s] and not self.library[s] and nontrivial(entries[s].shape) == loops[0]]
-            self.domains.append(self.domains[below[0]] if below else loops)
-            finished.append(entry.op is o.REDUCE or bool(below))
-
-        uses = self.count_uses()
-        self.estimate: list[float] = []  # of one element, from what is stored
-        inside: list[float] = []  # the same as its consumers see it
-        self.sources: list[int] = []
-        for e, entry in enumerate(entries):
-            if entry.op is o.REDUCE:
-                count = prod(entries[entry.src[0]].shape) / max(prod(entry.shape), 1)
-                own = count * (1 + inside[entry.src[0]])
-            elif entry.op is o.BUFFER:
-                own = cost.LOAD
-            else:
-                own = float(entry.op.cost) + sum(inside[s] for s in entry.src)
-            own = min(own, cost.ESTIMATE_CAP)
-            self.estimate.append(own)
-            # What is dear and used several times will probably be stored.
-            movement = entry.op.kind is Kind.MOVEMENT or entry.op.kind is Kind.LEAF
-            probably = not movement and uses[e] > 1 and own * (uses[e] - 1) > cost.STORE + uses[e] * cost.LOAD
-            is_stored = e in stored and entry.op.kind is not Kind.LEAF
-            inside.append(cost.LOAD if probably or is_stored else own)
-            mask = 0
-            for s in entry.src:
-                mask |= self.sources[s] | ((1 << s) if s in stored else 0)
-            if entry.op is o.BUFFER:
-                mask = 1 << e
-            self.sources.append(mask)
-
-    def count_uses(self) -> list[int]:
-        """Count the computing entries that use each entry, seen through movement; at most a few are told apart."""
-        uses = [0] * len(self.entries)
-        for e in range(len(self.entries) - 1, -1, -1):
-            entry = self.entries[e]
-            count = uses[e] if entry.op.kind is Kind.MOVEMENT else 1
-            for s in entry.src:
-                uses[s] = min(uses[s] + count, cost.KERNEL_POINTS)
-        return uses
+        self.by_domain: dict[Domain, list[int]] = {}
 
     def run(self) -> Partition:
         entries = self.entries
@@ -259,26 +306,26 @@ class _Fusion:
         kernel = self.shared_kernel(e, main, reduced)
         if kernel is None:
             space = Space()
-            kernel = Kernel(len(self.kernels), [space.range(n) for n in main], space)
+            kernel = Kernel(len(self.kernels), space.ranges(main), space)
             self.add(kernel)
             self.by_domain.setdefault((main, reduced), []).append(kernel.number)
-        index = kernel.identity(entry.shape)
-        assert index is not None
-        point = Point(index, NO_GUARDS)
-        kernel.roots.append(((e, point), e))
         kernel.sources |= self.sources[e]
         self.home[e] = kernel.number
         for k in self.requests[e]:
             if k != kernel.number:
                 self.kernels[k].buffers.add(e)
         self.successors[kernel.number] |= self.consumers(e) - {kernel.number}
+        index = kernel.identity(entry.shape)
+        assert index is not None
+        point = Point(index, NO_GUARDS)
+        kernel.roots.append(((e, point), e))
         self.walk.expand(kernel, e, point)
 
     def place_store(self, e: int) -> None:
         """A STORE is a kernel over the written region; what it overwrites is a copy of the base, or the base where nobody else reads it."""
         base, value = self.entries[e].src
         space = Space()
-        kernel = Kernel(len(self.kernels), [space.range(n) for n in nontrivial(self.entries[value].shape)], space)
+        kernel = Kernel(len(self.kernels), space.ranges(nontrivial(self.entries[value].shape)), space)
         self.add(kernel)
         index = kernel.identity(self.entries[value].shape)
         assert index is not None

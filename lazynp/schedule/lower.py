@@ -17,7 +17,7 @@ from lazynp.graph.index import Atom, Index, Loaded, Quotient, Range, Remainder
 from lazynp.graph.op import Kind, Op
 from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.fuse import Partition
-from lazynp.schedule.movement import Guard, Point, flat
+from lazynp.schedule.movement import Guard, Point
 from lazynp.schedule.rangeify import Kernel, Request
 from lazynp.values.records import Record, field
 
@@ -106,7 +106,7 @@ class Lowered(NamedTuple):
 
 
 def lower(partition: Partition) -> Lowered:
-    """The body of every kernel of ``partition``."""
+    """Make the body of every kernel of ``partition``."""
     return Lowered(partition, [_Lowering(partition.program, kernel).run() for kernel in partition.kernels])
 
 
@@ -132,7 +132,7 @@ class _Lowering:
             buffer = self.buffer(e)
             body.stored.add(buffer)
             index = request[1].index
-            position = flat(self.region(e, index), self.program.entries[e].shape)
+            position = ix.flat(self.region(e, index), self.program.entries[e].shape)
             body.outputs.append(Output(value, buffer, position, kernel.prefix(index) or 0))
         body.values = _reachable(body.outputs)
         body.buffers = list(self.buffers)
@@ -169,7 +169,7 @@ class _Lowering:
                 missing = []
                 for source in points[request]:
                     if source is not None:
-                        for needed in (source, *_loaded_requests(source[1])):
+                        for needed in (source, *_loaded_requests(source[1])) if self.kernel.gathers else (source,):
                             if needed in points and needed not in done:
                                 missing.append(needed)
                 if missing:
@@ -223,14 +223,14 @@ class _Lowering:
             value = self.iota(entry.arg, entry.dtype, point.index[0])
         else:
             through = self.loaded((*point.index, *_ordered(point.guards)))
-            value = self.make(LOAD, through, self.buffer(e), entry.dtype, flat(point.index, entry.shape), point.guards)
+            value = self.make(LOAD, through, self.buffer(e), entry.dtype, ix.flat(point.index, entry.shape), point.guards)
         self.at[request] = value
         return value
 
     def loaded(self, index: tuple[Index, ...]) -> tuple[Value, ...]:
         """The computed indices an access goes through, as the values they are."""
         found: dict[Value, None] = {}
-        for i in index:
+        for i in index if self.kernel.gathers else ():
             for atom in sorted(ix.atoms(i), key=_number):
                 if isinstance(atom, Loaded):
                     found[self.checked(atom)] = None

@@ -7,7 +7,7 @@ it; what cannot be proved from the structure is left to a comparison of regions 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from math import gcd, prod
 from typing import NamedTuple
 
@@ -158,13 +158,13 @@ def _renumber(body: Body) -> None:
         output.buffer = number[output.buffer]
 
 
-def updates(program: Program, kernel: Kernel, body: Body, free: Iterable[int]) -> list[Update]:
-    """Decide what each STORE of a kernel does to its base; ``free`` are the entries that may be overwritten there.
+def updates(program: Program, kernel: Kernel, body: Body, dead: Iterable[int], claimed: Collection[int]) -> list[Update]:
+    """Decide what each STORE of a kernel does to its base: it may overwrite a ``dead`` one; an input must be ``claimed``, too.
 
     Reads of the elements that a STORE overwrites are made through the new memory.
     """
     found = []
-    last = set(free)
+    last = {e for e in dead if program.entries[e].op is not o.BUFFER or e in claimed}
     for output in body.outputs:
         e = body.buffers[output.buffer]
         if e not in kernel.bases:

@@ -82,15 +82,6 @@ def broadcast(index: Sequence[Index], src_shape: Shape) -> tuple[Index, ...]:
     return tuple([ix.ZERO if n == 1 else i for i, n in zip(tail, src_shape, strict=True)])
 
 
-def flat(index: Sequence[Index], shape: Shape) -> Index:
-    """Position in C order."""
-    result, stride = ix.ZERO, 1
-    for i, n in zip(reversed(index), reversed(shape), strict=True):
-        result = result + i * stride
-        stride *= n
-    return result
-
-
 def reshaped(space: Space, index: Sequence[Index], shape: Shape, src_shape: Shape) -> tuple[Index, ...]:
     """Index into ``src_shape`` of the element at ``index`` of its C-order reshape to ``shape``.
 
@@ -116,7 +107,7 @@ def reshaped(space: Space, index: Sequence[Index], shape: Shape, src_shape: Shap
         if len(left) == 1 and len(right) == 1:
             result.append(group[0])
         else:
-            position = flat(group, left)
+            position = ix.flat(group, left)
             parts: list[Index] = []
             for n in reversed(right):
                 parts.append(ix.ZERO if n == 1 else space.remainder(position, n))

@@ -47,6 +47,17 @@ def order(reads: Mapping[int, Iterable[int]], writes: Mapping[int, Iterable[int]
     return _sorted(after)
 
 
+def grouped(ordered: Iterable[int]) -> list[list[int]]:
+    """Kernels by themselves, library calls that follow one another together."""
+    groups: list[list[int]] = []
+    for number in ordered:
+        if number < 0 and groups and groups[-1][0] < 0:
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    return groups
+
+
 def _reaches(after: Mapping[int, Iterable[int]], start: int, goals: set[int]) -> bool:
     """Tell whether one of ``goals`` has to wait for ``start``; a search that grows too long counts as yes."""
     pending, seen = [start], {start}

@@ -76,25 +76,12 @@ class Kernel(Record):
         key = (depth, extents)
         ranges = self.extras.get(key)
         if ranges is None:
-            ranges = self.extras[key] = tuple([self.space.range(n) for n in extents])
+            ranges = self.extras[key] = tuple(self.space.ranges(extents))
         return ranges
 
 
 def nontrivial(shape: Shape) -> Shape:
     return tuple([n for n in shape if n != 1])
-
-
-def domain(entry: Entry, src_shape: Shape) -> tuple[Shape, Shape]:
-    """(main extents, reduction extents that are not part of main) of the kernel that would store ``entry``."""
-    if entry.op is o.REDUCE:
-        axes = entry.arg[1]
-        reduced = nontrivial(tuple([src_shape[a] for a in axes]))
-        kept_last = max([a for a, n in enumerate(src_shape) if a not in axes and n != 1], default=-1)
-        first_reduced = min([a for a in axes if src_shape[a] != 1], default=len(src_shape))
-        if kept_last < first_reduced:
-            return nontrivial(entry.shape) + reduced, ()
-        return nontrivial(entry.shape), reduced
-    return nontrivial(entry.shape), ()
 
 
 class Walk:
@@ -199,4 +186,4 @@ class Walk:
         return sources
 
 
-__all__ = ["Kernel", "Request", "Walk", "domain", "nontrivial"]
+__all__ = ["Kernel", "Request", "Walk", "nontrivial"]

@@ -1,7 +1,7 @@
-"""What each pass must hand to the next: an executable grammar per phase.
+"""What each pass of the schedule must hand to the next: an executable grammar per phase.
 
 In: the product of a pass.  Out: nothing, or a ``SpecError`` that names the first entry, value or statement that breaks a rule, and the
-rule.  Promise: a program, partition, body or kernel that passes here means something; tests call these checks after every pass, and so does
+rule.  Promise: a program, partition or body that passes here means something; tests call these checks after every pass, and so does
 ``LAZYNP_DEBUG=1``.  Otherwise they are never called and never imported.
 """
 

@@ -1,6 +1,6 @@
 """What holds for operations in every phase, and how a broken rule is told.
 
-In: an operation and dtypes.  Out: complaints.  Promise: imported only by the checks of ``schedule/spec.py``.
+In: an operation and dtypes.  Out: complaints.  Promise: imported only by the checks of ``schedule/spec.py`` and ``codegen/spec.py``.
 """
 
 from __future__ import annotations

@@ -15,8 +15,9 @@ import numpy as np
 
 from lazynp.backends.llvm.backend import LLVMBackend
 from lazynp.backends.numpy.operations import COMPLEX, SPECIAL, UFUNCS
-from lazynp.codegen import grid, ir
+from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
+from lazynp.codegen.grid import nest as grid
 from lazynp.codegen.show import show
 from lazynp.graph import op as o
 from lazynp.schedule.lower import Body

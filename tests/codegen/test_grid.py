@@ -10,7 +10,8 @@ import pytest
 
 import lazynp as np
 from lazynp.backends.common.compiled import CompiledPlan
-from lazynp.codegen import grid, ir
+from lazynp.codegen import ir
+from lazynp.codegen.grid import nest as grid
 from lazynp.codegen.items import KernelItem
 from lazynp.codegen.spec import check_kernel
 from lazynp.engine.realize import backend

@@ -20,7 +20,8 @@ from lazynp.codegen import pipeline
 from lazynp.codegen.items import KernelItem, LibraryItem
 from lazynp.graph import floating, report
 from lazynp.graph import op as o
-from lazynp.schedule.canonicalise import ZERO, Program, possible
+from lazynp.graph.errstate import possible
+from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.claims import Claims, nbytes
 from lazynp.schedule.memory import Update, evaluate, meet
 from lazynp.values.allocator import allocate
@@ -89,7 +90,9 @@ class Launcher:
         operations = {e for e in operations if program.entries[e].op.kind is not o.Kind.MOVEMENT}
         self.wanted = 0
         for e in operations:
-            self.wanted |= program.errors & possible(program.entries, program.entries[e])
+            entry = program.entries[e]
+            source = program.entries[entry.src[0]].dtype if entry.src else entry.dtype
+            self.wanted |= program.errors & possible(entry.op, entry.arg, entry.dtype, source)
         self.fused = len(operations) if len(operations) > 1 else 0
         self.saved = sum(2 * nbytes(program.entries[e]) for e in operations - set(item.writes))
 

@@ -13,7 +13,8 @@ from lazynp.backends.base import CompileError, Plan, in_kernels
 from lazynp.backends.cuda import compiler, render, scalars
 from lazynp.backends.cuda.launch import DeviceKernel, DevicePlan, HostPlan
 from lazynp.backends.llvm.disk_cache import digest
-from lazynp.codegen import grid, ir
+from lazynp.codegen import ir
+from lazynp.codegen.grid import nest as grid
 from lazynp.graph import op as o
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.lower import Body

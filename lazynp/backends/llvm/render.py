@@ -58,7 +58,6 @@ class _Kernel:
         self.layout = Layout(kernel)
         self.lines = Lines()
         self.label_count = 0
-        self.label = "entry"
         self.loops: list[str] = []
         self.types: dict[Operand, str] = {}
         self.renames: dict[Operand, Operand] = {}
@@ -100,9 +99,9 @@ class _Kernel:
         """The phase itself over [lo, hi)."""
         lines = self.lines
         lines.lines = []
+        lines.label = "entry"
         lines.count = 0
         self.renames = {}
-        self.label = "entry"
         parameters = ", ".join(f"{t} {name}" for t, name, _ in self.parameters())
         parameters += (", " if parameters else "") + "i64 %lo, i64 %hi, ptr noalias %error"
         head = f"define internal void @{self.name}.p{number}({parameters}) #1 {{\nentry:"
@@ -128,9 +127,10 @@ class _Kernel:
 
     def thunk(self, number: int, phase: ir.Phase) -> str:
         """void(ptr args): unpack, then claim chunks until none is left."""
-        lines = Lines()
         arguments = []
-        for t, name, slot in self.parameters():
+        parameters = self.parameters()
+        lines = Lines()
+        for t, name, slot in parameters:
             plain = t.split(" ")[0]
             pointer = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {slot}")
             if plain == "i1":
@@ -152,17 +152,17 @@ class _Kernel:
             chunk = values.get(f"%{phase.chunk}", phase.chunk)
             counter = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {self.layout.counters + number}")
             lines.emit("br label %claim")
-            lines.lines.append("claim:")
+            lines.open("claim")
             lo = lines.temp(f"atomicrmw add ptr {counter}, i64 {chunk} monotonic")
             more = lines.temp(f"icmp slt i64 {lo}, {count}")
             lines.emit(f"br i1 {more}, label %work, label %done")
-            lines.lines.append("work:")
+            lines.open("work")
             end = lines.temp(f"add i64 {lo}, {chunk}")
             over = lines.temp(f"icmp slt i64 {end}, {count}")
             hi = lines.temp(f"select i1 {over}, i64 {end}, i64 {count}")
             lines.emit(call.replace("{range}", f"i64 {lo}, i64 {hi}"))
             lines.emit("br label %claim")
-            lines.lines.append("done:")
+            lines.open("done")
         if self.checked:
             lines.lines.append(flags.read())
             word = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {self.layout.flags}")
@@ -189,13 +189,13 @@ class _Kernel:
             several = lines.temp(f"icmp sgt i64 {extent}, {chunk}")
             parallel = lines.temp(f"and i1 {many}, {several}")
             lines.emit(f"br i1 {parallel}, label %parallel{number}, label %serial{number}")
-            lines.lines.append(f"parallel{number}:")
+            lines.open(f"parallel{number}")
             lines.emit(f"call void @lz_parallel(ptr {thunk}, ptr %args, i32 {count})")
             lines.emit(f"br label %next{number}")
-            lines.lines.append(f"serial{number}:")
+            lines.open(f"serial{number}")
             lines.emit(f"call void {thunk}(ptr %args)")
             lines.emit(f"br label %next{number}")
-            lines.lines.append(f"next{number}:")
+            lines.open(f"next{number}")
         lines.emit("ret void")
         return "\n".join([f"define void @{self.name}(ptr %args) #0 {{\nentry:", *lines.lines, "}"])
 
@@ -252,10 +252,10 @@ class _Kernel:
                 case ir.If(condition, body):
                     inside, after = self.labels("if", "endif")
                     self.lines.emit(f"br i1 {self.operand(condition)}, label %{inside}, label %{after}")
-                    self.open(inside)
+                    self.lines.open(inside)
                     self.statements(body)
                     self.lines.emit(f"br label %{after}")
-                    self.open(after)
+                    self.lines.open(after)
 
     def watched(self, op: Op, dtype: ir.DType, value: str) -> str:
         errors = raises(op, dtype, dtype)
@@ -266,10 +266,6 @@ class _Kernel:
     def labels(self, *names: str) -> list[str]:
         self.label_count += 1
         return [f"{name}{self.label_count}" for name in names]
-
-    def open(self, label: str) -> None:
-        self.lines.lines.append(f"{label}:")
-        self.label = label
 
     def integer(self, kind: str, a: str, b: str) -> str:
         lines = self.lines
@@ -290,20 +286,20 @@ class _Kernel:
 
     def load(self, statement: ir.Load) -> None:
         lines = self.lines
-        t = memory_type(statement.dtype)
         alignment = f"align {max(1, min(statement.dtype.itemsize, 8))}"
         if statement.guard is None:
             pointer = self.pointer(statement.dtype, statement.memory, self.operand(statement.index))
-            value = lines.temp(f"load {t}, ptr {pointer}, {alignment}")
+            value = lines.temp(f"load {memory_type(statement.dtype)}, ptr {pointer}, {alignment}")
         else:
+            t = memory_type(statement.dtype)
             inside, after = self.labels("load", "loaded")
-            before = self.label
+            before = lines.label
             lines.emit(f"br i1 {self.operand(statement.guard)}, label %{inside}, label %{after}")
-            self.open(inside)
+            lines.open(inside)
             pointer = self.pointer(statement.dtype, statement.memory, self.operand(statement.index))
             read = lines.temp(f"load {t}, ptr {pointer}, {alignment}")
             lines.emit(f"br label %{after}")
-            self.open(after)
+            lines.open(after)
             zero = literal(0, statement.dtype) if statement.dtype.kind == "f" else "0"
             value = lines.temp(f"phi {t} [ {zero}, %{before} ], [ {read}, %{inside} ]")
         if statement.dtype.kind == "b":
@@ -321,23 +317,23 @@ class _Kernel:
         lines = self.lines
         head, body, after = self.labels("head", "body", "after")
         lo, hi = self.operand(loop.lo), self.operand(loop.hi)
-        before = self.label
+        before = lines.label
         constant = lo.isdigit() and hi.isdigit()
         if constant and int(lo) >= int(hi):
             return
         if not constant:
             any_ = lines.temp(f"icmp slt i64 {lo}, {hi}")
             lines.emit(f"br i1 {any_}, label %{head}, label %{after}")
-            self.open(head)
+            lines.open(head)
             before = head
         lines.emit(f"br label %{body}")
-        self.open(body)
+        lines.open(body)
         var, next_ = f"%i{self.label_count}", f"%j{self.label_count}"
         phi = len(lines.lines)
         lines.lines.append("")
         self.define(loop.var, var)
         self.statements(loop.body)
-        latch = self.label
+        latch = lines.label
         lines.lines[phi] = f"  {var} = phi i64 [ {lo}, %{before} ], [ {next_}, %{latch} ]"
         lines.emit(f"{next_} = add nuw nsw i64 {var}, 1")
         again = lines.temp(f"icmp slt i64 {next_}, {hi}")
@@ -347,7 +343,7 @@ class _Kernel:
             self.loops.append(f"!{number} = distinct !{{!{number}, !1, !2}}")
             metadata = f", !llvm.loop !{number}"
         lines.emit(f"br i1 {again}, label %{body}, label %{after}{metadata}")
-        self.open(after)
+        lines.open(after)
 
 
 def _types(kernel: ir.Kernel) -> set[ir.DType]:

@@ -67,6 +67,7 @@ class Lines:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.label = "entry"  # of the block at the end
         self.count = 0
         self.intrinsics: set[str] = set()
         self.functions: set[tuple[str, str]] = set()
@@ -82,6 +83,11 @@ class Lines:
 
     def emit(self, text: str) -> None:
         self.lines.append(f"  {text}")
+
+    def open(self, label: str) -> None:
+        """A block begins."""
+        self.lines.append(f"{label}:")
+        self.label = label
 
     def intrinsic(self, name: str, type_: str, *args: str) -> str:
         suffix = SUFFIX.get(type_, type_)

@@ -7,18 +7,16 @@ column that combines what the blocks gave.  Promise: the order of ``reduce.colum
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
-from lazynp.codegen import grid_reduce, ir, reduce
+from lazynp.codegen import ir, reduce
 from lazynp.codegen.emit import Result
+from lazynp.codegen.grid import reduce as grid_reduce
+from lazynp.codegen.grid.launch import Launches
 from lazynp.codegen.ir import Memory, Operand
 from lazynp.codegen.nest import Work
 from lazynp.codegen.reduce import ROWS, accumulator
 from lazynp.graph.index import Formula, Range
 from lazynp.schedule.lower import Output, Value
-
-if TYPE_CHECKING:
-    from lazynp.codegen.grid import GridNest
 
 COLUMNS_ENOUGH = 1 << 16  # from so many columns on, a thread for each keeps the device busy
 
@@ -33,7 +31,7 @@ def fit(depth: int, work: Work, columns: int) -> bool:
     )
 
 
-def columns(nest: GridNest, depth: int, work: Work) -> None:
+def columns(nest: Launches, depth: int, work: Work) -> None:
     """Pass after pass: reduce, then store what is known by then."""
     place = tuple(nest.body.main[:depth])
     times = sorted({v.time[depth] for v in work.reductions})
@@ -50,7 +48,7 @@ def columns(nest: GridNest, depth: int, work: Work) -> None:
         _combine(nest, place, groups, partial, ready, more=time != times[-1])
 
 
-def _blocks(nest: GridNest, place: tuple[Range, ...], ranges: tuple[Range, ...], own: list[Value]) -> dict[Value, Memory]:
+def _blocks(nest: Launches, place: tuple[Range, ...], ranges: tuple[Range, ...], own: list[Value]) -> dict[Value, Memory]:
     """A launch in which thread (b, column) reduces the b-th block of rows of a column; what each found, by b and column."""
     width, count = prod([r.extent for r in place]), _count(ranges)
     n = nest.total(place)
@@ -70,7 +68,7 @@ def _blocks(nest: GridNest, place: tuple[Range, ...], ranges: tuple[Range, ...],
 
 
 def _combine(
-    nest: GridNest,
+    nest: Launches,
     place: tuple[Range, ...],
     groups: dict[tuple[Range, ...], list[Value]],
     partial: dict[Value, Memory],
@@ -98,7 +96,7 @@ def _combine(
         nest.results[v] = Result(memory, accumulator(v), ranges=place)
 
 
-def _finish(nest: GridNest, v: Value, total: Memory, kept: Memory | None, number: Operand) -> None:
+def _finish(nest: Launches, v: Value, total: Memory, kept: Memory | None, number: Operand) -> None:
     nest.results[v] = Result(total, accumulator(v))
     if kept is not None:
         nest.append(ir.Store(accumulator(v), kept, number, grid_reduce.load(nest, v, total, "0")))

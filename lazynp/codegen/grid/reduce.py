@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lazynp.codegen import ir, reduce
 from lazynp.codegen.emit import Result, Scope
+from lazynp.codegen.grid.launch import Launches
 from lazynp.codegen.ir import Memory, Operand
 from lazynp.codegen.reduce import CHUNK, LANES, PARTIAL_CHUNKS, Iteration, accumulator
 from lazynp.graph.index import Formula, Range
 from lazynp.schedule.lower import Value
-
-if TYPE_CHECKING:
-    from lazynp.codegen.grid import GridNest
 
 PARTS_BYTES = 32 << 10  # of a block's shared memory, for results of PARTIAL_CHUNKS chunks each
 WARPS = 8  # of a block that reduces a piece of one long reduction
@@ -34,7 +32,7 @@ def longest(own: list[Value]) -> int:
     return ((1 << parts.bit_length()) >> 1) * reduce.PARTIAL
 
 
-def elements(nest: GridNest, total: Operand, body: Callable[[Operand], None]) -> None:
+def elements(nest: Launches, total: Operand, body: Callable[[Operand], None]) -> None:
     """``body`` for each of the row's elements that this thread has: the same ones in every pass."""
     team = nest.team
     assert team is not None
@@ -47,7 +45,7 @@ def elements(nest: GridNest, total: Operand, body: Callable[[Operand], None]) ->
         body(position)
 
 
-def row(nest: GridNest, ranges: tuple[Range, ...], own: list[Value], iteration: Iteration) -> None:
+def row(nest: Launches, ranges: tuple[Range, ...], own: list[Value], iteration: Iteration) -> None:
     """Reduce one row by its team; every thread has the result in a register."""
     team = nest.team
     assert team is not None
@@ -84,7 +82,7 @@ def row(nest: GridNest, ranges: tuple[Range, ...], own: list[Value], iteration: 
         _keep(nest, v, load(nest, v, results[v], "0"))
 
 
-def split(nest: GridNest, place: tuple[Range, ...], ranges: tuple[Range, ...], own: list[Value], iteration: Iteration) -> None:
+def split(nest: Launches, place: tuple[Range, ...], ranges: tuple[Range, ...], own: list[Value], iteration: Iteration) -> None:
     """Reduce every row, of which there is one for each iteration of ``place``.
 
     Every block reduces a piece of a row; the block of a row that is done last combines its pieces, or a block of a second launch does
@@ -133,7 +131,7 @@ def split(nest: GridNest, place: tuple[Range, ...], ranges: tuple[Range, ...], o
         nest.results[v] = Result(partial[v], accumulator(v), ranges=place)
 
 
-def _last(nest: GridNest, count: Operand, counter: Operand) -> None:
+def _last(nest: Launches, count: Operand, counter: Operand) -> None:
     """The rest of the phase is for the block of ``count`` that gets here last."""
     last = nest.name()
     nest.append(ir.Last(last, count, counter))
@@ -142,7 +140,7 @@ def _last(nest: GridNest, count: Operand, counter: Operand) -> None:
     nest.scopes = [Scope(rest.body, anchor=True)]
 
 
-def tree(nest: GridNest, own: list[Value], memories: Memories, count: Operand, levels: Operand, warps: int, start: Operand = "0") -> None:
+def tree(nest: Launches, own: list[Value], memories: Memories, count: Operand, levels: Operand, warps: int, start: Operand = "0") -> None:
     """Combine ``memory[start:start + count]`` of each into ``memory[start]``, neighbours first, by all threads of the block."""
     nest.append(ir.Barrier())
     with nest.loop("0", levels) as level:
@@ -158,11 +156,11 @@ def tree(nest: GridNest, own: list[Value], memories: Memories, count: Operand, l
         nest.append(ir.Barrier())
 
 
-def chunk_count(nest: GridNest, total: Operand) -> Operand:
+def chunk_count(nest: Launches, total: Operand) -> Operand:
     return nest.integer("div", nest.integer("add", total, str(CHUNK - 1)), str(CHUNK))
 
 
-def _chunk(nest: GridNest, chunk: Operand, total: Operand, rank: Operand) -> Any:
+def _chunk(nest: Launches, chunk: Operand, total: Operand, rank: Operand) -> Any:
     """The loop over a thread's elements of one chunk."""
     start = nest.integer("mul", chunk, str(CHUNK))
     end = nest.integer("min", nest.integer("add", start, str(CHUNK)), total)
@@ -170,7 +168,7 @@ def _chunk(nest: GridNest, chunk: Operand, total: Operand, rank: Operand) -> Any
 
 
 def _chunks(
-    nest: GridNest,
+    nest: Launches,
     ranges: tuple[Range, ...],
     own: list[Value],
     iteration: Iteration,
@@ -192,12 +190,12 @@ def _chunks(
                 nest.append(ir.Store(accumulator(v), results[v], place, x))
 
 
-def _piece(nest: GridNest, number: Operand, each: Operand, chunks: Operand) -> tuple[Operand, Operand]:
+def _piece(nest: Launches, number: Operand, each: Operand, chunks: Operand) -> tuple[Operand, Operand]:
     first = nest.integer("mul", number, each)
     return first, nest.integer("min", nest.integer("add", first, each), chunks)
 
 
-def accumulators(nest: GridNest, own: list[Value]) -> Memories:
+def accumulators(nest: Launches, own: list[Value]) -> Memories:
     sums = {v: nest.local(accumulator(v), "1") for v in own}
     for v in own:
         dtype = accumulator(v)
@@ -205,27 +203,27 @@ def accumulators(nest: GridNest, own: list[Value]) -> Memories:
     return sums
 
 
-def element(nest: GridNest, ranges: tuple[Range, ...], own: list[Value], iteration: Iteration, sums: Memories, position: Operand) -> None:
+def element(nest: Launches, ranges: tuple[Range, ...], own: list[Value], iteration: Iteration, sums: Memories, position: Operand) -> None:
     nest.bind_rows(ranges, position)
     iteration()
     for v in own:
         reduce.update(nest, v, sums[v], "0", reduce.contribution(nest, v))
 
 
-def _folded(nest: GridNest, v: Value, sums: Memories) -> Operand:
+def _folded(nest: Launches, v: Value, sums: Memories) -> Operand:
     dtype = accumulator(v)
     dst = nest.name()
     nest.append(ir.Fold(dst, v.arg.op, dtype, load(nest, v, sums[v], "0")))
     return dst
 
 
-def load(nest: GridNest, v: Value, memory: Memory, index: Operand) -> Operand:
+def load(nest: Launches, v: Value, memory: Memory, index: Operand) -> Operand:
     dst = nest.name()
     nest.append(ir.Load(dst, accumulator(v), memory, index))
     return dst
 
 
-def _keep(nest: GridNest, v: Value, value: Operand) -> None:
+def _keep(nest: Launches, v: Value, value: Operand) -> None:
     cell = nest.local(accumulator(v), "1")
     nest.append(ir.Store(accumulator(v), cell, "0", value))
     nest.results[v] = Result(cell, accumulator(v))

@@ -7,9 +7,9 @@ is decided what a thread, a team of threads and a launch are:
   elements each where all accesses walk along;
 * *team*: a reduction along rows: a warp or a block for each row; every pass over the row gives a thread the same elements, so what one
   pass stages in shared memory the next one reads without a barrier;
-* *split* (``grid_reduce``): few long reductions: blocks reduce pieces of fixed size, the last one of a row combines them;
-* *columns* (``grid_columns``): reductions along few columns of many rows: threads for blocks of rows, then one for each column;
-* *tiles* (``grid_tiles``): an array that is walked across its rows goes through shared memory.
+* *split* (``reduce``): few long reductions: blocks reduce pieces of fixed size, the last one of a row combines them;
+* *columns* (``columns``): reductions along few columns of many rows: threads for blocks of rows, then one for each column;
+* *tiles* (``tiles``): an array that is walked across its rows goes through shared memory.
 
 Promise: the order in which floating-point numbers are combined is that of ``codegen/reduce.py``, so every bit of a sum is the same as on
 the processor: the 32 accumulators of a chunk are the 32 threads of a warp.
@@ -17,22 +17,21 @@ the processor: the 32 accumulators of a chunk are the 32 threads of a warp.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
-from typing import Any, NamedTuple
 
-from lazynp.codegen import grid_columns, grid_reduce, grid_tiles, ir, reduce
-from lazynp.codegen.emit import Scope, Stage
+from lazynp.codegen import ir, reduce
+from lazynp.codegen.emit import Stage
+from lazynp.codegen.grid import columns, tiles
+from lazynp.codegen.grid import reduce as grid_reduce
+from lazynp.codegen.grid.launch import WARP, Launches, Team
 from lazynp.codegen.ir import Memory, Operand
-from lazynp.codegen.nest import Nest, Work
+from lazynp.codegen.nest import Work
 from lazynp.graph.index import Formula, Offset, Range
 from lazynp.schedule import cost
 from lazynp.schedule.lower import ACCUMULATE, CHECKED, LOAD, SCALAR, Body, Output, Value
-from lazynp.schedule.movement import Guard
 
-WARP = 32
-FLAT_THREADS = 256  # threads of a block where each works alone
 ACCESS_BYTES = 16  # that a thread reads or writes at once where all accesses are along memory
 MOST_ELEMENTS = 8  # of narrow types
 ELEMENTS_FROM = 1 << 16  # below this many there are too few threads to give each several
@@ -45,79 +44,12 @@ ALONE = 32  # a row of at most this many elements is reduced by one thread, if t
 ALONE_ROWS = 1 << 12  # at least so many rows
 
 
-class Team(NamedTuple):
-    """The threads that work on one row together: a warp, or all ``warps`` of a block.
-
-    ``rank`` is the thread's number in its warp, ``warp`` the warp's in the block.
-    """
-
-    depth: int
-    warps: int
-    rank: Operand
-    warp: Operand
-
-
 def emit(body: Body) -> tuple[ir.Kernel, ir.Launch]:
     return GridNest(body).run()
 
 
-class GridNest(Nest):
+class GridNest(Launches):
     """``Nest`` with launches and teams in place of parallel loops."""
-
-    masks = False
-
-    def __init__(self, body: Body) -> None:
-        super().__init__(body)
-        self.team: Team | None = None
-        self.serial = False  # the last phase is one thread's, and can take more
-        self.launches_at = 0  # the depth whose passes are launches
-
-    def short_range(self) -> None:
-        """Take no short range: there is a thread for each element."""
-
-    def plan_stages(self, statements: Any) -> None:
-        """Plan no stage: ``rows`` does, which knows the team."""
-
-    def open_stages(self) -> None:
-        """Open no stage: ``rows`` does."""
-
-    # Launches ----------------------------------------------------------------------------------------------------------
-
-    def launch_of(self, blocks: Operand, threads: int) -> ir.Phase:
-        self.phase = ir.Phase(count=blocks, threads=threads)
-        self.kernel.phases.append(self.phase)
-        self.scopes = [Scope(self.phase.body, anchor=True)]
-        self.serial = False
-        return self.phase
-
-    def begin_phase(self, count: Operand = "", chunk: Operand = "") -> ir.Phase:
-        """A phase of one thread."""
-        assert not count
-        if self.serial:
-            return self.phase
-        self.launch_of("1", WARP)
-        self.alone()
-        return self.phase
-
-    def alone(self) -> None:
-        """The rest of the phase, which has one block, is for one thread."""
-        alone = ir.If(self.integer("eq", "thread", "0"))
-        self.append(alone)
-        self.scopes = [Scope(alone.body, anchor=True)]
-        self.serial = True
-
-    def threads_of(self, n: int, key: Any) -> Operand:
-        """A launch with a thread for each of ``n`` things, and a few more; the thread's number.  ``key`` is their role."""
-        self.launch_of(self.argument(("blocks", key), Formula(-(-n // FLAT_THREADS))), FLAT_THREADS)
-        return self.integer("add", self.integer("mul", "block", str(FLAT_THREADS)), "thread")
-
-    def total(self, ranges: Iterable[Range]) -> Operand:
-        ranges = tuple(ranges)
-        return self.argument(("total", ranges), Formula(prod([r.extent for r in ranges])))
-
-    def shared(self, dtype: ir.DType, count: Operand) -> Memory:
-        self.phase.shared.append(ir.Local(dtype, count))
-        return Memory("shared", len(self.phase.shared) - 1)
 
     # Choosing ----------------------------------------------------------------------------------------------------------
 
@@ -193,9 +125,9 @@ class GridNest(Nest):
         if not work.reductions:
             for depth in sorted({out.depth for out in work.outputs}):
                 alike = Work([out for out in work.outputs if out.depth == depth], [])
-                across = grid_tiles.across(self, depth, alike)
+                across = tiles.across(self, depth, alike)
                 if across:
-                    grid_tiles.tiles(self, depth, alike, across)
+                    tiles.tiles(self, depth, alike, across)
                 else:
                     self.flat(depth, alike)
             return
@@ -207,8 +139,8 @@ class GridNest(Nest):
         rows = prod([r.extent for r in self.body.main[:depth]])
         at = [v for v in work.reductions if v.depth == depth]
         longest = max(prod([r.extent for r in v.ranges]) for v in at)
-        if grid_columns.fit(depth, inside, rows):
-            grid_columns.columns(self, depth, inside)
+        if columns.fit(depth, inside, rows):
+            columns.columns(self, depth, inside)
             return
         if rows < FEW_ROWS and longest > LONG_ROW and not any(v.arg.outer for v in at):
             with self.launching(depth):
@@ -401,18 +333,6 @@ class GridNest(Nest):
                 else:
                     pending += v.src
         return wanted
-
-    # What a thread that works alone does not do -----------------------------------------------------------------------------
-
-    def segments(self, depth: int, work: Work) -> list[tuple[Operand | None, Operand | None, dict[Guard, bool]]]:
-        return [(None, None, {})]
-
-    def is_column_work(self, depth: int, work: Work) -> bool:
-        return False
-
-    def is_transposed(self, depth: int, work: Work) -> bool:
-        return False
-
 
 def _comes_from(v: Value, u: Value) -> bool:
     pending, seen = [v], set[Value]()

@@ -10,16 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
-from typing import TYPE_CHECKING
 
 from lazynp.codegen import ir
+from lazynp.codegen.grid.launch import Launches
 from lazynp.codegen.ir import Operand
 from lazynp.codegen.nest import Work
 from lazynp.graph.index import Formula, Range
 from lazynp.schedule.lower import LOAD, Value
-
-if TYPE_CHECKING:
-    from lazynp.codegen.grid import GridNest
 
 TILE = 32
 ROWS = 8  # rows of threads of a block
@@ -27,7 +24,7 @@ PITCH = TILE + 1
 SHARED_BYTES = 44 * 1024
 
 
-def across(nest: GridNest, depth: int, work: Work) -> list[Value]:
+def across(nest: Launches, depth: int, work: Work) -> list[Value]:
     """List what is read along the outer of the two innermost loops."""
     main = nest.body.main
     if depth != len(main) or depth < 2:
@@ -52,7 +49,7 @@ def across(nest: GridNest, depth: int, work: Work) -> list[Value]:
     return found if size <= SHARED_BYTES else []
 
 
-def tiles(nest: GridNest, depth: int, work: Work, across: list[Value]) -> None:
+def tiles(nest: Launches, depth: int, work: Work, across: list[Value]) -> None:
     *outer, row, column = nest.body.main[:depth]
     down, right = (nest.argument(("tiles", r, TILE), Formula(-(-r.extent // TILE))) for r in (row, column))
     count = prod([r.extent for r in outer]) * prod([-(-r.extent // TILE) for r in (row, column)])
@@ -84,7 +81,7 @@ def tiles(nest: GridNest, depth: int, work: Work, across: list[Value]) -> None:
 
 
 @contextmanager
-def _inside(nest: GridNest, row: Range, column: Range, i: Operand, j: Operand) -> Iterator[None]:
+def _inside(nest: Launches, row: Range, column: Range, i: Operand, j: Operand) -> Iterator[None]:
     """Emit what is done at (i, j), if that is an element."""
     there = nest.integer("and", nest.integer("lt", i, nest.extent(row)), nest.integer("lt", j, nest.extent(column)))
     with nest.when(there):
