@@ -32,8 +32,8 @@ cdef extern from "functions.h":
     void array_dealloc(PyObject*)
     int slots_ready() except -1
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
-    int ANY, MAKER, REDUCTION, MEAN, FOREIGN
-    const char* const* slot_names
+    int ANY, MAKER, RANGE, REDUCTION, MEAN, FOREIGN
+    const char* slot_name(int)
     PyObject** slow_methods
     PyObject** slow_reflected
     PyObject** slow_in_place
@@ -60,7 +60,7 @@ cdef extern from "functions.h":
     PyObject* errors_tell
     PyObject* slow_ufunc_call
     PyTypeObject function_type, ufunc_type
-    object function_new(object, object, int, Reduction*, int)
+    object function_new(object, object, int, Reduction*, int, Py_ssize_t)
     int ufunc_bind(object, object, int, int) except -1
     void ufunc_register(PyTypeObject*)
     int functions_ready() except -1
@@ -119,7 +119,8 @@ cdef frozenset _BASIC = frozenset({
     "fmax", "fmin", "less", "less_equal", "equal", "not_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
     "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "isnan", "isinf", "isfinite", "signbit", "sign", "conjugate",
 })
-cdef frozenset _MAKERS = frozenset({"zeros", "ones", "empty"})
+cdef frozenset _MAKERS = frozenset({"zeros", "ones", "empty", "full"})
+cdef object _LARGE = 1 << 31
 
 
 def register(cls, result):
@@ -135,7 +136,7 @@ def register(cls, result):
     _keep(cls)
     result_method = _keep(result)
     for k in range(METHODS):
-        name = slot_names[k].decode()
+        name = slot_name(k).decode()
         slow_methods[k] = _take(cls, members, f"__{name}__")
         if k < BINARIES:
             slow_reflected[k] = _take(cls, members, f"__r{name}__")
@@ -144,8 +145,7 @@ def register(cls, result):
         name = attributes[k].definition.name.decode()
         if name in members:
             slow = members[name]
-            doc = slow.__doc__
-            setattr(cls, name, attribute_of(array_type, k, slow, NULL if doc is None else PyUnicode_AsUTF8(_kept_object(doc))))
+            setattr(cls, name, attribute_of(array_type, k, slow, PyUnicode_AsUTF8(_kept_object(slow.__doc__ or name))))
 
 
 cdef PyObject* _take(object cls, object members, str name) except? NULL:
@@ -176,8 +176,11 @@ def listen(variable, listening, heard, tell):
     error_variable, error_listening, errors_heard, errors_tell = _keep(variable), _keep(listening), _keep(heard), _keep(tell)
 
 
-def function(slow, theirs, name):
-    """``slow``, a public function or method, with NumPy's answering where everything is at hand."""
+def function(slow, theirs, name, warns_below):
+    """Return a function that lets NumPy's answer where everything is at hand, and ``slow``, a public function or method, all else.
+
+    Of fewer elements than ``warns_below`` NumPy's Python code may give warnings, which ``slow`` sees to.
+    """
     cdef Reduction* reduction = NULL
     cdef int kind = ANY
     theirs = getattr(theirs, "_implementation", theirs)  # the arguments are known: nobody overrides it
@@ -185,10 +188,12 @@ def function(slow, theirs, name):
         kind = FOREIGN
     elif name in _MAKERS:
         kind = MAKER
+    elif name == "arange":
+        kind = RANGE
     elif name in _reduction_of:
         reduction = &_reductions[<int>_reduction_of[name]]
         kind = MEAN if name == "mean" else REDUCTION
     python = isinstance(theirs, FunctionType) or name in _IN_PYTHON
-    if python and error_variable == NULL:
+    if python and (error_variable == NULL or warns_below > _LARGE):
         return slow
-    return function_new(slow, theirs, kind, reduction, python)
+    return function_new(slow, theirs, kind, reduction, python, warns_below if python else 0)

@@ -44,6 +44,9 @@ def listen(variable: Any, listening: Any, heard: dict[int, Any], tell: Callable[
     """Where NumPy runs Python code: ``variable`` is set to ``listening`` meanwhile, then errors that were ``heard`` are to be told of."""
 
 
-def function(slow: Callable[..., Any], theirs: Any, name: str) -> Any:
-    """``slow``, a public function or method that lets NumPy answer where everything is at hand."""
+def function(slow: Callable[..., Any], theirs: Any, name: str, warns_below: int) -> Any:
+    """Return ``slow``, a public function or method that lets NumPy answer where everything is at hand.
+
+    Of fewer elements than ``warns_below`` NumPy's Python code may give warnings, which ``slow`` sees to.
+    """
     return slow

@@ -14,7 +14,7 @@ static PyObject* result_method; /* `hand.result`, for answers that are not plain
 static PyObject *error_variable, *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
-enum { ANY, MAKER, REDUCTION, MEAN, FOREIGN };
+enum { ANY, MAKER, RANGE, REDUCTION, MEAN, FOREIGN };
 
 typedef struct {
     PyObject_HEAD
@@ -23,6 +23,7 @@ typedef struct {
     Reduction* reduction;
     int kind;
     int listens; /* NumPy runs Python code, at whose lines it would warn */
+    npy_intp warns_below;
     PyObject* weakrefs;
 } Function;
 
@@ -132,6 +133,21 @@ static int small_shape(PyObject* shape) {
     return size <= limit_now();
 }
 
+/* Whether a range between Python's integers is at hand. */
+static int small_range(PyObject* const* args, Py_ssize_t n) {
+    long long limits[3] = {0, 0, 1}, length;
+    if (n > 3) return 0;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        int overflow;
+        if (!PyLong_CheckExact(args[k])) return 0;
+        limits[n == 1 ? 1 : k] = PyLong_AsLongLongAndOverflow(args[k], &overflow);
+        if (overflow || llabs(limits[n == 1 ? 1 : k]) > 1 << 30) return 0;
+    }
+    if (limits[2] == 0) return 0;
+    length = (limits[1] - limits[0]) / limits[2];
+    return length < limit_now();
+}
+
 static PyObject* reduced(Function* self, PyObject* a, PyArrayObject* x, PyObject* axis) {
     Value value;
     PyObject *args[2], *found;
@@ -159,10 +175,12 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
     Function* self = (Function*)callable;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total = n + (names ? PyTuple_GET_SIZE(names) : 0), k;
     PyObject *cells[MOST], *plain[MOST], *found;
-    int count = 0;
+    int count = 0, warns = 0;
     if (total == 0 || total > MOST) goto slow;
     if (self->kind == MAKER) {
         if (n == 0 || !small_shape(args[0])) goto slow;
+    } else if (self->kind == RANGE) {
+        if (!small_range(args, total)) goto slow;
     } else if (self->reduction && total <= 2) {
         PyArrayObject* x = memory_of(args[0]);
         if (x == NULL) goto slow;
@@ -176,7 +194,11 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
         plain[k] = argument(args[k], cells, &count, 0);
         if (plain[k] == NULL) break;
     }
-    if (k < total || (count == 0 && self->kind != MAKER)) {
+    for (Py_ssize_t c = 0; self->listens && k == total && c < count; c++) {
+        PyArrayObject* x = memory_of(cells[c]);
+        if (PyArray_SIZE(x) < self->warns_below || PyArray_ISCOMPLEX(x)) warns = 1;
+    }
+    if (k < total || warns || (count == 0 && self->kind != MAKER && self->kind != RANGE)) {
         while (k) Py_DECREF(plain[--k]);
         if (PyErr_Occurred()) return NULL;
         goto slow;
@@ -262,7 +284,7 @@ static int function_setattro(PyObject* self, PyObject* name, PyObject* value) { 
 
 static PyObject* function_get(PyObject* self, PyObject* object, PyObject* type) {
     (void)type;
-    return object == NULL || object == Py_None ? Py_NewRef(self) : PyMethod_New(self, object);
+    return object == NULL || object == Py_None || PyObject_TypeCheck(((Function*)self)->slow, &PyStaticMethod_Type) ? Py_NewRef(self) : PyMethod_New(self, object);
 }
 
 static PyObject* function_reduce(PyObject* self, PyObject* none) {
@@ -288,7 +310,7 @@ static PyTypeObject function_type = {
     .tp_weaklistoffset = offsetof(Function, weakrefs),
 };
 
-static PyObject* function_new(PyObject* slow, PyObject* theirs, int kind, Reduction* reduction, int listens) {
+static PyObject* function_new(PyObject* slow, PyObject* theirs, int kind, Reduction* reduction, int listens, npy_intp warns_below) {
     Function* made = PyObject_New(Function, &function_type); /* there are as many as NumPy has names: they are never freed */
     if (made == NULL) return NULL;
     made->vector = kind == FOREIGN ? foreign_call : function_call;
@@ -297,6 +319,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, int kind, Reduct
     made->kind = kind;
     made->reduction = reduction;
     made->listens = listens;
+    made->warns_below = warns_below;
     made->weakrefs = NULL;
     return (PyObject*)made;
 }

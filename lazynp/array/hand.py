@@ -84,7 +84,7 @@ def cell(memory: Memory, owner: Any = None) -> arrays.ndarray:
 
 
 def memory_of(x: arrays.ndarray) -> Memory | None:
-    """What an array holds, if that is at hand; not to be written, for it may be a part of a large array."""
+    """Return what an array holds, if that is at hand; not to be written, for it may be a part of a large array."""
     base = x._base
     return base if type(base) is _MEMORY else _found(x)
 
@@ -363,14 +363,14 @@ def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
 
 
 def _shows(value: Any) -> bool:
-    """Whether a result of NumPy's may be a view of what it was computed from."""
+    """Tell whether a result of NumPy's may be a view of what it was computed from."""
     if isinstance(value, (tuple, list)):
         return any(map(_shows, value))
     return type(value) is _MEMORY and value.base is not None
 
 
 def fits(a: Memory, b: Memory) -> bool:
-    """Whether the broadcast result of two arrays at hand is small, too."""
+    """Tell whether the broadcast result of two arrays at hand is small, too."""
     size = a.size * b.size
     limit = config.at_hand
     if size <= limit or a.shape == b.shape or not a.ndim or not b.ndim:
@@ -569,7 +569,7 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str) -> Any:
         return function
     if name in _SIZES or name in _LIKE:
         made = _maker(name, function, theirs)
-        return type(function)(made) if isinstance(function, staticmethod) else made
+        return core.function(type(function)(made) if isinstance(function, staticmethod) else made, _ZEROS.get(name, theirs), name, ALWAYS)
     answered: Callable[..., Any] = growing if name in _GROWING else _widens if name in _WIDENING else answer
     warns_below = _FEW.get(name, 0) if name in _QUIET else ALWAYS
 
@@ -581,7 +581,7 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str) -> Any:
                 return found
         return function(*args, **kwargs)
 
-    return core.function(call, theirs, name) if answered is answer else call
+    return core.function(call, theirs, name, warns_below) if answered is answer else call
 
 
 def _maker(name: str, function: Any, theirs: Any) -> Any:
@@ -600,13 +600,18 @@ def _maker(name: str, function: Any, theirs: Any) -> Any:
                 return found
         return function(*args, **kwargs)
 
-    return core.function(make, theirs, name)
+    return make
+
+
+def few(name: str) -> int:
+    """Return how many elements a method must see not to warn of their number."""
+    return _FEW.get(name, 0)
 
 
 def method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A method of arrays that lets NumPy's answer where everything is at hand."""
     theirs = getattr(np.ndarray, name)
-    warns_below = _FEW.get(name, 0)
+    warns_below = few(name)
 
     @functools.wraps(function)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:

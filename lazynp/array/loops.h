@@ -228,6 +228,73 @@ static inline PyArrayObject* result_like(PyArrayObject* x, int type) {
     return (PyArrayObject*)PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), type);
 }
 
+/* Operands that lie in rows: slices, columns, and such that are broadcast. */
+#define AXES 4
+typedef struct {
+    int ndim;
+    npy_intp dims[AXES], steps[2][AXES];
+} Layout;
+
+/* How an operand lies under `dims`; 0 where NumPy might go through it in another order than C's, or lay the result out in one. */
+static int operand_steps(PyArrayObject* x, int ndim, const npy_intp* dims, npy_intp* steps) {
+    int own = PyArray_NDIM(x);
+    npy_intp before = NPY_MAX_INTP;
+    if (!PyArray_ISBEHAVED_RO(x)) return 0;
+    for (int k = 0; k < ndim; k++) {
+        int axis = k - (ndim - own);
+        npy_intp length = axis < 0 ? 1 : PyArray_DIM(x, axis), step = length == 1 ? 0 : PyArray_STRIDE(x, axis);
+        if (length != 1 && length != dims[k]) return 0;
+        if (length != 1 && (step <= 0 || step > before)) return 0;
+        if (length != 1) before = step;
+        steps[k] = step;
+    }
+    return 1;
+}
+
+/* IEEE arithmetic row by row, whose bits are those of any other way; NULL without an exception where it is NumPy's to do. */
+static PyObject* direct_rows(Loop* loop, PyArrayObject* x, PyArrayObject* y, char* number, int number_first) {
+    Layout of;
+    PyArrayObject* r;
+    npy_intp at[AXES] = {0}, sr, rows = 1, n;
+    char *p, *q, *to;
+    int nx = PyArray_NDIM(x), ny = y ? PyArray_NDIM(y) : 0, last;
+    of.ndim = nx > ny ? nx : ny;
+    if (!loop->basic || of.ndim == 0 || of.ndim > AXES) return NULL;
+    for (int k = 0; k < of.ndim; k++) {
+        npy_intp dx = k < of.ndim - nx ? 1 : PyArray_DIM(x, k - (of.ndim - nx)), dy = k < of.ndim - ny ? 1 : PyArray_DIM(y, k - (of.ndim - ny));
+        of.dims[k] = dx == 1 ? dy : dx;
+        if (of.dims[k] == 0) return NULL;
+    }
+    if (!operand_steps(x, of.ndim, of.dims, of.steps[0])) return NULL;
+    if (y ? !operand_steps(y, of.ndim, of.dims, of.steps[1]) : 0) return NULL;
+    if (!y) memset(of.steps[1], 0, sizeof(of.steps[1]));
+    r = (PyArrayObject*)PyArray_SimpleNew(of.ndim, of.dims, loop->out);
+    if (r == NULL) return NULL;
+    last = of.ndim - 1;
+    n = of.dims[last];
+    sr = PyArray_ITEMSIZE(r);
+    for (int k = 0; k < last; k++) rows *= of.dims[k];
+    p = PyArray_BYTES(x), q = y ? PyArray_BYTES(y) : number, to = PyArray_BYTES(r);
+    flags_clear(1);
+    for (;;) {
+        int first = !y && number_first;
+        char* args[3] = {first ? q : p, first ? p : q, to};
+        npy_intp dims[1] = {n}, steps[3] = {of.steps[first][last], of.steps[!first][last], sr};
+        loop->function(args, dims, steps, loop->data);
+        if (--rows == 0) break;
+        to += n * sr;
+        for (int k = last - 1; k >= 0; k--) {
+            p += of.steps[0][k], q += of.steps[1][k];
+            if (++at[k] < of.dims[k]) break;
+            p -= of.steps[0][k] * of.dims[k], q -= of.steps[1][k] * of.dims[k];
+            at[k] = 0;
+        }
+    }
+    if (!flags_raised(1)) return (PyObject*)r;
+    Py_DECREF(r);
+    return NULL;
+}
+
 /* The function of one array, as an array; NULL without an exception where it is NumPy's to do. */
 static inline PyObject* direct1(Loops* loops, PyArrayObject* x) {
     Loop* loop;
@@ -248,17 +315,17 @@ static inline PyObject* direct2(Loops* loops, PyObject* a, PyObject* b, int arra
     char *p, *q;
     npy_intp sx, sy;
     like = arrays & 1 ? x : y;
-    if (!plain_memory(like) || (loop = loop_of(loops, PyArray_TYPE(like))) == NULL) return NULL;
+    if (PyArray_NDIM(like) == 0 || (loop = loop_of(loops, PyArray_TYPE(like))) == NULL) return NULL;
     sx = sy = PyArray_ITEMSIZE(like);
     if (arrays == 3) {
-        if (PyArray_TYPE(x) != PyArray_TYPE(y) || !PyArray_SAMESHAPE(x, y) || !plain_memory(y)) return NULL;
+        if (PyArray_TYPE(x) != PyArray_TYPE(y)) return NULL;
+        if (!plain_memory(x) || !plain_memory(y) || !PyArray_SAMESHAPE(x, y)) return direct_rows(loop, x, y, NULL, 0);
         p = PyArray_BYTES(x), q = PyArray_BYTES(y);
-    } else if (arrays == 1) {
-        if (!value_of(b, PyArray_TYPE(x), &value)) return NULL;
-        p = PyArray_BYTES(x), q = (char*)&value, sy = 0;
     } else {
-        if (!value_of(a, PyArray_TYPE(y), &value)) return NULL;
-        p = (char*)&value, q = PyArray_BYTES(y), sx = 0;
+        if (!value_of(arrays == 1 ? b : a, PyArray_TYPE(like), &value)) return NULL;
+        if (!plain_memory(like)) return direct_rows(loop, like, NULL, (char*)&value, arrays == 2);
+        if (arrays == 1) p = PyArray_BYTES(x), q = (char*)&value, sy = 0;
+        else p = (char*)&value, q = PyArray_BYTES(y), sx = 0;
     }
     r = result_like(like, loop->out);
     if (r == NULL) return NULL;

@@ -23,6 +23,7 @@ enum {
 static const char* const slot_names[METHODS] = {
     "add", "sub", "mul", "truediv", "floordiv", "mod", "lshift", "rshift", "and", "or", "xor", "pow", "matmul", "neg", "pos", "abs",
     "invert", "bool", "int", "float", "index", "len", "iter", "getitem", "setitem", "delitem", "lt", "le", "eq", "ne", "gt", "ge"};
+static const char* slot_name(int k) { return slot_names[k]; }
 static PyObject *slow_methods[METHODS], *slow_reflected[BINARIES], *slow_in_place[BINARIES];
 static binaryfunc numpys[BINARIES], numpys_in_place[BINARIES];
 

@@ -228,7 +228,7 @@ def install(cls: type) -> None:
 def at_hand(cls: type) -> None:
     """Let the core answer where it can; to be called when the class is complete."""
     for name in ((SHARED | WRITING).keys() | {"__array_ufunc__", "copy"}) - _OWN:
-        setattr(cls, name, core.function(vars(cls)[name], getattr(np.ndarray, name), name))
+        setattr(cls, name, core.function(vars(cls)[name], getattr(np.ndarray, name), name, hand.few(name)))
     core.register(cls, hand.result)
 
 

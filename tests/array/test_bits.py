@@ -73,6 +73,13 @@ def _bits(part: Any) -> bytes:
     return array.tobytes()
 
 
+def layout(found: Any) -> Any:
+    """A result and how it lies in memory."""
+    if isinstance(found, tuple):
+        return tuple([part for each in found for part in layout(each)])
+    return found, numpy.array([stride for length, stride in zip(numpy.shape(found), getattr(found, "strides", ()), strict=True) if length > 1])
+
+
 def agree(function: Callable[..., Any], *operands: Any) -> None:
     ours = [lazynp.array(x) if isinstance(x, numpy.ndarray) else x for x in operands]
     theirs = [x.copy() if isinstance(x, numpy.ndarray) else x for x in operands]
@@ -93,6 +100,18 @@ def test_operators(function: Any, dtype: str) -> None:
         agree(function, x[1:], y[1:])
         agree(lambda a, b: function(a[1:], b[:-1]), x, y)  # views
         agree(lambda a, b: function(a[::2], b[::-2]), x, y)
+        agree(lambda a, b: function(a[::2], b[::2]), x, y)
+    x, y = values(dtype, 60, 0).reshape(3, 4, 5), values(dtype, 60, 102).reshape(3, 4, 5)
+    shown: list[Callable[[Any], Any]] = [
+        lambda a: a, lambda a: a[1:, :-1, 1:4], lambda a: a[0], lambda a: a[:, 1], lambda a: a[:, :1], lambda a: a[..., :1], lambda a: a.T,
+        lambda a: a[:, ::2], lambda a: a[:, :, ::2], lambda a: a[::-1], lambda a: a[0, 0], lambda a: a[..., None], lambda a: a[:1, :1, :1],
+        lambda a: a[:, :0], lambda a: a[1, 2, 3, ...], lambda a: a.swapaxes(0, 1),
+    ]  # fmt: skip
+    for first in shown:
+        for second in shown:
+            agree(lambda a, b: layout(function(first(a), second(b))), x, y)  # noqa: B023
+        agree(lambda a: layout(function(first(a), 2)), x)  # noqa: B023
+        agree(lambda a: layout(function(2, first(a))), x)  # noqa: B023
 
 
 @pytest.mark.parametrize("dtype", ["?", "b", "B", "i", "l", "L", "e", "f", "d", "D"])
