@@ -26,7 +26,7 @@ from typing import Any
 from conformance import conflicts, tables
 from conformance.numpy_suite import MissingTests, Outcomes, run_pytest
 from lazynp import __array_api_version__, lazynp_version
-from lazynp.backends.llvm.disk_cache import default_directory
+from lazynp.backends.common.disk_cache import default_directory
 from lazynp.values import config
 
 REPOSITORY = "https://github.com/data-apis/array-api-tests"

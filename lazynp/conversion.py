@@ -19,7 +19,7 @@ from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT64, INT64, NATIVE
 from lazynp.graph.floating import at_once, watched
-from lazynp.graph.node import Node, Shape
+from lazynp.graph.node import Node, Shape, stacklevel
 from lazynp.layout import ORDERS, checked_order
 from lazynp.scalars import CLASSES, node_of_scalar
 from lazynp.values import config
@@ -256,6 +256,4 @@ def converted(node: Node, dtype: np.dtype[Any]) -> Node:
 
 def warn_complex() -> None:
     """NumPy's warning about a lost imaginary part, at the user's line."""
-    from lazynp.namespace.bridge.library import stacklevel
-
     warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, stacklevel=stacklevel())

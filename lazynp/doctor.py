@@ -67,7 +67,7 @@ def _processor() -> Iterator[Check]:
 
 
 def _cache() -> Iterator[Check]:
-    from lazynp.backends.llvm import disk_cache
+    from lazynp.backends.common import disk_cache
 
     cache = disk_cache.shared()
     if cache.directory is None:

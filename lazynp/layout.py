@@ -62,7 +62,7 @@ def lies_in_c_order(x: Any) -> bool:
 
 
 def _in_c_order(x: arrays.ndarray) -> bool:
-    """Whether the elements lie in memory in the order of the axes."""
+    """Tell whether the elements lie in memory in the order of the axes."""
     if type(x._base) is np.ndarray:
         return bool(x._base.flags.c_contiguous)
     return type(x._base) is not arrays.ndarray or x._view.in_c_order()

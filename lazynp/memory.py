@@ -7,6 +7,7 @@ is lent to the world outside, which may write at any time, whoever reads the arr
 
 from __future__ import annotations
 
+import gc
 from math import prod
 from typing import Any
 from weakref import WeakValueDictionary, ref
@@ -20,7 +21,7 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape
 from lazynp.scalars import CLASSES, force
-from lazynp.values import forking
+from lazynp.values import forking, pressure
 from lazynp.values.allocator import allocate
 from lazynp.values.buffer import Buffer
 from lazynp.views import View
@@ -249,3 +250,19 @@ def _empty(shape: Shape, dtype: np.dtype[Any]) -> Buffer:
     if nbytes < DRAFT_BYTES:
         return Buffer(np.empty(shape, dtype))
     return Buffer.of_block(allocate(nbytes), dtype, shape)
+
+
+def _pending() -> list[Node]:
+    """Return the nodes of arrays and scalars that wait to be computed, oldest first; the garbage collector knows the objects."""
+    ours = {id(arrays.ndarray), *map(id, CLASSES)}  # other classes need not even have a hash
+    found: dict[Node, None] = {}
+    for x in gc.get_objects():
+        # Another thread may have got no further than to make the object.
+        if id(type(x)) in ours and type(getattr(x, "_base", None)) is not arrays.ndarray:
+            node = getattr(x, "_node", None)
+            if node is not None and node.buffer is None and node.src:
+                found[node] = None
+    return sorted(found, key=lambda node: node.number)
+
+
+pressure.hand_over(_pending, force)

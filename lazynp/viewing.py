@@ -189,7 +189,7 @@ def may_be_written(x: arrays.ndarray) -> bool:
 
 
 def _known_memory(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
-    """What an array at hand, or a large view of one, shows."""
+    """Return what an array at hand, or a large view of one, shows."""
     base = x._base
     if type(base) is np.ndarray:
         return base

@@ -8,10 +8,14 @@ The variants are lazynp's own environment variables, set before pytest starts: `
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,26 +36,42 @@ if cuda == "emulated" and os.environ.get("LAZYNP_DEVICE", "cpu") != "cpu":
 def pytest_configure(config: pytest.Config) -> None:
     if cuda in ("emulated", "gpu"):
         config.pluginmanager.import_plugin("tests.cuda.counts")
-    if not hasattr(config, "workerinput"):  # a worker of xdist inherits the environment, and with it the cache that all of them share
-        own_disk_cache(config)
+    if "LAZYNP_TEST_SESSION" not in os.environ:  # workers, and pytests that a test starts, inherit the environment and what it names
+        share_compiled_code(config)
 
 
-def own_disk_cache(config: pytest.Config) -> None:
-    """Machine code that the tests compile goes to one temporary cache of the session, not to the user's."""
-    from lazynp.values import config as settings  # with the environment as it is by now
+def share_compiled_code(config: pytest.Config) -> None:
+    """Machine code that the tests compile goes to one directory of all processes, not to the user's.
 
-    before = os.environ.get("LAZYNP_CACHE_DIR")
-    directory = tempfile.mkdtemp(prefix="lazynp-tests-")
-    os.environ["LAZYNP_CACHE_DIR"] = settings.cache_dir = directory
+    It stays in pytest's cache, so that the next run compiles what has changed (``--cache-clear`` forgets it).  Its keys are the whole
+    text of a module; what makes machine code of the text is ``compiler.py``, and another ``compiler.py`` begins with nothing.
+    """
+    added = ["LAZYNP_TEST_SESSION", "LAZYNP_CACHE_DIR"]
+    before = {name: os.environ.get(name) for name in added}
+    cache = getattr(config, "cache", None)
+    compiler = Path(__file__).parents[1] / "lazynp" / "backends" / "llvm" / "compiler.py"
+    if cache is None:
+        directory = Path(tempfile.mkdtemp(prefix="lazynp-tests-"))
+        config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
+    else:
+        kept = cache.mkdir("lazynp")
+        directory = kept / hashlib.blake2b(compiler.read_bytes(), digest_size=8).hexdigest()
+        for other in kept.iterdir():
+            if other != directory:
+                shutil.rmtree(other, ignore_errors=True)
+    os.environ.update(zip(added, ["1", str(directory)], strict=True))
+    from lazynp.values import config as settings  # reads the environment when it is imported, which may have been before
 
-    def clean_up() -> None:
-        shutil.rmtree(directory, ignore_errors=True)
-        if before is None:
-            del os.environ["LAZYNP_CACHE_DIR"]
-        else:
-            os.environ["LAZYNP_CACHE_DIR"] = before
+    settings.cache_dir = str(directory)
 
-    config.add_cleanup(clean_up)
+    def restore() -> None:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+    config.add_cleanup(restore)
 
 
 @pytest.fixture
@@ -61,3 +81,29 @@ def recorded() -> Iterator[None]:
 
     with settings.override(eager_below=0):
         yield
+
+
+# What ``-m`` and ``-k`` left out, said at the end ------------------------------------------------------------------------------
+
+left_out: Counter[str] = Counter()  # tests by file
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    left_out.update(item.nodeid.partition("::")[0] for item in items)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left out"] = dict(left_out)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    left_out.update(getattr(node, "workeroutput", {}).get("left out", {}) if not left_out else {})  # each worker deselects the same
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if left_out:
+        files = ", ".join(f"{name.removeprefix('tests/')} {count}" for name, count in left_out.most_common())
+        terminalreporter.write_line(f"left out by -m or -k: {left_out.total()} tests ({files})")

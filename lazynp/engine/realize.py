@@ -34,12 +34,23 @@ _Plans = OrderedDict[Any, Plan]
 
 # Held while nodes are walked and published, not while plans run.
 _lock = forking.graph
-_caches: dict[tuple[Any, ...], _Plans] = {}
-_plans: _Plans = OrderedDict()
-_generation = -1
-_backends: dict[str, Backend] = {}
-_failed: WeakSet[Node] = WeakSet()
-_running = 0  # calls between their walk and their result
+
+
+class _Engine:
+    """What one process remembers between programs."""
+
+    __slots__ = ("backends", "caches", "failed", "generation", "plans", "running")
+
+    def __init__(self) -> None:
+        self.caches: dict[tuple[Any, ...], _Plans] = {}  # by switches
+        self.plans: _Plans = OrderedDict()  # the cache for the switches of now
+        self.generation = -1  # of the switches that ``plans`` is for
+        self.backends: dict[str, Backend] = {}
+        self.failed: WeakSet[Node] = WeakSet()
+        self.running = 0  # calls between their walk and their result
+
+
+_engine: Final = _Engine()
 
 
 def realize(nodes: Sequence[Node], reason: str, device: str | None = None) -> None:
@@ -66,12 +77,12 @@ def realize(nodes: Sequence[Node], reason: str, device: str | None = None) -> No
 
 def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool:
     """Compute nodes in one program; does nothing where they take several, on several devices, and tells."""
-    global _running
-    if _generation != config.generation:
+    engine = _engine
+    if engine.generation != config.generation:
         _choose_cache()
     with _lock:
         canonical = canonicalise(wanted)
-        plans = _plans
+        plans = engine.plans
         if config.elsewhere:
             device = device or _only_home(canonical, alone=len(wanted) == 1)
             if device is None:
@@ -82,7 +93,7 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool
             if siblings:
                 wanted += siblings
                 canonical = canonicalise(wanted)
-        if _failed:
+        if engine.failed:
             _raise_stored(canonical)
         key = canonical.key
         plan = plans.get(key)
@@ -94,7 +105,7 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool
                 wanted[0].publish(known)
                 return True
             report.schedules.hits += 1
-        _running += 1
+        engine.running += 1
     report.count_forced(reason, caller())
     error: BaseException | None = None
     found = None
@@ -106,7 +117,7 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool
         error = _remember(failure, canonical)
     finally:
         with _lock:
-            _running -= 1
+            engine.running -= 1
         if floating.heard:
             floating.take()  # of a run that failed
     if error is None:
@@ -152,7 +163,7 @@ def _publish(canonical: Canonical, values: list[Buffer]) -> None:
 def _run_owning(plan: Plan, canonical: Canonical) -> rechecks.Found | None:
     """Run a plan that writes some inputs in place if it may; nobody else reads a buffer meanwhile."""
     with _lock:
-        claim = ownership.claim(canonical, plan.claims) if _running == 1 else None
+        claim = ownership.claim(canonical, plan.claims) if _engine.running == 1 else None
         if claim is None:
             return _run(plan, canonical)
         try:
@@ -169,7 +180,7 @@ def prepare(nodes: Sequence[Node]) -> None:
     """Make the plan that will compute ``nodes``, and keep it; nothing is run."""
     wanted = [node for node in nodes if node.buffer is None]
     if wanted:
-        if _generation != config.generation:
+        if _engine.generation != config.generation:
             _choose_cache()
         device = _one_device(wanted) if config.elsewhere else None
         with _lock:
@@ -252,10 +263,10 @@ def _one_device(wanted: list[Node]) -> str:
 def _plans_on(device: str | None) -> _Plans:
     """The cached plans of a device."""
     if device is None or device == devices.CPU:
-        return _plans
+        return _engine.plans
     key = config.backend or "", config.tier, config.debug, device, config.graphs
-    found = _caches.get(key)
-    return _caches.setdefault(key, OrderedDict()) if found is None else found
+    found = _engine.caches.get(key)
+    return _engine.caches.setdefault(key, OrderedDict()) if found is None else found
 
 
 def _siblings(wanted: list[Node], canonical: Canonical) -> list[Node]:
@@ -273,7 +284,7 @@ def _siblings(wanted: list[Node], canonical: Canonical) -> list[Node]:
 def _prepare(canonical: Canonical, device: str | None = None) -> Plan:
     report.schedules.misses += 1
     program = Program.of(canonical)
-    gpu = None if device is None or device == devices.CPU else devices.place(device).backend
+    gpu = None if device is None or device == devices.CPU else _gpu(device)
     chosen = gpu or choose()
     plans = _plans_on(device)
     try:
@@ -298,7 +309,7 @@ def _remember(failure: ExecutionError, canonical: Canonical) -> BaseException:
     error.__cause__ = error.__context__ = None
     if node is not None and not isinstance(error, MemoryError):
         node.error = error
-        _failed.add(node)
+        _engine.failed.add(node)
     return error
 
 
@@ -322,13 +333,13 @@ def _can_compile() -> bool:
 
 def backend(name: str) -> Backend:
     """The backend of that name, made when first asked for."""
-    made = _backends.get(name)
+    made = _engine.backends.get(name)
     return _made(name) if made is None else made
 
 
 def _made(name: str) -> Backend:
     with _lock:
-        made = _backends.get(name)
+        made = _engine.backends.get(name)
         if made is not None:
             return made
         if name == "numpy":
@@ -345,31 +356,40 @@ def _made(name: str) -> Backend:
             made = TieredBackend(backend("numpy"), backend("llvm"))
         else:
             raise ValueError(f"backend {name!r} is not one of numpy, llvm, auto")
-        _backends[name] = made
+        _engine.backends[name] = made
     return made
+
+
+def _gpu(device: str) -> Any:
+    """The backend of a GPU, made when first asked for."""
+    place = devices.place(device)
+    with _lock:
+        if place.backend is None:
+            from lazynp.backends.cuda.backend import CUDABackend
+
+            place.backend = CUDABackend(place, backend("numpy").prepare)
+    return place.backend
 
 
 def compiler(nodes: Sequence[Node] = ()) -> Target:
     """The target that programs are scheduled for; those of ``nodes`` where they belong."""
     device = _one_device(list(nodes)) if config.elsewhere and nodes else devices.CPU
-    target = backend("llvm") if device == devices.CPU else devices.place(device).backend
+    target = backend("llvm") if device == devices.CPU else _gpu(device)
     assert isinstance(target, Target)
     return target
 
 
 def _choose_cache() -> None:
     """Plans made under one set of switches do not serve another."""
-    global _plans, _generation
     with _lock:
         switches = (config.backend or "", config.tier, config.debug, devices.CPU)
-        _plans = _caches.setdefault(switches, OrderedDict())
-        _generation = config.generation
+        _engine.plans = _engine.caches.setdefault(switches, OrderedDict())
+        _engine.generation = config.generation
 
 
 def _alone() -> None:
     """Forget the others: in a child after ``fork`` the parent's other threads, and what they were running, do not exist."""
-    global _running
-    _running = 0
+    _engine.running = 0
 
 
 if hasattr(os, "register_at_fork"):
@@ -379,6 +399,6 @@ if hasattr(os, "register_at_fork"):
 def forget_plans() -> None:
     """Empty the schedule cache."""
     with _lock:
-        _caches.clear()
-        _plans.clear()
+        _engine.caches.clear()
+        _engine.plans.clear()
         _choose_cache()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from types import CodeType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,6 +97,22 @@ def caller() -> Site:
             break
         frame = back
     return frame.f_code, frame.f_lasti
+
+
+def user_frame() -> FrameType:
+    """The same as a running frame, which has the names that the user's module knows."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "lazynp":
+        frame = frame.f_back
+    return frame
+
+
+def stacklevel() -> int:
+    """Depth of the first frame outside lazynp, for ``warnings.warn`` in the caller."""
+    depth, frame, user = 1, sys._getframe(1), user_frame()
+    while frame is not user and frame.f_back is not None:
+        depth, frame = depth + 1, frame.f_back
+    return depth
 
 
 def site_of(node: Node) -> Site | None:

@@ -76,7 +76,9 @@ class Op:
     cost : int
         The price of one element in units of one vectorised addition; feeds the fusion cost model.
     commutes : str
-        Kinds of dtypes of the result for which the operands can change places without changing a bit of it.
+        Kinds of dtypes of the result for which the operands can change places without changing a bit of it; but for a NaN: of two that
+        differ in sign or payload most processors give the first, and LLVM leaves open which.  Not in here: extrema of floating-point
+        numbers (of two zeros the second), products of complex ones (of two products one is rounded).
     identity : callable
         The dtype -> the number that changes nothing, from which an accumulator starts.  What has one is in ``COMBINING``.
     c_name : str

@@ -2,15 +2,17 @@
 
 In: nodes whose values are wanted.  Out: a ``Canonical``: the key (what is computed, with every buffer, scalar and offset replaced
 by a parameter number) and the parameter vectors.  Promise: two programs that differ only in buffers, scalar values and slice
-offsets have one key, unless the offsets fall into another class (zero, equal to an earlier one, other); equal subgraphs have one
-entry, unless they were recorded under different error states.  This is the hot path of every realize: about one microsecond a node.
+offsets have one key, unless the offsets fall into another class (zero, equal to an earlier one, other), or other scalars are equal among
+themselves; equal subgraphs have one entry, also where the operands of what commutes changed places, unless they were recorded under
+different error states.  This is the hot path of every realize: about one microsecond a node.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple
+from struct import Struct
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -23,7 +25,13 @@ from lazynp.values.records import Record, field
 
 ZERO = -1  # the number of the offset parameter that is always 0
 
+# Members of an enumeration are found slowly.
+LEAF: Final = Kind.LEAF
+MOVEMENT: Final = Kind.MOVEMENT
+ELEMENTWISE: Final = Kind.ELEMENTWISE
+
 _by_number = attrgetter("number")
+_double = Struct("d").pack
 
 
 class Canonical:
@@ -67,10 +75,11 @@ class _Numbers(dict[Node, int]):
     So leaves are in order of use, whenever they were made: a loop that replaces one of its inputs at every turn keeps its key.
     """
 
-    __slots__ = ("buffers", "entries", "nodes", "scalars")
+    __slots__ = ("buffers", "entries", "literals", "nodes", "scalars")
 
     def __init__(self) -> None:
         self.entries: dict[tuple[Any, ...], int] = {}
+        self.literals: dict[tuple[Any, ...], int] = {}  # constants that have the same bits are one entry
         self.nodes: list[Node] = []
         self.buffers: list[Buffer] = []
         self.scalars: list[Any] = []
@@ -84,8 +93,16 @@ class _Numbers(dict[Node, int]):
                 raise node.error or RuntimeError("the array is being written by the computation that was interrupted to get here")
             self.buffers.append(node.buffer)
         elif op is o.CONST:
-            entry = (op, node.dtype, len(self.scalars))
-            self.scalars.append(node.arg)
+            value, dtype = node.arg, node.dtype
+            # By their bits: 0.0 equals -0.0, and NaN nothing.
+            kind = dtype.kind
+            bits = _double(value) if kind == "f" else value.tobytes() if kind == "c" else value
+            number = self.literals.setdefault((dtype, bits), len(self.nodes))
+            if number != len(self.nodes):
+                self[node] = number
+                return number
+            entry = (op, dtype, len(self.scalars))
+            self.scalars.append(value)
         else:
             assert op is o.IOTA, op
             entry = (op, node.dtype, len(self.scalars), node.shape)
@@ -115,27 +132,36 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
     entries = index.entries
     nodes = index.nodes
     slots: dict[int, int] = {}  # offset -> its parameter
+    swapped: dict[tuple[Any, ...], tuple[Any, ...]] = {}  # an entry -> the one with its operands in the other order, the larger first
     kept = set(wanted)
     moves = False
     walked = sorted(seen, key=_by_number)
     for node in walked:
         op = node.op
         kind = op.kind
-        if kind is Kind.LEAF:
+        if kind is LEAF:
             continue
         if not node.computed:
             for source in node.src:
                 if source.computed:
-                    while source.op.kind is Kind.MOVEMENT:
+                    while source.op.kind is MOVEMENT:
                         source = source.src[0]
-                    if source.computed and source.op.kind is not Kind.LEAF and source not in kept:
+                    if source.computed and source.op.kind is not LEAF and source not in kept:
                         kept.add(source)
                         wanted.append(source)
         entry: tuple[Any, ...]
-        if kind is Kind.ELEMENTWISE:
+        if kind is ELEMENTWISE:
             src = node.src
             if len(src) == 2:
-                entry = (op, node.dtype, index[src[0]], index[src[1]])
+                first, second = index[src[0]], index[src[1]]
+                entry = (op, node.dtype, first, second)
+                # Operands stay as they were first recorded: so the turns of a loop look alike, however its values are numbered.
+                if first > second:
+                    if node.dtype.kind in op.commutes:
+                        twin = (op, node.dtype, second, first)
+                        entry = twin if twin in entries else swapped.setdefault(twin, entry)
+                elif swapped:
+                    entry = swapped.get(entry, entry)
             elif len(src) == 1:
                 entry = (op, node.dtype, index[src[0]])
             else:
@@ -163,7 +189,7 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
             if (op is o.CALL or op is o.OUTPUT or op is o.CONTIGUOUS) and node not in kept:
                 kept.add(node)
                 wanted.append(node)
-            if node.err is not DEFAULT and node.err.kinds != DEFAULT.kinds and kind is not Kind.MOVEMENT:
+            if node.err is not DEFAULT and node.err.kinds != DEFAULT.kinds and kind is not MOVEMENT:
                 entry = (*entry, ~node.err.kinds)
         number = entries.get(entry)
         if number is None:

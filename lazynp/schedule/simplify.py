@@ -35,6 +35,8 @@ class Builder:
 
     def add(self, entry: Entry) -> int:
         number = self.numbers.get(entry)
+        if number is None and entry.op.commutes and entry.dtype.kind in entry.op.commutes:
+            number = self.numbers.get(entry._replace(src=entry.src[::-1]))
         if number is None:
             number = self.numbers[entry] = len(self.entries)
             self.entries.append(entry)

@@ -18,7 +18,9 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 from sklearn.utils import _array_api  # SciPy reads the variable when it is imported
 
-NAMESPACE: Final = os.environ.get("LAZYNP_SKLEARN_NAMESPACE") or "lazynp"
+from lazynp.values import config
+
+NAMESPACE: Final = config.sklearn_namespace
 
 
 def yield_namespaces(include_numpy_namespaces: bool = True) -> Iterator[str]:

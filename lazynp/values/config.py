@@ -4,24 +4,25 @@ In: environment variables, read once when this module is imported.  Out: plain m
 ``config.eager``.  Promise: a value nobody could have meant is an error that names it; nothing else in the package reads the
 environment for these names.
 
-==================  ===========================  =====================================================================
-variable            values (default first)       meaning
-==================  ===========================  =====================================================================
-LAZYNP_BACKEND      llvm, numpy                  what runs programs; without a choice ``llvm`` where llvmlite is installed
-LAZYNP_DEVICE       cpu, cuda, cuda:N            where arrays live that nobody placed (``engine/devices.py``)
-LAZYNP_TIER         auto, compiled               ``compiled``: never the NumPy tier for small programs (bit-exact runs)
-LAZYNP_EAGER        0, 1                         run, and raise, every operation at its call
-LAZYNP_EAGER_BELOW  4096, N                      values of at most N elements are computed at the call by NumPy; 0: none are
-LAZYNP_DEBUG        0, 1                         check dtypes and shapes between passes and after every operation
-LAZYNP_PURE         0, 1                         leave the native core alone and use its Python twin
-LAZYNP_THREADS      (number of usable cores)     worker threads of compiled kernels
-LAZYNP_FALLBACK     silent, warn, error          what a call that only NumPy itself can answer does
-LAZYNP_CUDA_GRAPHS  0 (never), N                 replay schedules of N or more kernels that repeat on a GPU as CUDA graphs
-LAZYNP_CACHE        1, 0                         ``0``: no machine code is kept between processes, nor taken from there
-LAZYNP_CACHE_DIR    (the user's cache directory) where machine code is kept between processes
-LAZYNP_LIBMVEC      (widest), a name, 0          the C library's vector functions that kernels call: of ``sse``, ``avx2``, ..., or none
-LAZYNP_POLYNOMIALS  1, 0                         ``0``: the C library's functions in place of lazynp's own
-==================  ===========================  =====================================================================
+========================  ========================  ===================================================================================
+variable                  values (default first)    meaning
+========================  ========================  ===================================================================================
+LAZYNP_BACKEND            llvm, numpy               what runs programs; without a choice ``llvm`` where llvmlite is installed
+LAZYNP_DEVICE             cpu, cuda, cuda:N         where arrays live that nobody placed (``engine/devices.py``)
+LAZYNP_TIER               auto, compiled            ``compiled``: never the NumPy tier for small programs (bit-exact runs)
+LAZYNP_EAGER              0, 1                      run, and raise, every operation at its call
+LAZYNP_EAGER_BELOW        4096, N                   values of at most N elements are computed at the call by NumPy; 0: none are
+LAZYNP_DEBUG              0, 1                      check dtypes and shapes between passes and after every operation
+LAZYNP_PURE               0, 1                      leave the native core alone and use its Python twin
+LAZYNP_THREADS            (number of usable cores)  worker threads of compiled kernels
+LAZYNP_FALLBACK           silent, warn, error       what a call that only NumPy itself can answer does
+LAZYNP_CUDA_GRAPHS        0 (never), N              replay schedules of N or more kernels that repeat on a GPU as CUDA graphs
+LAZYNP_CACHE              1, 0                      ``0``: no machine code is kept between processes, nor taken from there
+LAZYNP_CACHE_DIR          (the user's caches)       where machine code is kept between processes
+LAZYNP_LIBMVEC            (widest), a name, 0       the C library's vector functions that kernels call: ``sse``, ``avx2``, ..., or none
+LAZYNP_POLYNOMIALS        1, 0                      ``0``: the C library's functions in place of lazynp's own
+LAZYNP_SKLEARN_NAMESPACE  lazynp, ...               the library that ``lazynp.testing.sklearn`` tests
+========================  ========================  ===================================================================================
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ cache: bool
 cache_dir: str  # empty: where the system wants it
 libmvec: str  # empty: the widest there is
 polynomials: bool
+sklearn_namespace: str
 device = "cpu"  # or "cuda:N"
 elsewhere = False  # whether anything was ever to live on another device than the processor; what hot paths look at
 at_hand = 0  # ``eager_below``, or 0 where values may live elsewhere
@@ -113,6 +115,7 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         "cache_dir": environment.get("LAZYNP_CACHE_DIR", ""),
         "libmvec": _choice("LAZYNP_LIBMVEC", libmvec_, LIBMVECS) if libmvec_ else "",
         "polynomials": _switch("LAZYNP_POLYNOMIALS", read("LAZYNP_POLYNOMIALS") or "1"),
+        "sklearn_namespace": read("LAZYNP_SKLEARN_NAMESPACE") or "lazynp",
     }
 
 

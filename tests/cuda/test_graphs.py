@@ -188,7 +188,7 @@ def test_graphs_of_one_schedule_are_bounded(one: Any) -> None:
 def _plans() -> list[Any]:
     from lazynp.engine import realize
 
-    return [plan for plans in realize._caches.values() for plan in plans.values() if hasattr(plan, "graphs")]
+    return [plan for plans in realize._engine.caches.values() for plan in plans.values() if hasattr(plan, "graphs")]
 
 
 def test_not_by_default_and_not_for_single_kernels() -> None:

@@ -334,7 +334,7 @@ def test_what_the_compiler_refuses_numpy_computes(one: Any, monkeypatch: pytest.
 
 
 def test_kernels_are_compiled_once(one: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    from lazynp.backends.llvm import disk_cache
+    from lazynp.backends.common import disk_cache
 
     cache = disk_cache.DiskCache(tmp_path)
     monkeypatch.setattr(disk_cache, "shared", lambda: cache)

@@ -58,6 +58,18 @@ def test_no_scalar_value_is_special(steps: list[Any]) -> None:
     assert misses == 1
 
 
+def test_which_literals_are_equal_is_structure() -> None:
+    x, y = given(100), given(100)
+
+    def turn(a: float, b: float) -> None:
+        expected = numpy.asarray(x) * a + numpy.asarray(y) * b
+        numpy.testing.assert_array_equal(numpy.asarray(x * a + y * b), expected)
+
+    assert count(lambda: [turn(k / 7, k / 7) for k in range(1, 200)])[0] == 1
+    assert count(lambda: [turn(k / 7, -k / 7) for k in range(1, 200)])[0] == 1
+    assert count(lambda: [turn(j, k) for j in range(8) for k in range(8)])[0] == 0
+
+
 def moving_window(x: Any, k: int) -> Any:
     return x[k : k + 100] * 2
 

@@ -91,7 +91,7 @@ def test_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         x = leaf(np.ones(n))
         realize([add(x, x)], "test")
     assert (report.schedules.misses, report.schedules.hits) == (6, 3)
-    assert len(runtime._plans) == 3
+    assert len(runtime._engine.plans) == 3
 
 
 def test_failure_names_the_line_and_is_remembered() -> None:

@@ -7,12 +7,12 @@ allowed.
 
 from __future__ import annotations
 
-import ast
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy
+import pytest
 
 import lazynp
 from lazynp.scalars import is_scalar
@@ -110,21 +110,40 @@ def difference(got: Any, want: Any, ulps: int) -> str | None:
     return None
 
 
-def check(call: Callable[[Any], Any], ulps: int = 0, note: str = "") -> None:
-    """Assert that ``call(lazynp)`` and ``call(numpy)`` come to the same."""
+def check(call: Callable[[Any], Any], ulps: int = 0, note: str = "", raises: bool | None = None) -> None:
+    """Assert that ``call(lazynp)`` and ``call(numpy)`` come to the same, and that NumPy raises or does not where that is said."""
     want = outcome(call, numpy)
+    assert raises is None or raises == isinstance(want, Exception), f"{note}: NumPy gives {want!r}"
     got = outcome(call, lazynp)
     found = difference(got, want, ulps)
     assert found is None, f"{note}: {found}"
 
 
-def expression(text: str, ulps: int = 0, **names: Any) -> None:
+def expression(text: str, ulps: int = 0, raises: bool | None = None, **names: Any) -> None:
     """``check`` of an expression in ``np``; NumPy arrays among the names become arrays of the module under test."""
 
     def call(module: Any) -> Any:
         local = {name: module.array(value) if isinstance(value, numpy.ndarray) else value for name, value in names.items()}
         return eval(text, {"np": module, **local})
 
-    several = isinstance(ast.parse(text, mode="eval").body, ast.Tuple)
-    assert not several or not isinstance(outcome(call, numpy), Exception), f"NumPy raises for {text}: a case that raises stands alone"
-    check(call, ulps, text)
+    check(call, ulps, text, raises)
+
+
+def table(operands: dict[str, Any], cases: str, ulps: int = 0) -> Callable[[str], None]:
+    """Return the test of a table: a case is a line with one call, which NumPy answers, or with ``!`` before it one that NumPy refuses.
+
+    Parameters
+    ----------
+    operands : dict
+        What the names in the calls are; arrays become arrays of the module under test.
+    cases : str
+        The lines; those that begin with ``#`` are headings.
+    ulps : int
+        How far floating-point results may be from NumPy's.
+    """
+
+    @pytest.mark.parametrize("case", [line for line in map(str.strip, cases.splitlines()) if line and line[0] != "#"])
+    def test(case: str) -> None:
+        expression(case.removeprefix("! "), ulps, case.startswith("! "), **operands)
+
+    return test

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case is one line of the table
 """Set operations, membership, counting against NumPy, with no call answered by NumPy itself."""
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ import numpy
 import pytest
 
 import lazynp
-from tests.namespace.compare import DTYPES, check, expression, values
+from tests.namespace.compare import DTYPES, check, table, values
 
 RNG = numpy.random.default_rng(7)
 
@@ -56,74 +55,204 @@ NAMES = {
     "z": RNG.normal(size=50) + 1j,
 }
 
-CASES = [
-    "np.unique([3, 1, 3]), np.unique(a, axis=None), np.unique(n), np.unique(n, equal_nan=False), np.unique([[1, 1], [1, 1]], axis=-1), np.unique(3), np.unique(np.zeros((0, 2)), axis=0), np.unique(i, sorted=True)",
-    "np.unique(a, axis=2)",
-    "np.unique(i, axis=1)",
-    "np.unique(a, nonsense=1)",
-    "np.unique_all(i).values, np.unique_all(i).indices, np.unique_all(i).inverse_indices, np.unique_all(i).counts, np.unique_counts(a).counts, np.unique_inverse(a).inverse_indices.shape",
-    "np.intersect1d(i, u, return_indices=True), np.intersect1d(u, u[1:], assume_unique=True), np.intersect1d(u, [4.0, 7], True, True), np.intersect1d([], i), np.intersect1d(a, 3)",
-    "np.union1d(i, [0.5]), np.union1d([], []), np.setdiff1d(i, u[:1]), np.setdiff1d(u, [1], assume_unique=True), np.setdiff1d(i, []), np.setxor1d(i, [1, 9]), np.setxor1d(u, [1, 9], assume_unique=True), np.setxor1d([], [])",
-    "np.union1d(i.astype('i1'), 4), np.union1d(2, i.astype('f4')), np.union1d(i.astype('u1'), [4]), np.union1d(2.5, i.astype('i2')), np.setxor1d(i.astype('i1'), 4), np.setdiff1d(i.astype('i1'), 4), np.intersect1d(i.astype('i1'), 4), np.union1d(a, a[0] + 3), np.union1d(n, n)",
-    "np.union1d(i.astype('u1'), 300)",
-    "np.isin(i, u), np.isin(a, [1, 2]), np.isin(3, [1, 3]), np.isin(3, 3), np.isin(i, []), np.isin([], i), np.isin(n, [np.nan, 1]), np.isin(i, u, kind='sort'), np.isin(i, u, kind='table', invert=True), np.isin(u, i[:2], assume_unique=True), np.isin(i, [1.0, 4.5]), np.isin(a, np.arange(3)), np.isin(np.array([1, 200], 'u1'), [-1, 200, 300])",
-    "np.isin(n, [1.0], kind='table')",
-    "np.isin(i, u, kind='other')",
-    "np.isin(np.array([1, 2**63], 'u8'), np.array([-1, 1])), np.isin(np.array([1, -2], 'i8'), np.arange(20, dtype='u8')), np.isin(v, v[:30]), np.isin(i > 2, [True]), np.isin(i, [True, False])",
-    "np.histogram(v), np.histogram(v, 5), np.histogram(v, bins=5, range=(-1, 1)), np.histogram(v, 7, (-2, 2.5), True), np.histogram(v, density=True), np.histogram(v.astype('f4'), 4), np.histogram(v.astype('f2'), 4), np.histogram(i), np.histogram(i.astype('i1'), 3), np.histogram(i.astype('u1'), 3), np.histogram(i.astype('u8'), 3, range=(0, 9))",
-    "np.histogram(x, weights=w), np.histogram(x, weights=w.astype('f4')), np.histogram(x, weights=(w * 9).astype(int)), np.histogram(x, weights=z), np.histogram(x, 4, weights=z.astype('F'), density=True), np.histogram(x, 4, weights=w, density=True), np.histogram(x, [-1, 0, 1], weights=w), np.histogram(x, [-1, 0, 2.5], weights=w.astype('f4')), np.histogram(x, [-1, 0, 1], weights=z)",
-    "np.histogram(v, [-1, 0, 1]), np.histogram(v, bins=np.array([-1.0, 0.5, 3]), density=True), np.histogram(v, np.linspace(-3, 3, 9)), np.histogram(i, [0, 2, 6]), np.histogram(v, []), np.histogram(v, [1]), np.histogram(v, [0.0, 0.0, 1.0]), np.histogram(v, (0, 1)), np.histogram(v, np.arange(3, dtype='u1'))",
-    "np.histogram([]), np.histogram([], 3, density=True), np.histogram([], [0, 1, 2]), np.histogram([[1, 2], [3, 4]], 2), np.histogram(3), np.histogram(np.ones(4), 3), np.histogram(v * 2 + 1, 5), np.histogram([0, 1], bins=np.int64(3)), np.histogram(v, np.sum(i))",
-    "np.histogram(v, 'auto'), np.histogram(v, 'fd'), np.histogram(v, 'sturges', (-1, 1)), np.histogram_bin_edges(v, 'scott'), np.histogram(i, 'auto'), np.histogram([], 'rice'), np.histogram_bin_edges(v, 'stone')",
-    "np.histogram(v, 'auto', weights=v)",
-    "np.histogram(v, 'nonsense')",
-    "np.histogram(v, 0)",
-    "np.histogram(v, -3)",
-    "np.histogram(v, 2.5)",
-    "np.histogram(v, [[1, 2]])",
-    "np.histogram(v, [2, 1])",
-    "np.histogram(v, range=(1, 0))",
-    "np.histogram(v, range=(0, np.inf))",
-    "np.histogram(v, range=(0, 1, 2))",
-    "np.histogram(n)",
-    "np.histogram(x, weights=w[:3])",
-    "np.histogram(z)",
-    "np.histogram_bin_edges(v), np.histogram_bin_edges(v, 3), np.histogram_bin_edges(v, 3, (0, 1)), np.histogram_bin_edges(v.astype('f4'), 3), np.histogram_bin_edges(i, 4), np.histogram_bin_edges(v, [1, 2, 5]), np.histogram_bin_edges([], 2), np.histogram_bin_edges(v, 3, weights=v), np.histogram_bin_edges(v * 2, 3)",
-    "np.histogram_bin_edges(v, [2, 1])",
-    "np.histogram_bin_edges(v, 0)",
-    "np.histogram_bin_edges(n)",
-    "np.histogram2d(x, y), np.histogram2d(x, y, 4), np.histogram2d(x, y, [3, 5]), np.histogram2d(x, y, [[-1, 0, 1], 4]), np.histogram2d(x, y, np.linspace(-2, 2, 5)), np.histogram2d(x, y, 3, [[-1, 1], [-2, 2]]), np.histogram2d(x, y, 3, density=True), np.histogram2d(x, y, 3, weights=w), np.histogram2d([1, 2], [3, 4], 2)",
-    "np.histogram2d(x, y[:3])",
-    "np.histogram2d(x, y, 0)",
-    "np.histogram2d(x, y, [3, 2.5])",
-    "np.histogramdd(p, 2), np.histogramdd(p, (2, 3, 4)), np.histogramdd((x, y), 3), np.histogramdd([x, y], [2, [-1, 0, 2]], density=True), np.histogramdd(p, 2, [(-1, 1), None, (-2, 2)]), np.histogramdd(x, 4), np.histogramdd(p * 2, 2, weights=w[:40]), np.histogramdd([[], []], 2), np.histogramdd(i[:, None], 2), np.histogramdd([x, y], (np.arange(3), np.linspace(-1, 1, 4)))",
-    "np.histogramdd(p, (2, 3))",
-    "np.histogramdd(p, 0)",
-    "np.histogramdd(p, [2, 3, [3, 1, 2]])",
-    "np.histogramdd(p, 2, [(0, 1)])",
-    "np.histogramdd(p, [2, 2, 2.5])",
-    "np.histogramdd(p, 3, weights=w)",
-    "np.digitize(v, [-1, 0, 1]), np.digitize(v, [-1, 0, 1], right=True), np.digitize(i, [1, 4]), np.digitize(i, [4, 1]), np.digitize(i, [4, 1], True), np.digitize(0.5, [0, 1]), np.digitize([], [1]), np.digitize(a, [1.5, 3]), np.digitize(n, [1, 2]), np.digitize(v, []), np.digitize(v, np.sort(x) * 2), np.digitize(v, [1, 1])",
-    "np.digitize(v, [1, 3, 2])",
-    "np.digitize(z, [1])",
-    "np.digitize(v, [[1]])",
-    "np.digitize(v, 1)",
-    "np.bincount(i), np.bincount(i, minlength=9), np.bincount(i, [1, 2, 3, 4.5]), np.bincount(i, i), np.bincount([]), np.bincount([], minlength=3), np.bincount(i.astype('u1')), np.bincount(i > 2), np.bincount(i * 2, minlength=np.int64(3)), np.bincount([1, 2], weights=[1, 2])",
-    "np.bincount(i - 3)",
-    "np.bincount(v)",
-    "np.bincount(a)",
-    "np.bincount(i, [1, 2])",
-    "np.bincount(i, minlength=-1)",
-    "np.bincount(i.astype('u8'))",
-    "np.bincount(i, z[:4])",
-    "np.bincount(i, minlength=None)",
-    "np.bincount(x=i)",
-]
-
-
-@pytest.mark.parametrize("text", CASES)
-def test_cases(text: str) -> None:
-    expression(text, **NAMES)
+test_cases = table(
+    NAMES,
+    """
+    np.unique([3, 1, 3])
+    np.unique(a, axis=None)
+    np.unique(n)
+    np.unique(n, equal_nan=False)
+    np.unique([[1, 1], [1, 1]], axis=-1)
+    np.unique(3)
+    np.unique(np.zeros((0, 2)), axis=0)
+    np.unique(i, sorted=True)
+    ! np.unique(a, axis=2)
+    ! np.unique(i, axis=1)
+    ! np.unique(a, nonsense=1)
+    np.unique_all(i).values
+    np.unique_all(i).indices
+    np.unique_all(i).inverse_indices
+    np.unique_all(i).counts
+    np.unique_counts(a).counts
+    np.unique_inverse(a).inverse_indices.shape
+    np.intersect1d(i, u, return_indices=True)
+    np.intersect1d(u, u[1:], assume_unique=True)
+    np.intersect1d(u, [4.0, 7], True, True)
+    np.intersect1d([], i)
+    np.intersect1d(a, 3)
+    np.union1d(i, [0.5])
+    np.union1d([], [])
+    np.setdiff1d(i, u[:1])
+    np.setdiff1d(u, [1], assume_unique=True)
+    np.setdiff1d(i, [])
+    np.setxor1d(i, [1, 9])
+    np.setxor1d(u, [1, 9], assume_unique=True)
+    np.setxor1d([], [])
+    np.union1d(i.astype('i1'), 4)
+    np.union1d(2, i.astype('f4'))
+    np.union1d(i.astype('u1'), [4])
+    np.union1d(2.5, i.astype('i2'))
+    np.setxor1d(i.astype('i1'), 4)
+    np.setdiff1d(i.astype('i1'), 4)
+    np.intersect1d(i.astype('i1'), 4)
+    np.union1d(a, a[0] + 3)
+    np.union1d(n, n)
+    np.union1d(i.astype('u1'), 300)
+    np.isin(i, u)
+    np.isin(a, [1, 2])
+    np.isin(3, [1, 3])
+    np.isin(3, 3)
+    np.isin(i, [])
+    np.isin([], i)
+    np.isin(n, [np.nan, 1])
+    np.isin(i, u, kind='sort')
+    np.isin(i, u, kind='table', invert=True)
+    np.isin(u, i[:2], assume_unique=True)
+    np.isin(i, [1.0, 4.5])
+    np.isin(a, np.arange(3))
+    np.isin(np.array([1, 200], 'u1'), [-1, 200, 300])
+    ! np.isin(n, [1.0], kind='table')
+    ! np.isin(i, u, kind='other')
+    np.isin(np.array([1, 2**63], 'u8'), np.array([-1, 1]))
+    np.isin(np.array([1, -2], 'i8'), np.arange(20, dtype='u8'))
+    np.isin(v, v[:30])
+    np.isin(i > 2, [True])
+    np.isin(i, [True, False])
+    np.histogram(v)
+    np.histogram(v, 5)
+    np.histogram(v, bins=5, range=(-1, 1))
+    np.histogram(v, 7, (-2, 2.5), True)
+    np.histogram(v, density=True)
+    np.histogram(v.astype('f4'), 4)
+    np.histogram(v.astype('f2'), 4)
+    np.histogram(i)
+    np.histogram(i.astype('i1'), 3)
+    np.histogram(i.astype('u1'), 3)
+    np.histogram(i.astype('u8'), 3, range=(0, 9))
+    np.histogram(x, weights=w)
+    np.histogram(x, weights=w.astype('f4'))
+    np.histogram(x, weights=(w * 9).astype(int))
+    np.histogram(x, weights=z)
+    np.histogram(x, 4, weights=z.astype('F'), density=True)
+    np.histogram(x, 4, weights=w, density=True)
+    np.histogram(x, [-1, 0, 1], weights=w)
+    np.histogram(x, [-1, 0, 2.5], weights=w.astype('f4'))
+    np.histogram(x, [-1, 0, 1], weights=z)
+    np.histogram(v, [-1, 0, 1])
+    np.histogram(v, bins=np.array([-1.0, 0.5, 3]), density=True)
+    np.histogram(v, np.linspace(-3, 3, 9))
+    np.histogram(i, [0, 2, 6])
+    np.histogram(v, [])
+    np.histogram(v, [1])
+    np.histogram(v, [0.0, 0.0, 1.0])
+    np.histogram(v, (0, 1))
+    np.histogram(v, np.arange(3, dtype='u1'))
+    np.histogram([])
+    np.histogram([], 3, density=True)
+    np.histogram([], [0, 1, 2])
+    np.histogram([[1, 2], [3, 4]], 2)
+    np.histogram(3)
+    np.histogram(np.ones(4), 3)
+    np.histogram(v * 2 + 1, 5)
+    np.histogram([0, 1], bins=np.int64(3))
+    np.histogram(v, np.sum(i))
+    np.histogram(v, 'auto')
+    np.histogram(v, 'fd')
+    np.histogram(v, 'sturges', (-1, 1))
+    np.histogram_bin_edges(v, 'scott')
+    np.histogram(i, 'auto')
+    np.histogram([], 'rice')
+    np.histogram_bin_edges(v, 'stone')
+    ! np.histogram(v, 'auto', weights=v)
+    ! np.histogram(v, 'nonsense')
+    ! np.histogram(v, 0)
+    ! np.histogram(v, -3)
+    ! np.histogram(v, 2.5)
+    ! np.histogram(v, [[1, 2]])
+    ! np.histogram(v, [2, 1])
+    ! np.histogram(v, range=(1, 0))
+    ! np.histogram(v, range=(0, np.inf))
+    ! np.histogram(v, range=(0, 1, 2))
+    ! np.histogram(n)
+    ! np.histogram(x, weights=w[:3])
+    np.histogram(z)
+    np.histogram_bin_edges(v)
+    np.histogram_bin_edges(v, 3)
+    np.histogram_bin_edges(v, 3, (0, 1))
+    np.histogram_bin_edges(v.astype('f4'), 3)
+    np.histogram_bin_edges(i, 4)
+    np.histogram_bin_edges(v, [1, 2, 5])
+    np.histogram_bin_edges([], 2)
+    np.histogram_bin_edges(v, 3, weights=v)
+    np.histogram_bin_edges(v * 2, 3)
+    ! np.histogram_bin_edges(v, [2, 1])
+    ! np.histogram_bin_edges(v, 0)
+    ! np.histogram_bin_edges(n)
+    np.histogram2d(x, y)
+    np.histogram2d(x, y, 4)
+    np.histogram2d(x, y, [3, 5])
+    np.histogram2d(x, y, [[-1, 0, 1], 4])
+    np.histogram2d(x, y, np.linspace(-2, 2, 5))
+    np.histogram2d(x, y, 3, [[-1, 1], [-2, 2]])
+    np.histogram2d(x, y, 3, density=True)
+    np.histogram2d(x, y, 3, weights=w)
+    np.histogram2d([1, 2], [3, 4], 2)
+    ! np.histogram2d(x, y[:3])
+    ! np.histogram2d(x, y, 0)
+    ! np.histogram2d(x, y, [3, 2.5])
+    np.histogramdd(p, 2)
+    np.histogramdd(p, (2, 3, 4))
+    np.histogramdd((x, y), 3)
+    np.histogramdd([x, y], [2, [-1, 0, 2]], density=True)
+    np.histogramdd(p, 2, [(-1, 1), None, (-2, 2)])
+    np.histogramdd(x, 4)
+    np.histogramdd(p * 2, 2, weights=w[:40])
+    np.histogramdd([[], []], 2)
+    np.histogramdd(i[:, None], 2)
+    np.histogramdd([x, y], (np.arange(3), np.linspace(-1, 1, 4)))
+    ! np.histogramdd(p, (2, 3))
+    ! np.histogramdd(p, 0)
+    ! np.histogramdd(p, [2, 3, [3, 1, 2]])
+    ! np.histogramdd(p, 2, [(0, 1)])
+    ! np.histogramdd(p, [2, 2, 2.5])
+    ! np.histogramdd(p, 3, weights=w)
+    np.digitize(v, [-1, 0, 1])
+    np.digitize(v, [-1, 0, 1], right=True)
+    np.digitize(i, [1, 4])
+    np.digitize(i, [4, 1])
+    np.digitize(i, [4, 1], True)
+    np.digitize(0.5, [0, 1])
+    np.digitize([], [1])
+    np.digitize(a, [1.5, 3])
+    np.digitize(n, [1, 2])
+    np.digitize(v, [])
+    np.digitize(v, np.sort(x) * 2)
+    np.digitize(v, [1, 1])
+    ! np.digitize(v, [1, 3, 2])
+    ! np.digitize(z, [1])
+    ! np.digitize(v, [[1]])
+    ! np.digitize(v, 1)
+    np.bincount(i)
+    np.bincount(i, minlength=9)
+    np.bincount(i, [1, 2, 3, 4.5])
+    np.bincount(i, i)
+    np.bincount([])
+    np.bincount([], minlength=3)
+    np.bincount(i.astype('u1'))
+    np.bincount(i > 2)
+    np.bincount(i * 2, minlength=np.int64(3))
+    np.bincount([1, 2], weights=[1, 2])
+    ! np.bincount(i - 3)
+    ! np.bincount(v)
+    ! np.bincount(a)
+    ! np.bincount(i, [1, 2])
+    ! np.bincount(i, minlength=-1)
+    np.bincount(i.astype('u8'))
+    ! np.bincount(i, z[:4])
+    ! np.bincount(i, minlength=None)
+    ! np.bincount(x=i)
+    """,
+)
 
 
 def test_named_results_have_numpys_names() -> None:

@@ -81,6 +81,45 @@ def test_equal_subgraphs_are_one_entry() -> None:
     assert canonical.nodes[1] is a  # the earliest, whose line is named if it fails
 
 
+VALUES = {
+    "f8": [0.0, -0.0, 1.0, 0.1, np.inf, -np.inf, np.nan, -np.nan], "f4": [0.0, -0.0, 1.0, 0.1, np.nan], "f2": [0.0, -0.0, 1.0, np.nan],
+    "c16": [0j, complex(-0.0, 0.0), complex(0.0, -0.0), 1 + 0j, complex(1, -0.0), 1j, complex(np.nan, 0.0), complex(-np.nan, 0.0)],
+    "i8": [0, 1, -1, 2**53, 2**53 + 1], "u1": [0, 1, 255], "?": [False, True],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", VALUES)
+def test_literals_are_one_parameter_where_their_bits_are(dtype: str) -> None:
+    values = [np.dtype(dtype).type(value) for value in VALUES[dtype]]
+    for a in values:
+        for b in values:
+            nodes = [build.const(value, value.dtype) for value in (a, b, a)]
+            canonical = canonicalise([add(add(nodes[0], nodes[1]), nodes[2])])
+            expected = list(dict.fromkeys([value.tobytes() for value in (a, b)]))
+            assert [scalar.tobytes() for scalar in canonical.scalars] == expected
+
+
+def test_literals_of_unlike_dtypes_are_two_parameters() -> None:
+    one = [build.cast(build.expand(build.const(1, np.dtype(c)), (2,)), FLOAT) for c in "lfd?"]
+    assert len(canonicalise(one).scalars) == len(one)
+
+
+def test_which_literals_are_equal_is_structure_and_not_their_values() -> None:
+    def two(first: float, second: float) -> Any:
+        return key(add(scaled(first), scaled(second)))
+
+    assert len({two(a, b) for a in range(20) for b in range(20)}) == 2
+
+
+def test_operands_of_what_commutes_may_change_places() -> None:
+    x, y = leaf(X), leaf(X)
+    one = Program.of(canonicalise([add(x, y), add(y, x)]))
+    assert one.outputs[0] == one.outputs[1]
+    operands = [(o.SUBTRACT, x, y), (o.SUBTRACT, y, x), (o.MAXIMUM, x, y), (o.MAXIMUM, y, x)]
+    two = Program.of(canonicalise([build.elementwise(op, FLOAT, a, b) for op, a, b in operands]))
+    assert len(set(two.outputs)) == 4
+
+
 def test_equal_buffers_are_two_parameters() -> None:
     canonical = canonicalise([add(leaf(X), leaf(X))])
     assert len(canonical.buffers) == 2

@@ -24,6 +24,7 @@ def test_defaults() -> None:
         "cache_dir": "",
         "libmvec": "",
         "polynomials": True,
+        "sklearn_namespace": "lazynp",
         "pure": False,
     }
 

@@ -19,7 +19,7 @@ def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     gc.collect()
     base = pressure.held()
     monkeypatch.setattr(pressure, "limit", lambda: 8 << 20)
-    monkeypatch.setattr(pressure, "_relieved_at", base)
+    monkeypatch.setattr(pressure._held, "relieved_at", base)
 
 
 def reasons() -> set[str]:
@@ -61,15 +61,15 @@ def test_arrays_that_are_wanted_are_not_computed_again_and_again() -> None:
 
 
 def test_small_values_are_not_counted() -> None:
-    before = pressure._foreign
+    before = pressure._held.foreign
     kept = [np.asarray(numpy.zeros(1000)) for _ in range(100)]
-    assert pressure._foreign == before
+    assert pressure._held.foreign == before
     assert len(kept) == 100
 
 
 def test_what_is_gone_is_not_counted() -> None:
-    before = pressure._foreign
+    before = pressure._held.foreign
     x = np.asarray(numpy.zeros(SIZE))
-    assert pressure._foreign - before == SIZE * 8
+    assert pressure._held.foreign - before == SIZE * 8
     del x
-    assert pressure._foreign == before
+    assert pressure._held.foreign == before

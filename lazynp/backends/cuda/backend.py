@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lazynp.backends.base import CompileError, Plan, in_kernels
+from lazynp.backends.common.disk_cache import digest
 from lazynp.backends.cuda import compiler, render, scalars
 from lazynp.backends.cuda.launch import DeviceKernel, DevicePlan, HostPlan
-from lazynp.backends.llvm.disk_cache import digest
 from lazynp.codegen import ir
 from lazynp.codegen.grid import nest as grid
 from lazynp.graph import op as o
@@ -36,16 +36,12 @@ class CUDABackend:
 
     joins_calls = False  # each library call may be CuPy's
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, numpy_plan: Callable[[Program], Plan]) -> None:
         self.place = place
+        self.numpy_plan = numpy_plan
         self.name = place.name
         self.kernels: dict[bytes, DeviceKernel] = {}  # by the digest of their source with 32-bit indices
         self.compiled = 0
-
-    def numpy_plan(self, program: Program) -> Plan:
-        from lazynp.engine.realize import backend
-
-        return backend("numpy").prepare(program)
 
     def prepare(self, program: Program) -> Plan:
         return DevicePlan(program, self, self.numpy_plan)

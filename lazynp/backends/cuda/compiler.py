@@ -2,7 +2,7 @@
 
 In: the source of one module and the names of its functions.  Out: CuPy's function objects.  Promise: NVRTC rounds as IEEE asks (no fused
 multiply-add, no flush to zero, exact division and square root); the same source is compiled once per machine and architecture, and what
-comes from the disk cache was checked as machine code is (``llvm/disk_cache.py``); a fault in the source is a ``CompileError`` with the
+comes from the disk cache was checked as machine code is (``common/disk_cache.py``); a fault in the source is a ``CompileError`` with the
 compiler's log.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from lazynp.backends.base import CompileError
-from lazynp.backends.llvm import disk_cache
+from lazynp.backends.common import disk_cache
 from lazynp.values import config, forking
 
 OPTIONS: Final = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
@@ -52,7 +52,8 @@ def headers() -> str | None:
         from cuda.pathfinder import find_nvidia_header_directory
 
         found = find_nvidia_header_directory("cudart")
-    for folder in (found, *[os.path.join(os.environ[name], "include") for name in ("CUDA_PATH", "CUDA_HOME") if name in os.environ]):
+    toolkits = os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME")
+    for folder in (found, *[os.path.join(path, "include") for path in toolkits if path is not None]):
         if folder and os.path.exists(os.path.join(folder, "cuda_fp16.h")):
             return str(folder)
     default = "/usr/local/cuda/include"

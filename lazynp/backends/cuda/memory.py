@@ -152,7 +152,6 @@ class Place:
     """One GPU."""
 
     def __init__(self, number: int) -> None:
-        from lazynp.backends.cuda.backend import CUDABackend
         from lazynp.backends.cuda.transfers import Uploads
 
         self.cupy = driver.cupy()
@@ -168,7 +167,7 @@ class Place:
         self._large: WeakSet[DeviceBuffer] = WeakSet()
         self._sink: DeviceBlock | None = None
         self.uploads = Uploads(self)
-        self.backend = CUDABackend(self)
+        self.backend: Any = None  # what compiles and launches here; the engine makes it
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.title}>"

@@ -12,8 +12,8 @@ from math import prod
 
 from lazynp.backends.base import CompileError, Plan, in_kernels
 from lazynp.backends.common.compiled import CompiledPlan
+from lazynp.backends.common.disk_cache import digest
 from lazynp.backends.llvm import compiler, render, scalars, support, threads
-from lazynp.backends.llvm.disk_cache import digest
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
 from lazynp.codegen.nest import emit

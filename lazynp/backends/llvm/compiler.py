@@ -15,7 +15,8 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from lazynp.backends.llvm import disk_cache, loader, mathlib, threads
+from lazynp.backends.common import disk_cache
+from lazynp.backends.llvm import loader, mathlib, threads
 from lazynp.backends.llvm.host import binding, host
 from lazynp.values import config, forking
 

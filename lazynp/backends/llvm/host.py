@@ -12,7 +12,7 @@ import os
 import sys
 from typing import Any, Final, NamedTuple
 
-from lazynp.backends.llvm import disk_cache
+from lazynp.backends.common import disk_cache
 from lazynp.values import config
 
 

@@ -9,7 +9,6 @@ line that asked for them, and at the call where they are there already or somebo
 from __future__ import annotations
 
 import functools
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from types import FrameType
@@ -19,7 +18,7 @@ import numpy as np
 
 from lazynp.graph import build
 from lazynp.graph import op as o
-from lazynp.graph.node import Node, Shape
+from lazynp.graph.node import Node, Shape, stacklevel, user_frame
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.ufunc.promotion import DType, Foreign
 from lazynp.ndarray import asarray, node_of, wrap
@@ -149,21 +148,6 @@ def at_once(name: str, *args: Any, **options: Any) -> Any:
 # Warnings and errors that values decide -----------------------------------------------------------------------------------------
 
 
-def _user_frame() -> FrameType:
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "lazynp":
-        frame = frame.f_back
-    return frame
-
-
-def stacklevel() -> int:
-    """Depth of the first frame outside lazynp, for ``warnings.warn`` in the caller."""
-    depth, frame, user = 1, sys._getframe(1), _user_frame()
-    while frame is not user and frame.f_back is not None:
-        depth, frame = depth + 1, frame.f_back
-    return depth
-
-
 def _action(text: str, frame: FrameType) -> str:
     """Return what Python's filters say now about a RuntimeWarning of the user's line."""
     for action, message, category, module, line in warnings.filters:
@@ -181,7 +165,7 @@ def warned(value: Node, bad: Node, text: str, each: bool = False) -> Node:
     The filters of this moment decide: what they ignore is not looked for, what they raise or always show is shown now, and what they show
     once a line is shown when the value is computed.
     """
-    frame = _user_frame()
+    frame = user_frame()
     action = _action(text, frame)
     if action == "ignore" or not build.size(bad):
         return value

@@ -14,9 +14,9 @@ import numpy as np
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, reshape
 from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE, REAL_OF
-from lazynp.graph.node import Node
+from lazynp.graph.node import Node, stacklevel
 from lazynp.namespace.bridge import fallback
-from lazynp.namespace.bridge.library import native, stacklevel, warned
+from lazynp.namespace.bridge.library import native, warned
 from lazynp.namespace.routines.creation import diagonal
 from lazynp.namespace.routines.joining import concatenate
 from lazynp.namespace.routines.statistics import average

@@ -16,9 +16,9 @@ import numpy as np
 from lazynp.graph import build
 from lazynp.graph.build import cast, reshape
 from lazynp.graph.dtypes import BOOL, INT64
-from lazynp.graph.node import Node
+from lazynp.graph.node import Node, stacklevel
 from lazynp.namespace.bridge import fallback
-from lazynp.namespace.bridge.library import at_once, item, known, native, stacklevel, values
+from lazynp.namespace.bridge.library import at_once, item, known, native, values
 from lazynp.namespace.routines.joining import stack
 from lazynp.namespace.ufunc.reductions import array_node
 from lazynp.ndarray import asarray as _asarray

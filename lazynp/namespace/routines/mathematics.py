@@ -18,9 +18,9 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise
 from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE, REAL_OF
-from lazynp.graph.node import Node
+from lazynp.graph.node import Node, stacklevel
 from lazynp.namespace.bridge import fallback
-from lazynp.namespace.bridge.library import native, stacklevel
+from lazynp.namespace.bridge.library import native
 from lazynp.namespace.routines.joining import concatenate
 from lazynp.namespace.routines.selecting import where
 from lazynp.namespace.routines.shaping import moveaxis, of_arrays

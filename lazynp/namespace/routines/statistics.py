@@ -16,9 +16,9 @@ from lazynp.conversion import converted
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand
 from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT64, NATIVE, REAL_OF
-from lazynp.graph.node import Node
+from lazynp.graph.node import Node, stacklevel
 from lazynp.namespace.bridge import fallback
-from lazynp.namespace.bridge.library import refused, stacklevel, warned
+from lazynp.namespace.bridge.library import refused, warned
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc import reductions as red
 from lazynp.namespace.ufunc.promotion import DType, Foreign, broadcast

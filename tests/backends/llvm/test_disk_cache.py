@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lazynp.backends.llvm import disk_cache
-from lazynp.backends.llvm.disk_cache import STALE_SECONDS, DiskCache, default_directory
+from lazynp.backends.common import disk_cache
+from lazynp.backends.common.disk_cache import STALE_SECONDS, DiskCache, default_directory
 from lazynp.values import config
 
 KEY = "a" * 64
@@ -189,7 +189,7 @@ def test_two_processes_write_and_read_the_same_keys(tmp_path):
 import sys
 sys.path.insert(0, {os.getcwd()!r})
 from pathlib import Path
-from lazynp.backends.llvm.disk_cache import DiskCache
+from lazynp.backends.common.disk_cache import DiskCache
 cache = DiskCache(Path({str(tmp_path / "cache")!r}), limit=20_000)
 for turn in range(300):
     key = f"{{turn % 30:064}}"

@@ -1,0 +1,370 @@
+"""The laws of the house: who may import whom, where the environment is read, where facts of operations stand, and that no name is dead.
+
+``python -m tests.test_house`` prints the exceptions with their reasons and the circles of imports.  Lists of exceptions only shrink: an
+entry that is no longer needed fails as a new violation does.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Final, NamedTuple
+
+import lazynp
+from lazynp.graph.op import Op
+
+ROOT: Final = Path(lazynp.__file__).parent.parent
+README: Final = ROOT / "README.md"
+MODULES: Final = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(ROOT.glob("lazynp/**/*.py"))
+}
+
+# From the ground to the roof: a module imports what stands below it, or in its own room.  A prefix may name a single module, and the
+# longest one counts; rooms of one floor do not know each other.
+FLOORS: Final = [
+    ["values"],
+    ["array"],  # the native core of nodes and cells, and its Python twin
+    ["graph"],
+    ["schedule"],
+    ["codegen"],
+    ["backends.base backends.common"],
+    ["backends.special"],
+    ["backends.numpy", "backends.llvm", "backends.cuda"],
+    ["engine"],
+    ["namespace.standard namespace.docstrings"],
+    [
+        "arrays attributes conversion layout memory ndarray protocols scalars viewing views array.hand "
+        "namespace.indexing namespace.assignment"
+    ],
+    ["namespace.ufunc.promotion namespace.device.placement"],
+    ["namespace.bridge"],
+    ["namespace.ufunc"],
+    ["namespace.routines"],
+    ["namespace.device"],
+    ["namespace.special"],
+    ["namespace.submodules"],
+    ["namespace"],
+    [""],  # the doors: the package itself, its commands, lazynp.special and lazynp.testing
+]
+PLACE: Final = {prefix: (floor, room) for floor, rooms in enumerate(FLOORS) for room in rooms for prefix in (room.split() or [""])}
+
+_DEVICES: Final = "what only devices need, imported where one is in use"
+UPWARD: Final = {
+    **dict.fromkeys(
+        (
+            "lazynp.conversion -> lazynp.namespace.device.sharing",
+            "lazynp.namespace.assignment -> lazynp.namespace.device.placement",
+            "lazynp.namespace.assignment -> lazynp.namespace.device.scattering",
+            "lazynp.namespace.assignment -> lazynp.namespace.routines.inserting",
+            "lazynp.namespace.bridge.fallback -> lazynp.namespace.device.sharing",
+            "lazynp.namespace.bridge.library -> lazynp.namespace.device.routines",
+            "lazynp.namespace.bridge.library -> lazynp.namespace.device.sharing",
+            "lazynp.namespace.indexing -> lazynp.namespace.device.sharing",
+            "lazynp.namespace.routines.files -> lazynp.namespace.device.sharing",
+            "lazynp.namespace.routines.inserting -> lazynp.namespace.device.scattering",
+            "lazynp.namespace.routines.selecting -> lazynp.namespace.device.sharing",
+            "lazynp.namespace.ufunc.methods -> lazynp.namespace.device.accumulating",
+            "lazynp.protocols -> lazynp.namespace.device.placement",
+            "lazynp.protocols -> lazynp.namespace.device.sharing",
+        ),
+        _DEVICES,
+    ),
+    "lazynp.namespace.bridge.fallback -> lazynp": "names of NumPy that a foreign library asks for are looked up in the package",
+    "lazynp.namespace.bridge.fallback -> lazynp.namespace.ufunc.ufuncs": "a ufunc that NumPy gives out is answered by ours",
+    "lazynp.namespace.coverage -> lazynp": "coverage asks every public name who answers it",
+    "lazynp.namespace.docstrings -> lazynp.namespace.help_texts": "help texts are made when somebody reads one",
+    "lazynp.namespace.routines.correlation -> lazynp.namespace.submodules.linalg": "a covariance is a matrix product, which lives there",
+    "lazynp.protocols -> lazynp": "the namespace of an array is the package",
+}
+
+# The array object: its modules import each other until all of it is in a room of its own.
+CIRCLES: Final = [
+    {
+        "lazynp.array.hand", "lazynp.arrays", "lazynp.conversion", "lazynp.layout", "lazynp.memory", "lazynp.namespace.assignment",
+        "lazynp.namespace.indexing", "lazynp.protocols", "lazynp.viewing",
+    }
+]  # fmt: skip
+
+# Variables of other programs, read where they are needed; lazynp's own are read in ``values/config.py`` alone.
+FOREIGN: Final = {
+    "CUDA_HOME": "the CUDA toolkit's",
+    "CUDA_PATH": "the CUDA toolkit's",
+    "LOCALAPPDATA": "the system's",
+    "SCIPY_ARRAY_API": "SciPy's",
+    "XDG_CACHE_HOME": "the system's",
+}
+
+# Groups of operations outside op.py: each says what one module does with them, which is not a fact of the operations.
+GROUPS: Final = {
+    "lazynp.arrays._FIRST_STEPS": "steps of a view whose geometry can wait",
+    "lazynp.backends.cuda.errors.STRICT": "where a thread's look at results has no excuse",
+    "lazynp.backends.cuda.scalars.MATH": "C's functions that the table of texts does not have, from the column of C names",
+    "lazynp.backends.llvm.mathlib._NOT_CALLED": "instructions of LLVM's",
+    "lazynp.backends.llvm.scalars.MATH": "functions of the mathematical library that the table of texts does not have",
+    "lazynp.backends.llvm.scalars.VANISHING": "functions of libmvec that return zero without the flag",
+    "lazynp.backends.numpy.operations._NOT_UFUNCS": "what NumPy has no ufunc for",
+    "lazynp.backends.numpy.source.NAMED_OUT": "ufuncs of NumPy whose third operand wants a name",
+    "lazynp.codegen.reduce.HARMLESS": "what may be computed of the zeros that fill the last lanes",
+    "lazynp.graph.errstate._NEVER": "what raises no floating-point error; the other errors depend on dtypes and stand beside it",
+    "lazynp.namespace.assignment._CONSTANT": "how a fill is recorded",
+    "lazynp.namespace.device.accumulating._RING": "what accumulates at positions without an order",
+    "lazynp.schedule.fuse.VIEWS": "movements that a library can follow",
+    "lazynp.views._NEEDS_OLD": "steps of a view that write a part",
+    "lazynp.views._OVERLAPPING": "steps of a view that make elements one in memory",
+    "lazynp.views._SIMPLE": "steps of a view that fold in any order",
+}
+
+# Names that nothing in the package, the benchmarks, the conformance runners and the examples uses.
+UNUSED: Final = {
+    "lazynp.backends.llvm.compiler.optimised_ir": "tests look at what LLVM made of a kernel",
+    "lazynp.engine.realize.forget_plans": "tests start with an empty cache",
+    "lazynp.namespace.help_texts.WHEN": "all that a help text may say of when a function computes, which tests read",
+    "lazynp.namespace.standard.KEYWORDS": "the signatures that differ from NumPy's, which tests read",
+    "lazynp.namespace.ufunc.table.ELSEWHERE": "NumPy's ufuncs that are not in the table, which tests read",
+    "lazynp.testing.scipy.pytest_collection_modifyitems": "pytest calls it",
+    "lazynp.testing.scipy.pytest_configure": "pytest calls it",
+    "lazynp.testing.scipy.pytest_generate_tests": "pytest calls it",
+}
+
+# Public names that hide a module of the package, and why nobody is misled.
+HIDDEN: Final = {
+    "array": "lazynp.array() is public; the package is loaded with the first module of the graph, before the function takes the name",
+    "memory": "lazynp.memory() is public; code imports names from the module, which is loaded before the function takes the name",
+    "ndarray": "lazynp.ndarray is the class for users, and a module of names for imports",
+    "schedule": "lazynp.schedule() is public; code imports modules from the package, which is loaded before the function takes the name",
+}
+
+REBOUND: Final = 2  # module variables that functions of a module may rebind; more of them are an object
+
+
+class Import(NamedTuple):
+    module: str
+    when: str  # "module", "local" (inside a function) or "types" (under TYPE_CHECKING)
+
+
+@functools.cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(module: str) -> set[Import]:
+    """What a module of the package imports of it."""
+    found: set[Import] = set()
+
+    def visit(node: ast.AST, when: str) -> None:
+        match node:
+            case ast.ImportFrom(module=str(source), level=0):
+                modules = [f"{source}.{alias.name}" if f"{source}.{alias.name}" in MODULES else source for alias in node.names]
+            case ast.Import():
+                modules = [alias.name for alias in node.names]
+            case ast.Call(func=ast.Name(id="import_module" | "_import_module"), args=[ast.Constant(value=str(name))]):
+                modules = [name]
+            case _:
+                modules = []
+        found.update(Import(name, when) for name in modules if name in MODULES)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            when = "local"
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            when = "types"
+        for child in ast.iter_child_nodes(node):
+            visit(child, when)
+
+    visit(tree(MODULES[module]), "module")
+    return found
+
+
+def place(module: str) -> tuple[int, str]:
+    """The floor and the room of a module."""
+    name = module.removeprefix("lazynp").removeprefix(".")
+    while name not in PLACE:
+        name = name.rpartition(".")[0]
+    return PLACE[name]
+
+
+def upward() -> set[str]:
+    """The imports that do not lead down, nor stay in the room."""
+    found = set()
+    for module in MODULES:
+        floor, room = place(module)
+        for source in {imported.module for imported in imports(module)}:
+            below, other = place(source)
+            if below > floor or (below == floor and other != room):
+                found.add(f"{module} -> {source}")
+    return found
+
+
+def circles(edges: Mapping[str, Iterable[str]]) -> list[set[str]]:
+    """The groups of modules each of which imports every other one, by way of others perhaps."""
+    reached: dict[str, set[str]] = {}
+    for start in edges:
+        seen, waiting = set(), list(edges[start])
+        while waiting:
+            node = waiting.pop()
+            if node not in seen:
+                seen.add(node)
+                waiting.extend(edges[node])
+        reached[start] = seen
+    found = {frozenset(other for other in reached[start] if start in reached[other]) for start in edges}
+    return [set(group) for group in found if len(group) > 1]
+
+
+def import_time_circles() -> list[set[str]]:
+    """Circles of imports that run when a module is loaded."""
+    return circles({module: [found.module for found in imports(module) if found.when == "module"] for module in MODULES})
+
+
+def variables_read(module: str) -> Iterator[str]:
+    """The environment variables that a module reads by name; "?" for any other use of the environment."""
+    for node in ast.walk(tree(MODULES[module])):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="environ"), attr="get" | "pop"), args=[ast.Constant(value=name), *_]):
+                yield name
+            case ast.Call(func=ast.Attribute(attr="getenv") | ast.Name(id="getenv"), args=[ast.Constant(value=name), *_]):
+                yield name
+            case ast.Subscript(value=ast.Attribute(attr="environ"), slice=ast.Constant(value=name), ctx=ast.Load()):
+                yield name
+            case ast.Subscript(value=ast.Attribute(attr="environ"), ctx=ast.Load()):
+                yield "?"
+
+
+def _words(path: Path) -> Counter[str]:
+    """The names that a file uses, also those within short strings, which tables of names are made of."""
+    found: Counter[str] = Counter()
+    for node in ast.walk(tree(path)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name):
+                found[name] += 1
+            case ast.alias(name=name):
+                found[name.rpartition(".")[2]] += 1
+            case ast.Constant(value=str(text)) if len(text) < 200:
+                found.update(re.findall(r"[A-Za-z_]\w*", text))
+    return found
+
+
+def _defined(module: str) -> Iterator[str]:
+    """The names that a module defines at its top level; operations enter their table by being made."""
+    for node in tree(MODULES[module]).body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Assign(value=ast.Call(func=ast.Name(id="Op"))):
+                pass
+            case ast.Assign(targets=targets):
+                yield from [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                yield name
+
+
+def unused() -> set[str]:
+    """Names defined in the package that nobody uses but tests."""
+    own = {module: _words(path) for module, path in MODULES.items()}
+    everybody: Counter[str] = Counter()
+    for words in own.values():
+        everybody.update(words)
+    for folder in ("bench", "conformance", "examples"):
+        for path in ROOT.glob(f"{folder}/**/*.py"):
+            everybody.update(_words(path))
+    return {f"{module}.{name}" for module in MODULES for name in _defined(module) if not (name.startswith("__") or everybody[name])}
+
+
+def groups() -> set[str]:
+    """The sets, lists and tuples of operations that stand in modules other than op.py."""
+    from lazynp.graph import op
+
+    known = {id(value) for value in vars(op).values()}
+    found: set[str] = set()
+    for module in MODULES:
+        if module == "lazynp.graph.op" or module.startswith("lazynp.testing") or module.endswith("__main__"):
+            continue
+        own = set(_defined(module))
+        for name, value in vars(importlib.import_module(module)).items():
+            group = type(value) in (set, frozenset, list, tuple) and sum(isinstance(x, Op) for x in value) > 1
+            if group and name in own and id(value) not in known:
+                found.add(f"{module}.{name}")
+    return found
+
+
+def rebound(module: str) -> set[str]:
+    """The module variables that functions rebind."""
+    return {name for node in ast.walk(tree(MODULES[module])) if isinstance(node, ast.Global) for name in node.names}
+
+
+def test_imports_lead_down_and_the_exceptions_are_needed() -> None:
+    found = upward()
+    assert sorted(found - set(UPWARD)) == [], "these imports lead upward, or into another room of the same floor"
+    assert sorted(set(UPWARD) - found) == [], "these exceptions are no longer needed: delete them"
+    assert all(UPWARD.values()), "an exception has a reason"
+
+
+def test_the_one_circle_at_import_time_is_the_array_object() -> None:
+    assert import_time_circles() == CIRCLES
+
+
+def test_a_circle_is_found() -> None:
+    assert circles({"a": ["b"], "b": ["c"], "c": ["b"], "d": ["a", "d"]}) == [{"b", "c"}]
+
+
+def test_the_environment_is_read_in_config_alone() -> None:
+    found = {(module, name) for module in MODULES for name in variables_read(module) if module != "lazynp.values.config"}
+    assert sorted((module, name) for module, name in found if name not in FOREIGN) == []
+    assert set(FOREIGN) == {name for _, name in found}
+
+
+def test_every_switch_is_in_both_tables() -> None:
+    text = MODULES["lazynp.values.config"].read_text(encoding="utf-8")
+    document = ast.get_docstring(tree(MODULES["lazynp.values.config"])) or ""
+    switches = set(re.findall(r"\"(LAZYNP_\w+)\"", text))
+    assert switches == set(re.findall(r"^LAZYNP_\w+", document, re.MULTILINE))
+    assert switches == set(re.findall(r"^\| `(LAZYNP_\w+)`", README.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def test_operations_are_made_in_their_tables() -> None:
+    """The graph's, and what only the values of a kernel's body are made of."""
+    calls = {
+        module
+        for module in MODULES
+        for node in ast.walk(tree(MODULES[module]))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute) and ast.unparse(node.func).split(".")[-1] == "Op"
+    }
+    assert calls == {"lazynp.graph.op", "lazynp.schedule.lower"}
+
+
+def test_groups_of_operations_stand_in_op_or_say_what_is_done_with_them() -> None:
+    found = groups()
+    assert sorted(found - set(GROUPS)) == [], "a fact of operations belongs into op.py"
+    assert sorted(set(GROUPS) - found) == [], "these entries are no longer needed: delete them"
+
+
+def test_no_name_is_dead() -> None:
+    found = unused()
+    assert sorted(found - set(UNUSED)) == []
+    assert sorted(set(UNUSED) - found) == [], "these entries are no longer needed: delete them"
+
+
+def test_no_public_name_hides_a_module_without_a_note() -> None:
+    top = {module.removeprefix("lazynp.").partition(".")[0] for module in MODULES} - {"lazynp"}
+    hidden = {name for name in top & {*lazynp.__all__, *dir(lazynp)} if not isinstance(getattr(lazynp, name), ModuleType)}
+    assert hidden == set(HIDDEN)
+
+
+def test_more_variables_than_two_are_an_object() -> None:
+    """But the settings, which hot paths read as variables of their module."""
+    assert {module for module in MODULES if len(rebound(module)) > REBOUND} == {"lazynp.values.config"}
+
+
+if __name__ == "__main__":
+    tables = {"imports that lead upward": UPWARD, "groups of operations": GROUPS, "names nobody uses": UNUSED, "hidden modules": HIDDEN}
+    for title, table in tables.items():
+        print(f"{title}: {len(table)}")
+        for entry, reason in table.items():
+            print(f"  {entry}: {reason}")
+    print("circles at import time:")
+    for circle in import_time_circles():
+        print(f"  {len(circle)}: {', '.join(sorted(circle))}")
