@@ -77,7 +77,8 @@ def layout(found: Any) -> Any:
     """A result and how it lies in memory."""
     if isinstance(found, tuple):
         return tuple([part for each in found for part in layout(each)])
-    return found, numpy.array([stride for length, stride in zip(numpy.shape(found), getattr(found, "strides", ()), strict=True) if length > 1])
+    strides = zip(numpy.shape(found), getattr(found, "strides", ()), strict=True)
+    return found, numpy.array([stride for length, stride in strides if length > 1])
 
 
 def agree(function: Callable[..., Any], *operands: Any) -> None:
