@@ -32,7 +32,7 @@ class ExecutionError(Exception):
         self.error = error
 
 
-def in_kernels(program: Program, e: int, scalar: Callable[[Op, np.dtype[Any], list[np.dtype[Any]]], bool]) -> bool:
+def in_kernels(program: Program, e: int, scalar: Callable[[Op, np.dtype[Any], tuple[np.dtype[Any], ...]], bool]) -> bool:
     """Tell whether entry e is a matter for loop nests, where ``scalar`` says which operations on which dtypes can be rendered."""
     entry = program.entries[e]
     op = entry.op
@@ -40,9 +40,9 @@ def in_kernels(program: Program, e: int, scalar: Callable[[Op, np.dtype[Any], li
     if not prod(entry.shape) or any(not prod(s.shape) for s in sources):
         return False
     if op.kind is Kind.ELEMENTWISE:
-        return scalar(op, entry.dtype, [s.dtype for s in (sources[1:] if op is o.WHERE else sources)])
+        return scalar(op, entry.dtype, tuple([s.dtype for s in (sources[1:] if op is o.WHERE else sources)]))
     if op is o.REDUCE:
-        return scalar(entry.arg[0], entry.dtype, [entry.dtype] * 2)
+        return scalar(entry.arg[0], entry.dtype, (entry.dtype,) * 2)
     return op in (o.STORE, o.GATHER, o.CONCAT, o.CONTIGUOUS)
 
 

@@ -152,8 +152,9 @@ def _library_item(program: Program, members: list[int], reads: dict[int, list[in
 def assign(schedule: Schedule) -> Schedule:
     """Say what dies with each item, and let kernels write over what does."""
     program = schedule.program
-    dead, schedule.peak_bytes = lifetimes(program, [(item.reads, item.writes) for item in schedule.items])
+    touched = [(item.reads, item.writes) for item in schedule.items]
     schedule.claims = claims(program)
+    dead, schedule.peak_bytes = lifetimes(program, touched)
     for item, dying in zip(schedule.items, dead, strict=True):
         item.dead = dying
         if isinstance(item, KernelItem):

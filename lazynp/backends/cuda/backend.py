@@ -7,6 +7,7 @@ this process; nothing is decided by the clock, and every program is compiled: an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lazynp.backends.base import CompileError, Plan, in_kernels
@@ -23,12 +24,15 @@ if TYPE_CHECKING:
     from lazynp.backends.cuda.memory import Place
 
 
+_can_be_rendered = cache(scalars.supported)  # asked of every operation of every program
+
+
 def supported(program: Program, e: int) -> bool:
     """Tell whether entry e can be computed inside a kernel."""
     entry = program.entries[e]
     if entry.op is o.REDUCE and entry.arg[0] is o.MULTIPLY and entry.dtype.kind == "c":
         return False  # which of the parts overflow, and what comes of it, is a matter of the order
-    return in_kernels(program, e, scalars.supported)
+    return in_kernels(program, e, _can_be_rendered)
 
 
 class CUDABackend:

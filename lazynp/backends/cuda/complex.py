@@ -7,6 +7,7 @@ fused multiply-add, as NumPy where the processor has it); comparisons are lexico
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -116,7 +117,7 @@ def part_of(dtype: DType) -> DType:
     return np.dtype(f"f{dtype.itemsize // 2}")
 
 
-def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
+def supported(op: Op, dtype: DType, sources: Sequence[DType]) -> bool:
     """Tell whether an operation with complex operands or result can be written."""
     if op is o.CAST:
         return True

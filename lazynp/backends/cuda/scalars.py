@@ -8,6 +8,7 @@ not ``supported``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -136,7 +137,7 @@ COLUMNS: Final = {"b": "bool", "i": "signed", "u": "unsigned", "f": "floating"}
 SINGLE: Final = np.dtype(np.float32)
 
 
-def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
+def supported(op: Op, dtype: DType, sources: Sequence[DType]) -> bool:
     """Tell whether ``op`` on scalars of these dtypes can be written."""
     if any(d.kind not in "biufc" or d.char in "gG" for d in (dtype, *sources)):
         return False

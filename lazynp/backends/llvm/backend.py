@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from functools import cache
 from math import prod
 
 from lazynp.backends.base import CompileError, Plan, in_kernels
@@ -16,10 +17,12 @@ from lazynp.backends.common.disk_cache import digest
 from lazynp.backends.llvm import compiler, render, scalars, support, threads
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
-from lazynp.codegen.nest import emit
 from lazynp.graph import op as o
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program
+from lazynp.schedule.lower import Body
+
+_can_be_rendered = cache(scalars.supported)  # asked of every operation of every program
 
 
 class LLVMBackend:
@@ -27,7 +30,6 @@ class LLVMBackend:
 
     name = "llvm"
     joins_calls = True
-    emit = staticmethod(emit)
 
     def __init__(self, numpy_plan: Callable[[Program], Plan]) -> None:
         self.numpy_plan = numpy_plan
@@ -44,7 +46,12 @@ class LLVMBackend:
         entry = program.entries[e]
         if entry.op is o.STORE and prod(program.entries[entry.src[1]].shape) < cost.SMALL_STORE:
             return False
-        return in_kernels(program, e, scalars.supported)
+        return in_kernels(program, e, _can_be_rendered)
+
+    def emit(self, body: Body) -> tuple[ir.Kernel, ir.Launch]:
+        from lazynp.codegen.nest import emit  # the first time something is compiled
+
+        return emit(body)
 
     def render(self, code: ir.Kernel) -> str:
         return render.render([("lzk", code)])

@@ -7,7 +7,7 @@ guarded here, and an operation that is not in these tables is not ``supported``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -403,7 +403,7 @@ HALF_LOWERINGS: dict[Op, Lowering] = {
     o.FMIN: _extremum("ole", "", "", True),
 }
 
-def supported(op: Op, dtype: DType, sources: list[DType]) -> bool:
+def supported(op: Op, dtype: DType, sources: Sequence[DType]) -> bool:
     """Tell whether ``op`` on scalars of these dtypes has a lowering."""
     if any(d.kind not in "biufc" or d.char in "gG" for d in (dtype, *sources)):
         return False

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.backends.common import special_values
 from lazynp.graph import op as o
+from lazynp.graph import special_values
 from lazynp.graph.op import Kind, Op
 from lazynp.values.allocator import Export, allocate
 from lazynp.values.buffer import Buffer

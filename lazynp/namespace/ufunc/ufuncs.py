@@ -17,9 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import core, hand
-from lazynp.backends.common import special_values
 from lazynp.conversion import converted, loses_a_part, warn_complex
-from lazynp.graph import floating
+from lazynp.graph import floating, special_values
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand
 from lazynp.graph.dtypes import BOOL, NATIVE
