@@ -171,7 +171,7 @@ def bind(ufunc, theirs, real):
 
 
 def listen(variable, listening, heard, tell):
-    """How floating-point errors are heard where NumPy runs Python code: set ``variable`` to ``listening``, then ``tell`` what was ``heard``."""
+    """Set ``variable`` to ``listening`` where NumPy runs Python code, and afterwards ``tell`` of the errors that were ``heard``."""
     global error_variable, error_listening, errors_heard, errors_tell
     error_variable, error_listening, errors_heard, errors_tell = _keep(variable), _keep(listening), _keep(heard), _keep(tell)
 

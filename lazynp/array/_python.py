@@ -23,7 +23,7 @@ class Cell:
 
 
 class Ufunc:
-    """What every ufunc is made of."""
+    """The part of a ufunc that the core knows."""
 
     __slots__ = ()
 
@@ -41,7 +41,7 @@ def bind(ufunc: Any, theirs: Any, real: bool) -> None:
 
 
 def listen(variable: Any, listening: Any, heard: dict[int, Any], tell: Callable[[], Any]) -> None:
-    """Where NumPy runs Python code: ``variable`` is set to ``listening`` meanwhile, then errors that were ``heard`` are to be told of."""
+    """Set ``variable`` to ``listening`` where NumPy runs Python code, and afterwards ``tell`` of the errors that were ``heard``."""
 
 
 def function(slow: Callable[..., Any], theirs: Any, name: str, warns_below: int) -> Any:

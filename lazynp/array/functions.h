@@ -118,7 +118,8 @@ static PyObject* listening(PyObject* function, PyObject* const* args, size_t n, 
 
 /* Whether a shape argument is plain and its array at hand. */
 static int small_shape(PyObject* shape) {
-    npy_intp size = 1;
+    npy_intp size = 1, limit = limit_now();
+    if (limit == 0) return 0;
     if (PyLong_CheckExact(shape)) size = PyLong_AsSsize_t(shape);
     else if (PyTuple_CheckExact(shape)) {
         for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(shape); k++) {
@@ -130,7 +131,7 @@ static int small_shape(PyObject* shape) {
         }
     } else return 0;
     if (size < 0) return PyErr_Clear(), 0;
-    return size <= limit_now();
+    return size <= limit;
 }
 
 /* Whether a range between Python's integers is at hand. */
@@ -294,6 +295,9 @@ static PyObject* function_reduce(PyObject* self, PyObject* none) {
 
 static PyObject* function_repr(PyObject* self) { return PyObject_Repr(((Function*)self)->slow); }
 
+static PyObject* function_doc(PyObject* self, void* closure) { return (void)closure, PyObject_GetAttrString(((Function*)self)->slow, "__doc__"); }
+
+static PyGetSetDef function_getset[] = {{"__doc__", function_doc, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
 static PyMethodDef function_methods[] = {{"__reduce__", function_reduce, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
 
 static PyTypeObject function_type = {
@@ -306,6 +310,7 @@ static PyTypeObject function_type = {
     .tp_setattro = function_setattro,
     .tp_descr_get = function_get,
     .tp_methods = function_methods,
+    .tp_getset = function_getset,
     .tp_repr = function_repr,
     .tp_weaklistoffset = offsetof(Function, weakrefs),
 };
@@ -333,7 +338,7 @@ static void ufunc_dealloc(PyObject* self) { /* of a subclass, which lets its typ
 
 static PyTypeObject ufunc_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.array._core.Ufunc",
-    .tp_doc = "What every ufunc is made of.",
+    .tp_doc = "The part of a ufunc that the core knows.",
     .tp_basicsize = sizeof(Ufunc),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
     .tp_new = cell_create,

@@ -402,7 +402,7 @@ static PySequenceMethods cell_sequence = {.sq_length = slot_len};
 
 static PyTypeObject cell_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.array._core.Cell",
-    .tp_doc = "What every array is made of; see ``lazynp.arrays.ndarray`` for the meaning of its slots.",
+    .tp_doc = "The cell that every array is made of; see ``lazynp.arrays.ndarray`` for the meaning of its slots.",
     .tp_basicsize = sizeof(Cell),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     .tp_new = cell_create,
