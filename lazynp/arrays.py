@@ -467,6 +467,8 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         """
         from lazynp.engine.realize import prepare
 
+        if hand.own_memory(self) is not None:
+            return self
         root = self._base if type(self._base) is ndarray else self
         replace(root, build.contiguous(root_node(root)))
         prepare([root._node])
@@ -488,7 +490,8 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         >>> len(np.schedule((y + y[::-1]).sum()).items)
         2
         """
-        return wrap(build.contiguous(node_of(self)))
+        memory = hand.own_memory(self)
+        return wrap(build.contiguous(node_of(self))) if memory is None else hand.cell(memory.copy("K"))
 
 
 # Making arrays ------------------------------------------------------------------------------------------------------------

@@ -237,11 +237,11 @@ def _cuda_array_interface(self: Any) -> dict[str, Any]:
 
 def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
     import lazynp
-    from lazynp.namespace.standard import VERSIONS
+    from lazynp.namespace.standard import VERSIONS, namespace_of
 
     if api_version is not None and api_version not in VERSIONS:
         raise ValueError(f'Version "{api_version}" of the Array API Standard is not supported.')
-    return lazynp
+    return namespace_of(lazynp)
 
 
 def _to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:

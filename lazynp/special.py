@@ -25,10 +25,25 @@ from lazynp.namespace.special import ufuncs as _ufuncs
 
 __all__ = sorted({*_table.ROWS, *_table.ALIASES, *_table.SCIPYS, *_functions.FUNCTIONS})  # noqa: PLE0605
 
-_DOCUMENTATION = """{what}.
+_DOCUMENTATION = """Compute {what}.
 
-    Native; float64 is at most {bound} units in the last place off, float32 is rounded once.
-    Arguments are those of :data:`scipy.special.{name}`.
+    Parameters
+    ----------
+    {operands} : array_like
+        Numbers, which are converted to float32 or float64 as NumPy's ``exp`` converts them{left}.
+    out : ndarray, optional
+        Where the result is stored.
+    **kwargs
+        What other ufuncs take: ``where``, ``dtype``, ``casting``, ``order``.
+
+    Returns
+    -------
+    ndarray or scalar
+        Its error is at most {bound} units in the last place in double precision; in single precision it is rounded once.
+
+    See Also
+    --------
+    scipy.special.{name} : Which has the same arguments.
     """
 
 
@@ -39,7 +54,8 @@ def _made(name: str) -> Any:
         return __getattr__(_table.ALIASES[name])
     row = _table.ROWS.get(name)
     if row is not None:
-        text = _DOCUMENTATION.format(what=row.what, bound=row.bound, name=name)
+        left = ", or complex, which SciPy computes" if row.complex else ""
+        text = _DOCUMENTATION.format(what=row.what, operands=", ".join("xyz"[: row.nin]), left=left, bound=row.bound, name=name)
         return _ufuncs.native(name, row.nin, row.complex, name not in _table.SINGLE_FIRST, row.lowering(name), text)
     return _ufuncs.of_scipy(name, name in _table.ELEMENTWISE, name in _table.SCIPYS)
 

@@ -75,10 +75,11 @@ def share_compiled_code(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def recorded() -> Iterator[None]:
-    """Nothing is at hand: for tests of what is recorded, in a run where small arrays are computed at the call."""
+def recorded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing is at hand, here and in processes that are started: for tests of what is recorded, in a run where small arrays are not."""
     from lazynp.values import config as settings
 
+    monkeypatch.setenv("LAZYNP_EAGER_BELOW", "0")
     with settings.override(eager_below=0):
         yield
 

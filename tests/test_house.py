@@ -21,6 +21,7 @@ from lazynp.graph.op import Op
 
 ROOT: Final = Path(lazynp.__file__).parent.parent
 README: Final = ROOT / "README.md"
+ROOTS: Final = ("lazynp", "tests", "bench", "conformance", "examples", "docs")
 MODULES: Final = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted(ROOT.glob("lazynp/**/*.py"))
@@ -38,12 +39,12 @@ FLOORS: Final = [
     ["backends.special"],
     ["backends.numpy", "backends.llvm", "backends.cuda"],
     ["engine"],
-    ["namespace.standard namespace.docstrings"],
+    ["namespace.docstrings"],
     [
         "arrays attributes conversion layout memory ndarray protocols scalars viewing views array.hand "
         "namespace.indexing namespace.assignment"
     ],
-    ["namespace.ufunc.promotion namespace.device.placement"],
+    ["namespace.standard namespace.ufunc.promotion namespace.device.placement"],
     ["namespace.bridge"],
     ["namespace.ufunc"],
     ["namespace.routines"],
@@ -82,6 +83,7 @@ UPWARD: Final = {
     "lazynp.namespace.docstrings -> lazynp.namespace.help_texts": "help texts are made when somebody reads one",
     "lazynp.namespace.routines.correlation -> lazynp.namespace.submodules.linalg": "a covariance is a matrix product, which lives there",
     "lazynp.protocols -> lazynp": "the namespace of an array is the package",
+    "lazynp.protocols -> lazynp.namespace.standard": "seen through the standard, which has arrays where NumPy has scalars",
 }
 
 # The array object: its modules import each other until all of it is in a room of its own.
@@ -112,7 +114,6 @@ GROUPS: Final = {
     "lazynp.backends.numpy.operations._NOT_UFUNCS": "what NumPy has no ufunc for",
     "lazynp.backends.numpy.source.NAMED_OUT": "ufuncs of NumPy whose third operand wants a name",
     "lazynp.codegen.reduce.HARMLESS": "what may be computed of the zeros that fill the last lanes",
-    "lazynp.graph.errstate._NEVER": "what raises no floating-point error; the other errors depend on dtypes and stand beside it",
     "lazynp.namespace.assignment._CONSTANT": "how a fill is recorded",
     "lazynp.namespace.device.accumulating._RING": "what accumulates at positions without an order",
     "lazynp.schedule.fuse.VIEWS": "movements that a library can follow",
@@ -126,7 +127,6 @@ UNUSED: Final = {
     "lazynp.backends.llvm.compiler.optimised_ir": "tests look at what LLVM made of a kernel",
     "lazynp.engine.realize.forget_plans": "tests start with an empty cache",
     "lazynp.namespace.help_texts.WHEN": "all that a help text may say of when a function computes, which tests read",
-    "lazynp.namespace.standard.KEYWORDS": "the signatures that differ from NumPy's, which tests read",
     "lazynp.namespace.ufunc.table.ELSEWHERE": "NumPy's ufuncs that are not in the table, which tests read",
     "lazynp.testing.scipy.pytest_collection_modifyitems": "pytest calls it",
     "lazynp.testing.scipy.pytest_configure": "pytest calls it",
@@ -352,6 +352,14 @@ def test_no_public_name_hides_a_module_without_a_note() -> None:
     top = {module.removeprefix("lazynp.").partition(".")[0] for module in MODULES} - {"lazynp"}
     hidden = {name for name in top & {*lazynp.__all__, *dir(lazynp)} if not isinstance(getattr(lazynp, name), ModuleType)}
     assert hidden == set(HIDDEN)
+
+
+def test_files_that_texts_name_exist() -> None:
+    files = {path.relative_to(ROOT).as_posix() for folder in ROOTS for path in ROOT.glob(f"{folder}/**/*.*")}
+    texts = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *MODULES.values()]
+    named = {(path.name, name) for path in texts for name in re.findall(r"`([\w/]+/\w+\.(?:py|md))`", path.read_text(encoding="utf-8"))}
+    ends = {"/".join(parts[start:]) for parts in (file.split("/") for file in files) for start in range(len(parts))}
+    assert sorted((path, name) for path, name in named if name not in ends) == []
 
 
 def test_more_variables_than_two_are_an_object() -> None:

@@ -54,13 +54,14 @@ cdef extern from "functions.h":
     PyObject* axis_name
     PyObject* quiet_call
     PyObject* result_method
+    PyObject* scalar_method
     PyObject* error_variable
     PyObject* error_listening
     PyObject* errors_heard
     PyObject* errors_tell
     PyObject* slow_ufunc_call
     PyTypeObject function_type, ufunc_type
-    object function_new(object, object, int, Reduction*, int, Py_ssize_t)
+    object function_new(object, object, int, Reduction*, int, Py_ssize_t, int)
     int ufunc_bind(object, object, int, int) except -1
     void ufunc_register(PyTypeObject*)
     int functions_ready() except -1
@@ -123,18 +124,19 @@ cdef frozenset _MAKERS = frozenset({"zeros", "ones", "empty", "full"})
 cdef object _LARGE = 1 << 31
 
 
-def register(cls, result):
+def register(cls, result, scalar):
     """Make ``cls`` the class of arrays: what the core does faster than one of its methods, it does, and leaves the rest to the method.
 
-    ``result`` makes an answer of NumPy's ours, given the cells it was computed from.
+    ``result`` makes an answer of NumPy's ours, given the cells it was computed from, and ``scalar`` a scalar.
     """
-    global array_type, result_method
+    global array_type, result_method, scalar_method
     cdef int k
     members = vars(cls)
     array_type = <PyTypeObject*>cls
     array_type.tp_dealloc = array_dealloc
     _keep(cls)
     result_method = _keep(result)
+    scalar_method = _keep(scalar)
     for k in range(METHODS):
         name = slot_name(k).decode()
         slow_methods[k] = _take(cls, members, f"__{name}__")
@@ -176,10 +178,11 @@ def listen(variable, listening, heard, tell):
     error_variable, error_listening, errors_heard, errors_tell = _keep(variable), _keep(listening), _keep(heard), _keep(tell)
 
 
-def function(slow, theirs, name, warns_below):
+def function(slow, theirs, name, warns_below, own):
     """Return a function that lets NumPy's answer where everything is at hand, and ``slow``, a public function or method, all else.
 
     Of fewer elements than ``warns_below`` NumPy's Python code may give warnings, which ``slow`` sees to.
+    ``own`` are keywords that NumPy's has not.
     """
     cdef Reduction* reduction = NULL
     cdef int kind = ANY
@@ -196,4 +199,4 @@ def function(slow, theirs, name, warns_below):
     python = isinstance(theirs, FunctionType) or name in _IN_PYTHON
     if python and (error_variable == NULL or warns_below > _LARGE):
         return slow
-    return function_new(slow, theirs, kind, reduction, python, warns_below if python else 0)
+    return function_new(slow, theirs, kind, reduction, python, warns_below if python else 0, not own)

@@ -28,8 +28,8 @@ class Ufunc:
     __slots__ = ()
 
 
-def register(cls: type, result: Callable[..., Any]) -> None:
-    """Make ``cls`` the class of arrays, and ``result`` what makes answers of NumPy's ours."""
+def register(cls: type, result: Callable[..., Any], scalar: Callable[[Any], Any]) -> None:
+    """Make ``cls`` the class of arrays; ``result`` makes answers of NumPy's ours, ``scalar`` scalars."""
 
 
 def register_ufunc(cls: type) -> None:
@@ -44,9 +44,10 @@ def listen(variable: Any, listening: Any, heard: dict[int, Any], tell: Callable[
     """Set ``variable`` to ``listening`` where NumPy runs Python code, and afterwards ``tell`` of the errors that were ``heard``."""
 
 
-def function(slow: Callable[..., Any], theirs: Any, name: str, warns_below: int) -> Any:
+def function(slow: Callable[..., Any], theirs: Any, name: str, warns_below: int, own: frozenset[str]) -> Any:
     """Return ``slow``, a public function or method that lets NumPy answer where everything is at hand.
 
     Of fewer elements than ``warns_below`` NumPy's Python code may give warnings, which ``slow`` sees to.
+    ``own`` are keywords that NumPy's has not.
     """
     return slow

@@ -23,6 +23,7 @@ typedef struct {
     Reduction* reduction;
     int kind;
     int listens; /* NumPy runs Python code, at whose lines it would warn */
+    int keywords; /* whether they are NumPy's, all of them */
     npy_intp warns_below;
     PyObject* weakrefs;
 } Function;
@@ -177,7 +178,7 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total = n + (names ? PyTuple_GET_SIZE(names) : 0), k;
     PyObject *cells[MOST], *plain[MOST], *found;
     int count = 0, warns = 0;
-    if (total == 0 || total > MOST) goto slow;
+    if (total == 0 || total > MOST || (names && !self->keywords)) goto slow;
     if (self->kind == MAKER) {
         if (n == 0 || !small_shape(args[0])) goto slow;
     } else if (self->kind == RANGE) {
@@ -224,6 +225,7 @@ static PyObject* foreign_call(PyObject* callable, PyObject* const* args, size_t 
             plain[k] = memory[k] ? (PyObject*)memory[k] : x;
         }
         if (((PyUFuncObject*)args[1])->nout != 1 || ((PyUFuncObject*)args[1])->core_enabled) goto slow;
+        if (!(memory[0] && PyArray_NDIM(memory[0])) && !(memory[1] && PyArray_NDIM(memory[1]))) goto slow;
         if (memory[0] && memory[1] && !fits(memory[0], memory[1])) goto slow;
         Py_INCREF(plain[0]), Py_INCREF(plain[1]);
         found = PyObject_Vectorcall(args[1], plain, 2, NULL);
@@ -315,7 +317,7 @@ static PyTypeObject function_type = {
     .tp_weaklistoffset = offsetof(Function, weakrefs),
 };
 
-static PyObject* function_new(PyObject* slow, PyObject* theirs, int kind, Reduction* reduction, int listens, npy_intp warns_below) {
+static PyObject* function_new(PyObject* slow, PyObject* theirs, int kind, Reduction* reduction, int listens, npy_intp warns_below, int keywords) {
     Function* made = PyObject_New(Function, &function_type); /* there are as many as NumPy has names: they are never freed */
     if (made == NULL) return NULL;
     made->vector = kind == FOREIGN ? foreign_call : function_call;
@@ -324,6 +326,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, int kind, Reduct
     made->kind = kind;
     made->reduction = reduction;
     made->listens = listens;
+    made->keywords = keywords;
     made->warns_below = warns_below;
     made->weakrefs = NULL;
     return (PyObject*)made;

@@ -29,7 +29,7 @@ from lazynp.graph.dtypes import FLOAT64, NATIVE
 from lazynp.graph.errstate import variable
 from lazynp.graph.floating import heard, listen_to_all, listening, stop, tell_here
 from lazynp.graph.node import Node
-from lazynp.scalars import CLASSES, OF_TYPE
+from lazynp.scalars import CLASSES, OF_TYPE, scalar_of_value
 from lazynp.values import config, forking
 
 Memory = np.ndarray[Any, Any]
@@ -405,7 +405,7 @@ def of_two(function: Callable[[Any, Any], Any], a: arrays.ndarray, x: Memory, b:
         stop(before)
         if heard:
             tell_here()
-    return cell(value) if type(value) is _MEMORY else value
+    return cell(value) if type(value) is _MEMORY else scalar_of_value(value)  # all operands were arrays without axes
 
 
 def of_one(function: Callable[[Any], Any], memory: Memory) -> Any:
@@ -417,7 +417,7 @@ def of_one(function: Callable[[Any], Any], memory: Memory) -> Any:
         stop(before)
         if heard:
             tell_here()
-    return cell(value) if type(value) is _MEMORY else value
+    return cell(value) if type(value) is _MEMORY else scalar_of_value(value)
 
 
 def into(function: Callable[[Any, Any], Any], memory: Memory, b: Any) -> Any:
@@ -459,6 +459,7 @@ NOT_AT_HAND: Final = frozenset(
         "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "from_dlpack", "fromfunction",
         "frompyfunc", "apply_along_axis", "apply_over_axes", "piecewise", "resize", "as_strided", "array2string", "array_repr", "array_str",
         "vectorize", "einsum_path", "require", "indices", "mask_indices",
+        "unique_values",
     }
 )  # fmt: skip
 
@@ -551,40 +552,40 @@ def _widens(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
 _first: Final[dict[Any, Any]] = {}
 
 
-def first(name: str, function: Any, theirs: Any, module: str = "lazynp") -> Any:
-    """A public function of ours that lets NumPy answer where everything is at hand; the same for all of its names."""
+def first(name: str, function: Any, theirs: Any, module: str = "lazynp", own: frozenset[str] = frozenset()) -> Any:
+    """Let NumPy answer for a public function of ours where everything is at hand; ``own`` are keywords that NumPy's has not."""
     found = _first.get(function) if isinstance(function, FunctionType) else None
     if found is None:
-        found = _letting_numpy(name, function, theirs, module)
+        found = _letting_numpy(name, function, theirs, module, own)
         if found is not function:
             _first[function] = found
             _first[found] = found
     return found
 
 
-def _letting_numpy(name: str, function: Any, theirs: Any, module: str) -> Any:
+def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: frozenset[str]) -> Any:
     if not isinstance(function, FunctionType | staticmethod) or module not in _MODULES or name in NOT_AT_HAND or not callable(theirs):
         return function
     if isinstance(theirs, (type, np.ufunc)):
         return function
     if name in _SIZES or name in _LIKE:
-        made = _maker(name, function, theirs)
-        return core.function(type(function)(made) if isinstance(function, staticmethod) else made, _ZEROS.get(name, theirs), name, ALWAYS)
+        made = _maker(name, function, theirs, own)
+        return core.function(type(function)(made) if isinstance(function, staticmethod) else made, _ZEROS.get(name, theirs), name, ALWAYS, own)
     answered: Callable[..., Any] = growing if name in _GROWING else _widens if name in _WIDENING else answer
     warns_below = _FEW.get(name, 0) if name in _QUIET else ALWAYS
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if config.at_hand:
+        if config.at_hand and own.isdisjoint(kwargs):
             found = answered(theirs, args, kwargs, 0, warns_below)
             if found is not NotImplemented:
                 return found
         return function(*args, **kwargs)
 
-    return core.function(call, theirs, name, warns_below) if answered is answer else call
+    return core.function(call, theirs, name, warns_below, own) if answered is answer else call
 
 
-def _maker(name: str, function: Any, theirs: Any) -> Any:
+def _maker(name: str, function: Any, theirs: Any, own: frozenset[str]) -> Any:
     """``first`` for a function that makes arrays of a size it is given."""
     size, theirs = _SIZES.get(name), _ZEROS.get(name, theirs)
     plain = name in ("zeros", "ones", "empty")
@@ -594,7 +595,11 @@ def _maker(name: str, function: Any, theirs: Any) -> Any:
         limit = config.at_hand
         if plain and limit and len(args) == 1 and not kwargs and _shape_size(args[0]) <= limit:
             return cell(theirs(args[0]))
-        if limit and (size(*args, **kwargs) <= limit if size is not None else len(args) < 5 and kwargs.get("shape") is None):
+        if size is None:  # like another array, of which the fifth argument may say the shape
+            small = len(args) < 5 and kwargs.get("shape") is None
+        else:
+            small = size(*args, **kwargs) <= limit
+        if limit and small and own.isdisjoint(kwargs):
             found = answer(theirs, args, kwargs, 0 if size is not None else 1, 0 if name in _QUIET else ALWAYS)
             if found is not NotImplemented:
                 return found

@@ -73,8 +73,16 @@ static int fits_product(PyArrayObject* x, PyArrayObject* y) {
     return nx < 2 || ny < 2 || PyArray_DIM(x, 0) * PyArray_DIM(y, 1) <= limit_now();
 }
 
-/* NumPy's result as ours. */
-static inline PyObject* wrapped(PyObject* found) { return found && PyArray_CheckExact(found) ? cell_of(found, NULL) : found; }
+static PyObject* scalar_method; /* makes a scalar of NumPy's ours */
+
+/* NumPy's result as ours: of arrays without axes it is a scalar. */
+static inline PyObject* wrapped(PyObject* found) {
+    PyObject* made;
+    if (found == NULL || PyArray_CheckExact(found)) return cell_of(found, NULL);
+    made = PyObject_CallOneArg(scalar_method, found);
+    Py_DECREF(found);
+    return made;
+}
 
 static PyObject* numpys_power(PyObject* x, PyObject* y) { return PyArray_Type.tp_as_number->nb_power(x, y, Py_None); }
 static PyObject* numpys_power_in_place(PyObject* x, PyObject* y) {
@@ -96,7 +104,7 @@ static inline PyObject* binary(int op, PyObject* a, PyObject* b) {
         else if (op == POW && arrays == 1 && PyArray_ISFLOAT(x) && is_two(b)) found = direct1(&square_loops, x);
         if (found == NULL && !PyErr_Occurred()) found = numpys[op](p, q);
         Py_DECREF(p), Py_DECREF(q);
-        return wrapped(found);
+        return op == MATMUL && found && !PyArray_CheckExact(found) ? found : wrapped(found);
     }
     return Py_TYPE(a) == array_type ? slow2(slow_methods[op], a, b) : slow2(slow_reflected[op], b, a);
 }

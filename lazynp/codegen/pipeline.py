@@ -48,13 +48,13 @@ class Pass(NamedTuple):
 
 
 PASSES: Final = (
-    Pass("simplify", lambda program, _: simplify(program), "check_program"),
-    Pass("fuse", lambda program, target: partition(program, target.supported), "check_partition"),
-    Pass("lower", lambda parts, _: lower(parts), "check_lowered"),
-    Pass("order", lambda lowered, target: arrange(lowered, target.joins_calls), "check_order"),
-    Pass("memory", lambda schedule, _: assign(schedule), "check_memory"),
-    Pass("nest", lambda schedule, target: generate(schedule, target.emit), "check_kernels"),
-    Pass("render", lambda schedule, target: render(schedule, target.render), "check_rendered"),
+    Pass("simplify", lambda program, _: simplify(program), "check_program"),  # Program -> Program
+    Pass("fuse", lambda program, target: partition(program, target.supported), "check_partition"),  # -> Partition
+    Pass("lower", lambda parts, _: lower(parts), "check_lowered"),  # -> Lowered
+    Pass("order", lambda lowered, target: arrange(lowered, target.joins_calls), "check_order"),  # -> Schedule
+    Pass("memory", lambda schedule, _: assign(schedule), "check_memory"),  # the same, filled in
+    Pass("nest", lambda schedule, target: generate(schedule, target.emit), "check_kernels"),  # likewise
+    Pass("render", lambda schedule, target: render(schedule, target.render), "check_rendered"),  # -> Rendered
 )
 
 

@@ -37,7 +37,7 @@ _lock = forking.graph
 
 
 class _Engine:
-    """What one process remembers between programs."""
+    """The memory that one process keeps between programs."""
 
     __slots__ = ("backends", "caches", "failed", "generation", "plans", "running")
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import Context
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -119,15 +120,10 @@ def current() -> State:
 
 # What can go wrong -------------------------------------------------------------------------------------------------------
 
-_NEVER: Final = frozenset(
-    {
-        o.BITCAST, o.WHERE, o.NEGATIVE, o.SIGN, o.FLOOR, o.CEIL, o.TRUNC, o.RINT, o.COPYSIGN, o.SIGNBIT, o.ISNAN, o.ISINF, o.ISFINITE,
-        o.MAXIMUM, o.MINIMUM, o.FMAX, o.FMIN, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR, o.REAL, o.IMAG, o.COMPLEX, o.CONJUGATE,
-    }
-    | o.COMPARISONS
-    | o.SPECIAL  # as SciPy's
-)  # fmt: skip
-_OF_INTEGERS: Final = {o.FLOOR_DIVIDE: DIVIDE | OVER, o.REMAINDER: DIVIDE, o.FMOD: DIVIDE}
+
+@cache
+def _bits_of(names: str) -> int:
+    return sum([BITS[name] for name in names.split()])
 
 
 def possible(op: Op, arg: Any, dtype: np.dtype[Any], source: np.dtype[Any]) -> int:
@@ -142,15 +138,15 @@ def possible(op: Op, arg: Any, dtype: np.dtype[Any], source: np.dtype[Any]) -> i
 def raises(op: Op, dtype: np.dtype[Any], source: np.dtype[Any]) -> int:
     """The errors that an elementwise operation can raise; ``source`` is the dtype of its first source."""
     kind = source.kind
-    if op in _NEVER:
-        return INVALID if kind == "c" and op in o.COMPARISONS else 0
     if op is o.CAST:
         return _cast(dtype, source)
     if kind in "biu":
-        return _OF_INTEGERS.get(op, 0)
-    if op is o.ABSOLUTE and kind == "f":
-        return 0
-    return ALL
+        return _bits_of(op.integer_errors)
+    if kind == "c" and op.c_name:
+        return ALL  # made of several functions of real numbers
+    if kind == "c" and op in o.COMPARISONS:
+        return INVALID
+    return _bits_of(op.errors)
 
 
 def _cast(dtype: np.dtype[Any], source: np.dtype[Any]) -> int:

@@ -85,11 +85,19 @@ class Op:
         What C's mathematical library calls the function of doubles; empty where it has none.
     predicate : bool
         The result is a truth value, whatever the sources are.
+    errors : str
+        Which floating-point errors it can raise, by NumPy's names: of real floating-point numbers.  What ``errstate.raises`` makes of it
+        holds for other dtypes, too.
+    integer_errors : str
+        The same of integers.
     special : bool
         A special function of one argument in single or double precision, which ``backends/special`` defines.
     """
 
-    __slots__ = ("arity", "c_name", "commutes", "cost", "identity", "kind", "kinds", "name", "number", "predicate", "special")
+    __slots__ = (
+        "arity", "c_name", "commutes", "cost", "errors", "identity", "integer_errors", "kind", "kinds", "name", "number", "predicate",
+        "special",
+    )  # fmt: skip
     number: int
 
     def __init__(
@@ -104,6 +112,8 @@ class Op:
         identity: Callable[[DType], Any] = _none,
         c_name: str = "",
         predicate: bool = False,
+        errors: str = "divide over under invalid",
+        integer_errors: str = "",
         special: bool = False,
     ) -> None:
         self.name = name
@@ -115,6 +125,8 @@ class Op:
         self.identity = identity
         self.c_name = c_name
         self.predicate = predicate
+        self.errors = errors
+        self.integer_errors = integer_errors
         self.special = special
         self.number = len(ALL)
         ALL.append(self)
@@ -152,29 +164,29 @@ PAD = Op("pad", Kind.MOVEMENT, 2, cost=0)  # src: (x, fill CONST); arg: width be
 # Elementwise: sources broadcast against each other, all conversions are explicit CASTs ----------------------------------
 _E = Kind.ELEMENTWISE
 CAST = Op("cast", _E, 1, "biufc")  # to node.dtype, NumPy's unsafe casting
-BITCAST = Op("bitcast", _E, 1, "biufc", 0)  # same item size
-WHERE = Op("where", _E, 3, "biufc")  # src: (bool condition, a, b)
+BITCAST = Op("bitcast", _E, 1, "biufc", 0, errors="")  # same item size
+WHERE = Op("where", _E, 3, "biufc", errors="")  # src: (bool condition, a, b)
 
-ADD = Op("add", _E, 2, "biufc", commutes="biufc", identity=_zero)
-SUBTRACT = Op("subtract", _E, 2, "iufc")
-MULTIPLY = Op("multiply", _E, 2, "biufc", commutes="biuf", identity=_one)
+ADD = Op("add", _E, 2, "biufc", commutes="biufc", identity=_zero, errors="over invalid")
+SUBTRACT = Op("subtract", _E, 2, "iufc", errors="over invalid")
+MULTIPLY = Op("multiply", _E, 2, "biufc", commutes="biuf", identity=_one, errors="over under invalid")
 DIVIDE = Op("divide", _E, 2, "fc", 4)
-FLOOR_DIVIDE = Op("floor_divide", _E, 2, "iuf", 8)
-REMAINDER = Op("remainder", _E, 2, "iuf", 8)
-FMOD = Op("fmod", _E, 2, "iuf", 8, c_name="fmod")
+FLOOR_DIVIDE = Op("floor_divide", _E, 2, "iuf", 8, integer_errors="divide over")
+REMAINDER = Op("remainder", _E, 2, "iuf", 8, integer_errors="divide")
+FMOD = Op("fmod", _E, 2, "iuf", 8, c_name="fmod", integer_errors="divide")
 POWER = Op("power", _E, 2, "iufc", 40, c_name="pow")
-NEGATIVE = Op("negative", _E, 1, "iufc")
-ABSOLUTE = Op("absolute", _E, 1, "biufc", c_name="fabs")
-SIGN = Op("sign", _E, 1, "iufc", 2)
-SQRT = Op("sqrt", _E, 1, "fc", 6, c_name="sqrt")
-CBRT = Op("cbrt", _E, 1, "f", 25, c_name="cbrt")
+NEGATIVE = Op("negative", _E, 1, "iufc", errors="")
+ABSOLUTE = Op("absolute", _E, 1, "biufc", c_name="fabs", errors="")
+SIGN = Op("sign", _E, 1, "iufc", 2, errors="")
+SQRT = Op("sqrt", _E, 1, "fc", 6, c_name="sqrt", errors="invalid")
+CBRT = Op("cbrt", _E, 1, "f", 25, c_name="cbrt", errors="")
 
 EXP = Op("exp", _E, 1, "fc", 20, c_name="exp")
 EXP2 = Op("exp2", _E, 1, "fc", 20, c_name="exp2")
 EXPM1 = Op("expm1", _E, 1, "fc", 25, c_name="expm1")  # complex: see ``special_values``
-LOG = Op("log", _E, 1, "fc", 20, c_name="log")
-LOG2 = Op("log2", _E, 1, "fc", 20, c_name="log2")
-LOG10 = Op("log10", _E, 1, "fc", 20, c_name="log10")
+LOG = Op("log", _E, 1, "fc", 20, c_name="log", errors="divide invalid")
+LOG2 = Op("log2", _E, 1, "fc", 20, c_name="log2", errors="divide invalid")
+LOG10 = Op("log10", _E, 1, "fc", 20, c_name="log10", errors="divide invalid")
 LOG1P = Op("log1p", _E, 1, "fc", 25, c_name="log1p")
 SIN = Op("sin", _E, 1, "fc", 20, c_name="sin")
 COS = Op("cos", _E, 1, "fc", 20, c_name="cos")
@@ -194,47 +206,47 @@ LOGADDEXP = Op("logaddexp", _E, 2, "f", 45)
 LOGADDEXP2 = Op("logaddexp2", _E, 2, "f", 45)
 
 # Special functions of one real argument, which ``backends/special`` defines; float32 and float64 only
-ERF = Op("erf", _E, 1, "f", 60, special=True)
-ERFC = Op("erfc", _E, 1, "f", 60, special=True)
-ERFCX = Op("erfcx", _E, 1, "f", 60, special=True)
-ERFINV = Op("erfinv", _E, 1, "f", 100, special=True)
-ERFCINV = Op("erfcinv", _E, 1, "f", 100, special=True)
-NDTR = Op("ndtr", _E, 1, "f", 60, special=True)
-NDTRI = Op("ndtri", _E, 1, "f", 100, special=True)
-LOG_NDTR = Op("log_ndtr", _E, 1, "f", 80, special=True)
-EXPIT = Op("expit", _E, 1, "f", 25, special=True)
-LOGIT = Op("logit", _E, 1, "f", 50, special=True)
-LOG_EXPIT = Op("log_expit", _E, 1, "f", 45, special=True)
-GAMMALN = Op("gammaln", _E, 1, "f", 90, special=True)
-DIGAMMA = Op("digamma", _E, 1, "f", 90, special=True)
-I0 = Op("i0", _E, 1, "f", 50, special=True)
-I0E = Op("i0e", _E, 1, "f", 50, special=True)
-I1 = Op("i1", _E, 1, "f", 50, special=True)
-I1E = Op("i1e", _E, 1, "f", 50, special=True)
+ERF = Op("erf", _E, 1, "f", 60, special=True, errors="")
+ERFC = Op("erfc", _E, 1, "f", 60, special=True, errors="")
+ERFCX = Op("erfcx", _E, 1, "f", 60, special=True, errors="")
+ERFINV = Op("erfinv", _E, 1, "f", 100, special=True, errors="")
+ERFCINV = Op("erfcinv", _E, 1, "f", 100, special=True, errors="")
+NDTR = Op("ndtr", _E, 1, "f", 60, special=True, errors="")
+NDTRI = Op("ndtri", _E, 1, "f", 100, special=True, errors="")
+LOG_NDTR = Op("log_ndtr", _E, 1, "f", 80, special=True, errors="")
+EXPIT = Op("expit", _E, 1, "f", 25, special=True, errors="")
+LOGIT = Op("logit", _E, 1, "f", 50, special=True, errors="")
+LOG_EXPIT = Op("log_expit", _E, 1, "f", 45, special=True, errors="")
+GAMMALN = Op("gammaln", _E, 1, "f", 90, special=True, errors="")
+DIGAMMA = Op("digamma", _E, 1, "f", 90, special=True, errors="")
+I0 = Op("i0", _E, 1, "f", 50, special=True, errors="")
+I0E = Op("i0e", _E, 1, "f", 50, special=True, errors="")
+I1 = Op("i1", _E, 1, "f", 50, special=True, errors="")
+I1E = Op("i1e", _E, 1, "f", 50, special=True, errors="")
 
-FLOOR = Op("floor", _E, 1, "biuf", c_name="floor")
-CEIL = Op("ceil", _E, 1, "biuf", c_name="ceil")
-TRUNC = Op("trunc", _E, 1, "biuf", c_name="trunc")
-RINT = Op("rint", _E, 1, "fc", c_name="rint")
-COPYSIGN = Op("copysign", _E, 2, "f", 2, c_name="copysign")
+FLOOR = Op("floor", _E, 1, "biuf", c_name="floor", errors="")
+CEIL = Op("ceil", _E, 1, "biuf", c_name="ceil", errors="")
+TRUNC = Op("trunc", _E, 1, "biuf", c_name="trunc", errors="")
+RINT = Op("rint", _E, 1, "fc", c_name="rint", errors="")
+COPYSIGN = Op("copysign", _E, 2, "f", 2, c_name="copysign", errors="")
 NEXTAFTER = Op("nextafter", _E, 2, "f", 10, c_name="nextafter")
-SPACING = Op("spacing", _E, 1, "f", 10)
+SPACING = Op("spacing", _E, 1, "f", 10, errors="over under")
 LDEXP = Op("ldexp", _E, 2, "f", 10, c_name="ldexp")
-SIGNBIT = Op("signbit", _E, 1, "f", predicate=True)
-ISNAN = Op("isnan", _E, 1, "biufc", predicate=True)
-ISINF = Op("isinf", _E, 1, "biufc", predicate=True)
-ISFINITE = Op("isfinite", _E, 1, "biufc", predicate=True)
+SIGNBIT = Op("signbit", _E, 1, "f", predicate=True, errors="")
+ISNAN = Op("isnan", _E, 1, "biufc", predicate=True, errors="")
+ISINF = Op("isinf", _E, 1, "biufc", predicate=True, errors="")
+ISFINITE = Op("isfinite", _E, 1, "biufc", predicate=True, errors="")
 
-LESS = Op("less", _E, 2, "biufc", predicate=True)
-LESS_EQUAL = Op("less_equal", _E, 2, "biufc", predicate=True)
-GREATER = Op("greater", _E, 2, "biufc", predicate=True)
-GREATER_EQUAL = Op("greater_equal", _E, 2, "biufc", predicate=True)
-EQUAL = Op("equal", _E, 2, "biufc", commutes="b", predicate=True)
-NOT_EQUAL = Op("not_equal", _E, 2, "biufc", commutes="b", predicate=True)
-MAXIMUM = Op("maximum", _E, 2, "biufc", commutes="biu", identity=_smallest)
-MINIMUM = Op("minimum", _E, 2, "biufc", commutes="biu", identity=_largest)
-FMAX = Op("fmax", _E, 2, "biufc", commutes="biu", identity=_nan_or_smallest)
-FMIN = Op("fmin", _E, 2, "biufc", commutes="biu", identity=_nan_or_largest)
+LESS = Op("less", _E, 2, "biufc", predicate=True, errors="")
+LESS_EQUAL = Op("less_equal", _E, 2, "biufc", predicate=True, errors="")
+GREATER = Op("greater", _E, 2, "biufc", predicate=True, errors="")
+GREATER_EQUAL = Op("greater_equal", _E, 2, "biufc", predicate=True, errors="")
+EQUAL = Op("equal", _E, 2, "biufc", commutes="b", predicate=True, errors="")
+NOT_EQUAL = Op("not_equal", _E, 2, "biufc", commutes="b", predicate=True, errors="")
+MAXIMUM = Op("maximum", _E, 2, "biufc", commutes="biu", identity=_smallest, errors="")
+MINIMUM = Op("minimum", _E, 2, "biufc", commutes="biu", identity=_largest, errors="")
+FMAX = Op("fmax", _E, 2, "biufc", commutes="biu", identity=_nan_or_smallest, errors="")
+FMIN = Op("fmin", _E, 2, "biufc", commutes="biu", identity=_nan_or_largest, errors="")
 
 BITWISE_AND = Op("bitwise_and", _E, 2, "biu", commutes="biu", identity=_all_bits)
 BITWISE_OR = Op("bitwise_or", _E, 2, "biu", commutes="biu", identity=_zero)
@@ -246,10 +258,10 @@ BITWISE_COUNT = Op("bitwise_count", _E, 1, "iu", 2)
 GCD = Op("gcd", _E, 2, "iu", 60, commutes="iu")
 LCM = Op("lcm", _E, 2, "iu", 60, commutes="iu")
 
-REAL = Op("real", _E, 1, "c", 0)  # complex -> its float
-IMAG = Op("imag", _E, 1, "c", 0)
-COMPLEX = Op("complex", _E, 2, "f", 0)  # src: (real, imag)
-CONJUGATE = Op("conjugate", _E, 1, "iufc")
+REAL = Op("real", _E, 1, "c", 0, errors="")  # complex -> its float
+IMAG = Op("imag", _E, 1, "c", 0, errors="")
+COMPLEX = Op("complex", _E, 2, "f", 0, errors="")  # src: (real, imag)
+CONJUGATE = Op("conjugate", _E, 1, "iufc", errors="")
 
 # Reductions ---------------------------------------------------------------------------------------------------------
 # arg: (combining elementwise Op, axes in increasing order); the reduced axes vanish; dtype = the source's dtype.

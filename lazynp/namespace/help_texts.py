@@ -106,9 +106,7 @@ def without_array(parameters: str) -> str:
 
 def summary(text: str) -> str:
     """Return the first paragraph of a docstring of NumPy's, the signature left out."""
-    paragraphs = [paragraph for paragraph in text.strip().split("\n\n", 4) if paragraph.strip()]
-    found = next((p for p in paragraphs if "(" not in p.partition(" ")[0]), "") if paragraphs else ""
-    return "\n".join([line.strip() for line in found.split("\n")])
+    return next((p for p in cleandoc(text).split("\n\n", 4) if "(" not in p.partition(" ")[0]), "").strip()
 
 
 def completed(path: str, own: str | None, when: str, theirs: list[str], method: bool = False) -> str | None:

@@ -228,8 +228,8 @@ def install(cls: type) -> None:
 def at_hand(cls: type) -> None:
     """Let the core answer where it can; to be called when the class is complete."""
     for name in ((SHARED | WRITING).keys() | {"__array_ufunc__", "copy"}) - _OWN:
-        setattr(cls, name, core.function(vars(cls)[name], getattr(np.ndarray, name), name, hand.few(name)))
-    core.register(cls, hand.result)
+        setattr(cls, name, core.function(vars(cls)[name], getattr(np.ndarray, name), name, hand.few(name), frozenset()))
+    core.register(cls, hand.result, scalar_of_value)
 
 
 def _described(name: str, function: FunctionType, theirs: Any) -> FunctionType:

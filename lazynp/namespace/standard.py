@@ -6,13 +6,16 @@ Promise: whatever NumPy accepts stays valid and means the same; the tests compar
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from inspect import Parameter, Signature, signature
+from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
 
 from lazynp.engine.devices import available, checked, default
+from lazynp.scalars import OF_TYPE, scalar_of_value
 
 VERSION: Final = "2025.12"
 VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", VERSION)
@@ -113,3 +116,58 @@ def _parts(kind: Any) -> tuple[str, ...]:
     if kind not in _GROUPS:
         raise ValueError(f"unsupported kind: {kind!r}")
     return _GROUPS[kind]
+
+
+class Namespace(ModuleType):
+    """A namespace as the array API standard has it: results without axes are arrays of ours, where NumPy gives scalars of its own.
+
+    It has the names of a module of lazynp, and that module's name.  What asks an array for its namespace gets this one; a program that
+    imports lazynp gets NumPy's scalars, as from NumPy.
+    """
+
+    def __init__(self, module: ModuleType) -> None:
+        super().__init__(module.__name__, module.__doc__)
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._module, name)
+        if isinstance(value, ModuleType):
+            value = Namespace(value)
+        elif callable(value) and not isinstance(value, type):
+            value = _with_arrays(value)
+        vars(self)[name] = value
+        return value
+
+    def __dir__(self) -> list[str]:
+        return dir(self._module)
+
+
+def _with_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function give its results without axes as ours."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return _arrays(function(*args, **kwargs))
+
+    return call
+
+
+def _arrays(value: Any) -> Any:
+    """Turn NumPy's scalars, in tuples too, into ours."""
+    kind = type(value)
+    if kind in OF_TYPE:
+        return scalar_of_value(value)
+    if isinstance(value, tuple):
+        return kind._make(map(_arrays, value)) if hasattr(kind, "_make") else tuple(map(_arrays, value))
+    return [*map(_arrays, value)] if kind is list else value
+
+
+_namespaces: Final[dict[str, Namespace]] = {}
+
+
+def namespace_of(module: ModuleType) -> Namespace:
+    """The one namespace of a module."""
+    found = _namespaces.get(module.__name__)
+    if found is None:
+        found = _namespaces[module.__name__] = Namespace(module)
+    return found

@@ -17,6 +17,7 @@ KERNEL_BUFFERS = 48  # arrays one kernel touches
 KERNEL_POINTS = 16  # different indices at which one kernel may evaluate one value
 JOINED = 4  # kernels over the same loops, the youngest ones, that a value may join which none of them reads: later ones share most with it
 SEARCH = 256  # kernels and calls looked at for a way round before it counts as found: a search must not make long programs slow
+TURNED = 8  # operations between a transposition and the product it is handed to: beyond, looking for it costs more than it may save
 SMALL_STORE = 4096  # elements of a write below which the processor leaves it to NumPy: runs of them copy their base once, write in place
 
 STAGE_COST = 12.0  # a value at least this dear is kept in scratch for the next pass over the same axis instead of computed again

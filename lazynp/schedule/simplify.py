@@ -17,6 +17,7 @@ import numpy as np
 from lazynp.graph import op as o
 from lazynp.graph.node import Shape
 from lazynp.graph.op import Kind, Op
+from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Entry, Program
 
 
@@ -155,9 +156,6 @@ def _movement_of_nothing_new(b: Builder, entry: Entry) -> int | None:
     return entry.src[0]
 
 
-TURNED = 8  # operations between a transposition and the product it is handed to
-
-
 def _turned_operands(b: Builder, entry: Entry) -> int | None:
     """A product reads its operands along either axis: what is computed from transposed matrices is stored the way those lie."""
     if entry.arg[0] not in ("matmul", "dot"):
@@ -167,7 +165,7 @@ def _turned_operands(b: Builder, entry: Entry) -> int | None:
     for s in entry.src:
         b.origin = b.origins[s]
         operand = b.entries[s]
-        turned = _turned(b, s, TURNED) if operand.op.kind is Kind.ELEMENTWISE and len(operand.shape) == 2 else None
+        turned = _turned(b, s, cost.TURNED) if operand.op.kind is Kind.ELEMENTWISE and len(operand.shape) == 2 else None
         src.append(s if turned is None else b.add(Entry(o.PERMUTE, (turned,), (1, 0), operand.dtype, operand.shape)))
     b.origin = origin
     return None if tuple(src) == entry.src else b.add(entry._replace(src=tuple(src)))

@@ -18,9 +18,10 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")  # SciPy reads the variable when i
 import pytest
 
 import lazynp
+from lazynp.namespace.standard import namespace_of
 
 _MARK = "array_api_backends"  # SciPy's own, of the tests that are run for each library
-_LIBRARY = pytest.param(lazynp, id="lazynp", marks=getattr(pytest.mark, _MARK))
+_LIBRARY = pytest.param(namespace_of(lazynp), id="lazynp", marks=getattr(pytest.mark, _MARK))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -26,7 +26,7 @@ TOGETHER: Final = 64  # results computed in one program
 
 
 class _Held:
-    """What large values hold, and who finds and computes what is pending; before that was handed over, nothing is."""
+    """An account of what large values hold, and of who finds and computes what is pending; before that was handed over, nothing is."""
 
     __slots__ = ("compute", "foreign", "pending", "relieved_at")
 

@@ -108,8 +108,10 @@ LIMITS: dict[str, tuple[float, float]] = {
     "SEGMENTS": (1, 1000),
     "SEGMENT_VALUES": (0, 1 << 30),
 }
-# Forced elsewhere: in kernels of a grid, in runs that claim, and where the order of sums is compared.
-OTHERS = {"SHARED_BYTES", "CLAIM_BYTES", "CLAIM_SHARE", "CLAIM_CONTESTS", "SMALL_REDUCTION", "SMALL_DEAR_REDUCTION", "ESTIMATE_CAP"}
+# Forced elsewhere: in kernels of a grid, in runs that claim, and where the order of sums is compared; or a matter of products' bits.
+OTHERS = {
+    "TURNED", "SHARED_BYTES", "CLAIM_BYTES", "CLAIM_SHARE", "CLAIM_CONTESTS", "SMALL_REDUCTION", "SMALL_DEAR_REDUCTION", "ESTIMATE_CAP",
+}  # fmt: skip
 
 
 def cut_programs() -> list[tuple[int, list[Node]]]:

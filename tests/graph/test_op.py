@@ -163,35 +163,7 @@ def test_every_operation_has_a_row_in_the_numpy_tier() -> None:
 
 # Nobody else -----------------------------------------------------------------------------------------------------------------
 
-# Lists of operations that are no fact about them: what a module does, and why just these.
-LISTS: Final = {
-    "backends/base.py": "what kernels compute besides elementwise operations and reductions",
-    "backends/cuda/errors.py": "which results tell of an error by themselves, where a device has no flags",
-    "backends/cuda/library.py": "functions of CuPy",
-    "backends/llvm/mathlib.py": "instructions of LLVM's, which need no call",
-    "backends/llvm/scalars.py": "what float16 need not be widened for, and whose functions raise no flag",
-    "backends/numpy/operations.py": "what NumPy has no ufunc for",
-    "codegen/reduce.py": "what computes nothing but numbers from the zeros of masked lanes",
-    "graph/errstate.py": "which operations can raise which error",
-    "namespace/assignment.py": "nodes that show one value everywhere",
-    "namespace/device/accumulating.py": "what is exact in any order, as integers modulo a power of two",
-    "schedule/fuse.py": "movement that a library call reads as a view",
-    "views.py": "views through which a write needs the old value",
-}
-
-
-def lists_of_operations(path: Path) -> list[list[str]]:
-    """The lists, tuples and sets of at least three operations that a module writes out."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    displays = [node.elts for node in ast.walk(tree) if isinstance(node, ast.List | ast.Tuple | ast.Set)]
-    names = {op.name.upper() for op in OPS}
-    found = [[e.attr for e in elements if isinstance(e, ast.Attribute) and e.attr in names] for elements in displays]
-    return [operations for operations in found if len(operations) > 2]
-
-
-def test_no_other_module_lists_operations_by_what_they_are() -> None:
-    found = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py") if lists_of_operations(path)}
-    assert found == set(LISTS)
+# ``tests/test_house.py`` has the groups of operations that are none.
 
 
 def test_no_other_module_says_what_a_function_is_called_in_c() -> None:

@@ -161,6 +161,7 @@ def test_outputs_may_be_asked_for_as_arrays() -> None:
             call()
 
 
+@pytest.mark.usefixtures("recorded")
 def test_what_users_derive_from_arrays_is_numpys() -> None:
     class Tagged(lazynp.ndarray):
         def __new__(cls, values: Any, tag: str) -> Any:

@@ -12,7 +12,7 @@ import pytest
 
 import lazynp
 from conformance import conflicts
-from lazynp.namespace.standard import EXCHANGED, KEYWORDS, VERSIONS
+from lazynp.namespace.standard import EXCHANGED, KEYWORDS, VERSIONS, namespace_of
 from lazynp.values import config
 
 X = numpy.array([[3.0, 1.0, 2.0, 1.0], [0.0, -0.0, 5.0, 5.0]])
@@ -22,10 +22,10 @@ MODES: list[dict[str, Any]] = [{}, {"tier": "compiled"}, {"backend": "numpy"}, {
 # The namespace ------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("x", [lazynp.ones(2), lazynp.ones(2).sum(), lazynp.ones((2, 2)).T])
+@pytest.mark.parametrize("x", [lazynp.ones(2), namespace_of(lazynp).sum(lazynp.ones(2)), lazynp.ones((2, 2)).T])
 def test_every_array_names_the_same_namespace(x: Any) -> None:
     for version in (None, *VERSIONS):
-        assert x.__array_namespace__(api_version=version) is lazynp
+        assert x.__array_namespace__(api_version=version) is namespace_of(lazynp)
     with pytest.raises(ValueError, match="not supported"):
         x.__array_namespace__(api_version="1999.12")
     assert x.device == x.to_device("cpu").device == "cpu"

@@ -307,6 +307,7 @@ def test_dtypes(dtype: str) -> None:
         expression(text, 1 << 12, x=x)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_gradients_and_phases_fuse() -> None:
     x = lazynp.array(RNG.normal(size=100))
     g = lazynp.gradient(x * 2) + lazynp.unwrap(x)

@@ -162,6 +162,7 @@ def test_state_functions_act_on_numpy() -> None:
         assert str(lazynp.array([1.23456])) == "[1.23]"
 
 
+@pytest.mark.usefixtures("recorded")
 def test_numpys_own_functions_take_our_arrays_and_stay_lazy() -> None:
     x = lazynp.arange(4.0)
     for made in (numpy.sin(x), numpy.concatenate([x, x]), numpy.sum(x), numpy.ones(4) + x, numpy.fft.fft(x), numpy.add.reduce(x)):

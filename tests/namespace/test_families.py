@@ -400,6 +400,7 @@ def test_over_dtypes(name: str) -> None:
         check(lambda np, x=x: DTYPE_CASES[name](np, np.array(x)), 0, f"{name} {dtype}")
 
 
+@pytest.mark.usefixtures("recorded")
 def test_evaluation_is_recorded() -> None:
     x = lazynp.ones(5) + 1
     made = (

@@ -58,6 +58,7 @@ def test_text(tmp_path: pathlib.Path) -> None:
     check(lambda np: np.load(io.BytesIO(b"nothing")))
 
 
+@pytest.mark.usefixtures("recorded")
 def test_bytes(tmp_path: pathlib.Path) -> None:
     def run(np: types.ModuleType) -> object:
         path = tmp_path / "x.bin"
@@ -108,6 +109,7 @@ def test_dumps(tmp_path: pathlib.Path) -> None:
         assert pickle.loads(data).tolist() == [1, 2, 3]
 
 
+@pytest.mark.usefixtures("recorded")
 def test_what_is_written_is_forced_under_its_name() -> None:
     from lazynp.graph import report
 

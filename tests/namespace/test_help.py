@@ -226,6 +226,7 @@ def happened(text: str, path: str) -> tuple[bool, bool]:
 
 
 @pytest.mark.parametrize(("path", "text"), calls().items())
+@pytest.mark.usefixtures("recorded")
 def test_it_computes_when_it_says(path: str, text: str, tmp_path: pathlib.Path) -> None:
     file = str(tmp_path / "three.npy")
     numpy.save(file, numpy.arange(3))
@@ -308,6 +309,7 @@ def test_no_module_takes_a_public_name() -> None:
 
 
 @pytest.mark.parametrize("path", [*OWN, "ndarray.realize", "ndarray.kernelize", "ndarray.contiguous", "ndarray.to_numpy"])
+@pytest.mark.usefixtures("recorded")
 def test_examples(path: str) -> None:
     text = str(found(path).__doc__)
     test = doctest.DocTestParser().get_doctest(text, {}, path, None, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
+import pytest
 
 import lazynp
 from tests.namespace.compare import check
@@ -21,6 +22,7 @@ def test_indices_and_values() -> None:
     assert isinstance(lazynp.ndenumerate(lazynp.zeros(2)), numpy.ndenumerate)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_broadcast() -> None:
     def run(np: Any) -> object:
         b = np.broadcast(np.arange(3.0), np.array([[1], [2]]), 5)

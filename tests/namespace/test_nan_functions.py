@@ -194,6 +194,7 @@ def test_warnings_are_numpys(text: str) -> None:
                 eval(text, {"np": lazynp, **{name: lazynp.array(value) for name, value in NAMES.items()}})
 
 
+@pytest.mark.usefixtures("recorded")
 def test_a_warning_waits_for_the_value_and_names_the_line_that_asked() -> None:
     with warnings.catch_warnings(record=True) as seen:
         warnings.resetwarnings()
@@ -206,6 +207,7 @@ def test_a_warning_waits_for_the_value_and_names_the_line_that_asked() -> None:
         assert "# here" in source.read().splitlines()[warning.lineno - 1]
 
 
+@pytest.mark.usefixtures("recorded")
 def test_where_nobody_listens_nothing_stands_between_the_kernels() -> None:
     x = lazynp.array(RNG.normal(size=(8, 8)))
     with warnings.catch_warnings():
@@ -214,6 +216,7 @@ def test_where_nobody_listens_nothing_stands_between_the_kernels() -> None:
     assert len(lazynp.schedule(centred).items) == 1
 
 
+@pytest.mark.usefixtures("recorded")
 def test_an_error_that_values_decide_comes_with_them() -> None:
     x = lazynp.array([numpy.nan, 1.0])
     assert int(lazynp.nanargmax(x)) == 1

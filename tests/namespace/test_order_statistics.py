@@ -244,6 +244,7 @@ def test_complex_has_medians_and_no_quantiles(dtype: str) -> None:
     check(lambda np: np.percentile(np.array(x), 3))
 
 
+@pytest.mark.usefixtures("recorded")
 def test_medians_and_quantiles_stay_pending() -> None:
     x = lazynp.arange(100.0).reshape(10, 10) * 2
     centred = x - lazynp.median(x, axis=0) + lazynp.quantile(x, 0.25) + lazynp.nanquantile(x, [0.25, 0.5])[0]
@@ -253,6 +254,7 @@ def test_medians_and_quantiles_stay_pending() -> None:
     assert numpy.array_equal(numpy.asarray(centred), want)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_an_all_nan_row_warns_once_a_row_where_somebody_listens() -> None:
     x = numpy.array([[1.0, 2.0], [numpy.nan, numpy.nan], [numpy.nan, numpy.nan]])
     for call in (lambda np, a: np.nanmedian(a, axis=1), lambda np, a: np.nanquantile(a, 0.3, axis=1)):

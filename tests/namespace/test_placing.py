@@ -135,6 +135,7 @@ def test_what_is_no_array_or_read_only_is_refused(name: str) -> None:
 
 
 @pytest.mark.usefixtures("processor")
+@pytest.mark.usefixtures("recorded")
 def test_writes_are_recorded_not_computed() -> None:
     x = lazynp.ones((4, 4)) + 1
     view = x[1:, 1:]
@@ -165,6 +166,7 @@ def test_numpys_arrays_are_written_in_place() -> None:
     assert x.tolist() == [[3, 4], [5, 3]]
 
 
+@pytest.mark.usefixtures("recorded")
 def test_a_position_that_is_out_of_range_only_when_computed() -> None:
     x = lazynp.zeros(3)
     lazynp.put(x, lazynp.arange(3) * 5, 1)

@@ -263,6 +263,7 @@ def test_named_results_have_numpys_names() -> None:
 
 
 @pytest.mark.usefixtures("processor")
+@pytest.mark.usefixtures("recorded")
 def test_what_has_a_known_shape_stays_pending() -> None:
     x = lazynp.arange(100.0) * 0.5
     small = lazynp.isin(x, [1, 2, 3])
@@ -278,6 +279,7 @@ def test_what_has_a_known_shape_stays_pending() -> None:
 
 
 @pytest.mark.usefixtures("processor")
+@pytest.mark.usefixtures("recorded")
 def test_pending_data_out_of_its_mind_fails_with_the_counts() -> None:
     counts, edges = lazynp.histogram(lazynp.array([1.0, numpy.nan]) * 2)
     with pytest.raises(ValueError, match="autodetected range of"):

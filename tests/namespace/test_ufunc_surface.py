@@ -132,6 +132,7 @@ def test_a_failing_at_changes_nothing() -> None:
         assert x.tolist() == before
 
 
+@pytest.mark.usefixtures("recorded")
 def test_at_in_a_loop_copies_once() -> None:
     x = lazynp.zeros(1000)
     lazynp.add.at(x, [1], 1.0)
@@ -150,6 +151,7 @@ def test_at_refuses_read_only_arrays() -> None:
         lazynp.add.at(x, [0], 1.0)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_methods_fuse_around_library_items() -> None:
     x = lazynp.array(A)
     y = lazynp.hypot.reduce(x * 2, axis=1) + 1
@@ -161,6 +163,7 @@ def test_methods_fuse_around_library_items() -> None:
 
 
 @pytest.mark.parametrize("text", STAY_LAZY)
+@pytest.mark.usefixtures("recorded")
 def test_numpys_functions_on_lazy_arrays_stay_lazy(text: str) -> None:
     x = lazynp.array(A) + 0
     report.reset()

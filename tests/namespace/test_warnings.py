@@ -42,6 +42,7 @@ def heard(module: types.ModuleType, text: str) -> list[tuple[type[Warning], str,
 
 
 @pytest.mark.parametrize("text", COMPLEX + SILENT)
+@pytest.mark.usefixtures("recorded")
 def test_lost_imaginary_parts(text: str) -> None:
     want, got = heard(numpy, text), heard(lazynp, text)
     assert [entry[:2] for entry in got] == [entry[:2] for entry in want]

@@ -57,6 +57,7 @@ def test_statements(text: str) -> None:
     check(lambda np: run(text, np), 0, text)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_what_a_lazy_scalar_cannot_be() -> None:
     # NumPy's scalars and Python's floats are read from memory, where a lazy one has no value.  Each has a form that works beside it.
     s = lazynp.arange(3.0).sum()
@@ -78,6 +79,7 @@ def test_scalar_types_are_numpys_own() -> None:
             assert getattr(lazynp, name) is theirs
 
 
+@pytest.mark.usefixtures("recorded")
 def test_scalar_types_called_with_lazy_values_compute_them() -> None:
     # They are NumPy's constructors and give NumPy's objects; ``astype`` is what stays lazy.
     with config.override(eager=False):

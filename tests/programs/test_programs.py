@@ -11,6 +11,7 @@ import pytest
 
 from lazynp.engine.realize import forget_plans
 from lazynp.schedule import cost
+from lazynp.values import config
 from tests.programs import table
 
 RECORDED = table.recorded()
@@ -29,7 +30,8 @@ def test_program(name: str) -> None:
         got, counters = table.run_lazynp(program, tier)
         found = table.difference(got, want, table.tolerance(program))
         assert found is None, f"{tier}: {found}"
-    assert table.work(counters) == RECORDED[name]
+    if not config.at_hand:  # else most of the arrays were computed at the call
+        assert table.work(counters) == RECORDED[name]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from lazynp.schedule import claims, cost, fuse, lower, memory, movement, order, rangeify
+from lazynp.schedule import claims, cost, fuse, lower, memory, movement, order, rangeify, simplify
 from lazynp.schedule.cost import recompute_or_store
 
 BIG = 1 << 24
@@ -39,7 +39,7 @@ def test_dearer_values_are_never_computed_again_where_cheaper_ones_are_stored() 
         assert decisions == sorted(decisions)
 
 
-@pytest.mark.parametrize("module", [claims, fuse, lower, memory, movement, order, rangeify], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [claims, fuse, lower, memory, movement, order, rangeify, simplify], ids=lambda m: m.__name__)
 def test_passes_weigh_no_numbers_of_their_own(module: ModuleType) -> None:
     constants = [node.value for node in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(node, ast.Constant)]
     assert {n for n in constants if isinstance(n, int | float) and not isinstance(n, bool)} <= {0, 1, 2}

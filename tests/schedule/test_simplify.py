@@ -12,6 +12,7 @@ import lazynp as np
 from lazynp.codegen import spec
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind
+from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Entry, Program
 from lazynp.schedule.simplify import RULES, simplify
 from tests.schedule.graphs import values
@@ -62,6 +63,15 @@ TABLE: dict[str, tuple[Callable[[], Any], list[str]]] = {
 def test_what_is_left(name: str) -> None:
     build, expected = TABLE[name]
     assert [op for op in left(program_of(build())) if op != "output"] == expected
+
+
+def test_a_product_far_from_its_transposition_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def product() -> Any:
+        return (values(40, 30).T * 2 + 1) @ values(40, 50)
+
+    assert "permute" in left(program_of(product()))[2:]
+    monkeypatch.setattr(cost, "TURNED", 1)
+    assert left(program_of(product()))[0] == "permute"
 
 
 def test_each_rule_is_in_the_table_once() -> None:

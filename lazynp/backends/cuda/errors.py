@@ -15,7 +15,7 @@ from lazynp.backends.cuda.complex import part_of
 from lazynp.backends.cuda.types import INFINITY, TINY, code
 from lazynp.codegen import ir
 from lazynp.graph import op as o
-from lazynp.graph.errstate import DIVIDE, INVALID, OVER, UNDER, raises
+from lazynp.graph.errstate import UNDER, raises
 from lazynp.graph.op import Op
 
 # Arguments of which every infinity and NaN makes the result one.
@@ -25,11 +25,6 @@ CARRIERS: Final[dict[Op, tuple[int, ...]]] = {
         o.NEGATIVE, o.ABSOLUTE, o.SQRT, o.CBRT, o.FLOOR, o.CEIL, o.TRUNC, o.RINT, o.LOG, o.LOG2, o.LOG10, o.LOG1P, o.SIN, o.COS, o.TAN,
         o.SINH, o.COSH, o.ARCSIN, o.ARCCOS, o.ARCSINH, o.ARCCOSH, o.ARCTANH,
     ], (0,)),
-}  # fmt: skip
-# What can happen at all; for the others whatever ``raises`` says.
-POSSIBLE: Final[dict[Op, int]] = {
-    o.ADD: OVER | INVALID, o.SUBTRACT: OVER | INVALID, o.MULTIPLY: OVER | UNDER | INVALID, o.SQRT: INVALID, o.CBRT: 0,
-    o.LOG: DIVIDE | INVALID, o.LOG2: DIVIDE | INVALID, o.LOG10: DIVIDE | INVALID, o.SPACING: OVER | UNDER,
 }  # fmt: skip
 # Where an infinite operand does not excuse an infinite result.
 STRICT: Final = frozenset({o.FLOOR_DIVIDE, o.POWER, o.NEXTAFTER})
@@ -42,7 +37,7 @@ def possible(op: Op, dtype: ir.DType, source: ir.DType) -> int:
     """The errors to look for in a floating-point result."""
     if dtype.kind not in "fc":
         return 0
-    return raises(op, dtype, dtype if op is o.LDEXP else source) & POSSIBLE.get(op, ~0)
+    return raises(op, dtype, dtype if op is o.LDEXP else source)
 
 
 def plan(statements: Iterable[ir.Statement]) -> Plan:

@@ -24,6 +24,7 @@ from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import watched
 from lazynp.graph.node import Node, caller, where
 from lazynp.graph.report import count_fallback
+from lazynp.namespace import standard
 from lazynp.namespace.bridge import proxies
 from lazynp.namespace.docstrings import Documented, Text
 from lazynp.namespace.ufunc.promotion import overrides
@@ -325,7 +326,8 @@ def published(name: str, value: Any, module: str) -> Any:
         if value.__name__ != name and value.__name__.rstrip("_") == name:
             value.__name__ = name
         value.__qualname__ = value.__name__
-    return hand.first(name, value, _theirs(name, module), module)
+    own = standard.KEYWORDS.get(f"{module[7:]}.{name}".lstrip("."), {})
+    return hand.first(name, value, _theirs(name, module), module, frozenset(own))
 
 
 def _theirs(name: str, module: str) -> Any:

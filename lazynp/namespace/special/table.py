@@ -31,7 +31,7 @@ class Row(NamedTuple):
     Attributes
     ----------
     what : str
-        The first line of its documentation.
+        What it computes.
     lower : Lowering
         For real numbers.
     bound : int
@@ -137,33 +137,33 @@ def _of(name: str) -> Lowering:
 
 
 ROWS: Final[dict[str, Row]] = {
-    "erf": Row("Error function, ``2/sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to x", _of("erf"), 2, complex=True),
-    "erfc": Row("Complementary error function, ``1 - erf(x)``", _of("erfc"), 4, complex=True),
-    "erfcx": Row("Scaled complementary error function, ``exp(x**2) * erfc(x)``", _of("erfcx"), 3, complex=True),
-    "erfinv": Row("Inverse of the error function", _of("erfinv"), 3),
-    "erfcinv": Row("Inverse of the complementary error function", _of("erfcinv"), 3),
-    "ndtr": Row("Cumulative distribution of the standard normal distribution", _of("ndtr"), 4, complex=True),
-    "ndtri": Row("Inverse of ``ndtr``", _of("ndtri"), 4),
-    "log_ndtr": Row("Logarithm of ``ndtr``", _of("log_ndtr"), 4, complex=True),
-    "expit": Row("Logistic function, ``1 / (1 + exp(-x))``", _of("expit"), 3),
-    "logit": Row("Inverse of ``expit``, ``log(x / (1 - x))``", _of("logit"), 3),
-    "log_expit": Row("Logarithm of ``expit``", _of("log_expit"), 2),
-    "gammaln": Row("Logarithm of the absolute value of the gamma function", _of("gammaln"), 4, 8),
-    "gammasgn": Row("Sign of the gamma function", _composed(_gammasgn), 0),
-    "psi": Row("Digamma function, the derivative of ``gammaln``", _of("digamma"), 3, 8, complex=True),
-    "i0": Row("Modified Bessel function of the first kind, order 0", _of("i0"), 4),
+    "erf": Row("the error function, ``2/sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to x", _of("erf"), 2, complex=True),
+    "erfc": Row("the complementary error function, ``1 - erf(x)``", _of("erfc"), 4, complex=True),
+    "erfcx": Row("the scaled complementary error function, ``exp(x**2) * erfc(x)``", _of("erfcx"), 3, complex=True),
+    "erfinv": Row("the inverse of the error function", _of("erfinv"), 3),
+    "erfcinv": Row("the inverse of the complementary error function", _of("erfcinv"), 3),
+    "ndtr": Row("the cumulative distribution of the standard normal distribution", _of("ndtr"), 4, complex=True),
+    "ndtri": Row("the inverse of ``ndtr``", _of("ndtri"), 4),
+    "log_ndtr": Row("the logarithm of ``ndtr``", _of("log_ndtr"), 4, complex=True),
+    "expit": Row("the logistic function, ``1 / (1 + exp(-x))``", _of("expit"), 3),
+    "logit": Row("the inverse of ``expit``, ``log(x / (1 - x))``", _of("logit"), 3),
+    "log_expit": Row("the logarithm of ``expit``", _of("log_expit"), 2),
+    "gammaln": Row("the logarithm of the absolute value of the gamma function", _of("gammaln"), 4, 8),
+    "gammasgn": Row("the sign of the gamma function", _composed(_gammasgn), 0),
+    "psi": Row("the digamma function, the derivative of ``gammaln``", _of("digamma"), 3, 8, complex=True),
+    "i0": Row("the modified Bessel function of the first kind, order 0", _of("i0"), 4),
     "i0e": Row("``exp(-abs(x)) * i0(x)``", _of("i0e"), 3),
-    "i1": Row("Modified Bessel function of the first kind, order 1", _of("i1"), 4),
+    "i1": Row("the modified Bessel function of the first kind, order 1", _of("i1"), 4),
     "i1e": Row("``exp(-abs(x)) * i1(x)``", _of("i1e"), 5),
     "xlogy": Row("``x * log(y)``, and 0 where x is 0", _composed(lambda x, y: _product(x, y, _log, 1.0)), 3, nin=2, complex=True),
     "xlog1py": Row("``x * log1p(y)``, and 0 where x is 0", _composed(lambda x, y: _product(x, y, _log1p, 0.0)), 3, nin=2, complex=True),
-    "entr": Row("Entropy of one element, ``-x * log(x)``", _composed(_entr), 3),
-    "rel_entr": Row("Relative entropy of one element, ``x * log(x / y)``", _composed(_rel_entr), 4, nin=2),
+    "entr": Row("the entropy of one element, ``-x * log(x)``", _composed(_entr), 3),
+    "rel_entr": Row("the relative entropy of one element, ``x * log(x / y)``", _composed(_rel_entr), 4, nin=2),
     "kl_div": Row("``x * log(x / y) - x + y``", _composed(_kl_div), 4, nin=2),
     "huber": Row("Huber's loss: quadratic up to delta, linear beyond", _composed(_huber), 2, nin=2),
-    "pseudo_huber": Row("Smooth form of Huber's loss", _composed(_pseudo_huber), 4, nin=2),
+    "pseudo_huber": Row("the smooth form of Huber's loss", _composed(_pseudo_huber), 4, nin=2),
     "exprel": Row("``(exp(x) - 1) / x``", _composed(_exprel), 4),
-    "cbrt": Row("Cube root", _composed(U["cbrt"]), 4),
+    "cbrt": Row("the cube root", _composed(U["cbrt"]), 4),
     "exp2": Row("``2**x``", _composed(U["exp2"]), 2),
     "expm1": Row("``exp(x) - 1``", _composed(_expm1), 4, complex=True),
     "log1p": Row("``log(1 + x)``", _composed(_log1p), 2, complex=True),
