@@ -570,7 +570,8 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
         return function
     if name in _SIZES or name in _LIKE:
         made = _maker(name, function, theirs, own)
-        return core.function(type(function)(made) if isinstance(function, staticmethod) else made, _ZEROS.get(name, theirs), name, ALWAYS, own)
+        made = type(function)(made) if isinstance(function, staticmethod) else made
+        return core.function(made, _ZEROS.get(name, theirs), name, ALWAYS, own)
     answered: Callable[..., Any] = growing if name in _GROWING else _widens if name in _WIDENING else answer
     warns_below = _FEW.get(name, 0) if name in _QUIET else ALWAYS
 
