@@ -14,6 +14,7 @@ from typing import Any
 import numpy as _numpy
 
 from lazynp import arrays as _arrays  # first: the modules of the array object import each other, and this is the way in
+from lazynp.engine import devices as _devices
 from lazynp.namespace import methods as _methods
 from lazynp.namespace import names as _names
 from lazynp.namespace import standard as _standard
@@ -63,3 +64,13 @@ for _path, _module in _names.submodules().items():
     if "." not in _path:
         globals()[_path] = _module
     _sys.modules[f"lazynp.{_path}"] = _module
+
+
+def _gpus() -> Any:
+    from lazynp.namespace.device.gpus import GPUs  # modules that the processor alone has no use for
+
+    return GPUs()
+
+
+_devices.made_by(_gpus)
+_devices.settle()

@@ -115,19 +115,15 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     order : {'C', 'F'}
         Memory order.
 
-    Attributes
-    ----------
-    _node : Node
-        The value of a plain array; of a view, the node last derived from the base's.
-    _base : ndarray, Draft, numpy.ndarray or None
-        None for a plain array; the array that owns the memory of a view; the draft of a plain array that is being filled; the memory itself
-        of an array at hand (``lazynp.array.hand``).
-    _view : View
-        How a view lies in its base (or the draft, for its shape and dtype); of an array at hand what ``base`` shows.
-    _stamp : Node, Buffer or None
-        What the cached ``_node`` of a view was derived from.
-    _readonly : bool
-        Whether writes are refused.
+    Examples
+    --------
+    >>> import lazynp as np
+    >>> x = np.arange(6.0).reshape(2, 3)
+    >>> y = np.sqrt(x).sum(axis=1)  # recorded: shape and dtype are known, no element is computed
+    >>> y.shape, y.dtype
+    ((2,), dtype('float64'))
+    >>> y  # a value is needed
+    array([2.41421356, 5.96811879])
     """
 
     __slots__ = ()
@@ -135,10 +131,16 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     __array_priority__ = 1_000_000.0
     __hash__ = None  # type: ignore[assignment]
 
+    # Node: the value of a plain array; of a view, the node last derived from the base's.
     _node: Any
+    # ndarray, Draft, numpy.ndarray or None: None for a plain array; the array that owns the memory of a view; the draft of a plain array
+    # that is being filled; the memory itself of an array at hand (``lazynp.array.hand``).
     _base: Any
+    # View: how a view lies in its base (or the draft, for its shape and dtype); of an array at hand what ``base`` shows.
     _view: Any
+    # Node, Buffer or None: what the cached ``_node`` of a view was derived from.
     _stamp: Any
+    # Whether writes are refused.
     _readonly: bool
 
     def __new__(
@@ -245,7 +247,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def device(self) -> str:
         """The device on which the values live: "cpu", or "cuda:N"."""
-        if not config.elsewhere:
+        if devices.gpus is None:
             return devices.CPU
         root = self._base if type(self._base) is ndarray else self
         held = root._base
@@ -389,8 +391,8 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         if type(base) is _MEMORY:
             base[...] = host(wrap(node), "a value at hand")
             return
-        if config.elsewhere:
-            node = devices.kept(node, root_node(base if type(base) is ndarray else self), type(base) is not ndarray)
+        if devices.gpus is not None:
+            node = devices.gpus.kept(node, root_node(base if type(base) is ndarray else self), type(base) is not ndarray)
         if base is None or type(base) is Draft:
             replace(self, node)
         else:

@@ -105,9 +105,7 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
             return arrays.wrap(stacked)
         obj = obj if known is None else known
     if hasattr(kind, "__cuda_array_interface__"):
-        from lazynp.namespace.device.sharing import adopted
-
-        made = adopted(obj, copy)
+        made = devices.use().adopted(obj, copy)
         if made is not None:
             return _converted(made, dtype, order, copy)
     if hasattr(kind, "__array__") and not issubclass(kind, (np.ndarray, np.generic)) and not hasattr(kind, "__array_interface__"):
@@ -148,8 +146,8 @@ def from_numpy(array: np.ndarray[Any, Any], order: str = "K", copy: bool = True)
     laid = array if axes is None else array.transpose(axes)
     owned = np.array(laid, order="C", copy=True, subok=False) if copy else np.ascontiguousarray(laid).reshape(laid.shape)
     node = build.buffer(owned)
-    if config.elsewhere:
-        node = devices.made(node)
+    if devices.gpus is not None:
+        node = devices.gpus.made(node)
     if axes is None:
         return arrays.wrap(node)
     inverse = np.argsort(axes)

@@ -17,7 +17,6 @@ from lazynp.conversion import NO_COPY
 from lazynp.engine import devices
 from lazynp.graph.node import caller
 from lazynp.scalars import CLASSES, generic
-from lazynp.values import config
 
 
 def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
@@ -197,12 +196,8 @@ def _dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device
     Before version 1.0 the protocol cannot say that memory is read-only.  Who refuses a copy all the same gets the shared memory, and must
     not write to it; of an array that the user made read-only nobody does.
     """
-    if config.elsewhere and self.device != devices.CPU and (dl_device is None or dl_device[0] != 1):
-        from lazynp.namespace.device.sharing import exported
-
-        wanted = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-        with devices.place(self.device).device:  # whoever asks may be at work on another one
-            return exported(self).__dlpack__(**{key: value for key, value in wanted.items() if value is not None})
+    if self.device != devices.CPU and (dl_device is None or dl_device[0] != 1):
+        return devices.gpus.dlpack(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
     memory = _memory(self)
     if memory is not None:
         wanted = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
@@ -222,17 +217,15 @@ def _dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device
 
 
 def _dlpack_device(self: Any) -> tuple[int, int]:
-    name = self.device if config.elsewhere else devices.CPU
+    name = self.device
     return (1, 0) if name == devices.CPU else (2, int(name.partition(":")[2]))  # kDLCPU, kDLCUDA
 
 
 def _cuda_array_interface(self: Any) -> dict[str, Any]:
     """The protocol of numba, version 3, for arrays that live on a GPU."""
-    if not config.elsewhere or self.device == devices.CPU:
+    if self.device == devices.CPU:
         raise AttributeError("an array in host memory has no __cuda_array_interface__")
-    from lazynp.namespace.device.sharing import interface
-
-    return interface(self)
+    return devices.gpus.interface(self)
 
 
 def _array_namespace(self: Any, *, api_version: str | None = None) -> Any:
@@ -248,9 +241,9 @@ def _to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
     """Copy the values to a device; return this array where it lives there."""
     if stream is not None:
         raise ValueError("The stream argument in to_device() is not supported")
-    from lazynp.namespace.device.placement import moved
-
-    return moved(self, devices.name_of(device))
+    name = devices.name_of(device)
+    devices.checked(name)
+    return self if name == devices.CPU and devices.gpus is None else devices.use().moved(self, name)
 
 
 def _buffer(self: Any, flags: int) -> memoryview:

@@ -28,7 +28,7 @@ from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import Kind, Op
-from lazynp.values import config, forking
+from lazynp.values import forking
 
 _new = object.__new__
 _realize: Callable[[Sequence[Node], str], None] | None = None
@@ -177,9 +177,7 @@ class generic(metaclass=ScalarType):
     @property
     def device(self) -> str:
         """The device on which the value lives."""
-        if not config.elsewhere or self._node is None:
-            return devices.default()
-        return devices.of(self._node)
+        return devices.default() if self._node is None else devices.of(self._node)
 
     @property
     def itemsize(self) -> int:

@@ -21,6 +21,7 @@ from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import Shape
 from lazynp.layout import checked_order
+from lazynp.values import config
 from lazynp.views import AXES, REINTERPRET, View, reshaped_strides
 
 
@@ -141,6 +142,9 @@ def view_dtype(x: arrays.ndarray, dtype: np.dtype[Any]) -> Any:
     if dtype not in NATIVE or not dtype.isnative:
         memory = hand.own_memory(x)
         return (protocols.snapshot(x, "view") if memory is None else memory).view(dtype)
+    memory = hand.own_memory(x)
+    if memory is not None and memory.nbytes <= config.at_hand * dtype.itemsize:
+        return hand.cell(memory.view(dtype), x if x._view is None else x._view)
     if dtype.itemsize == source.itemsize:
         return arrays.derived(x, (o.BITCAST, (dtype, source), x.shape), dtype)
     shape = x.shape

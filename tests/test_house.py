@@ -56,27 +56,7 @@ FLOORS: Final = [
 ]
 PLACE: Final = {prefix: (floor, room) for floor, rooms in enumerate(FLOORS) for room in rooms for prefix in (room.split() or [""])}
 
-_DEVICES: Final = "what only devices need, imported where one is in use"
 UPWARD: Final = {
-    **dict.fromkeys(
-        (
-            "lazynp.conversion -> lazynp.namespace.device.sharing",
-            "lazynp.namespace.assignment -> lazynp.namespace.device.placement",
-            "lazynp.namespace.assignment -> lazynp.namespace.device.scattering",
-            "lazynp.namespace.assignment -> lazynp.namespace.routines.inserting",
-            "lazynp.namespace.bridge.fallback -> lazynp.namespace.device.sharing",
-            "lazynp.namespace.bridge.library -> lazynp.namespace.device.routines",
-            "lazynp.namespace.bridge.library -> lazynp.namespace.device.sharing",
-            "lazynp.namespace.indexing -> lazynp.namespace.device.sharing",
-            "lazynp.namespace.routines.files -> lazynp.namespace.device.sharing",
-            "lazynp.namespace.routines.inserting -> lazynp.namespace.device.scattering",
-            "lazynp.namespace.routines.selecting -> lazynp.namespace.device.sharing",
-            "lazynp.namespace.ufunc.methods -> lazynp.namespace.device.accumulating",
-            "lazynp.protocols -> lazynp.namespace.device.placement",
-            "lazynp.protocols -> lazynp.namespace.device.sharing",
-        ),
-        _DEVICES,
-    ),
     "lazynp.namespace.bridge.fallback -> lazynp": "names of NumPy that a foreign library asks for are looked up in the package",
     "lazynp.namespace.bridge.fallback -> lazynp.namespace.ufunc.ufuncs": "a ufunc that NumPy gives out is answered by ours",
     "lazynp.namespace.coverage -> lazynp": "coverage asks every public name who answers it",
@@ -363,8 +343,7 @@ def test_files_that_texts_name_exist() -> None:
 
 
 def test_more_variables_than_two_are_an_object() -> None:
-    """But the settings, which hot paths read as variables of their module."""
-    assert {module for module in MODULES if len(rebound(module)) > REBOUND} == {"lazynp.values.config"}
+    assert not {module for module in MODULES if len(rebound(module)) > REBOUND}
 
 
 if __name__ == "__main__":

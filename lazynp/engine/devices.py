@@ -4,13 +4,16 @@ In: names of devices ("cpu", "cuda", "cuda:1"), nodes.  Out: the device of a nod
 Promise: recording an operation asks for no device; no driver is touched before a device is named; a device that is not there is one error
 that says what is missing.
 
+``gpus`` is the one hook through which the rest of lazynp, which is written as if there were the processor alone, asks what is to be done
+otherwise: None until somebody names a GPU, then the object of ``namespace/device/gpus.py``.
+
 A node has no device of its own.  A value in device memory is on that device, ``COPY`` pins one, what is computed from a value on a GPU is
 on that GPU, and everything else is on the default device at the moment when it is computed or asked about.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -22,9 +25,39 @@ from lazynp.values import config
 
 CPU = "cpu"
 
+gpus: Any = None
+"""What is done otherwise for values of GPUs; None while everything lives on the processor, which is all that hot paths look at."""
+
+_make: Callable[[], Any]
 _chosen: ContextVar[str | None] = ContextVar("lazynp.device", default=None)
 _named: set[str] = set()  # devices that anything was ever asked of
 _homes: WeakKeyDictionary[Node, str] = WeakKeyDictionary()  # of pending nodes whose home was asked for
+
+
+def made_by(make: Callable[[], Any]) -> None:
+    """Tell who makes the hook when it is wanted: a room above this one."""
+    global _make
+    _make = make
+
+
+def use() -> Any:
+    """The hook; from now on values may live on GPUs."""
+    global gpus
+    if gpus is None:
+        gpus = _make()
+        config.at_hand = 0
+    return gpus
+
+
+def settle() -> None:
+    """Take note of a default device that the settings name."""
+    if config.device != CPU:
+        use()
+    if gpus is not None:
+        config.at_hand = 0
+
+
+config.followers.append(settle)
 
 
 def name_of(device: Any) -> str:
@@ -116,8 +149,7 @@ class device:  # noqa: N801, a function to its users
 
     def __enter__(self) -> device:
         if self.name != CPU:
-            config.elsewhere = True
-            config.at_hand = 0
+            use()
         self._tokens.append(_chosen.set(self.name))
         return self
 
@@ -131,9 +163,8 @@ class device:  # noqa: N801, a function to its users
 def copied(node: Node, name: str) -> Node:
     """The same value on a device."""
     if name != CPU:
-        config.elsewhere = True
-        config.at_hand = 0
-    elif not config.elsewhere:
+        use()
+    elif gpus is None:
         return node
     return node if home(node) == name else Node(o.COPY, (node,), name, node.dtype, node.shape, site_of(node))
 
@@ -187,14 +218,14 @@ def making(name: str | None) -> Iterator[None]:
 
 def home(node: Node) -> str | None:
     """The device that a value belongs to; None: the default device, whichever that will be."""
-    if not config.elsewhere:
+    if gpus is None:
         return None
     return homes([node], known=_homes)[node]
 
 
 def of(node: Node) -> str:
     """The device of a value."""
-    return (home(node) or default()) if config.elsewhere else CPU
+    return CPU if gpus is None else home(node) or default()
 
 
 def homes(nodes: Iterable[Node], known: MutableMapping[Node, str] | None = None) -> dict[Node, str | None]:

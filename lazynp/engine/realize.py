@@ -83,7 +83,7 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool
     with _lock:
         canonical = canonicalise(wanted)
         plans = engine.plans
-        if config.elsewhere:
+        if devices.gpus is not None:
             device = device or _only_home(canonical, alone=len(wanted) == 1)
             if device is None:
                 return False
@@ -182,7 +182,7 @@ def prepare(nodes: Sequence[Node]) -> None:
     if wanted:
         if _engine.generation != config.generation:
             _choose_cache()
-        device = _one_device(wanted) if config.elsewhere else None
+        device = None if devices.gpus is None else _one_device(wanted)
         with _lock:
             canonical = canonicalise(wanted)
         if canonical.key not in _plans_on(device):
@@ -373,7 +373,7 @@ def _gpu(device: str) -> Any:
 
 def compiler(nodes: Sequence[Node] = ()) -> Target:
     """The target that programs are scheduled for; those of ``nodes`` where they belong."""
-    device = _one_device(list(nodes)) if config.elsewhere and nodes else devices.CPU
+    device = devices.CPU if devices.gpus is None or not nodes else _one_device(list(nodes))
     target = backend("llvm") if device == devices.CPU else _gpu(device)
     assert isinstance(target, Target)
     return target

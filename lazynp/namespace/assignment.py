@@ -23,7 +23,6 @@ from lazynp.graph.node import Node, Shape
 from lazynp.memory import DRAFT_BYTES
 from lazynp.namespace.indexing import basic
 from lazynp.scalars import CLASSES, OF_TYPE, force
-from lazynp.values import config
 from lazynp.views import AXES, NEW, Region, put
 
 DRAFT_RUN = 8
@@ -72,16 +71,16 @@ def write(x: arrays.ndarray, key: Any, value: Any) -> None:
         else:
             node = fitted(value, tuple([1 if axis < 0 else lengths[axis] for axis in axes]), dtype)
             node = put(None, lengths, (AXES, axes, node.shape), node)
-        if config.elsewhere:
-            node = devices.kept(node, old, lengths == old.shape)
+        if devices.gpus is not None:
+            node = devices.gpus.kept(node, old, lengths == old.shape)
         arrays.replace(x, build.store(old, region, node))
         return
     view = arrays.view_key(x, region, lengths, axes)
     if type(value) is arrays.ndarray and value._base is root and value._view.path == view._view.path and value.dtype == view.dtype:
         return  # x[key] += ...: the view was written already and is put back where it lies
     node = fitted(value, view.shape, view.dtype)
-    if config.elsewhere:
-        node = devices.kept(node, arrays.root_node(root), view.size == root.size)
+    if devices.gpus is not None:
+        node = devices.gpus.kept(node, arrays.root_node(root), view.size == root.size)
     arrays.replace(root, view._view.write(arrays.root_node(root), node))
     if root is not x:
         x._node = x._stamp = None  # made from the old value, which need not live on
@@ -189,13 +188,8 @@ def _write_advanced(x: arrays.ndarray, key: Any, value: Any) -> None:
     """Write through index arrays or masks: a mask and one value stay lazy, the others go through memory."""
     if (type(key) is arrays.ndarray or type(key) in CLASSES or isinstance(key, np.ndarray)) and _write_masked(x, key, value):
         return
-    if config.elsewhere:
-        from lazynp.namespace.device.placement import count_on_host
-        from lazynp.namespace.device.scattering import written
-
-        if written(x, key, value):
-            return
-        count_on_host("indexed write", x)
+    if devices.gpus is not None and devices.gpus.write(x, key, value):
+        return
     key = tuple([_host_key(part) for part in key]) if type(key) is tuple else _host_key(key)
     if isinstance(value, (list, tuple)) and holds_ours(value):
         value = arrays.asarray(value)
@@ -260,8 +254,10 @@ def _root(x: arrays.ndarray) -> arrays.ndarray:
     return base if type(base) is arrays.ndarray else x
 
 
-def memory(x: arrays.ndarray) -> np.ndarray[Any, Any]:
+def memory(x: arrays.ndarray, reason: str = "indexed write") -> np.ndarray[Any, Any]:
     """The array as memory that may be written now."""
+    if devices.gpus is not None:
+        devices.gpus.count_on_host(reason, x)
     arrays.draft(_root(x))
     owned = arrays.elements(x)
     assert owned is not None
@@ -274,13 +270,8 @@ def write_flat(x: arrays.ndarray, key: Any, value: Any, whole: bool = False) -> 
         raise ValueError("assignment destination is read-only")
     # NumPy's iterator reads as it writes: of the array's own memory it may read what it has written.
     own = type(value) is arrays.ndarray and value.dtype == x.dtype and _root(value) is _root(x)
-    if config.elsewhere and type(key) is not int and not own:
-        from lazynp.namespace.device.placement import count_on_host
-        from lazynp.namespace.routines.inserting import written_through_flat
-
-        if written_through_flat(x, key, value):
-            return
-        count_on_host("indexed write", x)
+    if devices.gpus is not None and type(key) is not int and not own and devices.gpus.write_flat(x, key, value):
+        return
     if own:
         value = memory(value)
     elif type(value) is arrays.ndarray or type(value) in CLASSES:

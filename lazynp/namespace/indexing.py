@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from lazynp import arrays
+from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, INT64, INT64_END
 from lazynp.graph.node import Node, Shape
-from lazynp.values import config
 from lazynp.views import NEW, Region, memory_order
 
 _BAD_KEY = "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid indices"
@@ -294,15 +294,15 @@ def _advanced(x: arrays.ndarray, key: Any) -> Index:
     return Index(view, [at for at, _ in advanced], indices, given, first_axis if consecutive else 0)
 
 
-def _flat_positions(mask: Any) -> Any:
-    """Find where a mask is true, in C order: on the host, or on the GPU that the mask belongs to."""
-    if config.elsewhere and mask.shape:
-        from lazynp.namespace.device.sharing import positions
+def positions(x: arrays.ndarray) -> Sequence[Any]:
+    """Find where an array is not zero, an index array per axis: NumPy's, or ours on the GPU that the array belongs to."""
+    found = None if devices.gpus is None else devices.gpus.positions(x)
+    return np.nonzero(arrays.host(x, "mask shape")) if found is None else found
 
-        found = positions(arrays.view_reshape(mask, (-1,)))
-        if found is not None:
-            return found[0]
-    return np.flatnonzero(arrays.host(mask, "mask shape"))
+
+def _flat_positions(mask: Any) -> Any:
+    """Find where a mask is true, in C order."""
+    return positions(arrays.view_reshape(mask, (-1,)))[0]
 
 
 def _part(part: Any) -> Any:

@@ -97,10 +97,11 @@ class _Numbers(dict[Node, int]):
             # By their bits: 0.0 equals -0.0, and NaN nothing.
             kind = dtype.kind
             bits = _double(value) if kind == "f" else value.tobytes() if kind == "c" else value
-            number = self.literals.setdefault((dtype, bits), len(self.nodes))
-            if number != len(self.nodes):
-                self[node] = number
+            literal = (dtype, bits)
+            if literal in self.literals:
+                number = self[node] = self.literals[literal]
                 return number
+            self.literals[literal] = len(self.nodes)
             entry = (op, dtype, len(self.scalars))
             self.scalars.append(value)
         else:
@@ -159,9 +160,12 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
                 if first > second:
                     if node.dtype.kind in op.commutes:
                         twin = (op, node.dtype, second, first)
-                        entry = twin if twin in entries else swapped.setdefault(twin, entry)
-                elif swapped:
-                    entry = swapped.get(entry, entry)
+                        if twin in entries:
+                            entry = twin
+                        else:
+                            swapped[twin] = entry
+                elif swapped and entry in swapped:
+                    entry = swapped[entry]
             elif len(src) == 1:
                 entry = (op, node.dtype, index[src[0]])
             else:

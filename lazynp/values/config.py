@@ -28,7 +28,7 @@ LAZYNP_SKLEARN_NAMESPACE  lazynp, ...               the library that ``lazynp.te
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -53,9 +53,9 @@ libmvec: str  # empty: the widest there is
 polynomials: bool
 sklearn_namespace: str
 device = "cpu"  # or "cuda:N"
-elsewhere = False  # whether anything was ever to live on another device than the processor; what hot paths look at
-at_hand = 0  # ``eager_below``, or 0 where values may live elsewhere
+at_hand = 0  # ``eager_below``, or 0 where values may live on GPUs
 generation = 0  # grows with every change, so that caches of derived facts notice it with one comparison
+followers: Final[list[Callable[[], None]]] = []  # called after every change
 
 
 def _choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
@@ -130,7 +130,7 @@ _CHECKS: Final[dict[str, tuple[Any, ...]]] = {
 
 def update(**settings: Any) -> None:
     """Change settings of this process, e.g. ``update(backend="numpy")``."""
-    global generation, elsewhere, at_hand
+    global generation, at_hand
     for name, value in settings.items():
         if name == "threads":
             if value is not None and (not isinstance(value, int) or value < 1):
@@ -145,9 +145,10 @@ def update(**settings: Any) -> None:
         elif value not in _CHECKS[name]:
             raise ValueError(f"{name}={value!r} is not one of {', '.join(map(str, _CHECKS[name]))}")
     globals().update(settings)
-    elsewhere = elsewhere or device != "cpu"
-    at_hand = 0 if elsewhere else globals()["eager_below"]
+    at_hand = globals()["eager_below"]
     generation += 1
+    for follow in followers:
+        follow()
 
 
 @contextmanager
@@ -162,5 +163,4 @@ def override(**settings: Any) -> Iterator[None]:
 
 
 globals().update(parse(os.environ))
-elsewhere = device != "cpu"
-at_hand = 0 if elsewhere else globals()["eager_below"]
+at_hand = globals()["eager_below"]

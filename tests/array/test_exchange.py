@@ -38,6 +38,7 @@ def sources() -> list[Any]:
 # NumPy's protocols --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("recorded")
 def test_asarray_by_numpy_shares_memory_that_cannot_be_written() -> None:
     for x in (lazy(), lazy().T, lazy()[:, 1:], lazy() + 1):
         first, second = numpy.asarray(x), numpy.asarray(x)
@@ -69,6 +70,7 @@ def test_arrays_on_a_device_hold_numbers() -> None:
         assert type(lazynp.asarray(data, device="cpu")) is lazynp.ndarray
 
 
+@pytest.mark.usefixtures("recorded")
 def test_what_was_exported_never_changes() -> None:
     x = lazy()
     seen = numpy.asarray(x)
@@ -78,6 +80,7 @@ def test_what_was_exported_never_changes() -> None:
     assert x[0, 0] == 50
 
 
+@pytest.mark.usefixtures("recorded")
 def test_array_protocol_takes_dtype_and_copy() -> None:
     for x in (lazy(), lazy().sum()):
         want = numpy.asarray(A if x.shape else A.sum())
@@ -107,6 +110,7 @@ def test_values_arrive_in_every_dtype_shape_and_order() -> None:
         assert y.tolist() == x.tolist()
 
 
+@pytest.mark.usefixtures("recorded")
 def test_buffer_protocol() -> None:
     x = lazy()
     for view in (x.data, x.__buffer__(0), lazy().T.T.data):
@@ -119,6 +123,7 @@ def test_buffer_protocol() -> None:
     assert io.BytesIO(x.data).read() == A.tobytes()
 
 
+@pytest.mark.usefixtures("recorded")
 def test_array_wrap_and_deletion() -> None:
     x = lazy()
     assert type(x.__array_wrap__(A)) is lazynp.ndarray
@@ -130,6 +135,7 @@ def test_array_wrap_and_deletion() -> None:
 # DLPack ---------------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("recorded")
 def test_dlpack_out() -> None:
     for x in sources():
         if x.size and (x.strides == numpy.ascontiguousarray(x).strides or x.ndim > 1):
@@ -216,6 +222,7 @@ def _row_sums(x: Any) -> Any:
     return x.sum(axis=1) * 2
 
 
+@pytest.mark.usefixtures("recorded")
 def test_joblib(tmp_path: Path) -> None:
     value = {"a": [lazy(), lazy().sum()], "b": lazy().T}
     for compress in (0, 3):
@@ -300,6 +307,7 @@ def test_readers_and_writers(text: str) -> None:
     assert not report.fallbacks
 
 
+@pytest.mark.usefixtures("recorded")
 def test_foreign_memory_is_copied_and_read_only() -> None:
     memory = bytearray(A.tobytes())
     x = lazynp.frombuffer(memory)

@@ -129,6 +129,7 @@ def test_assignment_converts_as_numpy_does(dtype: str, value: Any, key: Any) -> 
     numpy.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_basic_reads_and_writes_compute_nothing() -> None:
     report.reset()
     x = asarray(numpy.arange(12.0).reshape(3, 4)) + 1
@@ -154,6 +155,7 @@ def test_mask_and_one_value_compute_nothing() -> None:
     numpy.testing.assert_array_equal(x, theirs)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_lazy_index_out_of_range_is_refused_when_it_is_computed() -> None:
     x = asarray(numpy.arange(3.0))
     y = x[asarray([0, 1]) + 2]
@@ -186,6 +188,7 @@ def test_overlapping_assignment_reads_before_it_writes() -> None:
         numpy.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_in_place_operator_on_a_key_is_one_write() -> None:
     x = asarray(numpy.arange(6.0))
     x[1:3] += 10
@@ -215,6 +218,7 @@ def test_loops_that_write_0d_arrays(dtype: str) -> None:
         numpy.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_a_loop_over_a_pending_diagonal_runs_one_program() -> None:
     x = asarray(numpy.arange(90_000.0).reshape(300, 300))
     y = x * 2 + 1
@@ -333,6 +337,7 @@ def test_filling_a_matrix_computes_nothing_and_records_nothing() -> None:
     numpy.testing.assert_array_equal(a, numpy.add.outer(numpy.arange(5) * 10, numpy.arange(5)) + 0.5)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_reading_elements_of_a_pending_array_computes_it_once() -> None:
     x = np.cumsum(asarray(numpy.arange(50.0)))
     report.reset()
@@ -352,6 +357,7 @@ def test_elements_of_a_number_seen_as_an_array() -> None:
 
 @pytest.mark.parametrize("tier", ["auto", "compiled"])
 @pytest.mark.parametrize("make", [lambda x: x[30:31], lambda x: x * 0 + x.max(), lambda x: x.reshape(1, 40)])
+@pytest.mark.usefixtures("recorded")
 def test_indices_that_do_not_matter_are_checked(tier: str, make: Any) -> None:
     with config.override(tier=tier):
         x = make(asarray(numpy.arange(40.0)) + 0)

@@ -79,6 +79,7 @@ def test_every_write_is_seen_outside(write: Callable[[Any, Any], Any]) -> None:
     assert numpy.array_equal(x, theirs)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_what_was_computed_or_written_is_a_snapshot() -> None:
     realized = lazynp.zeros(3)
     realized.realize()

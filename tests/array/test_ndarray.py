@@ -63,6 +63,7 @@ def test_later_writes_to_a_foreign_array_are_not_seen() -> None:
     assert ours[0] == 0
 
 
+@pytest.mark.usefixtures("recorded")
 def test_frozen_arrays_are_shared_and_writable_ones_are_not() -> None:
     frozen = numpy.arange(3.0)
     frozen.flags.writeable = False
@@ -143,6 +144,7 @@ def test_own_arrays_come_back_as_they_are(x: ndarray) -> None:
         asarray(x * 1j, dtype="f8")
 
 
+@pytest.mark.usefixtures("recorded")
 def test_constructor() -> None:
     assert np.ndarray((2, 3)).shape == (2, 3)
     assert np.ndarray((2, 3), order="F").strides == (8, 16)
@@ -162,6 +164,7 @@ def test_isinstance_accepts_numpys_arrays(x: ndarray) -> None:
 # Exports --------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("recorded")
 def test_export_is_a_readonly_snapshot(x: ndarray) -> None:
     seen = numpy.asarray(x)
     assert not seen.flags.writeable
@@ -187,6 +190,7 @@ def test_export_outlives_the_array() -> None:
     numpy.testing.assert_array_equal(seen, numpy.arange(1000.0) * 2)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_export_of_an_array_that_is_being_filled() -> None:
     x = np.zeros(5)
     x[0] = 1
@@ -205,6 +209,7 @@ def test_array_makes_a_writable_copy(x: ndarray) -> None:
         numpy.asarray(x, dtype="f4", copy=False)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_dlpack(x: ndarray) -> None:
     assert x.__dlpack_device__() == (1, 0)
     seen = numpy.from_dlpack(x)
@@ -323,6 +328,7 @@ LAYOUTS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.usefixtures("recorded")
 def test_array_interface_is_a_snapshot(name: str) -> None:
     x = np.asarray(LAYOUTS[name]())
     expected = numpy.array(x.tolist(), x.dtype).reshape(x.shape)
@@ -386,6 +392,7 @@ def test_flags() -> None:
 # Forcing ----------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("recorded")
 def test_every_forced_realize_has_its_reason() -> None:
     acts: dict[str, Any] = {
         "__array__": numpy.asarray,
@@ -418,6 +425,7 @@ def test_realize_gives_the_array_and_keeps_the_value(x: ndarray) -> None:
     assert not report.forced
 
 
+@pytest.mark.usefixtures("recorded")
 def test_contiguous_is_a_fence(x: ndarray) -> None:
     assert node_of((x + 1).contiguous()).op is o.CONTIGUOUS
     numpy.testing.assert_array_equal((x + 1).contiguous() * 2, (numpy.asarray(x) + 1) * 2)

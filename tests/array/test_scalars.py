@@ -77,6 +77,7 @@ def test_formatting_and_rounding() -> None:
     assert math.sqrt(scalar_of_value(numpy.float64(9))) == 3.0
 
 
+@pytest.mark.usefixtures("recorded")
 def test_result_is_a_scalar_only_without_axes() -> None:
     x = asarray([1.0, 2.0])
     assert type(x[0]) is numpy.float64
@@ -100,6 +101,7 @@ def test_concrete_arithmetic_records_nothing() -> None:
     assert not report.forced
 
 
+@pytest.mark.usefixtures("recorded")
 def test_lazy_scalar_is_computed_once_and_kept() -> None:
     s = asarray(numpy.arange(4.0)).sum()
     report.reset()
@@ -140,6 +142,7 @@ def test_a_result_is_an_array_to_the_standard_and_can_be_written(make: Any) -> N
         make(2.0)[...] = [1, 2]
 
 
+@pytest.mark.usefixtures("recorded")
 def test_a_condition_is_not_computed_to_write() -> None:
     s, condition = lazy(2.0), lazy(1.0) < 5
     x = asarray(numpy.zeros((2, 3)))

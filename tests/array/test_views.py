@@ -223,6 +223,7 @@ def test_view_of_another_item_size_needs_a_contiguous_axis(take: Take, match: st
             take(x)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_stacked_views_keep_a_short_path() -> None:
     v = asarray(numpy.arange(2000.0).reshape(2, 1000))
     for k in range(400):
@@ -304,6 +305,7 @@ def test_empty_arrays_have_numpys_strides() -> None:
         same(asarray(theirs).reshape(-1), theirs.reshape(-1))
 
 
+@pytest.mark.usefixtures("recorded")
 def test_geometry_of_a_path_equals_the_geometry_of_its_steps() -> None:
     x = asarray(numpy.arange(60.0).reshape(3, 4, 5))
     lazy = x[1:, ::-1].T[2:, 1]

@@ -16,7 +16,7 @@ import pytest
 
 from gpu_emulator import fakecupy
 from lazynp.backends.cuda import memory
-from lazynp.engine import realize
+from lazynp.engine import devices, realize
 from lazynp.graph import report
 from lazynp.values import config
 
@@ -29,7 +29,7 @@ def machine(**modes: Any) -> Iterator[Any]:
     """A machine as ``fakecupy.install`` describes it; on hardware the one that is there, where that will do."""
     if not EMULATED:
         _require(**modes)
-    before = config.device, config.elsewhere
+    before = config.device, devices.gpus
     _forget()
     report.reset()
     try:
@@ -40,8 +40,8 @@ def machine(**modes: Any) -> Iterator[Any]:
                     fake.drain(number)  # memory that lazynp keeps for work that is queued is not kept by a device that is forgotten
             _forget()
     finally:
-        config.update(device="cpu")
-        config.device, config.elsewhere = before
+        device, devices.gpus = before
+        config.update(device=device)
         _forget()
 
 

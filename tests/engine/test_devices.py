@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -32,7 +34,8 @@ def without_cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """As after a GPU was named in this process."""
-    monkeypatch.setattr(config, "elsewhere", True)
+    monkeypatch.setattr(devices, "gpus", None)
+    devices.use()
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -77,7 +80,7 @@ def test_without_cupy_the_call_says_what_is_missing(call: str) -> None:
     names = {"np": lazynp, "x": lazynp.ones(2), "d": "cuda:1"}
     with pytest.raises(ValueError, match=r"device 'cuda:1' cannot be used: CuPy is not installed \(pip install 'lazynp\[cuda\]'\)"):
         eval(call, names)
-    assert not config.elsewhere
+    assert devices.gpus is None
 
 
 @pytest.mark.parametrize(
@@ -169,6 +172,14 @@ def test_the_command_line(tmp_path: Any) -> None:
     assert done.stderr.startswith("python -m lazynp: Device not understood.")
 
 
+def test_every_question_to_the_hook_has_an_answer() -> None:
+    from lazynp.namespace.device.gpus import GPUs
+
+    texts = [path.read_text() for path in Path(lazynp.__file__).parent.rglob("*.py")]
+    asked = {name for text in texts for name in re.findall(r"devices\.(?:gpus|use\(\))\.(\w+)", text)}
+    assert asked == {name for name in vars(GPUs) if not name.startswith("_")}
+
+
 # What is recorded, without a GPU: another home on the processor ------------------------------------------------------------
 
 
@@ -179,7 +190,7 @@ def test_a_processor_with_no_gpu_in_sight_records_nothing() -> None:
         y = lazynp.zeros(3) + 1
     assert y._node.op is o.ADD
     assert x.device == y.device == x.sum().device == "cpu"
-    assert not config.elsewhere
+    assert devices.gpus is None
 
 
 @pytest.mark.usefixtures("elsewhere")

@@ -108,7 +108,7 @@ class Arguments:
 
     def __init__(self) -> None:
         self.pending: list[Node] = []
-        self.nodes: list[Node] = []  # all of them, where they may live on different devices
+        self.nodes: list[Node] = []  # of all arrays
         self.nbytes = 0
 
     def collect(self, value: Any) -> bool:
@@ -119,8 +119,7 @@ class Arguments:
             node = root_node(value._base) if type(value) is ndarray and type(value._base) is ndarray else node_of(value)
             if node.buffer is None:
                 self.pending.append(node)
-            if config.elsewhere:
-                self.nodes.append(node)
+            self.nodes.append(node)
             self.nbytes += value.nbytes
             return True
         if kind in (list, tuple):
@@ -213,10 +212,8 @@ def _performed(
     function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], writes: Sequence[int], arguments: Arguments,
     held: tuple[bool, bool], name: str, reason: str,
 ) -> Any:  # fmt: skip
-    if arguments.nodes:
-        from lazynp.namespace.device.sharing import computed
-
-        found = None if writes or kwargs.get("out") is not None else computed(name, args, kwargs, arguments.nodes)
+    if devices.gpus is not None and arguments.nodes and not writes and kwargs.get("out") is None:
+        found = devices.gpus.computed(name, args, kwargs, arguments.nodes)
         if found is not None:
             return found
     if arguments.pending:
@@ -242,11 +239,13 @@ def _performed(
         return tuple([by_id.get(id(item)) or ours(item) for item in value])
     if isinstance(value, np.generic) and any(overrides(arg) for arg in args):
         return value  # another library's answer about its own objects
-    return at_home(value, arguments.nodes) if arguments.nodes else ours(value)
+    return at_home(value, arguments.nodes)
 
 
 def at_home(value: Any, nodes: Sequence[Node]) -> Any:
     """``ours``, where the nodes live from which NumPy computed the value."""
+    if devices.gpus is None or not nodes:
+        return ours(value)
     with devices.making(devices.join(devices.homes(nodes).values(), nodes[-1])):
         return ours(value)
 

@@ -16,14 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape, stacklevel, user_frame
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.ufunc.promotion import DType, Foreign
-from lazynp.ndarray import asarray, node_of, wrap
 from lazynp.scalars import force
-from lazynp.values import config
 
 Function = Callable[..., Any]
 
@@ -75,8 +74,8 @@ def item(name: str, args: Sequence[Any], options: dict[str, Any], outs: Sequence
     nodes: list[Node] = []
     template = _template(tuple(args), nodes)
     named = tuple([(key, _template(value, nodes)) for key, value in options.items()])
-    if config.elsewhere and nodes:
-        made = _composed(name, args, options, nodes, outs)
+    if devices.gpus is not None and nodes:
+        made = devices.gpus.item(name, args, options, nodes, outs)
         if made is not None:
             return made
     first = build.call("apply", (name, template, named), nodes, *outs[0])
@@ -84,17 +83,6 @@ def item(name: str, args: Sequence[Any], options: dict[str, Any], outs: Sequence
     if fails and known(*nodes):
         force(found, name)
     return found
-
-
-def _composed(name: str, args: Any, options: dict[str, Any], nodes: list[Node], outs: Sequence[tuple[DType, Shape]]) -> list[Node] | None:
-    """The results where all is on a GPU and composed of what a GPU has; see ``device/routines.py``."""
-    from lazynp.namespace.device.routines import composed
-
-    found = composed(name, args, options, nodes)
-    if found is None:
-        return None
-    made = [node_of(asarray(each)) for each in (found if isinstance(found, tuple) else (found,))]
-    return made if all(node.dtype == dtype and node.shape == shape for node, (dtype, shape) in zip(made, outs, strict=False)) else None
 
 
 def known(*nodes: Node) -> bool:
@@ -129,20 +117,14 @@ def at_once(name: str, *args: Any, **options: Any) -> Any:
     """NumPy's function of that name on values that are computed now, because what comes out has a shape that depends on them."""
     nodes: list[Node] = []
     _template((args, tuple(options.values())), nodes)
-    if config.elsewhere and nodes:
-        from lazynp.namespace.device.routines import composed
-        from lazynp.namespace.device.sharing import computed
-
-        done = composed(name, args, options, nodes)
-        if done is not None:
-            return done
-        done = computed(name, [wrap(arg) if isinstance(arg, Node) else arg for arg in args], options, nodes)
+    if devices.gpus is not None and nodes:
+        done = devices.gpus.at_once(name, args, options, nodes)
         if done is not None:
             return done
     values(*nodes, reason=name)
     function = getattr(np, name)
     found = function(*_value(args), **{key: _value(value) for key, value in options.items()})
-    return fallback.at_home(found, nodes) if config.elsewhere and nodes else fallback.ours(found)
+    return fallback.at_home(found, nodes)
 
 
 # Warnings and errors that values decide -----------------------------------------------------------------------------------------

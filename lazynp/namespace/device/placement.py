@@ -13,13 +13,12 @@ from lazynp.graph import report
 from lazynp.graph.node import caller
 from lazynp.ndarray import copy_order, ndarray, node_of, wrap_ordered
 from lazynp.scalars import CLASSES, scalar_of
-from lazynp.values import config
 
 
 def moved(x: Any, name: str) -> Any:
     """The same values on a device; the array itself where they live there."""
     devices.checked(name)
-    if (name == devices.CPU and not config.elsewhere) or (type(x) is not ndarray and type(x) not in CLASSES):
+    if (name == devices.CPU and devices.gpus is None) or (type(x) is not ndarray and type(x) not in CLASSES):
         return x
     if type(x) is not ndarray:
         return scalar_of(devices.copied(node_of(x), name))
@@ -30,10 +29,10 @@ def moved(x: Any, name: str) -> Any:
 
 def on_gpu(x: Any) -> bool:
     """Tell whether a value belongs to a GPU."""
-    return config.elsewhere and type(x) is ndarray and x.device != devices.CPU
+    return devices.gpus is not None and type(x) is ndarray and x.device != devices.CPU
 
 
 def count_on_host(name: str, *arrays: Any) -> None:
     """Count what is done on the processor for values of a GPU."""
-    if config.elsewhere and any(map(on_gpu, arrays)):
+    if any(map(on_gpu, arrays)):
         report.count_on_host(name, sum(x.nbytes for x in arrays if type(x) is ndarray), caller())

@@ -11,17 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from lazynp.engine import devices
 from lazynp.graph import build, report
+from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, INT64
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace.assignment import fitted
 from lazynp.namespace.device.placement import on_gpu
 from lazynp.namespace.device.sharing import lent
+from lazynp.namespace.routines import inserting
+from lazynp.namespace.routines.selecting import take_along_axis
 from lazynp.ndarray import asarray, force, ndarray, node_of, root_node, wrap
 from lazynp.scalars import CLASSES
 
@@ -46,15 +49,60 @@ def written(x: ndarray, key: Any, value: Any) -> bool:
     return True
 
 
-def written_flat(x: ndarray, find: Callable[[ndarray], ndarray | None], values: Callable[[int], Node]) -> bool:
-    """Values put at the flat positions that ``find`` picks out of the numbers of all elements, as ``written``; ``values`` are that many."""
+def flat(x: ndarray, key: Any, value: Any) -> bool:
+    """``x.flat[key] = value`` on the GPU that ``x`` belongs to, values repeated as NumPy's iterator does; tells whether it was done."""
+    if isinstance(key, (list, np.ndarray, ndarray)):
+        part = asarray(key)
+        if part.ndim != 1 or part.dtype.kind not in "biu" or (part.dtype == BOOL and part.size != x.size):
+            return False
+    elif type(key) is not slice and key is not Ellipsis:
+        return False
+    new = inserting.values_for(value, x.dtype, "unsafe")
+    return bool(build.size(new)) and _put_at(x, lambda numbers: numbers[key], lambda count: inserting.cycled(new, count))
+
+
+def item(x: ndarray, name: str, at: Node, values: Node, **static: Any) -> bool:
+    """NumPy's function of that name, which writes ``values`` at positions, on the GPU that ``x`` belongs to; tells whether it was done."""
+    return _ITEMS[name](x, at, values, **static)
+
+
+def _put(x: ndarray, at: Node, values: Node, mode: str) -> bool:
+    def find(numbers: ndarray) -> ndarray:
+        return numbers[wrap(_limited(build.reshape(at, (build.size(at),)), x.size, mode))]
+
+    return _put_at(x, find, lambda count: inserting.cycled(values, count))
+
+
+def _limited(at: Node, n: int, mode: str) -> Node:
+    """Positions, those out of range as the mode says; negative ones are left where they are refused."""
+    if mode == "wrap":
+        return build.elementwise(o.REMAINDER, INT64, at, build.const(n, INT64))
+    if mode == "clip":
+        low = build.elementwise(o.MAXIMUM, INT64, at, build.const(0, INT64))
+        return build.elementwise(o.MINIMUM, INT64, low, build.const(n - 1, INT64))
+    return at
+
+
+def _put_along_axis(x: ndarray, at: Node, values: Node, axis: int | None) -> bool:
+    shape, along = (x.shape, axis) if axis is not None else ((x.size,), 0)
+    common = np.broadcast_shapes(at.shape, tuple([at.shape[k] if k == along else n for k, n in enumerate(shape)]))
+
+    def find(numbers: ndarray) -> ndarray:
+        return take_along_axis(wrap(build.reshape(node_of(numbers), shape)), wrap(at), along)
+
+    return _put_at(x, find, lambda count: build.expand(values, common))
+
+
+_ITEMS: Final[dict[str, Callable[..., bool]]] = {"put": _put, "put_along_axis": _put_along_axis}
+
+
+def _put_at(x: ndarray, find: Callable[[ndarray], ndarray], values: Callable[[int], Node]) -> bool:
+    """Write at the flat positions that ``find`` picks out of the numbers of all elements, as ``written``; ``values`` are that many."""
     if not on_gpu(x):
         return False
     with devices.making(x.device):
         try:
             where = find(numbers((x.size,)))
-            if where is None:
-                return False
             x._write(scattered(x, where, values(where.size), True))
         except REFUSALS:
             return False

@@ -23,7 +23,6 @@ from lazynp.graph.node import caller
 from lazynp.namespace.device.placement import on_gpu
 from lazynp.ndarray import force, geometry, ndarray, root_node, wrap, wrap_ordered
 from lazynp.scalars import CLASSES
-from lazynp.values import config
 from lazynp.views import memory_order
 
 
@@ -131,6 +130,12 @@ def interface(x: ndarray) -> dict[str, Any]:
     }
 
 
+def dlpack(x: ndarray, **wanted: Any) -> Any:
+    """``x.__dlpack__(**wanted)``: CuPy's."""
+    with devices.place(x.device).device:  # whoever asks may be at work on another one
+        return exported(x).__dlpack__(**{key: value for key, value in wanted.items() if value is not None})
+
+
 def exported(x: ndarray) -> Any:
     """An array of CuPy's over the memory of ours; work on it waits for ours."""
     buffer = _buffer(x)
@@ -156,8 +161,7 @@ def from_gpu(obj: Any, copy: bool = False) -> Any:
     array = obj if type(obj) is cupy.ndarray else cupy.from_dlpack(obj) if hasattr(obj, "__dlpack__") else cupy.asarray(obj)
     if array.dtype not in NATIVE:
         raise TypeError(f"lazynp does not compute with dtype {array.dtype}")
-    config.elsewhere = True
-    config.at_hand = 0
+    devices.use()
     place = devices.place(f"cuda:{array.device.id}")
     axes = memory_order(array.shape, array.strides, array.itemsize)
     laid = array if axes is None else array.transpose(axes)

@@ -29,7 +29,6 @@ from lazynp.namespace.ufunc.promotion import DType, Foreign, concrete
 from lazynp.namespace.ufunc.reductions import array_node
 from lazynp.ndarray import anyarray, copy_order, ndarray, node_of, result_order, view_diagonal, view_reshape, wrap, wrap_ordered
 from lazynp.ndarray import asarray as _asarray
-from lazynp.values import config
 
 
 def shape_of(shape: Any) -> Shape:
@@ -49,7 +48,7 @@ def shape_of(shape: Any) -> Shape:
 
 
 def _laid_out(node: Node, order: str | None, device: str | None = None) -> ndarray:
-    if device is not None or config.elsewhere:
+    if device is not None or devices.gpus is not None:
         node = devices.pinned(node, device)
     if order is None or (order if order in ORDERS else checked_order(order)) != "F":
         return wrap(node)
@@ -119,12 +118,10 @@ def _like(name: str, prototype: Any, value: Any, dtype: Any, order: str, subok: 
         args = (prototype, value) if name == "full_like" else (prototype,)
         return fallback.call(getattr(np, name), name, args, {"dtype": dtype, "order": order, "subok": subok, "shape": shape})
     node = _filled(value, wanted, model.shape if shape is None else shape_of(shape))
-    if config.elsewhere:
-        place = place or devices.home(node_of(model))
+    place = place or devices.home(node_of(model))
     if shape is not None and len(node.shape) != len(model.shape):
         return _laid_out(node, "F" if order == "A" and model.flags.fnc else order, place)
-    if place is not None or config.elsewhere:
-        node = devices.pinned(node, place)
+    node = devices.pinned(node, place)
     return wrap_ordered(node, copy_order(model, order))
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.engine import devices
 from lazynp.namespace.bridge.fallback import Library, library, library_call, ours
 from lazynp.namespace.device.placement import moved
 from lazynp.namespace.standard import checked_device
@@ -57,9 +58,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
         array = array.copy() if copy else array.view()
         return array if place is None else moved(array, place)
     if getattr(x, "__dlpack_device__", tuple)()[:1] == (2,):
-        from lazynp.namespace.device.sharing import from_gpu
-
-        array = from_gpu(x, bool(copy))
+        array = devices.use().from_gpu(x, bool(copy))
         return array if place is None else moved(array, place)
     if copy is False:
         raise BufferError("lazynp cannot follow writes to foreign memory, and a copy was refused")

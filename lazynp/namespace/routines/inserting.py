@@ -13,24 +13,23 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.conversion import converted
+from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, reshape
-from lazynp.graph.dtypes import BOOL, INT64
+from lazynp.graph.dtypes import INT64
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace.bridge.fallback import library, library_call
 from lazynp.namespace.indexing import check_known
-from lazynp.namespace.routines.selecting import take_along_axis
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.loops import truth
 from lazynp.namespace.ufunc.promotion import DType
-from lazynp.ndarray import Draft, asarray, host, ndarray, node_of, wrap
+from lazynp.ndarray import Draft, asarray, host, ndarray, node_of
 from lazynp.scalars import is_scalar
-from lazynp.values import config
 
 
-def _converted(values: Any, dtype: DType, casting: Any = "safe") -> Node:
+def values_for(values: Any, dtype: DType, casting: Any = "safe") -> Node:
     """Values to write as a node of the array's dtype; arrays are held to a casting rule, numbers must fit."""
     if type(values) is not ndarray and not is_scalar(values) and not isinstance(values, np.ndarray):
         return node_of(asarray(at_once(np.asarray, values, dtype)))
@@ -44,7 +43,7 @@ def _flat(x: Node) -> Node:
     return reshape(x, (build.size(x),))
 
 
-def _cycled(values: Node, count: int) -> Node:
+def cycled(values: Node, count: int) -> Node:
     """The first ``count`` of the values, repeated; there is at least one."""
     n = build.size(values)
     if n == 1:
@@ -76,9 +75,9 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
         return
     _refuse_readonly(a, "putmask: output array is read-only")
     chosen = _mask(mask, a, "putmask")
-    new = _converted(values, a.dtype)
+    new = values_for(values, a.dtype)
     if build.size(new) and a.size:
-        new = reshape(_cycled(new, a.size), a.shape)
+        new = reshape(cycled(new, a.size), a.shape)
         a._write(elementwise(o.WHERE, a.dtype, chosen, new, node_of(a)))
 
 
@@ -89,7 +88,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         return
     _refuse_readonly(arr, "WRITEBACKIFCOPY base is read-only")
     chosen = _flat(_mask(mask, arr, "place"))
-    values = _flat(_converted(vals, arr.dtype))
+    values = _flat(values_for(vals, arr.dtype))
     n = build.size(values)
     if not n:
         if host(mask, "place").any():
@@ -119,45 +118,24 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         step = 1 + sum(prod(shape[:k]) for k in range(1, len(shape)))
     _refuse_readonly(a, "underlying array is read-only")
     count = len(range(0, end, step))
-    values = _converted(val, a.dtype, "unsafe")
+    values = values_for(val, a.dtype, "unsafe")
     if count and build.size(values):
-        written = build.store(_flat(node_of(a)), ((0, step),), _cycled(values, count))
+        written = build.store(_flat(node_of(a)), ((0, step),), cycled(values, count))
         a._write(reshape(written, shape))
 
 
-def _written_on_gpu(a: ndarray, find: Any, values: Any) -> bool:
-    """Values at flat positions, where the array lives on a GPU; see ``scattering.written_flat``."""
-    if not config.elsewhere:
-        return False
-    from lazynp.namespace.device.scattering import written_flat
+def _write_item(
+    a: ndarray, name: str, positions: Node, values: Node, bounds: tuple[int, int] | None = None, **static: Any
+) -> None:
+    """NumPy's writing function as an item of the schedule; an array that is being filled is written where it lies.
 
-    return written_flat(a, find, values)
-
-
-def written_through_flat(a: ndarray, key: Any, value: Any) -> bool:
-    """``a.flat[key] = value`` on the GPU that ``a`` belongs to, values repeated as NumPy's iterator does; tells whether it was done."""
-    if isinstance(key, (list, np.ndarray, ndarray)):
-        part = asarray(key)
-        if part.ndim != 1 or part.dtype.kind not in "biu" or (part.dtype == BOOL and part.size != a.size):
-            return False
-    elif type(key) is not slice and key is not Ellipsis:
-        return False
-    new = _converted(value, a.dtype, "unsafe")
-    return bool(build.size(new)) and _written_on_gpu(a, lambda numbers: numbers[key], lambda count: _cycled(new, count))
-
-
-def _limited(positions: Node, n: int, mode: str) -> Node:
-    """Positions, those out of range as the mode says; negative ones are left where they are refused."""
-    if mode == "wrap":
-        return elementwise(o.REMAINDER, INT64, positions, const(n, INT64))
-    if mode == "clip":
-        low = elementwise(o.MAXIMUM, INT64, positions, const(0, INT64))
-        return elementwise(o.MINIMUM, INT64, low, const(n - 1, INT64))
-    return positions
-
-
-def _write_item(a: ndarray, name: str, sources: tuple[Node, ...], **static: Any) -> None:
-    """NumPy's writing function as an item of the schedule; an array that is being filled is written where it lies."""
+    Positions that are there already are refused now where they are outside ``bounds``: the length of an axis, and its number.
+    """
+    if devices.gpus is not None and devices.gpus.write_item(a, name, positions, values, **static):
+        return
+    if bounds is not None and positions.buffer is not None:
+        check_known(positions.buffer.array, *bounds)
+    sources = positions, values
     if type(a._base) is Draft:
         known = [node.buffer.array for node in sources if node.buffer is not None]
         if len(known) == len(sources):
@@ -175,19 +153,15 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
     _refuse_readonly(a, "put: output array is read-only")
-    positions = _converted(ind, INT64)
-    values = _converted(v, a.dtype, "unsafe")
+    positions = values_for(ind, INT64)
+    values = values_for(v, a.dtype, "unsafe")
     if not build.size(positions):
         return
     if not a.size:
         raise IndexError("cannot replace elements of an empty array")
     if not build.size(values):
         return
-    at = wrap(_limited(_flat(positions), a.size, mode)) if config.elsewhere else None
-    if not _written_on_gpu(a, lambda numbers: numbers[at], lambda count: _cycled(values, count)):
-        if mode == "raise" and positions.buffer is not None:
-            check_known(positions.buffer.array, a.size, 0)
-        _write_item(a, "put", (positions, values), mode=mode)
+    _write_item(a, "put", positions, values, (a.size, 0) if mode == "raise" else None, mode=mode)
 
 
 @library
@@ -216,20 +190,14 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
         check_known(known, shape[along], along)
     grid = [positions.shape[k] if k == along else n for k, n in enumerate(shape)]
     common = np.broadcast_shapes(positions.shape, tuple(grid))
-    new = _converted(values, arr.dtype, "unsafe")
+    new = values_for(values, arr.dtype, "unsafe")
     if len(new.shape) > len(common) or np.broadcast_shapes(new.shape, common) != common:
         raise ValueError(f"shape mismatch: value array of shape {new.shape} could not be broadcast to indexing result of shape {common}")
     if 0 in common:
         return
-    places = wrap(positions)
-
-    def find(numbers: ndarray) -> ndarray:
-        return take_along_axis(wrap(reshape(node_of(numbers), shape)), places, along)
-
-    if not _written_on_gpu(arr, find, lambda count: expand(new, common)):
-        if known is None and positions.buffer is not None:
-            check_known(positions.buffer.array, shape[along], along)
-        _write_item(arr, "put_along_axis", (positions, new), axis=None if axis is None else along)
+    _write_item(
+        arr, "put_along_axis", positions, new, (shape[along], along) if known is None else None, axis=None if axis is None else along
+    )
 
 
 FUNCTIONS: Final = {function.__name__: function for function in (putmask, place, fill_diagonal, put, put_along_axis)}

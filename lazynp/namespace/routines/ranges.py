@@ -25,7 +25,6 @@ from lazynp.namespace.ufunc.promotion import has_subclass
 from lazynp.namespace.ufunc.reductions import any as any_
 from lazynp.namespace.ufunc.ufuncs import UFUNCS
 from lazynp.ndarray import asarray, ndarray, node_of, wrap
-from lazynp.values import config
 
 
 def _kind(x: Any) -> Any:
@@ -75,9 +74,7 @@ def linspace(
         node = elementwise(o.WHERE, node.dtype, _at_end(count, ndim), end, node)
     if final.kind in "iu":
         node = elementwise(o.FLOOR, node.dtype, node)
-    made = wrap(converted(node, final))
-    if place is not None or config.elsewhere:
-        made = wrap(devices.pinned(node_of(made), place))
+    made = wrap(devices.pinned(converted(node, final), place))
     if axis != 0:
         made = moveaxis(made, 0, axis)
     return (made, fallback.ours(step)) if retstep else made

@@ -18,7 +18,7 @@ from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, caller
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.bridge.library import item
-from lazynp.namespace.device.placement import on_gpu
+from lazynp.namespace.indexing import positions
 from lazynp.namespace.routines.joining import gathered, stack
 from lazynp.namespace.routines.shaping import of_arrays, view_reshape
 from lazynp.namespace.standard import exchanged
@@ -28,9 +28,8 @@ from lazynp.namespace.ufunc.promotion import DType, Foreign, broadcast, concrete
 from lazynp.namespace.ufunc.reductions import NoValue, array_node, laid_like
 from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, UFUNCS, need_array, ordered, write_out
 from lazynp.ndarray import asarray as _asarray
-from lazynp.ndarray import host, ndarray, node_of, result, wrap
+from lazynp.ndarray import ndarray, node_of, result, wrap
 from lazynp.protocols import to_host
-from lazynp.values import config
 
 # where ------------------------------------------------------------------------------------------------------------------------
 
@@ -101,26 +100,14 @@ def where(condition: Any, x: Any = NoValue, y: Any = NoValue, /) -> Any:
 where.__wrapped__ = np.where  # type: ignore[attr-defined]  # its signature: None stands for nothing given there, and is a value here
 
 
-def _positions(a: Any) -> np.ndarray[Any, Any]:
-    """The condition's values on the host: how many are true decides a shape."""
-    node = array_node(a)
-    return host(wrap(node), "mask shape")
-
-
 @fallback.library
 def nonzero(a: Any) -> Any:
     """Find the positions of what is not zero, an array per axis; see :func:`numpy.nonzero`."""
     try:
-        if config.elsewhere:
-            from lazynp.namespace.device.sharing import positions
-
-            found = positions(_asarray(a))
-            if found is not None:
-                return tuple(found)
-        values = _positions(a)
+        x = wrap(array_node(a))
     except Foreign:
         return fallback.call(np.nonzero, "nonzero", (a,), {})
-    return tuple([wrap(build.buffer(np.ascontiguousarray(found))) for found in np.nonzero(values)])
+    return tuple([found if type(found) is ndarray else wrap(build.buffer(np.ascontiguousarray(found))) for found in positions(x)])
 
 
 @fallback.library
@@ -132,13 +119,14 @@ def flatnonzero(a: Any) -> Any:
 @fallback.library
 def argwhere(a: Any) -> Any:
     """Find the positions of what is not zero, one per row; see :func:`numpy.argwhere`."""
-    if config.elsewhere and on_gpu(a) and a.shape:
-        return stack(nonzero(a)).T
     try:
-        values = _positions(a)
+        x = wrap(array_node(a))
     except Foreign:
         return fallback.call(np.argwhere, "argwhere", (a,), {})
-    return wrap(build.buffer(np.ascontiguousarray(np.argwhere(values).T))).T
+    if not x.shape:
+        return argwhere(view_reshape(x, (1,)))[:, :0]
+    found = positions(x)
+    return (stack(found) if type(found[0]) is ndarray else wrap(build.buffer(np.array(found)))).T
 
 
 # clip -------------------------------------------------------------------------------------------------------------------------

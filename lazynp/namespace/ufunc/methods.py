@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from lazynp.conversion import loses_a_part, warn_complex
+from lazynp.engine import devices
 from lazynp.graph import op as o
 from lazynp.graph.build import call
 from lazynp.graph.dtypes import NATIVE
@@ -26,7 +27,6 @@ from lazynp.namespace.ufunc.promotion import Foreign, mask_node, operand, overri
 from lazynp.namespace.ufunc.table import REDUCTIONS
 from lazynp.ndarray import asarray, from_numpy, host, ndarray, node_of, wrap
 from lazynp.protocols import to_host
-from lazynp.values import config
 
 if TYPE_CHECKING:
     from lazynp.namespace.ufunc.ufuncs import ufunc
@@ -193,11 +193,8 @@ def at(of: ufunc, a: Any, indices: Any, values: tuple[Any, ...]) -> None:
     except Foreign:
         fallback.call(of._numpy.at, f"{of.__name__}.at", (a, to_host(indices, "index"), *values), {}, (0,))
         return
-    if config.elsewhere and not lossy:
-        from lazynp.namespace.device import accumulating
-
-        if accumulating.at(of, a, indices, nodes):
-            return
+    if devices.gpus is not None and not lossy and devices.gpus.at(of, a, indices, nodes):
+        return
     key = to_host(indices, "index")
     chosen = np.broadcast_to(np.False_, a.shape)[key]
     for node in nodes:
@@ -206,18 +203,15 @@ def at(of: ufunc, a: Any, indices: Any, values: tuple[Any, ...]) -> None:
     described, arrays = _described(key)
     if lossy or described is None or (_is_known(a) and all(_exists(node) for node in nodes)):
         # Memory that nobody else sees takes this and the calls that follow, and is not copied for each.
-        if config.elsewhere:
-            from lazynp.namespace.device.placement import count_on_host
-
-            count_on_host(f"{of.__name__}.at", a)
+        memory = assignment.memory(a, f"{of.__name__}.at")
         values = tuple([host(wrap(node), "ufunc.at") for node in nodes])
         if not lossy:
-            of._numpy.at(assignment.memory(a), key, *values)
+            of._numpy.at(memory, key, *values)
             return
         warn_complex()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", np.exceptions.ComplexWarning)  # NumPy's own names a line of ours
-            of._numpy.at(assignment.memory(a), key, *values)
+            of._numpy.at(memory, key, *values)
         return
     x = node_of(a)
     sources = [x, *[node_of(from_numpy(array)) for array in arrays], *nodes]
