@@ -81,7 +81,7 @@ $(VENV)/bin/python:
 	"$(PYTHON)" -m venv $(VENV)
 
 # what the native core is built from
-CORE := setup.py lazynp/array/_core.pyx lazynp/array/cell.h
+CORE := setup.py lazynp/array/_core.pyx $(wildcard lazynp/array/*.h)
 
 # one stamp per extra: an environment that has what pyproject.toml asks for, and the core as it is, is not looked at again
 $(VENV)/.%: pyproject.toml $(CORE) | $(VENV)/bin/python
