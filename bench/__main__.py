@@ -9,15 +9,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from bench.machine import describe
 from bench.peers import PEERS
+from bench.processes import rows
 from bench.workloads import WORKLOADS
 
 TARGETS = {workload.name: workload.target for workload in WORKLOADS}
@@ -26,22 +24,8 @@ FLOOR = 1.0  # every large workload against NumPy and against JAX
 
 def compare(peer: str, seconds: float, size: str, names: list[str]) -> Iterator[dict[str, Any]]:
     """The rows of one library; a workload at which its process dies is a row that says so."""
-    remaining = list(names)
-    while remaining:
-        command = [sys.executable, "-m", "bench.worker", peer, str(seconds), size, *remaining]
-        with tempfile.TemporaryFile("w+") as complaints:
-            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints, text=True) as process:
-                assert process.stdout is not None
-                for line in process.stdout:
-                    if line.startswith('{"workload"'):
-                        row = json.loads(line)
-                        remaining.remove(row["workload"])
-                        yield row
-            complaints.seek(0)
-            last = complaints.read().strip().splitlines()[-1:]
-        if remaining:
-            why = f"exit code {process.returncode}" + "".join(f": {text}" for text in last)
-            yield {"workload": remaining.pop(0), "peer": peer, "size": size, "error": f"process ended, {why}"}
+    for name, row in rows(["-m", "bench.worker", peer, str(seconds), size], names):
+        yield {"workload": name, "peer": peer, "size": size, **row}
 
 
 def target_of(row: dict[str, Any]) -> float | None:
@@ -106,19 +90,19 @@ def main() -> None:
     print(f"{machine['cpu']}, {machine['usable_cores']} of {machine['cores']} cores, Python {machine['python']}, {machine['versions']}")
     heading = f"{'workload':<24} {'against':<8} {'its ms':>10} {'lazynp ms':>10} {'ratio':>8} {'quartiles':^13}"
     print(heading + f" {'its cold':>9} {'our cold':>9} {'diff':>9}")
-    rows = []
+    measured = []
     for peer in peers:
         for row in compare(peer, options.seconds, options.size, names):
-            rows.append(row)
+            measured.append(row)
             print(line(row), flush=True)
     print()
-    for text in summary(rows):
+    for text in summary(measured):
         print(text)
     if options.json:
         path = Path(options.json)
         path.parent.mkdir(parents=True, exist_ok=True)
-        rows = [{**row, "target": target_of(row)} for row in rows]
-        path.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+        judged = [{**row, "target": target_of(row)} for row in measured]
+        path.write_text(json.dumps({"machine": machine, "rows": judged}, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

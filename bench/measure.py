@@ -13,22 +13,24 @@ from typing import Any, Final
 
 from bench.peers import Run, host
 
+Clock = Callable[[], float]
+
 MIN_PAIRS: Final = 5
 WARM_UPS: Final = 2
 
 
-def once(run: Run) -> tuple[float, Any]:
-    start = time.perf_counter()
+def once(run: Run, clock: Clock) -> tuple[float, Any]:
+    start = clock()
     result = run()
-    return time.perf_counter() - start, result
+    return clock() - start, result
 
 
-def batch(run: Run, count: int) -> float:
+def batch(run: Run, count: int, clock: Clock) -> float:
     """Seconds per computation, over `count` of them."""
-    start = time.perf_counter()
+    start = clock()
     for _ in range(count):
         run()
-    return (time.perf_counter() - start) / count
+    return (clock() - start) / count
 
 
 def difference(ours: Any, theirs: Any) -> float:
@@ -39,20 +41,23 @@ def difference(ours: Any, theirs: Any) -> float:
     for a, b in zip(host(ours), host(theirs), strict=True):
         if a.shape != b.shape:
             return float("inf")
-        scale = float(np.max(np.abs(b), initial=0.0)) or 1.0
-        worst = max(worst, float(np.max(np.abs(np.subtract(a, b, dtype=np.float64)), initial=0.0)) / scale)
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(np.subtract(a, b, dtype=np.result_type(a, b, np.float64)))
+        apart = np.where((a == b) | ((a != a) & (b != b)), 0.0, apart)  # infinities and NaNs are equal to their like
+        scale = float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b))) or 1.0
+        worst = max(worst, float(np.max(np.where(np.isnan(apart), np.inf, apart), initial=0.0)) / scale)
     return worst
 
 
-def pairs(first: Run, second: Run, seconds: float, clock: Callable[[], float] = time.perf_counter) -> dict[str, Any]:
-    """Time `first` and `second` in turns for about `seconds`; the ratio says how many times faster `second` is."""
-    cold_first, a = once(first)
-    cold_second, b = once(second)
+def pairs(first: Run, second: Run, seconds: float, clock: Clock = time.perf_counter) -> dict[str, Any]:
+    """Time `first` and `second` in turns for about `seconds` by `clock`; the ratio says how many times faster `second` is."""
+    cold_first, a = once(first, clock)
+    cold_second, b = once(second, clock)
     error = difference(b, a)
     del a, b
     for _ in range(WARM_UPS):
-        quick_first, _result = once(first)
-        quick_second, _result = once(second)
+        quick_first, _result = once(first, clock)
+        quick_second, _result = once(second, clock)
     # short computations are timed in batches of about a millisecond, so that the clock and the turn-taking do not show
     counts = [max(1, min(1000, int(1e-3 / max(quick, 1e-7)))) for quick in (quick_first, quick_second)]
     times: tuple[list[float], list[float]] = ([], [])
@@ -60,7 +65,7 @@ def pairs(first: Run, second: Run, seconds: float, clock: Callable[[], float] = 
     while len(times[0]) < MIN_PAIRS or clock() < end:
         order = (0, 1) if len(times[0]) % 2 == 0 else (1, 0)
         for side in order:
-            times[side].append(batch((first, second)[side], counts[side]))
+            times[side].append(batch((first, second)[side], counts[side], clock))
     ratios = sorted(a / b for a, b in zip(*times, strict=True))
     return {
         "ratio": statistics.median(ratios),

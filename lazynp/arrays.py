@@ -22,6 +22,7 @@ import numpy as np
 
 from lazynp import attributes, protocols
 from lazynp.array import hand
+from lazynp.array.core import Cell
 from lazynp.conversion import anyarray, as_dtype, asarray, from_numpy
 from lazynp.engine import devices
 from lazynp.graph import build
@@ -68,7 +69,7 @@ DEEP_ARRAYS = 4096  # arrays with deep pending nodes that are remembered, to be 
 _cut_site: Site | None = None
 _deep: list[ref[ndarray]] = []
 
-_new = object.__new__
+_new = Cell.__new__
 # Steps from a plain array whose geometry can wait until somebody asks for it.
 _FIRST_STEPS = frozenset({o.SLICE, AXES, o.RESHAPE})
 
@@ -97,7 +98,7 @@ class ArrayType(type):
         return subclass is cls or issubclass(subclass, np.ndarray)
 
 
-class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
+class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     """A homogeneous array whose value is computed when it is needed; see :class:`numpy.ndarray`.
 
     Recorded: computed when a value is needed, together with the operations around it.
@@ -114,30 +115,32 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
     order : {'C', 'F'}
         Memory order.
 
-    Attributes
-    ----------
-    _node : Node
-        The value of a plain array; of a view, the node last derived from the base's.
-    _base : ndarray, Draft, numpy.ndarray or None
-        None for a plain array; the array that owns the memory of a view; the draft of a plain array that is being filled; the memory itself
-        of an array at hand (``lazynp.array.hand``).
-    _view : View
-        How a view lies in its base (or the draft, for its shape and dtype); of an array at hand what ``base`` shows.
-    _stamp : Node, Buffer or None
-        What the cached ``_node`` of a view was derived from.
-    _readonly : bool
-        Whether writes are refused.
+    Examples
+    --------
+    >>> import lazynp as np
+    >>> x = np.arange(6.0).reshape(2, 3)
+    >>> y = np.sqrt(x).sum(axis=1)  # recorded: shape and dtype are known, no element is computed
+    >>> y.shape, y.dtype
+    ((2,), dtype('float64'))
+    >>> y  # a value is needed
+    array([2.41421356, 5.96811879])
     """
 
-    __slots__ = ("__weakref__", "_base", "_node", "_readonly", "_stamp", "_view")
+    __slots__ = ()
     __module__ = "lazynp"
     __array_priority__ = 1_000_000.0
     __hash__ = None  # type: ignore[assignment]
 
+    # Node: the value of a plain array; of a view, the node last derived from the base's.
     _node: Any
+    # ndarray, Draft, numpy.ndarray or None: None for a plain array; the array that owns the memory of a view; the draft of a plain array
+    # that is being filled; the memory itself of an array at hand (``lazynp.array.hand``).
     _base: Any
+    # View: how a view lies in its base (or the draft, for its shape and dtype); of an array at hand what ``base`` shows.
     _view: Any
+    # Node, Buffer or None: what the cached ``_node`` of a view was derived from.
     _stamp: Any
+    # Whether writes are refused.
     _readonly: bool
 
     def __new__(

@@ -22,17 +22,21 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp import arrays, protocols
+from lazynp.array import core
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import FLOAT64, NATIVE
-from lazynp.graph.floating import heard, listen_to_all, stop, tell_here
+from lazynp.graph.errstate import variable
+from lazynp.graph.floating import heard, listen_to_all, listening, stop, tell_here
 from lazynp.graph.node import Node
 from lazynp.scalars import CLASSES, OF_TYPE, scalar_of_value
 from lazynp.values import config, forking
 
 Memory = np.ndarray[Any, Any]
 
-_new = object.__new__
+if variable is not None:
+    core.listen(variable, listening, heard, tell_here)
+_new = core.Cell.__new__
 _MEMORY: Final = np.ndarray
 _WRITING: Final = frozenset(
     [
@@ -43,7 +47,10 @@ _WRITING: Final = frozenset(
 NUMBERS: Final = frozenset({bool, int, float, complex, *OF_TYPE})
 """Operands that NumPy takes as they are."""
 _AS_THEY_ARE: Final = frozenset({*NUMBERS, str, type(None), slice, type(Ellipsis), type, type(np._NoValue)})
+_INTEGERS: Final = frozenset({int, np.int64})
 _PLAIN_PARTS: Final = frozenset({int, slice, type(None), type(Ellipsis)})
+COPIED: Final = 1 << 20
+"""Bytes up to which a large value that others hold too is copied for a small write."""
 _CHARS: Final = frozenset(dtype.char for dtype in NATIVE) | frozenset("lLqQ")
 
 
@@ -115,8 +122,27 @@ def _found(x: arrays.ndarray) -> Memory | None:
     if prod(view.shape) > limit:
         return None
     if type(base._base) is not _MEMORY and (prod(base.shape) > limit or _found(base) is None):
-        return arrays.elements(x)
+        found = arrays.elements(x)
+        return _part_of_fill(x, base._node) if found is None else found
     return _taken(x, base, arrays.shown(x, base._base)[...], view.owner)
+
+
+def _part_of_fill(x: arrays.ndarray, node: Node) -> Memory | None:
+    """Return what a view shows of a large array that is one number everywhere, and has no memory yet; None for all others."""
+    if not _is_fill(node):
+        return None
+    view = x._view
+    if view.root_dtype != node.dtype:
+        return None
+    strides = x.strides
+    order = sorted(range(len(strides)), key=lambda axis: -abs(strides[axis]))
+    memory = np.full([view.shape[axis] for axis in order], node.src[0].arg, node.dtype)
+    return memory.transpose([order.index(axis) for axis in range(len(order))])
+
+
+def _is_fill(node: Node) -> bool:
+    sources = node.src  # before the operation is looked at: see ``build.is_filled``
+    return node.op is o.EXPAND and sources[0].op is o.CONST
 
 
 def _taken(x: arrays.ndarray, base: Any, memory: Memory, owner: Any) -> Memory:
@@ -190,6 +216,43 @@ def _key(part: Any) -> Any:
             return part
         return kind([_key(item) for item in part])
     return part
+
+
+def gathered(x: arrays.ndarray, key: Any) -> Any:
+    """``x[key]`` of a large array that exists, at few places: integer arrays at hand; else ``NotImplemented``."""
+    limit = config.at_hand
+    memory = arrays.elements(x) if limit else None
+    if memory is None:
+        return NotImplemented
+    places: list[Any] = []
+    found = []
+    axis = 0
+    rest = 1
+    for part in key if type(key) is tuple else (key,):
+        kind = type(part)
+        if kind is arrays.ndarray:
+            part = memory_of(part)
+            kind = type(part)
+        elif kind is list and _INTEGERS.issuperset(map(type, part)):
+            part = np.array(part, np.intp)
+            kind = _MEMORY
+        if kind is _MEMORY and part.dtype.kind in "iu":
+            places.append(part)
+        elif kind is slice and axis < memory.ndim:
+            rest *= memory.shape[axis]
+        elif kind not in _INTEGERS:
+            return NotImplemented
+        axis += 1
+        found.append(part)
+    if not places:
+        return NotImplemented
+    try:
+        if rest * prod(memory.shape[axis:]) * np.broadcast(*places).size > limit:
+            return NotImplemented
+    except ValueError:
+        return NotImplemented
+    value = memory[tuple(found)]
+    return cell(value) if type(value) is _MEMORY else value
 
 
 def write(memory: Memory, key: Any, value: Any) -> None:
@@ -404,6 +467,14 @@ def of_two(function: Callable[[Any, Any], Any], a: arrays.ndarray, x: Memory, b:
     return cell(value) if type(value) is _MEMORY else scalar_of_value(value)  # all operands were arrays without axes
 
 
+def of_number(function: Callable[[Any, Any], Any], number: Any, x: Any) -> Any:
+    """Apply a function to a number of NumPy's and an array, where that is at hand; else ``NotImplemented``."""
+    if type(number) not in NUMBERS or type(x) is not arrays.ndarray:
+        return NotImplemented
+    memory = memory_of(x)
+    return NotImplemented if memory is None else of_one(functools.partial(function, number), memory)
+
+
 def of_one(function: Callable[[Any], Any], memory: Memory) -> Any:
     """A function of one array at hand."""
     before = listen_to_all()
@@ -442,19 +513,46 @@ def writable(x: arrays.ndarray) -> Memory | None:
     base = x._base
     if type(base) is not arrays.ndarray or not config.at_hand or x._readonly or prod(x._view.shape) > config.at_hand:
         return None
-    if base._base is None and (base._node.buffer is None or arrays.draft(base, copy=False) is None):
-        return None
-    return arrays.elements(x)
+    return arrays.elements(x) if _has_own_memory(base) else None
+
+
+def _has_own_memory(root: arrays.ndarray) -> bool:
+    """Tell whether small writes may go to a large array's memory; it gets some of its own where that costs no more than it cost NumPy."""
+    if root._base is not None:
+        return True
+    node = root._node
+    if _is_fill(node):
+        return arrays.draft(root) is not None
+    return node.buffer is not None and arrays.draft(root, copy=build.size(node) * node.dtype.itemsize <= COPIED) is not None
+
+
+def written(x: arrays.ndarray, root: arrays.ndarray, key: Any, lengths: Sequence[int], value: Any) -> bool:
+    """Do ``x[key] = value`` on a small part of a large array, where the value is at hand and the memory its own; tells whether it did."""
+    limit = config.at_hand
+    if not limit or prod(lengths) > limit:
+        return False
+    kind = type(value)
+    if kind is arrays.ndarray:
+        if memory_of(value) is None or not _has_own_memory(root):
+            return False
+        value = memory_of(value)
+    elif (kind not in NUMBERS and (kind not in CLASSES or value._value is None)) or not _has_own_memory(root):
+        return False
+    memory = arrays.elements(x)
+    if memory is None or value is None:
+        return False
+    write(memory, key, value)
+    return True
 
 
 # NumPy's functions and methods ----------------------------------------------------------------------------------------------------
 
-# What is not NumPy's to answer: what calls back, is about lazynp's own objects, or must not read outside the memory.
+# What is not NumPy's to answer: what calls back, is about lazynp's own objects, must not read outside the memory, or warns of writes.
 NOT_AT_HAND: Final = frozenset(
     {
         "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "from_dlpack", "fromfunction",
         "frompyfunc", "apply_along_axis", "apply_over_axes", "piecewise", "resize", "as_strided", "array2string", "array_repr", "array_str",
-        "vectorize", "einsum_path", "require", "indices", "mask_indices",
+        "vectorize", "einsum_path", "broadcast_arrays", "require", "indices", "mask_indices",
         "unique_values",
     }
 )  # fmt: skip
@@ -508,7 +606,7 @@ _ZEROS: Final = {"empty": np.zeros, "empty_like": np.zeros_like}  # the same on 
 # Their results are larger than their arguments: the product of all sizes and numbers bounds them.
 _GROWING: Final = frozenset({"outer", "kron", "meshgrid", "tile", "repeat", "diagflat", "vander", "diag", "ix_"})
 # Their results are views that may be larger than the memory.
-_WIDENING: Final = frozenset({"broadcast_to", "broadcast_arrays", "sliding_window_view"})
+_WIDENING: Final = frozenset({"broadcast_to", "sliding_window_view"})
 _MODULES: Final = frozenset({"lazynp", "lazynp.linalg", "lazynp.fft", "lazynp.lib.stride_tricks", "lazynp.lib.scimath"})
 
 
@@ -566,7 +664,8 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
         return function
     if name in _SIZES or name in _LIKE:
         made = _maker(name, function, theirs, own)
-        return type(function)(made) if isinstance(function, staticmethod) else made
+        made = type(function)(made) if isinstance(function, staticmethod) else made
+        return core.function(made, _ZEROS.get(name, theirs), name, ALWAYS, own)
     answered: Callable[..., Any] = growing if name in _GROWING else _widens if name in _WIDENING else answer
     warns_below = _FEW.get(name, 0) if name in _QUIET else ALWAYS
 
@@ -578,7 +677,7 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
                 return found
         return function(*args, **kwargs)
 
-    return call
+    return core.function(call, theirs, name, warns_below, own) if answered is answer else call
 
 
 def _maker(name: str, function: Any, theirs: Any, own: frozenset[str]) -> Any:
@@ -604,10 +703,15 @@ def _maker(name: str, function: Any, theirs: Any, own: frozenset[str]) -> Any:
     return make
 
 
+def few(name: str) -> int:
+    """Return how many elements a method must see not to warn of their number."""
+    return _FEW.get(name, 0)
+
+
 def method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A method of arrays that lets NumPy's answer where everything is at hand."""
     theirs = getattr(np.ndarray, name)
-    warns_below = _FEW.get(name, 0)
+    warns_below = few(name)
 
     @functools.wraps(function)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from lazynp import arrays
+from lazynp.array import hand
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, INT64, INT64_END
 from lazynp.graph.node import Node, Shape
+from lazynp.values import config
 from lazynp.views import NEW, Region, memory_order
 
 _BAD_KEY = "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid indices"
@@ -385,6 +387,10 @@ def _lead_order(given: Sequence[Any], common: Shape, shape: Shape) -> tuple[int,
 
 def _read_advanced(x: arrays.ndarray, key: Any) -> Any:
     """``x[key]`` with index arrays: one GATHER over the indexed axes, put first."""
+    if config.at_hand:
+        known = hand.gathered(x, key)
+        if known is not NotImplemented:
+            return known
     single = type(key) is arrays.ndarray or isinstance(key, np.ndarray)
     if single and type(x._base) is not arrays.ndarray and key.dtype.kind in "iu" and x.shape and key.shape:
         # One integer array on a plain array, the usual case.

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from lazynp.graph.node import Node
 from lazynp.namespace.bridge.fallback import set_fallback
 from lazynp.ndarray import ndarray, node_of, root_node
@@ -25,7 +27,7 @@ def _nodes(arrays: tuple[Any, ...]) -> list[Node]:
         elif is_scalar(x):
             if x._node is not None:
                 nodes.append(x._node)
-        else:
+        elif not isinstance(x, np.generic):  # a number at hand has its value
             raise TypeError(f"expected lazynp arrays, got {type(x).__name__}")
     return nodes
 

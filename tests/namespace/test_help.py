@@ -317,7 +317,7 @@ def test_no_module_takes_a_public_name() -> None:
 # Examples ------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", [*OWN, "ndarray.realize", "ndarray.kernelize", "ndarray.contiguous", "ndarray.to_numpy"])
+@pytest.mark.parametrize("path", [*OWN, "ndarray", "ndarray.realize", "ndarray.kernelize", "ndarray.contiguous", "ndarray.to_numpy"])
 @pytest.mark.usefixtures("recorded")
 def test_examples(path: str) -> None:
     text = str(found(path).__doc__)

@@ -1,0 +1,79 @@
+"""Ordinary NumPy programs, four a family, as their users write them.
+
+In: a namespace (``numpy`` or ``lazynp``) and a size.  Out: a function of no arguments that computes everything once and gives back
+arrays and numbers.  Promise: nothing in them depends on which library runs them; inputs are made before that function, which starts
+from them at every call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
+
+Run = Callable[[], Any]
+Make = Callable[[Any, int], Run]
+
+FAMILIES: Final = {
+    "stencils": "in-place stencils",
+    "sweeps": "sweeps with a carried dependency",
+    "particles": "n-body and particles",
+    "dense": "dense factorisations by rows and columns",
+    "sparse": "sparse rows",
+    "dynamic": "dynamic programming",
+    "elements": "element loops",
+    "filters": "Kalman and particle filters",
+    "training": "minibatch training",
+    "newton": "Newton and line search with tests",
+    "chance": "Markov chains and Monte Carlo",
+    "masks": "masks with shrinking sets",
+}
+
+
+@dataclass(frozen=True)
+class Program:
+    """One ordinary program.
+
+    Attributes
+    ----------
+    name : str
+        Its family and what it computes: ``stencils.heat``.
+    make : callable
+        ``make(np, size)`` makes the inputs, and gives the function that is timed.
+    sizes : tuple of int
+        Where NumPy takes about 1, 10 and 100 ms.
+    tiny : int
+        The size of the tests.
+    tolerance : float
+        How far floating-point results may be from NumPy's, in terms of the largest magnitude of each; 0: equal.
+    """
+
+    name: str
+    make: Make
+    sizes: tuple[int, int, int]
+    tiny: int
+    tolerance: float
+
+    @property
+    def family(self) -> str:
+        return self.name.partition(".")[0]
+
+
+def program(*sizes: int, tiny: int, tolerance: float = 0.0, reason: str = "") -> Callable[[Make], Make]:
+    """Mark a program; one whose results need a ``tolerance`` says the ``reason``."""
+    assert len(sizes) == 3
+    assert bool(tolerance) == bool(reason)
+
+    def mark(make: Make) -> Make:
+        name = f"{make.__module__.rpartition('.')[2]}.{make.__name__}"
+        PROGRAMS[name] = Program(name, make, sizes, tiny, tolerance)
+        return make
+
+    return mark
+
+
+PROGRAMS: Final[dict[str, Program]] = {}
+
+for _family in FAMILIES:
+    import_module(f"bench.ordinary.{_family}")

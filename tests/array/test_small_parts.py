@@ -1,0 +1,148 @@
+"""Small parts of large arrays: read, gathered and written at the call, where the large array exists; who holds the old value keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+import lazynp
+from lazynp.graph import report
+from lazynp.values import config
+
+
+@pytest.fixture(autouse=True)
+def _six_elements_are_small() -> Iterator[None]:
+    with config.override(eager_below=6):
+        yield
+
+
+def large(np: Any) -> Any:
+    x = np.arange(24.0).reshape(4, 6) + 0
+    if np is lazynp:
+        np.realize(x)
+    return x
+
+
+def rows_of_a_fill(np: Any) -> Any:
+    x = np.zeros((4, 6), order="F")
+    first = x[0] + 1
+    x[0] = first
+    for i in range(1, 4):
+        x[i] = 2 * x[i - 1] + x[i]
+    x[:, 0] /= 3
+    return first, x, x.T[1:3, 2]
+
+
+def writes_beside_a_copy(np: Any) -> Any:
+    x = large(np)
+    y = x.copy()
+    x[1] = x[0]
+    x[1:3, 2] = [7, 8]
+    y[:, -1] += 1
+    return x, y
+
+
+def writes_after_a_recorded_use(np: Any) -> Any:
+    x = large(np)
+    twice = x * 2
+    x[2, 1:4] = np.array([1.5, 2.5, 3.5])
+    return twice, x
+
+
+def writes_under_views(np: Any) -> Any:
+    x = large(np)
+    row, column = x[1], x[:, 2]
+    x[1, :3] = column[:3]
+    before = row.copy()
+    column[1] = -1
+    x[1] = row[::-1]
+    return x, row, column, before
+
+
+def writes_between_whole_uses(np: Any) -> Any:
+    x = large(np)
+    out = []
+    for i in range(4):
+        x[i] = x[i] + i
+        x *= 2
+        out.append(x.sum())
+    return x, out
+
+
+def converted(np: Any) -> Any:
+    x = np.zeros((4, 6), dtype="int8")
+    x[1] = np.array([1.5, 2, 3, -4, 5, 6.9])
+    x[2, ::2] = True
+    return x
+
+
+def gathers(np: Any) -> Any:
+    x = large(np)
+    i = np.array([3, 0, -1])
+    return (
+        x[i, i], x[i, 1:3], x[[2, 1], 4], x[np.array([1])], x[:, [5]][:2], x[i[:2, None], np.array([1, 2, 3])], x[-1, i], x[i], x.T[i, 1],
+        x[:0, [1]], x[[]],
+    )  # fmt: skip
+
+
+def stacked(np: Any) -> Any:
+    rows = [np.array([1, 2]), np.array([3.5, 4]), (5, np.float32(6))]
+    x = np.array(rows)
+    x[0] = 0
+    return x, np.array([rows, rows], dtype=complex), rows[0], np.asarray([large(np)[0], large(np)[:, 0].sum() * np.ones(6)], order="F")
+
+
+PROGRAMS = [
+    rows_of_a_fill, writes_beside_a_copy, writes_after_a_recorded_use, writes_under_views, writes_between_whole_uses, converted, gathers,
+    stacked,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_results_and_layouts_are_numpys(program: Callable[[Any], Any]) -> None:
+    for got, want in zip(program(lazynp), program(numpy), strict=True):
+        found = numpy.array(got)
+        assert (found.dtype, found.shape) == (numpy.asarray(want).dtype, numpy.shape(want))
+        assert numpy.array_equal(found, want)
+        if isinstance(want, numpy.ndarray):
+            assert got.strides == want.strides
+
+
+def test_an_exported_value_stays() -> None:
+    x = large(lazynp)
+    seen = numpy.asarray(x)
+    x[0] = 5
+    assert seen[0, 1] == 1
+    assert x[0, 1] == 5
+
+
+def test_rows_are_not_recorded() -> None:
+    x = large(lazynp)
+    report.reset()
+    x[0] = x[1] * 2
+    assert x[lazynp.array([0, 1]), 3].tolist() == [18.0, 9.0]
+    assert lazynp.array([x[2], x[3] + 1])[1, 1] == 20
+    assert report.counters()["forced"] == []
+
+
+@pytest.mark.parametrize("key", [numpy.array([0, 9]), (slice(None), [6]), ([1, 2], [1, 2, 3]), ([0], [0], [0])], ids=repr)
+def test_wrong_keys_are_numpys_errors(key: Any) -> None:
+    with pytest.raises(IndexError) as theirs:
+        large(numpy)[key]
+    with pytest.raises(IndexError) as ours:
+        large(lazynp)[key]
+    assert str(ours.value) == str(theirs.value)
+
+
+def test_numbers_at_hand_are_realized_already() -> None:
+    total = lazynp.ones(3).sum()
+    assert lazynp.realize(total) is total
+
+
+def test_broadcast_arrays_does_not_warn(recwarn: pytest.WarningsRecorder) -> None:
+    first, second = lazynp.broadcast_arrays(lazynp.zeros(2), lazynp.ones((2, 2)))
+    assert (first + second).tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    assert not recwarn.list

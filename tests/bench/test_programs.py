@@ -1,0 +1,77 @@
+"""The ordinary programs compute through lazynp what they compute through NumPy, whether small values are at hand or recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lazynp
+from bench.ordinary import FAMILIES, PROGRAMS
+from bench.processes import rows
+from bench.programs import mismatch, prepare, summary
+from lazynp.values import config
+
+
+def test_four_programs_a_family() -> None:
+    assert [program.family for program in PROGRAMS.values()] == [family for family in FAMILIES for _ in range(4)]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("eager_below", [4096, 0])
+def test_program_equals_numpy(name: str, eager_below: int) -> None:
+    program = PROGRAMS[name]
+    want = prepare(program, program.tiny, np)()
+    with config.override(eager_below=eager_below):
+        ours = prepare(program, program.tiny, lazynp)
+        for _ in range(2):  # a run leaves its inputs as they are
+            assert mismatch(program, ours(), want) is None
+
+
+def test_mismatch_sees_dtypes_shapes_and_values() -> None:
+    exact = PROGRAMS["stencils.heat"]
+    x = np.array([1.0, np.inf, np.nan])
+    assert mismatch(exact, (x,), (x.copy(),)) is None
+    assert mismatch(exact, (x, x), (x,)) == "2 results instead of 1"
+    assert mismatch(exact, (x.astype("f"),), (x,)) == "result 0: float32[3] instead of float64[3]"
+    assert mismatch(exact, (x[:2],), (x,)) == "result 0: float64[2] instead of float64[3]"
+    assert mismatch(exact, (1, x + 1e-9), (1, x)) == "result 1: off by 1e-09, more than 0"
+    assert mismatch(exact, (np.zeros(3),), (x,)) == "result 0: off by inf, more than 0"
+
+
+def test_process_that_dies_or_hangs_is_a_row(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, sys, time\n"
+        "for name in sys.argv[1:]:\n"
+        "    if name == 'dies':\n"
+        "        sys.exit('it is over')\n"
+        "    if name == 'hangs':\n"
+        "        time.sleep(600)\n"
+        "    print('{\"value\": \"%s%s\"}' % (name, os.environ['MARK']), flush=True)\n"
+    )
+    found = list(rows([str(script)], ["a", "dies", "b", "hangs", "c"], limit=5.0, switches={"MARK": "!"}))
+    assert found == [
+        ("a", {"value": "a!"}),
+        ("dies", {"error": "process ended, exit code 1: it is over"}),
+        ("b", {"value": "b!"}),
+        ("hangs", {"error": "not done in 5 s"}),
+        ("c", {"value": "c!"}),
+    ]
+
+
+def test_summary_has_means_verdicts_and_what_is_wrong() -> None:
+    def row(program: str, size: str, ratio: float, **more: str) -> dict[str, object]:
+        return {"program": program, "family": program.partition(".")[0], "size": size, "ratio": ratio, **more}
+
+    measured = [
+        row("stencils.heat", "small", 1.0), row("stencils.life", "small", 4.0), row("dense.lu", "small", 0.5, wrong="off"),
+        row("stencils.heat", "large", 4.0), {"program": "dense.lu", "family": "dense", "size": "large", "error": "no"},
+    ]  # fmt: skip
+    lines = list(summary(measured))
+    assert "in-place stencils                             2.00x    4.00x" in lines
+    assert "small: 1.26x of 1.5x, 1 of 3 below 0.9x: MISS" in lines
+    assert "large: 4.00x of 3x, 0 of 1 below 0.9x: pass" in lines
+    assert "    0.50x  dense.lu, small" in lines
+    assert lines[-2:] == ["WRONG: dense.lu, small: off", "ERROR: dense.lu, large: no"]
