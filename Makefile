@@ -1,19 +1,22 @@
 # Needs Python >= 3.11 and make; everything else is installed into .venv by the target that wants it.
 #
 #   make run     the two example programs through NumPy and through lazynp, with a table
-#   make test    lint, types, tests
-#   make quick   the tests without the slow ones
+#   make test    lint, types, tests; machine code that the tests compile stays in .pytest_cache, so the second time takes a fraction
+#   make quick   the tests in a minute: without those marked slow, most of which are of compiled kernels; it ends with what it left out
 #   make test-cuda-emulated   the tests of the CUDA backend without a GPU: needs g++, and installs NVRTC
 #   make test-gpu   the tests that run on a real GPU; make bench-gpu its benchmarks
 #   make bench   the benchmarks against NumPy and the peers that are installed
 #   make conformance   the official tests of the array API standard; CONFORMANCE_ARGS="--suite PATH" names a checkout
 #   make sklearn   scikit-learn's array-API tests on lazynp, compared with the recorded results
 #   make scipy   a fixed choice of SciPy's array-API tests on lazynp, likewise
+#   VARIANT="LAZYNP_TIER=compiled LAZYNP_THREADS=1" with test, pytest or quick runs them with these environment variables
 #   make clean   remove .venv and caches
 
 VENV := .venv
 PY := $(VENV)/bin/python
 PYTEST_ARGS ?=
+VARIANT ?=
+PYTEST := $(PY) -m pytest -n auto --dist worksteal
 CONFORMANCE_ARGS ?=
 
 # the first interpreter that is new enough; `make PYTHON=/path/to/python3` chooses another
@@ -36,14 +39,14 @@ types: $(VENV)/.dev
 	$(PY) -m mypy
 
 pytest: $(VENV)/.dev
-	$(PY) -m pytest -n auto $(PYTEST_ARGS)
+	$(VARIANT) $(PYTEST) $(PYTEST_ARGS)
 
 quick: $(VENV)/.dev
-	$(PY) -m pytest -n auto -m "not slow" $(PYTEST_ARGS)
+	$(VARIANT) $(PYTEST) -m "not slow" $(PYTEST_ARGS)
 
 test-cuda-emulated: g++ $(VENV)/.cuda-test
-	LAZYNP_TEST_CUDA=emulated $(PY) -m pytest -n auto tests/cuda tests/gpu_emulator $(PYTEST_ARGS)
-	LAZYNP_TEST_CUDA=emulated LAZYNP_DEVICE=cuda LAZYNP_TIER=compiled $(PY) -m pytest -n auto tests/differential $(PYTEST_ARGS)
+	LAZYNP_TEST_CUDA=emulated $(PYTEST) tests/cuda tests/gpu_emulator $(PYTEST_ARGS)
+	LAZYNP_TEST_CUDA=emulated LAZYNP_DEVICE=cuda LAZYNP_TIER=compiled $(PYTEST) tests/differential $(PYTEST_ARGS)
 
 test-gpu: $(VENV)/.gpu
 	$(PY) -m lazynp doctor
@@ -78,7 +81,7 @@ $(VENV)/bin/python:
 	"$(PYTHON)" -m venv $(VENV)
 
 # what the native core is built from
-CORE := setup.py lazynp/array/_core.pyx lazynp/array/cell.h
+CORE := setup.py lazynp/array/_core.pyx $(wildcard lazynp/array/*.h)
 
 # one stamp per extra: an environment that has what pyproject.toml asks for, and the core as it is, is not looked at again
 $(VENV)/.%: pyproject.toml $(CORE) | $(VENV)/bin/python

@@ -33,6 +33,7 @@ _operators.install(_generic)
 _methods.install(ndarray)
 _methods.install(_generic)
 _methods.describe(ndarray, _numpy.ndarray)
+_methods.at_hand(ndarray)
 
 lazynp_version = "0.1.0"
 __lazynp_version__ = lazynp_version

@@ -22,6 +22,7 @@ import numpy as np
 
 from lazynp import attributes, protocols
 from lazynp.array import hand
+from lazynp.array.core import Cell
 from lazynp.conversion import anyarray, as_dtype, asarray, from_numpy
 from lazynp.engine import devices
 from lazynp.graph import build
@@ -68,7 +69,7 @@ DEEP_ARRAYS = 4096  # arrays with deep pending nodes that are remembered, to be 
 _cut_site: Site | None = None
 _deep: list[ref[ndarray]] = []
 
-_new = object.__new__
+_new = Cell.__new__
 # Steps from a plain array whose geometry can wait until somebody asks for it.
 _FIRST_STEPS = frozenset({o.SLICE, AXES, o.RESHAPE})
 
@@ -97,7 +98,7 @@ class ArrayType(type):
         return subclass is cls or issubclass(subclass, np.ndarray)
 
 
-class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
+class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     """A homogeneous array whose value is computed when it is needed; see :class:`numpy.ndarray`.
 
     Recorded: computed when a value is needed, together with the operations around it.
@@ -125,7 +126,7 @@ class ndarray(metaclass=ArrayType):  # noqa: N801, NumPy's name
     array([2.41421356, 5.96811879])
     """
 
-    __slots__ = ("__weakref__", "_base", "_node", "_readonly", "_stamp", "_view")
+    __slots__ = ()
     __module__ = "lazynp"
     __array_priority__ = 1_000_000.0
     __hash__ = None  # type: ignore[assignment]

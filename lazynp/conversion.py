@@ -216,7 +216,7 @@ def holds_ours(items: Sequence[Any]) -> bool:
 
 
 def _known(items: Sequence[Any]) -> list[Any] | None:
-    """A (nested) sequence of Python's, NumPy's and concrete scalars, for NumPy to read; None where something in it is lazy."""
+    """A (nested) sequence of numbers that are known and arrays at hand, for NumPy to read; None where something in it is lazy."""
     known: list[Any] = []
     for item in items:
         if type(item) in CLASSES:
@@ -228,7 +228,9 @@ def _known(items: Sequence[Any]) -> list[Any] | None:
             if item is None:
                 return None
         elif type(item) is arrays.ndarray:
-            return None
+            item = hand.memory_of(item)
+            if item is None:
+                return None
         known.append(item)
     return known
 

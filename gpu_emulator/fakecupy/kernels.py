@@ -8,7 +8,8 @@ driver checks, are violations.
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, Final
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from gpu_emulator.fakecupy.machine import machine
 from gpu_emulator.fakecupy.memory import MemoryPointer
 from gpu_emulator.fakecupy.signatures import words
 from gpu_emulator.fakecupy.stream import get_current_stream
+
+MAX_DYNAMIC_SHARED: Final = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
 def argument(value: Any) -> bytes:
@@ -88,6 +91,17 @@ class Module:
         return Function(self, name)
 
 
+_functions: WeakValueDictionary[int, Function] = WeakValueDictionary()
+
+
+def funcSetAttribute(f: int, attribute: int, value: int) -> None:
+    """``cupy.cuda.driver.funcSetAttribute``, for the dynamic shared memory that a launch may ask for."""
+    kernel = _functions.get(f)
+    if kernel is None or attribute != MAX_DYNAMIC_SHARED:
+        raise CUDADriverError(400 if kernel is None else 1)
+    kernel._allow(value)
+
+
 class Function:
     """A kernel of a module."""
 
@@ -98,8 +112,15 @@ class Function:
         if funcname not in module._module.functions:
             raise CUDADriverError(500)
         self.ptr = next(machine().handles)
+        _functions[self.ptr] = self
         self._function = module._module.function(funcname)
         self._dynamic = SHARED - self._function.shared # what a launch may ask for; an attribute of the kernel raises it
+
+    def _allow(self, dynamic: int) -> None:
+        """Let launches ask for so many bytes of dynamic shared memory."""
+        if not 0 <= dynamic <= SHARED_OPTIN - self._function.shared:
+            raise CUDADriverError(1)
+        self._dynamic = dynamic
 
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: Any, shared_mem: int = 0, stream: Any = None,
                  enable_cooperative_groups: bool = False) -> None:
@@ -184,10 +205,7 @@ class RawKernel:
 
     @max_dynamic_shared_size_bytes.setter
     def max_dynamic_shared_size_bytes(self, bytes: int) -> None:
-        kernel = self.kernel
-        if not 0 <= bytes <= SHARED_OPTIN - kernel._function.shared:
-            raise CUDADriverError(1)
-        kernel._dynamic = bytes
+        self.kernel._allow(bytes)
 
     @property
     def max_threads_per_block(self) -> int:

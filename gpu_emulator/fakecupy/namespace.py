@@ -201,7 +201,7 @@ UNIMPORTABLE = {
         "getSupportedArchs": nvrtc.getSupportedArchs,
         "NVRTCError": errors.NVRTCError,
     },
-    "cupy.cuda.driver": {"CUDADriverError": errors.CUDADriverError},
+    "cupy.cuda.driver": {"CUDADriverError": errors.CUDADriverError, "funcSetAttribute": kernels.funcSetAttribute},
 }
 
 

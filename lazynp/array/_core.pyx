@@ -4,20 +4,199 @@
 In: operands that are at hand.  Out: NumPy's results, as cells.  Promise: whatever is not plain is left to the class's own method in Python.
 """
 
-from cpython.object cimport PyTypeObject
+cimport numpy as cnp
+from cpython.object cimport PyObject, PyTypeObject
 
-cdef extern from "cell.h":
-    PyTypeObject cell_type
-    PyTypeObject* array_type
+from types import FunctionType
+
+import numpy as np
+
+from lazynp.values import config
+
+cnp.import_array()
+cnp.import_ufunc()
 
 cdef extern from "Python.h":
-    int PyType_Ready(PyTypeObject*) except -1
+    object PyUnicode_InternFromString(const char*)
+    const char* PyUnicode_AsUTF8(object) except NULL
 
-PyType_Ready(&cell_type)
+cdef extern from "functions.h":
+    ctypedef struct Loops:
+        pass
+    ctypedef struct Reduction:
+        Loops loops
+        PyObject* reduce
+        int from_zero
+    PyTypeObject cell_type
+    PyTypeObject* array_type
+    void array_dealloc(PyObject*)
+    int slots_ready() except -1
+    int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
+    int ANY, MAKER, RANGE, REDUCTION, MEAN, FOREIGN
+    const char* slot_name(int)
+    PyObject** slow_methods
+    PyObject** slow_reflected
+    PyObject** slow_in_place
+    Loops* binary_loops
+    Loops* unary_loops
+    Loops* compare_loops
+    Loops square_loops
+    void loops_fill(Loops*, object, int)
+    int ATTRIBUTES
+    ctypedef struct PyGetSetDef:
+        const char* name
+    ctypedef struct Attribute:
+        PyGetSetDef definition
+    Attribute* attributes
+    object attribute_of(PyTypeObject*, int, object, const char*)
+    PyObject* config_dict
+    PyObject* at_hand_name
+    PyObject* axis_name
+    PyObject* quiet_call
+    PyObject* result_method
+    PyObject* scalar_method
+    PyObject* error_variable
+    PyObject* error_listening
+    PyObject* errors_heard
+    PyObject* errors_tell
+    PyObject* slow_ufunc_call
+    PyTypeObject function_type, ufunc_type
+    object function_new(object, object, int, Reduction*, int, Py_ssize_t, int)
+    int ufunc_bind(object, object, int, int) except -1
+    void ufunc_register(PyTypeObject*)
+    int functions_ready() except -1
+
+cdef list _kept = []  # what the C code refers to
+
+
+cdef object _kept_object(object x):
+    _kept.append(x)
+    return x
+
+
+cdef PyObject* _keep(object x):
+    _kept.append(x)
+    return <PyObject*>x
+
+
+def _quiet(function, *args):
+    with np.errstate(all="ignore"):
+        return function(*args)
+
+
+config_dict = _keep(vars(config))
+at_hand_name = _keep(PyUnicode_InternFromString("at_hand"))
+axis_name = _keep(PyUnicode_InternFromString("axis"))
+quiet_call = _keep(_quiet)
+slots_ready()
+functions_ready()
 Cell = <object>&cell_type
+Ufunc = <object>&ufunc_type
+
+# NumPy's loops ------------------------------------------------------------------------------------------------------------------
+
+for _number, _of in [(ADD, np.add), (SUB, np.subtract), (MUL, np.multiply), (DIV, np.divide), (AND, np.bitwise_and), (OR, np.bitwise_or), (XOR, np.bitwise_xor)]:
+    loops_fill(&binary_loops[<int>_number], _of, 1)
+for _number, _of in [(FLOORDIV, np.floor_divide), (MOD, np.remainder)]:
+    loops_fill(&binary_loops[<int>_number], _of, 0)
+for _number, _of in [(NEG, np.negative), (ABS, np.absolute), (INVERT, np.invert)]:
+    loops_fill(&unary_loops[<int>_number], _of, 1)
+for _number, _of in enumerate([np.less, np.less_equal, np.equal, np.not_equal, np.greater, np.greater_equal]):
+    loops_fill(&compare_loops[<int>_number], _of, 1)
+loops_fill(&square_loops, np.square, 1)
+
+cdef Reduction[6] _reductions
+cdef dict _reduction_of = {"sum": 0, "prod": 1, "max": 2, "min": 3, "any": 4, "all": 5, "mean": 0, "amax": 2, "amin": 3}
+for _number, _of in enumerate([np.add, np.multiply, np.maximum, np.minimum, np.logical_or, np.logical_and]):
+    loops_fill(&_reductions[<int>_number].loops, _of, 1)
+    _reductions[<int>_number].reduce = _keep(_of.reduce)
+    _reductions[<int>_number].from_zero = _of is np.add
+
+# Methods of arrays whose answer is NumPy's C code, which warns where it was called.
+cdef frozenset _IN_PYTHON = frozenset({"sum", "prod", "max", "min", "any", "all", "mean", "std", "var", "clip", "ptp"})
+# IEEE arithmetic and what is like it.
+cdef frozenset _BASIC = frozenset({
+    "add", "subtract", "multiply", "divide", "negative", "positive", "absolute", "fabs", "square", "sqrt", "reciprocal", "maximum", "minimum",
+    "fmax", "fmin", "less", "less_equal", "equal", "not_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
+    "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "isnan", "isinf", "isfinite", "signbit", "sign", "conjugate",
+})
+cdef frozenset _MAKERS = frozenset({"zeros", "ones", "empty", "full"})
+cdef object _LARGE = 1 << 31
 
 
-def register(cls):
-    """Make ``cls`` the class of arrays: what the core does faster than one of its methods, it does, and leaves the rest to the method."""
-    global array_type
+def register(cls, result, scalar):
+    """Make ``cls`` the class of arrays: what the core does faster than one of its methods, it does, and leaves the rest to the method.
+
+    ``result`` makes an answer of NumPy's ours, given the cells it was computed from, and ``scalar`` a scalar.
+    """
+    global array_type, result_method, scalar_method
+    cdef int k
+    members = vars(cls)
     array_type = <PyTypeObject*>cls
+    array_type.tp_dealloc = array_dealloc
+    _keep(cls)
+    result_method = _keep(result)
+    scalar_method = _keep(scalar)
+    for k in range(METHODS):
+        name = slot_name(k).decode()
+        slow_methods[k] = _take(cls, members, f"__{name}__")
+        if k < BINARIES:
+            slow_reflected[k] = _take(cls, members, f"__r{name}__")
+            slow_in_place[k] = _take(cls, members, f"__i{name}__")
+    for k in range(ATTRIBUTES):
+        name = attributes[k].definition.name.decode()
+        if name in members:
+            slow = members[name]
+            setattr(cls, name, attribute_of(array_type, k, slow, PyUnicode_AsUTF8(_kept_object(slow.__doc__ or name))))
+
+
+cdef PyObject* _take(object cls, object members, str name) except? NULL:
+    """A method that the core has, too."""
+    if name not in members:
+        return NULL
+    method = members[name]
+    delattr(cls, name)
+    return _keep(method)
+
+
+def register_ufunc(cls):
+    """Make ``cls`` the class of ufuncs: its instances are called by the core, which leaves the rest to its ``__call__``."""
+    global slow_ufunc_call
+    slow_ufunc_call = _keep(vars(cls)["__call__"])
+    _keep(cls)
+    ufunc_register(<PyTypeObject*>cls)
+
+
+def bind(ufunc, theirs, real):
+    """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's."""
+    ufunc_bind(ufunc, theirs, getattr(theirs, "__name__", "") in _BASIC, real)
+
+
+def listen(variable, listening, heard, tell):
+    """Set ``variable`` to ``listening`` where NumPy runs Python code, and afterwards ``tell`` of the errors that were ``heard``."""
+    global error_variable, error_listening, errors_heard, errors_tell
+    error_variable, error_listening, errors_heard, errors_tell = _keep(variable), _keep(listening), _keep(heard), _keep(tell)
+
+
+def function(slow, theirs, name, warns_below, own):
+    """Return a function that lets NumPy's answer where everything is at hand, and ``slow``, a public function or method, all else.
+
+    Of fewer elements than ``warns_below`` NumPy's Python code may give warnings, which ``slow`` sees to.
+    ``own`` are keywords that NumPy's has not.
+    """
+    cdef Reduction* reduction = NULL
+    cdef int kind = ANY
+    theirs = getattr(theirs, "_implementation", theirs)  # the arguments are known: nobody overrides it
+    if name == "__array_ufunc__":
+        kind = FOREIGN
+    elif name in _MAKERS:
+        kind = MAKER
+    elif name == "arange":
+        kind = RANGE
+    elif name in _reduction_of:
+        reduction = &_reductions[<int>_reduction_of[name]]
+        kind = MEAN if name == "mean" else REDUCTION
+    python = isinstance(theirs, FunctionType) or name in _IN_PYTHON
+    if python and (error_variable == NULL or warns_below > _LARGE):
+        return slow
+    return function_new(slow, theirs, kind, reduction, python, warns_below if python else 0, not own)

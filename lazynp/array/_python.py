@@ -1,7 +1,12 @@
-"""The Python twin of the native core: the same names and signatures, for where nothing could be compiled."""
+"""The Python twin of the native core: the same names and signatures, for where nothing could be compiled.
+
+In: the class of arrays, that of ufuncs, functions.  Out: the same.  Promise: what the native core does in front of them is missing, and
+nothing else.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
@@ -17,5 +22,32 @@ class Cell:
     _view: Any
 
 
-def register(cls: type) -> None:
-    """Make ``cls`` the class of arrays; its methods are all there is."""
+class Ufunc:
+    """The part of a ufunc that the core knows."""
+
+    __slots__ = ()
+
+
+def register(cls: type, result: Callable[..., Any], scalar: Callable[[Any], Any]) -> None:
+    """Make ``cls`` the class of arrays; ``result`` makes answers of NumPy's ours, ``scalar`` scalars."""
+
+
+def register_ufunc(cls: type) -> None:
+    """Make ``cls`` the class of ufuncs."""
+
+
+def bind(ufunc: Any, theirs: Any, real: bool) -> None:
+    """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's."""
+
+
+def listen(variable: Any, listening: Any, heard: dict[int, Any], tell: Callable[[], Any]) -> None:
+    """Set ``variable`` to ``listening`` where NumPy runs Python code, and afterwards ``tell`` of the errors that were ``heard``."""
+
+
+def function(slow: Callable[..., Any], theirs: Any, name: str, warns_below: int, own: frozenset[str]) -> Any:
+    """Return ``slow``, a public function or method that lets NumPy answer where everything is at hand.
+
+    Of fewer elements than ``warns_below`` NumPy's Python code may give warnings, which ``slow`` sees to.
+    ``own`` are keywords that NumPy's has not.
+    """
+    return slow

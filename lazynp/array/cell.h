@@ -1,7 +1,8 @@
 /* The cell: what every array is made of, in C.
 
    In: a NumPy array and its owner.  Out: a new object of the class of arrays.  Promise: its attributes are plain members, which the
-   interpreter's inline caches know; a cell that holds a NumPy array only is no work for the garbage collector, for it is in no cycle. */
+   interpreter's inline caches know; a cell that was made here stays at hand and holds nothing but a NumPy array and its owner, so that it is
+   in no cycle, and the garbage collector is not told of it unless the owner is somebody's. */
 
 #ifndef LAZYNP_CELL_H
 #define LAZYNP_CELL_H
@@ -9,6 +10,7 @@
 #include <Python.h>
 #include <structmember.h>
 #include <stddef.h>
+#include "numpy/arrayobject.h"
 
 typedef struct {
     PyObject_HEAD
@@ -23,7 +25,8 @@ static PyMemberDef cell_members[] = {
     {"_view", T_OBJECT_EX, offsetof(Cell, view), 0, NULL},   {"_stamp", T_OBJECT_EX, offsetof(Cell, stamp), 0, NULL},
     {"_readonly", T_OBJECT_EX, offsetof(Cell, readonly), 0, NULL}, {NULL, 0, 0, 0, NULL}};
 
-static int cell_traverse(Cell* self, visitproc visit, void* arg) {
+static int cell_traverse(PyObject* object, visitproc visit, void* arg) {
+    Cell* self = (Cell*)object;
     Py_VISIT(self->base);
     Py_VISIT(self->node);
     Py_VISIT(self->view);
@@ -31,7 +34,8 @@ static int cell_traverse(Cell* self, visitproc visit, void* arg) {
     return 0;
 }
 
-static int cell_clear(Cell* self) {
+static int cell_clear(PyObject* object) {
+    Cell* self = (Cell*)object;
     Py_CLEAR(self->base);
     Py_CLEAR(self->node);
     Py_CLEAR(self->view);
@@ -39,22 +43,28 @@ static int cell_clear(Cell* self) {
     return 0;
 }
 
-static inline void cell_release(Cell* self) {
+static inline void cell_release(PyObject* self) {
     PyObject_GC_UnTrack(self);
-    if (self->weakrefs) PyObject_ClearWeakRefs((PyObject*)self);
+    if (((Cell*)self)->weakrefs) PyObject_ClearWeakRefs(self);
     cell_clear(self);
-    Py_CLEAR(self->readonly);
+    Py_CLEAR(((Cell*)self)->readonly);
 }
 
-static void cell_dealloc(Cell* self) { /* of a subclass: the subclass's own part is done, and it lets its type go */
+static void cell_dealloc(PyObject* self) { /* of a subclass: its own part is done, and it lets its type go */
     cell_release(self);
     Py_TYPE(self)->tp_free(self);
 }
 
-static void array_dealloc(Cell* self) { /* of the class of arrays itself, which adds nothing to a cell */
+/* Cells come and go with every operation: the memory of some is kept. */
+#define KEPT 256
+static PyObject* kept_cells[KEPT];
+static int kept_count;
+
+static void array_dealloc(PyObject* self) { /* of the class of arrays itself, which adds nothing to a cell */
     PyTypeObject* type = Py_TYPE(self);
     cell_release(self);
-    PyObject_GC_Del(self);
+    if (kept_count < KEPT) kept_cells[kept_count++] = self;
+    else PyObject_GC_Del(self);
     Py_DECREF(type);
 }
 
@@ -63,17 +73,44 @@ static PyObject* cell_create(PyTypeObject* type, PyObject* args, PyObject* kwarg
     return type->tp_alloc(type, 0);
 }
 
-static PyTypeObject cell_type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.array._core.Cell",
-    .tp_doc = "What every array is made of; see ``lazynp.arrays.ndarray`` for the meaning of its slots.",
-    .tp_basicsize = sizeof(Cell),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-    .tp_new = cell_create,
-    .tp_dealloc = (destructor)cell_dealloc,
-    .tp_traverse = (traverseproc)cell_traverse,
-    .tp_clear = (inquiry)cell_clear,
-    .tp_weaklistoffset = offsetof(Cell, weakrefs),
-    .tp_members = cell_members,
-};
+/* The cell of `memory` (the reference is taken over), which belongs to `owner`, or to itself (NULL). */
+static inline PyObject* cell_of(PyObject* memory, PyObject* owner) {
+    Cell* made;
+    if (memory == NULL) return NULL;
+    if (kept_count) {
+        made = (Cell*)PyObject_Init(kept_cells[--kept_count], array_type);
+    } else if ((made = PyObject_GC_New(Cell, array_type)) == NULL) {
+        Py_DECREF(memory);
+        return NULL;
+    }
+    made->base = memory;
+    made->node = Py_NewRef(Py_None);
+    made->view = Py_NewRef(owner ? owner : Py_None);
+    made->stamp = NULL;
+    made->readonly = Py_NewRef(owner && !PyArray_ISWRITEABLE((PyArrayObject*)memory) ? Py_True : Py_False);
+    made->weakrefs = NULL;
+    if (owner && Py_TYPE(owner) != array_type) PyObject_GC_Track((PyObject*)made);
+    return (PyObject*)made;
+}
+
+/* What a cell at hand holds (borrowed); NULL for everything else. */
+static inline PyArrayObject* memory_of(PyObject* x) {
+    PyObject* base;
+    if (Py_TYPE(x) != array_type) return NULL;
+    base = ((Cell*)x)->base;
+    return base && Py_TYPE(base) == &PyArray_Type ? (PyArrayObject*)base : NULL;
+}
+
+/* The cell that the memory of `x`, which is at hand, belongs to (borrowed). */
+static inline PyObject* owner_of(PyObject* x) {
+    PyObject* owner = ((Cell*)x)->view;
+    return owner == NULL || owner == Py_None ? x : owner;
+}
+
+/* Whether lazynp has arrays of this dtype. */
+static inline int native_dtype(PyArrayObject* x) {
+    int number = PyArray_TYPE(x);
+    return (number <= NPY_CDOUBLE || number == NPY_HALF) && number != NPY_LONGDOUBLE && !PyArray_ISBYTESWAPPED(x);
+}
 
 #endif

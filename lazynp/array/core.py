@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from lazynp.values import config
 
-__all__ = ["Cell", "broken", "native", "reason", "register"]
+__all__ = [
+    "Cell", "Ufunc", "bind", "broken", "function", "listen", "native", "reason", "register", "register_ufunc",
+]  # fmt: skip
 
 native = broken = False
 reason = "turned off by LAZYNP_PURE"
 if not config.pure:
     try:
-        from lazynp.array._core import Cell, register
+        from lazynp.array._core import Cell, Ufunc, bind, function, listen, register, register_ufunc
 
         native, reason = True, ""
     except ModuleNotFoundError:
@@ -23,4 +25,4 @@ if not config.pure:
     except Exception as error:  # Cython raises what it likes where NumPy's structures differ from those it was built with
         broken, reason = True, f"does not load: {type(error).__name__}: {error}"
 if not native:
-    from lazynp.array._python import Cell, register
+    from lazynp.array._python import Cell, Ufunc, bind, function, listen, register, register_ufunc

@@ -22,17 +22,21 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp import arrays, protocols
+from lazynp.array import core
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import FLOAT64, NATIVE
-from lazynp.graph.floating import heard, listen_to_all, stop, tell_here
+from lazynp.graph.errstate import variable
+from lazynp.graph.floating import heard, listen_to_all, listening, stop, tell_here
 from lazynp.graph.node import Node
 from lazynp.scalars import CLASSES, OF_TYPE, scalar_of_value
 from lazynp.values import config, forking
 
 Memory = np.ndarray[Any, Any]
 
-_new = object.__new__
+if variable is not None:
+    core.listen(variable, listening, heard, tell_here)
+_new = core.Cell.__new__
 _MEMORY: Final = np.ndarray
 _WRITING: Final = frozenset(
     [
@@ -124,7 +128,7 @@ def _found(x: arrays.ndarray) -> Memory | None:
 
 
 def _part_of_fill(x: arrays.ndarray, node: Node) -> Memory | None:
-    """What a view shows of a large array that is one number everywhere, and has no memory yet; None for all others."""
+    """Return what a view shows of a large array that is one number everywhere, and has no memory yet; None for all others."""
     if not _is_fill(node):
         return None
     view = x._view
@@ -513,7 +517,7 @@ def writable(x: arrays.ndarray) -> Memory | None:
 
 
 def _has_own_memory(root: arrays.ndarray) -> bool:
-    """Whether small writes may go to a large array's memory; it gets some of its own where that costs no more than it cost NumPy."""
+    """Tell whether small writes may go to a large array's memory; it gets some of its own where that costs no more than it cost NumPy."""
     if root._base is not None:
         return True
     node = root._node
@@ -660,7 +664,8 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
         return function
     if name in _SIZES or name in _LIKE:
         made = _maker(name, function, theirs, own)
-        return type(function)(made) if isinstance(function, staticmethod) else made
+        made = type(function)(made) if isinstance(function, staticmethod) else made
+        return core.function(made, _ZEROS.get(name, theirs), name, ALWAYS, own)
     answered: Callable[..., Any] = growing if name in _GROWING else _widens if name in _WIDENING else answer
     warns_below = _FEW.get(name, 0) if name in _QUIET else ALWAYS
 
@@ -672,7 +677,7 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
                 return found
         return function(*args, **kwargs)
 
-    return call
+    return core.function(call, theirs, name, warns_below, own) if answered is answer else call
 
 
 def _maker(name: str, function: Any, theirs: Any, own: frozenset[str]) -> Any:
@@ -698,10 +703,15 @@ def _maker(name: str, function: Any, theirs: Any, own: frozenset[str]) -> Any:
     return make
 
 
+def few(name: str) -> int:
+    """Return how many elements a method must see not to warn of their number."""
+    return _FEW.get(name, 0)
+
+
 def method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A method of arrays that lets NumPy's answer where everything is at hand."""
     theirs = getattr(np.ndarray, name)
-    warns_below = _FEW.get(name, 0)
+    warns_below = few(name)
 
     @functools.wraps(function)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:

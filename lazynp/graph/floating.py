@@ -110,7 +110,8 @@ def _leave(context: Any) -> None:
 listen: Final[Callable[[int], Any]] = _set_by_name if variable is None else _set_by_variable
 stop: Final[Callable[[Any], None]] = _leave if variable is None else variable.reset
 # ``listen(ALL)``, for arithmetic of numbers, where every call counts.
-listen_to_all: Final[Callable[[], Any]] = partial(listen, ALL) if variable is None else partial(variable.set, _objects[ALL])
+listening: Final[Any] = None if variable is None else _objects[ALL]
+listen_to_all: Final[Callable[[], Any]] = partial(listen, ALL) if variable is None else partial(variable.set, listening)
 
 
 def at_once(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

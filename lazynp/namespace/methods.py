@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.array import hand
+from lazynp.array import core, hand
 from lazynp.conversion import as_dtype, loses_a_part, warn_complex
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
@@ -223,6 +223,13 @@ def install(cls: type) -> None:
     methods = SHARED | WRITING if cls is ndarray else SHARED
     for name, function in methods.items():
         setattr(cls, name, hand.method(name, function) if cls is ndarray and name not in _OWN else function)
+
+
+def at_hand(cls: type) -> None:
+    """Let the core answer where it can; to be called when the class is complete."""
+    for name in ((SHARED | WRITING).keys() | {"__array_ufunc__", "copy"}) - _OWN:
+        setattr(cls, name, core.function(vars(cls)[name], getattr(np.ndarray, name), name, hand.few(name), frozenset()))
+    core.register(cls, hand.result, scalar_of_value)
 
 
 def _described(name: str, function: FunctionType, theirs: Any) -> FunctionType:

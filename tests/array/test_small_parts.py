@@ -88,8 +88,16 @@ def gathers(np: Any) -> Any:
     )  # fmt: skip
 
 
+def stacked(np: Any) -> Any:
+    rows = [np.array([1, 2]), np.array([3.5, 4]), (5, np.float32(6))]
+    x = np.array(rows)
+    x[0] = 0
+    return x, np.array([rows, rows], dtype=complex), rows[0], np.asarray([large(np)[0], large(np)[:, 0].sum() * np.ones(6)], order="F")
+
+
 PROGRAMS = [
     rows_of_a_fill, writes_beside_a_copy, writes_after_a_recorded_use, writes_under_views, writes_between_whole_uses, converted, gathers,
+    stacked,
 ]  # fmt: skip
 
 
@@ -112,12 +120,11 @@ def test_an_exported_value_stays() -> None:
 
 
 def test_rows_are_not_recorded() -> None:
-    report.reset()
-    rows_of_a_fill(lazynp)
     x = large(lazynp)
     report.reset()
     x[0] = x[1] * 2
     assert x[lazynp.array([0, 1]), 3].tolist() == [18.0, 9.0]
+    assert lazynp.array([x[2], x[3] + 1])[1, 1] == 20
     assert report.counters()["forced"] == []
 
 

@@ -143,6 +143,7 @@ def turned(m: Any, x: Any) -> Any:
 SHORT_PROGRAMS = [softmax, shifted_softmax, scaled, bordered, turned]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [1, 2, 3, 4, 5, 7, 8, 9])
 @pytest.mark.parametrize("f", SHORT_PROGRAMS)
 def test_short_rows(f: Any, columns: int) -> None:
@@ -204,6 +205,7 @@ def bits(x: Any) -> list[bytes]:
     return [numpy.asarray(part).tobytes() for part in (x if isinstance(x, tuple) else (x,))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [9, 15, 31, 32, 33, 50, 64, 100, 127, 130])
 @pytest.mark.parametrize("kind", ["f8", "f4", "i8", "u4", "i2"])
 def test_lanes_that_are_filled_together_give_the_same_bits(monkeypatch: pytest.MonkeyPatch, kind: str, columns: int) -> None:

@@ -55,6 +55,7 @@ def operations(nodes: Sequence[Node]) -> set[Op]:
     return {node.op for node in seen}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", batches(PROGRAMS), ids=lambda seeds: f"seeds {seeds.start}-{seeds.stop - 1}")
 def test_random_programs_have_the_bits_of_the_processors_kernels(seeds: range) -> None:
     for seed in seeds:
@@ -210,6 +211,7 @@ LIMITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIMITS)
 def test_a_forced_limit_changes_no_bit(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     for limit, value in LIMITS[name].items():

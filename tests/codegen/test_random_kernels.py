@@ -72,6 +72,7 @@ def batches(count: int) -> list[range]:
     return [range(start, min(start + BATCH, count)) for start in range(0, count, BATCH)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", batches(PROGRAMS), ids=lambda seeds: f"seeds {seeds.start}-{seeds.stop - 1}")
 def test_kernels_give_the_values_of_numpy(seeds: range) -> None:
     for seed in seeds:
@@ -124,6 +125,7 @@ def test_every_limit_of_the_cost_model_is_forced() -> None:
     assert numbers == LIMITS.keys() | OTHERS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", [0, 1], ids=["low", "high"])
 @pytest.mark.parametrize("limit", LIMITS)
 def test_a_forced_limit_changes_no_bit(monkeypatch: pytest.MonkeyPatch, limit: str, side: int) -> None:

@@ -51,6 +51,7 @@ def _root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONFORMANCE_ROOT", str(tmp_path))
 
 
+@pytest.mark.slow
 def test_both_libraries_run_the_same_file(tmp_path: Path) -> None:
     theirs, ours = suite(tmp_path, SUITE, "numpy"), suite(tmp_path, SUITE, "lazynp")
     assert not theirs.crash
@@ -60,6 +61,7 @@ def test_both_libraries_run_the_same_file(tmp_path: Path) -> None:
     assert "only NumPy" in row["failures"]["test_fails_with_lazynp"]
 
 
+@pytest.mark.slow
 def test_a_crash_fails_what_was_left(tmp_path: Path) -> None:
     text = SUITE.replace('assert LIBRARY == "numpy", "only NumPy"', 'LIBRARY == "numpy" or os._exit(139)')
     row = compared("sample", suite(tmp_path, text, "numpy"), suite(tmp_path, text, "lazynp"))
@@ -68,6 +70,7 @@ def test_a_crash_fails_what_was_left(tmp_path: Path) -> None:
     assert "test_fails_with_lazynp" in row["crash"]
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_imported_fails_as_a_whole(tmp_path: Path) -> None:
     ours = suite(tmp_path, "import no_such_module\n" + SUITE, "lazynp")
     row = compared("sample", suite(tmp_path, SUITE, "numpy"), ours)

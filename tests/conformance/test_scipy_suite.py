@@ -76,6 +76,7 @@ def launch(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str
     )
 
 
+@pytest.mark.slow
 def test_the_plugin_runs_what_is_for_arrays_of_any_library(tmp_path: Path) -> None:
     (tmp_path / "test_sample.py").write_text(SUITE, encoding="utf-8")
     arguments = ["-m", "pytest", "-c", os.devnull, "--rootdir", str(tmp_path), "-p", "lazynp.testing.scipy", "-p", "scipy.conftest"]
@@ -99,6 +100,7 @@ def test_the_plugin_says_when_it_comes_too_late() -> None:
     assert launch("-c", "import lazynp.testing.scipy, scipy").returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["stats/tests/test_rank.py", "ndimage/tests/test_splines.py"])
 def test_scipys_own_tests(path: str) -> None:
     result = run_file(path, 300)

@@ -35,6 +35,7 @@ def launch(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["tests/test_naive_bayes.py", "preprocessing/tests/test_label.py"])
 def test_scikit_learns_own_tests(path: str) -> None:
     ours = run_file(path, "lazynp", 300)
@@ -45,6 +46,7 @@ def test_scikit_learns_own_tests(path: str) -> None:
     assert ours.work["fallbacks"] == 0
 
 
+@pytest.mark.slow
 def test_the_plugin_says_when_it_comes_too_late() -> None:
     done = launch("-c", "import scipy, lazynp.testing.sklearn")
     assert done.returncode
@@ -52,6 +54,7 @@ def test_the_plugin_says_when_it_comes_too_late() -> None:
     assert launch("-c", "import lazynp.testing.sklearn, scipy").returncode == 0
 
 
+@pytest.mark.slow
 def test_calls_give_what_they_give_with_numpy_and_force_little(tmp_path: Path) -> None:
     target = tmp_path / "calls.json"
     done = launch("-m", "bench.sklearn_calls", "--rows", "2000", "--seconds", "0", "--json", str(target), LAZYNP_FALLBACK="error")

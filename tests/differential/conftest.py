@@ -20,7 +20,12 @@ if config.device != "cpu":
     ENGINES = {config.device: {"tier": "compiled"}}
 
 
-@pytest.fixture(params=ENGINES, scope="module")
+def marked(name: str) -> Any:
+    """What LLVM compiles for a table takes minutes; the quick pass has the other engines."""
+    return pytest.param(name, marks=pytest.mark.slow if name == "llvm" else ())
+
+
+@pytest.fixture(params=map(marked, ENGINES), scope="module")
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
     with config.override(**ENGINES[request.param]):
         yield request.param

@@ -132,6 +132,7 @@ PROGRAMS: dict[str, list[str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tier", ["auto", "compiled"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_found(name: str, tier: str) -> None:

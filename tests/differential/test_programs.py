@@ -34,6 +34,7 @@ def test_programs(seed: int) -> None:
     assert not any(found), "\n\n".join([text for text in found if text])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COMPILED, CHUNK // 5))
 def test_compiled_programs(seed: int) -> None:
     found = [check(k, grammar_of(k), "compiled") for k in range(seed, min(seed + CHUNK // 5, FIRST + COMPILED))]

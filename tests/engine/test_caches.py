@@ -132,6 +132,7 @@ def total(n: int) -> Any:
     return np.full(n + 8, 3.0).realize().sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", [elementwise, rows, total])
 def test_thousand_shapes_are_two_compilations(build: Callable[[int], Any]) -> None:
     def grow() -> None:

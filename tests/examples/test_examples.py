@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from PIL import Image
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +34,7 @@ def test_scripts_are_plain_numpy() -> None:
         assert "lazynp" not in text
 
 
+@pytest.mark.slow
 def test_photograph(tmp_path: Path) -> None:
     script, ours, theirs = str(EXAMPLES / "photo.py"), tmp_path / "lazynp.png", tmp_path / "numpy.png"
     arguments = (script, "--tiles", "1", "--repeat", "2", "--json", "--output")
@@ -46,6 +48,7 @@ def test_photograph(tmp_path: Path) -> None:
     assert np.count_nonzero(difference) <= a.size // 10_000
 
 
+@pytest.mark.slow
 def test_digits() -> None:
     arguments = (str(EXAMPLES / "digits.py"), "--json")
     ours, theirs = launch("-m", "lazynp", *arguments)["results"], launch(*arguments)["results"]
@@ -54,6 +57,7 @@ def test_digits() -> None:
         np.testing.assert_allclose(ours[key], theirs[key], rtol=1e-9, atol=1e-12, err_msg=key)
 
 
+@pytest.mark.slow
 def test_pipeline() -> None:
     arguments = (str(EXAMPLES / "pipeline.py"), "--json")
     ours, theirs = launch("-m", "lazynp", *arguments), launch(*arguments)
@@ -62,6 +66,7 @@ def test_pipeline() -> None:
         np.testing.assert_allclose(ours["results"][key], want, rtol=1e-9, atol=1e-12, err_msg=key)
 
 
+@pytest.mark.slow
 def test_rhythm() -> None:
     arguments = (str(EXAMPLES / "rhythm.py"), "--people", "12", "--json")
     ours, theirs = launch("-m", "lazynp", *arguments), launch(*arguments)
@@ -71,6 +76,7 @@ def test_rhythm() -> None:
             np.testing.assert_allclose(ours["results"][name][key], want, rtol=1e-7, atol=1e-9, err_msg=f"{name} {key}")
 
 
+@pytest.mark.slow
 def test_climate(tmp_path: Path) -> None:
     script, pictures = str(EXAMPLES / "climate.py"), [tmp_path / "lazynp.png", tmp_path / "numpy.png"]
     ours, theirs = (

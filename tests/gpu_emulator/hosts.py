@@ -213,10 +213,9 @@ def grid_too_large(cupy: Any, planted: bool) -> None:
 
 def shared_memory_not_asked_for(cupy: Any, planted: bool) -> None:
     """More than 48 KiB of shared memory has to be asked for."""
-    module = cupy.RawModule(code=SOURCE)
-    found, n = module.get_function("reversed"), 16000
+    found, n = kernel(cupy, "reversed"), 16000
     if not planted:
-        found.max_dynamic_shared_size_bytes = 4 * n
+        cupy.cuda.driver.funcSetAttribute(found.ptr, 8, 4 * n)  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
     x = cupy.arange(n, dtype=np.float32)
     found((1,), (1024,), (x, np.int32(n)), shared_mem=4 * n)
     np.testing.assert_array_equal(x.get(), np.arange(n, dtype=np.float32)[::-1])

@@ -270,6 +270,12 @@ def test_module_from_file(cupy: Any, tmp_path: Path) -> None:
     x = cupy.zeros(N, np.float32)
     add((4,), (256,), (x, N))
     assert x.get()[0] == 1 and add.attributes["max_threads_per_block"] == 1024
+    add.max_dynamic_shared_size_bytes = 1 << 16
+    assert add.attributes["max_dynamic_shared_size_bytes"] == 1 << 16
+    set_attribute = cupy.cuda.driver.funcSetAttribute
+    for arguments in ((add.kernel.ptr, 8, 1 << 30), (add.kernel.ptr, 9, 0), (0, 8, 0)):
+        with pytest.raises(fakecupy.errors.CUDADriverError):
+            set_attribute(*arguments)
     with pytest.raises(fakecupy.errors.CUDADriverError, match="CUDA_ERROR_NOT_FOUND"):
         module.get_function("no_such")
     path.write_bytes(b"something else")

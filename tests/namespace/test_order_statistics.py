@@ -48,6 +48,7 @@ def test_median(dtype: str) -> None:
                     check(lambda np, x=x, axis=axis, k=keepdims: np.nanmedian(np.array(x), axis=axis, keepdims=k), note=f"nan {shape} {axis}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_quantiles_by_every_method(method: str) -> None:
     for dtype in ("bool", "int8", "uint64", "float16", "float32", "float64"):

@@ -27,7 +27,7 @@ CALLS = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=["auto", "compiled"], autouse=True)
+@pytest.fixture(params=["auto", pytest.param("compiled", marks=pytest.mark.slow)], autouse=True)
 def _tier(request: pytest.FixtureRequest) -> Iterator[None]:
     with config.override(tier=request.param):
         yield

@@ -217,7 +217,7 @@ def test_nothing_is_computed_by_recording() -> None:
 
 # Of zeros of both signs NumPy's loops for float32 and float64 take one by vector width, length and place in memory: either is right. Those
 # for float16 and complex numbers take the first, which ours do elementwise; a reduction may end with any of the zeros that are there.
-@pytest.mark.parametrize("tier", ["auto", "compiled"])
+@pytest.mark.parametrize("tier", ["auto", pytest.param("compiled", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
 def test_extremes_of_zeros_of_both_signs(dtype: str, tier: str) -> None:
     def signs(x: numpy.ndarray) -> numpy.ndarray:

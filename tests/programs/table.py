@@ -27,7 +27,6 @@ TOPICS: Final = [
     "text_and_structured",
 ]  # fmt: skip
 RECORD: Final = Path(__file__).with_name("work.tsv")
-TIERS: Final = ("auto", "compiled")  # the last one is counted
 
 Program = Callable[[Any], Any]
 

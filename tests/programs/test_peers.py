@@ -214,6 +214,7 @@ def test_import_leaves_the_process_alone() -> None:
     ) == "3.0"
 
 
+@pytest.mark.slow
 def test_sums_are_bit_equal_with_one_thread_and_many() -> None:
     text = """
         import numpy, lazynp as np
@@ -332,6 +333,7 @@ def test_threads_with_arrays_of_their_own() -> None:
         assert all(pool.map(task, range(24)))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("recorded")
 def test_two_processes_compile_into_one_cache(tmp_path: Any) -> None:
     text = """
@@ -351,6 +353,7 @@ def test_two_processes_compile_into_one_cache(tmp_path: Any) -> None:
     assert script(text, LAZYNP_CACHE_DIR=str(tmp_path), LAZYNP_TIER="compiled") == outputs.pop().strip()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("recorded")
 def test_scikit_learn_in_our_namespace() -> None:
     found = script(

@@ -116,21 +116,13 @@ def functions(cupy: Any, source: str, names: Sequence[str], capability: tuple[in
 
 
 def _load(cupy: Any, code: bytes, names: Sequence[str]) -> dict[str, Any]:
-    # CuPy loads from files only; a file of ours in between, that nobody else can write to, is gone when the module is there.
-    descriptor, path = tempfile.mkstemp(prefix="lazynp-", suffix=".cubin")
+    # From memory: what CuPy takes for a closing NUL of machine code and drops is its last byte, which the memory of ``bytes`` ends with.
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(code)
-        module = cupy.RawModule(path=path)
-        found = {name: module.get_function(name) for name in names}
-        for kernel in found.values():
-            kernel.kernel  # noqa: B018, loads the module
-        return found
-    except (RuntimeError, OSError) as error:
+        module = cupy.cuda.Module()
+        module.load(code)
+        return {name: module.get_function(name) for name in names}  # which keep the module
+    except RuntimeError as error:
         raise CompileError(f"CUDA could not load a module: {error}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
 
 
 def _kept(source: str) -> str:

@@ -38,17 +38,18 @@ if TYPE_CHECKING:
 
 # A kernel computes indices in 32 bits where all that it can meet is below this: half of what fits, for loops step beyond their end.
 NARROW: Final = 1 << 30
+MAX_DYNAMIC_SHARED: Final = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 UNASKED_SHARED: Final = 48 << 10  # bytes of shared memory that need no leave
 
 
 class Phase:
     """One launch: the function, where its number of blocks stands, and what it needs of shared memory."""
 
-    __slots__ = ("blocks", "fixed", "function", "item", "kernel", "shared", "slot", "threads")
+    __slots__ = ("blocks", "driver", "fixed", "function", "item", "shared", "slot", "threads")
 
-    def __init__(self, phase: ir.Phase, kernel: Any, layout: Layout) -> None:
-        self.kernel = kernel
-        self.function = kernel.kernel
+    def __init__(self, phase: ir.Phase, function: Any, layout: Layout, driver: Any) -> None:
+        self.function = function
+        self.driver = driver
         self.threads = (phase.threads, 1, 1)
         self.slot, self.blocks = _operand(phase.count, layout)
         self.shared, self.item, self.fixed = -1, 0, 0
@@ -64,7 +65,7 @@ class Phase:
         if blocks > 0:
             shared = 0 if self.shared < 0 else block[self.shared] * self.item
             if shared + self.fixed > UNASKED_SHARED:
-                self.kernel.max_dynamic_shared_size_bytes = shared
+                self.driver.funcSetAttribute(self.function.ptr, MAX_DYNAMIC_SHARED, shared)
             if run.queue is None:
                 self.function((blocks, 1, 1), self.threads, args, shared, run.stream)
             else:
@@ -88,7 +89,10 @@ class DeviceKernel:
         self.phases: dict[bool, list[Phase]] = {}
 
     def linked(self, wide: bool, kernels: list[Any]) -> None:
-        self.phases[wide] = [Phase(phase, kernel, self.layout) for phase, kernel in zip(self.code.phases, kernels, strict=True)]
+        self.phases[wide] = [
+            Phase(phase, kernel, self.layout, self.backend.place.cupy.cuda.driver)
+            for phase, kernel in zip(self.code.phases, kernels, strict=True)
+        ]
 
     def of(self, wide: bool) -> list[Phase]:
         found = self.phases.get(wide)

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.array import hand
+from lazynp.array import core, hand
 from lazynp.conversion import converted, loses_a_part, warn_complex
 from lazynp.graph import floating, special_values
 from lazynp.graph import op as o
@@ -80,7 +80,7 @@ class UfuncType(type):
         return type.__instancecheck__(cls, instance) or isinstance(instance, np.ufunc)
 
 
-class ufunc(metaclass=UfuncType):
+class ufunc(core.Ufunc, metaclass=UfuncType):
     """A function of arrays, element by element, with broadcasting.
 
     Attributes and methods are those of :class:`numpy.ufunc`.  A call is recorded, where the ufunc's own help text does not say otherwise.
@@ -93,6 +93,7 @@ class ufunc(metaclass=UfuncType):
         self._of_numbers = special_values.FUNCTIONS.get(numpy_ufunc.__name__, numpy_ufunc)
         self._at_call = numpy_ufunc if getattr(np, numpy_ufunc.__name__, None) is numpy_ufunc else None  # SciPy's have rules of their own
         self._lower = lower
+        core.bind(self, numpy_ufunc, self._of_numbers is not numpy_ufunc)
         self._rules: dict[tuple[Key, ...], Rule] = {}
         self._directs: dict[tuple[Key, ...], Direct | None] = {}
         self.__name__: str = numpy_ufunc.__name__
@@ -549,6 +550,7 @@ def castable(dtype: DType, out: Any, function: Any = np.add, number: int = 0) ->
         raise np._core._exceptions._UFuncOutputCastingError(function, "same_kind", dtype, wanted, number)  # type: ignore[attr-defined]
 
 
+core.register_ufunc(ufunc)
 UFUNCS: Final[dict[str, ufunc]] = {name: ufunc(getattr(np, name), lower) for name, lower in LOWERING.items()}
 UFUNCS["isnat"] = ufunc(np.isnat, None)  # of dates alone
 

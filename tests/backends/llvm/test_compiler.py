@@ -130,6 +130,7 @@ def test_where_nothing_but_llvm_can_load_code_it_does(tmp_path, monkeypatch):
 FLAVOUR = "from lazynp.backends.llvm import mathlib; print(mathlib.flavour())"
 
 
+@pytest.mark.slow
 def test_another_math_library_does_not_share_machine_code(tmp_path):
     libraries = [{"LAZYNP_LIBMVEC": libmvec, "LAZYNP_POLYNOMIALS": own} for libmvec in ("", "0") for own in ("", "0")]
     known = set()

@@ -37,6 +37,7 @@ def test_ordinary_data_raise_no_flag_in_any_ufunc(part: int) -> None:
     assert flag_table.ufuncs(flag_table.UFUNCS[part::4], "dfeib") == []
 
 
+@pytest.mark.slow
 def test_ordinary_programs_raise_no_flag() -> None:
     assert flag_table.programs("ed") == []
 

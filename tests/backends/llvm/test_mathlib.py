@@ -93,6 +93,7 @@ def test_bits_do_not_depend_on_the_position(name, kind):
     assert np.array_equal(alone, whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flavour",
     [

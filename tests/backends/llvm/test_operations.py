@@ -150,6 +150,7 @@ def representable(x: Array, target: np.dtype) -> Array:
     return (whole >= float(info.min)) & (whole < float(info.max) + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [BOOL, *INTEGERS, *FLOATS], ids=str)
 def test_conversions_between_all_types(source: np.dtype) -> None:
     x = conversion_values(source)

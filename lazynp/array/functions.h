@@ -1,0 +1,375 @@
+/* NumPy's functions and methods of arrays, and ufuncs, called with values at hand.
+
+   In: a call, its arguments as the interpreter passes them.  Out: NumPy's answer, its arrays as cells.  Promise: where one argument is not at
+   hand, or not plain, the function in Python gets the very same call. */
+
+#ifndef LAZYNP_FUNCTIONS_H
+#define LAZYNP_FUNCTIONS_H
+
+#include "slots.h"
+
+#define MOST 10 /* arguments of a call that is looked at */
+
+static PyObject* result_method; /* `hand.result`, for answers that are not plain */
+static PyObject *error_variable, *error_listening, *errors_heard, *errors_tell;
+
+/* How a function is answered. */
+enum { ANY, MAKER, RANGE, REDUCTION, MEAN, FOREIGN };
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vector;
+    PyObject *theirs, *slow;
+    Reduction* reduction;
+    int kind;
+    int listens; /* NumPy runs Python code, at whose lines it would warn */
+    int keywords; /* whether they are NumPy's, all of them */
+    npy_intp warns_below;
+    PyObject* weakrefs;
+} Function;
+
+/* A tuple or list as NumPy takes it (a new reference); NULL as for `argument`. */
+static PyObject* argument(PyObject* x, PyObject** cells, int* count, int depth);
+static PyObject* arguments(PyObject* x, PyObject** cells, int* count, int depth) {
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(x);
+    PyObject *made, **items = PySequence_Fast_ITEMS(x);
+    int same = 1;
+    if (n > 4096 || depth > 3) return NULL;
+    made = PyTuple_CheckExact(x) ? PyTuple_New(n) : PyList_New(n);
+    if (made == NULL) return NULL;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyObject* item = argument(items[k], cells, count, depth + 1);
+        if (item == NULL) {
+            Py_DECREF(made);
+            return NULL;
+        }
+        same &= item == items[k];
+        if (PyTuple_CheckExact(x)) PyTuple_SET_ITEM(made, k, item);
+        else PyList_SET_ITEM(made, k, item);
+    }
+    if (!same) return made;
+    Py_DECREF(made);
+    return Py_NewRef(x);
+}
+
+/* An argument as NumPy takes it (a new reference), a cell being added to `cells`; NULL where the function in Python must look at it. */
+static PyObject* argument(PyObject* x, PyObject** cells, int* count, int depth) {
+    PyTypeObject* type = Py_TYPE(x);
+    if (type == array_type) {
+        PyArrayObject* memory = memory_of(x);
+        if (memory == NULL || *count == MOST) return NULL;
+        cells[(*count)++] = x;
+        return Py_NewRef((PyObject*)memory);
+    }
+    if (x == Py_None || is_number(x) || type == &PyUnicode_Type || type == &PySlice_Type || x == Py_Ellipsis || PyType_Check(x)) return Py_NewRef(x);
+    if (type == &PyTuple_Type || type == &PyList_Type) return arguments(x, cells, count, depth);
+    return PyObject_TypeCheck(x, &PyArrayDescr_Type) ? Py_NewRef(x) : NULL;
+}
+
+/* NumPy's answer (taken over) as ours. */
+static PyObject* answer(PyObject* found, PyObject** cells, int count) {
+    PyArrayObject* x = (PyArrayObject*)found;
+    PyObject *given, *made;
+    if (found == NULL) return NULL;
+    if (PyArray_CheckExact(found)) {
+        for (int k = 0; k < count; k++) {
+            PyArrayObject* memory = memory_of(cells[k]);
+            if (x == memory) {
+                Py_DECREF(found);
+                return Py_NewRef(cells[k]);
+            }
+            if (PyArray_BASE(x) && memory && native_dtype(x) && (PyArray_BASE(x) == (PyObject*)memory || PyArray_BASE(x) == PyArray_BASE(memory)))
+                if (PyArray_SIZE(x) <= limit_now()) return cell_of(found, owner_of(cells[k]));
+        }
+        if (PyArray_BASE(x) == NULL && native_dtype(x) && PyArray_SIZE(x) <= limit_now()) return cell_of(found, NULL);
+    } else if (is_number(found) || found == Py_None || PyUnicode_CheckExact(found)) {
+        return found;
+    }
+    given = PyTuple_New(count);
+    if (given == NULL) {
+        Py_DECREF(found);
+        return NULL;
+    }
+    for (int k = 0; k < count; k++) PyTuple_SET_ITEM(given, k, Py_NewRef(cells[k]));
+    made = PyObject_CallFunctionObjArgs(result_method, found, given, NULL);
+    Py_DECREF(found), Py_DECREF(given);
+    return made;
+}
+
+/* Call NumPy so that it says nothing of floating-point errors itself; they are told at the caller's line, as those of operators are. */
+static PyObject* listening(PyObject* function, PyObject* const* args, size_t n, PyObject* names) {
+    PyObject *found, *told, *token = PyContextVar_Set(error_variable, error_listening), *type, *value, *trace;
+    if (token == NULL) return NULL;
+    found = PyObject_Vectorcall(function, args, n, names);
+    PyErr_Fetch(&type, &value, &trace);
+    PyContextVar_Reset(error_variable, token);
+    Py_DECREF(token);
+    if (PyDict_GET_SIZE(errors_heard)) {
+        told = PyObject_CallNoArgs(errors_tell);
+        if (told == NULL) {
+            Py_CLEAR(found);
+            Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
+            return NULL;
+        }
+        Py_DECREF(told);
+    }
+    PyErr_Restore(type, value, trace);
+    return found;
+}
+
+/* Whether a shape argument is plain and its array at hand. */
+static int small_shape(PyObject* shape) {
+    npy_intp size = 1, limit = limit_now();
+    if (limit == 0) return 0;
+    if (PyLong_CheckExact(shape)) size = PyLong_AsSsize_t(shape);
+    else if (PyTuple_CheckExact(shape)) {
+        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(shape); k++) {
+            PyObject* item = PyTuple_GET_ITEM(shape, k);
+            npy_intp n = PyLong_CheckExact(item) ? PyLong_AsSsize_t(item) : -1;
+            if (n < 0 || n > 1 << 20) return PyErr_Clear(), 0;
+            size *= n;
+            if (size > 1 << 20) return 0;
+        }
+    } else return 0;
+    if (size < 0) return PyErr_Clear(), 0;
+    return size <= limit;
+}
+
+/* Whether a range between Python's integers is at hand. */
+static int small_range(PyObject* const* args, Py_ssize_t n) {
+    long long limits[3] = {0, 0, 1}, length;
+    if (n > 3) return 0;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        int overflow;
+        if (!PyLong_CheckExact(args[k])) return 0;
+        limits[n == 1 ? 1 : k] = PyLong_AsLongLongAndOverflow(args[k], &overflow);
+        if (overflow || llabs(limits[n == 1 ? 1 : k]) > 1 << 30) return 0;
+    }
+    if (limits[2] == 0) return 0;
+    length = (limits[1] - limits[0]) / limits[2];
+    return length < limit_now();
+}
+
+static PyObject* reduced(Function* self, PyObject* a, PyArrayObject* x, PyObject* axis) {
+    Value value;
+    PyObject *args[2], *found;
+    if (axis == Py_None && direct_reduce(self->reduction, x, &value)) {
+        if (self->kind == REDUCTION) return PyArray_Scalar(&value, PyArray_DESCR(x), NULL);
+        if (PyArray_TYPE(x) == NPY_DOUBLE) {
+            double sum = value.d, mean;
+            flags_clear(1);
+            mean = sum / (double)PyArray_SIZE(x);
+            value.d = mean;
+            if (!flags_raised(1)) return PyArray_Scalar(&value, PyArray_DESCR(x), NULL);
+        }
+    }
+    if (PyErr_Occurred() || self->kind == MEAN) return NULL;
+    args[0] = (PyObject*)x, args[1] = axis;
+    Py_INCREF(x);
+    found = PyObject_Vectorcall(self->reduction->reduce, args, 2, NULL);
+    Py_DECREF(x);
+    return answer(found, &a, 1);
+}
+
+static PyObject* axis_name;
+
+static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
+    Function* self = (Function*)callable;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf), total = n + (names ? PyTuple_GET_SIZE(names) : 0), k;
+    PyObject *cells[MOST], *plain[MOST], *found;
+    int count = 0, warns = 0;
+    if (total == 0 || total > MOST || (names && !self->keywords)) goto slow;
+    if (self->kind == MAKER) {
+        if (n == 0 || !small_shape(args[0])) goto slow;
+    } else if (self->kind == RANGE) {
+        if (!small_range(args, total)) goto slow;
+    } else if (self->reduction && total <= 2) {
+        PyArrayObject* x = memory_of(args[0]);
+        if (x == NULL) goto slow;
+        if (total == 1 || (n == 2 ? args[1] == Py_None || PyLong_CheckExact(args[1]) : n == 1 && PyTuple_GET_ITEM(names, 0) == axis_name &&
+                           (args[1] == Py_None || PyLong_CheckExact(args[1])))) {
+            found = reduced(self, args[0], x, total == 1 ? Py_None : args[1]);
+            if (found || PyErr_Occurred()) return found;
+        }
+    }
+    for (k = 0; k < total; k++) {
+        plain[k] = argument(args[k], cells, &count, 0);
+        if (plain[k] == NULL) break;
+    }
+    for (Py_ssize_t c = 0; self->listens && k == total && c < count; c++) {
+        PyArrayObject* x = memory_of(cells[c]);
+        if (PyArray_SIZE(x) < self->warns_below || PyArray_ISCOMPLEX(x)) warns = 1;
+    }
+    if (k < total || warns || (count == 0 && self->kind != MAKER && self->kind != RANGE)) {
+        while (k) Py_DECREF(plain[--k]);
+        if (PyErr_Occurred()) return NULL;
+        goto slow;
+    }
+    found = self->listens ? listening(self->theirs, plain, (size_t)n, names) : PyObject_Vectorcall(self->theirs, plain, (size_t)n, names);
+    while (k) Py_DECREF(plain[--k]);
+    return answer(found, cells, count);
+slow:
+    return PyObject_Vectorcall(self->slow, args, (size_t)n, names);
+}
+
+/* `__array_ufunc__`: a ufunc of two operands that NumPy was asked for, because one of them is NumPy's (`np.float64(2) * x`). */
+static PyObject* foreign_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (names == NULL && n == 5 && PyUnicode_CompareWithASCIIString(args[2], "__call__") == 0 && PyObject_TypeCheck(args[1], &PyUFunc_Type)) {
+        PyObject *plain[2], *found;
+        PyArrayObject* memory[2];
+        for (int k = 0; k < 2; k++) {
+            PyObject* x = args[3 + k];
+            memory[k] = PyArray_CheckExact(x) ? (PyArrayObject*)x : memory_of(x);
+            if (memory[k] ? !native_dtype(memory[k]) || PyArray_SIZE(memory[k]) > limit_now() : !is_number(x)) goto slow;
+            plain[k] = memory[k] ? (PyObject*)memory[k] : x;
+        }
+        if (((PyUFuncObject*)args[1])->nout != 1 || ((PyUFuncObject*)args[1])->core_enabled) goto slow;
+        if (!(memory[0] && PyArray_NDIM(memory[0])) && !(memory[1] && PyArray_NDIM(memory[1]))) goto slow;
+        if (memory[0] && memory[1] && !fits(memory[0], memory[1])) goto slow;
+        Py_INCREF(plain[0]), Py_INCREF(plain[1]);
+        found = PyObject_Vectorcall(args[1], plain, 2, NULL);
+        Py_DECREF(plain[0]), Py_DECREF(plain[1]);
+        return wrapped(found);
+    }
+slow:
+    return PyObject_Vectorcall(((Function*)callable)->slow, args, (size_t)n, names);
+}
+
+/* Ufuncs --------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vector;
+    PyObject* numpy;
+    Loops* loops;
+    int real; /* complex numbers are not NumPy's loop's */
+} Ufunc;
+
+static PyObject* slow_ufunc_call; /* the class's `__call__` */
+
+static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
+    Ufunc* self = (Ufunc*)callable;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf), total;
+    PyObject* found = NULL;
+    if (names == NULL && self->loops && n == self->loops->nin) {
+        PyArrayObject *x = memory_of(args[0]), *y = n == 2 ? memory_of(args[1]) : NULL;
+        if (n == 1 ? x && !(self->real && PyArray_ISCOMPLEX(x)) : x && y ? fits(x, y) : (x || y) && is_number(args[x ? 1 : 0])) {
+            PyObject* plain[2] = {x ? (PyObject*)x : args[0], n == 1 ? NULL : y ? (PyObject*)y : args[1]};
+            Py_INCREF(plain[0]), Py_XINCREF(plain[1]);
+            found = n == 1 ? direct1(self->loops, x) : direct2(self->loops, plain[0], plain[1], (x != NULL) | (y != NULL) << 1);
+            if (found == NULL && !PyErr_Occurred()) found = PyObject_Vectorcall(self->numpy, plain, (size_t)n, NULL);
+            Py_DECREF(plain[0]), Py_XDECREF(plain[1]);
+            return wrapped(found);
+        }
+    }
+    total = n + (names ? PyTuple_GET_SIZE(names) : 0);
+    PyObject *room[MOST + 1], **with_self = room;
+    if (total > MOST && (with_self = PyMem_Malloc((size_t)(total + 1) * sizeof(PyObject*))) == NULL) return PyErr_NoMemory();
+    with_self[0] = callable;
+    if (total) memcpy(with_self + 1, args, (size_t)total * sizeof(PyObject*));
+    found = PyObject_Vectorcall(slow_ufunc_call, with_self, (size_t)n + 1, names);
+    if (with_self != room) PyMem_Free(with_self);
+    return found;
+}
+
+/* Types ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* A function stands for the one in Python in everything but being called: name, signature, module, documentation. */
+static PyObject* function_getattro(PyObject* self, PyObject* name) {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (text == NULL) return NULL;
+    if (strncmp(text, "__reduce", 8) == 0 || strcmp(text, "__get__") == 0 || strcmp(text, "__call__") == 0) return PyObject_GenericGetAttr(self, name);
+    return PyObject_GetAttr(((Function*)self)->slow, name);
+}
+
+static int function_setattro(PyObject* self, PyObject* name, PyObject* value) { return PyObject_SetAttr(((Function*)self)->slow, name, value); }
+
+static PyObject* function_get(PyObject* self, PyObject* object, PyObject* type) {
+    (void)type;
+    return object == NULL || object == Py_None || PyObject_TypeCheck(((Function*)self)->slow, &PyStaticMethod_Type) ? Py_NewRef(self) : PyMethod_New(self, object);
+}
+
+static PyObject* function_reduce(PyObject* self, PyObject* none) {
+    (void)none;
+    return PyObject_GetAttrString(self, "__qualname__"); /* found by its name, as functions are */
+}
+
+static PyObject* function_repr(PyObject* self) { return PyObject_Repr(((Function*)self)->slow); }
+
+static PyObject* function_doc(PyObject* self, void* closure) { return (void)closure, PyObject_GetAttrString(((Function*)self)->slow, "__doc__"); }
+
+static PyGetSetDef function_getset[] = {{"__doc__", function_doc, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
+static PyMethodDef function_methods[] = {{"__reduce__", function_reduce, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+
+static PyTypeObject function_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.array._core.Function",
+    .tp_basicsize = sizeof(Function),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .tp_vectorcall_offset = offsetof(Function, vector),
+    .tp_call = PyVectorcall_Call,
+    .tp_getattro = function_getattro,
+    .tp_setattro = function_setattro,
+    .tp_descr_get = function_get,
+    .tp_methods = function_methods,
+    .tp_getset = function_getset,
+    .tp_repr = function_repr,
+    .tp_weaklistoffset = offsetof(Function, weakrefs),
+};
+
+static PyObject* function_new(PyObject* slow, PyObject* theirs, int kind, Reduction* reduction, int listens, npy_intp warns_below, int keywords) {
+    Function* made = PyObject_New(Function, &function_type); /* there are as many as NumPy has names: they are never freed */
+    if (made == NULL) return NULL;
+    made->vector = kind == FOREIGN ? foreign_call : function_call;
+    made->slow = Py_NewRef(slow);
+    made->theirs = Py_NewRef(theirs);
+    made->kind = kind;
+    made->reduction = reduction;
+    made->listens = listens;
+    made->keywords = keywords;
+    made->warns_below = warns_below;
+    made->weakrefs = NULL;
+    return (PyObject*)made;
+}
+
+static void ufunc_dealloc(PyObject* self) { /* of a subclass, which lets its type go */
+    Py_CLEAR(((Ufunc*)self)->numpy);
+    if (((Ufunc*)self)->loops) Py_CLEAR(((Ufunc*)self)->loops->ufunc);
+    PyMem_Free(((Ufunc*)self)->loops);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyTypeObject ufunc_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.array._core.Ufunc",
+    .tp_doc = "The part of a ufunc that the core knows.",
+    .tp_basicsize = sizeof(Ufunc),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .tp_new = cell_create,
+    .tp_dealloc = ufunc_dealloc,
+};
+
+static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real) {
+    Ufunc* self = (Ufunc*)object;
+    PyUFuncObject* theirs = (PyUFuncObject*)numpy;
+    if (!PyObject_TypeCheck(object, &ufunc_type)) return PyErr_SetString(PyExc_TypeError, "not a ufunc"), -1;
+    self->vector = ufunc_call;
+    Py_XSETREF(self->numpy, Py_NewRef(numpy));
+    self->real = real;
+    if (!PyObject_TypeCheck(numpy, &PyUFunc_Type) || theirs->nout != 1 || theirs->nin > 2 || theirs->core_enabled || self->loops) return 0;
+    self->loops = PyMem_Malloc(sizeof(Loops));
+    if (self->loops == NULL) return PyErr_NoMemory(), -1;
+    loops_fill(self->loops, numpy, basic);
+    return 0;
+}
+
+/* Calls of the instances of `type`, a subclass of Ufunc, come to `ufunc_call`. */
+static void ufunc_register(PyTypeObject* type) {
+    type->tp_vectorcall_offset = offsetof(Ufunc, vector);
+    type->tp_call = PyVectorcall_Call;
+    type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+    PyType_Modified(type);
+}
+
+static int functions_ready(void) { return PyType_Ready(&function_type) < 0 || PyType_Ready(&ufunc_type) < 0 ? -1 : 0; }
+
+#endif

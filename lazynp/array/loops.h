@@ -1,0 +1,413 @@
+/* NumPy's inner loops, called directly.
+
+   In: C-contiguous operands of one dtype, or such an array and a number.  Out: NumPy's result, to the bit, without the work that a ufunc does
+   around its loop.  Promise: a loop is used after its results were compared with NumPy's, on special values as well; where a
+   floating-point flag is raised the result is thrown away, for NumPy to do it again and to warn. */
+
+#ifndef LAZYNP_LOOPS_H
+#define LAZYNP_LOOPS_H
+
+#include <fenv.h>
+#include <math.h>
+#include "cell.h"
+#include "numpy/ufuncobject.h"
+#include "numpy/arrayscalars.h"
+
+#if defined(__x86_64__) || defined(_M_X64)
+#include <xmmintrin.h>
+#define LAZYNP_SSE 1
+#endif
+
+#define TYPES 17 /* the numbers of NumPy's numeric types, NPY_BOOL to NPY_CLONGDOUBLE */
+enum { UNKNOWN, USABLE, UNUSABLE };
+
+typedef struct {
+    PyUFuncGenericFunction function;
+    void* data;
+    char out;   /* type number of the result */
+    char state; /* whether it was compared with NumPy */
+    char basic; /* IEEE arithmetic only, whose errors are in the vector unit's flags */
+} Loop;
+
+typedef struct Loops {
+    PyObject* ufunc; /* NumPy's */
+    int nin;
+    Loop of[TYPES];
+} Loops;
+
+/* Whether an error was raised since `flags_clear`. */
+#ifdef LAZYNP_SSE
+static inline void flags_clear(int basic) {
+    unsigned now = _mm_getcsr();
+    if (now & 0x1d) _mm_setcsr(now & ~0x3fu);
+    if (!basic && fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW)) feclearexcept(FE_ALL_EXCEPT);
+}
+static inline int flags_raised(int basic) {
+    return (_mm_getcsr() & 0x1d) || (!basic && fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW));
+}
+#else
+static inline void flags_clear(int basic) {
+    (void)basic;
+    if (fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW)) feclearexcept(FE_ALL_EXCEPT);
+}
+static inline int flags_raised(int basic) {
+    (void)basic;
+    return fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW);
+}
+#endif
+
+/* Whether a loop that has run raised nothing, neither a flag nor (integer powers do) an exception. */
+static inline int loop_fine(Loop* loop) {
+    if (!loop->basic && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return !flags_raised(loop->basic);
+}
+
+static inline int run1(Loop* loop, char* x, char* r, npy_intp n, npy_intp sx, npy_intp sr) {
+    char* args[2] = {x, r};
+    npy_intp dims[1] = {n}, steps[2] = {sx, sr};
+    flags_clear(loop->basic);
+    loop->function(args, dims, steps, loop->data);
+    return loop_fine(loop);
+}
+
+static inline int run2(Loop* loop, char* x, char* y, char* r, npy_intp n, npy_intp sx, npy_intp sy, npy_intp sr) {
+    char* args[3] = {x, y, r};
+    npy_intp dims[1] = {n}, steps[3] = {sx, sy, sr};
+    flags_clear(loop->basic);
+    loop->function(args, dims, steps, loop->data);
+    return loop_fine(loop);
+}
+
+/* What NumPy's table of a ufunc offers where all operands have one type; `basic`: it is IEEE arithmetic. */
+static void loops_fill(Loops* loops, PyObject* object, int basic) {
+    PyUFuncObject* ufunc = (PyUFuncObject*)object;
+    int nin = ufunc->nin;
+    memset(loops, 0, sizeof(*loops));
+    loops->ufunc = Py_NewRef(object);
+    loops->nin = nin;
+    if (ufunc->nout != 1 || nin > 2 || ufunc->core_enabled) return;
+    for (int k = 0; k < ufunc->ntypes; k++) {
+        const char* types = ufunc->types + k * (nin + 1);
+        int type = types[0], out = types[nin];
+        if (type >= TYPES || out >= TYPES || (nin == 2 && types[1] != type)) continue;
+        if (type == NPY_LONGDOUBLE || type == NPY_CLONGDOUBLE || loops->of[type].function) continue;
+        loops->of[type].function = ufunc->functions[k];
+        loops->of[type].data = ufunc->data ? (void*)ufunc->data[k] : NULL;
+        loops->of[type].out = (char)out;
+        /* halves, and functions from libraries, also use the flags of the old floating-point unit */
+        loops->of[type].basic = (char)(basic && type != NPY_HALF && !PyTypeNum_ISCOMPLEX(type));
+    }
+}
+
+/* Operands to compare with: a few that are special, the rest ordinary; `which` tells two operands of one call apart. */
+#define SAMPLE 67
+static PyArrayObject* sample(int type, int which, int special) {
+    const double large = type == NPY_HALF ? 6e4 : type == NPY_FLOAT || type == NPY_CFLOAT ? 3e38 : 1e308; /* no warning when it is cast */
+    const double odd[] = {0.0, -0.0, 1.0, -1.0, 0.5, 3.0, -2.5, 1e-3, INFINITY, -INFINITY, NAN, large, -1 / large, 2.0, 7.0};
+    npy_intp n = SAMPLE;
+    PyArrayObject *made, *cast;
+    double* to;
+    int kind = type == NPY_BOOL ? 0 : type < NPY_FLOAT ? 1 : 2;
+    made = (PyArrayObject*)PyArray_SimpleNew(1, &n, NPY_DOUBLE);
+    if (made == NULL) return NULL;
+    to = (double*)PyArray_DATA(made);
+    for (int k = 0; k < SAMPLE; k++) {
+        double ordinary = ((k * (which ? 29 : 37) + 11 * which) % 64 - 20) * (kind == 2 ? 0.37 : 1.0);
+        to[k] = kind == 0 ? (double)((k >> which) & 1) : kind == 1 ? (which ? fabs(ordinary) + 1 : fabs(ordinary)) : ordinary;
+        if (kind == 2 && special) to[k] = which ? odd[(k / 15 + k * 4) % 15] : odd[k % 15];
+    }
+    cast = (PyArrayObject*)PyArray_CastToType(made, PyArray_DescrFromType(type), 0);
+    Py_DECREF(made);
+    return cast;
+}
+
+static PyObject* quiet_call; /* `f(ufunc, *args)` with floating-point errors ignored */
+
+static int same_bits(PyArrayObject* x, PyArrayObject* y) {
+    return PyArray_TYPE(x) == PyArray_TYPE(y) && PyArray_NBYTES(x) == PyArray_NBYTES(y) &&
+           memcmp(PyArray_DATA(x), PyArray_DATA(y), (size_t)PyArray_NBYTES(x)) == 0;
+}
+
+/* Compare a loop with NumPy's ufunc, the first time it is asked for; 1 if it may be used. */
+static int loop_check(Loops* loops, int type) {
+    Loop* loop = &loops->of[type];
+    int fine = 1;
+    loop->state = UNUSABLE;
+    for (int special = 0; special < 2 && fine; special++) {
+        PyArrayObject *x = sample(type, 0, special), *y = sample(type, 1, special), *r = NULL;
+        PyObject* theirs = NULL;
+        npy_intp n = SAMPLE;
+        fine = 0;
+        if (x && y) r = (PyArrayObject*)PyArray_SimpleNew(1, &n, loop->out);
+        if (r) theirs = PyObject_CallFunctionObjArgs(quiet_call, loops->ufunc, x, loops->nin == 2 ? (PyObject*)y : NULL, NULL);
+        if (theirs && PyArray_CheckExact(theirs)) {
+            npy_intp sx = PyArray_ITEMSIZE(x), sr = PyArray_ITEMSIZE(r);
+            if (loops->nin == 2) run2(loop, PyArray_BYTES(x), PyArray_BYTES(y), PyArray_BYTES(r), n, sx, sx, sr);
+            else run1(loop, PyArray_BYTES(x), PyArray_BYTES(r), n, sx, sr);
+            fine = same_bits(r, (PyArrayObject*)theirs);
+        }
+        Py_XDECREF(x), Py_XDECREF(y), Py_XDECREF(r), Py_XDECREF(theirs);
+    }
+    PyErr_Clear();
+    if (fine) loop->state = USABLE;
+    return fine;
+}
+
+static inline Loop* loop_of(Loops* loops, int type) {
+    Loop* loop;
+    if (loops == NULL || type >= TYPES) return NULL;
+    loop = &loops->of[type];
+    if (loop->function == NULL || loop->state == UNUSABLE) return NULL;
+    return loop->state == USABLE || loop_check(loops, type) ? loop : NULL;
+}
+
+/* Numbers ---------------------------------------------------------------------------------------------------------------------- */
+
+typedef union {
+    npy_bool b; npy_byte i8; npy_ubyte u8; npy_short i16; npy_ushort u16; npy_int i32; npy_uint u32; npy_long l; npy_ulong ul;
+    npy_longlong ll; npy_ulonglong ull; float f; double d; double c[2];
+} Value;
+
+/* A number as an element of `type`, where NumPy would take it so (NEP 50) without an error. */
+static inline int value_of(PyObject* x, int type, Value* to) {
+    if (PyFloat_CheckExact(x)) {
+        double v = PyFloat_AS_DOUBLE(x);
+        if (type == NPY_DOUBLE) {
+            to->d = v;
+            return 1;
+        }
+        if (type == NPY_FLOAT && (fabs(v) < 3e38 || v != v || fabs(v) == INFINITY)) {
+            to->f = (float)v;
+            return 1;
+        }
+        return 0;
+    }
+    if (PyLong_CheckExact(x)) {
+        int overflow;
+        long long v = PyLong_AsLongLongAndOverflow(x, &overflow);
+        if (overflow) return 0;
+#define FITS(NUMBER, FIELD, TYPE, LOW, HIGH) case NUMBER: if (v < (LOW) || v > (HIGH)) return 0; to->FIELD = (TYPE)v; return 1;
+        switch (type) {
+            FITS(NPY_DOUBLE, d, double, -(1LL << 53), 1LL << 53)
+            FITS(NPY_FLOAT, f, float, -(1LL << 24), 1LL << 24)
+            FITS(NPY_BYTE, i8, npy_byte, NPY_MIN_BYTE, NPY_MAX_BYTE)
+            FITS(NPY_UBYTE, u8, npy_ubyte, 0, NPY_MAX_UBYTE)
+            FITS(NPY_SHORT, i16, npy_short, NPY_MIN_SHORT, NPY_MAX_SHORT)
+            FITS(NPY_USHORT, u16, npy_ushort, 0, NPY_MAX_USHORT)
+            FITS(NPY_INT, i32, npy_int, NPY_MIN_INT, NPY_MAX_INT)
+            FITS(NPY_UINT, u32, npy_uint, 0, (long long)NPY_MAX_UINT)
+            FITS(NPY_LONG, l, npy_long, NPY_MIN_LONG, NPY_MAX_LONG)
+            FITS(NPY_ULONG, ul, npy_ulong, 0, NPY_MAX_LONG)
+            FITS(NPY_LONGLONG, ll, npy_longlong, NPY_MIN_LONGLONG, NPY_MAX_LONGLONG)
+            FITS(NPY_ULONGLONG, ull, npy_ulonglong, 0, NPY_MAX_LONGLONG)
+        }
+#undef FITS
+        return 0;
+    }
+    if (Py_IS_TYPE(x, &PyDoubleArrType_Type) && type == NPY_DOUBLE) {
+        to->d = PyArrayScalar_VAL(x, Double);
+        return 1;
+    }
+    if (Py_IS_TYPE(x, &PyFloatArrType_Type) && type == NPY_FLOAT) {
+        to->f = PyArrayScalar_VAL(x, Float);
+        return 1;
+    }
+    if (Py_IS_TYPE(x, &PyLongArrType_Type) && type == NPY_LONG) {
+        to->l = PyArrayScalar_VAL(x, Long);
+        return 1;
+    }
+    return 0;
+}
+
+static inline int plain_memory(PyArrayObject* x) { return PyArray_ISCARRAY_RO(x) && PyArray_NDIM(x) > 0; }
+
+static inline PyArrayObject* result_like(PyArrayObject* x, int type) {
+    return (PyArrayObject*)PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), type);
+}
+
+/* Operands that lie in rows: slices, columns, and such that are broadcast. */
+#define AXES 4
+typedef struct {
+    int ndim;
+    npy_intp dims[AXES], steps[2][AXES];
+} Layout;
+
+/* How an operand lies under `dims`; 0 where NumPy might go through it in another order than C's, or lay the result out in one. */
+static int operand_steps(PyArrayObject* x, int ndim, const npy_intp* dims, npy_intp* steps) {
+    int own = PyArray_NDIM(x);
+    npy_intp before = NPY_MAX_INTP;
+    if (!PyArray_ISBEHAVED_RO(x)) return 0;
+    for (int k = 0; k < ndim; k++) {
+        int axis = k - (ndim - own);
+        npy_intp length = axis < 0 ? 1 : PyArray_DIM(x, axis), step = length == 1 ? 0 : PyArray_STRIDE(x, axis);
+        if (length != 1 && length != dims[k]) return 0;
+        if (length != 1 && (step <= 0 || step > before)) return 0;
+        if (length != 1) before = step;
+        steps[k] = step;
+    }
+    return 1;
+}
+
+/* IEEE arithmetic row by row, whose bits are those of any other way; NULL without an exception where it is NumPy's to do. */
+static PyObject* direct_rows(Loop* loop, PyArrayObject* x, PyArrayObject* y, char* number, int number_first) {
+    Layout of;
+    PyArrayObject* r;
+    npy_intp at[AXES] = {0}, sr, rows = 1, n;
+    char *p, *q, *to;
+    int nx = PyArray_NDIM(x), ny = y ? PyArray_NDIM(y) : 0, last;
+    of.ndim = nx > ny ? nx : ny;
+    if (!loop->basic || of.ndim == 0 || of.ndim > AXES) return NULL;
+    for (int k = 0; k < of.ndim; k++) {
+        npy_intp dx = k < of.ndim - nx ? 1 : PyArray_DIM(x, k - (of.ndim - nx)), dy = k < of.ndim - ny ? 1 : PyArray_DIM(y, k - (of.ndim - ny));
+        of.dims[k] = dx == 1 ? dy : dx;
+        if (of.dims[k] == 0) return NULL;
+    }
+    if (!operand_steps(x, of.ndim, of.dims, of.steps[0])) return NULL;
+    if (y ? !operand_steps(y, of.ndim, of.dims, of.steps[1]) : 0) return NULL;
+    if (!y) memset(of.steps[1], 0, sizeof(of.steps[1]));
+    r = (PyArrayObject*)PyArray_SimpleNew(of.ndim, of.dims, loop->out);
+    if (r == NULL) return NULL;
+    last = of.ndim - 1;
+    n = of.dims[last];
+    sr = PyArray_ITEMSIZE(r);
+    for (int k = 0; k < last; k++) rows *= of.dims[k];
+    p = PyArray_BYTES(x), q = y ? PyArray_BYTES(y) : number, to = PyArray_BYTES(r);
+    flags_clear(1);
+    for (;;) {
+        int first = !y && number_first;
+        char* args[3] = {first ? q : p, first ? p : q, to};
+        npy_intp dims[1] = {n}, steps[3] = {of.steps[first][last], of.steps[!first][last], sr};
+        loop->function(args, dims, steps, loop->data);
+        if (--rows == 0) break;
+        to += n * sr;
+        for (int k = last - 1; k >= 0; k--) {
+            p += of.steps[0][k], q += of.steps[1][k];
+            if (++at[k] < of.dims[k]) break;
+            p -= of.steps[0][k] * of.dims[k], q -= of.steps[1][k] * of.dims[k];
+            at[k] = 0;
+        }
+    }
+    if (!flags_raised(1)) return (PyObject*)r;
+    Py_DECREF(r);
+    return NULL;
+}
+
+/* The function of one array, as an array; NULL without an exception where it is NumPy's to do. */
+static inline PyObject* direct1(Loops* loops, PyArrayObject* x) {
+    Loop* loop;
+    PyArrayObject* r;
+    if (!plain_memory(x) || (loop = loop_of(loops, PyArray_TYPE(x))) == NULL) return NULL;
+    r = result_like(x, loop->out);
+    if (r == NULL) return NULL;
+    if (run1(loop, PyArray_BYTES(x), PyArray_BYTES(r), PyArray_SIZE(x), PyArray_ITEMSIZE(x), PyArray_ITEMSIZE(r))) return (PyObject*)r;
+    Py_DECREF(r);
+    return NULL;
+}
+
+/* The same of two operands; bit k of `arrays` says whether operand k is one, or a number. */
+static inline PyObject* direct2(Loops* loops, PyObject* a, PyObject* b, int arrays) {
+    PyArrayObject *x = (PyArrayObject*)a, *y = (PyArrayObject*)b, *like, *r;
+    Loop* loop;
+    Value value;
+    char *p, *q;
+    npy_intp sx, sy;
+    like = arrays & 1 ? x : y;
+    if (PyArray_NDIM(like) == 0 || (loop = loop_of(loops, PyArray_TYPE(like))) == NULL) return NULL;
+    sx = sy = PyArray_ITEMSIZE(like);
+    if (arrays == 3) {
+        if (PyArray_TYPE(x) != PyArray_TYPE(y)) return NULL;
+        if (!plain_memory(x) || !plain_memory(y) || !PyArray_SAMESHAPE(x, y)) return direct_rows(loop, x, y, NULL, 0);
+        p = PyArray_BYTES(x), q = PyArray_BYTES(y);
+    } else {
+        if (!value_of(arrays == 1 ? b : a, PyArray_TYPE(like), &value)) return NULL;
+        if (!plain_memory(like)) return direct_rows(loop, like, NULL, (char*)&value, arrays == 2);
+        if (arrays == 1) p = PyArray_BYTES(x), q = (char*)&value, sy = 0;
+        else p = (char*)&value, q = PyArray_BYTES(y), sx = 0;
+    }
+    r = result_like(like, loop->out);
+    if (r == NULL) return NULL;
+    if (run2(loop, p, q, PyArray_BYTES(r), PyArray_SIZE(like), sx, sy, PyArray_ITEMSIZE(r))) return (PyObject*)r;
+    Py_DECREF(r);
+    return NULL;
+}
+
+/* In place, through a scratch buffer, so that it can be done again; 1 if it was done. */
+#define SCRATCH 65536
+static inline int direct_into(Loops* loops, PyArrayObject* x, PyObject* b) {
+    static char scratch[SCRATCH];
+    PyArrayObject* y = (PyArrayObject*)b;
+    int type = PyArray_TYPE(x), array = PyArray_CheckExact(b);
+    npy_intp n = PyArray_SIZE(x), size = PyArray_ITEMSIZE(x);
+    Loop* loop;
+    Value value;
+    if (!plain_memory(x) || !PyArray_ISWRITEABLE(x) || n * size > SCRATCH || (loop = loop_of(loops, type)) == NULL || loop->out != type) return 0;
+    if (array ? PyArray_TYPE(y) != type || !PyArray_SAMESHAPE(x, y) || !plain_memory(y) : !value_of(b, type, &value)) return 0;
+    if (!run2(loop, PyArray_BYTES(x), array ? PyArray_BYTES(y) : (char*)&value, scratch, n, size, array ? size : 0, size)) return 0;
+    memcpy(PyArray_DATA(x), scratch, (size_t)(n * size));
+    return 1;
+}
+
+/* Reductions of whole arrays ------------------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    Loops loops;
+    PyObject* reduce;  /* NumPy's */
+    int from_zero;     /* begins with zero, not with the first element */
+    char state[TYPES]; /* whether it was compared with NumPy */
+} Reduction;
+
+static int reduce_into(Reduction* of, Loop* loop, PyArrayObject* x, Value* value) {
+    npy_intp n = PyArray_SIZE(x), size = PyArray_ITEMSIZE(x);
+    char* p = PyArray_BYTES(x);
+    memset(value, 0, sizeof(*value));
+    if (!of->from_zero) {
+        memcpy(value, p, (size_t)size);
+        p += size, n -= 1;
+    }
+    return run2(loop, (char*)value, p, (char*)value, n, 0, size, 0);
+}
+
+/* Compare with NumPy: several lengths, special values, two axes. */
+static int reduction_check(Reduction* of, Loop* loop, int type) {
+    static const npy_intp lengths[] = {1, 2, 3, 7, 8, 9, 16, 17, 31, 64, 65, 66};
+    int fine = 1;
+    of->state[type] = UNUSABLE;
+    for (int k = 0; k < 36 && fine; k++) {
+        PyArrayObject *whole = sample(type, k % 3 == 0, k % 3 == 2), *x = NULL;
+        PyObject* theirs = NULL;
+        npy_intp n = lengths[k / 3], dims[2] = {1, n};
+        PyArray_Dims shape = {dims, 2};
+        Value value;
+        if (n == 64 || n == 66) dims[0] = 2, dims[1] = n / 2;
+        if (whole) x = (PyArrayObject*)PySequence_GetSlice((PyObject*)whole, n == 9 ? SAMPLE - n : 0, n == 9 ? SAMPLE : n);
+        if (x) Py_SETREF(x, (PyArrayObject*)PyArray_Newshape(x, &shape, NPY_CORDER));
+        if (x) theirs = PyObject_CallFunctionObjArgs(quiet_call, of->reduce, x, Py_None, NULL);
+        if (theirs) Py_SETREF(theirs, PyArray_FromAny(theirs, NULL, 0, 0, 0, NULL));
+        fine = 0;
+        if (theirs && x && PyArray_TYPE((PyArrayObject*)theirs) == type) {
+            reduce_into(of, loop, x, &value);
+            fine = memcmp(&value, PyArray_DATA((PyArrayObject*)theirs), (size_t)PyArray_ITEMSIZE(x)) == 0;
+        }
+        Py_XDECREF(whole), Py_XDECREF(x), Py_XDECREF(theirs);
+    }
+    PyErr_Clear();
+    if (fine) of->state[type] = USABLE;
+    return fine;
+}
+
+/* All elements combined, as a value of their type; 0 (without an exception) where it is NumPy's to do. */
+#define LONGEST 8192 /* elements that NumPy takes in one piece */
+static inline int direct_reduce(Reduction* of, PyArrayObject* x, Value* value) {
+    int type = PyArray_TYPE(x);
+    npy_intp n = PyArray_SIZE(x);
+    Loop* loop;
+    if (!plain_memory(x) || n == 0 || n > LONGEST || (loop = loop_of(&of->loops, type)) == NULL || loop->out != type) return 0;
+    if (PyArray_ITEMSIZE(x) > (npy_intp)sizeof(Value) || of->state[type] == UNUSABLE) return 0;
+    if (of->state[type] == UNKNOWN && !reduction_check(of, loop, type)) return 0;
+    return reduce_into(of, loop, x, value);
+}
+
+#endif

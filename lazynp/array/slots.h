@@ -1,0 +1,444 @@
+/* What the interpreter asks of an array: operators, subscripts, length, truth.
+
+   In: operands.  Out: NumPy's answer at once where they are at hand; everything else goes to the method that the class of arrays defines
+   in Python.  Promise: nothing but exact types is looked at, and what NumPy computes with is held while it runs. */
+
+#ifndef LAZYNP_SLOTS_H
+#define LAZYNP_SLOTS_H
+
+#include "loops.h"
+
+static PyObject *config_dict, *at_hand_name; /* where `config.at_hand` is looked up */
+
+static npy_intp limit_now(void) {
+    PyObject* found = PyDict_GetItem(config_dict, at_hand_name);
+    return found ? PyLong_AsSsize_t(found) : 0;
+}
+
+/* Methods in Python, by slot. */
+enum {
+    ADD, SUB, MUL, DIV, FLOORDIV, MOD, LSHIFT, RSHIFT, AND, OR, XOR, POW, MATMUL, BINARIES,
+    NEG = BINARIES, POS, ABS, INVERT, BOOL, INT, FLOAT, INDEX, LEN, ITER, GETITEM, SETITEM, DELITEM, LT, LE, EQ, NE, GT, GE, METHODS
+};
+static const char* const slot_names[METHODS] = {
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "lshift", "rshift", "and", "or", "xor", "pow", "matmul", "neg", "pos", "abs",
+    "invert", "bool", "int", "float", "index", "len", "iter", "getitem", "setitem", "delitem", "lt", "le", "eq", "ne", "gt", "ge"};
+static const char* slot_name(int k) { return slot_names[k]; }
+static PyObject *slow_methods[METHODS], *slow_reflected[BINARIES], *slow_in_place[BINARIES];
+static binaryfunc numpys[BINARIES], numpys_in_place[BINARIES];
+
+static Loops binary_loops[BINARIES], unary_loops[METHODS], compare_loops[6], square_loops;
+
+static PyObject* not_implemented(void) { return Py_NewRef(Py_NotImplemented); }
+
+static PyObject* slow1(PyObject* method, PyObject* a) {
+    if (method == NULL) return PyErr_Format(PyExc_TypeError, "%s does not have this", Py_TYPE(a)->tp_name);
+    return PyObject_CallOneArg(method, a);
+}
+
+static PyObject* slow2(PyObject* method, PyObject* a, PyObject* b) {
+    PyObject* args[2] = {a, b};
+    return method == NULL ? not_implemented() : PyObject_Vectorcall(method, args, 2, NULL);
+}
+
+/* Numbers that NumPy takes as they are, and lazynp, too. */
+static inline int is_number(PyObject* x) {
+    PyTypeObject* type = Py_TYPE(x);
+    if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyDoubleArrType_Type || type == &PyLongArrType_Type) return 1;
+    if (type == &PyBool_Type || type == &PyComplex_Type) return 1;
+    return type == &PyFloatArrType_Type || type == &PyBoolArrType_Type || type == &PyIntArrType_Type || type == &PyCDoubleArrType_Type ||
+           type == &PyCFloatArrType_Type || type == &PyHalfArrType_Type || type == &PyByteArrType_Type || type == &PyShortArrType_Type ||
+           type == &PyLongLongArrType_Type || type == &PyUByteArrType_Type || type == &PyUShortArrType_Type || type == &PyUIntArrType_Type ||
+           type == &PyULongArrType_Type || type == &PyULongLongArrType_Type;
+}
+
+/* Whether the result of broadcasting is at hand as well, or NumPy's to refuse. */
+static int fits_broadcast(PyArrayObject* x, PyArrayObject* y) {
+    int nx = PyArray_NDIM(x), ny = PyArray_NDIM(y);
+    npy_intp size = 1;
+    if (!nx || !ny) return 1;
+    for (int k = 1; k <= nx || k <= ny; k++) {
+        npy_intp p = k <= nx ? PyArray_DIM(x, nx - k) : 1, q = k <= ny ? PyArray_DIM(y, ny - k) : 1;
+        if (p != q && p != 1 && q != 1) return 1;
+        size *= p == 1 ? q : p;
+    }
+    return size <= limit_now();
+}
+
+static inline int fits(PyArrayObject* x, PyArrayObject* y) { return PyArray_SAMESHAPE(x, y) || fits_broadcast(x, y); }
+
+static int fits_product(PyArrayObject* x, PyArrayObject* y) {
+    int nx = PyArray_NDIM(x), ny = PyArray_NDIM(y);
+    if (nx > 2 || ny > 2) return 0;
+    return nx < 2 || ny < 2 || PyArray_DIM(x, 0) * PyArray_DIM(y, 1) <= limit_now();
+}
+
+static PyObject* scalar_method; /* makes a scalar of NumPy's ours */
+
+/* NumPy's result as ours: of arrays without axes it is a scalar. */
+static inline PyObject* wrapped(PyObject* found) {
+    PyObject* made;
+    if (found == NULL || PyArray_CheckExact(found)) return cell_of(found, NULL);
+    made = PyObject_CallOneArg(scalar_method, found);
+    Py_DECREF(found);
+    return made;
+}
+
+static PyObject* numpys_power(PyObject* x, PyObject* y) { return PyArray_Type.tp_as_number->nb_power(x, y, Py_None); }
+static PyObject* numpys_power_in_place(PyObject* x, PyObject* y) {
+    return PyArray_Type.tp_as_number->nb_inplace_power(x, y, Py_None);
+}
+
+static inline int is_two(PyObject* x) {
+    int overflow;
+    return PyLong_CheckExact(x) && PyLong_AsLongAndOverflow(x, &overflow) == 2 && !overflow;
+}
+
+static inline PyObject* binary(int op, PyObject* a, PyObject* b) {
+    PyArrayObject *x = memory_of(a), *y = memory_of(b);
+    PyObject *p = x ? (PyObject*)x : a, *q = y ? (PyObject*)y : b, *found = NULL;
+    int arrays = (x != NULL) | (y != NULL) << 1;
+    if (arrays == 3 ? op == MATMUL ? fits_product(x, y) : fits(x, y) : op != MATMUL && arrays && is_number(arrays == 1 ? b : a)) {
+        Py_INCREF(p), Py_INCREF(q);
+        if (op < BINARIES && binary_loops[op].ufunc) found = direct2(&binary_loops[op], p, q, arrays);
+        else if (op == POW && arrays == 1 && PyArray_ISFLOAT(x) && is_two(b)) found = direct1(&square_loops, x);
+        if (found == NULL && !PyErr_Occurred()) found = numpys[op](p, q);
+        Py_DECREF(p), Py_DECREF(q);
+        return op == MATMUL && found && !PyArray_CheckExact(found) ? found : wrapped(found);
+    }
+    return Py_TYPE(a) == array_type ? slow2(slow_methods[op], a, b) : slow2(slow_reflected[op], b, a);
+}
+
+static inline PyObject* in_place(int op, PyObject* a, PyObject* b) {
+    PyArrayObject *x = memory_of(a), *y = memory_of(b);
+    PyObject *q = y ? (PyObject*)y : b, *found;
+    int done;
+    if (x == NULL || !(y || is_number(b)) || op == MATMUL) return slow2(slow_in_place[op], a, b);
+    Py_INCREF(x), Py_INCREF(q);
+    done = binary_loops[op].ufunc && direct_into(&binary_loops[op], x, q);
+    if (!done && !PyErr_Occurred()) {
+        found = numpys_in_place[op]((PyObject*)x, q);
+        done = found != NULL;
+        Py_XDECREF(found);
+    }
+    Py_DECREF(x), Py_DECREF(q);
+    return done ? Py_NewRef(a) : NULL;
+}
+
+static inline PyObject* unary(int op, PyObject* a, unaryfunc numpys_own) {
+    PyArrayObject* x = memory_of(a);
+    PyObject* found = NULL;
+    if (x == NULL) return slow1(slow_methods[op], a);
+    Py_INCREF(x);
+    if (unary_loops[op].ufunc) found = direct1(&unary_loops[op], x);
+    if (found == NULL && !PyErr_Occurred()) found = numpys_own((PyObject*)x);
+    Py_DECREF(x);
+    return wrapped(found);
+}
+
+static PyObject* compare(PyObject* a, PyObject* b, int op) {
+    PyArrayObject *x = memory_of(a), *y = memory_of(b);
+    PyObject *q = y ? (PyObject*)y : b, *found;
+    if (x == NULL || !(y ? fits(x, y) : is_number(b))) return slow2(slow_methods[LT + op], a, b);
+    Py_INCREF(x), Py_INCREF(q);
+    found = direct2(&compare_loops[op], (PyObject*)x, q, y ? 3 : 1);
+    if (found == NULL && !PyErr_Occurred()) found = PyArray_Type.tp_richcompare((PyObject*)x, q, op);
+    Py_DECREF(x), Py_DECREF(q);
+    return wrapped(found);
+}
+
+#define BINARY(NAME, OP) \
+    static PyObject* slot_##NAME(PyObject* a, PyObject* b) { return binary(OP, a, b); } \
+    static PyObject* slot_i##NAME(PyObject* a, PyObject* b) { return in_place(OP, a, b); }
+BINARY(add, ADD)
+BINARY(sub, SUB)
+BINARY(mul, MUL)
+BINARY(truediv, DIV)
+BINARY(floordiv, FLOORDIV)
+BINARY(mod, MOD)
+BINARY(lshift, LSHIFT)
+BINARY(rshift, RSHIFT)
+BINARY(and, AND)
+BINARY(or, OR)
+BINARY(xor, XOR)
+BINARY(matmul, MATMUL)
+static PyObject* slot_pow(PyObject* a, PyObject* b, PyObject* modulo) { return modulo == Py_None ? binary(POW, a, b) : not_implemented(); }
+static PyObject* slot_ipow(PyObject* a, PyObject* b, PyObject* modulo) { return modulo == Py_None ? in_place(POW, a, b) : not_implemented(); }
+
+static PyObject* slot_neg(PyObject* a) { return unary(NEG, a, PyArray_Type.tp_as_number->nb_negative); }
+static PyObject* slot_pos(PyObject* a) { return unary(POS, a, PyArray_Type.tp_as_number->nb_positive); }
+static PyObject* slot_abs(PyObject* a) { return unary(ABS, a, PyArray_Type.tp_as_number->nb_absolute); }
+static PyObject* slot_invert(PyObject* a) { return unary(INVERT, a, PyArray_Type.tp_as_number->nb_invert); }
+
+static inline PyObject* number(int op, PyObject* a, unaryfunc numpys_own) {
+    PyArrayObject* x = memory_of(a);
+    PyObject* found;
+    if (x == NULL) return slow1(slow_methods[op], a);
+    Py_INCREF(x);
+    found = numpys_own((PyObject*)x);
+    Py_DECREF(x);
+    return found;
+}
+static PyObject* slot_int(PyObject* a) { return number(INT, a, PyArray_Type.tp_as_number->nb_int); }
+static PyObject* slot_float(PyObject* a) { return number(FLOAT, a, PyArray_Type.tp_as_number->nb_float); }
+static PyObject* slot_index(PyObject* a) { return number(INDEX, a, PyArray_Type.tp_as_number->nb_index); }
+
+static int slot_bool(PyObject* a) {
+    PyArrayObject* x = memory_of(a);
+    PyObject* found;
+    int truth;
+    if (x) {
+        Py_INCREF(x);
+        truth = PyArray_Type.tp_as_number->nb_bool((PyObject*)x);
+        Py_DECREF(x);
+        return truth;
+    }
+    found = slow1(slow_methods[BOOL], a);
+    if (found == NULL) return -1;
+    truth = PyObject_IsTrue(found);
+    Py_DECREF(found);
+    return truth;
+}
+
+static Py_ssize_t slot_len(PyObject* a) {
+    PyArrayObject* x = memory_of(a);
+    PyObject* found;
+    Py_ssize_t length;
+    if (x) return PyArray_Type.tp_as_mapping->mp_length((PyObject*)x);
+    found = slow1(slow_methods[LEN], a);
+    if (found == NULL) return -1;
+    length = PyNumber_AsSsize_t(found, PyExc_OverflowError);
+    Py_DECREF(found);
+    return length;
+}
+
+/* Subscripts ------------------------------------------------------------------------------------------------------------------- */
+
+/* One part of a key as NumPy takes it (borrowed); NULL where that is for the method in Python to find out. */
+static inline PyObject* key_part(PyObject* key) {
+    PyTypeObject* type = Py_TYPE(key);
+    if (type == &PyLong_Type || type == &PySlice_Type || key == Py_None || key == Py_Ellipsis) return key;
+    if (type == array_type) return (PyObject*)memory_of(key);
+    if (type == &PyArray_Type) return native_dtype((PyArrayObject*)key) ? key : NULL;
+    return is_number(key) ? key : NULL;
+}
+
+/* A key as NumPy takes it (a new reference); NULL without an exception as above. */
+static inline PyObject* numpys_key(PyObject* key) {
+    PyObject *part, *made;
+    Py_ssize_t k, n;
+    int same = 1;
+    if (!PyTuple_CheckExact(key)) {
+        if (PyList_CheckExact(key)) {
+            n = PyList_GET_SIZE(key);
+            for (k = 0; k < n; k++)
+                if (!is_number(PyList_GET_ITEM(key, k))) return NULL;
+            return Py_NewRef(key);
+        }
+        part = key_part(key);
+        return Py_XNewRef(part);
+    }
+    n = PyTuple_GET_SIZE(key);
+    for (k = 0; k < n; k++) {
+        part = key_part(PyTuple_GET_ITEM(key, k));
+        if (part == NULL) return NULL;
+        same &= part == PyTuple_GET_ITEM(key, k);
+    }
+    if (same) return Py_NewRef(key);
+    made = PyTuple_New(n);
+    if (made == NULL) return NULL;
+    for (k = 0; k < n; k++) PyTuple_SET_ITEM(made, k, Py_NewRef(key_part(PyTuple_GET_ITEM(key, k))));
+    return made;
+}
+
+static PyObject* slot_getitem(PyObject* a, PyObject* key) {
+    PyArrayObject* x = memory_of(a);
+    PyObject *plain, *found;
+    if (x == NULL || (plain = numpys_key(key)) == NULL) return PyErr_Occurred() ? NULL : slow2(slow_methods[GETITEM], a, key);
+    Py_INCREF(x);
+    found = PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)x, plain);
+    Py_DECREF(x), Py_DECREF(plain);
+    if (found == NULL || !PyArray_CheckExact(found)) return found;
+    if (PyArray_BASE((PyArrayObject*)found)) return cell_of(found, owner_of(a));
+    if (PyArray_SIZE((PyArrayObject*)found) <= PyArray_SIZE(x) || PyArray_SIZE((PyArrayObject*)found) <= limit_now()) return cell_of(found, NULL);
+    Py_DECREF(found);
+    return slow2(slow_methods[GETITEM], a, key);
+}
+
+static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
+    PyArrayObject *x = memory_of(a), *y;
+    PyObject *plain = NULL, *found;
+    int failed;
+    if (value == NULL) {
+        found = slow2(slow_methods[DELITEM], a, key);
+        Py_XDECREF(found);
+        return found ? 0 : -1;
+    }
+    y = memory_of(value);
+    if (x && (y || is_number(value)) && (plain = numpys_key(key))) {
+        if (y) value = (PyObject*)y;
+        Py_INCREF(x), Py_INCREF(value);
+        failed = PyArray_Type.tp_as_mapping->mp_ass_subscript((PyObject*)x, plain, value);
+        Py_DECREF(x), Py_DECREF(value), Py_DECREF(plain);
+        return failed;
+    }
+    if (PyErr_Occurred()) return -1;
+    if (slow_methods[SETITEM] == NULL) {
+        PyErr_SetString(PyExc_TypeError, "does not support item assignment");
+        return -1;
+    }
+    PyObject* args[3] = {a, key, value};
+    found = PyObject_Vectorcall(slow_methods[SETITEM], args, 3, NULL);
+    Py_XDECREF(found);
+    return found ? 0 : -1;
+}
+
+/* Iteration over the first axis: elements as NumPy gives them, or rows. */
+typedef struct {
+    PyObject_HEAD
+    PyObject* array;
+    Py_ssize_t at;
+} Rows;
+
+static void rows_dealloc(PyObject* self) {
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(((Rows*)self)->array);
+    PyObject_GC_Del(self);
+}
+static int rows_traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(((Rows*)self)->array);
+    return 0;
+}
+static PyObject* rows_next(PyObject* object) {
+    Rows* self = (Rows*)object;
+    PyArrayObject* x = self->array ? memory_of(self->array) : NULL;
+    PyObject *index, *found;
+    if (self->array == NULL || self->at >= (x ? PyArray_DIM(x, 0) : slot_len(self->array))) {
+        Py_CLEAR(self->array);
+        return NULL;
+    }
+    index = PyLong_FromSsize_t(self->at++);
+    found = index ? slot_getitem(self->array, index) : NULL;
+    Py_XDECREF(index);
+    return found;
+}
+static PyTypeObject rows_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.array._core.Rows",
+    .tp_doc = "The rows of an array, one after the other.",
+    .tp_basicsize = sizeof(Rows),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_dealloc = rows_dealloc,
+    .tp_traverse = rows_traverse,
+    .tp_iter = PyObject_SelfIter,
+    .tp_iternext = rows_next,
+};
+
+static PyObject* slot_iter(PyObject* a) {
+    PyArrayObject* x = memory_of(a);
+    Rows* made;
+    if (x == NULL) return slow1(slow_methods[ITER], a);
+    if (PyArray_NDIM(x) < 2) return PyArray_Type.tp_iter((PyObject*)x);
+    made = PyObject_GC_New(Rows, &rows_type);
+    if (made == NULL) return NULL;
+    made->array = Py_NewRef(a);
+    made->at = 0;
+    PyObject_GC_Track((PyObject*)made);
+    return (PyObject*)made;
+}
+
+/* Attributes ------------------------------------------------------------------------------------------------------------------- */
+
+typedef PyObject* (*attribute)(PyObject* a, PyArrayObject* x);
+
+static PyObject* get_shape(PyObject* a, PyArrayObject* x) { return (void)a, PyArray_IntTupleFromIntp(PyArray_NDIM(x), PyArray_DIMS(x)); }
+static PyObject* get_strides(PyObject* a, PyArrayObject* x) { return (void)a, PyArray_IntTupleFromIntp(PyArray_NDIM(x), PyArray_STRIDES(x)); }
+static PyObject* get_dtype(PyObject* a, PyArrayObject* x) { return (void)a, Py_NewRef(PyArray_DESCR(x)); }
+static PyObject* get_ndim(PyObject* a, PyArrayObject* x) { return (void)a, PyLong_FromLong(PyArray_NDIM(x)); }
+static PyObject* get_size(PyObject* a, PyArrayObject* x) { return (void)a, PyLong_FromSsize_t(PyArray_SIZE(x)); }
+static PyObject* get_itemsize(PyObject* a, PyArrayObject* x) { return (void)a, PyLong_FromSsize_t(PyArray_ITEMSIZE(x)); }
+static PyObject* get_nbytes(PyObject* a, PyArrayObject* x) { return (void)a, PyLong_FromSsize_t(PyArray_NBYTES(x)); }
+static PyObject* get_T(PyObject* a, PyArrayObject* x) { return cell_of(PyArray_Transpose(x, NULL), owner_of(a)); }
+
+typedef struct {
+    PyGetSetDef definition;
+    attribute fast;
+    PyObject* slow; /* the property of the class */
+} Attribute;
+
+static Attribute attributes[] = {
+    {.definition = {.name = "shape"}, .fast = get_shape},   {.definition = {.name = "strides"}, .fast = get_strides},
+    {.definition = {.name = "dtype"}, .fast = get_dtype},   {.definition = {.name = "ndim"}, .fast = get_ndim},
+    {.definition = {.name = "size"}, .fast = get_size},     {.definition = {.name = "itemsize"}, .fast = get_itemsize},
+    {.definition = {.name = "nbytes"}, .fast = get_nbytes}, {.definition = {.name = "T"}, .fast = get_T}};
+#define ATTRIBUTES ((int)(sizeof(attributes) / sizeof(attributes[0])))
+
+static PyObject* attribute_get(PyObject* a, void* closure) {
+    Attribute* of = (Attribute*)closure;
+    PyArrayObject* x = memory_of(a);
+    return x ? of->fast(a, x) : Py_TYPE(of->slow)->tp_descr_get(of->slow, a, (PyObject*)Py_TYPE(a));
+}
+
+static int attribute_set(PyObject* a, PyObject* value, void* closure) {
+    Attribute* of = (Attribute*)closure;
+    return Py_TYPE(of->slow)->tp_descr_set(of->slow, a, value);
+}
+
+/* An attribute of the class of arrays that looks at memory at hand first, and then asks `slow`, a property. */
+static PyObject* attribute_of(PyTypeObject* type, int k, PyObject* slow, const char* doc) {
+    Attribute* of = &attributes[k];
+    Py_XSETREF(of->slow, Py_NewRef(slow));
+    of->definition.get = attribute_get;
+    of->definition.set = attribute_set;
+    of->definition.doc = doc;
+    of->definition.closure = of;
+    return PyDescr_NewGetSet(type, &of->definition);
+}
+
+/* The type ----------------------------------------------------------------------------------------------------------------------- */
+
+static PyNumberMethods cell_number = {
+    .nb_add = slot_add, .nb_subtract = slot_sub, .nb_multiply = slot_mul, .nb_true_divide = slot_truediv, .nb_floor_divide = slot_floordiv,
+    .nb_remainder = slot_mod, .nb_lshift = slot_lshift, .nb_rshift = slot_rshift, .nb_and = slot_and, .nb_or = slot_or, .nb_xor = slot_xor,
+    .nb_power = slot_pow, .nb_matrix_multiply = slot_matmul, .nb_inplace_add = slot_iadd, .nb_inplace_subtract = slot_isub,
+    .nb_inplace_multiply = slot_imul, .nb_inplace_true_divide = slot_itruediv, .nb_inplace_floor_divide = slot_ifloordiv,
+    .nb_inplace_remainder = slot_imod, .nb_inplace_lshift = slot_ilshift, .nb_inplace_rshift = slot_irshift, .nb_inplace_and = slot_iand,
+    .nb_inplace_or = slot_ior, .nb_inplace_xor = slot_ixor, .nb_inplace_power = slot_ipow, .nb_inplace_matrix_multiply = slot_imatmul,
+    .nb_negative = slot_neg, .nb_positive = slot_pos, .nb_absolute = slot_abs, .nb_invert = slot_invert, .nb_bool = slot_bool,
+    .nb_int = slot_int, .nb_float = slot_float, .nb_index = slot_index};
+static PyMappingMethods cell_mapping = {.mp_length = slot_len, .mp_subscript = slot_getitem, .mp_ass_subscript = slot_setitem};
+static PySequenceMethods cell_sequence = {.sq_length = slot_len};
+
+static PyTypeObject cell_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.array._core.Cell",
+    .tp_doc = "The cell that every array is made of; see ``lazynp.arrays.ndarray`` for the meaning of its slots.",
+    .tp_basicsize = sizeof(Cell),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .tp_new = cell_create,
+    .tp_dealloc = cell_dealloc,
+    .tp_traverse = cell_traverse,
+    .tp_clear = cell_clear,
+    .tp_weaklistoffset = offsetof(Cell, weakrefs),
+    .tp_members = cell_members,
+    .tp_as_number = &cell_number,
+    .tp_as_mapping = &cell_mapping,
+    .tp_as_sequence = &cell_sequence,
+    .tp_richcompare = compare,
+    .tp_hash = PyObject_HashNotImplemented,
+    .tp_iter = slot_iter,
+};
+
+static int slots_ready(void) {
+    PyNumberMethods* theirs = PyArray_Type.tp_as_number;
+    binaryfunc of[BINARIES] = {
+        theirs->nb_add, theirs->nb_subtract, theirs->nb_multiply, theirs->nb_true_divide, theirs->nb_floor_divide, theirs->nb_remainder,
+        theirs->nb_lshift, theirs->nb_rshift, theirs->nb_and, theirs->nb_or, theirs->nb_xor, numpys_power, theirs->nb_matrix_multiply};
+    binaryfunc in_place_of[BINARIES] = {
+        theirs->nb_inplace_add, theirs->nb_inplace_subtract, theirs->nb_inplace_multiply, theirs->nb_inplace_true_divide,
+        theirs->nb_inplace_floor_divide, theirs->nb_inplace_remainder, theirs->nb_inplace_lshift, theirs->nb_inplace_rshift,
+        theirs->nb_inplace_and, theirs->nb_inplace_or, theirs->nb_inplace_xor, numpys_power_in_place, theirs->nb_inplace_matrix_multiply};
+    memcpy(numpys, of, sizeof(of));
+    memcpy(numpys_in_place, in_place_of, sizeof(in_place_of));
+    return PyType_Ready(&cell_type) < 0 || PyType_Ready(&rows_type) < 0 ? -1 : 0;
+}
+
+#endif

@@ -1,0 +1,276 @@
+"""Values at hand are computed by NumPy's own loops: the same bits, dtypes, warnings and exceptions, in whichever core."""
+
+import gc
+import operator
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+
+import lazynp
+from lazynp.values import config
+
+BINARY = [
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow, operator.and_, operator.or_,
+    operator.xor, operator.lshift, operator.rshift, operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge, divmod,
+]  # fmt: skip
+IN_PLACE = [operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ifloordiv, operator.imod, operator.iand, operator.ipow]
+UNARY = [operator.neg, operator.pos, operator.abs, operator.invert]
+FUNCTIONS = [
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "square", "reciprocal", "sin", "cos", "tan", "arcsin",
+    "arctan", "sinh", "arcsinh", "floor", "ceil", "rint", "trunc", "sign", "isnan", "isfinite", "signbit", "absolute", "negative",
+    "logical_not", "tanh",
+]  # fmt: skip
+FUNCTIONS_OF_TWO = ["maximum", "minimum", "fmax", "hypot", "arctan2", "copysign", "nextafter", "logaddexp", "power", "logical_and", "fmod"]
+REDUCTIONS = ["sum", "prod", "max", "min", "mean", "any", "all", "std", "argmax"]
+DTYPES = ["?", "b", "B", "h", "H", "i", "I", "l", "L", "q", "Q", "e", "f", "d", "F", "D"]
+SIZES = [0, 1, 2, 3, 8, 17, 64, 129, 1000]
+NUMBERS = [
+    2, 0, -3, 300, 2**40, 2**70, 0.5, -0.0, 1e300, float("nan"), True, 1j, numpy.float64(0.1), numpy.float32(3), numpy.int64(5),
+    numpy.int8(2),
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _at_hand() -> Any:
+    with config.override(eager_below=4096):
+        yield
+
+
+def values(dtype: str, size: int, seed: int) -> numpy.ndarray[Any, Any]:
+    """Ordinary and special values."""
+    rng = numpy.random.default_rng(seed)
+    made = rng.normal(0, 3, size) + (1j * rng.normal(0, 3, size) if dtype in "FD" else 0)
+    if dtype in "efdFD":
+        special = numpy.array([0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, 1.0, -1.0, 1e4, 1e-4])
+        at = rng.random(size) < (0.2 if seed % 2 else 0)
+        made[at] = rng.choice(special, at.sum())
+    with numpy.errstate(all="ignore"):
+        return (made > 0 if dtype == "?" else abs(made) if dtype in "BHILQ" else made).astype(dtype)
+
+
+def outcome(function: Callable[[], Any]) -> Any:
+    """What a call does: bits and dtypes, or the exception; and the warnings, with their lines."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            found = function()
+            parts = found if isinstance(found, tuple) else (found,)
+            result: Any = [(numpy.asarray(part).dtype, numpy.shape(part), _bits(part)) for part in parts]
+        except Exception as error:
+            result = type(error), str(error)
+    return result, [(str(w.message), w.category) for w in told], [w.lineno if w.filename == __file__ else None for w in told]
+
+
+def _bits(part: Any) -> bytes:
+    array = numpy.array(part)
+    if array.dtype.kind in "fc":
+        array[numpy.isnan(array)] = numpy.nan  # their sign and payload are nobody's promise
+    return array.tobytes()
+
+
+def layout(found: Any) -> Any:
+    """A result and how it lies in memory."""
+    if isinstance(found, tuple):
+        return tuple([part for each in found for part in layout(each)])
+    strides = zip(numpy.shape(found), getattr(found, "strides", ()), strict=True)
+    return found, numpy.array([stride for length, stride in strides if length > 1])
+
+
+def agree(function: Callable[..., Any], *operands: Any) -> None:
+    ours = [lazynp.array(x) if isinstance(x, numpy.ndarray) else x for x in operands]
+    theirs = [x.copy() if isinstance(x, numpy.ndarray) else x for x in operands]
+    (expected, told, there), (found, heard, here) = [outcome(lambda: function(*each)) for each in (theirs, ours)]  # noqa: B023
+    assert (found, heard) == (expected, told), (function, [getattr(x, "dtype", x) for x in operands], [numpy.shape(x) for x in operands])
+    # what NumPy tells of at lines of its own, lazynp does at the user's
+    assert [line for line, other in zip(here, there, strict=True) if other] == [line for line in there if line]
+    for x, y in zip(ours, theirs, strict=True):
+        if isinstance(y, numpy.ndarray):
+            assert _bits(x) == _bits(y)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("function", BINARY, ids=lambda f: f.__name__)
+def test_operators(function: Any, dtype: str) -> None:
+    for seed, size in enumerate(SIZES):
+        x, y = values(dtype, size + 1, seed), values(dtype, size + 1, seed + 100)
+        agree(function, x[1:], y[1:])
+        agree(lambda a, b: function(a[1:], b[:-1]), x, y)  # views
+        agree(lambda a, b: function(a[::2], b[::-2]), x, y)
+        agree(lambda a, b: function(a[::2], b[::2]), x, y)
+    x, y = values(dtype, 60, 0).reshape(3, 4, 5), values(dtype, 60, 102).reshape(3, 4, 5)
+    shown: list[Callable[[Any], Any]] = [
+        lambda a: a, lambda a: a[1:, :-1, 1:4], lambda a: a[0], lambda a: a[:, 1], lambda a: a[:, :1], lambda a: a[..., :1], lambda a: a.T,
+        lambda a: a[:, ::2], lambda a: a[:, :, ::2], lambda a: a[::-1], lambda a: a[0, 0], lambda a: a[..., None], lambda a: a[:1, :1, :1],
+        lambda a: a[:, :0], lambda a: a[1, 2, 3, ...], lambda a: a.swapaxes(0, 1),
+    ]  # fmt: skip
+    for first in shown:
+        for second in shown:
+            agree(lambda a, b: layout(function(first(a), second(b))), x, y)  # noqa: B023
+        agree(lambda a: layout(function(first(a), 2)), x)  # noqa: B023
+        agree(lambda a: layout(function(2, first(a))), x)  # noqa: B023
+
+
+@pytest.mark.parametrize("dtype", ["?", "b", "B", "i", "l", "L", "e", "f", "d", "D"])
+@pytest.mark.parametrize("function", BINARY[:7] + BINARY[12:14], ids=lambda f: f.__name__)
+def test_operators_with_numbers(function: Any, dtype: str) -> None:
+    x = values(dtype, 33, 1)
+    for number in NUMBERS:
+        agree(function, x, number)
+        agree(lambda a, b: function(b, a), x, number)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_operators_in_place(dtype: str) -> None:
+    for function in IN_PLACE:
+        for seed, size in enumerate(SIZES):
+            agree(function, values(dtype, size, seed), values(dtype, size, seed + 50))
+        for number in NUMBERS:
+            agree(function, values(dtype, 9, 0), number)
+        agree(lambda a: function(a[1:], a[:-1]), values(dtype, 20, 3))  # noqa: B023
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_functions(dtype: str) -> None:
+    for seed, size in enumerate(SIZES):
+        x = values(dtype, size, seed)
+        for function in UNARY:
+            agree(function, x)
+        for name in FUNCTIONS:
+            if not (dtype in "FD" and name in ("expm1", "tanh")):  # special values are those of the array API standard
+                agree(lambda a: getattr(numpy if type(a) is numpy.ndarray else lazynp, name)(a), x)  # noqa: B023
+
+
+@pytest.mark.parametrize("name", FUNCTIONS_OF_TWO)
+def test_functions_of_two(name: str) -> None:
+    for dtype in DTYPES:
+        for seed, size in enumerate(SIZES):
+            x, y = values(dtype, size, seed), values(dtype, size, seed + 1)
+            agree(lambda a, b: getattr(numpy if type(a) is numpy.ndarray else lazynp, name)(a, b), x, y)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions(name: str) -> None:
+    for dtype in DTYPES:
+        for seed, size in enumerate(SIZES):
+            x = values(dtype, size, seed)
+            agree(lambda a: getattr(a, name)(), x)
+            agree(lambda a: getattr(numpy if type(a) is numpy.ndarray else lazynp, name)(a), x)
+            agree(lambda a: getattr(a[::2], name)(), x)
+        for shape in [(3, 5), (4, 3, 2), (1, 7), (7, 1), (2, 0)]:
+            x = values(dtype, 24, 1)[: numpy.prod(shape)].reshape(shape)
+            for axis in (None, 0, -1, 5):
+                agree(lambda a: getattr(a, name)(axis=axis), x)  # noqa: B023
+            agree(lambda a: getattr(a.T, name)(), x)
+
+
+def test_subscripts() -> None:
+    x, y = values("d", 24, 0).reshape(4, 6), values("d", 24, 2).reshape(4, 6)
+    index, mask = numpy.array([3, 0, 1]), y > 0
+    keys: list[Any] = [
+        0, -1, 4, slice(1, 3), (1, 2), (1, 9), (slice(None), 2), (slice(None, None, -1), None), ..., (), None, index, mask, (index, 1),
+        (1, index), (slice(None), index), [0, 2], [[0, 1], [1, 2]], True, 1.5, "x", (0, 0, 0), numpy.int64(2), index[:0], mask[0],
+        (index[:, None], index),
+    ]  # fmt: skip
+    for key in keys:
+        agree(lambda a: a[key], x)  # noqa: B023
+        for value in (7, 1j, 2.5, [1.0], "z", y[0], y[1:, 1:]):
+            agree(lambda a, b: operator.setitem(a, key, b), x, value)  # noqa: B023
+
+
+def test_keys_of_ours() -> None:
+    x = lazynp.arange(10.0)
+    at = lazynp.array([1, 2])
+    assert x[at].tolist() == [1.0, 2.0]
+    assert x[x > 7].tolist() == [8.0, 9.0]
+    x[at] = lazynp.array([5.0, 6.0])
+    x[x > 8] = 0
+    assert x.tolist() == [0, 5, 6, 3, 4, 5, 6, 7, 8, 0]
+    assert x[at[0]] == 5.0
+
+
+def test_attributes_of_cells() -> None:
+    x = numpy.arange(24.0).reshape(2, 3, 4)[:, ::2]
+    y = lazynp.array(x)
+    for name in ("shape", "dtype", "ndim", "size", "itemsize", "nbytes", "strides"):
+        assert getattr(y, name) == getattr(numpy.array(x), name)
+    assert len(y) == 2
+    assert [row.shape for row in y] == [(2, 4), (2, 4)]
+    assert y.T.base is y
+    assert y[0][1:].base is y
+    assert (y + y).base is None
+    with pytest.raises(TypeError, match="len\\(\\) of unsized object"):
+        len(y[0, 0, 0, ...])
+    with pytest.raises(TypeError, match="iteration over a 0-d array"):
+        iter(y[0, 0, 0, ...])
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(y)
+
+
+def test_readonly() -> None:
+    x = lazynp.arange(5.0)
+    x.flags.writeable = False
+    view = x[1:]
+    for write in (lambda: x.__setitem__(0, 1), lambda: operator.iadd(x, 1), lambda: operator.iadd(x, x), lambda: view.__setitem__(0, 1)):
+        with pytest.raises(ValueError, match="read-only"):
+            write()
+    assert x.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_errors_may_be_raised() -> None:
+    x = lazynp.array([1.0, 0.0])
+    with numpy.errstate(divide="raise"), pytest.raises(FloatingPointError, match="divide by zero encountered in divide"):
+        1 / x
+    with numpy.errstate(divide="ignore"):
+        assert (1 / x).tolist() == [1.0, numpy.inf]
+
+
+def test_results_beyond_the_limit_are_recorded() -> None:
+    x = lazynp.ones((100, 1))
+    assert type((x + lazynp.ones((1, 100)))._base) is not numpy.ndarray
+    assert type((x + lazynp.ones((1, 10)))._base) is numpy.ndarray
+    assert type((lazynp.ones((70, 2)) @ lazynp.ones((2, 70)))._base) is not numpy.ndarray
+
+
+def _work(x: Any, i: int) -> Any:
+    """One turn of many kinds of operations."""
+    y = x * 2.0 + x[::-1]
+    y[1:3] = x[:2]
+    y[i % 8] += 1
+    y += 0.5
+    z = lazynp.where(y > x, y, x).reshape(2, 4)
+    total = 0.0
+    for row in z:
+        total += float(row.sum())
+    assert len(z.T) == 4
+    return total + float(lazynp.exp(-x).max()) + float((x @ y) / (x**2).sum())
+
+
+def test_references_are_kept_and_given_back() -> None:
+    x = lazynp.array(numpy.linspace(1, 2, 8))
+    _work(x, 0)
+    gc.collect()
+    blocks, held = sys.getallocatedblocks(), sys.getrefcount(lazynp.ndarray)
+    for i in range(3000):
+        _work(x, i)
+        with pytest.raises(IndexError):
+            x[99]
+    gc.collect()
+    assert sys.getallocatedblocks() - blocks < 300
+    assert sys.getrefcount(lazynp.ndarray) - held < 300
+
+
+def test_threads() -> None:
+    x = lazynp.array(numpy.linspace(1, 2, 8))
+    expected = [_work(x, i) for i in range(50)]
+    found: list[list[float]] = []
+    threads = [threading.Thread(target=lambda: found.append([_work(x, i) for i in range(50)])) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 8
