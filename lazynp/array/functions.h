@@ -262,6 +262,8 @@ static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t na
             Py_DECREF(plain[0]), Py_XDECREF(plain[1]);
             return wrapped(found);
         }
+        /* numbers alone: NumPy's numbers come out, and nothing is recorded */
+        if (!x && !y && !self->real && is_number(args[0]) && (n == 1 || is_number(args[1]))) return PyObject_Vectorcall(self->numpy, args, (size_t)n, NULL);
     }
     total = n + (names ? PyTuple_GET_SIZE(names) : 0);
     PyObject *room[MOST + 1], **with_self = room;

@@ -14,13 +14,18 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from lazynp.array import hand
 from lazynp.namespace.bridge import fallback, proxies
 from lazynp.namespace.bridge.fallback import Arguments
 from lazynp.namespace.docstrings import Documented
 from lazynp.protocols import to_host
+from lazynp.values import config
 
 # Methods that shuffle their argument in place.
 _WRITING = frozenset({"shuffle"})
+
+# Arguments that are no arrays.
+_PLAIN = hand.NUMBERS | {type(None), str}
 
 _SOURCES = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence)
 
@@ -39,6 +44,9 @@ class Draw:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         function = self.__wrapped__
+        if not kwargs and not self._writes and config.at_hand and _PLAIN.issuperset(map(type, args)):
+            value = function(*args)
+            return _wrapped(value) if isinstance(value, _SOURCES) else hand.result(value)
         if self._writes or Arguments().collect((args, kwargs)):
             return _wrapped(fallback.library_call(function, f"random.{self.__name__}", args, kwargs, self._writes))
         return _wrapped(fallback.ours(function(*args, **kwargs)))
