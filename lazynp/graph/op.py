@@ -44,19 +44,22 @@ def _all_bits(dtype: DType) -> int:
     return -1 if dtype.kind == "i" else 2 ** (8 * dtype.itemsize) - 1 if dtype.kind == "u" else 1
 
 
-def _largest(dtype: DType) -> float:
-    return 1 if dtype.kind == "b" else float("inf") if dtype.kind == "f" else int(np.iinfo(dtype).max)
+_INFINITE: Final = {"b": 1, "f": float("inf"), "c": complex("inf+infj")}  # complex numbers are ordered by their parts
 
 
-def _smallest(dtype: DType) -> float:
-    return 0 if dtype.kind == "b" else float("-inf") if dtype.kind == "f" else int(np.iinfo(dtype).min)
+def _largest(dtype: DType) -> complex:
+    return _INFINITE[dtype.kind] if dtype.kind in _INFINITE else int(np.iinfo(dtype).max)
 
 
-def _nan_or_largest(dtype: DType) -> float:
+def _smallest(dtype: DType) -> complex:
+    return -_largest(dtype) if dtype.kind in "fc" else 0 if dtype.kind == "b" else int(np.iinfo(dtype).min)
+
+
+def _nan_or_largest(dtype: DType) -> complex:
     return float("nan") if dtype.kind == "f" else _largest(dtype)
 
 
-def _nan_or_smallest(dtype: DType) -> float:
+def _nan_or_smallest(dtype: DType) -> complex:
     return float("nan") if dtype.kind == "f" else _smallest(dtype)
 
 
