@@ -94,6 +94,8 @@ def work(name: str, seconds: str, clock: str, *sizes: str) -> None:
             theirs, ours = (prepare(program, row["n"], xp) for xp in (np, lazynp))
             row.update(pairs(theirs, ours, float(seconds), CLOCKS[clock]))
             wrong = mismatch(program, ours(), theirs())
+            if not wrong and row["difference"] > program.tolerance:
+                wrong = f"off by {row['difference']:.2g} in the first run"
             if wrong:
                 row["wrong"] = wrong
         except Exception as error:  # a program that fails is a row
