@@ -8,14 +8,19 @@ returns is in the tables below, and a test compares them with what calls do retu
 from __future__ import annotations
 
 import inspect
+import json
+import os
 import pathlib
 import re
+import subprocess
+import sys
 from inspect import Parameter
 from typing import Any, Final
 
 import numpy
 
 import lazynp
+from lazynp.array import core
 from lazynp.namespace import names
 from lazynp.namespace.coverage import public_names
 
@@ -296,7 +301,16 @@ def typing() -> str:
 
 
 def stubs() -> dict[str, str]:
-    """Make all stubs: file in the package -> its text."""
+    """Make all stubs: file in the package -> its text.
+
+    The pure twin of the core makes them: its members are functions, which have signatures.
+    """
+    if core.native:
+        code = "import json, bench.stubs; print(json.dumps(bench.stubs.stubs()))"
+        environment = {**os.environ, "LAZYNP_PURE": "1"}
+        done = subprocess.run([sys.executable, "-c", code], cwd=PACKAGE.parent, env=environment, stdout=subprocess.PIPE, check=True)
+        found: dict[str, str] = json.loads(done.stdout)
+        return found
     return {"__init__.pyi": package(), "typing.pyi": typing(), **{f"{path}.pyi": submodule(path) for path in MODULES}}
 
 

@@ -134,7 +134,7 @@ def anyarray(obj: Any) -> Any:
 
 def from_numpy(array: np.ndarray[Any, Any], order: str = "K", copy: bool = True) -> arrays.ndarray:
     """An array of a NumPy array's values, which are copied unless nobody will write to them."""
-    if array.size <= config.at_hand:
+    if config.at_hand and array.size <= config.at_hand:
         known: Any = np.array
         ours = array.base is None and array.flags.writeable and not copy and order in "KA"
         return hand.cell(array if ours else known(array, order=order, copy=True, subok=False))
