@@ -282,6 +282,23 @@ def write(memory: Memory, key: Any, value: Any) -> None:
             tell_here()
 
 
+_SEQUENCES: Final = frozenset({list, tuple})
+
+
+def listed(values: Any, dtype: Any) -> Any:
+    """Make an array of a list of numbers, or of such lists; None of anything else, and where a conversion could warn."""
+    if type(values) not in _SEQUENCES or not (dtype is None or dtype is float) or len(values) > config.at_hand:
+        return None
+    if not NUMBERS.issuperset(map(type, values)):
+        if not _SEQUENCES.issuperset(map(type, values)) or sum(map(len, values)) > config.at_hand:
+            return None
+        for row in values:
+            if not NUMBERS.issuperset(map(type, row)):
+                return None
+    memory = np.array(values, dtype)
+    return cell(memory) if memory.dtype.char in _CHARS else memory
+
+
 # Calls ------------------------------------------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import hand
 from lazynp.conversion import as_dtype, converted
 from lazynp.engine import devices
 from lazynp.graph import op as o
@@ -29,6 +30,7 @@ from lazynp.namespace.ufunc.promotion import DType, Foreign, concrete
 from lazynp.namespace.ufunc.reductions import array_node
 from lazynp.ndarray import anyarray, copy_order, ndarray, node_of, result_order, view_diagonal, view_reshape, wrap, wrap_ordered
 from lazynp.ndarray import asarray as _asarray
+from lazynp.values import config
 
 
 def shape_of(shape: Any) -> Shape:
@@ -171,6 +173,10 @@ def array(
     ndmax: Any = np._NoValue, like: Any = None,
 ) -> Any:
     """Make a new array of some data; see :func:`numpy.array`."""
+    if copy is True and ndmin == 0 and order == "K" and ndmax is np._NoValue and config.at_hand:
+        known = hand.listed(object, dtype)
+        if known is not None:
+            return known
     copy = _copying(copy)
     if ndmax is not np._NoValue:
         # How deep sequences are taken apart is for NumPy to say; what lies deeper are objects.
@@ -189,6 +195,10 @@ def asarray(
     a: Any, dtype: Any = None, order: str | None = None, *, device: Any = None, copy: bool | None = None, like: Any = None
 ) -> Any:
     """Return the data as an array, not copied if it is one; see :func:`numpy.asarray`."""
+    if copy is None and order is None and device is None and config.at_hand:
+        known = hand.listed(a, dtype)
+        if known is not None:
+            return known
     place = checked_device(device)
     made = _asarray(a, dtype, order, _copying(copy))
     if device is not None and made.dtype.kind not in "biufc":
