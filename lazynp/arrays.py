@@ -101,7 +101,7 @@ class ArrayType(type):
 class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     """A homogeneous array whose value is computed when it is needed; see :class:`numpy.ndarray`.
 
-    Recorded: computed when a value is needed, together with the operations around it.
+    Recorded: computed when a value is needed, together with the operations around it; of small arrays at the call.
 
     Parameters
     ----------

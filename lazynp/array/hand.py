@@ -59,9 +59,9 @@ _FEW: Final = dict.fromkeys(("mean", "std", "var"), 3)
 # Python functions of NumPy's that never warn of anything but floating-point errors, if they are given real numbers, and not very few.
 _QUIET: Final = frozenset(
     {
-        "all", "allclose", "any", "amax", "amin", "append", "argmax", "argmin", "argsort", "around", "array_equal", "clip", "concatenate",
+        "all", "any", "amax", "amin", "append", "argmax", "argmin", "argsort", "around", "array_equal", "clip", "concatenate",
         "concat", "copy", "count_nonzero", "cross", "cumprod", "cumsum", "diff", "dot", "einsum", "expand_dims", "flatnonzero", "flip",
-        "hstack", "inner", "isclose", "matmul", "max", "mean", "min", "moveaxis", "nonzero", "outer", "prod", "ravel", "repeat", "reshape",
+        "hstack", "inner", "matmul", "max", "mean", "min", "moveaxis", "nonzero", "outer", "prod", "ravel", "repeat", "reshape",
         "roll", "round", "searchsorted", "sort", "split", "squeeze", "stack", "std", "sum", "swapaxes", "take", "tensordot", "tile",
         "trace", "transpose", "tril", "triu", "var", "vdot", "vstack", "where", "solve", "inv", "det", "norm", "cholesky", "qr", "eigh",
         "zeros", "ones", "empty", "full", "arange", "eye", "identity", "zeros_like", "ones_like", "empty_like",
@@ -570,7 +570,7 @@ NOT_AT_HAND: Final = frozenset(
         "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "from_dlpack", "fromfunction",
         "frompyfunc", "apply_along_axis", "apply_over_axes", "piecewise", "resize", "as_strided", "array2string", "array_repr", "array_str",
         "vectorize", "einsum_path", "broadcast_arrays", "require", "indices", "mask_indices",
-        "unique_values",
+        "unique_values", "isclose", "allclose",  # the two ask for the error state
     }
 )  # fmt: skip
 
@@ -654,6 +654,8 @@ def _widens(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
         values = [_given(value, cells) for value in args]
         named = {name: _given(value, cells) for name, value in kwargs.items()}
     except _Elsewhere:
+        return NotImplemented
+    if any(type(x._base) is not _MEMORY for x in cells):  # what is shown is no cell's memory
         return NotImplemented
     value = theirs(*values, **named)
     parts = value if type(value) is tuple else (value,)

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-RECORDED: Final = "Recorded: computed when a value is needed, together with the operations around it."
-ITEM: Final = "Recorded: a routine of NumPy, run when a value is needed."
+RECORDED: Final = "Recorded: computed when a value is needed, together with the operations around it; of small arrays at the call."
+ITEM: Final = "Recorded: a routine of NumPy, run when a value is needed; of small arrays at the call."
 AT_CALL: Final = "Computed at the call."
 ROUTINE: Final = "Computed at the call, by a routine of NumPy."
 NOTHING: Final = "Answered at the call; no array is computed."

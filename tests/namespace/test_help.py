@@ -238,6 +238,7 @@ def agrees(said: str, forced: bool, is_pending: bool) -> bool:
 
 
 @pytest.mark.parametrize("module", ["", "linalg", "fft", "ndarray"])
+@pytest.mark.usefixtures("recorded")
 def test_it_computes_when_it_says(module: str, tmp_path: pathlib.Path) -> None:
     file = str(tmp_path / "three.npy")
     wrong = []

@@ -88,7 +88,7 @@ def adopt(array: np.ndarray[Any, Any]) -> Any:
 def ours(value: Any) -> Any:
     """NumPy's result as the caller of lazynp expects it."""
     if issubclass(type(value), np.generic):
-        return scalar_of_value(value) if value.dtype in NATIVE and not config.at_hand else value
+        return scalar_of_value(value) if value.dtype in NATIVE else value
     kind = type(value)
     if kind is np.ndarray:
         return adopt(value)

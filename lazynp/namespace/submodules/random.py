@@ -45,8 +45,7 @@ class Draw:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         function = self.__wrapped__
         if not kwargs and not self._writes and config.at_hand and _PLAIN.issuperset(map(type, args)):
-            value = function(*args)
-            return _wrapped(value) if isinstance(value, _SOURCES) else hand.result(value)
+            return _wrapped(hand.result(function(*args)))
         if self._writes or Arguments().collect((args, kwargs)):
             return _wrapped(fallback.library_call(function, f"random.{self.__name__}", args, kwargs, self._writes))
         return _wrapped(fallback.ours(function(*args, **kwargs)))
