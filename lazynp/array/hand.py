@@ -110,8 +110,13 @@ def _found(x: arrays.ndarray) -> Memory | None:
     if base is None:
         node = x._node
         buffer = node.buffer
-        if buffer is None or not limit or prod(node.shape) > limit:
-            return None  # pending, as most operands here are, or large
+        if buffer is None:
+            sources = node.src  # before it is looked at: another thread may publish it
+            if not _is_fill(node) or not limit or prod(node.shape) > limit:
+                return None  # pending, as most operands here are
+            return _taken(x, base, np.full(node.shape, sources[0].arg, node.dtype), None)
+        if not limit or prod(node.shape) > limit:
+            return None
         found = buffer.at_hand
         return None if found is None or buffer.device is not None else _taken(x, base, found.copy(), None)
     if not limit:
@@ -129,14 +134,15 @@ def _found(x: arrays.ndarray) -> Memory | None:
 
 def _part_of_fill(x: arrays.ndarray, node: Node) -> Memory | None:
     """Return what a view shows of a large array that is one number everywhere, and has no memory yet; None for all others."""
+    sources = node.src
     if not _is_fill(node):
         return None
     view = x._view
-    if view.root_dtype != node.dtype:
+    if not view.root_dtype == view.dtype == node.dtype:
         return None
     strides = x.strides
     order = sorted(range(len(strides)), key=lambda axis: -abs(strides[axis]))
-    memory = np.full([view.shape[axis] for axis in order], node.src[0].arg, node.dtype)
+    memory = np.full([view.shape[axis] for axis in order], sources[0].arg, node.dtype)
     return memory.transpose([order.index(axis) for axis in range(len(order))])
 
 
