@@ -528,6 +528,21 @@ def into(function: Callable[[Any, Any], Any], memory: Memory, b: Any) -> Any:
             tell_here()
 
 
+def let_go(x: arrays.ndarray, others: int) -> bool:
+    """Take memory that nobody else sees for a recorded value, so that what changes it next is recorded, too; tells whether it did.
+
+    ``others`` are the caller's own references to the memory; a view or an export of it would be one more.
+    """
+    memory = x._base
+    if type(memory) is not _MEMORY or memory.base is not None or not (memory.flags.carray and memory.shape):
+        return False
+    if sys.getrefcount(memory) > others + 3:  # the cell's, this function's, and what is asked
+        return False
+    x._node = build.buffer(memory)
+    x._base = None
+    return True
+
+
 def writable(x: arrays.ndarray) -> Memory | None:
     """Memory that a small write to ``x`` may go to now: its own, or its part of a large array that nobody else sees."""
     memory = own_memory(x)

@@ -164,6 +164,20 @@ def test_what_was_recorded_keeps_the_values_from_before_a_write() -> None:
     assert numpy.array_equal(recorded, numpy.arange(3.0 * LIMIT).reshape(-1, 4) @ numpy.arange(4.0))
 
 
+def test_changes_by_large_data_are_recorded_where_nobody_else_sees_the_memory() -> None:
+    data = large().reshape(3, -1)
+    total, seen = lazynp.zeros(3), lazynp.zeros(3)
+    view, theirs = seen[1:], numpy.asarray(seen)
+    report.reset()
+    for _ in range(4):
+        total += data.sum(axis=1)
+    assert not report.forced
+    seen += data.sum(axis=1)  # somebody looks: it is computed
+    expected = numpy.arange(3.0 * LIMIT).reshape(3, -1).sum(axis=1)
+    assert total.tolist() == (4 * expected).tolist() and is_at_hand(total + 1)
+    assert numpy.array_equal(theirs, expected) and numpy.array_equal(view, expected[1:])
+
+
 def test_exports_are_the_memory_itself() -> None:
     x = small()
     theirs = numpy.asarray(x)
