@@ -59,7 +59,7 @@ _FEW: Final = dict.fromkeys(("mean", "std", "var"), 3)
 # Python functions of NumPy's that never warn of anything but floating-point errors, if they are given real numbers, and not very few.
 _QUIET: Final = frozenset(
     {
-        "all", "any", "amax", "amin", "append", "argmax", "argmin", "argsort", "around", "array_equal", "clip", "concatenate",
+        "all", "any", "amax", "amin", "append", "argmax", "argmin", "around", "array_equal", "clip", "concatenate",
         "concat", "copy", "count_nonzero", "cross", "cumprod", "cumsum", "diff", "dot", "einsum", "expand_dims", "flatnonzero", "flip",
         "hstack", "inner", "matmul", "max", "mean", "min", "moveaxis", "nonzero", "outer", "prod", "ravel", "repeat", "reshape",
         "roll", "round", "searchsorted", "sort", "split", "squeeze", "stack", "std", "sum", "swapaxes", "take", "tensordot", "tile",
@@ -591,7 +591,8 @@ NOT_AT_HAND: Final = frozenset(
         "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "from_dlpack", "fromfunction",
         "frompyfunc", "apply_along_axis", "apply_over_axes", "piecewise", "resize", "as_strided", "array2string", "array_repr", "array_str",
         "vectorize", "einsum_path", "broadcast_arrays", "require", "indices", "mask_indices",
-        "unique_values", "isclose", "allclose",  # the two ask for the error state
+        "unique_values", "argsort",  # ours are in order, and stable
+        "isclose", "allclose",  # they ask for the error state
     }
 )  # fmt: skip
 

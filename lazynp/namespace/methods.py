@@ -214,8 +214,8 @@ WRITING: Final[dict[str, Callable[..., Any]]] = {
 }
 
 
-# Methods of arrays that are not NumPy's even where everything is at hand: they change what the cell is, or know files.
-_OWN: Final = frozenset({"resize", "dump", "dumps"})
+# Methods of arrays that are not NumPy's even where everything is at hand: they change what the cell is, know files, or are stable.
+_OWN: Final = frozenset({"resize", "dump", "dumps", "argsort"})
 
 
 def install(cls: type) -> None:

@@ -105,7 +105,7 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         "device": _device("LAZYNP_DEVICE", read("LAZYNP_DEVICE") or "cpu"),
         "tier": _choice("LAZYNP_TIER", read("LAZYNP_TIER") or "auto", TIERS),
         "eager": _switch("LAZYNP_EAGER", read("LAZYNP_EAGER")),
-        "eager_below": _count("LAZYNP_EAGER_BELOW", read("LAZYNP_EAGER_BELOW") or "4096", 0),
+        "eager_below": _count("LAZYNP_EAGER_BELOW", read("LAZYNP_EAGER_BELOW") or "16384", 0),
         "debug": _switch("LAZYNP_DEBUG", read("LAZYNP_DEBUG")),
         "pure": _switch("LAZYNP_PURE", read("LAZYNP_PURE")),
         "threads": _count("LAZYNP_THREADS", threads_) if threads_ else None,

@@ -230,6 +230,7 @@ def test_a_loop_over_a_pending_diagonal_runs_one_program() -> None:
     assert y.trace() == 0
 
 
+@pytest.mark.usefixtures("recorded")
 def test_what_an_indexed_write_needs_is_computed_in_one_program() -> None:
     data = numpy.random.default_rng(0).random((400, 30))
     results = []

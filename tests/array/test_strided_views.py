@@ -134,6 +134,7 @@ def test_the_memory_is_that_of_the_base() -> None:
     assert v.base is x
 
 
+@pytest.mark.usefixtures("recorded")
 def test_moving_averages_are_one_kernel_without_copies() -> None:
     x = (lazynp.arange(1000.0) * 2).realize()
     v = lazynp.lib.stride_tricks.sliding_window_view(x, 5)
