@@ -1,7 +1,7 @@
 """Values at hand: small arrays are computed at the call, by NumPy's own loops.
 
 In: a call whose arrays all exist in host memory and have at most ``config.at_hand`` elements.  Out: NumPy's answer, its arrays as cells of
-ours.  Promise: the sizes alone decide, so every run of a program takes the same way; the bits, errors and warnings are NumPy's; whoever
+ours.  Promise: sizes, and whether the values exist, decide, so every run of a program takes the same way; the bits, errors and warnings are NumPy's; whoever
 holds memory at hand, here or outside, sees every write, for what a recorded expression captures is copied.
 
 A cell is at hand when its ``_base`` is a NumPy array: the memory itself, of which views of the cell are NumPy's views.  Its ``_view`` is
@@ -426,9 +426,16 @@ def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
         return NotImplemented
     if len(cells) < least or (borrowed and (kwargs.get("out") is not None or theirs in _WRITING)):
         return NotImplemented
+    if borrowed:  # others may hold the large array's value: whatever writes is refused, and done by lazynp
+        lent = {id(memory_of(x)) for x in cells if type(x._base) is not _MEMORY}
+        values = [_unwritable(value) if id(value) in lent else value for value in values]
     before = listen_to_all()
     try:
         value = at_users_line(theirs, values, named) if warns else theirs(*values, **named)
+    except ValueError as error:
+        if borrowed and "read-only" in str(error):
+            return NotImplemented
+        raise
     finally:
         stop(before)
         if heard:
@@ -437,11 +444,18 @@ def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
     if kind is _MEMORY:
         if borrowed and value.base is not None:
             return NotImplemented
-        if kwargs and value is kwargs.get("out"):
-            return value
+        if (kwargs and value is kwargs.get("out")) or any(value is x for x in args):
+            return value  # NumPy's own array, given for the result
     elif kind in OF_TYPE or (borrowed and _shows(value)):
         return value if kind in OF_TYPE else NotImplemented
     return result(value, cells)
+
+
+def _unwritable(memory: Memory) -> Memory:
+    """Return the same memory, read-only."""
+    found = memory[...]
+    found.flags.writeable = False
+    return found
 
 
 def _shows(value: Any) -> bool:

@@ -225,6 +225,21 @@ def test_a_pending_reader_of_a_large_array_keeps_it_from_small_writes() -> None:
     assert x[:4].tolist() == [2, 2, 2, 4]
 
 
+def test_outputs_by_position_do_not_change_what_others_hold() -> None:
+    for call in (
+        lambda np, out: np.add(np.ones(4), 1.0, out), lambda np, out: np.cumsum(np.ones(4), 0, None, out),
+        lambda np, out: np.add.accumulate(np.ones(4), 0, None, out), lambda np, out: np.clip(np.ones(4), 3, 5, out),
+    ):  # fmt: skip
+        x = large()
+        doubled = x * 2
+        call(lazynp, x[:4])
+        expected = numpy.arange(4.0)
+        call(numpy, expected)
+        assert x[:4].tolist() == expected.tolist() and doubled[:4].tolist() == [0, 2, 4, 6]
+    theirs = numpy.zeros(4)
+    assert lazynp.add(lazynp.ones(4), 1.0, theirs) is theirs
+
+
 def test_large_views_of_small_arrays_follow_writes() -> None:
     x = lazynp.arange(6.0).reshape(2, 3)
     wide = lazynp.broadcast_to(x, (5000, 2, 3))
