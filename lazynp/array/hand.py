@@ -427,8 +427,8 @@ def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
     if len(cells) < least or (borrowed and (kwargs.get("out") is not None or theirs in _WRITING)):
         return NotImplemented
     if borrowed:  # others may hold the large array's value: whatever writes is refused, and done by lazynp
-        lent = {id(memory_of(x)) for x in cells if type(x._base) is not _MEMORY}
-        values = [_unwritable(value) if id(value) in lent else value for value in values]
+        given = zip(args, values, strict=True)
+        values = [_unwritable(value) if type(x) is arrays.ndarray and type(x._base) is not _MEMORY else value for x, value in given]
     before = listen_to_all()
     try:
         value = at_users_line(theirs, values, named) if warns else theirs(*values, **named)

@@ -236,6 +236,9 @@ def test_outputs_by_position_do_not_change_what_others_hold() -> None:
         expected = numpy.arange(4.0)
         call(numpy, expected)
         assert x[:4].tolist() == expected.tolist() and doubled[:4].tolist() == [0, 2, 4, 6]
+    filled = lazynp.zeros(2 * config.at_hand)
+    lazynp.cumsum(lazynp.ones(4), 0, None, filled[:4])
+    assert filled[:5].tolist() == [1, 2, 3, 4, 0]
     theirs = numpy.zeros(4)
     assert lazynp.add(lazynp.ones(4), 1.0, theirs) is theirs
 
