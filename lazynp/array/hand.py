@@ -1,8 +1,8 @@
 """Values at hand: small arrays are computed at the call, by NumPy's own loops.
 
 In: a call whose arrays all exist in host memory and have at most ``config.at_hand`` elements.  Out: NumPy's answer, its arrays as cells of
-ours.  Promise: sizes, and whether the values exist, decide, so every run of a program takes the same way; the bits, errors and warnings are NumPy's; whoever
-holds memory at hand, here or outside, sees every write, for what a recorded expression captures is copied.
+ours.  Promise: sizes, and whether the values exist, decide, so every run of a program takes the same way; the bits, errors and warnings
+are NumPy's; whoever holds memory at hand, here or outside, sees every write, for what a recorded expression captures is copied.
 
 A cell is at hand when its ``_base`` is a NumPy array: the memory itself, of which views of the cell are NumPy's views.  Its ``_view`` is
 then whose memory that is (what ``base`` shows), its ``_node`` is nothing.
