@@ -12,7 +12,7 @@ import warnings
 from setuptools import Extension, setup
 
 SOURCE = "lazynp/array/_core"
-HEADERS = ["lazynp/array/cell.h", "lazynp/array/loops.h", "lazynp/array/slots.h", "lazynp/array/functions.h"]
+HEADERS = ["lazynp/array/cell.h", "lazynp/array/parts.h", "lazynp/array/loops.h", "lazynp/array/slots.h", "lazynp/array/functions.h"]
 
 
 def extensions():
