@@ -21,9 +21,9 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape
 from lazynp.scalars import CLASSES, force
+from lazynp.values import buffer as buffers
 from lazynp.values import config, forking, pressure
 from lazynp.values.allocator import allocate
-from lazynp.values import buffer as buffers
 from lazynp.values.buffer import Buffer
 from lazynp.views import View, origin_of, part
 

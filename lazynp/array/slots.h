@@ -310,7 +310,7 @@ static PyObject* large_gathered(PyObject* a, PyObject* key) {
 
 static PyObject* slot_getitem(PyObject* a, PyObject* key) {
     PyArrayObject* x;
-    PyObject *plain, *found;
+    PyObject *plain, *found, *base;
     if (is_large(a)) {
         found = is_basic(key) ? large_getitem(a, key) : large_gathered(a, key);
         return found || PyErr_Occurred() ? found : slow2(slow_methods[GETITEM], a, key);
@@ -321,8 +321,9 @@ static PyObject* slot_getitem(PyObject* a, PyObject* key) {
     found = PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)x, plain);
     Py_DECREF(x), Py_DECREF(plain);
     if (found == NULL || !PyArray_CheckExact(found)) return found;
-    if (PyArray_BASE((PyArrayObject*)found)) return cell_of(found, owner_of(a));
-    if (PyArray_SIZE((PyArrayObject*)found) <= PyArray_SIZE(x) || PyArray_SIZE((PyArrayObject*)found) <= limit_now()) return cell_of(found, NULL);
+    base = PyArray_BASE((PyArrayObject*)found);
+    if (base && (base == (PyObject*)x || base == PyArray_BASE(x))) return cell_of(found, owner_of(a));
+    if (PyArray_SIZE((PyArrayObject*)found) <= PyArray_SIZE(x) || PyArray_SIZE((PyArrayObject*)found) <= limit_now()) return cell_of(found, base);
     Py_DECREF(found);
     return slow2(slow_methods[GETITEM], a, key);
 }
