@@ -21,7 +21,7 @@ import numpy as np
 from lazynp.graph import op as o
 from lazynp.graph.errstate import DEFAULT, possible
 from lazynp.graph.node import Node, Shape
-from lazynp.graph.op import Kind, Op
+from lazynp.graph.op import CALLS, Kind, Op
 from lazynp.schedule import cost
 from lazynp.values.buffer import Buffer
 from lazynp.values.records import Record, field
@@ -32,7 +32,6 @@ ZERO = -1  # the number of the offset parameter that is always 0
 LEAF: Final = Kind.LEAF
 MOVEMENT: Final = Kind.MOVEMENT
 ELEMENTWISE: Final = Kind.ELEMENTWISE
-CALLS: Final = (o.CALL, o.OUTPUT, o.CONTIGUOUS)
 
 _by_number = attrgetter("number")
 _double = Struct("d").pack
