@@ -14,6 +14,7 @@ from setuptools import Extension, setup
 SOURCES = {
     "lazynp/array/_core": ["cell.h", "loops.h", "slots.h", "functions.h"],
     "lazynp/graph/_native": ["node.h", "canonical.h", "record.h"],
+    "lazynp/backends/common/_launch": ["launch.h"],
 }
 
 

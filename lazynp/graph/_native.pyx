@@ -62,7 +62,10 @@ cdef extern from "record.h":
     PyObject* recorder_name
     int remembered_depth
     int record_ready() except -1
-    int arrays_are(object) except -1
+    PyObject* node_function
+    PyObject* axes_op
+    PyObject* expand_op
+    int arrays_are(object, object, object) except -1
     object recorder_new(PyTypeObject*, object, object, int, int)
 
 cdef list _kept = []  # what the C code refers to
@@ -86,6 +89,7 @@ recorder_name = _keep(PyUnicode_InternFromString("_recorder"))
 config_dict = _keep(vars(config))
 cdef object _root = os.path.dirname(os.path.dirname(errstate.__file__)) + os.sep
 root_name = PyUnicode_AsUTF8AndSize(_root, &root_length)
+axes_op, expand_op = _keep(o.PERMUTE), _keep(o.EXPAND)  # the former is a step of a view's path
 op_class = <PyTypeObject*>_keep(o.Op)
 if len(o.ALL) > MOST_OPS:
     raise ImportError("more operations than the native graph has numbers for")
@@ -125,19 +129,22 @@ def walk(nodes):
     return canonicalise(None, nodes)
 
 
-def register(cls, wrap, int depth):
-    """Make ``cls`` the class of arrays; ``wrap`` makes those of nodes deeper than ``depth``, and of others that are not plain."""
-    global wrap_function, remembered_depth
-    arrays_are(cls)
-    _keep(cls)
-    wrap_function = _keep(wrap)
+def register(cls, view, scalar, wrap, node_of, int depth):
+    """Make ``cls`` the class of arrays, ``view`` that of what views see, ``scalar`` the root of scalars.
+
+    ``wrap`` makes the arrays of nodes deeper than ``depth``, and of others that are not plain; ``node_of`` finds the nodes of views.
+    """
+    global wrap_function, node_function, remembered_depth
+    arrays_are(cls, view, scalar)
+    _keep((cls, view, scalar))
+    wrap_function, node_function = _keep(wrap), _keep(node_of)
     remembered_depth = depth
 
 
 def recorder(slow, dict directs, int operands, int power):
     """Return ``slow``, an operator or a ufunc, which is recorded at once where its ``directs`` have a rule and the operands are plain.
 
-    ``operands``: 0 two, 1 two in the other order, 2 one.
+    ``operands``: 0 two, 1 two in the other order, 2 one, 3 an array and a key.
     """
     return recorder_new(&recorder_type, slow, directs, operands, power)
 

@@ -106,12 +106,15 @@ def mark_computed(nodes: Iterable[Node]) -> None:
         node.computed = True
 
 
-def register(cls: type, wrap: Callable[[Node], Any], depth: int) -> None:
-    """Make ``cls`` the class of arrays; ``wrap`` makes those of nodes deeper than ``depth``, and of others that are not plain."""
+def register(cls: type, view: type, scalar: type, wrap: Callable[[Node], Any], node_of: Callable[[Any], Node], depth: int) -> None:
+    """Make ``cls`` the class of arrays, ``view`` that of what views see, ``scalar`` the root of scalars.
+
+    ``wrap`` makes the arrays of nodes deeper than ``depth``, and of others that are not plain; ``node_of`` finds the nodes of views.
+    """
 
 
 def recorder(slow: Callable[..., Any] | None, directs: dict[Any, Any], operands: int, power: bool) -> Any:
-    """Return ``slow``, an operator or a ufunc; ``operands``: 0 two, 1 two in the other order, 2 one."""
+    """Return ``slow``, an operator or a ufunc; ``operands``: 0 two, 1 two in the other order, 2 one, 3 an array and a key."""
     return slow
 
 

@@ -9,14 +9,14 @@
 #include "canonical.h"
 
 /* What an array keeps, and where. */
-static PyTypeObject* array_class;
-static Py_ssize_t base_at, node_at, readonly_at;
-static PyObject *wrap_function, *config_dict, *at_hand_name, *eager_name, *recorder_name;
+static PyTypeObject *array_class, *view_class, *scalar_class;
+static Py_ssize_t base_at, node_at, view_at, stamp_at, readonly_at, path_at, root_at, root_dtype_at, view_shape_at, scalar_node_at;
+static PyObject *wrap_function, *node_function, *config_dict, *at_hand_name, *eager_name, *recorder_name, *axes_op, *expand_op;
 static int remembered_depth; /* arrays of deeper nodes are known to those who cut chains */
 
 #define FIELD(X, AT) (*(PyObject**)((char*)(X) + (AT)))
 
-enum { BINARY, REFLECTED, UNARY };
+enum { BINARY, REFLECTED, UNARY, GETITEM };
 enum { CODES = 20, WEAK_FLOAT = 18, WEAK_INT = 19 };
 
 /* A rule: the operation, the dtype of its result, that of its sources, the largest number that converts without an error (infinity: any). */
@@ -63,22 +63,84 @@ static Rule* rule_of(Recorder* self, int row, int column, PyObject* first, PyObj
     return rule;
 }
 
-/* The node of a plain array (borrowed); NULL for all others.  Where it may be at hand, as first operands must not be, it is not plain. */
-static inline Node* plain(PyObject* x, int first) {
-    PyObject *node, *limit;
-    Node* found;
-    if (Py_TYPE(x) != array_class || FIELD(x, base_at) != Py_None) return NULL;
-    node = FIELD(x, node_at);
-    if (node == NULL || Py_TYPE(node) != &node_type) return NULL;
-    found = (Node*)node;
-    if (!PyTuple_CheckExact(found->shape) || PyTuple_GET_SIZE(found->shape) == 0) return NULL;
-    if (first && found->buffer != Py_None && (limit = PyDict_GetItemWithError(config_dict, at_hand_name))) {
-        long long most = PyLong_AsLongLong(limit), size = 1;
-        Py_ssize_t k;
-        for (k = PyTuple_GET_SIZE(found->shape); most && k--;) size *= PyLong_AsLongLong(PyTuple_GET_ITEM(found->shape, k));
-        if (most && size <= most) return NULL;
+/* Whether a shape has so few elements that its array may be at hand. */
+static inline int small(PyObject* shape) {
+    PyObject* limit = PyDict_GetItemWithError(config_dict, at_hand_name);
+    long long most = limit ? PyLong_AsLongLong(limit) : 0, size = 1;
+    Py_ssize_t k;
+    for (k = PyTuple_GET_SIZE(shape); most && k--;) size *= PyLong_AsLongLong(PyTuple_GET_ITEM(shape, k));
+    return most && size <= most;
+}
+
+/* The node of a plain array (borrowed); NULL for all others. */
+static inline Node* plain(PyObject* x) {
+    PyObject* node = Py_TYPE(x) == array_class && FIELD(x, base_at) == Py_None ? FIELD(x, node_at) : NULL;
+    if (node == NULL || Py_TYPE(node) != &node_type || !PyTuple_CheckExact(((Node*)node)->shape)) return NULL;
+    return (Node*)node;
+}
+
+/* Whether the strides of a view cannot ask for another order than C: anything but axes that were exchanged, and what is no slice. */
+static int in_c_order(PyObject* view) {
+    PyObject *path = FIELD(view, path_at), *step, *arg;
+    Py_ssize_t k, i;
+    if (path == NULL || !PyTuple_CheckExact(path)) return 0;
+    for (k = 0; k < PyTuple_GET_SIZE(path); k++) {
+        long last = -1, axis;
+        step = PyTuple_GET_ITEM(path, k);
+        if (!PyTuple_CheckExact(step) || PyTuple_GET_SIZE(step) != 3) return 0;
+        if (PyTuple_GET_ITEM(step, 0) == slice_op) continue;
+        arg = PyTuple_GET_ITEM(step, 1);
+        if (PyTuple_GET_ITEM(step, 0) != axes_op || !PyTuple_CheckExact(arg)) return 0;
+        for (i = 0; i < PyTuple_GET_SIZE(arg); i++) {
+            axis = PyLong_AsLong(PyTuple_GET_ITEM(arg, i));
+            if (axis >= 0 && axis < last) return 0;
+            if (axis >= 0) last = axis;
+        }
     }
-    return found;
+    return 1;
+}
+
+/* The node of a view that is one slice of `root`, where that is no slice and not one number everywhere; else NULL, without an exception. */
+static Node* slice_of(Node* root, PyObject* view) {
+    PyObject *path = FIELD(view, path_at), *step, *region, *lengths;
+    Py_ssize_t k;
+    int whole = 1;
+    if (PyTuple_GET_SIZE(path) != 1 || FIELD(view, root_at) != root->shape || FIELD(view, root_dtype_at) != root->dtype) return NULL;
+    step = PyTuple_GET_ITEM(path, 0);
+    region = PyTuple_GET_ITEM(step, 1), lengths = PyTuple_GET_ITEM(step, 2);
+    if (PyTuple_GET_ITEM(step, 0) != slice_op || root->op == slice_op || root->op == expand_op || !PyTuple_CheckExact(region)) return NULL;
+    for (k = 0; whole && k < PyTuple_GET_SIZE(lengths) && k < PyTuple_GET_SIZE(root->shape); k++)
+        whole = PyLong_AsLongLong(PyTuple_GET_ITEM(lengths, k)) == PyLong_AsLongLong(PyTuple_GET_ITEM(root->shape, k));
+    if (whole) return NULL; /* it may be all of it */
+    return node_make(slice_op, PyTuple_Pack(1, root), Py_NewRef(region), root->dtype, lengths, Py_XNewRef(root->code), root->offset);
+}
+
+/* The node of an array that is plain, or a view of one that is (a new reference); NULL, mostly without an exception, for all others.
+   Where it may be at hand, as first operands must not be, it is not plain. */
+static Node* operand(PyObject* x, int first) {
+    PyObject *base = FIELD(x, base_at), *view, *stamp;
+    Node *node = plain(x), *root;
+    if (node) {
+        if (PyTuple_GET_SIZE(node->shape) == 0 || (first && node->buffer != Py_None && small(node->shape))) return NULL;
+        return (Node*)Py_NewRef((PyObject*)node);
+    }
+    view = FIELD(x, view_at);
+    if (base == NULL || view == NULL || (root = plain(base)) == NULL || Py_TYPE(view) != view_class || !in_c_order(view)) return NULL;
+    if (!PyTuple_CheckExact(FIELD(view, view_shape_at)) || PyTuple_GET_SIZE(FIELD(view, view_shape_at)) == 0) return NULL;
+    if (first && small(FIELD(view, view_shape_at))) return NULL;
+    /* The node is derived again once the base has its value. */
+    stamp = root->buffer == Py_None ? (PyObject*)root : root->buffer;
+    if (FIELD(x, stamp_at) == stamp && FIELD(x, node_at) && Py_TYPE(FIELD(x, node_at)) == &node_type) return (Node*)Py_NewRef(FIELD(x, node_at));
+    node = slice_of(root, view);
+    if (node) {
+        Py_XSETREF(FIELD(x, node_at), Py_NewRef((PyObject*)node));
+        Py_XSETREF(FIELD(x, stamp_at), Py_NewRef(stamp));
+        return node;
+    }
+    if (PyErr_Occurred()) return NULL;
+    node = (Node*)PyObject_CallOneArg(node_function, x);
+    if (node && Py_TYPE(node) != &node_type) Py_CLEAR(node);
+    return node;
 }
 
 /* A new plain array of a node, which is taken over. */
@@ -159,51 +221,122 @@ static inline PyObject* pair(PyObject* a, PyObject* b) { /* both are taken over 
 
 static inline PyObject* nothing(void) { return PyTuple_New(0); } /* one for all */
 
-static PyObject* record_two(Recorder* self, PyObject* a, PyObject* b) {
-    Node *x = plain(a, 1), *y;
+/* The node of a second operand (a new reference), and its column in the rules; NULL for what is not plain. */
+static Node* second_operand(PyObject* b, int* column) {
     PyTypeObject* type = Py_TYPE(b);
-    PyObject *shape, *value, *sources, *code;
-    Rule* rule;
-    int offset = 0, row, weak;
-    if (x == NULL || (row = compact_code(x->dtype)) < 0) return NULL;
+    PyArray_Descr* descr;
+    Node* node = NULL;
     if (type == array_class) {
-        int column;
-        if (self->kind == REFLECTED || (y = plain(b, 0)) == NULL || (column = compact_code(y->dtype)) < 0) return NULL;
-        rule = rule_of(self, row, column, x->dtype, y->dtype);
-        if (rule == NULL || (shape = common_shape(x->shape, y->shape)) == NULL) return NULL;
-        sources = pair(Py_NewRef((PyObject*)x), Py_NewRef((PyObject*)y));
-    } else {
-        if (type == &PyFloat_Type) weak = WEAK_FLOAT;
-        else if (type == &PyLong_Type) weak = WEAK_INT;
-        else return NULL;
-        if (self->power) return NULL;
-        if (self->kind == REFLECTED) rule = rule_of(self, row, weak, (PyObject*)type, x->dtype);
-        else rule = rule_of(self, row, weak, x->dtype, (PyObject*)type);
-        if (rule == NULL || (value = converted(b, rule->source, rule)) == NULL) return NULL;
-        y = node_make(const_op, nothing(), value, rule->source, nothing(), NULL, 0);
-        if (y == NULL) return NULL;
-        sources = self->kind == REFLECTED ? pair((PyObject*)y, Py_NewRef((PyObject*)x)) : pair(Py_NewRef((PyObject*)x), (PyObject*)y);
-        shape = Py_NewRef(x->shape);
+        node = operand(b, 0);
+    } else if (PyType_IsSubtype(type, scalar_class)) {
+        PyObject* found = FIELD(b, scalar_node_at);
+        if (found && Py_TYPE(found) == &node_type) node = (Node*)Py_NewRef(found);
+    } else if (PyArray_IsScalar(b, Number) || PyArray_IsScalar(b, Bool)) {
+        descr = PyArray_DescrFromScalar(b);
+        if (descr == NULL) return NULL;
+        if (dtype_code((PyObject*)descr) >= 0 && descr->typeobj == type)
+            node = node_make(const_op, nothing(), Py_NewRef(b), (PyObject*)descr, nothing(), NULL, 0);
+        Py_DECREF(descr);
     }
+    if (node && (*column = compact_code(node->dtype)) < 0) Py_CLEAR(node);
+    return node;
+}
+
+static PyObject* record_two(Recorder* self, PyObject* a, PyObject* b) {
+    Node *x = Py_TYPE(a) == array_class ? operand(a, 1) : NULL, *y = NULL;
+    PyTypeObject* type = Py_TYPE(b);
+    PyObject *shape = NULL, *value, *code, *found = NULL;
+    Rule* rule;
+    int offset = 0, row, column;
+    if (x == NULL || (row = compact_code(x->dtype)) < 0) goto done;
+    if (type == &PyFloat_Type || type == &PyLong_Type) {
+        if (self->power) goto done;
+        column = type == &PyFloat_Type ? WEAK_FLOAT : WEAK_INT;
+        if (self->kind == REFLECTED) rule = rule_of(self, row, column, (PyObject*)type, x->dtype);
+        else rule = rule_of(self, row, column, x->dtype, (PyObject*)type);
+        if (rule == NULL || (value = converted(b, rule->source, rule)) == NULL) goto done;
+        if ((y = node_make(const_op, nothing(), value, rule->source, nothing(), NULL, 0)) == NULL) goto done;
+        shape = Py_NewRef(x->shape);
+    } else {
+        if (self->kind == REFLECTED || (y = second_operand(b, &column)) == NULL) goto done;
+        if ((rule = rule_of(self, row, column, x->dtype, y->dtype)) == NULL || (shape = common_shape(x->shape, y->shape)) == NULL) goto done;
+    }
+    value = self->kind == REFLECTED ? pair(Py_NewRef((PyObject*)y), Py_NewRef((PyObject*)x)) : pair(Py_NewRef((PyObject*)x), Py_NewRef((PyObject*)y));
     code = user_code(&offset);
-    value = wrapped(node_make(rule->op, sources, Py_NewRef(Py_None), rule->dtype, shape, code, offset));
-    Py_DECREF(shape);
-    return value;
+    found = wrapped(node_make(rule->op, value, Py_NewRef(Py_None), rule->dtype, shape, code, offset));
+done:
+    Py_XDECREF(shape), Py_XDECREF(x), Py_XDECREF(y);
+    return found;
 }
 
 static PyObject* record_one(Recorder* self, PyObject* a) {
-    Node* x = plain(a, 1);
-    PyObject *sources, *code;
+    Node* x = Py_TYPE(a) == array_class ? operand(a, 1) : NULL;
+    PyObject *code, *found = NULL;
     Rule* rule;
     int offset = 0, row;
-    if (x == NULL || (row = compact_code(x->dtype)) < 0 || (rule = rule_of(self, row, 0, x->dtype, NULL)) == NULL) return NULL;
-    sources = PyTuple_Pack(1, x);
-    code = user_code(&offset);
-    return wrapped(node_make(rule->op, sources, Py_NewRef(Py_None), rule->dtype, x->shape, code, offset));
+    if (x && (row = compact_code(x->dtype)) >= 0 && (rule = rule_of(self, row, 0, x->dtype, NULL))) {
+        code = user_code(&offset);
+        found = wrapped(node_make(rule->op, PyTuple_Pack(1, x), Py_NewRef(Py_None), rule->dtype, x->shape, code, offset));
+    }
+    Py_XDECREF(x);
+    return found;
+}
+
+/* Slices ----------------------------------------------------------------------------------------------------------------------------- */
+
+/* `x[key]` where x is a plain array that is pending, and the key is of slices alone; NULL without an exception for all else. */
+static PyObject* record_slice(PyObject* x, PyObject* key) {
+    Node* node = plain(x);
+    PyObject *region = NULL, *lengths = NULL, *path = NULL, *view = NULL, *made = NULL, *pair_of_axis;
+    Py_ssize_t ndim, k, n = 1, start, stop, step, extent, length;
+    if (node == NULL || node->buffer != Py_None) return NULL;
+    ndim = PyTuple_GET_SIZE(node->shape);
+    if (PyTuple_CheckExact(key)) n = PyTuple_GET_SIZE(key);
+    if (n > ndim || n == 0) return NULL;
+    for (k = 0; k < n; k++)
+        if (!PySlice_Check(PyTuple_CheckExact(key) ? PyTuple_GET_ITEM(key, k) : key)) return NULL;
+    region = PyTuple_New(ndim);
+    lengths = PyTuple_New(ndim);
+    if (region == NULL || lengths == NULL) goto done;
+    for (k = 0; k < ndim; k++) {
+        extent = PyLong_AsSsize_t(PyTuple_GET_ITEM(node->shape, k));
+        start = 0, step = 1, length = extent;
+        if (k < n) {
+            PyObject* part = PyTuple_CheckExact(key) ? PyTuple_GET_ITEM(key, k) : key;
+            if (PySlice_Unpack(part, &start, &stop, &step) < 0) {
+                PyErr_Clear(); /* the function in Python knows what NumPy says */
+                goto done;
+            }
+            length = PySlice_AdjustIndices(extent, &start, &stop, step);
+            if (length == 0) start = 0, step = 1;
+        }
+        pair_of_axis = Py_BuildValue("(nn)", start, step);
+        if (pair_of_axis == NULL) goto done;
+        PyTuple_SET_ITEM(region, k, pair_of_axis);
+        if (length == extent) PyTuple_SET_ITEM(lengths, k, Py_NewRef(PyTuple_GET_ITEM(node->shape, k)));
+        else PyTuple_SET_ITEM(lengths, k, PyLong_FromSsize_t(length));
+        if (PyTuple_GET_ITEM(lengths, k) == NULL) goto done;
+    }
+    path = Py_BuildValue("((OOO))", slice_op, region, lengths);
+    if (path == NULL) goto done;
+    {
+        PyObject* args[6] = {node->shape, node->dtype, path, lengths, node->dtype, x};
+        view = PyObject_Vectorcall((PyObject*)view_class, args, 6, NULL);
+    }
+    if (view == NULL || (made = array_class->tp_alloc(array_class, 0)) == NULL) goto done;
+    FIELD(made, base_at) = Py_NewRef(x);
+    FIELD(made, node_at) = Py_NewRef(Py_None);
+    FIELD(made, view_at) = Py_NewRef(view);
+    FIELD(made, stamp_at) = Py_NewRef(Py_None);
+    FIELD(made, readonly_at) = Py_NewRef(FIELD(x, readonly_at));
+done:
+    Py_XDECREF(region), Py_XDECREF(lengths), Py_XDECREF(path), Py_XDECREF(view);
+    return made;
 }
 
 /* What was recorded; NULL, without an exception, where the function in Python must do it. */
 static inline PyObject* recorded(Recorder* self, PyObject* const* args, Py_ssize_t n) {
+    if (self->kind == GETITEM) return n == 2 ? record_slice(args[0], args[1]) : NULL;
     if (n == 2 && self->kind != UNARY) return record_two(self, args[0], args[1]);
     return n == 1 && self->kind == UNARY ? record_one(self, args[0]) : NULL;
 }
@@ -300,10 +433,21 @@ static Py_ssize_t member_offset(PyObject* type, const char* name) {
 
 static int record_ready(void) { return PyType_Ready(&recorder_type) < 0 || PyType_Ready(&calls_type) < 0 ? -1 : 0; }
 
-static int arrays_are(PyObject* type) {
-    if ((base_at = member_offset(type, "_base")) < 0 || (node_at = member_offset(type, "_node")) < 0 || (readonly_at = member_offset(type, "_readonly")) < 0)
-        return -1;
+/* Learn where arrays, views and scalars keep what. */
+static int arrays_are(PyObject* type, PyObject* view, PyObject* scalar) {
+    struct {
+        PyObject* of;
+        const char* name;
+        Py_ssize_t* at;
+    } members[] = {{type, "_base", &base_at}, {type, "_node", &node_at}, {type, "_view", &view_at}, {type, "_stamp", &stamp_at},
+                   {type, "_readonly", &readonly_at}, {view, "path", &path_at},
+                   {view, "root", &root_at}, {view, "root_dtype", &root_dtype_at}, {view, "shape", &view_shape_at}, {scalar, "_node", &scalar_node_at}};
+    size_t k;
+    for (k = 0; k < sizeof(members) / sizeof(*members); k++)
+        if ((*members[k].at = member_offset(members[k].of, members[k].name)) < 0) return -1;
     array_class = (PyTypeObject*)type;
+    view_class = (PyTypeObject*)view;
+    scalar_class = (PyTypeObject*)scalar;
     return 0;
 }
 

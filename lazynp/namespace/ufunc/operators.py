@@ -30,7 +30,8 @@ from lazynp.namespace.ufunc.promotion import broadcast, concrete
 from lazynp.namespace.ufunc.ufuncs import UFUNCS, ordered, site, ufunc
 from lazynp.ndarray import ndarray, node_of, result, wrap
 from lazynp.protocols import from_host
-from lazynp.scalars import CLASSES, OF_TYPE, is_scalar, scalar_of_value
+from lazynp.scalars import CLASSES, OF_TYPE, generic, is_scalar, scalar_of_value
+from lazynp.views import View
 
 Method = Callable[..., Any]
 
@@ -422,10 +423,11 @@ def install(cls: type) -> None:
         methods |= {"__divmod__": _divmod, "__rdivmod__": _rdivmod}
         methods |= {"__matmul__": _matmul, "__rmatmul__": _rmatmul, "__imatmul__": _imatmul}
     if array:
-        native.register(ndarray, wrap, DEPTH_CUT // 2)
+        native.register(ndarray, View, generic, wrap, node_of, DEPTH_CUT // 2)
         methods |= {f"__{name}__": _recorder(methods[f"__{name}__"], of, 0) for name, of in (BINARY | COMPARE).items()}
         methods |= {f"__r{name}__": _recorder(methods[f"__r{name}__"], of, 1) for name, of in BINARY.items()}
         methods |= {f"__{name}__": _recorder(methods[f"__{name}__"], of, 2) for name, of in UNARY.items()}
+        methods["__getitem__"] = native.recorder(ndarray.__getitem__, {}, 3, False)
     for name, method in methods.items():
         setattr(cls, name, method)
 
