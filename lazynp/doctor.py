@@ -58,7 +58,7 @@ def _core() -> Check:
 
         missing = [name for name in ("lazynp.graph._native", "lazynp.backends.common._launch") if not _loads(name)]
         if missing:
-            return Check(BROKEN, "native core", f"{_core.__file__}, but {', '.join(missing)} does not load; recording costs several times as much")
+            return Check(BROKEN, "native core", f"{_core.__file__}, but {', '.join(missing)} does not load, and recording costs more")
         return Check(FOUND, "native core", _core.__file__)
     return Check(BROKEN if core.broken else ABSENT, "native core", f"{core.reason}; small arrays cost two to three times as much")
 

@@ -58,7 +58,7 @@ static struct {
     Py_ssize_t nodes_room, entries_room, buffers_room, scalars_room, offsets_room, key_room, scratch_room;
     Py_ssize_t node_count, entry_count, buffer_count, scalar_count, offset_count, key_count, scratch_count, table_size, table_count;
     PyObject *arguments, *wanted;
-    int busy, moves;
+    int busy, moves, calls; /* whether there is a COPY, or a result of a library call */
 } walk;
 static unsigned long long walks;
 
@@ -154,7 +154,8 @@ static int gather(Node* node) {
     if (ROOM(nodes, node_count, 1) < 0) return -1;
     node->walk = walks;
     node->entry = -1;
-    node->kept = 0;
+    node->readers = 0;
+    node->kept = node->later = 0;
     walk.nodes[walk.node_count++] = (Node*)Py_NewRef((PyObject*)node);
     return 0;
 }
@@ -348,6 +349,33 @@ static int error_kinds(Node* node) {
     return bits == default_kinds ? 0 : (int)(bits | 64) << 16;
 }
 
+static inline int is_call(Op* op) { return op->op == call_op || op->op == output_op || op->op == contiguous_op; }
+
+/* Keep the results of calls that somebody can still ask for when the program is over: who has more references than the walk and its readers
+   in the program is held by somebody else. */
+static int keep_asked_for_later(void) {
+    Py_ssize_t k, i, before = PyList_GET_SIZE(walk.wanted);
+    for (k = walk.node_count; k--;) {
+        Node* node = walk.nodes[k];
+        Op* op = op_of(node);
+        if (op == NULL) return GIVEN_UP;
+        if (node->kept || op->kind == LEAF || node->src == NULL) continue;
+        if (!node->later && Py_REFCNT(node) <= 1 + node->readers) continue;
+        if (is_call(op)) {
+            if (keep(node) < 0) return -1;
+        } else {
+            for (i = PyTuple_GET_SIZE(node->src); i--;) ((Node*)PyTuple_GET_ITEM(node->src, i))->later = 1;
+        }
+    }
+    if (PyList_GET_SIZE(walk.wanted) - before > 1) { /* earlier ones first */
+        PyObject* found = PyList_GetSlice(walk.wanted, before, PyList_GET_SIZE(walk.wanted));
+        int failed = found == NULL || PyList_Reverse(found) < 0 || PyList_SetSlice(walk.wanted, before, PyList_GET_SIZE(walk.wanted), found) < 0;
+        Py_XDECREF(found);
+        if (failed) return -1;
+    }
+    return 0;
+}
+
 static int movement(Node* node) {
     Op* op = op_of(node);
     return op && op->kind == MOVEMENT;
@@ -451,7 +479,7 @@ static int node_entry(Node* node) {
         if (written < 0) return -1;
         used = written;
         walk.scratch[walk.scratch_count] |= kinds;
-        if ((op->op == call_op || op->op == output_op || op->op == contiguous_op) && keep(node) < 0) return -1;
+        walk.calls |= is_call(op);
     }
     if (op->kind != ELEMENTWISE) {
         if (ROOM(scratch, scratch_count, used + 1 + 2 * ndim) < 0) return -1;
@@ -500,8 +528,11 @@ static int walked(void) {
         PyObject* src = walk.nodes[k]->src;
         Py_ssize_t i;
         if (src == NULL) return GIVEN_UP;
-        for (i = PyTuple_GET_SIZE(src); i--;)
-            if (gather((Node*)PyTuple_GET_ITEM(src, i)) < 0) return -1;
+        for (i = PyTuple_GET_SIZE(src); i--;) {
+            Node* source = (Node*)PyTuple_GET_ITEM(src, i);
+            if (gather(source) < 0) return -1;
+            source->readers++;
+        }
     }
     sort_nodes();
     for (n = 128; n < 4 * walk.node_count; n *= 2);
@@ -515,6 +546,7 @@ static int walked(void) {
         done = node_entry(walk.nodes[k]);
         if (done < 0) return done;
     }
+    if (walk.calls && (done = keep_asked_for_later()) < 0) return done;
     n = PyList_GET_SIZE(walk.wanted);
     for (k = 0; k < n; k++) { /* a wanted leaf that nothing reads becomes an entry here */
         done = entry_of((Node*)PyList_GET_ITEM(walk.wanted, k));
@@ -545,7 +577,7 @@ static PyObject* canonicalise(PyObject* module, PyObject* nodes) {
     walk.wanted = given;
     walk.node_count = walk.entry_count = walk.buffer_count = walk.scalar_count = walk.offset_count = 0;
     walk.key_count = walk.scratch_count = walk.table_count = 0;
-    walk.moves = 0;
+    walk.moves = walk.calls = 0;
     walks++;
     done = walked();
     if (done == 0 && (made = PyObject_GC_New(Canonical, &canonical_type))) {

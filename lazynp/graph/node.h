@@ -15,9 +15,9 @@ typedef struct {
     PyObject_HEAD
     PyObject *op, *src, *arg, *dtype, *shape, *code, *err, *buffer, *error, *weakrefs;
     long long number;
-    unsigned long long walk; /* the walk that met it last, for which the next two hold */
-    int entry, depth, offset;
-    char computed, kept;
+    unsigned long long walk; /* the walk that met it last, for which `entry`, `readers`, `kept` and `later` hold */
+    int entry, depth, offset, readers; /* how many sources in the walk it is */
+    char computed, kept, later;
 } Node;
 
 static PyTypeObject node_type;
@@ -109,8 +109,9 @@ static inline Node* node_of_type(
     made->weakrefs = NULL;
     made->number = next_number++;
     made->walk = 0;
-    made->computed = made->kept = 0;
+    made->computed = made->kept = made->later = 0;
     made->entry = made->depth = -1;
+    made->readers = 0;
     for (k = PyTuple_GET_SIZE(src); k--;) {
         int depth = ((Node*)PyTuple_GET_ITEM(src, k))->depth;
         if (depth > made->depth) made->depth = depth;
