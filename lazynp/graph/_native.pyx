@@ -50,6 +50,8 @@ cdef extern from "record.h":
     PyObject* kinds_name
     PyObject* twin_canonicalise
     long default_kinds
+    PyObject* cost_module
+    long long most_bytes
     int graph_ready(object) except -1
     object user_site()
     object canonicalise(object, object)
@@ -118,10 +120,11 @@ def mark_computed(list nodes):
     return mark_all(None, nodes)
 
 
-def bind(twin):
-    """Let ``twin`` take the programs that ``walk`` leaves."""
-    global twin_canonicalise
-    twin_canonicalise = _keep(twin)
+def bind(twin, cost, long long most):
+    """Let ``twin`` take the programs that ``walk`` leaves; ``cost`` is the module of numbers, ``most`` a bound on bytes that are counted."""
+    global twin_canonicalise, cost_module, most_bytes
+    twin_canonicalise, cost_module = _keep(twin), _keep(cost)
+    most_bytes = most
 
 
 def walk(nodes):

@@ -155,6 +155,7 @@ static int gather(Node* node) {
     node->walk = walks;
     node->entry = -1;
     node->readers = 0;
+    node->counted = NULL;
     node->kept = node->later = 0;
     walk.nodes[walk.node_count++] = (Node*)Py_NewRef((PyObject*)node);
     return 0;
@@ -351,19 +352,56 @@ static int error_kinds(Node* node) {
 
 static inline int is_call(Op* op) { return op->op == call_op || op->op == output_op || op->op == contiguous_op; }
 
-/* Keep the results of calls that somebody can still ask for when the program is over: who has more references than the walk and its readers
-   in the program is held by somebody else. */
+static PyObject* cost_module; /* `schedule.cost` */
+static long long most_bytes;
+
+static long long bytes_of(Node* node) {
+    long long total = PyDataType_ELSIZE((PyArray_Descr*)node->dtype), extent;
+    Py_ssize_t k;
+    for (k = PyTuple_GET_SIZE(node->shape); k--;) {
+        extent = PyLong_AsLongLong(PyTuple_GET_ITEM(node->shape, k));
+        if (extent && total > most_bytes / extent) total = most_bytes / extent;
+        total *= extent;
+    }
+    return total;
+}
+
+/* Estimate the bytes of the results of calls that each node is computed from. */
+static void count_bytes_of_calls(void) {
+    Py_ssize_t k, i;
+    for (k = 0; k < walk.node_count; k++) {
+        Node* node = walk.nodes[k];
+        Op* op = op_of(node);
+        PyObject* src = node->src;
+        node->below = op && is_call(op) ? bytes_of(node) : 0;
+        if (src == NULL || (op && is_call(op))) continue;
+        for (i = PyTuple_GET_SIZE(src); i--;) {
+            Node* source = (Node*)PyTuple_GET_ITEM(src, i);
+            if (source->counted == node) continue; /* once, however often it is a source */
+            source->counted = node;
+            node->below = node->below > most_bytes - source->below ? most_bytes : node->below + source->below;
+        }
+    }
+}
+
+/* Keep the results of calls that somebody can still ask for when the program is over, or what is made of them where that is much smaller:
+   who has more references than the walk and its readers in the program is held by somebody else. */
 static int keep_asked_for_later(void) {
     Py_ssize_t k, i, before = PyList_GET_SIZE(walk.wanted);
+    PyObject* saved = PyObject_GetAttrString(cost_module, "KEPT_BYTES");
+    long long enough = saved ? PyLong_AsLongLong(saved) : -1;
+    Py_XDECREF(saved);
+    if (enough == -1 && PyErr_Occurred()) return -1;
+    count_bytes_of_calls();
     for (k = walk.node_count; k--;) {
         Node* node = walk.nodes[k];
         Op* op = op_of(node);
         if (op == NULL) return GIVEN_UP;
         if (node->kept || op->kind == LEAF || node->src == NULL) continue;
         if (!node->later && Py_REFCNT(node) <= 1 + node->readers) continue;
-        if (is_call(op)) {
+        if (is_call(op) || node->below - bytes_of(node) > enough) {
             if (keep(node) < 0) return -1;
-        } else {
+        } else if (node->below) {
             for (i = PyTuple_GET_SIZE(node->src); i--;) ((Node*)PyTuple_GET_ITEM(node->src, i))->later = 1;
         }
     }

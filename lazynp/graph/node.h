@@ -11,11 +11,12 @@
 #include <stddef.h>
 #include <string.h>
 
-typedef struct {
+typedef struct Node {
     PyObject_HEAD
     PyObject *op, *src, *arg, *dtype, *shape, *code, *err, *buffer, *error, *weakrefs;
-    long long number;
-    unsigned long long walk; /* the walk that met it last, for which `entry`, `readers`, `kept` and `later` hold */
+    long long number, below; /* bytes of the results of calls under it */
+    struct Node* counted;    /* its reader that was counted last */
+    unsigned long long walk; /* the walk that met it last, for which `below`, `entry`, `readers`, `kept` and `later` hold */
     int entry, depth, offset, readers; /* how many sources in the walk it is */
     char computed, kept, later;
 } Node;
@@ -112,6 +113,8 @@ static inline Node* node_of_type(
     made->computed = made->kept = made->later = 0;
     made->entry = made->depth = -1;
     made->readers = 0;
+    made->below = 0;
+    made->counted = NULL;
     for (k = PyTuple_GET_SIZE(src); k--;) {
         int depth = ((Node*)PyTuple_GET_ITEM(src, k))->depth;
         if (depth > made->depth) made->depth = depth;

@@ -9,7 +9,6 @@ from cpython.object cimport PyObject, PyTypeObject
 import ctypes
 import sys
 
-from lazynp.values.allocator import allocate
 from lazynp.values.buffer import Buffer
 
 cdef extern from "Python.h":
@@ -18,8 +17,9 @@ cdef extern from "Python.h":
 cdef extern from "launch.h":
     PyTypeObject* buffer_class
     Py_ssize_t at_array, at_lease, at_shared, at_views, at_facts, at_address, at_block, at_dtype, at_shape
-    PyObject* allocate_function
-    PyObject* updated_function
+    PyObject* twins
+    PyObject* allocate_name
+    PyObject* updated_name
     PyObject* kernel_error
     PyObject* address_name
     PyObject* retyped_name
@@ -43,14 +43,14 @@ at_array, at_lease, at_shared = offset_of(Buffer._array), offset_of(Buffer._leas
 at_views, at_facts, at_address = offset_of(Buffer.views), offset_of(Buffer.facts), offset_of(Buffer._address)
 at_block, at_dtype, at_shape = offset_of(Buffer.block), offset_of(Buffer.dtype), offset_of(Buffer.shape)
 address_name, retyped_name = _keep(PyUnicode_InternFromString("address")), _keep(PyUnicode_InternFromString("retyped"))
-allocate_function = _keep(allocate)
+allocate_name, updated_name = _keep(PyUnicode_InternFromString("allocate")), _keep(PyUnicode_InternFromString("updated"))
 PyType_Ready(&kernels_type)
 
 
-def bind(updated, error):
-    """Take what finds the memory of a STORE, and the exception of a kernel that met an index out of range."""
-    global updated_function, kernel_error
-    updated_function, kernel_error = _keep(updated), _keep(error)
+def bind(dict names, error):
+    """Take the names of the twins' module, of which ``allocate`` and ``updated`` find memory, and the exception of an index out of range."""
+    global twins, kernel_error
+    twins, kernel_error = _keep(names), _keep(error)
 
 
 def kernels(list steps, list inputs, tuple outputs, int entries):

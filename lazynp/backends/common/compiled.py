@@ -123,7 +123,7 @@ class Launcher:
             values[e] = values[dying].retyped(dtype, shape)
             block[slot] = values[e].address
         for slot, update, given in self.updates:
-            values[update.entry] = _updated(values[update.base], update, given, integers, claim)
+            values[update.entry] = updated(values[update.base], update, given, integers, claim)
             block[slot] = values[update.entry].address
         for slot, size in self.workspaces:
             memory = allocate(size)
@@ -156,7 +156,7 @@ _FORMATS = {
 }  # fmt: skip
 
 
-def _updated(old: Buffer, update: Update, given: bool, integers: list[int], claim: Claim | None) -> Buffer:
+def updated(old: Buffer, update: Update, given: bool, integers: list[int], claim: Claim | None) -> Buffer:
     """Memory for a STORE, in which everything but the region it writes is as in ``old``: that memory itself where it may be overwritten."""
     claimed = claim is not None and old.block in claim.blocks
     free = update.last and (claimed or not given)
@@ -201,7 +201,7 @@ def _copy_around(old: Buffer, new: Buffer, update: Update, integers: list[int]) 
 
 
 if _native is not None:
-    _native.bind(_updated, KernelError)
+    _native.bind(globals(), KernelError)
 
 
 class LibraryStep:

@@ -49,7 +49,8 @@ typedef struct {
 /* Given by the module: */
 static PyTypeObject* buffer_class;
 static Py_ssize_t at_array, at_lease, at_shared, at_views, at_facts, at_address, at_block, at_dtype, at_shape;
-static PyObject *allocate_function, *updated_function, *kernel_error, *address_name, *retyped_name;
+static PyObject *twins, *allocate_name, *updated_name; /* the names of the module of the twins, by which both find the same functions */
+static PyObject *kernel_error, *address_name, *retyped_name;
 
 #define SLOT(X, AT) (*(PyObject**)((char*)(X) + (AT)))
 
@@ -64,9 +65,20 @@ static int64_t address_of(PyObject* buffer) {
     return number;
 }
 
+static PyObject* named(PyObject* name) { /* borrowed */
+    PyObject* found = PyDict_GetItemWithError(twins, name);
+    if (found == NULL && !PyErr_Occurred()) PyErr_SetObject(PyExc_NameError, name);
+    return found;
+}
+
+static PyObject* allocated(PyObject* size) {
+    PyObject* allocate = named(allocate_name);
+    return allocate ? PyObject_CallOneArg(allocate, size) : NULL;
+}
+
 /* A buffer of a new block: what `Buffer.of_block` makes. */
 static PyObject* new_buffer(Place* place, int64_t* address) {
-    PyObject *block = PyObject_CallOneArg(allocate_function, place->size), *at, *made;
+    PyObject *block = allocated(place->size), *at, *made;
     if (block == NULL) return NULL;
     at = PyObject_GetAttr(block, address_name);
     made = at ? buffer_class->tp_alloc(buffer_class, 0) : NULL;
@@ -151,14 +163,15 @@ static int64_t launch(Kernel* self, PyObject** values, PyObject* integers, PyObj
     }
     for (k = 0; k < self->update_count; k++) {
         Place* place = &self->updates[k];
-        made = PyObject_CallFunctionObjArgs(updated_function, values[place->other], place->dtype, place->shape, integers, claim, NULL);
+        if ((at = named(updated_name)) == NULL) goto done;
+        made = PyObject_CallFunctionObjArgs(at, values[place->other], place->dtype, place->shape, integers, claim, NULL);
         if (made == NULL) goto done;
         Py_XSETREF(values[place->entry], made);
         block[place->slot] = address_of(made);
         if (block[place->slot] == -1 && PyErr_Occurred()) goto done;
     }
     for (k = 0; k < self->workspace_count; k++) {
-        holding[k] = PyObject_CallOneArg(allocate_function, self->workspaces[k].size);
+        holding[k] = allocated(self->workspaces[k].size);
         if (holding[k] == NULL || (at = PyObject_GetAttr(holding[k], address_name)) == NULL) goto done;
         block[self->workspaces[k].slot] = PyLong_AsLongLong(at);
         Py_DECREF(at);

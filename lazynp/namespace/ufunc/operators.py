@@ -175,7 +175,8 @@ def _reflected(name: str, of: ufunc) -> Method:
                 frame = _getframe(1)
                 return wrap(Node(rule[0], (value, x), None, rule[1], x.shape, (frame.f_code, frame.f_lasti)))
         if defers(a, b):
-            return NotImplemented
+            # a subclass's own operator went first and left it to ours, for it knows NumPy's arrays alone: `numpy.matrix` does
+            return forward(b, np.asarray(a)) if isinstance(b, np.ndarray) else NotImplemented
         return of(b, a)
 
     operate.__name__ = operate.__qualname__ = f"__r{name}__"
