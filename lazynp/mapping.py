@@ -112,7 +112,7 @@ def map_tree(tree: _Tree) -> _Tree:
     """Rewrite the imports of NumPy in place.  Iterative: programs with very deep expressions are allowed."""
     nodes = list(ast.walk(tree))
     concerned = {*CALLS}
-    modules = set()
+    modules: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Import):
             modules.update(alias.asname or THEIRS for alias in node.names if _is_numpy(alias.name))

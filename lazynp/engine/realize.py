@@ -172,6 +172,7 @@ def _run_owning(plan: Plan, canonical: Canonical) -> rechecks.Found | None:
         except BaseException:
             claim.undo()
             raise
+        claim.new = [node.buffer for node in canonical.wanted if node.buffer is not None]
         canonical.forget()
         plan.claims.settled(contested=claim.settle())
         return found

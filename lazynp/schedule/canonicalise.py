@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from math import prod
 from operator import attrgetter
 from struct import Struct
 from typing import Any, Final, NamedTuple
@@ -20,7 +21,8 @@ import numpy as np
 from lazynp.graph import op as o
 from lazynp.graph.errstate import DEFAULT, possible
 from lazynp.graph.node import Node, Shape
-from lazynp.graph.op import Kind, Op
+from lazynp.graph.op import CALLS, Kind, Op
+from lazynp.schedule import cost
 from lazynp.values.buffer import Buffer
 from lazynp.values.records import Record, field
 
@@ -30,7 +32,6 @@ ZERO = -1  # the number of the offset parameter that is always 0
 LEAF: Final = Kind.LEAF
 MOVEMENT: Final = Kind.MOVEMENT
 ELEMENTWISE: Final = Kind.ELEMENTWISE
-CALLS: Final = (o.CALL, o.OUTPUT, o.CONTIGUOUS)
 
 _by_number = attrgetter("number")
 _double = Struct("d").pack
@@ -213,10 +214,13 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
 def _asked_for_later(walked: list[Node], index: _Numbers, kept: set[Node]) -> list[Node]:
     """List the results of calls that somebody can still ask for when the program is over: an array holds them, or what is made of them.
 
+    What is made of them is kept in their place where it is much smaller than they are together.
+
     Who has more references than the program accounts for is held by somebody else.  A reference too many means only that a value is kept
     for nothing, one too few that a call may run twice.
     """
     readers = _readers(walked)
+    below = _bytes_of_calls(walked)
     firsts = index.nodes
     count = sys.getrefcount
     later: set[Node] = set()
@@ -227,9 +231,9 @@ def _asked_for_later(walked: list[Node], index: _Numbers, kept: set[Node]) -> li
             continue  # it exists afterwards, and nothing has to be computed for it
         own = readers.get(node, 0)
         if node in later or count(node) > OWN + (own > 0) + own + (firsts[index[node]] is node):
-            if node.op in CALLS:
+            if node.op in CALLS or below[node] - prod(node.shape) * node.dtype.itemsize > cost.KEPT_BYTES:
                 found.append(node)
-            else:
+            elif below[node]:
                 later.update(node.src)
     found.reverse()
     return found
@@ -244,14 +248,26 @@ def _readers(walked: list[Node]) -> dict[Node, int]:
     return found
 
 
+def _bytes_of_calls(walked: list[Node]) -> dict[Node, int]:
+    """Estimate the bytes of the results of calls that each node is computed from."""
+    found: dict[Node, int] = {}
+    for node in walked:
+        if node.op in CALLS:
+            found[node] = prod(node.shape) * node.dtype.itemsize
+        else:
+            found[node] = min(sum([found[source] for source in set(node.src)]), MOST_BYTES)
+    return found
+
+
 def _own_references() -> int:
     """Count the references that ``_asked_for_later`` sees of a node that nothing else knows: those of three containers and of itself."""
     walked = [Node(o.CONST, (), 0, np.dtype(int), ())]
-    containers = set(walked), dict.fromkeys(walked)
+    containers = set(walked), dict.fromkeys(walked), dict.fromkeys(walked)
     node = walked[0]
     return sys.getrefcount(node) if all(containers) else 0
 
 
+MOST_BYTES: Final = 1 << 60  # values that are used twice, again and again, would count without bound
 OWN: Final = _own_references()
 
 
