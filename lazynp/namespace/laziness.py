@@ -13,7 +13,7 @@ import numpy as np
 from lazynp.graph.node import Node
 from lazynp.namespace.bridge.fallback import set_fallback
 from lazynp.ndarray import ndarray, node_of, root_node
-from lazynp.scalars import is_scalar
+from lazynp.scalars import force, is_scalar
 
 
 def _nodes(arrays: tuple[Any, ...]) -> list[Node]:
@@ -63,9 +63,7 @@ def realize(*arrays: Any) -> Any:
     >>> squares
     array([0., 1., 4., 9.])
     """
-    from lazynp.engine.realize import realize as run
-
-    run(_nodes(arrays), "realize")
+    force(_nodes(arrays), "realize")
     return arrays[0] if len(arrays) == 1 else arrays
 
 

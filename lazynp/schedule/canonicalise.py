@@ -10,7 +10,7 @@ different error states.  This is the hot path of every realize: about one micros
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from operator import attrgetter
 from struct import Struct
@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from lazynp.graph import native
 from lazynp.graph import op as o
 from lazynp.graph.errstate import DEFAULT, possible
 from lazynp.graph.node import Node, Shape
@@ -116,8 +117,8 @@ class _Numbers(dict[Node, int]):
         return number
 
 
-def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
-    """The canonical form of the program that computes ``nodes_wanted``.
+def canonicalise_in_python(nodes_wanted: Sequence[Node]) -> Canonical:
+    """The canonical form of the program that computes ``nodes_wanted``; natively that is ``graph/canonical.h``.
 
     Two kinds of values on the way are wanted as well, because computing them a second time would cost more than keeping them: results
     of library calls and of ``contiguous`` that can be asked for afterwards, themselves or through what is computed from them (all others
@@ -271,6 +272,102 @@ MOST_BYTES: Final = 1 << 60  # values that are used twice, again and again, woul
 OWN: Final = _own_references()
 
 
+canonicalise: Callable[[Sequence[Node]], Canonical] = canonicalise_in_python
+if native.native:
+    native.bind(canonicalise_in_python, cost, MOST_BYTES)
+    canonicalise = native.walk
+
+# The two forms of a key: as tuples, and as the native walk's string of words -----------------------------------------------------
+
+_Raw = tuple[Op, tuple[int, ...], Any]  # operation, sources, argument with the numbers of parameters
+
+
+def _structure(key: Any) -> tuple[list[_Raw], tuple[int, ...]]:
+    """The entries and the outputs that a key stands for."""
+    if key.__class__ is bytes:
+        return _of_words(key, ())
+    return _of_words(key[0], key[1:]) if key[0].__class__ is bytes else _of_tuples(key)
+
+
+def _of_tuples(key: Any) -> tuple[list[_Raw], tuple[int, ...]]:
+    raw: list[_Raw] = []
+    for entry in key[0]:
+        op = entry[0]
+        if entry[-1].__class__ is int and entry[-1] < 0:
+            entry = entry[:-1]
+        if op.kind is ELEMENTWISE:
+            raw.append((op, entry[2:], None))
+        elif op is o.BUFFER or op is o.CONST:
+            raw.append((op, (), entry[2]))
+        elif op is o.IOTA:
+            raw.append((op, (), (entry[2], entry[2] + 1)))
+        elif op is o.SLICE or op is o.STORE or op is o.PAD:
+            raw.append((op, entry[3:], entry[1]))
+        else:
+            raw.append((op, entry[4:], entry[2]))
+    return raw, key[1]
+
+
+def _of_words(text: bytes, objects: tuple[Any, ...]) -> tuple[list[_Raw], tuple[int, ...]]:
+    words = memoryview(text).cast("i").tolist()
+    count = words[-1]
+    end = len(words) - 1 - count
+    raw: list[_Raw] = []
+    at = 0
+    while at < end:
+        op = o.ALL[words[at] & 255]
+        src: tuple[int, ...] = ()
+        arg: Any = None
+        if op.kind is LEAF:
+            arg = words[at + 1]
+            at += 2
+            if op is o.IOTA:
+                arg = (arg, arg + 1)
+        else:
+            n = words[at + 1]
+            src = tuple(words[at + 2 : at + 2 + n])
+            at += 2 + n
+            if op is o.SLICE or op is o.STORE:
+                axes = words[at]
+                arg = tuple([(words[k], _long(words, k + 1)) for k in range(at + 1, at + 1 + 3 * axes, 3)])
+                at += 1 + 3 * axes
+            elif op is o.PAD:
+                arg = tuple(words[at + 1 : at + 1 + words[at]])
+                at += 1 + words[at]
+            elif op.kind is not ELEMENTWISE:
+                arg, at = _argument(words, at, objects)
+        if op.kind is not ELEMENTWISE and op is not o.CONST:
+            at += 1 + 2 * words[at]  # the shape, which the node has, too
+        raw.append((op, src, arg))
+    return raw, tuple(words[end : end + count])
+
+
+def _long(words: list[int], at: int) -> int:
+    """A number of two words."""
+    return words[at] & 0xFFFFFFFF | words[at + 1] << 32
+
+
+def _argument(words: list[int], at: int, objects: tuple[Any, ...]) -> tuple[Any, int]:
+    """An argument, and where the words behind it begin."""
+    match words[at]:
+        case 0:
+            return None, at + 1
+        case 1:
+            return _long(words, at + 1), at + 3
+        case 2:
+            parts = []
+            count = words[at + 1]
+            at += 2
+            for _ in range(count):
+                part, at = _argument(words, at, objects)
+                parts.append(part)
+            return tuple(parts), at
+        case 3:
+            return o.ALL[words[at + 1]], at + 2
+        case _:
+            return objects[words[at + 1]], at + 2
+
+
 class Entry(NamedTuple):
     """One operation of a ``Program``; ``src`` are entry numbers, all smaller than its own.
 
@@ -298,21 +395,9 @@ class Program(Record):
     def of(cls, canonical: Canonical) -> Program:
         entries: list[Entry] = []
         errors = 0
-        for entry, node in zip(canonical.key[0], canonical.nodes, strict=True):
-            op = entry[0]
-            if entry[-1].__class__ is int and entry[-1] < 0:
-                entry = entry[:-1]
-            if op.kind is Kind.ELEMENTWISE:
-                src, arg = entry[2:], None
-            elif op is o.BUFFER or op is o.CONST:
-                src, arg = (), entry[2]
-            elif op is o.IOTA:
-                src, arg = (), (entry[2], entry[2] + 1)
-            elif op is o.SLICE or op is o.STORE or op is o.PAD:
-                src, arg = entry[3:], entry[1]
-            else:
-                src, arg = entry[4:], entry[2]
+        raw, outputs = _structure(canonical.key)
+        for (op, src, arg), node in zip(raw, canonical.nodes, strict=True):
             entries.append(Entry(op, src, arg, node.dtype, node.shape))
             if node.err.kinds:
                 errors |= node.err.kinds & possible(op, arg, node.dtype, entries[src[0]].dtype if src else node.dtype)
-        return cls(entries, canonical.key[1], errors=errors)
+        return cls(entries, outputs, errors=errors)

@@ -81,6 +81,13 @@ for _ in range(10):
     x = np.fft.ifft(np.fft.fft(x) * 0.5).real
 result = float(x.sum())
 """,
+    "means of arrays that go": """
+means = []
+for _ in range(60):
+    x = np.asarray(rng.standard_normal(1_000_000))
+    means.append((x * x).mean())
+result = float(sum(means))
+""",
     "an accumulation that is held": """
 x = np.asarray(rng.standard_normal(1_000_000)); acc = x * 0
 for i in range(20):

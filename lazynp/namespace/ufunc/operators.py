@@ -16,7 +16,9 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array.hand import answer, into, let_go, memory_of, of_one, of_two, own_memory, writable
+from lazynp.arrays import DEPTH_CUT
 from lazynp.conversion import holds_ours
+from lazynp.graph import native
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.floating import at_once, heard, listen_to_all, stop, tell_here
@@ -28,7 +30,8 @@ from lazynp.namespace.ufunc.promotion import broadcast, concrete
 from lazynp.namespace.ufunc.ufuncs import UFUNCS, ordered, site, ufunc
 from lazynp.ndarray import ndarray, node_of, result, wrap
 from lazynp.protocols import from_host
-from lazynp.scalars import CLASSES, OF_TYPE, is_scalar, scalar_of_value
+from lazynp.scalars import CLASSES, OF_TYPE, generic, is_scalar, scalar_of_value
+from lazynp.views import View
 
 Method = Callable[..., Any]
 
@@ -420,5 +423,16 @@ def install(cls: type) -> None:
     else:
         methods |= {"__divmod__": _divmod, "__rdivmod__": _rdivmod}
         methods |= {"__matmul__": _matmul, "__rmatmul__": _rmatmul, "__imatmul__": _imatmul}
+    if array:
+        native.register(ndarray, View, generic, wrap, node_of, DEPTH_CUT // 2)
+        methods |= {f"__{name}__": _recorder(methods[f"__{name}__"], of, 0) for name, of in (BINARY | COMPARE).items()}
+        methods |= {f"__r{name}__": _recorder(methods[f"__r{name}__"], of, 1) for name, of in BINARY.items()}
+        methods |= {f"__{name}__": _recorder(methods[f"__{name}__"], of, 2) for name, of in UNARY.items()}
+        methods["__getitem__"] = native.recorder(ndarray.__getitem__, {}, 3, False)
     for name, method in methods.items():
         setattr(cls, name, method)
+
+
+def _recorder(method: Method, of: str, operands: int) -> Method:
+    made: Method = native.recorder(method, UFUNCS[of]._directs, operands, of == "power")
+    return made
