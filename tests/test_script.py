@@ -120,6 +120,7 @@ def test_a_module_elsewhere_keeps_numpy(tmp_path: Path) -> None:
     assert output(tmp_path, "program/main.py").strip() == "numpy"
 
 
+@pytest.mark.slow
 def test_mapped_code_never_reaches_pythons_own_cache(tmp_path: Path) -> None:
     write(tmp_path, main="import helper\nprint(helper.name)\n", helper="import numpy\nname = numpy.__name__\n")
     assert output(tmp_path, "main.py").strip() == "lazynp"
@@ -127,6 +128,7 @@ def test_mapped_code_never_reaches_pythons_own_cache(tmp_path: Path) -> None:
     assert output(tmp_path, "main.py").strip() == "lazynp"
 
 
+@pytest.mark.slow
 def test_submodules_of_numpy(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -147,6 +149,7 @@ def test_submodules_of_numpy(tmp_path: Path) -> None:
     assert "nonexistent" in output(tmp_path, "main.py")
 
 
+@pytest.mark.slow
 def test_star_import_brings_numpys_names(tmp_path: Path) -> None:
     write(tmp_path, main="from numpy import *\nprint(float(sin(pi / 2) + arange(3).sum()))\n")
     assert output(tmp_path, "main.py").strip() == "4.0"
@@ -169,6 +172,7 @@ def test_main_is_as_python_runs_it(tmp_path: Path) -> None:
     assert output(tmp_path, *arguments) == launch(tmp_path, *arguments, module=False).stdout
 
 
+@pytest.mark.slow
 def test_results_can_be_pickled_by_name(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -181,6 +185,7 @@ def test_results_can_be_pickled_by_name(tmp_path: Path) -> None:
     assert output(tmp_path, "main.py").strip() == "3"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "code"), [("pass", 0), ("raise SystemExit(7)", 7), ("import sys; sys.exit('no')", 1), ("1 / 0", 1), ("def", 1)]
 )
@@ -189,6 +194,7 @@ def test_exit_codes_are_kept(tmp_path: Path, statement: str, code: int) -> None:
     assert launch(tmp_path, "main.py").returncode == code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "files",
     [
@@ -208,6 +214,7 @@ def test_tracebacks_show_the_users_lines_only(tmp_path: Path, files: dict[str, s
     assert (ours.returncode, ours.stdout, ours.stderr) == (pythons.returncode, pythons.stdout, pythons.stderr)
 
 
+@pytest.mark.slow
 def test_a_missing_script_is_reported(tmp_path: Path) -> None:
     done = launch(tmp_path, "missing.py")
     assert done.returncode == 2
@@ -215,6 +222,7 @@ def test_a_missing_script_is_reported(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_an_unknown_backend_is_refused(tmp_path: Path) -> None:
     write(tmp_path, main="pass\n")
     done = launch(tmp_path, "--backend", "abacus", "main.py")
@@ -232,6 +240,7 @@ def test_backend_is_chosen(tmp_path: Path) -> None:
     assert output(tmp_path, "--backend", "numpy", "main.py").split() == ["numpy", "numpy"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["", "raise SystemExit(3)\n"])
 def test_report_names_the_line_that_forced(tmp_path: Path, ending: str) -> None:
     write(tmp_path, main=PROGRAM + ending)
@@ -241,6 +250,7 @@ def test_report_names_the_line_that_forced(tmp_path: Path, ending: str) -> None:
     assert "main.py:3" in done.stderr
 
 
+@pytest.mark.slow
 def test_counters_as_json(tmp_path: Path) -> None:
     write(tmp_path, main=PROGRAM)
     output(tmp_path, "--report-json", "counters.json", "main.py")

@@ -184,6 +184,7 @@ def test_a_full_disk_leaves_nothing_behind(cache, monkeypatch):
     assert not files(cache)
 
 
+@pytest.mark.slow
 def test_two_processes_write_and_read_the_same_keys(tmp_path):
     program = f"""
 import sys
