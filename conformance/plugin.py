@@ -4,7 +4,7 @@ In: environment variables: ``CONFORMANCE_LIBRARY`` (``numpy`` or ``lazynp``: wha
 ``CONFORMANCE_EVENTS`` (a file), ``CONFORMANCE_ROOT`` where the test modules are not NumPy's own, ``CONFORMANCE_SECONDS`` (the processor's
 time for one test).  Out: one JSON line for every
 collected test and for every outcome, written at once, so that a process that dies leaves what it has done.  Promise: only the test
-modules themselves are mapped (``lazynp.script`` does it, as for a user's program); everything installed keeps NumPy.
+modules themselves are mapped (``lazynp.mapping`` does it, as for a user's program); everything installed keeps NumPy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 import numpy
 import pytest
 
-from lazynp import script
+from lazynp import mapping
 from lazynp.graph import report
 
 SECONDS = float(os.environ.get("CONFORMANCE_SECONDS") or 60)  # of the processor's time for one test; NumPy's own slow ones take a few
@@ -45,7 +45,7 @@ except OSError:
     sys.meta_path.insert(0, NoCuPy())
 
 
-class TestModules(script.UserModules):
+class TestModules(mapping.UserModules):
     """Gives the modules in NumPy's test directories the mapping loader, and nobody else."""
 
     __test__ = False
@@ -110,7 +110,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("CONFORMANCE_LIBRARY") == "lazynp":
-        sys.meta_path[:0] = (TestModules(_ROOT), script.Submodules())
+        sys.meta_path[:0] = (TestModules(_ROOT), mapping.Submodules())
     events = os.environ.get("CONFORMANCE_EVENTS")
     if events:
         config.pluginmanager.register(Events(events))

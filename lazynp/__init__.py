@@ -8,8 +8,16 @@ name that NumPy has is here; importing starts no thread, loads no compiler and t
 from __future__ import annotations
 
 import sys as _sys
+from contextlib import suppress as _suppress
 from importlib import import_module as _import_module
 from typing import Any
+
+if _sys.argv[:1] == ["-m"] and not _sys.flags.safe_path:
+    # `python -m lazynp script.py`: a `numpy.py` in the working directory, which Python searches first, is not NumPy
+    _first = _sys.path.pop(0)
+    with _suppress(ImportError):
+        _import_module("numpy")
+    _sys.path.insert(0, _first)
 
 import numpy as _numpy
 
@@ -58,6 +66,16 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*dir(_numpy), *_names.PUBLIC, *_names.OWN_MODULES})
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Run ``%load_ext lazynp``: from now on ``numpy`` means lazynp in the cells, and in modules under the working directory."""
+    _import_module("lazynp.mapping").load_ipython_extension(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Run ``%unload_ext lazynp``: ``numpy`` means NumPy again in the cells."""
+    _import_module("lazynp.mapping").unload_ipython_extension(shell)
 
 
 for _path, _module in _names.submodules().items():

@@ -1,4 +1,5 @@
-"""The command line: ``python -m lazynp [--report] [--device NAME] script.py [arguments...]``, or ``python -m lazynp --coverage``, or
+"""The command line: ``python -m lazynp [--report] [--device NAME] PROGRAM [arguments...]``, where the program is what Python takes: a
+script, a directory, a zip, ``-m module``, ``-c code``, ``-``, or nothing for a prompt; or ``python -m lazynp --coverage``, or
 ``python -m lazynp doctor``."""
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from lazynp.values import config
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m lazynp",
-        description="Run a NumPy script with `numpy` meaning lazynp in the script and in the modules beside it.",
+        description="Run a NumPy program with `numpy` meaning lazynp in it and in the modules beside it; without one, a prompt.",
     )
     parser.add_argument("--report", action="store_true", help="at the end, print what was fused, forced and fell back (to stderr)")
     parser.add_argument("--report-json", metavar="FILE", help="at the end, write the counters to FILE")
@@ -26,12 +27,32 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--coverage", nargs="?", const="", metavar="PAGE", help="print who answers each name of NumPy, or write the page that lists them"
     )
-    parser.add_argument("script", nargs="?", help="the script to run; doctor: look at what is installed, and whether it works")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module or package, with the arguments that follow")
+    parser.add_argument("-c", dest="code", nargs=argparse.REMAINDER, help="run this text, with the arguments that follow")
+    what = "the script, directory or zip to run; -: standard input; doctor: look at what is installed, and whether it works"
+    parser.add_argument("script", nargs="?", help=what)
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own arguments")
     options = parser.parse_args()
-    if options.script is None and options.coverage is None:
-        parser.error("the following arguments are required: script")
+    for flag, given in (("-m", options.module), ("-c", options.code)):
+        if given == []:
+            parser.error(f"argument {flag}: expected one argument")
     return options
+
+
+def _run(options: argparse.Namespace, source: bytes | None) -> None:
+    """Run the program that is named, in the way that its form asks for."""
+    if options.code is not None:
+        script.run_text(options.code[0], "-c", options.code[1:])
+    elif options.module is not None:
+        script.run_module(options.module[0], options.module[1:])
+    elif source is not None:
+        script.run(options.script, options.arguments, source)
+    elif options.script is None and sys.stdin.isatty():
+        script.interact()
+    elif options.script in (None, "-"):
+        script.run_text(sys.stdin.buffer.read(), options.script or "", options.arguments)
+    else:
+        script.run_collection(options.script, options.arguments)
 
 
 def _cover(page: str) -> None:
@@ -64,18 +85,23 @@ def main() -> None:
         from lazynp.doctor import main as look
 
         raise SystemExit(look())
-    try:
-        source = script.read(options.script)
-    except OSError as error:
-        sys.stderr.write(f"python -m lazynp: can't open file {options.script!r}: {error.strerror}\n")
-        raise SystemExit(2) from None
+    source = None
+    if options.module is options.code is None and options.script not in (None, "-") and not script.is_collection(options.script):
+        try:
+            source = script.read(options.script)
+        except OSError as error:
+            sys.stderr.write(f"python -m lazynp: can't open file {options.script!r}: {error.strerror}\n")
+            raise SystemExit(2) from None
     if options.backend is not None:
         config.update(backend=options.backend)
         os.environ["LAZYNP_BACKEND"] = options.backend  # for processes that the script starts
     if options.device is not None:
         _use(options.device)
     try:
-        script.run(options.script, options.arguments, source)
+        _run(options, source)
+    except script.MissingProgramError as error:
+        sys.stderr.write(f"python -m lazynp: {error}\n")
+        raise SystemExit(1) from None
     finally:
         if options.report:
             sys.stdout.flush()

@@ -79,6 +79,7 @@ FOREIGN: Final = {
     "CUDA_HOME": "the CUDA toolkit's",
     "CUDA_PATH": "the CUDA toolkit's",
     "LOCALAPPDATA": "the system's",
+    "PYTHONSTARTUP": "Python's",
     "SCIPY_ARRAY_API": "SciPy's",
     "XDG_CACHE_HOME": "the system's",
 }
@@ -111,6 +112,7 @@ UNUSED: Final = {
     "lazynp.testing.scipy.pytest_collection_modifyitems": "pytest calls it",
     "lazynp.testing.scipy.pytest_configure": "pytest calls it",
     "lazynp.testing.scipy.pytest_generate_tests": "pytest calls it",
+    "lazynp.testing.swap.pytest_load_initial_conftests": "pytest calls it",
 }
 
 # Public names that hide a module of the package, and why nobody is misled.

@@ -7,11 +7,12 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from lazynp import script
+from lazynp import mapping, script
 
 PACKAGE_PARENT = Path(script.__file__).parent.parent
 
@@ -23,13 +24,16 @@ def write(directory: Path, **files: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def launch(directory: Path, *arguments: str, module: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+def launch(
+    directory: Path, *arguments: str, module: bool = True, text: str | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, *(("-m", "lazynp") if module else ()), *arguments]
     paths = os.pathsep.join(filter(None, [str(PACKAGE_PARENT), os.environ.get("PYTHONPATH", "")]))
     return subprocess.run(
         command,
         cwd=directory,
         env={**os.environ, "PYTHONPATH": paths, **environment},
+        input=text,
         capture_output=True,
         text=True,
         timeout=120,
@@ -74,22 +78,22 @@ UNTOUCHED = [
 
 @pytest.mark.parametrize(("source", "expected"), REWRITTEN)
 def test_imports_of_numpy_are_rewritten(source: str, expected: str) -> None:
-    assert ast.unparse(script._map(ast.parse(source))) == ast.unparse(ast.parse(expected))
+    assert ast.unparse(mapping.map_tree(ast.parse(source))) == ast.unparse(ast.parse(expected))
 
 
 @pytest.mark.parametrize("source", UNTOUCHED)
 def test_everything_else_is_left_as_it_is(source: str) -> None:
-    assert ast.dump(script._map(ast.parse(source))) == ast.dump(ast.parse(source))
+    assert ast.dump(mapping.map_tree(ast.parse(source))) == ast.dump(ast.parse(source))
 
 
 def test_rewriting_keeps_positions() -> None:
-    tree = script._map(ast.parse("x = 1\n\nimport numpy.linalg, os\n"))
+    tree = mapping.map_tree(ast.parse("x = 1\n\nimport numpy.linalg, os\n"))
     assert [statement.lineno for statement in tree.body] == [1, 3, 3, 3]
 
 
 def test_a_deep_expression_is_compiled() -> None:
     limit = sys.getrecursionlimit()
-    script.compile_mapped(("import numpy\nx = 1" + " + 1" * 2500).encode(), "deep.py")
+    mapping.compile_mapped(("import numpy\nx = 1" + " + 1" * 2500).encode(), "deep.py")
     assert sys.getrecursionlimit() == limit
 
 
@@ -269,3 +273,152 @@ def test_a_copied_program_prints_what_numpy_prints(tmp_path: Path) -> None:
         ),
     )
     assert output(tmp_path, "main.py") == launch(tmp_path, "main.py", module=False).stdout
+
+
+def test_a_numpy_beside_the_script_is_ignored(tmp_path: Path) -> None:
+    write(tmp_path, main="import numpy\nprint(numpy.__name__)\n", numpy="raise SystemExit('not NumPy')\n")
+    assert output(tmp_path, "main.py").strip() == "lazynp"
+
+
+# Other forms of programs ------------------------------------------------------------------------------------------------------
+
+WHO = """
+import sys, os
+import numpy as np
+here = os.getcwd()
+print(np.__name__.replace("lazynp", "numpy"), [a.replace(here, "HERE") for a in sys.argv], sys.path[0].replace(here, "HERE"))
+spec = globals().get("__spec__")
+print(__name__, __package__, spec and (spec.name, spec.origin.replace(here, "HERE"), spec.parent))
+print(globals().get("__file__", "").replace(here, "HERE"))
+print(type(__loader__).__name__.lstrip("_").replace("Mapping", ""), __doc__, sorted(set(globals()) - {"np", "spec", "here"}))
+print(__annotations__, np.arange(3).sum(), sys.modules["__main__"].__dict__ is globals())
+"""
+LOADERS = {"Loader": "SourceFileLoader", "Zip": "zipimporter"}
+
+
+def same_as_python(directory: Path, *arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a program both ways; what differs in the loader's name is that it maps."""
+    ours, pythons = (launch(directory, *arguments, module=module, text=text) for module in (True, False))
+    shown = ours.stdout
+    for mapped, plain in LOADERS.items():
+        shown = shown.replace(f"\n{mapped} ", f"\n{plain} ")
+    assert (ours.returncode, shown, ours.stderr) == (pythons.returncode, pythons.stdout, pythons.stderr)
+    return ours
+
+
+@pytest.mark.parametrize(
+    "path", ["./main.py", "sub/../main.py", "sub/main.py", "./sub/./main.py", "link.py"], ids=["here", "up", "below", "dots", "link"]
+)
+def test_file_and_path_are_as_given(tmp_path: Path, path: str) -> None:
+    write(tmp_path, main=WHO, sub__slash__main=WHO)
+    (tmp_path / "link.py").symlink_to("sub/main.py")
+    assert "numpy" in same_as_python(tmp_path, path, "a", "-b").stdout
+
+
+def test_a_module_and_a_package(tmp_path: Path) -> None:
+    write(tmp_path, pkg__slash____init__="", pkg__slash__mod=WHO, pkg__slash____main__=WHO)
+    for name in ("pkg.mod", "pkg"):
+        assert "__main__" in same_as_python(tmp_path, "-m", name, "--flag", "x").stdout
+
+
+def test_modules_of_a_package_see_each_other(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        pkg__slash____init__="import numpy\nname = numpy.__name__\n",
+        pkg__slash__tool="from . import name\nfrom .other import np\nprint(name, np.__name__)\n",
+        pkg__slash__other="import numpy as np\n",
+    )
+    assert output(tmp_path, "-m", "pkg.tool").split() == ["lazynp", "lazynp"]
+
+
+def test_the_package_that_is_named_is_the_program_even_if_it_is_installed(tmp_path: Path) -> None:
+    site = tmp_path / "site-packages"
+    write(site, tool__slash____main__="import numpy, thirdparty\nprint(numpy.__name__, thirdparty.name)\n", tool__slash____init__="")
+    write(site, thirdparty="import numpy\nname = numpy.__name__\n")
+    paths = os.pathsep.join([str(PACKAGE_PARENT), str(site)])
+    (tmp_path / "empty").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "lazynp", "-m", "tool"],
+        cwd=tmp_path / "empty", env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == ["lazynp", "numpy"], done.stderr
+
+
+def test_text(tmp_path: Path) -> None:
+    assert "-c" in same_as_python(tmp_path, "-c", WHO, "--report", "x").stdout
+
+
+@pytest.mark.parametrize("arguments", [("-", "a"), ("-",), ()])
+def test_standard_input(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    write(tmp_path, helper="import numpy\nname = numpy.__name__\n")
+    same_as_python(tmp_path, *arguments, text=WHO)
+    assert launch(tmp_path, *arguments, text="import helper\nprint(helper.name)").stdout.strip() == "lazynp"
+
+
+@pytest.mark.parametrize("form", ["directory", "zip"])
+def test_a_directory_or_a_zip_with_a_main(tmp_path: Path, form: str) -> None:
+    files = {"__main__": WHO + "import helper\nprint(helper.name.replace('lazynp', 'numpy'))\n"}
+    files["helper"] = "import numpy\nname = numpy.__name__\n"
+    if form == "directory":
+        write(tmp_path / "app", **files)
+        name = "app"
+    else:
+        name = "app.pyz"
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            for module, source in files.items():
+                archive.writestr(module + ".py", source)
+    assert "helper" not in same_as_python(tmp_path, name, "1").stderr
+    (tmp_path / "who.py").write_text("x")
+    assert launch(tmp_path, name).returncode == 0
+
+
+def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").write_text("")
+    for arguments, code in ((("empty",), 1), (("-m", "nothing_of_the_kind"), 1), (("-m", "pkg"), 1), (("-m",), 2), (("-c",), 2)):
+        done = launch(tmp_path, *arguments)
+        assert done.returncode == code, arguments
+        assert done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("-c", "import numpy\n1 / 0"), ("-m", "broken"), ("app",)])
+def test_tracebacks_of_other_forms(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    source = "import numpy\n\ndef f():\n    raise ValueError(1)\n\nf()\n"
+    write(tmp_path, broken=source, app__slash____main__=source)
+    ours, pythons = (launch(tmp_path, *arguments, module=module).stderr.splitlines() for module in (True, False))
+    frozen = [i for i, line in enumerate(pythons) if "<frozen runpy>" in line]  # Python shows how it found the module
+    assert ours == [line for i, line in enumerate(pythons) if i not in frozen]
+
+
+def test_a_prompt_has_np(tmp_path: Path) -> None:
+    typed = "np.__name__\nimport numpy\nnumpy.arange(3)\nfor i in range(2):\n    print(i)\n\n1 / 0\nnumpy is np\n"
+    inside = "import sys\nsys.argv[1:] = []\nsys.stdin.isatty = lambda: False\nfrom lazynp import script\nscript.interact()\n"
+    (tmp_path / "prompt.py").write_text(inside)
+    shown = launch(tmp_path, str(tmp_path / "prompt.py"), module=False, text=typed)
+    assert shown.stdout.replace(">>> ", "").replace("... ", "").splitlines() == ["'lazynp'", "array([0, 1, 2])", "0", "1", "True"]
+    assert "ZeroDivisionError" in shown.stderr and "lazynp" in shown.stderr.splitlines()[1]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_a_terminal_gets_the_prompt(tmp_path: Path) -> None:
+    import pty
+
+    master, terminal = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE_PARENT), "HOME": str(tmp_path), "TERM": "dumb"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lazynp"], stdin=terminal, stdout=terminal, stderr=terminal, cwd=tmp_path, env=environment, close_fds=True
+    )
+    os.close(terminal)
+    os.write(master, b"import numpy; print(numpy.__name__ + '!', np is numpy)\nexit()\n")
+    shown = b""
+    while True:
+        try:
+            piece = os.read(master, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        shown += piece
+    assert process.wait(60) == 0
+    assert b"lazynp! True" in shown

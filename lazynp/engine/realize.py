@@ -89,9 +89,10 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool
                 return False
             plans = _plans_on(device)
         if outputs:
-            siblings = _siblings(wanted, canonical)
+            siblings = _siblings(canonical)
             if siblings:
                 wanted += siblings
+                del canonical  # it refers to nodes, and references count
                 canonical = canonicalise(wanted)
         if engine.failed:
             _raise_stored(canonical)
@@ -269,14 +270,13 @@ def _plans_on(device: str | None) -> _Plans:
     return _engine.caches.setdefault(key, OrderedDict()) if found is None else found
 
 
-def _siblings(wanted: list[Node], canonical: Canonical) -> list[Node]:
-    """Every output of the calls with several that are about to run: they are computed together or not at all."""
+def _siblings(canonical: Canonical) -> list[Node]:
+    """The other outputs of the calls that the program keeps: a call that has its value forgets how it was made."""
     found: dict[Node, None] = {}
-    for node in (*canonical.nodes, *wanted):
+    for node in canonical.wanted:
         if node.op is o.CALL and node in outputs:
-            found[node] = None
             found.update(dict.fromkeys(outputs[node]))
-    for node in wanted:
+    for node in canonical.wanted:
         found.pop(node, None)
     return [node for node in found if node.buffer is None]
 

@@ -9,6 +9,7 @@ different error states.  This is the hot path of every realize: about one micros
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from operator import attrgetter
 from struct import Struct
@@ -29,6 +30,7 @@ ZERO = -1  # the number of the offset parameter that is always 0
 LEAF: Final = Kind.LEAF
 MOVEMENT: Final = Kind.MOVEMENT
 ELEMENTWISE: Final = Kind.ELEMENTWISE
+CALLS: Final = (o.CALL, o.OUTPUT, o.CONTIGUOUS)
 
 _by_number = attrgetter("number")
 _double = Struct("d").pack
@@ -117,8 +119,8 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
     """The canonical form of the program that computes ``nodes_wanted``.
 
     Two kinds of values on the way are wanted as well, because computing them a second time would cost more than keeping them: results
-    of library calls and of ``contiguous``, and values that an earlier program computed without keeping and that something new is
-    computed from.
+    of library calls and of ``contiguous`` that can be asked for afterwards, themselves or through what is computed from them (all others
+    die at their last reader), and values that an earlier program computed without keeping and that something new is computed from.
     """
     wanted = list(nodes_wanted)
     pending = wanted[:]
@@ -135,6 +137,7 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
     slots: dict[int, int] = {}  # offset -> its parameter
     swapped: dict[tuple[Any, ...], tuple[Any, ...]] = {}  # an entry -> the one with its operands in the other order, the larger first
     kept = set(wanted)
+    calls = False
     moves = False
     walked = sorted(seen, key=_by_number)
     for node in walked:
@@ -190,9 +193,8 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
             continue
         else:
             entry = (op, node.dtype, node.arg, node.shape, *[index[s] for s in node.src])
-            if (op is o.CALL or op is o.OUTPUT or op is o.CONTIGUOUS) and node not in kept:
-                kept.add(node)
-                wanted.append(node)
+            if op in CALLS:
+                calls = True
             if node.err is not DEFAULT and node.err.kinds != DEFAULT.kinds and kind is not MOVEMENT:
                 entry = (*entry, ~node.err.kinds)
         number = entries.get(entry)
@@ -200,9 +202,57 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
             number = entries[entry] = len(nodes)
             nodes.append(node)
         index[node] = number
+    if calls:
+        source = node  # of the names here, one that nobody counts
+        wanted += _asked_for_later(walked, index, kept)
     outputs = tuple([index[node] for node in wanted])  # first: a wanted leaf that nothing reads becomes an entry here
     key = (tuple(entries), outputs)
     return Canonical(key, index.buffers, list(slots), index.scalars, nodes, wanted, walked, moves)
+
+
+def _asked_for_later(walked: list[Node], index: _Numbers, kept: set[Node]) -> list[Node]:
+    """List the results of calls that somebody can still ask for when the program is over: an array holds them, or what is made of them.
+
+    Who has more references than the program accounts for is held by somebody else.  A reference too many means only that a value is kept
+    for nothing, one too few that a call may run twice.
+    """
+    readers = _readers(walked)
+    firsts = index.nodes
+    count = sys.getrefcount
+    later: set[Node] = set()
+    found: list[Node] = []
+    for k in range(len(walked) - 1, -1, -1):
+        node = walked[k]
+        if node in kept or node.op.kind is LEAF:
+            continue  # it exists afterwards, and nothing has to be computed for it
+        own = readers.get(node, 0)
+        if node in later or count(node) > OWN + (own > 0) + own + (firsts[index[node]] is node):
+            if node.op in CALLS:
+                found.append(node)
+            else:
+                later.update(node.src)
+    found.reverse()
+    return found
+
+
+def _readers(walked: list[Node]) -> dict[Node, int]:
+    """Count how often each node is a source."""
+    found: dict[Node, int] = {}
+    for node in walked:
+        for source in node.src:
+            found[source] = found.get(source, 0) + 1
+    return found
+
+
+def _own_references() -> int:
+    """Count the references that ``_asked_for_later`` sees of a node that nothing else knows: those of three containers and of itself."""
+    walked = [Node(o.CONST, (), 0, np.dtype(int), ())]
+    containers = set(walked), dict.fromkeys(walked)
+    node = walked[0]
+    return sys.getrefcount(node) if all(containers) else 0
+
+
+OWN: Final = _own_references()
 
 
 class Entry(NamedTuple):

@@ -168,3 +168,49 @@ def test_a_deep_chain_is_walked_without_recursion() -> None:
     for _ in range(20_000):
         node = add(node, node)
     assert len(canonicalise([node]).nodes) == 20_001
+
+
+# Results of library calls ---------------------------------------------------------------------------------------------------
+
+
+def ordered(x: Node) -> Node:
+    return build.call("numpy", ("sort", ()), (x,), x.dtype, x.shape)
+
+
+def total(x: Node) -> Node:
+    return build.reduce(o.ADD, x, (0,))
+
+
+def kept(*nodes: Node) -> list[str]:
+    """What is kept besides ``nodes``, by operation and source: names, for whoever holds a node changes the answer."""
+    return [f"{node.op.name} of {node.src[0].op.name}" for node in canonicalise(nodes).wanted[len(nodes) :]]
+
+
+def test_a_call_that_nobody_can_ask_for_again_is_not_kept() -> None:
+    node = leaf(X)
+    for _ in range(5):
+        node = ordered(add(node, node))
+    assert kept(total(node)) == ["call of add"]  # that of the last turn is ours
+    node = total(node)
+    assert kept(node) == []
+
+
+def test_a_call_under_a_value_that_somebody_holds_is_kept() -> None:
+    x = leaf(X)
+    held = add(ordered(x), x)
+    assert kept(total(held)) == ["call of buffer"]
+    later = add(ordered(held), x)
+    assert kept(total(later)) == ["call of buffer", "call of add"]
+    del held
+    assert kept(total(later)) == ["call of add"]  # of calls in a row the last one is enough
+    later = total(later)
+    assert kept(later) == []
+
+
+def test_a_reader_outside_the_program_holds_a_call() -> None:
+    x = leaf(X)
+    called = ordered(x)
+    readers = [total(called), total(add(called, x))]
+    del called
+    assert kept(*readers) == []
+    assert kept(readers[0]) == ["call of buffer"]

@@ -81,7 +81,9 @@ TABLE: dict[str, tuple[Callable[[], Any], list[tuple[int, ...]], list[str], list
     ),
     "a sum that is wanted at two indices": (sum_at_two_indices, [(30,), (60, 50)], [], [("reduce", "a reduction is never repeated")]),
     "a sum behind a border": (padded_sum, [(52,), (50, 200)], [], [("reduce", "a reduction is not computed under a padding condition")]),
-    "a fence": (lambda: (vector() * 2).contiguous() + 1, [(1000,), (1000,)], [], []),
+    "a fence": (
+        lambda: (vector() * 2).contiguous() + 1, [(1000,), (1000,)], [], [("contiguous", "contiguous() was asked for")],
+    ),
 }  # fmt: skip
 
 

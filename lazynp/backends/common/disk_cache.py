@@ -1,7 +1,8 @@
 """Machine code kept between processes.
 
 In: a key (a hash of everything the code depends on) and bytes.  Out: the same bytes, later, perhaps in another process; or None.
-Promises: the directory belongs to the user and nobody else can write to it, or it is not used; what is read was checked against its
+Promises: the directory belongs to the user and nobody else can write to it or put another in its place, or it is not used; what is read is
+a file of the user's own, no link and no device, and was checked against its
 checksum; a file is there whole or not at all; the size stays bounded; it may be deleted at any moment; nothing that goes
 wrong with files ever reaches the caller, code is then compiled again.
 
@@ -15,6 +16,7 @@ import functools
 import os
 import stat
 import sys
+import weakref
 from typing import Final
 
 from lazynp.values import config
@@ -31,11 +33,23 @@ DIGEST_BYTES: Final = 32
 SUFFIX: Final = ".obj"
 LIMIT: Final = 256 << 20  # bytes kept; the oldest files go first
 TRIM_EVERY: Final = 32  # writes between two looks at the size of the directory
+OTHERS: Final = 0o022
+# Windows keeps a profile's directories private itself, and has neither owner numbers nor modes to look at, nor names below a descriptor.
+BY_DESCRIPTOR: Final = os.open in os.supports_dir_fd
+DIRECTORY: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+# Nobody's FIFO is waited for, and no link is followed.
+READ: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 STALE_SECONDS: Final = 3600.0  # a temporary file older than this belongs to a process that died
+
+
+class UntrustedError(PermissionError):
+    """A directory that is not the user's alone; the message says why."""
 
 
 class DiskCache:
     """A directory of files named by key; a cache without a directory remembers nothing.
+
+    The directory is opened once, and its files are opened below what was opened: who exchanges the name later exchanges nothing.
 
     Parameters
     ----------
@@ -45,7 +59,7 @@ class DiskCache:
         Bytes kept.
     """
 
-    __slots__ = ("_directory", "_limit", "_writes", "hits", "misses", "refused")
+    __slots__ = ("__weakref__", "_descriptor", "_directory", "_identity", "_limit", "_writes", "hits", "misses", "refused")
 
     def __init__(self, directory: str | os.PathLike[str] | None, limit: int = LIMIT) -> None:
         self._limit = limit
@@ -53,17 +67,12 @@ class DiskCache:
         self.hits = self.misses = 0
         self.refused = ""  # why there is no directory, for reports
         self._directory: str | None = None
+        self._descriptor: int | None = None
+        self._identity = (0, 0)
         if directory is None:
             self.refused = "turned off"
-            return
-        try:
-            path = os.fspath(directory)
-            os.makedirs(path, mode=0o700, exist_ok=True)
-            self.refused = _distrust(path)
-        except OSError as error:
-            self.refused = str(error)
         else:
-            self._directory = None if self.refused else path
+            self._open(os.fspath(directory))
 
     @classmethod
     def default(cls) -> DiskCache:
@@ -77,12 +86,10 @@ class DiskCache:
 
     def get(self, key: str) -> bytes | None:
         """Return what was kept under a key; a file that is not what was written is removed."""
-        if self._directory is None:
+        if not self._ready():
             return None
-        path = os.path.join(self._directory, key + SUFFIX)
         try:
-            with open(path, "rb") as file:
-                content = file.read()
+            content = self._read(key + SUFFIX)
         except OSError:
             self.misses += 1
             return None
@@ -93,24 +100,20 @@ class DiskCache:
             self.misses += 1
             return None
         self.hits += 1
-        # A look-up makes a file young again, so that eviction takes what nobody uses.
-        with contextlib.suppress(OSError):
-            os.utime(path)
         return data
 
     def put(self, key: str, data: bytes) -> None:
         """Keep bytes under a key."""
-        if self._directory is None:
+        if not self._ready():
             return
         content = MAGIC + digest(key.encode() + data) + data
-        temporary = os.path.join(self._directory, os.urandom(8).hex() + ".tmp")
+        temporary, where = os.urandom(8).hex() + ".tmp", self._descriptor
         try:
-            with open(temporary, "xb", opener=_private) as file:
+            with open(temporary, "xb", opener=self._private) as file:
                 file.write(content)
-            os.replace(temporary, os.path.join(self._directory, key + SUFFIX))
+            os.replace(self._name(temporary), self._name(key + SUFFIX), src_dir_fd=where, dst_dir_fd=where)
         except OSError:  # full, read-only or just deleted: the code is compiled again next time
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+            self._unlink(temporary)
             return
         if self._writes % TRIM_EVERY == 0:
             self.trim()
@@ -118,37 +121,94 @@ class DiskCache:
 
     def remove(self, key: str) -> None:
         """Forget a key."""
-        if self._directory is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(os.path.join(self._directory, key + SUFFIX))
+        if self._ready():
+            self._unlink(key + SUFFIX)
 
     def trim(self) -> None:
         """Remove the files unused for longest until the rest is within the limit, and what dead processes left behind."""
-        if self._directory is None:
+        if not self._ready():
             return
         files = []
         newest = 0.0
         try:
-            with os.scandir(self._directory) as entries:
-                for entry in entries:
-                    with contextlib.suppress(OSError):  # another process may remove it meanwhile
-                        status = entry.stat(follow_symlinks=False)
-                        files.append((status.st_mtime, status.st_size, entry.path))
-                        newest = max(newest, status.st_mtime)
+            for name in self._names():
+                with contextlib.suppress(OSError):  # another process may remove it meanwhile
+                    status = os.stat(self._name(name), dir_fd=self._descriptor, follow_symlinks=False)
+                    files.append((status.st_mtime, status.st_size, name))
+                    newest = max(newest, status.st_mtime)
         except OSError:
             return
         total = 0
-        for modified, size, path in sorted(files, reverse=True):
-            if path.endswith(".tmp"):
+        for modified, size, name in sorted(files, reverse=True):
+            if name.endswith(".tmp"):
                 expired = modified < newest - STALE_SECONDS
-            elif path.endswith(SUFFIX):
+            elif name.endswith(SUFFIX):
                 total += size
                 expired = total > self._limit
             else:  # not ours
                 expired = False
             if expired:
-                with contextlib.suppress(OSError):
-                    os.unlink(path)
+                self._unlink(name)
+
+    # The directory, by its descriptor where the system has such, else by its name
+
+    def _open(self, path: str) -> None:
+        """Make and open the directory, or note why it is not used."""
+        self._directory = self._descriptor = None
+        try:
+            os.makedirs(path, mode=0o700, exist_ok=True)
+            if BY_DESCRIPTOR:
+                self._descriptor = _trusted(path)
+                status = os.fstat(self._descriptor)
+                self._identity = (status.st_dev, status.st_ino)
+                weakref.finalize(self, _close, self._descriptor, self._identity).atexit = False
+        except OSError as error:
+            self.refused = str(error)
+        else:
+            self.refused = "" if os.path.isdir(path) else f"{path} is not a directory"
+            self._directory = None if self.refused else path
+
+    def _ready(self) -> bool:
+        """Tell whether there is a directory; a program that closed all descriptors has closed that one, and perhaps uses its number."""
+        if self._directory is not None and self._descriptor is not None and not _is(self._descriptor, self._identity):
+            self._open(self._directory)
+        return self._directory is not None
+
+    def _name(self, name: str) -> str:
+        return name if self._descriptor is not None else os.path.join(self._directory or "", name)
+
+    def _names(self) -> list[str]:
+        if self._descriptor is None:
+            return os.listdir(self._directory)
+        own = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._descriptor)  # a child made by fork shares the place in the other
+        try:
+            return os.listdir(own)
+        finally:
+            os.close(own)
+
+    def _private(self, name: str, flags: int) -> int:
+        return os.open(self._name(name), flags, 0o600, dir_fd=self._descriptor)
+
+    def _unlink(self, name: str) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(self._name(name), dir_fd=self._descriptor)
+
+    def _read(self, name: str) -> bytes:
+        """Return a file's content, nothing of what is no file of the user's own that only the user may write."""
+        descriptor = os.open(self._name(name), READ, dir_fd=self._descriptor)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > self._limit:
+                return b""
+            if BY_DESCRIPTOR and (status.st_uid != os.geteuid() or status.st_mode & OTHERS):
+                return b""
+            content = os.read(descriptor, status.st_size)
+            # A look-up makes a file young again, so that eviction takes what nobody uses.
+            with contextlib.suppress(OSError):
+                os.utime(descriptor if os.utime in os.supports_fd else self._name(name))
+            return content
+        finally:
+            os.close(descriptor)
 
 
 @functools.cache
@@ -178,24 +238,66 @@ def digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+def _is(descriptor: int, identity: tuple[int, int]) -> bool:
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return False
+    return (status.st_dev, status.st_ino) == identity
 
 
-def _distrust(directory: str) -> str:
-    """Return why machine code in a directory must not be executed, an empty string when it may be.
+def _close(descriptor: int, identity: tuple[int, int]) -> None:
+    if _is(descriptor, identity):
+        os.close(descriptor)
 
-    Windows keeps a profile's directories private itself, and has neither owner numbers nor modes to look at.
+
+def _trusted(path: str) -> int:
+    """Open a directory that nobody else can write to, or exchange: its parents are looked at one after the other, from the root.
+
+    Raises
+    ------
+    UntrustedError
+        Which directory is the reason why machine code must not be kept there.
     """
-    if sys.platform == "win32":
-        return ""
-    status = os.lstat(directory)
-    if not stat.S_ISDIR(status.st_mode):
-        return f"{directory} is not a directory"
-    if status.st_uid != os.geteuid():
-        return f"{directory} belongs to another user"
-    if status.st_mode & 0o022:
-        return f"others may write to {directory} (mode {stat.S_IMODE(status.st_mode):04o})"
-    if status.st_mode & 0o077:
-        os.chmod(directory, 0o700)
-    return ""
+    path = os.path.abspath(path)
+    if stat.S_ISLNK(os.lstat(path).st_mode):
+        raise UntrustedError(f"{path} is a link")
+    *parents, last = os.path.realpath(path).split(os.sep)[1:]
+    here = os.open(os.sep, DIRECTORY)
+    at = os.sep
+    try:
+        _check_parent(here, at)
+        for name in parents:
+            here = _below(here, name)
+            at = os.path.join(at, name)
+            _check_parent(here, at)
+        here = _below(here, last)
+        status = os.fstat(here)
+        if status.st_uid != os.geteuid():
+            raise UntrustedError(f"{path} belongs to another user")
+        if status.st_mode & OTHERS:
+            raise UntrustedError(f"others may write to {path} (mode {stat.S_IMODE(status.st_mode):04o})")
+        if status.st_mode & 0o077:
+            os.chmod(here, 0o700)
+    except OSError:
+        os.close(here)
+        raise
+    return here
+
+
+def _below(parent: int, name: str) -> int:
+    """Open a directory in another one, in exchange for that one's descriptor; a link is not followed."""
+    child = os.open(name, DIRECTORY, dir_fd=parent)
+    os.close(parent)
+    return child
+
+
+def _check_parent(descriptor: int, path: str) -> None:
+    """Refuse a parent in which others may exchange names: with the sticky bit they cannot, nor if the group is the user's own."""
+    status = os.fstat(descriptor)
+    user = os.geteuid()
+    if status.st_uid not in (0, user):
+        raise UntrustedError(f"{path} belongs to another user")
+    private = status.st_gid == user  # by the convention of useradd a user's own group has the user's number
+    if status.st_mode & (0o002 if private else OTHERS) and not status.st_mode & stat.S_ISVTX:
+        raise UntrustedError(f"others may write to {path} (mode {stat.S_IMODE(status.st_mode):04o})")

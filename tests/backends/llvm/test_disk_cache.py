@@ -1,6 +1,7 @@
 """The cache of machine code on disk: what it refuses, what it survives, what it bounds."""
 
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -165,7 +166,8 @@ def test_a_file_system_that_cannot_be_written_is_no_error(cache, monkeypatch):
     def refuse(*args, **kwargs):
         raise PermissionError("read-only")
 
-    monkeypatch.setattr(os, "open", refuse)
+    opened = os.open
+    monkeypatch.setattr(os, "open", lambda name, flags, *mode, **at: (refuse if flags & os.O_CREAT else opened)(name, flags, *mode, **at))
     monkeypatch.setattr(os, "utime", refuse)
     monkeypatch.setattr(os, "unlink", refuse)
     cache.put("b" * 64, b"more")
@@ -175,8 +177,152 @@ def test_a_file_system_that_cannot_be_written_is_no_error(cache, monkeypatch):
     assert cache.get(KEY) is None
 
 
+# Attacks: by other users, and by what lies in the place of a file ------------------------------------------------------------
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps a profile's directories private itself")
+
+
+@posix
+def test_who_exchanges_the_directory_exchanges_nothing(cache):
+    cache.put(KEY, b"machine code")
+    path = Path(cache.directory)
+    path.parent.rename(path.parent.with_name("aside"))
+    path.mkdir(parents=True)
+    forged = DiskCache(path)
+    forged.put(KEY, b"forged")
+    assert cache.get(KEY) == b"machine code"
+    cache.put("b" * 64, b"more")
+    assert forged.get("b" * 64) is None
+    cache.trim()
+    cache.remove(KEY)
+    assert forged.get(KEY) == b"forged"
+
+
+@posix
+@pytest.mark.parametrize(("mode", "trusted"), [(0o700, True), (0o755, True), (0o777, False), (0o707, False), (0o1777, True)])
+def test_parents_that_others_may_write_are_refused(tmp_path, mode, trusted):
+    parent = tmp_path / "a"
+    (parent / "b").mkdir(parents=True)
+    parent.chmod(mode)
+    cache = DiskCache(parent / "b" / "cache")
+    assert (cache.directory is not None) == trusted
+    assert trusted or f"{parent} (mode {mode:04o})" in cache.refused
+
+
+@posix
+def test_a_parent_of_another_user_is_refused(tmp_path, monkeypatch):
+    status = os.fstat
+
+    def foreign(descriptor):
+        found = list(status(descriptor))
+        if os.path.samestat(status(descriptor), os.stat(tmp_path)):
+            found[stat.ST_UID] = os.geteuid() + 1
+        return os.stat_result(found)
+
+    monkeypatch.setattr(os, "fstat", foreign)
+    cache = DiskCache(tmp_path / "cache")
+    assert cache.directory is None
+    assert f"{tmp_path} belongs to another user" in cache.refused
+
+
+@posix
+def test_a_group_of_the_users_own_may_write_to_parents(tmp_path, monkeypatch):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a").chmod(0o775)
+    status = os.stat(tmp_path / "a")
+    assert (DiskCache(tmp_path / "a" / "cache").directory is not None) == (status.st_uid == status.st_gid)
+
+
+def in_place_of(path, what):
+    path.unlink()
+    match what:
+        case "FIFO":
+            os.mkfifo(path, 0o600)
+        case "socket":
+            with socket.socket(socket.AF_UNIX) as bound:
+                bound.bind(os.path.relpath(path))
+        case "directory":
+            path.mkdir()
+        case "endless link":
+            path.symlink_to("/dev/zero")
+        case "link":
+            other = path.with_name("other")
+            other.write_bytes(b"something")
+            path.symlink_to(other)
+        case "circle":
+            path.symlink_to(path.name)
+        case "hole":
+            path.touch(0o600)
+            os.truncate(path, 1 << 40)
+
+
+@posix
+@pytest.mark.parametrize("what", ["FIFO", "socket", "directory", "endless link", "link", "circle", "hole"])
+def test_what_is_no_file_in_the_place_of_one_neither_hangs_nor_fills_memory(cache, what, monkeypatch):
+    cache.put(KEY, b"machine code")
+    path = only_file(cache)
+    monkeypatch.chdir(path.parent)  # a socket's name must be short
+    in_place_of(path, what)
+    before = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
+    assert cache.get(KEY) is None
+    assert sys.platform != "linux" or len(os.listdir("/proc/self/fd")) == before
+    cache.put(KEY, b"machine code")
+    assert (cache.get(KEY) == b"machine code") == (what != "directory")
+    cache.trim()
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_file_that_others_may_write_is_not_believed(cache, mode):
+    cache.put(KEY, b"machine code")
+    only_file(cache).chmod(mode)
+    assert cache.get(KEY) is None
+    assert not files(cache)
+
+
+@posix
+def test_a_file_of_another_user_is_not_believed(cache, monkeypatch):
+    cache.put(KEY, b"machine code")
+    user = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    assert cache.get(KEY) is None
+
+
+@posix
+def test_a_program_may_close_all_descriptors_and_use_their_numbers(cache, tmp_path):
+    cache.put(KEY, b"machine code")
+    (tmp_path / "elsewhere").mkdir()
+    os.close(cache._descriptor)
+    number = os.open(tmp_path / "elsewhere", os.O_RDONLY)
+    os.dup2(number, cache._descriptor)
+    taken = cache._descriptor
+    try:
+        assert cache.get(KEY) == b"machine code"
+        cache.put("b" * 64, b"more")
+        assert not list((tmp_path / "elsewhere").iterdir())
+        del cache
+        os.fstat(taken)  # it is the program's
+    finally:
+        for descriptor in {number, taken}:
+            os.close(descriptor)
+
+
+@posix
+def test_the_descriptor_is_given_back(tmp_path):
+    before = os.dup(0)
+    for _ in range(3):
+        DiskCache(tmp_path / "cache")
+        (tmp_path / "open").mkdir(exist_ok=True)
+        (tmp_path / "open").chmod(0o777)
+        DiskCache(tmp_path / "open" / "cache")
+    after = os.dup(0)
+    os.close(before)
+    os.close(after)
+    assert after == before + 1
+
+
 def test_a_full_disk_leaves_nothing_behind(cache, monkeypatch):
-    def refuse(*args):
+    def refuse(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", refuse)

@@ -1,0 +1,210 @@
+"""``lazynp.mapping``: what a program imports, compiles and starts at run time is mapped as what it writes down is."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import lazynp
+from tests.test_script import launch, output, write
+
+SAME = "print(np.__name__)\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "name = 'num' + 'py'; np = importlib.import_module(name)",
+        "np = importlib.import_module(name='nump' + 'y')",
+        "np = load('num' + 'py')",
+        "np = __import__('num' + 'py')",
+        "np = __import__('num' + 'py.linalg', fromlist=['norm']); np = sys.modules[np.__name__.partition('.')[0]]",
+        "exec('import num' + 'py as np')",
+        "scope = {}; exec('import num' + 'py as np', scope); np = scope['np']",
+        "exec(b'import num' b'py as np')",
+        "def inside():\n    exec('import num' + 'py as np')\n    return locals()['np']\nnp = inside()",
+        "exec(compile('import num' + 'py as np', os.path.join(os.path.dirname(__file__), 'made.py'), 'exec'))",
+        "np = eval(compile('__import__(\"numpy\")', 'made.py', 'eval'))",
+        "np = importlib.import_module('plug' + 'in').np",
+        "spec = importlib.util.spec_from_file_location('other', plugin); np = importlib.util.module_from_spec(spec)\n"
+        "spec.loader.exec_module(np); np = np.np",
+        "np = runpy.run_path(plugin)['np']",
+    ],
+)
+def test_names_and_texts_that_are_computed(tmp_path: Path, line: str) -> None:
+    imports = "import importlib, importlib.util, os, runpy, sys\nfrom importlib import import_module as load\n"
+    imports += "plugin = os.path.join(os.path.dirname(__file__), 'plugin.py')\n"
+    write(tmp_path, main=f"{imports}{line}\n{SAME}", plugin="import numpy as np\n")
+    assert output(tmp_path, "main.py").strip() == "lazynp"
+    assert launch(tmp_path, "main.py", module=False).stdout.strip() == "numpy"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "from re import compile\nprint(compile('num' 'py').pattern)",
+        "def exec(x):\n    return x\nprint(exec('import numpy'))",
+        "class A:\n    def import_module(self, x):\n        return x\nprint(A().import_module('numpy' * 1))",
+        "from __future__ import annotations\ns = {}\nexec('import numpy\\ndef f(x: y): pass', s)\nprint(s['f'].__annotations__)",
+        "import ast\nprint(ast.dump(compile('import numpy', 'x', 'exec', ast.PyCF_ONLY_AST)))",
+        "try:\n    exec('import numpy as')\nexcept SyntaxError as error:\n    print(error, error.filename)",
+        "try:\n    compile('import numpy as', 'name.py', 'exec')\nexcept SyntaxError as error:\n    print(error, error.filename)",
+        "import importlib\nimportlib.import_module('num' + 'py.nothing')",
+        "def f():\n    x = 1\n    exec('print(x, sorted(locals())) # numpy')\nf()",
+        "exec('print(__name__) # numpy', {'__name__': 'other'})",
+    ],
+)
+def test_functions_of_the_same_names_mean_what_they_meant(tmp_path: Path, program: str) -> None:
+    write(tmp_path, main=program + "\n")
+    ours, pythons = launch(tmp_path, "main.py"), launch(tmp_path, "main.py", module=False)
+    assert (ours.returncode, ours.stdout) == (pythons.returncode, pythons.stdout)
+    assert ours.stderr.replace("lazynp", "numpy").splitlines()[-1:] == pythons.stderr.splitlines()[-1:]
+
+
+WORK = """
+import multiprocessing, helper, numpy as np
+class Point:
+    def __init__(self, x):
+        self.x = x
+def work(point):
+    return np.__name__, helper.np.__name__, int(np.asarray(point.x).sum())
+def nested(point):
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.map(work, [point])[0]
+def chained(queue, point):
+    inner = multiprocessing.get_context("spawn").Process(target=put, args=(queue, point))
+    inner.start(); inner.join()
+def put(queue, point):
+    queue.put(work(point))
+if __name__ == "__main__":
+    for method in METHODS:
+        context = multiprocessing.get_context(method)
+        with context.Pool(1) as pool:
+            print(method, pool.map(work, [Point(np.arange(4))])[0])
+        queue = multiprocessing.get_context('spawn').Queue()
+        process = context.Process(target=chained, args=(queue, Point(np.arange(5))))
+        process.start()
+        print(queue.get(timeout=60))
+        process.join()
+"""
+
+
+@pytest.mark.parametrize("how", ["script", "module"])
+def test_children_made_by_spawn(tmp_path: Path, how: str) -> None:
+    methods = ["spawn"] if sys.platform == "win32" else ["spawn", "forkserver", "fork"]
+    write(tmp_path, main=f"METHODS = {methods}\n{WORK}", helper="import numpy as np\n")
+    lines = output(tmp_path, *(["main.py"] if how == "script" else ["-m", "main"])).splitlines()
+    expected = [line for method in methods for line in (f"{method} ('lazynp', 'lazynp', 6)", "('lazynp', 'lazynp', 10)")]
+    assert lines == expected
+
+
+def test_children_of_other_programs_are_left_alone(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        main="import multiprocessing as m, helper\nif __name__ == '__main__':\n"
+        "    with m.get_context('spawn').Pool(1) as pool:\n        print(pool.map(helper.name, [1]))\n",
+        helper="def name(x):\n    import numpy\n    return numpy.__name__\n",
+    )
+    assert launch(tmp_path, "main.py", module=False).stdout.strip() == "['numpy']"
+
+
+DELETES = """
+import sys
+import numpy as np
+x = np.arange(30000.0)
+y = x * 2
+kept = set(KEPT)
+for name in list(sys.modules):
+    if name.partition(".")[0] == "lazynp" and name not in kept:
+        del sys.modules[name]
+import numpy
+import numpy.linalg
+print(float((y + 1).sum()), float(numpy.sqrt(x).max()), numpy is np, type(numpy.zeros(3)) is type(x))
+print(float(numpy.tril(x[:9].reshape(3, 3)).sum()), float(numpy.linalg.det(numpy.eye(30) * 1.1)), numpy.median(y), (x @ y)[()])
+print(numpy.percentile(y, 30), numpy.random.default_rng(0).random(3), numpy.fft.rfft(y)[:2])
+"""
+
+
+def test_a_program_may_delete_modules(tmp_path: Path) -> None:
+    write(tmp_path, main=DELETES.replace("KEPT", "()"), some=DELETES.replace("KEPT", "('lazynp', 'lazynp.linalg')"), plain=DELETES)
+    (tmp_path / "plain.py").write_text(DELETES.replace("KEPT", "list(sys.modules)"), encoding="utf-8")
+    expected = output(tmp_path, "plain.py")
+    assert output(tmp_path, "main.py") == expected
+    assert output(tmp_path, "some.py") == expected
+
+
+# pytest, notebooks ------------------------------------------------------------------------------------------------------------
+
+PROJECT = {
+    "pytest.ini": "[pytest]\n",
+    "conftest.py": "import numpy as np, pytest\n@pytest.fixture\ndef name():\n    return np.__name__\n",
+    "package/__init__.py": "",
+    "package/inner.py": "import numpy as np\nname = np.__name__\n",
+    "tests/test_it.py": (
+        "import importlib\nimport numpy as np, sys\nfrom package import inner\n"
+        "def test_names(name):\n    computed = importlib.import_module('num' + 'py').__name__\n"
+        "    assert name == inner.name == np.__name__ == computed == 'WANTED'\n"
+        "def test_others():\n    assert sys.modules['numpy'].__name__ == 'numpy'\n"
+        "def test_fails():\n    x = np.arange(3)\n    assert x.sum() == 4\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("command", [("-m", "pytest", "-p", "lazynp.testing.swap"), ("-m", "lazynp", "-m", "pytest")])
+def test_pytest_maps_the_project_and_rewrites_its_assertions(tmp_path: Path, command: tuple[str, ...]) -> None:
+    for name, text in PROJECT.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text.replace("WANTED", "lazynp"), encoding="utf-8")
+    arguments = ("-p", "no:randomly", "-q", "--import-mode=importlib", "-o", "pythonpath=.")
+    for _ in range(2):  # from source, and with what pytest kept
+        done = launch(tmp_path, *command, *arguments, module=False)
+        assert "2 passed" in done.stdout, done.stdout + done.stderr
+        assert "assert np.int64(3) == 4" in done.stdout or "assert 3 == 4" in done.stdout, done.stdout
+    (tmp_path / "tests" / "test_it.py").write_text(PROJECT["tests/test_it.py"].replace("WANTED", "numpy"), encoding="utf-8")
+    assert "2 passed" in launch(tmp_path, "-m", "pytest", *arguments, module=False).stdout  # and without the mapping NumPy is NumPy
+
+
+def test_a_notebook_maps_its_cells() -> None:
+    finders = list(sys.meta_path)
+    shell = SimpleNamespace(ast_transformers=[])
+    lazynp.load_ipython_extension(shell)
+    lazynp.load_ipython_extension(shell)  # `%load_ext` twice is once
+    try:
+        (transformer,) = shell.ast_transformers
+        tree = compile("import numpy as np\nname = np.__name__", "<cell>", "exec", flags=0x400)
+        scope: dict[str, str] = {}
+        exec(compile(transformer.visit(tree), "<cell>", "exec"), scope)
+        assert scope["name"] == "lazynp"
+    finally:
+        lazynp.unload_ipython_extension(shell)
+    assert not shell.ast_transformers
+    assert sys.meta_path == finders
+
+
+def test_a_notebook_with_ipython_itself(tmp_path: Path) -> None:
+    pytest.importorskip("IPython")
+    write(tmp_path, helper="import numpy\nname = numpy.__name__\n")
+    cells = ["%load_ext lazynp", "import numpy as np; print(np.__name__)", "import helper; print(helper.name)", "%timeit -n1 -r1 np.eye(3)"]
+    cells += ["%unload_ext lazynp", "import numpy; print(numpy.__name__)"]
+    shell = "from IPython.core.interactiveshell import InteractiveShell\nshell = InteractiveShell.instance()\n"
+    write(tmp_path, main=f"{shell}for cell in {cells}:\n    shell.run_cell(cell).raise_error()\n")
+    done = launch(tmp_path, "main.py", module=False, IPYTHONDIR=str(tmp_path / "dot"))
+    words = done.stdout.split()
+    assert (words[:2], words[-1]) == (["lazynp", "lazynp"], "numpy"), done.stdout + done.stderr
+
+
+# Zips -------------------------------------------------------------------------------------------------------------------------
+
+
+def test_modules_in_a_zip_of_the_users(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "lib.zip", "w") as archive:
+        archive.writestr("zipped/__init__.py", "")
+        archive.writestr("zipped/inner.py", "import numpy\nname = numpy.__name__\n")
+    path = "import sys, os\nsys.path.append(os.path.join(os.path.dirname(__file__), 'lib.zip'))\n"
+    write(tmp_path, main=path + "from zipped import inner\nprint(inner.name)\n")
+    assert output(tmp_path, "main.py").strip() == "lazynp"
