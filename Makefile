@@ -81,7 +81,7 @@ $(VENV)/bin/python:
 	"$(PYTHON)" -m venv $(VENV)
 
 # what the native core is built from
-CORE := setup.py lazynp/array/_core.pyx $(wildcard lazynp/array/*.h)
+CORE := setup.py $(wildcard lazynp/*/*.pyx lazynp/*/*.h lazynp/*/*/*.pyx lazynp/*/*/*.h)
 
 # one stamp per extra: an environment that has what pyproject.toml asks for, and the core as it is, is not looked at again
 $(VENV)/.%: pyproject.toml $(CORE) | $(VENV)/bin/python
@@ -91,4 +91,4 @@ $(VENV)/.%: pyproject.toml $(CORE) | $(VENV)/bin/python
 .PRECIOUS: $(VENV)/.%
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist lazynp.egg-info lazynp/array/_core.c lazynp/array/_core.*.so lazynp/array/_core.*.pyd
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist lazynp.egg-info $(foreach core,array/_core graph/_native backends/common/_launch,$(addprefix lazynp/$(core).,c *.so *.pyd))

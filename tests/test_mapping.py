@@ -137,6 +137,30 @@ def test_a_program_may_delete_modules(tmp_path: Path) -> None:
     assert output(tmp_path, "some.py") == expected
 
 
+COPIES = """
+import types
+import numpy as np
+import numpy as _np
+mine, wrapped = types.ModuleType("mine"), {}
+mine.__dict__.update(vars(np))
+for name, value in _np.__dict__.items():
+    wrapped[name] = value
+print(mine.__name__, mine.pi, mine.median([1, 2, 4]), mine.sin is np.sin, wrapped["astype"] is np.astype, "norm" in np.linalg.__dict__)
+import numpy.polynomial
+import numpy.fft as fft
+print(np.polynomial.Polynomial([1, 2])(3), fft.fft([1.0, 2.0])[0], len(mine.__dict__) >= 500, vars(types.SimpleNamespace(a=1)))
+class A:
+    def names(self):
+        return self.__dict__, vars(self)
+print(A().names())
+"""
+
+
+def test_all_names_may_be_copied_from_the_module(tmp_path: Path) -> None:
+    write(tmp_path, main=COPIES)
+    assert output(tmp_path, "main.py").replace("lazynp", "numpy") == launch(tmp_path, "main.py", module=False).stdout
+
+
 # pytest, notebooks ------------------------------------------------------------------------------------------------------------
 
 PROJECT = {
