@@ -306,6 +306,7 @@ def same_as_python(directory: Path, *arguments: str, text: str | None = None) ->
     return ours
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", ["./main.py", "sub/../main.py", "sub/main.py", "./sub/./main.py", "link.py"], ids=["here", "up", "below", "dots", "link"]
 )
@@ -315,6 +316,7 @@ def test_file_and_path_are_as_given(tmp_path: Path, path: str) -> None:
     assert "numpy" in same_as_python(tmp_path, path, "a", "-b").stdout
 
 
+@pytest.mark.slow
 def test_a_module_and_a_package(tmp_path: Path) -> None:
     write(tmp_path, pkg__slash____init__="", pkg__slash__mod=WHO, pkg__slash____main__=WHO)
     for name in ("pkg.mod", "pkg"):
@@ -348,6 +350,7 @@ def test_text(tmp_path: Path) -> None:
     assert "-c" in same_as_python(tmp_path, "-c", WHO, "--report", "x").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("-", "a"), ("-",), ()])
 def test_standard_input(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     write(tmp_path, helper="import numpy\nname = numpy.__name__\n")
@@ -355,6 +358,7 @@ def test_standard_input(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     assert launch(tmp_path, *arguments, text="import helper\nprint(helper.name)").stdout.strip() == "lazynp"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["directory", "zip"])
 def test_a_directory_or_a_zip_with_a_main(tmp_path: Path, form: str) -> None:
     files = {"__main__": WHO + "import helper\nprint(helper.name.replace('lazynp', 'numpy'))\n"}
@@ -372,6 +376,7 @@ def test_a_directory_or_a_zip_with_a_main(tmp_path: Path, form: str) -> None:
     assert launch(tmp_path, name).returncode == 0
 
 
+@pytest.mark.slow
 def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "pkg").mkdir()
@@ -382,6 +387,7 @@ def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:
         assert done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("-c", "import numpy\n1 / 0"), ("-m", "broken"), ("app",)])
 def test_tracebacks_of_other_forms(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     source = "import numpy\n\ndef f():\n    raise ValueError(1)\n\nf()\n"
