@@ -92,6 +92,7 @@ class Launcher:
             (layout.workspaces + k, max(1, count) * dtype.itemsize)
             for k, (count, dtype) in enumerate(zip(launch.workspaces, item.code.workspaces, strict=True))
         ]
+        report.work.scratch = max(report.work.scratch, sum([size for _, size in self.workspaces]))
         self.threaded = launch.work >= PARALLEL_WORK
         self.error = bool(item.code.flags)
         operations = {e for e, _ in item.kernel.points} | {e for _, e in item.kernel.roots}
