@@ -2,7 +2,7 @@
 #
 #   make run     the two example programs through NumPy and through lazynp, with a table
 #   make test    lint, types, tests; machine code that the tests compile stays in .pytest_cache, so the second time takes a fraction
-#   make quick   the tests in a minute: without those marked slow, most of which are of compiled kernels; it ends with what it left out
+#   make quick   a tour of the tests: without those marked slow, most of which are of compiled kernels; it ends with what it left out
 #   make test-cuda-emulated   the tests of the CUDA backend without a GPU: needs g++, and installs NVRTC
 #   make test-gpu   the tests that run on a real GPU; make bench-gpu its benchmarks
 #   make bench   the benchmarks against NumPy and the peers that are installed
@@ -81,7 +81,7 @@ $(VENV)/bin/python:
 	"$(PYTHON)" -m venv $(VENV)
 
 # what the native core is built from
-CORE := setup.py lazynp/array/_core.pyx $(wildcard lazynp/array/*.h)
+CORE := setup.py $(wildcard lazynp/*/*.pyx lazynp/*/*.h lazynp/*/*/*.pyx lazynp/*/*/*.h)
 
 # one stamp per extra: an environment that has what pyproject.toml asks for, and the core as it is, is not looked at again
 $(VENV)/.%: pyproject.toml $(CORE) | $(VENV)/bin/python
@@ -91,4 +91,4 @@ $(VENV)/.%: pyproject.toml $(CORE) | $(VENV)/bin/python
 .PRECIOUS: $(VENV)/.%
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist lazynp.egg-info lazynp/array/_core.c lazynp/array/_core.*.so lazynp/array/_core.*.pyd
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist lazynp.egg-info $(foreach core,array/_core graph/_native backends/common/_launch,$(addprefix lazynp/$(core).,c *.so *.pyd))

@@ -11,8 +11,11 @@ import warnings
 
 from setuptools import Extension, setup
 
-SOURCE = "lazynp/array/_core"
-HEADERS = ["lazynp/array/cell.h", "lazynp/array/parts.h", "lazynp/array/loops.h", "lazynp/array/slots.h", "lazynp/array/functions.h"]
+SOURCES = {
+    "lazynp/array/_core": ["cell.h", "parts.h", "loops.h", "slots.h", "functions.h"],
+    "lazynp/graph/_native": ["node.h", "canonical.h", "record.h"],
+    "lazynp/backends/common/_launch": ["launch.h"],
+}
 
 
 def extensions():
@@ -27,17 +30,20 @@ def extensions():
         from Cython.Build import cythonize
     except ImportError:  # an sdist has the C sources
         cythonize = None
-        if not os.path.exists(SOURCE + ".c"):
+        if not all(os.path.exists(source + ".c") for source in SOURCES):
             warnings.warn("Cython is not there to build with: lazynp's native core is left out", stacklevel=2)
             return []
-    core = Extension(
-        SOURCE.replace("/", "."),
-        [SOURCE + (".c" if cythonize is None else ".pyx")],
-        include_dirs=[numpy.get_include()],
-        depends=HEADERS,
-        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"), ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")],
-    )
-    made = [core] if cythonize is None else cythonize([core])
+    sources = [
+        Extension(
+            source.replace("/", "."),
+            [source + (".c" if cythonize is None else ".pyx")],
+            include_dirs=[numpy.get_include()],
+            depends=[f"{os.path.dirname(source)}/{header}" for header in headers],
+            define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"), ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")],
+        )
+        for source, headers in SOURCES.items()
+    ]
+    made = sources if cythonize is None else cythonize(sources)
     for extension in made:
         extension.optional = True  # cythonize does not keep it
     return made

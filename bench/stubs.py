@@ -43,10 +43,10 @@ _RETURNS: Final = {
     "str": "array2string array_repr array_str format_float_positional format_float_scientific explain report ndarray.__repr__ "
     "ndarray.__str__ ndarray.__format__",
     "tuple[int, ...]": "shape",
-    "dict[str, int]": "memory",
+    "dict[str, Any]": "memory",
     "None": "copyto fill_diagonal place put put_along_axis putmask save savetxt savez savez_compressed set_fallback ndarray.fill "
-    "ndarray.partition ndarray.put ndarray.resize ndarray.setflags ndarray.sort ndarray.tofile ndarray.dump ndarray.__setitem__ "
-    "ndarray.__delitem__",
+    "ndarray.setfield ndarray.partition ndarray.put ndarray.resize ndarray.setflags ndarray.sort ndarray.tofile ndarray.dump "
+    "ndarray.__setitem__ ndarray.__delitem__",
     "tuple[ndarray, ...]": "nonzero broadcast_arrays meshgrid unravel_index ix_ diag_indices diag_indices_from tril_indices triu_indices "
     "tril_indices_from triu_indices_from mask_indices unstack histogram histogram2d polydiv linalg.eig linalg.eigh ndarray.nonzero",
     "tuple[ndarray, list[ndarray]]": "histogramdd",

@@ -6,6 +6,7 @@ nothing is changed but the disk cache, by the kernels that are tried; what is no
 
 from __future__ import annotations
 
+import importlib
 import os
 import platform
 import sys
@@ -55,8 +56,19 @@ def _core() -> Check:
     if core.native:
         from lazynp.array import _core
 
+        missing = [name for name in ("lazynp.graph._native", "lazynp.backends.common._launch") if not _loads(name)]
+        if missing:
+            return Check(BROKEN, "native core", f"{_core.__file__}, but {', '.join(missing)} does not load, and recording costs more")
         return Check(FOUND, "native core", _core.__file__)
     return Check(BROKEN if core.broken else ABSENT, "native core", f"{core.reason}; small arrays cost two to three times as much")
+
+
+def _loads(module: str) -> bool:
+    try:
+        importlib.import_module(module)
+    except Exception:  # Cython raises what it likes
+        return False
+    return True
 
 
 def _processor() -> Iterator[Check]:

@@ -92,6 +92,15 @@ def _with_twins(call: ast.Call, concerned: set[str]) -> None:
             call.func = _through("twin", call.func, call.func)
 
 
+def _with_all_names(node: ast.AST, modules: set[str]) -> None:
+    """Let ``np.__dict__`` and ``vars(np)`` be read when all names are there: lazynp makes most of them when they are asked for."""
+    match node:
+        case ast.Attribute(value=ast.Name(id=name) as module, attr="__dict__") if name in modules:
+            node.value = _through("complete", module, module)
+        case ast.Call(func=ast.Name(id="vars"), args=[ast.Name(id=name) as module]) if name in modules:
+            node.args[0] = _through("complete", module, module)
+
+
 def _through(function: str, old: ast.expr, *arguments: ast.expr) -> ast.expr:
     """A call of a function of this module, in the place of an expression."""
     here = ast.Attribute(ast.Call(ast.Name("__import__", ast.Load()), [ast.Constant(__name__)], []), "mapping", ast.Load())
@@ -103,7 +112,10 @@ def map_tree(tree: _Tree) -> _Tree:
     """Rewrite the imports of NumPy in place.  Iterative: programs with very deep expressions are allowed."""
     nodes = list(ast.walk(tree))
     concerned = {*CALLS}
+    modules: set[str] = set()
     for node in nodes:
+        if isinstance(node, ast.Import):
+            modules.update(alias.asname or THEIRS for alias in node.names if _is_numpy(alias.name))
         if isinstance(node, ast.ImportFrom) and node.module in ("importlib", "importlib.util", "builtins", "runpy"):
             concerned.update(alias.asname for alias in node.names if alias.asname and alias.name in CALLS)
     for node in nodes:
@@ -112,6 +124,7 @@ def map_tree(tree: _Tree) -> _Tree:
                 node.module = _renamed(name)
             case ast.Call():
                 _with_twins(node, concerned)
+        _with_all_names(node, modules)
         for field in ("body", "orelse", "finalbody"):
             block = getattr(node, field, None)
             # a lambda's or a conditional expression's body is one expression
@@ -218,6 +231,15 @@ def executed(function: Any, text: Any) -> Any:
         return compile_mapped(text, "<string>", flags=sys._getframe(1).f_code.co_flags & _FUTURE)
     except SyntaxError:
         return text  # exec itself says so
+
+
+def complete(module: Any) -> Any:
+    """Return a module, with all names in it that NumPy's has."""
+    if isinstance(module, ModuleType) and (module.__name__ + ".").startswith(OURS + "."):
+        theirs = sys.modules.get(THEIRS + module.__name__[len(OURS) :])
+        for name in vars(theirs) if theirs is not None else ():
+            getattr(module, name, None)
+    return module
 
 
 # Whose modules are mapped -----------------------------------------------------------------------------------------------------

@@ -226,6 +226,11 @@ class generic(metaclass=ScalarType):
     def __int__(self) -> int:
         return int(self.concrete("__int__"))
 
+    def __conform__(self, protocol: Any) -> Any:
+        """Give ``sqlite3`` what it binds: a float, or the bytes, as of NumPy's numbers."""
+        value = self.concrete("sqlite3")
+        return float(value) if isinstance(value, float) else memoryview(value)
+
     def __float__(self) -> float:
         return float(self.concrete("__float__"))
 

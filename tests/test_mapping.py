@@ -15,6 +15,7 @@ from tests.test_script import launch, output, write
 SAME = "print(np.__name__)\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [
@@ -43,6 +44,7 @@ def test_names_and_texts_that_are_computed(tmp_path: Path, line: str) -> None:
     assert launch(tmp_path, "main.py", module=False).stdout.strip() == "numpy"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     [
@@ -93,6 +95,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["script", "module"])
 def test_children_made_by_spawn(tmp_path: Path, how: str) -> None:
     methods = ["spawn"] if sys.platform == "win32" else ["spawn", "forkserver", "fork"]
@@ -129,12 +132,37 @@ print(numpy.percentile(y, 30), numpy.random.default_rng(0).random(3), numpy.fft.
 """
 
 
+@pytest.mark.slow
 def test_a_program_may_delete_modules(tmp_path: Path) -> None:
     write(tmp_path, main=DELETES.replace("KEPT", "()"), some=DELETES.replace("KEPT", "('lazynp', 'lazynp.linalg')"), plain=DELETES)
     (tmp_path / "plain.py").write_text(DELETES.replace("KEPT", "list(sys.modules)"), encoding="utf-8")
     expected = output(tmp_path, "plain.py")
     assert output(tmp_path, "main.py") == expected
     assert output(tmp_path, "some.py") == expected
+
+
+COPIES = """
+import types
+import numpy as np
+import numpy as _np
+mine, wrapped = types.ModuleType("mine"), {}
+mine.__dict__.update(vars(np))
+for name, value in _np.__dict__.items():
+    wrapped[name] = value
+print(mine.__name__, mine.pi, mine.median([1, 2, 4]), mine.sin is np.sin, wrapped["astype"] is np.astype, "norm" in np.linalg.__dict__)
+import numpy.polynomial
+import numpy.fft as fft
+print(np.polynomial.Polynomial([1, 2])(3), fft.fft([1.0, 2.0])[0], len(mine.__dict__) >= 500, vars(types.SimpleNamespace(a=1)))
+class A:
+    def names(self):
+        return self.__dict__, vars(self)
+print(A().names())
+"""
+
+
+def test_all_names_may_be_copied_from_the_module(tmp_path: Path) -> None:
+    write(tmp_path, main=COPIES)
+    assert output(tmp_path, "main.py").replace("lazynp", "numpy") == launch(tmp_path, "main.py", module=False).stdout
 
 
 # pytest, notebooks ------------------------------------------------------------------------------------------------------------
@@ -154,6 +182,7 @@ PROJECT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("-m", "pytest", "-p", "lazynp.testing.swap"), ("-m", "lazynp", "-m", "pytest")])
 def test_pytest_maps_the_project_and_rewrites_its_assertions(tmp_path: Path, command: tuple[str, ...]) -> None:
     for name, text in PROJECT.items():

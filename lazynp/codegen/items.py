@@ -14,6 +14,7 @@ from typing import NamedTuple
 from lazynp.codegen import ir
 from lazynp.graph import op as o
 from lazynp.graph.errstate import UNDER
+from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Entry, Program
 from lazynp.schedule.claims import claims
 from lazynp.schedule.fuse import VIEWS, Partition, view_base
@@ -90,16 +91,29 @@ def arrange(lowered: Lowered, joins_calls: bool) -> Schedule:
         reads[number] = [view_base(program, s) for s in program.entries[e].src]
         if program.entries[e].op is o.STORE:
             overwrites.append((number, reads[number][0]))
-    ordered = order(reads, writes, overwrites)
+    groups, peak = _groups(program, reads, writes, order(reads, writes, overwrites), joins_calls)
+    if peak > cost.PEAK_BYTES:
+        recorded, least = _groups(program, reads, writes, order(reads, writes, overwrites, recorded=True), joins_calls)
+        if least < peak:
+            groups = recorded
     everything = set(reads)
     items: list[Item] = []
-    for group in grouped(ordered) if joins_calls else _single(program, ordered):
+    for group in groups:
         if group[0] >= 0:
             k = group[0]
             items.append(KernelItem(partition.kernels[k], bodies[k], reads[k], writes[k]))
         else:
             items.append(_library_item(program, sorted(-1 - number for number in group), reads, everything - set(group)))
     return Schedule(program, partition, items)
+
+
+def _groups(
+    program: Program, reads: dict[int, list[int]], writes: dict[int, list[int]], ordered: list[int], joins_calls: bool
+) -> tuple[list[list[int]], int]:
+    """Make one group of each kernel and of library calls that run together, and tell how many bytes are alive at a time."""
+    groups = grouped(ordered) if joins_calls else _single(program, ordered)
+    touched = [([e for k in group for e in reads[k]], [e for k in group for e in writes[k]]) for group in groups]
+    return groups, lifetimes(program, touched)[1]
 
 
 def _single(program: Program, order: list[int]) -> list[list[int]]:

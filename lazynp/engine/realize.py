@@ -22,6 +22,7 @@ from lazynp.engine import devices, facts
 from lazynp.graph import floating, report
 from lazynp.graph import op as o
 from lazynp.graph.build import outputs
+from lazynp.graph.native import mark_computed
 from lazynp.graph.node import Node, caller, site_of, where
 from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import Canonical, Program, canonicalise
@@ -157,8 +158,7 @@ def _publish(canonical: Canonical, values: list[Buffer]) -> None:
                     pressure.count(value)
                 if outputs:
                     outputs.pop(node, None)
-        for node in canonical.walked:
-            node.computed = True
+        mark_computed(canonical.walked)
 
 
 def _run_owning(plan: Plan, canonical: Canonical) -> rechecks.Found | None:
@@ -172,6 +172,7 @@ def _run_owning(plan: Plan, canonical: Canonical) -> rechecks.Found | None:
         except BaseException:
             claim.undo()
             raise
+        claim.new = [node.buffer for node in canonical.wanted if node.buffer is not None]
         canonical.forget()
         plan.claims.settled(contested=claim.settle())
         return found

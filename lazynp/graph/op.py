@@ -285,3 +285,4 @@ CONTIGUOUS = Op("contiguous", Kind.OTHER, 1)  # the user's fence: its value is s
 SPECIAL: Final = frozenset([op for op in ALL if op.special])
 COMPARISONS: Final = frozenset([op for op in ALL if op.predicate and op.arity == 2])
 COMBINING: Final = frozenset([op for op in ALL if op.identity is not _none])
+CALLS: Final = frozenset({CALL, OUTPUT, CONTIGUOUS})  # dear to compute a second time, whatever the size

@@ -169,6 +169,16 @@ def _by_numpy(name: str, writes: tuple[int, ...] = ()) -> Callable[..., Any]:
     return call
 
 
+def _byteswap(self: Any, inplace: bool = False) -> Any:
+    """Reverse the bytes of each element; ``inplace`` changes the array itself."""
+    return (_byteswap_in_place if inplace and type(self) is ndarray else _byteswapped)(self, inplace)
+
+
+_byteswapped: Final = _by_numpy("byteswap")
+_byteswap_in_place: Final = _by_numpy("byteswap", writes=(0,))
+_byteswap.answered = "fallback"  # type: ignore[attr-defined]
+
+
 # Method -> function with the array first.
 SHARED: Final[dict[str, Callable[..., Any]]] = {
     **{
@@ -200,7 +210,7 @@ SHARED: Final[dict[str, Callable[..., Any]]] = {
     "choose": _choose,
     "dump": _dump,
     "dumps": _dumps,
-    "byteswap": _by_numpy("byteswap"),
+    "byteswap": _byteswap,
     "getfield": _by_numpy("getfield"),
 }
 
@@ -211,6 +221,7 @@ WRITING: Final[dict[str, Callable[..., Any]]] = {
     "fill": _fill,
     "resize": _resize,
     "put": _put,
+    "setfield": _by_numpy("setfield", writes=(0,)),
 }
 
 

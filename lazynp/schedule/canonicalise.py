@@ -10,17 +10,20 @@ different error states.  This is the hot path of every realize: about one micros
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import prod
 from operator import attrgetter
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from lazynp.graph import native
 from lazynp.graph import op as o
 from lazynp.graph.errstate import DEFAULT, possible
 from lazynp.graph.node import Node, Shape
-from lazynp.graph.op import Kind, Op
+from lazynp.graph.op import CALLS, Kind, Op
+from lazynp.schedule import cost
 from lazynp.values.buffer import Buffer
 from lazynp.values.records import Record, field
 
@@ -30,7 +33,6 @@ ZERO = -1  # the number of the offset parameter that is always 0
 LEAF: Final = Kind.LEAF
 MOVEMENT: Final = Kind.MOVEMENT
 ELEMENTWISE: Final = Kind.ELEMENTWISE
-CALLS: Final = (o.CALL, o.OUTPUT, o.CONTIGUOUS)
 
 _by_number = attrgetter("number")
 _double = Struct("d").pack
@@ -115,8 +117,8 @@ class _Numbers(dict[Node, int]):
         return number
 
 
-def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
-    """The canonical form of the program that computes ``nodes_wanted``.
+def canonicalise_in_python(nodes_wanted: Sequence[Node]) -> Canonical:
+    """The canonical form of the program that computes ``nodes_wanted``; natively that is ``graph/canonical.h``.
 
     Two kinds of values on the way are wanted as well, because computing them a second time would cost more than keeping them: results
     of library calls and of ``contiguous`` that can be asked for afterwards, themselves or through what is computed from them (all others
@@ -213,10 +215,13 @@ def canonicalise(nodes_wanted: Sequence[Node]) -> Canonical:
 def _asked_for_later(walked: list[Node], index: _Numbers, kept: set[Node]) -> list[Node]:
     """List the results of calls that somebody can still ask for when the program is over: an array holds them, or what is made of them.
 
+    What is made of them is kept in their place where it is much smaller than they are together.
+
     Who has more references than the program accounts for is held by somebody else.  A reference too many means only that a value is kept
     for nothing, one too few that a call may run twice.
     """
     readers = _readers(walked)
+    below = _bytes_of_calls(walked)
     firsts = index.nodes
     count = sys.getrefcount
     later: set[Node] = set()
@@ -227,9 +232,9 @@ def _asked_for_later(walked: list[Node], index: _Numbers, kept: set[Node]) -> li
             continue  # it exists afterwards, and nothing has to be computed for it
         own = readers.get(node, 0)
         if node in later or count(node) > OWN + (own > 0) + own + (firsts[index[node]] is node):
-            if node.op in CALLS:
+            if node.op in CALLS or below[node] - prod(node.shape) * node.dtype.itemsize > cost.KEPT_BYTES:
                 found.append(node)
-            else:
+            elif below[node]:
                 later.update(node.src)
     found.reverse()
     return found
@@ -244,15 +249,123 @@ def _readers(walked: list[Node]) -> dict[Node, int]:
     return found
 
 
+def _bytes_of_calls(walked: list[Node]) -> dict[Node, int]:
+    """Estimate the bytes of the results of calls that each node is computed from."""
+    found: dict[Node, int] = {}
+    for node in walked:
+        if node.op in CALLS:
+            found[node] = prod(node.shape) * node.dtype.itemsize
+        else:
+            found[node] = min(sum([found[source] for source in set(node.src)]), MOST_BYTES)
+    return found
+
+
 def _own_references() -> int:
     """Count the references that ``_asked_for_later`` sees of a node that nothing else knows: those of three containers and of itself."""
     walked = [Node(o.CONST, (), 0, np.dtype(int), ())]
-    containers = set(walked), dict.fromkeys(walked)
+    containers = set(walked), dict.fromkeys(walked), dict.fromkeys(walked)
     node = walked[0]
     return sys.getrefcount(node) if all(containers) else 0
 
 
+MOST_BYTES: Final = 1 << 60  # values that are used twice, again and again, would count without bound
 OWN: Final = _own_references()
+
+
+canonicalise: Callable[[Sequence[Node]], Canonical] = canonicalise_in_python
+if native.native:
+    native.bind(canonicalise_in_python, cost, MOST_BYTES)
+    canonicalise = native.walk
+
+# The two forms of a key: as tuples, and as the native walk's string of words -----------------------------------------------------
+
+_Raw = tuple[Op, tuple[int, ...], Any]  # operation, sources, argument with the numbers of parameters
+
+
+def _structure(key: Any) -> tuple[list[_Raw], tuple[int, ...]]:
+    """The entries and the outputs that a key stands for."""
+    if key.__class__ is bytes:
+        return _of_words(key, ())
+    return _of_words(key[0], key[1:]) if key[0].__class__ is bytes else _of_tuples(key)
+
+
+def _of_tuples(key: Any) -> tuple[list[_Raw], tuple[int, ...]]:
+    raw: list[_Raw] = []
+    for entry in key[0]:
+        op = entry[0]
+        if entry[-1].__class__ is int and entry[-1] < 0:
+            entry = entry[:-1]
+        if op.kind is ELEMENTWISE:
+            raw.append((op, entry[2:], None))
+        elif op is o.BUFFER or op is o.CONST:
+            raw.append((op, (), entry[2]))
+        elif op is o.IOTA:
+            raw.append((op, (), (entry[2], entry[2] + 1)))
+        elif op is o.SLICE or op is o.STORE or op is o.PAD:
+            raw.append((op, entry[3:], entry[1]))
+        else:
+            raw.append((op, entry[4:], entry[2]))
+    return raw, key[1]
+
+
+def _of_words(text: bytes, objects: tuple[Any, ...]) -> tuple[list[_Raw], tuple[int, ...]]:
+    words = memoryview(text).cast("i").tolist()
+    count = words[-1]
+    end = len(words) - 1 - count
+    raw: list[_Raw] = []
+    at = 0
+    while at < end:
+        op = o.ALL[words[at] & 255]
+        src: tuple[int, ...] = ()
+        arg: Any = None
+        if op.kind is LEAF:
+            arg = words[at + 1]
+            at += 2
+            if op is o.IOTA:
+                arg = (arg, arg + 1)
+        else:
+            n = words[at + 1]
+            src = tuple(words[at + 2 : at + 2 + n])
+            at += 2 + n
+            if op is o.SLICE or op is o.STORE:
+                axes = words[at]
+                arg = tuple([(words[k], _long(words, k + 1)) for k in range(at + 1, at + 1 + 3 * axes, 3)])
+                at += 1 + 3 * axes
+            elif op is o.PAD:
+                arg = tuple(words[at + 1 : at + 1 + words[at]])
+                at += 1 + words[at]
+            elif op.kind is not ELEMENTWISE:
+                arg, at = _argument(words, at, objects)
+        if op.kind is not ELEMENTWISE and op is not o.CONST:
+            at += 1 + 2 * words[at]  # the shape, which the node has, too
+        raw.append((op, src, arg))
+    return raw, tuple(words[end : end + count])
+
+
+def _long(words: list[int], at: int) -> int:
+    """A number of two words."""
+    return words[at] & 0xFFFFFFFF | words[at + 1] << 32
+
+
+def _argument(words: list[int], at: int, objects: tuple[Any, ...]) -> tuple[Any, int]:
+    """An argument, and where the words behind it begin."""
+    match words[at]:
+        case 0:
+            return None, at + 1
+        case 1:
+            return _long(words, at + 1), at + 3
+        case 2:
+            parts = []
+            count = words[at + 1]
+            at += 2
+            for _ in range(count):
+                part, at = _argument(words, at, objects)
+                parts.append(part)
+            return tuple(parts), at
+        case 3:
+            return o.ALL[words[at + 1]], at + 2
+        case _:
+            return objects[words[at + 1]], at + 2
 
 
 class Entry(NamedTuple):
@@ -282,21 +395,9 @@ class Program(Record):
     def of(cls, canonical: Canonical) -> Program:
         entries: list[Entry] = []
         errors = 0
-        for entry, node in zip(canonical.key[0], canonical.nodes, strict=True):
-            op = entry[0]
-            if entry[-1].__class__ is int and entry[-1] < 0:
-                entry = entry[:-1]
-            if op.kind is Kind.ELEMENTWISE:
-                src, arg = entry[2:], None
-            elif op is o.BUFFER or op is o.CONST:
-                src, arg = (), entry[2]
-            elif op is o.IOTA:
-                src, arg = (), (entry[2], entry[2] + 1)
-            elif op is o.SLICE or op is o.STORE or op is o.PAD:
-                src, arg = entry[3:], entry[1]
-            else:
-                src, arg = entry[4:], entry[2]
+        raw, outputs = _structure(canonical.key)
+        for (op, src, arg), node in zip(raw, canonical.nodes, strict=True):
             entries.append(Entry(op, src, arg, node.dtype, node.shape))
             if node.err.kinds:
                 errors |= node.err.kinds & possible(op, arg, node.dtype, entries[src[0]].dtype if src else node.dtype)
-        return cls(entries, canonical.key[1], errors=errors)
+        return cls(entries, outputs, errors=errors)

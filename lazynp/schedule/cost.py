@@ -18,6 +18,9 @@ KERNEL_POINTS = 16  # different indices at which one kernel may evaluate one val
 JOINED = 4  # kernels over the same loops, the youngest ones, that a value may join which none of them reads: later ones share most with it
 SEARCH = 256  # kernels and calls looked at for a way round before it counts as found: a search must not make long programs slow
 TURNED = 8  # operations between a transposition and the product it is handed to: beyond, looking for it costs more than it may save
+JOINED_BYTES = 16 << 20  # of values on the way in one kernel, from which on only what it reads joins it: all live from its start
+KEPT_BYTES = 1 << 20  # saved by keeping a value in place of the calls under it, which may take a kernel of its own
+PEAK_BYTES = 16 << 20  # at once in a program, from which on its order is looked at: the one of recording may need less
 SMALL_STORE = 4096  # elements of a write below which the processor leaves it to NumPy: runs of them copy their base once, write in place
 
 STAGE_COST = 12.0  # a value at least this dear is kept in scratch for the next pass over the same axis instead of computed again
@@ -36,6 +39,7 @@ CLAIM_BYTES = 64 * 1024  # arrays from this size on are written in place where n
 CLAIM_SHARE = 0.5  # if at most this part is written: what is overwritten is saved first, in case somebody does
 CLAIM_CONTESTS = 3  # claims in a row that were for nothing, after which copying is left to cost what it costs
 
+HELD_CAP = 1 << 50  # bytes, likewise
 ESTIMATE_CAP = 1e12  # of one element: chains of values that are each used twice would grow without bound
 
 

@@ -18,6 +18,7 @@ from lazynp.graph.node import Shape
 from lazynp.graph.op import Kind
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Entry, Program
+from lazynp.schedule.claims import nbytes
 from lazynp.schedule.movement import NO_GUARDS, Point
 from lazynp.schedule.rangeify import Kernel, Walk, nontrivial
 from lazynp.values.records import Record
@@ -32,6 +33,8 @@ class Partition(Record):
 
 
 # Movements that a library can follow by itself: all but PAD, whose border is in nobody's memory.
+CROWDED: Final = "the kernel needs many values at the same time already"
+
 VIEWS: Final = frozenset({o.PERMUTE, o.EXPAND, o.SLICE, o.RESHAPE})
 
 
@@ -161,6 +164,14 @@ def _memory_read(program: Program, stored: Mapping[int, str]) -> list[int]:
     return masks
 
 
+def _bytes_below(program: Program, library: Sequence[bool], sizes: Sequence[int]) -> list[int]:
+    """Estimate how many bytes of library results each entry is computed from, besides those that other libraries read."""
+    below: list[int] = []
+    for entry in program.entries:
+        below.append(min(sum([sizes[s] if library[s] else below[s] for s in set(entry.src)]), cost.HELD_CAP))
+    return below
+
+
 # The walk ----------------------------------------------------------------------------------------------------------------
 
 
@@ -174,6 +185,10 @@ class _Fusion:
         self.domains = _domains(program, self.library)
         self.estimate = _estimates(program, self.stored)
         self.sources = _memory_read(program, self.stored)
+        outputs = frozenset(program.outputs)
+        # What lives on the way, and dies there.
+        self.sizes = [0 if e in outputs or entry.op.kind is Kind.LEAF else nbytes(entry) for e, entry in enumerate(self.entries)]
+        self.below = _bytes_below(program, self.library, self.sizes)
         self.kernels: list[Kernel] = []
         self.home: dict[int, int] = {}
         self.reasons: dict[int, str] = {}
@@ -191,6 +206,8 @@ class _Fusion:
                 continue
             if self.library[e]:
                 self.successors[-1 - e] = set(requests) | self.other_readers.get(e, set())
+                for k in requests:
+                    self.kernels[k].held += self.sizes[e]
                 for s in entry.src:
                     self.other_readers.setdefault(view_base(self.program, s), set()).add(-1 - e)
                 continue
@@ -237,6 +254,8 @@ class _Fusion:
                 return f"wanted at more than {cost.KERNEL_POINTS} indices"
             if len(kernel.buffers) > cost.KERNEL_BUFFERS:
                 return f"the kernel reads {cost.KERNEL_BUFFERS} arrays already"
+            if self.crowded(kernel, e):
+                return CROWDED
         evaluations = 0
         for k, wanted in requests.items():
             for point in wanted:
@@ -253,6 +272,8 @@ class _Fusion:
             return "its axes are not the outermost loops of its consumer"
         if len(kernel.points) > cost.KERNEL_NODES:
             return f"the kernel holds {cost.KERNEL_NODES} expression nodes already"
+        if self.crowded(kernel, e):
+            return CROWDED
         axes = self.entries[e].arg[1]
         extents = nontrivial(tuple([n for a, n in enumerate(self.entries[self.entries[e].src[0]].shape) if a in axes]))
         following = kernel.main[depth : depth + len(extents)]
@@ -266,6 +287,12 @@ class _Fusion:
             if depth < place < end:
                 return "its chunks would cut a shorter reduction inside it"
         return None
+
+    def crowded(self, kernel: Kernel, e: int, stored: int = 0) -> bool:
+        """Tell whether ``kernel`` holds so much on the way that e should not bring more: library results, ``stored`` bytes of its own."""
+        entry = self.entries[e]
+        widest = nbytes(self.entries[entry.src[0]] if entry.op is o.REDUCE else entry)
+        return self.below[e] + stored > 0 and kernel.held > max(cost.JOINED_BYTES, 2 * widest)
 
     def evaluations(self, kernel: Kernel, point: Point) -> int:
         """Count how often the loops of ``kernel`` evaluate a value at ``point`` (it is hoisted out of loops it does not depend on)."""
@@ -310,10 +337,12 @@ class _Fusion:
             self.add(kernel)
             self.by_domain.setdefault((main, reduced), []).append(kernel.number)
         kernel.sources |= self.sources[e]
+        kernel.held += self.sizes[e]
         self.home[e] = kernel.number
         for k in self.requests[e]:
             if k != kernel.number:
                 self.kernels[k].buffers.add(e)
+                self.kernels[k].held += self.sizes[e]
         self.successors[kernel.number] |= self.consumers(e) - {kernel.number}
         index = kernel.identity(entry.shape)
         assert index is not None
@@ -368,6 +397,8 @@ class _Fusion:
                 if any(p != Point(index, NO_GUARDS) for p in requests[k]):
                     continue
             elif not kernel.sources & self.sources[e]:
+                continue
+            if self.crowded(kernel, e, 0 if k in requests else self.sizes[e]):
                 continue
             entry = self.entries[e]
             if entry.op is o.REDUCE and self.reduction_barrier(kernel, e, Point(index, NO_GUARDS)) is not None:

@@ -28,6 +28,7 @@ class Kernel(Record):
     ``roots`` are (value, where it is computed, stored entry it belongs to); for a STORE, ``bases`` names the entry whose copy is
     written to.  ``main`` are the common loop ranges, outermost first; ``extras`` the ranges of reductions that are none of them, by
     (depth at which the reduction sits, extents).  ``points`` maps each evaluated (entry, point) to the sources it reads, consumers first.
+    ``held`` are bytes of values on the way, which must exist at the same time where one kernel writes or reads them.
     """
 
     number: int
@@ -41,6 +42,7 @@ class Kernel(Record):
     gathers: dict[Loaded, int] = field(factory=dict)
     buffers: set[int] = field(factory=set)
     sources: int = 0
+    held: int = 0
 
     def prefix(self, index: tuple[Index, ...]) -> int | None:
         """d if ``index`` is exactly the first d main ranges in order (axes of extent 1 left out), else None."""

@@ -1,18 +1,24 @@
 """Memory that only pending work keeps alive.
 
-In: large values as they come to exist.  Out: nothing, or, when they hold more than ``limit()`` bytes together, the oldest pending results
-computed, so that what they were to be computed from can go.  Promise: a program that collects a thousand pending means of a thousand large
-arrays runs in bounded memory; nothing is registered when an array is made, and small arrays are not even counted.
+In: large values as they come to exist.  Out: nothing, or pending results computed, so that what they were to be computed from can go.
+Promise: a program that collects a thousand pending means of a thousand large arrays runs in bounded memory; nothing is registered when an
+array is made, and small arrays are not even counted.
+
+There are two bounds.  Pending work may hold a quarter of what the program itself has held so far, and ``SLACK``: beyond, results that are
+smaller than what only they hold are computed.  And when large values hold more than ``limit()`` bytes together, a share of the machine's
+memory, the oldest pending results are computed whatever they take.
 
 What is pending, and how it is computed, is handed over by those who know (``hand_over``).  Finding it takes milliseconds, and happens only
-when another ``limit()`` of memory has filled up.
+when that much more memory has filled up.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from contextlib import suppress
+from math import prod
 from typing import Any, Final
 from weakref import finalize
 
@@ -21,6 +27,7 @@ from lazynp.values.allocator import in_use
 from lazynp.values.buffer import Buffer
 
 COUNTED_FROM: Final = 1 << 20  # bytes of a value that counts
+SLACK: Final = 32 << 20  # bytes that only pending work may hold, however little the program holds
 HELD_SHARE: Final = 8  # pending work may hold this part of the machine's memory
 TOGETHER: Final = 64  # results computed in one program
 
@@ -28,10 +35,12 @@ TOGETHER: Final = 64  # results computed in one program
 class _Held:
     """An account of what large values hold, and of who finds and computes what is pending; before that was handed over, nothing is."""
 
-    __slots__ = ("compute", "foreign", "pending", "relieved_at")
+    __slots__ = ("bound", "compute", "foreign", "peak", "pending", "relieved_at")
 
     def __init__(self) -> None:
+        self.peak = 0  # the most bytes that were held when somebody asked
         self.foreign = 0  # bytes of NumPy's own memory in large values
+        self.bound = SLACK  # bytes from which on it is asked what only pending work holds
         self.relieved_at = 0  # bytes that were held after the last time
         self.pending: Callable[[], list[Any]] = list
         self.compute: Callable[[list[Any], str], object] = lambda nodes, reason: None
@@ -77,6 +86,16 @@ def _released(nbytes: int) -> None:
 def relieve() -> None:
     """Compute the oldest pending results if too much memory is held."""
     now = held()
+    if now > _held.peak:
+        _held.peak = now
+    if now > _held.bound:
+        _held.bound = 1 << 62  # not again from within
+        try:
+            _release()
+        finally:
+            # NumPy would hold what is still there: never less is allowed again.
+            now = held()
+            _held.bound = now + now // 4 + SLACK
     if now - _held.relieved_at <= limit():
         if now < _held.relieved_at:
             _held.relieved_at = now
@@ -89,7 +108,10 @@ def relieve() -> None:
 
 
 def _compute_oldest() -> None:
-    oldest = _held.pending()
+    _compute(_held.pending(), lambda: held() - limit() // 2 <= 0)
+
+
+def _compute(oldest: list[Any], enough: Callable[[], bool]) -> None:
     for start in range(0, len(oldest), TOGETHER):
         together = [node for node in oldest[start : start + TOGETHER] if node.buffer is None]
         try:
@@ -99,5 +121,82 @@ def _compute_oldest() -> None:
             for node in together:
                 with suppress(Exception):
                     _held.compute([node], "memory limit")
-        if held() - limit() // 2 <= 0:
+        if enough():
             break
+
+
+def _release() -> None:
+    """Compute the pending results that take less memory than what only they hold."""
+    worth = held_only_by(_held.pending())[0]
+    _compute(worth, lambda: False)
+
+
+def accounts() -> dict[str, int]:
+    """Return the bytes of large values in NumPy's memory, the peak of what values held, and what exists for pending work only."""
+    return {"numpy": _held.foreign, "held_peak": max(_held.peak, held()), "pending": held_only_by(_held.pending())[1]}
+
+
+def held_only_by(pending: list[Any]) -> tuple[list[Any], int]:
+    """List those of the nodes ``pending`` whose values are smaller than the large ones that exist for nobody but them.
+
+    What is computed from the same values is weighed together.  Also returned: how many bytes exist for pending nodes only.
+    """
+    group, readers = _walked(pending)
+    references = _references(readers)
+    only = [(value.buffer.nbytes, nodes) for (value, nodes), count in zip(readers.items(), references, strict=True) if count <= len(nodes)]
+    for _, nodes in only:
+        for node in nodes:
+            _join(group, nodes[0], node)
+    gains: dict[Any, int] = {}
+    for nbytes, nodes in only:
+        top = _top(group, nodes[0])
+        gains[top] = gains.get(top, 0) + nbytes
+    for node in pending:
+        top = _top(group, node)
+        if top in gains:
+            gains[top] -= prod(node.shape) * node.dtype.itemsize
+    return [node for node in pending if gains.get(_top(group, node), 0) > 0], sum([nbytes for nbytes, _ in only])
+
+
+def _walked(pending: list[Any]) -> tuple[dict[Any, Any], dict[Any, list[Any]]]:
+    """Collect what is pending, as a forest (a node -> another of its group), and large values with the nodes that read them."""
+    group: dict[Any, Any] = dict.fromkeys(pending)
+    readers: dict[Any, list[Any]] = {}
+    waiting = list(pending)
+    while waiting:
+        node = waiting.pop()
+        for source in node.src:
+            value = source.buffer
+            if value is None:
+                if source not in group:
+                    group[source] = None
+                    waiting.append(source)
+                _join(group, node, source)
+            elif value.nbytes >= COUNTED_FROM:
+                readers.setdefault(source, []).append(node)
+    return group, readers
+
+
+def _references(values: dict[Any, Any]) -> list[int]:
+    """Count who refers to each key of ``values``, besides that dictionary."""
+    nobody = object()  # which has a name where the others have the dictionary
+    counts = [sys.getrefcount(value) for value in (*values, nobody)]
+    own = counts.pop()
+    return [count - own for count in counts]
+
+
+def _top(group: dict[Any, Any], node: Any) -> Any:
+    above = group[node]
+    while above is not None:
+        further = group[above]
+        if further is None:
+            return above
+        group[node] = further
+        node, above = further, group[further]
+    return node
+
+
+def _join(group: dict[Any, Any], a: Any, b: Any) -> None:
+    a, b = _top(group, a), _top(group, b)
+    if a is not b:
+        group[b] = a

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy
 import pytest
 
 import lazynp as np
-from lazynp.backends.common import ownership
+from lazynp.backends.common import compiled, ownership
+from lazynp.backends.numpy import operations
 from lazynp.engine.realize import forget_plans
-from lazynp.graph import node as node_module
-from lazynp.graph import report
+from lazynp.graph import build, report
 from lazynp.ndarray import ndarray, root_node
 from lazynp.schedule import cost
 from lazynp.values import allocator, config
@@ -129,12 +133,12 @@ def test_a_loop_over_elements_records_nothing_and_stays_in_one_memory() -> None:
     x[0] = y[0] = 1.0
     np.realize(x)
     x[1] = y[1] = 0.5 * x[0] + 1.0
-    where, first = address(x), node_module._next_number()
+    where, first = address(x), build.const(0, np.dtype(int)).number
     x[2] = y[2] = 2.0
     for i in range(3, 100):
         x[i] = 0.5 * x[i - 1] + 1.0
         y[i] = 0.5 * y[i - 1] + 1.0
-    recorded = node_module._next_number() - first
+    recorded = build.const(0, np.dtype(int)).number - first
     assert recorded <= 8  # what was written before is published; no node for an element
     assert address(x) == where
     numpy.testing.assert_array_equal(numpy.asarray(x), y)
@@ -383,7 +387,7 @@ def test_one_copy_does_not_end_writing_in_place() -> None:
     same(kept[0][1], square()[1])
 
 
-def test_memory_that_is_missing_at_the_end_is_reported_and_nothing_else_is_lost(
+def test_an_old_value_that_there_is_no_memory_for_is_there_when_there_is(
     everything_claimed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x, y = both(square(8))
@@ -392,16 +396,24 @@ def test_memory_that_is_missing_at_the_end_is_reported_and_nothing_else_is_lost(
     old = x.copy()
     x[2] = y[2] = 5.0
 
-    def no_memory(self: ownership.Claim, buffer: Any) -> Any:
+    def no_memory(buffer: Any, saved: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(ownership.Claim, "_before", no_memory)
-    np.realize(x)
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(ownership, "before", no_memory)
+        np.realize(x)
+        same(x, y)
+        for _ in range(2):
+            with pytest.raises(MemoryError):
+                numpy.asarray(old + 1)
+    expected = square(8)
+    expected[0] = 0.0
+    for k in range(3, 6):  # the memory that both share must stay as it is
+        x[k] = y[k] = 7.0
+        np.realize(x)
+    same(old + 1, expected + 1)
+    same(old, expected)
     same(x, y)
-    for _ in range(2):
-        with pytest.raises(MemoryError):
-            numpy.asarray(old + 1)
 
 
 # Random loops --------------------------------------------------------------------------------------------------------------
@@ -410,7 +422,8 @@ def test_memory_that_is_missing_at_the_end_is_reported_and_nothing_else_is_lost(
 class Loop:
     """The same statements on our arrays and on NumPy's."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, exports: bool = True) -> None:
+        self.exports = exports
         self.random = random.Random(seed)
         shape = self.random.choice([(12,), (6, 8), (3, 4, 5)])
         start = numpy.arange(float(numpy.prod(shape))).reshape(shape)
@@ -457,7 +470,7 @@ class Loop:
         elif act < 0.79:
             self.kept.append((x[a] * 2 + 1, y[a] * 2 + 1))
         elif act < 0.86:
-            self.kept.append((numpy.asarray(x), y.copy()))
+            self.kept.append((numpy.asarray(x) if self.exports else numpy.array(x), y.copy()))
         else:
             self.kept = self.kept[-2:]
         if self.random.random() < 0.7:
@@ -472,6 +485,7 @@ class Loop:
             numpy.testing.assert_array_equal(numpy.asarray(ours), theirs)
 
 
+@pytest.mark.slow
 def test_random_loops(everything_claimed: str, claims: dict[str, int]) -> None:
     count = 150 if everything_claimed == "auto" else 60
     for seed in range(count):
@@ -482,6 +496,101 @@ def test_random_loops(everything_claimed: str, claims: dict[str, int]) -> None:
             raise
     assert claims["made"] > 5 * count
     assert claims["contested"] > count // 4
+
+
+# Without memory ------------------------------------------------------------------------------------------------------------
+
+
+class Shortage:
+    """Allocations that fail on purpose: of blocks, of what is saved before it is overwritten, of old values."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.left: int | None = None  # allocations until one fails
+        self.failed = 0
+        for where, name in (compiled, "allocate"), (operations, "allocate"), (ownership.Claim, "save"), (ownership, "before"):
+            monkeypatch.setattr(where, name, self.scarce(getattr(where, name)))
+
+    def scarce(self, function: Any) -> Any:
+        def allocate(*args: Any) -> Any:
+            if self.left is not None:
+                self.left -= 1
+                if self.left < 0:
+                    self.failed += 1
+                    raise MemoryError
+            return function(*args)
+
+        return allocate
+
+
+def test_a_shortage_at_every_allocation_loses_nothing(everything_claimed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shortage = Shortage(monkeypatch)
+    for lasting in (False, True):
+        for count in range(12):
+            x, y = both(square(20))
+            held, kept = x + 0, y + 0
+            part = x[3:9].copy()
+            x[::2] += 1
+            y[::2] += 1
+            x[1] = x[2] * 2
+            y[1] = y[2] * 2
+            shortage.left = count
+            for wanted in (x, held + x, part):
+                with suppress(MemoryError):
+                    np.realize(wanted)
+                if not lasting:
+                    shortage.left = None
+            shortage.left = None
+            same(held, kept)
+            same(part, kept[3:9])
+            same(x, y)
+            same(held, kept)
+    assert shortage.failed > 4
+
+
+def test_random_loops_with_shortages(everything_claimed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shortage = Shortage(monkeypatch)
+    for seed in range(500 if everything_claimed == "auto" else 100):
+        loop = Loop(seed, exports=False)
+        chance = random.Random(seed)
+        for _ in range(20):
+            shortage.left = chance.randint(0, 6)
+            with suppress(MemoryError):
+                loop.turn()
+            shortage.left = None
+        try:
+            loop.run(0)
+        except BaseException as error:
+            error.add_note(f"seed {seed}")
+            raise
+    assert shortage.failed > 100
+
+
+LIMITED = """
+import resource
+import numpy, lazynp as np
+from lazynp.values import allocator
+x = (np.arange(1_000_000) * 1.0).realize(); z = x + 0; z[::2] += 1; z.realize(); del z
+missing = 0
+for extra in range(24):
+    x = (np.arange(1_000_000) * 1.0).realize(); y = x + 0; x[::2] += 1
+    allocator.trim()
+    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (extra << 20), -1))
+    try:
+        x.realize()
+    except MemoryError:
+        missing += 1
+    resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+    assert (numpy.asarray(y) == numpy.arange(1_000_000)).all(), extra
+    assert (numpy.asarray(x) == numpy.arange(1_000_000) + (numpy.arange(1_000_000) % 2 == 0)).all(), extra
+assert 0 < missing < 24, missing
+"""
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_a_limit_at_every_megabyte_loses_nothing(tier: str) -> None:
+    run = subprocess.run([sys.executable, "-c", LIMITED], env={**os.environ, "LAZYNP_TIER": tier}, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
 
 
 def test_threads_see_whole_values_only() -> None:

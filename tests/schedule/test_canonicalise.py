@@ -10,6 +10,7 @@ import pytest
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node
+from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import ZERO, Program, canonicalise
 from tests.backends.numpy.programs import leaf
 
@@ -129,7 +130,8 @@ def test_equal_buffers_are_two_parameters() -> None:
 def test_order_of_recording_decides_not_of_asking() -> None:
     x = leaf(X)
     a, b = add(x, x), build.elementwise(o.NEGATIVE, FLOAT, x)
-    assert key(a, b)[0] == key(b, a)[0] and key(a, b)[1] == key(b, a)[1][::-1]
+    one, other = Program.of(canonicalise([a, b])), Program.of(canonicalise([b, a]))
+    assert one.entries == other.entries and one.outputs == other.outputs[::-1]
 
 
 def test_a_published_node_is_a_leaf() -> None:
@@ -205,6 +207,17 @@ def test_a_call_under_a_value_that_somebody_holds_is_kept() -> None:
     assert kept(total(later)) == ["call of add"]  # of calls in a row the last one is enough
     later = total(later)
     assert kept(later) == []
+
+
+def test_a_value_that_somebody_holds_is_kept_in_place_of_larger_calls_under_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = leaf(X)
+    held = add(ordered(x), ordered(add(x, x)))
+    assert kept(total(held)) == ["call of buffer", "call of add"]
+    monkeypatch.setattr(cost, "KEPT_BYTES", 1000)
+    held = add(ordered(x), ordered(add(x, x)))
+    assert kept(total(held)) == ["add of call"]
+    held = total(held)
+    assert kept(add(held, held)) == ["reduce of add"]
 
 
 def test_a_reader_outside_the_program_holds_a_call() -> None:

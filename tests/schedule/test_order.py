@@ -41,6 +41,14 @@ def test_a_search_that_grows_too_long_gives_the_overwrite_up(monkeypatch: pytest
     assert order(reads, writes, [(0, 9)])[:2] == [0, 6]
 
 
+def test_as_recorded_each_value_goes_before_the_next_comes() -> None:
+    """Three times a kernel, a call, a kernel; entries are numbered as they were recorded."""
+    reads: Table = {0: [1], 1: [4], 2: [7], -2: [0], -5: [3], -8: [6], 3: [], 4: [], 5: []}
+    writes: Table = {0: [2], 1: [5], 2: [8], -2: [1], -5: [4], -8: [7], 3: [0], 4: [3], 5: [6]}
+    assert order(reads, writes, []) == [3, 4, 5, -2, -5, -8, 0, 1, 2]
+    assert order(reads, writes, [], recorded=True) == [3, -2, 0, 4, -5, 1, 5, -8, 2]
+
+
 def test_calls_that_follow_one_another_are_one_group() -> None:
     assert grouped([0, -3, -9, 1, 2, -4]) == [[0], [-3, -9], [1], [2], [-4]]
     assert grouped([]) == []

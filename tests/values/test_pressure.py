@@ -73,3 +73,49 @@ def test_what_is_gone_is_not_counted() -> None:
     assert pressure._held.foreign - before == SIZE * 8
     del x
     assert pressure._held.foreign == before
+
+
+# What only pending work holds --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def little(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Nothing but eight mebibytes of slack and a quarter of what is held; returns what is held at the start."""
+    monkeypatch.setattr(pressure, "limit", lambda: 1 << 60)
+    monkeypatch.setattr(pressure, "SLACK", 8 << 20)
+    base = pressure.held()
+    monkeypatch.setattr(pressure._held, "bound", base + (8 << 20))
+    return base
+
+
+def test_what_only_pending_work_holds_is_bounded_by_what_the_program_holds(little: int) -> None:
+    kept = [np.asarray(numpy.full(SIZE, 1.0)) for _ in range(8)]
+    means, most = [], 0
+    for k in range(100):
+        x = np.asarray(numpy.full(SIZE, float(k)))
+        means.append((x * 2).mean())
+        most = max(most, pressure.held() - little)
+    assert most < (24 << 20) + little // 4
+    assert [float(m) for m in means] == [2.0 * k for k in range(100)]
+    assert len(kept) == 8
+
+
+def test_what_would_free_nothing_stays_pending(little: int) -> None:
+    """The values are somebody's, or the results are as large."""
+    kept = [np.asarray(numpy.full(SIZE, float(k))) for k in range(30)]
+    sums = [x.sum() for x in kept]
+    grown = [np.asarray(numpy.full(SIZE, float(k))) + 1 for k in range(30)]
+    assert all(x._node.buffer is None for x in (*sums, *grown))
+    assert pressure.held_only_by([x._node for x in sums]) == ([], 0)
+    worth, only = pressure.held_only_by([x._node for x in grown])
+    assert not worth and only == 30 * 8 * SIZE
+    assert [float(s) for s in sums] == [float(k * SIZE) for k in range(30)]
+
+
+def test_results_of_the_same_values_are_weighed_together(little: int) -> None:
+    x, y = (np.asarray(numpy.full(SIZE, 1.0)) for _ in range(2))
+    pending = [x.sum(), x + 1, y.sum(), y.max()]
+    nodes = [p._node for p in pending]
+    del x, y
+    worth, only = pressure.held_only_by(nodes)
+    assert worth == nodes[2:] and only == 2 * 8 * SIZE

@@ -10,10 +10,12 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from ctypes import memmove
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lazynp.backends.base import ExecutionError, Layout, Plan, Target
+from lazynp.backends.common import interrupts
 from lazynp.backends.common.ownership import Claim
 from lazynp.backends.common.rechecks import Flagged
 from lazynp.codegen import pipeline
@@ -24,8 +26,14 @@ from lazynp.graph.errstate import possible
 from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.claims import Claims, nbytes
 from lazynp.schedule.memory import Update, evaluate, meet
+from lazynp.values import config
 from lazynp.values.allocator import allocate
 from lazynp.values.buffer import Buffer
+
+_native: Any = None
+if not TYPE_CHECKING and not config.pure:
+    with suppress(Exception):  # ``array/core.py`` says why, for all of the native parts
+        from lazynp.backends.common import _launch as _native
 
 PARALLEL_WORK = 200_000.0  # cost units from which more than one thread is worth waking
 
@@ -34,10 +42,12 @@ class Launcher:
     """One kernel of one schedule, ready to be called."""
 
     __slots__ = (
+        "counters",
         "error",
         "fused",
         "integers",
         "layout",
+        "native",
         "outputs",
         "reads",
         "run",
@@ -84,7 +94,9 @@ class Launcher:
             (layout.workspaces + k, max(1, count) * dtype.itemsize)
             for k, (count, dtype) in enumerate(zip(launch.workspaces, item.code.workspaces, strict=True))
         ]
+        report.work.scratch = max(report.work.scratch, sum([size for _, size in self.workspaces]))
         self.threaded = launch.work >= PARALLEL_WORK
+        self.counters = range(layout.counters, layout.slots) if launch.work >= interrupts.LONG_WORK else None
         self.error = bool(item.code.flags)
         operations = {e for e, _ in item.kernel.points} | {e for _, e in item.kernel.roots}
         operations = {e for e in operations if program.entries[e].op.kind is not o.Kind.MOVEMENT}
@@ -95,6 +107,9 @@ class Launcher:
             self.wanted |= program.errors & possible(entry.op, entry.arg, entry.dtype, source)
         self.fused = len(operations) if len(operations) > 1 else 0
         self.saved = sum(2 * nbytes(program.entries[e]) for e in operations - set(item.writes))
+        self.native: Any = None  # the same as ``__call__``
+        if _native is not None and type(self) is Launcher and self.counters is None:
+            self.native = _native.kernels([(self, [])], [], (), len(program.entries)).step
 
     def __call__(
         self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], threads: int, claim: Claim | None
@@ -112,7 +127,7 @@ class Launcher:
             values[e] = values[dying].retyped(dtype, shape)
             block[slot] = values[e].address
         for slot, update, given in self.updates:
-            values[update.entry] = _updated(values[update.base], update, given, integers, claim)
+            values[update.entry] = updated(values[update.base], update, given, integers, claim)
             block[slot] = values[update.entry].address
         for slot, size in self.workspaces:
             memory = allocate(size)
@@ -129,7 +144,10 @@ class Launcher:
             else:
                 struct.pack_into(form, block, offset, value)
         block[self.layout.threads] = threads if self.threaded else 1
-        self.run(block.buffer_info()[0])
+        if self.counters is None:
+            self.run(block.buffer_info()[0])
+        else:
+            interrupts.run(self.run, block, self.counters)
         if self.error and block[self.layout.error]:
             raise KernelError
         return block[self.layout.flags] & self.wanted
@@ -145,7 +163,7 @@ _FORMATS = {
 }  # fmt: skip
 
 
-def _updated(old: Buffer, update: Update, given: bool, integers: list[int], claim: Claim | None) -> Buffer:
+def updated(old: Buffer, update: Update, given: bool, integers: list[int], claim: Claim | None) -> Buffer:
     """Memory for a STORE, in which everything but the region it writes is as in ``old``: that memory itself where it may be overwritten."""
     claimed = claim is not None and old.block in claim.blocks
     free = update.last and (claimed or not given)
@@ -187,6 +205,10 @@ def _copy_around(old: Buffer, new: Buffer, update: Update, integers: list[int]) 
                 copied += part.nbytes
         around = (*around, slice(lo, hi))
     return copied
+
+
+if _native is not None:
+    _native.bind(globals(), KernelError)
 
 
 class LibraryStep:
@@ -234,8 +256,8 @@ class CompiledPlan:
     """A schedule with its machine code."""
 
     __slots__ = (
-        "claims", "constants", "empty", "flagged", "inputs", "numpy_plan", "oracle", "original", "outputs", "passed", "schedule", "steps",
-        "target",
+        "claims", "constants", "empty", "flagged", "fused", "inputs", "kernels", "numpy_plan", "oracle", "original", "outputs", "passed",
+        "saved", "schedule", "steps", "target", "threaded",
     )  # fmt: skip
 
     def __init__(self, original: Program, target: Target, numpy_plan: Callable[[Program], Plan]) -> None:
@@ -250,12 +272,18 @@ class CompiledPlan:
         self.constants = program.constants
         self.inputs = [(e, entry.arg) for e, entry in enumerate(program.entries) if entry.op is o.BUFFER]
         self.outputs = program.outputs
-        self.passed = [e for e in program.outputs if program.entries[e].op is o.BUFFER]
+        self.passed = {e: program.entries[e].arg for e in program.outputs if program.entries[e].op is o.BUFFER}  # entry -> its buffer
         self.claims = Claims([program.entries[e].arg for e in made.claims])
         launchers = iter(self.link(made.kernels, sources, program))
         self.steps: list[tuple[Any, list[int]]] = []  # launchers and library steps, and the entries that die with each
         for item in made.items:
             self.steps.append((next(launchers) if isinstance(item, KernelItem) else self.call(item, program), item.dead))
+        self.kernels: Any = None  # what runs all steps natively, where all are kernels on the processor
+        if _native is not None and all(type(step) is Launcher and step.native is not None for step, _ in self.steps):
+            self.kernels = _native.kernels(self.steps, self.inputs, self.outputs, len(program.entries))
+            self.threaded = any(step.threaded for step, _ in self.steps)
+            self.fused = sum([step.fused for step, _ in self.steps])
+            self.saved = sum([step.saved for step, _ in self.steps])
 
     def link(self, kernels: list[KernelItem], sources: list[str], program: Program) -> Iterable[Launcher]:
         """Launchers of kernels, with their code."""
@@ -267,24 +295,18 @@ class CompiledPlan:
         return LibraryStep(item, self.numpy_plan(item.program), program)
 
     def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
-        values = {e: buffers[slot] for e, slot in self.inputs}
         if self.constants:
             scalars = [*scalars, *self.constants]
-        threads = self.target.threads()
-        work = report.work
-        flags = 0
         notes: list[floating.Note] = []
         try:
-            for step, dead in self.steps:
-                if isinstance(step, LibraryStep):
-                    notes += step(values, integers, scalars, threads, claim) or ()
-                else:
-                    flags |= step(values, integers, scalars, threads, claim)
-                    work.kernels += 1
-                    work.fused_ops += step.fused
-                    work.bytes_saved += step.saved
-                for e in dead:
-                    del values[e]
+            if self.kernels is not None:
+                found, flags = self.kernels.run(buffers, integers, scalars, self.target.threads() if self.threaded else 1, claim)
+                work = report.work
+                work.kernels += len(self.steps)
+                work.fused_ops += self.fused
+                work.bytes_saved += self.saved
+            else:
+                found, flags = self.stepwise(buffers, integers, scalars, claim, notes)
         except KernelError:
             # The NumPy tier raises the very error NumPy has for it.
             if claim is not None:
@@ -293,13 +315,38 @@ class CompiledPlan:
             raise AssertionError("a kernel reported an index that NumPy accepts") from None
         except MemoryError as error:
             raise ExecutionError(None, error) from None
-        for e in self.passed:
-            values[e].shared = True
+        for slot in self.passed.values():
+            buffers[slot].shared = True
         if flags or notes:
             heard = floating.own()
             heard.notes = notes
             heard.flagged = self.flagged if flags else None
-        return [values[e] for e in self.outputs]
+        return found
+
+    def stepwise(
+        self,
+        buffers: list[Buffer],
+        integers: list[int],
+        scalars: list[Any],
+        claim: Claim | None,
+        notes: list[floating.Note],
+    ) -> tuple[list[Buffer], int]:
+        """Run the steps one by one; returns the outputs and the errors of kernels, and adds those of library calls to ``notes``."""
+        values = {e: buffers[slot] for e, slot in self.inputs}
+        threads = self.target.threads()
+        work = report.work
+        flags = 0
+        for step, dead in self.steps:
+            if isinstance(step, LibraryStep):
+                notes += step(values, integers, scalars, threads, claim) or ()
+            else:
+                flags |= (step.native or step)(values, integers, scalars, threads, claim)
+                work.kernels += 1
+                work.fused_ops += step.fused
+                work.bytes_saved += step.saved
+            for e in dead:
+                del values[e]
+        return [values[e] for e in self.outputs], flags
 
     def evaluate(self, buffers: list[Buffer], integers: list[int], scalars: list[Any]) -> None:
         """Have NumPy compute the same once more, to hear what it reports; the values are dropped."""

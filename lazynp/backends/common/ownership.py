@@ -6,7 +6,8 @@ whatever happens, every value that can still be asked for is there afterwards.
 A STORE may be written into the memory of the array it changes if nobody wants the old elements any more.  Who wants them is not counted
 while the program is recorded: that would cost every operation.  Instead the run saves what it overwrites (a plan claims an input only where
 that is the smaller part), and looks when it is over: if the node of the old value died with the graph that the run consumed, nobody
-wanted it.  If it lives, or if the run failed, the old elements are put back.
+wanted it.  If it lives, or if the run failed, the old elements are put back.  Where there is no memory for an old value beside the new one,
+what was saved stays until somebody reads it (``Displaced``), so that it can be missing for a while, but is never lost.
 
 Before memory is claimed it is detached from its node, so that other threads, which may hold that node, come to ``realize`` and wait there;
 memory that was exported, or that another run reads, is not claimed.
@@ -23,18 +24,55 @@ import numpy as np
 
 from lazynp.graph.node import Node
 from lazynp.schedule.canonicalise import Canonical
+from lazynp.values import forking
 from lazynp.values.buffer import Buffer
+
+Saved = list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]  # regions, and what they held
+
+
+class Displaced(Buffer):
+    """An old value that there was no memory for: it is put together when it is first read, or raises ``MemoryError`` then.
+
+    The memory that it shares with the new value must not be overwritten again.
+    """
+
+    __slots__ = ("_new", "_saved", "device")
+    device: str | None
+
+    def __init__(self, new: Buffer, saved: Saved) -> None:
+        self._array = self._address = self._lease = self.views = self.facts = self.block = None
+        self.shared = True
+        self.dtype = new.dtype
+        self.shape = new.shape
+        self.device = new.device
+        self._new: Buffer | None = new
+        self._saved = saved
+
+    def _exported(self) -> np.ndarray[Any, Any]:
+        with forking.graph:
+            array = self._array
+            if array is None:
+                assert self._new is not None
+                array = self._array = before(self._new, self._saved)
+                self._new = None
+                self._saved = []
+            return array
+
+    def at_home(self, device: str) -> Buffer:
+        self._exported()
+        return super().at_home(device)
 
 
 class Claim:
-    """Memory that one run may overwrite, and what it overwrote."""
+    """Memory that one run may overwrite, and what it overwrote; ``new`` are the values of the run."""
 
-    __slots__ = ("blocks", "held", "saved")
+    __slots__ = ("blocks", "held", "new", "saved")
 
     def __init__(self, blocks: Iterable[Any] = ()) -> None:
         self.blocks = set(blocks)
         self.held: list[tuple[Node, Buffer]] = []
-        self.saved: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
+        self.new: list[Buffer] = []
+        self.saved: Saved = []
 
     def save(self, region: np.ndarray[Any, Any]) -> None:
         """Called before ``region``, a view of claimed memory, is overwritten."""
@@ -75,27 +113,37 @@ class Claim:
             while node.buffer is None and node.error is None:
                 try:
                     if buffer.place is None:
-                        buffer.moved(self._before(buffer))
+                        buffer.moved(before(buffer, self.saved))
                     else:
                         buffer.recover(self.saved)
                     node.buffer = buffer
                 except MemoryError as error:
-                    node.error = error
+                    if buffer.place is None:
+                        node.buffer = self._displaced(buffer)
+                    else:
+                        node.error = error
                 except KeyboardInterrupt as error:
                     interrupt = error  # the old value must not be lost: once more
         if interrupt is not None:
             raise interrupt
         return wanted
 
-    def _before(self, buffer: Buffer) -> np.ndarray[Any, Any]:
-        """The old value, in memory of its own."""
-        old = buffer.array.copy()
-        start: int = buffer.address
-        for region, elements in reversed(self.saved):
-            at = region.__array_interface__["data"][0] - start
-            if region.size and 0 <= at < old.nbytes:
-                np.ndarray(region.shape, region.dtype, old, at, region.strides)[...] = elements
-        return old
+    def _displaced(self, buffer: Buffer) -> Displaced:
+        for value in self.new:
+            if value.block is buffer.block:
+                value.shared = True
+        return Displaced(buffer, self.saved)
+
+
+def before(buffer: Buffer, saved: Saved) -> np.ndarray[Any, Any]:
+    """Return the value that ``buffer`` had before ``saved`` was overwritten, in memory of its own."""
+    old = buffer.array.copy()
+    start: int = buffer.address
+    for region, elements in reversed(saved):
+        at = region.__array_interface__["data"][0] - start
+        if region.size and 0 <= at < old.nbytes:
+            np.ndarray(region.shape, region.dtype, old, at, region.strides)[...] = elements
+    return old
 
 
 def claim(canonical: Canonical, slots: Iterable[int]) -> Claim | None:

@@ -57,14 +57,19 @@ def _laid_out(node: Node, order: str | None, device: str | None = None) -> ndarr
     return wrap_ordered(node, tuple(range(len(node.shape)))[::-1])
 
 
+def addressable(shape: Shape, dtype: np.dtype[Any]) -> Shape:
+    """Return a shape whose elements could be addressed, at the call where NumPy finds that they could not."""
+    if prod([n for n in shape if n] if 0 in shape else shape) * dtype.itemsize > sys.maxsize:
+        raise ValueError("array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size.")
+    return shape
+
+
 def _constant(name: str, value: int, shape: Any, dtype: Any, order: str, device: Any) -> Any:
     place = checked_device(device)
     found = as_dtype(float if dtype is None else dtype)
     if found not in NATIVE:
         return fallback.call(getattr(np, name), name, (shape, dtype, order), {})
-    if prod(shape_of(shape)) * found.itemsize > sys.maxsize:
-        raise ValueError("array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size.")
-    return _laid_out(expand(const(value, found), shape_of(shape)), order, place)
+    return _laid_out(expand(const(value, found), addressable(shape_of(shape), found)), order, place)
 
 
 def zeros(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
@@ -419,6 +424,7 @@ def diag(v: Any, k: Any = 0) -> Any:
     if len(x.shape) != 1:
         raise ValueError("Input must be 1- or 2-d.")
     n = x.shape[0] + abs(k)
+    addressable((n, n), x.dtype)
     rows = pad(x, (max(-k, 0),), (n,), const(0, x.dtype))
     return wrap(elementwise(o.WHERE, x.dtype, _triangle(n, n, k, o.EQUAL), reshape(rows, (n, 1)), const(0, x.dtype)))
 
@@ -508,6 +514,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
         return wrap(expand(const(0, dtype), (0,)))
     from lazynp.graph.build import concat
 
+    addressable((len(shape), *shape), dtype)
     return wrap(concat([reshape(expand(node, shape), (1, *shape)) for node in thin], 0))
 
 

@@ -15,10 +15,11 @@ from lazynp.conversion import converted
 from lazynp.graph import build
 from lazynp.graph.build import concat, expand
 from lazynp.graph.dtypes import INT64, NATIVE
-from lazynp.graph.node import Node, Shape
+from lazynp.graph.node import Node
 from lazynp.graph.op import CONST
 from lazynp.namespace.assignment import fitted
 from lazynp.namespace.bridge import fallback
+from lazynp.namespace.routines.creation import addressable
 from lazynp.namespace.routines.shaping import atleast_1d, atleast_2d, atleast_3d, of_arrays
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.promotion import Foreign
@@ -223,6 +224,7 @@ def tile(A: Any, reps: Any) -> Any:  # noqa: N803
     if 0 in shape:
         # NumPy copies nothing here and shows the same array.
         return view_reshape(_asarray(A), tiled)
+    addressable(tiled, x.dtype)
     thin = tuple([m for n in shape for m in (1, n)])
     wide = tuple([m for n, count in zip(shape, counts, strict=True) for m in (count, n)])
     return wrap(build.reshape(expand(build.reshape(x, thin), wide), tiled))
@@ -251,7 +253,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
         times = max(times, 0)
         thin = (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :])
         wide = (*x.shape[: axis + 1], times, *x.shape[axis + 1 :])
-        shape = (*x.shape[:axis], n * times, *x.shape[axis + 1 :])
+        shape = addressable((*x.shape[:axis], n * times, *x.shape[axis + 1 :]), x.dtype)
         return wrap(build.reshape(expand(build.reshape(x, thin), wide), shape))
     if counts.shape != (n,):
         raise ValueError(f"operands could not be broadcast together with shape ({n},) ({counts.size},)")
@@ -353,10 +355,10 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     except Foreign:
         return fallback.call(np.pad, "pad", (array, pad_width), {"mode": mode, **kwargs})
     widths = _widths(pad_width, len(x.shape))
+    shape = addressable(tuple([n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)]), x.dtype)
     if mode == "constant":
         if fill.op is not CONST:
             return _in_f_order_if(array, _framed(x, widths, fill))
-        shape: Shape = tuple([n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)])
         return _in_f_order_if(array, build.pad(x, tuple([before for before, _ in widths]), shape, fill))
     for axis, (before, after) in enumerate(widths):
         n = x.shape[axis]

@@ -6,6 +6,7 @@ and bits.
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from operator import index
@@ -78,7 +79,9 @@ def _rounded(x: Node, digits: int) -> Node:
     array = wrap(x)
     if digits == 0:
         return node_of(U["rint"](array))
-    factor = 10.0 ** abs(digits)
+    if not -(1 << 31) <= digits < 1 << 31:
+        raise OverflowError(f"signed integer is {'greater than maximum' if digits > 0 else 'less than minimum'}")
+    factor = 10.0 ** abs(digits) if abs(digits) <= sys.float_info.max_10_exp else math.inf
     first, second = ("multiply", "divide") if digits > 0 else ("divide", "multiply")
     scaled = U["rint"](U[first](array, factor))
     node = node_of(U[second](scaled, factor))

@@ -16,7 +16,7 @@ import numpy as np
 from lazynp.graph.build import broadcast_shape
 from lazynp.layout import ORDERS, checked_order, flat_order
 from lazynp.namespace.bridge import fallback
-from lazynp.namespace.routines.creation import shape_of
+from lazynp.namespace.routines.creation import addressable, shape_of
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.promotion import has_subclass
 from lazynp.ndarray import (
@@ -233,7 +233,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
             "operands could not be broadcast together with remapped shapes [original->remapped]: "
             f"{str(array.shape).replace(' ', '')}  and requested shape {str(wanted).replace(' ', '')}"
         ) from None
-    return view_expand(array, wanted)
+    return view_expand(array, addressable(wanted, array.dtype))
 
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:

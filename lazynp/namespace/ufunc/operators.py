@@ -16,7 +16,9 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array.hand import answer, into, let_go, memory_of, of_one, of_two, own_memory, writable
+from lazynp.arrays import DEPTH_CUT
 from lazynp.conversion import holds_ours
+from lazynp.graph import native
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.floating import at_once, heard, listen_to_all, stop, tell_here
@@ -28,7 +30,8 @@ from lazynp.namespace.ufunc.promotion import broadcast, concrete
 from lazynp.namespace.ufunc.ufuncs import UFUNCS, ordered, site, ufunc
 from lazynp.ndarray import ndarray, node_of, result, wrap
 from lazynp.protocols import from_host
-from lazynp.scalars import CLASSES, OF_TYPE, is_scalar, scalar_of_value
+from lazynp.scalars import CLASSES, OF_TYPE, generic, is_scalar, scalar_of_value
+from lazynp.views import View
 
 Method = Callable[..., Any]
 
@@ -96,6 +99,7 @@ def _binary(name: str, of: ufunc) -> Method:
     direct = of._directs
     of_array = of.of_array
     power = name == "pow"
+    up = 2 if name in ("pow", "eq", "ne") else 1  # frames to the user's, which called us or the function around us
     at_call = getattr(operator, f"{name}_" if name in ("and", "or") else name)
 
     def operate(a: Any, b: Any) -> Any:
@@ -116,7 +120,7 @@ def _binary(name: str, of: ufunc) -> Method:
                 if shape == y.shape and shape:
                     rule = direct.get((x.dtype, y.dtype))
                     if rule is not None:
-                        frame = _getframe(1)
+                        frame = _getframe(up)
                         return wrap(Node(rule[0], (x, y), None, rule[1], shape, (frame.f_code, frame.f_lasti)))
             elif (kind is float or kind is int) and a._base is None and not power:
                 rule = direct.get((x.dtype, kind))
@@ -125,13 +129,13 @@ def _binary(name: str, of: ufunc) -> Method:
                         y = Node(_CONST, (), rule[2].type(b), rule[2], ())
                     except OverflowError:
                         return of(a, b)
-                    frame = _getframe(1)
+                    frame = _getframe(up)
                     return wrap(Node(rule[0], (x, y), None, rule[1], x.shape, (frame.f_code, frame.f_lasti)))
             if power:
                 special = _power_shortcut(a, b)
                 if special is not None:
                     return special
-            found = of_array(a, x, b, _getframe(1))
+            found = of_array(a, x, b, _getframe(up))
             if found is not None:
                 return found
         elif power:
@@ -172,7 +176,8 @@ def _reflected(name: str, of: ufunc) -> Method:
                 frame = _getframe(1)
                 return wrap(Node(rule[0], (value, x), None, rule[1], x.shape, (frame.f_code, frame.f_lasti)))
         if defers(a, b):
-            return NotImplemented
+            # a subclass's own operator went first and left it to ours, for it knows NumPy's arrays alone: `numpy.matrix` does
+            return forward(b, np.asarray(a)) if isinstance(b, np.ndarray) else NotImplemented
         return of(b, a)
 
     operate.__name__ = operate.__qualname__ = f"__r{name}__"
@@ -419,5 +424,16 @@ def install(cls: type) -> None:
     else:
         methods |= {"__divmod__": _divmod, "__rdivmod__": _rdivmod}
         methods |= {"__matmul__": _matmul, "__rmatmul__": _rmatmul, "__imatmul__": _imatmul}
+    if array:
+        native.register(ndarray, View, generic, wrap, node_of, DEPTH_CUT // 2)
+        methods |= {f"__{name}__": _recorder(methods[f"__{name}__"], of, 0) for name, of in (BINARY | COMPARE).items()}
+        methods |= {f"__r{name}__": _recorder(methods[f"__r{name}__"], of, 1) for name, of in BINARY.items()}
+        methods |= {f"__{name}__": _recorder(methods[f"__{name}__"], of, 2) for name, of in UNARY.items()}
+        methods["__getitem__"] = native.recorder(ndarray.__getitem__, {}, 3, False)
     for name, method in methods.items():
         setattr(cls, name, method)
+
+
+def _recorder(method: Method, of: str, operands: int) -> Method:
+    made: Method = native.recorder(method, UFUNCS[of]._directs, operands, of == "power")
+    return made

@@ -1,0 +1,729 @@
+/* Step 1 in C: from wanted nodes to a structure key and parameters; `lazynp/schedule/canonicalise.py` is its twin and says what it means.
+
+   In: nodes whose values are wanted.  Out: a `Canonical`.  Promise: no Python code runs between the first look at a node and the last, but
+   for comparing the arguments of library calls; so what other threads publish falls before the walk or after it.
+
+   The key is a string of 32-bit words: the entries, the outputs and how many these are.  An entry is a head (operation, dtype, kinds of errors
+   where they are not the default ones), and then what `canonicalise.structure` reads.  Arguments that are no numbers stand beside the string. */
+
+#ifndef LAZYNP_CANONICAL_H
+#define LAZYNP_CANONICAL_H
+
+#include "node.h"
+#include "numpy/arrayobject.h"
+#include "numpy/arrayscalars.h"
+
+typedef int32_t word;
+
+/* What is true of an operation, by its number. */
+typedef struct {
+    PyObject* op;
+    int kind;
+    char commutes[16]; /* kinds of dtypes */
+} Op;
+
+enum { LEAF, MOVEMENT, ELEMENTWISE, REDUCTION, OTHER };
+enum { TAG_ENTRY = 0, TAG_SWAPPED = 1 << 28, TAG_LITERAL = 2 << 28, TAG_SLOT = 3 << 28 };
+enum { ARG_NONE, ARG_INT, ARG_TUPLE, ARG_OP, ARG_OBJECT };
+#define MOST_OPS 256
+#define ZERO_SLOT (-1)
+
+static Op ops[MOST_OPS];
+static int ops_known;
+static Py_ssize_t op_number_offset; /* of the slot `number` in an Op of Python's */
+static PyTypeObject* op_class;
+static PyObject *buffer_op, *const_op, *iota_op, *slice_op, *store_op, *pad_op, *copy_op, *call_op, *output_op, *contiguous_op;
+static PyObject* kinds_name;
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *key, *buffers, *integers, *scalars, *nodes, *wanted, *walked;
+    char moves;
+} Canonical;
+
+static PyTypeObject canonical_type;
+
+/* Growing arrays, which are kept from one walk to the next. */
+typedef struct {
+    uint32_t hash;
+    int32_t at, length, value;
+} Slot;
+static struct {
+    Node** nodes;        /* what the walk met; new references */
+    Node** entries;      /* entry -> its earliest node */
+    PyObject **buffers, **scalars;
+    long long* offsets;
+    word *key, *scratch;
+    Slot* table;
+    Py_ssize_t nodes_room, entries_room, buffers_room, scalars_room, offsets_room, key_room, scratch_room;
+    Py_ssize_t node_count, entry_count, buffer_count, scalar_count, offset_count, key_count, scratch_count, table_size, table_count;
+    PyObject *arguments, *wanted;
+    int busy, moves, calls; /* whether there is a COPY, or a result of a library call */
+} walk;
+static unsigned long long walks;
+
+#define GIVEN_UP (-2) /* the twin shall do it */
+
+static int grow(void** array, Py_ssize_t* room, Py_ssize_t size, Py_ssize_t needed) {
+    Py_ssize_t larger = 2 * needed + 64;
+    void* made = PyMem_Realloc(*array, size * larger);
+    if (made == NULL) return PyErr_NoMemory(), -1;
+    *array = made;
+    *room = larger;
+    return 0;
+}
+#define ROOM(NAME, COUNT, MORE) \
+    (walk.COUNT + (MORE) <= walk.NAME##_room ? 0 : grow((void**)&walk.NAME, &walk.NAME##_room, sizeof(*walk.NAME), walk.COUNT + (MORE)))
+
+static inline uint32_t hash_of(const word* words, Py_ssize_t n) {
+    uint32_t h = 2166136261u;
+    while (n--) h = (h ^ (uint32_t)*words++) * 0x9E3779B1u, h ^= h >> 15;
+    return h;
+}
+
+static int table_resize(Py_ssize_t size) {
+    Slot *old = walk.table, *made = PyMem_Malloc(size * sizeof(Slot));
+    Py_ssize_t k, n = walk.table_size;
+    if (made == NULL) return PyErr_NoMemory(), -1;
+    memset(made, 0xff, size * sizeof(Slot));
+    walk.table = made;
+    walk.table_size = size;
+    for (k = 0; old && walk.table_count && k < n; k++)
+        if (old[k].at >= 0) {
+            Py_ssize_t i = old[k].hash & (size - 1);
+            while (made[i].at >= 0) i = (i + 1) & (size - 1);
+            made[i] = old[k];
+        }
+    PyMem_Free(old);
+    return 0;
+}
+
+/* The place in the table of a string of words; an empty one where it is not there. */
+static inline Slot* table_find(const word* words, Py_ssize_t n, uint32_t hash) {
+    Py_ssize_t i = hash & (walk.table_size - 1);
+    for (;; i = (i + 1) & (walk.table_size - 1)) {
+        Slot* slot = &walk.table[i];
+        if (slot->at < 0) return slot;
+        if (slot->hash == hash && slot->length == n && !memcmp(walk.scratch + slot->at, words, n * sizeof(word))) return slot;
+    }
+}
+
+/* The number a string of words was given; where it is new it is given `value`, and the answer is -1.  The words lie at the end of the scratch. */
+static inline int numbered(Py_ssize_t n, int value) {
+    word* words = walk.scratch + walk.scratch_count;
+    uint32_t hash = hash_of(words, n);
+    Slot* slot;
+    if (2 * (walk.table_count + 1) > walk.table_size && table_resize(2 * walk.table_size) < 0) return GIVEN_UP;
+    slot = table_find(words, n, hash);
+    if (slot->at >= 0) return slot->value;
+    *slot = (Slot){hash, (int32_t)walk.scratch_count, (int32_t)n, value};
+    walk.scratch_count += n;
+    walk.table_count++;
+    return -1;
+}
+
+static inline int known(const word* words, Py_ssize_t n) { return table_find(words, n, hash_of(words, n))->at >= 0; }
+
+static inline Op* op_of(Node* node) {
+    PyObject* number;
+    long k;
+    if (Py_TYPE(node->op) != op_class) return NULL;
+    number = *(PyObject**)((char*)node->op + op_number_offset);
+    k = number ? PyLong_AsLong(number) : -1;
+    return k >= 0 && k < ops_known ? &ops[k] : NULL;
+}
+
+/* A code for each dtype that lazynp has: equal ones have equal codes. */
+static inline int dtype_code(PyObject* dtype) {
+    PyArray_Descr* descr = (PyArray_Descr*)dtype;
+    int number;
+    if (!PyArray_DescrCheck(dtype)) return -1;
+    number = descr->type_num;
+    if (number > NPY_CDOUBLE && number != NPY_HALF) return -1;
+    if (descr->byteorder == NPY_OPPBYTE) return -1;
+    switch (number) {
+    case NPY_LONGLONG: return sizeof(npy_long) == sizeof(npy_longlong) ? NPY_LONG : NPY_LONGLONG;
+    case NPY_ULONGLONG: return sizeof(npy_long) == sizeof(npy_longlong) ? NPY_ULONG : NPY_ULONGLONG;
+    case NPY_LONGDOUBLE: return -1;
+    default: return number;
+    }
+}
+
+static int gather(Node* node) {
+    if (node->walk == walks) return 0;
+    if (ROOM(nodes, node_count, 1) < 0) return -1;
+    node->walk = walks;
+    node->entry = -1;
+    node->readers = 0;
+    node->counted = NULL;
+    node->kept = node->later = 0;
+    walk.nodes[walk.node_count++] = (Node*)Py_NewRef((PyObject*)node);
+    return 0;
+}
+
+static int later(const void* a, const void* b) {
+    long long x = (*(Node* const*)a)->number, y = (*(Node* const*)b)->number;
+    return (x > y) - (x < y);
+}
+
+static void sort_nodes(void) {
+    Node **nodes = walk.nodes, *node;
+    Py_ssize_t n = walk.node_count, k, i;
+    for (k = 0; k < n / 2; k++) node = nodes[k], nodes[k] = nodes[n - 1 - k], nodes[n - 1 - k] = node; /* the first are the last, nearly */
+    if (n > 48) {
+        qsort(nodes, n, sizeof(Node*), later);
+        return;
+    }
+    for (k = 1; k < n; k++) {
+        node = nodes[k];
+        for (i = k; i && nodes[i - 1]->number > node->number; i--) nodes[i] = nodes[i - 1];
+        nodes[i] = node;
+    }
+}
+
+static int dimensions(word* to, PyObject* shape) { /* two words each */
+    Py_ssize_t k, n = PyTuple_GET_SIZE(shape);
+    for (k = 0; k < n; k++) {
+        long long extent = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, k));
+        if (extent == -1 && PyErr_Occurred()) return -1;
+        to[2 * k] = (word)extent;
+        to[2 * k + 1] = (word)(extent >> 32);
+    }
+    return 0;
+}
+
+static int new_entry(Node* node) { /* the number of an entry that is not made yet */
+    if (ROOM(entries, entry_count, 1) < 0) return -1;
+    walk.entries[walk.entry_count] = node;
+    return node->entry = (int)walk.entry_count++;
+}
+
+static int write_key(const word* words, Py_ssize_t n) {
+    if (ROOM(key, key_count, n) < 0) return -1;
+    memcpy(walk.key + walk.key_count, words, n * sizeof(word));
+    walk.key_count += n;
+    return 0;
+}
+
+/* A leaf becomes an entry when something first reads it. */
+static int leaf_entry(Node* node) {
+    Py_ssize_t ndim;
+    int code = dtype_code(node->dtype), found;
+    Op* op = op_of(node);
+    word* at;
+    if (op == NULL || code < 0 || !PyTuple_CheckExact(node->shape)) return GIVEN_UP;
+    ndim = PyTuple_GET_SIZE(node->shape);
+    if (ROOM(scratch, scratch_count, 8 + 2 * ndim) < 0) return -1;
+    at = walk.scratch + walk.scratch_count;
+    if (op->op == const_op) {
+        PyObject* value = node->arg;
+        PyArray_Descr* descr;
+        if (value == NULL) return GIVEN_UP;
+        if (Py_TYPE(value) != ((PyArray_Descr*)node->dtype)->typeobj) { /* two types of the same numbers */
+            if (!PyArray_CheckScalar(value)) return GIVEN_UP;
+            descr = PyArray_DescrFromScalar(value);
+            if (descr == NULL) return -1;
+            found = dtype_code((PyObject*)descr) == code;
+            Py_DECREF(descr);
+            if (!found) return GIVEN_UP;
+        }
+        memset(at, 0, 5 * sizeof(word)); /* by their bits: 0.0 equals -0.0, and NaN nothing */
+        at[0] = TAG_LITERAL | code;
+        PyArray_ScalarAsCtype(value, at + 1);
+        found = numbered(5, (int)walk.entry_count);
+        if (found != -1) return found >= 0 ? node->entry = found : found;
+        if (ROOM(scalars, scalar_count, 1) < 0) return -1;
+        word words[2] = {((int)(op - ops)) | code << 8, (word)walk.scalar_count};
+        walk.scalars[walk.scalar_count++] = value;
+        return write_key(words, 2) < 0 ? -1 : new_entry(node);
+    }
+    at[0] = (int)(op - ops) | code << 8;
+    at[2] = (word)ndim;
+    if (dimensions(at + 3, node->shape) < 0) return GIVEN_UP;
+    if (op->op == buffer_op) {
+        if (node->buffer == NULL || node->buffer == Py_None) {
+            if (node->error && node->error != Py_None) PyErr_SetObject((PyObject*)Py_TYPE(node->error), node->error);
+            else PyErr_SetString(PyExc_RuntimeError, "the array is being written by the computation that was interrupted to get here");
+            return -1;
+        }
+        if (ROOM(buffers, buffer_count, 1) < 0) return -1;
+        at[1] = (word)walk.buffer_count;
+        walk.buffers[walk.buffer_count++] = node->buffer;
+    } else if (op->op == iota_op && node->arg && PyTuple_CheckExact(node->arg) && PyTuple_GET_SIZE(node->arg) == 2) {
+        if (ROOM(scalars, scalar_count, 2) < 0) return -1;
+        at[1] = (word)walk.scalar_count;
+        walk.scalars[walk.scalar_count++] = PyTuple_GET_ITEM(node->arg, 0);
+        walk.scalars[walk.scalar_count++] = PyTuple_GET_ITEM(node->arg, 1);
+    } else {
+        return GIVEN_UP;
+    }
+    return write_key(at, 3 + 2 * ndim) < 0 ? -1 : new_entry(node);
+}
+
+static inline int entry_of(Node* node) { return node->entry >= 0 ? node->entry : leaf_entry(node); }
+
+/* The parameter of an offset; at most one word beyond `scratch_count + used` is written. */
+static int slot_of(PyObject* offset, Py_ssize_t used, word* slot) {
+    long long start = PyLong_AsLongLong(offset);
+    word words[3] = {TAG_SLOT, (word)start, (word)(start >> 32)};
+    int found;
+    if (start == -1 && PyErr_Occurred()) return GIVEN_UP;
+    if (start == 0) return *slot = ZERO_SLOT, 0;
+    /* What is being written at the end of the scratch stays; the words of the table go in front of it. */
+    if (ROOM(scratch, scratch_count, used + 3) < 0 || ROOM(offsets, offset_count, 1) < 0) return -1;
+    memmove(walk.scratch + walk.scratch_count + 3, walk.scratch + walk.scratch_count, used * sizeof(word));
+    memcpy(walk.scratch + walk.scratch_count, words, sizeof(words));
+    found = numbered(3, (int)walk.offset_count);
+    if (found == GIVEN_UP) return -1;
+    if (found == -1) {
+        found = (int)walk.offset_count;
+        walk.offsets[walk.offset_count++] = start;
+    } else {
+        memmove(walk.scratch + walk.scratch_count, walk.scratch + walk.scratch_count + 3, used * sizeof(word));
+    }
+    *slot = found;
+    return 0;
+}
+
+/* Write an argument behind `used` words; the new number of words. */
+static Py_ssize_t write_argument(PyObject* arg, Py_ssize_t used, int depth) {
+    word* at;
+    if (ROOM(scratch, scratch_count, used + 3) < 0) return -1;
+    at = walk.scratch + walk.scratch_count + used;
+    if (arg == Py_None) {
+        at[0] = ARG_NONE;
+        return used + 1;
+    }
+    if (PyLong_CheckExact(arg)) {
+        int overflow;
+        long long value = PyLong_AsLongLongAndOverflow(arg, &overflow);
+        if (overflow) return GIVEN_UP;
+        at[0] = ARG_INT, at[1] = (word)value, at[2] = (word)(value >> 32);
+        return used + 3;
+    }
+    if (Py_TYPE(arg) == op_class) {
+        PyObject* number = *(PyObject**)((char*)arg + op_number_offset);
+        at[0] = ARG_OP, at[1] = (word)PyLong_AsLong(number);
+        return used + 2;
+    }
+    if (PyTuple_CheckExact(arg) && depth < 8) {
+        Py_ssize_t k, n = PyTuple_GET_SIZE(arg);
+        at[0] = ARG_TUPLE, at[1] = (word)n;
+        for (k = 0, used += 2; k < n && used >= 0; k++) used = write_argument(PyTuple_GET_ITEM(arg, k), used, depth + 1);
+        return used;
+    }
+    return GIVEN_UP;
+}
+
+/* Write an argument that is no number: it stands beside the string, where equal ones have one number. */
+static Py_ssize_t write_object(PyObject* arg, Py_ssize_t used) {
+    PyObject *number, *found;
+    if (walk.arguments == NULL && (walk.arguments = PyDict_New()) == NULL) return -1;
+    number = PyLong_FromSsize_t(PyDict_GET_SIZE(walk.arguments));
+    if (number == NULL) return -1;
+    found = PyDict_SetDefault(walk.arguments, arg, number); /* borrowed */
+    Py_DECREF(number);
+    if (found == NULL || ROOM(scratch, scratch_count, used + 2) < 0) return -1;
+    walk.scratch[walk.scratch_count + used] = ARG_OBJECT;
+    walk.scratch[walk.scratch_count + used + 1] = (word)PyLong_AsLong(found);
+    return used + 2;
+}
+
+static int keep(Node* node) {
+    if (node->kept) return 0;
+    node->kept = 1;
+    return PyList_Append(walk.wanted, (PyObject*)node);
+}
+
+static long default_kinds;
+
+/* The bits of a head that say which errors are heard of, where it is not the default; -1 on failure. */
+static int error_kinds(Node* node) {
+    PyObject* kinds;
+    long bits;
+    if (node->err == default_state) return 0;
+    if (node->err == NULL) return -1;
+    kinds = PyObject_GetAttr(node->err, kinds_name);
+    if (kinds == NULL) return -1;
+    bits = PyLong_AsLong(kinds);
+    Py_DECREF(kinds);
+    return bits == default_kinds ? 0 : (int)(bits | 64) << 16;
+}
+
+static inline int is_call(Op* op) { return op->op == call_op || op->op == output_op || op->op == contiguous_op; }
+
+static PyObject* cost_module; /* `schedule.cost` */
+static long long most_bytes;
+
+static long long bytes_of(Node* node) {
+    long long total = PyDataType_ELSIZE((PyArray_Descr*)node->dtype), extent;
+    Py_ssize_t k;
+    for (k = PyTuple_GET_SIZE(node->shape); k--;) {
+        extent = PyLong_AsLongLong(PyTuple_GET_ITEM(node->shape, k));
+        if (extent && total > most_bytes / extent) total = most_bytes / extent;
+        total *= extent;
+    }
+    return total;
+}
+
+/* Estimate the bytes of the results of calls that each node is computed from. */
+static void count_bytes_of_calls(void) {
+    Py_ssize_t k, i;
+    for (k = 0; k < walk.node_count; k++) {
+        Node* node = walk.nodes[k];
+        Op* op = op_of(node);
+        PyObject* src = node->src;
+        node->below = op && is_call(op) ? bytes_of(node) : 0;
+        if (src == NULL || (op && is_call(op))) continue;
+        for (i = PyTuple_GET_SIZE(src); i--;) {
+            Node* source = (Node*)PyTuple_GET_ITEM(src, i);
+            if (source->counted == node) continue; /* once, however often it is a source */
+            source->counted = node;
+            node->below = node->below > most_bytes - source->below ? most_bytes : node->below + source->below;
+        }
+    }
+}
+
+/* Keep the results of calls that somebody can still ask for when the program is over, or what is made of them where that is much smaller:
+   who has more references than the walk and its readers in the program is held by somebody else. */
+static int keep_asked_for_later(void) {
+    Py_ssize_t k, i, before = PyList_GET_SIZE(walk.wanted);
+    PyObject* saved = PyObject_GetAttrString(cost_module, "KEPT_BYTES");
+    long long enough = saved ? PyLong_AsLongLong(saved) : -1;
+    Py_XDECREF(saved);
+    if (enough == -1 && PyErr_Occurred()) return -1;
+    count_bytes_of_calls();
+    for (k = walk.node_count; k--;) {
+        Node* node = walk.nodes[k];
+        Op* op = op_of(node);
+        if (op == NULL) return GIVEN_UP;
+        if (node->kept || op->kind == LEAF || node->src == NULL) continue;
+        if (!node->later && Py_REFCNT(node) <= 1 + node->readers) continue;
+        if (is_call(op) || node->below - bytes_of(node) > enough) {
+            if (keep(node) < 0) return -1;
+        } else if (node->below) {
+            for (i = PyTuple_GET_SIZE(node->src); i--;) ((Node*)PyTuple_GET_ITEM(node->src, i))->later = 1;
+        }
+    }
+    if (PyList_GET_SIZE(walk.wanted) - before > 1) { /* earlier ones first */
+        PyObject* found = PyList_GetSlice(walk.wanted, before, PyList_GET_SIZE(walk.wanted));
+        int failed = found == NULL || PyList_Reverse(found) < 0 || PyList_SetSlice(walk.wanted, before, PyList_GET_SIZE(walk.wanted), found) < 0;
+        Py_XDECREF(found);
+        if (failed) return -1;
+    }
+    return 0;
+}
+
+static int movement(Node* node) {
+    Op* op = op_of(node);
+    return op && op->kind == MOVEMENT;
+}
+
+static int node_entry(Node* node) {
+    Op* op = op_of(node);
+    PyObject *src = node->src, *arg = node->arg, *shape = node->shape;
+    Py_ssize_t n, k, used, ndim;
+    int code, kinds, found, number;
+    word* at;
+    if (op == NULL || src == NULL || arg == NULL || !PyTuple_CheckExact(shape)) return GIVEN_UP;
+    if (op->kind == LEAF) return 0;
+    n = PyTuple_GET_SIZE(src);
+    if (!node->computed) {
+        for (k = 0; k < n; k++) {
+            Node* source = (Node*)PyTuple_GET_ITEM(src, k);
+            if (!source->computed) continue;
+            while (movement(source) && source->src && PyTuple_GET_SIZE(source->src)) source = (Node*)PyTuple_GET_ITEM(source->src, 0);
+            if (source->computed && !source->kept) {
+                Op* of = op_of(source);
+                if (of == NULL) return GIVEN_UP;
+                if (of->kind != LEAF && keep(source) < 0) return -1;
+            }
+        }
+    }
+    if (op->op == copy_op) { /* one program runs on one device */
+        found = entry_of((Node*)PyTuple_GET_ITEM(src, 0));
+        if (found < 0) return found;
+        node->entry = found;
+        walk.moves = 1;
+        return 0;
+    }
+    code = dtype_code(node->dtype);
+    if (code < 0) return GIVEN_UP;
+    for (k = 0; k < n; k++) { /* leaves write to the scratch */
+        found = entry_of((Node*)PyTuple_GET_ITEM(src, k));
+        if (found < 0) return found;
+    }
+    ndim = PyTuple_GET_SIZE(shape);
+    if (ROOM(scratch, scratch_count, 8 + n + 2 * ndim) < 0) return -1;
+    at = walk.scratch + walk.scratch_count;
+    kinds = 0;
+    if (op->kind == ELEMENTWISE || (op->kind != MOVEMENT && op->op != store_op && op->op != pad_op && op->op != slice_op)) {
+        kinds = error_kinds(node);
+        if (kinds < 0) return -1;
+    }
+    at[0] = (int)(op - ops) | code << 8;
+    at[1] = (word)n;
+    for (k = 0; k < n; k++) at[2 + k] = ((Node*)PyTuple_GET_ITEM(src, k))->entry;
+    used = 2 + n;
+    if (op->kind == ELEMENTWISE) {
+        /* Operands stay as they were first recorded: so the turns of a loop look alike, however its values are numbered. */
+        if (n == 2) {
+            word first = at[2], second = at[3];
+            if (first > second) {
+                if (op->commutes[0] && strchr(op->commutes, ((PyArray_Descr*)node->dtype)->kind)) {
+                    at[2] = second, at[3] = first;
+                    if (!known(at, used)) {
+                        at[0] |= TAG_SWAPPED;
+                        if (numbered(used, 0) == GIVEN_UP) return -1;
+                        if (ROOM(scratch, scratch_count, used) < 0) return -1;
+                        at = walk.scratch + walk.scratch_count;
+                        at[0] = (int)(op - ops) | code << 8, at[1] = 2, at[2] = first, at[3] = second;
+                    }
+                }
+            } else if (op->commutes[0]) {
+                at[0] |= TAG_SWAPPED;
+                if (known(at, used)) at[2] = second, at[3] = first;
+                at[0] &= ~TAG_SWAPPED;
+            }
+        }
+        at[0] |= kinds;
+    } else if (op->op == slice_op || op->op == store_op || op->op == pad_op) {
+        Py_ssize_t axes;
+        if (!PyTuple_CheckExact(arg)) return GIVEN_UP;
+        axes = PyTuple_GET_SIZE(arg);
+        if (ROOM(scratch, scratch_count, used + 1 + 3 * axes + 3) < 0) return -1;
+        walk.scratch[walk.scratch_count + used++] = (word)axes;
+        for (k = 0; k < axes; k++) {
+            PyObject* start = PyTuple_GET_ITEM(arg, k);
+            long long step = 0;
+            word slot;
+            if (op->op != pad_op) {
+                if (!PyTuple_CheckExact(start) || PyTuple_GET_SIZE(start) != 2) return GIVEN_UP;
+                step = PyLong_AsLongLong(PyTuple_GET_ITEM(start, 1));
+                if (step == -1 && PyErr_Occurred()) return GIVEN_UP;
+                start = PyTuple_GET_ITEM(start, 0);
+            }
+            found = slot_of(start, used, &slot);
+            if (found < 0) return found;
+            if (ROOM(scratch, scratch_count, used + 3) < 0) return -1;
+            at = walk.scratch + walk.scratch_count + used;
+            at[0] = slot;
+            used++;
+            if (op->op != pad_op) at[1] = (word)step, at[2] = (word)(step >> 32), used += 2;
+        }
+    } else {
+        Py_ssize_t before = used, written = write_argument(arg, used, 0);
+        if (written == GIVEN_UP && !PyErr_Occurred()) written = write_object(arg, before);
+        if (written < 0) return -1;
+        used = written;
+        walk.scratch[walk.scratch_count] |= kinds;
+        walk.calls |= is_call(op);
+    }
+    if (op->kind != ELEMENTWISE) {
+        if (ROOM(scratch, scratch_count, used + 1 + 2 * ndim) < 0) return -1;
+        at = walk.scratch + walk.scratch_count;
+        at[used++] = (word)ndim;
+        if (dimensions(at + used, shape) < 0) return GIVEN_UP;
+        used += 2 * ndim;
+    }
+    Py_ssize_t start = walk.scratch_count;
+    found = numbered(used, (int)walk.entry_count);
+    if (found == GIVEN_UP) return -1;
+    if (found >= 0) return node->entry = found, 0;
+    number = new_entry(node);
+    return number < 0 ? -1 : write_key(walk.scratch + start, used);
+}
+
+static PyObject* list_of(PyObject** items, Py_ssize_t n) {
+    PyObject* made = PyList_New(n);
+    Py_ssize_t k;
+    for (k = 0; made && k < n; k++) PyList_SET_ITEM(made, k, Py_NewRef(items[k]));
+    return made;
+}
+
+static PyObject* walk_key(void) {
+    PyObject *text = PyBytes_FromStringAndSize((char*)walk.key, walk.key_count * sizeof(word)), *made, *arg, *number;
+    Py_ssize_t at = 0;
+    if (text == NULL || walk.arguments == NULL) return text;
+    made = PyTuple_New(1 + PyDict_GET_SIZE(walk.arguments));
+    if (made == NULL) return Py_DECREF(text), NULL;
+    PyTuple_SET_ITEM(made, 0, text);
+    while (PyDict_Next(walk.arguments, &at, &arg, &number)) PyTuple_SET_ITEM(made, 1 + PyLong_AsLong(number), Py_NewRef(arg));
+    return made;
+}
+
+/* 0 where the walk came to its end. */
+static int walked(void) {
+    Py_ssize_t k, n;
+    int done;
+    for (k = 0; k < PyList_GET_SIZE(walk.wanted); k++) {
+        PyObject* node = PyList_GET_ITEM(walk.wanted, k);
+        if (!is_node(node)) return GIVEN_UP;
+        if (gather((Node*)node) < 0) return -1;
+        ((Node*)node)->kept = 1;
+    }
+    for (k = 0; k < walk.node_count; k++) {
+        PyObject* src = walk.nodes[k]->src;
+        Py_ssize_t i;
+        if (src == NULL) return GIVEN_UP;
+        for (i = PyTuple_GET_SIZE(src); i--;) {
+            Node* source = (Node*)PyTuple_GET_ITEM(src, i);
+            if (gather(source) < 0) return -1;
+            source->readers++;
+        }
+    }
+    sort_nodes();
+    for (n = 128; n < 4 * walk.node_count; n *= 2);
+    if (walk.table_size != n && (walk.table_size < n || walk.table_size > 8 * n)) {
+        walk.table_count = 0;
+        if (table_resize(n) < 0) return -1;
+    } else {
+        memset(walk.table, 0xff, walk.table_size * sizeof(Slot));
+    }
+    for (k = 0; k < walk.node_count; k++) {
+        done = node_entry(walk.nodes[k]);
+        if (done < 0) return done;
+    }
+    if (walk.calls && (done = keep_asked_for_later()) < 0) return done;
+    n = PyList_GET_SIZE(walk.wanted);
+    for (k = 0; k < n; k++) { /* a wanted leaf that nothing reads becomes an entry here */
+        done = entry_of((Node*)PyList_GET_ITEM(walk.wanted, k));
+        if (done < 0) return done;
+    }
+    if (ROOM(key, key_count, n + 1) < 0) return -1;
+    for (k = 0; k < n; k++) walk.key[walk.key_count++] = ((Node*)PyList_GET_ITEM(walk.wanted, k))->entry;
+    walk.key[walk.key_count++] = (word)n;
+    return 0;
+}
+
+static PyObject* twin_canonicalise; /* takes what is not plain */
+
+static PyObject* canonicalise(PyObject* module, PyObject* nodes) {
+    Canonical* made = NULL;
+    PyObject* given;
+    Py_ssize_t k;
+    int done;
+    (void)module;
+    if (walk.busy) return PyObject_CallOneArg(twin_canonicalise, nodes);
+    given = PySequence_List(nodes);
+    if (given == NULL) return NULL;
+    if (walk.busy) { /* making the list ran Python code */
+        Py_DECREF(given);
+        return PyObject_CallOneArg(twin_canonicalise, nodes);
+    }
+    walk.busy = 1;
+    walk.wanted = given;
+    walk.node_count = walk.entry_count = walk.buffer_count = walk.scalar_count = walk.offset_count = 0;
+    walk.key_count = walk.scratch_count = walk.table_count = 0;
+    walk.moves = walk.calls = 0;
+    walks++;
+    done = walked();
+    if (done == 0 && (made = PyObject_GC_New(Canonical, &canonical_type))) {
+        made->moves = (char)walk.moves;
+        made->key = made->buffers = made->integers = made->scalars = made->nodes = made->walked = NULL;
+        made->wanted = Py_NewRef(given);
+        if ((made->key = walk_key()) && (made->buffers = list_of(walk.buffers, walk.buffer_count)) &&
+            (made->scalars = list_of(walk.scalars, walk.scalar_count)) && (made->nodes = list_of((PyObject**)walk.entries, walk.entry_count)) &&
+            (made->integers = PyList_New(walk.offset_count))) {
+            for (k = 0; k < walk.offset_count; k++) {
+                PyObject* offset = PyLong_FromLongLong(walk.offsets[k]);
+                if (offset == NULL) break;
+                PyList_SET_ITEM(made->integers, k, offset);
+            }
+            if (k == walk.offset_count && (made->walked = PyList_New(walk.node_count))) {
+                for (k = 0; k < walk.node_count; k++) PyList_SET_ITEM(made->walked, k, (PyObject*)walk.nodes[k]); /* their references go along */
+                walk.node_count = 0;
+            }
+        }
+        PyObject_GC_Track((PyObject*)made);
+        if (made->walked == NULL) Py_CLEAR(made);
+    }
+    for (k = 0; k < walk.node_count; k++) Py_DECREF(walk.nodes[k]);
+    Py_CLEAR(walk.arguments);
+    walk.busy = 0;
+    if (done == GIVEN_UP) {
+        PyErr_Clear();
+        Py_DECREF(given);
+        return PyObject_CallOneArg(twin_canonicalise, nodes);
+    }
+    Py_DECREF(given);
+    return (PyObject*)made;
+}
+
+/* The program ran: its nodes were computed. */
+static PyObject* mark_computed(PyObject* module, PyObject* nodes) {
+    Py_ssize_t k;
+    (void)module;
+    if (!PyList_CheckExact(nodes)) return PyErr_SetString(PyExc_TypeError, "a list of nodes"), NULL;
+    for (k = PyList_GET_SIZE(nodes); k--;) {
+        PyObject* node = PyList_GET_ITEM(nodes, k);
+        if (is_node(node)) ((Node*)node)->computed = 1;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject* user_site(void) {
+    int offset;
+    PyObject* code = user_code(&offset);
+    return code ? Py_BuildValue("(Ni)", code, offset) : NULL;
+}
+
+static int graph_ready(PyObject* number_slot) { /* the member descriptor of `Op.number` */
+    if (Py_TYPE(number_slot) != &PyMemberDescr_Type) {
+        PyErr_SetString(PyExc_ImportError, "operations have no slot for their number");
+        return -1;
+    }
+    op_number_offset = ((PyMemberDescrObject*)number_slot)->d_member->offset;
+    return PyType_Ready(&node_type) < 0 || PyType_Ready(&canonical_type) < 0 ? -1 : 0;
+}
+
+/* The type ------------------------------------------------------------------------------------------------------------------------- */
+
+static int canonical_clear(PyObject* object) {
+    Canonical* self = (Canonical*)object;
+    Py_CLEAR(self->key); Py_CLEAR(self->buffers); Py_CLEAR(self->integers); Py_CLEAR(self->scalars);
+    Py_CLEAR(self->nodes); Py_CLEAR(self->wanted); Py_CLEAR(self->walked);
+    return 0;
+}
+static int canonical_traverse(PyObject* object, visitproc visit, void* arg) {
+    Canonical* self = (Canonical*)object;
+    Py_VISIT(self->key); Py_VISIT(self->buffers); Py_VISIT(self->integers); Py_VISIT(self->scalars);
+    Py_VISIT(self->nodes); Py_VISIT(self->wanted); Py_VISIT(self->walked);
+    return 0;
+}
+static void canonical_dealloc(PyObject* self) {
+    PyObject_GC_UnTrack(self);
+    canonical_clear(self);
+    PyObject_GC_Del(self);
+}
+static PyObject* canonical_forget(PyObject* object, PyObject* none) {
+    Canonical* self = (Canonical*)object;
+    PyObject* empty = PyList_New(0);
+    (void)none;
+    if (empty == NULL) return NULL;
+    Py_XSETREF(self->nodes, Py_NewRef(empty));
+    Py_XSETREF(self->wanted, Py_NewRef(empty));
+    Py_XSETREF(self->walked, empty);
+    Py_RETURN_NONE;
+}
+static PyMethodDef canonical_methods[] = {
+    {"forget", canonical_forget, METH_NOARGS, "forget()\n\nLet go of every node: the program ran."}, {NULL, NULL, 0, NULL}};
+static PyMemberDef canonical_members[] = {
+    {"key", T_OBJECT_EX, offsetof(Canonical, key), 0, NULL},           {"buffers", T_OBJECT_EX, offsetof(Canonical, buffers), 0, NULL},
+    {"integers", T_OBJECT_EX, offsetof(Canonical, integers), 0, NULL}, {"scalars", T_OBJECT_EX, offsetof(Canonical, scalars), 0, NULL},
+    {"nodes", T_OBJECT_EX, offsetof(Canonical, nodes), 0, NULL},       {"wanted", T_OBJECT_EX, offsetof(Canonical, wanted), 0, NULL},
+    {"walked", T_OBJECT_EX, offsetof(Canonical, walked), 0, NULL},     {"moves", T_BOOL, offsetof(Canonical, moves), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL}};
+static PyTypeObject canonical_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.graph._native.Canonical",
+    .tp_doc = "The canonical form of what one realize asks for; see ``lazynp.schedule.canonicalise.Canonical``.",
+    .tp_basicsize = sizeof(Canonical),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_dealloc = canonical_dealloc,
+    .tp_traverse = canonical_traverse,
+    .tp_clear = canonical_clear,
+    .tp_members = canonical_members,
+    .tp_methods = canonical_methods,
+};
+
+#endif

@@ -1,0 +1,90 @@
+"""Nothing stops running: programs that hand arrays and results to what knows NumPy's alone leave the same with lazynp.
+
+Every row runs with small arrays and with large ones, with everything recorded and with small values at hand.
+"""
+
+from __future__ import annotations
+
+import array
+import importlib.util
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy
+import pytest
+
+import lazynp
+from lazynp.values import config
+from tests.interoperability.swapped_programs import LIBRARIES, PYTHON
+
+matplotlib.use("Agg")
+
+ROWS = PYTHON | LIBRARIES
+OPTIONAL = (
+    "IPython", "autograd", "cloudpickle", "cv2", "h5py", "hypothesis", "networkx", "numba", "numexpr", "pyarrow", "rich", "sympy",
+    "trimesh", "zarr",
+)  # fmt: skip
+SIZES = {"small": 120, "large": 40_000}
+
+
+def missing(text: str) -> list[str]:
+    """The libraries of a program that are not installed."""
+    return [name for name in OPTIONAL if re.search(rf"\b(import|from) {name}\b", text) and importlib.util.find_spec(name) is None]
+
+
+def run(text: str, np: Any, n: int, folder: Path) -> Any:
+    x = np.linspace(-1, 1, n)
+    x = x * x * x + x
+    space = {
+        "np": np, "numpy": numpy, "n": n, "folder": folder, "x": x, "i": np.arange(n) * 7 % 11 + 1, "b": x * 3 % 1 > 0.4,
+        "m": np.sin(np.arange(n) * 0.7).reshape(-1, 8),
+    }  # fmt: skip
+    folder.mkdir()
+    exec(text, space)
+    return space["result"]
+
+
+def assert_same(got: Any, want: Any) -> None:
+    import pandas
+
+    if isinstance(want, (pandas.DataFrame, pandas.Series, pandas.Index)):
+        assert type(got) is type(want)
+        assert_same(got.to_numpy(), want.to_numpy())
+    elif isinstance(want, Mapping):
+        assert_same(list(got), list(want))
+        assert_same(list(got.values()), list(want.values()))
+    elif isinstance(want, tuple | list):
+        assert isinstance(got, type(want)) and len(got) == len(want)
+        for one, other in zip(got, want, strict=True):
+            assert_same(one, other)
+    elif isinstance(want, numpy.ndarray | numpy.generic | float):
+        assert isinstance(got, numpy.ndarray | numpy.generic | float | lazynp.ndarray)
+        one, other = numpy.asarray(got), numpy.asarray(want)
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        if other.dtype.kind in "fc":
+            numpy.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+        else:
+            numpy.testing.assert_array_equal(one, other)
+    elif isinstance(want, str):
+        assert got.replace("lazynp", "numpy") == want
+    elif isinstance(want, type):
+        assert got == want
+    else:
+        assert got == want or isinstance(want, array.array)
+
+
+@pytest.mark.parametrize("below", [0, 16384])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.filterwarnings("ignore")
+def test_a_program_leaves_what_it_leaves_with_numpy(row: str, size: str, below: int, tmp_path: Path) -> None:
+    text = ROWS[row]
+    if libraries := missing(text):
+        pytest.skip(f"{', '.join(libraries)}: not installed")
+    want = run(text, numpy, SIZES[size], tmp_path / "numpy")
+    with config.override(eager_below=below):
+        got = run(text, lazynp, SIZES[size], tmp_path / "lazynp")
+        assert_same(got, want)

@@ -1,0 +1,116 @@
+"""Numbers at the ends of the machine's integers, as indices, counts, shifts, axes and shapes: NumPy's answers and refusals, none silent."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy
+import pytest
+
+import lazynp
+from lazynp.values import config
+
+WRAPPED = "[2**31 + 5, -2**31 - 7, 2**32 + 1, 0, -1, 13]"  # NumPy's loop takes one turn a length: further out it takes years
+FAR = "[2**62, -2**62, 2**63 - 1, -2**63, 2**60 + 1, 0, -1]"
+CALLS = [
+    f"np.take(x, {WRAPPED}, mode='wrap')",
+    f"np.take(x, np.array({WRAPPED}), mode='wrap')",
+    f"np.take(m, {WRAPPED}, axis=0, mode='wrap')",
+    f"np.choose(np.array({WRAPPED}), [x[:6], x[1:7], x[2:8]], mode='wrap')",
+    f"np.ravel_multi_index(({WRAPPED}, {WRAPPED}), (3, 5), mode='wrap')",
+    f"np.put(x, {WRAPPED}, 7, mode='wrap')",
+    f"np.take(x, {FAR}, mode='clip')",
+    f"np.put(x, {FAR}, 7, mode='clip')",
+    f"np.choose(np.array({FAR}), [x[:7], x[1:8]], mode='clip')",
+    f"np.ravel_multi_index(({FAR}, {FAR}), (3, 5), mode='clip')",
+    f"np.searchsorted(x, {FAR})",
+    f"np.digitize({FAR}, [0, 1])",
+    f"np.arange(7) << np.array({FAR})",
+    "np.take(x, [2**62])",
+    "np.unravel_index([2**62], (3, 5))",
+    "np.unravel_index([2**62 - 2], (2**31, 2**31))",
+    "np.roll(x, 2**62 + 3)",
+    "np.roll(x, -2**62 - 3)",
+    "np.roll(x, [2**63 - 1])",
+    "np.roll(m, (2**62, -2**61), axis=(0, 1))",
+    "np.rot90(m, 2**62 + 1)",
+    "x[[2**62]]",
+    "x[[-2**63]]",
+    "x[2**63 - 1]",
+    "x[-2**63]",
+    "x[2**64]",
+    "x[2**62:]",
+    "x[-2**62 : 2**62]",
+    "x[-2**70 : 2**70 : 2**66]",
+    "x.item(2**62)",
+    "x.item(-2**63)",
+    "x.__setitem__(2**62, 1)",
+    "x.__setitem__([2**62], 1)",
+    "np.add.at(x, [2**62], 1)",
+    "np.add.reduceat(x, [0, 2**62])",
+    "np.put_along_axis(x, np.array([2**62]), 1, 0)",
+    "m[np.ix_([0], [2**62])]",
+    "np.insert(x, 2**62, 1)",
+    "np.delete(x, 2**62)",
+    "np.delete(x, slice(2**62, None))",
+    "[part.shape for part in np.split(x, [2**62, -2**62])]",
+    "np.pad(x[:5], (13, 17), mode='wrap')",
+    "np.pad(x[:5], 2**62, mode='wrap')",
+    "np.pad(x[:5], 2**62)",
+    "np.repeat(x[:2], 2**62)",
+    "np.tile(x, 2**62)",
+    "np.indices((2**40, 2**40))",
+    "np.broadcast_to(x[:1], (2**62,)).shape",
+    "np.broadcast_to(x[:1], (2**59,)).shape",
+    "np.broadcast_to(x[:0].reshape(0, 1), (0, 2**62)).shape",
+    "np.zeros((2**62, 0)).shape",
+    "np.zeros((2**31, 2**31, 4))",
+    "np.diag(x[:3], 2**30 * 8)",
+    "x.reshape(2**62, -1)",
+    "x.sum(2**62)",
+    "x.sum(-2**63)",
+    "np.round(x, 2**31 - 1)",
+    "np.round(x, -2**31 + 1)",
+    "np.round(x, 400)",
+    "np.round(x, 2**62)",
+    "np.partition(x, 2**62)",
+    "np.bincount([1], minlength=2**62)",
+    "np.lib.stride_tricks.sliding_window_view(x, 2**62)",
+    "np.eye(3, 4, 2**62)",
+    "np.trace(m, 2**30)",
+]
+
+
+def outcome(text: str, np: Any, n: int) -> Any:
+    x = np.linspace(0, 1, n) + 0.5
+    space = {"np": np, "x": x, "m": x.reshape(2, -1) * 2}
+    try:
+        value = eval(text, space)
+        return numpy.asarray(x if value is None else value)
+    except Exception as error:
+        return error
+
+
+@pytest.mark.parametrize("below", [0, 16384])
+@pytest.mark.parametrize("n", [12, 40_000])
+@pytest.mark.parametrize("text", CALLS)
+def test_the_ends_of_the_integers(text: str, n: int, below: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        want = outcome(text, numpy, n)
+        with config.override(eager_below=below):
+            got = outcome(text, lazynp, n)
+    if isinstance(want, Exception):
+        assert isinstance(got, (ValueError, OverflowError, IndexError, MemoryError)) and not isinstance(want, TypeError)
+    else:
+        assert isinstance(got, numpy.ndarray), got
+        assert (got.dtype, got.shape) == (want.dtype, want.shape)
+        assert numpy.array_equal(got, want, equal_nan=True)
+
+
+@pytest.mark.parametrize("n", [12, 40_000])
+def test_recorded_indices_wrap_at_once(n: int) -> None:
+    with config.override(eager_below=0):
+        far = [2**62, -(2**62), 2**63 - 1, -(2**63), 2**60 + 1, 0, -1]
+        assert lazynp.take(lazynp.arange(n) + 0, far, mode="wrap").tolist() == [k % n for k in far]
