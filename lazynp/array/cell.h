@@ -28,7 +28,7 @@ static PyTypeObject* array_type; /* the class of arrays, once it is registered *
 static PyMemberDef cell_members[] = {
     {"_base", T_OBJECT_EX, offsetof(Cell, base), 0, NULL},   {"_node", T_OBJECT_EX, offsetof(Cell, node), 0, NULL},
     {"_stamp", T_OBJECT_EX, offsetof(Cell, stamp), 0, NULL}, {"_readonly", T_OBJECT_EX, offsetof(Cell, readonly), 0, NULL},
-    {NULL, 0, 0, 0, NULL}};
+    {"_known_view", T_OBJECT_EX, offsetof(Cell, view), READONLY, "_view, if somebody has asked for it"}, {NULL, 0, 0, 0, NULL}};
 
 /* All cells that show a part of a large array, in a ring. */
 static Cell parts = {.before = &parts, .after = &parts};

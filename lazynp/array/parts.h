@@ -185,7 +185,8 @@ static int is_basic(PyObject* key) {
     return 1;
 }
 
-/* `a[key]` of a large array that exists, by a basic key; NULL, perhaps without an exception, where Python has to answer. */
+/* `a[key]` of a large array that exists, of a basic key that selects few elements (many are recorded
+   where somebody else sees the memory); NULL, perhaps without an exception, where Python has to answer. */
 static PyObject* large_getitem(PyObject* a, PyObject* key) {
     PyArrayObject *from, *memory;
     PyObject* found;
@@ -195,7 +196,8 @@ static PyObject* large_getitem(PyObject* a, PyObject* key) {
     Py_INCREF(from), Py_INCREF(memory);
     found = PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)from, key);
     if (found && PyArray_CheckExact(found)) {
-        if (PyArray_SIZE((PyArrayObject*)found) && PyArray_BASE((PyArrayObject*)found)) found = part_of(root, a, memory, (PyArrayObject*)found);
+        npy_intp size = PyArray_SIZE((PyArrayObject*)found);
+        if (size && (own || size <= limit_now()) && PyArray_BASE((PyArrayObject*)found)) found = part_of(root, a, memory, (PyArrayObject*)found);
         else Py_CLEAR(found);
     }
     Py_DECREF(from), Py_DECREF(memory);
