@@ -2,7 +2,7 @@
 #
 #   make run     the two example programs through NumPy and through lazynp, with a table
 #   make test    lint, types, tests; machine code that the tests compile stays in .pytest_cache, so the second time takes a fraction
-#   make quick   the tests in a minute: without those marked slow, most of which are of compiled kernels; it ends with what it left out
+#   make quick   a tour of the tests: without those marked slow, most of which are of compiled kernels; it ends with what it left out
 #   make test-cuda-emulated   the tests of the CUDA backend without a GPU: needs g++, and installs NVRTC
 #   make test-gpu   the tests that run on a real GPU; make bench-gpu its benchmarks
 #   make bench   the benchmarks against NumPy and the peers that are installed

@@ -43,7 +43,7 @@ _RETURNS: Final = {
     "str": "array2string array_repr array_str format_float_positional format_float_scientific explain report ndarray.__repr__ "
     "ndarray.__str__ ndarray.__format__",
     "tuple[int, ...]": "shape",
-    "dict[str, int]": "memory",
+    "dict[str, Any]": "memory",
     "None": "copyto fill_diagonal place put put_along_axis putmask save savetxt savez savez_compressed set_fallback ndarray.fill "
     "ndarray.setfield ndarray.partition ndarray.put ndarray.resize ndarray.setflags ndarray.sort ndarray.tofile ndarray.dump "
     "ndarray.__setitem__ ndarray.__delitem__",

@@ -8,6 +8,7 @@ The variants are lazynp's own environment variables, set before pytest starts: `
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import shutil
@@ -38,6 +39,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.import_plugin("tests.cuda.counts")
     if "LAZYNP_TEST_SESSION" not in os.environ:  # workers, and pytests that a test starts, inherit the environment and what it names
         share_compiled_code(config)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector, and what walks all objects there are, leave the tests themselves alone: they stay to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def share_compiled_code(config: pytest.Config) -> None:

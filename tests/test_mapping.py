@@ -15,6 +15,7 @@ from tests.test_script import launch, output, write
 SAME = "print(np.__name__)\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [
@@ -43,6 +44,7 @@ def test_names_and_texts_that_are_computed(tmp_path: Path, line: str) -> None:
     assert launch(tmp_path, "main.py", module=False).stdout.strip() == "numpy"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     [
@@ -93,6 +95,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["script", "module"])
 def test_children_made_by_spawn(tmp_path: Path, how: str) -> None:
     methods = ["spawn"] if sys.platform == "win32" else ["spawn", "forkserver", "fork"]
@@ -129,6 +132,7 @@ print(numpy.percentile(y, 30), numpy.random.default_rng(0).random(3), numpy.fft.
 """
 
 
+@pytest.mark.slow
 def test_a_program_may_delete_modules(tmp_path: Path) -> None:
     write(tmp_path, main=DELETES.replace("KEPT", "()"), some=DELETES.replace("KEPT", "('lazynp', 'lazynp.linalg')"), plain=DELETES)
     (tmp_path / "plain.py").write_text(DELETES.replace("KEPT", "list(sys.modules)"), encoding="utf-8")
@@ -178,6 +182,7 @@ PROJECT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("-m", "pytest", "-p", "lazynp.testing.swap"), ("-m", "lazynp", "-m", "pytest")])
 def test_pytest_maps_the_project_and_rewrites_its_assertions(tmp_path: Path, command: tuple[str, ...]) -> None:
     for name, text in PROJECT.items():

@@ -124,6 +124,7 @@ def test_a_module_elsewhere_keeps_numpy(tmp_path: Path) -> None:
     assert output(tmp_path, "program/main.py").strip() == "numpy"
 
 
+@pytest.mark.slow
 def test_mapped_code_never_reaches_pythons_own_cache(tmp_path: Path) -> None:
     write(tmp_path, main="import helper\nprint(helper.name)\n", helper="import numpy\nname = numpy.__name__\n")
     assert output(tmp_path, "main.py").strip() == "lazynp"
@@ -131,6 +132,7 @@ def test_mapped_code_never_reaches_pythons_own_cache(tmp_path: Path) -> None:
     assert output(tmp_path, "main.py").strip() == "lazynp"
 
 
+@pytest.mark.slow
 def test_submodules_of_numpy(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -151,6 +153,7 @@ def test_submodules_of_numpy(tmp_path: Path) -> None:
     assert "nonexistent" in output(tmp_path, "main.py")
 
 
+@pytest.mark.slow
 def test_star_import_brings_numpys_names(tmp_path: Path) -> None:
     write(tmp_path, main="from numpy import *\nprint(float(sin(pi / 2) + arange(3).sum()))\n")
     assert output(tmp_path, "main.py").strip() == "4.0"
@@ -173,6 +176,7 @@ def test_main_is_as_python_runs_it(tmp_path: Path) -> None:
     assert output(tmp_path, *arguments) == launch(tmp_path, *arguments, module=False).stdout
 
 
+@pytest.mark.slow
 def test_results_can_be_pickled_by_name(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -185,6 +189,7 @@ def test_results_can_be_pickled_by_name(tmp_path: Path) -> None:
     assert output(tmp_path, "main.py").strip() == "3"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "code"), [("pass", 0), ("raise SystemExit(7)", 7), ("import sys; sys.exit('no')", 1), ("1 / 0", 1), ("def", 1)]
 )
@@ -193,6 +198,7 @@ def test_exit_codes_are_kept(tmp_path: Path, statement: str, code: int) -> None:
     assert launch(tmp_path, "main.py").returncode == code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "files",
     [
@@ -212,6 +218,7 @@ def test_tracebacks_show_the_users_lines_only(tmp_path: Path, files: dict[str, s
     assert (ours.returncode, ours.stdout, ours.stderr) == (pythons.returncode, pythons.stdout, pythons.stderr)
 
 
+@pytest.mark.slow
 def test_a_missing_script_is_reported(tmp_path: Path) -> None:
     done = launch(tmp_path, "missing.py")
     assert done.returncode == 2
@@ -219,6 +226,7 @@ def test_a_missing_script_is_reported(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_an_unknown_backend_is_refused(tmp_path: Path) -> None:
     write(tmp_path, main="pass\n")
     done = launch(tmp_path, "--backend", "abacus", "main.py")
@@ -236,6 +244,7 @@ def test_backend_is_chosen(tmp_path: Path) -> None:
     assert output(tmp_path, "--backend", "numpy", "main.py").split() == ["numpy", "numpy"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["", "raise SystemExit(3)\n"])
 def test_report_names_the_line_that_forced(tmp_path: Path, ending: str) -> None:
     write(tmp_path, main=PROGRAM + ending)
@@ -245,6 +254,7 @@ def test_report_names_the_line_that_forced(tmp_path: Path, ending: str) -> None:
     assert "main.py:3" in done.stderr
 
 
+@pytest.mark.slow
 def test_counters_as_json(tmp_path: Path) -> None:
     write(tmp_path, main=PROGRAM)
     output(tmp_path, "--report-json", "counters.json", "main.py")
@@ -296,6 +306,7 @@ def same_as_python(directory: Path, *arguments: str, text: str | None = None) ->
     return ours
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", ["./main.py", "sub/../main.py", "sub/main.py", "./sub/./main.py", "link.py"], ids=["here", "up", "below", "dots", "link"]
 )
@@ -305,6 +316,7 @@ def test_file_and_path_are_as_given(tmp_path: Path, path: str) -> None:
     assert "numpy" in same_as_python(tmp_path, path, "a", "-b").stdout
 
 
+@pytest.mark.slow
 def test_a_module_and_a_package(tmp_path: Path) -> None:
     write(tmp_path, pkg__slash____init__="", pkg__slash__mod=WHO, pkg__slash____main__=WHO)
     for name in ("pkg.mod", "pkg"):
@@ -338,6 +350,7 @@ def test_text(tmp_path: Path) -> None:
     assert "-c" in same_as_python(tmp_path, "-c", WHO, "--report", "x").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("-", "a"), ("-",), ()])
 def test_standard_input(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     write(tmp_path, helper="import numpy\nname = numpy.__name__\n")
@@ -345,6 +358,7 @@ def test_standard_input(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     assert launch(tmp_path, *arguments, text="import helper\nprint(helper.name)").stdout.strip() == "lazynp"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["directory", "zip"])
 def test_a_directory_or_a_zip_with_a_main(tmp_path: Path, form: str) -> None:
     files = {"__main__": WHO + "import helper\nprint(helper.name.replace('lazynp', 'numpy'))\n"}
@@ -362,6 +376,7 @@ def test_a_directory_or_a_zip_with_a_main(tmp_path: Path, form: str) -> None:
     assert launch(tmp_path, name).returncode == 0
 
 
+@pytest.mark.slow
 def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "pkg").mkdir()
@@ -372,6 +387,7 @@ def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:
         assert done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("-c", "import numpy\n1 / 0"), ("-m", "broken"), ("app",)])
 def test_tracebacks_of_other_forms(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     source = "import numpy\n\ndef f():\n    raise ValueError(1)\n\nf()\n"

@@ -44,8 +44,10 @@ static inline int compact_code(PyObject* dtype) {
 
 /* The rule for two kinds of operands, the second of which may be missing; NULL where there is none to use. */
 static Rule* rule_of(Recorder* self, int row, int column, PyObject* first, PyObject* second) {
-    Rule* rule = &self->rules[row * CODES + column];
     PyObject *key, *found, *limit;
+    Rule* rule;
+    if (self->rules == NULL && (self->rules = PyMem_Calloc(CODES * CODES, sizeof(Rule))) == NULL) return (Rule*)PyErr_NoMemory();
+    rule = &self->rules[row * CODES + column];
     if (rule->looked) return rule->looked > 0 ? rule : NULL;
     key = second ? PyTuple_Pack(2, first, second) : PyTuple_Pack(1, first);
     if (key == NULL) return NULL;
@@ -284,12 +286,12 @@ static PyObject* record_one(Recorder* self, PyObject* a) {
 
 /* Slices ----------------------------------------------------------------------------------------------------------------------------- */
 
-/* `x[key]` where x is a plain array that is pending, and the key is of slices alone; NULL without an exception for all else. */
+/* `x[key]` where x is a plain array, and the key is of slices alone; NULL without an exception for all else. */
 static PyObject* record_slice(PyObject* x, PyObject* key) {
     Node* node = plain(x);
     PyObject *region = NULL, *lengths = NULL, *path = NULL, *view = NULL, *made = NULL, *pair_of_axis;
     Py_ssize_t ndim, k, n = 1, start, stop, step, extent, length;
-    if (node == NULL || node->buffer != Py_None) return NULL;
+    if (node == NULL) return NULL;
     ndim = PyTuple_GET_SIZE(node->shape);
     if (PyTuple_CheckExact(key)) n = PyTuple_GET_SIZE(key);
     if (n > ndim || n == 0) return NULL;
@@ -369,9 +371,8 @@ static PyObject* recorder_new(PyTypeObject* type, PyObject* slow, PyObject* dire
     made->kind = kind;
     made->power = power;
     made->weakrefs = NULL;
-    made->rules = type == &calls_type ? NULL : PyMem_Calloc(CODES * CODES, sizeof(Rule));
+    made->rules = NULL; /* of most ufuncs nobody asks */
     PyObject_GC_Track((PyObject*)made);
-    if (made->rules == NULL && type != &calls_type) return Py_DECREF(made), PyErr_NoMemory();
     return (PyObject*)made;
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from lazynp.array import core
+from lazynp.graph import usage
 from lazynp.graph.node import Site, where
 
 _Key = tuple[str, int, int]
@@ -50,10 +51,11 @@ class Work:
     ``fused_ops`` are operations that shared a kernel with another one, ``bytes_saved`` what storing and reading their results
     one by one would have moved besides.  ``in_place`` are writes into an array's own memory, ``bytes_copied`` what other writes copied of
     their array around the region they wrote.  ``rechecks`` are programs that NumPy evaluated again because a kernel raised a floating-point
-    flag.  ``library_calls`` are calls that CuPy did on a GPU, ``graphs`` runs that were one CUDA graph.
+    flag.  ``scratch`` are the most bytes that one kernel has besides its arrays.  ``library_calls`` are calls that CuPy did on a GPU,
+    ``graphs`` runs that were one CUDA graph.
     """
 
-    __slots__ = ("bytes_copied", "bytes_saved", "fused_ops", "graphs", "in_place", "kernels", "library_calls", "rechecks")
+    __slots__ = ("bytes_copied", "bytes_saved", "fused_ops", "graphs", "in_place", "kernels", "library_calls", "rechecks", "scratch")
 
     def __init__(self) -> None:
         self.kernels = 0
@@ -64,6 +66,7 @@ class Work:
         self.library_calls = 0
         self.graphs = 0
         self.rechecks = 0
+        self.scratch = 0
 
 
 schedules = Schedules()
@@ -119,6 +122,7 @@ def counters() -> dict[str, Any]:
         "schedule_hits": schedules.hits,
         "schedule_misses": schedules.misses,
         "remembered": schedules.remembered,
+        "memory": {**usage.memory(), "scratch": work.scratch},
         "kernels": work.kernels,
         "fused_ops": work.fused_ops,
         "bytes_saved": work.bytes_saved,
@@ -152,6 +156,7 @@ def report() -> str:
     lines = ["core: native" if core.native else f"core: Python ({core.reason})"]
     lines.append(f"schedules: {schedules.hits + schedules.misses} runs, {schedules.misses} made, {schedules.remembered} values remembered")
     lines.append(f"kernels run: {work.kernels}, operations fused: {work.fused_ops}, bytes not moved: {work.bytes_saved:,}")
+    lines += usage.lines()
     lines += _lines("values forced", forced, with_bytes=False)
     lines += _lines("answered by NumPy", fallbacks, with_bytes=True)
     if transfers or on_host or work.library_calls:

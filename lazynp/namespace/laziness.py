@@ -165,18 +165,21 @@ def memory() -> Any:
     Returns
     -------
     dict
-        Bytes ``in_use``, ``pooled`` (free, kept for the next arrays) and at ``peak``; how many ``allocations`` there were, and how many of
-        them were ``reuses`` of pooled memory.
+        Bytes of blocks for values and scratch: ``in_use``, ``pooled`` (free, kept for the next arrays; large ones go back to the system
+        after some seconds) and at ``peak``; how many ``allocations`` there were, and how many of them were ``reuses`` of pooled memory.
+        Bytes of large values in memory of NumPy's (``numpy``), of all at their peak (``held_peak``), and of those that exist for
+        ``pending`` results only; ``scratch``: the most that one kernel has besides its arrays. ``lines``: which lines made the values
+        that exist, a dictionary of ``line``, ``bytes`` and ``values`` each, the largest first.
 
     Examples
     --------
     >>> import lazynp as np
     >>> sorted(np.memory())
-    ['allocations', 'in_use', 'peak', 'pooled', 'reuses']
+    ['allocations', 'held_peak', 'in_use', 'lines', 'numpy', 'peak', 'pending', 'pooled', 'reuses', 'scratch']
     """
-    from lazynp.values import allocator
+    from lazynp.graph import report, usage
 
-    return allocator.memory()
+    return {**usage.memory(), "scratch": report.work.scratch}
 
 
 def report() -> str:

@@ -1,8 +1,9 @@
 """Memory for values in host memory.
 
 In: a number of bytes.  Out: a block, aligned to 64 bytes, with undefined contents.  Promises: a block's memory is used again only
-when the block and every array made by its ``view`` are garbage; what is kept for reuse is bounded; giving back works from any thread and
-while the interpreter shuts down; memory that cannot be had is a ``MemoryError`` that says how much was asked for.
+when the block and every array made by its ``view`` are garbage; what is kept for reuse is bounded, and in a process that held much, large
+blocks go back to the system when nobody asked for them for ``DECAY_SECONDS``; giving back works from any thread and while the interpreter
+shuts down; memory that cannot be had is a ``MemoryError`` that says how much was asked for.
 
 Blocks come in size classes, four to each doubling.  Small ones are cut from slabs, larger ones are mappings of their own, from
 ``HUGE_FROM`` bytes on aligned for huge pages, which cost far fewer page faults.  No lock is taken: a block changes hands by one
@@ -15,7 +16,10 @@ import bisect
 import contextlib
 import ctypes
 import mmap
+import os
 import sys
+import time
+from _thread import start_new_thread
 from collections import OrderedDict
 from typing import Any, Final
 
@@ -28,6 +32,8 @@ SMALL_LIMIT: Final = 256 << 10  # blocks up to this size come from slabs: the nu
 HUGE_FROM: Final = 4 << 20
 HUGE_PAGE: Final = 2 << 20
 ASK_FROM: Final = 64 << 20  # free bytes from which on the bound is looked up
+DECAY_FROM: Final = 256 << 20  # bytes in use and kept from which on what is kept decays
+DECAY_SECONDS: Final = 2.0
 KEEP_SHARE: Final = 8  # at most this part of the machine's memory is kept for reuse
 
 
@@ -85,14 +91,18 @@ class Allocator:
         of the memory that this process may use, looked up when it first matters.
     """
 
-    __slots__ = ("_allocations", "_free", "_full", "_in_use", "_keep", "_large", "_open", "_peak", "_pooled", "_reuses", "_threshold")
+    __slots__ = (
+        "_allocations", "_decaying", "_free", "_full", "_in_use", "_keep", "_large", "_open", "_peak", "_pooled", "_reuses", "_threshold",
+    )  # fmt: skip
 
     def __init__(self, keep: int | None = None) -> None:
         self._keep = keep
         self._threshold = ASK_FROM if keep is None else keep
         # Size class -> (address, mapping); blocks from slabs have no mapping of their own.
         self._free: dict[int, list[tuple[int, Any]]] = {}
-        self._large: OrderedDict[int, int] = OrderedDict()  # address -> size class of the free mappings, oldest first
+        # Address -> size class of the free mappings and since when they are, oldest first.
+        self._large: OrderedDict[int, tuple[int, float]] = OrderedDict()
+        self._decaying = False
         self._open: list[_Slab] = []  # who pops a slab may cut from it
         self._full: list[_Slab] = []
         self._in_use = self._pooled = self._peak = self._allocations = self._reuses = 0
@@ -146,18 +156,38 @@ class Allocator:
         """Give free memory back to the system until at most ``keep`` bytes are kept, oldest first, slabs last."""
         while self._pooled > keep:
             try:
-                address, size = self._large.popitem(last=False)
+                address, (size, _) = self._large.popitem(last=False)
             except KeyError:
                 break
             self._take(size, address)
         if self._pooled > keep:
             self._trim_slabs()
 
+    def decay(self, before: float) -> None:
+        """Give those large blocks back to the system that are free since a time ``before`` (of ``time.monotonic``)."""
+        while True:
+            try:
+                address, (size, since) = self._large.popitem(last=False)
+            except KeyError:
+                return
+            if since >= before:
+                self._large[address] = size, since
+                self._large.move_to_end(address, last=False)
+                return
+            self._take(size, address)
+
+    def _watch(self) -> None:
+        """Run in a thread of its own, for as long as there is much to give back."""
+        while self._in_use + self._pooled > DECAY_FROM // 2:
+            time.sleep(DECAY_SECONDS / 2)
+            self.decay(time.monotonic() - DECAY_SECONDS)
+        self._decaying = False
+
     def _give_back(self, size: int, address: int, mapping: Any) -> None:
         self._in_use -= size
         self._pooled += size
         if mapping is not None:
-            self._large[address] = size
+            self._large[address] = size, time.monotonic()
         try:
             self._free[size].append((address, mapping))
         except KeyError:
@@ -205,6 +235,10 @@ class Allocator:
         if nbytes < 0:
             raise ValueError(f"cannot allocate {nbytes} bytes")
         if size > SMALL_LIMIT:
+            if not self._decaying and self._in_use + self._pooled > DECAY_FROM:
+                self._decaying = True
+                with contextlib.suppress(RuntimeError):  # no thread to be had
+                    start_new_thread(self._watch, ())
             return (size, *self._map(size, nbytes, size >= HUGE_FROM))
         try:
             slab = self._open.pop()
@@ -297,3 +331,12 @@ allocate = _pool.allocate
 in_use = _pool.in_use
 memory = _pool.memory
 trim = _pool.trim
+
+
+def _unwatched() -> None:
+    """A child after ``fork`` has no thread but its own."""
+    _pool._decaying = False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unwatched)

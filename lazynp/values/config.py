@@ -11,7 +11,7 @@ LAZYNP_BACKEND            llvm, numpy               what runs programs; without 
 LAZYNP_DEVICE             cpu, cuda, cuda:N         where arrays live that nobody placed (``engine/devices.py``)
 LAZYNP_TIER               auto, compiled            ``compiled``: never the NumPy tier for small programs (bit-exact runs)
 LAZYNP_EAGER              0, 1                      run, and raise, every operation at its call
-LAZYNP_EAGER_BELOW        4096, N                   values of at most N elements are computed at the call by NumPy; 0: none are
+LAZYNP_EAGER_BELOW        16384, N                  values of at most N elements are computed at the call by NumPy; 0: none are
 LAZYNP_DEBUG              0, 1                      check dtypes and shapes between passes and after every operation
 LAZYNP_PURE               0, 1                      leave the native core alone and use its Python twin
 LAZYNP_THREADS            (number of usable cores)  worker threads of compiled kernels

@@ -35,9 +35,10 @@ TOGETHER: Final = 64  # results computed in one program
 class _Held:
     """An account of what large values hold, and of who finds and computes what is pending; before that was handed over, nothing is."""
 
-    __slots__ = ("bound", "compute", "foreign", "pending", "relieved_at")
+    __slots__ = ("bound", "compute", "foreign", "peak", "pending", "relieved_at")
 
     def __init__(self) -> None:
+        self.peak = 0  # the most bytes that were held when somebody asked
         self.foreign = 0  # bytes of NumPy's own memory in large values
         self.bound = SLACK  # bytes from which on it is asked what only pending work holds
         self.relieved_at = 0  # bytes that were held after the last time
@@ -85,6 +86,8 @@ def _released(nbytes: int) -> None:
 def relieve() -> None:
     """Compute the oldest pending results if too much memory is held."""
     now = held()
+    if now > _held.peak:
+        _held.peak = now
     if now > _held.bound:
         _held.bound = 1 << 62  # not again from within
         try:
@@ -126,6 +129,11 @@ def _release() -> None:
     """Compute the pending results that take less memory than what only they hold."""
     worth = held_only_by(_held.pending())[0]
     _compute(worth, lambda: False)
+
+
+def accounts() -> dict[str, int]:
+    """Return the bytes of large values in NumPy's memory, the peak of what values held, and what exists for pending work only."""
+    return {"numpy": _held.foreign, "held_peak": max(_held.peak, held()), "pending": held_only_by(_held.pending())[1]}
 
 
 def held_only_by(pending: list[Any]) -> tuple[list[Any], int]:

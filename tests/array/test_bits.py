@@ -93,7 +93,7 @@ def agree(function: Callable[..., Any], *operands: Any) -> None:
             assert _bits(x) == _bits(y)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [pytest.param(dtype, marks=() if dtype in "?lBdF" else pytest.mark.slow) for dtype in DTYPES])
 @pytest.mark.parametrize("function", BINARY, ids=lambda f: f.__name__)
 def test_operators(function: Any, dtype: str) -> None:
     for seed, size in enumerate(SIZES):

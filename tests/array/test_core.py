@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from lazynp.array import _python, core
 
 PROGRAM = """
@@ -58,6 +60,7 @@ sys.meta_path.insert(0, Refusing())
     assert lines[2:] == ["25.0", f"core: Python ({lines[1]})"]
 
 
+@pytest.mark.slow
 def test_doctor_says_which() -> None:
     done = subprocess.run([sys.executable, "-m", "lazynp", "doctor"], env=os.environ | {"LAZYNP_PURE": "1"}, capture_output=True, text=True)
     line = next(line for line in done.stdout.splitlines() if "native core" in line)

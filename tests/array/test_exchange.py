@@ -222,6 +222,7 @@ def _row_sums(x: Any) -> Any:
     return x.sum(axis=1) * 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("recorded")
 def test_joblib(tmp_path: Path) -> None:
     value = {"a": [lazy(), lazy().sum()], "b": lazy().T}

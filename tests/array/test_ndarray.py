@@ -443,6 +443,7 @@ def test_pending_graph_is_bounded() -> None:
     assert x[2] == 3 * DEPTH_LIMIT + 2
 
 
+@pytest.mark.slow
 def test_long_chains_do_not_recurse() -> None:
     one = build.const(1.0, numpy.dtype(float))
     node = node_of(asarray(numpy.zeros(1)))

@@ -485,6 +485,7 @@ class Loop:
             numpy.testing.assert_array_equal(numpy.asarray(ours), theirs)
 
 
+@pytest.mark.slow
 def test_random_loops(everything_claimed: str, claims: dict[str, int]) -> None:
     count = 150 if everything_claimed == "auto" else 60
     for seed in range(count):

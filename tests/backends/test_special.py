@@ -125,6 +125,7 @@ def test_definitions_have_no_branch_and_no_call(name: str, fused: bool) -> None:
     assert fused or not any("fma" in name for name in called)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_without_fused_multiply_add_the_bounds_hold(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(polynomials, "fused", lambda: False)

@@ -40,6 +40,7 @@ def test_mismatch_sees_dtypes_shapes_and_values() -> None:
     assert mismatch(exact, (np.zeros(3),), (x,)) == "result 0: off by inf, more than 0"
 
 
+@pytest.mark.slow
 def test_process_that_dies_or_hangs_is_a_row(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

@@ -105,6 +105,7 @@ def test_value_staged_in_one_piece_only_is_computed_in_the_others() -> None:
         numpy.testing.assert_allclose(a, b, rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_scratch_of_many_staged_values_fits_the_stack() -> None:
     def f(m: Any, x: Any) -> Any:
         return sum(e / m.sum(e, axis=1, keepdims=True) for e in [m.exp(x * (0.01 * k)) for k in range(1, 41)])
@@ -179,6 +180,7 @@ def test_row_that_is_stored_while_it_is_reduced_is_written_out() -> None:
     assert any(isinstance(s, ir.Halve) for s in statements(made))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [3, 7, 8, 9, 16, 17, 32, 33])
 def test_order_of_short_sums_is_the_same_wherever_they_are_used(columns: int) -> None:
     x = numpy.random.default_rng(1).normal(size=(50, columns))
@@ -234,6 +236,7 @@ def test_incomplete_group_of_lanes_is_one_loop_over_all(monkeypatch: pytest.Monk
         assert [load.guard is not None for load in loads].count(True) == (2 if masked else 0)
 
 
+@pytest.mark.slow
 def test_lanes_without_an_element_tell_of_no_error() -> None:
     x = abs(table(40, 50)) + 1
     with warnings.catch_warnings(), np.errstate(all="warn"):
@@ -256,6 +259,7 @@ def statements(made: Schedule) -> list[ir.Statement]:
 # What the loops of a whole reduction do on their way -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(400, 250), (40, 30, 301)])
 def test_rows_beside_a_whole_reduction_are_written_once_or_not_in_place(shape: tuple[int, ...]) -> None:
     """A part of the reduction may end within a row, which both parts store: nothing may be changed twice."""

@@ -106,6 +106,7 @@ def nodes_of(function: Callable[..., Any], x: Array) -> list[Node]:
     return [node_of(function(np, np.asarray(x)))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
 def test_every_kind_of_launch_has_the_bits_of_the_processors_kernels(name: str) -> None:
     function, shape = ROWS[name]

@@ -137,6 +137,7 @@ def test_a_forced_limit_changes_no_bit(monkeypatch: pytest.MonkeyPatch, limit: s
         same_bits(seed, got, expected, f"{limit} = {LIMITS[limit][side]}")
 
 
+@pytest.mark.slow
 def test_company_changes_no_bit() -> None:
     """Computed alone, together, or with everything on the way kept as well."""
     for seed, nodes in cut_programs():
@@ -150,6 +151,7 @@ def set_threads(patch: pytest.MonkeyPatch, count: int) -> None:
     patch.setattr(type(backend("llvm")), "threads", lambda self: count)
 
 
+@pytest.mark.slow
 def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     """One thread, or two that take small pieces as they come, run after run."""
     for seed, nodes in cut_programs():
@@ -166,6 +168,7 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
                 same_bits(seed, run(plan, nodes), expected, "two threads")
 
 
+@pytest.mark.slow
 def test_threads_change_no_bit_of_large_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     x = leaf(np.random.default_rng(0).standard_normal((700, 1000)))
     dtype = x.dtype

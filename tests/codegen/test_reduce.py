@@ -89,6 +89,7 @@ def test_elements_are_combined_in_lanes_chunks_and_pairs(n: int, name: str) -> N
     assert bits(numpy.asarray(getattr(np.asarray(x), name)())) == bits(numpy.asarray(in_order(x, name)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", LENGTHS)
 def test_rows_are_combined_alike_alone_and_fused(n: int) -> None:
     x = numbers(5, n, seed=n)

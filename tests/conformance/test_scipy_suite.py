@@ -93,6 +93,7 @@ def test_the_plugin_runs_what_is_for_arrays_of_any_library(tmp_path: Path) -> No
     assert "1 failed, 6 passed, 2 skipped, 1 deselected" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_plugin_says_when_it_comes_too_late() -> None:
     done = launch("-c", "import scipy, lazynp.testing.scipy")
     assert done.returncode

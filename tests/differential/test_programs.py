@@ -28,7 +28,12 @@ FIRST: Final = int(os.environ.get("LAZYNP_SEED", 0))
 CHUNK: Final = 50
 
 
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + EXAMPLES - COMPILED, CHUNK))
+def chunks(first: int, end: int, size: int) -> list[Any]:
+    """First seeds of chunks; the quick pass has one chunk."""
+    return [pytest.param(seed, marks=pytest.mark.slow if seed > first else ()) for seed in range(first, end, size)]
+
+
+@pytest.mark.parametrize("seed", chunks(FIRST, FIRST + EXAMPLES - COMPILED, CHUNK))
 def test_programs(seed: int) -> None:
     found = [check(k, grammar_of(k), "auto") for k in range(seed, min(seed + CHUNK, FIRST + EXAMPLES - COMPILED))]
     assert not any(found), "\n\n".join([text for text in found if text])
@@ -45,6 +50,7 @@ def test_a_seed_is_a_program() -> None:
     assert write(7, "exact").lines == write(7, "exact").lines != write(8, "exact").lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grammar", ["exact", "inexact"])
 def test_every_kind_of_statement_is_written(grammar: str) -> None:
     text = "\n".join([line for seed in range(150) for line in write(seed, grammar).lines])
@@ -53,6 +59,7 @@ def test_every_kind_of_statement_is_written(grammar: str) -> None:
         assert part in text, part
 
 
+@pytest.mark.slow
 def test_a_wrong_function_is_found_and_its_program_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     roll = lazynp.roll
     monkeypatch.setattr(lazynp, "roll", lambda x, shift, axis=None: roll(x, shift + 1, axis))

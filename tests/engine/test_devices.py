@@ -162,6 +162,7 @@ print((np.ones(2).to_device("cpu") + 1).tolist())
     ], done.stderr
 
 
+@pytest.mark.slow
 def test_the_command_line(tmp_path: Any) -> None:
     script = tmp_path / "script.py"
     script.write_text("import numpy as np; print(np.ones(2).device)")
@@ -249,6 +250,7 @@ def test_doctor_without_cupy_finds_no_fault() -> None:
     assert "compiled, run and right" in found["kernel on the processor"].found
 
 
+@pytest.mark.slow
 def test_doctor_from_the_command_line() -> None:
     done = run("-m", "lazynp", "doctor")
     assert done.returncode == ("FAILED" in done.stdout)

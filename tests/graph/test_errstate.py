@@ -21,7 +21,7 @@ ENGINES: dict[str, dict[str, Any]] = {"auto": {}, "compiled": {"tier": "compiled
 Said = list[tuple[str, type, int]]
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow if name == "compiled" else ()) for name in ENGINES])
 def engine(request: pytest.FixtureRequest) -> Iterator[str]:
     with config.override(**ENGINES[request.param]):
         yield request.param
@@ -296,6 +296,7 @@ def test_writes_that_raise(engine: str) -> None:
         assert numpy.isinf(numpy.asarray(x)).all()
 
 
+@pytest.mark.slow
 def test_script_warns_on_its_own_lines(tmp_path: Any) -> None:
     script = tmp_path / "program.py"
     script.write_text("import lazynp as np\nx = np.zeros(3)\ny = 1 / x\nz = np.log(x)\nprint(y, z)\n")

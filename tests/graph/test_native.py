@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
+import subprocess
 import sys
 import threading
 import weakref
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -219,3 +222,89 @@ def test_threads_walk_one_graph() -> None:
     for thread in threads:
         thread.join()
     assert len(keys) == 800 and len({hash(key) for key in keys}) == 1
+
+
+# Recording ------------------------------------------------------------------------------------------------------------------------
+
+RECORDED = """
+import itertools, operator, warnings
+import numpy
+import lazynp as np
+from lazynp.graph.node import line_of
+from lazynp.ndarray import ndarray, node_of
+from lazynp.scalars import is_scalar
+
+warnings.simplefilter("ignore")
+
+def shown(x, depth=3):
+    if not (type(x) is ndarray or is_scalar(x)):
+        return repr(x)
+    view = x._base is not None if type(x) is ndarray else "scalar"
+    if is_scalar(x) and x._node is None:
+        return repr(x)
+    return f"{view} {getattr(x, 'strides', None)} {tree(node_of(x), depth)}"
+
+def tree(node, depth):
+    line = None if node.site is None else line_of(node.site)
+    inner = "" if not depth else " ".join(tree(source, depth - 1) for source in node.src)
+    arg = node.arg if node.op.name in ("const", "slice") else ""
+    return f"({node.op.name} {node.dtype} {node.shape} {arg!r} {line} {node.err.kinds} {node.err.name} {node.depth} {inner})"
+
+def tried(name, function, *args):
+    try:
+        print(name, shown(function(*args)))
+    except Exception as error:
+        print(name, type(error).__name__, error)
+
+dtypes = ["?", "i1", "u1", "i4", "i8", "u8", "f2", "f4", "f8", "c8", "c16", "q"]
+base = {dtype: np.asarray(numpy.arange(12).reshape(3, 4) % 2).astype(dtype) for dtype in dtypes}
+pending = {dtype: (x | x if dtype == "?" else x + x) for dtype, x in base.items()}
+whole = pending["f8"]
+arrays = {
+    **pending, "existing": base["f8"].realize(), "row": whole[1], "column": whole[:, 1:2], "part": whole[1:, ::-2],
+    "turned": whole.T, "turned part": whole.T[1:, :3], "flat": whole.reshape(-1), "new": whole[:, None], "none": whole[3:],
+    "zeros": np.zeros((3, 4)), "0-d": np.zeros(()) + 1, "broadcast": np.broadcast_to(whole[0], (3, 4)),
+}
+others = {
+    "1": 1, "-1": -1, "300": 300, "huge": 2**70, "true": True, "0.5": 0.5, "1e300": 1e300, "nan": float("nan"), "j": 1j,
+    "inf": float("inf"),
+    "f8": numpy.float64(0.5), "f4": numpy.float32(0.5), "i1": numpy.int8(3), "u8": numpy.uint64(3), "b": numpy.True_,
+    "c8": numpy.complex64(1j),
+    "g": numpy.longdouble(1), "m": numpy.timedelta64(1), "sum": whole.sum(), "count": pending["i4"].max(), "none": None,
+    "list": [1, 2, 3, 4],
+    "array": numpy.ones(4), "big": 1 << 30, "-big": -(1 << 62),
+}
+two = {name: getattr(operator, name) for name in ("add", "sub", "mul", "truediv", "pow", "mod", "lt", "eq", "and_", "lshift")}
+two |= {f"np.{name}": getattr(np, name) for name in ("add", "power", "maximum", "arctan2", "logical_or", "ldexp", "divmod")}
+one = {name: getattr(operator, name) for name in ("neg", "pos", "abs", "invert")}
+one |= {f"np.{name}": getattr(np, name) for name in ("sqrt", "square", "isnan", "modf", "rint", "conjugate")}
+keys = [slice(1, None), slice(None), slice(None, None, -1), slice(5, 2), slice(2, None, -5), (slice(1, 2), slice(0, -1, 2))]
+keys += [(slice(0),) * 3, slice(None, None, 0), slice("a"), (), (slice(1, 3), Ellipsis), (None, slice(1)), slice(numpy.int64(1), True)]
+for (n, f), (m, x) in itertools.product(one.items(), arrays.items()):
+    tried(f"{n} {m}", f, x)
+for (n, f), (m, x), (k, y) in itertools.product(two.items(), arrays.items(), (arrays | others).items()):
+    tried(f"{n} {m} {k}", f, x, y)
+    if k in others:
+        tried(f"{n} {k} {m}", f, y, x)
+for (m, x), key in itertools.product(arrays.items(), keys):
+    tried(f"{m}[{key}]", operator.getitem, x, key)
+with np.errstate(all="ignore"):
+    tried("quiet", operator.add, whole, 1.0)
+with np.errstate(divide="raise"):
+    tried("eager", operator.truediv, whole, whole + 1)
+"""
+
+
+@pytest.mark.skipif(not native.native, reason="nothing native was built")
+@pytest.mark.parametrize("limit", ["0", "5", "16384"])
+def test_what_is_recorded_is_what_the_twin_records(tmp_path: Path, limit: str) -> None:
+    script = tmp_path / "recorded.py"
+    script.write_text(RECORDED)
+    texts = []
+    for pure in ("0", "1"):
+        environment = {**os.environ, "LAZYNP_PURE": pure, "LAZYNP_EAGER_BELOW": limit}
+        done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        texts.append(done.stdout.splitlines())
+    assert len(texts[0]) > 9000
+    assert [pair for pair in zip(*texts, strict=True) if pair[0] != pair[1]][:5] == []

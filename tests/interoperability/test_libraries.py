@@ -119,6 +119,7 @@ def picture(text: str, module: Any) -> Any:
         plt.close(figure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLOTS)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_matplotlib_draws_the_same_picture(name: str) -> None:

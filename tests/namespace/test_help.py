@@ -157,6 +157,7 @@ def test_public_lines_begin_with_a_verb() -> None:
     assert not odd
 
 
+@pytest.mark.slow
 def test_no_docstring_of_the_package_is_half_a_sentence() -> None:
     odd = []
     for path in sorted(PACKAGE.rglob("*.py")):

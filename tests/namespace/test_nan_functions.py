@@ -31,6 +31,7 @@ def data(dtype: str, shape: tuple[int, ...]) -> numpy.ndarray[Any, Any]:
     return x
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*REDUCTIONS, "nancumsum", "nancumprod"])
 def test_dtypes_shapes_axes(name: str) -> None:
     ulps = 16 if name in ("nanvar", "nanstd", "nanmean") else 0

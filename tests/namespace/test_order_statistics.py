@@ -37,7 +37,7 @@ def data(dtype: str, shape: tuple[int, ...], nan: float = 0.0) -> numpy.ndarray:
     return x
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [pytest.param(each, marks=() if each in ("bool", "uint8", "float64") else pytest.mark.slow) for each in DTYPES])
 def test_median(dtype: str) -> None:
     for shape in SHAPES:
         for nan in (0.0, 0.3):

@@ -404,6 +404,7 @@ def close(x: numpy.ndarray, y: numpy.ndarray) -> bool:
         return bool(numpy.isclose(x, y, rtol=tolerance, atol=tolerance * scale, equal_nan=True).all())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_random_calls(seed: int) -> None:
     calls = Calls(seed)

@@ -295,6 +295,7 @@ def test_without_scipy() -> None:
     )
 
 
+@pytest.mark.slow
 def test_scipys_dispatch_finds_it() -> None:
     run(
         "import numpy, lazynp as np, scipy.special as sp\n"

@@ -174,6 +174,7 @@ def test_the_page_is_current() -> None:
     assert {key: told[key] for key in told if key in table} == {key: table[key] for key in told if key in table}
 
 
+@pytest.mark.slow
 def test_the_command_prints_and_writes(tmp_path: pathlib.Path) -> None:
     page = tmp_path / "page.md"
     command = [sys.executable, "-m", "lazynp", "--coverage"]

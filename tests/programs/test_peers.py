@@ -251,6 +251,7 @@ def test_fork_after_use() -> None:
     ) == "0.0 True"
 
 
+@pytest.mark.slow
 def test_fork_while_other_threads_compute() -> None:
     # The first value imports the runtime and the compiler; the threads write in place and hold locks while the process forks.
     if not needs_fork:
@@ -287,6 +288,7 @@ def _task(x: Any) -> Any:
     return x, float((x * 2).sum()), x.mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 def test_multiprocessing(method: str) -> None:
     given = [lazynp.arange(5.0) * k for k in range(4)]

@@ -188,6 +188,7 @@ def calls_made(action: Callable[[], object]) -> int:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("grow", "length"), [(chain, 1000), (expression, 600), (expression, 1200)])
 def test_scheduling_grows_linearly(grow: Callable[[int], Program], length: int) -> None:
     def work(n: int) -> int:
@@ -198,6 +199,7 @@ def test_scheduling_grows_linearly(grow: Callable[[int], Program], length: int) 
     assert work(2 * length) < 2.2 * work(length)
 
 
+@pytest.mark.slow
 def test_chain_of_a_hundred_thousand_operations() -> None:
     """No pass recurses, no kernel outgrows its limit, and kernels are few: about one for each full one."""
     length = 100_000

@@ -92,6 +92,7 @@ class Launcher:
             (layout.workspaces + k, max(1, count) * dtype.itemsize)
             for k, (count, dtype) in enumerate(zip(launch.workspaces, item.code.workspaces, strict=True))
         ]
+        report.work.scratch = max(report.work.scratch, sum([size for _, size in self.workspaces]))
         self.threaded = launch.work >= PARALLEL_WORK
         self.error = bool(item.code.flags)
         operations = {e for e, _ in item.kernel.points} | {e for _, e in item.kernel.roots}
@@ -250,7 +251,7 @@ class CompiledPlan:
 
     __slots__ = (
         "claims", "constants", "empty", "flagged", "fused", "inputs", "kernels", "numpy_plan", "oracle", "original", "outputs", "passed",
-        "saved", "schedule", "steps", "target",
+        "saved", "schedule", "steps", "target", "threaded",
     )  # fmt: skip
 
     def __init__(self, original: Program, target: Target, numpy_plan: Callable[[Program], Plan]) -> None:
@@ -274,6 +275,7 @@ class CompiledPlan:
         self.kernels: Any = None  # what runs all steps natively, where all are kernels on the processor
         if _native is not None and all(type(step) is Launcher for step, _ in self.steps):
             self.kernels = _native.kernels(self.steps, self.inputs, self.outputs, len(program.entries))
+            self.threaded = any(step.threaded for step, _ in self.steps)
             self.fused = sum([step.fused for step, _ in self.steps])
             self.saved = sum([step.saved for step, _ in self.steps])
 
@@ -289,17 +291,16 @@ class CompiledPlan:
     def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
         if self.constants:
             scalars = [*scalars, *self.constants]
-        threads = self.target.threads()
         notes: list[floating.Note] = []
         try:
             if self.kernels is not None:
-                found, flags = self.kernels.run(buffers, integers, scalars, threads, claim)
+                found, flags = self.kernels.run(buffers, integers, scalars, self.target.threads() if self.threaded else 1, claim)
                 work = report.work
                 work.kernels += len(self.steps)
                 work.fused_ops += self.fused
                 work.bytes_saved += self.saved
             else:
-                found, flags = self.stepwise(buffers, integers, scalars, threads, claim, notes)
+                found, flags = self.stepwise(buffers, integers, scalars, claim, notes)
         except KernelError:
             # The NumPy tier raises the very error NumPy has for it.
             if claim is not None:
@@ -321,12 +322,12 @@ class CompiledPlan:
         buffers: list[Buffer],
         integers: list[int],
         scalars: list[Any],
-        threads: int,
         claim: Claim | None,
         notes: list[floating.Note],
     ) -> tuple[list[Buffer], int]:
         """Run the steps one by one; returns the outputs and the errors of kernels, and adds those of library calls to ``notes``."""
         values = {e: buffers[slot] for e, slot in self.inputs}
+        threads = self.target.threads()
         work = report.work
         flags = 0
         for step, dead in self.steps:

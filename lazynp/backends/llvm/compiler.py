@@ -70,8 +70,8 @@ def _toolchain() -> _Toolchain:
 
 @functools.cache
 def _identity() -> str:
-    """Describe what machine code depends on besides the text it comes from."""
-    return "\0".join((*host(), mathlib.flavour(), PIPELINE))
+    """Describe what machine code depends on besides the text it comes from; which math library it calls, and how, the text says."""
+    return "\0".join((*host(), PIPELINE))
 
 
 def define(functions: Mapping[str, int]) -> None:

@@ -137,24 +137,6 @@ def address(linked_name: str) -> int | None:
         return None
 
 
-@functools.cache
-def flavour() -> str:
-    """Return what distinguishes this process's math functions from another's; part of the keys of cached code."""
-    abi = vector_abi()
-    libc = "-".join(_libc_version())
-    own = "own" if polynomials.available() else "libm"
-    return f"{libc}/{abi.name if abi and _libraries()[1] else 'scalar'}/{own}"
-
-
-def _libc_version() -> tuple[str, str]:
-    try:
-        version = ctypes.CDLL(None).gnu_get_libc_version
-    except (AttributeError, OSError, TypeError):
-        return sys.platform, ""
-    version.restype = ctypes.c_char_p
-    return "glibc", version().decode()
-
-
 def _is_vector(name: str, kind: str, abi: VectorABI | None) -> bool:
     return abi is not None and address(vector_symbol(name, kind, abi)) is not None
 

@@ -40,7 +40,7 @@ def render(kernels: list[tuple[str, ir.Kernel]]) -> str:
 
 
 _TAIL = """
-attributes #0 = { nounwind "prefer-vector-width"="512" }
+attributes #0 = { nounwind noinline "prefer-vector-width"="512" }
 attributes #1 = { nounwind noinline "prefer-vector-width"="512" }
 !1 = !{!"llvm.loop.unroll.disable"}
 !2 = !{!"llvm.loop.vectorize.followup_vectorized", !3}

@@ -99,6 +99,7 @@ def _binary(name: str, of: ufunc) -> Method:
     direct = of._directs
     of_array = of.of_array
     power = name == "pow"
+    up = 2 if name in ("pow", "eq", "ne") else 1  # frames to the user's, which called us or the function around us
     at_call = getattr(operator, f"{name}_" if name in ("and", "or") else name)
 
     def operate(a: Any, b: Any) -> Any:
@@ -119,7 +120,7 @@ def _binary(name: str, of: ufunc) -> Method:
                 if shape == y.shape and shape:
                     rule = direct.get((x.dtype, y.dtype))
                     if rule is not None:
-                        frame = _getframe(1)
+                        frame = _getframe(up)
                         return wrap(Node(rule[0], (x, y), None, rule[1], shape, (frame.f_code, frame.f_lasti)))
             elif (kind is float or kind is int) and a._base is None and not power:
                 rule = direct.get((x.dtype, kind))
@@ -128,13 +129,13 @@ def _binary(name: str, of: ufunc) -> Method:
                         y = Node(_CONST, (), rule[2].type(b), rule[2], ())
                     except OverflowError:
                         return of(a, b)
-                    frame = _getframe(1)
+                    frame = _getframe(up)
                     return wrap(Node(rule[0], (x, y), None, rule[1], x.shape, (frame.f_code, frame.f_lasti)))
             if power:
                 special = _power_shortcut(a, b)
                 if special is not None:
                     return special
-            found = of_array(a, x, b, _getframe(1))
+            found = of_array(a, x, b, _getframe(up))
             if found is not None:
                 return found
         elif power:

@@ -27,6 +27,7 @@ FLAVOURS: dict[str, dict[str, str]] = {
 }
 
 
+@pytest.mark.slow
 def test_ordinary_data_raise_no_flag() -> None:
     assert flag_table.ufuncs(flag_table.MATH, "f") == []
 

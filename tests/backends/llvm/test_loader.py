@@ -91,6 +91,7 @@ def test_no_page_is_writable_and_executable() -> None:
         raise AssertionError("the code is mapped nowhere")
 
 
+@pytest.mark.slow
 def test_everything_that_is_compiled_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
     if KNOWN:
 

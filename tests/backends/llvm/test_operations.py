@@ -106,6 +106,7 @@ def test_all_halves_against(other: float) -> None:
     check([*ARITHMETIC, o.DIVIDE, o.COPYSIGN, *COMPARISONS], y, x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", scalars.MATH, ids=lambda op: op.name)
 def test_math_functions_of_all_halves(op: Op) -> None:
     """Computed in single precision and rounded once, as NumPy does: at most the last bit differs."""

@@ -85,11 +85,13 @@ def test_every_chunk_runs_once(engine):
     assert run(engine, program) == [engine, "3"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_workers_that_fell_asleep_wake_up(engine):
     run(engine, "for _ in range(20):\n    time.sleep(0.005)\n    check(go, 1)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_calls_from_many_python_threads(engine):
     program = """
@@ -116,6 +118,7 @@ assert threads.count() == 3
     run(engine, program)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_process_may_end_while_threads_spin_or_work(engine):
     program = """
@@ -129,6 +132,7 @@ check(go, 50)
         run(engine, program)
 
 
+@pytest.mark.slow
 def test_environment_and_python_threads_are_left_alone():
     program = "before = dict(os.environ); check(go, 2); assert dict(os.environ) == before; print(threading.active_count())"
     assert run("native_pool", program) == ["1"]
@@ -141,11 +145,13 @@ def test_the_number_of_threads_is_what_the_settings_say():
     assert threads.count() >= 1
 
 
+@pytest.mark.slow
 def test_one_thread_is_no_special_case():
     for engine in ENGINES:
         assert run(engine, "check(go, 20); print(threads.count())", LAZYNP_THREADS="1") == ["1"]
 
 
+@pytest.mark.slow
 def test_without_the_variable_affinity_counts():
     program = "from lazynp.backends.llvm import threads; print(threads.count())"
     environment = {name: value for name, value in os.environ.items() if name != "LAZYNP_THREADS"}

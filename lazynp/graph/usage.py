@@ -1,0 +1,46 @@
+"""Who holds memory: what exists now, by the user's line.
+
+In: nothing; nodes are found by the garbage collector, which knows them all.  Out: numbers and text.  Promise: nothing is counted while a
+program runs, and nothing is kept alive; asking takes milliseconds.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import Any, Final
+
+from lazynp.graph.node import Node, site_of, where
+from lazynp.values import allocator, pressure
+
+SHOWN: Final = 8  # lines of the report
+
+
+def by_line() -> list[dict[str, Any]]:
+    """List the lines whose values exist, the largest first: ``line``, ``bytes``, ``values``; memory that values share counts once."""
+    found: dict[str, list[int]] = {}
+    seen: set[int] = set()
+    for node in [x for x in gc.get_objects() if type(x) is Node]:
+        buffer = node.buffer
+        if buffer is None or buffer.place is not None:
+            continue
+        memory = id(buffer if buffer.block is None else buffer.block)
+        if memory not in seen:
+            seen.add(memory)
+            counted = found.setdefault(where(site_of(node)), [0, 0])
+            counted[0] += buffer.nbytes
+            counted[1] += 1
+    rows = [{"line": line, "bytes": nbytes, "values": values} for line, (nbytes, values) in found.items()]
+    return sorted(rows, key=lambda row: (-row["bytes"], row["line"]))
+
+
+def memory() -> dict[str, Any]:
+    """Return what is held: see ``lazynp.memory``."""
+    return {**allocator.memory(), **pressure.accounts(), "lines": by_line()}
+
+
+def lines() -> list[str]:
+    """Return the same as text."""
+    now = memory()
+    total = f"{now['in_use'] + now['numpy']:,} bytes (at most {now['held_peak']:,}), for pending work only: {now['pending']:,}"
+    text = [f"memory held: {total}, kept for reuse: {now['pooled']:,}"]
+    return text + [f"  {row['values']:>8} x {row['bytes']:>14,} bytes  {row['line']}" for row in now["lines"][:SHOWN] if row["bytes"]]
