@@ -280,6 +280,9 @@ one = {name: getattr(operator, name) for name in ("neg", "pos", "abs", "invert")
 one |= {f"np.{name}": getattr(np, name) for name in ("sqrt", "square", "isnan", "modf", "rint", "conjugate")}
 keys = [slice(1, None), slice(None), slice(None, None, -1), slice(5, 2), slice(2, None, -5), (slice(1, 2), slice(0, -1, 2))]
 keys += [(slice(0),) * 3, slice(None, None, 0), slice("a"), (), (slice(1, 3), Ellipsis), (None, slice(1)), slice(numpy.int64(1), True)]
+keys += [None, Ellipsis, 1, -1, 3, -4, True, (1, 2), (1, None), (Ellipsis, 0), (0, Ellipsis), (slice(None), None)]
+keys += [(None, slice(1, 2), None, -1), (Ellipsis, None, 1, None), (1, 1, Ellipsis), (Ellipsis, Ellipsis)]
+keys += [(2**70,), (slice(1), 5), (None,) * 63, (1, numpy.int8(1)), ((0, 1),)]
 for (n, f), (m, x) in itertools.product(one.items(), arrays.items()):
     tried(f"{n} {m}", f, x)
 for (n, f), (m, x), (k, y) in itertools.product(two.items(), arrays.items(), (arrays | others).items()):
