@@ -15,6 +15,7 @@ from ctypes import memmove
 from typing import TYPE_CHECKING, Any
 
 from lazynp.backends.base import ExecutionError, Layout, Plan, Target
+from lazynp.backends.common import interrupts
 from lazynp.backends.common.ownership import Claim
 from lazynp.backends.common.rechecks import Flagged
 from lazynp.codegen import pipeline
@@ -41,6 +42,7 @@ class Launcher:
     """One kernel of one schedule, ready to be called."""
 
     __slots__ = (
+        "counters",
         "error",
         "fused",
         "integers",
@@ -94,6 +96,7 @@ class Launcher:
         ]
         report.work.scratch = max(report.work.scratch, sum([size for _, size in self.workspaces]))
         self.threaded = launch.work >= PARALLEL_WORK
+        self.counters = range(layout.counters, layout.slots) if launch.work >= interrupts.LONG_WORK else None
         self.error = bool(item.code.flags)
         operations = {e for e, _ in item.kernel.points} | {e for _, e in item.kernel.roots}
         operations = {e for e in operations if program.entries[e].op.kind is not o.Kind.MOVEMENT}
@@ -105,7 +108,7 @@ class Launcher:
         self.fused = len(operations) if len(operations) > 1 else 0
         self.saved = sum(2 * nbytes(program.entries[e]) for e in operations - set(item.writes))
         self.native: Any = None  # the same as ``__call__``
-        if _native is not None and type(self) is Launcher:
+        if _native is not None and type(self) is Launcher and self.counters is None:
             self.native = _native.kernels([(self, [])], [], (), len(program.entries)).step
 
     def __call__(
@@ -141,7 +144,10 @@ class Launcher:
             else:
                 struct.pack_into(form, block, offset, value)
         block[self.layout.threads] = threads if self.threaded else 1
-        self.run(block.buffer_info()[0])
+        if self.counters is None:
+            self.run(block.buffer_info()[0])
+        else:
+            interrupts.run(self.run, block, self.counters)
         if self.error and block[self.layout.error]:
             raise KernelError
         return block[self.layout.flags] & self.wanted
@@ -273,7 +279,7 @@ class CompiledPlan:
         for item in made.items:
             self.steps.append((next(launchers) if isinstance(item, KernelItem) else self.call(item, program), item.dead))
         self.kernels: Any = None  # what runs all steps natively, where all are kernels on the processor
-        if _native is not None and all(type(step) is Launcher for step, _ in self.steps):
+        if _native is not None and all(type(step) is Launcher and step.native is not None for step, _ in self.steps):
             self.kernels = _native.kernels(self.steps, self.inputs, self.outputs, len(program.entries))
             self.threaded = any(step.threaded for step, _ in self.steps)
             self.fused = sum([step.fused for step, _ in self.steps])

@@ -1,0 +1,109 @@
+"""Ctrl-C in a long kernel: answered soon, and every array is usable afterwards."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from array import array
+
+import pytest
+
+from lazynp.backends.common import interrupts
+
+PROGRAM = """
+import signal, time
+import numpy, lazynp as np
+
+raised = [0.0]
+def handler(*args):
+    raised[0] = time.perf_counter()
+    raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, handler)
+
+def f(x):
+    for _ in range(25):
+        x = np.sin(x) + np.exp(-x)
+    return x
+
+x = np.asarray(numpy.linspace(0, 1, 6_000_000)).realize()
+part = numpy.asarray(f(x[:1000]))
+start = time.perf_counter()
+whole = numpy.asarray(f(x))
+assert time.perf_counter() - start > 0.2
+target = np.asarray(numpy.zeros(x.size)).realize()
+target[::3] += f(x)[::3]
+stopped, waits = 0, []
+for k in range(8):
+    y = f(x) if k % 2 else target
+    signal.setitimer(signal.ITIMER_REAL, 0.03 + 0.01 * k, 0.003 if k > 5 else 0)
+    try:
+        y.realize()
+    except KeyboardInterrupt:
+        waits.append(time.perf_counter() - raised[0])
+        stopped += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    assert (numpy.asarray(x[:3]) == numpy.linspace(0, 1, 6_000_000)[:3]).all()
+assert stopped >= 6, stopped
+assert (numpy.asarray(y) == whole).all() and (whole[:1000] == part).all()
+expected = numpy.zeros(x.size)
+expected[::3] += whole[::3]
+assert (numpy.asarray(target) == expected).all()
+print(sorted(waits)[len(waits) // 2])
+"""
+
+
+@pytest.mark.slow
+def test_a_signal_is_answered_in_a_long_kernel_and_nothing_is_lost() -> None:
+    environment = {**os.environ, "LAZYNP_TIER": "compiled"}
+    run = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert float(run.stdout) < 0.05
+
+
+def test_a_kernel_is_over_before_what_a_handler_raises_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = array("q", bytes(8 * 4))
+    state: list[str] = []
+
+    def kernel(address: int) -> None:
+        state.append("begun")
+        while block[2] < interrupts.BEHIND_THE_END:
+            time.sleep(0.001)
+        state.append("over")
+
+    class Interrupted:
+        """A lock whose first wait is interrupted, and every second one after it."""
+
+        def __init__(self) -> None:
+            self.lock = threading.Lock()
+            self.waits = 0
+
+        def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+            if blocking and self.lock.locked():
+                while not state:
+                    time.sleep(0.001)
+                self.waits += 1
+                if self.waits % 2:
+                    raise KeyboardInterrupt
+            return self.lock.acquire(blocking, timeout)
+
+        def release(self) -> None:
+            self.lock.release()
+
+    monkeypatch.setattr(interrupts, "allocate_lock", Interrupted)
+    monkeypatch.setattr(interrupts, "get_ident", lambda: threading.main_thread().ident)
+    with pytest.raises(KeyboardInterrupt):
+        interrupts.run(kernel, block, range(2, 4))
+    assert state == ["begun", "over"]
+
+
+def test_outside_the_main_thread_a_kernel_runs_where_it_is_called() -> None:
+    ran: list[int] = []
+    block = array("q", bytes(8))
+    thread = threading.Thread(target=lambda: interrupts.run(lambda address: ran.append(threading.get_ident()), block, range(0)))
+    thread.start()
+    thread.join()
+    assert ran == [thread.ident]
