@@ -126,6 +126,12 @@ static Node* operand(PyObject* x, int first) {
         if (PyTuple_GET_SIZE(node->shape) == 0 || (first && node->buffer != Py_None && small(node->shape))) return NULL;
         return (Node*)Py_NewRef((PyObject*)node);
     }
+    if (base && !first && PyArray_CheckExact(base)) { /* at hand: a copy of what the memory holds now */
+        if (!PyArray_IS_C_CONTIGUOUS((PyArrayObject*)base) || PyArray_NDIM((PyArrayObject*)base) == 0) return NULL;
+        node = (Node*)PyObject_CallOneArg(node_function, x);
+        if (node && Py_TYPE(node) != &node_type) Py_CLEAR(node);
+        return node;
+    }
     view = FIELD(x, view_at);
     if (base == NULL || view == NULL || (root = plain(base)) == NULL || Py_TYPE(view) != view_class || !in_c_order(view)) return NULL;
     if (!PyTuple_CheckExact(FIELD(view, view_shape_at)) || PyTuple_GET_SIZE(FIELD(view, view_shape_at)) == 0) return NULL;
