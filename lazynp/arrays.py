@@ -575,6 +575,7 @@ def node_of(x: Any) -> Node:
             node: Node = x._node
             return node
         if type(base) is _MEMORY:
+            del base
             return hand.captured(x)
         if type(base) is Draft:
             return published(x)

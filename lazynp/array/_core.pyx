@@ -69,7 +69,7 @@ cdef extern from "functions.h":
     int part_attach(object, object, object, object) except -1
     PyTypeObject function_type, ufunc_type
     object function_new(object, object, int, Reduction*, int, Py_ssize_t, int)
-    int ufunc_bind(object, object, int, int) except -1
+    int ufunc_bind(object, object, int, int, int) except -1
     void ufunc_register(PyTypeObject*)
     int functions_ready() except -1
 
@@ -199,9 +199,9 @@ def register_ufunc(cls):
     ufunc_register(<PyTypeObject*>cls)
 
 
-def bind(ufunc, theirs, real):
-    """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's."""
-    ufunc_bind(ufunc, theirs, getattr(theirs, "__name__", "") in _BASIC, real)
+def bind(ufunc, theirs, real, costly):
+    """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's; ``costly``: few elements are left to NumPy."""
+    ufunc_bind(ufunc, theirs, getattr(theirs, "__name__", "") in _BASIC, real, costly)
 
 
 def listen(variable, listening, heard, tell):

@@ -48,8 +48,8 @@ def release() -> None:
     """Let go of the memory that parts of large arrays show."""
 
 
-def bind(ufunc: Any, theirs: Any, real: bool) -> None:
-    """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's."""
+def bind(ufunc: Any, theirs: Any, real: bool, costly: bool) -> None:
+    """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's; ``costly``: few elements are left to NumPy."""
 
 
 def listen(variable: Any, listening: Any, heard: dict[int, Any], tell: Callable[[], Any]) -> None:

@@ -254,30 +254,39 @@ typedef struct {
     vectorcallfunc vector;
     PyObject* numpy;
     Loops* loops;
-    int real; /* complex numbers are not NumPy's loop's */
+    int real;   /* complex numbers are not NumPy's loop's */
+    int costly; /* recorded from a quarter of the limit on: kernels are faster, whatever stands around it */
 } Ufunc;
+
+static inline int too_costly(PyArrayObject* x) { return x && PyArray_SIZE(x) > limit_now() / 4; }
 
 static PyObject* slow_ufunc_call; /* the class's `__call__` */
 
 static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
     Ufunc* self = (Ufunc*)callable;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total;
-    PyObject* found = NULL;
+    PyObject *found = NULL, *room[MOST + 1], **with_self;
     if (names == NULL && self->loops && n == self->loops->nin) {
         PyArrayObject *x = memory_of(args[0]), *y = n == 2 ? memory_of(args[1]) : NULL;
+        if (self->costly && (too_costly(x) || too_costly(y))) goto slow;
         if (n == 1 ? x && !(self->real && PyArray_ISCOMPLEX(x)) : x && y ? fits(x, y) : (x || y) && is_number(args[x ? 1 : 0])) {
             PyObject* plain[2] = {x ? (PyObject*)x : args[0], n == 1 ? NULL : y ? (PyObject*)y : args[1]};
             Py_INCREF(plain[0]), Py_XINCREF(plain[1]);
             found = n == 1 ? direct1(self->loops, x) : direct2(self->loops, plain[0], plain[1], (x != NULL) | (y != NULL) << 1);
-            if (found == NULL && !PyErr_Occurred()) found = PyObject_Vectorcall(self->numpy, plain, (size_t)n, NULL);
+            if (found == NULL && !PyErr_Occurred()) {
+                PyObject* before = pool_begin(PyArray_SIZE(x ? x : y) * 8);
+                found = PyObject_Vectorcall(self->numpy, plain, (size_t)n, NULL);
+                pool_end(before);
+            }
             Py_DECREF(plain[0]), Py_XDECREF(plain[1]);
             return wrapped(found);
         }
         /* numbers alone: NumPy's numbers come out, and nothing is recorded */
         if (!x && !y && !self->real && is_number(args[0]) && (n == 1 || is_number(args[1]))) return PyObject_Vectorcall(self->numpy, args, (size_t)n, NULL);
     }
+slow:
     total = n + (names ? PyTuple_GET_SIZE(names) : 0);
-    PyObject *room[MOST + 1], **with_self = room;
+    with_self = room;
     if (total > MOST && (with_self = PyMem_Malloc((size_t)(total + 1) * sizeof(PyObject*))) == NULL) return PyErr_NoMemory();
     with_self[0] = callable;
     if (total) memcpy(with_self + 1, args, (size_t)total * sizeof(PyObject*));
@@ -361,13 +370,14 @@ static PyTypeObject ufunc_type = {
     .tp_dealloc = ufunc_dealloc,
 };
 
-static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real) {
+static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, int costly) {
     Ufunc* self = (Ufunc*)object;
     PyUFuncObject* theirs = (PyUFuncObject*)numpy;
     if (!PyObject_TypeCheck(object, &ufunc_type)) return PyErr_SetString(PyExc_TypeError, "not a ufunc"), -1;
     self->vector = ufunc_call;
     Py_XSETREF(self->numpy, Py_NewRef(numpy));
     self->real = real;
+    self->costly = costly;
     if (!PyObject_TypeCheck(numpy, &PyUFunc_Type) || theirs->nout != 1 || theirs->nin > 2 || theirs->core_enabled || self->loops) return 0;
     self->loops = PyMem_Malloc(sizeof(Loops));
     if (self->loops == NULL) return PyErr_NoMemory(), -1;

@@ -173,7 +173,15 @@ def captured(x: arrays.ndarray) -> Node:
     memory: Memory = x._base
     if not memory.shape:
         return Node(o.CONST, (), memory[()], memory.dtype, ())
+    if is_much(memory) and let_go(x, 1):
+        found: Node = x._node
+        return found
     return build.buffer(np.array(memory, order="C", copy=True))
+
+
+def is_much(memory: Memory) -> bool:
+    """Tell whether so much memory is at hand that copying it, or computing something costly of it by NumPy, is felt."""
+    return memory.size > config.at_hand >> 2
 
 
 def rooted(x: arrays.ndarray) -> tuple[arrays.ndarray, int]:

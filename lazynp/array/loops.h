@@ -9,7 +9,7 @@
 
 #include <fenv.h>
 #include <math.h>
-#include "parts.h"
+#include "pool.h"
 #include "numpy/ufuncobject.h"
 #include "numpy/arrayscalars.h"
 
@@ -224,9 +224,13 @@ static inline int value_of(PyObject* x, int type, Value* to) {
 
 static inline int plain_memory(PyArrayObject* x) { return PyArray_ISCARRAY_RO(x) && PyArray_NDIM(x) > 0; }
 
-static inline PyArrayObject* result_like(PyArrayObject* x, int type) {
-    return (PyArrayObject*)PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), type);
+static PyArrayObject* result_of(int ndim, npy_intp* dims, int type, npy_intp size) {
+    PyObject *before = pool_begin(size * 8), *made = PyArray_SimpleNew(ndim, dims, type);
+    pool_end(before);
+    return (PyArrayObject*)made;
 }
+
+static inline PyArrayObject* result_like(PyArrayObject* x, int type) { return result_of(PyArray_NDIM(x), PyArray_DIMS(x), type, PyArray_SIZE(x)); }
 
 /* Operands that lie in rows: slices, columns, and such that are broadcast. */
 #define AXES 4
@@ -268,12 +272,12 @@ static PyObject* direct_rows(Loop* loop, PyArrayObject* x, PyArrayObject* y, cha
     if (!operand_steps(x, of.ndim, of.dims, of.steps[0])) return NULL;
     if (y ? !operand_steps(y, of.ndim, of.dims, of.steps[1]) : 0) return NULL;
     if (!y) memset(of.steps[1], 0, sizeof(of.steps[1]));
-    r = (PyArrayObject*)PyArray_SimpleNew(of.ndim, of.dims, loop->out);
-    if (r == NULL) return NULL;
     last = of.ndim - 1;
     n = of.dims[last];
-    sr = PyArray_ITEMSIZE(r);
     for (int k = 0; k < last; k++) rows *= of.dims[k];
+    r = result_of(of.ndim, of.dims, loop->out, rows * n);
+    if (r == NULL) return NULL;
+    sr = PyArray_ITEMSIZE(r);
     p = PyArray_BYTES(x), q = y ? PyArray_BYTES(y) : number, to = PyArray_BYTES(r);
     flags_clear(1);
     for (;;) {

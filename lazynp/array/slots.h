@@ -69,7 +69,7 @@ static inline int fits(PyArrayObject* x, PyArrayObject* y) { return PyArray_SAME
 static int fits_product(PyArrayObject* x, PyArrayObject* y) {
     int nx = PyArray_NDIM(x), ny = PyArray_NDIM(y);
     if (nx > 2 || ny > 2) return 0;
-    return nx < 2 || ny < 2 || PyArray_DIM(x, 0) * PyArray_DIM(y, 1) <= limit_now();
+    return nx && ny && (nx < 2 ? 1 : PyArray_DIM(x, 0)) * (ny < 2 ? 1 : PyArray_DIM(y, 1)) <= limit_now();
 }
 
 static PyObject* result_method; /* `hand.result`, for answers that are not plain */
@@ -94,15 +94,32 @@ static inline int is_two(PyObject* x) {
     return PyLong_CheckExact(x) && PyLong_AsLongAndOverflow(x, &overflow) == 2 && !overflow;
 }
 
+/* What a large array that exists, or a part of one, shows (borrowed), for what only reads it; NULL for all others. */
+static PyArrayObject* read_memory(PyObject* a) {
+    PyArrayObject* memory;
+    Cell* root;
+    int own;
+    return Py_TYPE(a) == array_type ? large_memory(a, &root, &memory, &own) : NULL;
+}
+
 static inline PyObject* binary(int op, PyObject* a, PyObject* b) {
     PyArrayObject *x = memory_of(a), *y = memory_of(b);
+    if (op == MATMUL) { /* a library's, which nothing is fused with: where the result is small it is computed at once */
+        if (x == NULL) x = read_memory(a);
+        if (y == NULL) y = read_memory(b);
+    }
     PyObject *p = x ? (PyObject*)x : a, *q = y ? (PyObject*)y : b, *found = NULL;
     int arrays = (x != NULL) | (y != NULL) << 1;
+    if (op == POW && arrays && !(arrays == 1 && is_two(b)) && PyArray_SIZE(x ? x : y) > limit_now() / 4) arrays = 0; /* kernels are faster */
     if (arrays == 3 ? op == MATMUL ? fits_product(x, y) : fits(x, y) : op != MATMUL && arrays && is_number(arrays == 1 ? b : a)) {
         Py_INCREF(p), Py_INCREF(q);
         if (op < BINARIES && binary_loops[op].ufunc) found = direct2(&binary_loops[op], p, q, arrays);
         else if (op == POW && arrays == 1 && PyArray_ISFLOAT(x) && is_two(b)) found = direct1(&square_loops, x);
-        if (found == NULL && !PyErr_Occurred()) found = numpys[op](p, q);
+        if (found == NULL && !PyErr_Occurred()) {
+            PyObject* before = pool_begin(((x ? PyArray_SIZE(x) : 0) + (y ? PyArray_SIZE(y) : 0)) * 8);
+            found = numpys[op](p, q);
+            pool_end(before);
+        }
         Py_DECREF(p), Py_DECREF(q);
         return op == MATMUL && found && !PyArray_CheckExact(found) ? found : wrapped(found);
     }
@@ -131,7 +148,11 @@ static inline PyObject* unary(int op, PyObject* a, unaryfunc numpys_own) {
     if (x == NULL) return slow1(slow_methods[op], a);
     Py_INCREF(x);
     if (unary_loops[op].ufunc) found = direct1(&unary_loops[op], x);
-    if (found == NULL && !PyErr_Occurred()) found = numpys_own((PyObject*)x);
+    if (found == NULL && !PyErr_Occurred()) {
+        PyObject* before = pool_begin(PyArray_SIZE(x) * 8);
+        found = numpys_own((PyObject*)x);
+        pool_end(before);
+    }
     Py_DECREF(x);
     return wrapped(found);
 }
@@ -508,7 +529,7 @@ static int slots_ready(void) {
         theirs->nb_inplace_and, theirs->nb_inplace_or, theirs->nb_inplace_xor, numpys_power_in_place, theirs->nb_inplace_matrix_multiply};
     memcpy(numpys, of, sizeof(of));
     memcpy(numpys_in_place, in_place_of, sizeof(in_place_of));
-    return PyType_Ready(&cell_type) < 0 || PyType_Ready(&rows_type) < 0 ? -1 : 0;
+    return pool_ready() < 0 || PyType_Ready(&cell_type) < 0 || PyType_Ready(&rows_type) < 0 ? -1 : 0;
 }
 
 #endif

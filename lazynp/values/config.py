@@ -11,7 +11,7 @@ LAZYNP_BACKEND            llvm, numpy               what runs programs; without 
 LAZYNP_DEVICE             cpu, cuda, cuda:N         where arrays live that nobody placed (``engine/devices.py``)
 LAZYNP_TIER               auto, compiled            ``compiled``: never the NumPy tier for small programs (bit-exact runs)
 LAZYNP_EAGER              0, 1                      run, and raise, every operation at its call
-LAZYNP_EAGER_BELOW        16384, N                  values of at most N elements are computed at the call by NumPy; 0: none are
+LAZYNP_EAGER_BELOW        65536, N                  values of at most N elements are computed at the call by NumPy; 0: none are
 LAZYNP_DEBUG              0, 1                      check dtypes and shapes between passes and after every operation
 LAZYNP_PURE               0, 1                      leave the native core alone and use its Python twin
 LAZYNP_THREADS            (number of usable cores)  worker threads of compiled kernels
@@ -105,7 +105,7 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         "device": _device("LAZYNP_DEVICE", read("LAZYNP_DEVICE") or "cpu"),
         "tier": _choice("LAZYNP_TIER", read("LAZYNP_TIER") or "auto", TIERS),
         "eager": _switch("LAZYNP_EAGER", read("LAZYNP_EAGER")),
-        "eager_below": _count("LAZYNP_EAGER_BELOW", read("LAZYNP_EAGER_BELOW") or "16384", 0),
+        "eager_below": _count("LAZYNP_EAGER_BELOW", read("LAZYNP_EAGER_BELOW") or "65536", 0),
         "debug": _switch("LAZYNP_DEBUG", read("LAZYNP_DEBUG")),
         "pure": _switch("LAZYNP_PURE", read("LAZYNP_PURE")),
         "threads": _count("LAZYNP_THREADS", threads_) if threads_ else None,

@@ -15,7 +15,7 @@ def test_defaults() -> None:
         "device": "cpu",
         "tier": "auto",
         "eager": False,
-        "eager_below": 16384,
+        "eager_below": 65536,
         "debug": False,
         "threads": None,
         "fallback": "silent",

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.array.hand import answer, into, let_go, memory_of, of_one, of_two, own_memory, writable
+from lazynp.array.hand import answer, into, is_much, let_go, memory_of, of_one, of_two, own_memory, writable
 from lazynp.arrays import DEPTH_CUT
 from lazynp.conversion import holds_ours
 from lazynp.graph import native
@@ -108,10 +108,11 @@ def _binary(name: str, of: ufunc) -> Method:
             base = a._base
             if base is not None or a._node.buffer is not None:
                 memory = base if type(base) is _MEMORY else memory_of(a)
-                if memory is not None:
+                if memory is not None and not (power and is_much(memory) and not (kind is int and b == 2)):
                     known = of_two(at_call, a, memory, b)
                     if known is not NotImplemented:
                         return known
+            base = memory = None  # whoever captures it looks whether others hold it
             x = a._node if a._base is None else node_of(a)
             if kind is ndarray and b._base is None and a._base is None:
                 # The commonest case of all, spelled out.
