@@ -133,6 +133,12 @@ static Node* operand(PyObject* x, int first) {
         return node;
     }
     view = FIELD(x, view_at);
+    if (base && view == NULL) { /* it is made when it is first asked for */
+        view = PyObject_GetAttrString(x, "_view");
+        if (view == NULL) return PyErr_Clear(), NULL;
+        Py_DECREF(view);
+        view = FIELD(x, view_at);
+    }
     if (base == NULL || view == NULL || (root = plain(base)) == NULL || Py_TYPE(view) != view_class || !in_c_order(view)) return NULL;
     if (!PyTuple_CheckExact(FIELD(view, view_shape_at)) || PyTuple_GET_SIZE(FIELD(view, view_shape_at)) == 0) return NULL;
     if (first && small(FIELD(view, view_shape_at))) return NULL;
@@ -477,6 +483,10 @@ static PyTypeObject calls_type = {RECORDER("lazynp.graph._native.Calls"), .tp_do
 static Py_ssize_t member_offset(PyObject* type, const char* name) {
     PyObject* member = PyObject_GetAttrString(type, name);
     Py_ssize_t offset = -1;
+    if (member && Py_TYPE(member) == &PyGetSetDescr_Type && strcmp(name, "_view") == 0) { /* the native cell makes it when it is asked for */
+        Py_DECREF(member);
+        return member_offset(type, "_known_view");
+    }
     if (member && Py_TYPE(member) == &PyMemberDescr_Type) offset = ((PyMemberDescrObject*)member)->d_member->offset;
     else if (member) PyErr_Format(PyExc_TypeError, "%s is no member of arrays", name);
     Py_XDECREF(member);
