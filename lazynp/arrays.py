@@ -364,7 +364,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
 
     def __setitem__(self, key: Any, value: Any) -> None:
         base = self._base
-        if type(base) is ndarray and type(base._base) is _MEMORY:
+        if type(base) is ndarray and type(base._base) is _MEMORY and not self._readonly:
             base = hand.own_memory(self) if self.size <= config.at_hand else shown(self, base._base)
         if type(base) is _MEMORY:
             hand.write(base, key, value)

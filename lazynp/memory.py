@@ -15,16 +15,17 @@ from weakref import WeakValueDictionary, ref
 import numpy as np
 
 from lazynp import arrays
-from lazynp.array import hand
+from lazynp.array import core, hand
 from lazynp.conversion import asarray
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape
 from lazynp.scalars import CLASSES, force
-from lazynp.values import forking, pressure
+from lazynp.values import buffer as buffers
+from lazynp.values import config, forking, pressure
 from lazynp.values.allocator import allocate
 from lazynp.values.buffer import Buffer
-from lazynp.views import View
+from lazynp.views import View, origin_of, part
 
 DRAFT_BYTES = 65536
 """Up to this size an element write copies the array, so that the following ones cost next to nothing."""
@@ -110,6 +111,9 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
         array = memory.array if inner is not None else memory.at_hand
         if array is not None:
             found = kept[view] = shown(x, array)
+            origin = origin_of(view) if config.at_hand and 0 not in view.shape else None
+            if origin is not None:
+                core.show(x, found[...], array, origin)
     return found
 
 
@@ -266,3 +270,5 @@ def _pending() -> list[Node]:
 
 
 pressure.hand_over(_pending, force)
+core.register_parts(Node, Buffer, Draft, part)
+buffers.release = core.release

@@ -156,6 +156,74 @@ class View:
         return np.ndarray(self.shape, self.dtype, array, offset, strides)
 
 
+def part(
+    root: ndarray, origin: Any, offset: int, shape: Shape, strides: Strides, dtype: Dtype
+) -> View:
+    """Name a part of an array by its place in the memory.
+
+    ``origin`` is the plain array ``root``; or (owner, path, shape): whose memory it is, and the reshape of the root's that was cut.
+    """
+    at = root._node if root._base is None else root._base
+    owner, path, inner = (root, (), at.shape) if origin is root else origin
+    found = basic_path(inner, at.dtype.itemsize, offset, shape, strides) if dtype == at.dtype else None
+    if found is None:
+        path = ((STRIDED, (offset, strides, dtype), shape),)
+    else:
+        path = (*path, *found)
+    return View(at.shape, at.dtype, path, shape, dtype, owner, (offset, strides))
+
+
+def origin_of(view: View) -> Any:
+    """What ``part`` needs to name parts of a view: (owner or None for the view itself, path, shape); None where it cannot."""
+    path = view.path
+    if view.dtype != view.root_dtype:
+        return None
+    if path and path[0][0] is o.RESHAPE:
+        first, inner = path[:1], path[0][2]
+        rest = path[1:]
+    else:
+        first, inner, rest = (), view.root, path
+    return (view.owner, first, inner) if all(step[0] in _SIMPLE for step in rest) else None
+
+
+def basic_path(root: Shape, itemsize: int, offset: int, shape: Shape, strides: Strides) -> Path | None:
+    """The slice and the axis map that give a part its place in memory in C order; None where there are none."""
+    steps = c_strides(root, itemsize)
+    left = offset + sum([(n - 1) * stride for n, stride in zip(shape, strides, strict=True) if stride < 0])
+    region = []
+    for stride, n in zip(steps, root, strict=True):
+        start, left = divmod(left, stride) if n > 1 else (0, left)
+        if not 0 <= start < n:
+            return None
+        region.append((start, 1))
+    lengths = [1] * len(root)
+    kept = []
+    for n, stride in zip(shape, strides, strict=True):
+        if n == 1:
+            kept.append(NEW)
+            continue
+        size = abs(stride)
+        for axis, unit in enumerate(steps):
+            if unit <= size < unit * root[axis]:
+                break
+        else:
+            return None
+        step, rest = divmod(size, unit)
+        start = region[axis][0]
+        if rest or axis in kept or start + (n - 1) * step >= root[axis]:
+            return None
+        region[axis] = (start, step) if stride > 0 else (start + (n - 1) * step, -step)
+        lengths[axis] = n
+        kept.append(axis)
+    if left:
+        return None
+    path: Path = ()
+    cut = tuple(lengths)
+    if cut != root or any(start or step != 1 for start, step in region):
+        path = ((o.SLICE, tuple(region), cut),)
+    return path if tuple(kept) == tuple(range(len(root))) else (*path, (AXES, tuple(kept), shape))
+
+
 # Geometry ---------------------------------------------------------------------------------------------------------------
 
 

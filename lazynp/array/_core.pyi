@@ -6,4 +6,7 @@ from lazynp.array._python import bind as bind
 from lazynp.array._python import function as function
 from lazynp.array._python import listen as listen
 from lazynp.array._python import register as register
+from lazynp.array._python import register_parts as register_parts
 from lazynp.array._python import register_ufunc as register_ufunc
+from lazynp.array._python import release as release
+from lazynp.array._python import show as show

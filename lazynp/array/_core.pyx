@@ -60,6 +60,13 @@ cdef extern from "functions.h":
     PyObject* errors_heard
     PyObject* errors_tell
     PyObject* slow_ufunc_call
+    ctypedef struct Member:
+        pass
+    Member member_buffer, member_array, member_draft
+    void member_fill(Member*, PyTypeObject*, object, object)
+    PyObject* view_method
+    void parts_release()
+    int part_attach(object, object, object, object) except -1
     PyTypeObject function_type, ufunc_type
     object function_new(object, object, int, Reduction*, int, Py_ssize_t, int)
     int ufunc_bind(object, object, int, int) except -1
@@ -148,6 +155,31 @@ def register(cls, result, scalar):
         if name in members:
             slow = members[name]
             setattr(cls, name, attribute_of(array_type, k, slow, PyUnicode_AsUTF8(_kept_object(slow.__doc__ or name))))
+
+
+cdef int _member(Member* member, object cls, str name) except -1:
+    _keep(cls)
+    member_fill(member, <PyTypeObject*>cls, _kept_object(name), _kept_object(vars(cls)[name]))
+    return 0
+
+
+def register_parts(node, buffer, draft, view):
+    """Tell where the memory of a large array is found; ``view`` names how a part of it lies in there."""
+    global view_method
+    _member(&member_buffer, node, "buffer")
+    _member(&member_array, buffer, "_array")
+    _member(&member_draft, draft, "array")
+    view_method = _keep(view)
+
+
+def show(x, shown, memory, origin):
+    """Let ``x`` show what the NumPy array ``shown``, which is nobody else's, shows of its owner's ``memory``."""
+    part_attach(x, shown, memory, origin)
+
+
+def release():
+    """Let go of the memory that parts of large arrays show."""
+    parts_release()
 
 
 cdef PyObject* _take(object cls, object members, str name) except? NULL:

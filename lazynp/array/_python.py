@@ -36,6 +36,18 @@ def register_ufunc(cls: type) -> None:
     """Make ``cls`` the class of ufuncs."""
 
 
+def register_parts(node: type, buffer: type, draft: type, view: Callable[..., Any]) -> None:
+    """Tell where the memory of a large array is found; ``view`` names how a part of it lies in there."""
+
+
+def show(x: Any, shown: Any, memory: Any, origin: Any) -> None:
+    """Let ``x`` show what the NumPy array ``shown``, which is nobody else's, shows of its owner's ``memory``."""
+
+
+def release() -> None:
+    """Let go of the memory that parts of large arrays show."""
+
+
 def bind(ufunc: Any, theirs: Any, real: bool) -> None:
     """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's."""
 

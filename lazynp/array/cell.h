@@ -12,18 +12,34 @@
 #include <stddef.h>
 #include "numpy/arrayobject.h"
 
-typedef struct {
+typedef struct Cell {
     PyObject_HEAD
     PyObject *base, *node, *view, *stamp, *readonly;
     PyObject* weakrefs;
+    /* Of a part of a large array (`parts.h`). */
+    PyArrayObject* shown;
+    npy_intp offset, extent;
+    PyObject* origin;
+    struct Cell *before, *after;
 } Cell;
 
 static PyTypeObject* array_type; /* the class of arrays, once it is registered */
 
 static PyMemberDef cell_members[] = {
     {"_base", T_OBJECT_EX, offsetof(Cell, base), 0, NULL},   {"_node", T_OBJECT_EX, offsetof(Cell, node), 0, NULL},
-    {"_view", T_OBJECT_EX, offsetof(Cell, view), 0, NULL},   {"_stamp", T_OBJECT_EX, offsetof(Cell, stamp), 0, NULL},
-    {"_readonly", T_OBJECT_EX, offsetof(Cell, readonly), 0, NULL}, {NULL, 0, 0, 0, NULL}};
+    {"_stamp", T_OBJECT_EX, offsetof(Cell, stamp), 0, NULL}, {"_readonly", T_OBJECT_EX, offsetof(Cell, readonly), 0, NULL},
+    {"_known_view", T_OBJECT_EX, offsetof(Cell, view), READONLY, "_view, if somebody has asked for it"}, {NULL, 0, 0, 0, NULL}};
+
+/* All cells that show a part of a large array, in a ring. */
+static Cell parts = {.before = &parts, .after = &parts};
+
+static inline void part_forget(Cell* self) {
+    if (self->shown == NULL) return;
+    self->before->after = self->after;
+    self->after->before = self->before;
+    Py_CLEAR(self->shown);
+    Py_CLEAR(self->origin);
+}
 
 static int cell_traverse(PyObject* object, visitproc visit, void* arg) {
     Cell* self = (Cell*)object;
@@ -31,6 +47,7 @@ static int cell_traverse(PyObject* object, visitproc visit, void* arg) {
     Py_VISIT(self->node);
     Py_VISIT(self->view);
     Py_VISIT(self->stamp);
+    Py_VISIT(self->origin);
     return 0;
 }
 
@@ -40,6 +57,7 @@ static int cell_clear(PyObject* object) {
     Py_CLEAR(self->node);
     Py_CLEAR(self->view);
     Py_CLEAR(self->stamp);
+    part_forget(self);
     return 0;
 }
 
@@ -73,38 +91,29 @@ static PyObject* cell_create(PyTypeObject* type, PyObject* args, PyObject* kwarg
     return type->tp_alloc(type, 0);
 }
 
+/* A cell whose members are yet to be set. */
+static inline Cell* cell_new(void) {
+    Cell* made = kept_count ? (Cell*)PyObject_Init(kept_cells[--kept_count], array_type) : PyObject_GC_New(Cell, array_type);
+    if (made == NULL) return NULL;
+    made->stamp = made->origin = made->weakrefs = NULL;
+    made->shown = NULL;
+    return made;
+}
+
 /* The cell of `memory` (the reference is taken over), which belongs to `owner`, or to itself (NULL). */
 static inline PyObject* cell_of(PyObject* memory, PyObject* owner) {
     Cell* made;
     if (memory == NULL) return NULL;
-    if (kept_count) {
-        made = (Cell*)PyObject_Init(kept_cells[--kept_count], array_type);
-    } else if ((made = PyObject_GC_New(Cell, array_type)) == NULL) {
+    if ((made = cell_new()) == NULL) {
         Py_DECREF(memory);
         return NULL;
     }
     made->base = memory;
     made->node = Py_NewRef(Py_None);
     made->view = Py_NewRef(owner ? owner : Py_None);
-    made->stamp = NULL;
     made->readonly = Py_NewRef(owner && !PyArray_ISWRITEABLE((PyArrayObject*)memory) ? Py_True : Py_False);
-    made->weakrefs = NULL;
     if (owner && Py_TYPE(owner) != array_type) PyObject_GC_Track((PyObject*)made);
     return (PyObject*)made;
-}
-
-/* What a cell at hand holds (borrowed); NULL for everything else. */
-static inline PyArrayObject* memory_of(PyObject* x) {
-    PyObject* base;
-    if (Py_TYPE(x) != array_type) return NULL;
-    base = ((Cell*)x)->base;
-    return base && Py_TYPE(base) == &PyArray_Type ? (PyArrayObject*)base : NULL;
-}
-
-/* The cell that the memory of `x`, which is at hand, belongs to (borrowed). */
-static inline PyObject* owner_of(PyObject* x) {
-    PyObject* owner = ((Cell*)x)->view;
-    return owner == NULL || owner == Py_None ? x : owner;
 }
 
 /* Whether lazynp has arrays of this dtype. */

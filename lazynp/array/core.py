@@ -10,14 +10,15 @@ from __future__ import annotations
 from lazynp.values import config
 
 __all__ = [
-    "Cell", "Ufunc", "bind", "broken", "function", "listen", "native", "reason", "register", "register_ufunc",
+    "Cell", "Ufunc", "bind", "broken", "function", "listen", "native", "reason", "register", "register_parts", "register_ufunc",
+    "release", "show",
 ]  # fmt: skip
 
 native = broken = False
 reason = "turned off by LAZYNP_PURE"
 if not config.pure:
     try:
-        from lazynp.array._core import Cell, Ufunc, bind, function, listen, register, register_ufunc
+        from lazynp.array._core import Cell, Ufunc, bind, function, listen, register, register_parts, register_ufunc, release, show
 
         native, reason = True, ""
     except ModuleNotFoundError:
@@ -25,4 +26,4 @@ if not config.pure:
     except Exception as error:  # Cython raises what it likes where NumPy's structures differ from those it was built with
         broken, reason = True, f"does not load: {type(error).__name__}: {error}"
 if not native:
-    from lazynp.array._python import Cell, Ufunc, bind, function, listen, register, register_ufunc
+    from lazynp.array._python import Cell, Ufunc, bind, function, listen, register, register_parts, register_ufunc, release, show

@@ -10,7 +10,6 @@
 
 #define MOST 10 /* arguments of a call that is looked at */
 
-static PyObject* result_method; /* `hand.result`, for answers that are not plain */
 static PyObject *error_variable, *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
@@ -96,6 +95,12 @@ static PyObject* answer(PyObject* found, PyObject** cells, int count) {
     return made;
 }
 
+/* Whether an answer holds no memory but its own. */
+static int keeps_nothing(PyObject* found) {
+    if (found == NULL) return 0;
+    return PyArray_CheckExact(found) ? PyArray_BASE((PyArrayObject*)found) == NULL : is_number(found) || found == Py_None || PyUnicode_CheckExact(found);
+}
+
 /* Call NumPy so that it says nothing of floating-point errors itself; they are told at the caller's line, as those of operators are. */
 static PyObject* listening(PyObject* function, PyObject* const* args, size_t n, PyObject* names) {
     PyObject *found, *told, *token = PyContextVar_Set(error_variable, error_listening), *type, *value, *trace;
@@ -177,7 +182,7 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
     Function* self = (Function*)callable;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total = n + (names ? PyTuple_GET_SIZE(names) : 0), k;
     PyObject *cells[MOST], *plain[MOST], *found;
-    int count = 0, warns = 0;
+    int count = 0, warns = 0, borrowed = 0;
     if (total == 0 || total > MOST || (names && !self->keywords)) goto slow;
     if (self->kind == MAKER) {
         if (n == 0 || !small_shape(args[0])) goto slow;
@@ -196,9 +201,10 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
         plain[k] = argument(args[k], cells, &count, 0);
         if (plain[k] == NULL) break;
     }
-    for (Py_ssize_t c = 0; self->listens && k == total && c < count; c++) {
+    for (Py_ssize_t c = 0; k == total && c < count; c++) {
         PyArrayObject* x = memory_of(cells[c]);
-        if (PyArray_SIZE(x) < self->warns_below || PyArray_ISCOMPLEX(x)) warns = 1;
+        borrowed |= is_part(cells[c]);
+        if (self->listens) if (PyArray_SIZE(x) < self->warns_below || PyArray_ISCOMPLEX(x)) warns = 1;
     }
     if (k < total || warns || (count == 0 && self->kind != MAKER && self->kind != RANGE)) {
         while (k) Py_DECREF(plain[--k]);
@@ -207,6 +213,11 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
     }
     found = self->listens ? listening(self->theirs, plain, (size_t)n, names) : PyObject_Vectorcall(self->theirs, plain, (size_t)n, names);
     while (k) Py_DECREF(plain[--k]);
+    if (borrowed && !keeps_nothing(found)) { /* a view of memory that moves, or it cannot be written */
+        Py_XDECREF(found);
+        PyErr_Clear();
+        goto slow;
+    }
     return answer(found, cells, count);
 slow:
     return PyObject_Vectorcall(self->slow, args, (size_t)n, names);

@@ -203,11 +203,10 @@ def read(x: arrays.ndarray, memory: Memory, key: Any) -> Any:
     found = memory[key]
     if type(found) is not _MEMORY:
         return found
-    if found.size > config.at_hand:
-        return arrays.from_numpy(found)
-    if found.base is None:
-        return cell(found)
-    return cell(found, x if x._view is None else x._view)
+    base = found.base
+    if base is not None and (base is memory or base is memory.base):
+        return cell(found, x if x._view is None else x._view)
+    return arrays.from_numpy(found) if found.size > config.at_hand else cell(found, base)  # gathered, perhaps in another order
 
 
 def _key(part: Any) -> Any:
@@ -319,14 +318,13 @@ def result(value: Any, given: Sequence[arrays.ndarray] = ()) -> Any:
         if dtype.char not in _CHARS or not dtype.isnative:
             return value
         base = value.base
+        if base is not None:
+            for x in given:
+                memory = x._base
+                if type(memory) is _MEMORY and (base is memory or base is memory.base):
+                    return cell(value, x if x._view is None else x._view)
         if value.size > config.at_hand:
             return arrays.from_numpy(value, copy=base is not None)
-        if base is None:
-            return cell(value)
-        for x in given:
-            memory = x._base
-            if type(memory) is _MEMORY and (base is memory or (base is memory.base and base is not None)):
-                return cell(value, x if x._view is None else x._view)
         return cell(value, base)
     if kind is tuple:
         return tuple([result(item, given) for item in value])

@@ -9,7 +9,7 @@
 
 #include <fenv.h>
 #include <math.h>
-#include "cell.h"
+#include "parts.h"
 #include "numpy/ufuncobject.h"
 #include "numpy/arrayscalars.h"
 

@@ -8,13 +8,6 @@
 
 #include "loops.h"
 
-static PyObject *config_dict, *at_hand_name; /* where `config.at_hand` is looked up */
-
-static npy_intp limit_now(void) {
-    PyObject* found = PyDict_GetItem(config_dict, at_hand_name);
-    return found ? PyLong_AsSsize_t(found) : 0;
-}
-
 /* Methods in Python, by slot. */
 enum {
     ADD, SUB, MUL, DIV, FLOORDIV, MOD, LSHIFT, RSHIFT, AND, OR, XOR, POW, MATMUL, BINARIES,
@@ -42,6 +35,12 @@ static PyObject* slow2(PyObject* method, PyObject* a, PyObject* b) {
 }
 
 /* Numbers that NumPy takes as they are, and lazynp, too. */
+/* Whether an array may be large, or a part of a large one. */
+static inline int is_large(PyObject* a) {
+    PyObject* base = ((Cell*)a)->base;
+    return base == NULL || Py_TYPE(base) != &PyArray_Type;
+}
+
 static inline int is_number(PyObject* x) {
     PyTypeObject* type = Py_TYPE(x);
     if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyDoubleArrType_Type || type == &PyLongArrType_Type) return 1;
@@ -73,6 +72,7 @@ static int fits_product(PyArrayObject* x, PyArrayObject* y) {
     return nx < 2 || ny < 2 || PyArray_DIM(x, 0) * PyArray_DIM(y, 1) <= limit_now();
 }
 
+static PyObject* result_method; /* `hand.result`, for answers that are not plain */
 static PyObject* scalar_method; /* makes a scalar of NumPy's ours */
 
 /* NumPy's result as ours: of arrays without axes it is a scalar. */
@@ -110,7 +110,7 @@ static inline PyObject* binary(int op, PyObject* a, PyObject* b) {
 }
 
 static inline PyObject* in_place(int op, PyObject* a, PyObject* b) {
-    PyArrayObject *x = memory_of(a), *y = memory_of(b);
+    PyArrayObject *y = memory_of(b), *x = own_memory_of(a);
     PyObject *q = y ? (PyObject*)y : b, *found;
     int done;
     if (x == NULL || !(y || is_number(b)) || op == MATMUL) return slow2(slow_in_place[op], a, b);
@@ -204,6 +204,7 @@ static Py_ssize_t slot_len(PyObject* a) {
     PyArrayObject* x = memory_of(a);
     PyObject* found;
     Py_ssize_t length;
+    if (x == NULL && is_part(a)) x = ((Cell*)a)->shown; /* its shape is known, whatever it shows now */
     if (x) return PyArray_Type.tp_as_mapping->mp_length((PyObject*)x);
     found = slow1(slow_methods[LEN], a);
     if (found == NULL) return -1;
@@ -251,22 +252,84 @@ static inline PyObject* numpys_key(PyObject* key) {
     return made;
 }
 
+/* Whether a key with index arrays selects few elements of `x`, whatever they are. */
+static int selects_few(PyArrayObject* x, PyObject* key) {
+    PyObject* one[1] = {key};
+    PyObject** parts = PyTuple_CheckExact(key) ? &PyTuple_GET_ITEM(key, 0) : one;
+    Py_ssize_t n = PyTuple_CheckExact(key) ? PyTuple_GET_SIZE(key) : 1;
+    npy_intp size = 1, limit = limit_now();
+    int axis = 0, ndim = PyArray_NDIM(x), arrays = 0;
+    for (Py_ssize_t k = 0; k < n && axis < ndim; k++) {
+        PyObject* part = parts[k];
+        if (PyArray_CheckExact(part)) {
+            PyArrayObject* index = (PyArrayObject*)part;
+            size *= PyArray_SIZE(index);
+            axis += PyArray_ISBOOL(index) ? PyArray_NDIM(index) : 1;
+            arrays++;
+        } else if (PyList_CheckExact(part)) {
+            size *= PyList_GET_SIZE(part);
+            axis++, arrays++;
+        } else if (PySlice_Check(part)) {
+            size *= PyArray_DIM(x, axis++);
+        } else if (PyLong_CheckExact(part)) {
+            axis++;
+        } else if (part != Py_None) {
+            return 0;
+        }
+        if (size > limit) return 0;
+    }
+    for (; axis < ndim; axis++) size *= PyArray_DIM(x, axis);
+    return arrays && size <= limit;
+}
+
+/* `a[key]` with index arrays that select few elements of a large array, or with a mask that exists; NULL as for `large_getitem`. */
+static PyObject* large_gathered(PyObject* a, PyObject* key) {
+    PyArrayObject *from, *memory, *mask;
+    PyObject *plain, *found = NULL, *given;
+    Cell* root;
+    int own;
+    if ((from = large_memory(a, &root, &memory, &own)) == NULL) return NULL;
+    mask = Py_TYPE(key) == array_type && memory_of(key) == NULL ? large_memory(key, &root, &memory, &own) : NULL;
+    if (mask && !PyArray_ISBOOL(mask)) return NULL;
+    plain = mask ? Py_NewRef((PyObject*)mask) : numpys_key(key);
+    if (plain == NULL) return NULL;
+    Py_INCREF(from);
+    if (mask || selects_few(from, plain)) found = PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)from, plain);
+    Py_DECREF(from), Py_DECREF(plain);
+    if (found == NULL || !PyArray_CheckExact(found)) return found;
+    if (PyArray_BASE((PyArrayObject*)found)) {
+        Py_DECREF(found);
+        return NULL;
+    }
+    if (PyArray_SIZE((PyArrayObject*)found) <= limit_now()) return cell_of(found, NULL);
+    given = PyTuple_New(0);
+    plain = given ? PyObject_CallFunctionObjArgs(result_method, found, given, NULL) : NULL;
+    Py_XDECREF(given), Py_DECREF(found);
+    return plain;
+}
+
 static PyObject* slot_getitem(PyObject* a, PyObject* key) {
-    PyArrayObject* x = memory_of(a);
-    PyObject *plain, *found;
+    PyArrayObject* x;
+    PyObject *plain, *found, *base;
+    if (is_large(a)) {
+        found = is_basic(key) ? large_getitem(a, key) : large_gathered(a, key);
+        return found || PyErr_Occurred() ? found : slow2(slow_methods[GETITEM], a, key);
+    }
+    x = memory_of(a);
     if (x == NULL || (plain = numpys_key(key)) == NULL) return PyErr_Occurred() ? NULL : slow2(slow_methods[GETITEM], a, key);
     Py_INCREF(x);
     found = PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)x, plain);
     Py_DECREF(x), Py_DECREF(plain);
     if (found == NULL || !PyArray_CheckExact(found)) return found;
-    if (PyArray_BASE((PyArrayObject*)found)) return cell_of(found, owner_of(a));
-    if (PyArray_SIZE((PyArrayObject*)found) <= PyArray_SIZE(x) || PyArray_SIZE((PyArrayObject*)found) <= limit_now()) return cell_of(found, NULL);
+    base = PyArray_BASE((PyArrayObject*)found);
+    if (base && (base == (PyObject*)x || base == PyArray_BASE(x))) return cell_of(found, owner_of(a));
+    if (PyArray_SIZE((PyArrayObject*)found) <= PyArray_SIZE(x) || PyArray_SIZE((PyArrayObject*)found) <= limit_now()) return cell_of(found, base);
     Py_DECREF(found);
     return slow2(slow_methods[GETITEM], a, key);
 }
 
 static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
-    PyArrayObject *x = memory_of(a), *y;
+    PyArrayObject *x, *y;
     PyObject *plain = NULL, *found;
     int failed;
     if (value == NULL) {
@@ -275,6 +338,11 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
         return found ? 0 : -1;
     }
     y = memory_of(value);
+    if (is_large(a) && (y || is_number(value))) {
+        failed = large_setitem(a, key, y ? (PyObject*)y : value, y);
+        if (failed) return failed < 0 ? -1 : 0;
+    }
+    x = own_memory_of(a);
     if (x && (y || is_number(value)) && (plain = numpys_key(key))) {
         if (y) value = (PyObject*)y;
         Py_INCREF(x), Py_INCREF(value);
@@ -311,9 +379,8 @@ static int rows_traverse(PyObject* self, visitproc visit, void* arg) {
 }
 static PyObject* rows_next(PyObject* object) {
     Rows* self = (Rows*)object;
-    PyArrayObject* x = self->array ? memory_of(self->array) : NULL;
     PyObject *index, *found;
-    if (self->array == NULL || self->at >= (x ? PyArray_DIM(x, 0) : slot_len(self->array))) {
+    if (self->array == NULL || self->at >= slot_len(self->array)) {
         Py_CLEAR(self->array);
         return NULL;
     }
@@ -337,7 +404,8 @@ static PyObject* slot_iter(PyObject* a) {
     PyArrayObject* x = memory_of(a);
     Rows* made;
     if (x == NULL) return slow1(slow_methods[ITER], a);
-    if (PyArray_NDIM(x) < 2) return PyArray_Type.tp_iter((PyObject*)x);
+    if (PyArray_NDIM(x) < 2 && !is_part(a)) return PyArray_Type.tp_iter((PyObject*)x);
+    if (PyArray_NDIM(x) == 0) return slow1(slow_methods[ITER], a);
     made = PyObject_GC_New(Rows, &rows_type);
     if (made == NULL) return NULL;
     made->array = Py_NewRef(a);
@@ -362,6 +430,7 @@ static PyObject* get_T(PyObject* a, PyArrayObject* x) { return cell_of(PyArray_T
 typedef struct {
     PyGetSetDef definition;
     attribute fast;
+    int of_memory; /* asks for more than shape, strides and dtype */
     PyObject* slow; /* the property of the class */
 } Attribute;
 
@@ -369,12 +438,12 @@ static Attribute attributes[] = {
     {.definition = {.name = "shape"}, .fast = get_shape},   {.definition = {.name = "strides"}, .fast = get_strides},
     {.definition = {.name = "dtype"}, .fast = get_dtype},   {.definition = {.name = "ndim"}, .fast = get_ndim},
     {.definition = {.name = "size"}, .fast = get_size},     {.definition = {.name = "itemsize"}, .fast = get_itemsize},
-    {.definition = {.name = "nbytes"}, .fast = get_nbytes}, {.definition = {.name = "T"}, .fast = get_T}};
+    {.definition = {.name = "nbytes"}, .fast = get_nbytes}, {.definition = {.name = "T"}, .fast = get_T, .of_memory = 1}};
 #define ATTRIBUTES ((int)(sizeof(attributes) / sizeof(attributes[0])))
 
 static PyObject* attribute_get(PyObject* a, void* closure) {
     Attribute* of = (Attribute*)closure;
-    PyArrayObject* x = memory_of(a);
+    PyArrayObject* x = is_part(a) ? of->of_memory ? NULL : ((Cell*)a)->shown : memory_of(a);
     return x ? of->fast(a, x) : Py_TYPE(of->slow)->tp_descr_get(of->slow, a, (PyObject*)Py_TYPE(a));
 }
 
@@ -419,6 +488,7 @@ static PyTypeObject cell_type = {
     .tp_clear = cell_clear,
     .tp_weaklistoffset = offsetof(Cell, weakrefs),
     .tp_members = cell_members,
+    .tp_getset = cell_getset,
     .tp_as_number = &cell_number,
     .tp_as_mapping = &cell_mapping,
     .tp_as_sequence = &cell_sequence,

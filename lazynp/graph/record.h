@@ -126,7 +126,19 @@ static Node* operand(PyObject* x, int first) {
         if (PyTuple_GET_SIZE(node->shape) == 0 || (first && node->buffer != Py_None && small(node->shape))) return NULL;
         return (Node*)Py_NewRef((PyObject*)node);
     }
+    if (base && !first && PyArray_CheckExact(base)) { /* at hand: a copy of what the memory holds now */
+        if (!PyArray_IS_C_CONTIGUOUS((PyArrayObject*)base) || PyArray_NDIM((PyArrayObject*)base) == 0) return NULL;
+        node = (Node*)PyObject_CallOneArg(node_function, x);
+        if (node && Py_TYPE(node) != &node_type) Py_CLEAR(node);
+        return node;
+    }
     view = FIELD(x, view_at);
+    if (base && view == NULL) { /* it is made when it is first asked for */
+        view = PyObject_GetAttrString(x, "_view");
+        if (view == NULL) return PyErr_Clear(), NULL;
+        Py_DECREF(view);
+        view = FIELD(x, view_at);
+    }
     if (base == NULL || view == NULL || (root = plain(base)) == NULL || Py_TYPE(view) != view_class || !in_c_order(view)) return NULL;
     if (!PyTuple_CheckExact(FIELD(view, view_shape_at)) || PyTuple_GET_SIZE(FIELD(view, view_shape_at)) == 0) return NULL;
     if (first && small(FIELD(view, view_shape_at))) return NULL;
@@ -286,43 +298,87 @@ static PyObject* record_one(Recorder* self, PyObject* a) {
 
 /* Slices ----------------------------------------------------------------------------------------------------------------------------- */
 
-/* `x[key]` where x is a plain array, and the key is of slices alone; NULL without an exception for all else. */
+/* `x[key]` where x is a plain array, and the key is of slices, integers, new axes and an ellipsis, not of integers alone; NULL without an
+   exception for all else, and for what NumPy refuses. */
 static PyObject* record_slice(PyObject* x, PyObject* key) {
     Node* node = plain(x);
-    PyObject *region = NULL, *lengths = NULL, *path = NULL, *view = NULL, *made = NULL, *pair_of_axis;
-    Py_ssize_t ndim, k, n = 1, start, stop, step, extent, length;
+    PyObject *region = NULL, *lengths = NULL, *kept = NULL, *shape = NULL, *path = NULL, *view = NULL, *made = NULL, *item;
+    Py_ssize_t ndim, k, n = 1, axis = 0, count = 0, taken = 0, start, stop, step, extent, length, at = 0, rest = 0;
+    long axes[64];
+    int same = 1, element = 1, ellipses = 0;
     if (node == NULL) return NULL;
     ndim = PyTuple_GET_SIZE(node->shape);
     if (PyTuple_CheckExact(key)) n = PyTuple_GET_SIZE(key);
-    if (n > ndim || n == 0) return NULL;
-    for (k = 0; k < n; k++)
-        if (!PySlice_Check(PyTuple_CheckExact(key) ? PyTuple_GET_ITEM(key, k) : key)) return NULL;
+    if (n == 0 || n + ndim > 64) return NULL;
+#define PART(K) (PyTuple_CheckExact(key) ? PyTuple_GET_ITEM(key, K) : key)
+    for (k = 0; k < n; k++) {
+        PyObject* part = PART(k);
+        if (part == Py_Ellipsis) ellipses++;
+        else if (PySlice_Check(part) || PyLong_CheckExact(part)) taken++;
+        else if (part != Py_None) return NULL;
+        element &= PyLong_CheckExact(part);
+    }
+    if (taken > ndim || ellipses > 1 || (element && taken == ndim)) return NULL;
     region = PyTuple_New(ndim);
     lengths = PyTuple_New(ndim);
     if (region == NULL || lengths == NULL) goto done;
-    for (k = 0; k < ndim; k++) {
-        extent = PyLong_AsSsize_t(PyTuple_GET_ITEM(node->shape, k));
+    while (k = at < n && !rest ? at++ : n, k < n || rest || axis < ndim) {
+        PyObject* part = k < n ? PART(k) : Py_Ellipsis; /* an axis that nobody names is a part of the ellipsis */
+        if (part == Py_None) {
+            axes[count++] = -1;
+            same = 0;
+            continue;
+        }
+        if (k < n && part == Py_Ellipsis) {
+            rest = ndim - taken;
+            continue;
+        }
+        if (rest) rest--;
+        extent = PyLong_AsSsize_t(PyTuple_GET_ITEM(node->shape, axis));
         start = 0, step = 1, length = extent;
-        if (k < n) {
-            PyObject* part = PyTuple_CheckExact(key) ? PyTuple_GET_ITEM(key, k) : key;
-            if (PySlice_Unpack(part, &start, &stop, &step) < 0) {
+        if (PyLong_CheckExact(part)) {
+            start = PyLong_AsSsize_t(part);
+            if (start < 0) start += extent;
+            if (PyErr_Occurred() || start < 0 || start >= extent) {
                 PyErr_Clear(); /* the function in Python knows what NumPy says */
                 goto done;
             }
-            length = PySlice_AdjustIndices(extent, &start, &stop, step);
-            if (length == 0) start = 0, step = 1;
+            length = 1;
+            same = 0;
+        } else {
+            if (part != Py_Ellipsis) {
+                if (PySlice_Unpack(part, &start, &stop, &step) < 0) {
+                    PyErr_Clear();
+                    goto done;
+                }
+                length = PySlice_AdjustIndices(extent, &start, &stop, step);
+                if (length == 0) start = 0, step = 1;
+            }
+            axes[count++] = (long)axis;
         }
-        pair_of_axis = Py_BuildValue("(nn)", start, step);
-        if (pair_of_axis == NULL) goto done;
-        PyTuple_SET_ITEM(region, k, pair_of_axis);
-        if (length == extent) PyTuple_SET_ITEM(lengths, k, Py_NewRef(PyTuple_GET_ITEM(node->shape, k)));
-        else PyTuple_SET_ITEM(lengths, k, PyLong_FromSsize_t(length));
-        if (PyTuple_GET_ITEM(lengths, k) == NULL) goto done;
+        if ((item = Py_BuildValue("(nn)", start, step)) == NULL) goto done;
+        PyTuple_SET_ITEM(region, axis, item);
+        item = length == extent ? Py_NewRef(PyTuple_GET_ITEM(node->shape, axis)) : PyLong_FromSsize_t(length);
+        if (item == NULL) goto done;
+        PyTuple_SET_ITEM(lengths, axis++, item);
     }
-    path = Py_BuildValue("((OOO))", slice_op, region, lengths);
+    if (same) {
+        shape = Py_NewRef(lengths);
+        path = Py_BuildValue("((OOO))", slice_op, region, lengths);
+    } else {
+        kept = PyTuple_New(count);
+        shape = PyTuple_New(count);
+        if (kept == NULL || shape == NULL) goto done;
+        for (k = 0; k < count; k++) {
+            if ((item = PyLong_FromLong(axes[k])) == NULL) goto done;
+            PyTuple_SET_ITEM(kept, k, item);
+            PyTuple_SET_ITEM(shape, k, axes[k] < 0 ? PyLong_FromLong(1) : Py_NewRef(PyTuple_GET_ITEM(lengths, axes[k])));
+        }
+        path = Py_BuildValue("((OOO)(OOO))", slice_op, region, lengths, axes_op, kept, shape);
+    }
     if (path == NULL) goto done;
     {
-        PyObject* args[6] = {node->shape, node->dtype, path, lengths, node->dtype, x};
+        PyObject* args[6] = {node->shape, node->dtype, path, shape, node->dtype, x};
         view = PyObject_Vectorcall((PyObject*)view_class, args, 6, NULL);
     }
     if (view == NULL || (made = array_class->tp_alloc(array_class, 0)) == NULL) goto done;
@@ -332,8 +388,9 @@ static PyObject* record_slice(PyObject* x, PyObject* key) {
     FIELD(made, stamp_at) = Py_NewRef(Py_None);
     FIELD(made, readonly_at) = Py_NewRef(FIELD(x, readonly_at));
 done:
-    Py_XDECREF(region), Py_XDECREF(lengths), Py_XDECREF(path), Py_XDECREF(view);
+    Py_XDECREF(region), Py_XDECREF(lengths), Py_XDECREF(kept), Py_XDECREF(shape), Py_XDECREF(path), Py_XDECREF(view);
     return made;
+#undef PART
 }
 
 /* What was recorded; NULL, without an exception, where the function in Python must do it. */
@@ -426,6 +483,10 @@ static PyTypeObject calls_type = {RECORDER("lazynp.graph._native.Calls"), .tp_do
 static Py_ssize_t member_offset(PyObject* type, const char* name) {
     PyObject* member = PyObject_GetAttrString(type, name);
     Py_ssize_t offset = -1;
+    if (member && Py_TYPE(member) == &PyGetSetDescr_Type && strcmp(name, "_view") == 0) { /* the native cell makes it when it is asked for */
+        Py_DECREF(member);
+        return member_offset(type, "_known_view");
+    }
     if (member && Py_TYPE(member) == &PyMemberDescr_Type) offset = ((PyMemberDescrObject*)member)->d_member->offset;
     else if (member) PyErr_Format(PyExc_TypeError, "%s is no member of arrays", name);
     Py_XDECREF(member);

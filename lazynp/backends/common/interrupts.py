@@ -31,10 +31,12 @@ def run(function: Callable[[int], None], block: array[int], counters: range) -> 
     done = allocate_lock()
     done.acquire()
     turn = allocate_lock()  # taken by who begins the kernel, or by who gave it up before it began
+    over: list[bool] = []  # a handler may also raise when `done` was just acquired: then nobody releases it again
 
     def work() -> None:
         if turn.acquire(blocking=False):
             function(address)
+            over.append(True)
             done.release()
 
     try:
@@ -45,12 +47,12 @@ def run(function: Callable[[int], None], block: array[int], counters: range) -> 
         done.acquire()
     except BaseException:
         if not turn.acquire(blocking=False):
-            _stop(block, counters, done)
+            _stop(block, counters, done, over)
         raise
 
 
-def _stop(block: array[int], counters: range, done: threading.Lock) -> None:
-    while True:
+def _stop(block: array[int], counters: range, done: threading.Lock, over: list[bool]) -> None:
+    while not over:
         try:
             for k in counters:
                 block[k] = BEHIND_THE_END

@@ -32,12 +32,12 @@ SPIN_SECONDS: Final = 50e-6  # how long a worker looks for more work before it s
 _SIGNATURE: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
 _BODY: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _keep: Final[list[Any]] = []  # what native code refers to; never freed
-_forked = False
+_most = MAXIMUM  # threads that there can be: one in a child after ``fork``
 
 
 def count() -> int:
-    """Return how many threads a parallel kernel may use now: 1 in a child after ``fork``."""
-    return 1 if _forked else _limit()
+    """Return how many threads a parallel kernel may use now."""
+    return min(_limit(), _most)
 
 
 def _limit() -> int:
@@ -67,8 +67,20 @@ def address(name: str) -> int | None:
 
 
 def _after_fork() -> None:
-    global _forked
-    _forked = True
+    global _most
+    _most = 1
+
+
+def _start_workers(work: Callable[[], Any]) -> None:
+    """Start all threads but the caller's; where the system or the interpreter has no more, kernels make do with those there are."""
+    global _most
+    for started in range(1, _limit()):
+        try:
+            # Not threading.Thread: the workers are nobody's business in threading.enumerate(), and nobody must join them.
+            _thread.start_new_thread(work, ())
+        except RuntimeError:
+            _most = started
+            return
 
 
 def _native_pool() -> int | None:
@@ -90,9 +102,7 @@ def _native_pool() -> int | None:
     spin(trial)
     elapsed = max(time.perf_counter() - begin, 1e-7)
     start(int(SPIN_SECONDS / elapsed * trial) + 1)
-    for _ in range(_limit() - 1):
-        # Not threading.Thread: the workers are nobody's business in threading.enumerate(), and nobody must join them.
-        _thread.start_new_thread(worker, ())
+    _start_workers(worker)
     return addresses["lz_parallel"]
 
 
@@ -121,8 +131,7 @@ def _python_pool() -> int:
             done.get()
         idle.release()
 
-    for _ in range(_limit() - 1):
-        _thread.start_new_thread(work, ())
+    _start_workers(work)
     callback = _SIGNATURE(parallel)
     _keep.append(callback)
     pointer = ctypes.cast(callback, ctypes.c_void_p).value

@@ -1,0 +1,264 @@
+/* Parts of large arrays: rows, slices and elements, as NumPy shows them.
+
+   In: a large array whose value exists, or a part of one, and a basic key.  Out: an element, or a cell of what the key selects.  Promise: a
+   part says where it lies in the array that owns the memory, and looks there anew whenever it is used: that array may have been computed,
+   written or published meanwhile.  Small parts are operands like values at hand; they are written where the owner's memory is its own. */
+
+#ifndef LAZYNP_PARTS_H
+#define LAZYNP_PARTS_H
+
+#include "cell.h"
+
+static PyObject *config_dict, *at_hand_name; /* where `config.at_hand` is looked up */
+
+static npy_intp limit_now(void) {
+    PyObject* found = PyDict_GetItem(config_dict, at_hand_name);
+    return found ? PyLong_AsSsize_t(found) : 0;
+}
+
+/* Where a plain array's memory is found: `Node.buffer`, `Buffer._array`, `Draft.array`. */
+typedef struct {
+    PyTypeObject* type;
+    PyObject* name;
+    Py_ssize_t at; /* in the object; -1: the attribute is no plain member */
+} Member;
+static Member member_buffer, member_array, member_draft;
+
+static void member_fill(Member* of, PyTypeObject* type, PyObject* name, PyObject* found) {
+    of->type = type;
+    of->name = name;
+    of->at = Py_TYPE(found) == &PyMemberDescr_Type ? ((PyMemberDescrObject*)found)->d_member->offset : -1;
+}
+
+static inline PyObject* member_of(Member* of, PyObject* x) { /* borrowed: `x` keeps it */
+    PyObject* found;
+    if (x == NULL || Py_TYPE(x) != of->type) return NULL;
+    if (of->at >= 0) return *(PyObject**)((char*)x + of->at);
+    found = PyObject_GetAttr(x, of->name);
+    if (found == NULL) PyErr_Clear();
+    else Py_DECREF(found);
+    return found;
+}
+
+/* The memory of a plain array that exists (borrowed), else NULL; `own`: nobody else sees it. */
+static inline PyArrayObject* root_memory(Cell* root, int* own) {
+    PyObject *base = root->base, *found;
+    *own = base != Py_None;
+    found = base == Py_None ? member_of(&member_array, member_of(&member_buffer, root->node)) : member_of(&member_draft, base);
+    return found && PyArray_CheckExact(found) && PyArray_ISCARRAY_RO((PyArrayObject*)found) ? (PyArrayObject*)found : NULL;
+}
+
+static inline int is_part(PyObject* x) { return Py_TYPE(x) == array_type && ((Cell*)x)->shown; }
+
+#define FIELDS(x) ((PyArrayObject_fields*)(x))
+
+/* What a part shows now (borrowed), of any size; NULL where its owner's value is yet to be computed. */
+static PyArrayObject* part_shown(Cell* self, int* own) {
+    PyArrayObject *shown = self->shown, *memory;
+    if (self->base == NULL || Py_TYPE(self->base) != array_type) return NULL;
+    memory = root_memory((Cell*)self->base, own);
+    if (memory == NULL || PyArray_NBYTES(memory) != self->extent) return NULL; /* of another size: it was resized in place */
+    if (PyArray_BASE(shown) != (PyObject*)memory) {
+        if (Py_REFCNT(shown) > 1) { /* somebody still reads the old memory */
+            PyArrayObject* made = (PyArrayObject*)PyArray_NewFromDescr(
+                &PyArray_Type, (Py_INCREF(PyArray_DESCR(shown)), PyArray_DESCR(shown)), PyArray_NDIM(shown), PyArray_DIMS(shown),
+                PyArray_STRIDES(shown), PyArray_DATA(shown), 0, NULL);
+            if (made == NULL) return NULL;
+            Py_SETREF(self->shown, made);
+            shown = made;
+        }
+        Py_XSETREF(FIELDS(shown)->base, Py_NewRef((PyObject*)memory));
+        FIELDS(shown)->data = PyArray_BYTES(memory) + self->offset;
+    }
+    return shown;
+}
+
+/* Let go of the memory of large arrays: parts find it again. */
+static void parts_release(void) {
+    for (Cell* part = parts.after; part != &parts;) {
+        PyArrayObject* shown = part->shown;
+        part = part->after;
+        if (Py_REFCNT(shown) == 1) Py_CLEAR(FIELDS(shown)->base);
+    }
+}
+
+/* What a small array at hand holds, and what a small part shows (borrowed); NULL for everything else. */
+static inline PyArrayObject* memory_of(PyObject* x) {
+    PyObject* base;
+    PyArrayObject* shown;
+    int own;
+    if (Py_TYPE(x) != array_type) return NULL;
+    base = ((Cell*)x)->base;
+    if (base == NULL) return NULL;
+    if (Py_TYPE(base) == &PyArray_Type) return (PyArrayObject*)base;
+    if (((Cell*)x)->shown == NULL || PyArray_SIZE(((Cell*)x)->shown) > limit_now()) return NULL;
+    shown = part_shown((Cell*)x, &own);
+    if (shown) PyArray_CLEARFLAGS(shown, NPY_ARRAY_WRITEABLE);
+    return shown;
+}
+
+/* The same to be written; NULL where Python has to see to it. */
+static inline PyArrayObject* own_memory_of(PyObject* x) {
+    PyArrayObject* memory = memory_of(x);
+    int own;
+    if (memory == NULL || (PyObject*)memory == ((Cell*)x)->base) return memory;
+    if (((Cell*)x)->readonly != Py_False || root_memory((Cell*)((Cell*)x)->base, &own) == NULL || !own) return NULL;
+    PyArray_ENABLEFLAGS(memory, NPY_ARRAY_WRITEABLE);
+    return memory;
+}
+
+/* The cell that the memory of `x`, which is at hand, belongs to (borrowed). */
+static inline PyObject* owner_of(PyObject* x) {
+    PyObject* owner = ((Cell*)x)->view;
+    return owner == NULL || owner == Py_None ? x : owner;
+}
+
+/* `self` shows what `shown` (taken over) does of `memory`; `origin` says how Python is to name it, see `views.part`. */
+static void part_show(Cell* self, PyArrayObject* shown, PyArrayObject* memory, PyObject* origin) {
+    part_forget(self);
+    if (PyArray_BASE(shown) != (PyObject*)memory) Py_XSETREF(FIELDS(shown)->base, Py_NewRef((PyObject*)memory));
+    self->shown = shown;
+    self->offset = PyArray_BYTES(shown) - PyArray_BYTES(memory);
+    self->extent = PyArray_NBYTES(memory);
+    self->origin = Py_NewRef(origin);
+    self->after = parts.after;
+    self->before = &parts;
+    parts.after->before = self;
+    parts.after = self;
+}
+
+/* The cell of a part of `from`, itself a part or the plain array `root`, that NumPy made of it (taken over). */
+static PyObject* part_of(Cell* root, PyObject* from, PyArrayObject* memory, PyArrayObject* found) {
+    PyObject* origin = ((Cell*)from)->shown ? ((Cell*)from)->origin : (PyObject*)root;
+    Cell* made;
+    if (PyTuple_CheckExact(origin) && PyTuple_GET_ITEM(origin, 0) == Py_None) /* `from` is whose memory it is */
+        origin = PyTuple_Pack(3, from, PyTuple_GET_ITEM(origin, 1), PyTuple_GET_ITEM(origin, 2));
+    else Py_INCREF(origin);
+    made = origin ? cell_new() : NULL;
+    if (made == NULL) {
+        Py_XDECREF(origin), Py_DECREF(found);
+        return NULL;
+    }
+    made->base = Py_NewRef((PyObject*)root);
+    made->node = Py_NewRef(Py_None);
+    made->view = NULL;
+    made->stamp = Py_NewRef(Py_None);
+    made->readonly = Py_XNewRef(((Cell*)from)->readonly);
+    part_show(made, found, memory, origin);
+    Py_DECREF(origin);
+    PyObject_GC_Track((PyObject*)made);
+    return (PyObject*)made;
+}
+
+/* What a large array that exists, or a part of one, shows (borrowed), and who owns the memory; NULL for everything else. */
+static PyArrayObject* large_memory(PyObject* a, Cell** root, PyArrayObject** memory, int* own) {
+    Cell* self = (Cell*)a;
+    if (Py_TYPE(a) != array_type || self->base == NULL || limit_now() == 0) return NULL;
+    if (Py_TYPE(self->base) == array_type) {
+        PyArrayObject* shown = self->shown ? part_shown(self, own) : NULL;
+        if (shown == NULL) return NULL;
+        *root = (Cell*)self->base;
+        *memory = (PyArrayObject*)PyArray_BASE(shown);
+        if (!*own) PyArray_CLEARFLAGS(shown, NPY_ARRAY_WRITEABLE);
+        return shown;
+    }
+    *root = self;
+    return *memory = root_memory(self, own);
+}
+
+static int part_attach(PyObject* x, PyObject* shown, PyObject* memory, PyObject* origin) {
+    if (Py_TYPE(x) != array_type || !PyArray_CheckExact(shown) || !PyArray_CheckExact(memory) || Py_REFCNT(shown) > 2)
+        return PyErr_SetString(PyExc_TypeError, "not a part of an array"), -1;
+    part_show((Cell*)x, (PyArrayObject*)Py_NewRef(shown), (PyArrayObject*)memory, origin);
+    return 0;
+}
+
+/* Integers, slices, new axes and an ellipsis. */
+static inline int is_basic_part(PyObject* key) {
+    PyTypeObject* type = Py_TYPE(key);
+    return type == &PyLong_Type || type == &PySlice_Type || key == Py_None || key == Py_Ellipsis || type == &PyLongArrType_Type;
+}
+static int is_basic(PyObject* key) {
+    if (!PyTuple_CheckExact(key)) return is_basic_part(key);
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(key); k++)
+        if (!is_basic_part(PyTuple_GET_ITEM(key, k))) return 0;
+    return 1;
+}
+
+/* `a[key]` of a large array that exists, of a basic key that selects few elements (many are recorded
+   where somebody else sees the memory); NULL, perhaps without an exception, where Python has to answer. */
+static PyObject* large_getitem(PyObject* a, PyObject* key) {
+    PyArrayObject *from, *memory;
+    PyObject* found;
+    Cell* root;
+    int own;
+    if ((from = large_memory(a, &root, &memory, &own)) == NULL) return NULL;
+    Py_INCREF(from), Py_INCREF(memory);
+    found = PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)from, key);
+    if (found && PyArray_CheckExact(found)) {
+        npy_intp size = PyArray_SIZE((PyArrayObject*)found);
+        if (size && (own || size <= limit_now()) && PyArray_BASE((PyArrayObject*)found)) found = part_of(root, a, memory, (PyArrayObject*)found);
+        else Py_CLEAR(found);
+    }
+    Py_DECREF(from), Py_DECREF(memory);
+    return found;
+}
+
+static inline int same_place(PyArrayObject* x, PyArrayObject* y) {
+    return PyArray_DATA(x) == PyArray_DATA(y) && PyArray_SAMESHAPE(x, y) && PyArray_DESCR(x) == PyArray_DESCR(y) &&
+           (PyArray_NDIM(x) == 0 || memcmp(PyArray_STRIDES(x), PyArray_STRIDES(y), (size_t)PyArray_NDIM(x) * sizeof(npy_intp)) == 0);
+}
+
+/* `a[key] = value` in a large array that nobody else sees, of a number or of few elements (`y`): 1 when done, 0 for Python to do, -1. */
+static int large_setitem(PyObject* a, PyObject* key, PyObject* value, PyArrayObject* y) {
+    PyArrayObject *to, *memory;
+    PyObject* found;
+    Cell* root;
+    int own, done = 0;
+    if (((Cell*)a)->readonly != Py_False || !is_basic(key) || (to = large_memory(a, &root, &memory, &own)) == NULL || !own) return 0;
+    PyArray_ENABLEFLAGS(to, NPY_ARRAY_WRITEABLE);
+    Py_INCREF(to), Py_INCREF(value);
+    if (y == NULL) {
+        done = PyArray_Type.tp_as_mapping->mp_ass_subscript((PyObject*)to, key, value) < 0 ? -1 : 1;
+    } else if ((found = PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)to, key)) == NULL) {
+        done = -1;
+    } else {
+        if (PyArray_CheckExact(found) && PyArray_SIZE((PyArrayObject*)found) <= limit_now())
+            done = same_place((PyArrayObject*)found, y) || PyArray_CopyObject((PyArrayObject*)found, value) == 0 ? 1 : -1;
+        Py_DECREF(found);
+    }
+    Py_DECREF(to), Py_DECREF(value);
+    return done;
+}
+
+/* How a part lies in its owner (`views.View`), made when Python first asks for it. */
+static PyObject* view_method;
+
+static PyObject* get_view(PyObject* object, void* closure) {
+    Cell* self = (Cell*)object;
+    (void)closure;
+    if (self->view == NULL) {
+        PyArrayObject* shown = self->shown;
+        PyObject* made;
+        if (shown == NULL) return PyErr_SetString(PyExc_AttributeError, "_view"), NULL;
+        made = PyObject_CallFunction(
+            view_method, "OOnNNO", self->base, self->origin, (Py_ssize_t)self->offset, PyArray_IntTupleFromIntp(PyArray_NDIM(shown), PyArray_DIMS(shown)),
+            PyArray_IntTupleFromIntp(PyArray_NDIM(shown), PyArray_STRIDES(shown)), (PyObject*)PyArray_DESCR(shown));
+        if (made == NULL) return NULL;
+        if (self->view == NULL) self->view = made;
+        else Py_DECREF(made);
+    }
+    return Py_NewRef(self->view);
+}
+
+static int set_view(PyObject* object, PyObject* value, void* closure) {
+    Cell* self = (Cell*)object;
+    (void)closure;
+    part_forget(self);
+    Py_XSETREF(self->view, Py_XNewRef(value));
+    return 0;
+}
+
+static PyGetSetDef cell_getset[] = {{"_view", get_view, set_view, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
+
+#endif

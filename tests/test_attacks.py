@@ -1,0 +1,127 @@
+"""What surrounds a program goes wrong: a full disk, forked children at an empty cache, no more threads, subinterpreters."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lazynp import script
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits of files and fork are POSIX's")
+
+PACKAGE_PARENT = Path(script.__file__).parent.parent
+
+
+def run(program: str, *arguments: object, timeout: float = 120, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(PACKAGE_PARENT), "LAZYNP_TIER": "compiled", **environment},
+        capture_output=True, text=True, timeout=timeout, check=False,
+    )  # fmt: skip
+
+
+FULL = """
+import os, pathlib, resource, signal, sys
+import lazynp as np
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
+x = np.arange(50000.0)
+print([float((x * (k + 1) + x ** k).sum()) for k in range(3)])
+try:
+    np.save(sys.argv[2], x + 1)
+except OSError as error:
+    print(type(error).__name__)
+y = x * 2
+print(float(y[7]), float((x + y).max()))
+"""
+
+
+@pytest.mark.parametrize("room", [0, 900])
+def test_a_full_disk_changes_no_value_and_leaves_nothing_in_the_cache(tmp_path: Path, room: int) -> None:
+    cache = tmp_path / "cache"
+    done = run(FULL, room, tmp_path / "saved.npy", LAZYNP_CACHE_DIR=str(cache))
+    plenty = run(FULL, 1 << 30, tmp_path / "saved.npy", LAZYNP_CACHE_DIR=str(tmp_path / "other"))
+    assert done.returncode == plenty.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines.pop(1) == "OSError"
+    assert lines == plenty.stdout.splitlines()
+    assert all(path.suffix == ".obj" and path.stat().st_size <= room for path in cache.iterdir())
+
+
+FORKS = """
+import os, sys
+import lazynp as np
+x = np.arange(50000.0)
+if sys.argv[1] == "warm":
+    float((x * 3).sum())  # the compiler and the cache are there before the fork
+expected = [sum(range(50000)) * (k + 2) + 50000 * k for k in range(6)]
+children = []
+for _ in range(8):
+    child = os.fork()
+    if not child:
+        os._exit(int([float((x * (k + 2) + k).sum()) for k in range(6)] != expected))
+    children.append(child)
+print({os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children})
+"""
+
+
+@pytest.mark.parametrize("start", ["cold", "warm"])
+def test_forked_children_write_one_empty_cache(tmp_path: Path, start: str) -> None:
+    cache = tmp_path / "cache"
+    done = run(FORKS, start, LAZYNP_CACHE_DIR=str(cache))
+    assert done.stdout.strip() == "{0}", done.stderr
+    assert {path.suffix for path in cache.iterdir()} == {".obj"}
+    assert run(FORKS, start, LAZYNP_CACHE_DIR=str(cache)).stdout.strip() == "{0}"
+
+
+INTERPRETERS = """
+import importlib, sys
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+if sys.argv[2] == "first":
+    importlib.import_module(sys.argv[1])
+inner = interpreters.create()
+interpreters.run_string(inner, f'''
+import sys
+sys.path[:] = {sys.path!r}
+try:
+    import {sys.argv[1]} as np
+    print((np.arange(30000.0) * 2).sum(), flush=True)
+except ImportError as error:
+    print("ImportError", flush=True)
+''')
+interpreters.destroy(inner)
+try:
+    np = importlib.import_module(sys.argv[1])
+    print((np.arange(30000.0) * 3).sum())
+except ImportError:
+    print("ImportError")
+"""
+
+
+THREADS = """
+import _thread
+def refuse(*arguments):
+    raise RuntimeError("can't start new thread")
+_thread.start_new_thread = refuse
+import lazynp as np
+x = np.arange(3_000_000.0)
+print(float((x * 2 + 1).sum()), float((x * 3).max()))
+"""
+
+
+def test_a_system_that_has_no_more_threads() -> None:
+    done = run(THREADS, LAZYNP_THREADS="4")
+    assert done.stdout.split() == [str(float(3_000_000**2)), "8999997.0"], done.stderr
+
+
+@pytest.mark.parametrize("order", ["first", "last"])
+def test_subinterpreters_get_what_they_get_of_numpy(order: str) -> None:
+    ours, theirs = (run(INTERPRETERS, name, order) for name in ("lazynp", "numpy"))
+    assert (ours.returncode, ours.stdout) == (theirs.returncode, theirs.stdout), ours.stderr
