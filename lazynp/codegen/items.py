@@ -112,6 +112,8 @@ def _groups(
 ) -> tuple[list[list[int]], int]:
     """Make one group of each kernel and of library calls that run together, and tell how many bytes are alive at a time."""
     groups = grouped(ordered) if joins_calls else _single(program, ordered)
+    if len(groups) < 2:  # there is no other order
+        return groups, 0
     touched = [([e for k in group for e in reads[k]], [e for k in group for e in writes[k]]) for group in groups]
     return groups, lifetimes(program, touched)[1]
 

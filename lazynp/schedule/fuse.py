@@ -290,9 +290,10 @@ class _Fusion:
 
     def crowded(self, kernel: Kernel, e: int, stored: int = 0) -> bool:
         """Tell whether ``kernel`` holds so much on the way that e should not bring more: library results, ``stored`` bytes of its own."""
+        if self.below[e] + stored == 0 or kernel.held <= cost.JOINED_BYTES:
+            return False
         entry = self.entries[e]
-        widest = nbytes(self.entries[entry.src[0]] if entry.op is o.REDUCE else entry)
-        return self.below[e] + stored > 0 and kernel.held > max(cost.JOINED_BYTES, 2 * widest)
+        return kernel.held > 2 * nbytes(self.entries[entry.src[0]] if entry.op is o.REDUCE else entry)
 
     def evaluations(self, kernel: Kernel, point: Point) -> int:
         """Count how often the loops of ``kernel`` evaluate a value at ``point`` (it is hoisted out of loops it does not depend on)."""

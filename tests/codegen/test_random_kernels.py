@@ -103,15 +103,19 @@ LIMITS: dict[str, tuple[float, float]] = {
     "STORE": (0.0, 1e9),
     "JOINED": (1, 1000),
     "SEARCH": (0, 1 << 30),
+    "JOINED_BYTES": (0, 1 << 60),
+    "PEAK_BYTES": (0, 1 << 60),
     "SMALL_STORE": (1, 1 << 30),
     "SHORT_ROW": (0, 1 << 30),
     "SHORT_VALUES": (0, 1 << 30),
     "SEGMENTS": (1, 1000),
     "SEGMENT_VALUES": (0, 1 << 30),
 }
-# Forced elsewhere: in kernels of a grid, in runs that claim, and where the order of sums is compared; or a matter of products' bits.
+# Forced elsewhere: in kernels of a grid, in runs that claim, in what is kept of calls, and where the order of sums is compared; or a matter
+# of products' bits.
 OTHERS = {
     "TURNED", "SHARED_BYTES", "CLAIM_BYTES", "CLAIM_SHARE", "CLAIM_CONTESTS", "SMALL_REDUCTION", "SMALL_DEAR_REDUCTION", "ESTIMATE_CAP",
+    "KEPT_BYTES", "HELD_CAP",
 }  # fmt: skip
 
 
