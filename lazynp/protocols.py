@@ -30,6 +30,9 @@ def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
             return memory[...]
 
     array = host(x, reason).view()
+    if type(x) is ndarray and type(x._base) is ndarray and hand.own_memory(x._base) is not None:
+        array.flags.writeable = not x._readonly  # it shows memory that is at hand
+        return array
     owner = array.base
     while type(owner) is np.ndarray:
         # Not through the view, its base or any other way: whoever gets this array cannot make it writeable again.

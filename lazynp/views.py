@@ -197,24 +197,28 @@ def basic_path(root: Shape, itemsize: int, offset: int, shape: Shape, strides: S
             return None
         region.append((start, 1))
     lengths = [1] * len(root)
-    kept = []
-    for n, stride in zip(shape, strides, strict=True):
-        if n == 1:
-            kept.append(NEW)
-            continue
+    kept = [NEW] * len(shape)
+    for k in sorted(range(len(shape)), key=lambda k: shape[k] == 1):  # axes of length one may lie anywhere: last
+        n, stride = shape[k], strides[k]
         size = abs(stride)
-        for axis, unit in enumerate(steps):
-            if unit <= size < unit * root[axis]:
-                break
+        if n == 1:
+            if not stride:
+                continue  # a new one
+            fits = [axis for axis, unit in enumerate(steps) if axis not in kept and unit <= size and size % unit == 0]
         else:
+            fits = [axis for axis, unit in enumerate(steps) if unit <= size < unit * root[axis]]
+        if not fits:
+            if n == 1:
+                continue
             return None
-        step, rest = divmod(size, unit)
+        axis = fits[0]
+        step, rest = divmod(size, steps[axis])
         start = region[axis][0]
         if rest or axis in kept or start + (n - 1) * step >= root[axis]:
             return None
         region[axis] = (start, step) if stride > 0 else (start + (n - 1) * step, -step)
         lengths[axis] = n
-        kept.append(axis)
+        kept[k] = axis
     if left:
         return None
     path: Path = ()

@@ -142,7 +142,9 @@ def slice_(x: Node, axes: Sequence[Axis], shape: Shape) -> Node:
     if x.op is o.SLICE:
         axes = [(s0 + s1 * d0, d0 * d1) for (s0, d0), (s1, d1) in zip(first, axes, strict=True)]
         x = sources[0]
-    return Node(o.SLICE, (x,), tuple(axes), x.dtype, shape, x.site)
+    # Along an axis of length one any step is the same.
+    region = tuple([(start, step) if n > 1 else (start, 1) for (start, step), n in zip(axes, shape, strict=True)])
+    return Node(o.SLICE, (x,), region, x.dtype, shape, x.site)
 
 
 def pad(x: Node, before: Shape, shape: Shape, fill: Node) -> Node:

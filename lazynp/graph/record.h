@@ -114,6 +114,8 @@ static Node* slice_of(Node* root, PyObject* view) {
     for (k = 0; whole && k < PyTuple_GET_SIZE(lengths) && k < PyTuple_GET_SIZE(root->shape); k++)
         whole = PyLong_AsLongLong(PyTuple_GET_ITEM(lengths, k)) == PyLong_AsLongLong(PyTuple_GET_ITEM(root->shape, k));
     if (whole) return NULL; /* it may be all of it */
+    for (k = 0; k < PyTuple_GET_SIZE(lengths); k++) /* along an axis of length one any step is the same, and written 1 */
+        if (PyLong_AsLongLong(PyTuple_GET_ITEM(lengths, k)) <= 1 && PyLong_AsLongLong(PyTuple_GET_ITEM(PyTuple_GET_ITEM(region, k), 1)) != 1) return NULL;
     return node_make(slice_op, PyTuple_Pack(1, root), Py_NewRef(region), root->dtype, lengths, Py_XNewRef(root->code), root->offset);
 }
 

@@ -71,9 +71,10 @@ def basic(key: Any, shape: Shape) -> Basic | None:
             axes.append(NEW)
             element = False
             if len(axes) + ndim - axis > MAX_DIMENSIONS:
-                raise IndexError(
-                    f"number of dimensions must be within [0, {MAX_DIMENSIONS}], indexing result would have {len(axes) + ndim - axis}"
-                )
+                new = sum([other is None for other in parts])
+                found = ndim + new - sum([not (other is None or other is Ellipsis or type(other) is slice) for other in parts])
+                if found > MAX_DIMENSIONS:
+                    raise IndexError(f"number of dimensions must be within [0, {MAX_DIMENSIONS}], indexing result would have {found}")
         elif part is Ellipsis:
             taken = 0
             ellipses = 0

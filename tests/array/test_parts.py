@@ -1,0 +1,186 @@
+"""Parts of large arrays (``lazynp/array/parts.h``): rows, slices and elements of what exists, against NumPy."""
+
+from __future__ import annotations
+
+import gc
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lazynp
+from lazynp import views
+from lazynp.array import core
+from lazynp.graph import report
+from lazynp.values import config
+
+LIMIT = 40
+SHAPES: list[tuple[int, ...]] = [(60,), (12, 15), (4, 5, 6)]
+
+
+@pytest.fixture(autouse=True)
+def few_at_hand() -> Iterator[None]:
+    with config.override(eager_below=LIMIT):
+        yield
+
+
+def basic_key(rng: random.Random, shape: tuple[int, ...]) -> Any:
+    parts: list[Any] = []
+    for n in shape[: rng.randint(1, len(shape))]:
+        kind = rng.randrange(4)
+        if kind == 0:
+            parts.append(rng.randrange(-n, n))
+        else:
+            step = rng.choice([1, 1, 2, -1, -3])
+            parts.append(slice(rng.choice([None, rng.randrange(n)]), None, step))
+        if rng.random() < 0.1:
+            parts.append(None)
+    return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def runs() -> int:
+    return report.schedules.hits + report.schedules.misses
+
+
+def same(a: Any, b: Any) -> None:
+    assert np.array_equal(np.asarray(a), b) and a.dtype == b.dtype and a.shape == b.shape
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(8))
+def test_reads_and_writes_between_everything_else(shape: tuple[int, ...], seed: int) -> None:
+    """Parts that stay alive see what happens to the array: writes at hand, recorded writes, captures, computation."""
+    rng = random.Random(f"{shape} {seed}")
+    theirs = np.arange(np.prod(shape), dtype=rng.choice(["f8", "i8", "f4"])).reshape(shape)
+    ours = lazynp.asarray(theirs.copy())
+    held: list[tuple[Any, Any]] = []
+    captured: list[tuple[Any, Any]] = []
+    for _ in range(60):
+        key = basic_key(rng, shape)
+        kind = rng.randrange(9)
+        if kind == 0:
+            found, wanted = ours[key], theirs[key]
+            if isinstance(wanted, np.ndarray):
+                held.append((found, wanted))
+                assert found.strides == wanted.strides and (found.base is ours) == (wanted.base is theirs or wanted.base is theirs.base)
+            else:
+                assert found == wanted and type(found) is type(wanted)
+        elif kind == 1:
+            value = rng.randrange(100)
+            ours[key] = value
+            theirs[key] = value
+        elif kind == 2:
+            ours[key] += 3
+            theirs[key] += 3
+        elif kind == 3 and held:
+            found, wanted = rng.choice(held)
+            found *= 2
+            wanted *= 2
+        elif kind == 4:
+            captured.append((ours + 1, theirs + 1))
+        elif kind == 5:
+            ours[key] = ours[key] + 1
+            theirs[key] = theirs[key] + 1
+        elif kind == 6 and held:
+            found, wanted = rng.choice(held)
+            part = tuple([slice(None, None, -1)] * wanted.ndim)
+            found[part] = np.arange(wanted.size).reshape(wanted.shape)
+            wanted[part] = np.arange(wanted.size).reshape(wanted.shape)
+        elif kind == 7:
+            ours.realize()
+        elif kind == 8 and len(held) > 4:
+            del held[0]
+    same(ours, theirs)
+    for found, wanted in held + captured:
+        same(found, wanted)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_path_gives_a_part_its_place(shape: tuple[int, ...]) -> None:
+    """``basic_path`` names every part that basic keys can cut, keys of keys too."""
+    rng = random.Random(str(shape))
+    memory = np.arange(np.prod(shape)).reshape(shape)
+    for _ in range(400):
+        part = memory[basic_key(rng, shape)]
+        if isinstance(part, np.ndarray) and part.ndim and rng.random() < 0.5:
+            part = part[basic_key(rng, part.shape)].T
+        if not isinstance(part, np.ndarray) or not part.size:
+            continue
+        offset = part.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
+        path = views.basic_path(shape, 8, offset, part.shape, part.strides)
+        assert path is not None
+        found = memory
+        for op, arg, lengths in path:
+            if op is views.AXES:
+                kept = [axis for axis in arg if axis >= 0]
+                found = found.transpose([*kept, *[axis for axis in range(found.ndim) if axis not in kept]]).reshape(lengths)
+            else:
+                region = [start + step * np.arange(n) for (start, step), n in zip(arg, lengths, strict=True)]
+                found = found[np.ix_(*region)]
+        assert np.array_equal(found, part)
+
+
+def test_small_products_of_large_operands_are_computed_at_the_call() -> None:
+    a = np.arange(1200.0).reshape(40, 30)
+    b = np.arange(30.0)
+    x, y = lazynp.asarray(a), lazynp.asarray(b)
+    assert x[0, 0] == 0.0
+    before = runs()
+    z = x @ y
+    same(z, a @ b)
+    assert runs() == before or not core.native
+
+
+@pytest.mark.skipif(not core.native, reason="parts are the native core's")
+def test_rows_record_nothing_and_hold_no_old_memory() -> None:
+    x = lazynp.zeros((30, 30))
+    x[0, 0] = 1
+    row = x[3]
+    before = runs()
+    row += 1
+    assert float(row.sum()) == 30 and x[3, 3] == 1
+    assert runs() == before
+    x += x.sum()  # computed anew, in other memory or in place
+    x.realize()
+    assert row[0] == 32 and x[0, 0] == 32
+    del row
+    gc.collect()
+    assert x[3, 0] == 32
+
+
+def test_what_was_resized_in_place_shows_no_memory_beyond_its_end() -> None:
+    x = lazynp.zeros(300)
+    x[0] = 1
+    part = x[250:280]
+    x.resize(10, refcheck=False)
+    with pytest.raises(Exception):  # noqa: B017, there is no memory to show
+        np.asarray(part + 1)
+
+
+@pytest.mark.parametrize("size", [20, 60, 400])
+def test_costly_functions_are_recorded_earlier(size: int) -> None:
+    a = np.linspace(0.1, 2, size)
+    with config.override(eager_below=100):
+        x = lazynp.asarray(a.copy())
+        for name in ("exp", "sin", "log", "tanh"):
+            found = getattr(lazynp, name)(x)
+            np.testing.assert_allclose(np.asarray(found), getattr(np, name)(a), rtol=1e-14)
+        np.testing.assert_allclose(np.asarray(x**1.5), a**1.5, rtol=1e-14)
+        x[3] = 7.0
+        a[3] = 7.0
+        np.testing.assert_allclose(np.asarray(lazynp.exp(x)), np.exp(a), rtol=1e-14)
+
+
+def test_gathers_of_few_elements() -> None:
+    a = np.arange(300.0).reshape(20, 15)
+    x = lazynp.asarray(a.copy())
+    x[0, 0] = 5
+    a[0, 0] = 5
+    i = np.array([3, 1, 1])
+    for key in (i, (i, i), (slice(2, 5), i[:2]), [0, 5], (1, i), a > 100, (i, 2)):
+        ours = tuple(lazynp.asarray(k) if isinstance(k, np.ndarray) else k for k in key) if isinstance(key, tuple) else key
+        same(x[lazynp.asarray(key) if isinstance(key, np.ndarray) else ours], a[key])
+    with pytest.raises(IndexError):
+        x[lazynp.asarray([1, 99])]
