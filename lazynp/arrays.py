@@ -599,6 +599,15 @@ def node_of(x: Any) -> Node:
     return node_of(found)
 
 
+def together(reason: str, *wanted: ndarray) -> None:
+    """Compute arrays in one program: what they have in common once."""
+    roots = [x._base if type(x._base) is ndarray else x for x in wanted]
+    nodes = [root._node for root in roots if root._base is None]
+    pending = [node for node in nodes if node.op.kind is not o.Kind.LEAF and not build.is_filled(node)]
+    if len(pending) > 1:
+        force(pending, reason)
+
+
 def root_node(root: ndarray) -> Node:
     """The current node of a plain array."""
     node: Node = root._node if root._base is None else published(root)

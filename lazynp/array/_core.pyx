@@ -32,7 +32,7 @@ cdef extern from "functions.h":
     void array_dealloc(PyObject*)
     int slots_ready() except -1
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
-    int ANY, MAKER, RANGE, REDUCTION, MEAN, FOREIGN
+    int ANY, MAKER, SQUARE, RANGE, GROWING, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW
     const char* slot_name(int)
     PyObject** slow_methods
     PyObject** slow_reflected
@@ -68,7 +68,7 @@ cdef extern from "functions.h":
     void parts_release()
     int part_attach(object, object, object, object) except -1
     PyTypeObject function_type, ufunc_type
-    object function_new(object, object, int, Reduction*, int, Py_ssize_t, int)
+    object function_new(object, object, int, Reduction*, int, Py_ssize_t, int, int)
     int ufunc_bind(object, object, int, int, int) except -1
     void ufunc_register(PyTypeObject*)
     int functions_ready() except -1
@@ -129,6 +129,8 @@ cdef frozenset _BASIC = frozenset({
 })
 cdef frozenset _MAKERS = frozenset({"zeros", "ones", "empty", "full"})
 cdef object _LARGE = 1 << 31
+cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "eye": SQUARE, "identity": SQUARE, "arange": RANGE,
+                    **dict.fromkeys(["outer", "repeat", "tile", "kron", "meshgrid"], GROWING)}
 
 
 def register(cls, result, scalar):
@@ -221,14 +223,16 @@ def function(slow, theirs, name, warns_below, own):
     theirs = getattr(theirs, "_implementation", theirs)  # the arguments are known: nobody overrides it
     if name == "__array_ufunc__":
         kind = FOREIGN
+    elif name in _KINDS:
+        kind = _KINDS[name]
+    elif name.startswith("draw "):
+        kind = DRAW
     elif name in _MAKERS:
         kind = MAKER
-    elif name == "arange":
-        kind = RANGE
     elif name in _reduction_of:
         reduction = &_reductions[<int>_reduction_of[name]]
         kind = MEAN if name == "mean" else REDUCTION
     python = isinstance(theirs, FunctionType) or name in _IN_PYTHON
     if python and (error_variable == NULL or warns_below > _LARGE):
         return slow
-    return function_new(slow, theirs, kind, reduction, python, warns_below if python else 0, not own)
+    return function_new(slow, theirs, kind, reduction, python, warns_below if python else 0, not own, theirs is np.zeros)

@@ -13,7 +13,7 @@
 static PyObject *error_variable, *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
-enum { ANY, MAKER, RANGE, REDUCTION, MEAN, FOREIGN };
+enum { ANY, MAKER, SQUARE, RANGE, GROWING, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW };
 
 typedef struct {
     PyObject_HEAD
@@ -23,6 +23,7 @@ typedef struct {
     int kind;
     int listens; /* NumPy runs Python code, at whose lines it would warn */
     int keywords; /* whether they are NumPy's, all of them */
+    int zeros;    /* zeros of a shape, and what gives such here */
     npy_intp warns_below;
     PyObject* weakrefs;
 } Function;
@@ -83,6 +84,16 @@ static PyObject* answer(PyObject* found, PyObject** cells, int count) {
         if (PyArray_BASE(x) == NULL && native_dtype(x) && PyArray_SIZE(x) <= limit_now()) return cell_of(found, NULL);
     } else if (is_number(found) || found == Py_None || PyUnicode_CheckExact(found)) {
         return found;
+    } else if (PyTuple_CheckExact(found)) {
+        Py_ssize_t n = PyTuple_GET_SIZE(found);
+        made = PyTuple_New(n);
+        for (Py_ssize_t k = 0; made && k < n; k++) {
+            PyObject* item = answer(Py_NewRef(PyTuple_GET_ITEM(found, k)), cells, count);
+            if (item) PyTuple_SET_ITEM(made, k, item);
+            else Py_CLEAR(made);
+        }
+        Py_DECREF(found);
+        return made;
     }
     given = PyTuple_New(count);
     if (given == NULL) {
@@ -140,19 +151,43 @@ static int small_shape(PyObject* shape) {
     return size <= limit;
 }
 
-/* Whether a range between Python's integers is at hand. */
+/* Whether a range between Python's numbers is at hand. */
 static int small_range(PyObject* const* args, Py_ssize_t n) {
-    long long limits[3] = {0, 0, 1}, length;
+    double limits[3] = {0, 0, 1}, length;
     if (n > 3) return 0;
     for (Py_ssize_t k = 0; k < n; k++) {
-        int overflow;
-        if (!PyLong_CheckExact(args[k])) return 0;
-        limits[n == 1 ? 1 : k] = PyLong_AsLongLongAndOverflow(args[k], &overflow);
-        if (overflow || llabs(limits[n == 1 ? 1 : k]) > 1 << 30) return 0;
+        double* to = &limits[n == 1 ? 1 : k];
+        if (PyFloat_CheckExact(args[k])) *to = PyFloat_AS_DOUBLE(args[k]);
+        else if (!PyLong_CheckExact(args[k])) return 0;
+        else if ((*to = PyLong_AsDouble(args[k])) == -1 && PyErr_Occurred()) return PyErr_Clear(), 0;
+        if (!(fabs(*to) < 1 << 30)) return 0;
     }
     if (limits[2] == 0) return 0;
-    length = (limits[1] - limits[0]) / limits[2];
-    return length < limit_now();
+    length = ceil((limits[1] - limits[0]) / limits[2]);
+    return length <= limit_now();
+}
+
+/* A bound of the elements of what a growing function makes of an argument: the product of all there is. */
+static double extent_of(PyObject* x) {
+    double extent = 1;
+    PyArrayObject* memory;
+    if (PyLong_CheckExact(x)) {
+        extent = fabs(PyLong_AsDouble(x));
+        if (PyErr_Occurred()) PyErr_Clear(), extent = HUGE_VAL;
+    } else if (PyTuple_CheckExact(x) || PyList_CheckExact(x)) {
+        for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(x) && extent < 1e18; k++) extent *= extent_of(PySequence_Fast_ITEMS(x)[k]);
+    } else if ((memory = memory_of(x)) || (PyArray_CheckExact(x) && (memory = (PyArrayObject*)x))) {
+        extent = (double)PyArray_SIZE(memory);
+    } else if (Py_TYPE(x) == array_type) {
+        extent = HUGE_VAL;
+    }
+    return extent < 1 ? 1 : extent;
+}
+
+static int grows_little(PyObject* const* args, Py_ssize_t n) {
+    double extent = 1;
+    for (Py_ssize_t k = 0; k < n; k++) extent *= extent_of(args[k]);
+    return extent <= (double)limit_now();
 }
 
 static PyObject* reduced(Function* self, PyObject* a, PyArrayObject* x, PyObject* axis) {
@@ -178,14 +213,65 @@ static PyObject* reduced(Function* self, PyObject* a, PyArrayObject* x, PyObject
 
 static PyObject* axis_name;
 
+/* Whether a list holds nothing but numbers, and such lists; `left` elements at most. */
+static int of_numbers(PyObject* x, int depth, Py_ssize_t* left) {
+    PyObject** items = PySequence_Fast_ITEMS(x);
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(x);
+    if (n == 0 || (*left -= n) < 0) return 0;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyObject* item = items[k];
+        if (is_number(item)) continue;
+        if (!PyList_CheckExact(item) && !PyTuple_CheckExact(item)) return 0;
+        if (depth == 4 || !of_numbers(item, depth + 1, left)) return 0;
+    }
+    return 1;
+}
+
+/* The array of a list of numbers; NULL, perhaps without an exception, where the function in Python must see to it. */
+static PyObject* listed(PyObject* x) {
+    Py_ssize_t left = limit_now();
+    PyObject* found;
+    if (!(PyList_CheckExact(x) || PyTuple_CheckExact(x)) || left == 0 || !of_numbers(x, 0, &left)) return NULL;
+    found = PyArray_FromAny(x, NULL, 0, 0, 0, NULL);
+    if (found == NULL) PyErr_Clear(); /* it will be found again */
+    else if (PyArray_CheckExact(found) && native_dtype((PyArrayObject*)found)) return cell_of(found, NULL);
+    Py_XDECREF(found);
+    return NULL;
+}
+
 static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
     Function* self = (Function*)callable;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total = n + (names ? PyTuple_GET_SIZE(names) : 0), k;
     PyObject *cells[MOST], *plain[MOST], *found;
     int count = 0, warns = 0, borrowed = 0;
-    if (total == 0 || total > MOST || (names && !self->keywords)) goto slow;
+    if ((total == 0 && self->kind != DRAW) || total > MOST || (names && !self->keywords)) goto slow;
+    if (self->kind == LISTED || self->kind == AS_IT_IS) {
+        PyArrayObject* x = total == 1 && n == 1 ? memory_of(args[0]) : NULL;
+        if (x && self->kind == AS_IT_IS) return Py_NewRef(args[0]);
+        if (x) return cell_of(PyArray_NewCopy(x, NPY_KEEPORDER), NULL);
+        found = total == 1 && n == 1 ? listed(args[0]) : NULL;
+        if (found || PyErr_Occurred()) return found;
+        goto slow;
+    }
     if (self->kind == MAKER) {
         if (n == 0 || !small_shape(args[0])) goto slow;
+        if (total == 1 && self->zeros) {
+            npy_intp dims[NPY_MAXDIMS];
+            int ndim = PyTuple_CheckExact(args[0]) ? (int)PyTuple_GET_SIZE(args[0]) : 1;
+            if (ndim > 8) goto slow;
+            for (k = 0; k < ndim; k++) dims[k] = PyLong_AsSsize_t(PyTuple_CheckExact(args[0]) ? PyTuple_GET_ITEM(args[0], k) : args[0]);
+            return cell_of(PyArray_ZEROS(ndim, dims, NPY_DOUBLE, 0), NULL);
+        }
+    } else if (self->kind == SQUARE) {
+        Py_ssize_t side = total && n && PyLong_CheckExact(args[0]) ? PyLong_AsSsize_t(args[0]) : -1;
+        if (side < 0 || side > 1 << 15 || side * side > limit_now() || (n > 1 && args[1] != Py_None) || (names && PyTuple_GET_SIZE(names))) {
+            PyErr_Clear();
+            goto slow;
+        }
+    } else if (self->kind == GROWING) {
+        if (!grows_little(args, total)) goto slow;
+    } else if (self->kind == DRAW) {
+        if (limit_now() == 0) goto slow;
     } else if (self->kind == RANGE) {
         if (!small_range(args, total)) goto slow;
     } else if (self->reduction && total <= 2) {
@@ -206,7 +292,7 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
         borrowed |= is_part(cells[c]);
         if (self->listens) if (PyArray_SIZE(x) < self->warns_below || PyArray_ISCOMPLEX(x)) warns = 1;
     }
-    if (k < total || warns || (count == 0 && self->kind != MAKER && self->kind != RANGE)) {
+    if (k < total || warns || (count == 0 && !(self->kind == MAKER || self->kind == SQUARE || self->kind == RANGE || self->kind == DRAW))) {
         while (k) Py_DECREF(plain[--k]);
         if (PyErr_Occurred()) return NULL;
         goto slow;
@@ -317,6 +403,13 @@ static PyObject* function_reduce(PyObject* self, PyObject* none) {
     return PyObject_GetAttrString(self, "__qualname__"); /* found by its name, as functions are */
 }
 
+static void function_dealloc(PyObject* self) {
+    Function* of = (Function*)self;
+    if (of->weakrefs) PyObject_ClearWeakRefs(self);
+    Py_XDECREF(of->slow), Py_XDECREF(of->theirs);
+    PyObject_Free(self);
+}
+
 static PyObject* function_repr(PyObject* self) { return PyObject_Repr(((Function*)self)->slow); }
 
 static PyObject* function_doc(PyObject* self, void* closure) { return (void)closure, PyObject_GetAttrString(((Function*)self)->slow, "__doc__"); }
@@ -336,11 +429,12 @@ static PyTypeObject function_type = {
     .tp_methods = function_methods,
     .tp_getset = function_getset,
     .tp_repr = function_repr,
+    .tp_dealloc = function_dealloc,
     .tp_weaklistoffset = offsetof(Function, weakrefs),
 };
 
-static PyObject* function_new(PyObject* slow, PyObject* theirs, int kind, Reduction* reduction, int listens, npy_intp warns_below, int keywords) {
-    Function* made = PyObject_New(Function, &function_type); /* there are as many as NumPy has names: they are never freed */
+static PyObject* function_new(PyObject* slow, PyObject* theirs, int kind, Reduction* reduction, int listens, npy_intp warns_below, int keywords, int zeros) {
+    Function* made = PyObject_New(Function, &function_type);
     if (made == NULL) return NULL;
     made->vector = kind == FOREIGN ? foreign_call : function_call;
     made->slow = Py_NewRef(slow);
@@ -349,6 +443,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, int kind, Reduct
     made->reduction = reduction;
     made->listens = listens;
     made->keywords = keywords;
+    made->zeros = zeros;
     made->warns_below = warns_below;
     made->weakrefs = NULL;
     return (PyObject*)made;

@@ -59,7 +59,7 @@ _FEW: Final = dict.fromkeys(("mean", "std", "var"), 3)
 # Python functions of NumPy's that never warn of anything but floating-point errors, if they are given real numbers, and not very few.
 _QUIET: Final = frozenset(
     {
-        "all", "any", "amax", "amin", "append", "argmax", "argmin", "around", "array_equal", "clip", "concatenate",
+        "all", "any", "amax", "amin", "append", "argmax", "argmin", "argsort", "around", "array_equal", "clip", "concatenate",
         "concat", "copy", "count_nonzero", "cross", "cumprod", "cumsum", "diff", "dot", "einsum", "expand_dims", "flatnonzero", "flip",
         "hstack", "inner", "matmul", "max", "mean", "min", "moveaxis", "nonzero", "outer", "prod", "ravel", "repeat", "reshape",
         "roll", "round", "searchsorted", "sort", "split", "squeeze", "stack", "std", "sum", "swapaxes", "take", "tensordot", "tile",
@@ -611,7 +611,7 @@ NOT_AT_HAND: Final = frozenset(
         "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "from_dlpack", "fromfunction",
         "frompyfunc", "apply_along_axis", "apply_over_axes", "piecewise", "resize", "as_strided", "array2string", "array_repr", "array_str",
         "vectorize", "einsum_path", "broadcast_arrays", "require", "indices", "mask_indices",
-        "unique_values", "argsort",  # ours are in order, and stable
+        "unique_values",  # ours are in order
         "isclose", "allclose",  # they ask for the error state
     }
 )  # fmt: skip
@@ -719,6 +719,10 @@ def first(name: str, function: Any, theirs: Any, module: str = "lazynp", own: fr
 
 
 def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: frozenset[str]) -> Any:
+    if name == "argsort" and module == "lazynp":
+        theirs = _argsort
+    elif name in ("array", "asarray") and module == "lazynp":
+        return core.function(function, theirs, name, 0, own)  # of a list of numbers
     if not isinstance(function, FunctionType | staticmethod) or module not in _MODULES or name in NOT_AT_HAND or not callable(theirs):
         return function
     if isinstance(theirs, (type, np.ufunc)):
@@ -726,7 +730,7 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
     if name in _SIZES or name in _LIKE:
         made = _maker(name, function, theirs, own)
         made = type(function)(made) if isinstance(function, staticmethod) else made
-        return core.function(made, _ZEROS.get(name, theirs), name, ALWAYS, own)
+        return core.function(made, _ZEROS.get(name, theirs), name, 0 if name in _QUIET else ALWAYS, own)
     answered: Callable[..., Any] = growing if name in _GROWING else _widens if name in _WIDENING else answer
     warns_below = _FEW.get(name, 0) if name in _QUIET else ALWAYS
 
@@ -738,7 +742,7 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
                 return found
         return function(*args, **kwargs)
 
-    return core.function(call, theirs, name, warns_below, own) if answered is answer else call
+    return call if answered is _widens else core.function(call, theirs, name, warns_below, own)
 
 
 def _maker(name: str, function: Any, theirs: Any, own: frozenset[str]) -> Any:
@@ -769,9 +773,19 @@ def few(name: str) -> int:
     return _FEW.get(name, 0)
 
 
+def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """NumPy's, but stable where nothing is said of that."""
+    return np.ndarray.argsort(a, axis, "stable" if kind is None and stable is None else kind, order, stable=stable)
+
+
+def numpys_method(name: str) -> Any:
+    """Return what answers for a method of an array at hand."""
+    return _argsort if name == "argsort" else getattr(np.ndarray, name)
+
+
 def method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A method of arrays that lets NumPy's answer where everything is at hand."""
-    theirs = getattr(np.ndarray, name)
+    theirs = numpys_method(name)
     warns_below = few(name)
 
     @functools.wraps(function)

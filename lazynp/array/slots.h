@@ -303,6 +303,8 @@ static int selects_few(PyArrayObject* x, PyObject* key) {
     return arrays && size <= limit;
 }
 
+#define MASKED 4 /* as `indexing.MASKED` */
+
 /* `a[key]` with index arrays that select few elements of a large array, or with a mask that exists; NULL as for `large_getitem`. */
 static PyObject* large_gathered(PyObject* a, PyObject* key) {
     PyArrayObject *from, *memory, *mask;
@@ -311,7 +313,7 @@ static PyObject* large_gathered(PyObject* a, PyObject* key) {
     int own;
     if ((from = large_memory(a, &root, &memory, &own)) == NULL) return NULL;
     mask = Py_TYPE(key) == array_type && memory_of(key) == NULL ? large_memory(key, &root, &memory, &own) : NULL;
-    if (mask && !PyArray_ISBOOL(mask)) return NULL;
+    if (mask && (!PyArray_ISBOOL(mask) || PyArray_SIZE(from) / MASKED > limit_now())) return NULL;
     plain = mask ? Py_NewRef((PyObject*)mask) : numpys_key(key);
     if (plain == NULL) return NULL;
     Py_INCREF(from);

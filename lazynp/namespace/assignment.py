@@ -23,7 +23,7 @@ from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape
 from lazynp.memory import DRAFT_BYTES
 from lazynp.namespace.indexing import basic
-from lazynp.scalars import CLASSES, OF_TYPE, force
+from lazynp.scalars import CLASSES, OF_TYPE
 from lazynp.values import config
 from lazynp.views import AXES, NEW, Region, put
 
@@ -198,7 +198,7 @@ def _write_advanced(x: arrays.ndarray, key: Any, value: Any) -> None:
     if isinstance(value, (list, tuple)) and holds_ours(value):
         value = arrays.asarray(value)
     if type(value) is arrays.ndarray:
-        _compute(x, value)
+        arrays.together("indexed write", x, value)
     if type(value) is arrays.ndarray or type(value) in CLASSES:
         value = arrays.host(value, "indexed write")
     memory(x)[key] = _real_for(x, value)
@@ -210,15 +210,6 @@ def _real_for(x: arrays.ndarray, value: Any) -> Any:
         warn_complex()
         return value.real
     return value
-
-
-def _compute(*wanted: arrays.ndarray) -> None:
-    """Compute arrays in one program: what they have in common once."""
-    roots = [x._base if type(x._base) is arrays.ndarray else x for x in wanted]
-    nodes = [root._node for root in roots if root._base is None]
-    pending = [node for node in nodes if node.op.kind is not o.Kind.LEAF and not build.is_filled(node)]
-    if len(pending) > 1:
-        force(pending, "indexed write")
 
 
 def _write_masked(x: arrays.ndarray, key: Any, value: Any) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -148,6 +148,10 @@ def _integer(part: Any) -> int | None:
             return None
         raise IndexError(_BAD_KEY) from None
 
+
+MASKED: Final = 4
+"""A mask says only when it is computed how many elements there are: that is done at the call, with arrays of at most so many times the elements
+that are at hand.  Of more the gather is recorded, to become one kernel with what is done to the elements."""
 
 # Reading --------------------------------------------------------------------------------------------------------------------
 
@@ -392,6 +396,10 @@ def _read_advanced(x: arrays.ndarray, key: Any) -> Any:
         known = hand.gathered(x, key)
         if known is not NotImplemented:
             return known
+        if type(key) is arrays.ndarray and key.dtype == BOOL and key.shape and prod(x.shape) <= MASKED * config.at_hand:
+            arrays.together("mask", x, key)
+            found = arrays.host(x, "mask")[arrays.host(key, "mask")]
+            return arrays.from_numpy(found, copy=False) if found.size > config.at_hand else hand.cell(found)
     single = type(key) is arrays.ndarray or isinstance(key, np.ndarray)
     if single and type(x._base) is not arrays.ndarray and key.dtype.kind in "iu" and x.shape and key.shape:
         # One integer array on a plain array, the usual case.

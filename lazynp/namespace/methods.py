@@ -225,8 +225,8 @@ WRITING: Final[dict[str, Callable[..., Any]]] = {
 }
 
 
-# Methods of arrays that are not NumPy's even where everything is at hand: they change what the cell is, know files, or are stable.
-_OWN: Final = frozenset({"resize", "dump", "dumps", "argsort"})
+# Methods of arrays that are not NumPy's even where everything is at hand: they change what the cell is, or know files.
+_OWN: Final = frozenset({"resize", "dump", "dumps"})
 
 
 def install(cls: type) -> None:
@@ -239,7 +239,7 @@ def install(cls: type) -> None:
 def at_hand(cls: type) -> None:
     """Let the core answer where it can; to be called when the class is complete."""
     for name in ((SHARED | WRITING).keys() | {"__array_ufunc__", "copy"}) - _OWN:
-        setattr(cls, name, core.function(vars(cls)[name], getattr(np.ndarray, name), name, hand.few(name), frozenset()))
+        setattr(cls, name, core.function(vars(cls)[name], hand.numpys_method(name), name, hand.few(name), frozenset()))
     core.register(cls, hand.result, scalar_of_value)
 
 

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from lazynp.array import hand
+from lazynp.array import core, hand
 from lazynp.namespace.bridge import fallback, proxies
 from lazynp.namespace.bridge.fallback import Arguments
 from lazynp.namespace.docstrings import Documented
@@ -23,6 +23,15 @@ from lazynp.values import config
 
 # Methods that shuffle their argument in place.
 _WRITING = frozenset({"shuffle"})
+
+# Methods that give numbers, or an array of them.
+_NUMBERS = frozenset(
+    {
+        "beta", "binomial", "chisquare", "exponential", "gamma", "geometric", "integers", "laplace", "logistic", "lognormal", "normal", "pareto",
+        "permutation", "poisson", "rand", "randint", "randn", "random", "random_sample", "rayleigh", "standard_exponential", "standard_gamma",
+        "standard_normal", "triangular", "uniform", "vonmises", "wald", "weibull",
+    }
+)  # fmt: skip
 
 # Arguments that are no arrays.
 _PLAIN = hand.NUMBERS | {type(None), str}
@@ -90,7 +99,7 @@ class Source:
             return Source(value)
         if callable(value) and not name.startswith("_"):
             # Kept on the instance: the next draw finds it without coming here.
-            value = self.__dict__[name] = Draw(value, name)
+            value = self.__dict__[name] = core.function(Draw(value, name), value, f"draw {name}", 0, frozenset()) if name in _NUMBERS else Draw(value, name)
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
