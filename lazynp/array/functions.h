@@ -395,7 +395,7 @@ static int function_setattro(PyObject* self, PyObject* name, PyObject* value) { 
 
 static PyObject* function_get(PyObject* self, PyObject* object, PyObject* type) {
     (void)type;
-    return object == NULL || object == Py_None || PyObject_TypeCheck(((Function*)self)->slow, &PyStaticMethod_Type) ? Py_NewRef(self) : PyMethod_New(self, object);
+    return object == NULL || object == Py_None || ((Function*)self)->kind == DRAW || PyObject_TypeCheck(((Function*)self)->slow, &PyStaticMethod_Type) ? Py_NewRef(self) : PyMethod_New(self, object);
 }
 
 static PyObject* function_reduce(PyObject* self, PyObject* none) {

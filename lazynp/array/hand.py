@@ -775,7 +775,8 @@ def few(name: str) -> int:
 
 def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """NumPy's, but stable where nothing is said of that."""
-    return np.ndarray.argsort(a, axis, "stable" if kind is None and stable is None else kind, order, stable=stable)
+    kind = "stable" if kind is None and stable is None else kind
+    return (np.ndarray.argsort if type(a) is _MEMORY else np.argsort)(a, axis, kind, order, stable=stable)
 
 
 def numpys_method(name: str) -> Any:

@@ -150,8 +150,9 @@ def _integer(part: Any) -> int | None:
 
 
 MASKED: Final = 4
-"""A mask says only when it is computed how many elements there are: that is done at the call, with arrays of at most so many times the elements
-that are at hand.  Of more the gather is recorded, to become one kernel with what is done to the elements."""
+"""A mask says only when it is computed how many elements there are: that is done at the call, with arrays of at most so many times the
+elements that are at hand.  Of more the gather is recorded, to become one kernel with what is done to the elements."""
+
 
 # Reading --------------------------------------------------------------------------------------------------------------------
 

@@ -27,9 +27,9 @@ _WRITING = frozenset({"shuffle"})
 # Methods that give numbers, or an array of them.
 _NUMBERS = frozenset(
     {
-        "beta", "binomial", "chisquare", "exponential", "gamma", "geometric", "integers", "laplace", "logistic", "lognormal", "normal", "pareto",
-        "permutation", "poisson", "rand", "randint", "randn", "random", "random_sample", "rayleigh", "standard_exponential", "standard_gamma",
-        "standard_normal", "triangular", "uniform", "vonmises", "wald", "weibull",
+        "beta", "binomial", "chisquare", "exponential", "gamma", "geometric", "integers", "laplace", "logistic", "lognormal", "normal",
+        "pareto", "permutation", "poisson", "rand", "randint", "randn", "random", "random_sample", "rayleigh", "standard_exponential",
+        "standard_gamma", "standard_normal", "triangular", "uniform", "vonmises", "wald", "weibull",
     }
 )  # fmt: skip
 
@@ -99,7 +99,10 @@ class Source:
             return Source(value)
         if callable(value) and not name.startswith("_"):
             # Kept on the instance: the next draw finds it without coming here.
-            value = self.__dict__[name] = core.function(Draw(value, name), value, f"draw {name}", 0, frozenset()) if name in _NUMBERS else Draw(value, name)
+            draw: Any = Draw(value, name)
+            if name in _NUMBERS:
+                draw = core.function(draw, value, f"draw {name}", 0, frozenset())
+            value = self.__dict__[name] = draw
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
