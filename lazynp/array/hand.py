@@ -425,7 +425,7 @@ def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
                 values.append(_given(value, cells))
         if kwargs:
             named = {name: _given(value, cells) for name, value in kwargs.items()}
-        if len(values) != len(cells):  # in sequences, or by keyword
+        if kwargs or len(values) != len(cells) or not all(type(value) is arrays.ndarray for value in args):  # in sequences, or by keyword
             borrowed = borrowed or any(type(x._base) is not _MEMORY for x in cells)
             warns = warns or any(x.dtype.kind == "c" for x in cells) or complex in map(type, values)
     except _Elsewhere:

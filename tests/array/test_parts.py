@@ -184,3 +184,14 @@ def test_gathers_of_few_elements() -> None:
         same(x[lazynp.asarray(key) if isinstance(key, np.ndarray) else ours], a[key])
     with pytest.raises(IndexError):
         x[lazynp.asarray([1, 99])]
+
+
+def test_an_output_beside_a_number_is_not_written_into_what_others_read() -> None:
+    ours, theirs = lazynp.asarray(np.arange(80).reshape(2, 1, 40)), np.arange(80).reshape(2, 1, 40)
+    sums = ours.sum(axis=-1), theirs.sum(axis=-1)
+    np.positive(1, out=theirs[:1])
+    lazynp.positive(1, out=ours[:1])
+    np.less(theirs[1:], 60, out=theirs[:1], casting="unsafe")
+    lazynp.less(ours[1:], 60, out=ours[:1], casting="unsafe")
+    same(ours, theirs)
+    same(*sums)
