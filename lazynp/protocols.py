@@ -31,7 +31,8 @@ def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
 
     array = host(x, reason).view()
     if type(x) is ndarray and type(x._base) is ndarray and hand.own_memory(x._base) is not None:
-        array.flags.writeable = not x._readonly  # it shows memory that is at hand
+        if x._readonly:  # it shows memory that is at hand
+            array.flags.writeable = False
         return array
     owner = array.base
     while type(owner) is np.ndarray:
