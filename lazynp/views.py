@@ -174,7 +174,7 @@ def part(
 
 
 def origin_of(view: View) -> Any:
-    """What ``part`` needs to name parts of a view: (owner or None for the view itself, path, shape); None where it cannot."""
+    """Return what ``part`` needs to name parts of a view: (owner or None for the view itself, path, shape); None where it cannot."""
     path = view.path
     if view.dtype != view.root_dtype:
         return None
