@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import Any
 
 from lazynp.namespace.bridge import fallback as _fallback
+from lazynp.namespace.routines import mathematics as _mathematics
 from lazynp.namespace.special import functions as _functions
 from lazynp.namespace.special import table as _table
 from lazynp.namespace.special import ufuncs as _ufuncs
@@ -63,7 +64,14 @@ def _made(name: str) -> Any:
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(f"module 'lazynp.special' has no attribute {name!r}")
-    value = globals()[name] = _fallback.published(name, _made(name), "lazynp.special")
+    made = _made(name)
+    if made is vars(_mathematics).get(name):
+        import lazynp
+
+        value = getattr(lazynp, name)  # one function with two names, of which this is the second
+    else:
+        value = _fallback.published(name, made, "lazynp.special")
+    globals()[name] = value
     return value
 
 
