@@ -67,19 +67,30 @@ static PyArrayObject* part_shown(Cell* self, int* own) {
             Py_SETREF(self->shown, made);
             shown = made;
         }
+        FIELDS(shown)->data = PyArray_BYTES(memory) + self->offset; /* before the old memory goes, which may run code */
         Py_XSETREF(FIELDS(shown)->base, Py_NewRef((PyObject*)memory));
-        FIELDS(shown)->data = PyArray_BYTES(memory) + self->offset;
     }
     return shown;
 }
 
 /* Let go of the memory of large arrays: parts find it again. */
 static void parts_release(void) {
-    for (Cell* part = parts.after; part != &parts;) {
-        PyArrayObject* shown = part->shown;
-        part = part->after;
-        if (Py_REFCNT(shown) == 1) Py_CLEAR(FIELDS(shown)->base);
+    PyObject* held = PyList_New(0); /* what goes may run code, which may end parts: after the walk */
+    if (held == NULL) {
+        PyErr_Clear();
+        return;
     }
+    for (Cell* part = parts.after; part != &parts; part = part->after) {
+        PyObject* base = FIELDS(part->shown)->base;
+        if (base == NULL || Py_REFCNT(part->shown) > 1) continue;
+        if (PyList_Append(held, base) < 0) {
+            PyErr_Clear();
+            break;
+        }
+        FIELDS(part->shown)->base = NULL;
+        Py_DECREF(base);
+    }
+    Py_DECREF(held);
 }
 
 /* What a small array at hand holds, and what a small part shows (borrowed); NULL for everything else. */

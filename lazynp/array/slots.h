@@ -34,13 +34,13 @@ static PyObject* slow2(PyObject* method, PyObject* a, PyObject* b) {
     return method == NULL ? not_implemented() : PyObject_Vectorcall(method, args, 2, NULL);
 }
 
-/* Numbers that NumPy takes as they are, and lazynp, too. */
 /* Whether an array may be large, or a part of a large one. */
 static inline int is_large(PyObject* a) {
     PyObject* base = ((Cell*)a)->base;
     return base == NULL || Py_TYPE(base) != &PyArray_Type;
 }
 
+/* Numbers that NumPy takes as they are, and lazynp, too. */
 static inline int is_number(PyObject* x) {
     PyTypeObject* type = Py_TYPE(x);
     if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyDoubleArrType_Type || type == &PyLongArrType_Type) return 1;
