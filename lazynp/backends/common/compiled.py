@@ -268,7 +268,7 @@ class CompiledPlan:
         self.target = target
         self.numpy_plan = numpy_plan
         self.oracle: Plan | None = None
-        self.flagged = Flagged(self.evaluate)
+        self.flagged = Flagged(self.evaluate, original)
         self.constants = program.constants
         self.inputs = [(e, entry.arg) for e, entry in enumerate(program.entries) if entry.op is o.BUFFER]
         self.outputs = program.outputs
