@@ -14,6 +14,7 @@ from math import prod
 from lazynp.backends.base import CompileError, Plan, in_kernels
 from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.backends.common.disk_cache import digest
+from lazynp.backends.common.interrupts import aside
 from lazynp.backends.llvm import compiler, render, scalars, support, threads
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
@@ -37,7 +38,7 @@ class LLVMBackend:
         self.compiled = 0
 
     def prepare(self, program: Program) -> Plan:
-        return CompiledPlan(program, self, self.numpy_plan)
+        return aside(CompiledPlan, program, self, self.numpy_plan)
 
     def threads(self) -> int:
         return threads.count()
