@@ -16,6 +16,7 @@ from lazynp.backends.common.ownership import Claim
 from lazynp.graph.op import SPECIAL, STORE, Kind
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.claims import Claims
+from lazynp.schedule.families import prepared, values_at
 from lazynp.values.buffer import Buffer
 
 COMPILE_WORK = 6_000_000  # cost units (element operations) that pay for compiling one operation: some milliseconds each
@@ -118,7 +119,7 @@ class TieredBackend:
         self.accounts: dict[int, Account] = {}  # by structure
 
     def prepare(self, program: Program) -> Plan:
-        price = work(program)
+        price: Price = prepared("price", program, work, values_at)
         if price.run >= price.code + price.schedule:
             return self.compiler.prepare(program)
         if price.run < TINY_WORK:
