@@ -29,6 +29,35 @@ _COUNT: Final[dict[str, Callable[[Any, Any], Any]]] = {
 _NAMES: Final = {"inf": inf, "gcd": math.gcd}
 
 
+def _comparison(sign: str) -> Any:
+    compare = _COMPARE[sign]
+
+    def method(self: Size, other: Any) -> Any:
+        kind = other.__class__
+        if kind is Size:
+            if other is self:
+                return sign in ("==", "<=", ">=")
+            found = compare(self.value, other.value)
+            self.trace.note(self, sign if found else _INVERSE[sign], other)
+            return found
+        if kind is not int and kind is not float:
+            return NotImplemented
+        found = compare(self.value, other)
+        if not (kind is float and isinf(other)) and not (other < self.least):
+            self.trace.note(self, sign if found else _INVERSE[sign], other)
+        return found
+
+    return method
+
+
+def _counted(sign: str) -> Any:
+    return lambda self, other: self.trace.count(sign, self, other) if other.__class__ in _NUMBERS else NotImplemented
+
+
+def _turned(sign: str) -> Any:
+    return lambda self, other: self.trace.count(sign, other, self) if other.__class__ in _NUMBERS else NotImplemented
+
+
 class Size:
     """A number that depends on sizes: ``value`` is what it is for the sizes at hand, ``name`` what the trace calls it.
 
@@ -48,7 +77,7 @@ class Size:
         return hash(self.value)  # equal ones are told by ``==``, which is noted
 
     def __bool__(self) -> bool:
-        return self != 0
+        return bool(self != 0)
 
     def _plain(self) -> Any:
         if self != self.value:
@@ -75,50 +104,20 @@ class Size:
         return format(self.value, form) if form else str(self)
 
     def __neg__(self) -> Any:
-        return 0 - self
+        return self.trace.count("-", 0, self)
 
     def __abs__(self) -> Any:
         return self if self >= 0 else -self
 
-
-def _comparison(sign: str) -> Any:
-    compare = _COMPARE[sign]
-
-    def method(self: Size, other: Any) -> Any:
-        kind = other.__class__
-        if kind is Size:
-            if other is self:
-                return sign in ("==", "<=", ">=")
-            found = compare(self.value, other.value)
-            self.trace.note(self, sign if found else _INVERSE[sign], other)
-            return found
-        if kind is not int and kind is not float:
-            return NotImplemented
-        found = compare(self.value, other)
-        if not (kind is float and isinf(other)) and not (other < self.least):
-            self.trace.note(self, sign if found else _INVERSE[sign], other)
-        return found
-
-    return method
+    __lt__, __le__, __gt__, __ge__ = _comparison("<"), _comparison("<="), _comparison(">"), _comparison(">=")
+    __eq__, __ne__ = _comparison("=="), _comparison("!=")
+    __add__, __sub__, __mul__, __mod__ = _counted("+"), _counted("-"), _counted("*"), _counted("%")
+    __floordiv__, __truediv__ = _counted("//"), _counted("/")
+    __radd__, __rsub__, __rmul__, __rmod__ = _turned("+"), _turned("-"), _turned("*"), _turned("%")
+    __rfloordiv__, __rtruediv__ = _turned("//"), _turned("/")
 
 
-for _sign, _method in zip(_COMPARE, ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"), strict=True):
-    setattr(Size, _method, _comparison(_sign))
-
-
-def _counted(sign: str, turned: bool) -> Any:
-    def method(self: Size, other: Any) -> Any:
-        kind = other.__class__
-        if kind is not Size and kind is not int and kind is not float:
-            return NotImplemented
-        return self.trace.count(sign, other, self) if turned else self.trace.count(sign, self, other)
-
-    return method
-
-
-for _sign, _method in zip(_COUNT, ("add", "sub", "mul", "floordiv", "mod", "truediv"), strict=False):
-    setattr(Size, f"__{_method}__", _counted(_sign, False))
-    setattr(Size, f"__r{_method}__", _counted(_sign, True))
+_NUMBERS: Final = (int, float, Size)
 
 
 def gcd(a: Any, b: Any) -> Any:

@@ -369,7 +369,7 @@ def _argument(words: list[int], at: int, objects: tuple[Any, ...]) -> tuple[Any,
 
 
 def without_sizes(key: Any) -> tuple[Any, tuple[int, ...]]:
-    """Return a key with numbers in place of the extents from 2 on, and the extents by their numbers; no extents where there are too many."""
+    """Return a key with numbers in place of the extents from 2 on, and the extents by their numbers; none where there are too many."""
     if key.__class__ is bytes or key[0].__class__ is bytes:
         structure, extents = native.without_sizes(key)
         return structure, extents or ()

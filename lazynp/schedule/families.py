@@ -19,7 +19,7 @@ from lazynp.schedule.canonicalise import Canonical, Entry, Program, without_size
 from lazynp.values import config
 
 FAMILIES: Final = 1024  # that are remembered, the least recently seen go first
-CASES: Final = 8  # of one family, beyond which its programs are planned one by one: they have little in common
+CASES: Final = 48  # of one family, beyond which its programs are planned one by one: more than there are lengths of short rows
 
 
 class Case(NamedTuple):
@@ -36,27 +36,29 @@ class Traced(Program):
 
 
 class Sized(Program):
-    """A program of a family: its entries are made when somebody looks at them."""
+    """``template`` with ``numbers`` in its entries, which ``put`` puts there when somebody looks at them; of ``family``, if any."""
 
-    template: Program
-    recipe: Recipe | None
-    numbers: tuple[Any, ...]
-    family: Family | None = None
-    made: list[Entry] | None = None
+    __slots__ = ("_made", "_put", "_template", "family", "numbers")
 
-    @property
+    def __init__(self, template: Program, put: Recipe | None, numbers: tuple[Any, ...], family: Family | None = None) -> None:
+        self.outputs, self.constants = template.outputs, template.constants
+        self.origins, self.errors = template.origins, template.errors
+        self.numbers = numbers
+        self.family = family
+        self._template = template
+        self._put = put
+        self._made: list[Entry] | None = None
+
+    @property  # type: ignore[misc]
     def entries(self) -> list[Entry]:  # type: ignore[override]
-        if self.made is None:
-            self.made = self.template.entries if self.recipe is None else self.recipe(self.numbers)
-        return self.made
+        if self._made is None:
+            self._made = self.with_numbers(self.numbers)
+        return self._made
 
-
-def sized(template: Program, entries: Recipe | None, numbers: tuple[Any, ...], family: Family | None = None) -> Sized:
-    """Return ``template`` with ``numbers`` in its entries, which ``entries`` puts there."""
-    program = Sized(template, entries, numbers, family)
-    program.outputs, program.constants = template.outputs, template.constants
-    program.origins, program.errors = template.origins, template.errors
-    return program
+    def with_numbers(self, numbers: tuple[Any, ...]) -> list[Entry]:
+        """The entries with other numbers."""
+        found: list[Entry] = self._template.entries if self._put is None else self._put(numbers)
+        return found
 
 
 class Family:
@@ -74,21 +76,20 @@ class Family:
         if self.template is None:
             program = Program.of(canonical)
             trace = Trace()
-            sizes = {n: trace.size(n) for n in extents}
+            sizes: dict[int, Any] = {n: trace.size(n) for n in extents}
             if any(n > 1 and n not in sizes for entry in program.entries for n in entry.shape):
                 return program  # an extent that the key does not name
             for slot, size in enumerate(trace.sizes):
                 size.slot = slot
             entries = [entry._replace(shape=tuple([sizes.get(n, n) for n in entry.shape])) for entry in program.entries]
             self.template = program, recipe(entries, trace.sizes[:])
-        return sized(*self.template, extents, self)
+        return Sized(*self.template, extents, self)
 
     def traced(self, name: str, program: Sized, make: Callable[[Program], Any], at: At) -> Any:
         """Make what all programs share that go the way of ``program``, and of that what is its own."""
         trace = Trace()
-        template, entries = program.template, program.recipe
         sizes = tuple([trace.size(n) for n in program.numbers])
-        traced = Traced(template.entries if entries is None else entries(sizes), template.outputs, errors=template.errors)
+        traced = Traced(program.with_numbers(sizes), program.outputs, errors=program.errors)
         results: list[Size] = []
         try:
             case = Case(at(make(traced), results), trace.function(results))
@@ -98,8 +99,7 @@ class Family:
             if config.debug:
                 raise
             return make(program)
-        cases = self.cases.setdefault(name, [])
-        cases.append(case)
+        cases = self.cases[name] = [case, *self.cases.get(name, ())]
         if len(cases) == CASES:
             self.refused.add(name)
         return _copied(case, case.holds(*program.numbers), program, make)
@@ -127,9 +127,12 @@ def prepared(name: str, program: Program, make: Callable[[Program], Any], at: At
     family = program.family
     if family is None:
         return make(program)
-    for case in family.cases.get(name, ()):
+    cases = family.cases.get(name, ())
+    for k, case in enumerate(cases):
         numbers = case.holds(*program.numbers)
         if numbers is not None:
+            if k:
+                family.cases[name] = [case, *cases[:k], *cases[k + 1 :]]  # the next one goes the same way, most likely
             return _copied(case, numbers, program, make)
     if name in family.refused:
         return make(program)
@@ -144,6 +147,11 @@ def _copied(case: Case, numbers: Any, program: Program, make: Callable[[Program]
         if described != expected:
             raise AssertionError(f"the plan of a family is\n{described}\nwhere the plan of the program is\n{expected}")
     return made
+
+
+def shares(name: str, program: Program) -> bool:
+    """Tell whether ``prepared`` knows a case of the family of ``program``, so that most likely nothing has to be made."""
+    return isinstance(program, Sized) and program.family is not None and name in program.family.cases
 
 
 class Families:

@@ -336,7 +336,7 @@ class CompiledPlan:
         """Make what runs; all numbers are known."""
         for step, _ in self.steps:
             step.ready()
-        if all(isinstance(step, Launcher) and step.natively for step, _ in self.steps):
+        if _native is not None and all(isinstance(step, Launcher) and step.natively for step, _ in self.steps):
             self.kernels = _native.kernels(self.steps, self.inputs, self.outputs, self.entries)
             self.threaded = any(step.threaded for step, _ in self.steps)
             self.fused = sum([step.fused for step, _ in self.steps])

@@ -17,7 +17,7 @@ from lazynp.graph import floating
 from lazynp.graph.size import Size, recipe
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.claims import Claims, claims
-from lazynp.schedule.families import prepared, sized
+from lazynp.schedule.families import Sized, prepared
 from lazynp.values import config
 from lazynp.values.buffer import Buffer
 
@@ -61,7 +61,7 @@ class NumpyPlan:
 
         def at(numbers: tuple[Any, ...], program: Program | None = None) -> NumpyPlan:
             plan = NumpyPlan.__new__(NumpyPlan)
-            plan._program = program or sized(self._program, entries, numbers)
+            plan._program = program or Sized(self._program, entries, numbers)
             plan._debug = self._debug
             plan.source = self.source if constants is None else Source(self.source.text, constants(numbers), self.source.lines)
             plan._function = _function(plan.source)
