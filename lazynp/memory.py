@@ -245,7 +245,13 @@ def shown_now(x: arrays.ndarray) -> Node | None:
         return None
     memory = elements(x)
     assert memory is not None
-    return build.buffer(np.array(memory, order="C", copy=True))
+    return _copied(memory, root._base.buffer.device)
+
+
+def _copied(memory: np.ndarray[Any, Any], device: str | None) -> Node:
+    buffer = _empty(memory.shape, memory.dtype)
+    buffer.array[...] = memory
+    return build.leaf(buffer if device is None else buffer.at_home(device))
 
 
 def _taken_back(root: arrays.ndarray, held: Draft) -> Node:
@@ -262,10 +268,7 @@ def _snapshot(held: Draft) -> Node:
     if kept is not None and kept.place is None and kept.shape == held.shape and kept.dtype == held.dtype and _same(kept.array, held.array):
         assert node is not None
         return node
-    buffer = _empty(held.shape, held.dtype)
-    buffer.array[...] = held.array
-    device = held.buffer.device
-    node = build.leaf(buffer if device is None else buffer.at_home(device))
+    node = _copied(held.array, held.buffer.device)
     held.snapshot = ref(node)
     return node
 
