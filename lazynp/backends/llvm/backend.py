@@ -14,7 +14,7 @@ from math import prod
 from lazynp.backends.base import CompileError, Plan, in_kernels
 from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.backends.common.disk_cache import digest
-from lazynp.backends.llvm import compiler, render, scalars, support, threads
+from lazynp.backends.llvm import compiler, phases, render, scalars, support, threads
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
 from lazynp.graph import op as o
@@ -65,6 +65,7 @@ class LLVMBackend:
         if missing:
             names = {key: f"lzk{position}" for position, key in enumerate(missing)}
             support.provide(kernels[k] for k in missing.values())
+            phases.provide(kernels[k] for k in missing.values())
             module = render.render([(names[key], kernels[k]) for key, k in missing.items()])
             try:
                 addresses = compiler.compile_module(module, list(names.values()))
