@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lazynp.graph.errstate import ALL, UNDER
 from lazynp.graph.index import Formula
 from lazynp.graph.op import Op
 from lazynp.values.records import Record, field
@@ -209,7 +210,7 @@ class Kernel(Record):
     scalars: list[DType] = field(factory=list)
     integers: int = 0
     flags: int = 0
-    underflow: bool = False  # somebody wants to hear of it
+    errors: int = ALL & ~UNDER  # bits of the floating-point errors that somebody wants to hear of
 
 
 class Launch(Record):

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from lazynp.codegen import ir
 from lazynp.graph import op as o
-from lazynp.graph.errstate import UNDER
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Entry, Program
 from lazynp.schedule.claims import claims
@@ -185,7 +184,7 @@ def generate(schedule: Schedule, emit: Callable[[Body], tuple[ir.Kernel, ir.Laun
     for item in schedule.kernels:
         item.code, item.launch = emit(item.body)
         item.code.buffers = [program.entries[e].dtype for e in item.body.buffers]
-        item.code.underflow = bool(program.errors & UNDER)
+        item.code.errors = program.errors
     return schedule
 
 

@@ -20,6 +20,7 @@ from lazynp.codegen.block import Layout
 from lazynp.codegen.items import LibraryItem
 from lazynp.engine.realize import backend
 from lazynp.graph import op as o
+from lazynp.graph.errstate import ALL
 from lazynp.graph.node import Node
 from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import Program, canonicalise
@@ -27,7 +28,7 @@ from tests.codegen.engines import Array, run
 from tests.codegen.machine import GridMachine
 
 # What a thread does at its end with the errors it noted, and what it does in tests of that.
-REPORT = "    if (noted != 0 && (noted & ~*(volatile unsigned long long*)flags) != 0)\n        atomicOr(flags, (unsigned long long)noted);"
+REPORT = "\n".join(render._ends("noted", ALL))
 EACH = "    flags[blockIdx.x * blockDim.x + threadIdx.x] = noted;"
 
 
@@ -64,8 +65,12 @@ class RenderedTarget(GridMachine):
 
     def compile(self, kernels: Sequence[ir.Kernel], sources: Sequence[str]) -> Any:
         # A module for each, named alike: equal kernels are compiled once.
+        if self.noted is not None:
+            for kernel in kernels:
+                kernel.errors = ALL
         sources = [render.module([("k", kernel, self.wide)]) for kernel in kernels]
         if self.noted is not None:
+            assert all("noted" not in source or REPORT in source for source in sources)
             sources = [source.replace(REPORT, EACH) for source in sources]
         execution.precompile(sources)
         modules = [execution.Module(source, self.options) for source in sources]

@@ -1,9 +1,9 @@
 """Where floating-point errors are noted: a device has no flags, so results tell.
 
-In: the statements of one block.  Out: for the name of a result, the operations whose errors are looked for once it is known.  Promise: no
-error that NumPy would report goes unnoticed, what is noted without need costs a recheck and nothing else; and as long as all is well,
-one comparison for a whole chain of operations: an infinity or NaN is carried along by most of them, so that the last one tells of all.
-Underflow leaves no trace in what follows and is noted where it may happen.
+In: the statements of one block, and which errors somebody wants to hear of.  Out: for the name of a result, the operations whose errors are
+looked for once it is known.  Promise: no such error that NumPy would report goes unnoticed, what is noted without need costs a recheck and
+nothing else; and as long as all is well, one comparison for a whole chain of operations: an infinity or NaN is carried along by most of
+them, so that the last one tells of all.  Underflow leaves no trace in what follows and is noted where it may happen.
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ def possible(op: Op, dtype: ir.DType, source: ir.DType) -> int:
     return raises(op, dtype, dtype if op is o.LDEXP else source)
 
 
-def plan(statements: Iterable[ir.Statement]) -> Plan:
+def plan(statements: Iterable[ir.Statement], wanted: int) -> Plan:
     """List for each result of a block the operations whose errors are tested there."""
+    if not wanted & ~UNDER:
+        return {}
     computes = [s for s in statements if isinstance(s, ir.Compute) and s.dtype.kind in "fc"]
     last: dict[str, str] = {}  # a result -> the one that tells of it
     members: dict[str, int] = {}
@@ -57,7 +59,7 @@ def plan(statements: Iterable[ir.Statement]) -> Plan:
                 carried[s.args[k]] = end
     found: Plan = {}
     for s in computes:
-        if possible(s.op, s.dtype, s.source) & ~UNDER:
+        if possible(s.op, s.dtype, s.source) & wanted & ~UNDER:
             found.setdefault(last[s.dst], []).append(s)
     return found
 
@@ -95,8 +97,15 @@ def may_vanish(s: ir.Compute) -> bool:
 
 
 def underflow(operations: Iterable[ir.Compute]) -> str:
-    """The statement that notes what may be an underflow of any of these operations: one comparison each."""
-    return f"noted |= {' | '.join([_tiny(s.dst, s.dtype) for s in operations])} ? {UNDER}u : 0u;"
+    """The statement that notes what may be an underflow of any of these operations: one comparison each, and a look at zeros if it holds."""
+    return f"noted |= {' | '.join([_vanished(s) for s in operations])} ? {UNDER}u : 0u;"
+
+
+def _vanished(s: ir.Compute) -> str:
+    """Whether a result is tiny; one that a zero makes is none that was lost."""
+    factors = {o.MULTIPLY: s.args, o.DIVIDE: s.args[:1]}.get(s.op, ()) if s.dtype.kind == "f" else ()
+    zero = "({} & 0x7fffu) != 0" if s.dtype.char == "e" else "{} != 0"
+    return f"({' && '.join([_tiny(s.dst, s.dtype), *[zero.format(factor) for factor in factors]])})"
 
 
 def others(dst: str, dtype: ir.DType, operations: Iterable[ir.Compute]) -> str:

@@ -22,6 +22,7 @@ from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
 from lazynp.codegen.ir import DType, Operand
 from lazynp.codegen.vectors import vectorise
+from lazynp.graph.errstate import UNDER
 
 BOOL: Final = np.dtype(np.bool_)
 INT64: Final = np.dtype(np.int64)
@@ -92,7 +93,7 @@ class _Kernel:
                 "{",
                 *self.declarations(phase, body),
                 body,
-                *_ends(body),
+                *_ends(body, self.kernel.errors),
                 "}",
                 f'extern "C" __global__ void __launch_bounds__({phase.threads}) {name}(const {self.name}_args a)',
                 "{",
@@ -113,8 +114,8 @@ class _Kernel:
             slot = layout.scalars + 2 * k
             found.append((f"const {type_of(dtype)}", f"s{k}", _scalar(dtype, f"a.slot[{slot}]", f"a.slot[{slot + 1}]")))
         yield from [parameter for parameter in found if parameter[1] in used]
-        for word, name, slot in (("raised", "error", layout.error), ("noted", "flags", layout.flags)):
-            if word in body:
+        for word, name, slot, told in (("raised", "error", layout.error, True), ("noted", "flags", layout.flags, kernel.errors)):
+            if word in body and told:
                 yield "unsigned long long*", name, f"(unsigned long long*)a.slot[{slot}]"
         if "counters" in body:
             yield "unsigned int*", "counters", f"(unsigned int*)a.slot[{layout.counters}]"
@@ -168,13 +169,13 @@ class _Kernel:
         self.emit(f"const {type_of(dtype)} {dst} = {text};")
 
     def statements(self, statements: Sequence[ir.Statement]) -> None:
-        watched = errors.plan(statements)
+        watched = errors.plan(statements, self.kernel.errors)
         vanishing: list[ir.Compute] = []  # since underflows were last looked for
         for statement in statements:
             match statement:
                 case ir.Compute(dst, op, dtype, args, source):
                     self.define(dst, dtype, scalars.expression(op, dtype, args, source))
-                    if errors.may_vanish(statement):
+                    if self.kernel.errors & UNDER and errors.may_vanish(statement):
                         vanishing.append(statement)
                     if dst in watched:
                         self.look_for_underflows(vanishing)
@@ -296,7 +297,7 @@ class _Kernel:
         The loads of several iterations are then under way together, for there is no branch between them.
         """
         kept = errors.accumulators(loop.body)
-        if self.bad or self.again or not self.accumulates(loop.body) or not _watched(loop.body):
+        if self.bad or self.again or not self.accumulates(loop.body) or not self.is_watched(loop.body):
             self.plain_loop(loop)
             return
         self.bad, self.kept = f"bad_{loop.var}", kept
@@ -316,6 +317,9 @@ class _Kernel:
         self.depth -= 1
         self.emit("}")
         self.again = False
+
+    def is_watched(self, statements: Sequence[ir.Statement]) -> bool:
+        return any(errors.plan(block, self.kernel.errors) for block in errors.blocks(statements))
 
     def accumulates(self, statements: Sequence[ir.Statement]) -> bool:
         """Tell whether nothing is written but registers, and no other thread takes part."""
@@ -344,10 +348,6 @@ _REPEATABLE: Final = (ir.Compute, ir.Constant, ir.Integer, ir.Load, ir.Raise, ir
 
 def _is_output(s: ir.Statement) -> bool:
     return isinstance(s, ir.Store) and s.memory.space == "buffer"
-
-
-def _watched(statements: Sequence[ir.Statement]) -> bool:
-    return any(errors.plan(block) for block in errors.blocks(statements))
 
 
 def _base(memory: ir.Memory) -> str:
@@ -386,15 +386,20 @@ def _shared(phase: ir.Phase) -> Iterator[str]:
             yield f"    {t}* const x{k} = ({t}*)dynamic_;"
 
 
-def _ends(body: str) -> Iterator[str]:
-    """Write what a thread reports, if it has something to report."""
+def _ends(body: str, wanted: int) -> Iterator[str]:
+    """Write what a thread reports, if it has something to report that somebody wants to hear."""
     if "raised" in body:
         yield "    if (raised != 0)"
         yield "        atomicOr(error, raised);"
-    if "noted" in body:
-        # Most often another thread has noted the same: the word is read before it is locked.
-        yield "    if (noted != 0 && (noted & ~*(volatile unsigned long long*)flags) != 0)"
-        yield "        atomicOr(flags, (unsigned long long)noted);"
+    if "noted" in body and wanted:
+        # Of the threads of a warp that noted the same one speaks; and most often another warp has noted it, too: the word is read before it
+        # is locked.
+        yield f"    noted &= {wanted}u;"
+        yield "    if (noted != 0) {"
+        yield "        const unsigned int alike = __match_any_sync(__activemask(), noted);"
+        yield "        if ((threadIdx.x & 31u) + 1 == __ffs(alike) && (noted & ~*(volatile unsigned long long*)flags) != 0)"
+        yield "            atomicOr(flags, (unsigned long long)noted);"
+        yield "    }"
 
 
 def _accesses(statements: Iterable[ir.Statement], read: set[ir.Memory], written: set[ir.Memory]) -> bool:

@@ -13,6 +13,7 @@ from lazynp.backends.cuda import errors, scalars
 from lazynp.backends.cuda.types import DType, code, literal, memory_type, type_of
 from lazynp.codegen import ir
 from lazynp.graph import op as o
+from lazynp.graph.errstate import ALL
 from lazynp.graph.op import Op
 
 KINDS: Final = ("halve", "push", "collect", "fold")
@@ -40,9 +41,9 @@ def definition(base: str, dtype: DType) -> str:
 
 
 def _combine(op: Op, dtype: DType, indent: int) -> str:
-    """Statements that make ``both`` of ``a`` and ``b``, and note the errors."""
+    """Statements that make ``both`` of ``a`` and ``b``, and note the errors: all, for the kernel drops what nobody wants."""
     statement, (make, *under) = _statement(op, dtype)
-    noted = [errors.others(name, dtype, operations) for name, operations in errors.plan([statement]).items()]
+    noted = [errors.others(name, dtype, operations) for name, operations in errors.plan([statement], ALL).items()]
     return "".join([f"{' ' * indent}{line}\n" for line in (make, *under, *noted)])
 
 
@@ -107,7 +108,7 @@ def _fold(op: Op, dtype: DType) -> str:
     t, k = type_of(dtype), code(dtype)
     statement, (make, *under) = _statement(op, dtype)
     again = ""
-    if errors.plan([statement]):
+    if errors.plan([statement], ALL):
         again = f"""
     if (__builtin_expect({errors.not_finite('total', dtype)}, 0)) {{
         #pragma unroll 1

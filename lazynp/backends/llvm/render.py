@@ -17,7 +17,7 @@ from lazynp.backends.llvm.scalars import Lines, literal, memory_type, type_of
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
 from lazynp.codegen.ir import Operand
-from lazynp.graph.errstate import raises
+from lazynp.graph.errstate import UNDER, raises
 from lazynp.graph.op import Op
 
 BOOL = np.dtype(np.bool_)
@@ -72,7 +72,7 @@ class _Kernel:
         # Conversions of single halves set flags for whatever lies in the rest of the register.
         watched = not flags.known() or any(dtype.char == "e" for dtype in (*self.kernel.buffers, *_types(self.kernel)))
         self.lines.watched = watched
-        self.lines.underflow = self.kernel.underflow
+        self.lines.underflow = bool(self.kernel.errors & UNDER)
         for number, phase in enumerate(self.kernel.phases):
             if not watched and _may_raise(phase.body):
                 self.checked.add(number)
