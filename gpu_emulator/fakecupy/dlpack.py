@@ -59,7 +59,7 @@ def export(array: Any, stream: Any, max_version: Any, dl_device: Any, copy: Any)
     if dl_device is not None and tuple(dl_device) != (CUDA, array.data.device_id):
         raise BufferError("the fake exports to the array's own device only")
     if copy:
-        array = array.copy()
+        raise BufferError("copy=True is not supported")
     _order(stream)
     kind = _Versioned if max_version is not None and max_version[0] >= 1 else _Managed
     number = next(_numbers)

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import lazynp as xp
 from lazynp.backends.cuda import scalars
 from lazynp.backends.cuda.errors import STRICT
+from lazynp.backends.cuda.types import TINY
 from lazynp.backends.llvm.scalars import MATH
 from lazynp.graph import build
 from lazynp.graph import op as o
@@ -16,6 +18,7 @@ from lazynp.graph.errstate import UNDER
 from lazynp.graph.op import Op
 from tests.backends.llvm.test_operations import BOOL, FLOATS, INTEGERS, conversion_values, extremes, pairs
 from tests.codegen.engines import Array, leaf, run
+from tests.cuda import collected
 from tests.cuda.rendered import plan_of
 
 ARITHMETIC = [o.ADD, o.SUBTRACT, o.MULTIPLY, o.DIVIDE, o.FLOOR_DIVIDE, o.REMAINDER, o.FMOD, o.NEXTAFTER, o.LOGADDEXP, o.LOGADDEXP2]
@@ -118,3 +121,37 @@ def test_of_chains_nothing_is_lost_on_the_way(dtype: np.dtype, seed: int) -> Non
     expected = reported(lambda *pair: through(lambda op, *args: getattr(np, op.name)(*args), list(pair)), x, y)
     missed = np.flatnonzero(expected & ~got)
     assert not len(missed), [(steps, got[k], expected[k], x[k], y[k]) for k in missed[:3]]
+
+
+# What is looked for ----------------------------------------------------------------------------------------------------------
+
+
+def source(dtype: str = "f8", **state: str) -> str:
+    """The kernel of a few operations that can go wrong in every way."""
+    with np.errstate(**state):
+        x = xp.asarray(np.ones(1000, dtype))
+        return "".join(collected.sources([(xp.exp(x * 3) / (x - 1) * x)._node]))
+
+
+def test_kernels_look_for_what_somebody_wants_to_hear_of() -> None:
+    tiny = TINY["f8"]
+    default = source()
+    assert "noted &= 11u;" in default and tiny not in default and "flags" in default
+    assert "__match_any_sync(__activemask(), noted)" in default  # of the threads that noted the same one speaks
+    assert tiny in source(under="warn") and "noted &= 15u;" in source(under="warn")
+    only = source(all="ignore", under="warn")
+    assert tiny in only and "lz_wrong" not in only and "noted &= 4u;" in only
+    nothing = source(all="ignore")
+    assert not any(word in nothing for word in ("noted", "flags", "lz_wrong", tiny))
+    integers = source("i4", all="ignore")
+    assert "flags" not in integers
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_zeros_are_no_underflow(dtype: np.dtype) -> None:
+    tiny = np.finfo(dtype).smallest_normal
+    x = np.array([0, -0.0, 1, 0, tiny, tiny, 0, tiny], dtype)
+    y = np.array([1, 3, 0, 0, tiny, 0.5, tiny, 3], dtype)
+    assert noted(build.elementwise(o.MULTIPLY, dtype, leaf(x), leaf(y)), 8).tolist() == [0, 0, 0, 0, 4, 4, 0, 0]
+    quotient = build.elementwise(o.DIVIDE, dtype, leaf(x), leaf(np.full(8, 1 / tiny, dtype)))
+    assert noted(quotient, 8).tolist() == [0, 0, 0, 0, 4, 4, 0, 4]

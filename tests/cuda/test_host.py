@@ -13,8 +13,10 @@ import pytest
 
 import lazynp as np
 from gpu_emulator.fakecupy import kernels as imitated
-from lazynp.backends.cuda import compiler, launch, library
+from lazynp.backends.cuda import compiler, launch, library, memory
+from lazynp.codegen import pipeline
 from lazynp.graph import report
+from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.values import config
 from tests.cuda.host import SEEDS, machine, on_host, transfers
 
@@ -670,3 +672,64 @@ def test_threads_hand_memory_over(gpu: Any) -> None:
             others = [(there(B) - k).realize() for _ in range(3)]
             check(found[0], (A + k) * 2)
             check(others[2], B - k)
+
+
+# The device's own --------------------------------------------------------------------------------------------------------------
+
+
+def test_threads_have_the_streams_of_those_that_ended(gpu: Any) -> None:
+    found: list[Any] = []
+    for turn in range(5):
+        thread = threading.Thread(target=lambda turn=turn: found.append((there(A) + turn).realize()))
+        thread.start()
+        thread.join()
+    for turn, x in enumerate(found):
+        check(x + 1, A + turn + 1)
+    assert len({x._node.buffer.block.stream.ptr for x in found}) == 1
+
+
+def test_memory_is_that_of_cupys_allocator(gpu: Any) -> None:
+    import cupy
+
+    before, sizes = cupy.cuda.get_allocator(), []
+    cupy.cuda.set_allocator(lambda nbytes: (sizes.append(nbytes), before(nbytes))[1])
+    try:
+        check(there(A) * 2 + numpy.arange(30_000.0).sum(), A * 2 + numpy.arange(30_000.0).sum())
+    finally:
+        cupy.cuda.set_allocator(before)
+    assert sizes.count(A.nbytes) >= 2
+
+
+def test_a_copy_by_dlpack(gpu: Any) -> None:
+    import cupy
+
+    x = there(A) * 2
+    for copy in (False, True):
+        theirs = cupy.from_dlpack(Exported(x, copy))
+        assert (theirs.data.ptr == x._node.buffer.address) is not copy
+        numpy.testing.assert_array_equal(cupy.asnumpy(theirs), A * 2)
+
+
+class Exported:
+    """An array that is asked for with ``copy``, as other libraries ask."""
+
+    def __init__(self, x: Any, copy: bool) -> None:
+        self.x, self.copy = x, copy
+
+    def __dlpack__(self, **wanted: Any) -> Any:
+        return self.x.__dlpack__(**{**wanted, "copy": self.copy})
+
+    def __dlpack_device__(self) -> Any:
+        return self.x.__dlpack_device__()
+
+
+def test_long_rows_lie_in_shared_memory(one: Any) -> None:
+    x = RNG.standard_normal((3, 8192))
+    softmax = (lambda e: e / e.sum(axis=1, keepdims=True))(numpy.exp(x - x.max(axis=1, keepdims=True)))
+    y = (there(x) * 1).realize()
+    e = np.exp(y - y.max(axis=1, keepdims=True))
+    found = e / e.sum(axis=1, keepdims=True)
+    program = Program.of(canonicalise([found._node]))
+    (item,) = pipeline.scheduled(program, memory.place("cuda:0").backend).kernels
+    assert [local.count[0] for phase in item.code.phases for local in phase.shared if not local.count.isdigit()] == ["n"]
+    check(found, softmax, exact=False)

@@ -463,9 +463,8 @@ def test_finalizers_compute_in_a_stream_of_their_own(gpu: Machine, monkeypatch: 
         def __del__(self) -> None:
             found.append((x + 1).realize())
 
-    pool = cupy.get_default_memory_pool()
-    malloc = pool.malloc
-    monkeypatch.setattr(pool, "malloc", lambda nbytes: (gc.collect(), malloc(nbytes))[1])
+    malloc = cupy.cuda.get_allocator()
+    cupy.cuda.set_allocator(lambda nbytes: (gc.collect(), malloc(nbytes))[1])
     Computing()
     y = there(X * 2).realize()
     assert len(found) == 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from lazynp.backends.base import CompileError, Plan, in_kernels
 from lazynp.backends.common.disk_cache import digest
@@ -23,6 +23,7 @@ from lazynp.schedule.lower import Body
 if TYPE_CHECKING:
     from lazynp.backends.cuda.memory import Place
 
+COMBINING_BYTES: Final = 48 << 10  # of a block's shared memory, for the results of its threads
 
 _can_be_rendered = cache(scalars.supported)  # asked of every operation of every program
 
@@ -61,7 +62,7 @@ class CUDABackend:
         return supported(program, e)
 
     def emit(self, body: Body) -> tuple[ir.Kernel, ir.Launch]:
-        return grid.emit(body)
+        return grid.emit(body, self.place.shared - COMBINING_BYTES)
 
     def render(self, code: ir.Kernel) -> str:
         return render.render("lzk", code, False)

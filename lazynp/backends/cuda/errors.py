@@ -97,7 +97,7 @@ def may_vanish(s: ir.Compute) -> bool:
 
 
 def underflow(operations: Iterable[ir.Compute]) -> str:
-    """The statement that notes what may be an underflow of any of these operations: one comparison each, and a look at zeros if it holds."""
+    """The statement that notes what may be an underflow of any of these operations: one comparison each, and a look at zeros."""
     return f"noted |= {' | '.join([_vanished(s) for s in operations])} ? {UNDER}u : 0u;"
 
 

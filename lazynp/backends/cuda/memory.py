@@ -1,6 +1,6 @@
 """Memory of a GPU, streams and transfers.
 
-In: sizes, buffers.  Out: blocks of CuPy's default pool, buffers in them, host arrays.  Promise: everything is ordered by streams, one for
+In: sizes, buffers.  Out: blocks of CuPy's allocator, buffers in them, host arrays.  Promise: everything is ordered by streams, one for
 each Python thread and one for large uploads (``transfers.py``), and memory that another stream works on waits for it and is waited for; a
 host buffer is uploaded once, a device buffer downloaded once; memory that cannot be had is a ``MemoryError`` that names what holds the
 rest, after what can be freed was freed.
@@ -150,6 +150,19 @@ class Span:
             place.copy(self.address, value.address, self.nbytes, run)
 
 
+class Lease:
+    """A stream of a thread's, which another one may have when the thread has ended."""
+
+    __slots__ = ("stream", "streams")
+
+    def __init__(self, place: Place) -> None:
+        self.streams = place._streams
+        self.stream = place.leased()
+
+    def __del__(self) -> None:
+        self.streams.append(self.stream)
+
+
 class Place:
     """One GPU."""
 
@@ -164,7 +177,9 @@ class Place:
         properties = self.runtime.getDeviceProperties(number)
         self.title: str = properties["name"].decode() if isinstance(properties["name"], bytes) else properties["name"]
         self.capability = (int(properties["major"]), int(properties["minor"]))
+        self.shared = int(properties["sharedMemPerBlockOptin"])  # bytes of shared memory that a block may have
         self.local: Any = Local()
+        self._streams: list[Any] = []  # of threads that have ended
         self._twins: WeakKeyDictionary[Buffer, DeviceBuffer] = WeakKeyDictionary()
         self._large: WeakSet[DeviceBuffer] = WeakSet()
         self._sink: DeviceBlock | None = None
@@ -184,9 +199,17 @@ class Place:
         """
         found = self.local.stream
         if found is None:
-            with self.device:
-                found = self.local.stream = self.cupy.cuda.Stream()
+            lease = self.local.lease = Lease(self)
+            found = self.local.stream = lease.stream
         return found
+
+    def leased(self) -> Any:
+        """A stream that no thread has; none is ever destroyed, for CuPy keeps memory by streams' handles, which CUDA gives again."""
+        try:
+            return self._streams.pop()
+        except IndexError:
+            with self.device:
+                return self.cupy.cuda.Stream()
 
     def running(self) -> Running:
         """Make this device and this thread's stream CuPy's current ones, within the block."""
@@ -226,7 +249,7 @@ class Place:
         MemoryError
             There is none, even without what CuPy and we keep for reuse.
         """
-        return DeviceBlock(self, self.obtained(nbytes, self.cupy.get_default_memory_pool().malloc), nbytes, self.local.stream)
+        return DeviceBlock(self, self.obtained(nbytes, self.cupy.cuda.alloc), nbytes, self.local.stream)
 
     def obtained(self, nbytes: int, malloc: Callable[[int], Any]) -> Any:
         """A pointer to memory that is given back when the pointer is garbage; raises as ``allocate``."""
@@ -281,6 +304,7 @@ class Place:
         """The address of words that kernels may set and nobody reads; within ``running``."""
         if self._sink is None:
             self._sink = self.allocate(16)
+            self.runtime.memsetAsync(self._sink.address, 0, 16, self.local.stream.ptr)  # kernels read it before they set it
         return self._sink.address
 
     def watched(self) -> Watch:

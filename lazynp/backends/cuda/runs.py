@@ -67,6 +67,7 @@ class Local(threading.local):
     """A record of what one Python thread has on one GPU."""
 
     stream: Any = None
+    lease: Any = None  # of the stream
     run: Run | None = None  # the one that is being put together
     counters: DeviceBlock | None = None
 

@@ -140,7 +140,7 @@ class Uploads:
 
     def _malloc(self, nbytes: int) -> Any:
         with self.place.apart(self.stream):
-            return self.place.cupy.get_default_memory_pool().malloc(nbytes)
+            return self.place.cupy.cuda.alloc(nbytes)
 
     def _copy(self, target: int, part: np.ndarray[Any, Any]) -> None:
         """Copy bytes to the device; they have been read when this returns."""

@@ -44,12 +44,17 @@ ALONE = 32  # a row of at most this many elements is reduced by one thread, if t
 ALONE_ROWS = 1 << 12  # at least so many rows
 
 
-def emit(body: Body) -> tuple[ir.Kernel, ir.Launch]:
-    return GridNest(body).run()
+def emit(body: Body, staged: int = 0) -> tuple[ir.Kernel, ir.Launch]:
+    """The kernel of a body, and what a launch passes; ``staged``: bytes of a row that a block may keep, where that is more than usual."""
+    nest = GridNest(body)
+    nest.staged = staged
+    return nest.run()
 
 
 class GridNest(Launches):
     """``Nest`` with launches and teams in place of parallel loops."""
+
+    staged: int
 
     # Choosing ----------------------------------------------------------------------------------------------------------
 
@@ -291,6 +296,7 @@ class GridNest(Launches):
         if any(other != ranges for _, _, other in statements) or ranges != tuple(self.body.main[depth:]):
             return
         length = prod([r.extent for r in ranges])
+        room = max(cost.SHARED_BYTES, self.staged if teams == 1 else 0)
         regions: list[Value] = []  # what lies in each at last
         places: dict[Value, int] = {}
         wanted = self.wanted_again(statements, ranges)
@@ -302,7 +308,7 @@ class GridNest(Launches):
             if free:
                 regions[free[0]] = v
                 places[v] = free[0]
-            elif length * (len(regions) + 1) * teams * v.dtype.itemsize <= cost.SHARED_BYTES:
+            elif length * (len(regions) + 1) * teams * v.dtype.itemsize <= room:
                 regions.append(v)
                 places[v] = len(regions) - 1
         if not places:

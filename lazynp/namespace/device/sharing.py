@@ -131,9 +131,12 @@ def interface(x: ndarray) -> dict[str, Any]:
 
 
 def dlpack(x: ndarray, **wanted: Any) -> Any:
-    """``x.__dlpack__(**wanted)``: CuPy's."""
+    """``x.__dlpack__(**wanted)``: CuPy's, which makes no copies."""
+    given = {key: value for key, value in wanted.items() if value is not None}
+    copy = given.pop("copy", False)
     with devices.place(x.device).device:  # whoever asks may be at work on another one
-        return exported(x).__dlpack__(**{key: value for key, value in wanted.items() if value is not None})
+        shared = exported(x)
+        return (shared.copy() if copy else shared).__dlpack__(**given)
 
 
 def exported(x: ndarray) -> Any:
