@@ -33,9 +33,7 @@ def vectorise(statements: Sequence[ir.Statement], forms: dict[Operand, Form] | N
     for position, s in enumerate(statements):
         match s:
             case ir.Integer(dst, kind, a, b):
-                form = _combined(kind, _form(a, forms), _form(b, forms))
-                if form is not None:
-                    forms[dst] = form
+                forms[dst] = _combined(kind, _form(a, forms), _form(b, forms))
             case ir.Load(_, dtype, memory, index, guard):
                 since_access[memory] = position
                 if guard is None and memory.space in SPACES and dtype.itemsize < BYTES:
@@ -112,15 +110,13 @@ def _form(operand: Operand, forms: dict[Operand, Form]) -> Form:
     return forms.get(operand) or (frozenset([(operand, 1)]), 0)
 
 
-def _combined(kind: str, a: Form, b: Form) -> Form | None:
-    """The form of a sum, a difference or a multiple; nothing else has one."""
+def _combined(kind: str, a: Form, b: Form) -> Form:
+    """The form of a sum, a difference or a multiple; anything else is a symbol by itself, the same for the same operands."""
+    if kind not in ("add", "sub", "mul") or (kind == "mul" and a[0] and b[0]):
+        return frozenset([(f"{kind} {sorted(a[0])} {a[1]} {sorted(b[0])} {b[1]}", 1)]), 0
     if kind == "mul":
-        if a[0] and b[0]:
-            return None
         (symbols, constant), factor = (b, a[1]) if b[0] else (a, b[1])
         return frozenset([(name, k * factor) for name, k in symbols if factor]), constant * factor
-    if kind not in ("add", "sub"):
-        return None
     sign = 1 if kind == "add" else -1
     total = dict(a[0])
     for name, k in b[0]:

@@ -74,6 +74,8 @@ def test_random_programs_have_the_bits_of_the_processors_kernels(seeds: range) -
 ROWS = {
     "elements": (lambda m, x: x * 2 - 1, (300, 7)),
     "several elements a thread": (lambda m, x: x * 2 - 1, (70_000,)),
+    "several elements of a row": (lambda m, x: x + x[0], (300, 260)),
+    "several elements of a row that is cut": (lambda m, x: x[1:-1, 1:-1] * 2 + x[1:-1, 2:], (302, 263)),
     "short rows": (lambda m, x: x.sum(axis=1), (300, 7)),
     "warps": (lambda m, x: (x - x.max(axis=1, keepdims=True)).sum(axis=1), (20, 400)),
     "blocks": (lambda m, x: (x / x.sum(axis=1, keepdims=True)).max(axis=1), (7, 3000)),
@@ -206,6 +208,7 @@ LIMITS = {
     "no row is": {"FEW_ROWS": 0},
     "nothing is staged": {"SHARED_BYTES": 0},
     "several elements a thread, always": {"ELEMENTS_FROM": 0},
+    "several elements of short rows, always": {"ELEMENTS_FROM": 0, "GROUPS": 0},
     "never": {"ELEMENTS_FROM": 1 << 60},
     "rows are a thread's": {"ALONE": 1 << 60, "ALONE_ROWS": 0},
     "rows are a team's": {"ALONE": 0},

@@ -18,7 +18,7 @@ the processor: the 32 accumulators of a chunk are the 32 threads of a warp.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from math import prod
 
 from lazynp.codegen import ir, reduce
@@ -34,6 +34,7 @@ from lazynp.schedule.lower import ACCUMULATE, CHECKED, LOAD, SCALAR, Body, Outpu
 
 ACCESS_BYTES = 16  # that a thread reads or writes at once where all accesses are along memory
 MOST_ELEMENTS = 8  # of narrow types
+GROUPS = 16  # of neighbours that a row has at least: the last one of it may be short
 ELEMENTS_FROM = 1 << 16  # below this many there are too few threads to give each several
 WARPS = 8  # of a block that has one row
 FEW_ROWS = 256  # so few rows, longer than
@@ -164,19 +165,32 @@ class GridNest(Launches):
         ranges = tuple(self.body.main[:depth])
         n = prod([r.extent for r in ranges])
         each = self.elements(ranges, work) if n >= ELEMENTS_FROM else 1
-        number = self.threads_of(-(-n // each), (ranges, each))
-        count = self.total(ranges)
-        with self.launching(-1):
-            if each == 1:
-                with self.when(self.integer("lt", number, count)):
-                    self.bind_rows(ranges, number)
-                    self.block(depth, work)
-                return
+        if each > 1:
+            self.neighbours(ranges, each, work)
+            return
+        number = self.threads_of(n, (ranges, each))
+        with self.launching(-1), self.when(self.integer("lt", number, self.total(ranges))):
+            self.bind_rows(ranges, number)
+            self.block(depth, work)
+
+    def neighbours(self, ranges: tuple[Range, ...], each: int, work: Work) -> None:
+        """A thread for ``each`` elements of a row, the last range, that are side by side; the last one of a row may have fewer."""
+        *outer, inner = ranges
+        groups = -(-inner.extent // each)
+        number = self.threads_of(prod([r.extent for r in outer]) * groups, (ranges, each))
+        count, depth = self.extent(inner), len(ranges)
+        with self.launching(-1), ExitStack() as stack:
+            if outer:
+                threads = self.argument(("threads", ranges, each), Formula(prod([r.extent for r in outer]) * groups))
+                stack.enter_context(self.when(self.integer("lt", number, threads)))
+                row = self.argument(("groups", inner, each), Formula(groups))
+                self.bind_rows(tuple(outer), self.integer("div", number, row))
+                number = self.integer("rem", number, row)
             base = self.integer("mul", number, str(each))
             end = self.integer("add", base, str(each))
             with self.when(self.integer("ge", count, end)):
-                self.several(ranges[0], base, each, work)
-            with self.when(self.integer("lt", count, end)), self.loop(base, count, ranges[0]):
+                self.several(inner, base, each, work)
+            with self.when(self.integer("lt", count, end)), self.loop(base, count, inner):
                 self.block(depth, work)
 
     def several(self, r: Range, base: Operand, each: int, work: Work) -> None:
@@ -192,10 +206,10 @@ class GridNest(Launches):
                     self.append(ir.Store(out.value.dtype, Memory("buffer", out.buffer), index, value))
 
     def elements(self, ranges: tuple[Range, ...], work: Work) -> int:
-        """Choose how many neighbours one thread takes: several if one loop covers everything and every access walks along it, or stays."""
-        if len(ranges) != 1 or work.reductions:
+        """Choose how many neighbours one thread takes: several if every access walks along the innermost loop, or stays."""
+        if work.reductions:
             return 1
-        r = ranges[0]
+        r = ranges[-1]
         accesses = [(out.index, out.value.dtype.itemsize) for out in work.outputs]
         pending, seen = [out.value for out in work.outputs], set[Value]()
         while pending:
@@ -210,9 +224,10 @@ class GridNest(Launches):
             if v.op is not ACCUMULATE:
                 pending += v.src
         for index, _ in accesses:
-            if index.coefficient(r) not in (0, 1) or any(atom is not r and not isinstance(atom, Offset) for atom, _ in index.terms):
+            if index.coefficient(r) not in (0, 1) or any(atom not in ranges and not isinstance(atom, Offset) for atom, _ in index.terms):
                 return 1
-        return max(1, min(MOST_ELEMENTS, ACCESS_BYTES // max(size for _, size in accesses)))
+        each = max(1, min(MOST_ELEMENTS, ACCESS_BYTES // max(size for _, size in accesses)))
+        return each if len(ranges) == 1 or r.extent >= GROUPS * each else 1
 
     # A team for each row --------------------------------------------------------------------------------------------------
 
