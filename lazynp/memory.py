@@ -107,7 +107,7 @@ _ALONE = _holders(np.empty(1)[...])
 def _others_hold(array: np.ndarray[Any, Any]) -> bool:
     """Tell whether somebody else may reach the memory that a view of NumPy's shows, or must not be given it as it is."""
     owner: Any = array.base
-    if type(owner) is not _MEMORY or owner.base is not None or not owner.flags.owndata or not array.flags.aligned:
+    if not isinstance(owner, _MEMORY) or owner.base is not None or not owner.flags.owndata or not array.flags.aligned:
         return True
     del owner
     return _holders(array) > _ALONE or getweakrefcount(array.base) > 0
