@@ -11,10 +11,24 @@
 
 static PyObject *config_dict, *at_hand_name; /* where `config.at_hand` is looked up */
 
-static npy_intp limit_now(void) {
+static npy_intp limit_found(void) {
     PyObject* found = PyDict_GetItem(config_dict, at_hand_name);
     return found ? PyLong_AsSsize_t(found) : 0;
 }
+
+#if PY_VERSION_HEX < 0x030C0000 /* a dictionary says whether it has changed */
+static inline npy_intp limit_now(void) {
+    static uint64_t version;
+    static npy_intp known;
+    if (((PyDictObject*)config_dict)->ma_version_tag != version) {
+        known = limit_found();
+        version = ((PyDictObject*)config_dict)->ma_version_tag;
+    }
+    return known;
+}
+#else
+#define limit_now limit_found
+#endif
 
 /* Where a plain array's memory is found: `Node.buffer`, `Buffer._array`, `Draft.array`. */
 typedef struct {
