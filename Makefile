@@ -4,7 +4,7 @@
 #   make test    lint, types, tests; machine code that the tests compile stays in .pytest_cache, so the second time takes a fraction
 #   make quick   a tour of the tests: without those marked slow, most of which are of compiled kernels; it ends with what it left out
 #   make test-cuda-emulated   the tests of the CUDA backend without a GPU: needs g++, and installs NVRTC
-#   make test-gpu   the tests that run on a real GPU; make bench-gpu its benchmarks
+#   make test-gpu   the tests that run on a real GPU; make bench-gpu its benchmarks; tools/first_light.sh does both where nothing can be installed
 #   make bench   the benchmarks against NumPy and the peers that are installed
 #   make conformance   the official tests of the array API standard; CONFORMANCE_ARGS="--suite PATH" names a checkout
 #   make sklearn   scikit-learn's array-API tests on lazynp, compared with the recorded results
@@ -51,7 +51,7 @@ test-cuda-emulated: g++ $(VENV)/.cuda-test
 test-gpu: $(VENV)/.gpu
 	$(PY) -m lazynp doctor
 	LAZYNP_TEST_CUDA=gpu LAZYNP_DEVICE=cuda LAZYNP_TIER=compiled $(PY) -m pytest tests/cuda/test_standard.py tests/differential $(PYTEST_ARGS)
-	LAZYNP_TEST_CUDA=gpu $(PY) -m pytest $(addprefix tests/cuda/test_,host.py devices.py writes.py accumulating.py composed.py) $(PYTEST_ARGS)
+	LAZYNP_TEST_CUDA=gpu $(PY) -m pytest $(addprefix tests/cuda/test_,hardware.py host.py devices.py writes.py accumulating.py composed.py) $(PYTEST_ARGS)
 	if command -v compute-sanitizer >/dev/null; then \
 		LAZYNP_DEVICE=cuda LAZYNP_TIER=compiled compute-sanitizer --error-exitcode 1 $(PY) -m tests.cuda.standard && \
 		LAZYNP_DEVICE=cuda LAZYNP_TIER=compiled compute-sanitizer --tool racecheck --error-exitcode 1 $(PY) -m tests.cuda.standard; \

@@ -30,7 +30,7 @@ from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import Node, Shape, Site
 from lazynp.layout import copy_order, geometry, joined_order, reduction_order, result_order
-from lazynp.memory import Draft, draft, elements, host, overwritten, published, shown
+from lazynp.memory import Draft, draft, elements, host, is_lent, lend, overwritten, published, shown, shown_now
 from lazynp.namespace import assignment, indexing
 from lazynp.scalars import CLASSES, force, generic, node_of_scalar, pending_scalars, scalar_of, scalar_of_value
 from lazynp.values import config
@@ -50,7 +50,7 @@ from lazynp.views import AXES, NEW, STRIDED, Geometry, Region, Step, View
 
 __all__ = [
     "DEPTH_LIMIT", "Draft", "anyarray", "asarray", "copy_order", "derived", "draft", "elements", "force", "from_numpy", "generic",
-    "geometry", "host", "joined_order", "ndarray", "node_of", "reduction_order", "replace", "reshaped_shape", "result",
+    "geometry", "host", "is_lent", "joined_order", "lend", "ndarray", "node_of", "reduction_order", "replace", "reshaped_shape", "result",
     "result_order", "root_node", "scalar_of", "scalar_of_value", "shares_memory", "shown", "view_axes", "view_diagonal",
     "view_dtype", "view_expand", "view_flip", "view_key", "view_part", "view_permute", "view_reshape", "view_slice",
     "wrap", "wrap_ordered",
@@ -305,10 +305,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         assignment.write_flat(self, slice(None), value, whole=True)
 
     def view(self, dtype: Any = None, type: Any = None) -> Any:
-        """Show the same memory, optionally read as another dtype; see :meth:`numpy.ndarray.view`.
-
-        What is NumPy's own (a subclass, a foreign dtype) shows a snapshot.
-        """
+        """Show the same memory, optionally read as another dtype; see :meth:`numpy.ndarray.view`."""
         if dtype is ndarray or (isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray)):
             dtype, type = None, dtype
         made = self
@@ -318,8 +315,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             made = derived(self, (AXES, tuple(range(self.ndim)), self.shape), self.dtype)
         if type is None or type is ndarray or type is np.ndarray:
             return made
-        memory = hand.own_memory(made)
-        return (protocols.snapshot(made, "view") if memory is None else memory).view(type)
+        return protocols.exported(made, "view").view(type)
 
     def setflags(self, write: bool | None = None, align: bool | None = None, uic: bool | None = None) -> None:
         """Allow or refuse writes."""
@@ -395,6 +391,10 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             node = devices.gpus.kept(node, root_node(base if type(base) is ndarray else self), type(base) is not ndarray)
         if base is None or type(base) is Draft:
             replace(self, node)
+        elif is_lent(base):
+            memory = elements(self)
+            assert memory is not None
+            memory[...] = host(wrap(node), "shared memory")
         else:
             replace(base, self._view.write(root_node(base), node))
             self._node = self._stamp = None  # made from the old value, which need not live on
@@ -406,6 +406,8 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
                 view._view.root, view._view.root_dtype, view._view.path, view.shape, view.dtype, self._view.owner, view._view.geometry()
             )
             self._stamp = None
+        elif type(self._base) is Draft:
+            self._base.become(view.dtype, view.shape)
         else:
             # A plain array stays the owner; views taken before know the shape they were taken from.
             node = node_of(view)
@@ -473,7 +475,8 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             return self
         root = self._base if type(self._base) is ndarray else self
         replace(root, build.contiguous(root_node(root)))
-        prepare([root._node])
+        if root._base is None:
+            prepare([root._node])
         return self
 
     def contiguous(self) -> ndarray:
@@ -579,7 +582,13 @@ def node_of(x: Any) -> Node:
             return hand.captured(x)
         if type(base) is Draft:
             return published(x)
-        root = base._node if base._base is None else published(base)
+        if base._base is None:
+            root = base._node
+        else:
+            now = shown_now(x)
+            if now is not None:
+                return now
+            root = published(base)
         # The cached node is derived again once the base has its value: it may bypass the base (two movements that cancel) and would then
         # compute what the base already has.
         stamp = root if root.buffer is None else root.buffer

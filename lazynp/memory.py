@@ -2,7 +2,8 @@
 
 In: arrays.  Out: NumPy arrays over their memory with the nominal strides, and *drafts*.  Promise: ``host`` computes what is pending and
 copies nothing; a draft is seen by one cell only, and becomes a node, never to be written again, before anybody else may see it; while one
-is lent to the world outside, which may write at any time, whoever reads the array gets a copy of what the memory holds then.
+is lent to the world outside, which may write at any time, what is recorded of the array is a copy of what the memory holds then, and what
+is written to the array goes into that memory.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import gc
 from math import prod
 from typing import Any
-from weakref import WeakValueDictionary, ref
+from weakref import ref
 
 import numpy as np
 
@@ -30,26 +31,59 @@ from lazynp.views import View, origin_of, part
 DRAFT_BYTES = 65536
 """Up to this size an element write copies the array, so that the following ones cost next to nothing."""
 
-_MEMORY = np.ndarray
+COMPARED = 1 << 17
+"""Words that are compared with a snapshot at a time."""
 
-_lent: WeakValueDictionary[int, arrays.ndarray] = WeakValueDictionary()  # by their id: arrays whose memory somebody outside has filled
+_MEMORY = np.ndarray
 
 
 class Draft:
     """Memory of an array that is being filled: owned by one cell, seen by nobody else, unless it is lent.
 
-    ``lease`` refers to what the arrays outside keep: it is dead when none is left.
+    ``lease`` refers to what the arrays outside keep: it is dead when none is left.  ``pinned`` is such an array, kept because somebody was
+    told an address.  ``snapshot`` refers to the last node that was made of lent memory.
     """
 
-    __slots__ = ("array", "buffer", "dtype", "lease", "shape", "views")
+    __slots__ = ("array", "buffer", "dtype", "lease", "pinned", "shape", "snapshot", "views")
 
     def __init__(self, buffer: Buffer) -> None:
         self.lease: ref[Any] | None = None
+        self.pinned: np.ndarray[Any, Any] | None = None
+        self.snapshot: ref[Node] | None = None
+        self._hold(buffer)
+
+    def _hold(self, buffer: Buffer) -> None:
         self.buffer = buffer
         self.array = buffer.array
         self.dtype = buffer.dtype
         self.shape = buffer.shape
         self.views: dict[View, np.ndarray[Any, Any]] | None = None
+
+    def become(self, dtype: np.dtype[Any], shape: Shape) -> None:
+        """Show the same memory in another shape, or as another dtype."""
+        self._hold(self.buffer.retyped(dtype, shape))
+
+    def exported(self) -> np.ndarray[Any, Any]:
+        """The memory as an array of the world outside, whose base every view of it keeps, and nobody here."""
+        export = None if self.lease is None else self.lease()
+        if export is None:
+            block = self.buffer.block
+            array = np.asarray(Export(self.buffer)) if block is None else block.view(self.dtype, self.shape)
+            self.lease = ref(array.base)
+            return array
+        array = np.asarray(export)
+        return array if array.dtype == self.dtype and array.shape == self.shape else array.reshape(-1).view(self.dtype).reshape(self.shape)
+
+
+class Export:
+    """The base of an array over memory that is no block."""
+
+    __slots__ = ("__array_interface__", "__weakref__", "buffer")
+
+    def __init__(self, buffer: Buffer) -> None:
+        self.buffer = buffer
+        data = buffer.address, not buffer.array.flags.writeable
+        self.__array_interface__ = {"version": 3, "shape": buffer.shape, "typestr": buffer.dtype.str, "data": data}
 
 
 def host(x: Any, reason: str = "__array__") -> np.ndarray[Any, Any]:
@@ -64,14 +98,17 @@ def host(x: Any, reason: str = "__array__") -> np.ndarray[Any, Any]:
     root = base if type(base) is arrays.ndarray else x
     if type(root._base) is _MEMORY:
         return shown(x, root._base)
-    node = arrays.root_node(root)
-    if node.op is o.CONST:
-        array = np.asarray(node.arg)
+    if is_lent(root):
+        array = root._base.array
     else:
-        if node.buffer is None:
-            force([node], reason)
-        assert node.buffer is not None
-        array = node.buffer.array
+        node = arrays.root_node(root)
+        if node.op is o.CONST:
+            array = np.asarray(node.arg)
+        else:
+            if node.buffer is None:
+                force([node], reason)
+            assert node.buffer is not None
+            array = node.buffer.array
     if root is x:
         return array
     return shown(x, array)
@@ -117,51 +154,60 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
     return found
 
 
-def is_lent(draft: Draft) -> bool:
-    """Tell whether somebody outside may write into the memory."""
-    return draft.lease is not None and draft.lease() is not None
+def is_lent(root: arrays.ndarray) -> bool:
+    """Tell whether somebody outside may write into the memory of a plain array."""
+    held = root._base
+    return type(held) is Draft and held.lease is not None and held.lease() is not None
 
 
-def lend(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
-    """The memory of an array that waits to be filled, writable, and seen by both sides as NumPy's arrays see each other's.
+def lend(x: arrays.ndarray, pinned: bool = False) -> np.ndarray[Any, Any] | None:
+    """The memory of an array for the world outside: writable where the array is, and seen by both sides as NumPy's arrays see each other's.
 
-    What ``np.empty``, ``np.zeros``, ``np.full`` made waits to be filled as long as nobody computed or wrote it, and again whenever it was
-    lent before: C code that is given such an array for its results (SciPy's ``output=``, a file's ``readinto``) expects to reach it so,
-    in several threads if need be, each of which fills a part.  None for all others.
+    What is pending is computed; where somebody else here holds the value, the array gets memory of its own.  As long as a NumPy array over
+    the memory lives, the array is what the memory holds; ``pinned``: as long as the array itself lives, because its address is told.  None
+    for values that are on a device.
     """
-    if type(x._base) is _MEMORY:
-        return x._base[...]
-    if x._readonly:
-        return None
     root = x._base if type(x._base) is arrays.ndarray else x
-    if type(root._base) is _MEMORY:
-        return shown(x, root._base)
-    if root._base is None and _lent.get(id(root)) is root:
-        host(root, "__array__")  # what is computed is so before the lock is taken
-    with forking.graph:
-        held = root._base
-        export = None if held is None or held.lease is None else held.lease()
-        if export is not None:
-            array = np.asarray(export)
-        else:
-            known = _lent.get(id(root)) is root
-            if held is not None and not known:
-                return None
-            node = arrays.root_node(root)
-            sources = node.src
-            filled = node.op is o.EXPAND and sources[0].op is o.CONST
-            buffer = node.buffer if known else None
-            if not filled and buffer is None:
-                return None
-            block = allocate(prod(node.shape) * node.dtype.itemsize)
-            array = block.view(node.dtype, node.shape)
-            array[...] = sources[0].arg if buffer is None else buffer.array
-            held = Draft(Buffer.of_block(block, node.dtype, node.shape))
-            held.lease = ref(array.base)
-            root._base = root._view = held
-            root._node = None
-            _lent[id(root)] = root
-    return array if root is x else shown(x, array)
+    memory = hand.own_memory(root)
+    if memory is None:
+        memory = _lent(root, pinned)
+        if memory is None:
+            return None
+    elif pinned and memory.base is None:
+        root._base = memory = memory[...]  # which is nobody's own, and never let go
+    found = memory[...] if root is x else shown(x, memory)
+    if x._readonly:
+        found.flags.writeable = False
+    return found
+
+
+def _lent(root: arrays.ndarray, pinned: bool) -> np.ndarray[Any, Any] | None:
+    while True:
+        if root._base is None and not _is_known(root._node):
+            force([root._node], "__array__")  # before the lock is taken
+        with forking.graph:
+            held = root._base
+            if held is None:
+                node = root._node
+                if not _is_known(node):
+                    continue  # another thread wrote
+                if node.buffer is not None and node.buffer.place is not None:
+                    return None
+                del node  # which only the cell shall hold
+                draft(root)
+                held = root._base
+            if type(held) is _MEMORY:
+                return held
+            array: np.ndarray[Any, Any] = held.exported()
+            if pinned:
+                held.pinned = array
+            return array
+
+
+def _is_known(node: Node) -> bool:
+    """Tell whether a value exists, or is one number everywhere."""
+    sources = node.src  # before the operation is looked at: see ``build.is_filled``
+    return node.buffer is not None or node.op is o.CONST or (node.op is o.EXPAND and sources[0].op is o.CONST)
 
 
 def overwritten(root: arrays.ndarray, node: Node) -> bool:
@@ -170,11 +216,10 @@ def overwritten(root: arrays.ndarray, node: Node) -> bool:
     if type(held) is _MEMORY:
         held[...] = host(arrays.wrap(node), "a value at hand")
         return True
-    if not is_lent(held):
+    if not is_lent(root):
         root._base = root._view = None
         return False
     held.array[...] = host(arrays.wrap(node), "shared memory")
-    root._node = None
     return True
 
 
@@ -190,12 +235,23 @@ def published(root: arrays.ndarray) -> Node:
         if held is None:  # another thread was here first
             node: Node = root._node
             return node
-        if not is_lent(held):
-            return _taken_back(root, held)
-        buffer = _empty(held.shape, held.dtype)
-        buffer.array[...] = held.array
-        device = held.buffer.device
-        return build.leaf(buffer if device is None else buffer.at_home(device))
+        return _snapshot(held) if is_lent(root) else _taken_back(root, held)
+
+
+def shown_now(x: arrays.ndarray) -> Node | None:
+    """A leaf with what a view shows of memory that is lent, if that is less than all of it; else None."""
+    root: arrays.ndarray = x._base
+    if not is_lent(root) or prod(x._view.shape) >= prod(root._base.shape):
+        return None
+    memory = elements(x)
+    assert memory is not None
+    return _copied(memory, root._base.buffer.device)
+
+
+def _copied(memory: np.ndarray[Any, Any], device: str | None) -> Node:
+    buffer = _empty(memory.shape, memory.dtype)
+    buffer.array[...] = memory
+    return build.leaf(buffer if device is None else buffer.at_home(device))
 
 
 def _taken_back(root: arrays.ndarray, held: Draft) -> Node:
@@ -203,6 +259,28 @@ def _taken_back(root: arrays.ndarray, held: Draft) -> Node:
     root._node = node
     root._base = root._view = None
     return node
+
+
+def _snapshot(held: Draft) -> Node:
+    """A leaf with what lent memory holds now: the last one where nothing was written since, which only a look at the memory can tell."""
+    node = None if held.snapshot is None else held.snapshot()
+    kept = None if node is None else node.buffer
+    if kept is not None and kept.place is None and kept.shape == held.shape and kept.dtype == held.dtype and _same(kept.array, held.array):
+        assert node is not None
+        return node
+    node = _copied(held.array, held.buffer.device)
+    held.snapshot = ref(node)
+    return node
+
+
+def _same(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+    """Tell whether two arrays of one dtype and shape, in C order, hold the same bytes."""
+    x, y = one.reshape(-1).view(np.uint8), other.reshape(-1).view(np.uint8)
+    words = x.size & -8
+    if bytes(x[words:]) != bytes(y[words:]):
+        return False
+    p, q = x[:words].view(np.uint64), y[:words].view(np.uint64)
+    return not any((p[at : at + COMPARED] != q[at : at + COMPARED]).any() for at in range(0, p.size, COMPARED))
 
 
 def draft(root: arrays.ndarray, copy: bool = True) -> np.ndarray[Any, Any] | None:

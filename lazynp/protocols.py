@@ -1,28 +1,34 @@
 """Protocols between arrays or scalars and the rest of Python.
 
 In: the class of arrays, the class of scalars.  Out: the same classes with NumPy's protocols, Python's conversions, copying, pickling and
-printing.  Promise: an export is a read-only snapshot or a copy, never memory that lazynp will write, unless the array waits to be filled
-(``memory.lend``); a NumPy function called on one of ours stays lazy where lazynp has it.
+printing.  Promise: an export of an array is its memory itself (``memory.lend``), that of a scalar a copy; what the library gives to a
+function of NumPy's for the length of a call is a read-only snapshot, unless the memory is shared anyway; a NumPy function called on one of
+ours stays lazy where lazynp has it.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from lazynp.array import core
 from lazynp.conversion import NO_COPY
 from lazynp.engine import devices
 from lazynp.graph.node import caller
 from lazynp.scalars import CLASSES, generic
 
+BUFFERS = core.native or sys.version_info >= (3, 12)
+"""Whether arrays have Python's buffer protocol."""
+
 
 def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
-    """A read-only NumPy array of the value, which keeps the memory alive and is never written; of an array at hand its memory."""
+    """A read-only NumPy array of the value, which keeps the memory alive and is never written; of shared memory a view."""
     from lazynp.array import hand
-    from lazynp.arrays import host, ndarray
+    from lazynp.arrays import host, is_lent, ndarray
 
     if type(x) is ndarray:
         memory = hand.own_memory(x)
@@ -30,10 +36,12 @@ def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
             return memory[...]
 
     array = host(x, reason).view()
-    if type(x) is ndarray and type(x._base) is ndarray and hand.own_memory(x._base) is not None:
-        if x._readonly:  # it shows memory that is at hand
-            array.flags.writeable = False
-        return array
+    if type(x) is ndarray:
+        root = x._base if type(x._base) is ndarray else x
+        if is_lent(root) or hand.own_memory(root) is not None:
+            if x._readonly:
+                array.flags.writeable = False
+            return array
     owner = array.base
     while type(owner) is np.ndarray:
         # Not through the view, its base or any other way: whoever gets this array cannot make it writeable again.
@@ -43,29 +51,55 @@ def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
     return array
 
 
+def exported(x: Any, reason: str) -> np.ndarray[Any, Any]:
+    """The memory of an array, shared with it; a snapshot of what is on a device, and of a scalar, which is nobody's memory."""
+    from lazynp.arrays import lend
+
+    memory = None if type(x) in CLASSES else lend(x)
+    return snapshot(x, reason) if memory is None else memory
+
+
+def _given(x: Any, reason: str) -> np.ndarray[Any, Any]:
+    """``exported``, to be called by what NumPy's constructors call; pandas, which copies NumPy's arrays and keeps others', gets a copy."""
+    if sys._getframe(2).f_globals.get("__name__", "").startswith("pandas.core"):
+        return snapshot(x, reason).copy(order="K")
+    return exported(x, reason)
+
+
+# NumPy drops what the buffer protocol raises, be it an interrupt, and goes on to the next protocol, which raises it again.
+_dropped: list[tuple[Any, int, BaseException]] = []
+
+
+def _raise_dropped(x: Any) -> None:
+    if _dropped:
+        of, thread, error = _dropped.pop()
+        if of is x and thread == threading.get_ident():
+            raise error
+
+
 def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-    """The value as a NumPy array: read-only and shared, or a writable copy; a scalar is nobody's memory, so it is always copied."""
-    array = snapshot(self, "__array__")
+    """The value as a NumPy array: the memory itself, or a copy; a scalar is nobody's memory, so it is always copied."""
+    _raise_dropped(self)
     if type(self) in CLASSES:
         if copy is False:
             raise ValueError(NO_COPY)
         copy = True
-    if dtype is not None and np.dtype(dtype) != array.dtype:
+    if dtype is not None and np.dtype(dtype) != self.dtype:
         if copy is False:
             raise ValueError(NO_COPY)
-        return array.astype(dtype)
-    return array.copy(order="K") if copy else array
+        return snapshot(self, "__array__").astype(dtype)
+    return snapshot(self, "__array__").copy(order="K") if copy else _given(self, "__array__")
 
 
 def _to_numpy(self: Any, dtype: Any = None, copy: bool = False) -> np.ndarray[Any, Any]:
-    """Return the value as a NumPy array, read-only and shared unless a copy or another dtype is asked for.
+    """Return the array's memory as a NumPy array, or a copy where that or another dtype is asked for.
 
     Parameters
     ----------
     dtype : dtype, optional
         What the elements are converted to.
     copy : bool
-        True asks for memory that may be written.
+        True asks for memory of its own.
 
     Returns
     -------
@@ -200,39 +234,15 @@ def _memory(x: Any) -> np.ndarray[Any, Any] | None:
     return None if type(x) in CLASSES else hand.own_memory(x)
 
 
-class _Unmarked:
-    """The memory of a read-only array, for a protocol that has no word for it."""
-
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        described = array.__array_interface__
-        self.array = array
-        self.__array_interface__ = {**described, "data": (described["data"][0], False)}
-
-
 def _dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
-    """Export; read-only where the consumer can be told so, else a copy.
-
-    Before version 1.0 the protocol cannot say that memory is read-only.  Who refuses a copy all the same gets the shared memory, and must
-    not write to it; of an array that the user made read-only nobody does.
-    """
+    """Export the memory, as NumPy does; a device's own where the values are on one."""
     if self.device != devices.CPU and (dl_device is None or dl_device[0] != 1):
         return devices.gpus.dlpack(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
-    memory = _memory(self)
-    if memory is not None:
-        wanted = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
-        return memory.__dlpack__(**{key: value for key, value in wanted.items() if value is not None})
-    untold = max_version is None or max_version[0] < 1
-    if untold and not copy and getattr(self, "_readonly", False):
-        raise BufferError("a consumer of DLPack before version 1.0 cannot be told that this array is read-only")
-    array = snapshot(self, "__dlpack__")
-    if copy or (untold and copy is None):
-        array = array.copy(order="K")
-    elif untold:
-        array = np.asarray(_Unmarked(array))
-    options: dict[str, Any] = {"stream": stream, "max_version": max_version}
-    if dl_device is not None:
-        options["dl_device"] = dl_device
-    return array.__dlpack__(**options)
+    wanted = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+    array = exported(self, "__dlpack__")
+    if not array.flags.writeable and not getattr(self, "_readonly", False) and (max_version is None or max_version[0] < 1):
+        array = array.copy(order="K")  # a snapshot, which the consumer cannot be told not to write to
+    return array.__dlpack__(**{key: value for key, value in wanted.items() if value is not None})
 
 
 def _dlpack_device(self: Any) -> tuple[int, int]:
@@ -266,13 +276,15 @@ def _to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
 
 
 def _buffer(self: Any, flags: int) -> memoryview:
-    # Python asks from 3.12 on; before, ``memoryview(x.data)`` and ``x.tobytes()`` are the ways.
-    memory = _memory(self)
-    if memory is not None and (memory.flags.writeable or not flags & 1):
-        return memory.data
-    if flags & 1:  # PyBUF_WRITABLE
-        raise BufferError("Object is not writable.")
-    return snapshot(self, "buffer").data
+    _dropped.clear()
+    try:
+        array = _given(self, "buffer")
+    except BaseException as error:
+        _dropped.append((self, threading.get_ident(), error))
+        raise
+    if flags & 1 and not array.flags.writeable:  # PyBUF_WRITABLE
+        raise ValueError("buffer source array is read-only")
+    return array.data
 
 
 SHARED: dict[str, Any] = {
@@ -290,36 +302,29 @@ SHARED: dict[str, Any] = {
 # Arrays only ---------------------------------------------------------------------------------------------------------------
 
 
-def _shared_array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-    """The value as a NumPy array: read-only and shared, or a writable copy; or memory that waits to be filled, to be written there."""
-    from lazynp.memory import lend
+def _addressed(self: Any) -> np.ndarray[Any, Any]:
+    """The memory for those who are told its address: it is the array's as long as that lives."""
+    from lazynp.arrays import lend
 
-    array = None if copy or (dtype is not None and np.dtype(dtype) != self.dtype) else lend(self)
-    return _array(self, dtype, copy) if array is None else array
+    memory = lend(self, pinned=True)
+    if memory is None:
+        raise AttributeError("an array on a device has no address in host memory")
+    return memory
+
+
+def _array_struct(self: Any) -> Any:
+    """NumPy's protocol for C, whose object keeps the memory."""
+    _raise_dropped(self)
+    return _given(self, "__array__").__array_struct__
 
 
 def _array_interface(self: Any) -> dict[str, Any]:
-    """NumPy's protocol of version 3; the memory is an array, which keeps it alive and, where it is a snapshot, read-only."""
-    from lazynp.memory import lend
-
-    memory = _memory(self)
-    if memory is not None:
-        # Strides are spelled out: Pillow then asks for the bytes instead of reading the memory through a buffer.
-        return {**memory.__array_interface__, "strides": memory.strides}
-    array = lend(self)
-    if array is None:
-        array = snapshot(self, "__array__")
-    owner = array
-    while type(owner.base) is np.ndarray:
-        owner = owner.base
-    if not owner.flags.c_contiguous:
-        # A buffer is asked for in C order; memory of a result may have been filled in another order of the axes.
-        owner = owner.transpose(sorted(range(owner.ndim), key=lambda axis: -owner.strides[axis]))
-    described: dict[str, Any] = array.__array_interface__
-    start: int = described["data"][0]
-    first: int = owner.__array_interface__["data"][0]
-    # Strides are spelled out: Pillow then asks for the bytes instead of reading the memory through a buffer.
-    return {**described, "data": owner, "offset": start - first, "strides": array.strides}
+    """NumPy's protocol of version 3."""
+    memory = _addressed(self)
+    described: dict[str, Any] = memory.__array_interface__
+    if not BUFFERS:
+        described["strides"] = memory.strides  # Pillow then asks for the bytes
+    return described
 
 
 def _truth(self: Any) -> bool:
@@ -462,7 +467,6 @@ def _format(self: Any, spec: str) -> str:
 
 
 ARRAYS: dict[str, Any] = {
-    "__array__": _shared_array,
     "__bool__": _truth,
     "__int__": _conversion("__int__", int),
     "__float__": _conversion("__float__", float),
@@ -484,7 +488,9 @@ ARRAYS: dict[str, Any] = {
     "tobytes": _tobytes,
     "tofile": _tofile,
     "copy": _copy,
-    "data": property(lambda self: snapshot(self, "buffer").data),
+    "data": property(lambda self: exported(self, "buffer").data),
+    "ctypes": property(lambda self: _addressed(self).ctypes),
+    "__array_struct__": property(_array_struct),
     "__array_interface__": property(_array_interface),
     "__cuda_array_interface__": property(_cuda_array_interface),
 }

@@ -136,12 +136,11 @@ def view_part(x: arrays.ndarray, part: o.Op) -> arrays.ndarray:
 def view_dtype(x: arrays.ndarray, dtype: np.dtype[Any]) -> Any:
     """The same bytes read as ``dtype``; of another item size the last axis, which must be contiguous, becomes longer or shorter.
 
-    A dtype that lazynp does not compute with gives NumPy's own array: a read-only snapshot, for it cannot follow later writes.
+    A dtype that lazynp does not compute with gives NumPy's own array, over the same memory.
     """
     source = x.dtype
     if dtype not in NATIVE or not dtype.isnative:
-        memory = hand.own_memory(x)
-        return (protocols.snapshot(x, "view") if memory is None else memory).view(dtype)
+        return protocols.exported(x, "view").view(dtype)
     memory = hand.own_memory(x)
     if memory is not None and memory.nbytes <= config.at_hand * dtype.itemsize:
         return hand.cell(memory.view(dtype), x if x._view is None else x._view)
@@ -192,21 +191,23 @@ def may_be_written(x: arrays.ndarray) -> bool:
     return not x._base._readonly and all(step[0] is not o.EXPAND for step in view.path)
 
 
-def _known_memory(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
-    """Return what an array at hand, or a large view of one, shows."""
-    base = x._base
-    if type(base) is np.ndarray:
-        return base
-    return arrays.shown(x, base._base) if type(base) is arrays.ndarray and type(base._base) is np.ndarray else None
+def _known_memory(x: Any) -> np.ndarray[Any, Any] | None:
+    """Return the memory of an array of NumPy's, and of one of ours that others may see, too: at hand, or lent; None for all others."""
+    if isinstance(x, np.ndarray):
+        return x
+    if type(x) is not arrays.ndarray:
+        return None
+    root = x._base if type(x._base) is arrays.ndarray else x
+    return arrays.elements(x) if type(root._base) is np.ndarray or arrays.is_lent(root) else None
 
 
 def shares_memory(a: Any, b: Any, exact: bool = True) -> bool:
     """Tell whether two arrays nominally overlap; ``exact=False`` compares bounds only."""
-    if type(a) is not arrays.ndarray or type(b) is not arrays.ndarray:
-        return False
     one, two = _known_memory(a), _known_memory(b)
     if one is not None and two is not None:
         return bool(np.shares_memory(one, two) if exact else np.may_share_memory(one, two))
+    if type(a) is not arrays.ndarray or type(b) is not arrays.ndarray:
+        return False
     root = a._base if type(a._base) is arrays.ndarray else a
     if root is not (b._base if type(b._base) is arrays.ndarray else b):
         return False

@@ -21,7 +21,7 @@ from lazynp.graph.op import Op
 
 ROOT: Final = Path(lazynp.__file__).parent.parent
 README: Final = ROOT / "README.md"
-ROOTS: Final = ("lazynp", "tests", "bench", "conformance", "examples", "docs")
+ROOTS: Final = ("lazynp", "tests", "bench", "conformance", "examples", "docs", "tools")
 MODULES: Final = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted(ROOT.glob("lazynp/**/*.py"))

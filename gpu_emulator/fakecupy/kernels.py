@@ -7,7 +7,9 @@ driver checks, are violations.
 
 from __future__ import annotations
 
+import ctypes
 import operator
+from itertools import zip_longest
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
@@ -26,10 +28,21 @@ from gpu_emulator.fakecupy.stream import get_current_stream
 MAX_DYNAMIC_SHARED: Final = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 
 
-def argument(value: Any) -> bytes:
-    """An argument's bytes, typed as CuPy types it."""
+class CPointer:
+    """``cupy.cuda.function.CPointer``: where an argument lies in the host's memory; a launch copies it."""
+
+    def __init__(self, p: int = 0) -> None:
+        self.ptr = p
+
+
+def argument(value: Any, nbytes: int) -> bytes:
+    """An argument's bytes, typed as CuPy types it; ``nbytes`` are what the kernel reads, for CuPy does not know."""
     if value is None:
         return bytes(8)
+    if isinstance(value, CPointer):
+        if not _is_host(value.ptr) or not _is_host(value.ptr + nbytes - 1):
+            raise machine().violation(f"an argument lies at {value.ptr:#x}, where the host has nothing")
+        return ctypes.string_at(value.ptr, nbytes)
     if isinstance(value, ndarray):
         return value.data.ptr.to_bytes(8, "little")
     if isinstance(value, MemoryPointer):
@@ -136,7 +149,7 @@ class Function:
 
     def _launch(self, grid: tuple[int, ...], block: tuple[int, ...], args: Any, shared: int, stream: Any) -> None:
         fake = machine()
-        packed = self._pack([argument(value) for value in args])
+        packed = self._pack([argument(value, nbytes) for value, nbytes in zip_longest(args, self._function.parameters, fillvalue=0)])
         state = fake.stream((stream or get_current_stream()).ptr)
         if state.device != fake.device or self.module._device != fake.device:
             raise CUDADriverError(400)
@@ -290,4 +303,4 @@ class CompileException(Exception):
     """``cupy.cuda.compiler.CompileException``."""
 
 
-__all__ = ["CompileException", "Function", "Module", "RawKernel", "RawModule", "argument"]
+__all__ = ["CPointer", "CompileException", "Function", "Module", "RawKernel", "RawModule", "argument"]

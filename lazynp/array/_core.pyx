@@ -39,6 +39,7 @@ cdef extern from "functions.h":
     PyObject** slow_methods
     PyObject** slow_reflected
     PyObject** slow_in_place
+    PyObject* slow_buffer
     Loops* binary_loops
     Loops* unary_loops
     Loops* compare_loops
@@ -166,7 +167,7 @@ def register(cls, result, scalar):
 
     ``result`` makes an answer of NumPy's ours, given the cells it was computed from, and ``scalar`` a scalar.
     """
-    global array_type, result_method, scalar_method
+    global array_type, result_method, scalar_method, slow_buffer
     cdef int k
     members = vars(cls)
     array_type = <PyTypeObject*>cls
@@ -180,6 +181,7 @@ def register(cls, result, scalar):
         if k < BINARIES:
             slow_reflected[k] = _take(cls, members, f"__r{name}__")
             slow_in_place[k] = _take(cls, members, f"__i{name}__")
+    slow_buffer = _take(cls, members, "__buffer__")
     for k in range(ATTRIBUTES):
         name = attributes[k].definition.name.decode()
         if name in members:

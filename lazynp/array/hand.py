@@ -564,11 +564,13 @@ def let_go(x: arrays.ndarray, others: int) -> bool:
 
 
 def writable(x: arrays.ndarray) -> Memory | None:
-    """Memory that a small write to ``x`` may go to now: its own, or its part of a large array that nobody else sees."""
+    """Memory that a write to ``x`` goes to now: its own, its part of a large array that nobody else sees, or what is lent."""
     memory = own_memory(x)
     if memory is not None:
         return memory
     base = x._base
+    if base is not None and arrays.is_lent(base if type(base) is arrays.ndarray else x):
+        return None if x._readonly else arrays.elements(x)
     if type(base) is not arrays.ndarray or not config.at_hand or x._readonly or prod(x._view.shape) > config.at_hand:
         return None
     return arrays.elements(x) if _has_own_memory(base) else None

@@ -564,6 +564,20 @@ static PyObject* attribute_of(PyTypeObject* type, int k, PyObject* slow, const c
     return PyDescr_NewGetSet(type, &of->definition);
 }
 
+/* The buffer protocol: a request is handed on to the NumPy array that shows the memory. */
+static PyObject* slow_buffer;
+
+static int slot_buffer(PyObject* a, Py_buffer* view, int flags) {
+    PyObject* found = slow_buffer ? PyObject_CallFunction(slow_buffer, "Oi", a, flags) : NULL;
+    int failed = -1;
+    if (found && PyMemoryView_Check(found)) failed = PyObject_GetBuffer(PyMemoryView_GET_BUFFER(found)->obj, view, flags);
+    else if (!PyErr_Occurred()) PyErr_SetString(PyExc_BufferError, "not an array");
+    Py_XDECREF(found);
+    return failed;
+}
+
+static PyBufferProcs cell_buffer = {.bf_getbuffer = slot_buffer};
+
 /* The type ----------------------------------------------------------------------------------------------------------------------- */
 
 static PyNumberMethods cell_number = {
@@ -593,6 +607,7 @@ static PyTypeObject cell_type = {
     .tp_as_number = &cell_number,
     .tp_as_mapping = &cell_mapping,
     .tp_as_sequence = &cell_sequence,
+    .tp_as_buffer = &cell_buffer,
     .tp_richcompare = compare,
     .tp_hash = PyObject_HashNotImplemented,
     .tp_iter = slot_iter,

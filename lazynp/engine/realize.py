@@ -26,6 +26,7 @@ from lazynp.graph.native import mark_computed
 from lazynp.graph.node import Node, caller, site_of, where
 from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import Canonical, Program, canonicalise
+from lazynp.schedule.families import Families
 from lazynp.values import config, forking, pressure
 from lazynp.values.buffer import Buffer
 
@@ -40,12 +41,14 @@ _lock = forking.graph
 class _Engine:
     """The memory that one process keeps between programs."""
 
-    __slots__ = ("backends", "caches", "failed", "generation", "plans", "running")
+    __slots__ = ("backends", "caches", "failed", "families", "generation", "kin", "plans", "running")
 
     def __init__(self) -> None:
         self.caches: dict[tuple[Any, ...], _Plans] = {}  # by switches
         self.plans: _Plans = OrderedDict()  # the cache for the switches of now
-        self.generation = -1  # of the switches that ``plans`` is for
+        self.kin: dict[tuple[Any, ...], Families] = {}  # likewise
+        self.families = Families()
+        self.generation = -1  # of the switches that ``plans`` and ``families`` are for
         self.backends: dict[str, Backend] = {}
         self.failed: WeakSet[Node] = WeakSet()
         self.running = 0  # calls between their walk and their result
@@ -284,8 +287,9 @@ def _siblings(canonical: Canonical) -> list[Node]:
 
 def _prepare(canonical: Canonical, device: str | None = None) -> Plan:
     report.schedules.misses += 1
-    program = Program.of(canonical)
     gpu = None if device is None or device == devices.CPU else _gpu(device)
+    with _lock:
+        program = Program.of(canonical) if gpu is not None else _engine.families.program(canonical)
     chosen = gpu or choose()
     plans = _plans_on(device)
     try:
@@ -385,6 +389,7 @@ def _choose_cache() -> None:
     with _lock:
         switches = (config.backend or "", config.tier, config.debug, devices.CPU)
         _engine.plans = _engine.caches.setdefault(switches, OrderedDict())
+        _engine.families = _engine.kin.setdefault(switches, Families())
         _engine.generation = config.generation
 
 
@@ -401,5 +406,6 @@ def forget_plans() -> None:
     """Empty the schedule cache."""
     with _lock:
         _engine.caches.clear()
+        _engine.kin.clear()
         _engine.plans.clear()
         _choose_cache()

@@ -66,6 +66,9 @@ def write(x: arrays.ndarray, key: Any, value: Any) -> None:
             np.empty(1, x.dtype)[0] = np.zeros(value.shape, value.dtype) if type(value) is arrays.ndarray else value
     if config.at_hand and hand.written(x, root, key, lengths, value):
         return
+    if root._base is not None and arrays.is_lent(root):
+        hand.write(memory(x), key, value)
+        return
     if root is x and (type(value) is not arrays.ndarray or value._base is not root):
         # A plain array, the usual case: one STORE.
         old = arrays.root_node(x)
@@ -221,7 +224,7 @@ def _write_masked(x: arrays.ndarray, key: Any, value: Any) -> bool:
     kind = type(value)
     if kind not in _PLAIN and kind not in CLASSES and not (kind is arrays.ndarray and value.shape == ()):
         return False
-    if type(x._base) is arrays.Draft:
+    if type(x._base) is arrays.Draft or arrays.is_lent(_root(x)):
         return False
     if kind in CLASSES or kind in OF_TYPE:
         value = arrays.asarray(value)  # unlike an element's, this conversion does not ask whether the value fits

@@ -18,6 +18,7 @@ from lazynp.conversion import as_dtype, loses_a_part, warn_complex
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import at_once
+from lazynp.memory import is_lent
 from lazynp.namespace.assignment import fitted
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.docstrings import Text
@@ -101,6 +102,11 @@ def _resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
     """
     if self.base is not None:
         raise ValueError("cannot resize this array: it does not own its data")
+    if refcheck and is_lent(self):
+        raise ValueError(
+            "cannot resize an array that references or is referenced\nby another array in this way.\n"
+            "Use the np.resize function or refcheck=False"
+        )
     copy = host(self, "resize").copy("K")
     copy.resize(*new_shape, refcheck=False)
     made = asarray(copy)

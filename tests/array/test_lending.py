@@ -1,9 +1,10 @@
-"""Arrays that wait to be filled: NumPy sees their memory, may write there, and lazynp sees what was written, as NumPy's arrays do."""
+"""Exports: NumPy sees an array's memory, may write there, and lazynp sees what was written, as NumPy's arrays do."""
 
 from __future__ import annotations
 
 import gc
 import io
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -25,6 +26,11 @@ MAKERS: dict[str, Callable[[Any], Any]] = {
     "turned": lambda np: np.zeros((4, 3)).T,
     "large": lambda np: np.zeros((3, 100_000))[:, :4],
     "nothing": lambda np: np.zeros((3, 0)),
+    "computed": lambda np: np.arange(12.0).reshape(3, 4) * 2,
+    "slice of what was computed": lambda np: (np.arange(54) - 3).reshape(6, 9)[::2, 5:1:-1],
+    "listed": lambda np: np.array([[1.0, 2, 3, 4]] * 3).T.copy("F").T,
+    "part": lambda np: (np.arange(12).reshape(3, 4) * 1j).real,
+    "written": lambda np: np.add.outer(np.arange(3), np.arange(4)).cumsum(0),
 }
 
 
@@ -36,9 +42,9 @@ def lent(x: Any) -> numpy.ndarray[Any, Any]:
 @pytest.mark.parametrize("export", [lent, lambda x: x.__array__(), lambda x: numpy.array(x, copy=False)], ids=["asarray", "method", "copy"])
 def test_both_sides_see_what_is_written(make: Callable[[Any], Any], export: Callable[[Any], Any]) -> None:
     x = make(lazynp)
+    pending = x * 2
     seen = export(x)
-    like = make(numpy)
-    like[...] = 0
+    like, values = make(numpy), numpy.array(make(lazynp))
     assert seen.flags.writeable
     assert (seen.shape, seen.dtype) == (like.shape, like.dtype)
     assert seen.strides == like.strides or not seen.size
@@ -48,7 +54,9 @@ def test_both_sides_see_what_is_written(make: Callable[[Any], Any], export: Call
     x[:, ::2] = 3
     assert (seen[:, ::2] == 3).all()
     assert numpy.shares_memory(seen, numpy.asarray(x)) == (seen.size > 0)
-    assert numpy.array_equal(before, make(lazynp) + 1)
+    assert numpy.array_equal(before, values + 1)
+    assert numpy.array_equal(pending, values * 2)
+    assert numpy.shares_memory(x, seen) == (seen.size > 0)
 
 
 WRITES: dict[str, Callable[[Any, Any], Any]] = {
@@ -80,15 +88,10 @@ def test_every_write_is_seen_outside(write: Callable[[Any, Any], Any]) -> None:
 
 
 @pytest.mark.usefixtures("recorded")
-def test_what_was_computed_or_written_is_a_snapshot() -> None:
-    realized = lazynp.zeros(3)
-    realized.realize()
-    written = lazynp.zeros(3)
-    written[0] = 1
+def test_what_is_nobodys_memory_is_readonly_or_a_copy() -> None:
     readonly = lazynp.zeros(3)
     readonly.flags.writeable = False
-    others = (lazynp.arange(3), lazynp.zeros(3) + 1, lazynp.asarray([0.0, 0.0]), lazynp.broadcast_to(0.0, (3,)))
-    for x in (realized, written, readonly, *others):
+    for x in (readonly, readonly[1:], lazynp.broadcast_to(0.0, (3,))):
         assert not numpy.asarray(x).flags.writeable
     for copy in (numpy.array(lazynp.zeros(3)), numpy.asarray(lazynp.zeros(3), dtype=int), lazynp.zeros(3).to_numpy(copy=True)):
         assert copy.flags.writeable
@@ -153,3 +156,56 @@ def test_libraries_fill_what_they_are_given() -> None:
     buffer = lazynp.zeros(16, numpy.uint8)
     assert io.BytesIO(bytes(range(16))).readinto(numpy.asarray(buffer)) == 16
     assert buffer.tolist() == list(range(16))
+
+
+@pytest.mark.usefixtures("recorded")
+def test_what_is_raised_while_an_export_is_computed_is_heard() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for export in (numpy.asarray, lambda x: x.data, lambda x: x.__array_interface__, numpy.from_dlpack, lambda x: numpy.array([x, x])):
+            x = lazynp.log(lazynp.zeros(3) * 2)
+            with pytest.raises(RuntimeWarning, match="divide by zero"):
+                export(x)
+            assert numpy.isneginf(numpy.asarray(x)).all()
+
+
+def test_snapshots_of_what_was_not_written_are_one() -> None:
+    x = lazynp.arange(300_000.0) * 3
+    seen = numpy.asarray(x)
+    y, z = x + 1, x * 2
+    assert len(lazynp.schedule(y.sum() + z.sum() + x.sum()).items) == len(lazynp.schedule((y * z * y).sum()).items)
+    for at in (0, 150_000, 299_999):
+        seen[at] = -1
+        w = x + 0
+        assert (float(w[at]), float(y[at]), float(z[at])) == (-1, at * 3 + 1, at * 6)
+
+
+def test_a_shape_that_is_set_keeps_the_memory() -> None:
+    x = lazynp.arange(12.0) * 2
+    seen, part = numpy.asarray(x), x[2:]
+    x.shape = (3, 4)
+    seen[0] = 7
+    assert x[0, 0] == 7 and numpy.shares_memory(seen, x)
+    x[2, 3] = 8
+    part[0] = 9
+    assert (seen[11], part[9], x[0, 2]) == (8, 8, 9)
+    again = numpy.asarray(x)
+    assert again.shape == (3, 4) and numpy.shares_memory(again, seen)
+    with pytest.raises(ValueError, match="cannot resize"):
+        x.resize(5)
+
+
+@pytest.mark.usefixtures("recorded")
+def test_pending_readers_keep_the_old_values_and_exports_cost_no_copy_without_them() -> None:
+    x = (lazynp.arange(100_000.0) * 2).realize()
+    before = x + 1
+    address = x.ctypes.data  # a copy: `before` reads the old values
+    seen = numpy.asarray(x)
+    assert seen.ctypes.data == address
+    seen[...] = 0
+    assert float(before.sum()) == 99_999 * 100_000 + 100_000
+    y = (lazynp.arange(100_000.0) * 2).realize()
+    first = numpy.asarray(y).ctypes.data
+    del seen
+    assert float((y + 1)[1]) == 3
+    assert numpy.asarray(y).ctypes.data == first

@@ -317,6 +317,7 @@ def test_where_a_library_of_cuda_fails_numpy_computes(one: Any, monkeypatch: pyt
         np.linalg.inv(there(A[:30])).tolist()
 
 
+@pytest.mark.refused
 def test_what_the_compiler_refuses_numpy_computes(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> Any:
         raise compiler.CompileError("NVRTC refused a generated module: no")

@@ -181,8 +181,9 @@ def test_what_users_derive_from_arrays_is_numpys() -> None:
     assert type(lazynp.asarray(x)) is lazynp.ndarray
     assert type(lazynp.asanyarray(x)) is Tagged
     assert type(lazynp.array(x, subok=True)) is Tagged
-    with pytest.raises(ValueError, match="read-only"):
-        lazynp.arange(3).view(Tagged)[0] = 1  # it shows a snapshot
+    y = lazynp.arange(3)
+    y.view(Tagged)[0] = 1
+    assert y[0] == 1
 
 
 def test_what_users_derive_from_scalars_is_numpys() -> None:

@@ -254,6 +254,9 @@ class DeviceLibraryStep:
         self.counts = any(prod(program.entries[e].shape) for e in item.entries)  # nothing is computed of empty arrays
         self.names = " ".join([library.name_of(program.entries[e]) for e in item.entries if program.entries[e].op is not o.OUTPUT])
 
+    def ready(self) -> None:
+        """See ``Launcher.ready``."""
+
     def run(
         self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], run: Run, finite: list[DeviceBuffer]
     ) -> list[floating.Note]:

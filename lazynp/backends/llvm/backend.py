@@ -20,6 +20,7 @@ from lazynp.codegen.block import Layout
 from lazynp.graph import op as o
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program
+from lazynp.schedule.families import prepared
 from lazynp.schedule.lower import Body
 
 _can_be_rendered = cache(scalars.supported)  # asked of every operation of every program
@@ -37,7 +38,8 @@ class LLVMBackend:
         self.compiled = 0
 
     def prepare(self, program: Program) -> Plan:
-        return CompiledPlan(program, self, self.numpy_plan)
+        made: Plan = prepared(self.name, program, lambda program: CompiledPlan(program, self, self.numpy_plan))
+        return made
 
     def threads(self) -> int:
         return threads.count()
