@@ -32,7 +32,7 @@ cdef extern from "functions.h":
     void array_dealloc(PyObject*)
     int slots_ready() except -1
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
-    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, RESHAPE, ASTYPE
+    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, RESHAPE, ASTYPE, PRODUCT
     ctypedef object (*Direct)(object)
     Direct direct_named(const char*)
     const char* slot_name(int)
@@ -138,8 +138,8 @@ cdef frozenset _BASIC = frozenset({
 cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "zeros": ZEROS, "empty": ZEROS, "ones": FULL, "full": FULL, "eye": SQUARE,
                     "identity": SQUARE, "arange": RANGE, "__array_ufunc__": FOREIGN,
                     **dict.fromkeys(["linspace", "logspace", "geomspace"], SPACED), **dict.fromkeys(["item", "tolist"], NUMBERS),
-                    "reshape": RESHAPE, "astype": ASTYPE,
-                    **dict.fromkeys(["outer", "repeat", "tile", "kron", "meshgrid", "diag", "diagflat", "vander", "ix_"], GROWING),
+                    "reshape": RESHAPE, "astype": ASTYPE, "outer": PRODUCT,
+                    **dict.fromkeys(["repeat", "tile", "kron", "meshgrid", "diag", "diagflat", "vander", "ix_"], GROWING),
                     **dict.fromkeys(["broadcast_to", "sliding_window_view"], WIDENING)}
 # Functions in Python that compute nothing, so that there are no floating-point errors to listen to, and those that ask for the error state.
 cdef frozenset _MOVING = frozenset({
@@ -159,6 +159,7 @@ cdef dict _DIRECTS = {
     np.ndarray.squeeze: b"squeeze", np.squeeze: b"squeeze", np.ndarray.copy: b"copy", np.copy: b"copy as it lies", np.ndarray.tolist: b"list",
     np.ndim: b"ndim", np.size: b"size", np.shape: b"shape", np.ndarray.nonzero: b"nonzero", np.nonzero: b"nonzero", np.where: b"nonzero",
     np.flatnonzero: b"flatnonzero", np.zeros_like: b"zeros like", np.empty_like: b"zeros like",
+    np.linalg.norm: b"norm",
 }
 
 
@@ -251,13 +252,16 @@ def function(slow, theirs, name, own):
     """
     cdef Reduction* reduction = NULL
     cdef int kind = DRAW if name.startswith("draw ") else _KINDS.get(name, ANY)
+    cdef bint numpys_own = getattr(np, name, None) is theirs  # not a namesake of a submodule's
     cdef bytes direct = b"stable order" if name == "argsort" else _DIRECTS.get(theirs, b"")
     theirs = getattr(theirs, "_implementation", theirs)  # the arguments are known: nobody overrides it
     if name in _reduction_of:
         reduction = &_reductions[<int>_reduction_of[name]]
         kind = MEAN if name == "mean" else REDUCTION
+    if kind == PRODUCT and not numpys_own:
+        kind = GROWING
     python = isinstance(theirs, FunctionType) or name in _IN_PYTHON
     if python and error_variable == NULL:
         return slow
-    method = getattr(np.ndarray, name) if name in _METHODS and isinstance(theirs, FunctionType) else None
+    method = getattr(np.ndarray, name) if name in _METHODS and numpys_own else None
     return function_new(slow, theirs, method, kind, reduction, direct_named(direct), python and name not in _MOVING, not own)

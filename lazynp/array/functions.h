@@ -13,7 +13,7 @@
 static PyObject *error_variable, *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
-enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, RESHAPE, ASTYPE };
+enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, RESHAPE, ASTYPE, PRODUCT };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
 
@@ -49,6 +49,12 @@ static PyObject* direct_flatnonzero(PyArrayObject* x) {
     return first;
 }
 static PyObject* direct_stable_order(PyArrayObject* x) { return PyArray_NDIM(x) ? PyArray_ArgSort(x, -1, NPY_STABLESORT) : NULL; }
+static PyObject* direct_norm(PyArrayObject* x) { /* of floats, whatever the number of axes */
+    PyObject *flat = PyArray_TYPE(x) == NPY_DOUBLE ? PyArray_Ravel(x, NPY_KEEPORDER) : NULL, *found = flat ? PyArray_MatrixProduct(flat, flat) : NULL;
+    Py_XDECREF(flat);
+    if (found && Py_IS_TYPE(found, &PyDoubleArrType_Type)) PyArrayScalar_ASSIGN(found, Double, sqrt(PyArrayScalar_VAL(found, Double)));
+    return found;
+}
 static PyObject* direct_zeros_like(PyArrayObject* x) {
     PyObject* made = PyArray_NewLikeArray(x, NPY_KEEPORDER, NULL, 0);
     if (made) memset(PyArray_DATA((PyArrayObject*)made), 0, (size_t)PyArray_NBYTES((PyArrayObject*)made));
@@ -61,7 +67,7 @@ static const struct {
 } directs[] = {
     {"ravel", direct_ravel}, {"flatten", direct_flatten}, {"transpose", direct_transpose}, {"squeeze", direct_squeeze}, {"copy", direct_copy},
     {"copy as it lies", direct_copy_as_it_lies}, {"list", direct_list}, {"ndim", direct_ndim}, {"size", direct_size},
-    {"shape", direct_shape}, {"nonzero", direct_nonzero}, {"flatnonzero", direct_flatnonzero}, {"zeros like", direct_zeros_like}, {"stable order", direct_stable_order}};
+    {"shape", direct_shape}, {"nonzero", direct_nonzero}, {"flatnonzero", direct_flatnonzero}, {"zeros like", direct_zeros_like}, {"stable order", direct_stable_order}, {"norm", direct_norm}};
 
 static Direct direct_named(const char* name) {
     for (size_t k = 0; k < sizeof(directs) / sizeof(directs[0]); k++)
@@ -269,6 +275,21 @@ static PyObject* converted(PyArrayObject* x, PyObject* dtype) {
     if (PyArray_CopyInto((PyArrayObject*)made, x) < 0) Py_CLEAR(made);
     Py_DECREF(x);
     return made;
+}
+
+/* `numpy.outer` of two arrays; NULL as for `reshaped`. */
+static PyObject* outer_of(PyArrayObject* x, PyArrayObject* y) {
+    npy_intp column[2] = {-1, 1}, row[2] = {1, -1};
+    PyArray_Dims left = {column, 2}, right = {row, 2};
+    PyObject *found = NULL, *p, *q;
+    if (PyArray_SIZE(x) == 0 || PyArray_SIZE(y) == 0) return NULL;
+    Py_INCREF(x), Py_INCREF(y);
+    p = PyArray_Newshape(x, &left, NPY_CORDER);
+    q = p ? PyArray_Newshape(y, &right, NPY_CORDER) : NULL;
+    if (q) found = direct2(&binary_loops[MUL], p, q, 3);
+    if (q && found == NULL && !PyErr_Occurred()) found = numpys[MUL](p, q);
+    Py_XDECREF(p), Py_XDECREF(q), Py_DECREF(x), Py_DECREF(y);
+    return found;
 }
 
 /* Zeros of a shape, of a dtype or floats; NULL, perhaps without an exception, where NumPy has to see to it. */
@@ -499,6 +520,11 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
         }
         case GROWING:
             if (!grows_little(args, total)) goto slow;
+            break;
+        case PRODUCT:
+            if (!grows_little(args, total)) goto slow;
+            if (names == NULL && n == 2 && (x = memory_of(args[0])) && memory_of(args[1])) found = outer_of(x, memory_of(args[1]));
+            if (found || PyErr_Occurred()) return cell_of(found, NULL);
             break;
         case DRAW:
             if (limit_now() == 0) goto slow;

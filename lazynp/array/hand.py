@@ -214,7 +214,9 @@ def read(x: arrays.ndarray, memory: Memory, key: Any) -> Any:
     base = found.base
     if base is not None and (base is memory or base is memory.base):
         return cell(found, x if x._view is None else x._view)
-    return arrays.from_numpy(found) if found.size > config.at_hand else cell(found, base)  # gathered, perhaps in another order
+    if found.size > config.at_hand:
+        return arrays.from_numpy(found, copy=base is not None)
+    return cell(found, base)  # gathered, perhaps in another order
 
 
 def _key(part: Any) -> Any:

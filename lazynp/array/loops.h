@@ -351,8 +351,14 @@ static inline int direct_into(Loops* loops, PyArrayObject* x, PyObject* b) {
     npy_intp n = PyArray_SIZE(x), size = PyArray_ITEMSIZE(x);
     Loop* loop;
     Value value;
-    if (!plain_memory(x) || !PyArray_ISWRITEABLE(x) || n * size > SCRATCH || (loop = loop_of(loops, type)) == NULL || loop->out != type) return 0;
-    if (array ? PyArray_TYPE(y) != type || !PyArray_SAMESHAPE(x, y) || !plain_memory(y) : !value_of(b, type, &value)) return 0;
+    if (!PyArray_ISWRITEABLE(x) || n * size > SCRATCH || (loop = loop_of(loops, type)) == NULL || loop->out != type) return 0;
+    if (array ? PyArray_TYPE(y) != type : !value_of(b, type, &value)) return 0;
+    if (!plain_memory(x) || (array && (!PyArray_SAMESHAPE(x, y) || !plain_memory(y)))) { /* by rows */
+        PyArrayObject* r = (PyArrayObject*)direct2(loops, (PyObject*)x, b, array ? 3 : 1);
+        int done = r && PyArray_SAMESHAPE(x, r) && PyArray_CopyInto(x, r) == 0;
+        Py_XDECREF(r);
+        return done;
+    }
     if (!run2(loop, PyArray_BYTES(x), array ? PyArray_BYTES(y) : (char*)&value, scratch, n, size, array ? size : 0, size)) return 0;
     memcpy(PyArray_DATA(x), scratch, (size_t)(n * size));
     return 1;

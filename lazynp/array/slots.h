@@ -10,11 +10,11 @@
 
 /* Methods in Python, by slot. */
 enum {
-    ADD, SUB, MUL, DIV, FLOORDIV, MOD, LSHIFT, RSHIFT, AND, OR, XOR, POW, MATMUL, BINARIES,
+    ADD, SUB, MUL, DIV, FLOORDIV, MOD, LSHIFT, RSHIFT, AND, OR, XOR, POW, MATMUL, DIVMOD, BINARIES,
     NEG = BINARIES, POS, ABS, INVERT, BOOL, INT, FLOAT, INDEX, LEN, ITER, GETITEM, SETITEM, DELITEM, LT, LE, EQ, NE, GT, GE, METHODS
 };
 static const char* const slot_names[METHODS] = {
-    "add", "sub", "mul", "truediv", "floordiv", "mod", "lshift", "rshift", "and", "or", "xor", "pow", "matmul", "neg", "pos", "abs",
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "lshift", "rshift", "and", "or", "xor", "pow", "matmul", "divmod", "neg", "pos", "abs",
     "invert", "bool", "int", "float", "index", "len", "iter", "getitem", "setitem", "delitem", "lt", "le", "eq", "ne", "gt", "ge"};
 static const char* slot_name(int k) { return slot_names[k]; }
 static PyObject *slow_methods[METHODS], *slow_reflected[BINARIES], *slow_in_place[BINARIES];
@@ -76,9 +76,16 @@ static PyObject* result_method; /* `hand.result`, for answers that are not plain
 static PyObject* scalar_method; /* makes a scalar of NumPy's ours */
 
 /* NumPy's result as ours: of arrays without axes it is a scalar. */
-static inline PyObject* wrapped(PyObject* found) {
+static PyObject* wrapped(PyObject* found) {
     PyObject* made;
     if (found == NULL || PyArray_CheckExact(found)) return cell_of(found, NULL);
+    if (PyTuple_CheckExact(found)) { /* of `divmod` */
+        PyObject *first = wrapped(Py_NewRef(PyTuple_GET_ITEM(found, 0))), *second = wrapped(Py_NewRef(PyTuple_GET_ITEM(found, 1)));
+        Py_DECREF(found);
+        made = first && second ? PyTuple_Pack(2, first, second) : NULL;
+        Py_XDECREF(first), Py_XDECREF(second);
+        return made;
+    }
     made = PyObject_CallOneArg(scalar_method, found);
     Py_DECREF(found);
     return made;
@@ -184,6 +191,7 @@ BINARY(and, AND)
 BINARY(or, OR)
 BINARY(xor, XOR)
 BINARY(matmul, MATMUL)
+static PyObject* slot_divmod(PyObject* a, PyObject* b) { return binary(DIVMOD, a, b); }
 static PyObject* slot_pow(PyObject* a, PyObject* b, PyObject* modulo) { return modulo == Py_None ? binary(POW, a, b) : not_implemented(); }
 static PyObject* slot_ipow(PyObject* a, PyObject* b, PyObject* modulo) { return modulo == Py_None ? in_place(POW, a, b) : not_implemented(); }
 
@@ -387,7 +395,7 @@ static PyObject* slot_getitem(PyObject* a, PyObject* key) {
     }
     if (x == NULL || (plain = numpys_key(key)) == NULL) return PyErr_Occurred() ? NULL : slow2(slow_methods[GETITEM], a, key);
     Py_INCREF(x);
-    found = PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)x, plain);
+    found = subscript(x, plain);
     Py_DECREF(x), Py_DECREF(plain);
     if (found == NULL || !PyArray_CheckExact(found)) return found;
     base = PyArray_BASE((PyArrayObject*)found);
@@ -582,7 +590,7 @@ static PyBufferProcs cell_buffer = {.bf_getbuffer = slot_buffer};
 
 static PyNumberMethods cell_number = {
     .nb_add = slot_add, .nb_subtract = slot_sub, .nb_multiply = slot_mul, .nb_true_divide = slot_truediv, .nb_floor_divide = slot_floordiv,
-    .nb_remainder = slot_mod, .nb_lshift = slot_lshift, .nb_rshift = slot_rshift, .nb_and = slot_and, .nb_or = slot_or, .nb_xor = slot_xor,
+    .nb_remainder = slot_mod, .nb_divmod = slot_divmod, .nb_lshift = slot_lshift, .nb_rshift = slot_rshift, .nb_and = slot_and, .nb_or = slot_or, .nb_xor = slot_xor,
     .nb_power = slot_pow, .nb_matrix_multiply = slot_matmul, .nb_inplace_add = slot_iadd, .nb_inplace_subtract = slot_isub,
     .nb_inplace_multiply = slot_imul, .nb_inplace_true_divide = slot_itruediv, .nb_inplace_floor_divide = slot_ifloordiv,
     .nb_inplace_remainder = slot_imod, .nb_inplace_lshift = slot_ilshift, .nb_inplace_rshift = slot_irshift, .nb_inplace_and = slot_iand,
@@ -617,11 +625,13 @@ static int slots_ready(void) {
     PyNumberMethods* theirs = PyArray_Type.tp_as_number;
     binaryfunc of[BINARIES] = {
         theirs->nb_add, theirs->nb_subtract, theirs->nb_multiply, theirs->nb_true_divide, theirs->nb_floor_divide, theirs->nb_remainder,
-        theirs->nb_lshift, theirs->nb_rshift, theirs->nb_and, theirs->nb_or, theirs->nb_xor, numpys_power, theirs->nb_matrix_multiply};
+        theirs->nb_lshift, theirs->nb_rshift, theirs->nb_and, theirs->nb_or, theirs->nb_xor, numpys_power, theirs->nb_matrix_multiply,
+        theirs->nb_divmod};
     binaryfunc in_place_of[BINARIES] = {
         theirs->nb_inplace_add, theirs->nb_inplace_subtract, theirs->nb_inplace_multiply, theirs->nb_inplace_true_divide,
         theirs->nb_inplace_floor_divide, theirs->nb_inplace_remainder, theirs->nb_inplace_lshift, theirs->nb_inplace_rshift,
-        theirs->nb_inplace_and, theirs->nb_inplace_or, theirs->nb_inplace_xor, numpys_power_in_place, theirs->nb_inplace_matrix_multiply};
+        theirs->nb_inplace_and, theirs->nb_inplace_or, theirs->nb_inplace_xor, numpys_power_in_place, theirs->nb_inplace_matrix_multiply,
+        NULL};
     memcpy(numpys, of, sizeof(of));
     memcpy(numpys_in_place, in_place_of, sizeof(in_place_of));
     return pool_ready() < 0 || PyType_Ready(&cell_type) < 0 || PyType_Ready(&rows_type) < 0 ? -1 : 0;
