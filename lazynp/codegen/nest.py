@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from math import inf, isinf, prod
+from math import inf, prod
+from typing import Any
 
 from lazynp.codegen import ir, reduce
 from lazynp.codegen.emit import (
@@ -255,14 +256,14 @@ class Nest(Emitter):
         if not kinds:
             return whole
         offsets, inside = max(kinds.items(), key=lambda kind: len(kind[1]))
-        points: list[float] = sorted({end for pair in inside.values() for end in pair})
+        points: list[Any] = sorted({end for pair in inside.values() for end in pair})
         if not offsets:
             points = [p for p in points if 0 < p < r.extent]
         points = [-inf, *points, inf]
         if len(points) - 1 > cost.SEGMENTS or (len(points) - 1) * len(self.body.values) > cost.SEGMENT_VALUES:
             return whole
         ends: list[Operand | None] = [
-            None if isinf(p) else self.argument(("segment", r, k), Formula(int(p), offsets)) for k, p in enumerate(points)
+            None if p in (-inf, inf) else self.argument(("segment", r, k), Formula(p, offsets)) for k, p in enumerate(points)
         ]
         found: list[tuple[Operand | None, Operand | None, dict[Guard, bool]]] = []
         for (a, left), (b, right) in pairwise(zip(points, ends, strict=True)):

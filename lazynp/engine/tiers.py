@@ -16,12 +16,14 @@ from lazynp.backends.common.ownership import Claim
 from lazynp.graph.op import SPECIAL, STORE, Kind
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.claims import Claims
+from lazynp.schedule.families import prepared, shares, values_at
 from lazynp.values.buffer import Buffer
 
 COMPILE_WORK = 6_000_000  # cost units (element operations) that pay for compiling one operation: some milliseconds each
 PLAN_WORK = 200_000  # and for finding its place in a schedule, which operations of one pattern need each
 PATIENCE = 3  # what comes in small pieces is compiled when it has cost so many times its compilation: it may be over before that pays
 TINY_WORK = 16_384  # below this a run is all overhead, and NumPy's is the smaller one
+SHARED_WORK = 100_000  # from which a plan pays that is there for other sizes: putting these in takes longer than NumPy's tier does
 # A special function is some hundred calls of NumPy in its tier, however few the elements, and takes longer there than its cost says.
 SPECIAL_WORK = 100_000
 SPECIAL_FACTOR = 3
@@ -92,18 +94,19 @@ class TieredPlan:
 
     @property
     def claims(self) -> Claims:
-        return self.plan.claims
-
-    def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
+        """What the next run would write in place; who asks is about to run it, and holds no lock yet, which compiling does not allow."""
         program = self.program
         if program is not None:
             self.left -= self.cost
             self.account.left -= self.cost
             if self.left < 0 and self.account.left < 0:
-                self.program = None
                 # Where it cannot be compiled, the NumPy tier keeps serving this program.
                 with suppress(CompileError):
                     self.plan = self.compiler.prepare(program)
+                self.program = None
+        return self.plan.claims
+
+    def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
         return self.plan.run(buffers, integers, scalars, claim)
 
 
@@ -118,11 +121,13 @@ class TieredBackend:
         self.accounts: dict[int, Account] = {}  # by structure
 
     def prepare(self, program: Program) -> Plan:
-        price = work(program)
+        price: Price = prepared("price", program, work, values_at)
         if price.run >= price.code + price.schedule:
             return self.compiler.prepare(program)
         if price.run < TINY_WORK:
             return self.numpy.prepare(program)
+        if price.run >= SHARED_WORK and shares(self.compiler.name, program):
+            return self.compiler.prepare(program)
         if len(self.accounts) >= ACCOUNTS:
             self.accounts.clear()
         total = price.code + price.schedule

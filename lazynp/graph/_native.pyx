@@ -56,6 +56,7 @@ cdef extern from "record.h":
     object user_site()
     object canonicalise(object, object)
     object mark_all "mark_computed"(object, object)
+    object structure_of "without_sizes"(object, object)
     PyTypeObject recorder_type, calls_type
     PyObject* wrap_function
     PyObject* config_dict
@@ -130,6 +131,11 @@ def bind(twin, cost, long long most):
 def walk(nodes):
     """The canonical form of the program that computes ``nodes``."""
     return canonicalise(None, nodes)
+
+
+def without_sizes(key):
+    """Return a key of ``walk`` with numbers in place of extents, and the extents; two times None where there are too many of them."""
+    return structure_of(None, key)
 
 
 def register(cls, view, scalar, wrap, node_of, int depth):

@@ -650,6 +650,85 @@ static PyObject* canonicalise(PyObject* module, PyObject* nodes) {
     return (PyObject*)made;
 }
 
+/* The structure alone: a key with the numbers of its extents (those from 2 on) in place of these, and the extents in the order of their numbers. */
+#define MOST_SIZES 48
+#define A_SIZE 0x7fffffff /* no extent has this for its higher word */
+
+static Py_ssize_t behind_argument(const word* words, Py_ssize_t at) {
+    word count;
+    switch (words[at]) {
+    case ARG_NONE: return at + 1;
+    case ARG_INT: return at + 3;
+    case ARG_TUPLE:
+        count = words[at + 1];
+        for (at += 2; count--;) at = behind_argument(words, at);
+        return at;
+    default: return at + 2;
+    }
+}
+
+static PyObject* without_sizes(PyObject* module, PyObject* key) {
+    PyObject *text = key, *made = NULL, *sizes = NULL, *whole = NULL;
+    long long found[MOST_SIZES];
+    Py_ssize_t length, end, at, count = 0, k;
+    word* words;
+    (void)module;
+    if (PyTuple_CheckExact(key) && PyTuple_GET_SIZE(key)) text = PyTuple_GET_ITEM(key, 0);
+    if (!PyBytes_CheckExact(text)) return PyErr_SetString(PyExc_TypeError, "a key of the native walk"), NULL;
+    length = PyBytes_GET_SIZE(text) / sizeof(word);
+    if (length < 1) return PyErr_SetString(PyExc_ValueError, "an empty key"), NULL;
+    made = PyBytes_FromStringAndSize(NULL, PyBytes_GET_SIZE(text));
+    if (made == NULL) return NULL;
+    memcpy(PyBytes_AS_STRING(made), PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text));
+    words = (word*)PyBytes_AS_STRING(made); /* nobody else has seen it */
+    end = length - 1 - words[length - 1];
+    for (at = 0; at < end;) {
+        Op* op = &ops[words[at] & 255];
+        int shaped = op->kind != ELEMENTWISE && op->op != const_op;
+        if (op->kind == LEAF) {
+            at += 2;
+        } else {
+            at += 2 + words[at + 1];
+            if (op->op == slice_op || op->op == store_op) at += 1 + 3 * words[at];
+            else if (op->op == pad_op) at += 1 + words[at];
+            else if (op->kind != ELEMENTWISE) at = behind_argument(words, at);
+        }
+        if (!shaped) continue;
+        for (k = words[at++]; k--; at += 2) {
+            long long extent = (long long)(uint32_t)words[at] | (long long)words[at + 1] << 32;
+            Py_ssize_t number = 0;
+            if (extent < 2) continue;
+            while (number < count && found[number] != extent) number++;
+            if (number == count) {
+                if (count == MOST_SIZES) {
+                    Py_DECREF(made);
+                    return Py_BuildValue("(OO)", Py_None, Py_None);
+                }
+                found[count++] = extent;
+            }
+            words[at] = (word)number, words[at + 1] = A_SIZE;
+        }
+    }
+    sizes = PyTuple_New(count);
+    for (k = 0; sizes && k < count; k++) {
+        PyObject* extent = PyLong_FromLongLong(found[k]);
+        if (extent == NULL) Py_CLEAR(sizes);
+        else PyTuple_SET_ITEM(sizes, k, extent);
+    }
+    if (sizes && text != key) {
+        whole = PyTuple_New(PyTuple_GET_SIZE(key));
+        for (k = 1; whole && k < PyTuple_GET_SIZE(key); k++) PyTuple_SET_ITEM(whole, k, Py_NewRef(PyTuple_GET_ITEM(key, k)));
+        if (whole) PyTuple_SET_ITEM(whole, 0, made);
+        else Py_DECREF(made);
+        made = whole;
+    }
+    if (sizes == NULL || made == NULL) {
+        Py_XDECREF(sizes), Py_XDECREF(made);
+        return NULL;
+    }
+    return Py_BuildValue("(NN)", made, sizes);
+}
+
 /* The program ran: its nodes were computed. */
 static PyObject* mark_computed(PyObject* module, PyObject* nodes) {
     Py_ssize_t k;

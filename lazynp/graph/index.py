@@ -9,9 +9,9 @@ are free to rewrite, the rules of values are not.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import gcd
 from typing import Any, NamedTuple
 
+from lazynp.graph.size import gcd
 from lazynp.values.records import Record
 
 Bounds = tuple[int, int]
@@ -127,7 +127,7 @@ class Index(NamedTuple):
         return 0
 
     def __add__(self, other: Index | int) -> Index:  # type: ignore[override]  # of a tuple
-        if isinstance(other, int):
+        if not isinstance(other, Index):
             return Index(self.terms, self.const + other) if other else self
         if not other.terms:
             return self + other.const

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from lazynp.graph._python import Shape, Site
 from lazynp.values import config
 
-__all__ = ["Node", "Shape", "Site", "bind", "caller", "calls", "mark_computed", "native", "recorder", "register", "walk"]
+__all__ = ["Node", "Shape", "Site", "bind", "caller", "calls", "mark_computed", "native", "recorder", "register", "walk", "without_sizes"]
 
 native = False
 if not TYPE_CHECKING and not config.pure:
     try:
-        from lazynp.graph._native import Node, bind, caller, calls, mark_computed, recorder, register, walk
+        from lazynp.graph._native import Node, bind, caller, calls, mark_computed, recorder, register, walk, without_sizes
 
         native = True
     except Exception:  # ``array/core.py`` says why, for both
@@ -26,3 +26,4 @@ if not native:
 
     bind: Any = None
     walk: Any = None
+    without_sizes: Any = None

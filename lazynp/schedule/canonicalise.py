@@ -368,6 +368,23 @@ def _argument(words: list[int], at: int, objects: tuple[Any, ...]) -> tuple[Any,
             return objects[words[at + 1]], at + 2
 
 
+def without_sizes(key: Any) -> tuple[Any, tuple[int, ...]]:
+    """Return a key with numbers in place of the extents from 2 on, and the extents by their numbers; none where there are too many."""
+    if key.__class__ is bytes or key[0].__class__ is bytes:
+        structure, extents = native.without_sizes(key)
+        return structure, extents or ()
+    numbers: dict[int, int] = {}
+    entries = []
+    for entry in key[0]:
+        op = entry[0]
+        if op.kind is not ELEMENTWISE and op is not o.CONST:
+            at = 2 if op is o.SLICE or op is o.STORE or op is o.PAD else 3
+            shape = tuple([n if n < 2 else -numbers.setdefault(n, len(numbers)) - 1 for n in entry[at]])
+            entry = (*entry[:at], shape, *entry[at + 1 :])
+        entries.append(entry)
+    return (tuple(entries), key[1]), tuple(numbers)
+
+
 class Entry(NamedTuple):
     """One operation of a ``Program``; ``src`` are entry numbers, all smaller than its own.
 
@@ -390,6 +407,8 @@ class Program(Record):
     constants: list[Any] = field(factory=list)  # scalar parameters that belong to the structure, after the user's
     origins: list[int] = field(factory=list)  # entry -> entry of the canonical form (empty: the same)
     errors: int = 0  # bits of the floating-point errors that somebody wants to hear of (``graph/errstate.py``)
+
+    traced = False  # whether its extents are ``Size`` objects
 
     @classmethod
     def of(cls, canonical: Canonical) -> Program:

@@ -195,7 +195,7 @@ class _Lowering:
         key = (op, src, arg, dtype, index, guards, ranges)
         value = self.made.get(key)
         if value is None:
-            ordered = tuple(sorted(guards, key=repr))
+            ordered = tuple(sorted(guards, key=_place))
             value = self.made[key] = Value(len(self.values), op, src, arg, dtype, index, ordered, ranges)
             self.values.append(value)
         return value
@@ -324,7 +324,12 @@ class _Lowering:
 
 def _ordered(guards: frozenset[Guard]) -> tuple[Index, ...]:
     """List what the guards test, in an order that is the same every time."""
-    return tuple([g.index for g in sorted(guards, key=repr)])
+    return tuple([g.index for g in sorted(guards, key=_place)])
+
+
+def _place(guard: Guard) -> tuple[Any, ...]:
+    terms = [(atom.number, k) for atom, k in guard.index.terms]
+    return terms, guard.index.const, guard.extent
 
 
 def _depends(value: Value, other: Value) -> bool:

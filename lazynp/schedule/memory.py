@@ -8,11 +8,12 @@ it; what cannot be proved from the structure is left to a comparison of regions 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from math import gcd, prod
+from math import prod
 from typing import NamedTuple
 
 from lazynp.graph import op as o
 from lazynp.graph.index import Formula, Index, Offset, Range
+from lazynp.graph.size import gcd
 from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.claims import nbytes
 from lazynp.schedule.lower import ACCUMULATE, LOAD, Body, Output, Value

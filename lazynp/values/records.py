@@ -31,6 +31,8 @@ class _RecordType(type):
     __match_args__: tuple[str, ...]
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> _RecordType:
+        if "__slots__" in body:  # a class like others, which goes on from a record
+            return super().__new__(cls, name, bases, body)
         fields = tuple(body.get("__annotations__", ()))
         defaults = {field: body.pop(field) for field in fields if field in body}  # a slot cannot have one
         body["__slots__"] = body["__match_args__"] = fields

@@ -23,6 +23,7 @@ from lazynp.codegen.items import KernelItem, LibraryItem
 from lazynp.graph import floating, report
 from lazynp.graph import op as o
 from lazynp.graph.errstate import possible
+from lazynp.graph.size import Size, recipe
 from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.claims import Claims, nbytes
 from lazynp.schedule.memory import Update, evaluate, meet
@@ -36,6 +37,9 @@ if not TYPE_CHECKING and not config.pure:
         from lazynp.backends.common import _launch as _native
 
 PARALLEL_WORK = 200_000.0  # cost units from which more than one thread is worth waking
+SIZED = ("template", "integers", "outputs", "taken", "updates", "workspaces", "saved")  # what of a launcher depends on sizes
+
+Numbers = tuple[Any, ...]
 
 
 class Launcher:
@@ -65,7 +69,7 @@ class Launcher:
         self.run = function
         self.layout = layout
         body, launch = item.body, item.launch
-        self.template = array("q", bytes(8 * layout.slots))
+        self.template: Any = [0] * layout.slots
         self.integers: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
         for k, formula in enumerate(launch.integers):
             if formula.offsets:
@@ -94,7 +98,6 @@ class Launcher:
             (layout.workspaces + k, max(1, count) * dtype.itemsize)
             for k, (count, dtype) in enumerate(zip(launch.workspaces, item.code.workspaces, strict=True))
         ]
-        report.work.scratch = max(report.work.scratch, sum([size for _, size in self.workspaces]))
         self.threaded = launch.work >= PARALLEL_WORK
         self.counters = range(layout.counters, layout.slots) if launch.work >= interrupts.LONG_WORK else None
         self.error = bool(item.code.flags)
@@ -108,8 +111,34 @@ class Launcher:
         self.fused = len(operations) if len(operations) > 1 else 0
         self.saved = sum(2 * nbytes(program.entries[e]) for e in operations - set(item.writes))
         self.native: Any = None  # the same as ``__call__``
-        if _native is not None and type(self) is Launcher and self.counters is None:
-            self.native = _native.kernels([(self, [])], [], (), len(program.entries)).step
+
+    @property
+    def natively(self) -> bool:
+        """Whether the native launcher can do this."""
+        return _native is not None and type(self) is Launcher and self.counters is None
+
+    def ready(self) -> None:
+        """Make what runs; all numbers are known."""
+        self.template = array("q", self.template)
+        report.work.scratch = max(report.work.scratch, sum([size for _, size in self.workspaces]))
+
+    def described(self) -> Any:
+        """See ``CompiledPlan.described``."""
+        return [getattr(self, name) for name in Launcher.__slots__ if name not in ("layout", "native")]
+
+    def sized(self, results: list[Size]) -> Callable[[Numbers], Launcher]:
+        """Return what makes the launcher for other sizes; the numbers that it needs are added to ``results``."""
+        fields = [(name, made) for name in SIZED if (made := recipe(getattr(self, name), results)) is not None]
+
+        def at(numbers: Numbers) -> Launcher:
+            launcher = Launcher.__new__(Launcher)
+            for name in Launcher.__slots__:
+                setattr(launcher, name, getattr(self, name))
+            for name, made in fields:
+                setattr(launcher, name, made(numbers))
+            return launcher
+
+        return at
 
     def __call__(
         self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], threads: int, claim: Claim | None
@@ -216,7 +245,7 @@ class LibraryStep:
 
     __slots__ = ("inputs", "origins", "owned", "plan", "reads", "writes")
 
-    def __init__(self, item: LibraryItem, plan: Plan, program: Program) -> None:
+    def __init__(self, item: LibraryItem, plan: Any, program: Program) -> None:
         self.plan = plan
         dying = [slot for slot in plan.claims if item.reads[slot] in item.dead]
         self.inputs = [slot for slot in dying if program.entries[item.reads[slot]].op is o.BUFFER]
@@ -224,6 +253,26 @@ class LibraryStep:
         self.reads = item.reads
         self.writes = item.writes
         self.origins = [program.origins[e] for e in item.program.origins]
+
+    def ready(self) -> None:
+        """See ``Launcher.ready``."""
+
+    def described(self) -> Any:
+        """See ``CompiledPlan.described``."""
+        return self.plan.described(), self.inputs, self.owned, self.reads, self.writes, self.origins
+
+    def sized(self, results: list[Size]) -> Callable[[Numbers], LibraryStep]:
+        """See ``Launcher.sized``."""
+        plan_at = self.plan.sized(results)
+
+        def at(numbers: Numbers) -> LibraryStep:
+            step = LibraryStep.__new__(LibraryStep)
+            for name in LibraryStep.__slots__:
+                setattr(step, name, getattr(self, name))
+            step.plan = plan_at(numbers)
+            return step
+
+        return at
 
     def __call__(
         self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], threads: int, claim: Claim | None
@@ -256,7 +305,7 @@ class CompiledPlan:
     """A schedule with its machine code."""
 
     __slots__ = (
-        "claims", "constants", "empty", "flagged", "fused", "inputs", "kernels", "numpy_plan", "oracle", "original", "outputs", "passed",
+        "claims", "constants", "entries", "flagged", "fused", "inputs", "kernels", "numpy_plan", "oracle", "original", "outputs", "passed",
         "saved", "schedule", "steps", "target", "threaded",
     )  # fmt: skip
 
@@ -268,7 +317,7 @@ class CompiledPlan:
         self.target = target
         self.numpy_plan = numpy_plan
         self.oracle: Plan | None = None
-        self.flagged = Flagged(self.evaluate)
+        self.flagged = Flagged(self.evaluate, original)
         self.constants = program.constants
         self.inputs = [(e, entry.arg) for e, entry in enumerate(program.entries) if entry.op is o.BUFFER]
         self.outputs = program.outputs
@@ -279,11 +328,44 @@ class CompiledPlan:
         for item in made.items:
             self.steps.append((next(launchers) if isinstance(item, KernelItem) else self.call(item, program), item.dead))
         self.kernels: Any = None  # what runs all steps natively, where all are kernels on the processor
-        if _native is not None and all(type(step) is Launcher and step.native is not None for step, _ in self.steps):
-            self.kernels = _native.kernels(self.steps, self.inputs, self.outputs, len(program.entries))
+        self.entries = len(program.entries)
+        if not original.traced:
+            self.ready()
+
+    def ready(self) -> None:
+        """Make what runs; all numbers are known."""
+        for step, _ in self.steps:
+            step.ready()
+        if _native is not None and all(isinstance(step, Launcher) and step.natively for step, _ in self.steps):
+            self.kernels = _native.kernels(self.steps, self.inputs, self.outputs, self.entries)
             self.threaded = any(step.threaded for step, _ in self.steps)
             self.fused = sum([step.fused for step, _ in self.steps])
             self.saved = sum([step.saved for step, _ in self.steps])
+            return
+        for step, _ in self.steps:
+            if isinstance(step, Launcher) and step.natively:
+                step.native = _native.kernels([(step, [])], [], (), self.entries).step
+
+    def sized(self, results: list[Size]) -> Callable[[Numbers, Program], CompiledPlan]:
+        """Return what makes the plan of the same program with other sizes; the numbers that it needs are added to ``results``."""
+        steps = [(step.sized(results), dead) for step, dead in self.steps]
+
+        def at(numbers: Numbers, original: Program) -> CompiledPlan:
+            plan = CompiledPlan.__new__(CompiledPlan)
+            plan.original = original
+            plan.target, plan.numpy_plan, plan.oracle, plan.kernels = self.target, self.numpy_plan, None, None
+            plan.flagged = Flagged(plan.evaluate, original)
+            plan.constants, plan.inputs, plan.outputs, plan.passed = self.constants, self.inputs, self.outputs, self.passed
+            plan.claims, plan.entries = Claims(self.claims), self.entries
+            plan.steps = [(made(numbers), dead) for made, dead in steps]
+            plan.ready()
+            return plan
+
+        return at
+
+    def described(self) -> Any:
+        """All that runs, to be compared with another plan's."""
+        return [step.described() for step, _ in self.steps], [dead for _, dead in self.steps], self.inputs, self.outputs, self.claims
 
     def link(self, kernels: list[KernelItem], sources: list[str], program: Program) -> Iterable[Launcher]:
         """Launchers of kernels, with their code."""

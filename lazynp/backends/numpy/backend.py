@@ -14,8 +14,10 @@ from lazynp.backends.base import ExecutionError
 from lazynp.backends.common.ownership import Claim
 from lazynp.backends.numpy.source import NAMESPACE, Source, translate
 from lazynp.graph import floating
+from lazynp.graph.size import Size, recipe
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.claims import Claims, claims
+from lazynp.schedule.families import Sized, prepared
 from lazynp.values import config
 from lazynp.values.buffer import Buffer
 
@@ -47,6 +49,27 @@ class NumpyPlan:
         self._function = _function(self.source)
         self._functions: dict[frozenset[int], tuple[Source, Callable[..., list[Buffer]]]] = {}
         self.claims = Claims([program.entries[e].arg for e in claims(program)])
+
+    def described(self) -> Any:
+        """All that runs, to be compared with another plan's."""
+        return self.source, self.claims
+
+    def sized(self, results: list[Size]) -> Callable[..., NumpyPlan]:
+        """Return what makes the plan of the same program with other sizes; the numbers that it needs are added to ``results``."""
+        constants = recipe(self.source.constants, results)
+        entries = recipe(self._program.entries, results)
+
+        def at(numbers: tuple[Any, ...], program: Program | None = None) -> NumpyPlan:
+            plan = NumpyPlan.__new__(NumpyPlan)
+            plan._program = program or Sized(self._program, entries, numbers)
+            plan._debug = self._debug
+            plan.source = self.source if constants is None else Source(self.source.text, constants(numbers), self.source.lines)
+            plan._function = _function(plan.source)
+            plan._functions = {}
+            plan.claims = Claims(self.claims)
+            return plan
+
+        return at
 
     def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
         """See ``Plan.run``."""
@@ -101,4 +124,5 @@ class NumpyBackend:
 
     def prepare(self, program: Program) -> NumpyPlan:
         """See ``Backend.prepare``."""
-        return NumpyPlan(program, config.debug)
+        made: NumpyPlan = prepared(self.name, program, lambda program: NumpyPlan(program, config.debug))
+        return made
