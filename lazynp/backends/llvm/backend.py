@@ -15,7 +15,7 @@ from lazynp.backends.base import CompileError, Plan, in_kernels
 from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.backends.common.disk_cache import digest
 from lazynp.backends.common.interrupts import aside
-from lazynp.backends.llvm import compiler, render, scalars, support, threads
+from lazynp.backends.llvm import compiler, phases, render, scalars, support, threads
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
 from lazynp.graph import op as o
@@ -73,6 +73,7 @@ class LLVMBackend:
         """Compile kernels into one module."""
         names = {key: f"lzk{position}" for position, key in enumerate(kernels)}
         support.provide(kernels.values())
+        phases.provide(kernels.values())
         module = render.render([(names[key], kernel) for key, kernel in kernels.items()])
         try:
             addresses = compiler.compile_module(module, list(names.values()))
