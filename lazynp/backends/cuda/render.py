@@ -392,12 +392,12 @@ def _ends(body: str, wanted: int) -> Iterator[str]:
         yield "    if (raised != 0)"
         yield "        atomicOr(error, raised);"
     if "noted" in body and wanted:
-        # Of the threads of a warp that noted the same one speaks; and most often another warp has noted it, too: the word is read before it
-        # is locked.
+        # Of the threads of a warp, which all get here, those that noted the same have one that speaks; and most often another warp has
+        # noted it, too: the word is read before it is locked.
         yield f"    noted &= {wanted}u;"
-        yield "    if (noted != 0) {"
-        yield "        const unsigned int alike = __match_any_sync(__activemask(), noted);"
-        yield "        if ((threadIdx.x & 31u) + 1 == __ffs(alike) && (noted & ~*(volatile unsigned long long*)flags) != 0)"
+        yield f"    if (__any_sync({support.EVERY}, noted != 0)) {{"
+        yield f"        const unsigned int alike = __match_any_sync({support.EVERY}, noted);"
+        yield "        if (noted != 0 && (threadIdx.x & 31u) + 1 == __ffs(alike) && (noted & ~*(volatile unsigned long long*)flags) != 0)"
         yield "            atomicOr(flags, (unsigned long long)noted);"
         yield "    }"
 
