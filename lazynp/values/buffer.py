@@ -8,7 +8,8 @@ when buffer and leases are gone.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from sys import getrefcount
+from typing import Any, Final, Protocol
 from weakref import ref
 
 import numpy as np
@@ -123,6 +124,16 @@ class Buffer:
             self._lease = None
         return True
 
+    def alone(self) -> bool:
+        """Tell the same as ``exclusive`` of memory that is NumPy's own: an array that nobody refers to but this buffer."""
+        array = self._array
+        if self.block is not None or self.shared or array is None or array.base is not None or not array.flags.carray:
+            return False
+        self.views = None
+        if getrefcount(array) > OWN:
+            release()
+        return getrefcount(array) <= OWN and bool(array.flags.owndata)
+
     def remember(self, key: Any, fact: Any) -> None:
         """Keep what was computed from this value, where computing it again would cost more."""
         if self.nbytes >= SMALLEST:
@@ -134,6 +145,8 @@ class Buffer:
         """The same memory as another dtype of the same size, or in another shape."""
         if self.block is not None:
             return Buffer.of_block(self.block, dtype, shape)
+        if dtype == self.dtype and shape == self.shape:
+            return Buffer(self.array)
         return Buffer(self.array.view(dtype).reshape(shape))
 
     @property
@@ -176,3 +189,13 @@ class HomedBuffer(Buffer):
 
     def retyped(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Buffer:
         return super().retyped(dtype, shape).at_home(self.device)
+
+
+def _own_references() -> int:
+    """Count the references to an array that only its buffer has, as ``Buffer.alone`` sees them."""
+    buffer = Buffer(np.empty(1))
+    array = buffer._array
+    return getrefcount(array)
+
+
+OWN: Final = _own_references()
