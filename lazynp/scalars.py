@@ -16,11 +16,13 @@ from __future__ import annotations
 import numbers
 import operator
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 from weakref import ref
 
 import numpy as np
 
+from lazynp.backends.common.interrupts import aside
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
@@ -39,9 +41,7 @@ def force(nodes: Sequence[Node], reason: str) -> None:
     global _realize
     if _realize is None:
         with forking.loading:
-            from lazynp.engine.realize import realize
-
-        _realize = realize
+            _realize = aside(import_module, "lazynp.engine.realize").realize
     _realize(nodes, reason)
 
 

@@ -1,4 +1,5 @@
-"""What surrounds a program goes wrong: a full disk, forked children at an empty cache, no more threads, subinterpreters."""
+"""What surrounds a program goes wrong: a full disk, forked children at an empty cache, interrupts under threads, no more threads,
+subinterpreters."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import pytest
 
 from lazynp import script
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits of files and fork are POSIX's")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits of files, fork and signals are POSIX's")
 
 PACKAGE_PARENT = Path(script.__file__).parent.parent
 
@@ -76,6 +77,70 @@ def test_forked_children_write_one_empty_cache(tmp_path: Path, start: str) -> No
     assert done.stdout.strip() == "{0}", done.stderr
     assert {path.suffix for path in cache.iterdir()} == {".obj"}
     assert run(FORKS, start, LAZYNP_CACHE_DIR=str(cache)).stdout.strip() == "{0}"
+
+
+INTERRUPTS = """
+import faulthandler, os, random, signal, sys, threading, time
+import numpy, lazynp as np
+
+class Interrupted(Exception):
+    pass
+
+armed = False
+def interrupt(number, frame):
+    global armed
+    if armed:
+        armed = False
+        raise Interrupted
+
+signal.signal(signal.SIGINT, interrupt)
+rng, n = random.Random(int(sys.argv[1])), 200_000
+x, plain = np.arange(float(n)), numpy.arange(float(n))
+stop, wrong = threading.Event(), []
+
+def work(seed):
+    while not stop.is_set():
+        y, z = x * seed + x, plain * seed + plain
+        y[::2] += 1
+        z[::2] += 1
+        if not numpy.array_equal(numpy.asarray(y), z):
+            wrong.append(seed)
+
+def ring():
+    while not stop.is_set():
+        time.sleep(rng.random() * 0.02)
+        os.kill(os.getpid(), signal.SIGINT)
+
+threads = [threading.Thread(target=work, args=(k,), daemon=True) for k in (1, 2, 3)] + [threading.Thread(target=ring, daemon=True)]
+faulthandler.dump_traceback_later(60, exit=True)
+for thread in threads:
+    thread.start()
+total, done, interrupted = np.zeros(n), 0, 0
+end = time.monotonic() + 3
+while time.monotonic() < end:
+    try:
+        armed = True
+        pending = x * 3 + total
+        total += 1
+        float((pending - total).sum())
+        armed = False
+        done += 1
+    except Interrupted:
+        interrupted += 1
+stop.set()
+for thread in threads:
+    thread.join()
+value = numpy.asarray(total)
+assert not wrong and (value == value[0]).all() and done <= value[0] <= done + interrupted, (wrong, value, done, interrupted)
+assert numpy.array_equal(numpy.asarray(x), plain) and numpy.array_equal(numpy.asarray(x * 2 + 1), plain * 2 + 1)
+print(done + interrupted > 5, interrupted > 0)
+"""
+
+
+@pytest.mark.parametrize("below", ["0", "16384"])
+def test_interrupts_while_threads_compile_and_compute(tmp_path: Path, below: str) -> None:
+    done = run(INTERRUPTS, 7, LAZYNP_EAGER_BELOW=below, LAZYNP_CACHE_DIR=str(tmp_path))
+    assert done.stdout.split() == ["True", "True"], done.stderr
 
 
 INTERPRETERS = """

@@ -53,7 +53,7 @@ class CompileError(Exception):
 class Plan(Protocol):
     """A program that is ready to run.
 
-    ``claims`` are the buffer parameters that a run would write in place if it may.
+    ``claims`` are the buffer parameters that a run would write in place if it may; it is asked once before each run.
     """
 
     @property

@@ -13,11 +13,13 @@ import os
 import warnings
 from collections import OrderedDict
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, Final
 from weakref import WeakSet
 
 from lazynp.backends.base import Backend, CompileError, ExecutionError, Plan, Target
 from lazynp.backends.common import ownership, rechecks
+from lazynp.backends.common.interrupts import aside
 from lazynp.engine import devices, facts
 from lazynp.graph import floating, report
 from lazynp.graph import op as o
@@ -26,6 +28,7 @@ from lazynp.graph.native import mark_computed
 from lazynp.graph.node import Node, caller, site_of, where
 from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import Canonical, Program, canonicalise
+from lazynp.schedule.claims import Claims
 from lazynp.schedule.families import Families
 from lazynp.values import config, forking, pressure
 from lazynp.values.buffer import Buffer
@@ -117,7 +120,8 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool
     try:
         if plan is None:
             plan = _prepare(canonical, device)
-        found = _run_owning(plan, canonical) if plan.claims else _run(plan, canonical)
+        claims = plan.claims
+        found = _run_owning(plan, canonical, claims) if claims else _run(plan, canonical)
     except ExecutionError as failure:
         error = _remember(failure, canonical)
     finally:
@@ -127,6 +131,8 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool
             floating.take()  # of a run that failed
     if error is None:
         pressure.relieve()
+        if rechecks.later or rechecks.looked:
+            rechecks.tell(wait=found is not None)  # what comes first is told first
         if found is not None:
             found.tell()
         return True
@@ -164,10 +170,12 @@ def _publish(canonical: Canonical, values: list[Buffer]) -> None:
         mark_computed(canonical.walked)
 
 
-def _run_owning(plan: Plan, canonical: Canonical) -> rechecks.Found | None:
+def _run_owning(plan: Plan, canonical: Canonical, claims: Claims) -> rechecks.Found | None:
     """Run a plan that writes some inputs in place if it may; nobody else reads a buffer meanwhile."""
+    if rechecks.later:
+        rechecks.look()  # they may have to read once more what is overwritten now
     with _lock:
-        claim = ownership.claim(canonical, plan.claims) if _engine.running == 1 else None
+        claim = ownership.claim(canonical, claims) if _engine.running == 1 else None
         if claim is None:
             return _run(plan, canonical)
         try:
@@ -177,7 +185,7 @@ def _run_owning(plan: Plan, canonical: Canonical) -> rechecks.Found | None:
             raise
         claim.new = [node.buffer for node in canonical.wanted if node.buffer is not None]
         canonical.forget()
-        plan.claims.settled(contested=claim.settle())
+        claims.settled(contested=claim.settle())
         return found
 
 
@@ -333,7 +341,7 @@ def choose() -> Backend:
 
 @functools.cache
 def _can_compile() -> bool:
-    return importlib.util.find_spec("llvmlite") is not None
+    return aside(importlib.util.find_spec, "llvmlite") is not None
 
 
 def backend(name: str) -> Backend:
@@ -342,27 +350,21 @@ def backend(name: str) -> Backend:
     return _made(name) if made is None else made
 
 
+_MODULES: Final = {"numpy": "lazynp.backends.numpy.backend", "llvm": "lazynp.backends.llvm.backend", "auto": "lazynp.engine.tiers"}
+
+
 def _made(name: str) -> Backend:
-    with _lock:
-        made = _engine.backends.get(name)
-        if made is not None:
-            return made
-        if name == "numpy":
-            from lazynp.backends.numpy.backend import NumpyBackend
-
-            made = NumpyBackend()
-        elif name == "llvm":
-            from lazynp.backends.llvm.backend import LLVMBackend
-
-            made = LLVMBackend(backend("numpy").prepare)
-        elif name == "auto":
-            from lazynp.engine.tiers import TieredBackend
-
-            made = TieredBackend(backend("numpy"), backend("llvm"))
-        else:
-            raise ValueError(f"backend {name!r} is not one of numpy, llvm, auto")
-        _engine.backends[name] = made
-    return made
+    if name not in _MODULES:
+        raise ValueError(f"backend {name!r} is not one of {', '.join(_MODULES)}")
+    module = aside(import_module, _MODULES[name])
+    made: Backend
+    if name == "numpy":
+        made = module.NumpyBackend()
+    elif name == "llvm":
+        made = module.LLVMBackend(backend("numpy").prepare)
+    else:
+        made = module.TieredBackend(backend("numpy"), backend("llvm"))
+    return _engine.backends.setdefault(name, made)
 
 
 def _gpu(device: str) -> Any:

@@ -94,18 +94,19 @@ class TieredPlan:
 
     @property
     def claims(self) -> Claims:
-        return self.plan.claims
-
-    def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
+        """What the next run would write in place; who asks is about to run it, and holds no lock yet, which compiling does not allow."""
         program = self.program
         if program is not None:
             self.left -= self.cost
             self.account.left -= self.cost
             if self.left < 0 and self.account.left < 0:
-                self.program = None
                 # Where it cannot be compiled, the NumPy tier keeps serving this program.
                 with suppress(CompileError):
                     self.plan = self.compiler.prepare(program)
+                self.program = None
+        return self.plan.claims
+
+    def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
         return self.plan.run(buffers, integers, scalars, claim)
 
 

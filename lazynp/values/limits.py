@@ -73,5 +73,5 @@ def _groups(controller: str, root: str, membership: str) -> Iterator[tuple[str, 
 
 
 def _text(*path: str) -> str:
-    with open(os.path.join(*path), encoding="ascii", errors="replace") as file:
+    with open(os.path.join(*path), encoding="utf-8", errors="replace") as file:
         return file.read()

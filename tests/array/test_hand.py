@@ -117,7 +117,7 @@ def test_no_node_is_recorded_and_nothing_is_scheduled() -> None:
         x[1:] = x[:-1] * 0.5 + lazynp.sin(x[1:])
         x += float(x.sum()) * 1e-3
     assert report.work.kernels == report.work.library_calls == 0
-    assert not report.forced
+    assert not report.forced, [(c.name, c.site) for c in report.forced.values()]
 
 
 # Results without axes ---------------------------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def test_changes_by_large_data_are_recorded_where_nobody_else_sees_the_memory() 
     report.reset()
     for _ in range(4):
         total += data.sum(axis=1)
-    assert not report.forced
+    assert not report.forced, [(c.name, c.site) for c in report.forced.values()]
     seen += data.sum(axis=1)  # somebody looks: it is computed
     expected = numpy.arange(3.0 * LIMIT).reshape(3, -1).sum(axis=1)
     assert total.tolist() == (4 * expected).tolist() and is_at_hand(total + 1)

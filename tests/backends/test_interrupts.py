@@ -1,7 +1,8 @@
-"""Ctrl-C in a long kernel: answered soon, and every array is usable afterwards."""
+"""Ctrl-C in a long kernel and while one is compiled: answered soon, and every array is usable afterwards."""
 
 from __future__ import annotations
 
+import _thread
 import os
 import subprocess
 import sys
@@ -116,3 +117,41 @@ def test_outside_the_main_thread_a_kernel_runs_where_it_is_called() -> None:
     thread.start()
     thread.join()
     assert ran == [thread.ident]
+
+
+def test_what_is_called_aside_goes_on_when_a_handler_raises() -> None:
+    main, over, ran = threading.get_ident(), threading.Event(), list[int]()
+
+    def work(answer: int) -> int:
+        _thread.interrupt_main()
+        time.sleep(0.05)
+        ran.append(threading.get_ident())
+        over.set()
+        return answer
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupts.aside(work, 1)
+    assert over.wait(10)
+    assert len(ran) == 1 and ran[0] != main
+    assert interrupts.aside(int, "7") == 7
+    with pytest.raises(ValueError, match="x"):
+        interrupts.aside(int, "x")
+
+
+@pytest.mark.parametrize("tier", ["auto", "compiled"])
+def test_the_main_thread_imports_nothing_for_a_first_result(tier: str) -> None:
+    program = """
+import sys, threading
+import numpy, lazynp as np
+def hear(event, arguments):
+    if event == "import" and threading.current_thread() is threading.main_thread():
+        print(arguments[0])
+sys.addaudithook(hear)
+x = np.arange(200_000.0)
+y = x * 3 + np.sin(x)
+y[::2] += 1
+print(float(y.sum() * 0))
+"""
+    environment = {**os.environ, "LAZYNP_TIER": tier, "LAZYNP_CACHE": "0"}
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert run.stdout == "0.0\n", run.stderr

@@ -1,8 +1,9 @@
-"""Answering Ctrl-C while a kernel runs long.
+"""Answering Ctrl-C while a kernel runs long, or is compiled.
 
 In: a kernel's function, its argument block, and where the chunk counters of its phases lie there.  Out: the kernel has run, or what a
 signal handler raised is on its way and the kernel is over.  Promise: a handler runs when its signal comes, however long the kernel takes;
-what it raises stops the kernel at its next chunks, and the memory of the run is not let go before.
+what it raises stops the kernel at its next chunks, and the memory of the run is not let go before.  And ``aside`` calls what nothing must
+be raised in: imports and LLVM's binding, whose locks and whose objects do not survive that.
 
 Python runs signal handlers in its main thread, between instructions of Python.  So there a long kernel is left to another thread, for which
 the main thread waits: that wait is interrupted.  Threads claim chunks by adding to a counter until it has reached the end, and whoever
@@ -11,15 +12,19 @@ sets it behind the end stops them; each phase begins by setting its own to zero,
 
 from __future__ import annotations
 
+import gc
 import threading
 from _thread import allocate_lock, get_ident, start_new_thread
 from array import array
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final, TypeVar
+
+R = TypeVar("R")
 
 LONG_WORK: Final = 20_000_000.0  # cost units from which on a kernel is waited for: some ten milliseconds
 BEHIND_THE_END: Final = 1 << 62
 AGAIN_SECONDS: Final = 0.001
+BEGIN_SECONDS: Final = 0.1  # a thread that has not begun by then may never do: for lack of memory it ends before its first line
 
 
 def run(function: Callable[[int], None], block: array[int], counters: range) -> None:
@@ -28,23 +33,15 @@ def run(function: Callable[[int], None], block: array[int], counters: range) -> 
     if get_ident() != threading.main_thread().ident:
         function(address)
         return
-    done = allocate_lock()
-    done.acquire()
-    turn = allocate_lock()  # taken by who begins the kernel, or by who gave it up before it began
+    turn, done = allocate_lock(), allocate_lock()
     over: list[bool] = []  # a handler may also raise when `done` was just acquired: then nobody releases it again
 
-    def work() -> None:
-        if turn.acquire(blocking=False):
-            function(address)
-            over.append(True)
-            done.release()
+    def kernel() -> None:
+        function(address)
+        over.append(True)
 
     try:
-        try:
-            start_new_thread(work, ())
-        except RuntimeError:  # no thread to be had
-            work()
-        done.acquire()
+        _elsewhere(kernel, turn, done)
     except BaseException:
         if not turn.acquire(blocking=False):
             _stop(block, counters, done, over)
@@ -60,3 +57,54 @@ def _stop(block: array[int], counters: range, done: threading.Lock, over: list[b
                 return
         except BaseException:  # another signal: the kernel still writes
             continue
+
+
+def aside(function: Callable[..., R], *arguments: object) -> R:
+    """Call a function where no signal handler runs: for the main thread, another one calls it.
+
+    What a handler raises ends the wait, not the call, whose result is dropped then.  Who calls this in the main thread holds no lock that
+    the function wants.
+    """
+    if get_ident() != threading.main_thread().ident:
+        return function(*arguments)
+    found: list[Any] = [None, None]
+
+    def call() -> None:
+        # What is collected may run anybody's code, which may want a lock that the waiting thread has.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            found[0] = function(*arguments)
+        except BaseException as error:
+            found[1] = error
+        finally:
+            if collecting:
+                gc.enable()
+
+    _elsewhere(call, allocate_lock(), allocate_lock())
+    if found[1] is not None:
+        raise found.pop()
+    result: R = found[0]
+    return result
+
+
+def _elsewhere(work: Callable[[], None], turn: threading.Lock, done: threading.Lock) -> None:
+    """Have another thread do some work, and wait for it; where none comes, it is done here.
+
+    ``turn`` is taken by who begins the work, or by who gave it up before it began; ``done`` is released when it is done.
+    """
+    done.acquire()
+
+    def begin() -> None:
+        if turn.acquire(blocking=False):
+            try:
+                work()
+            finally:
+                done.release()
+
+    try:
+        start_new_thread(begin, ())
+    except (RuntimeError, MemoryError):  # no thread to be had
+        begin()
+    while not done.acquire(timeout=BEGIN_SECONDS):
+        begin()

@@ -14,13 +14,14 @@ from math import prod
 from lazynp.backends.base import CompileError, Plan, in_kernels
 from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.backends.common.disk_cache import digest
-from lazynp.backends.llvm import compiler, render, scalars, support, threads
+from lazynp.backends.common.interrupts import aside
+from lazynp.backends.llvm import compiler, phases, render, scalars, support, threads
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
 from lazynp.graph import op as o
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program
-from lazynp.schedule.families import prepared
+from lazynp.schedule.families import prepared, shares
 from lazynp.schedule.lower import Body
 
 _can_be_rendered = cache(scalars.supported)  # asked of every operation of every program
@@ -38,8 +39,11 @@ class LLVMBackend:
         self.compiled = 0
 
     def prepare(self, program: Program) -> Plan:
-        made: Plan = prepared(self.name, program, lambda program: CompiledPlan(program, self, self.numpy_plan))
-        return made
+        def make() -> Plan:
+            made: Plan = prepared(self.name, program, lambda program: CompiledPlan(program, self, self.numpy_plan))
+            return made
+
+        return make() if shares(self.name, program) else aside(make)
 
     def threads(self) -> int:
         return threads.count()
@@ -60,23 +64,24 @@ class LLVMBackend:
 
     def compile(self, kernels: Sequence[ir.Kernel], sources: Sequence[str]) -> list[tuple[Callable[[int], None], Layout]]:
         keys = [digest(source.encode()) for source in sources]
-        missing: dict[bytes, int] = {}
-        for k, key in enumerate(keys):
-            if key not in self.kernels:
-                missing.setdefault(key, k)
+        missing = {key: kernel for key, kernel in zip(keys, kernels, strict=True) if key not in self.kernels}
         if missing:
-            names = {key: f"lzk{position}" for position, key in enumerate(missing)}
-            support.provide(kernels[k] for k in missing.values())
-            module = render.render([(names[key], kernels[k]) for key, k in missing.items()])
-            try:
-                addresses = compiler.compile_module(module, list(names.values()))
-            except compiler.CompileError as error:
-                raise CompileError(str(error)) from error
-            for key, k in missing.items():
-                function = _PROTOTYPE(addresses[names[key]])
-                self.kernels[key] = (function, Layout(kernels[k]))
-            self.compiled += len(missing)
+            aside(self._add, missing)
         return [self.kernels[key] for key in keys]
+
+    def _add(self, kernels: dict[bytes, ir.Kernel]) -> None:
+        """Compile kernels into one module."""
+        names = {key: f"lzk{position}" for position, key in enumerate(kernels)}
+        support.provide(kernels.values())
+        phases.provide(kernels.values())
+        module = render.render([(names[key], kernel) for key, kernel in kernels.items()])
+        try:
+            addresses = compiler.compile_module(module, list(names.values()))
+        except compiler.CompileError as error:
+            raise CompileError(str(error)) from error
+        for key, kernel in kernels.items():
+            self.kernels[key] = _PROTOTYPE(addresses[names[key]]), Layout(kernel)
+        self.compiled += len(kernels)
 
 
 _PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

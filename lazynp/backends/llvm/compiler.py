@@ -9,6 +9,7 @@ never the end of the process.
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 import time
@@ -60,6 +61,13 @@ class _Toolchain:
         # rest doubles the time of optimisation for nothing.
         tuning.loop_unrolling = False
         self.builder: Any = llvm.create_pass_builder(self.machine, tuning)
+        atexit.register(_finished)
+
+
+def _finished() -> None:
+    """Wait for a compilation that goes on in another thread: LLVM does not survive the end of the process."""
+    with _lock:
+        pass
 
 
 @functools.cache

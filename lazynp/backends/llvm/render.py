@@ -1,7 +1,7 @@
 """From the loop-nest IR to LLVM IR text.
 
 In: an ``ir.Kernel``.  Out: the text of ``void @name(ptr %args)`` and what it needs.  Each phase is a function over [lo, hi) whose arrays
-are ``noalias`` parameters, in plain scalar loops that LLVM's loop vectoriser likes; a thunk unpacks the argument block and claims
+are ``noalias`` parameters, in plain scalar loops that LLVM's loop vectoriser likes; ``phases`` unpacks the argument block and claims
 chunks with an atomic counter, so that any number of threads can run it.  Promise: chunk edges, and with them every bit of the result,
 do not depend on the number of threads.
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lazynp.backends.llvm import flags, mathlib, scalars, support, threads
+from lazynp.backends.llvm import flags, mathlib, phases, scalars, support
 from lazynp.backends.llvm.scalars import Lines, literal, memory_type, type_of
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
@@ -28,6 +28,7 @@ def render(kernels: list[tuple[str, ir.Kernel]]) -> str:
     intrinsics: set[str] = set()
     functions: set[tuple[str, str]] = set()
     helpers: set[support.Key] = set()
+    called: set[str] = set()
     texts: list[str] = []
     for name, kernel in kernels:
         rendered = _Kernel(name, kernel)
@@ -35,13 +36,15 @@ def render(kernels: list[tuple[str, ir.Kernel]]) -> str:
         intrinsics |= rendered.lines.intrinsics
         functions |= rendered.lines.functions
         helpers |= rendered.support
-    head = [threads.DECLARATION, flags.declarations(), *sorted(intrinsics), support.declarations(helpers), mathlib.prelude(functions)]
+        called.add(phases.declaration(phases.size(rendered.layout)))
+    head = [*sorted(called), *sorted(intrinsics), support.declarations(helpers), mathlib.prelude(functions)]
     return "\n".join([*head, *texts, _TAIL])
 
 
+# Vectors that are spilled straddle cache lines, and a loop takes twice as long, unless the function aligns its stack; LLVM decides on that
+# before it knows what is spilled.
 _TAIL = """
-attributes #0 = { nounwind noinline "prefer-vector-width"="512" }
-attributes #1 = { nounwind noinline "prefer-vector-width"="512" }
+attributes #0 = { nounwind noinline "prefer-vector-width"="512" "stackrealign" }
 !1 = !{!"llvm.loop.unroll.disable"}
 !2 = !{!"llvm.loop.vectorize.followup_vectorized", !3}
 !3 = !{!"llvm.loop.unroll.full"}
@@ -62,7 +65,7 @@ class _Kernel:
         self.types: dict[Operand, str] = {}
         self.renames: dict[Operand, Operand] = {}
         self.support: set[support.Key] = set()
-        self.checked = False
+        self.checked: set[int] = set()  # phases after which the processor's flags are looked at
 
     def text(self) -> str:
         parts = []
@@ -71,29 +74,39 @@ class _Kernel:
         self.lines.watched = watched
         self.lines.underflow = self.kernel.underflow
         for number, phase in enumerate(self.kernel.phases):
-            self.checked = not watched and _may_raise(phase.body)
+            if not watched and _may_raise(phase.body):
+                self.checked.add(number)
             parts.append(self.body(number, phase))
-            parts.append(self.thunk(number, phase))
-        parts.append(self.driver())
+        parts.append(self.entry())
         parts += self.loops
         return "\n".join(parts)
 
     # Functions ---------------------------------------------------------------------------------------------------------
 
-    def parameters(self) -> list[tuple[str, str, int]]:
-        """(type with attributes, name, slot) of everything a phase may use."""
-        kernel, layout = self.kernel, self.layout
-        found = []
-        for k in range(len(kernel.buffers)):
-            access = "" if k in kernel.written else " readonly"
-            found.append((f"ptr noalias{access}", f"%b{k}", layout.buffers + k))
-        for k in range(len(kernel.workspaces)):
-            found.append(("ptr noalias", f"%w{k}", layout.workspaces + k))
-        for k in range(kernel.integers):
-            found.append(("i64", f"%n{k}", layout.integers + k))
-        for k, dtype in enumerate(kernel.scalars):
-            found.append((type_of(dtype), f"%s{k}", layout.scalars + 2 * k))
+    def parameters(self) -> list[str]:
+        """Everything a phase may use, in the order of the argument block."""
+        kernel = self.kernel
+        found = ["i64 %lo", "i64 %hi", "ptr noalias %error"]
+        found += [f"ptr noalias{'' if k in kernel.written else ' readonly'} %b{k}" for k in range(len(kernel.buffers))]
+        found += [f"ptr noalias %w{k}" for k in range(len(kernel.workspaces))]
+        found += [f"i64 %n{k}" for k in range(kernel.integers)]
+        found += [f"i64 %s{k}.{half}" for k in range(len(kernel.scalars)) for half in (0, 1)]
         return found
+
+    def scalar(self, k: int, dtype: ir.DType) -> str:
+        """The scalar argument ``k``, of its two words."""
+        lines, t, word = self.lines, type_of(dtype), f"%s{k}.0"
+        if t == "i64":
+            return word
+        if t == "i128":
+            low, high = lines.temp(f"zext i64 {word} to i128"), lines.temp(f"zext i64 %s{k}.1 to i128")
+            return lines.temp(f"or i128 {low}, {lines.temp(f'shl i128 {high}, 64')}")
+        if dtype.kind == "b":
+            return lines.temp(f"icmp ne i8 {lines.temp(f'trunc i64 {word} to i8')}, 0")
+        bits = f"i{8 * dtype.itemsize}"
+        if bits != "i64":
+            word = lines.temp(f"trunc i64 {word} to {bits}")
+        return lines.temp(f"bitcast {bits} {word} to {t}") if dtype.kind == "f" else word
 
     def body(self, number: int, phase: ir.Phase) -> str:
         """The phase itself over [lo, hi)."""
@@ -102,9 +115,9 @@ class _Kernel:
         lines.label = "entry"
         lines.count = 0
         self.renames = {}
-        parameters = ", ".join(f"{t} {name}" for t, name, _ in self.parameters())
-        parameters += (", " if parameters else "") + "i64 %lo, i64 %hi, ptr noalias %error"
-        head = f"define internal void @{self.name}.p{number}({parameters}) #1 {{\nentry:"
+        head = f"define internal void @{self.name}.p{number}({', '.join(self.parameters())}) #0 {{\nentry:"
+        for k, dtype in enumerate(self.kernel.scalars):
+            self.define(f"s{k}", self.scalar(k, dtype))
         for k, local in enumerate(phase.locals):
             t = memory_type(local.dtype)
             lines.emit(f"%l{k} = alloca {t}, i64 {self.operand(local.count)}, align 64")
@@ -125,77 +138,18 @@ class _Kernel:
         lines.emit("ret void")
         return "\n".join([head, *lines.lines, "}"])
 
-    def thunk(self, number: int, phase: ir.Phase) -> str:
-        """void(ptr args): unpack, then claim chunks until none is left."""
-        arguments = []
-        parameters = self.parameters()
+    def entry(self) -> str:
+        """The kernel: its phases one after the other, each run by ``phases``."""
         lines = Lines()
-        for t, name, slot in parameters:
-            plain = t.split(" ")[0]
-            pointer = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {slot}")
-            if plain == "i1":
-                byte = lines.temp(f"load i8, ptr {pointer}")
-                value = lines.temp(f"icmp ne i8 {byte}, 0")
-            else:
-                value = lines.temp(f"load {plain}, ptr {pointer}, align 8")  # complex128 wants 16 of its own accord
-            arguments.append((name, f"{plain} {value}", value))
-        error = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {self.layout.error}")
-        passed = ", ".join([text for _, text, _ in arguments] + ["{range}", f"ptr {error}"])
-        call = f"call void @{self.name}.p{number}({passed})"
-        values = {name: value for name, _, value in arguments}
-        if self.checked:
-            lines.lines.append(flags.clear())
-        if not phase.count:
-            lines.emit(call.replace("{range}", "i64 0, i64 0"))
-        else:
-            count = values.get(f"%{phase.count}", phase.count)
-            chunk = values.get(f"%{phase.chunk}", phase.chunk)
-            counter = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {self.layout.counters + number}")
-            lines.emit("br label %claim")
-            lines.open("claim")
-            lo = lines.temp(f"atomicrmw add ptr {counter}, i64 {chunk} monotonic")
-            more = lines.temp(f"icmp slt i64 {lo}, {count}")
-            lines.emit(f"br i1 {more}, label %work, label %done")
-            lines.open("work")
-            end = lines.temp(f"add i64 {lo}, {chunk}")
-            over = lines.temp(f"icmp slt i64 {end}, {count}")
-            hi = lines.temp(f"select i1 {over}, i64 {end}, i64 {count}")
-            lines.emit(call.replace("{range}", f"i64 {lo}, i64 {hi}"))
-            lines.emit("br label %claim")
-            lines.open("done")
-        if self.checked:
-            lines.lines.append(flags.read())
-            word = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {self.layout.flags}")
-            lines.temp(f"atomicrmw or ptr {word}, i64 %fp.bits monotonic")
-        lines.emit("ret void")
-        return "\n".join([f"define internal void @{self.name}.t{number}(ptr %args) #0 {{\nentry:", *lines.lines, "}"])
-
-    def driver(self) -> str:
-        """The kernel: its phases one after the other, in parallel where there is more than one chunk and more than one thread."""
-        lines = Lines()
-        slot = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {self.layout.threads}")
-        word = lines.temp(f"load i64, ptr {slot}")
-        count = lines.temp(f"trunc i64 {word} to i32")
-        many = lines.temp(f"icmp sgt i32 {count}, 1")
+        layout = self.layout
+        tail = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {layout.threads}")
         for number, phase in enumerate(self.kernel.phases):
-            thunk = f"@{self.name}.t{number}"
-            if not phase.count:
-                lines.emit(f"call void {thunk}(ptr %args)")
-                continue
-            counter = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {self.layout.counters + number}")
-            lines.emit(f"store i64 0, ptr {counter}")
-            extent = self.integer_slot(lines, phase.count)
-            chunk = self.integer_slot(lines, phase.chunk)
-            several = lines.temp(f"icmp sgt i64 {extent}, {chunk}")
-            parallel = lines.temp(f"and i1 {many}, {several}")
-            lines.emit(f"br i1 {parallel}, label %parallel{number}, label %serial{number}")
-            lines.open(f"parallel{number}")
-            lines.emit(f"call void @lz_parallel(ptr {thunk}, ptr %args, i32 {count})")
-            lines.emit(f"br label %next{number}")
-            lines.open(f"serial{number}")
-            lines.emit(f"call void {thunk}(ptr %args)")
-            lines.emit(f"br label %next{number}")
-            lines.open(f"next{number}")
+            counter = lines.temp(f"getelementptr inbounds i64, ptr %args, i64 {layout.counters + number}")
+            # What runs once is one piece.
+            count, chunk = (self.integer_slot(lines, each or "1") for each in (phase.count, phase.chunk))
+            mask = -1 if number in self.checked else 0
+            passed = f"ptr @{self.name}.p{number}, ptr %args, ptr {tail}, ptr {counter}, i64 {count}, i64 {chunk}, i64 {mask}"
+            lines.emit(f"call void @{phases.name(phases.size(layout))}({passed})")
         lines.emit("ret void")
         return "\n".join([f"define void @{self.name}(ptr %args) #0 {{\nentry:", *lines.lines, "}"])
 
