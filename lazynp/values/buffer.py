@@ -125,14 +125,15 @@ class Buffer:
         return True
 
     def alone(self) -> bool:
-        """Tell the same as ``exclusive`` of memory that is NumPy's own: an array that nobody refers to but this buffer."""
+        """Tell the same as ``exclusive`` of memory that is NumPy's own: an array, or all of one in another shape, which nobody refers to
+        but this buffer."""
         array = self._array
-        if self.block is not None or self.shared or array is None or array.base is not None or not array.flags.carray:
+        if self.block is not None or self.shared or array is None or not array.flags.carray:
             return False
         self.views = None
-        if getrefcount(array) > OWN:
+        if not _unseen(array):
             release()
-        return getrefcount(array) <= OWN and bool(array.flags.owndata)
+        return _unseen(array)
 
     def remember(self, key: Any, fact: Any) -> None:
         """Keep what was computed from this value, where computing it again would cost more."""
@@ -191,11 +192,30 @@ class HomedBuffer(Buffer):
         return super().retyped(dtype, shape).at_home(self.device)
 
 
-def _own_references() -> int:
-    """Count the references to an array that only its buffer has, as ``Buffer.alone`` sees them."""
-    buffer = Buffer(np.empty(1))
+def _references(array: Any) -> tuple[int, int]:
+    """Count the references to an array and to what it is a view of."""
+    owner = array.base
+    return getrefcount(array), getrefcount(owner)
+
+
+def _unseen(array: np.ndarray[Any, Any]) -> bool:
+    own, of_owner = _references(array)
+    owner = array.base
+    if owner is None:
+        return own <= OWN[0] and bool(array.flags.owndata)
+    whole = type(owner) is np.ndarray and owner.flags.owndata and owner.nbytes == array.nbytes
+    return whole and own <= OWN[0] and of_owner <= OWN[1]
+
+
+def _own_references() -> tuple[int, int]:
+    """Count the references to a view that only its buffer has, and to an array that only the view has, as ``_unseen`` sees them."""
+    buffer = Buffer(np.empty((2, 1)).reshape(2))
+
+    def alone(array: Any) -> tuple[int, int]:
+        return _references(array)
+
     array = buffer._array
-    return getrefcount(array)
+    return alone(array)
 
 
 OWN: Final = _own_references()
