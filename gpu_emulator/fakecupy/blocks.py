@@ -219,6 +219,7 @@ def copy_async(target: int, source: int, size: int, kind: int, stream: StreamSta
         return
     _check_direction(target, source, kind)
     memory, fake = store(), machine()
+    fake.copies += 1
     what = f"copy of {size} bytes in stream {stream.handle:#x}"
     pageable = [memory.kind(address) == "pageable" for address in (target, source)]
     if any(pageable) and stream.capture is not None:

@@ -137,7 +137,7 @@ class Machine:
         self.local = threading.local()
         self.numbers = itertools.count()
         self.executed: deque[str] = deque(maxlen=64) # the last operations run, for messages
-        self.launches = 0
+        self.launches = self.copies = self.waits = 0 # of kernels, of memory, and of the host for the device
         self.store: Any = None # what follows belongs to other modules, which `install` asks for it
         self.pool: Any = None
         self.pinned_pool: Any = None
@@ -270,6 +270,7 @@ class Machine:
     # waiting
 
     def synchronize_stream(self, stream: StreamState) -> None:
+        self.waits += 1
         with self.lock:
             if stream.capture is not None:
                 self._invalidate(stream.capture)
@@ -279,6 +280,7 @@ class Machine:
             self.settle([stream.tail])
 
     def synchronize_device(self, device: int) -> None:
+        self.waits += 1
         with self.lock:
             self.refuse_capture(device)
             self.drain(device)

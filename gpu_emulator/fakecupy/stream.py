@@ -54,6 +54,7 @@ def synchronize_event(event: EventState) -> None:
     if event.capture is not None and event.capture in machine().captures:
         event.capture.invalid = True
         raise CUDARuntimeError(907)
+    machine().waits += 1
     machine().settle([event.mark])
 
 

@@ -32,7 +32,9 @@ cdef extern from "functions.h":
     void array_dealloc(PyObject*)
     int slots_ready() except -1
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
-    int ANY, MAKER, SQUARE, RANGE, GROWING, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW
+    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, RESHAPE, ASTYPE, PRODUCT
+    ctypedef object (*Direct)(object)
+    Direct direct_named(const char*)
     const char* slot_name(int)
     PyObject** slow_methods
     PyObject** slow_reflected
@@ -42,6 +44,7 @@ cdef extern from "functions.h":
     Loops* unary_loops
     Loops* compare_loops
     Loops square_loops
+    Loops product_loops
     void loops_fill(Loops*, object, int)
     int ATTRIBUTES
     ctypedef struct PyGetSetDef:
@@ -53,6 +56,7 @@ cdef extern from "functions.h":
     PyObject* config_dict
     PyObject* at_hand_name
     PyObject* axis_name
+    PyObject* dtype_name
     PyObject* quiet_call
     PyObject* result_method
     PyObject* scalar_method
@@ -60,7 +64,7 @@ cdef extern from "functions.h":
     PyObject* error_listening
     PyObject* errors_heard
     PyObject* errors_tell
-    PyObject* slow_ufunc_call
+    PyObject* call_name
     ctypedef struct Member:
         pass
     Member member_buffer, member_array, member_draft
@@ -69,8 +73,8 @@ cdef extern from "functions.h":
     void parts_release()
     int part_attach(object, object, object, object) except -1
     PyTypeObject function_type, ufunc_type
-    object function_new(object, object, int, Reduction*, int, Py_ssize_t, int, int)
-    int ufunc_bind(object, object, int, int, int) except -1
+    object function_new(object, object, object, int, Reduction*, Direct, int, int)
+    int ufunc_bind(object, object, int, int, int, int) except -1
     void ufunc_register(PyTypeObject*)
     int functions_ready() except -1
 
@@ -95,6 +99,8 @@ def _quiet(function, *args):
 config_dict = _keep(vars(config))
 at_hand_name = _keep(PyUnicode_InternFromString("at_hand"))
 axis_name = _keep(PyUnicode_InternFromString("axis"))
+call_name = _keep(PyUnicode_InternFromString("__call__"))
+dtype_name = _keep(PyUnicode_InternFromString("dtype"))
 quiet_call = _keep(_quiet)
 slots_ready()
 functions_ready()
@@ -112,6 +118,7 @@ for _number, _of in [(NEG, np.negative), (ABS, np.absolute), (INVERT, np.invert)
 for _number, _of in enumerate([np.less, np.less_equal, np.equal, np.not_equal, np.greater, np.greater_equal]):
     loops_fill(&compare_loops[<int>_number], _of, 1)
 loops_fill(&square_loops, np.square, 1)
+loops_fill(&product_loops, np.matmul, 0)
 
 cdef Reduction[6] _reductions
 cdef dict _reduction_of = {"sum": 0, "prod": 1, "max": 2, "min": 3, "any": 4, "all": 5, "mean": 0, "amax": 2, "amin": 3}
@@ -128,10 +135,32 @@ cdef frozenset _BASIC = frozenset({
     "fmax", "fmin", "less", "less_equal", "equal", "not_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
     "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "isnan", "isinf", "isfinite", "signbit", "sign", "conjugate",
 })
-cdef frozenset _MAKERS = frozenset({"zeros", "ones", "empty", "full"})
-cdef object _LARGE = 1 << 31
-cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "eye": SQUARE, "identity": SQUARE, "arange": RANGE,
-                    **dict.fromkeys(["outer", "repeat", "tile", "kron", "meshgrid"], GROWING)}
+cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "zeros": ZEROS, "empty": ZEROS, "ones": FULL, "full": FULL, "eye": SQUARE,
+                    "identity": SQUARE, "arange": RANGE, "__array_ufunc__": FOREIGN,
+                    **dict.fromkeys(["linspace", "logspace", "geomspace"], SPACED), **dict.fromkeys(["item", "tolist"], NUMBERS),
+                    "reshape": RESHAPE, "astype": ASTYPE, "outer": PRODUCT,
+                    **dict.fromkeys(["repeat", "tile", "kron", "meshgrid", "diag", "diagflat", "vander", "ix_"], GROWING),
+                    **dict.fromkeys(["broadcast_to", "sliding_window_view"], WIDENING)}
+# Functions in Python that compute nothing, so that there are no floating-point errors to listen to, and those that ask for the error state.
+cdef frozenset _MOVING = frozenset({
+    "append", "argsort", "argwhere", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "column_stack", "diag", "diagonal", "dsplit",
+    "dstack", "expand_dims", "eye", "flatnonzero", "flip", "fliplr", "flipud", "hsplit", "hstack", "identity", "imag", "ix_", "meshgrid",
+    "moveaxis", "ndim", "nonzero", "ravel", "real", "repeat", "reshape", "roll", "rollaxis", "rot90", "shape", "size", "sort", "split",
+    "squeeze", "stack", "swapaxes", "take", "tile", "transpose", "tril", "triu", "vsplit", "vstack",
+    "isclose", "allclose",
+})
+# Functions in Python that do nothing with an array but call its method.
+cdef frozenset _METHODS = frozenset({
+    "argmax", "argmin", "choose", "cumprod", "cumsum", "diagonal", "put", "repeat", "round", "searchsorted", "squeeze", "swapaxes", "take", "trace",
+})
+# What NumPy's functions and methods do with one array and nothing else.
+cdef dict _DIRECTS = {
+    np.ndarray.ravel: b"ravel", np.ravel: b"ravel", np.ndarray.flatten: b"flatten", np.ndarray.transpose: b"transpose", np.transpose: b"transpose",
+    np.ndarray.squeeze: b"squeeze", np.squeeze: b"squeeze", np.ndarray.copy: b"copy", np.copy: b"copy as it lies", np.ndarray.tolist: b"list",
+    np.ndim: b"ndim", np.size: b"size", np.shape: b"shape", np.ndarray.nonzero: b"nonzero", np.nonzero: b"nonzero", np.where: b"nonzero",
+    np.flatnonzero: b"flatnonzero", np.zeros_like: b"zeros like", np.empty_like: b"zeros like",
+    np.linalg.norm: b"norm",
+}
 
 
 def register(cls, result, scalar):
@@ -196,16 +225,18 @@ cdef PyObject* _take(object cls, object members, str name) except? NULL:
 
 
 def register_ufunc(cls):
-    """Make ``cls`` the class of ufuncs: its instances are called by the core, which leaves the rest to its ``__call__``."""
-    global slow_ufunc_call
-    slow_ufunc_call = _keep(vars(cls)["__call__"])
+    """Make ``cls`` the class of ufuncs: it and its methods are called by the core, which leaves the rest to the methods in Python."""
     _keep(cls)
     ufunc_register(<PyTypeObject*>cls)
+    for name, kind in [("reduce", OF_UFUNC), ("accumulate", OF_UFUNC), ("reduceat", OF_UFUNC), ("outer", OUTER), ("at", AT)]:
+        if name in vars(cls):
+            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NULL, NULL, False, True))
 
 
 def bind(ufunc, theirs, real, costly):
     """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's; ``costly``: few elements are left to NumPy."""
-    ufunc_bind(ufunc, theirs, getattr(theirs, "__name__", "") in _BASIC, real, costly)
+    name = getattr(theirs, "__name__", "")
+    ufunc_bind(ufunc, theirs, name in _BASIC, real, not real and getattr(np, name, None) is theirs, costly)
 
 
 def listen(variable, listening, heard, tell):
@@ -214,27 +245,23 @@ def listen(variable, listening, heard, tell):
     error_variable, error_listening, errors_heard, errors_tell = _keep(variable), _keep(listening), _keep(heard), _keep(tell)
 
 
-def function(slow, theirs, name, warns_below, own):
+def function(slow, theirs, name, own):
     """Return a function that lets NumPy's answer where everything is at hand, and ``slow``, a public function or method, all else.
 
-    Of fewer elements than ``warns_below`` NumPy's Python code may give warnings, which ``slow`` sees to.
     ``own`` are keywords that NumPy's has not.
     """
     cdef Reduction* reduction = NULL
-    cdef int kind = ANY
+    cdef int kind = DRAW if name.startswith("draw ") else _KINDS.get(name, ANY)
+    cdef bint numpys_own = getattr(np, name, None) is theirs  # not a namesake of a submodule's
+    cdef bytes direct = b"stable order" if name == "argsort" else _DIRECTS.get(theirs, b"")
     theirs = getattr(theirs, "_implementation", theirs)  # the arguments are known: nobody overrides it
-    if name == "__array_ufunc__":
-        kind = FOREIGN
-    elif name in _KINDS:
-        kind = _KINDS[name]
-    elif name.startswith("draw "):
-        kind = DRAW
-    elif name in _MAKERS:
-        kind = MAKER
-    elif name in _reduction_of:
+    if name in _reduction_of:
         reduction = &_reductions[<int>_reduction_of[name]]
         kind = MEAN if name == "mean" else REDUCTION
+    if kind == PRODUCT and not numpys_own:
+        kind = GROWING
     python = isinstance(theirs, FunctionType) or name in _IN_PYTHON
-    if python and (error_variable == NULL or warns_below > _LARGE):
+    if python and error_variable == NULL:
         return slow
-    return function_new(slow, theirs, kind, reduction, python, warns_below if python else 0, not own, theirs is np.zeros)
+    method = getattr(np.ndarray, name) if name in _METHODS and numpys_own else None
+    return function_new(slow, theirs, method, kind, reduction, direct_named(direct), python and name not in _MOVING, not own)

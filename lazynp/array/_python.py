@@ -56,10 +56,9 @@ def listen(variable: Any, listening: Any, heard: dict[int, Any], tell: Callable[
     """Set ``variable`` to ``listening`` where NumPy runs Python code, and afterwards ``tell`` of the errors that were ``heard``."""
 
 
-def function(slow: Callable[..., Any], theirs: Any, name: str, warns_below: int, own: frozenset[str]) -> Any:
+def function(slow: Callable[..., Any], theirs: Any, name: str, own: frozenset[str]) -> Any:
     """Return ``slow``, a public function or method that lets NumPy answer where everything is at hand.
 
-    Of fewer elements than ``warns_below`` NumPy's Python code may give warnings, which ``slow`` sees to.
     ``own`` are keywords that NumPy's has not.
     """
     return slow

@@ -13,32 +13,109 @@
 static PyObject *error_variable, *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
-enum { ANY, MAKER, SQUARE, RANGE, GROWING, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW };
+enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, RESHAPE, ASTYPE, PRODUCT };
+
+typedef PyObject* (*Direct)(PyArrayObject*);
 
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vector;
     PyObject *theirs, *slow;
+    PyObject* method; /* of arrays, which is all that `theirs` calls; may be NULL */
     Reduction* reduction;
+    Direct direct; /* what it does with one array and nothing else; may be NULL */
     int kind;
-    int listens; /* NumPy runs Python code, at whose lines it would warn */
+    int listens;  /* NumPy runs Python code, at whose lines it would warn */
     int keywords; /* whether they are NumPy's, all of them */
-    int zeros;    /* zeros of a shape, and what gives such here */
-    npy_intp warns_below;
     PyObject* weakrefs;
 } Function;
 
+/* What NumPy's C code does with one array, without the way through its functions. */
+static PyObject* direct_ravel(PyArrayObject* x) { return PyArray_Ravel(x, NPY_CORDER); }
+static PyObject* direct_flatten(PyArrayObject* x) { return PyArray_Flatten(x, NPY_CORDER); }
+static PyObject* direct_transpose(PyArrayObject* x) { return PyArray_Transpose(x, NULL); }
+static PyObject* direct_squeeze(PyArrayObject* x) { return PyArray_Squeeze(x); }
+static PyObject* direct_copy(PyArrayObject* x) { return PyArray_NewCopy(x, NPY_CORDER); }
+static PyObject* direct_copy_as_it_lies(PyArrayObject* x) { return PyArray_NewCopy(x, NPY_KEEPORDER); }
+static PyObject* direct_list(PyArrayObject* x) { return PyArray_ToList(x); }
+static PyObject* direct_ndim(PyArrayObject* x) { return PyLong_FromLong(PyArray_NDIM(x)); }
+static PyObject* direct_size(PyArrayObject* x) { return PyLong_FromSsize_t(PyArray_SIZE(x)); }
+static PyObject* direct_shape(PyArrayObject* x) { return PyArray_IntTupleFromIntp(PyArray_NDIM(x), PyArray_DIMS(x)); }
+static PyObject* direct_nonzero(PyArrayObject* x) { return PyArray_NDIM(x) ? PyArray_Nonzero(x) : NULL; }
+static PyObject* direct_flatnonzero(PyArrayObject* x) {
+    PyObject *flat = PyArray_Ravel(x, NPY_CORDER), *found = flat ? PyArray_Nonzero((PyArrayObject*)flat) : NULL, *first = NULL;
+    if (found) first = Py_NewRef(PyTuple_GET_ITEM(found, 0));
+    Py_XDECREF(flat), Py_XDECREF(found);
+    return first;
+}
+static PyObject* direct_stable_order(PyArrayObject* x) { return PyArray_NDIM(x) ? PyArray_ArgSort(x, -1, NPY_STABLESORT) : NULL; }
+static PyObject* direct_norm(PyArrayObject* x) { /* of floats, whatever the number of axes */
+    PyObject *flat = PyArray_TYPE(x) == NPY_DOUBLE ? PyArray_Ravel(x, NPY_KEEPORDER) : NULL, *found = flat ? PyArray_MatrixProduct(flat, flat) : NULL;
+    Py_XDECREF(flat);
+    if (found && Py_IS_TYPE(found, &PyDoubleArrType_Type)) PyArrayScalar_ASSIGN(found, Double, sqrt(PyArrayScalar_VAL(found, Double)));
+    return found;
+}
+static PyObject* direct_zeros_like(PyArrayObject* x) {
+    PyObject* made = PyArray_NewLikeArray(x, NPY_KEEPORDER, NULL, 0);
+    if (made) memset(PyArray_DATA((PyArrayObject*)made), 0, (size_t)PyArray_NBYTES((PyArrayObject*)made));
+    return made;
+}
+
+static const struct {
+    const char* name;
+    Direct function;
+} directs[] = {
+    {"ravel", direct_ravel}, {"flatten", direct_flatten}, {"transpose", direct_transpose}, {"squeeze", direct_squeeze}, {"copy", direct_copy},
+    {"copy as it lies", direct_copy_as_it_lies}, {"list", direct_list}, {"ndim", direct_ndim}, {"size", direct_size},
+    {"shape", direct_shape}, {"nonzero", direct_nonzero}, {"flatnonzero", direct_flatnonzero}, {"zeros like", direct_zeros_like}, {"stable order", direct_stable_order}, {"norm", direct_norm}};
+
+static Direct direct_named(const char* name) {
+    for (size_t k = 0; k < sizeof(directs) / sizeof(directs[0]); k++)
+        if (strcmp(directs[k].name, name) == 0) return directs[k].function;
+    return NULL;
+}
+
+/* The cells among the arguments of a call, borrowed from them. */
+typedef struct {
+    PyObject **cells, *few[MOST];
+    Py_ssize_t count, room;
+} Given;
+
+static void given_begin(Given* given) {
+    given->cells = given->few;
+    given->count = 0, given->room = MOST;
+}
+
+static void given_end(Given* given) {
+    if (given->cells != given->few) PyMem_Free(given->cells);
+}
+
+static int given_add(Given* given, PyObject* cell) {
+    if (given->count == given->room) {
+        PyObject** more = PyMem_Malloc((size_t)(given->room *= 4) * sizeof(PyObject*));
+        if (more == NULL) return 0;
+        memcpy(more, given->cells, (size_t)given->count * sizeof(PyObject*));
+        given_end(given);
+        given->cells = more;
+    }
+    given->cells[given->count++] = cell;
+    return 1;
+}
+
 /* A tuple or list as NumPy takes it (a new reference); NULL as for `argument`. */
-static PyObject* argument(PyObject* x, PyObject** cells, int* count, int depth);
-static PyObject* arguments(PyObject* x, PyObject** cells, int* count, int depth) {
+static PyObject* argument(PyObject* x, Given* given, int depth);
+static PyObject* arguments(PyObject* x, Given* given, int depth) {
     Py_ssize_t n = PySequence_Fast_GET_SIZE(x);
     PyObject *made, **items = PySequence_Fast_ITEMS(x);
     int same = 1;
-    if (n > 4096 || depth > 3) return NULL;
+    Py_ssize_t numbers = 0;
+    if (n > limit_now() || depth > 3) return NULL;
+    while (numbers < n && is_number(items[numbers])) numbers++;
+    if (numbers == n) return Py_NewRef(x);
     made = PyTuple_CheckExact(x) ? PyTuple_New(n) : PyList_New(n);
     if (made == NULL) return NULL;
     for (Py_ssize_t k = 0; k < n; k++) {
-        PyObject* item = argument(items[k], cells, count, depth + 1);
+        PyObject* item = argument(items[k], given, depth + 1);
         if (item == NULL) {
             Py_DECREF(made);
             return NULL;
@@ -52,27 +129,25 @@ static PyObject* arguments(PyObject* x, PyObject** cells, int* count, int depth)
     return Py_NewRef(x);
 }
 
-/* An argument as NumPy takes it (a new reference), a cell being added to `cells`; NULL where the function in Python must look at it. */
-static PyObject* argument(PyObject* x, PyObject** cells, int* count, int depth) {
+/* An argument as NumPy takes it (a new reference), a cell being added to `given`; NULL where the function in Python must look at it. */
+static PyObject* argument(PyObject* x, Given* given, int depth) {
     PyTypeObject* type = Py_TYPE(x);
     if (type == array_type) {
         PyArrayObject* memory = memory_of(x);
-        if (memory == NULL || *count == MOST) return NULL;
-        cells[(*count)++] = x;
-        return Py_NewRef((PyObject*)memory);
+        return memory && given_add(given, x) ? Py_NewRef((PyObject*)memory) : NULL;
     }
     if (x == Py_None || is_number(x) || type == &PyUnicode_Type || type == &PySlice_Type || x == Py_Ellipsis || PyType_Check(x)) return Py_NewRef(x);
-    if (type == &PyTuple_Type || type == &PyList_Type) return arguments(x, cells, count, depth);
+    if (type == &PyTuple_Type || type == &PyList_Type) return arguments(x, given, depth);
     return PyObject_TypeCheck(x, &PyArrayDescr_Type) ? Py_NewRef(x) : NULL;
 }
 
 /* NumPy's answer (taken over) as ours. */
-static PyObject* answer(PyObject* found, PyObject** cells, int count) {
+static PyObject* answer(PyObject* found, PyObject** cells, Py_ssize_t count) {
     PyArrayObject* x = (PyArrayObject*)found;
     PyObject *given, *made;
     if (found == NULL) return NULL;
     if (PyArray_CheckExact(found)) {
-        for (int k = 0; k < count; k++) {
+        for (Py_ssize_t k = 0; k < count && (PyArray_BASE(x) || Py_REFCNT(found) > 1); k++) {
             PyArrayObject* memory = memory_of(cells[k]);
             if (x == memory) {
                 Py_DECREF(found);
@@ -81,15 +156,30 @@ static PyObject* answer(PyObject* found, PyObject** cells, int count) {
             if (PyArray_BASE(x) && memory && native_dtype(x) && (PyArray_BASE(x) == (PyObject*)memory || PyArray_BASE(x) == PyArray_BASE(memory)))
                 if (PyArray_SIZE(x) <= limit_now()) return cell_of(found, owner_of(cells[k]));
         }
-        if (PyArray_BASE(x) == NULL && native_dtype(x) && PyArray_SIZE(x) <= limit_now()) return cell_of(found, NULL);
+        if (native_dtype(x) && PyArray_SIZE(x) <= limit_now()) return cell_of(found, PyArray_BASE(x));
     } else if (is_number(found) || found == Py_None || PyUnicode_CheckExact(found)) {
         return found;
-    } else if (PyTuple_CheckExact(found)) {
+    } else if (PyTuple_Check(found) && (PyTuple_CheckExact(found) || PyObject_HasAttrString(found, "_make"))) {
         Py_ssize_t n = PyTuple_GET_SIZE(found);
         made = PyTuple_New(n);
         for (Py_ssize_t k = 0; made && k < n; k++) {
             PyObject* item = answer(Py_NewRef(PyTuple_GET_ITEM(found, k)), cells, count);
             if (item) PyTuple_SET_ITEM(made, k, item);
+            else Py_CLEAR(made);
+        }
+        if (made && !PyTuple_CheckExact(found)) { /* a named tuple */
+            given = PyTuple_Pack(1, made);
+            Py_SETREF(made, given ? PyTuple_Type.tp_new(Py_TYPE(found), given, NULL) : NULL);
+            Py_XDECREF(given);
+        }
+        Py_DECREF(found);
+        return made;
+    } else if (PyList_CheckExact(found)) {
+        Py_ssize_t n = PyList_GET_SIZE(found);
+        made = PyList_New(n);
+        for (Py_ssize_t k = 0; made && k < n; k++) {
+            PyObject* item = answer(Py_NewRef(PyList_GET_ITEM(found, k)), cells, count);
+            if (item) PyList_SET_ITEM(made, k, item);
             else Py_CLEAR(made);
         }
         Py_DECREF(found);
@@ -100,7 +190,7 @@ static PyObject* answer(PyObject* found, PyObject** cells, int count) {
         Py_DECREF(found);
         return NULL;
     }
-    for (int k = 0; k < count; k++) PyTuple_SET_ITEM(given, k, Py_NewRef(cells[k]));
+    for (Py_ssize_t k = 0; k < count; k++) PyTuple_SET_ITEM(given, k, Py_NewRef(cells[k]));
     made = PyObject_CallFunctionObjArgs(result_method, found, given, NULL);
     Py_DECREF(found), Py_DECREF(given);
     return made;
@@ -151,6 +241,91 @@ static int small_shape(PyObject* shape) {
     return size <= limit;
 }
 
+/* `x` with a shape of plain integers; NULL, perhaps without an exception, where NumPy has to see to it. */
+static PyObject* reshaped(PyArrayObject* x, PyObject* const* lengths, Py_ssize_t n) {
+    npy_intp dims[8];
+    PyArray_Dims shape = {dims, 0};
+    PyObject* found;
+    if (n == 1 && PyTuple_CheckExact(lengths[0])) n = PyTuple_GET_SIZE(lengths[0]), lengths = PySequence_Fast_ITEMS(lengths[0]);
+    if (n > 8) return NULL;
+    for (; shape.len < n; shape.len++) {
+        if (!PyLong_CheckExact(lengths[shape.len])) return NULL;
+        dims[shape.len] = PyLong_AsSsize_t(lengths[shape.len]);
+        if (dims[shape.len] == -1 && PyErr_Occurred()) return PyErr_Clear(), NULL;
+    }
+    Py_INCREF(x);
+    found = PyArray_Newshape(x, &shape, NPY_CORDER);
+    Py_DECREF(x);
+    return found;
+}
+
+/* The values of `x` as a dtype of ours; NULL as for `reshaped`. */
+static PyObject* converted(PyArrayObject* x, PyObject* dtype) {
+    PyArray_Descr* descr = NULL;
+    PyObject* made;
+    if (!(PyType_Check(dtype) || PyObject_TypeCheck(dtype, &PyArrayDescr_Type))) return NULL;
+    if (!PyArray_DescrConverter(dtype, &descr)) return PyErr_Clear(), NULL;
+    made = PyArray_NewLikeArray(x, NPY_KEEPORDER, descr, 0);
+    if (made == NULL) return NULL;
+    if (!native_dtype((PyArrayObject*)made)) {
+        Py_DECREF(made);
+        return NULL;
+    }
+    Py_INCREF(x);
+    if (PyArray_CopyInto((PyArrayObject*)made, x) < 0) Py_CLEAR(made);
+    Py_DECREF(x);
+    return made;
+}
+
+/* `numpy.outer` of two arrays; NULL as for `reshaped`. */
+static PyObject* outer_of(PyArrayObject* x, PyArrayObject* y) {
+    npy_intp column[2] = {-1, 1}, row[2] = {1, -1};
+    PyArray_Dims left = {column, 2}, right = {row, 2};
+    PyObject *found = NULL, *p, *q;
+    if (PyArray_SIZE(x) == 0 || PyArray_SIZE(y) == 0) return NULL;
+    Py_INCREF(x), Py_INCREF(y);
+    p = PyArray_Newshape(x, &left, NPY_CORDER);
+    q = p ? PyArray_Newshape(y, &right, NPY_CORDER) : NULL;
+    if (q) found = direct2(&binary_loops[MUL], p, q, 3);
+    if (q && found == NULL && !PyErr_Occurred()) found = numpys[MUL](p, q);
+    Py_XDECREF(p), Py_XDECREF(q), Py_DECREF(x), Py_DECREF(y);
+    return found;
+}
+
+/* Zeros of a shape, of a dtype or floats; NULL, perhaps without an exception, where NumPy has to see to it. */
+static PyObject* zeros_of(PyObject* shape, PyObject* dtype) {
+    npy_intp dims[NPY_MAXDIMS];
+    int ndim = PyTuple_CheckExact(shape) ? (int)PyTuple_GET_SIZE(shape) : 1;
+    PyArray_Descr* descr = NULL;
+    if (ndim > 8) return NULL;
+    for (int k = 0; k < ndim; k++) dims[k] = PyLong_AsSsize_t(PyTuple_CheckExact(shape) ? PyTuple_GET_ITEM(shape, k) : shape);
+    if (dtype == NULL) return PyArray_ZEROS(ndim, dims, NPY_DOUBLE, 0);
+    if (!PyArray_DescrConverter(dtype, &descr)) return PyErr_Clear(), NULL;
+    if (!PyTypeNum_ISNUMBER(descr->type_num) && !PyTypeNum_ISBOOL(descr->type_num)) {
+        Py_DECREF(descr);
+        return NULL;
+    }
+    return PyArray_Zeros(ndim, dims, descr, 0);
+}
+
+/* An array full of one number; NULL as for `zeros_of`. */
+static PyObject* full_of(PyObject* shape, PyObject* value) {
+    int type = value == NULL || Py_TYPE(value) == &PyFloat_Type || Py_TYPE(value) == &PyDoubleArrType_Type ? NPY_DOUBLE : NPY_LONG;
+    PyObject* dtype;
+    PyArrayObject* made;
+    Value number;
+    if (value == NULL) number.d = 1;
+    else if (!value_of(value, type, &number)) return NULL;
+    dtype = (PyObject*)PyArray_DescrFromType(type);
+    made = dtype ? (PyArrayObject*)zeros_of(shape, dtype) : NULL;
+    Py_XDECREF(dtype);
+    if (made == NULL) return NULL;
+    for (npy_intp k = 0, n = PyArray_SIZE(made); k < n; k++)
+        if (type == NPY_DOUBLE) ((double*)PyArray_DATA(made))[k] = number.d;
+        else ((npy_long*)PyArray_DATA(made))[k] = number.l;
+    return (PyObject*)made;
+}
+
 /* Whether a range between Python's numbers is at hand. */
 static int small_range(PyObject* const* args, Py_ssize_t n) {
     double limits[3] = {0, 0, 1}, length;
@@ -165,6 +340,18 @@ static int small_range(PyObject* const* args, Py_ssize_t n) {
     if (limits[2] == 0) return 0;
     length = ceil((limits[1] - limits[0]) / limits[2]);
     return length <= limit_now();
+}
+
+/* Whether a space between two numbers is at hand. */
+static int spaced_little(PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    PyObject* steps = n > 2 ? args[2] : NULL;
+    Py_ssize_t number = 50;
+    if (!is_number(args[0]) || !is_number(args[1])) return 0;
+    for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, k), "num") == 0) steps = args[n + k];
+    if (steps) number = PyLong_CheckExact(steps) ? PyLong_AsSsize_t(steps) : -1;
+    if (number < 0) return PyErr_Clear(), 0;
+    return number <= limit_now();
 }
 
 /* A bound of the elements of what a growing function makes of an argument: the product of all there is. */
@@ -211,7 +398,7 @@ static PyObject* reduced(Function* self, PyObject* a, PyArrayObject* x, PyObject
     return answer(found, &a, 1);
 }
 
-static PyObject* axis_name;
+static PyObject *axis_name, *dtype_name;
 
 /* Whether a list holds nothing but numbers, and such lists; `left` elements at most. */
 static int of_numbers(PyObject* x, int depth, Py_ssize_t* left) {
@@ -227,84 +414,162 @@ static int of_numbers(PyObject* x, int depth, Py_ssize_t* left) {
     return 1;
 }
 
-/* The array of a list of numbers; NULL, perhaps without an exception, where the function in Python must see to it. */
-static PyObject* listed(PyObject* x) {
+/* The array of a list of numbers, or of arrays and numbers; NULL, perhaps without an exception, where the function in Python must see to it. */
+static PyObject* listed(PyObject* function, PyObject* x, PyObject* dtype) {
     Py_ssize_t left = limit_now();
-    PyObject* found;
-    if (!(PyList_CheckExact(x) || PyTuple_CheckExact(x)) || left == 0 || !of_numbers(x, 0, &left)) return NULL;
-    found = PyArray_FromAny(x, NULL, 0, 0, 0, NULL);
+    PyObject *found, *plain;
+    Given given;
+    if (!(PyList_CheckExact(x) || PyTuple_CheckExact(x)) || left == 0) return NULL;
+    given_begin(&given);
+    plain = of_numbers(x, 0, &left) ? Py_NewRef(x) : arguments(x, &given, 0);
+    given_end(&given);
+    if (plain == NULL) return NULL;
+    if (dtype) {
+        PyObject* args[2] = {plain, dtype};
+        found = PyObject_Vectorcall(function, args, 2, NULL);
+    } else {
+        found = PyArray_FromAny(plain, NULL, 0, 0, 0, NULL);
+    }
+    Py_DECREF(plain);
     if (found == NULL) PyErr_Clear(); /* it will be found again */
-    else if (PyArray_CheckExact(found) && native_dtype((PyArrayObject*)found)) return cell_of(found, NULL);
+    else if (PyArray_CheckExact(found) && native_dtype((PyArrayObject*)found) && PyArray_SIZE((PyArrayObject*)found) <= limit_now())
+        return cell_of(found, NULL);
     Py_XDECREF(found);
     return NULL;
 }
 
-static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
-    Function* self = (Function*)callable;
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf), total = n + (names ? PyTuple_GET_SIZE(names) : 0), k;
-    PyObject *cells[MOST], *plain[MOST], *found;
-    int count = 0, warns = 0, borrowed = 0;
-    if ((total == 0 && self->kind != DRAW) || total > MOST || (names && !self->keywords)) goto slow;
-    if (self->kind == LISTED || self->kind == AS_IT_IS) {
-        PyArrayObject* x = total == 1 && n == 1 ? memory_of(args[0]) : NULL;
-        if (x && self->kind == AS_IT_IS) return Py_NewRef(args[0]);
-        if (x) return cell_of(PyArray_NewCopy(x, NPY_KEEPORDER), NULL);
-        found = total == 1 && n == 1 ? listed(args[0]) : NULL;
-        if (found || PyErr_Occurred()) return found;
-        goto slow;
-    }
-    if (self->kind == MAKER) {
-        if (n == 0 || !small_shape(args[0])) goto slow;
-        if (total == 1 && self->zeros) {
-            npy_intp dims[NPY_MAXDIMS];
-            int ndim = PyTuple_CheckExact(args[0]) ? (int)PyTuple_GET_SIZE(args[0]) : 1;
-            if (ndim > 8) goto slow;
-            for (k = 0; k < ndim; k++) dims[k] = PyLong_AsSsize_t(PyTuple_CheckExact(args[0]) ? PyTuple_GET_ITEM(args[0], k) : args[0]);
-            return cell_of(PyArray_ZEROS(ndim, dims, NPY_DOUBLE, 0), NULL);
-        }
-    } else if (self->kind == SQUARE) {
-        Py_ssize_t side = total && n && PyLong_CheckExact(args[0]) ? PyLong_AsSsize_t(args[0]) : -1;
-        if (side < 0 || side > 1 << 15 || side * side > limit_now() || (n > 1 && args[1] != Py_None) || (names && PyTuple_GET_SIZE(names))) {
-            PyErr_Clear();
-            goto slow;
-        }
-    } else if (self->kind == GROWING) {
-        if (!grows_little(args, total)) goto slow;
-    } else if (self->kind == DRAW) {
-        if (limit_now() == 0) goto slow;
-    } else if (self->kind == RANGE) {
-        if (!small_range(args, total)) goto slow;
-    } else if (self->reduction && total <= 2) {
-        PyArrayObject* x = memory_of(args[0]);
-        if (x == NULL) goto slow;
-        if (total == 1 || (n == 2 ? args[1] == Py_None || PyLong_CheckExact(args[1]) : n == 1 && PyTuple_GET_ITEM(names, 0) == axis_name &&
-                           (args[1] == Py_None || PyLong_CheckExact(args[1])))) {
-            found = reduced(self, args[0], x, total == 1 ? Py_None : args[1]);
-            if (found || PyErr_Occurred()) return found;
-        }
-    }
+/* NumPy's answer to a call, where all arguments are at hand; NULL without an exception where the function in Python must be asked.
+   `least`: arrays there have to be; `first`: what stands for the first argument, if that is not NULL. */
+static PyObject* asked(PyObject* theirs, PyObject* const* args, Py_ssize_t n, PyObject* names, int least, int listens, int widens, PyObject* first) {
+    Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0), k;
+    PyObject *plain[MOST], *found = NULL;
+    int borrowed = 0;
+    Given given;
+    given_begin(&given);
     for (k = 0; k < total; k++) {
-        plain[k] = argument(args[k], cells, &count, 0);
+        plain[k] = k == 0 && first ? Py_NewRef(first) : argument(args[k], &given, 0);
         if (plain[k] == NULL) break;
     }
-    for (Py_ssize_t c = 0; k == total && c < count; c++) {
-        PyArrayObject* x = memory_of(cells[c]);
-        borrowed |= is_part(cells[c]);
-        if (self->listens) if (PyArray_SIZE(x) < self->warns_below || PyArray_ISCOMPLEX(x)) warns = 1;
+    if (k == total && given.count >= least) {
+        for (Py_ssize_t c = 0; c < given.count; c++) borrowed |= is_part(given.cells[c]);
+        found = listens ? listening(theirs, plain, (size_t)n, names) : PyObject_Vectorcall(theirs, plain, (size_t)n, names);
+        if (borrowed && !keeps_nothing(found)) { /* a view of memory that moves, or it cannot be written */
+            Py_CLEAR(found);
+            PyErr_Clear();
+        } else if (widens && found && PyArray_Check(found) && PyArray_SIZE((PyArrayObject*)found) > limit_now()) {
+            Py_CLEAR(found);
+        } else {
+            found = answer(found, given.cells, given.count);
+        }
     }
-    if (k < total || warns || (count == 0 && !(self->kind == MAKER || self->kind == SQUARE || self->kind == RANGE || self->kind == DRAW))) {
-        while (k) Py_DECREF(plain[--k]);
-        if (PyErr_Occurred()) return NULL;
-        goto slow;
-    }
-    found = self->listens ? listening(self->theirs, plain, (size_t)n, names) : PyObject_Vectorcall(self->theirs, plain, (size_t)n, names);
     while (k) Py_DECREF(plain[--k]);
-    if (borrowed && !keeps_nothing(found)) { /* a view of memory that moves, or it cannot be written */
-        Py_XDECREF(found);
-        PyErr_Clear();
-        goto slow;
+    given_end(&given);
+    return found;
+}
+
+static int is_ufunc(PyObject* x);
+static PyObject* numpys_ufunc(PyObject* x);
+
+static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
+    Function* self = (Function*)callable;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf), total = n + (names ? PyTuple_GET_SIZE(names) : 0);
+    PyObject *found = NULL, *first = NULL;
+    PyArrayObject* x;
+    int least = 1;
+    if (total > MOST || (names && !self->keywords)) goto slow;
+    if (self->direct && total == 1 && n == 1) {
+        x = memory_of(args[0]);
+        if (x && !is_part(args[0])) {
+            Py_INCREF(x);
+            found = self->direct(x);
+            Py_DECREF(x);
+            if (found || PyErr_Occurred()) return self->kind == NUMBERS ? found : answer(found, (PyObject**)args, 1);
+        }
     }
-    return answer(found, cells, count);
+    switch (self->kind) {
+        case ANY:
+        case NUMBERS:
+            break;
+        case LISTED:
+        case AS_IT_IS:
+            x = total == 1 && n == 1 ? memory_of(args[0]) : NULL;
+            if (x && self->kind == AS_IT_IS) return Py_NewRef(args[0]);
+            if (x) return cell_of(PyArray_NewCopy(x, NPY_KEEPORDER), NULL);
+            if (n && (total == 1 || n == 2 || PyTuple_GET_ITEM(names, 0) == dtype_name)) if (total < 3) found = listed(self->theirs, args[0], total == 2 ? args[1] : NULL);
+            if (found || PyErr_Occurred()) return found;
+            goto slow;
+        case ZEROS:
+        case FULL:
+            least = 0;
+            if (n == 0 || !small_shape(args[0])) goto slow;
+            if (self->kind == FULL && names == NULL && total <= 2) found = full_of(args[0], total == 2 ? args[1] : NULL);
+            if (self->kind == ZEROS && (total == 1 || (total == 2 && (n == 2 || PyTuple_GET_ITEM(names, 0) == dtype_name))))
+                found = zeros_of(args[0], total == 2 ? args[1] : NULL);
+            if (found && native_dtype((PyArrayObject*)found)) return cell_of(found, NULL);
+            if (found) return answer(found, NULL, 0);
+            if (PyErr_Occurred()) return NULL;
+            break;
+        case SQUARE: {
+            Py_ssize_t side = total && n && PyLong_CheckExact(args[0]) ? PyLong_AsSsize_t(args[0]) : -1;
+            if (side < 0 || side > 1 << 15 || side * side > limit_now() || (n > 1 && args[1] != Py_None) || (names && PyTuple_GET_SIZE(names))) {
+                PyErr_Clear();
+                goto slow;
+            }
+            least = 0;
+            break;
+        }
+        case GROWING:
+            if (!grows_little(args, total)) goto slow;
+            break;
+        case PRODUCT:
+            if (!grows_little(args, total)) goto slow;
+            if (names == NULL && n == 2 && (x = memory_of(args[0])) && memory_of(args[1])) found = outer_of(x, memory_of(args[1]));
+            if (found || PyErr_Occurred()) return cell_of(found, NULL);
+            break;
+        case DRAW:
+            if (limit_now() == 0) goto slow;
+            least = 0;
+            break;
+        case RANGE:
+            if (!small_range(args, total)) goto slow;
+            least = 0;
+            break;
+        case RESHAPE:
+            if (names == NULL && (n == 2 || (n > 2 && Py_IS_TYPE(self->theirs, &PyMethodDescr_Type))) && (x = memory_of(args[0])) && !is_part(args[0]))
+                found = reshaped(x, args + 1, n - 1);
+            if (found || PyErr_Occurred()) return answer(found, (PyObject**)args, 1);
+            break;
+        case ASTYPE:
+            if (names == NULL && n == 2 && (x = memory_of(args[0]))) found = converted(x, args[1]);
+            if (found || PyErr_Occurred()) return cell_of(found, NULL);
+            break;
+        case SPACED:
+            if (n < 2 || !spaced_little(args, n, names)) goto slow;
+            least = 0;
+            break;
+        case OUTER:
+        case AT:
+        case OF_UFUNC:
+            if (n < 2 || !is_ufunc(args[0])) goto slow;
+            first = numpys_ufunc(args[0]);
+            if (!PyObject_TypeCheck(first, &PyUFunc_Type)) goto slow;
+            if (self->kind == OUTER && !grows_little(args + 1, total - 1)) goto slow;
+            x = memory_of(args[1]);
+            if (self->kind == AT && (x == NULL || is_part(args[1]) || !PyArray_ISWRITEABLE(x))) goto slow; /* NumPy writes to read-only memory */
+            break;
+        case REDUCTION:
+        case MEAN:
+            if (total == 0 || total > 2) break;
+            if ((x = memory_of(args[0])) == NULL) goto slow;
+            if (total == 1 || ((n == 2 || PyTuple_GET_ITEM(names, 0) == axis_name) && (args[1] == Py_None || PyLong_CheckExact(args[1])))) {
+                found = reduced(self, args[0], x, total == 1 ? Py_None : args[1]);
+                if (found || PyErr_Occurred()) return found;
+            }
+    }
+    if (total == 0 && self->kind != DRAW) goto slow;
+    if (self->method && names == NULL && Py_TYPE(args[0]) == array_type) found = asked(self->method, args, n, names, least, 0, 0, first);
+    else found = asked(self->theirs, args, n, names, least, self->listens, self->kind == WIDENING, first);
+    if (found || PyErr_Occurred()) return found;
 slow:
     return PyObject_Vectorcall(self->slow, args, (size_t)n, names);
 }
@@ -325,7 +590,10 @@ static PyObject* foreign_call(PyObject* callable, PyObject* const* args, size_t 
         if (!(memory[0] && PyArray_NDIM(memory[0])) && !(memory[1] && PyArray_NDIM(memory[1]))) goto slow;
         if (memory[0] && memory[1] && !fits(memory[0], memory[1])) goto slow;
         Py_INCREF(plain[0]), Py_INCREF(plain[1]);
-        found = PyObject_Vectorcall(args[1], plain, 2, NULL);
+        found = NULL;
+        for (int k = 0; k < BINARIES && found == NULL; k++)
+            if (binary_loops[k].ufunc == args[1]) found = direct2(&binary_loops[k], plain[0], plain[1], (memory[0] != NULL) | (memory[1] != NULL) << 1);
+        if (found == NULL && !PyErr_Occurred()) found = PyObject_Vectorcall(args[1], plain, 2, NULL);
         Py_DECREF(plain[0]), Py_DECREF(plain[1]);
         return wrapped(found);
     }
@@ -341,17 +609,19 @@ typedef struct {
     PyObject* numpy;
     Loops* loops;
     int real;   /* complex numbers are not NumPy's loop's */
+    int theirs; /* NumPy answers calls of any form */
+    int product; /* of matrices and vectors */
     int costly; /* recorded from a quarter of the limit on: kernels are faster, whatever stands around it */
 } Ufunc;
 
 static inline int too_costly(PyArrayObject* x) { return x && PyArray_SIZE(x) > limit_now() / 4; }
 
-static PyObject* slow_ufunc_call; /* the class's `__call__` */
+static PyObject* call_name; /* of the method in Python */
 
 static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
     Ufunc* self = (Ufunc*)callable;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total;
-    PyObject *found = NULL, *room[MOST + 1], **with_self;
+    PyObject *found = NULL, *room[MOST + 1], **with_self, *slow;
     if (names == NULL && self->loops && n == self->loops->nin) {
         PyArrayObject *x = memory_of(args[0]), *y = n == 2 ? memory_of(args[1]) : NULL;
         if (self->costly && (too_costly(x) || too_costly(y))) goto slow;
@@ -372,11 +642,18 @@ static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t na
     }
 slow:
     total = n + (names ? PyTuple_GET_SIZE(names) : 0);
+    if (self->product ? n == 2 && memory_of(args[0]) && memory_of(args[1]) && fits_product(memory_of(args[0]), memory_of(args[1]))
+                      : self->theirs && (names || self->loops == NULL || n != self->loops->nin) && total) if (total <= MOST) {
+        found = asked(self->numpy, args, n, names, 1, 0, 0, NULL);
+        if (found || PyErr_Occurred()) return found;
+    }
     with_self = room;
     if (total > MOST && (with_self = PyMem_Malloc((size_t)(total + 1) * sizeof(PyObject*))) == NULL) return PyErr_NoMemory();
     with_self[0] = callable;
     if (total) memcpy(with_self + 1, args, (size_t)total * sizeof(PyObject*));
-    found = PyObject_Vectorcall(slow_ufunc_call, with_self, (size_t)n + 1, names);
+    slow = PyObject_GetAttr((PyObject*)Py_TYPE(callable), call_name);
+    found = slow ? PyObject_Vectorcall(slow, with_self, (size_t)n + 1, names) : NULL;
+    Py_XDECREF(slow);
     if (with_self != room) PyMem_Free(with_self);
     return found;
 }
@@ -400,13 +677,15 @@ static PyObject* function_get(PyObject* self, PyObject* object, PyObject* type) 
 
 static PyObject* function_reduce(PyObject* self, PyObject* none) {
     (void)none;
+    PyObject* slow = ((Function*)self)->slow;
+    if (!PyFunction_Check(slow) && !PyObject_TypeCheck(slow, &PyStaticMethod_Type)) return PyObject_CallMethod(slow, "__reduce__", NULL);
     return PyObject_GetAttrString(self, "__qualname__"); /* found by its name, as functions are */
 }
 
 static void function_dealloc(PyObject* self) {
     Function* of = (Function*)self;
     if (of->weakrefs) PyObject_ClearWeakRefs(self);
-    Py_XDECREF(of->slow), Py_XDECREF(of->theirs);
+    Py_XDECREF(of->slow), Py_XDECREF(of->theirs), Py_XDECREF(of->method);
     PyObject_Free(self);
 }
 
@@ -433,18 +712,18 @@ static PyTypeObject function_type = {
     .tp_weaklistoffset = offsetof(Function, weakrefs),
 };
 
-static PyObject* function_new(PyObject* slow, PyObject* theirs, int kind, Reduction* reduction, int listens, npy_intp warns_below, int keywords, int zeros) {
+static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, Reduction* reduction, Direct direct, int listens, int keywords) {
     Function* made = PyObject_New(Function, &function_type);
     if (made == NULL) return NULL;
     made->vector = kind == FOREIGN ? foreign_call : function_call;
     made->slow = Py_NewRef(slow);
     made->theirs = Py_NewRef(theirs);
+    made->method = method == Py_None ? NULL : Py_NewRef(method);
     made->kind = kind;
     made->reduction = reduction;
     made->listens = listens;
     made->keywords = keywords;
-    made->zeros = zeros;
-    made->warns_below = warns_below;
+    made->direct = direct;
     made->weakrefs = NULL;
     return (PyObject*)made;
 }
@@ -465,13 +744,18 @@ static PyTypeObject ufunc_type = {
     .tp_dealloc = ufunc_dealloc,
 };
 
-static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, int costly) {
+static int is_ufunc(PyObject* x) { return PyObject_TypeCheck(x, &ufunc_type) && ((Ufunc*)x)->numpy; }
+static PyObject* numpys_ufunc(PyObject* x) { return ((Ufunc*)x)->numpy; }
+
+static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, int theirs_all, int costly) {
     Ufunc* self = (Ufunc*)object;
     PyUFuncObject* theirs = (PyUFuncObject*)numpy;
     if (!PyObject_TypeCheck(object, &ufunc_type)) return PyErr_SetString(PyExc_TypeError, "not a ufunc"), -1;
     self->vector = ufunc_call;
     Py_XSETREF(self->numpy, Py_NewRef(numpy));
     self->real = real;
+    self->theirs = theirs_all;
+    self->product = PyObject_TypeCheck(numpy, &PyUFunc_Type) && theirs->core_enabled && theirs->nin == 2;
     self->costly = costly;
     if (!PyObject_TypeCheck(numpy, &PyUFunc_Type) || theirs->nout != 1 || theirs->nin > 2 || theirs->core_enabled || self->loops) return 0;
     self->loops = PyMem_Malloc(sizeof(Loops));

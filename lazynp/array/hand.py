@@ -214,7 +214,9 @@ def read(x: arrays.ndarray, memory: Memory, key: Any) -> Any:
     base = found.base
     if base is not None and (base is memory or base is memory.base):
         return cell(found, x if x._view is None else x._view)
-    return arrays.from_numpy(found) if found.size > config.at_hand else cell(found, base)  # gathered, perhaps in another order
+    if found.size > config.at_hand:
+        return arrays.from_numpy(found, copy=base is not None)
+    return cell(found, base)  # gathered, perhaps in another order
 
 
 def _key(part: Any) -> Any:
@@ -613,10 +615,14 @@ NOT_AT_HAND: Final = frozenset(
         "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "from_dlpack", "fromfunction",
         "frompyfunc", "apply_along_axis", "apply_over_axes", "piecewise", "resize", "as_strided", "array2string", "array_repr", "array_str",
         "vectorize", "einsum_path", "broadcast_arrays", "require", "indices", "mask_indices",
+        "load",  # of maps and archives of arrays
         "unique_values",  # ours are in order
         "isclose", "allclose",  # they ask for the error state
     }
 )  # fmt: skip
+
+# Among them those of which the native core can: arrays of numbers, and what asks for an error state that is not changed there.
+_CORES_OWN: Final = frozenset({"array", "asarray", "isclose", "allclose"})
 
 
 def _shape_size(shape: Any = None, *rest: Any, **options: Any) -> int:
@@ -711,7 +717,7 @@ _first: Final[dict[Any, Any]] = {}
 
 def first(name: str, function: Any, theirs: Any, module: str = "lazynp", own: frozenset[str] = frozenset()) -> Any:
     """Let NumPy answer for a public function of ours where everything is at hand; ``own`` are keywords that NumPy's has not."""
-    found = _first.get(function) if isinstance(function, FunctionType) else None
+    found = _first.get(function) if isinstance(function, FunctionType) or hasattr(type(function), "at_hand") else None
     if found is None:
         found = _letting_numpy(name, function, theirs, module, own)
         if found is not function:
@@ -723,8 +729,10 @@ def first(name: str, function: Any, theirs: Any, module: str = "lazynp", own: fr
 def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: frozenset[str]) -> Any:
     if name == "argsort" and module == "lazynp":
         theirs = _argsort
-    elif name in ("array", "asarray") and module == "lazynp":
-        return core.function(function, theirs, name, 0, own)  # of a list of numbers
+    elif name in _CORES_OWN and module == "lazynp":
+        return core.function(function, theirs, name, own)
+    if hasattr(type(function), "at_hand"):  # it does what follows itself
+        return core.function(function, theirs, name, own)
     if not isinstance(function, FunctionType | staticmethod) or module not in _MODULES or name in NOT_AT_HAND or not callable(theirs):
         return function
     if isinstance(theirs, (type, np.ufunc)):
@@ -732,7 +740,7 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
     if name in _SIZES or name in _LIKE:
         made = _maker(name, function, theirs, own)
         made = type(function)(made) if isinstance(function, staticmethod) else made
-        return core.function(made, _ZEROS.get(name, theirs), name, 0 if name in _QUIET else ALWAYS, own)
+        return core.function(made, _ZEROS.get(name, theirs), name, own)
     answered: Callable[..., Any] = growing if name in _GROWING else _widens if name in _WIDENING else answer
     warns_below = _FEW.get(name, 0) if name in _QUIET else ALWAYS
 
@@ -744,7 +752,7 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
                 return found
         return function(*args, **kwargs)
 
-    return call if answered is _widens else core.function(call, theirs, name, warns_below, own)
+    return core.function(call, theirs, name, own)
 
 
 def _maker(name: str, function: Any, theirs: Any, own: frozenset[str]) -> Any:

@@ -88,7 +88,7 @@ static void loops_fill(Loops* loops, PyObject* object, int basic) {
     memset(loops, 0, sizeof(*loops));
     loops->ufunc = Py_NewRef(object);
     loops->nin = nin;
-    if (ufunc->nout != 1 || nin > 2 || ufunc->core_enabled) return;
+    if (ufunc->nout != 1 || nin > 2) return;
     for (int k = 0; k < ufunc->ntypes; k++) {
         const char* types = ufunc->types + k * (nin + 1);
         int type = types[0], out = types[nin];
@@ -206,6 +206,10 @@ static inline int value_of(PyObject* x, int type, Value* to) {
         }
 #undef FITS
         return 0;
+    }
+    if (type == NPY_BOOL && PyBool_Check(x)) {
+        to->b = x == Py_True;
+        return 1;
     }
     if (Py_IS_TYPE(x, &PyDoubleArrType_Type) && type == NPY_DOUBLE) {
         to->d = PyArrayScalar_VAL(x, Double);
@@ -347,11 +351,83 @@ static inline int direct_into(Loops* loops, PyArrayObject* x, PyObject* b) {
     npy_intp n = PyArray_SIZE(x), size = PyArray_ITEMSIZE(x);
     Loop* loop;
     Value value;
-    if (!plain_memory(x) || !PyArray_ISWRITEABLE(x) || n * size > SCRATCH || (loop = loop_of(loops, type)) == NULL || loop->out != type) return 0;
-    if (array ? PyArray_TYPE(y) != type || !PyArray_SAMESHAPE(x, y) || !plain_memory(y) : !value_of(b, type, &value)) return 0;
+    if (!PyArray_ISWRITEABLE(x) || n * size > SCRATCH || (loop = loop_of(loops, type)) == NULL || loop->out != type) return 0;
+    if (array ? PyArray_TYPE(y) != type : !value_of(b, type, &value)) return 0;
+    if (!plain_memory(x) || (array && (!PyArray_SAMESHAPE(x, y) || !plain_memory(y)))) { /* by rows */
+        PyArrayObject* r = (PyArrayObject*)direct2(loops, (PyObject*)x, b, array ? 3 : 1);
+        int done = r && PyArray_SAMESHAPE(x, r) && PyArray_CopyInto(x, r) == 0;
+        Py_XDECREF(r);
+        return done;
+    }
     if (!run2(loop, PyArray_BYTES(x), array ? PyArray_BYTES(y) : (char*)&value, scratch, n, size, array ? size : 0, size)) return 0;
     memcpy(PyArray_DATA(x), scratch, (size_t)(n * size));
     return 1;
+}
+
+/* Products of vectors and matrices ----------------------------------------------------------------------------------------------- */
+
+static Loops product_loops; /* of `matmul` */
+#define SMALL_PRODUCT (1 << 16) /* multiplications; more are worth NumPy's way, which lets other threads run */
+
+/* The product as NumPy's loop makes it; NULL (perhaps without an exception) where it is NumPy's to do. */
+static PyArrayObject* product_run(Loop* loop, PyArrayObject* x, PyArrayObject* y) {
+    int rows = PyArray_NDIM(x) == 2, columns = PyArray_NDIM(y) == 2;
+    npy_intp m = rows ? PyArray_DIM(x, 0) : 1, n = PyArray_DIM(x, rows), p = columns ? PyArray_DIM(y, 1) : 1, size = PyArray_ITEMSIZE(x);
+    npy_intp dims[4] = {1, m, n, p}, lengths[2] = {rows ? m : p, p};
+    npy_intp steps[9] = {0, 0, 0, rows ? PyArray_STRIDE(x, 0) : 0, PyArray_STRIDE(x, rows), PyArray_STRIDE(y, 0), columns ? PyArray_STRIDE(y, 1) : 0,
+                         rows ? p * size : 0, columns ? size : 0};
+    PyArrayObject* r = result_of(rows + columns, lengths, loop->out, m * p);
+    char* args[3] = {PyArray_BYTES(x), PyArray_BYTES(y), r ? PyArray_BYTES(r) : NULL};
+    if (r == NULL) return NULL;
+    flags_clear(loop->basic);
+    loop->function(args, dims, steps, loop->data);
+    if (!loop_fine(loop)) Py_CLEAR(r);
+    return r;
+}
+
+static int product_check(Loop* loop, int type) {
+    static const int lengths[][3] = {{1, 67, 1}, {1, 1, 1}, {7, 9, 1}, {1, 9, 7}, {6, 5, 4}, {4, 8, 4}, {1, 8, 8}, {3, 1, 5}};
+    int fine = 1;
+    loop->state = UNUSABLE;
+    for (int k = 0; k < 32 && fine; k++) { /* as they are, with special values, and the second one transposed */
+        const int* of = lengths[k / 4];
+        npy_intp dims[4] = {of[0], of[1], k & 2 ? of[2] : of[1], k & 2 ? of[1] : of[2]};
+        PyArray_Dims left = {of[0] == 1 ? dims + 1 : dims, of[0] == 1 ? 1 : 2}, right = {dims + 2 + (of[2] == 1 && (k & 2)), of[2] == 1 ? 1 : 2};
+        PyArrayObject *whole = sample(type, 0, k & 1), *x = NULL, *y = NULL, *r = NULL;
+        PyObject* theirs = NULL;
+        if (whole) x = (PyArrayObject*)PySequence_GetSlice((PyObject*)whole, 0, of[0] * of[1]);
+        if (x) Py_SETREF(x, (PyArrayObject*)PyArray_Newshape(x, &left, NPY_CORDER));
+        Py_XSETREF(whole, sample(type, 1, k & 1));
+        if (whole) y = (PyArrayObject*)PySequence_GetSlice((PyObject*)whole, 0, of[1] * of[2]);
+        if (y) Py_SETREF(y, (PyArrayObject*)PyArray_Newshape(y, &right, NPY_CORDER));
+        if (y && k & 2) Py_SETREF(y, (PyArrayObject*)PyArray_Transpose(y, NULL));
+        if (x && y) theirs = PyObject_CallFunctionObjArgs(quiet_call, product_loops.ufunc, x, y, NULL);
+        if (theirs) Py_SETREF(theirs, PyArray_FromAny(theirs, NULL, 0, 0, 0, NULL));
+        if (theirs) r = product_run(loop, x, y);
+        fine = theirs && !PyErr_Occurred() && (r == NULL ? k & 1 : same_bits(r, (PyArrayObject*)theirs));
+        Py_XDECREF(whole), Py_XDECREF(x), Py_XDECREF(y), Py_XDECREF(r), Py_XDECREF(theirs);
+    }
+    PyErr_Clear();
+    if (fine) loop->state = USABLE;
+    return fine;
+}
+
+/* `x @ y` of small vectors and matrices; NULL without an exception where it is NumPy's to do. */
+static PyObject* direct_product(PyArrayObject* x, PyArrayObject* y) {
+    int nx = PyArray_NDIM(x), ny = PyArray_NDIM(y), type = PyArray_TYPE(x);
+    PyArrayObject* r;
+    Loop* loop;
+    PyObject* found;
+    if (nx < 1 || ny < 1 || nx > 2 || ny > 2 || type != PyArray_TYPE(y) || type >= TYPES) return NULL;
+    if (PyArray_DIM(x, nx - 1) != PyArray_DIM(y, 0) || !PyArray_ISBEHAVED_RO(x) || !PyArray_ISBEHAVED_RO(y)) return NULL;
+    if (PyArray_SIZE(x) == 0 || PyArray_SIZE(y) == 0 || PyArray_SIZE(x) * (ny == 2 ? PyArray_DIM(y, 1) : 1) > SMALL_PRODUCT) return NULL;
+    loop = &product_loops.of[type];
+    if (loop->function == NULL || loop->state == UNUSABLE || (loop->state == UNKNOWN && !product_check(loop, type))) return NULL;
+    r = product_run(loop, x, y);
+    if (r == NULL || PyArray_NDIM(r)) return (PyObject*)r;
+    found = PyArray_Scalar(PyArray_DATA(r), PyArray_DESCR(r), NULL);
+    Py_DECREF(r);
+    return found;
 }
 
 /* Reductions of whole arrays ------------------------------------------------------------------------------------------------------ */

@@ -11,10 +11,24 @@
 
 static PyObject *config_dict, *at_hand_name; /* where `config.at_hand` is looked up */
 
-static npy_intp limit_now(void) {
+static npy_intp limit_found(void) {
     PyObject* found = PyDict_GetItem(config_dict, at_hand_name);
     return found ? PyLong_AsSsize_t(found) : 0;
 }
+
+#if PY_VERSION_HEX < 0x030C0000 /* a dictionary says whether it has changed */
+static inline npy_intp limit_now(void) {
+    static uint64_t version;
+    static npy_intp known;
+    if (((PyDictObject*)config_dict)->ma_version_tag != version) {
+        known = limit_found();
+        version = ((PyDictObject*)config_dict)->ma_version_tag;
+    }
+    return known;
+}
+#else
+#define limit_now limit_found
+#endif
 
 /* Where a plain array's memory is found: `Node.buffer`, `Buffer._array`, `Draft.array`. */
 typedef struct {
@@ -157,8 +171,7 @@ static PyObject* part_of(Cell* root, PyObject* from, PyArrayObject* memory, PyAr
     made->readonly = Py_XNewRef(((Cell*)from)->readonly);
     part_show(made, found, memory, origin);
     Py_DECREF(origin);
-    PyObject_GC_Track((PyObject*)made);
-    return (PyObject*)made;
+    return (PyObject*)made; /* untracked: what it holds, an array that exists, leads back to it in no program worth a collection a slice */
 }
 
 /* What a large array that exists, or a part of one, shows (borrowed), and who owns the memory; NULL for everything else. */
@@ -196,6 +209,16 @@ static int is_basic(PyObject* key) {
     return 1;
 }
 
+/* NumPy's `x[key]`; a row without the way through all kinds of keys. */
+static inline PyObject* subscript(PyArrayObject* x, PyObject* key) {
+    if (PyLong_CheckExact(key)) {
+        npy_intp at = PyLong_AsSsize_t(key);
+        if (at >= 0 && PyArray_NDIM(x) > 1 && at < PyArray_DIM(x, 0)) return PyArray_Type.tp_as_sequence->sq_item((PyObject*)x, at);
+        if (at == -1) PyErr_Clear();
+    }
+    return PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)x, key);
+}
+
 /* `a[key]` of a large array that exists, of a basic key that selects few elements (many are recorded
    where somebody else sees the memory); NULL, perhaps without an exception, where Python has to answer. */
 static PyObject* large_getitem(PyObject* a, PyObject* key) {
@@ -205,7 +228,7 @@ static PyObject* large_getitem(PyObject* a, PyObject* key) {
     int own;
     if ((from = large_memory(a, &root, &memory, &own)) == NULL) return NULL;
     Py_INCREF(from), Py_INCREF(memory);
-    found = PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)from, key);
+    found = subscript(from, key);
     if (found && PyArray_CheckExact(found)) {
         npy_intp size = PyArray_SIZE((PyArrayObject*)found);
         if (size && (own || size <= limit_now()) && PyArray_BASE((PyArrayObject*)found)) found = part_of(root, a, memory, (PyArrayObject*)found);

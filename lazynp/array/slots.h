@@ -10,11 +10,11 @@
 
 /* Methods in Python, by slot. */
 enum {
-    ADD, SUB, MUL, DIV, FLOORDIV, MOD, LSHIFT, RSHIFT, AND, OR, XOR, POW, MATMUL, BINARIES,
+    ADD, SUB, MUL, DIV, FLOORDIV, MOD, LSHIFT, RSHIFT, AND, OR, XOR, POW, MATMUL, DIVMOD, BINARIES,
     NEG = BINARIES, POS, ABS, INVERT, BOOL, INT, FLOAT, INDEX, LEN, ITER, GETITEM, SETITEM, DELITEM, LT, LE, EQ, NE, GT, GE, METHODS
 };
 static const char* const slot_names[METHODS] = {
-    "add", "sub", "mul", "truediv", "floordiv", "mod", "lshift", "rshift", "and", "or", "xor", "pow", "matmul", "neg", "pos", "abs",
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "lshift", "rshift", "and", "or", "xor", "pow", "matmul", "divmod", "neg", "pos", "abs",
     "invert", "bool", "int", "float", "index", "len", "iter", "getitem", "setitem", "delitem", "lt", "le", "eq", "ne", "gt", "ge"};
 static const char* slot_name(int k) { return slot_names[k]; }
 static PyObject *slow_methods[METHODS], *slow_reflected[BINARIES], *slow_in_place[BINARIES];
@@ -76,9 +76,16 @@ static PyObject* result_method; /* `hand.result`, for answers that are not plain
 static PyObject* scalar_method; /* makes a scalar of NumPy's ours */
 
 /* NumPy's result as ours: of arrays without axes it is a scalar. */
-static inline PyObject* wrapped(PyObject* found) {
+static PyObject* wrapped(PyObject* found) {
     PyObject* made;
     if (found == NULL || PyArray_CheckExact(found)) return cell_of(found, NULL);
+    if (PyTuple_CheckExact(found)) { /* of `divmod` */
+        PyObject *first = wrapped(Py_NewRef(PyTuple_GET_ITEM(found, 0))), *second = wrapped(Py_NewRef(PyTuple_GET_ITEM(found, 1)));
+        Py_DECREF(found);
+        made = first && second ? PyTuple_Pack(2, first, second) : NULL;
+        Py_XDECREF(first), Py_XDECREF(second);
+        return made;
+    }
     made = PyObject_CallOneArg(scalar_method, found);
     Py_DECREF(found);
     return made;
@@ -113,7 +120,8 @@ static inline PyObject* binary(int op, PyObject* a, PyObject* b) {
     if (op == POW && arrays && !(arrays == 1 && is_two(b)) && PyArray_SIZE(x ? x : y) > limit_now() / 4) arrays = 0; /* kernels are faster */
     if (arrays == 3 ? op == MATMUL ? fits_product(x, y) : fits(x, y) : op != MATMUL && arrays && is_number(arrays == 1 ? b : a)) {
         Py_INCREF(p), Py_INCREF(q);
-        if (op < BINARIES && binary_loops[op].ufunc) found = direct2(&binary_loops[op], p, q, arrays);
+        if (op == MATMUL) found = direct_product(x, y);
+        else if (op < BINARIES && binary_loops[op].ufunc) found = direct2(&binary_loops[op], p, q, arrays);
         else if (op == POW && arrays == 1 && PyArray_ISFLOAT(x) && is_two(b)) found = direct1(&square_loops, x);
         if (found == NULL && !PyErr_Occurred()) {
             PyObject* before = pool_begin(((x ? PyArray_SIZE(x) : 0) + (y ? PyArray_SIZE(y) : 0)) * 8);
@@ -183,6 +191,7 @@ BINARY(and, AND)
 BINARY(or, OR)
 BINARY(xor, XOR)
 BINARY(matmul, MATMUL)
+static PyObject* slot_divmod(PyObject* a, PyObject* b) { return binary(DIVMOD, a, b); }
 static PyObject* slot_pow(PyObject* a, PyObject* b, PyObject* modulo) { return modulo == Py_None ? binary(POW, a, b) : not_implemented(); }
 static PyObject* slot_ipow(PyObject* a, PyObject* b, PyObject* modulo) { return modulo == Py_None ? in_place(POW, a, b) : not_implemented(); }
 
@@ -331,17 +340,62 @@ static PyObject* large_gathered(PyObject* a, PyObject* key) {
     return plain;
 }
 
+/* Where the element lies that plain integers name; NULL for all other keys, and where NumPy has to see to it. */
+static inline char* element_at(PyArrayObject* x, PyObject* key) {
+    int ndim = PyArray_NDIM(x);
+    char* at = PyArray_BYTES(x);
+    PyObject** parts = &key;
+    if (PyTuple_CheckExact(key)) {
+        if (PyTuple_GET_SIZE(key) != ndim) return NULL;
+        parts = &PyTuple_GET_ITEM(key, 0);
+    } else if (ndim != 1) {
+        return NULL;
+    }
+    for (int k = 0; k < ndim; k++) {
+        npy_intp index, length = PyArray_DIM(x, k);
+        if (PyLong_CheckExact(parts[k])) {
+            index = PyLong_AsSsize_t(parts[k]);
+            if (index == -1 && PyErr_Occurred()) return PyErr_Clear(), NULL;
+        } else if (Py_IS_TYPE(parts[k], &PyLongArrType_Type)) {
+            index = PyArrayScalar_VAL(parts[k], Long);
+        } else {
+            return NULL;
+        }
+        if (index < 0) index += length;
+        if (index < 0 || index >= length) return NULL;
+        at += index * PyArray_STRIDE(x, k);
+    }
+    return PyArray_ISBEHAVED_RO(x) ? at : NULL;
+}
+
+static inline PyObject* element(PyArrayObject* x, char* at) {
+    PyObject* found;
+    switch (PyArray_TYPE(x)) {
+        case NPY_DOUBLE:
+            found = PyArrayScalar_New(Double);
+            if (found) PyArrayScalar_ASSIGN(found, Double, *(npy_double*)at);
+            return found;
+        case NPY_LONG:
+            found = PyArrayScalar_New(Long);
+            if (found) PyArrayScalar_ASSIGN(found, Long, *(npy_long*)at);
+            return found;
+        default:
+            return PyArray_Scalar(at, PyArray_DESCR(x), (PyObject*)x);
+    }
+}
+
 static PyObject* slot_getitem(PyObject* a, PyObject* key) {
-    PyArrayObject* x;
+    PyArrayObject* x = is_large(a) ? read_memory(a) : memory_of(a);
     PyObject *plain, *found, *base;
+    char* at = x ? element_at(x, key) : NULL;
+    if (at) return element(x, at);
     if (is_large(a)) {
         found = is_basic(key) ? large_getitem(a, key) : large_gathered(a, key);
         return found || PyErr_Occurred() ? found : slow2(slow_methods[GETITEM], a, key);
     }
-    x = memory_of(a);
     if (x == NULL || (plain = numpys_key(key)) == NULL) return PyErr_Occurred() ? NULL : slow2(slow_methods[GETITEM], a, key);
     Py_INCREF(x);
-    found = PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)x, plain);
+    found = subscript(x, plain);
     Py_DECREF(x), Py_DECREF(plain);
     if (found == NULL || !PyArray_CheckExact(found)) return found;
     base = PyArray_BASE((PyArrayObject*)found);
@@ -361,6 +415,18 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
         return found ? 0 : -1;
     }
     y = memory_of(value);
+    if (y == NULL && is_number(value)) {
+        Value number;
+        char* at;
+        Cell* root;
+        int own = 1;
+        x = !is_large(a) ? own_memory_of(a) : ((Cell*)a)->readonly == Py_False ? large_memory(a, &root, &y, &own) : NULL;
+        if (x && own && (!is_large(a) ? PyArray_ISWRITEABLE(x) : 1) && (at = element_at(x, key)) && value_of(value, PyArray_TYPE(x), &number)) {
+            memcpy(at, &number, (size_t)PyArray_ITEMSIZE(x));
+            return 0;
+        }
+        y = NULL;
+    }
     if (is_large(a) && (y || is_number(value))) {
         failed = large_setitem(a, key, y ? (PyObject*)y : value, y);
         if (failed) return failed < 0 ? -1 : 0;
@@ -402,7 +468,14 @@ static int rows_traverse(PyObject* self, visitproc visit, void* arg) {
 }
 static PyObject* rows_next(PyObject* object) {
     Rows* self = (Rows*)object;
+    PyArrayObject* x = self->array ? memory_of(self->array) : NULL;
     PyObject *index, *found;
+    if (x && self->at < PyArray_DIM(x, 0) && !is_part(self->array)) {
+        Py_INCREF(x);
+        found = PyArray_Type.tp_as_sequence->sq_item((PyObject*)x, self->at++);
+        Py_DECREF(x);
+        return cell_of(found, owner_of(self->array));
+    }
     if (self->array == NULL || self->at >= slot_len(self->array)) {
         Py_CLEAR(self->array);
         return NULL;
@@ -448,12 +521,22 @@ static PyObject* get_ndim(PyObject* a, PyArrayObject* x) { return (void)a, PyLon
 static PyObject* get_size(PyObject* a, PyArrayObject* x) { return (void)a, PyLong_FromSsize_t(PyArray_SIZE(x)); }
 static PyObject* get_itemsize(PyObject* a, PyArrayObject* x) { return (void)a, PyLong_FromSsize_t(PyArray_ITEMSIZE(x)); }
 static PyObject* get_nbytes(PyObject* a, PyArrayObject* x) { return (void)a, PyLong_FromSsize_t(PyArray_NBYTES(x)); }
-static PyObject* get_T(PyObject* a, PyArrayObject* x) { return cell_of(PyArray_Transpose(x, NULL), owner_of(a)); }
+static PyObject* get_real(PyObject* a, PyArrayObject* x) {
+    return PyArray_ISCOMPLEX(x) ? cell_of(PyObject_GetAttrString((PyObject*)x, "real"), owner_of(a)) : Py_NewRef(a);
+}
+static PyObject* get_imag(PyObject* a, PyArrayObject* x) {
+    return PyArray_ISCOMPLEX(x) ? cell_of(PyObject_GetAttrString((PyObject*)x, "imag"), owner_of(a)) : NULL;
+}
+static PyObject* get_T(PyObject* a, PyArrayObject* x) {
+    PyObject* found = PyArray_Transpose(x, NULL);
+    if (found && is_part(a)) return part_of((Cell*)((Cell*)a)->base, a, (PyArrayObject*)PyArray_BASE(x), (PyArrayObject*)found);
+    return cell_of(found, owner_of(a));
+}
 
 typedef struct {
     PyGetSetDef definition;
     attribute fast;
-    int of_memory; /* asks for more than shape, strides and dtype */
+    int of_memory; /* asks for more than shape, strides and dtype: 1 of memory at hand, 2 of that of parts, too */
     PyObject* slow; /* the property of the class */
 } Attribute;
 
@@ -461,13 +544,16 @@ static Attribute attributes[] = {
     {.definition = {.name = "shape"}, .fast = get_shape},   {.definition = {.name = "strides"}, .fast = get_strides},
     {.definition = {.name = "dtype"}, .fast = get_dtype},   {.definition = {.name = "ndim"}, .fast = get_ndim},
     {.definition = {.name = "size"}, .fast = get_size},     {.definition = {.name = "itemsize"}, .fast = get_itemsize},
-    {.definition = {.name = "nbytes"}, .fast = get_nbytes}, {.definition = {.name = "T"}, .fast = get_T, .of_memory = 1}};
+    {.definition = {.name = "nbytes"}, .fast = get_nbytes}, {.definition = {.name = "real"}, .fast = get_real, .of_memory = 1},
+    {.definition = {.name = "imag"}, .fast = get_imag, .of_memory = 1},
+    {.definition = {.name = "T"}, .fast = get_T, .of_memory = 2}};
 #define ATTRIBUTES ((int)(sizeof(attributes) / sizeof(attributes[0])))
 
 static PyObject* attribute_get(PyObject* a, void* closure) {
     Attribute* of = (Attribute*)closure;
-    PyArrayObject* x = is_part(a) ? of->of_memory ? NULL : ((Cell*)a)->shown : memory_of(a);
-    return x ? of->fast(a, x) : Py_TYPE(of->slow)->tp_descr_get(of->slow, a, (PyObject*)Py_TYPE(a));
+    PyArrayObject* x = is_part(a) && of->of_memory < 2 ? of->of_memory ? NULL : ((Cell*)a)->shown : memory_of(a);
+    PyObject* found = x ? of->fast(a, x) : NULL;
+    return found || PyErr_Occurred() ? found : Py_TYPE(of->slow)->tp_descr_get(of->slow, a, (PyObject*)Py_TYPE(a));
 }
 
 static int attribute_set(PyObject* a, PyObject* value, void* closure) {
@@ -504,7 +590,7 @@ static PyBufferProcs cell_buffer = {.bf_getbuffer = slot_buffer};
 
 static PyNumberMethods cell_number = {
     .nb_add = slot_add, .nb_subtract = slot_sub, .nb_multiply = slot_mul, .nb_true_divide = slot_truediv, .nb_floor_divide = slot_floordiv,
-    .nb_remainder = slot_mod, .nb_lshift = slot_lshift, .nb_rshift = slot_rshift, .nb_and = slot_and, .nb_or = slot_or, .nb_xor = slot_xor,
+    .nb_remainder = slot_mod, .nb_divmod = slot_divmod, .nb_lshift = slot_lshift, .nb_rshift = slot_rshift, .nb_and = slot_and, .nb_or = slot_or, .nb_xor = slot_xor,
     .nb_power = slot_pow, .nb_matrix_multiply = slot_matmul, .nb_inplace_add = slot_iadd, .nb_inplace_subtract = slot_isub,
     .nb_inplace_multiply = slot_imul, .nb_inplace_true_divide = slot_itruediv, .nb_inplace_floor_divide = slot_ifloordiv,
     .nb_inplace_remainder = slot_imod, .nb_inplace_lshift = slot_ilshift, .nb_inplace_rshift = slot_irshift, .nb_inplace_and = slot_iand,
@@ -539,11 +625,13 @@ static int slots_ready(void) {
     PyNumberMethods* theirs = PyArray_Type.tp_as_number;
     binaryfunc of[BINARIES] = {
         theirs->nb_add, theirs->nb_subtract, theirs->nb_multiply, theirs->nb_true_divide, theirs->nb_floor_divide, theirs->nb_remainder,
-        theirs->nb_lshift, theirs->nb_rshift, theirs->nb_and, theirs->nb_or, theirs->nb_xor, numpys_power, theirs->nb_matrix_multiply};
+        theirs->nb_lshift, theirs->nb_rshift, theirs->nb_and, theirs->nb_or, theirs->nb_xor, numpys_power, theirs->nb_matrix_multiply,
+        theirs->nb_divmod};
     binaryfunc in_place_of[BINARIES] = {
         theirs->nb_inplace_add, theirs->nb_inplace_subtract, theirs->nb_inplace_multiply, theirs->nb_inplace_true_divide,
         theirs->nb_inplace_floor_divide, theirs->nb_inplace_remainder, theirs->nb_inplace_lshift, theirs->nb_inplace_rshift,
-        theirs->nb_inplace_and, theirs->nb_inplace_or, theirs->nb_inplace_xor, numpys_power_in_place, theirs->nb_inplace_matrix_multiply};
+        theirs->nb_inplace_and, theirs->nb_inplace_or, theirs->nb_inplace_xor, numpys_power_in_place, theirs->nb_inplace_matrix_multiply,
+        NULL};
     memcpy(numpys, of, sizeof(of));
     memcpy(numpys_in_place, in_place_of, sizeof(in_place_of));
     return pool_ready() < 0 || PyType_Ready(&cell_type) < 0 || PyType_Ready(&rows_type) < 0 ? -1 : 0;

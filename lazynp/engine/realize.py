@@ -131,6 +131,8 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool
             floating.take()  # of a run that failed
     if error is None:
         pressure.relieve()
+        if rechecks.later or rechecks.looked:
+            rechecks.tell(wait=found is not None)  # what comes first is told first
         if found is not None:
             found.tell()
         return True
@@ -170,6 +172,8 @@ def _publish(canonical: Canonical, values: list[Buffer]) -> None:
 
 def _run_owning(plan: Plan, canonical: Canonical, claims: Claims) -> rechecks.Found | None:
     """Run a plan that writes some inputs in place if it may; nobody else reads a buffer meanwhile."""
+    if rechecks.later:
+        rechecks.look()  # they may have to read once more what is overwritten now
     with _lock:
         claim = ownership.claim(canonical, claims) if _engine.running == 1 else None
         if claim is None:

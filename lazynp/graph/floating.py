@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from lazynp.graph.errstate import ALL, BITS, State, current, variable
-from lazynp.graph.node import Node, Site, caller, line_of, site_of
+from lazynp.graph.node import Site, caller, line_of
 
 TIER_FILENAME: Final = "<lazynp numpy tier>"  # of the generated code
 
@@ -36,13 +36,17 @@ Note = tuple[int | None, str]
 
 
 class Heard:
-    """A record of what one thread's run reported: notes of the NumPy tier, and the plan whose kernels found a flag raised."""
+    """A record of what one thread's run reported: notes of the NumPy tier, and the plan whose kernels found a flag raised.
 
-    __slots__ = ("flagged", "notes")
+    ``later``: what will tell whether they did, where the device is not done yet.
+    """
+
+    __slots__ = ("flagged", "later", "notes")
 
     def __init__(self) -> None:
         self.notes: list[Note] = []
         self.flagged: Any = None
+        self.later: Any = None
 
 
 # By thread.  Empty nearly always: whoever runs something looks whether there is anything here.
@@ -163,12 +167,16 @@ class Finding(NamedTuple):
     operation: Any  # equal for the errors of one operation
 
 
-def findings(notes: Iterable[Note], nodes: list[Node]) -> list[Finding]:
-    """List what is to be told of a program's errors; ``nodes`` are its entries."""
+Origin = tuple[State, Site | None]
+"""The error state and the line of an operation."""
+
+
+def findings(notes: Iterable[Note], of: list[Origin]) -> list[Finding]:
+    """List what is to be told of a program's errors; ``of`` are the origins of its entries."""
     found = []
     for entry, text in notes:
-        node = nodes[entry if entry is not None else -1]
-        found.append(Finding(node.err, site_of(node), text, entry))
+        state, site = of[entry if entry is not None else -1]
+        found.append(Finding(state, site, text, entry))
     return found
 
 

@@ -244,8 +244,8 @@ def install(cls: type) -> None:
 
 def at_hand(cls: type) -> None:
     """Let the core answer where it can; to be called when the class is complete."""
-    for name in ((SHARED | WRITING).keys() | {"__array_ufunc__", "copy"}) - _OWN:
-        setattr(cls, name, core.function(vars(cls)[name], hand.numpys_method(name), name, hand.few(name), frozenset()))
+    for name in ((SHARED | WRITING).keys() | {"__array_ufunc__", "copy", "item", "tolist"}) - _OWN:
+        setattr(cls, name, core.function(vars(cls)[name], hand.numpys_method(name), name, frozenset()))
     core.register(cls, hand.result, scalar_of_value)
 
 

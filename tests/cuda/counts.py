@@ -7,6 +7,7 @@ it is marked ``refused``; and a run of tests on a device that launched nothing t
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import Counter, defaultdict
 from typing import Any
@@ -36,10 +37,12 @@ def _watch() -> None:
 
     launched, on_host = launch.Phase.launch, backend.CUDABackend.on_host
 
+    @functools.wraps(launched)
     def launching(self: Any, *arguments: Any) -> None:
         _here["launches on the device"] += 1
         launched(self, *arguments)
 
+    @functools.wraps(on_host)
     def refusing(self: Any, program: Any) -> Any:
         _refused.append(" ".join(dict.fromkeys(entry.op.name for entry in program.entries)))
         _here["programs refused"] += 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from gpu_emulator import fakecupy
+from lazynp.backends.common import rechecks
 from lazynp.backends.cuda import memory
 from lazynp.engine import devices, realize
 from lazynp.graph import report
@@ -56,9 +58,24 @@ def _require(seed: int = 0, devices: int = 1, **others: Any) -> None:
 
 
 def _forget() -> None:
+    rechecks.look()
+    rechecks.looked.clear()
     realize.forget_plans()
     memory.forget()
     gc.collect()
+
+
+@contextmanager
+def ahead() -> Iterator[list[Any]]:
+    """As in a program that catches no warnings, where the host does not wait to hear of errors; the warnings, as they come."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.resetwarnings()
+        warnings.simplefilter("always")
+        plain, rechecks.filters.plain = rechecks.filters.plain, warnings.filters
+        try:
+            yield heard
+        finally:
+            rechecks.filters.plain = plain
 
 
 def transfers() -> dict[str, int]:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from lazynp.backends.common import ownership
-from lazynp.backends.cuda import backend, compiler, graphs, launch, library, memory, runs, transfers, words
+from lazynp.backends.common import ownership, rechecks
+from lazynp.backends.cuda import backend, compiler, graphs, launch, memory, runs, transfers, words
 from lazynp.engine import devices, realize
 from lazynp.namespace.device import accumulating, scattering, sharing
 from lazynp.namespace.device import routines as composed
@@ -18,6 +18,7 @@ from lazynp.namespace.device.gpus import GPUs
 from tests.cuda import (
     counts,
     test_accumulating,
+    test_ahead,
     test_composed,
     test_devices,
     test_graphs,
@@ -41,7 +42,7 @@ class Bug(NamedTuple):
 
 
 H, D, G, T = test_host, test_devices, test_graphs, test_transfers
-A, C, W = test_accumulating, test_composed, test_writes
+A, C, P, W = test_accumulating, test_composed, test_ahead, test_writes
 
 BUGS = [
     Bug("nobody waits for another thread's stream", memory.DeviceBlock, "join", "run.stream.wait_event(self.place.reached(other))", "pass",
@@ -79,22 +80,31 @@ BUGS = [
         "free = update.last or (claimed or (", H.test_what_is_shared_is_not_written),
     Bug("offsets are left out", launch.DeviceLauncher, "launch", "const += k * integers[parameter]", "pass", H.test_programs, ("views",)),
     Bug("one word for two things", launch.DeviceLauncher, "launch", "word + 8", "word", H.test_floating_point_errors_are_numpys),
-    Bug("words are never cleared", words.Words, "clear", "place.runtime.memsetAsync(self.address, 0, PAIR * pairs, run.ptr)", "pass",
-        H.test_programs, ("gathered",)),
-    Bug("words are not cleared once they told", words.Words, "read", "self.clear(pairs, place, run)", "pass",
+    Bug("words are never cleared", launch, "borrowed",
+        "place.runtime.memsetAsync(found.address, 0, PAIR * found.capacity, run.ptr)", "pass", H.test_programs, ("gathered",)),
+    Bug("words are not cleared once they told", words.Words, "read", "self.told = self.told or any(found)", "pass",
         H.test_an_error_is_told_once),
-    Bug("words are looked at too early", words.Words, "read", "run.stream.synchronize()", "pass", H.test_an_error_is_told_once),
-    Bug("words of a run that failed are used again", launch, "borrowed", "place.local.words = None", "pass",
+    Bug("words are looked at too early", words.Words, "read", "self.done.synchronize()", "pass", H.test_an_error_is_told_once),
+    Bug("words of a run that failed are used again", launch, "borrowed", "home.pop() if home", "home[-1] if home",
         H.test_a_run_that_fails_leaves_no_words),
-    Bug("indices out of range go unnoticed", launch.DevicePlan, "checked", "launcher.error and found[2 * launcher.word]", "False",
+    Bug("words are asked for in no order", words.Words, "ask", "self.done.record(run.stream)", "self.done.record(place.cupy.cuda.Stream())",
+        H.test_an_error_is_told_once),
+    Bug("indices out of range go unnoticed", launch.DevicePlan, "checked", "step.error and found[2 * step.word]", "False",
         H.test_indices_out_of_range),
-    Bug("floating-point errors go unnoticed", launch.DevicePlan, "checked", "flags |= found[2 * launcher.word + 1] & launcher.wanted",
+    Bug("floating-point errors go unnoticed", launch.DevicePlan, "checked", "flags |= found[2 * step.word + 1] & step.wanted",
         "pass", H.test_floating_point_errors_are_numpys),
-    Bug("CuPy's errors go unnoticed", library, "compiled", "finite = place.kept(cupy.isfinite(result).all(), run) if tells else None",
-        "finite = None", H.test_floating_point_errors_are_numpys),
+    Bug("CuPy's errors go unnoticed", launch.DeviceLibraryStep, "run",
+        "self.place.watched().look(found, words + PAIR * self.word + 8, run)", "pass", H.test_floating_point_errors_are_numpys),
+    Bug("errors that nobody waited for go unnoticed", words.Ticket, "read", "flags |= found[2 * number + 1] & wanted", "pass",
+        P.test_the_next_run_tells),
+    Bug("a read tells of no earlier run", memory.Place, "downloaded", "rechecks.tell()", "pass", P.test_a_value_that_is_read_tells),
+    Bug("what is written in place is not looked at before", rechecks, "look", "_look()", "break",
+        P.test_what_is_written_in_place_is_looked_at_before),
+    Bug("who catches warnings hears them later", rechecks, "patient", "now is not filters.plain", "False",
+        P.test_who_catches_warnings_hears_them_at_once),
     Bug("the last block is not launched", launch.Phase, "launch", "block[self.slot]\n", "max(block[self.slot] - 1, 1)\n",
         H.test_programs, ("elementwise",)),
-    Bug("graphs of other arguments", graphs.Launch, "key", "self.args[0].tobytes()", "0",
+    Bug("graphs of other arguments", graphs.Launch, "key", "self.block.tobytes()", "0",
         G.test_a_loop_that_replaces_its_array, inside=G.steady),
     Bug("graphs of other copies", graphs.Copy, "key", "self.target, self.source, self.nbytes", "0",
         G.test_copies_of_one_array_and_of_another, inside=G.steady),

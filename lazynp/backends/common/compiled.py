@@ -317,7 +317,7 @@ class CompiledPlan:
         self.target = target
         self.numpy_plan = numpy_plan
         self.oracle: Plan | None = None
-        self.flagged = Flagged(self.evaluate)
+        self.flagged = Flagged(self.evaluate, original)
         self.constants = program.constants
         self.inputs = [(e, entry.arg) for e, entry in enumerate(program.entries) if entry.op is o.BUFFER]
         self.outputs = program.outputs
@@ -354,7 +354,7 @@ class CompiledPlan:
             plan = CompiledPlan.__new__(CompiledPlan)
             plan.original = original
             plan.target, plan.numpy_plan, plan.oracle, plan.kernels = self.target, self.numpy_plan, None, None
-            plan.flagged = Flagged(plan.evaluate)
+            plan.flagged = Flagged(plan.evaluate, original)
             plan.constants, plan.inputs, plan.outputs, plan.passed = self.constants, self.inputs, self.outputs, self.passed
             plan.claims, plan.entries = Claims(self.claims), self.entries
             plan.steps = [(made(numbers), dead) for made, dead in steps]

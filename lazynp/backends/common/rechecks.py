@@ -8,23 +8,36 @@ Data full of NaN must not make programs slow.  An evaluation that told nobody an
 dropped all of it) lets the next hits of this plan at the same lines go by: 1 of them, then 3, 7, ... up to ``LONGEST``.  One that told
 something starts from anew, and so does a change of the filters.  Operations under a mode that acts at the call (raise, call, print, log)
 are evaluated at every hit.
+
+A device need not be waited for to hear of its errors: such a run is kept, with its inputs, until the device has done it, and is looked at
+by the next run, when a value is copied to the host, or at the program's end.  Only where nobody could tell the difference but by the
+clock: not within a block that catches warnings, and not where a mode or a filter makes an exception of them.
 """
 
 from __future__ import annotations
 
+import atexit
+import os
+import sys
 import warnings
+from collections import deque
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
+from threading import get_ident
 from typing import Any, Final
 
 from lazynp.backends.base import ExecutionError
 from lazynp.backends.common.ownership import Claim
 from lazynp.graph import floating, report
+from lazynp.graph.errstate import current
+from lazynp.graph.node import site_of
 from lazynp.graph.op import Kind
-from lazynp.schedule.canonicalise import Canonical
+from lazynp.schedule.canonicalise import Canonical, Program
 
 LONGEST: Final = 255  # hits that go by
 _KEPT: Final = 64  # places of one plan that are told apart
+_AHEAD: Final = 16  # runs that are looked at later
+_AHEAD_BYTES: Final = 256 << 20  # bytes that their inputs hold, if there are several
 
 
 class Pause:
@@ -51,15 +64,13 @@ class History:
         self._copy: Any = None
         self._pauses: dict[Any, Pause] = {}
 
-    def pause(self, canonical: Canonical) -> Pause:
+    def pause(self, of: list[floating.Origin]) -> Pause:
         """That of the lines which recorded a program."""
         filters = warnings.filters
         if self._filters is not filters or self._copy != filters:
             self._pauses.clear()
             self._filters, self._copy = filters, list(filters)
-        # The operations are nodes that the run has not published yet; code objects hash slowly.
-        sites = [node.site for node in canonical.nodes if node.op.kind is not Kind.LEAF]
-        key = tuple([(id(site[0]), site[1]) for site in sites if site is not None])
+        key = tuple([(id(site[0]), site[1]) for _, site in of if site is not None])  # code objects hash slowly
         found = self._pauses.get(key)
         if found is None:
             if len(self._pauses) >= _KEPT:
@@ -69,12 +80,13 @@ class History:
 
 
 class Flagged:
-    """A plan whose kernels raised a flag: how to evaluate it again, and what came of that before."""
+    """A plan whose kernels raised a flag: its program, how to evaluate it again, and what came of that before."""
 
-    __slots__ = ("evaluate", "history")
+    __slots__ = ("evaluate", "history", "program")
 
-    def __init__(self, evaluate: Callable[..., Any]) -> None:
+    def __init__(self, evaluate: Callable[..., Any], program: Program) -> None:
         self.evaluate = evaluate
+        self.program = program
         self.history = History()
 
 
@@ -98,25 +110,156 @@ class Found:
 
 
 def errors(canonical: Canonical, claim: Claim | None) -> Found | None:
-    """The errors of the run that just ended; its nodes are not published yet."""
+    """The errors of the run that just ended; its nodes are not published yet.  None where there are none yet."""
     heard = floating.take()
     if heard is None:
         return None
-    flagged: Flagged | None = heard.flagged
+    if heard.later is not None:
+        _keep(Later(heard.later, heard.flagged, canonical))
+        return None
+    of = [(node.err, None if node.op.kind is Kind.LEAF else site_of(node)) for node in canonical.nodes]
     pause = None
-    if flagged is not None:
-        pause = flagged.history.pause(canonical)
-        if pause.left and not any(node.err.eager for node in canonical.nodes):
+    if heard.flagged is not None:
+        pause = heard.flagged.history.pause(of)
+        if pause.left and not any(state.eager for state, _ in of):
             pause.left -= 1
             pause = None
         else:
-            heard = _evaluated(flagged, canonical, claim)
-    return Found(floating.findings(heard.notes, canonical.nodes), pause)
+            heard = _evaluated(heard.flagged, canonical, claim)
+    return Found(floating.findings(heard.notes, of), pause)
 
 
-def _evaluated(flagged: Flagged, canonical: Canonical, claim: Claim | None) -> floating.Heard:
+def _evaluated(flagged: Flagged, canonical: Canonical | Later, claim: Claim | None) -> floating.Heard:
     report.work.rechecks += 1
     # Where there is no memory left for it, nobody hears of the errors; the values are there.
     with nullcontext() if claim is None else claim.lifted(), suppress(ExecutionError):
         flagged.evaluate(canonical.buffers, canonical.integers, canonical.scalars)
     return floating.take() or floating.Heard()
+
+
+# Later -------------------------------------------------------------------------------------------------------------------
+
+
+class Later:
+    """A run of a device that is not done yet, with what it takes to evaluate it again; ``ticket`` tells whether it has to be.
+
+    Nodes are not held, for who else refers to them counts; nor are the values.
+    """
+
+    __slots__ = ("buffers", "flagged", "integers", "marks", "scalars", "ticket")
+
+    def __init__(self, ticket: Any, flagged: Flagged, canonical: Canonical) -> None:
+        self.ticket = ticket
+        self.flagged = flagged
+        self.buffers = canonical.buffers
+        self.integers = canonical.integers
+        self.scalars = canonical.scalars
+        self.marks = [(node.err, node.site) for node in canonical.nodes]
+
+    @property
+    def nbytes(self) -> int:
+        return sum([buffer.nbytes for buffer in self.buffers])
+
+    def origins(self) -> list[floating.Origin]:
+        """Those of the program's entries: leaves are of no line, and what has none is of its nearest source's."""
+        of: list[floating.Origin] = []
+        for (state, site), entry in zip(self.marks, self.flagged.program.entries, strict=True):
+            if entry.op.kind is Kind.LEAF:
+                site = None
+            elif site is None:
+                site = next((of[e][1] for e in reversed(entry.src) if of[e][1] is not None), None)
+            of.append((state, site))
+        return of
+
+    def evaluated(self) -> Found | None:
+        """What there is to tell, where the device found a reason to look."""
+        of = self.origins()
+        pause = self.flagged.history.pause(of)
+        if pause.left:
+            pause.left -= 1
+            return None
+        return Found(floating.findings(_evaluated(self.flagged, self, None).notes, of), pause)
+
+
+later: Final[deque[Later]] = deque()  # in the order in which they were put into streams
+looked: Final[deque[Found]] = deque()  # what was found and not told yet
+_telling: Final[set[int]] = set()  # threads that are telling
+_registered = False  # whether they are told of when the program ends
+
+
+class Filters:
+    """Python's filters of warnings: ``plain`` is their list outside of all blocks that catch warnings."""
+
+    __slots__ = ("calm", "plain", "seen")
+
+    def __init__(self) -> None:
+        self.plain: Any = warnings.filters
+        self.seen: list[Any] = []  # what was in it
+        self.calm = True  # and whether none of it makes an exception of a warning
+
+
+filters: Final = Filters()
+
+
+def patient() -> bool:
+    """Tell whether floating-point errors of what runs now may be told later."""
+    now = warnings.filters
+    if now is not filters.plain or getattr(sys.flags, "context_aware_warnings", False):
+        return False
+    if now != filters.seen:
+        filters.seen = list(now)
+        filters.calm = not any(action == "error" and issubclass(RuntimeWarning, category) for action, _, category, *_ in now)
+    return filters.calm and not current().eager
+
+
+def _keep(run: Later) -> None:
+    """Look at it later; where too many are kept, the oldest are waited for."""
+    global _registered
+    if not _registered:
+        _registered = True
+        atexit.register(tell, wait=True)
+    later.append(run)
+    while len(later) > _AHEAD or (len(later) > 1 and sum([each.nbytes for each in list(later)]) > _AHEAD_BYTES):
+        _look()
+
+
+def _look() -> None:
+    """Look at the oldest one."""
+    with suppress(IndexError):  # another thread may take the last one
+        run = later.popleft()
+        if run.ticket.read():
+            found = run.evaluated()
+            if found is not None:
+                looked.append(found)
+
+
+def look(wait: bool = True) -> None:
+    """Look at runs that the device has done, or wait for all; what is to be told of them is kept."""
+    with suppress(IndexError):
+        while later and (wait or later[0].ticket.done):
+            _look()
+
+
+def tell(wait: bool = False) -> None:
+    """Tell of the errors of earlier runs that the device has done, or of all."""
+    thread = get_ident()
+    if thread in _telling:
+        return  # an evaluation copies values to the host; what comes after it is told after it
+    _telling.add(thread)
+    try:
+        look(wait)
+        while looked:
+            looked.popleft().tell()
+    finally:
+        _telling.discard(thread)
+
+
+def _forked() -> None:
+    """In a process that was forked CUDA answers no more."""
+    for run in later:
+        run.ticket.forget()
+    later.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -28,17 +28,20 @@ PATIENCE: Final = 64  # sets of arguments that were launched and did not repeat,
 class Launch:
     """One kernel."""
 
-    __slots__ = ("args", "blocks", "function", "shared", "threads")
+    __slots__ = ("args", "block", "blocks", "function", "shared", "threads")
 
-    def __init__(self, function: Any, blocks: tuple[int, int, int], threads: tuple[int, int, int], args: tuple[Any], shared: int) -> None:
+    def __init__(
+        self, function: Any, blocks: tuple[int, int, int], threads: tuple[int, int, int], args: tuple[Any], shared: int, block: Any
+    ) -> None:
         self.function = function
         self.blocks = blocks
         self.threads = threads
         self.args = args
         self.shared = shared
+        self.block = block  # what ``args`` points to
 
     def key(self) -> Any:
-        return id(self.function), self.args[0].tobytes()  # the numbers of blocks and bytes are among the arguments
+        return id(self.function), self.block.tobytes()  # the numbers of blocks and bytes are among the arguments
 
     def put(self, stream: Any) -> None:
         self.function(self.blocks, self.threads, self.args, self.shared, stream)

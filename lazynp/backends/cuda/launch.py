@@ -1,8 +1,8 @@
 """Running schedules on a GPU.
 
 In: a ``Program`` and the device.  Out: a ``Plan``.  Promise: a run puts its kernels into this thread's stream and does not wait, unless a
-kernel checks indices or somebody wants to hear of floating-point errors; what the checks find is decided by the NumPy tier on host copies,
-so that exceptions and warnings are NumPy's; inputs in host memory are uploaded once.
+kernel checks indices or somebody wants to hear of floating-point errors now; what the checks find is decided by the NumPy tier on host
+copies, so that exceptions and warnings are NumPy's; inputs in host memory are uploaded once.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ import struct
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from lazynp.backends.base import ExecutionError, Plan
+from lazynp.backends.common import rechecks
 from lazynp.backends.common.compiled import CompiledPlan, KernelError, Launcher
 from lazynp.backends.common.ownership import Claim
 from lazynp.backends.cuda import library
 from lazynp.backends.cuda.graphs import SMALL, Graphs, Launch, Queue
 from lazynp.backends.cuda.memory import DeviceBuffer, Place, Span
 from lazynp.backends.cuda.runs import Planned, Run
-from lazynp.backends.cuda.words import PAIR, Words, borrowed, returned
+from lazynp.backends.cuda.words import PAIR, Ticket, Words, borrowed
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
 from lazynp.codegen.items import KernelItem, LibraryItem
@@ -45,11 +44,11 @@ UNASKED_SHARED: Final = 48 << 10  # bytes of shared memory that need no leave
 class Phase:
     """One launch: the function, where its number of blocks stands, and what it needs of shared memory."""
 
-    __slots__ = ("blocks", "driver", "fixed", "function", "item", "shared", "slot", "threads")
+    __slots__ = ("blocks", "cuda", "fixed", "function", "item", "shared", "slot", "threads")
 
-    def __init__(self, phase: ir.Phase, function: Any, layout: Layout, driver: Any) -> None:
+    def __init__(self, phase: ir.Phase, function: Any, layout: Layout, cuda: Any) -> None:
         self.function = function
-        self.driver = driver
+        self.cuda = cuda
         self.threads = (phase.threads, 1, 1)
         self.slot, self.blocks = _operand(phase.count, layout)
         self.shared, self.item, self.fixed = -1, 0, 0
@@ -61,15 +60,16 @@ class Phase:
                 self.fixed += count * local.dtype.itemsize
 
     def launch(self, block: Any, args: tuple[Any], run: Run) -> None:
+        """Launch with the argument block that ``args`` points to, which is copied at the call."""
         blocks = self.blocks if self.slot < 0 else block[self.slot]
         if blocks > 0:
             shared = 0 if self.shared < 0 else block[self.shared] * self.item
             if shared + self.fixed > UNASKED_SHARED:
-                self.driver.funcSetAttribute(self.function.ptr, MAX_DYNAMIC_SHARED, shared)
+                self.cuda.driver.funcSetAttribute(self.function.ptr, MAX_DYNAMIC_SHARED, shared)
             if run.queue is None:
                 self.function((blocks, 1, 1), self.threads, args, shared, run.stream)
             else:
-                run.queue.work.append(Launch(self.function, (blocks, 1, 1), self.threads, args, shared))
+                run.queue.work.append(Launch(self.function, (blocks, 1, 1), self.threads, args, shared, block))
 
 
 def _operand(operand: ir.Operand, layout: Layout) -> tuple[int, int]:
@@ -90,7 +90,7 @@ class DeviceKernel:
 
     def linked(self, wide: bool, kernels: list[Any]) -> None:
         self.phases[wide] = [
-            Phase(phase, kernel, self.layout, self.backend.place.cupy.cuda.driver)
+            Phase(phase, kernel, self.layout, self.backend.place.cupy.cuda)
             for phase, kernel in zip(self.code.phases, kernels, strict=True)
         ]
 
@@ -114,7 +114,7 @@ def is_wide(item: KernelItem, program: Program) -> bool:
 class DeviceLauncher(Launcher):
     """One kernel of one schedule, ready to be launched."""
 
-    __slots__ = ("arguments", "kernel", "operations", "place", "wide", "word")
+    __slots__ = ("kernel", "operations", "place", "pointer", "wide", "word")
 
     def __init__(self, item: KernelItem, program: Program, kernel: DeviceKernel, place: Place) -> None:
         super().__init__(item, program, kernel, kernel.layout)  # type: ignore[arg-type]
@@ -122,7 +122,7 @@ class DeviceLauncher(Launcher):
         self.place = place
         self.wide = is_wide(item, program)
         self.word = -1  # the number of its pair of words, if anybody reads them
-        self.arguments = np.dtype([("slot", np.uint64, (kernel.layout.slots,))])
+        self.pointer = place.cupy.cuda.function.CPointer
 
     def launch(
         self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], words: int, run: Run, claim: Claim | None
@@ -163,7 +163,7 @@ class DeviceLauncher(Launcher):
         block[layout.error] = word
         block[layout.flags] = word + 8
         block[layout.counters] = place.counters(run)
-        args = (np.frombuffer(block, self.arguments),)
+        args = (self.pointer(block.buffer_info()[0]),)
         for phase in self.kernel.of(wide):
             phase.launch(block, args, run)
         if run.queue is not None:
@@ -241,7 +241,7 @@ def _solid(update: Update) -> bool:
 class DeviceLibraryStep:
     """A library call of one schedule: CuPy's where it means what NumPy's does, else NumPy's on host copies."""
 
-    __slots__ = ("call", "counts", "host", "names", "origins", "place", "program", "reads", "writes")
+    __slots__ = ("call", "counts", "error", "host", "names", "origins", "place", "program", "reads", "wanted", "word", "writes")
 
     def __init__(self, item: LibraryItem, plan: Plan, program: Program, place: Place) -> None:
         self.place = place
@@ -250,25 +250,27 @@ class DeviceLibraryStep:
         self.reads = item.reads
         self.writes = item.writes
         self.origins = [program.origins[e] for e in item.program.origins]
-        self.call = library.compiled(item.program, place)
+        self.call, self.wanted = library.compiled(item.program, place)
+        self.error = False  # of an index
+        self.word = -1  # the number of its pair of words, if somebody wants to hear of its errors
+        if self.wanted:
+            place.watched()
         self.counts = any(prod(program.entries[e].shape) for e in item.entries)  # nothing is computed of empty arrays
         self.names = " ".join([library.name_of(program.entries[e]) for e in item.entries if program.entries[e].op is not o.OUTPUT])
 
     def ready(self) -> None:
         """See ``Launcher.ready``."""
 
-    def run(
-        self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], run: Run, finite: list[DeviceBuffer]
-    ) -> list[floating.Note]:
-        """Compute; returns what NumPy reported of entries of the original program, and adds to ``finite`` what shows CuPy's errors."""
+    def run(self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], words: int, run: Run) -> list[floating.Note]:
+        """Compute; returns what NumPy reported of entries of the program.  A word will say what may be wrong with CuPy's result."""
         if self.call is not None:
             given = [_here(values, e, self.place, run) for e in self.reads]
             found = self.call(given, integers, scalars, run)
             if found is not None:
                 report.work.library_calls += 1
-                values.update(zip(self.writes, found[0], strict=True))
-                if found[1] is not None:
-                    finite.append(found[1])
+                values[self.writes[0]] = found
+                if self.word >= 0:
+                    self.place.watched().look(found, words + PAIR * self.word + 8, run)
                 return []
         hosts = [values[e] for e in self.reads]
         if self.counts:
@@ -287,7 +289,7 @@ class DeviceLibraryStep:
 class DevicePlan(CompiledPlan):
     """A schedule with its kernels on a GPU."""
 
-    __slots__ = ("graphs", "place", "words")
+    __slots__ = ("graphs", "number", "place", "words")
 
     target: CUDABackend
 
@@ -303,6 +305,8 @@ class DevicePlan(CompiledPlan):
                 self.words += 1
             found.append(launcher)
         self.graphs = Graphs() if self.is_short(kernels, program) else None
+        # One number of one array: it is read at once, and kept as a fact of the array where no error came of it.
+        self.number = len(self.inputs) == len(self.outputs) == 1 and program.entries[self.outputs[0]].shape == ()
         return found
 
     def is_short(self, kernels: list[KernelItem], program: Program) -> bool:
@@ -312,7 +316,11 @@ class DevicePlan(CompiledPlan):
         return sum(nbytes(program.entries[e]) for item in kernels for e in item.writes) <= SMALL
 
     def call(self, item: LibraryItem, program: Program) -> Any:
-        return DeviceLibraryStep(item, self.numpy_plan(item.program), program, self.target.place)
+        step = DeviceLibraryStep(item, self.numpy_plan(item.program), program, self.target.place)
+        if step.wanted:
+            step.word = self.words
+            self.words += 1
+        return step
 
     def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
         given = scalars
@@ -321,28 +329,32 @@ class DevicePlan(CompiledPlan):
             scalars = [*scalars, *self.constants]
         place, work = self.place, report.work
         notes: list[floating.Note] = []
-        finite: list[DeviceBuffer] = []
         flags = 0
+        later: Ticket | None = None
         try:
             with place.running() as run, Planned(run):
                 words = borrowed(self.words, place, run) if self.words else None
+                address = words.address if words is not None else 0
                 graphs = self.graphs
                 if graphs is not None and not graphs.hopeless and all(values[e].place is place for e in values):
                     run.queue = Queue()
-                launched: list[DeviceLauncher] = []
+                launched: list[DeviceLauncher | DeviceLibraryStep] = []  # those that report
+                indexed = False  # whether one of them looks at indices
                 for step, dead in self.steps:
                     if isinstance(step, DeviceLauncher):
-                        step.launch(values, integers, scalars, words.address if words is not None else 0, run, claim)
+                        step.launch(values, integers, scalars, address, run, claim)
                         work.kernels += 1
                         work.fused_ops += step.fused
                         work.bytes_saved += step.saved
-                        if step.word >= 0:
-                            launched.append(step)
+                        indexed = indexed or step.error
                     else:
                         assert isinstance(step, DeviceLibraryStep)
-                        # What a kernel found out of range must not reach a library.
-                        flags |= self.checked(words, launched, run)
-                        notes += step.run(values, integers, scalars, run, finite)
+                        if indexed:  # what a kernel found out of range must not reach a library
+                            flags |= self.checked(words, launched, run)
+                            indexed = False
+                        notes += step.run(values, integers, scalars, address, run)
+                    if step.word >= 0:
+                        launched.append(step)
                     if run.queue is not None:
                         run.queue.held += [values[e] for e in dead]
                     for e in dead:
@@ -350,13 +362,13 @@ class DevicePlan(CompiledPlan):
                 if run.queue is not None and graphs is not None:
                     graphs.put(run.queue, place, run)
                     run.queue = None
-                flags |= self.checked(words, launched, run)
-                for value in finite:
-                    truth = np.empty((), np.bool_)
-                    place.read(value.block, value.address, truth)
-                    flags |= not truth
                 if words is not None:
-                    returned(words, place)
+                    if launched and not (indexed or flags or notes or claim or self.number or graphs) and rechecks.patient():
+                        words.ask(self.words, place, run)
+                        later = Ticket(words, self.words, [(step.word, step.wanted) for step in launched])
+                    else:
+                        flags |= self.checked(words, launched, run)
+                        words.home.append(words)
                 for e in self.outputs:
                     values[e] = values[e].at_home(place.name)
         except KernelError:
@@ -370,22 +382,24 @@ class DevicePlan(CompiledPlan):
         for e, slot in self.inputs:
             if e in self.passed:
                 values[e].shared = buffers[slot].shared = True
-        if flags or notes:
+        if flags or notes or later:
             heard = floating.own()
             heard.notes = notes
-            heard.flagged = self.flagged if flags else None
+            heard.flagged = self.flagged if flags or later else None
+            heard.later = later
         return [values[e] for e in self.outputs]
 
-    def checked(self, words: Words | None, launched: list[DeviceLauncher], run: Run) -> int:
+    def checked(self, words: Words | None, launched: list[DeviceLauncher | DeviceLibraryStep], run: Run) -> int:
         """The floating-point errors that kernels found, among the wanted ones; raises ``KernelError`` where an index was out of range."""
         if words is None or not launched:
             return 0
-        found = words.read(self.words, self.place, run)
+        words.ask(self.words, self.place, run)
+        found = words.read(self.words)
         flags = 0
-        for launcher in launched:
-            if launcher.error and found[2 * launcher.word]:
+        for step in launched:
+            if step.error and found[2 * step.word]:
                 raise KernelError
-            flags |= found[2 * launcher.word + 1] & launcher.wanted
+            flags |= found[2 * step.word + 1] & step.wanted
         launched.clear()
         return flags
 

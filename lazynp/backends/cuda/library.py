@@ -20,7 +20,6 @@ from lazynp.graph.errstate import UNDER
 from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import ZERO, Entry, Program
 from lazynp.schedule.fuse import VIEWS
-from lazynp.values.buffer import Buffer
 
 if TYPE_CHECKING:
     from lazynp.backends.cuda.memory import DeviceBuffer, Place
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
 Arrays = list[Any]
 Options = dict[str, Any]
 Function = Callable[[Any, Arrays, Options], Any]  # of CuPy's module, its arrays, keyword arguments
-# Gives the results, and where floating-point errors are wanted a truth value in device memory: whether all numbers are finite.
-Call = Callable[["list[DeviceBuffer]", list[int], list[Any], "Run"], "tuple[list[Buffer], DeviceBuffer | None] | None"]
+Call = Callable[["list[DeviceBuffer]", list[int], list[Any], "Run"], "DeviceBuffer | None"]
 
 FLOATS: Final = "fd"
 INEXACT: Final = "fdFD"
@@ -269,29 +267,27 @@ def row_of(entry: Entry) -> tuple[Row, Options] | None:
     return row, options
 
 
-def compiled(program: Program, place: Place) -> Call | None:
-    """Find how CuPy computes a program of one call; None where it does not."""
+def compiled(program: Program, place: Place) -> tuple[Call | None, int]:
+    """Find how CuPy computes a program of one call, None where it does not; and the floating-point errors to look for in its result."""
     entries = program.entries
     computed = [e for e, entry in enumerate(entries) if entry.op not in VIEWS and entry.op not in (o.BUFFER, o.CONST)]
     if len(computed) != 1 or program.outputs != tuple(computed):
-        return None
+        return None, 0
     (wanted,) = computed
     entry = entries[wanted]
     operands = [entries[s] for s in entry.src]
     found = row_of(entry)
     if found is None or not all(prod(x.shape) for x in (entry, *operands)):
-        return None
+        return None, 0
     row, options = found
     if any(x.dtype.char not in row.chars for x in operands) or not all(map(_is_indexed, (entry, *operands))):
-        return None
+        return None, 0
 
     tells = program.errors if row.tells and entry.dtype.kind in "fc" else 0
     if tells & UNDER:
-        return None  # a result does not show it
+        return None, 0  # a result does not show it
 
-    def call(
-        given: list[DeviceBuffer], integers: list[int], scalars: list[Any], run: Run
-    ) -> tuple[list[Buffer], DeviceBuffer | None] | None:
+    def call(given: list[DeviceBuffer], integers: list[int], scalars: list[Any], run: Run) -> DeviceBuffer | None:
         cupy = place.cupy
         arrays: dict[int, Any] = {}
         for e, part in enumerate(entries):
@@ -304,10 +300,9 @@ def compiled(program: Program, place: Place) -> Call | None:
         result = _tried(place, row, [arrays[s] for s in entry.src], options)
         if result is None or result.dtype != entry.dtype or result.shape != entry.shape:
             return None
-        finite = place.kept(cupy.isfinite(result).all(), run) if tells else None
-        return [place.kept(result, run)], finite
+        return place.kept(result, run)
 
-    return call
+    return call, tells
 
 
 def _is_indexed(entry: Entry) -> bool:

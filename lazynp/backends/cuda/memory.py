@@ -17,9 +17,11 @@ from weakref import WeakKeyDictionary, WeakSet, ref
 
 import numpy as np
 
+from lazynp.backends.common import rechecks
 from lazynp.backends.cuda import driver
 from lazynp.backends.cuda.graphs import Copy
 from lazynp.backends.cuda.runs import Forked, Local, Run, Running
+from lazynp.backends.cuda.watch import Watch
 from lazynp.codegen.ir import COUNTERS
 from lazynp.graph import report
 from lazynp.graph.node import Shape, caller
@@ -166,6 +168,7 @@ class Place:
         self._twins: WeakKeyDictionary[Buffer, DeviceBuffer] = WeakKeyDictionary()
         self._large: WeakSet[DeviceBuffer] = WeakSet()
         self._sink: DeviceBlock | None = None
+        self._watch: Watch | None = None
         self.uploads = Uploads(self)
         self.backend: Any = None  # what compiles and launches here; the engine makes it
 
@@ -245,6 +248,7 @@ class Place:
             except self.cupy.cuda.memory.OutOfMemoryError:
                 pass
             if thorough:
+                rechecks.look()  # runs that are not looked at yet hold their inputs
                 self._twins.clear()
                 self.cupy.fft.config.clear_plan_cache()  # plans have memory to work in
                 gc.collect()
@@ -278,6 +282,12 @@ class Place:
         if self._sink is None:
             self._sink = self.allocate(16)
         return self._sink.address
+
+    def watched(self) -> Watch:
+        """What looks through results of libraries."""
+        if self._watch is None:
+            self._watch = Watch(self)
+        return self._watch
 
     def counters(self, run: Run) -> int:
         """The address of this stream's counters of blocks: each launch that uses one leaves it at 0."""
@@ -327,6 +337,8 @@ class Place:
         self.read(buffer.block, buffer.address, found)
         report.count_transfer(f"from {self.name}", buffer.nbytes, caller())
         found.flags.writeable = False
+        if rechecks.later or rechecks.looked:
+            rechecks.tell()  # what was computed before is done
         return found
 
     def read(self, block: DeviceBlock, address: int, into: np.ndarray[Any, Any]) -> None:

@@ -69,7 +69,9 @@ class Local(threading.local):
     stream: Any = None
     run: Run | None = None  # the one that is being put together
     counters: DeviceBlock | None = None
-    words: Words | None = None
+
+    def __init__(self) -> None:
+        self.words: list[Words] = []  # those that no run has
 
 
 class Forked:

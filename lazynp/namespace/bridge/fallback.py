@@ -270,6 +270,7 @@ class Library:
     """A function of NumPy that is called on host arrays because that is its place: input and output, printing, small work on the host."""
 
     answered = "library"
+    at_hand = True  # NumPy answers for values at hand
     __wrapped__: Callable[..., Any]
     __doc__ = Documented(__doc__, "of_library")
 
@@ -481,6 +482,7 @@ _OWN: Final = {
     "lib.stride_tricks": ("lazynp.namespace.submodules.stride_tricks", "FUNCTIONS"),
     "lib.scimath": ("lazynp.namespace.submodules.scimath", "FUNCTIONS"),
     "testing": ("lazynp.namespace.submodules.testing", "FUNCTIONS"),
+    "ctypeslib": ("lazynp.namespace.submodules.ctypeslib", "FUNCTIONS"),
     **dict.fromkeys(("polynomial", *SERIES), ("lazynp.namespace.submodules.polynomial", "FUNCTIONS")),
 }
 

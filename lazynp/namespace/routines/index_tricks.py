@@ -6,12 +6,13 @@ its weak numbers and directives; nothing is computed.
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, prod
 from sys import _getframe
 from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import hand
 from lazynp.graph.build import cast, iota, reshape
 from lazynp.graph.dtypes import INT64, NATIVE
 from lazynp.namespace.routines.creation import arange, array
@@ -21,6 +22,7 @@ from lazynp.namespace.routines.shaping import broadcast_arrays
 from lazynp.namespace.ufunc.promotion import has_subclass
 from lazynp.ndarray import wrap
 from lazynp.scalars import is_scalar
+from lazynp.values import config
 
 
 def _part(key: slice) -> tuple[Any, Any, Any, bool]:
@@ -55,6 +57,9 @@ class Grid:
         dtype = np.result_type(*numbers)
         if dtype not in NATIVE:
             return (np.ogrid if self.sparse else np.mgrid)[key]
+        if prod([max(n, 1) for n in sizes]) * max(len(sizes), 1) <= config.at_hand:
+            parts = tuple([slice(*_part(part)[:3]) for part in key])
+            return hand.result((np.ogrid if self.sparse else np.mgrid)[parts])
         axes = []
         for k, (n, (start, step)) in enumerate(zip(sizes, steps, strict=True)):
             points = wrap(cast(iota(max(n, 0), 0, 1, INT64), dtype)) * step + start

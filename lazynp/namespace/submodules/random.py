@@ -24,12 +24,14 @@ from lazynp.values import config
 # Methods that shuffle their argument in place.
 _WRITING = frozenset({"shuffle"})
 
-# Methods that give numbers, or an array of them.
+# Methods that give numbers, or an array of them, or nothing.
 _NUMBERS = frozenset(
     {
-        "beta", "binomial", "chisquare", "exponential", "gamma", "geometric", "integers", "laplace", "logistic", "lognormal", "normal",
-        "pareto", "permutation", "poisson", "rand", "randint", "randn", "random", "random_sample", "rayleigh", "standard_exponential",
-        "standard_gamma", "standard_normal", "triangular", "uniform", "vonmises", "wald", "weibull",
+        "beta", "binomial", "chisquare", "choice", "dirichlet", "exponential", "f", "gamma", "geometric", "gumbel", "hypergeometric",
+        "integers", "laplace", "logistic", "lognormal", "logseries", "multinomial", "multivariate_normal", "negative_binomial", "normal",
+        "pareto", "permutation", "permuted", "poisson", "power", "rand", "randint", "randn", "random", "random_sample", "rayleigh",
+        "shuffle", "standard_cauchy", "standard_exponential", "standard_gamma", "standard_normal", "standard_t", "triangular", "uniform",
+        "vonmises", "wald", "weibull", "zipf",
     }
 )  # fmt: skip
 
@@ -66,6 +68,11 @@ class Draw:
         return f"<function {self.__name__}>"
 
 
+def _draw(value: Callable[..., Any], name: str, public: bool) -> Any:
+    draw = Draw(value, name, public)
+    return core.function(draw, value, f"draw {name}", frozenset()) if name in _NUMBERS else draw
+
+
 def _wrapped(value: Any) -> Any:
     if isinstance(value, _SOURCES):
         return Source(value)
@@ -99,10 +106,7 @@ class Source:
             return Source(value)
         if callable(value) and not name.startswith("_"):
             # Kept on the instance: the next draw finds it without coming here.
-            draw: Any = Draw(value, name)
-            if name in _NUMBERS:
-                draw = core.function(draw, value, f"draw {name}", 0, frozenset())
-            value = self.__dict__[name] = draw
+            value = self.__dict__[name] = _draw(value, name, False)
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -168,4 +172,4 @@ def attribute(value: Any, name: str) -> Any:
     """Make what ``lazynp.random.<name>`` is."""
     if isinstance(value, type) or not callable(value):
         return value
-    return Draw(value, name, True)
+    return _draw(value, name, True)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import core
 from lazynp.graph import op as o
 from lazynp.graph.build import broadcast_shape, call, cast, elementwise, permute, reshape
 from lazynp.graph.dtypes import BOOL
@@ -207,6 +208,7 @@ def _last(x: Node, axes: tuple[int, ...]) -> Node:
     return permute(x, (*[k for k in range(len(x.shape)) if k not in axes], *axes))
 
 
+core.register_ufunc(gufunc)
 GUFUNCS: Final = {name: gufunc(name) for name in _PRODUCTS}
 
 
