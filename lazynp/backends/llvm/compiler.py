@@ -188,7 +188,7 @@ def _optimise(tools: _Toolchain, ir_text: str, names: Iterable[str], unswitch: b
     return module
 
 
-def _compile(tools: _Toolchain, ir_text: str, names: Sequence[str], unswitch: bool) -> bytes:
+def _compile(tools: _Toolchain, ir_text: str, names: Sequence[str], unswitch: bool = False) -> bytes:
     module = _optimise(tools, ir_text, names, unswitch)
     start = time.perf_counter()
     data = bytes(tools.machine.emit_object(module))
