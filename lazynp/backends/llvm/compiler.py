@@ -156,10 +156,10 @@ def load_object(data: bytes, names: Sequence[str]) -> dict[str, int]:
 def optimised_ir(ir_text: str, names: Sequence[str]) -> str:
     """Return the text of a module after optimisation, for reports and tests."""
     with _lock:
-        return str(_optimise(_toolchain(), ir_text, names, False))
+        return str(_optimise(_toolchain(), ir_text, names))
 
 
-def _optimise(tools: _Toolchain, ir_text: str, names: Iterable[str], unswitch: bool) -> Any:
+def _optimise(tools: _Toolchain, ir_text: str, names: Iterable[str], unswitch: bool = False) -> Any:
     llvm, builder = tools.llvm, tools.builder(unswitch)
     start = time.perf_counter()
     try:
