@@ -13,7 +13,7 @@
 static PyObject *error_variable, *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
-enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, RESHAPE, ASTYPE, PRODUCT };
+enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, RESHAPE, ASTYPE, PRODUCT, MATRICES };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
 
@@ -23,6 +23,7 @@ typedef struct {
     PyObject *theirs, *slow;
     PyObject* method; /* of arrays, which is all that `theirs` calls; may be NULL */
     Reduction* reduction;
+    Matrices* matrices; /* one, or two of which the first is for vectors */
     Direct direct; /* what it does with one array and nothing else; may be NULL */
     int kind;
     int listens;  /* NumPy runs Python code, at whose lines it would warn */
@@ -467,6 +468,34 @@ static PyObject* asked(PyObject* theirs, PyObject* const* args, Py_ssize_t n, Py
     return found;
 }
 
+/* A function of one or two matrices at hand. */
+static PyObject* of_matrices(Function* self, PyObject* const* args, Py_ssize_t n) {
+    PyArrayObject *x = memory_of(args[0]), *y = n == 2 ? memory_of(args[1]) : NULL, *r;
+    Matrices* of = self->matrices + (y && PyArray_NDIM(y) == 2);
+    Loop* loop = &of->loops.of[NPY_DOUBLE];
+    PyObject* found;
+    Py_INCREF(x), Py_XINCREF(y);
+    r = matrices_run(of, x, y);
+    Py_DECREF(x), Py_XDECREF(y);
+    if (r && loop->state == USABLE) {
+        if (PyArray_NDIM(r)) return cell_of((PyObject*)r, NULL);
+        found = PyArray_Scalar(PyArray_DATA(r), PyArray_DESCR(r), NULL);
+        Py_DECREF(r);
+        return found;
+    }
+    if (r == NULL && PyErr_Occurred()) return NULL;
+    found = asked(self->theirs, args, n, NULL, 1, self->listens, 0, NULL);
+    if (r && found) { /* the first ones are compared */
+        PyObject* theirs = PyArray_FromAny(Py_TYPE(found) == array_type ? Py_NewRef((PyObject*)memory_of(found)) : Py_NewRef(found), NULL, 0, 0, 0, NULL);
+        if (theirs == NULL) PyErr_Clear();
+        else if (!same_bits(r, (PyArrayObject*)theirs)) loop->state = UNUSABLE;
+        else if (loop->state != UNUSABLE && ++of->compared == COMPARED) loop->state = USABLE;
+        Py_XDECREF(theirs);
+    }
+    Py_XDECREF(r);
+    return found || PyErr_Occurred() ? found : PyObject_Vectorcall(self->slow, args, (size_t)n, NULL);
+}
+
 static int is_ufunc(PyObject* x);
 static PyObject* numpys_ufunc(PyObject* x);
 
@@ -521,6 +550,9 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
         case GROWING:
             if (!grows_little(args, total)) goto slow;
             break;
+        case MATRICES:
+            if (names || n < 1 || n > 2 || n != self->matrices->loops.nin || (x = memory_of(args[0])) == NULL || (n == 2 && memory_of(args[1]) == NULL)) break;
+            return of_matrices(self, args, n);
         case PRODUCT:
             if (!grows_little(args, total)) goto slow;
             if (names == NULL && n == 2 && (x = memory_of(args[0])) && memory_of(args[1])) found = outer_of(x, memory_of(args[1]));
@@ -712,7 +744,7 @@ static PyTypeObject function_type = {
     .tp_weaklistoffset = offsetof(Function, weakrefs),
 };
 
-static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, Reduction* reduction, Direct direct, int listens, int keywords) {
+static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, Reduction* reduction, Matrices* matrices, Direct direct, int listens, int keywords) {
     Function* made = PyObject_New(Function, &function_type);
     if (made == NULL) return NULL;
     made->vector = kind == FOREIGN ? foreign_call : function_call;
@@ -724,6 +756,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->listens = listens;
     made->keywords = keywords;
     made->direct = direct;
+    made->matrices = matrices;
     made->weakrefs = NULL;
     return (PyObject*)made;
 }

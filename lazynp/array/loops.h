@@ -430,6 +430,49 @@ static PyObject* direct_product(PyArrayObject* x, PyArrayObject* y) {
     return found;
 }
 
+/* Loops over whole matrices (`solve`, `inv`, ...) ---------------------------------------------------------------------------------- */
+
+typedef struct {
+    Loops loops;
+    int compared;
+    int ignores; /* NumPy's function takes an invalid value for an error and hears of nothing else */
+} Matrices;
+#define SMALL_MATRIX 64 /* rows; more are worth NumPy's way, which lets other threads run */
+#define COMPARED 4      /* results that are compared with NumPy's before a loop is used */
+
+/* The result of NumPy's loop for operands that have its core's axes and no others; NULL (perhaps without an exception) where it is NumPy's to do. */
+static PyArrayObject* matrices_run(Matrices* of, PyArrayObject* x, PyArrayObject* y) {
+    PyUFuncObject* ufunc = (PyUFuncObject*)of->loops.ufunc;
+    PyArrayObject *operands[3] = {x, y, NULL}, *r;
+    npy_intp dims[1 + 4], steps[3 + 6] = {0}, lengths[2];
+    int nin = of->loops.nin, at = nin + 1, type = PyArray_TYPE(x);
+    Loop* loop = &of->loops.of[type >= TYPES ? 0 : type];
+    char* args[3];
+    if (type != NPY_DOUBLE || loop->function == NULL || loop->state == UNUSABLE || ufunc->core_num_dim_ix > 4 || ufunc->core_num_dims[nin] > 2) return NULL;
+    dims[0] = 1;
+    for (int k = 0; k < ufunc->core_num_dim_ix; k++) dims[1 + k] = -1;
+    for (int o = 0; o < nin; o++) {
+        if (PyArray_TYPE(operands[o]) != type || !PyArray_ISBEHAVED_RO(operands[o]) || PyArray_NDIM(operands[o]) != ufunc->core_num_dims[o]) return NULL;
+        for (int k = 0; k < PyArray_NDIM(operands[o]); k++) {
+            npy_intp length = PyArray_DIM(operands[o], k), *known = &dims[1 + ufunc->core_dim_ixs[ufunc->core_offsets[o] + k]];
+            if (length == 0 || length > SMALL_MATRIX || (*known >= 0 && *known != length)) return NULL;
+            *known = length;
+            steps[at++] = PyArray_STRIDE(operands[o], k);
+        }
+    }
+    for (int k = 0; k < ufunc->core_num_dims[nin]; k++)
+        if ((lengths[k] = dims[1 + ufunc->core_dim_ixs[ufunc->core_offsets[nin] + k]]) < 0) return NULL;
+    r = (PyArrayObject*)PyArray_SimpleNew(ufunc->core_num_dims[nin], lengths, loop->out);
+    if (r == NULL) return NULL;
+    for (int k = 0; k < PyArray_NDIM(r); k++) steps[at++] = PyArray_STRIDE(r, k);
+    for (int o = 0; o < nin; o++) args[o] = PyArray_BYTES(operands[o]);
+    args[nin] = PyArray_BYTES(r);
+    flags_clear(0);
+    loop->function(args, dims, steps, loop->data);
+    if (of->ignores ? fetestexcept(FE_INVALID) : flags_raised(0)) Py_CLEAR(r);
+    return r;
+}
+
 /* Reductions of whole arrays ------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
