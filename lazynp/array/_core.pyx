@@ -60,6 +60,7 @@ cdef extern from "functions.h":
     PyObject* at_hand_name
     PyObject* axis_name
     PyObject* dtype_name
+    PyObject* keepdims_name
     PyObject* quiet_call
     PyObject* result_method
     PyObject* scalar_method
@@ -103,6 +104,7 @@ config_dict = _keep(vars(config))
 at_hand_name = _keep(PyUnicode_InternFromString("at_hand"))
 axis_name = _keep(PyUnicode_InternFromString("axis"))
 call_name = _keep(PyUnicode_InternFromString("__call__"))
+keepdims_name = _keep(PyUnicode_InternFromString("keepdims"))
 dtype_name = _keep(PyUnicode_InternFromString("dtype"))
 quiet_call = _keep(_quiet)
 slots_ready()

@@ -378,9 +378,19 @@ static int grows_little(PyObject* const* args, Py_ssize_t n) {
     return extent <= (double)limit_now();
 }
 
-static PyObject* reduced(Function* self, PyObject* a, PyArrayObject* x, PyObject* axis) {
+static PyObject* reduced(Function* self, PyObject* a, PyArrayObject* x, PyObject* axis, int keeps) {
     Value value;
-    PyObject *args[2], *found;
+    PyObject *args[2], *found, *number;
+    if (axis != Py_None && (self->kind == REDUCTION || PyArray_TYPE(x) == NPY_DOUBLE)) {
+        found = direct_axis(self->reduction, x, axis, keeps);
+        if (found && self->kind == MEAN) {
+            number = PyFloat_FromDouble((double)PyArray_SIZE(x) / (double)PyArray_SIZE((PyArrayObject*)found));
+            Py_SETREF(found, number ? direct2(&binary_loops[DIV], found, number, 1) : NULL);
+            Py_XDECREF(number);
+        }
+        if (found || PyErr_Occurred()) return cell_of(found, NULL);
+    }
+    if (keeps) return NULL;
     if (axis == Py_None && direct_reduce(self->reduction, x, &value)) {
         if (self->kind == REDUCTION) return PyArray_Scalar(&value, PyArray_DESCR(x), NULL);
         if (PyArray_TYPE(x) == NPY_DOUBLE) {
@@ -399,7 +409,7 @@ static PyObject* reduced(Function* self, PyObject* a, PyArrayObject* x, PyObject
     return answer(found, &a, 1);
 }
 
-static PyObject *axis_name, *dtype_name;
+static PyObject *axis_name, *dtype_name, *keepdims_name;
 
 /* Whether a list holds nothing but numbers, and such lists; `left` elements at most. */
 static int of_numbers(PyObject* x, int depth, Py_ssize_t* left) {
@@ -504,7 +514,7 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total = n + (names ? PyTuple_GET_SIZE(names) : 0);
     PyObject *found = NULL, *first = NULL;
     PyArrayObject* x;
-    int least = 1;
+    int least = 1, keeps;
     if (total > MOST || (names && !self->keywords)) goto slow;
     if (self->direct && total == 1 && n == 1) {
         x = memory_of(args[0]);
@@ -591,10 +601,16 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             break;
         case REDUCTION:
         case MEAN:
-            if (total == 0 || total > 2) break;
+            if (total == 0 || total > 3) break;
             if ((x = memory_of(args[0])) == NULL) goto slow;
-            if (total == 1 || ((n == 2 || PyTuple_GET_ITEM(names, 0) == axis_name) && (args[1] == Py_None || PyLong_CheckExact(args[1])))) {
-                found = reduced(self, args[0], x, total == 1 ? Py_None : args[1]);
+            keeps = total == n + 1 && total > 1 && PyTuple_GET_ITEM(names, 0) == keepdims_name; /* `(a, axis, keepdims=True)` */
+            keeps |= total == n + 2 && PyTuple_GET_ITEM(names, 0) == axis_name && PyTuple_GET_ITEM(names, 1) == keepdims_name;
+            if (keeps && (total < 3 || args[2] != Py_True)) break;
+            if (total == 3 && !keeps) break;
+            if (total == 1 || ((n == 2 || (n == 1 && PyTuple_GET_ITEM(names, 0) == axis_name)) && (args[1] == Py_None || PyLong_CheckExact(args[1])))) {
+                Py_INCREF(x);
+                found = reduced(self, args[0], x, total == 1 ? Py_None : args[1], keeps);
+                Py_DECREF(x);
                 if (found || PyErr_Occurred()) return found;
             }
     }

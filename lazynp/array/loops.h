@@ -480,6 +480,7 @@ typedef struct {
     PyObject* reduce;  /* NumPy's */
     int from_zero;     /* begins with zero, not with the first element */
     char state[TYPES]; /* whether it was compared with NumPy */
+    char rows[TYPES];  /* the same of one axis of two */
 } Reduction;
 
 static int reduce_into(Reduction* of, Loop* loop, PyArrayObject* x, Value* value) {
@@ -531,6 +532,64 @@ static inline int direct_reduce(Reduction* of, PyArrayObject* x, Value* value) {
     if (PyArray_ITEMSIZE(x) > (npy_intp)sizeof(Value) || of->state[type] == UNUSABLE) return 0;
     if (of->state[type] == UNKNOWN && !reduction_check(of, loop, type)) return 0;
     return reduce_into(of, loop, x, value);
+}
+
+/* The elements of each row (axis 1), or of each column, of a matrix whose rows are contiguous; NULL where a flag is raised. */
+static PyArrayObject* reduce_rows(Reduction* of, Loop* loop, PyArrayObject* x, int axis, int keeps) {
+    npy_intp rows = PyArray_DIM(x, 0), columns = PyArray_DIM(x, 1), size = PyArray_ITEMSIZE(x), across = PyArray_STRIDE(x, 0);
+    npy_intp length = axis ? rows : columns, kept[2] = {axis ? rows : 1, axis ? 1 : columns}, first = !of->from_zero;
+    PyArrayObject* r = (PyArrayObject*)PyArray_SimpleNew(keeps ? 2 : 1, keeps ? kept : &length, loop->out);
+    char *from = PyArray_BYTES(x), *to = r ? PyArray_BYTES(r) : NULL;
+    int fine = 1;
+    if (r == NULL) return NULL;
+    if (of->from_zero) memset(to, 0, (size_t)(length * size));
+    else if (axis == 0) memcpy(to, from, (size_t)(columns * size));
+    for (npy_intp k = axis ? 0 : first; k < rows && fine; k++) {
+        char* row = from + k * across;
+        if (axis == 0) {
+            fine = run2(loop, to, row, to, columns, size, size, size);
+        } else {
+            if (first) memcpy(to + k * size, row, (size_t)size);
+            fine = run2(loop, to + k * size, row + first * size, to + k * size, columns - first, 0, size, 0);
+        }
+    }
+    if (!fine) Py_CLEAR(r);
+    return r;
+}
+
+static int rows_check(Reduction* of, Loop* loop, int type) {
+    static const npy_intp shapes[][2] = {{2, 33}, {33, 2}, {3, 22}, {8, 8}, {22, 3}, {2, 2}};
+    int fine = 1;
+    of->rows[type] = UNUSABLE;
+    for (int k = 0; k < 24 && fine; k++) {
+        npy_intp dims[2] = {shapes[k / 4][0], shapes[k / 4][1]};
+        PyArray_Dims shape = {dims, 2};
+        PyArrayObject *whole = sample(type, k & 1, k & 1), *x = NULL, *r = NULL;
+        PyObject *theirs = NULL, *axis = PyLong_FromLong(k / 2 & 1);
+        if (whole) x = (PyArrayObject*)PySequence_GetSlice((PyObject*)whole, 0, dims[0] * dims[1]);
+        if (x) Py_SETREF(x, (PyArrayObject*)PyArray_Newshape(x, &shape, NPY_CORDER));
+        if (x && axis) theirs = PyObject_CallFunctionObjArgs(quiet_call, of->reduce, x, axis, NULL);
+        if (theirs) r = reduce_rows(of, loop, x, k / 2 & 1, 0);
+        fine = theirs && !PyErr_Occurred() && (r == NULL ? k & 1 : PyArray_CheckExact(theirs) && same_bits(r, (PyArrayObject*)theirs));
+        Py_XDECREF(whole), Py_XDECREF(x), Py_XDECREF(r), Py_XDECREF(theirs), Py_XDECREF(axis);
+    }
+    PyErr_Clear();
+    if (fine) of->rows[type] = USABLE;
+    return fine;
+}
+
+/* One axis of a matrix combined; NULL without an exception where it is NumPy's to do. */
+static PyObject* direct_axis(Reduction* of, PyArrayObject* x, PyObject* axis, int keeps) {
+    int type = PyArray_TYPE(x);
+    npy_intp number = PyLong_CheckExact(axis) ? PyLong_AsSsize_t(axis) : 2;
+    Loop* loop;
+    if (number == -1 && PyErr_Occurred()) PyErr_Clear(), number = 2;
+    if (number < 0) number += 2;
+    if (PyArray_NDIM(x) != 2 || (number != 0 && number != 1) || !PyArray_ISBEHAVED_RO(x) || PyArray_SIZE(x) > LONGEST) return NULL;
+    if (PyArray_DIM(x, 0) < 2 || PyArray_DIM(x, 1) < 2 || PyArray_STRIDE(x, 1) != PyArray_ITEMSIZE(x)) return NULL; /* else in another order */
+    if (PyArray_STRIDE(x, 0) < PyArray_DIM(x, 1) * PyArray_ITEMSIZE(x) || (loop = loop_of(&of->loops, type)) == NULL || loop->out != type) return NULL;
+    if (of->rows[type] == UNUSABLE || (of->rows[type] == UNKNOWN && !rows_check(of, loop, type))) return NULL;
+    return (PyObject*)reduce_rows(of, loop, x, (int)number, keeps);
 }
 
 #endif
