@@ -30,7 +30,7 @@ from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import Node, Shape, Site
 from lazynp.layout import copy_order, geometry, joined_order, reduction_order, result_order
-from lazynp.memory import Draft, draft, elements, host, is_lent, lend, overwritten, published, shown, shown_now
+from lazynp.memory import Draft, adopted, draft, elements, host, is_lent, lend, overwritten, published, shown, shown_now
 from lazynp.namespace import assignment, indexing
 from lazynp.scalars import CLASSES, force, generic, node_of_scalar, pending_scalars, scalar_of, scalar_of_value
 from lazynp.values import config
@@ -49,11 +49,10 @@ from lazynp.viewing import (
 from lazynp.views import AXES, NEW, STRIDED, Geometry, Region, Step, View
 
 __all__ = [
-    "DEPTH_LIMIT", "Draft", "anyarray", "asarray", "copy_order", "derived", "draft", "elements", "force", "from_numpy", "generic",
-    "geometry", "host", "is_lent", "joined_order", "lend", "ndarray", "node_of", "reduction_order", "replace", "reshaped_shape", "result",
-    "result_order", "root_node", "scalar_of", "scalar_of_value", "shares_memory", "shown", "view_axes", "view_diagonal",
-    "view_dtype", "view_expand", "view_flip", "view_key", "view_part", "view_permute", "view_reshape", "view_slice",
-    "wrap", "wrap_ordered",
+    "DEPTH_LIMIT", "Draft", "adopted", "anyarray", "asarray", "copy_order", "derived", "draft", "elements", "force", "from_numpy",
+    "generic", "geometry", "host", "is_lent", "joined_order", "lend", "ndarray", "node_of", "reduction_order", "replace", "reshaped_shape",
+    "result", "result_order", "root_node", "scalar_of", "scalar_of_value", "shares_memory", "shown", "view_axes", "view_diagonal",
+    "view_dtype", "view_expand", "view_flip", "view_key", "view_part", "view_permute", "view_reshape", "view_slice", "wrap", "wrap_ordered",
 ]  # fmt: skip
 
 # Pending graphs stay bounded: a chain of operations longer than DEPTH_CUT is realized at a line where one was before, and longer than
@@ -110,8 +109,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     dtype : dtype
         Element type.
     buffer, offset, strides
-        As NumPy's; the bytes of a buffer are copied and the array is read-only, because it cannot follow writes to foreign memory.
-        An array of ours as the buffer is shown, not copied, unless strides are given.
+        As NumPy's: the array shows the memory of the buffer.
     order : {'C', 'F'}
         Memory order.
 
@@ -153,20 +151,12 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         order: str | None = None,
     ) -> Any:
         if cls is not ndarray:
-            return _numpys_new(cls, shape, dtype, host(buffer) if type(buffer) is ndarray else buffer, offset, strides, order)
+            return _numpys_new(cls, shape, dtype, protocols.memory_of(buffer), offset, strides, order)
         if type(buffer) is ndarray and strides is None:
             return buffer_view(buffer, shape, as_dtype(dtype), offset, order)
         if buffer is None:
             return asarray(np.zeros(shape, dtype, order or "C"))  # type: ignore[call-overload]
-        memory = host(buffer) if type(buffer) is ndarray else buffer
-        if config.at_hand:
-            found = np.ndarray(shape, dtype, memory, offset, strides, order)  # type: ignore[arg-type]
-            if found.size <= config.at_hand:
-                return hand.result(found, (buffer,) if type(buffer) is ndarray else ())
-        made = asarray(np.ndarray(shape, dtype, memory, offset, strides, order).copy("K"))  # type: ignore[arg-type]
-        if type(made) is ndarray:
-            made._readonly = True
-        return made
+        return adopted(np.ndarray(shape, dtype, protocols.memory_of(buffer), offset, strides, order))  # type: ignore[arg-type]
 
     def __class_getitem__(cls, item: Any) -> GenericAlias:
         return GenericAlias(cls, item)

@@ -1,7 +1,7 @@
 """What becomes an array, and how.
 
 In: whatever NumPy takes for an array: arrays and scalars of both libraries, Python scalars, nested sequences.  Out: an ``ndarray``, or the
-``numpy.ndarray`` itself for the dtypes lazynp does not compute with.  Promise: a foreign array is copied unless nobody can write to it; a
+``numpy.ndarray`` itself for the dtypes lazynp does not compute with.  Promise: a foreign array is shared where NumPy would share it; a
 sequence that holds lazy values stays lazy.
 """
 
@@ -119,11 +119,20 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
     array = np.asarray(obj, copy=given) if dtype is None else watched(np.asarray, obj, dtype, copy=given)
     if array.dtype not in NATIVE or not array.dtype.isnative:
         return np.array(obj, dtype, order=order or "K", copy=copy)  # type: ignore[call-overload]
+    order = order or "K"
     # What NumPy made of a sequence is ours alone; anything else may be somebody's memory.
-    shared = type(obj) in _SEQUENCES or _is_frozen(array)
-    if copy is False and not shared:
-        raise ValueError(NO_COPY)
-    return from_numpy(array, order or "K", copy=not shared)
+    own = type(obj) in _SEQUENCES
+    if own or copy:
+        return from_numpy(array, order, copy=not own)
+    if not (order in "KA" or array.flags.c_contiguous if order != "F" else array.flags.f_contiguous):
+        if copy is False:
+            raise ValueError(NO_COPY)
+        return from_numpy(array, order)
+    if array.size > config.at_hand and _is_frozen(array):
+        made = from_numpy(array, copy=False)
+        made._readonly = True
+        return made
+    return arrays.adopted(array)
 
 
 def anyarray(obj: Any) -> Any:
@@ -155,13 +164,13 @@ def from_numpy(array: np.ndarray[Any, Any], order: str = "K", copy: bool = True)
 
 
 def _is_frozen(array: np.ndarray[Any, Any]) -> bool:
-    """Tell whether nobody can write to this memory: its whole base chain is NumPy's, read-only, and ends in an owner."""
+    """Tell whether nobody can write to this memory: its whole base chain is NumPy's, read-only, and ends in an owner, or in bytes."""
     at: Any = array
     while type(at) is np.ndarray and not at.flags.writeable:
         if at.base is None:
             return bool(at.flags.owndata)
         at = at.base
-    return False
+    return type(at) is bytes
 
 
 def _converted(x: arrays.ndarray, dtype: np.dtype[Any] | None, order: str | None, copy: bool | None) -> Any:

@@ -9,15 +9,18 @@ is written to the array goes into that memory.
 from __future__ import annotations
 
 import gc
+import sys
 from math import prod
 from typing import Any
-from weakref import ref
+from weakref import getweakrefcount, ref
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from lazynp import arrays
 from lazynp.array import core, hand
-from lazynp.conversion import asarray
+from lazynp.conversion import asarray, from_numpy
+from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape
@@ -26,7 +29,7 @@ from lazynp.values import buffer as buffers
 from lazynp.values import config, forking, pressure
 from lazynp.values.allocator import allocate
 from lazynp.values.buffer import Buffer
-from lazynp.views import View, origin_of, part
+from lazynp.views import AXES, STRIDED, View, memory_order, origin_of, part
 
 DRAFT_BYTES = 65536
 """Up to this size an element write copies the array, so that the following ones cost next to nothing."""
@@ -41,13 +44,15 @@ class Draft:
     """Memory of an array that is being filled: owned by one cell, seen by nobody else, unless it is lent.
 
     ``lease`` refers to what the arrays outside keep: it is dead when none is left.  ``pinned`` is such an array, kept because somebody was
-    told an address.  ``snapshot`` refers to the last node that was made of lent memory.
+    told an address.  ``snapshot`` refers to the last node that was made of lent memory.  ``outside`` is a NumPy array over memory that
+    came from outside.
     """
 
-    __slots__ = ("array", "buffer", "dtype", "lease", "pinned", "shape", "snapshot", "views")
+    __slots__ = ("array", "buffer", "dtype", "lease", "outside", "pinned", "shape", "snapshot", "views")
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: Buffer, outside: np.ndarray[Any, Any] | None = None) -> None:
         self.lease: ref[Any] | None = None
+        self.outside = outside
         self.pinned: np.ndarray[Any, Any] | None = None
         self.snapshot: ref[Node] | None = None
         self._hold(buffer)
@@ -68,7 +73,7 @@ class Draft:
         export = None if self.lease is None else self.lease()
         if export is None:
             block = self.buffer.block
-            array = np.asarray(Export(self.buffer)) if block is None else block.view(self.dtype, self.shape)
+            array = _over(self.array, self.buffer.address, self.dtype, self.shape) if block is None else block.view(self.dtype, self.shape)
             self.lease = ref(array.base)
             return array
         array = np.asarray(export)
@@ -76,14 +81,95 @@ class Draft:
 
 
 class Export:
-    """The base of an array over memory that is no block."""
+    """The base of an array over memory that is no block; NumPy keeps it, and it keeps whose memory that is."""
 
-    __slots__ = ("__array_interface__", "__weakref__", "buffer")
+    __slots__ = ("__array_interface__", "__weakref__", "owner")
 
-    def __init__(self, buffer: Buffer) -> None:
-        self.buffer = buffer
-        data = buffer.address, not buffer.array.flags.writeable
-        self.__array_interface__ = {"version": 3, "shape": buffer.shape, "typestr": buffer.dtype.str, "data": data}
+    def __init__(self, owner: np.ndarray[Any, Any], address: int, dtype: np.dtype[Any], shape: Shape) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "version": 3, "shape": shape, "typestr": dtype.str, "data": (address, not owner.flags.writeable),
+        }  # fmt: skip
+
+
+def _over(owner: np.ndarray[Any, Any], address: int, dtype: np.dtype[Any], shape: Shape) -> np.ndarray[Any, Any]:
+    return np.asarray(Export(owner, address, dtype, shape))
+
+
+def _holders(array: np.ndarray[Any, Any]) -> int:
+    owner = array.base
+    return sys.getrefcount(owner)
+
+
+_ALONE = _holders(np.empty(1)[...])
+
+
+def _others_hold(array: np.ndarray[Any, Any]) -> bool:
+    """Tell whether somebody else may reach the memory that a view of NumPy's shows, or must not be given it as it is."""
+    owner: Any = array.base
+    if not isinstance(owner, _MEMORY) or owner.base is not None or not owner.flags.owndata or not array.flags.aligned:
+        return True
+    del owner
+    return _holders(array) > _ALONE or getweakrefcount(array.base) > 0
+
+
+def _without_gaps(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same view of memory that is some array's in C order, as ``hand.whole`` wants it."""
+    owner = array
+    while type(owner.base) is _MEMORY:
+        owner = owner.base
+    strides = owner.strides
+    if not array.size or owner.transpose(sorted(range(owner.ndim), key=lambda axis: -abs(strides[axis]))).flags.c_contiguous:
+        return array
+    start, end = byte_bounds(array)
+    span = _over(array, start, np.dtype(np.uint8), (end - start,))
+    return np.ndarray(array.shape, array.dtype, span, array.__array_interface__["data"][0] - start, array.strides)
+
+
+def adopted(array: np.ndarray[Any, Any]) -> arrays.ndarray:
+    """An array over memory of NumPy's, or of somebody it got it from: both sides see what the other writes.
+
+    A large one is lent as long as somebody else can reach the memory; afterwards the memory is its own.
+    """
+    readonly = not array.flags.writeable
+    if config.at_hand and array.size <= config.at_hand:
+        x = hand.cell(_without_gaps(array))
+        x._readonly = readonly
+        return x
+    if not array.size or (devices.gpus is not None and devices.default() != devices.CPU):
+        x = from_numpy(array)
+        x._readonly = readonly
+        return x
+    shape, strides, dtype = array.shape, array.strides, array.dtype
+    start = address = array.__array_interface__["data"][0]
+    axes = memory_order(shape, strides, dtype.itemsize)
+    laid = shape if axes is None else tuple([shape[axis] for axis in axes])
+    dense = (array if axes is None else array.transpose(axes)).flags.c_contiguous
+    if not dense:  # what lies between its elements belongs to the root as well
+        start, end = byte_bounds(array)
+        whole = all(stride % dtype.itemsize == 0 for stride in strides)
+        root_dtype = dtype if whole else np.dtype(np.uint8)
+        laid = ((end - start) // root_dtype.itemsize,)
+    else:
+        root_dtype = dtype
+    root: arrays.ndarray = core.Cell.__new__(arrays.ndarray)
+    outside = array[...]
+    root._node = None
+    root._base = root._view = held = Draft(Buffer(_over(outside, start, root_dtype, laid)), outside)
+    root._readonly = readonly
+    if dense and axes is None:
+        return root
+    x = core.Cell.__new__(arrays.ndarray)
+    if dense:
+        assert axes is not None
+        order = [axes.index(axis) for axis in range(len(axes))]
+        x._view = View(laid, dtype, ((AXES, tuple(order), shape),), shape, dtype, None)
+    else:
+        x._view = part(root, (None, (), held.shape), address - start, shape, strides, dtype)
+    x._base = root
+    x._node = x._stamp = None
+    x._readonly = readonly
+    return x
 
 
 def host(x: Any, reason: str = "__array__") -> np.ndarray[Any, Any]:
@@ -157,7 +243,9 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
 def is_lent(root: arrays.ndarray) -> bool:
     """Tell whether somebody outside may write into the memory of a plain array."""
     held = root._base
-    return type(held) is Draft and held.lease is not None and held.lease() is not None
+    if type(held) is not Draft:
+        return False
+    return (held.lease is not None and held.lease() is not None) or (held.outside is not None and _others_hold(held.outside))
 
 
 def lend(x: arrays.ndarray, pinned: bool = False) -> np.ndarray[Any, Any] | None:
@@ -228,7 +316,7 @@ def published(root: arrays.ndarray) -> Node:
     held = root._base
     if type(held) is _MEMORY:
         return hand.captured(root)
-    if held.lease is None:
+    if held.lease is None and held.outside is None:
         return _taken_back(root, held)
     with forking.graph:
         held = root._base
@@ -239,9 +327,11 @@ def published(root: arrays.ndarray) -> Node:
 
 
 def shown_now(x: arrays.ndarray) -> Node | None:
-    """A leaf with what a view shows of memory that is lent, if that is less than all of it; else None."""
+    """A leaf with what a view shows of memory that is lent, or has gaps, if that is less than all of it; else None."""
     root: arrays.ndarray = x._base
-    if not is_lent(root) or prod(x._view.shape) >= prod(root._base.shape):
+    if type(root._base) is not Draft or prod(x._view.shape) >= prod(root._base.shape):
+        return None
+    if not is_lent(root) and (root._base.outside is None or x._view.path[0][0] is not STRIDED):
         return None
     memory = elements(x)
     assert memory is not None

@@ -59,6 +59,13 @@ def exported(x: Any, reason: str) -> np.ndarray[Any, Any]:
     return snapshot(x, reason) if memory is None else memory
 
 
+def memory_of(buffer: Any) -> Any:
+    """A buffer argument as NumPy takes it."""
+    from lazynp.arrays import ndarray
+
+    return exported(buffer, "buffer") if type(buffer) is ndarray else buffer
+
+
 def _given(x: Any, reason: str) -> np.ndarray[Any, Any]:
     """``exported``, to be called by what NumPy's constructors call; pandas, which copies NumPy's arrays and keeps others', gets a copy."""
     if sys._getframe(2).f_globals.get("__name__", "").startswith("pandas.core"):

@@ -185,7 +185,10 @@ def may_be_written(x: arrays.ndarray) -> bool:
     if type(x._base) is np.ndarray:
         x._base.flags.writeable = True  # or NumPy says why not
         return True
-    if type(x._base) is not arrays.ndarray:
+    root = x._base if type(x._base) is arrays.ndarray else x
+    if type(root._base) is arrays.Draft and not root._base.array.flags.writeable:
+        return False  # memory from outside
+    if root is x:
         return True
     view: View = x._view
     return not x._base._readonly and all(step[0] is not o.EXPAND for step in view.path)

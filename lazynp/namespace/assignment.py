@@ -224,7 +224,8 @@ def _write_masked(x: arrays.ndarray, key: Any, value: Any) -> bool:
     kind = type(value)
     if kind not in _PLAIN and kind not in CLASSES and not (kind is arrays.ndarray and value.shape == ()):
         return False
-    if type(x._base) is arrays.Draft or arrays.is_lent(_root(x)):
+    root = _root(x)
+    if arrays.is_lent(root) or (type(x._base) is arrays.Draft and x._base.outside is None):
         return False
     if kind in CLASSES or kind in OF_TYPE:
         value = arrays.asarray(value)  # unlike an element's, this conversion does not ask whether the value fits

@@ -194,7 +194,7 @@ def test_dlpack_in() -> None:
     theirs = A.copy()
     x = lazynp.from_dlpack(theirs)
     theirs[0, 0] = 7
-    assert type(x) is lazynp.ndarray and x.tolist() == A.tolist()
+    assert type(x) is lazynp.ndarray and x[0, 0] == 7
     y = lazy()
     z = lazynp.from_dlpack(y)
     z[0, 0] = 5
@@ -202,8 +202,7 @@ def test_dlpack_in() -> None:
     z = lazynp.from_dlpack(y, copy=True)
     z[0, 0] = 6
     assert y[0, 0] == 5
-    with pytest.raises(BufferError):
-        lazynp.from_dlpack(A, copy=False)
+    assert lazynp.shares_memory(lazynp.from_dlpack(A, copy=False), A)
     with pytest.raises(ValueError):
         lazynp.from_dlpack(y, device="cuda")
     check(lambda np: np.from_dlpack([1]))
@@ -337,10 +336,11 @@ def test_readers_and_writers(text: str) -> None:
 
 
 @pytest.mark.usefixtures("recorded")
-def test_foreign_memory_is_copied_and_read_only() -> None:
+def test_foreign_memory_is_shared() -> None:
     memory = bytearray(A.tobytes())
     x = lazynp.frombuffer(memory)
-    memory[:8] = bytes(8)
-    assert x.tolist() == A.ravel().tolist()
-    with pytest.raises(ValueError, match="read-only"):
-        x[0] = 1
+    before = x + 0
+    memory[8:16] = bytes(8)
+    assert (x[1], before[1]) == (0, 1)
+    x[0] = 1
+    assert memory[:8] == numpy.float64(1).tobytes()

@@ -97,7 +97,7 @@ VALUES: list[Any] = [
 @pytest.mark.parametrize("key", [*BASIC, *ADVANCED], ids=repr)
 def test_writing(key: Any, value: Any) -> None:
     theirs = numpy.arange(60.0).reshape(3, 4, 5)
-    for make in (lambda: asarray(theirs), lambda: asarray(theirs) * 1, lambda: asarray(theirs.T.copy()).T):
+    for make in (lambda: asarray(theirs.copy()), lambda: asarray(theirs) * 1, lambda: asarray(theirs.T.copy()).T):
         ours, expected = make(), theirs.copy()
         before = ours + 0
         failure = outcome(lambda expected=expected: expected.__setitem__(key, value))
@@ -117,7 +117,7 @@ CONVERSIONS = [
 @pytest.mark.parametrize("key", [S(None), S(0, 1), 0, [0], (0, E)], ids=repr)
 def test_assignment_converts_as_numpy_does(dtype: str, value: Any, key: Any) -> None:
     theirs = numpy.zeros(3, dtype)
-    ours = asarray(theirs)
+    ours = asarray(theirs.copy())
     with warnings.catch_warnings(record=True) as expected_warnings:
         warnings.simplefilter("always")
         expected = outcome(lambda: theirs.__setitem__(key, value))
@@ -182,7 +182,7 @@ def test_overlapping_assignment_reads_before_it_writes() -> None:
     for shift in (S(1, None), S(None, -1)):
         other = S(None, -1) if shift == S(1, None) else S(1, None)
         theirs = numpy.arange(6.0)
-        ours = asarray(theirs)
+        ours = asarray(theirs.copy())
         ours[shift] = ours[other]
         theirs[shift] = theirs[other]
         numpy.testing.assert_array_equal(ours, theirs)

@@ -14,6 +14,8 @@ import pytest
 
 import lazynp
 from lazynp.graph import report
+from lazynp.memory import host, is_lent
+from lazynp.values import config
 
 MAKERS: dict[str, Callable[[Any], Any]] = {
     "empty": lambda np: np.empty((3, 4)),
@@ -209,3 +211,40 @@ def test_pending_readers_keep_the_old_values_and_exports_cost_no_copy_without_th
     del seen
     assert float((y + 1)[1]) == 3
     assert numpy.asarray(y).ctypes.data == first
+
+
+@pytest.mark.parametrize("below", [0, 65536])
+@pytest.mark.parametrize("rows", [3, 30_000])
+def test_foreign_memory_with_gaps_and_turned_axes(below: int, rows: int) -> None:
+    with config.override(eager_below=below):
+        memory = numpy.arange(rows * 24.0).reshape(rows, 4, 6)
+        fields = numpy.zeros((rows, 5), [("a", "i4"), ("b", "f8")])
+        turned = memory.T, memory[::-1, 1:3].transpose(1, 2, 0), fields["b"][:, 1:].T
+        for theirs in (memory[1:, ::2, ::-1], memory[:, :, 2], fields["b"], *turned):
+            for take in (lazynp.asarray, lazynp.from_dlpack, lambda x: lazynp.asarray(memoryview(x))):
+                if take is not lazynp.asarray and theirs.dtype.itemsize and any(stride % 8 for stride in theirs.strides):
+                    continue  # not for DLPack
+                x = take(theirs)
+                assert x.strides == theirs.strides
+                before = x * 2
+                theirs[..., 0] = -1
+                assert numpy.array_equal(before[..., 1:], theirs[..., 1:] * 2)
+                assert numpy.array_equal(x, theirs) and numpy.array_equal(x + 1, theirs + 1)
+                x[0] = 5
+                x.T[..., -1] -= 1
+                x[..., ::2][1:] *= 3
+                assert (theirs[0, ..., 1:] >= 0).all() and numpy.array_equal(x.sum(axis=0), theirs.sum(axis=0))
+                assert numpy.shares_memory(x, theirs) and numpy.shares_memory(x[1:].T, theirs)
+
+
+def test_foreign_memory_is_ours_when_nobody_else_has_it() -> None:
+    theirs = numpy.arange(100_000.0)
+    address = theirs.ctypes.data
+    x = lazynp.asarray(theirs)
+    theirs[1] = 5
+    assert is_lent(x)
+    del theirs
+    assert not is_lent(x)
+    y = x + 1
+    assert host(x).ctypes.data == address
+    assert float(y[1]) == 6

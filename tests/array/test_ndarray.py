@@ -57,28 +57,35 @@ def test_foreign_arrays_keep_value_and_layout(dtype: Any, shape: Any, order: str
     assert ours.tolist() == theirs.tolist()
 
 
-def test_later_writes_to_a_foreign_array_are_not_seen() -> None:
+def test_later_writes_to_a_foreign_array_are_seen() -> None:
     theirs = numpy.arange(3.0)
     ours = asarray(theirs)
+    before = ours + 0
     theirs[0] = 9
-    assert ours[0] == 0
+    ours[1] = 8
+    assert (ours[0], before[0], theirs[1]) == (9, 0, 8)
 
 
 @pytest.mark.usefixtures("recorded")
-def test_frozen_arrays_are_shared_and_writable_ones_are_not() -> None:
+def test_arrays_are_shared_frozen_and_readonly_ones_too() -> None:
     frozen = numpy.arange(3.0)
     frozen.flags.writeable = False
-    assert numpy.shares_memory(host(asarray(frozen)), frozen)
     owner = numpy.arange(3.0)
     window = owner[:]
     window.flags.writeable = False
-    assert not numpy.shares_memory(host(asarray(window)), owner)
-    assert numpy.shares_memory(host(asarray(frozen, copy=False)), frozen)
+    for theirs in (frozen, window, owner):
+        for wanted in (None, False):
+            ours = asarray(theirs, copy=wanted)
+            assert numpy.shares_memory(host(ours), theirs)
+            assert ours.flags.writeable == theirs.flags.writeable
+        assert not numpy.shares_memory(host(asarray(theirs, copy=True)), theirs)
+    with pytest.raises(ValueError, match="read-only"):
+        asarray(frozen)[0] = 1
     with pytest.raises(ValueError, match="Unable to avoid copy"):
-        asarray(owner, copy=False)
+        asarray(owner.reshape(3, 1).repeat(2, 1), order="F", copy=False)
 
 
-def test_memory_behind_an_array_protocol_is_copied() -> None:
+def test_memory_behind_an_array_protocol_is_shared() -> None:
     class Holder:
         memory = numpy.arange(3.0)
 
@@ -87,7 +94,7 @@ def test_memory_behind_an_array_protocol_is_copied() -> None:
 
     ours = asarray(Holder())
     Holder.memory[0] = 9
-    assert ours[0] == 0
+    assert ours[0] == 9
 
 
 FOREIGN = ["text", None, [None, 1], numpy.array(["a"]), numpy.longdouble(1), numpy.array([1], ">i4"), numpy.array(["2020-01-01"], "M8[D]")]
@@ -149,10 +156,15 @@ def test_own_arrays_come_back_as_they_are(x: ndarray) -> None:
 def test_constructor() -> None:
     assert np.ndarray((2, 3)).shape == (2, 3)
     assert np.ndarray((2, 3), order="F").strides == (8, 16)
-    window = np.ndarray((2,), "i4", numpy.arange(4, dtype="i4"), 4, (8,))
+    memory = numpy.arange(4, dtype="i4")
+    window = np.ndarray((2,), "i4", memory, 4, (8,))
     assert window.tolist() == [1, 3]
-    with pytest.raises(ValueError, match="read-only"):
-        window[0] = 1
+    window[0] = 7
+    assert memory[1] == 7
+    ours = np.arange(4) * 2
+    window = np.ndarray((2,), "i8", ours, 8, (16,))
+    window[1] = 5
+    assert ours.tolist() == [0, 2, 4, 5]
 
 
 def test_isinstance_accepts_numpys_arrays(x: ndarray) -> None:

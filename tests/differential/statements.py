@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from tests.differential.exports import export, seen_outside, taken_in, written_outside
 from tests.differential.expressions import (
     astype,
     binary,
@@ -52,10 +53,9 @@ STRUCTURE: Final[dict[Rule, float]] = {
 }
 
 GRAMMARS: Final[dict[str, dict[Rule, float]]] = {
-    "exact": {**STRUCTURE, unary: 2, binary: 5, power: 0.4},
+    "exact": {**STRUCTURE, unary: 2, binary: 5, power: 0.4, export: 1.6, written_outside: 2.5, taken_in: 0.8, seen_outside: 0.8},
     "inexact": {**STRUCTURE, unary: 4, binary: 7, power: 0.7},
 }
-
 
 
 def write(seed: int, grammar: str, length: int = 25) -> Program:

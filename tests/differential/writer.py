@@ -30,7 +30,7 @@ Rule = Callable[["Writer"], str | None]
 
 @dataclass
 class Program:
-    """Lines of NumPy source; names are ``v0``, ``v1``, ...; ``see`` and ``force`` lines only read."""
+    """Lines of NumPy source; names are ``v0``, ``v1``, ..., of arrays outside ``e0``, ...; ``see`` and ``force`` lines only read."""
 
     seed: int
     grammar: str
@@ -142,6 +142,7 @@ class Writer:
         self.program = Program(seed, grammar)
         self.oracle = Oracle(grammar)
         self.pool: list[str] = []
+        self.outside: list[str] = []  # names of NumPy's arrays that may share memory with the pool's
         self.count = 0
         # Few extents a program, so that shapes fit, and few in all, so that kernels come again.
         self.extents = self.random.choice([(3, 4), (3, 4), (4, 4), (2, 3, 4), (4, 1, 3), (3, 0, 4), (5, 2), (6,)])
@@ -178,6 +179,10 @@ class Writer:
         if not found:
             return None
         return found[max(self.number(0, len(found) - 1), self.number(0, len(found) - 1))] if self.chance(0.5) else self.among(found)
+
+    def overlaps(self, x: Any, y: Any) -> bool:
+        """Whether two arrays may share memory."""
+        return bool(numpy.may_share_memory(x, y))
 
     def fresh(self) -> str:
         """A name for a new value: now and then one that lets go of an old value."""
@@ -228,7 +233,7 @@ class Writer:
     def keeps(self, line: str) -> bool:
         """Whether a line that has run may stay; takes its new name into the pool."""
         name = assigned(line)
-        if line.startswith("del "):
+        if line.startswith("del v"):
             self.pool.remove(line[4:])
         if name is not None:
             value = plain(self.oracle.names[name])

@@ -95,7 +95,7 @@ def test_warnings_come_again(x: Any) -> None:
 
 def test_different_values_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
     labels = numpy.random.default_rng(0).integers(0, 5, SIZE)
-    y = np.asarray(labels)
+    y = np.array(labels)
     calls = []
     monkeypatch.setattr(numpy, "unique", lambda *args, _old=numpy.unique, **options: calls.append(1) or _old(*args, **options))
     for _ in range(3):

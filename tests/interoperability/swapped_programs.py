@@ -227,6 +227,117 @@ PYTHON = {
         "for f in (lambda: x + x[:-1], lambda: m @ m, lambda: x[n], lambda: x.reshape(3, -7), lambda: float(x)):\n    try:\n"
         "        f()\n    except Exception as error:\n        result.append((type(error).__name__, str(error)))"
     ),
+    "hashlib": (
+        "import hashlib; "
+        "result = hashlib.sha256(x).hexdigest(), hashlib.md5(i.astype('i4')).hexdigest(), hashlib.sha1(m.T.copy()).hexdigest()"
+    ),
+    "hashlib update": "import hashlib; h = hashlib.sha256(); h.update(x); h.update(m[1:].copy()); result = h.hexdigest()",
+    "zlib": "import zlib; result = zlib.crc32(x), zlib.adler32(i), zlib.decompress(zlib.compress(x)) == x.tobytes()",
+    "bz2, lzma": (
+        "import bz2, lzma; "
+        "result = bz2.decompress(bz2.compress(i)) == i.tobytes(), lzma.decompress(lzma.compress(b)) == b.tobytes()"
+    ),
+    "base64": "import base64, binascii; result = base64.b64encode(i)[:40], binascii.hexlify(x[:4]), binascii.crc32(x)",
+    "file.write": (
+        "with open(folder / 'f', 'wb') as f:\n    k = f.write(x), f.write(m[:2])\n"
+        "result = k, (folder / 'f').read_bytes() == x.tobytes() + m[:2].tobytes()"
+    ),
+    "write_bytes": "(folder / 'f').write_bytes(x); result = np.fromfile(folder / 'f')",
+    "BytesIO": "import io; f = io.BytesIO(); f.write(i); result = f.getvalue() == i.tobytes(), io.BytesIO(x).read(16)",
+    "readinto": (
+        "(folder / 'f').write_bytes(bytes(range(256)) * (n // 32 + 1))\ny = np.empty(n)\n"
+        "with open(folder / 'f', 'rb') as f:\n    k = f.readinto(y)\n"
+        "result = k, y.view('u1')[:300], float((y.view('u1') > 9).sum())"
+    ),
+    "readinto what was computed": (
+        "(folder / 'f').write_bytes(bytes(n * 8))\ny = x * 2\nwith open(folder / 'f', 'rb') as f:\n    f.readinto(y)\n"
+        "result = y"
+    ),
+    "struct": (
+        "import struct; "
+        "result = struct.pack('<3d', *x[:3]), struct.pack('<dq', x.sum().round(6), i.sum()), struct.unpack_from('<2d', x, 8)"
+    ),
+    "struct pack_into": "import struct; struct.pack_into('<2d', x, 8, 1.5, 2.5); result = x",
+    "bytes": (
+        "result = bytes(x[:4].tobytes()), bytearray(i.tobytes())[:9], bytes(memoryview(x))[:16], memoryview(m).shape, "
+        "memoryview(i).tolist()[:3]"
+    ),
+    "memoryview writes": "v = memoryview(x); v[1] = 7.5; result = x, v.format, v.nbytes, v.readonly",
+    "memoryview of a part": "v = memoryview(m[:, 1]); v[0] = 3.0; result = m[0], v.strides, v.contiguous",
+    "memoryview cast": "v = memoryview(x).cast('B'); v[:8] = bytes(8); result = x",
+    "socket": (
+        "import socket, threading\none, other = socket.socketpair()\nother.settimeout(5)\n"
+        "t = threading.Thread(target=one.sendall, args=(x,))\nt.start()\nk = b''\nwhile len(k) < n * 8:\n"
+        "    k += other.recv(65536)\nt.join(); one.close(); other.close()\nresult = np.frombuffer(k)"
+    ),
+    "socket recv_into": (
+        "import socket\none, other = socket.socketpair()\none.sendall(bytes(64))\nother.recv_into(x, 64)\n"
+        "one.close(); other.close()\nresult = x"
+    ),
+    "os.write": "import os\nr, w = os.pipe()\nos.write(w, x[:9])\nos.close(w)\nresult = np.frombuffer(os.read(r, 100))\nos.close(r)",
+    "mmap": (
+        "import mmap\nwith mmap.mmap(-1, n * 8) as f:\n    f[:] = memoryview(x).cast('B')\n    y = np.frombuffer(f)\n"
+        "    result = y.sum(), (y * 2).max()\n    del y"
+    ),
+    "shared_memory": (
+        "from multiprocessing import shared_memory as sm\ns = sm.SharedMemory(create=True, size=n * 8)\n"
+        "y = np.ndarray((n,), float, buffer=s.buf)\ny[:] = x\nz = np.ndarray((n,), float, buffer=s.buf)\nz[0] = 5\n"
+        "result = y[:3].copy(), (y + z).copy()\ndel y, z\ns.close(); s.unlink()"
+    ),
+    "ctypes": (
+        "import ctypes; "
+        "result = x.ctypes.shape[0], x.ctypes.strides[0], ctypes.string_at(x.ctypes.data, 16), "
+        "x.ctypes.data_as(ctypes.POINTER(ctypes.c_double))[2]"
+    ),
+    "ctypes, a C library writes": "import ctypes; y = x + 1; ctypes.memset(y.ctypes.data, 0, 16); result = y, y.sum()",
+    "ctypes, a C library reads": "import ctypes; y = np.empty(n); ctypes.memmove(y.ctypes.data, (x * 2).ctypes.data, n * 8); result = y",
+    "ctypes, a C function": (
+        "import ctypes\n"
+        "cmp = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_double))\n"
+        "y = x[::-1][:60].copy()\n"
+        "ctypes.CDLL(None).qsort(y.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(60), ctypes.c_size_t(8), cmp(lambda p, "
+        "q: (p[0] > q[0]) - (p[0] < q[0])))\n"
+        "result = y"
+    ),
+    "ndpointer": (
+        "import ctypes\nd = np.ctypeslib.ndpointer(dtype=np.float64, ndim=1, flags='C_CONTIGUOUS')\n"
+        "f = ctypes.CDLL(None).memcpy\nf.argtypes = [d, d, ctypes.c_size_t]\nf.restype = ctypes.c_void_p\ny = np.zeros(n)\n"
+        "f(y, x, n * 8)\nresult = y"
+    ),
+    "ndpointer refuses": (
+        "import ctypes\nd = np.ctypeslib.ndpointer(dtype=np.float64, ndim=1)\nresult = []\nfor bad in (i, m):\n    try:\n"
+        "        d.from_param(bad)\n    except TypeError as error:\n        result.append(str(error))"
+    ),
+    "array interface": "y = x.__array_interface__; result = y['shape'], y['typestr'], y['strides'], y['version'], y['data'][1]",
+    "array struct": (
+        "result = type(x.__array_struct__).__name__, numpy.array(type('A', (), {'__array_interface__': x.__array_interface__})())"
+    ),
+    "numpy.asarray writes": "y = numpy.asarray(x); y[0] = 42; result = x, y, y.flags.writeable",
+    "numpy.asarray of what was computed": (
+        "y = x * 2 + 1; z = y + 1; k = numpy.asarray(y); k[1] = 42; y[2] = 43; "
+        "result = y, k, z, numpy.shares_memory(numpy.asarray(y), k)"
+    ),
+    "sqlite3: blobs": (
+        "import sqlite3; d = sqlite3.connect(':memory:'); "
+        "result = d.execute('select ?, ?', (x[:2], memoryview(x[:2]))).fetchall(); d.close()"
+    ),
+    "subclass view": (
+        "class A(np.ndarray):\n    pass\n"
+        "y = np.zeros(n).view(A); y[0] = 4; z = x.view(A); z[1] = 9; result = type(y) is A, y, x, z.sum(), type(z[1:]) is A"
+    ),
+    "subclass with attributes": (
+        "class A(np.ndarray):\n    def __new__(cls, v, info=None):\n"
+        "        o = np.asarray(v).view(cls); o.info = info; return o\n    def __array_finalize__(self, o):\n"
+        "        self.info = getattr(o, 'info', None)\n"
+        "y = A(x, 'k'); y[0] = 3; y += 1; result = y.info, y[1:].info, (y * 2).info, y, x"
+    ),
+    "tracked array": (
+        "class T(np.ndarray):\n    def __array_finalize__(self, o):\n        self.dirty = True\n"
+        "    def __setitem__(self, *a):\n        self.dirty = True; super().__setitem__(*a)\n    def __iadd__(self, o):\n"
+        "        return super().__iadd__(o)\n"
+        "y = np.ascontiguousarray(np.zeros((n, 3))).view(type=T); y.dirty = False; y[0] = 1; y += 2; result = y.dirty, y.sum(), y"
+    ),
+    "masked": "y = np.ma.masked_array(x, mask=b); y[0] = 5; result = y.sum(), y.filled(0), np.ma.masked_less(x, 0).mean(), y.mask",
 }
 
 LIBRARIES = {
@@ -398,5 +509,17 @@ LIBRARIES = {
         "import array_api_compat as c; "
         "result = c.is_array_api_obj(x), c.size(x), c.device(x), c.array_namespace(x).__name__.split('.')[-1] in ('numpy', "
         "'lazynp', 'standard')"
+    ),
+    "scipy: sosfilt": (
+        "import scipy.signal as s; k = s.butter(4, 0.2, output='sos'); "
+        "result = s.sosfilt(k, x), s.sosfiltfilt(k, x), s.sosfilt(np.array(k), x * 2)"
+    ),
+    "scipy: ndimage": (
+        "import scipy.ndimage as s; y = m.copy(); s.gaussian_filter(y, 2, output=y); "
+        "result = s.gaussian_filter(m, 1), s.label(m > 0)[1], y, s.zoom(m[:8], 2), s.map_coordinates(m, [[0.5, 1.5], [0.5, 1.5]])"
+    ),
+    "sklearn: clusters": (
+        "from sklearn.cluster import KMeans as K, DBSCAN as D; k = m[:100]; "
+        "result = K(3, n_init=1, random_state=0).fit(k).labels_, D(0.5).fit_predict(k)"
     ),
 }

@@ -69,7 +69,7 @@ def test_small_values_are_not_counted() -> None:
 
 def test_what_is_gone_is_not_counted() -> None:
     before = pressure._held.foreign
-    x = np.asarray(numpy.zeros(SIZE))
+    x = np.array(numpy.zeros(SIZE))
     assert pressure._held.foreign - before == SIZE * 8
     del x
     assert pressure._held.foreign == before

@@ -482,6 +482,7 @@ _OWN: Final = {
     "lib.stride_tricks": ("lazynp.namespace.submodules.stride_tricks", "FUNCTIONS"),
     "lib.scimath": ("lazynp.namespace.submodules.scimath", "FUNCTIONS"),
     "testing": ("lazynp.namespace.submodules.testing", "FUNCTIONS"),
+    "ctypeslib": ("lazynp.namespace.submodules.ctypeslib", "FUNCTIONS"),
     **dict.fromkeys(("polynomial", *SERIES), ("lazynp.namespace.submodules.polynomial", "FUNCTIONS")),
 }
 

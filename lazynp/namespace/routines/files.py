@@ -1,7 +1,7 @@
 """Arrays from and to files, bytes, text and other libraries.
 
 In: what NumPy's functions of these names take.  Out: arrays of ours, or files written by NumPy.  Promise: values are computed when they
-are written; memory that somebody else may write to is copied, and the array is then read-only, because it cannot follow.
+are written; a buffer's memory is shown, not copied.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from lazynp.engine import devices
 from lazynp.namespace.bridge.fallback import Library, library, library_call, ours
 from lazynp.namespace.device.placement import moved
 from lazynp.namespace.standard import checked_device
-from lazynp.ndarray import ndarray
+from lazynp.ndarray import asarray, ndarray
+from lazynp.protocols import memory_of
 
 
 class NpzFile(np.lib.npyio.NpzFile):
@@ -43,15 +44,17 @@ def load(*args: Any, **kwargs: Any) -> Any:
 
 @_like
 def frombuffer(*args: Any, **kwargs: Any) -> Any:
-    found = library_call(np.frombuffer, "frombuffer", args, kwargs)
-    if type(found) is ndarray:
-        found._readonly = True
-    return found
+    """Show a buffer's memory as an array; see :func:`numpy.frombuffer`."""
+    if args:
+        args = (memory_of(args[0]), *args[1:])
+    elif "buffer" in kwargs:
+        kwargs["buffer"] = memory_of(kwargs["buffer"])
+    return asarray(np.frombuffer(*args, **kwargs))
 
 
 @library
 def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
-    """Copy another library's array; see :func:`numpy.from_dlpack`."""
+    """Show another library's array, or copy it; see :func:`numpy.from_dlpack`."""
     place = checked_device(device)
     if type(x) is ndarray:
         array: Any = x
@@ -60,11 +63,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None) -> Any:
     if getattr(x, "__dlpack_device__", tuple)()[:1] == (2,):
         array = devices.use().from_gpu(x, bool(copy))
         return array if place is None else moved(array, place)
-    if copy is False:
-        raise BufferError("lazynp cannot follow writes to foreign memory, and a copy was refused")
-    found = library_call(np.from_dlpack, "from_dlpack", (x,), {})
-    if type(found) is ndarray and not copy:
-        found._readonly = True
+    found = asarray(np.from_dlpack(x, copy=copy))
     return found if place is None else moved(found, place)
 
 
