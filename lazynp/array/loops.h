@@ -343,7 +343,7 @@ static inline PyObject* direct2(Loops* loops, PyObject* a, PyObject* b, int arra
 }
 
 /* In place, through a scratch buffer, so that it can be done again; 1 if it was done. */
-#define SCRATCH 65536
+#define SCRATCH 16384 /* bytes; for more, the copy costs what a ufunc does around its loop */
 static inline int direct_into(Loops* loops, PyArrayObject* x, PyObject* b) {
     static char scratch[SCRATCH];
     PyArrayObject* y = (PyArrayObject*)b;
@@ -587,7 +587,7 @@ static PyObject* direct_axis(Reduction* of, PyArrayObject* x, PyObject* axis, in
     if (number < 0) number += 2;
     if (PyArray_NDIM(x) != 2 || (number != 0 && number != 1) || !PyArray_ISBEHAVED_RO(x) || PyArray_SIZE(x) > LONGEST) return NULL;
     if (PyArray_DIM(x, 0) < 2 || PyArray_DIM(x, 1) < 2 || PyArray_STRIDE(x, 1) != PyArray_ITEMSIZE(x)) return NULL; /* else in another order */
-    if (PyArray_STRIDE(x, 0) < PyArray_DIM(x, 1) * PyArray_ITEMSIZE(x) || (loop = loop_of(&of->loops, type)) == NULL || loop->out != type) return NULL;
+    if (PyArray_STRIDE(x, 0) < PyArray_DIM(x, 1) * PyArray_ITEMSIZE(x) || (loop = loop_of(&of->loops, type)) == NULL || loop->out != type || !loop->basic) return NULL;
     if (of->rows[type] == UNUSABLE || (of->rows[type] == UNKNOWN && !rows_check(of, loop, type))) return NULL;
     return (PyObject*)reduce_rows(of, loop, x, (int)number, keeps);
 }
