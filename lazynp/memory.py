@@ -424,7 +424,7 @@ def _empty(shape: Shape, dtype: np.dtype[Any]) -> Buffer:
     return Buffer.of_block(allocate(nbytes), dtype, shape)
 
 
-def _pending() -> list[Node]:
+def pending() -> list[Node]:
     """Return the nodes of arrays and scalars that wait to be computed, oldest first; the garbage collector knows the objects."""
     ours = {id(arrays.ndarray), *map(id, CLASSES)}  # other classes need not even have a hash
     found: dict[Node, None] = {}
@@ -437,6 +437,6 @@ def _pending() -> list[Node]:
     return sorted(found, key=lambda node: node.number)
 
 
-pressure.hand_over(_pending, force)
+pressure.hand_over(pending, force)
 core.register_parts(Node, Buffer, Draft, part)
 buffers.release = core.release
