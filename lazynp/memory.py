@@ -393,7 +393,7 @@ def draft(root: arrays.ndarray, copy: bool = True) -> np.ndarray[Any, Any] | Non
             del one
             force([node], "element writes")
             buffer = node.buffer
-            if buffer.place is None and buffer.exclusive():
+            if buffer.place is None and (buffer.exclusive() or buffer.alone()):
                 # Ours alone if the node goes with this cell.
                 root._node = None
                 look = ref(node)

@@ -583,9 +583,12 @@ def _has_own_memory(root: arrays.ndarray) -> bool:
     if root._base is not None:
         return True
     node = root._node
-    if _is_fill(node):
-        return arrays.draft(root) is not None
-    return node.buffer is not None and arrays.draft(root, copy=build.size(node) * node.dtype.itemsize <= COPIED) is not None
+    fill = _is_fill(node)
+    if not fill and node.buffer is None:
+        return False
+    copy = fill or build.size(node) * node.dtype.itemsize <= COPIED
+    del node  # the memory is the array's own if nobody else holds it
+    return arrays.draft(root, copy=copy) is not None
 
 
 def written(x: arrays.ndarray, root: arrays.ndarray, key: Any, lengths: Sequence[int], value: Any) -> bool:
