@@ -585,7 +585,9 @@ def _has_own_memory(root: arrays.ndarray) -> bool:
     node = root._node
     if _is_fill(node):
         return arrays.draft(root) is not None
-    return node.buffer is not None and arrays.draft(root, copy=build.size(node) * node.dtype.itemsize <= COPIED) is not None
+    known, few = node.buffer is not None, build.size(node) * node.dtype.itemsize <= COPIED
+    del node  # or the draft would be a copy
+    return known and arrays.draft(root, copy=few) is not None
 
 
 def written(x: arrays.ndarray, root: arrays.ndarray, key: Any, lengths: Sequence[int], value: Any) -> bool:
