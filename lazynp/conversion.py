@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
@@ -17,13 +18,15 @@ from lazynp import arrays
 from lazynp.array import hand
 from lazynp.engine import devices
 from lazynp.graph import build
+from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT64, INT64, NATIVE
 from lazynp.graph.floating import at_once, watched
 from lazynp.graph.node import Node, Shape, stacklevel
 from lazynp.layout import ORDERS, checked_order
 from lazynp.scalars import CLASSES, node_of_scalar
 from lazynp.values import config
-from lazynp.views import memory_order
+from lazynp.values.buffer import Buffer
+from lazynp.views import STRIDED, memory_order
 
 NO_COPY = (
     "Unable to avoid copy while creating an array as requested.\n"
@@ -115,6 +118,10 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
             return asarray(made, dtype, order, None)
         if isinstance(made, np.ndarray):
             obj = made
+    if isinstance(obj, np.memmap):
+        mapped = of_map(obj)
+        if mapped is not None:
+            return _converted(mapped, dtype, order, None if copy is False else copy)
     given = copy if copy is False else None
     array = np.asarray(obj, copy=given) if dtype is None else watched(np.asarray, obj, dtype, copy=given)
     if array.dtype not in NATIVE or not array.dtype.isnative:
@@ -161,6 +168,44 @@ def from_numpy(array: np.ndarray[Any, Any], order: str = "K", copy: bool = True)
         return arrays.wrap(node)
     inverse = np.argsort(axes)
     return arrays.wrap_ordered(build.permute(node, tuple(inverse.tolist())), axes)
+
+
+def of_map(x: Any) -> arrays.ndarray | None:
+    """An array that is read from a mapped file whenever it is computed with; None where the elements have to be copied.
+
+    That is where NumPy's own functions may write to the map, which nobody would tell of, and where few elements are cheaper at hand.
+    """
+    memory = x.view(np.ndarray)
+    told = not memory.flags.writeable or getattr(x, "tells_of_writes", False)
+    if x._mmap is None or not told or devices.gpus is not None or memory.dtype not in NATIVE or not memory.dtype.isnative:
+        return None
+    if memory.size <= config.at_hand or not memory.flags.aligned or not memory.size:
+        return None
+    axes = memory_order(memory.shape, memory.strides, memory.itemsize)
+    laid = memory if axes is None else memory.transpose(axes)
+    if laid.flags.c_contiguous:
+        node = _mapped(laid, x._mmap)
+        return arrays.wrap_ordered(node if axes is None else build.permute(node, tuple(np.argsort(axes).tolist())), axes)
+    whole: Any = x
+    while isinstance(whole.base, np.ndarray):
+        whole = whole.base
+    if not (whole.flags.c_contiguous or whole.flags.f_contiguous) or whole.dtype != memory.dtype:
+        return None
+    root = arrays.wrap(_mapped(whole.view(np.ndarray).reshape(-1, order="A"), x._mmap))
+    place = memory.__array_interface__["data"][0] - whole.__array_interface__["data"][0], memory.strides
+    return arrays.derived(root, (STRIDED, (*place, memory.dtype), memory.shape), memory.dtype, geometry=place)
+
+
+maps: Final[WeakKeyDictionary[Any, WeakSet[Node]]] = WeakKeyDictionary()  # the leaves that are read from a mapped file
+
+
+def _mapped(memory: np.ndarray[Any, Any], file: Any) -> Node:
+    """A leaf over a mapped file; not counted among the large values, for its pages come and go."""
+    node = Node(o.BUFFER, (), None, memory.dtype, memory.shape)
+    node.buffer = Buffer(memory)
+    node.buffer.shared = True  # with the file
+    maps.setdefault(file, WeakSet()).add(node)
+    return node
 
 
 def _is_frozen(array: np.ndarray[Any, Any]) -> bool:

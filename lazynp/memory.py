@@ -409,7 +409,7 @@ def _drafted(root: arrays.ndarray, copy: bool = True, lent: bool = False) -> Dra
         force([node], "element writes")
         buffer = node.buffer
         del node
-        if buffer.place is None and buffer.exclusive():
+        if buffer.place is None and (buffer.exclusive() or buffer.alone()):
             held = Draft(buffer.retyped(buffer.dtype, buffer.shape))
             if lent:
                 held.pinned = held.exported()
@@ -453,7 +453,7 @@ def _empty(shape: Shape, dtype: np.dtype[Any]) -> Buffer:
     return Buffer.of_block(allocate(nbytes), dtype, shape)
 
 
-def _pending() -> list[Node]:
+def pending() -> list[Node]:
     """Return the nodes of arrays and scalars that wait to be computed, oldest first; the garbage collector knows the objects."""
     ours = {id(arrays.ndarray), *map(id, CLASSES)}  # other classes need not even have a hash
     found: dict[Node, None] = {}
@@ -466,6 +466,6 @@ def _pending() -> list[Node]:
     return sorted(found, key=lambda node: node.number)
 
 
-pressure.hand_over(_pending, force)
+pressure.hand_over(pending, force)
 core.register_parts(Node, Buffer, Draft, part)
 buffers.release = core.release

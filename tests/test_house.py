@@ -90,6 +90,7 @@ GROUPS: Final = {
     "lazynp.backends.cuda.errors.STRICT": "where a thread's look at results has no excuse",
     "lazynp.backends.cuda.scalars.MATH": "C's functions that the table of texts does not have, from the column of C names",
     "lazynp.backends.llvm.mathlib._NOT_CALLED": "instructions of LLVM's",
+    "lazynp.backends.llvm.render._DIVISIONS": "what is rendered with a test of the divisor",
     "lazynp.backends.llvm.scalars.MATH": "functions of the mathematical library that the table of texts does not have",
     "lazynp.backends.llvm.scalars.VANISHING": "functions of libmvec that return zero without the flag",
     "lazynp.backends.numpy.operations._NOT_UFUNCS": "what NumPy has no ufunc for",

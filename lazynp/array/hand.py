@@ -583,11 +583,12 @@ def _has_own_memory(root: arrays.ndarray) -> bool:
     if root._base is not None:
         return True
     node = root._node
-    if _is_fill(node):
-        return arrays.draft(root) is not None
-    known, few = node.buffer is not None, build.size(node) * node.dtype.itemsize <= COPIED
-    del node  # or the draft would be a copy
-    return known and arrays.draft(root, copy=few) is not None
+    fill = _is_fill(node)
+    if not fill and node.buffer is None:
+        return False
+    copy = fill or build.size(node) * node.dtype.itemsize <= COPIED
+    del node  # the memory is the array's own if nobody else holds it
+    return arrays.draft(root, copy=copy) is not None
 
 
 def written(x: arrays.ndarray, root: arrays.ndarray, key: Any, lengths: Sequence[int], value: Any) -> bool:
@@ -617,6 +618,7 @@ NOT_AT_HAND: Final = frozenset(
         "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "from_dlpack", "fromfunction",
         "frompyfunc", "apply_along_axis", "apply_over_axes", "piecewise", "resize", "as_strided", "array2string", "array_repr", "array_str",
         "vectorize", "einsum_path", "broadcast_arrays", "require", "indices", "mask_indices",
+        "load",  # of maps and archives of arrays
         "unique_values",  # ours are in order
         "isclose", "allclose",  # they ask for the error state
     }

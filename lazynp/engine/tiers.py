@@ -94,7 +94,7 @@ class TieredPlan:
 
     @property
     def claims(self) -> Claims:
-        """What the next run would write in place; who asks is about to run it, and holds no lock yet, which compiling does not allow."""
+        """Return what the next run would write in place; who asks is about to run it, and holds no lock, which compiling does not allow."""
         program = self.program
         if program is not None:
             self.left -= self.cost

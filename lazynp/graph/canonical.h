@@ -58,7 +58,7 @@ static struct {
     Py_ssize_t nodes_room, entries_room, buffers_room, scalars_room, offsets_room, key_room, scratch_room;
     Py_ssize_t node_count, entry_count, buffer_count, scalar_count, offset_count, key_count, scratch_count, table_size, table_count;
     PyObject *arguments, *wanted;
-    int busy, moves, calls; /* whether there is a COPY, or a result of a library call */
+    int busy, moves, calls; /* whether there is a COPY, or the result of a library call or of a write */
 } walk;
 static unsigned long long walks;
 
@@ -384,10 +384,11 @@ static void count_bytes_of_calls(void) {
     }
 }
 
-/* Keep the results of calls that somebody can still ask for when the program is over, or what is made of them where that is much smaller:
-   who has more references than the walk and its readers in the program is held by somebody else. */
+/* Keep the results of calls that somebody can still ask for when the program is over, or what is made of them where that is much smaller, and
+   arrays that were written through a view, which are in memory anyway: who has more references than the walk and its readers in the program is held by somebody else. */
 static int keep_asked_for_later(void) {
     Py_ssize_t k, i, before = PyList_GET_SIZE(walk.wanted);
+    int held;
     PyObject* saved = PyObject_GetAttrString(cost_module, "KEPT_BYTES");
     long long enough = saved ? PyLong_AsLongLong(saved) : -1;
     Py_XDECREF(saved);
@@ -398,8 +399,9 @@ static int keep_asked_for_later(void) {
         Op* op = op_of(node);
         if (op == NULL) return GIVEN_UP;
         if (node->kept || op->kind == LEAF || node->src == NULL) continue;
-        if (!node->later && Py_REFCNT(node) <= 1 + node->readers) continue;
-        if (is_call(op) || node->below - bytes_of(node) > enough) {
+        held = Py_REFCNT(node) > 1 + node->readers;
+        if (!node->later && !held) continue;
+        if (is_call(op) || (held && op->op == store_op) || node->below - bytes_of(node) > enough) {
             if (keep(node) < 0) return -1;
         } else if (node->below) {
             for (i = PyTuple_GET_SIZE(node->src); i--;) ((Node*)PyTuple_GET_ITEM(node->src, i))->later = 1;
@@ -511,6 +513,7 @@ static int node_entry(Node* node) {
             used++;
             if (op->op != pad_op) at[1] = (word)step, at[2] = (word)(step >> 32), used += 2;
         }
+        walk.calls |= op->op == store_op;
     } else {
         Py_ssize_t before = used, written = write_argument(arg, used, 0);
         if (written == GIVEN_UP && !PyErr_Occurred()) written = write_object(arg, before);

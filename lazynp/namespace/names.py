@@ -60,6 +60,7 @@ _LATER: Final = {
     "index_tricks": "c_ mgrid ogrid r_",
     "iteration": "broadcast ndenumerate nditer nested_iters",
     "files": "frombuffer fromfile fromiter fromregex fromstring from_dlpack genfromtxt load loadtxt save savetxt savez savez_compressed",
+    "maps": "memmap",
     "printing": "array2string array_repr array_str format_float_positional format_float_scientific",
     "bits": "einsum_path packbits unpackbits",
     "ranges": "geomspace linspace logspace",

@@ -120,9 +120,10 @@ class _Numbers(dict[Node, int]):
 def canonicalise_in_python(nodes_wanted: Sequence[Node]) -> Canonical:
     """The canonical form of the program that computes ``nodes_wanted``; natively that is ``graph/canonical.h``.
 
-    Two kinds of values on the way are wanted as well, because computing them a second time would cost more than keeping them: results
+    Three kinds of values on the way are wanted as well, because computing them a second time would cost more than keeping them: results
     of library calls and of ``contiguous`` that can be asked for afterwards, themselves or through what is computed from them (all others
-    die at their last reader), and values that an earlier program computed without keeping and that something new is computed from.
+    die at their last reader), arrays that were written through a view, which are in memory anyway, if somebody holds them, and values
+    that an earlier program computed without keeping and that something new is computed from.
     """
     wanted = list(nodes_wanted)
     pending = wanted[:]
@@ -186,6 +187,7 @@ def canonicalise_in_python(nodes_wanted: Sequence[Node]) -> Canonical:
                     slot = slots.setdefault(start, len(slots))
                 region.append((slot, step))
             entry = (op, tuple(region), node.shape, *[index[s] for s in node.src])
+            calls = calls or op is o.STORE
         elif op is o.PAD:
             starts = tuple([slots.setdefault(start, len(slots)) if start else ZERO for start in node.arg])
             entry = (op, starts, node.shape, *[index[s] for s in node.src])
@@ -231,8 +233,10 @@ def _asked_for_later(walked: list[Node], index: _Numbers, kept: set[Node]) -> li
         if node in kept or node.op.kind is LEAF:
             continue  # it exists afterwards, and nothing has to be computed for it
         own = readers.get(node, 0)
-        if node in later or count(node) > OWN + (own > 0) + own + (firsts[index[node]] is node):
-            if node.op in CALLS or below[node] - prod(node.shape) * node.dtype.itemsize > cost.KEPT_BYTES:
+        held = count(node) > OWN + (own > 0) + own + (firsts[index[node]] is node)
+        if node in later or held:
+            written = held and node.op is o.STORE
+            if node.op in CALLS or written or below[node] - prod(node.shape) * node.dtype.itemsize > cost.KEPT_BYTES:
                 found.append(node)
             elif below[node]:
                 later.update(node.src)

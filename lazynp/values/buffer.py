@@ -8,7 +8,8 @@ when buffer and leases are gone.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from sys import getrefcount
+from typing import Any, Final, Protocol
 from weakref import ref
 
 import numpy as np
@@ -123,6 +124,17 @@ class Buffer:
             self._lease = None
         return True
 
+    def alone(self) -> bool:
+        """Tell the same as ``exclusive`` of memory that is NumPy's own: an array, or all of one in another shape, which nobody refers to
+        but this buffer."""
+        array = self._array
+        if self.block is not None or self.shared or array is None or not array.flags.carray:
+            return False
+        self.views = None
+        if not _unseen(array):
+            release()
+        return _unseen(array)
+
     def remember(self, key: Any, fact: Any) -> None:
         """Keep what was computed from this value, where computing it again would cost more."""
         if self.nbytes >= SMALLEST:
@@ -134,6 +146,8 @@ class Buffer:
         """The same memory as another dtype of the same size, or in another shape."""
         if self.block is not None:
             return Buffer.of_block(self.block, dtype, shape)
+        if dtype == self.dtype and shape == self.shape:
+            return Buffer(self.array)
         return Buffer(self.array.view(dtype).reshape(shape))
 
     @property
@@ -176,3 +190,32 @@ class HomedBuffer(Buffer):
 
     def retyped(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Buffer:
         return super().retyped(dtype, shape).at_home(self.device)
+
+
+def _references(array: Any) -> tuple[int, int]:
+    """Count the references to an array and to what it is a view of."""
+    owner = array.base
+    return getrefcount(array), getrefcount(owner)
+
+
+def _unseen(array: np.ndarray[Any, Any]) -> bool:
+    own, of_owner = _references(array)
+    owner = array.base
+    if owner is None:
+        return own <= OWN[0] and bool(array.flags.owndata)
+    whole = type(owner) is np.ndarray and owner.flags.owndata and owner.nbytes == array.nbytes
+    return whole and own <= OWN[0] and of_owner <= OWN[1]
+
+
+def _own_references() -> tuple[int, int]:
+    """Count the references to a view that only its buffer has, and to an array that only the view has, as ``_unseen`` sees them."""
+    buffer = Buffer(np.empty((2, 1)).reshape(2))
+
+    def alone(array: Any) -> tuple[int, int]:
+        return _references(array)
+
+    array = buffer._array
+    return alone(array)
+
+
+OWN: Final = _own_references()

@@ -195,3 +195,62 @@ def test_an_output_beside_a_number_is_not_written_into_what_others_read() -> Non
     lazynp.less(ours[1:], 60, out=ours[:1], casting="unsafe")
     same(ours, theirs)
     same(*sums)
+
+
+@pytest.mark.parametrize("made", ["copied", "drawn", "computed"])
+def test_small_writes_go_to_the_memory_of_a_large_array(made: str) -> None:
+    """Above the size that is copied for that, too, and whoever made the memory: NumPy, or a kernel."""
+    with config.override(eager_below=4096):
+        start = np.random.default_rng(0).standard_normal((500, 400))
+        make = {
+            "copied": lambda: lazynp.array(start),
+            "drawn": lambda: lazynp.random.default_rng(0).standard_normal((500, 400)),
+            "computed": lambda: (lazynp.asarray(start) * 1.0).realize(),
+        }[made]
+        x, y = make().realize(), start.copy()
+        before = report.schedules.misses + report.schedules.hits
+        where = None
+        for k in range(1, 40):
+            for a in (x, y):
+                a[k] /= 2.0
+                a[k + 1 :, k] = a[k + 1 :, k - 1] + 1
+                a[k, 3] = a[k - 1, 3] - 1
+            where = where or x[:1].__array_interface__["data"][0]
+        assert x[:1].__array_interface__["data"][0] == where
+        assert report.schedules.misses + report.schedules.hits == before
+        np.testing.assert_array_equal(np.asarray(x), y)
+
+
+@pytest.mark.parametrize("holder", ["pending", "copy", "program"])
+def test_who_holds_the_old_value_of_a_large_array_keeps_it(holder: str) -> None:
+    with config.override(eager_below=4096):
+        start = np.random.default_rng(0).standard_normal((500, 400))
+        x = lazynp.array(start)
+        if holder == "program":
+            held = x * 2 + 1
+            held[0] = 0.0
+        else:
+            held = x * 2 if holder == "pending" else x.copy()
+        x[3] *= 5.0
+        x[4, 5] = 7.0
+        expected = {"pending": start * 2, "copy": start, "program": np.concatenate([np.zeros((1, 400)), start[1:] * 2 + 1])}[holder]
+        np.testing.assert_array_equal(np.asarray(held), expected)
+        start[3] *= 5.0
+        start[4, 5] = 7.0
+        np.testing.assert_array_equal(np.asarray(x), start)
+
+
+def test_a_look_at_a_written_array_computes_it_once() -> None:
+    """A loop that writes a large part and looks at a small one neither computes the write twice nor puts an old value back."""
+    with config.override(eager_below=4096):
+        start = np.random.default_rng(0).standard_normal((300, 400))
+        x, y = lazynp.array(start), start.copy()
+        for k in range(12):
+            for a in (x, y):
+                a[k + 1 :, k + 1 :] -= a[k + 1 :, k, None] * a[k, k + 1 :]
+            kernels = report.work.kernels
+            assert float(np.abs(y[k + 1 :, k + 1]).max()) == float(lazynp.abs(x[k + 1 :, k + 1]).max())
+            first = report.work.kernels - kernels
+            kernels = report.work.kernels
+            np.testing.assert_array_equal(np.array(x), y)
+            assert report.work.kernels == kernels, first

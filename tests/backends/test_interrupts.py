@@ -55,7 +55,7 @@ for k in range(8):
         stopped += 1
     signal.setitimer(signal.ITIMER_REAL, 0)
     left[0] = 0
-    assert (numpy.asarray(x[:3]) == numpy.linspace(0, 1, 6_000_000)[:3]).all()
+    assert x[:3].tolist() == numpy.linspace(0, 1, 6_000_000)[:3].tolist()  # an export would compute what is pending on x
 assert stopped >= 6, stopped
 assert (numpy.asarray(y) == whole).all() and (whole[:1000] == part).all()
 expected = numpy.zeros(x.size)

@@ -36,7 +36,7 @@ def test_save_and_load(tmp_path: pathlib.Path) -> None:
         assert archive["t"].tolist() == x.T.tolist()
         assert archive.f.n == 21
     assert lazynp.load(tmp_path / "y.npz")["x"].shape == (2, 2, 3)
-    assert type(lazynp.load(tmp_path / "x.npy", mmap_mode="r")) is numpy.memmap
+    assert type(lazynp.load(tmp_path / "x.npy", mmap_mode="r")) is lazynp.memmap
     assert numpy.load(tmp_path / "x.npy").flags.c_contiguous
 
 

@@ -356,7 +356,7 @@ class CompiledPlan:
             plan.target, plan.numpy_plan, plan.oracle, plan.kernels = self.target, self.numpy_plan, None, None
             plan.flagged = Flagged(plan.evaluate, original)
             plan.constants, plan.inputs, plan.outputs, plan.passed = self.constants, self.inputs, self.outputs, self.passed
-            plan.claims, plan.entries = Claims(self.claims), self.entries
+            plan.claims, plan.entries = self.claims, self.entries  # who contests them contests those of other sizes, too
             plan.steps = [(made(numbers), dead) for made, dead in steps]
             plan.ready()
             return plan

@@ -76,7 +76,7 @@ class LLVMBackend:
         phases.provide(kernels.values())
         module = render.render([(names[key], kernel) for key, kernel in kernels.items()])
         try:
-            addresses = compiler.compile_module(module, list(names.values()))
+            addresses = compiler.compile_module(module, list(names.values()), any(map(render.tests_divisors, kernels.values())))
         except compiler.CompileError as error:
             raise CompileError(str(error)) from error
         for key, kernel in kernels.items():

@@ -21,7 +21,7 @@ from lazynp.backends.llvm import loader, mathlib, threads
 from lazynp.backends.llvm.host import binding, host
 from lazynp.values import config, forking
 
-PIPELINE: Final = "O3+dce/2"  # names the pass pipeline below in cache keys: change it whenever the pipeline changes
+PIPELINE: Final = "O1|O3+vectors+dce/1"  # names the pass pipelines below in cache keys: change it whenever they change
 
 
 class CompileError(RuntimeError):
@@ -45,7 +45,7 @@ _defined: Final[dict[str, int]] = {}  # addresses of compiled functions that lat
 
 
 class _Toolchain:
-    """llvmlite, the target machine and the pass pipeline; made by the first compilation."""
+    """llvmlite, the target machine and the pass pipelines; made by the first compilation."""
 
     def __init__(self) -> None:
         self.llvm: Any = binding()
@@ -53,15 +53,25 @@ class _Toolchain:
         self.host = host()
         self.target: Any = llvm.Target.from_triple(self.host.triple)
         self.machine: Any = self.target.create_target_machine(cpu=self.host.cpu, features=self.host.features, opt=2)
-        tuning = llvm.create_pipeline_tuning_options(speed_level=3)
-        tuning.loop_vectorization = True
-        tuning.slp_vectorization = True
-        tuning.loop_interleaving = True
-        # Only loops that ask for it in their metadata are unrolled: the vectoriser interleaves what profits, and unrolling the
-        # rest doubles the time of optimisation for nothing.
-        tuning.loop_unrolling = False
-        self.builder: Any = llvm.create_pass_builder(self.machine, tuning)
+        self.builders: dict[bool, Any] = {}
         atexit.register(_finished)
+
+    def builder(self, unswitch: bool) -> Any:
+        """The pass pipeline.
+
+        Loops are written as they are to run: what O2 and O3 do before vectorisation finds nothing in them and takes a fifth of the time.
+        The exception is a loop that tests at every element what does not change in it, which O3 alone takes out.
+        """
+        if unswitch not in self.builders:
+            tuning = self.llvm.create_pipeline_tuning_options(speed_level=3 if unswitch else 1)
+            tuning.loop_vectorization = True
+            tuning.slp_vectorization = True
+            tuning.loop_interleaving = True
+            # Only loops that ask for it in their metadata are unrolled: the vectoriser interleaves what profits, and unrolling the
+            # rest doubles the time of optimisation for nothing.
+            tuning.loop_unrolling = False
+            self.builders[unswitch] = self.llvm.create_pass_builder(self.machine, tuning)
+        return self.builders[unswitch]
 
 
 def _finished() -> None:
@@ -87,7 +97,7 @@ def define(functions: Mapping[str, int]) -> None:
     _defined.update(functions)
 
 
-def compile_module(ir_text: str, names: Sequence[str]) -> dict[str, int]:
+def compile_module(ir_text: str, names: Sequence[str], unswitch: bool = False) -> dict[str, int]:
     """Compile a module and return the addresses of its functions.
 
     Parameters
@@ -96,6 +106,8 @@ def compile_module(ir_text: str, names: Sequence[str]) -> dict[str, int]:
         LLVM IR. It should name neither triple nor data layout.
     names : sequence of str
         The functions wanted. Every other function whose name starts with ``lz_`` becomes private to the module.
+    unswitch : bool
+        Whether conditions that do not change in a loop are worth a loop of their own for each outcome.
 
     Returns
     -------
@@ -109,7 +121,7 @@ def compile_module(ir_text: str, names: Sequence[str]) -> dict[str, int]:
     """
     cache = disk_cache.shared()
     with _lock:
-        key = disk_cache.digest(f"{_identity()}\0{','.join(names)}\0{ir_text}".encode()).hex()
+        key = disk_cache.digest(f"{_identity()}\0{unswitch}\0{','.join(names)}\0{ir_text}".encode()).hex()
         data = cache.get(key)
         if data is not None:
             try:
@@ -119,7 +131,7 @@ def compile_module(ir_text: str, names: Sequence[str]) -> dict[str, int]:
             else:
                 STATISTICS.loaded += 1
                 return addresses
-        data = _compile(_toolchain(), ir_text, names)
+        data = _compile(_toolchain(), ir_text, names, unswitch)
         addresses = load_object(data, names)
         STATISTICS.compiled += 1
         cache.put(key, data)
@@ -147,8 +159,8 @@ def optimised_ir(ir_text: str, names: Sequence[str]) -> str:
         return str(_optimise(_toolchain(), ir_text, names))
 
 
-def _optimise(tools: _Toolchain, ir_text: str, names: Iterable[str]) -> Any:
-    llvm = tools.llvm
+def _optimise(tools: _Toolchain, ir_text: str, names: Iterable[str], unswitch: bool = False) -> Any:
+    llvm, builder = tools.llvm, tools.builder(unswitch)
     start = time.perf_counter()
     try:
         module = llvm.parse_assembly(ir_text)
@@ -162,7 +174,7 @@ def _optimise(tools: _Toolchain, ir_text: str, names: Iterable[str]) -> Any:
     if missing:
         raise CompileError(f"the module defines no function {sorted(missing)}{_keep_text(ir_text)}")
     parsed = time.perf_counter()
-    tools.builder.getModulePassManager().run(module, tools.builder)
+    builder.getModulePassManager().run(module, builder)
     # The vector variants of math functions are public until the loops that may want them are vectorised; now the unused ones go.
     for function in module.functions:
         if function.name.startswith("lz_") and function.name not in wanted and not function.is_declaration:
@@ -170,14 +182,14 @@ def _optimise(tools: _Toolchain, ir_text: str, names: Iterable[str]) -> Any:
     tidy = llvm.create_new_module_pass_manager()
     tidy.add_always_inliner_pass()
     tidy.add_global_dead_code_eliminate_pass()
-    tidy.run(module, tools.builder)
+    tidy.run(module, builder)
     STATISTICS.parsing += parsed - start
     STATISTICS.optimising += time.perf_counter() - parsed
     return module
 
 
-def _compile(tools: _Toolchain, ir_text: str, names: Sequence[str]) -> bytes:
-    module = _optimise(tools, ir_text, names)
+def _compile(tools: _Toolchain, ir_text: str, names: Sequence[str], unswitch: bool = False) -> bytes:
+    module = _optimise(tools, ir_text, names, unswitch)
     start = time.perf_counter()
     data = bytes(tools.machine.emit_object(module))
     STATISTICS.emitting += time.perf_counter() - start

@@ -10,6 +10,8 @@ The argument block is that of ``lazynp/codegen/block.py``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from lazynp.backends.llvm import flags, mathlib, phases, scalars, support
@@ -17,6 +19,7 @@ from lazynp.backends.llvm.scalars import Lines, literal, memory_type, type_of
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
 from lazynp.codegen.ir import Operand
+from lazynp.graph import op as o
 from lazynp.graph.errstate import raises
 from lazynp.graph.op import Op
 
@@ -300,17 +303,28 @@ class _Kernel:
         lines.open(after)
 
 
-def _types(kernel: ir.Kernel) -> set[ir.DType]:
-    """The dtypes that are computed with."""
-    found: set[ir.DType] = set()
+def tests_divisors(kernel: ir.Kernel) -> bool:
+    """Tell whether loops look at a divisor, which is often the same for all elements: a scalar argument."""
+    return any(isinstance(each, ir.Compute) and each.op in _DIVISIONS for each in _leaves(kernel))
+
+
+_DIVISIONS = frozenset([o.FLOOR_DIVIDE, o.REMAINDER, o.FMOD])
+
+
+def _leaves(kernel: ir.Kernel) -> Iterator[ir.Statement]:
+    """All statements but loops and branches."""
     pending = [phase.body for phase in kernel.phases]
     while pending:
         for statement in pending.pop():
-            if isinstance(statement, ir.Compute):
-                found |= {statement.dtype, statement.source}
-            elif isinstance(statement, ir.Loop | ir.If):
+            if isinstance(statement, ir.Loop | ir.If):
                 pending.append(statement.body)
-    return found
+            else:
+                yield statement
+
+
+def _types(kernel: ir.Kernel) -> set[ir.DType]:
+    """The dtypes that are computed with."""
+    return {dtype for each in _leaves(kernel) if isinstance(each, ir.Compute) for dtype in (each.dtype, each.source)}
 
 
 def _may_raise(statements: list[ir.Statement]) -> bool:

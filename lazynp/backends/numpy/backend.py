@@ -66,7 +66,7 @@ class NumpyPlan:
             plan.source = self.source if constants is None else Source(self.source.text, constants(numbers), self.source.lines)
             plan._function = _function(plan.source)
             plan._functions = {}
-            plan.claims = Claims(self.claims)
+            plan.claims = self.claims  # who contests them contests those of other sizes, too
             return plan
 
         return at

@@ -15,6 +15,7 @@ import numpy as np
 from lazynp.engine import devices
 from lazynp.namespace.bridge.fallback import Library, library, library_call, ours
 from lazynp.namespace.device.placement import moved
+from lazynp.namespace.routines.maps import memmap
 from lazynp.namespace.standard import checked_device
 from lazynp.ndarray import asarray, ndarray
 from lazynp.protocols import memory_of
@@ -39,7 +40,7 @@ def load(*args: Any, **kwargs: Any) -> Any:
     found = library_call(np.load, "load", args, kwargs)
     if type(found) is np.lib.npyio.NpzFile:
         found.__class__ = NpzFile
-    return found
+    return found.view(memmap) if type(found) is np.memmap else found
 
 
 @_like

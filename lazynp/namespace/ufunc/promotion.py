@@ -16,7 +16,7 @@ from lazynp.graph.node import Node, Shape
 from lazynp.ndarray import asarray, ndarray, node_of
 from lazynp.scalars import CLASSES, is_scalar
 
-_OWN: Final = CLASSES | {ndarray, np.ndarray, np.memmap}
+_OWN: Final = CLASSES | {ndarray, np.ndarray}
 
 Key = np.dtype[Any] | type
 DType = np.dtype[Any]
@@ -74,7 +74,7 @@ def mask_node(where: Any) -> Node:
 def overrides(x: Any) -> bool:
     """Tell whether a foreign type has its own idea of ufuncs (pandas, sparse matrices, masked arrays, ...)."""
     kind = type(x)
-    return kind not in _OWN and hasattr(kind, "__array_ufunc__")
+    return kind not in _OWN and hasattr(kind, "__array_ufunc__") and not issubclass(kind, np.memmap)
 
 
 def has_subclass(*values: Any) -> bool:

@@ -349,6 +349,8 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             raise TypeError(f"casting must be str, not {type(kwargs['casting']).__name__}")
         if any(out is not None and overrides(out) for out in outs):
             return self._by_numpy(args, kwargs)
+        if getattr(outs[0], "tells_of_writes", False):  # a map, which takes its result piece by piece
+            return outs[0].__array_ufunc__(self._numpy, "__call__", *inputs, **{**kwargs, "out": outs})
         for out in outs:
             need_array(out)
             if type(out) is ndarray and out._readonly:
@@ -541,7 +543,7 @@ def write_out(out: Any, node: Node) -> Any:
         )
     if type(out) is not ndarray:
         # A NumPy array: it is written before the call returns.
-        out[...] = host(wrap(node))
+        out[...] = wrap(node) if getattr(out, "tells_of_writes", False) else host(wrap(node))
         return out
     node = converted(node, out.dtype)
     out._write(node if node.shape == shape else expand(node, shape))

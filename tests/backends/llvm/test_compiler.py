@@ -9,7 +9,9 @@ import threading
 import numpy as np
 import pytest
 
-from lazynp.backends.llvm import compiler, loader, mathlib
+from lazynp.backends.llvm import compiler, loader, mathlib, render
+from lazynp.codegen import ir
+from lazynp.graph import op as o
 from lazynp.values import config
 from tests.backends.llvm.kernels import map_ir, math_kernel
 
@@ -70,6 +72,49 @@ def test_loops_with_mathematical_functions_are_vectorised():
     scalar_only = " x double>" not in definition and mathlib.c_symbol("exp", "f64") in definition  # the C library's, element by element
     assert (" x double>" in text) != scalar_only
     assert "@lz_exp_f64_v16" not in text  # variants that no loop uses are gone
+
+
+DIVISION = """
+define void @divide(ptr noalias %x, ptr noalias %out, i64 %n, i8 %by) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%j, %loop]
+  %p = getelementptr i8, ptr %x, i64 %i
+  %v = load i8, ptr %p
+  %zero = icmp eq i8 %by, 0
+  %safe = select i1 %zero, i8 1, i8 %by
+  %d = sdiv i8 %v, %safe
+  %r = select i1 %zero, i8 0, i8 %d
+  %q = getelementptr i8, ptr %out, i64 %i
+  store i8 %r, ptr %q
+  %j = add nuw nsw i64 %i, 1
+  %more = icmp slt i64 %j, %n
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize("unswitch", [False, True])
+def test_a_loop_of_its_own_for_each_outcome_gives_the_same(unswitch):
+    x, out = np.arange(-128, 128).astype(np.int8), np.empty(256, np.int8)
+    divide = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int8)(
+        compiler.compile_module(DIVISION, ["divide"], unswitch)["divide"]
+    )
+    for by in (0, 3, -7):
+        divide(x.ctypes.data, out.ctypes.data, 256, by)
+        assert out.tolist() == [int(v / by) if by else 0 for v in x.tolist()]
+
+
+def test_kernels_that_look_at_divisors_are_known():
+    def kernel(op):
+        compute = ir.Compute("t", op, np.dtype(int), ("a", "s0"), np.dtype(int))
+        return ir.Kernel(phases=[ir.Phase(body=[ir.Loop("i", "0", "n0", [ir.If("c", [compute])])])])
+
+    assert render.tests_divisors(kernel(o.FLOOR_DIVIDE))
+    assert not render.tests_divisors(kernel(o.ADD))
 
 
 def test_only_the_functions_asked_for_are_public():
