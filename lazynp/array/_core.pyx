@@ -22,17 +22,20 @@ cdef extern from "Python.h":
 
 cdef extern from "functions.h":
     ctypedef struct Loops:
-        pass
+        PyObject* ufunc
     ctypedef struct Reduction:
         Loops loops
         PyObject* reduce
         int from_zero
+    ctypedef struct Matrices:
+        Loops loops
+        int ignores
     PyTypeObject cell_type
     PyTypeObject* array_type
     void array_dealloc(PyObject*)
     int slots_ready() except -1
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
-    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, RESHAPE, ASTYPE, PRODUCT
+    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, RESHAPE, ASTYPE, PRODUCT, MATRICES
     ctypedef object (*Direct)(object)
     Direct direct_named(const char*)
     const char* slot_name(int)
@@ -57,6 +60,7 @@ cdef extern from "functions.h":
     PyObject* at_hand_name
     PyObject* axis_name
     PyObject* dtype_name
+    PyObject* keepdims_name
     PyObject* quiet_call
     PyObject* result_method
     PyObject* scalar_method
@@ -73,7 +77,7 @@ cdef extern from "functions.h":
     void parts_release()
     int part_attach(object, object, object, object) except -1
     PyTypeObject function_type, ufunc_type
-    object function_new(object, object, object, int, Reduction*, Direct, int, int)
+    object function_new(object, object, object, int, Reduction*, Matrices*, Direct, int, int)
     int ufunc_bind(object, object, int, int, int, int) except -1
     void ufunc_register(PyTypeObject*)
     int functions_ready() except -1
@@ -100,6 +104,7 @@ config_dict = _keep(vars(config))
 at_hand_name = _keep(PyUnicode_InternFromString("at_hand"))
 axis_name = _keep(PyUnicode_InternFromString("axis"))
 call_name = _keep(PyUnicode_InternFromString("__call__"))
+keepdims_name = _keep(PyUnicode_InternFromString("keepdims"))
 dtype_name = _keep(PyUnicode_InternFromString("dtype"))
 quiet_call = _keep(_quiet)
 slots_ready()
@@ -127,6 +132,14 @@ for _number, _of in enumerate([np.add, np.multiply, np.maximum, np.minimum, np.l
     _reductions[<int>_number].reduce = _keep(_of.reduce)
     _reductions[<int>_number].from_zero = _of is np.add
 
+cdef Matrices[5] numpys_matrices
+cdef dict _MATRICES = {np.linalg.solve: 0, np.linalg.inv: 2, np.linalg.det: 3, np.linalg.cholesky: 4}
+for _number, _name in enumerate(["solve1", "solve", "inv", "det", "cholesky_lo"]):
+    _of = getattr(getattr(np.linalg, "_umath_linalg", None), _name, None)
+    if isinstance(_of, np.ufunc):
+        loops_fill(&numpys_matrices[<int>_number].loops, _of, 0)
+    numpys_matrices[<int>_number].ignores = _name != "det"
+
 # Methods of arrays whose answer is NumPy's C code, which warns where it was called.
 cdef frozenset _IN_PYTHON = frozenset({"sum", "prod", "max", "min", "any", "all", "mean", "std", "var", "clip", "ptp"})
 # IEEE arithmetic and what is like it.
@@ -143,11 +156,12 @@ cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "zeros": ZEROS, "empty
                     **dict.fromkeys(["broadcast_to", "sliding_window_view"], WIDENING)}
 # Functions in Python that compute nothing, so that there are no floating-point errors to listen to, and those that ask for the error state.
 cdef frozenset _MOVING = frozenset({
-    "append", "argsort", "argwhere", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "column_stack", "diag", "diagonal", "dsplit",
-    "dstack", "expand_dims", "eye", "flatnonzero", "flip", "fliplr", "flipud", "hsplit", "hstack", "identity", "imag", "ix_", "meshgrid",
-    "moveaxis", "ndim", "nonzero", "ravel", "real", "repeat", "reshape", "roll", "rollaxis", "rot90", "shape", "size", "sort", "split",
-    "squeeze", "stack", "swapaxes", "take", "tile", "transpose", "tril", "triu", "vsplit", "vstack",
-    "isclose", "allclose",
+    "allclose", "append", "argpartition", "argsort", "argwhere", "array_equal", "array_split", "atleast_1d", "atleast_2d", "atleast_3d",
+    "broadcast_to", "clip", "column_stack", "compress", "count_nonzero", "delete", "diag", "diagonal", "digitize", "dsplit", "dstack",
+    "expand_dims", "extract", "eye", "flatnonzero", "flip", "fliplr", "flipud", "hsplit", "hstack", "identity", "imag", "intersect1d", "isclose",
+    "iscomplexobj", "isin", "isrealobj", "isscalar", "ix_", "meshgrid", "moveaxis", "ndim", "nonzero", "partition", "ravel", "real", "repeat",
+    "reshape", "roll", "rollaxis", "rot90", "searchsorted", "setdiff1d", "setxor1d", "shape", "size", "sort", "split", "squeeze", "stack",
+    "swapaxes", "take", "take_along_axis", "tile", "transpose", "tril", "trim_zeros", "triu", "union1d", "unique", "vsplit", "vstack",
 })
 # Functions in Python that do nothing with an array but call its method.
 cdef frozenset _METHODS = frozenset({
@@ -230,7 +244,7 @@ def register_ufunc(cls):
     ufunc_register(<PyTypeObject*>cls)
     for name, kind in [("reduce", OF_UFUNC), ("accumulate", OF_UFUNC), ("reduceat", OF_UFUNC), ("outer", OUTER), ("at", AT)]:
         if name in vars(cls):
-            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NULL, NULL, False, True))
+            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NULL, NULL, NULL, False, True))
 
 
 def bind(ufunc, theirs, real, costly):
@@ -251,9 +265,13 @@ def function(slow, theirs, name, own):
     ``own`` are keywords that NumPy's has not.
     """
     cdef Reduction* reduction = NULL
+    cdef Matrices* matrices = NULL
     cdef int kind = DRAW if name.startswith("draw ") else _KINDS.get(name, ANY)
     cdef bint numpys_own = getattr(np, name, None) is theirs  # not a namesake of a submodule's
     cdef bytes direct = b"stable order" if name == "argsort" else _DIRECTS.get(theirs, b"")
+    if theirs in _MATRICES and numpys_matrices[<int>_MATRICES[theirs]].loops.ufunc != NULL:
+        kind = MATRICES
+        matrices = &numpys_matrices[<int>_MATRICES[theirs]]
     theirs = getattr(theirs, "_implementation", theirs)  # the arguments are known: nobody overrides it
     if name in _reduction_of:
         reduction = &_reductions[<int>_reduction_of[name]]
@@ -264,4 +282,4 @@ def function(slow, theirs, name, own):
     if python and error_variable == NULL:
         return slow
     method = getattr(np.ndarray, name) if name in _METHODS and numpys_own else None
-    return function_new(slow, theirs, method, kind, reduction, direct_named(direct), python and name not in _MOVING, not own)
+    return function_new(slow, theirs, method, kind, reduction, matrices, direct_named(direct), python and name not in _MOVING, not own)

@@ -13,7 +13,7 @@
 static PyObject *error_variable, *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
-enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, RESHAPE, ASTYPE, PRODUCT };
+enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, RESHAPE, ASTYPE, PRODUCT, MATRICES };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
 
@@ -23,6 +23,7 @@ typedef struct {
     PyObject *theirs, *slow;
     PyObject* method; /* of arrays, which is all that `theirs` calls; may be NULL */
     Reduction* reduction;
+    Matrices* matrices; /* one, or two of which the first is for vectors */
     Direct direct; /* what it does with one array and nothing else; may be NULL */
     int kind;
     int listens;  /* NumPy runs Python code, at whose lines it would warn */
@@ -377,9 +378,19 @@ static int grows_little(PyObject* const* args, Py_ssize_t n) {
     return extent <= (double)limit_now();
 }
 
-static PyObject* reduced(Function* self, PyObject* a, PyArrayObject* x, PyObject* axis) {
+static PyObject* reduced(Function* self, PyObject* a, PyArrayObject* x, PyObject* axis, int keeps) {
     Value value;
-    PyObject *args[2], *found;
+    PyObject *args[2], *found, *number;
+    if (axis != Py_None && (self->kind == REDUCTION || PyArray_TYPE(x) == NPY_DOUBLE)) {
+        found = direct_axis(self->reduction, x, axis, keeps);
+        if (found && self->kind == MEAN) {
+            number = PyFloat_FromDouble((double)PyArray_SIZE(x) / (double)PyArray_SIZE((PyArrayObject*)found));
+            Py_SETREF(found, number ? direct2(&binary_loops[DIV], found, number, 1) : NULL);
+            Py_XDECREF(number);
+        }
+        if (found || PyErr_Occurred()) return cell_of(found, NULL);
+    }
+    if (keeps) return NULL;
     if (axis == Py_None && direct_reduce(self->reduction, x, &value)) {
         if (self->kind == REDUCTION) return PyArray_Scalar(&value, PyArray_DESCR(x), NULL);
         if (PyArray_TYPE(x) == NPY_DOUBLE) {
@@ -398,7 +409,7 @@ static PyObject* reduced(Function* self, PyObject* a, PyArrayObject* x, PyObject
     return answer(found, &a, 1);
 }
 
-static PyObject *axis_name, *dtype_name;
+static PyObject *axis_name, *dtype_name, *keepdims_name;
 
 /* Whether a list holds nothing but numbers, and such lists; `left` elements at most. */
 static int of_numbers(PyObject* x, int depth, Py_ssize_t* left) {
@@ -467,6 +478,34 @@ static PyObject* asked(PyObject* theirs, PyObject* const* args, Py_ssize_t n, Py
     return found;
 }
 
+/* A function of one or two matrices at hand. */
+static PyObject* of_matrices(Function* self, PyObject* const* args, Py_ssize_t n) {
+    PyArrayObject *x = memory_of(args[0]), *y = n == 2 ? memory_of(args[1]) : NULL, *r;
+    Matrices* of = self->matrices + (y && PyArray_NDIM(y) == 2);
+    Loop* loop = &of->loops.of[NPY_DOUBLE];
+    PyObject* found;
+    Py_INCREF(x), Py_XINCREF(y);
+    r = matrices_run(of, x, y);
+    Py_DECREF(x), Py_XDECREF(y);
+    if (r && loop->state == USABLE) {
+        if (PyArray_NDIM(r)) return cell_of((PyObject*)r, NULL);
+        found = PyArray_Scalar(PyArray_DATA(r), PyArray_DESCR(r), NULL);
+        Py_DECREF(r);
+        return found;
+    }
+    if (r == NULL && PyErr_Occurred()) return NULL;
+    found = asked(self->theirs, args, n, NULL, 1, self->listens, 0, NULL);
+    if (r && found) { /* the first ones are compared */
+        PyObject* theirs = PyArray_FromAny(Py_TYPE(found) == array_type ? Py_NewRef((PyObject*)memory_of(found)) : Py_NewRef(found), NULL, 0, 0, 0, NULL);
+        if (theirs == NULL) PyErr_Clear();
+        else if (!same_bits(r, (PyArrayObject*)theirs)) loop->state = UNUSABLE;
+        else if (loop->state != UNUSABLE && ++of->compared == COMPARED) loop->state = USABLE;
+        Py_XDECREF(theirs);
+    }
+    Py_XDECREF(r);
+    return found || PyErr_Occurred() ? found : PyObject_Vectorcall(self->slow, args, (size_t)n, NULL);
+}
+
 static int is_ufunc(PyObject* x);
 static PyObject* numpys_ufunc(PyObject* x);
 
@@ -475,7 +514,7 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total = n + (names ? PyTuple_GET_SIZE(names) : 0);
     PyObject *found = NULL, *first = NULL;
     PyArrayObject* x;
-    int least = 1;
+    int least = 1, keeps;
     if (total > MOST || (names && !self->keywords)) goto slow;
     if (self->direct && total == 1 && n == 1) {
         x = memory_of(args[0]);
@@ -521,6 +560,9 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
         case GROWING:
             if (!grows_little(args, total)) goto slow;
             break;
+        case MATRICES:
+            if (names || n < 1 || n > 2 || n != self->matrices->loops.nin || (x = memory_of(args[0])) == NULL || (n == 2 && memory_of(args[1]) == NULL)) break;
+            return of_matrices(self, args, n);
         case PRODUCT:
             if (!grows_little(args, total)) goto slow;
             if (names == NULL && n == 2 && (x = memory_of(args[0])) && memory_of(args[1])) found = outer_of(x, memory_of(args[1]));
@@ -559,10 +601,16 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             break;
         case REDUCTION:
         case MEAN:
-            if (total == 0 || total > 2) break;
+            if (total == 0 || total > 3) break;
             if ((x = memory_of(args[0])) == NULL) goto slow;
-            if (total == 1 || ((n == 2 || PyTuple_GET_ITEM(names, 0) == axis_name) && (args[1] == Py_None || PyLong_CheckExact(args[1])))) {
-                found = reduced(self, args[0], x, total == 1 ? Py_None : args[1]);
+            keeps = total == n + 1 && total > 1 && PyTuple_GET_ITEM(names, 0) == keepdims_name; /* `(a, axis, keepdims=True)` */
+            keeps |= total == n + 2 && PyTuple_GET_ITEM(names, 0) == axis_name && PyTuple_GET_ITEM(names, 1) == keepdims_name;
+            if (keeps && (total < 3 || args[2] != Py_True)) break;
+            if (total == 3 && !keeps) break;
+            if (total == 1 || ((n == 2 || (n == 1 && PyTuple_GET_ITEM(names, 0) == axis_name)) && (args[1] == Py_None || PyLong_CheckExact(args[1])))) {
+                Py_INCREF(x);
+                found = reduced(self, args[0], x, total == 1 ? Py_None : args[1], keeps);
+                Py_DECREF(x);
                 if (found || PyErr_Occurred()) return found;
             }
     }
@@ -712,7 +760,7 @@ static PyTypeObject function_type = {
     .tp_weaklistoffset = offsetof(Function, weakrefs),
 };
 
-static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, Reduction* reduction, Direct direct, int listens, int keywords) {
+static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, Reduction* reduction, Matrices* matrices, Direct direct, int listens, int keywords) {
     Function* made = PyObject_New(Function, &function_type);
     if (made == NULL) return NULL;
     made->vector = kind == FOREIGN ? foreign_call : function_call;
@@ -724,6 +772,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->listens = listens;
     made->keywords = keywords;
     made->direct = direct;
+    made->matrices = matrices;
     made->weakrefs = NULL;
     return (PyObject*)made;
 }

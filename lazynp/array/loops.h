@@ -343,7 +343,7 @@ static inline PyObject* direct2(Loops* loops, PyObject* a, PyObject* b, int arra
 }
 
 /* In place, through a scratch buffer, so that it can be done again; 1 if it was done. */
-#define SCRATCH 65536
+#define SCRATCH 16384 /* bytes; for more, the copy costs what a ufunc does around its loop */
 static inline int direct_into(Loops* loops, PyArrayObject* x, PyObject* b) {
     static char scratch[SCRATCH];
     PyArrayObject* y = (PyArrayObject*)b;
@@ -430,6 +430,49 @@ static PyObject* direct_product(PyArrayObject* x, PyArrayObject* y) {
     return found;
 }
 
+/* Loops over whole matrices (`solve`, `inv`, ...) ---------------------------------------------------------------------------------- */
+
+typedef struct {
+    Loops loops;
+    int compared;
+    int ignores; /* NumPy's function takes an invalid value for an error and hears of nothing else */
+} Matrices;
+#define SMALL_MATRIX 64 /* rows; more are worth NumPy's way, which lets other threads run */
+#define COMPARED 4      /* results that are compared with NumPy's before a loop is used */
+
+/* The result of NumPy's loop for operands that have its core's axes and no others; NULL (perhaps without an exception) where it is NumPy's to do. */
+static PyArrayObject* matrices_run(Matrices* of, PyArrayObject* x, PyArrayObject* y) {
+    PyUFuncObject* ufunc = (PyUFuncObject*)of->loops.ufunc;
+    PyArrayObject *operands[3] = {x, y, NULL}, *r;
+    npy_intp dims[1 + 4], steps[3 + 6] = {0}, lengths[2];
+    int nin = of->loops.nin, at = nin + 1, type = PyArray_TYPE(x);
+    Loop* loop = &of->loops.of[type >= TYPES ? 0 : type];
+    char* args[3];
+    if (type != NPY_DOUBLE || loop->function == NULL || loop->state == UNUSABLE || ufunc->core_num_dim_ix > 4 || ufunc->core_num_dims[nin] > 2) return NULL;
+    dims[0] = 1;
+    for (int k = 0; k < ufunc->core_num_dim_ix; k++) dims[1 + k] = -1;
+    for (int o = 0; o < nin; o++) {
+        if (PyArray_TYPE(operands[o]) != type || !PyArray_ISBEHAVED_RO(operands[o]) || PyArray_NDIM(operands[o]) != ufunc->core_num_dims[o]) return NULL;
+        for (int k = 0; k < PyArray_NDIM(operands[o]); k++) {
+            npy_intp length = PyArray_DIM(operands[o], k), *known = &dims[1 + ufunc->core_dim_ixs[ufunc->core_offsets[o] + k]];
+            if (length == 0 || length > SMALL_MATRIX || (*known >= 0 && *known != length)) return NULL;
+            *known = length;
+            steps[at++] = PyArray_STRIDE(operands[o], k);
+        }
+    }
+    for (int k = 0; k < ufunc->core_num_dims[nin]; k++)
+        if ((lengths[k] = dims[1 + ufunc->core_dim_ixs[ufunc->core_offsets[nin] + k]]) < 0) return NULL;
+    r = (PyArrayObject*)PyArray_SimpleNew(ufunc->core_num_dims[nin], lengths, loop->out);
+    if (r == NULL) return NULL;
+    for (int k = 0; k < PyArray_NDIM(r); k++) steps[at++] = PyArray_STRIDE(r, k);
+    for (int o = 0; o < nin; o++) args[o] = PyArray_BYTES(operands[o]);
+    args[nin] = PyArray_BYTES(r);
+    flags_clear(0);
+    loop->function(args, dims, steps, loop->data);
+    if (of->ignores ? fetestexcept(FE_INVALID) : flags_raised(0)) Py_CLEAR(r);
+    return r;
+}
+
 /* Reductions of whole arrays ------------------------------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -437,6 +480,7 @@ typedef struct {
     PyObject* reduce;  /* NumPy's */
     int from_zero;     /* begins with zero, not with the first element */
     char state[TYPES]; /* whether it was compared with NumPy */
+    char rows[TYPES];  /* the same of one axis of two */
 } Reduction;
 
 static int reduce_into(Reduction* of, Loop* loop, PyArrayObject* x, Value* value) {
@@ -488,6 +532,64 @@ static inline int direct_reduce(Reduction* of, PyArrayObject* x, Value* value) {
     if (PyArray_ITEMSIZE(x) > (npy_intp)sizeof(Value) || of->state[type] == UNUSABLE) return 0;
     if (of->state[type] == UNKNOWN && !reduction_check(of, loop, type)) return 0;
     return reduce_into(of, loop, x, value);
+}
+
+/* The elements of each row (axis 1), or of each column, of a matrix whose rows are contiguous; NULL where a flag is raised. */
+static PyArrayObject* reduce_rows(Reduction* of, Loop* loop, PyArrayObject* x, int axis, int keeps) {
+    npy_intp rows = PyArray_DIM(x, 0), columns = PyArray_DIM(x, 1), size = PyArray_ITEMSIZE(x), across = PyArray_STRIDE(x, 0);
+    npy_intp length = axis ? rows : columns, kept[2] = {axis ? rows : 1, axis ? 1 : columns}, first = !of->from_zero;
+    PyArrayObject* r = (PyArrayObject*)PyArray_SimpleNew(keeps ? 2 : 1, keeps ? kept : &length, loop->out);
+    char *from = PyArray_BYTES(x), *to = r ? PyArray_BYTES(r) : NULL;
+    int fine = 1;
+    if (r == NULL) return NULL;
+    if (of->from_zero) memset(to, 0, (size_t)(length * size));
+    else if (axis == 0) memcpy(to, from, (size_t)(columns * size));
+    for (npy_intp k = axis ? 0 : first; k < rows && fine; k++) {
+        char* row = from + k * across;
+        if (axis == 0) {
+            fine = run2(loop, to, row, to, columns, size, size, size);
+        } else {
+            if (first) memcpy(to + k * size, row, (size_t)size);
+            fine = run2(loop, to + k * size, row + first * size, to + k * size, columns - first, 0, size, 0);
+        }
+    }
+    if (!fine) Py_CLEAR(r);
+    return r;
+}
+
+static int rows_check(Reduction* of, Loop* loop, int type) {
+    static const npy_intp shapes[][2] = {{2, 33}, {33, 2}, {3, 22}, {8, 8}, {22, 3}, {2, 2}};
+    int fine = 1;
+    of->rows[type] = UNUSABLE;
+    for (int k = 0; k < 24 && fine; k++) {
+        npy_intp dims[2] = {shapes[k / 4][0], shapes[k / 4][1]};
+        PyArray_Dims shape = {dims, 2};
+        PyArrayObject *whole = sample(type, k & 1, k & 1), *x = NULL, *r = NULL;
+        PyObject *theirs = NULL, *axis = PyLong_FromLong(k / 2 & 1);
+        if (whole) x = (PyArrayObject*)PySequence_GetSlice((PyObject*)whole, 0, dims[0] * dims[1]);
+        if (x) Py_SETREF(x, (PyArrayObject*)PyArray_Newshape(x, &shape, NPY_CORDER));
+        if (x && axis) theirs = PyObject_CallFunctionObjArgs(quiet_call, of->reduce, x, axis, NULL);
+        if (theirs) r = reduce_rows(of, loop, x, k / 2 & 1, 0);
+        fine = theirs && !PyErr_Occurred() && (r == NULL ? k & 1 : PyArray_CheckExact(theirs) && same_bits(r, (PyArrayObject*)theirs));
+        Py_XDECREF(whole), Py_XDECREF(x), Py_XDECREF(r), Py_XDECREF(theirs), Py_XDECREF(axis);
+    }
+    PyErr_Clear();
+    if (fine) of->rows[type] = USABLE;
+    return fine;
+}
+
+/* One axis of a matrix combined; NULL without an exception where it is NumPy's to do. */
+static PyObject* direct_axis(Reduction* of, PyArrayObject* x, PyObject* axis, int keeps) {
+    int type = PyArray_TYPE(x);
+    npy_intp number = PyLong_CheckExact(axis) ? PyLong_AsSsize_t(axis) : 2;
+    Loop* loop;
+    if (number == -1 && PyErr_Occurred()) PyErr_Clear(), number = 2;
+    if (number < 0) number += 2;
+    if (PyArray_NDIM(x) != 2 || (number != 0 && number != 1) || !PyArray_ISBEHAVED_RO(x) || PyArray_SIZE(x) > LONGEST) return NULL;
+    if (PyArray_DIM(x, 0) < 2 || PyArray_DIM(x, 1) < 2 || PyArray_STRIDE(x, 1) != PyArray_ITEMSIZE(x)) return NULL; /* else in another order */
+    if (PyArray_STRIDE(x, 0) < PyArray_DIM(x, 1) * PyArray_ITEMSIZE(x) || (loop = loop_of(&of->loops, type)) == NULL || loop->out != type || !loop->basic) return NULL;
+    if (of->rows[type] == UNUSABLE || (of->rows[type] == UNKNOWN && !rows_check(of, loop, type))) return NULL;
+    return (PyObject*)reduce_rows(of, loop, x, (int)number, keeps);
 }
 
 #endif

@@ -1,5 +1,6 @@
 """Values at hand are computed by NumPy's own loops: the same bits, dtypes, warnings and exceptions, in whichever core."""
 
+import functools
 import gc
 import operator
 import sys
@@ -166,6 +167,82 @@ def test_reductions(name: str) -> None:
             for axis in (None, 0, -1, 5):
                 agree(lambda a: getattr(a, name)(axis=axis), x)  # noqa: B023
             agree(lambda a: getattr(a.T, name)(), x)
+
+
+MATRICES = [(1, 1), (2, 2), (1, 7), (7, 1), (3, 22), (33, 2), (8, 8), (40, 41), (0, 3)]
+LAYOUTS: list[Callable[[Any], Any]] = [lambda x: x, lambda x: x.T, lambda x: x[::2], lambda x: x[:, 1:], lambda x: x[:, ::-1]]
+
+
+@pytest.mark.parametrize("dtype", ["?", "B", "i", "l", "e", "f", "d", "D"])
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean", "any", "all"])
+def test_reductions_of_an_axis(name: str, dtype: str) -> None:
+    for seed, shape in enumerate(MATRICES):
+        whole = values(dtype, shape[0] * shape[1], seed).reshape(shape)
+        theirs, ours = whole.copy(), lazynp.array(whole)
+        for lie in LAYOUTS:
+            for axis in (0, 1, -1, -2, 2):
+                for keeps in ({}, {"keepdims": True}):
+                    x, y = lie(theirs), lie(ours)
+                    want = outcome(lambda x=x, axis=axis, keeps=keeps: getattr(x, name)(axis=axis, **keeps))
+                    got = outcome(lambda y=y, axis=axis, keeps=keeps: getattr(y, name)(axis, **keeps))
+                    assert got[:2] == want[:2], (shape, axis, keeps)
+
+
+@pytest.mark.parametrize("dtype", ["?", "l", "e", "f", "d", "D"])
+def test_products(dtype: str) -> None:
+    for seed, (n, m) in enumerate(MATRICES):
+        a, b = values(dtype, n * m, seed).reshape(n, m), values(dtype, m * n, seed + 1).reshape(m, n)
+        pairs = [(a, b), (a, a.T), (a.T, a), (a[::2], b), (a, b[:, ::-1]), (a, a), (a.ravel(), a.ravel())]
+        for p, q in pairs + ([(a, b[:, 0]), (a[0], b)] if n else []):
+            want, got = outcome(lambda p=p, q=q: p @ q), outcome(lambda p=p, q=q: lazynp.asarray(p) @ lazynp.asarray(q))
+            assert got == want
+
+
+def test_matrices() -> None:
+    rng = numpy.random.default_rng(0)
+    calls: list[tuple[str, int]] = [("solve", 1), ("solve", 2), ("inv", 0), ("det", 0), ("cholesky", 0)]
+    for n in [*range(1, 7), 20, 64, 65]:
+        for k in range(6):
+            a = rng.standard_normal((n, n))
+            a = a @ a.T if k % 2 else a.T
+            if k == 5:
+                a[0] = 0.0
+            for name, operands in calls:
+                given = (a, *[rng.standard_normal((n, 3)[:operands])][:operands])
+                ours = [lazynp.array(x) for x in given]
+                want = outcome(lambda name=name, given=given: getattr(numpy.linalg, name)(*given))
+                got = outcome(lambda name=name, ours=ours: getattr(lazynp.linalg, name)(*ours))
+                assert got[:2] == want[:2], (name, n, k)
+
+
+def _changed(z: Any, key: Any, change: Any, other: Any) -> None:
+    z[key] = change(z[key], z[key][:1] if other is None else other)
+
+
+@pytest.mark.parametrize("dtype", ["l", "d", "D", "f"])
+def test_writes_in_place_by_rows(dtype: str) -> None:
+    for n in (1, 3, 8):
+        x = values(dtype, 80, n).reshape(8, 10)
+        pair = x.copy(), lazynp.array(x)
+        for key in [(slice(1, None), slice(2, None)), (slice(None), 1), (slice(None, None, 2),), (slice(None), slice(None, None, -1))]:
+            for change in IN_PLACE[:3]:
+                for other in (2, x[0, 0], None):
+                    want, got = [outcome(functools.partial(_changed, z, key, change, other)) for z in pair]
+                    assert got[:2] == want[:2]
+                    assert _bits(pair[0]) == _bits(pair[1])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elements(dtype: str) -> None:
+    x = values(dtype, 12, 3).reshape(3, 4)
+    pair = x.copy(), lazynp.array(x)
+    for key in [(0, 0), (-1, 2), (numpy.int64(2), -4), (3, 0), (0, -5), (1,), 1, (True, 0), (0, 0, 0), (2**70, 0)]:
+        want, got = [outcome(functools.partial(operator.getitem, z, key)) for z in pair]
+        assert got[:2] == want[:2], key
+        for value in NUMBERS:
+            want, got = [outcome(functools.partial(operator.setitem, z, key, value)) for z in pair]
+            assert got[:2] == want[:2] and _bits(pair[0]) == _bits(pair[1]), (key, value)
+    assert type(pair[1][0, 0]) is type(x[0, 0])
 
 
 def test_subscripts() -> None:

@@ -43,7 +43,10 @@ class LLVMBackend:
             made: Plan = prepared(self.name, program, lambda program: CompiledPlan(program, self, self.numpy_plan))
             return made
 
-        return make() if shares(self.name, program) else aside(make)
+        try:
+            return make() if shares(self.name, program) else aside(make)
+        except OSError as error:  # LLVM itself: no memory to map it, or it is not all there
+            raise CompileError(f"LLVM could not be loaded: {error}") from error
 
     def threads(self) -> int:
         return threads.count()

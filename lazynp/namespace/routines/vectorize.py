@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import hand
+from lazynp.arrays import ndarray
 from lazynp.namespace.bridge.fallback import ours
 from lazynp.namespace.ufunc.ufuncs import ufunc
 from lazynp.protocols import to_host
@@ -26,6 +28,11 @@ class vectorize(np.vectorize):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function of every element, with broadcasting."""
+        if not kwargs and all(type(x) is ndarray or type(x) in hand.NUMBERS for x in args):
+            values = [hand.own_memory(x) if type(x) is ndarray else x for x in args]
+            if not any(value is None for value in values):
+                found = super().__call__(*values)
+                return hand.result(found) if type(found) is np.ndarray else ours(found)
         return ours(super().__call__(*to_host(args, "vectorize"), **to_host(kwargs, "vectorize")))
 
 
