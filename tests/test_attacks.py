@@ -1,5 +1,5 @@
 """What surrounds a program goes wrong: a full disk, forked children at an empty cache, interrupts under threads, no more threads,
-subinterpreters."""
+allocations that fail, subinterpreters."""
 
 from __future__ import annotations
 
@@ -141,6 +141,106 @@ print(done + interrupted > 5, interrupted > 0)
 def test_interrupts_while_threads_compile_and_compute(tmp_path: Path, below: str) -> None:
     done = run(INTERRUPTS, 7, LAZYNP_EAGER_BELOW=below, LAZYNP_CACHE_DIR=str(tmp_path))
     assert done.stdout.split() == ["True", "True"], done.stderr
+
+
+FAILING = """
+import random, sys
+import numpy, lazynp as np
+from lazynp.values import allocator
+
+seed, runs, n = int(sys.argv[1]), int(sys.argv[2]), 90_000  # blocks of their own, not of a slab
+rng = random.Random(seed)
+real, chance = allocator._map, [0.0]
+
+def unreliable(size, huge):
+    if rng.random() < chance[0]:
+        raise MemoryError
+    return real(size, huge)
+
+allocator._map = unreliable
+
+def set_slice(a, b, k):
+    a[k % 7 :: 2 + k % 3] = b[k % 7 :: 2 + k % 3] * k
+
+def add_slice(a, b, k):
+    a[k % 5 : n // 2] += 1.5
+
+def add_all(a, b, k):
+    a += b * k
+
+def set_masked(a, b, k):
+    a[b > k] = k
+
+def add_rows(a, b, k):
+    a.reshape(4, -1)[k % 4] -= b[: n // 4]
+
+WRITES = [set_slice, add_slice, add_all, set_masked, add_rows]
+MAKES = [
+    lambda np, a, b, k: a * k + b, lambda np, a, b, k: np.sort(a)[::-1], lambda np, a, b, k: np.where(a > b, a, b * k),
+    lambda np, a, b, k: a.reshape(4, -1).sum(axis=0).repeat(4), lambda np, a, b, k: a.copy(), lambda np, a, b, k: np.cumsum(a) - b,
+    lambda np, a, b, k: np.concatenate([a[n // 2 :], b[: n // 2]]), lambda np, a, b, k: (a.reshape(300, 300) @ np.eye(300)).reshape(-1),
+]
+READS = [lambda a: a.realize(), lambda a: float(a.sum()), lambda a: a[rng.randrange(n)], lambda a: numpy.asarray(a * 1), lambda a: str(a)]
+failed = 0
+
+def attempt(chance_now, function, *arguments):
+    global failed
+    allocator.trim()
+    chance[0] = chance_now
+    try:
+        return True, function(*arguments)
+    except MemoryError:
+        failed += 1
+        return False, None
+    finally:
+        chance[0] = 0.0
+
+def right(x, *allowed):
+    found = numpy.asarray(x * 1)
+    return any(numpy.allclose(found, y, rtol=1e-9, atol=1e-6) for y in allowed)
+
+for run in range(runs):
+    theirs = [numpy.floor(numpy.random.default_rng(rng.randrange(1 << 30)).random(n) * 8) for _ in range(3)]
+    ours = [np.array(x) for x in theirs]
+    chances = rng.choice([0.3, 1.0])
+    for step in range(rng.randrange(3, 9)):
+        i, j, k = rng.randrange(3), rng.randrange(3), rng.randrange(1, 9)
+        kind = rng.randrange(3)
+        if kind == 0:
+            write = rng.choice(WRITES)
+            after = theirs[i].copy()
+            write(after, theirs[j] if j != i else after, k)
+            done, _ = attempt(chances, write, ours[i], ours[j], k)
+            if not done:
+                assert right(ours[i], theirs[i], after), (seed, run, step, write)
+                after = numpy.asarray(ours[i] * 1).copy()
+            theirs[i] = after
+        elif kind == 1:
+            make = rng.choice(MAKES)
+            done, made = attempt(chances, make, np, ours[i], ours[j], k)
+            if done:
+                ours[rng.randrange(3)] = made
+                at = [index for index, x in enumerate(ours) if x is made][0]
+                theirs[at] = make(numpy, theirs[i], theirs[j], k)
+        else:
+            attempt(chances, rng.choice(READS), ours[i])
+    for x, y in zip(ours, theirs):
+        assert right(x, y), (seed, run)
+print(failed)
+"""
+
+
+@pytest.mark.parametrize(("tier", "below"), [("auto", "0"), ("auto", "65536"), ("compiled", "0")])
+def test_allocations_that_fail_at_random_change_no_array(tier: str, below: str) -> None:
+    done = run(FAILING, 7, 60, LAZYNP_TIER=tier, LAZYNP_EAGER_BELOW=below)
+    assert done.returncode == 0 and int(done.stdout) > 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tier", ["auto", "compiled"])
+def test_a_thousand_programs_whose_allocations_fail_at_random(tier: str) -> None:
+    done = run(FAILING, 7, 1000, LAZYNP_TIER=tier, LAZYNP_EAGER_BELOW="0", timeout=1200)
+    assert done.returncode == 0 and int(done.stdout) > 100, done.stderr
 
 
 INTERPRETERS = """

@@ -43,7 +43,10 @@ class LLVMBackend:
             made: Plan = prepared(self.name, program, lambda program: CompiledPlan(program, self, self.numpy_plan))
             return made
 
-        return make() if shares(self.name, program) else aside(make)
+        try:
+            return make() if shares(self.name, program) else aside(make)
+        except OSError as error:  # LLVM itself: no memory to map it, or it is not all there
+            raise CompileError(f"LLVM could not be loaded: {error}") from error
 
     def threads(self) -> int:
         return threads.count()
@@ -76,7 +79,7 @@ class LLVMBackend:
         phases.provide(kernels.values())
         module = render.render([(names[key], kernel) for key, kernel in kernels.items()])
         try:
-            addresses = compiler.compile_module(module, list(names.values()), any(map(render.tests_divisors, kernels.values())))
+            addresses = compiler.compile_module(module, list(names.values()), 3 if any(map(render.tests_divisors, kernels.values())) else 1)
         except compiler.CompileError as error:
             raise CompileError(str(error)) from error
         for key, kernel in kernels.items():

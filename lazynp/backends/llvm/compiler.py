@@ -21,7 +21,7 @@ from lazynp.backends.llvm import loader, mathlib, threads
 from lazynp.backends.llvm.host import binding, host
 from lazynp.values import config, forking
 
-PIPELINE: Final = "O1|O3+vectors+dce/1"  # names the pass pipelines below in cache keys: change it whenever they change
+PIPELINE: Final = "levels+dce/1"  # names the pass pipelines below in cache keys: change it whenever they change
 
 
 class CompileError(RuntimeError):
@@ -53,25 +53,25 @@ class _Toolchain:
         self.host = host()
         self.target: Any = llvm.Target.from_triple(self.host.triple)
         self.machine: Any = self.target.create_target_machine(cpu=self.host.cpu, features=self.host.features, opt=2)
-        self.builders: dict[bool, Any] = {}
+        self.builders: dict[int, Any] = {}
         atexit.register(_finished)
 
-    def builder(self, unswitch: bool) -> Any:
-        """The pass pipeline.
+    def builder(self, level: int) -> Any:
+        """The pass pipeline of a level, which ``compile_module`` describes.
 
-        Loops are written as they are to run: what O2 and O3 do before vectorisation finds nothing in them and takes a fifth of the time.
-        The exception is a loop that tests at every element what does not change in it, which O3 alone takes out.
+        Loops of kernels are written as they are to run: what O2 and O3 do before vectorisation finds nothing in most of them and takes a
+        fifth of the time.
         """
-        if unswitch not in self.builders:
-            tuning = self.llvm.create_pipeline_tuning_options(speed_level=3 if unswitch else 1)
+        if level not in self.builders:
+            tuning = self.llvm.create_pipeline_tuning_options(speed_level=level)
             tuning.loop_vectorization = True
             tuning.slp_vectorization = True
             tuning.loop_interleaving = True
             # Only loops that ask for it in their metadata are unrolled: the vectoriser interleaves what profits, and unrolling the
             # rest doubles the time of optimisation for nothing.
             tuning.loop_unrolling = False
-            self.builders[unswitch] = self.llvm.create_pass_builder(self.machine, tuning)
-        return self.builders[unswitch]
+            self.builders[level] = self.llvm.create_pass_builder(self.machine, tuning)
+        return self.builders[level]
 
 
 def _finished() -> None:
@@ -97,7 +97,7 @@ def define(functions: Mapping[str, int]) -> None:
     _defined.update(functions)
 
 
-def compile_module(ir_text: str, names: Sequence[str], unswitch: bool = False) -> dict[str, int]:
+def compile_module(ir_text: str, names: Sequence[str], level: int = 1) -> dict[str, int]:
     """Compile a module and return the addresses of its functions.
 
     Parameters
@@ -106,8 +106,9 @@ def compile_module(ir_text: str, names: Sequence[str], unswitch: bool = False) -
         LLVM IR. It should name neither triple nor data layout.
     names : sequence of str
         The functions wanted. Every other function whose name starts with ``lz_`` becomes private to the module.
-    unswitch : bool
-        Whether conditions that do not change in a loop are worth a loop of their own for each outcome.
+    level : {1, 0, 3}
+        0: the text is compiled as it is written; 1: its loops are vectorised; 3: what they test at every element though it does not change
+        in them is also taken out.
 
     Returns
     -------
@@ -121,7 +122,7 @@ def compile_module(ir_text: str, names: Sequence[str], unswitch: bool = False) -
     """
     cache = disk_cache.shared()
     with _lock:
-        key = disk_cache.digest(f"{_identity()}\0{unswitch}\0{','.join(names)}\0{ir_text}".encode()).hex()
+        key = disk_cache.digest(f"{_identity()}\0{level}\0{','.join(names)}\0{ir_text}".encode()).hex()
         data = cache.get(key)
         if data is not None:
             try:
@@ -131,7 +132,7 @@ def compile_module(ir_text: str, names: Sequence[str], unswitch: bool = False) -
             else:
                 STATISTICS.loaded += 1
                 return addresses
-        data = _compile(_toolchain(), ir_text, names, unswitch)
+        data = _compile(_toolchain(), ir_text, names, level)
         addresses = load_object(data, names)
         STATISTICS.compiled += 1
         cache.put(key, data)
@@ -159,8 +160,8 @@ def optimised_ir(ir_text: str, names: Sequence[str]) -> str:
         return str(_optimise(_toolchain(), ir_text, names))
 
 
-def _optimise(tools: _Toolchain, ir_text: str, names: Iterable[str], unswitch: bool = False) -> Any:
-    llvm, builder = tools.llvm, tools.builder(unswitch)
+def _optimise(tools: _Toolchain, ir_text: str, names: Iterable[str], level: int = 1) -> Any:
+    llvm, builder = tools.llvm, tools.builder(level)
     start = time.perf_counter()
     try:
         module = llvm.parse_assembly(ir_text)
@@ -188,8 +189,8 @@ def _optimise(tools: _Toolchain, ir_text: str, names: Iterable[str], unswitch: b
     return module
 
 
-def _compile(tools: _Toolchain, ir_text: str, names: Sequence[str], unswitch: bool = False) -> bytes:
-    module = _optimise(tools, ir_text, names, unswitch)
+def _compile(tools: _Toolchain, ir_text: str, names: Sequence[str], level: int = 1) -> bytes:
+    module = _optimise(tools, ir_text, names, level)
     start = time.perf_counter()
     data = bytes(tools.machine.emit_object(module))
     STATISTICS.emitting += time.perf_counter() - start

@@ -38,7 +38,7 @@ def declaration(words: int) -> str:
 def provide(kernels: Iterable[ir.Kernel]) -> None:
     """Compile what ``kernels`` call and make it known by name."""
     for words in sorted({size(Layout(kernel)) for kernel in kernels} - _provided):
-        compiler.define(compiler.compile_module(_module(words), [name(words)]))
+        compiler.define(compiler.compile_module(_module(words), [name(words)], 0))
         _provided.add(words)
 
 

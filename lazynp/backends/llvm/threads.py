@@ -90,7 +90,7 @@ def _native_pool() -> int | None:
     machine = host().triple.split("-")[0]
     names = ["lz_parallel", "lz_pool_start", "lz_pool_spin", "lz_pool_worker"]
     try:
-        addresses = compiler.compile_module(pool_ir(sys.platform == "win32", machine), names)
+        addresses = compiler.compile_module(pool_ir(sys.platform == "win32", machine), names, 0)
     except compiler.CompileError:
         return None
     start = ctypes.CFUNCTYPE(None, ctypes.c_int64)(addresses["lz_pool_start"])
