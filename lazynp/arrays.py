@@ -260,6 +260,8 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def mT(self) -> ndarray:
         """The last two axes exchanged."""
+        if type(self._base) is _MEMORY:
+            return hand.cell(self._base.mT, self if self._view is None else self._view)
         ndim = self.ndim
         if ndim < 2:
             raise ValueError("matrix transpose with ndim < 2 is undefined")
@@ -660,9 +662,13 @@ def derived(x: ndarray, step: Step, dtype: np.dtype[Any], readonly: bool = False
     base = x._base
     if type(base) is _MEMORY:
         # A lens all the same; who asks for its elements finds that they are at hand.
+        owner = x if x._view is None else x._view
         root, start = hand.rooted(x)
-        view = View(root.shape, root.dtype, (), root.shape, root.dtype, x if x._view is None else x._view)
-        if root is not x:
+        apart = root is not x
+        if not apart:
+            root = hand.cell(base[...], owner)  # whose flags and shape nobody sets
+        view = View(root.shape, root.dtype, (), root.shape, root.dtype, owner)
+        if apart:
             place = start, base.strides
             view = view.extended((STRIDED, (*place, base.dtype), base.shape), base.dtype, view.owner, place)
         view = view.extended(step, dtype, view.owner, geometry)

@@ -282,11 +282,16 @@ def _lent(root: arrays.ndarray, pinned: bool) -> np.ndarray[Any, Any] | None:
                 if node.buffer is not None and node.buffer.place is not None:
                     return None
                 del node  # which only the cell shall hold
-                draft(root)
-                held = root._base
+                held = _drafted(root, lent=True)
+                assert held is not None
+                _install(root, held)  # lent from the beginning: whoever finds it waits for the lock
+                array: np.ndarray[Any, Any] = held.exported()
+                if not pinned:
+                    held.pinned = None
+                return array
             if type(held) is _MEMORY:
                 return held
-            array: np.ndarray[Any, Any] = held.exported()
+            array = held.exported()
             if pinned:
                 held.pinned = array
             return array
@@ -380,40 +385,64 @@ def draft(root: arrays.ndarray, copy: bool = True) -> np.ndarray[Any, Any] | Non
     """
     if hand.own_memory(root) is not None:
         return root._base
-    base = root._base
-    if base is None:
-        node = root._node
-        sources = node.src
-        one = sources[0] if node.op is o.EXPAND else node
-        del sources
-        if one.op is o.CONST:
-            buffer = _empty(node.shape, node.dtype)
-            buffer.array.fill(one.arg)
-        else:
-            del one
-            force([node], "element writes")
-            buffer = node.buffer
-            if buffer.place is None and (buffer.exclusive() or buffer.alone()):
-                # Ours alone if the node goes with this cell.
-                root._node = None
-                look = ref(node)
-                del node
-                root._node = look()
-            if root._node is None:
-                buffer = buffer.retyped(buffer.dtype, buffer.shape)
-            elif not copy:
-                return None
-            else:
-                old = buffer.array
-                device = buffer.device
-                buffer = _empty(old.shape, old.dtype)
-                buffer.array[...] = old
-                if device is not None:
-                    buffer = buffer.at_home(device)
-        base = root._base = root._view = Draft(buffer)
-        root._node = None
-    found: np.ndarray[Any, Any] = base.array
+    held = root._base
+    if held is None:
+        held = _drafted(root, copy)
+        if held is None:
+            return None
+        _install(root, held)
+    found: np.ndarray[Any, Any] = held.array
     return found
+
+
+def _drafted(root: arrays.ndarray, copy: bool = True, lent: bool = False) -> Draft | None:
+    """A draft with the value of a plain array, to be installed at once: over its own memory if nothing but the cell leads there."""
+    node = root._node
+    sources = node.src
+    one = sources[0] if node.op is o.EXPAND else node
+    del sources
+    if one.op is o.CONST:
+        buffer = _empty(node.shape, node.dtype)
+        buffer.array.fill(one.arg)
+    else:
+        del one
+        force([node], "element writes")
+        buffer = node.buffer
+        del node
+        if buffer.place is None and (buffer.exclusive() or buffer.alone()):
+            held = Draft(buffer.retyped(buffer.dtype, buffer.shape))
+            if lent:
+                held.pinned = held.exported()
+            if _holders_of_node(root) <= _CELL_ALONE:
+                return held
+        if not copy:
+            return None
+        old = buffer.array
+        device = buffer.device
+        buffer = _empty(old.shape, old.dtype)
+        buffer.array[...] = old
+        if device is not None:
+            buffer = buffer.at_home(device)
+    held = Draft(buffer)
+    if lent:
+        held.pinned = held.exported()
+    return held
+
+
+def _install(root: arrays.ndarray, held: Draft) -> None:
+    """Make a draft an array's value; in this order, for other threads may look at the array, and an interrupt may come."""
+    root._view = held
+    root._base = held
+    root._node = None
+
+
+def _holders_of_node(root: Any) -> int:
+    return sys.getrefcount(root._node)
+
+
+_sample = core.Cell()
+_sample._node = object()
+_CELL_ALONE = _holders_of_node(_sample)
 
 
 def _empty(shape: Shape, dtype: np.dtype[Any]) -> Buffer:

@@ -13,7 +13,7 @@
 static PyObject *error_variable, *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
-enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, RESHAPE, ASTYPE, PRODUCT, MATRICES };
+enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
 
@@ -51,7 +51,9 @@ static PyObject* direct_flatnonzero(PyArrayObject* x) {
 }
 static PyObject* direct_stable_order(PyArrayObject* x) { return PyArray_NDIM(x) ? PyArray_ArgSort(x, -1, NPY_STABLESORT) : NULL; }
 static PyObject* direct_norm(PyArrayObject* x) { /* of floats, whatever the number of axes */
-    PyObject *flat = PyArray_TYPE(x) == NPY_DOUBLE ? PyArray_Ravel(x, NPY_KEEPORDER) : NULL, *found = flat ? PyArray_MatrixProduct(flat, flat) : NULL;
+    PyObject *flat = PyArray_TYPE(x) == NPY_DOUBLE ? PyArray_Ravel(x, NPY_KEEPORDER) : NULL;
+    PyObject* found = flat ? direct_product((PyArrayObject*)flat, (PyArrayObject*)flat) : NULL;
+    if (flat && found == NULL && !PyErr_Occurred()) found = PyArray_MatrixProduct(flat, flat);
     Py_XDECREF(flat);
     if (found && Py_IS_TYPE(found, &PyDoubleArrType_Type)) PyArrayScalar_ASSIGN(found, Double, sqrt(PyArrayScalar_VAL(found, Double)));
     return found;
@@ -559,6 +561,11 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
         }
         case GROWING:
             if (!grows_little(args, total)) goto slow;
+            break;
+        case DOT: /* of vectors, which is `@`, too, but for errors that are not told of */
+            if (names == NULL && n == 2 && (x = memory_of(args[0])) && PyArray_NDIM(x) == 1 && PyArray_TYPE(x) == NPY_DOUBLE && memory_of(args[1]))
+                if (PyArray_NDIM(memory_of(args[1])) == 1) found = direct_product(x, memory_of(args[1]));
+            if (found || PyErr_Occurred()) return found;
             break;
         case MATRICES:
             if (names || n < 1 || n > 2 || n != self->matrices->loops.nin || (x = memory_of(args[0])) == NULL || (n == 2 && memory_of(args[1]) == NULL)) break;

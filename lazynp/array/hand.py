@@ -565,43 +565,52 @@ def let_go(x: arrays.ndarray, others: int) -> bool:
     return True
 
 
-def writable(x: arrays.ndarray) -> Memory | None:
-    """Memory that a write to ``x`` goes to now: its own, its part of a large array that nobody else sees, or what is lent."""
+def writable(x: arrays.ndarray, large: bool = False) -> Memory | None:
+    """Memory that a write to ``x`` goes to now: its own, its part of a large array that nobody else sees, or what is lent.
+
+    ``large``: also a large part, where the array exists: with nothing recorded to share a kernel with, NumPy's loop is the shortest way.
+    """
     memory = own_memory(x)
     if memory is not None:
         return memory
     base = x._base
     if base is not None and arrays.is_lent(base if type(base) is arrays.ndarray else x):
         return None if x._readonly else arrays.elements(x)
-    if type(base) is not arrays.ndarray or not config.at_hand or x._readonly or prod(x._view.shape) > config.at_hand:
+    if type(base) is not arrays.ndarray or not config.at_hand or x._readonly:
         return None
-    return arrays.elements(x) if _has_own_memory(base) else None
+    small = prod(x._view.shape) <= config.at_hand
+    return arrays.elements(x) if (small or large) and _has_own_memory(base, small) else None
 
 
-def _has_own_memory(root: arrays.ndarray) -> bool:
-    """Tell whether small writes may go to a large array's memory; it gets some of its own where that costs no more than it cost NumPy."""
+def _has_own_memory(root: arrays.ndarray, small: bool = True) -> bool:
+    """Tell whether writes may go to a large array's memory; for small ones it gets some of its own where that costs no more than it cost
+    NumPy."""
     if root._base is not None:
         return True
     node = root._node
     fill = _is_fill(node)
-    if not fill and node.buffer is None:
+    if node.buffer is None and not (fill and small):
         return False
-    copy = fill or build.size(node) * node.dtype.itemsize <= COPIED
+    copy = small and (fill or build.size(node) * node.dtype.itemsize <= COPIED)
     del node  # the memory is the array's own if nobody else holds it
     return arrays.draft(root, copy=copy) is not None
 
 
 def written(x: arrays.ndarray, root: arrays.ndarray, key: Any, lengths: Sequence[int], value: Any) -> bool:
-    """Do ``x[key] = value`` on a small part of a large array, where the value is at hand and the memory its own; tells whether it did."""
+    """Do ``x[key] = value`` on a part of a large array, where the value is at hand and the memory its own; tells whether it did.
+
+    A large part takes numbers alone: there is nothing that could be computed where they are stored.
+    """
     limit = config.at_hand
-    if not limit or prod(lengths) > limit:
+    if not limit:
         return False
+    small = prod(lengths) <= limit
     kind = type(value)
     if kind is arrays.ndarray:
-        if memory_of(value) is None or not _has_own_memory(root):
+        if not small or memory_of(value) is None or not _has_own_memory(root):
             return False
         value = memory_of(value)
-    elif (kind not in NUMBERS and (kind not in CLASSES or value._value is None)) or not _has_own_memory(root):
+    elif (kind not in NUMBERS and (kind not in CLASSES or value._value is None)) or not _has_own_memory(root, small):
         return False
     memory = arrays.elements(x)
     if memory is None or value is None:

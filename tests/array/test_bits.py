@@ -196,6 +196,11 @@ def test_products(dtype: str) -> None:
         for p, q in pairs + ([(a, b[:, 0]), (a[0], b)] if n else []):
             want, got = outcome(lambda p=p, q=q: p @ q), outcome(lambda p=p, q=q: lazynp.asarray(p) @ lazynp.asarray(q))
             assert got == want
+            for name in ("dot", "inner"):
+                want = outcome(lambda p=p, q=q, name=name: getattr(numpy, name)(p, q))
+                got = outcome(lambda p=p, q=q, name=name: getattr(lazynp, name)(lazynp.asarray(p), lazynp.asarray(q)))
+                assert got[:2] == want[:2]
+        assert outcome(lambda a=a: lazynp.linalg.norm(lazynp.asarray(a)))[0] == outcome(lambda a=a: numpy.linalg.norm(a))[0]
 
 
 def test_matrices() -> None:

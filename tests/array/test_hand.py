@@ -301,3 +301,13 @@ def test_threads_may_put_one_array_at_hand_together() -> None:
 def test_every_public_function_answers_under_one_object_for_all_its_names() -> None:
     assert lazynp.max is lazynp.amax and lazynp.concat is lazynp.concatenate
     assert hand.first("max", lazynp.max, numpy.max) is lazynp.max
+
+
+def test_a_large_view_stays_writable_when_its_base_is_made_readonly() -> None:
+    with config.override(eager_below=6):
+        for np in (numpy, lazynp):
+            x = np.ones(4)
+            wide = x.view("f4")
+            x.flags.writeable = False
+            wide[1:] = 3
+            assert x[0] != 1 and not x.flags.writeable and wide.base is x

@@ -248,3 +248,21 @@ def test_foreign_memory_is_ours_when_nobody_else_has_it() -> None:
     y = x + 1
     assert host(x).ctypes.data == address
     assert float(y[1]) == 6
+
+
+@pytest.mark.parametrize("below", [0, 65536])
+def test_threads_export_and_record_one_array(below: int) -> None:
+    with config.override(eager_below=below):
+        for _ in range(10):
+            x = lazynp.arange(70_000.0) * 2
+            whole = float(x.sum())
+
+            def export(k: int, x: Any = x) -> float:
+                return float(numpy.asarray(x).sum() if k % 3 else numpy.asarray(x[1:])[...].sum())
+
+            def record(k: int, x: Any = x) -> float:
+                return float((x + 1).sum() - 70_000)
+
+            with ThreadPoolExecutor(8) as pool:
+                found = [pool.submit((export, record)[k % 2], k) for k in range(60)]
+                assert {one.result() for one in found} == {whole}

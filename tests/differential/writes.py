@@ -207,7 +207,10 @@ def through_attribute(w: Writer) -> str | None:
         forms.append(f"{name}.shape = {new_shape(w, w.value(name).size)}")
         if not w.oracle.inexact:
             # A view of a broadcast is not made writeable: NumPy allows it, lazynp does not.
-            forms.append(f"{name}.flags.writeable = {w.chance(0.6) and (w.value(name).base is None or w.value(name).flags.writeable)}")
+            # Nor is memory from outside, of which NumPy does not know whether it may be written.
+            base = w.value(name).base
+            ours = base is None or (is_array(base) and w.value(name).flags.writeable)
+            forms.append(f"{name}.flags.writeable = {w.chance(0.6) and ours}")
     return w.among(forms)
 
 

@@ -290,7 +290,9 @@ PYTHON = {
         "x.ctypes.data_as(ctypes.POINTER(ctypes.c_double))[2]"
     ),
     "ctypes, a C library writes": "import ctypes; y = x + 1; ctypes.memset(y.ctypes.data, 0, 16); result = y, y.sum()",
-    "ctypes, a C library reads": "import ctypes; y = np.empty(n); ctypes.memmove(y.ctypes.data, (x * 2).ctypes.data, n * 8); result = y",
+    "ctypes, a C library reads": (
+        "import ctypes; y, z = np.empty(n), x * 2; ctypes.memmove(y.ctypes.data, z.ctypes.data, n * 8); result = y"
+    ),
     "ctypes, a C function": (
         "import ctypes\n"
         "cmp = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_double))\n"

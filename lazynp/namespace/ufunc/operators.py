@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.array.hand import answer, into, is_much, let_go, memory_of, of_one, of_two, own_memory, writable
+from lazynp.array.hand import NUMBERS, answer, into, is_much, let_go, memory_of, of_one, of_two, own_memory, writable
 from lazynp.arrays import DEPTH_CUT
 from lazynp.conversion import holds_ours
 from lazynp.graph import native
@@ -195,7 +195,7 @@ def _in_place(name: str, of: ufunc) -> Method:
         if type(base) is _MEMORY and type(b) is ndarray and memory_of(b) is None and let_go(a, 1):
             pass  # a loop that changes small weights by large data computes nothing in between
         elif base is not None or a._node.buffer is not None:
-            memory = writable(a)
+            memory = writable(a, type(b) in NUMBERS and not power)
             if memory is not None:
                 known = into(at_call, memory, b)
                 if known is not NotImplemented:
