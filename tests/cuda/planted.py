@@ -56,7 +56,7 @@ BUGS = (
     Bug("copies in the default device", "memory", "self.cupy.cuda.Device(number)", "self.cupy.cuda.Device(0)", "second_device"),
     Bug(
         "streams of the default device", "memory",
-        "with self.device:\n                found", "if True:\n                found", "second_device",
+        "with self.device:\n                return", "if True:\n                return", "second_device",
     ),
     Bug(
         "code loaded for the default device", "backend",
