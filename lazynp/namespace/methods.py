@@ -28,6 +28,7 @@ from lazynp.namespace.ufunc import reductions
 from lazynp.namespace.ufunc.ufuncs import UFUNCS
 from lazynp.ndarray import asarray, copy_order, host, ndarray, node_of, result, view_reshape, wrap_ordered
 from lazynp.scalars import is_scalar, scalar_of_value
+from lazynp.values.buffer import unseen
 
 
 def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
@@ -102,7 +103,8 @@ def _resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
     """
     if self.base is not None:
         raise ValueError("cannot resize this array: it does not own its data")
-    if refcheck and is_lent(self):
+    memory = self._base
+    if refcheck and (is_lent(self) or (type(memory) is np.ndarray and not unseen(memory))):
         raise ValueError(
             "cannot resize an array that references or is referenced\nby another array in this way.\n"
             "Use the np.resize function or refcheck=False"

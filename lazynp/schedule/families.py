@@ -114,7 +114,7 @@ def _plan_at(made: Any, results: list[Size]) -> Callable[[Any, Program], Any]:
 
 
 def values_at(made: Any, results: list[Size]) -> Callable[[Any, Program], Any]:
-    """What ``prepared`` copies of something that is no plan: the same with numbers in place of sizes."""
+    """Return what ``prepared`` copies of something that is no plan: the same with numbers in place of sizes."""
     found = recipe(made, results)
     return lambda numbers, _: made if found is None else found(numbers)
 
@@ -140,7 +140,7 @@ def prepared(name: str, program: Program, make: Callable[[Program], Any], at: At
 
 
 def _copied(case: Case, numbers: Any, program: Program, make: Callable[[Program], Any]) -> Any:
-    """What a case makes for ``program``; for who debugs it is compared with what would have been made of the program by itself."""
+    """Return what a case makes for ``program``; for who debugs it is compared with what would have been made of the program by itself."""
     made = case.make(numbers, program)
     if config.debug:
         described, expected = [x.described() if hasattr(x, "described") else x for x in (made, make(program))]

@@ -131,9 +131,9 @@ class Buffer:
         if self.block is not None or self.shared or array is None or not array.flags.carray:
             return False
         self.views = None
-        if not _unseen(array):
+        if not unseen(array):
             release()
-        return _unseen(array)
+        return unseen(array)
 
     def remember(self, key: Any, fact: Any) -> None:
         """Keep what was computed from this value, where computing it again would cost more."""
@@ -198,7 +198,8 @@ def _references(array: Any) -> tuple[int, int]:
     return getrefcount(array), getrefcount(owner)
 
 
-def _unseen(array: np.ndarray[Any, Any]) -> bool:
+def unseen(array: np.ndarray[Any, Any]) -> bool:
+    """Tell whether nobody refers to the memory of an array but one slot, and a variable of the caller's."""
     own, of_owner = _references(array)
     owner = array.base
     if owner is None:
@@ -208,7 +209,7 @@ def _unseen(array: np.ndarray[Any, Any]) -> bool:
 
 
 def _own_references() -> tuple[int, int]:
-    """Count the references to a view that only its buffer has, and to an array that only the view has, as ``_unseen`` sees them."""
+    """Count the references to a view that only its buffer has, and to an array that only the view has, as ``unseen`` sees them."""
     buffer = Buffer(np.empty((2, 1)).reshape(2))
 
     def alone(array: Any) -> tuple[int, int]:

@@ -131,7 +131,7 @@ def test_everything_that_takes_a_buffer_takes_an_array() -> None:
         y = lazynp.asarray(x)
         view, like = memoryview(y), memoryview(x)
         assert (view.shape, view.format, view.readonly) == (like.shape, like.format, like.readonly)
-        assert view.strides == y.strides or not x.size
+        assert not x.size or all(n == 1 or a == b for n, a, b in zip(x.shape, view.strides, y.strides, strict=True))
         assert view.tobytes() == like.tobytes()
     x = lazy()
     assert hashlib.sha256(x).digest() == hashlib.sha256(A).digest()

@@ -114,7 +114,7 @@ class Launcher:
 
     @property
     def natively(self) -> bool:
-        """Whether the native launcher can do this."""
+        """Tell whether the native launcher can do this."""
         return _native is not None and type(self) is Launcher and self.counters is None
 
     def ready(self) -> None:

@@ -172,7 +172,7 @@ class Later:
         return of
 
     def evaluated(self) -> Found | None:
-        """What there is to tell, where the device found a reason to look."""
+        """Return what there is to tell, where the device found a reason to look."""
         of = self.origins()
         pause = self.flagged.history.pause(of)
         if pause.left:
@@ -255,7 +255,7 @@ def tell(wait: bool = False) -> None:
 
 
 def _forked() -> None:
-    """In a process that was forked CUDA answers no more."""
+    """Answer for CUDA, which answers no more in a process that was forked."""
     for run in later:
         run.ticket.forget()
     later.clear()

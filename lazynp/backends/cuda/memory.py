@@ -308,7 +308,7 @@ class Place:
         return self._sink.address
 
     def watched(self) -> Watch:
-        """What looks through results of libraries."""
+        """Return what looks through results of libraries."""
         if self._watch is None:
             self._watch = Watch(self)
         return self._watch

@@ -46,7 +46,7 @@ class Words:
             raise
 
     def read(self, pairs: int) -> list[int]:
-        """What was asked for, one word after the other, as soon as it has come."""
+        """Return what was asked for, one word after the other, as soon as it has come."""
         self.done.synchronize()
         found: list[int] = self.host[: 2 * pairs].tolist()
         self.told = self.told or any(found)

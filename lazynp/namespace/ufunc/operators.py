@@ -192,7 +192,8 @@ def _in_place(name: str, of: ufunc) -> Method:
 
     def assign(a: Any, b: Any) -> Any:
         base = a._base
-        if type(base) is _MEMORY and type(b) is ndarray and memory_of(b) is None and let_go(a, 1):
+        large = type(b) is ndarray and memory_of(b) is None
+        if large and (base is None or (type(base) is _MEMORY and let_go(a, 1))):
             pass  # a loop that changes small weights by large data computes nothing in between
         elif base is not None or a._node.buffer is not None:
             memory = writable(a, type(b) in NUMBERS and not power)
