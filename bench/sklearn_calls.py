@@ -60,7 +60,7 @@ def data(xp: Any, rows: int = ROWS, columns: int = COLUMNS) -> Data:
     p = rng.random((rows, 3)) + np.eye(3)[labels]
     few = max(rows // 20, 10)
     arrays = (x, np.abs(x), y, labels, guesses, y + rng.normal(size=rows), p / p.sum(axis=1, keepdims=True), x[:few], x[few : 2 * few])
-    return Data(*[xp.asarray(array) for array in arrays])
+    return Data(*[xp.asarray(array, copy=True) for array in arrays])  # memory that somebody else holds has to be read again at every look
 
 
 class Call(NamedTuple):

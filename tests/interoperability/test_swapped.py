@@ -40,7 +40,7 @@ def run(text: str, np: Any, n: int, folder: Path) -> Any:
     x = x * x * x + x
     space = {
         "np": np, "numpy": numpy, "n": n, "folder": folder, "x": x, "i": np.arange(n) * 7 % 11 + 1, "b": x * 3 % 1 > 0.4,
-        "m": np.sin(np.arange(n) * 0.7).reshape(-1, 8),
+        "m": (np.arange(n) * 0.7 % 5 - 2).reshape(-1, 8),  # of operations that have one result
     }  # fmt: skip
     folder.mkdir()
     exec(text, space)

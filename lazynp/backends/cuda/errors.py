@@ -102,7 +102,7 @@ def underflow(operations: Iterable[ir.Compute]) -> str:
 
 
 def _vanished(s: ir.Compute) -> str:
-    """Whether a result is tiny; one that a zero makes is none that was lost."""
+    """Tell in C whether a result is tiny; one that a zero makes is none that was lost."""
     factors = {o.MULTIPLY: s.args, o.DIVIDE: s.args[:1]}.get(s.op, ()) if s.dtype.kind == "f" else ()
     zero = "({} & 0x7fffu) != 0" if s.dtype.char == "e" else "{} != 0"
     return f"({' && '.join([_tiny(s.dst, s.dtype), *[zero.format(factor) for factor in factors]])})"
