@@ -125,7 +125,7 @@ def test_a_device_that_is_not_there(one: Any) -> None:
 
 
 def test_values_are_copied_once(one: Any) -> None:
-    x = np.asarray(A)
+    x = np.array(A)  # of ``asarray`` the memory is A's, which may have been written in between
     y = there(B)
     check(x + y, A + B)
     check(x * y, A * B)
