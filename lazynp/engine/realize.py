@@ -224,6 +224,20 @@ def _at_home(wanted: list[Node], reason: str) -> None:
     """Compute nodes where they belong; what crosses from one device to another on the way is computed, and moved, first."""
     homes = devices.homes(wanted)
     default = devices.default()
+    _cross(homes, default, reason)
+    groups: dict[str | None, list[Node]] = {}
+    for node in wanted:
+        if node.buffer is None:
+            groups.setdefault(homes[node], []).append(node)
+    del node
+    if devices.CPU not in groups:
+        homes.clear()  # who holds a node is asked of references
+    for home, group in groups.items():
+        _compute(group, reason, home, default, homes)
+
+
+def _cross(homes: dict[Node, str | None], default: str, reason: str) -> None:
+    """Compute, and move, what one device makes and another one reads."""
     for node, home in homes.items():
         for source in node.src:
             at = homes[source]
@@ -233,12 +247,6 @@ def _at_home(wanted: list[Node], reason: str) -> None:
                 _moved(node, source, node.arg)
             elif at is not None and at != (home or default) and source.op.kind is not Kind.LEAF:
                 _compute([source], reason, at, default, homes)
-    groups: dict[str | None, list[Node]] = {}
-    for node in wanted:
-        if node.buffer is None:
-            groups.setdefault(homes[node], []).append(node)
-    for home, group in groups.items():
-        _compute(group, reason, home, default, homes)
 
 
 def _compute(nodes: list[Node], reason: str, home: str | None, default: str, homes: dict[Node, str | None]) -> None:
