@@ -234,7 +234,7 @@ def threads(np: Any, cupy: Any) -> None:
     failed: list[BaseException] = []
 
     def make() -> None:
-        given.extend((np.asarray(A, device="cuda") + k).realize() for k in range(4))
+        given.extend((np.asarray(A, device="cuda", copy=True) + k).realize() for k in range(4))
 
     def use(x: Any, k: int) -> None:
         try:
@@ -252,7 +252,7 @@ def threads(np: Any, cupy: Any) -> None:
 def lent_between_threads(np: Any, cupy: Any) -> None:
     """A thread reads what another one made, which it drops and whose memory it uses again."""
     for _ in range(4):
-        given = [(np.asarray(A, device="cuda") + 1).realize()]
+        given = [(np.asarray(A, device="cuda", copy=True) + 1).realize()]
         made: list[Any] = []
         _in_threads([lambda given=given, made=made: made.append((given.pop() * 3).realize())])
         others = [np.full(A.shape, k, device="cuda").realize() for k in range(3)]
@@ -386,11 +386,12 @@ def uploads_of_threads(np: Any, cupy: Any) -> None:
             here.copy(copy.address, address, MANY.nbytes, run)
         numpy.testing.assert_array_equal(copy.array, MANY)
 
-    for _ in range(6):
-        _in_threads([lambda: read([np.asarray(MANY, device="cuda").realize()])])
+    for _ in range(12):
+        x = [np.array(MANY).to_device("cuda").realize()]  # here, for a thread that begins when another one is over has its stream
+        _in_threads([lambda x=x: read(x)])
         same(found.pop(), MANY * 2)
     assert pool.total_bytes() <= 8 * MANY.nbytes, "too much memory"
-    late([np.asarray(MANY, device="cuda").realize()], [])
+    late([np.array(MANY).to_device("cuda").realize()], [])
 
 
 def cycles(np: Any, cupy: Any) -> None:
