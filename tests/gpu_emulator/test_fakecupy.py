@@ -375,7 +375,7 @@ def test_errors_and_scalars_are_those_of_the_real_package() -> None:
     answers, texts, classes = json.loads(done.stdout)
     for text, taken in zip(SCALARS, answers, strict=True):
         try:
-            kernels.argument(eval(text))
+            kernels.argument(eval(text), 8)
         except TypeError:
             assert not taken, text
         else:
