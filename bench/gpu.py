@@ -236,7 +236,7 @@ def turns(runs: dict[str, Run], seconds: float, limit: float) -> dict[str, list[
     counts = {}
     for name, run in runs.items():
         batch(name, run, 1)
-        counts[name] = max(1, min(1000, int(5e-3 / max(batch(name, run, 1), 1e-7))))
+        counts[name] = max(1, min(1000, int(min(5e-3, seconds) / max(batch(name, run, 1), 1e-7))))
     found: dict[str, list[float]] = {name: [] for name in runs}
     names = list(runs)
     begin = time.perf_counter()
@@ -360,6 +360,7 @@ def repeated(seconds: float) -> dict[str, float]:
     from lazynp.values import config
 
     found = {}
+    count = 100 if seconds else 1
     for name, graphs in (("one_by_one", 0), ("as_a_graph", 2)):
         with config.override(graphs=graphs), xp.device("cuda:0"):
             x = xp.arange(65536.0).reshape(256, 256) / 65536
@@ -378,10 +379,10 @@ def repeated(seconds: float) -> dict[str, float]:
             while time.perf_counter() < end or len(times) < MIN_TURNS:
                 cupy.cuda.Device().synchronize()
                 start = time.perf_counter()
-                for _ in range(100):
+                for _ in range(count):
                     x = turn(x)
                 cupy.cuda.Device().synchronize()
-                times.append((time.perf_counter() - start) / 100)
+                times.append((time.perf_counter() - start) / count)
         found[name] = statistics.median(times)
     return found
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from bench.peers import Run, host
 
 Clock = Callable[[], float]
+Timer = Callable[[int], float]  # seconds per computation, over so many of them
 
 MIN_PAIRS: Final = 5
 WARM_UPS: Final = 2
@@ -55,17 +56,22 @@ def pairs(first: Run, second: Run, seconds: float, clock: Clock = time.perf_coun
     cold_second, b = once(second, clock)
     error = difference(b, a)
     del a, b
-    for _ in range(WARM_UPS):
-        quick_first, _result = once(first, clock)
-        quick_second, _result = once(second, clock)
+    row = in_turns(lambda count: batch(first, count, clock), lambda count: batch(second, count, clock), seconds)
+    return {**row, "first_cold_seconds": cold_first, "second_cold_seconds": cold_second, "difference": error}
+
+
+def in_turns(first: Timer, second: Timer, seconds: float) -> dict[str, Any]:
+    """The same of two functions that compute `count` times and say the seconds of one."""
+    quick = [(first(1), second(1)) for _ in range(WARM_UPS)][-1]
     # short computations are timed in batches of about a millisecond, so that the clock and the turn-taking do not show
-    counts = [max(1, min(1000, int(1e-3 / max(quick, 1e-7)))) for quick in (quick_first, quick_second)]
+    counts = [max(1, min(1000, int(1e-3 / max(once, 1e-7)))) for once in quick]
     times: tuple[list[float], list[float]] = ([], [])
-    end = clock() + seconds
-    while len(times[0]) < MIN_PAIRS or clock() < end:
+    spent = 0.0
+    while len(times[0]) < MIN_PAIRS or spent < seconds:
         order = (0, 1) if len(times[0]) % 2 == 0 else (1, 0)
         for side in order:
-            times[side].append(batch((first, second)[side], counts[side], clock))
+            times[side].append((first, second)[side](counts[side]))
+            spent += times[side][-1] * counts[side]
     ratios = sorted(a / b for a, b in zip(*times, strict=True))
     return {
         "ratio": statistics.median(ratios),
@@ -75,7 +81,4 @@ def pairs(first: Run, second: Run, seconds: float, clock: Clock = time.perf_coun
         "second_seconds": statistics.median(times[1]),
         "first_best_seconds": min(times[0]),
         "second_best_seconds": min(times[1]),
-        "first_cold_seconds": cold_first,
-        "second_cold_seconds": cold_second,
-        "difference": error,
     }

@@ -51,7 +51,7 @@ def recording() -> Iterator[Cost]:
 
     rng = np.random.default_rng(0)
     arrays = [rng.uniform(1, 2, 100) for _ in range(2)]
-    x, y = (lazynp.asarray(array) for array in arrays)
+    x, y = (lazynp.asarray(array, copy=True) for array in arrays)
     lazynp.realize(x, y)
     a, b = arrays
     yield Cost("record one binary operation", "us", *best_of(lambda: x + y), target=2)
@@ -69,7 +69,7 @@ def realizing() -> Iterator[Cost]:
 
     rng = np.random.default_rng(0)
     arrays = [rng.uniform(1, 2, 100) for _ in range(2)]
-    x, y = (lazynp.asarray(array) for array in arrays)
+    x, y = (lazynp.asarray(array, copy=True) for array in arrays)
     lazynp.realize(x, y)
 
     def both() -> None:

@@ -50,7 +50,7 @@ def _lazynp(workload: Workload, arrays: Arrays) -> Run:
     import lazynp
 
     function = workload.bind(lazynp)
-    inputs = [lazynp.asarray(array) for array in arrays]
+    inputs = [lazynp.asarray(array, copy=True) for array in arrays]
     lazynp.realize(*inputs)
 
     def run() -> Any:

@@ -1,30 +1,33 @@
 """``python -m bench.programs``: ordinary programs of all sizes, through NumPy and through lazynp.
 
 In: the programs of ``bench.ordinary``, each at three sizes (about 1, 10 and 100 ms of NumPy's time).  Out: a table as the numbers come,
-and JSON where asked.  Promise: the same source for both, timed in turns in one process, which is the program's own and starts with no
-compiled code; results are compared, dtypes and shapes too.  The exit code is 1 if one is wrong or was not computed, else 0: a
-benchmark on a busy machine is a report and no test.
+and JSON where asked.  Promise: the same source for both, timed in turns in two processes, which are the program's own: NumPy's never
+imports lazynp, which tells the heap to keep what is freed and so changes NumPy's times; lazynp's starts with no compiled code.  While one
+computes the other waits.  Results are compared, dtypes and shapes too.  The exit code is 1 if one is wrong or was not computed, else 0:
+a benchmark on a busy machine is a report and no test.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from bench.machine import describe
-from bench.measure import difference, pairs
+from bench.measure import Clock, batch, difference, in_turns, once
 from bench.ordinary import FAMILIES, PROGRAMS, Program, Run
 from bench.peers import host
-from bench.processes import rows
+from bench.processes import Ask, EndedError, conversation
 
 SIZES: Final = ("small", "middle", "large")
 TARGETS: Final = {"small": 1.5, "middle": 2.0, "large": 3.0}  # geometric means
@@ -34,6 +37,11 @@ WORST: Final = 12
 CLOCKS: Final = {"wall": time.perf_counter, "cpu": time.process_time}
 
 Row = dict[str, Any]
+Sides = tuple[Ask, ...]  # NumPy's and lazynp's process
+
+
+class FailedError(Exception):
+    """A program did not compute what it should."""
 
 
 # One program ----------------------------------------------------------------------------------------------------------------------
@@ -81,34 +89,97 @@ def mismatch(program: Program, ours: tuple[Any, ...], theirs: tuple[Any, ...]) -
     return None
 
 
-def work(name: str, seconds: str, clock: str, *sizes: str) -> None:
-    """Print one row a size: what a program's process does."""
-    import lazynp
-    from lazynp.engine import facts
+def serve(name: str, library: str, clock: str) -> None:
+    """Answer questions about one program through one library: what each of a program's two processes does."""
+    xp = import_module(library)
+    if xp is not np:
+        from lazynp.engine import facts
 
-    facts.SMALLEST = sys.maxsize  # every run computes: what is remembered of an input would be timed otherwise
-    program = PROGRAMS[name]
-    for size in sizes:
-        row: Row = {"n": size_of(program, size)}
+        facts.SMALLEST = sys.maxsize  # every run computes: what is remembered of an input would be timed otherwise
+    for answer in answers(PROGRAMS[name], xp, CLOCKS[clock], map(json.loads, sys.stdin)):
+        print(json.dumps(answer), flush=True)
+
+
+def answers(program: Program, xp: Any, clock: Clock, questions: Iterable[Row]) -> Iterator[Row]:
+    """Seconds of one computation, over ``count`` of them, or of one whose results go to ``file``; ``n`` names another size first."""
+    run: Run | None = None
+    for question in questions:
+        answer: Row = {}
         try:
-            theirs, ours = (prepare(program, row["n"], xp) for xp in (np, lazynp))
-            row.update(pairs(theirs, ours, float(seconds), CLOCKS[clock]))
-            wrong = mismatch(program, ours(), theirs())
-            if not wrong and row["difference"] > program.tolerance:
-                wrong = f"off by {row['difference']:.2g} in the first run"
-            if wrong:
-                row["wrong"] = wrong
+            if "n" in question:
+                run = prepare(program, question["n"], xp)
+            assert run is not None
+            if "file" in question:
+                answer["seconds"], results = once(run, clock)
+                np.savez(question["file"], *host(results))
+                del results
+            else:
+                answer["seconds"] = batch(run, question["count"], clock)
         except Exception as error:  # a program that fails is a row
-            row["error"] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        print(json.dumps(row), flush=True)
+            answer["error"] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        yield answer
 
 
 def measure(name: str, sizes: list[str], seconds: float, clock: str, limit: float) -> Iterator[Row]:
-    """The rows of one program, from a process of its own with an empty cache on disk."""
-    command = ["-c", "import sys; from bench.programs import work; work(*sys.argv[1:])", name, str(seconds), clock]
-    with tempfile.TemporaryDirectory() as cache:
-        for size, row in rows(command, sizes, limit, {"LAZYNP_CACHE_DIR": cache}):
-            yield {"program": name, "family": PROGRAMS[name].family, "size": size, **row}
+    """The rows of one program, from two processes of its own with an empty cache on disk."""
+    program = PROGRAMS[name]
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        sides: Sides = ()
+        for size in sizes:
+            row: Row = {"program": name, "family": program.family, "size": size, "n": size_of(program, size)}
+            try:
+                if not sides:
+                    sides = tuple(
+                        stack.enter_context(
+                            conversation(
+                                ["-c", "import sys; from bench.programs import serve; serve(*sys.argv[1:])", name, library, clock],
+                                limit,
+                                {"LAZYNP_CACHE_DIR": f"{folder}/cache"},
+                            )
+                        )
+                        for library in ("numpy", "lazynp")
+                    )
+                row.update(compare(program, row["n"], sides, Path(folder), seconds))
+            except EndedError as error:  # the next size gets new processes
+                row["error"] = str(error)
+                stack.close()
+                sides = ()
+            yield row
+
+
+def compare(program: Program, n: int, sides: Sides, folder: Path, seconds: float) -> Row:
+    """One row: the times of first runs, and of later ones in turns; both are compared."""
+
+    def ask(side: int, **question: Any) -> float:
+        answer = sides[side](**question)
+        if "error" in answer:
+            raise FailedError(("NumPy's ", "")[side] + answer["error"])
+        return float(answer["seconds"])
+
+    def results(**question: Any) -> list[tuple[float, tuple[Any, ...]]]:
+        found = []
+        for side in (0, 1):
+            path = folder / f"{side}.npz"
+            took = ask(side, file=str(path), **question)
+            with np.load(path) as arrays:
+                found.append((took, tuple(arrays.values())))
+        return found
+
+    row: Row = {}
+    try:
+        (cold_first, theirs), (cold_second, ours) = results(n=n)
+        wrong = mismatch(program, ours, theirs)
+        row["wrong"] = wrong and f"{wrong} in the first run"
+        row["difference"] = math.inf if wrong else difference(ours, theirs)
+        row.update(in_turns(lambda count: ask(0, count=count), lambda count: ask(1, count=count), seconds))
+        row.update({"first_cold_seconds": cold_first, "second_cold_seconds": cold_second})
+        (_, theirs), (_, ours) = results()
+        row["wrong"] = row["wrong"] or mismatch(program, ours, theirs)
+        if not row["wrong"]:
+            del row["wrong"]
+    except FailedError as error:
+        row["error"] = str(error)
+    return row
 
 
 # All of them ----------------------------------------------------------------------------------------------------------------------

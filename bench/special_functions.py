@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import mpmath as m  # type: ignore[import-not-found]
+import mpmath as m
 import numpy as np
 from mpmath import mpf
 

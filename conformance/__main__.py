@@ -1,4 +1,4 @@
-"""``python -m conformance numpy|array-api|sklearn|scipy``: run the tests of others on lazynp, print a table, record the results."""
+"""``python -m conformance SUITE``: run the tests and programs of others on lazynp, print a table, record the results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance import array_api, numpy_suite, page, scipy_suite, sklearn_suite, tables
+from conformance import array_api, estimators, numpy_suite, page, programs, scipy_suite, sklearn_suite, tables
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -22,6 +22,8 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     array_api.add_arguments(suites)
     sklearn_suite.add_arguments(suites)
     scipy_suite.add_arguments(suites)
+    estimators.add_arguments(suites)
+    programs.add_arguments(suites)
     written = suites.add_parser("page", help="write the recorded results into the documentation")
     written.add_argument("--output", type=Path, default=page.PAGE, help="the page (default: %(default)s)")
     return parser.parse_args(arguments)
@@ -59,6 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return sklearn_suite.command(options)
     if options.suite == "scipy":
         return scipy_suite.command(options)
+    if options.suite == "estimators":
+        return estimators.command(options)
+    if options.suite == "programs":
+        return programs.main(options)
     if options.suite == "page":
         options.output.write_text(page.page(), encoding="utf-8")
         return 0

@@ -86,6 +86,51 @@ def _rows(document: Document) -> Iterator[str]:
     yield from _table((kind, "passed", "failed", "skipped", "expected failures"), rows)
 
 
+def _programs_counts(document: Document) -> tuple[int, int]:
+    return len(document["programs"]), sum(row["same"] for row in document["programs"])
+
+
+def _programs(document: Document) -> Iterator[str]:
+    yield (
+        "Public programs, and the tests of small libraries, run by `python` and by `python -m lazynp` with no line changed "
+        "(`conformance/programs.toml` says what is run); a program that NumPy itself cannot run is left out. Output, global values, "
+        "figures and written files are compared, numbers to 1e-6 of the largest, pixels to 3 levels; of tests, that all that pass with "
+        "NumPy pass. Times are of the processor, in seconds, one run of each in a process of its own with an empty kernel cache, on a "
+        "shared machine; memory is the peak in MiB. `!`: above 1.2 times NumPy's time, or 1.25 times its memory and 64 MiB."
+    )
+    yield ""
+    rows = []
+    for row in document["programs"]:
+        theirs, ours = row["numpy"], row["lazynp"]
+        result = "same" if row["same"] else f"{len(row['differences'])} differ"
+        rows.append([
+            row["name"], f"{row['repository']} @ {row['commit'][:10]}", row["field"],
+            f"{row['tests']} tests" if row["tests"] else "output", result, theirs["cpu"], ours["cpu"],
+            f"{row['ratio']}{' !' if row['slow'] else ''}", theirs["peak"], f"{ours['peak']}{' !' if row['large'] else ''}",
+        ])  # fmt: skip
+    headings = ("program", "repository", "field", "compared", "result", "NumPy s", "lazynp s", "ratio", "NumPy MiB", "lazynp MiB")
+    yield from _table(headings, rows, left=5)
+
+
+def _estimators_counts(document: Document) -> tuple[int, int]:
+    rows = [row for row in document["estimators"] if row["data"]]
+    return len(rows), sum(not row["differences"] for row in rows)
+
+
+def _estimators(document: Document) -> Iterator[str]:
+    yield (
+        "Every estimator that needs no arguments, without array-API dispatch: what its methods return, what it has learned and its "
+        "warnings, with our arrays at hand, recorded, in Fortran order and as float32, beside NumPy's; equal to 1e-10 of the largest "
+        "element, float32 to 1e-4."
+    )
+    yield ""
+    rows = [
+        [row["name"], row["data"] or row.get("reason", ""), row["methods"], row["attributes"], len(row["differences"])]
+        for row in document["estimators"]
+    ]
+    yield from _table(("estimator", "data", "methods", "attributes", "differences"), rows, left=2)
+
+
 Section = tuple[str, Callable[[Document], tuple[int, int]], Callable[[Document], Iterator[str]]]
 
 # Document -> what its suite is called, and what becomes of it.
@@ -94,6 +139,8 @@ SECTIONS: Final[dict[str, Section]] = {
     "numpy": ("NumPy", _numpy_counts, _numpy),
     "sklearn": ("scikit-learn", _rows_counts, _rows),
     "scipy": ("SciPy", _rows_counts, _rows),
+    "estimators": ("scikit-learn's estimators", _estimators_counts, _estimators),
+    "programs": ("programs of others", _programs_counts, _programs),
 }
 
 
@@ -105,7 +152,7 @@ def page(place: Path = RESULTS) -> str:
         title, counts, _ = SECTIONS[name]
         counted, passed = counts(document)
         versions = ", ".join(f"{package} {version}" for package, version in document["versions"].items())
-        link = f"[{title}](#{title.lower().replace(' ', '-')})"
+        link = f"[{title}](#{title.lower().replace(' ', '-').replace(chr(39), '')})"
         rows.append([link, document["date"], versions, counted, passed, _share(passed, counted)])
     lines = [
         "# Test suites that others wrote",

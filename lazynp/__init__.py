@@ -7,6 +7,7 @@ name that NumPy has is here; importing starts no thread, loads no compiler and t
 
 from __future__ import annotations
 
+import gc as _gc
 import sys as _sys
 from contextlib import suppress as _suppress
 from importlib import import_module as _import_module
@@ -21,27 +22,34 @@ if _sys.argv[:1] == ["-m"] and not _sys.flags.safe_path:
 
 import numpy as _numpy
 
-from lazynp import arrays as _arrays  # first: the modules of the array object import each other, and this is the way in
-from lazynp.engine import devices as _devices
-from lazynp.namespace import methods as _methods
-from lazynp.namespace import names as _names
-from lazynp.namespace import standard as _standard
-from lazynp.namespace.bridge import fallback as _fallback
-from lazynp.namespace.ufunc import operators as _operators
-from lazynp.ndarray import ndarray
-from lazynp.scalars import generic as _generic
+# Nothing that is made here is garbage: looking for it would walk all that NumPy's modules hold, for a fifth of the time.
+_collects = _gc.isenabled()
+_gc.disable()
+try:
+    from lazynp import arrays as _arrays  # first: the modules of the array object import each other, and this is the way in
+    from lazynp.engine import devices as _devices
+    from lazynp.namespace import methods as _methods
+    from lazynp.namespace import names as _names
+    from lazynp.namespace import standard as _standard
+    from lazynp.namespace.bridge import fallback as _fallback
+    from lazynp.namespace.ufunc import operators as _operators
+    from lazynp.ndarray import ndarray
+    from lazynp.scalars import generic as _generic
 
-# Rooms whose names are public functions too: loaded before the functions take the names, so that no later import takes them back.
-for _room in ("array", "memory", "schedule"):
-    _import_module(f"lazynp.{_room}")
-    globals()[_room] = _names.on_demand(_room)
+    # Rooms whose names are public functions too: loaded before the functions take the names, so that no later import takes them back.
+    for _room in ("array", "memory", "schedule"):
+        _import_module(f"lazynp.{_room}")
+        globals()[_room] = _names.on_demand(_room)
 
-_operators.install(ndarray)
-_operators.install(_generic)
-_methods.install(ndarray)
-_methods.install(_generic)
-_methods.describe(ndarray, _numpy.ndarray)
-_methods.at_hand(ndarray)
+    _operators.install(ndarray)
+    _operators.install(_generic)
+    _methods.install(ndarray)
+    _methods.install(_generic)
+    _methods.describe(ndarray, _numpy.ndarray)
+    _methods.at_hand(ndarray)
+finally:
+    if _collects:
+        _gc.enable()
 
 lazynp_version = "0.1.0"
 __lazynp_version__ = lazynp_version
@@ -52,7 +60,8 @@ __all__ = sorted({*_numpy.__all__, *_names.PUBLIC})  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__") and name not in vars(_numpy):
+    # `__path__` and the like are the module's own, also for who copied this function into another module, as it does all names
+    if name.startswith("__") and (name in globals() or name not in vars(_numpy)):
         raise AttributeError(f"module 'lazynp' has no attribute {name!r}")
     if name in _names.OWN_MODULES:
         return _import_module(f"lazynp.{name}")

@@ -11,7 +11,7 @@ import sys
 
 from lazynp import script
 from lazynp.engine import devices
-from lazynp.graph import report
+from lazynp.graph import report, usage
 from lazynp.values import config
 
 
@@ -97,6 +97,8 @@ def main() -> None:
         os.environ["LAZYNP_BACKEND"] = options.backend  # for processes that the script starts
     if options.device is not None:
         _use(options.device)
+    if options.report or options.report_json is not None:
+        usage.watch()
     try:
         _run(options, source)
     except script.MissingProgramError as error:

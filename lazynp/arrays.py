@@ -16,63 +16,51 @@ from collections.abc import Iterator
 from math import prod
 from types import GenericAlias, new_class
 from typing import Any
-from weakref import ref
 
 import numpy as np
 
 from lazynp import attributes, protocols
 from lazynp.array import hand
 from lazynp.array.core import Cell
+from lazynp.bounds import DEPTH_CUT, changes, cut, ends_turn, goes_to_what_exists, remember
 from lazynp.conversion import anyarray, as_dtype, asarray, from_numpy
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
-from lazynp.graph.node import Node, Shape, Site
+from lazynp.graph.node import Node, Shape
 from lazynp.layout import copy_order, geometry, joined_order, reduction_order, result_order
 from lazynp.memory import Draft, adopted, draft, elements, host, is_lent, lend, overwritten, published, shown, shown_now
 from lazynp.namespace import assignment, indexing
-from lazynp.scalars import CLASSES, force, generic, node_of_scalar, pending_scalars, scalar_of, scalar_of_value
+from lazynp.scalars import CLASSES, force, generic, node_of_scalar, scalar_of, scalar_of_value
 from lazynp.values import config
 from lazynp.viewing import (
     buffer_view,
+    derived,
     may_be_written,
     reshaped_shape,
     shares_memory,
+    view_axes,
     view_diagonal,
     view_dtype,
     view_expand,
     view_flip,
+    view_key,
     view_part,
+    view_permute,
     view_reshape,
+    view_slice,
 )
-from lazynp.views import AXES, NEW, STRIDED, Geometry, Region, Step, View
+from lazynp.views import AXES, View
 
 __all__ = [
-    "DEPTH_LIMIT", "Draft", "adopted", "anyarray", "asarray", "copy_order", "derived", "draft", "elements", "force", "from_numpy",
+    "Draft", "adopted", "anyarray", "asarray", "copy_order", "derived", "draft", "elements", "force", "from_numpy",
     "generic", "geometry", "host", "is_lent", "joined_order", "lend", "ndarray", "node_of", "reduction_order", "replace", "reshaped_shape",
     "result", "result_order", "root_node", "scalar_of", "scalar_of_value", "shares_memory", "shown", "view_axes", "view_diagonal",
     "view_dtype", "view_expand", "view_flip", "view_key", "view_part", "view_permute", "view_reshape", "view_slice", "wrap", "wrap_ordered",
 ]  # fmt: skip
 
-# Pending graphs stay bounded: a chain of operations longer than DEPTH_CUT is realized at a line where one was before, and longer than
-# DEPTH_LIMIT wherever that is.
-DEPTH_CUT = 250
-DEPTH_LIMIT = 1000
-# A loop that writes large parts of an array is computed turn by turn, at the line where it writes: a write is not fused with the next one
-# anyway, and its turns then share one plan and a few buffers.
-TURN_ELEMENTS = 65536
-TURN_WRITES = 8  # writes of one turn among which the line is looked for
-_turn_site: Site | None = None
-DEEP_ARRAYS = 4096  # arrays with deep pending nodes that are remembered, to be realized together
-_cut_site: Site | None = None
-_deep: list[ref[ndarray]] = []
-
 _new = Cell.__new__
-# Steps from a plain array whose geometry can wait until somebody asks for it.
-_FIRST_STEPS = frozenset({o.SLICE, AXES, o.RESHAPE})
-
-
 _numpys_new: Any = np.ndarray.__new__
 _MEMORY = np.ndarray  # the type of ``_base`` of an array at hand
 
@@ -388,8 +376,9 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             assert memory is not None
             memory[...] = host(wrap(node), "shared memory")
         else:
-            replace(base, self._view.write(root_node(base), node))
+            node = self._view.write(root_node(base), node)
             self._node = self._stamp = None  # made from the old value, which need not live on
+            replace(base, node)
 
     def _become(self, view: ndarray) -> None:
         """Show what ``view`` (of this same memory) shows, as an in-place change of shape or dtype does."""
@@ -492,26 +481,6 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
 
 
 # Making arrays ------------------------------------------------------------------------------------------------------------
-
-
-def cut(node: Node) -> None:
-    """Realize a deep pending node, at the line where the last one was cut if it comes by: a loop is then cut after equal numbers of turns,
-    and every cut but the first finds its plan in the cache."""
-    global _cut_site
-    if node.depth > DEPTH_LIMIT or (node.site is not None and node.site == _cut_site):
-        _cut_site = node.site
-        # The other results that somebody holds go along: left pending they would keep the history that this is about.
-        others = {x._node: None for r in _deep if (x := r()) is not None and x._base is None and x._node.depth > DEPTH_CUT // 2}
-        _deep.clear()
-        force([node, *others, *pending_scalars()], "graph limit")
-
-
-def remember(x: ndarray) -> None:
-    """``x`` holds a deep pending node."""
-    _deep.append(ref(x))
-    if len(_deep) > DEEP_ARRAYS:
-        alive = [r for r in _deep if (held := r()) is not None and held._base is None and held._node.depth > DEPTH_CUT // 2]
-        _deep[:] = alive[-DEEP_ARRAYS // 2 :]
 
 
 def wrap(node: Node) -> ndarray:
@@ -630,100 +599,12 @@ def replace(root: ndarray, node: Node) -> None:
             if node.buffer is not None:
                 root._node = node  # a floating-point error is raised after the write
     root._node = node
-    if node.op is o.STORE and _ends_turn(node):
+    if node.op is not o.STORE:
+        changes(root, node)
+    elif goes_to_what_exists(node):
+        force([node], "part of an array")
+    elif ends_turn(node):
         force([node], "graph limit")
-
-
-def _ends_turn(node: Node) -> bool:
-    """Tell whether a large write comes by the line of an earlier one of the same array."""
-    global _turn_site
-    src = node.src
-    if not src or prod(src[1].shape) < TURN_ELEMENTS:
-        return False
-    site = node.site
-    if site == _turn_site:
-        return True
-    for _ in range(TURN_WRITES):
-        node = src[0]
-        src = node.src  # before its operation: another thread may publish it in between
-        if node.op is not o.STORE or not src:
-            return False
-        if node.site == site:
-            _turn_site = site
-            return True
-    return False
-
-
-# Taking views -----------------------------------------------------------------------------------------------------------------
-
-
-def derived(x: ndarray, step: Step, dtype: np.dtype[Any], readonly: bool = False, geometry: Geometry | None = None) -> ndarray:
-    """The view of ``x`` that one more step gives."""
-    base = x._base
-    if type(base) is _MEMORY:
-        # A lens all the same; who asks for its elements finds that they are at hand.
-        owner = x if x._view is None else x._view
-        root, start = hand.rooted(x)
-        apart = root is not x
-        if not apart:
-            root = hand.cell(base[...], owner)  # whose flags and shape nobody sets
-        view = View(root.shape, root.dtype, (), root.shape, root.dtype, owner)
-        if apart:
-            place = start, base.strides
-            view = view.extended((STRIDED, (*place, base.dtype), base.shape), base.dtype, view.owner, place)
-        view = view.extended(step, dtype, view.owner, geometry)
-    elif type(base) is ndarray:
-        parent: View = x._view
-        root = base
-        view = parent.extended(step, dtype, x if parent.owner is None else parent.owner, geometry)
-    else:
-        root = x
-        at = x._node if base is None else base
-        if geometry is None and step[0] in _FIRST_STEPS:
-            view = View(at.shape, at.dtype, (step,), step[2], dtype, x)
-        else:
-            view = View(at.shape, at.dtype, (), at.shape, at.dtype, None).extended(step, dtype, x, geometry)
-    v: ndarray = _new(ndarray)
-    v._node = None
-    v._base = root
-    v._view = view
-    v._stamp = None
-    v._readonly = x._readonly or readonly
-    return v
-
-
-def view_slice(x: ndarray, axes: Region, shape: Shape) -> ndarray:
-    """Elements ``start + k*step`` of every axis."""
-    return derived(x, (o.SLICE, axes, shape), x.dtype)
-
-
-def view_key(x: ndarray, axes: Region, lengths: Shape, kept: tuple[int, ...]) -> ndarray:
-    """Read a basic key: a slice, then the axis map ``kept``; in one step, because rows of a matrix are taken in loops."""
-    if len(kept) == len(lengths) and NEW not in kept:
-        return derived(x, (o.SLICE, axes, lengths), x.dtype)
-    shape = tuple([1 if axis < 0 else lengths[axis] for axis in kept])
-    base = x._base
-    if type(base) is ndarray or type(base) is _MEMORY:
-        return derived(derived(x, (o.SLICE, axes, lengths), x.dtype), (AXES, kept, shape), x.dtype)
-    at = x._node if base is None else base
-    v: ndarray = _new(ndarray)
-    v._node = None
-    v._base = x
-    v._view = View(at.shape, at.dtype, ((o.SLICE, axes, lengths), (AXES, kept, shape)), shape, at.dtype, x)
-    v._stamp = None
-    v._readonly = x._readonly
-    return v
-
-
-def view_axes(x: ndarray, axes: tuple[int, ...]) -> ndarray:
-    """Axes permuted, dropped (of length one) and added: ``axes`` names the source axis of each, or NEW."""
-    shape = x.shape
-    return derived(x, (AXES, axes, tuple([1 if axis < 0 else shape[axis] for axis in axes])), x.dtype)
-
-
-def view_permute(x: ndarray, axes: tuple[int, ...]) -> ndarray:
-    """Axis k of the view is axis ``axes[k]`` of ``x``; all are at least 0."""
-    return view_axes(x, axes)
 
 
 protocols.install(ndarray, protocols.SHARED | protocols.ARRAYS)

@@ -84,6 +84,10 @@ class flagsobj:  # noqa: N801, NumPy's name
     __str__ = __repr__
 
 
+def _elements(x: Any) -> Any:
+    return x._flat() if isinstance(x, flatiter) else x
+
+
 class flatiter:  # noqa: N801, NumPy's name
     """The elements of an array in C order; see ``numpy.flatiter``."""
 
@@ -137,6 +141,26 @@ class flatiter:  # noqa: N801, NumPy's name
         from lazynp.arrays import node_of, wrap
 
         return wrap(node_of(self._flat()))
+
+    def __eq__(self, other: object) -> Any:
+        return self._flat() == _elements(other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._flat() != _elements(other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._flat() < _elements(other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._flat() <= _elements(other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._flat() > _elements(other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._flat() >= _elements(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self, key: Any) -> Any:
         from lazynp.arrays import host, ndarray, node_of, wrap

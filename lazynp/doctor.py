@@ -56,7 +56,8 @@ def _core() -> Check:
     if core.native:
         from lazynp.array import _core
 
-        missing = [name for name in ("lazynp.graph._native", "lazynp.backends.common._launch") if not _loads(name)]
+        natives = ("lazynp.graph._native", "lazynp.backends.common._launch", "lazynp.backends.numpy._ordered")
+        missing = [name for name in natives if not _loads(name)]
         if missing:
             return Check(BROKEN, "native core", f"{_core.__file__}, but {', '.join(missing)} does not load, and recording costs more")
         return Check(FOUND, "native core", _core.__file__)

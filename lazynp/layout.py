@@ -21,7 +21,9 @@ ORDERS = frozenset("CFAK")
 
 
 def checked_order(order: Any) -> str:
-    """A memory order that is none of ``ORDERS`` as it was written; NumPy takes small letters too."""
+    """A memory order that is none of ``ORDERS`` as it was written; NumPy takes small letters too, and None."""
+    if order is None:
+        return "C"
     if not isinstance(order, str):
         raise TypeError(f"order must be str, not {type(order).__name__}")
     if order.upper() not in ORDERS:

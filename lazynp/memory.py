@@ -17,7 +17,7 @@ from weakref import getweakrefcount, ref
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from lazynp import arrays
+from lazynp import arrays, bounds
 from lazynp.array import core, hand
 from lazynp.conversion import asarray, from_numpy
 from lazynp.engine import devices
@@ -33,6 +33,12 @@ from lazynp.views import AXES, STRIDED, View, memory_order, origin_of, part
 
 DRAFT_BYTES = 65536
 """Up to this size an element write copies the array, so that the following ones cost next to nothing."""
+
+FEW = 4096
+"""Elements of a part that are copied for whoever records it: what is written next is written in place, then."""
+
+READERS = 64
+"""Pending operations that are looked at for who reads an array that is changed."""
 
 COMPARED = 1 << 17
 """Words that are compared with a snapshot at a time."""
@@ -62,7 +68,7 @@ class Draft:
         self.array = buffer.array
         self.dtype = buffer.dtype
         self.shape = buffer.shape
-        self.views: dict[View, np.ndarray[Any, Any]] | None = None
+        self.views: dict[object, np.ndarray[Any, Any]] | None = None
 
     def become(self, dtype: np.dtype[Any], shape: Shape) -> None:
         """Show the same memory in another shape, or as another dtype."""
@@ -229,11 +235,14 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
     kept = memory.views
     if kept is None:
         kept = memory.views = {}
-    found: np.ndarray[Any, Any] | None = kept.get(view)
+    mark = view.mark
+    if mark is None:
+        mark = view.mark = object()
+    found: np.ndarray[Any, Any] | None = kept.get(mark)
     if found is None:
         array = memory.array if inner is not None else memory.at_hand
         if array is not None:
-            found = kept[view] = shown(x, array)
+            found = kept[mark] = shown(x, array)
             origin = origin_of(view) if config.at_hand and 0 not in view.shape else None
             if origin is not None:
                 core.show(x, found[...], array, origin)
@@ -261,8 +270,10 @@ def lend(x: arrays.ndarray, pinned: bool = False) -> np.ndarray[Any, Any] | None
         memory = _lent(root, pinned)
         if memory is None:
             return None
-    elif pinned and memory.base is None:
-        root._base = memory = memory[...]  # which is nobody's own, and never let go
+    else:
+        core.lend(root)
+        if pinned and memory.base is None:
+            root._base = memory = memory[...]  # which is nobody's own, and never let go
     found = memory[...] if root is x else shown(x, memory)
     if x._readonly:
         found.flags.writeable = False
@@ -332,15 +343,32 @@ def published(root: arrays.ndarray) -> Node:
 
 
 def shown_now(x: arrays.ndarray) -> Node | None:
-    """A leaf with what a view shows of memory that is lent, or has gaps, if that is less than all of it; else None."""
+    """A leaf with what a view shows of memory that is lent, has gaps, or is much more, if that is less than all of it; else None."""
     root: arrays.ndarray = x._base
-    if type(root._base) is not Draft or prod(x._view.shape) >= prod(root._base.shape):
+    size, whole = prod(x._view.shape), prod(root._base.shape)
+    if type(root._base) is not Draft or size >= whole:
         return None
-    if not is_lent(root) and (root._base.outside is None or x._view.path[0][0] is not STRIDED):
+    few = size <= FEW and size <= whole >> 2 and config.at_hand  # a copy, so that the rest stays a draft
+    if not few and not is_lent(root) and (root._base.outside is None or x._view.path[0][0] is not STRIDED):
         return None
     memory = elements(x)
     assert memory is not None
     return _copied(memory, root._base.buffer.device)
+
+
+def stand_in(x: Any) -> arrays.ndarray | None:
+    """An array over memory that is lent, for what is computed before the call returns and needs no copy; None where nothing large is lent.
+
+    What it gives is to be computed at once (``scalars.force``), while nobody outside can write.
+    """
+    if type(x) is not arrays.ndarray or type(x._base) is not Draft or devices.gpus is not None:
+        return None
+    held = x._base
+    if prod(held.shape) * held.dtype.itemsize < pressure.COUNTED_FROM or not is_lent(x):
+        return None
+    node = Node(o.BUFFER, (), None, held.dtype, held.shape)
+    node.buffer = held.buffer.retyped(held.dtype, held.shape)  # of this program alone: nothing is remembered of it
+    return arrays.wrap(node)
 
 
 def _copied(memory: np.ndarray[Any, Any], device: str | None) -> Node:
@@ -350,7 +378,11 @@ def _copied(memory: np.ndarray[Any, Any], device: str | None) -> Node:
 
 
 def _taken_back(root: arrays.ndarray, held: Draft) -> Node:
-    node = build.leaf(held.buffer)
+    value = held.buffer
+    owner = None if held.outside is None else held.outside.base
+    if type(owner) is _MEMORY and owner.base is None and owner.flags.carray and owner.nbytes == value.nbytes:
+        value = Buffer(owner.reshape(-1).view(held.dtype).reshape(held.shape))  # of which can be told who else holds it
+    node = build.leaf(value)
     root._node = node
     root._base = root._view = None
     return node
@@ -429,6 +461,38 @@ def _drafted(root: arrays.ndarray, copy: bool = True, lent: bool = False) -> Dra
     return held
 
 
+def changes_alone(root: arrays.ndarray, x: arrays.ndarray, node: Node) -> bool:
+    """Tell whether ``x`` is a part of an array that exists in host memory, and nothing refers to its value but what ``node`` is made of.
+
+    The part leaves enough alone that a kernel, which writes what it makes around a copy of that, does more.
+    """
+    if not config.at_hand or devices.gpus is not None or config.eager or node.err.eager or build.is_filled(node):
+        return False
+    if type(root._base) is _MEMORY or 4 * prod(x.shape) > 3 * root.size:
+        return False
+    if root._base is not None:
+        return True
+    buffer = root._node.buffer
+    if buffer is None or buffer.place is not None or buffer.shared:
+        return False
+    return _holders_of_node(root) - _readers(root._node, node) <= _CELL_ALONE
+
+
+def _readers(old: Node, node: Node) -> int:
+    """Count how often what is computed for ``node`` reads an old value; -1 for much that is pending."""
+    todo, seen, readers = [node], {node}, 0
+    while todo:
+        for source in todo.pop().src:
+            if source is old:
+                readers += 1
+            elif source.src and source not in seen:
+                if len(seen) == READERS:
+                    return -1
+                seen.add(source)
+                todo.append(source)
+    return readers
+
+
 def _install(root: arrays.ndarray, held: Draft) -> None:
     """Make a draft an array's value; in this order, for other threads may look at the array, and an interrupt may come."""
     root._view = held
@@ -466,6 +530,6 @@ def pending() -> list[Node]:
     return sorted(found, key=lambda node: node.number)
 
 
-pressure.hand_over(pending, force)
+pressure.hand_over(pending, bounds.changed, force)
 core.register_parts(Node, Buffer, Draft, part)
 buffers.release = core.release

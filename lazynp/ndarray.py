@@ -5,7 +5,6 @@ code that needs a module object takes ``lazynp.arrays``.
 """
 
 from lazynp.arrays import (
-    DEPTH_LIMIT,
     Draft,
     anyarray,
     asarray,
@@ -45,7 +44,6 @@ from lazynp.arrays import (
 )
 
 __all__ = [
-    "DEPTH_LIMIT",
     "Draft",
     "anyarray",
     "asarray",

@@ -9,7 +9,7 @@ ours stays lazy where lazynp has it.
 from __future__ import annotations
 
 import sys
-import threading
+from _thread import get_ident
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +33,7 @@ def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
     if type(x) is ndarray:
         memory = hand.own_memory(x)
         if memory is not None:
+            core.lend(x)
             return memory[...]
 
     array = host(x, reason).view()
@@ -80,7 +81,7 @@ _dropped: list[tuple[Any, int, BaseException]] = []
 def _raise_dropped(x: Any) -> None:
     if _dropped:
         of, thread, error = _dropped.pop()
-        if of is x and thread == threading.get_ident():
+        if of is x and thread == get_ident():
             raise error
 
 
@@ -179,9 +180,9 @@ _OF_NUMBERS = frozenset(
 def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """``numpy.sin(x)`` and its kin: lazy, except where the result goes into NumPy's own memory."""
     if ufunc in _OF_NUMBERS and not kwargs and method == "__call__":  # a number of NumPy's on the left
-        from lazynp.array import hand
+        from lazynp.array import calls
 
-        known = hand.of_number(ufunc, inputs[0], inputs[1])
+        known = calls.of_number(ufunc, inputs[0], inputs[1])
         if known is not NotImplemented:
             return known
     import lazynp
@@ -287,7 +288,7 @@ def _buffer(self: Any, flags: int) -> memoryview:
     try:
         array = _given(self, "buffer")
     except BaseException as error:
-        _dropped.append((self, threading.get_ident(), error))
+        _dropped.append((self, get_ident(), error))
         raise
     if flags & 1 and not array.flags.writeable:  # PyBUF_WRITABLE
         raise ValueError("buffer source array is read-only")
@@ -426,7 +427,7 @@ def _copy(self: Any, order: str = "C") -> Any:
         return hand.cell(memory.copy(order))  # type: ignore[arg-type]
     from lazynp.arrays import copy_order, node_of, wrap_ordered
 
-    return wrap_ordered(node_of(self), copy_order(self, order))
+    return wrap_ordered(node_of(self), copy_order(self, order or "C"))
 
 
 def _shallow_copy(self: Any) -> Any:

@@ -36,12 +36,20 @@ _new = object.__new__
 _realize: Callable[[Sequence[Node], str], None] | None = None
 
 
+def _load() -> Callable[[Sequence[Node], str], None]:
+    """Import what computes values, with the backend that the processor's will want: one wait for another thread, not one each."""
+    engine: Any = import_module("lazynp.engine.realize")
+    if devices.gpus is None:
+        engine.choose()
+    return engine.realize
+
+
 def force(nodes: Sequence[Node], reason: str) -> None:
     """Compute ``nodes`` now; ``reason`` is what the report shows."""
     global _realize
     if _realize is None:
         with forking.loading:
-            _realize = aside(import_module, "lazynp.engine.realize").realize
+            _realize = aside(_load)
     _realize(nodes, reason)
 
 
@@ -371,6 +379,24 @@ def pending_scalars() -> list[Node]:
 
 
 _BOOL = np.bool
+
+
+_numpys = False  # whether ``outcome`` gives NumPy's own scalars
+
+
+def give_numpys_own() -> None:
+    """Let operations on arrays without axes at hand give NumPy's own scalars from now on, as NumPy does.
+
+    To the array API standard a result without axes is an array, so they are ours by default; a program whose ``numpy`` is lazynp looks at
+    their type.
+    """
+    global _numpys
+    _numpys = True
+
+
+def outcome(value: Any) -> Any:
+    """Return the result without axes of an operation at hand."""
+    return value if _numpys else scalar_of_value(value)
 
 
 def scalar_of_value(value: Any) -> generic:

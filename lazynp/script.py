@@ -32,9 +32,9 @@ def _users_part(error: BaseException, trace: TracebackType | None, namespace: di
     while trace is not None:
         entries.append(trace)
         trace = trace.tb_next
-    hidden: tuple[str, ...] = (mapping.__name__,)
+    hidden = {name for name in sys.modules if (name + ".").startswith(mapping.__name__ + ".")}
     if isinstance(error, SyntaxError):
-        hidden += (ast.__name__, "importlib._bootstrap", "importlib._bootstrap_external")
+        hidden |= {ast.__name__, "importlib._bootstrap", "importlib._bootstrap_external"}
     for entry in reversed(entries):
         if entry.tb_frame.f_globals.get("__name__") not in hidden:
             trace = TracebackType(trace, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)

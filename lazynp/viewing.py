@@ -16,25 +16,31 @@ import numpy as np
 
 from lazynp import arrays, protocols
 from lazynp.array import hand
+from lazynp.array.core import Cell
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import Shape
 from lazynp.layout import checked_order
 from lazynp.values import config
-from lazynp.views import AXES, REINTERPRET, View, reshaped_strides
+from lazynp.views import AXES, NEW, REINTERPRET, STRIDED, Geometry, Region, Step, View, reshaped_strides
+
+_new = Cell.__new__
+_MEMORY = np.ndarray  # the type of ``_base`` of an array at hand
+# Steps from a plain array whose geometry can wait until somebody asks for it.
+_FIRST_STEPS = frozenset({o.SLICE, AXES, o.RESHAPE})
 
 
 def view_flip(x: arrays.ndarray, axes: Sequence[int]) -> arrays.ndarray:
     """The given axes reversed."""
     shape = x.shape
     region = tuple([(max(n - 1, 0), -1) if axis in axes else (0, 1) for axis, n in enumerate(shape)])
-    return arrays.view_slice(x, region, shape)
+    return view_slice(x, region, shape)
 
 
 def view_expand(x: arrays.ndarray, shape: Shape) -> arrays.ndarray:
-    """Broadcast to ``shape``, which must fit; read-only."""
-    return arrays.derived(x, (o.EXPAND, None, shape), x.dtype, readonly=True)
+    """Broadcast to ``shape``, which must fit; read-only until somebody sets the flag."""
+    return derived(x, (o.EXPAND, None, shape), x.dtype, readonly=True)
 
 
 def view_reshape(x: arrays.ndarray, shape: Any, order: str = "C", copy: bool | None = None) -> arrays.ndarray:
@@ -44,7 +50,8 @@ def view_reshape(x: arrays.ndarray, shape: Any, order: str = "C", copy: bool | N
         found = memory.reshape(tuple(shape) if isinstance(shape, list) else shape, order=order, copy=copy)  # type: ignore[call-overload]
         return hand.cell(found) if found.base is None else hand.cell(found, x if x._view is None else x._view)
     old = x.shape
-    asked = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    number = not hasattr(shape, "__iter__") or (hasattr(shape, "__index__") and not getattr(shape, "shape", ()))
+    asked = (shape,) if number else tuple(shape)
     shape = reshaped_shape(old, asked)
     if order not in ("C", "F", "A"):
         order = checked_order(order)
@@ -59,13 +66,13 @@ def view_reshape(x: arrays.ndarray, shape: Any, order: str = "C", copy: bool | N
         return arrays.wrap(build.reshape(arrays.node_of(x), shape))
     if asked == old:
         # The same memory as it lies; a -1 makes NumPy lay out even the same shape anew, which shows in axes of length one and empty arrays.
-        return arrays.derived(x, (AXES, tuple(range(len(old))), old), x.dtype)
+        return derived(x, (AXES, tuple(range(len(old))), old), x.dtype)
     if type(x._base) is not arrays.ndarray and type(x._base) is not np.ndarray:
-        return arrays.derived(x, (o.RESHAPE, None, shape), x.dtype)
+        return derived(x, (o.RESHAPE, None, shape), x.dtype)
     offset, strides = arrays.geometry(x)
     found = reshaped_strides(old, strides, shape, x.dtype.itemsize)
     if found is not None:
-        return arrays.derived(x, (o.RESHAPE, None, shape), x.dtype, geometry=(offset, found))
+        return derived(x, (o.RESHAPE, None, shape), x.dtype, geometry=(offset, found))
     if copy is False:
         raise ValueError("Unable to avoid creating a copy while reshaping.")
     return arrays.wrap(build.reshape(arrays.node_of(x), shape))
@@ -113,11 +120,11 @@ def view_diagonal(x: arrays.ndarray, offset: int = 0, axis1: int = 0, axis2: int
     found = start, (*[strides[axis] for axis in rest], strides[axis1] + strides[axis2])
     # As values: the n x n square, its axes last, flattened, every (n+1)-th element.
     outer = tuple([shape[axis] for axis in rest])
-    at = arrays.view_axes(x, (*rest, axis1, axis2))
+    at = view_axes(x, (*rest, axis1, axis2))
     region = (*[(0, 1)] * len(rest), (top if n else 0, 1), (left if n else 0, 1))
-    at = arrays.view_slice(at, region, (*outer, n, n))
-    at = arrays.derived(at, (o.RESHAPE, None, (*outer, n * n)), dtype, geometry=(0, (0,) * (len(outer) + 1)))
-    return arrays.derived(at, (o.SLICE, (*[(0, 1)] * len(rest), (0, n + 1)), (*outer, n)), dtype, readonly=True, geometry=found)
+    at = view_slice(at, region, (*outer, n, n))
+    at = derived(at, (o.RESHAPE, None, (*outer, n * n)), dtype, geometry=(0, (0,) * (len(outer) + 1)))
+    return derived(at, (o.SLICE, (*[(0, 1)] * len(rest), (0, n + 1)), (*outer, n)), dtype, readonly=True, geometry=found)
 
 
 def view_part(x: arrays.ndarray, part: o.Op) -> arrays.ndarray:
@@ -125,7 +132,7 @@ def view_part(x: arrays.ndarray, part: o.Op) -> arrays.ndarray:
     dtype = x.dtype
     if dtype.kind == "c":
         real = dtype.type(0).real.dtype
-        return arrays.derived(x, (part, (real, dtype), x.shape), real)
+        return derived(x, (part, (real, dtype), x.shape), real)
     if part is o.REAL:
         return x
     zeros = arrays.wrap_ordered(build.expand(build.const(0, dtype), x.shape), arrays.copy_order(x, "F" if x.flags.fnc else "C"))
@@ -145,7 +152,7 @@ def view_dtype(x: arrays.ndarray, dtype: np.dtype[Any]) -> Any:
     if memory is not None and memory.nbytes <= config.at_hand * dtype.itemsize:
         return hand.cell(memory.view(dtype), x if x._view is None else x._view)
     if dtype.itemsize == source.itemsize:
-        return arrays.derived(x, (o.BITCAST, (dtype, source), x.shape), dtype)
+        return derived(x, (o.BITCAST, (dtype, source), x.shape), dtype)
     shape = x.shape
     if not shape:
         raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize is unchanged")
@@ -158,7 +165,7 @@ def view_dtype(x: arrays.ndarray, dtype: np.dtype[Any]) -> Any:
             if dtype.itemsize > source.itemsize
             else "When changing to a smaller dtype, its size must be a divisor of the size of original dtype"
         )
-    return arrays.derived(x, (REINTERPRET, (dtype, source), (*shape[:-1], nbytes // dtype.itemsize)), dtype)
+    return derived(x, (REINTERPRET, (dtype, source), (*shape[:-1], nbytes // dtype.itemsize)), dtype)
 
 
 def buffer_view(x: arrays.ndarray, shape: Any, dtype: Any, offset: int, order: str | None) -> Any:
@@ -174,24 +181,21 @@ def buffer_view(x: arrays.ndarray, shape: Any, dtype: Any, offset: int, order: s
     if offset % flat.itemsize or nbytes % flat.itemsize:
         flat = view_dtype(flat, np.dtype(np.uint8))
     start = offset // flat.itemsize
-    found = view_dtype(arrays.view_slice(flat, ((start, 1),), (nbytes // flat.itemsize,)), dtype)
+    found = view_dtype(view_slice(flat, ((start, 1),), (nbytes // flat.itemsize,)), dtype)
     if order is not None and checked_order(order) == "F":
         return view_reshape(found, wanted[::-1]).T
     return found.reshape(wanted)
 
 
 def may_be_written(x: arrays.ndarray) -> bool:
-    """Tell whether the write flag may be set: not on broadcast or diagonal views, nor on views of read-only arrays."""
+    """Tell whether the write flag may be set: not on views of read-only arrays or memory."""
     if type(x._base) is np.ndarray:
         x._base.flags.writeable = True  # or NumPy says why not
         return True
     root = x._base if type(x._base) is arrays.ndarray else x
     if type(root._base) is arrays.Draft and not root._base.array.flags.writeable:
         return False  # memory from outside
-    if root is x:
-        return True
-    view: View = x._view
-    return not x._base._readonly and all(step[0] is not o.EXPAND for step in view.path)
+    return root is x or not x._base._readonly
 
 
 def _known_memory(x: Any) -> np.ndarray[Any, Any] | None:
@@ -220,3 +224,77 @@ def shares_memory(a: Any, b: Any, exact: bool = True) -> bool:
         return False
     one, two = [np.ndarray(x.shape, x.dtype, memory, *arrays.geometry(x)) for x in (a, b)]
     return bool(np.shares_memory(one, two) if exact else np.may_share_memory(one, two))
+
+
+# The views themselves ----------------------------------------------------------------------------------------------------------
+
+
+def derived(
+    x: arrays.ndarray, step: Step, dtype: np.dtype[Any], readonly: bool = False, geometry: Geometry | None = None
+) -> arrays.ndarray:
+    """The view of ``x`` that one more step gives."""
+    base = x._base
+    if type(base) is _MEMORY:
+        # A lens all the same; who asks for its elements finds that they are at hand.
+        owner = x if x._view is None else x._view
+        root, start = hand.rooted(x)
+        apart = root is not x
+        if not apart:
+            root = hand.cell(base[...], owner)  # whose flags and shape nobody sets
+        view = View(root.shape, root.dtype, (), root.shape, root.dtype, owner)
+        if apart:
+            place = start, base.strides
+            view = view.extended((STRIDED, (*place, base.dtype), base.shape), base.dtype, view.owner, place)
+        view = view.extended(step, dtype, view.owner, geometry)
+    elif type(base) is arrays.ndarray:
+        parent: View = x._view
+        root = base
+        view = parent.extended(step, dtype, x if parent.owner is None else parent.owner, geometry)
+    else:
+        root = x
+        at = x._node if base is None else base
+        if geometry is None and step[0] in _FIRST_STEPS:
+            view = View(at.shape, at.dtype, (step,), step[2], dtype, x)
+        else:
+            view = View(at.shape, at.dtype, (), at.shape, at.dtype, None).extended(step, dtype, x, geometry)
+    v: arrays.ndarray = _new(arrays.ndarray)
+    v._node = None
+    v._base = root
+    v._view = view
+    v._stamp = None
+    v._readonly = x._readonly or readonly
+    return v
+
+
+def view_slice(x: arrays.ndarray, axes: Region, shape: Shape) -> arrays.ndarray:
+    """Elements ``start + k*step`` of every axis."""
+    return derived(x, (o.SLICE, axes, shape), x.dtype)
+
+
+def view_key(x: arrays.ndarray, axes: Region, lengths: Shape, kept: tuple[int, ...]) -> arrays.ndarray:
+    """Read a basic key: a slice, then the axis map ``kept``; in one step, because rows of a matrix are taken in loops."""
+    if len(kept) == len(lengths) and NEW not in kept:
+        return derived(x, (o.SLICE, axes, lengths), x.dtype)
+    shape = tuple([1 if axis < 0 else lengths[axis] for axis in kept])
+    base = x._base
+    if type(base) is arrays.ndarray or type(base) is _MEMORY:
+        return derived(derived(x, (o.SLICE, axes, lengths), x.dtype), (AXES, kept, shape), x.dtype)
+    at = x._node if base is None else base
+    v: arrays.ndarray = _new(arrays.ndarray)
+    v._node = None
+    v._base = x
+    v._view = View(at.shape, at.dtype, ((o.SLICE, axes, lengths), (AXES, kept, shape)), shape, at.dtype, x)
+    v._stamp = None
+    v._readonly = x._readonly
+    return v
+
+
+def view_axes(x: arrays.ndarray, axes: tuple[int, ...]) -> arrays.ndarray:
+    """Axes permuted, dropped (of length one) and added: ``axes`` names the source axis of each, or NEW."""
+    shape = x.shape
+    return derived(x, (AXES, axes, tuple([1 if axis < 0 else shape[axis] for axis in axes])), x.dtype)
+
+
+def view_permute(x: arrays.ndarray, axes: tuple[int, ...]) -> arrays.ndarray:
+    """Axis k of the view is axis ``axes[k]`` of ``x``; all are at least 0."""
+    return view_axes(x, axes)

@@ -20,6 +20,7 @@ from lazynp.graph import op as o
 from lazynp.graph.dtypes import INT64, INT64_END
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import Op
+from lazynp.values.buffer import Buffer
 
 if TYPE_CHECKING:
     from lazynp.arrays import ndarray
@@ -61,9 +62,11 @@ class View:
         Of the view.
     owner : ndarray or None
         What ``.base`` answers; None for an array whose memory order is not C and whose plain base is an implementation detail.
+    mark : object or None
+        What memory keeps something of this view under: not the view itself, which holds its owner, and so the memory.
     """
 
-    __slots__ = ("_geometry", "_in_c_order", "dtype", "owner", "path", "root", "root_dtype", "shape")
+    __slots__ = ("_geometry", "_in_c_order", "dtype", "mark", "owner", "path", "root", "root_dtype", "shape")
 
     def __init__(
         self,
@@ -83,6 +86,7 @@ class View:
         self.owner = owner
         self._geometry = geometry
         self._in_c_order: bool | None = None
+        self.mark: object = None
 
     def geometry(self) -> Geometry:
         """(byte offset, byte strides) over the base's memory in C order."""
@@ -139,7 +143,7 @@ class View:
     def write(self, node: Node, value: Node) -> Node:
         """The base's new node, given its old one and the view's new value."""
         for step in self.path:
-            if step[0] in _OVERLAPPING:
+            if step[0] in _OVERLAPPING or step[0] is o.EXPAND:
                 # Elements that are one in memory: NumPy's order of writing decides, so NumPy writes.
                 offset, strides = self.geometry()
                 return build.call("write_at", (offset, strides), (node, value), node.dtype, node.shape)
@@ -477,8 +481,19 @@ def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(inverse)
 
 
-def _part(op: Op) -> Callable[[Node, Any, Shape], Node]:
-    return lambda node, arg, shape: build.elementwise(op, arg[0], node)
+def _part(op: Op, at: int) -> Callable[[Node, Any, Shape], Node]:
+    """Read one part of complex numbers; where they exist it is every other number of their memory, which a kernel reads where it lies."""
+
+    def read(node: Node, arg: Any, shape: Shape) -> Node:
+        sources = node.src  # before its operation is looked at: another thread may publish it in between
+        buffer = (sources[0] if node.op is o.RESHAPE and sources else node).buffer
+        if buffer is None or buffer.place is not None or buffer.device is not None:
+            return build.elementwise(op, arg[0], node)
+        pairs = Node(o.BUFFER, (), None, arg[0], (*shape, 2))  # memory that is counted already
+        pairs.buffer = Buffer(buffer.array.reshape(-1).view(arg[0]).reshape(pairs.shape))
+        return build.reshape(build.slice_(pairs, [*[(0, 1)] * len(shape), (at, 1)], (*shape, 1)), shape)
+
+    return read
 
 
 def _put_real(old: Node | None, source: Shape, arg: Any, value: Node) -> Node:
@@ -537,14 +552,14 @@ _GET: dict[Op, Callable[[Node, Any, Shape], Node]] = {
     o.RESHAPE: lambda node, arg, shape: build.reshape(node, shape),
     o.EXPAND: lambda node, arg, shape: build.expand(node, shape),
     o.BITCAST: lambda node, arg, shape: build.bitcast(node, arg[0]),
-    o.REAL: _part(o.REAL),
-    o.IMAG: _part(o.IMAG),
+    o.REAL: _part(o.REAL, 0),
+    o.IMAG: _part(o.IMAG, 1),
     REINTERPRET: lambda node, arg, shape: _reinterpret(node, arg[0], shape),
     WINDOWS: _windows,
     STRIDED: _strided,
 }
 
-# EXPAND is missing on purpose: a broadcast view is read-only.  Overlapping steps are written in memory, see ``View.write``.
+# EXPAND is missing on purpose: where several elements are one, they are written in memory, see ``View.write``.
 _PUT: dict[Op, Callable[[Node | None, Shape, Any, Node], Node]] = {
     o.RESHAPE: lambda old, source, arg, value: build.reshape(value, source),
     o.BITCAST: lambda old, source, arg, value: build.bitcast(value, arg[1]),

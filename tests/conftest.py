@@ -25,6 +25,14 @@ DEFAULTS: dict[str, str] = {"LAZYNP_EAGER_BELOW": "0"}
 for _name, _value in DEFAULTS.items():
     os.environ.setdefault(_name, _value)
 
+# Files whose tests look at kernels, take long runs, or compare random programs: their kernels are optimised as the user's are.  Everywhere
+# else LLVM hurries, so that compiling takes a tenth of the time: values are the same, which ``backends/test_bits.py`` shows of every
+# operation.
+OPTIMISED = (
+    "backends/", "bench/", "codegen/", "differential/test_found.py", "differential/test_programs.py", "engine/test_budget.py",
+    "engine/test_peak.py", "examples/", "graph/test_progress.py", "test_attacks.py",
+)  # fmt: skip
+
 cuda = os.environ.get("LAZYNP_TEST_CUDA")
 collect_ignore = [] if cuda in ("emulated", "gpu") else ["cuda", "gpu_emulator"]
 
@@ -79,6 +87,20 @@ def share_compiled_code(config: pytest.Config) -> None:
                 os.environ[name] = value
 
     config.add_cleanup(restore)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def optimised_where_that_matters(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Kernels of most tests, here and in processes that are started, are compiled in haste, unless somebody names ``LAZYNP_OPTIMIZE``."""
+    from lazynp.values import config as settings
+
+    file = request.path.relative_to(Path(__file__).parent).as_posix()
+    if "LAZYNP_OPTIMIZE" in os.environ or file.startswith(OPTIMISED):
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch, settings.override(optimize=False):
+        patch.setenv("LAZYNP_OPTIMIZE", "0")
+        yield
 
 
 @pytest.fixture

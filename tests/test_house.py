@@ -41,8 +41,8 @@ FLOORS: Final = [
     ["engine"],
     ["namespace.docstrings"],
     [
-        "arrays attributes conversion layout memory ndarray protocols scalars viewing views array.hand "
-        "namespace.indexing namespace.assignment"
+        "arrays attributes bounds conversion layout memory ndarray protocols scalars viewing views array.hand "
+        "array.calls array.dispatch namespace.indexing namespace.assignment"
     ],
     ["namespace.standard namespace.ufunc.promotion namespace.device.placement"],
     ["namespace.bridge"],
@@ -86,7 +86,6 @@ FOREIGN: Final = {
 
 # Groups of operations outside op.py: each says what one module does with them, which is not a fact of the operations.
 GROUPS: Final = {
-    "lazynp.arrays._FIRST_STEPS": "steps of a view whose geometry can wait",
     "lazynp.backends.cuda.errors.STRICT": "where a thread's look at results has no excuse",
     "lazynp.backends.cuda.scalars.MATH": "C's functions that the table of texts does not have, from the column of C names",
     "lazynp.backends.llvm.mathlib._NOT_CALLED": "instructions of LLVM's",
@@ -99,6 +98,7 @@ GROUPS: Final = {
     "lazynp.namespace.assignment._CONSTANT": "how a fill is recorded",
     "lazynp.namespace.device.accumulating._RING": "what accumulates at positions without an order",
     "lazynp.schedule.fuse.VIEWS": "movements that a library can follow",
+    "lazynp.viewing._FIRST_STEPS": "steps of a view whose geometry can wait",
     "lazynp.views._NEEDS_OLD": "steps of a view that write a part",
     "lazynp.views._OVERLAPPING": "steps of a view that make elements one in memory",
     "lazynp.views._SIMPLE": "steps of a view that fold in any order",
@@ -137,7 +137,13 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imports(module: str) -> set[Import]:
+@functools.cache
+def nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(tree(path)))
+
+
+@functools.cache
+def imports(module: str) -> frozenset[Import]:
     """What a module of the package imports of it."""
     found: set[Import] = set()
 
@@ -160,9 +166,10 @@ def imports(module: str) -> set[Import]:
             visit(child, when)
 
     visit(tree(MODULES[module]), "module")
-    return found
+    return frozenset(found)
 
 
+@functools.cache
 def place(module: str) -> tuple[int, str]:
     """The floor and the room of a module."""
     name = module.removeprefix("lazynp").removeprefix(".")
@@ -205,7 +212,7 @@ def import_time_circles() -> list[set[str]]:
 
 def variables_read(module: str) -> Iterator[str]:
     """The environment variables that a module reads by name; "?" for any other use of the environment."""
-    for node in ast.walk(tree(MODULES[module])):
+    for node in nodes(MODULES[module]):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="environ"), attr="get" | "pop"), args=[ast.Constant(value=name), *_]):
                 yield name
@@ -220,7 +227,7 @@ def variables_read(module: str) -> Iterator[str]:
 def _words(path: Path) -> Counter[str]:
     """The names that a file uses, also those within short strings, which tables of names are made of."""
     found: Counter[str] = Counter()
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         match node:
             case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name):
                 found[name] += 1
@@ -276,7 +283,7 @@ def groups() -> set[str]:
 
 def rebound(module: str) -> set[str]:
     """The module variables that functions rebind."""
-    return {name for node in ast.walk(tree(MODULES[module])) if isinstance(node, ast.Global) for name in node.names}
+    return {name for node in nodes(MODULES[module]) if isinstance(node, ast.Global) for name in node.names}
 
 
 def test_imports_lead_down_and_the_exceptions_are_needed() -> None:
@@ -313,7 +320,7 @@ def test_operations_are_made_in_their_tables() -> None:
     calls = {
         module
         for module in MODULES
-        for node in ast.walk(tree(MODULES[module]))
+        for node in nodes(MODULES[module])
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute) and ast.unparse(node.func).split(".")[-1] == "Op"
     }
     assert calls == {"lazynp.graph.op", "lazynp.schedule.lower"}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 import zipfile
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
+import numpy
 import pytest
 
 import lazynp
+from lazynp import mapping
 from tests.test_script import launch, output, write
 
 SAME = "print(np.__name__)\n"
@@ -198,21 +200,27 @@ def test_pytest_maps_the_project_and_rewrites_its_assertions(tmp_path: Path, com
     assert "2 passed" in launch(tmp_path, "-m", "pytest", *arguments, module=False).stdout  # and without the mapping NumPy is NumPy
 
 
-def test_a_notebook_maps_its_cells() -> None:
-    finders = list(sys.meta_path)
-    shell = SimpleNamespace(ast_transformers=[])
-    lazynp.load_ipython_extension(shell)
-    lazynp.load_ipython_extension(shell)  # `%load_ext` twice is once
-    try:
-        (transformer,) = shell.ast_transformers
-        tree = compile("import numpy as np\nname = np.__name__", "<cell>", "exec", flags=0x400)
-        scope: dict[str, str] = {}
-        exec(compile(transformer.visit(tree), "<cell>", "exec"), scope)
-        assert scope["name"] == "lazynp"
-    finally:
-        lazynp.unload_ipython_extension(shell)
-    assert not shell.ast_transformers
-    assert sys.meta_path == finders
+NOTEBOOK = """
+import sys
+from types import SimpleNamespace
+
+import lazynp
+
+finders = list(sys.meta_path)
+shell = SimpleNamespace(ast_transformers=[])
+lazynp.load_ipython_extension(shell)
+lazynp.load_ipython_extension(shell)  # `%load_ext` twice is once
+(transformer,) = shell.ast_transformers
+tree = compile("import numpy as np; name = np.__name__", "<cell>", "exec", flags=0x400)
+exec(compile(transformer.visit(tree), "<cell>", "exec"))
+lazynp.unload_ipython_extension(shell)
+print(name, shell.ast_transformers, sys.meta_path == finders)
+"""
+
+
+def test_a_notebook_maps_its_cells(tmp_path: Path) -> None:
+    write(tmp_path, main=NOTEBOOK)  # a process of its own: what is mapped stays so
+    assert launch(tmp_path, "main.py", module=False).stdout.split() == ["lazynp", "[]", "True"]
 
 
 def test_a_notebook_with_ipython_itself(tmp_path: Path) -> None:
@@ -237,3 +245,133 @@ def test_modules_in_a_zip_of_the_users(tmp_path: Path) -> None:
     path = "import sys, os\nsys.path.append(os.path.join(os.path.dirname(__file__), 'lib.zip'))\n"
     write(tmp_path, main=path + "from zipped import inner\nprint(inner.name)\n")
     assert output(tmp_path, "main.py").strip() == "lazynp"
+
+
+CONTAINERS = """
+import numpy as np
+
+HANDLED = {}
+NAMES = (
+    "concatenate mean diff where unique zeros_like all any sum cumsum sort max ravel shape ndim clip argsort pad nonzero vstack insert "
+    "bincount histogram dot round linalg.norm fft.fft full_like copyto array_equal isclose allclose real size iscomplexobj prod var nansum "
+    "moveaxis expand_dims squeeze broadcast_arrays result_type median interp"
+).split()
+
+
+class Rows:
+    def __init__(self, rows):
+        self.rows = [np.asarray(row) for row in rows]
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        return self.rows[index]
+
+    def __array__(self, dtype=None, copy=None):
+        return np.concatenate(self.rows)
+
+    def __array_function__(self, func, types, args, kwargs):
+        if func not in HANDLED or not all(issubclass(kind, (Rows, np.ndarray)) for kind in types):
+            return NotImplemented
+        return HANDLED[func], func is np.mean, [np.ndarray in types], len(args)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **keywords):
+        if ufunc is np.add and method == "__call__":
+            return [(row + inputs[1]).tolist() for row in self.rows]
+        if ufunc in {np.exp: 1, np.sin: 2} and method == "__call__":
+            return [ufunc(row).round(9).tolist() for row in self.rows]
+        return NotImplemented
+
+
+def of(name):
+    found = np
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+for name in NAMES[:-2]:
+    HANDLED[of(name)] = name
+rows = Rows([[0, 1], [2.0]])
+beside = {
+    "concatenate": ([rows, rows],), "vstack": ([np.ones(2), rows],), "clip": (rows, 0, 1), "pad": (rows, 1), "insert": (rows, 0, 1),
+    "moveaxis": (rows, 0, 1), "expand_dims": (rows, 0), "interp": (1.0, rows, rows), "where": (rows, np.ones(2), 3),
+}
+for name in ("dot", "full_like", "copyto", "array_equal", "isclose", "allclose", "broadcast_arrays"):
+    beside[name] = (rows, rows)
+result = [np.asarray(rows).tolist(), np.array(rows, dtype=float).sum(), np.add(rows, 1), np.add(rows, np.ones(1)), np.exp(rows)]
+for name in NAMES:
+    try:
+        result.append((name, of(name)(*beside.get(name, (rows,)))))
+    except TypeError as error:
+        result.append((name, str(error)[:60]))
+try:
+    np.multiply(rows, 2)
+except TypeError as error:
+    result.append(str(error)[:60])
+"""
+
+
+def test_containers_of_the_user_are_asked_with_the_functions_that_their_module_knows() -> None:
+    theirs: dict[str, Any] = {"__name__": "containers"}
+    exec(compile(CONTAINERS, "containers.py", "exec"), theirs)
+    ours: dict[str, Any] = {"__name__": "containers"}
+    exec(mapping.compile_mapped(CONTAINERS, "containers.py"), ours)
+    assert ours["result"] == theirs["result"]
+    assert ours["np"] is not theirs["np"]
+    # installed packages, which have NumPy, ask it too
+    assert numpy.mean(ours["rows"]) == theirs["np"].mean(theirs["rows"])
+
+
+def test_objects_that_answer_themselves_are_asked_by_lazynp() -> None:
+    class Answering:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return numpy.zeros(3)
+
+        def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+            return func, types
+
+    for name in ("diff", "expand_dims", "vstack", "mean"):
+        arguments = {"expand_dims": (Answering(), 0), "vstack": ([numpy.ones(3), Answering()],)}.get(name, (Answering(),))
+        assert getattr(lazynp, name)(*arguments)[0] is getattr(numpy, name)
+
+
+SUBCLASSES = """
+import numpy as np
+
+class Tracked(np.ndarray):
+    def __array_finalize__(self, made):
+        self.touched = True
+
+x = np.arange(6.0).reshape(2, 3) + 0
+tracked = x.view(Tracked)
+plain = tracked.view(np.ndarray)
+plain[0] = 9.0
+record = np.rec.fromarrays([x[0], x[1]], names="a,b")
+number = np.array(2.0)
+result = [
+    tracked.tolist(), type(tracked) is Tracked, tracked.view(np.int64).shape, tracked.view(type=np.ndarray).tolist(),
+    type(plain) is np.ndarray,
+    np.matrix(x).view(np.ndarray).ndim, np.ma.masked_array(x, x > 2).view(np.ndarray).tolist(), record.view(np.ndarray).dtype.names,
+    (x.flat > 2.0).tolist(), (x.flat == x.flat).all(), (x.flat < [3.0] * 6).sum(), (x.flat != 9.0).tolist(),
+]
+types = {np.float64: "float64", np.bool: "bool"}
+found = number * 1, 1 + number, np.sin(number), np.add(number, number), -number, number > 1, np.zeros(()) + 1, x[0, 0]
+exact = [types[type(value)] for value in found]
+"""
+
+
+def test_subclasses_and_numbers_are_what_they_are_in_numpy(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(SUBCLASSES + "print(result, exact)\n", encoding="utf-8")
+    ours = launch(tmp_path, "program.py", LAZYNP_EAGER_BELOW="65536")
+    scope: dict[str, Any] = {"__name__": "program"}
+    exec(compile(SUBCLASSES, "program.py", "exec"), scope)
+    assert ours.stdout.strip() == f"{scope['result']} {scope['exact']}", ours.stderr
+
+
+def test_the_packages_own_names_stay_where_its_functions_are_copied() -> None:
+    before = lazynp.__path__
+    with pytest.raises(AttributeError):
+        vars(lazynp)["__getattr__"]("__path__")
+    assert lazynp.__path__ is before

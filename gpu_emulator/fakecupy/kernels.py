@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import operator
+from bisect import bisect_right
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, Final
 from weakref import WeakValueDictionary
@@ -68,13 +70,22 @@ def _is_host(address: int) -> bool:
     """Whether the host could read there.  Smaller numbers and larger ones are no addresses that Linux gives."""
     if not 1 << 40 <= address < 1 << 47:
         return False
-    with open("/proc/self/maps") as lines:
-        for line in lines:
-            span, access = line.split()[:2]
-            low, _, high = span.partition("-")
-            if int(low, 16) <= address < int(high, 16):
-                return access[0] == "r"
-    return False
+    with open("/proc/self/maps") as file:
+        starts, spans = _spans(file.read())
+    k = bisect_right(starts, address) - 1
+    return k >= 0 and address < spans[k][0] and spans[k][1]
+
+
+@lru_cache(maxsize=1)
+def _spans(maps: str) -> tuple[list[int], list[tuple[int, bool]]]:
+    """Where mappings of this process begin, and of each where it ends and whether it can be read."""
+    starts, spans = [], []
+    for line in maps.splitlines():
+        span, access = line.split(maxsplit=2)[:2]
+        low, _, high = span.partition("-")
+        starts.append(int(low, 16))
+        spans.append((int(high, 16), access[0] == "r"))
+    return starts, spans
 
 
 class Module:

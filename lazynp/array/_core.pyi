@@ -2,11 +2,17 @@
 
 from lazynp.array._python import Cell as Cell
 from lazynp.array._python import Ufunc as Ufunc
+from lazynp.array._python import assign_rows as assign_rows
 from lazynp.array._python import bind as bind
+from lazynp.array._python import chain as chain
+from lazynp.array._python import chain_counts as chain_counts
+from lazynp.array._python import chain_sizes as chain_sizes
 from lazynp.array._python import function as function
+from lazynp.array._python import lend as lend
 from lazynp.array._python import listen as listen
 from lazynp.array._python import register as register
 from lazynp.array._python import register_parts as register_parts
 from lazynp.array._python import register_ufunc as register_ufunc
 from lazynp.array._python import release as release
+from lazynp.array._python import settle as settle
 from lazynp.array._python import show as show

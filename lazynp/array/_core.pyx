@@ -34,6 +34,7 @@ cdef extern from "functions.h":
     PyTypeObject* array_type
     void array_dealloc(PyObject*)
     int slots_ready() except -1
+    int rows_in_place(int, object, object) except -1
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
     int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT
     ctypedef object (*Direct)(object)
@@ -75,6 +76,11 @@ cdef extern from "functions.h":
     void member_fill(Member*, PyTypeObject*, object, object)
     PyObject* view_method
     void parts_release()
+    void chain_register(PyTypeObject*, PyObject*, PyObject*)
+    long long* chain_results
+    void chain_resize(Py_ssize_t, Py_ssize_t, Py_ssize_t, int)
+    int settle_all() except -1
+    int cell_lend(object) except -1
     int part_attach(object, object, object, object) except -1
     PyTypeObject function_type, ufunc_type
     object function_new(object, object, object, int, Reduction*, Matrices*, Direct, int, int)
@@ -124,6 +130,8 @@ for _number, _of in enumerate([np.less, np.less_equal, np.equal, np.not_equal, n
     loops_fill(&compare_loops[<int>_number], _of, 1)
 loops_fill(&square_loops, np.square, 1)
 loops_fill(&product_loops, np.matmul, 0)
+
+cdef dict _numbers = {slot_name(_number).decode(): _number for _number in range(BINARIES)}
 
 cdef Reduction[6] _reductions
 cdef dict _reduction_of = {"sum": 0, "prod": 1, "max": 2, "min": 3, "any": 4, "all": 5, "mean": 0, "amax": 2, "amin": 3}
@@ -204,6 +212,41 @@ def register(cls, result, scalar):
             setattr(cls, name, attribute_of(array_type, k, slow, PyUnicode_AsUTF8(_kept_object(slow.__doc__ or name))))
 
 
+def chain(places, there):
+    """Let operators wait for one another where ``places`` of a code object says so; see ``chains.h``.
+
+    ``there`` returns for an operator's place in one what calls a function as if it stood there.
+    """
+    cls = <object>array_type
+    waiting = type.__new__(type(cls), cls.__name__, (cls,), {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__})
+    _keep(waiting)
+    chain_register(<PyTypeObject*>waiting, _keep(places), _keep(there))
+
+
+def chain_sizes(least, row, block, runs=1):
+    """Let arrays of ``least`` elements make chains, in rows of ``row`` at least, of which ``block`` are computed at a time; for tests.
+
+    What has run less often than ``runs`` times, once or never, is not looked at.
+    """
+    chain_resize(least, row, block, runs)
+
+
+def chain_counts():
+    """Return how many expressions were computed in one pass, and how many step by step after all."""
+    return chain_results[0], chain_results[1]
+
+
+def settle():
+    """Compute what operators have put off."""
+    settle_all()
+
+
+def lend(x):
+    """Tell that somebody outside may write the memory of ``x`` from now on."""
+    settle_all()
+    cell_lend(x)
+
+
 cdef int _member(Member* member, object cls, str name) except -1:
     _keep(cls)
     member_fill(member, <PyTypeObject*>cls, _kept_object(name), _kept_object(vars(cls)[name]))
@@ -227,6 +270,11 @@ def show(x, shown, memory, origin):
 def release():
     """Let go of the memory that parts of large arrays show."""
     parts_release()
+
+
+def assign_rows(str name, memory, other):
+    """Do ``memory op= other``, of arrays of NumPy's or a number, where that is quicker by rows; tells whether it did."""
+    return bool(rows_in_place(_numbers[name], memory, other))
 
 
 cdef PyObject* _take(object cls, object members, str name) except? NULL:
@@ -268,7 +316,7 @@ def function(slow, theirs, name, own):
     cdef Matrices* matrices = NULL
     cdef int kind = DRAW if name.startswith("draw ") else _KINDS.get(name, ANY)
     cdef bint numpys_own = getattr(np, name, None) is theirs  # not a namesake of a submodule's
-    cdef bytes direct = b"stable order" if name == "argsort" else _DIRECTS.get(theirs, b"")
+    cdef bytes direct = b"stable order" if name == "argsort" else _DIRECTS.get(getattr(theirs, "__wrapped__", theirs), b"")
     if theirs in _MATRICES and numpys_matrices[<int>_MATRICES[theirs]].loops.ufunc != NULL:
         kind = MATRICES
         matrices = &numpys_matrices[<int>_MATRICES[theirs]]

@@ -48,6 +48,38 @@ def release() -> None:
     """Let go of the memory that parts of large arrays show."""
 
 
+def assign_rows(name: str, memory: Any, other: Any) -> bool:
+    """Do ``memory op= other``, of arrays of NumPy's or a number, where that is quicker by rows; tells whether it did."""
+    return False
+
+
+def chain(places: Callable[[Any, Any], bytearray], there: Callable[[Any, int], Callable[..., Any]]) -> None:
+    """Let operators wait for one another where ``places`` of a code object and its names says so.
+
+    ``there`` returns for an operator's place in one what calls a function as if it stood there.
+    """
+
+
+def chain_sizes(least: int, row: int, block: int, runs: int = 1) -> None:
+    """Let arrays of ``least`` elements make chains, in rows of ``row`` at least, of which ``block`` are computed at a time; for tests.
+
+    What has run less often than ``runs`` times, once or never, is not looked at.
+    """
+
+
+def chain_counts() -> tuple[int, int]:
+    """Return how many expressions were computed in one pass, and how many step by step after all."""
+    return 0, 0
+
+
+def settle() -> None:
+    """Compute what operators have put off."""
+
+
+def lend(x: Any) -> None:
+    """Tell that somebody outside may write the memory of ``x`` from now on."""
+
+
 def bind(ufunc: Any, theirs: Any, real: bool, costly: bool) -> None:
     """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's; ``costly``: few elements are left to NumPy."""
 

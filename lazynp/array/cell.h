@@ -21,6 +21,7 @@ typedef struct Cell {
     npy_intp offset, extent;
     PyObject* origin;
     struct Cell *before, *after;
+    char lent; /* somebody outside may write the memory, see `is_own` */
 } Cell;
 
 static PyTypeObject* array_type; /* the class of arrays, once it is registered */
@@ -88,7 +89,9 @@ static void array_dealloc(PyObject* self) { /* of the class of arrays itself, wh
 
 static PyObject* cell_create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     (void)args, (void)kwargs;
-    return type->tp_alloc(type, 0);
+    PyObject* made = type->tp_alloc(type, 0);
+    if (made) ((Cell*)made)->lent = 1; /* until somebody has looked */
+    return made;
 }
 
 /* A cell whose members are yet to be set. */
@@ -97,6 +100,7 @@ static inline Cell* cell_new(void) {
     if (made == NULL) return NULL;
     made->stamp = made->origin = made->weakrefs = NULL;
     made->shown = NULL;
+    made->lent = 0;
     return made;
 }
 
@@ -109,11 +113,21 @@ static inline PyObject* cell_of(PyObject* memory, PyObject* owner) {
         return NULL;
     }
     made->base = memory;
+    made->lent = Py_REFCNT(memory) > 1; /* somebody has it already: a program that gave it as `out`, or for `asarray` to show */
     made->node = Py_NewRef(Py_None);
     made->view = Py_NewRef(owner ? owner : Py_None);
     made->readonly = Py_NewRef(owner && !PyArray_ISWRITEABLE((PyArrayObject*)memory) ? Py_True : Py_False);
     if (owner && Py_TYPE(owner) != array_type) PyObject_GC_Track((PyObject*)made);
     return (PyObject*)made;
+}
+
+/* Whether memory is written by nobody but this program's own operations: it is NumPy's, and no more than the cell holds it, or did since nobody
+   outside was shown it.  Views, NumPy's and ours, hold it, too. */
+static inline int is_own(Cell* owner) {
+    PyArrayObject* memory = (PyArrayObject*)owner->base;
+    if (memory == NULL || !PyArray_CheckExact(memory) || !PyArray_CHKFLAGS(memory, NPY_ARRAY_OWNDATA)) return 0;
+    if (owner->lent && Py_REFCNT(memory) == 1 && ((PyArrayObject_fields*)memory)->weakreflist == NULL) owner->lent = 0;
+    return !owner->lent;
 }
 
 /* Whether lazynp has arrays of this dtype. */

@@ -10,15 +10,32 @@ from __future__ import annotations
 from lazynp.values import config
 
 __all__ = [
-    "Cell", "Ufunc", "bind", "broken", "function", "listen", "native", "reason", "register", "register_parts", "register_ufunc",
-    "release", "show",
+    "Cell", "Ufunc", "assign_rows", "bind", "broken", "chain", "chain_counts", "chain_sizes", "function", "lend", "listen",
+    "native", "reason", "register", "register_parts", "register_ufunc", "release", "settle", "show",
 ]  # fmt: skip
 
 native = broken = False
 reason = "turned off by LAZYNP_PURE"
 if not config.pure:
     try:
-        from lazynp.array._core import Cell, Ufunc, bind, function, listen, register, register_parts, register_ufunc, release, show
+        from lazynp.array._core import (
+            Cell,
+            Ufunc,
+            assign_rows,
+            bind,
+            chain,
+            chain_counts,
+            chain_sizes,
+            function,
+            lend,
+            listen,
+            register,
+            register_parts,
+            register_ufunc,
+            release,
+            settle,
+            show,
+        )  # fmt: skip
 
         native, reason = True, ""
     except ModuleNotFoundError:
@@ -26,4 +43,21 @@ if not config.pure:
     except Exception as error:  # Cython raises what it likes where NumPy's structures differ from those it was built with
         broken, reason = True, f"does not load: {type(error).__name__}: {error}"
 if not native:
-    from lazynp.array._python import Cell, Ufunc, bind, function, listen, register, register_parts, register_ufunc, release, show
+    from lazynp.array._python import (
+        Cell,
+        Ufunc,
+        assign_rows,
+        bind,
+        chain,
+        chain_counts,
+        chain_sizes,
+        function,
+        lend,
+        listen,
+        register,
+        register_parts,
+        register_ufunc,
+        release,
+        settle,
+        show,
+    )  # fmt: skip

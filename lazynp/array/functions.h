@@ -166,7 +166,7 @@ static PyObject* answer(PyObject* found, PyObject** cells, Py_ssize_t count) {
         Py_ssize_t n = PyTuple_GET_SIZE(found);
         made = PyTuple_New(n);
         for (Py_ssize_t k = 0; made && k < n; k++) {
-            PyObject* item = answer(Py_NewRef(PyTuple_GET_ITEM(found, k)), cells, count);
+            PyObject* item = answer(item_of(found, &PyTuple_GET_ITEM(found, k)), cells, count);
             if (item) PyTuple_SET_ITEM(made, k, item);
             else Py_CLEAR(made);
         }
@@ -181,13 +181,14 @@ static PyObject* answer(PyObject* found, PyObject** cells, Py_ssize_t count) {
         Py_ssize_t n = PyList_GET_SIZE(found);
         made = PyList_New(n);
         for (Py_ssize_t k = 0; made && k < n; k++) {
-            PyObject* item = answer(Py_NewRef(PyList_GET_ITEM(found, k)), cells, count);
+            PyObject* item = answer(item_of(found, &PyList_GET_ITEM(found, k)), cells, count);
             if (item) PyList_SET_ITEM(made, k, item);
             else Py_CLEAR(made);
         }
         Py_DECREF(found);
         return made;
     }
+    if (PyArray_CheckExact(found) && PyArray_BASE(x) == NULL && Py_REFCNT(found) == 1) count = 0; /* it is none of theirs */
     given = PyTuple_New(count);
     if (given == NULL) {
         Py_DECREF(found);
@@ -411,6 +412,21 @@ static PyObject* reduced(Function* self, PyObject* a, PyArrayObject* x, PyObject
     return answer(found, &a, 1);
 }
 
+/* What is known of all truth values that exist, however many, without a pass that converts them: how many are true, or their share. */
+static PyObject* of_truth(Function* self, PyObject* a, PyArrayObject* x) {
+    npy_intp count;
+    double share;
+    PyObject* made;
+    PyArray_Descr* dtype;
+    if (!self->reduction->from_zero) return self->kind == REDUCTION && PyArray_SIZE(x) ? reduced(self, a, x, Py_None, 0) : NULL;
+    if (PyArray_SIZE(x) == 0 || (count = PyArray_CountNonzero(x)) < 0) return NULL;
+    share = (double)count / (double)PyArray_SIZE(x);
+    dtype = PyArray_DescrFromType(self->kind == MEAN ? NPY_DOUBLE : NPY_INTP);
+    made = PyArray_Scalar(self->kind == MEAN ? (void*)&share : (void*)&count, dtype, NULL);
+    Py_DECREF(dtype);
+    return made;
+}
+
 static PyObject *axis_name, *dtype_name, *keepdims_name;
 
 /* Whether a list holds nothing but numbers, and such lists; `left` elements at most. */
@@ -517,6 +533,7 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
     PyObject *found = NULL, *first = NULL;
     PyArrayObject* x;
     int least = 1, keeps;
+    if (!SETTLED) return NULL;
     if (total > MOST || (names && !self->keywords)) goto slow;
     if (self->direct && total == 1 && n == 1) {
         x = memory_of(args[0]);
@@ -536,7 +553,7 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             x = total == 1 && n == 1 ? memory_of(args[0]) : NULL;
             if (x && self->kind == AS_IT_IS) return Py_NewRef(args[0]);
             if (x) return cell_of(PyArray_NewCopy(x, NPY_KEEPORDER), NULL);
-            if (n && (total == 1 || n == 2 || PyTuple_GET_ITEM(names, 0) == dtype_name)) if (total < 3) found = listed(self->theirs, args[0], total == 2 ? args[1] : NULL);
+            if (n && total < 3 && (total == 1 || n == 2 || PyTuple_GET_ITEM(names, 0) == dtype_name)) found = listed(self->theirs, args[0], total == 2 ? args[1] : NULL);
             if (found || PyErr_Occurred()) return found;
             goto slow;
         case ZEROS:
@@ -609,7 +626,17 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
         case REDUCTION:
         case MEAN:
             if (total == 0 || total > 3) break;
-            if ((x = memory_of(args[0])) == NULL) goto slow;
+            x = memory_of(args[0]);
+            if (total == 1 && n == 1) {
+                PyArrayObject* values = x ? x : read_memory(args[0]);
+                if (values && PyArray_ISBOOL(values)) {
+                    Py_INCREF(values);
+                    found = of_truth(self, args[0], values);
+                    Py_DECREF(values);
+                    if (found || PyErr_Occurred()) return found;
+                }
+            }
+            if (x == NULL) goto slow;
             keeps = total == n + 1 && total > 1 && PyTuple_GET_ITEM(names, 0) == keepdims_name; /* `(a, axis, keepdims=True)` */
             keeps |= total == n + 2 && PyTuple_GET_ITEM(names, 0) == axis_name && PyTuple_GET_ITEM(names, 1) == keepdims_name;
             if (keeps && (total < 3 || args[2] != Py_True)) break;
@@ -632,7 +659,8 @@ slow:
 /* `__array_ufunc__`: a ufunc of two operands that NumPy was asked for, because one of them is NumPy's (`np.float64(2) * x`). */
 static PyObject* foreign_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    if (names == NULL && n == 5 && PyUnicode_CompareWithASCIIString(args[2], "__call__") == 0 && PyObject_TypeCheck(args[1], &PyUFunc_Type)) {
+    if (!SETTLED) return NULL;
+    if (names == NULL && n == 5 && PyObject_TypeCheck(args[1], &PyUFunc_Type) && PyUnicode_Check(args[2]) && PyUnicode_CompareWithASCIIString(args[2], "__call__") == 0) {
         PyObject *plain[2], *found;
         PyArrayObject* memory[2];
         for (int k = 0; k < 2; k++) {
@@ -677,8 +705,14 @@ static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t na
     Ufunc* self = (Ufunc*)callable;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total;
     PyObject *found = NULL, *room[MOST + 1], **with_self, *slow;
-    if (names == NULL && self->loops && n == self->loops->nin) {
+    if (names == NULL && self->loops && n == self->loops->nin) { /* nothing is written: what waits may go on waiting */
         PyArrayObject *x = memory_of(args[0]), *y = n == 2 ? memory_of(args[1]) : NULL;
+        if (may_chain(args[0], n == 2 ? args[1] : NULL, x, y)) {
+            found = chain_step(self->loops, args[0], n == 2 ? args[1] : NULL);
+            if (found) return found;
+            if (PyErr_Occurred() || settle_operand(args[0]) < 0 || (n == 2 && settle_operand(args[1]) < 0)) return NULL;
+            x = memory_of(args[0]), y = n == 2 ? memory_of(args[1]) : NULL;
+        }
         if (self->costly && (too_costly(x) || too_costly(y))) goto slow;
         if (n == 1 ? x && !(self->real && PyArray_ISCOMPLEX(x)) : x && y ? fits(x, y) : (x || y) && is_number(args[x ? 1 : 0])) {
             PyObject* plain[2] = {x ? (PyObject*)x : args[0], n == 1 ? NULL : y ? (PyObject*)y : args[1]};
@@ -696,6 +730,7 @@ static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t na
         if (!x && !y && !self->real && is_number(args[0]) && (n == 1 || is_number(args[1]))) return PyObject_Vectorcall(self->numpy, args, (size_t)n, NULL);
     }
 slow:
+    if (!SETTLED) return NULL;
     total = n + (names ? PyTuple_GET_SIZE(names) : 0);
     if (self->product ? n == 2 && memory_of(args[0]) && memory_of(args[1]) && fits_product(memory_of(args[0]), memory_of(args[1]))
                       : self->theirs && (names || self->loops == NULL || n != self->loops->nin) && total) if (total <= MOST) {
@@ -791,12 +826,17 @@ static void ufunc_dealloc(PyObject* self) { /* of a subclass, which lets its typ
     Py_TYPE(self)->tp_free(self);
 }
 
+static PyObject* ufunc_create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+    (void)args, (void)kwargs;
+    return type->tp_alloc(type, 0);
+}
+
 static PyTypeObject ufunc_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.array._core.Ufunc",
     .tp_doc = "The part of a ufunc that the core knows.",
     .tp_basicsize = sizeof(Ufunc),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-    .tp_new = cell_create,
+    .tp_new = ufunc_create,
     .tp_dealloc = ufunc_dealloc,
 };
 

@@ -25,6 +25,7 @@ typedef struct {
     PyUFuncGenericFunction function;
     void* data;
     char out;   /* type number of the result */
+    char size;  /* bytes of an element of it */
     char state; /* whether it was compared with NumPy */
     char basic; /* IEEE arithmetic only, whose errors are in the vector unit's flags */
 } Loop;
@@ -96,7 +97,10 @@ static void loops_fill(Loops* loops, PyObject* object, int basic) {
         if (type == NPY_LONGDOUBLE || type == NPY_CLONGDOUBLE || loops->of[type].function) continue;
         loops->of[type].function = ufunc->functions[k];
         loops->of[type].data = ufunc->data ? (void*)ufunc->data[k] : NULL;
+        PyArray_Descr* descr = PyArray_DescrFromType(out);
         loops->of[type].out = (char)out;
+        loops->of[type].size = (char)PyDataType_ELSIZE(descr);
+        Py_DECREF(descr);
         /* halves, and functions from libraries, also use the flags of the old floating-point unit */
         loops->of[type].basic = (char)(basic && type != NPY_HALF && !PyTypeNum_ISCOMPLEX(type));
     }
@@ -152,6 +156,7 @@ static int loop_check(Loops* loops, int type) {
         Py_XDECREF(x), Py_XDECREF(y), Py_XDECREF(r), Py_XDECREF(theirs);
     }
     PyErr_Clear();
+    flags_clear(0); /* a loop of NumPy's over objects may be around this */
     if (fine) loop->state = USABLE;
     return fine;
 }
@@ -343,7 +348,7 @@ static inline PyObject* direct2(Loops* loops, PyObject* a, PyObject* b, int arra
 }
 
 /* In place, through a scratch buffer, so that it can be done again; 1 if it was done. */
-#define SCRATCH 16384 /* bytes; for more, the copy costs what a ufunc does around its loop */
+#define SCRATCH 16384 /* bytes; for more, the copy costs what a ufunc does around its loop; a multiple of all sizes of elements */
 static inline int direct_into(Loops* loops, PyArrayObject* x, PyObject* b) {
     static char scratch[SCRATCH];
     PyArrayObject* y = (PyArrayObject*)b;
@@ -362,6 +367,47 @@ static inline int direct_into(Loops* loops, PyArrayObject* x, PyObject* b) {
     if (!run2(loop, PyArray_BYTES(x), array ? PyArray_BYTES(y) : (char*)&value, scratch, n, size, array ? size : 0, size)) return 0;
     memcpy(PyArray_DATA(x), scratch, (size_t)(n * size));
     return 1;
+}
+
+/* Whether two arrays might have memory in common. */
+static int may_overlap(PyArrayObject* x, PyArrayObject* y) {
+    char *low[2], *high[2];
+    PyArrayObject* of[2] = {x, y};
+    for (int k = 0; k < 2; k++) {
+        low[k] = PyArray_BYTES(of[k]), high[k] = low[k] + PyArray_ITEMSIZE(of[k]);
+        for (int axis = 0; axis < PyArray_NDIM(of[k]); axis++) {
+            npy_intp reach = (PyArray_DIM(of[k], axis) - 1) * PyArray_STRIDE(of[k], axis);
+            if (reach < 0) low[k] += reach;
+            else high[k] += reach;
+        }
+    }
+    return low[0] < high[1] && low[1] < high[0];
+}
+
+/* IEEE arithmetic in place on large rows, which are contiguous: what NumPy does through a buffer that holds many.  `b` is a number or another
+   array's rows.  Returns the number of elements of the first axis that are done: the first ones, which raised no flag. */
+#define SHORTEST 32 /* elements of a row; of shorter ones NumPy takes many at a time */
+static npy_intp direct_rows_into(Loops* loops, PyArrayObject* x, PyObject* b) {
+    char scratch[SCRATCH];
+    PyArrayObject* y = PyArray_CheckExact(b) ? (PyArrayObject*)b : NULL;
+    int type = PyArray_TYPE(x), ndim = PyArray_NDIM(x);
+    npy_intp size = PyArray_ITEMSIZE(x), rows, n, sx, sy = 0, step = size, at;
+    Loop* loop = loop_of(loops, type);
+    Value value;
+    if (loop == NULL || !loop->basic || loop->out != type || ndim < 1 || ndim > 2 || PyArray_SIZE(x) == 0) return 0;
+    if (!PyArray_ISBEHAVED(x) || PyArray_STRIDE(x, ndim - 1) != size) return 0;
+    if (y ? PyArray_TYPE(y) != type || !PyArray_SAMESHAPE(x, y) || !PyArray_ISBEHAVED_RO(y) || may_overlap(x, y) : !value_of(b, type, &value)) return 0;
+    n = PyArray_DIM(x, ndim - 1), rows = ndim == 2 ? PyArray_DIM(x, 0) : n * size / SCRATCH;
+    if (ndim == 1) n = SCRATCH / size; /* in pieces; NumPy has what is left */
+    if (n < SHORTEST || n * size > SCRATCH) return 0;
+    sx = ndim == 2 ? PyArray_STRIDE(x, 0) : SCRATCH;
+    if (y) step = PyArray_STRIDE(y, ndim - 1), sy = ndim == 2 ? PyArray_STRIDE(y, 0) : n * step;
+    for (at = 0; at < rows; at++) {
+        char *to = PyArray_BYTES(x) + at * sx, *from = y ? PyArray_BYTES(y) + at * sy : (char*)&value;
+        if (!run2(loop, to, from, scratch, n, size, y ? step : 0, size)) break;
+        memcpy(to, scratch, (size_t)(n * size));
+    }
+    return ndim == 2 ? at : at * n;
 }
 
 /* Products of vectors and matrices ----------------------------------------------------------------------------------------------- */
@@ -585,7 +631,7 @@ static PyObject* direct_axis(Reduction* of, PyArrayObject* x, PyObject* axis, in
     Loop* loop;
     if (number == -1 && PyErr_Occurred()) PyErr_Clear(), number = 2;
     if (number < 0) number += 2;
-    if (PyArray_NDIM(x) != 2 || (number != 0 && number != 1) || !PyArray_ISBEHAVED_RO(x) || PyArray_SIZE(x) > LONGEST) return NULL;
+    if (PyArray_NDIM(x) != 2 || (number != 0 && number != 1) || !PyArray_ISBEHAVED_RO(x) || PyArray_DIM(x, 1) > LONGEST) return NULL;
     if (PyArray_DIM(x, 0) < 2 || PyArray_DIM(x, 1) < 2 || PyArray_STRIDE(x, 1) != PyArray_ITEMSIZE(x)) return NULL; /* else in another order */
     if (PyArray_STRIDE(x, 0) < PyArray_DIM(x, 1) * PyArray_ITEMSIZE(x) || (loop = loop_of(&of->loops, type)) == NULL || loop->out != type || !loop->basic) return NULL;
     if (of->rows[type] == UNUSABLE || (of->rows[type] == UNKNOWN && !rows_check(of, loop, type))) return NULL;

@@ -6,7 +6,7 @@
 #ifndef LAZYNP_SLOTS_H
 #define LAZYNP_SLOTS_H
 
-#include "loops.h"
+#include "chains.h"
 
 /* Methods in Python, by slot. */
 enum {
@@ -26,11 +26,13 @@ static PyObject* not_implemented(void) { return Py_NewRef(Py_NotImplemented); }
 
 static PyObject* slow1(PyObject* method, PyObject* a) {
     if (method == NULL) return PyErr_Format(PyExc_TypeError, "%s does not have this", Py_TYPE(a)->tp_name);
+    if (!SETTLED) return NULL;
     return PyObject_CallOneArg(method, a);
 }
 
 static PyObject* slow2(PyObject* method, PyObject* a, PyObject* b) {
     PyObject* args[2] = {a, b};
+    if (!SETTLED) return NULL;
     return method == NULL ? not_implemented() : PyObject_Vectorcall(method, args, 2, NULL);
 }
 
@@ -75,12 +77,20 @@ static int fits_product(PyArrayObject* x, PyArrayObject* y) {
 static PyObject* result_method; /* `hand.result`, for answers that are not plain */
 static PyObject* scalar_method; /* makes a scalar of NumPy's ours */
 
+/* An item of what NumPy returned, which keeps it only where somebody else has it, too: nobody but the item's cell shall hold its memory. */
+static inline PyObject* item_of(PyObject* found, PyObject** item) {
+    PyObject* taken = *item;
+    if (Py_REFCNT(found) > 1) return Py_NewRef(taken);
+    *item = Py_NewRef(Py_None);
+    return taken;
+}
+
 /* NumPy's result as ours: of arrays without axes it is a scalar. */
 static PyObject* wrapped(PyObject* found) {
     PyObject* made;
     if (found == NULL || PyArray_CheckExact(found)) return cell_of(found, NULL);
     if (PyTuple_CheckExact(found)) { /* of `divmod` */
-        PyObject *first = wrapped(Py_NewRef(PyTuple_GET_ITEM(found, 0))), *second = wrapped(Py_NewRef(PyTuple_GET_ITEM(found, 1)));
+        PyObject *first = wrapped(item_of(found, &PyTuple_GET_ITEM(found, 0))), *second = wrapped(item_of(found, &PyTuple_GET_ITEM(found, 1)));
         Py_DECREF(found);
         made = first && second ? PyTuple_Pack(2, first, second) : NULL;
         Py_XDECREF(first), Py_XDECREF(second);
@@ -109,8 +119,27 @@ static PyArrayObject* read_memory(PyObject* a) {
     return Py_TYPE(a) == array_type ? large_memory(a, &root, &memory, &own) : NULL;
 }
 
+/* Whether operands are worth a chain, or part of one. */
+static inline int may_chain(PyObject* a, PyObject* b, PyArrayObject* x, PyArrayObject* y) {
+    npy_intp n = x ? PyArray_SIZE(x) : 0, m = y ? PyArray_SIZE(y) : 0;
+    if (n >= chain_sizes.from || m >= chain_sizes.from) return 1;
+    if (waiting_count && (IS_CHAIN(a) || (b && IS_CHAIN(b)))) return 1;
+    return n * m >= chain_sizes.from && !PyArray_SAMESHAPE(x, y);
+}
+
+/* An operand that is no longer part of a chain; -1 where NumPy raises. */
+static inline int settle_operand(PyObject* a) { return IS_CHAIN(a) ? chain_settle(a) : 0; }
+
 static inline PyObject* binary(int op, PyObject* a, PyObject* b) {
     PyArrayObject *x = memory_of(a), *y = memory_of(b);
+    if (op != MATMUL && may_chain(a, b, x, y)) {
+        PyObject* found = NULL;
+        if (op < POW && binary_loops[op].ufunc) found = chain_step(&binary_loops[op], a, b);
+        else if (op == POW && is_two(b)) found = chain_step(&square_loops, a, NULL);
+        if (found) return found;
+        if (PyErr_Occurred() || settle_operand(a) < 0 || settle_operand(b) < 0) return NULL;
+        x = memory_of(a), y = memory_of(b);
+    }
     if (op == MATMUL) { /* a library's, which nothing is fused with: where the result is small it is computed at once */
         if (x == NULL) x = read_memory(a);
         if (y == NULL) y = read_memory(b);
@@ -134,10 +163,49 @@ static inline PyObject* binary(int op, PyObject* a, PyObject* b) {
     return Py_TYPE(a) == array_type ? slow2(slow_methods[op], a, b) : slow2(slow_reflected[op], b, a);
 }
 
+/* What is left of an operand where the first elements of its first axis are done (a new reference). */
+static PyObject* rest_of(PyObject* x, npy_intp done) {
+    return PyArray_CheckExact(x) ? PySequence_GetSlice(x, done, PyArray_DIM((PyArrayObject*)x, 0)) : Py_NewRef(x);
+}
+
+/* `to op= b` of large rows and a number or an array of as many; 1 when done, 0 where it is NumPy's to do, -1. */
+static int rows_in_place(int op, PyObject* x, PyObject* b) {
+    PyArrayObject* to = (PyArrayObject*)x;
+    PyObject *rest, *other, *found = NULL;
+    npy_intp done = binary_loops[op].ufunc && PyArray_CheckExact(x) ? direct_rows_into(&binary_loops[op], to, b) : 0;
+    if (done == 0) return PyErr_Occurred() ? -1 : 0;
+    if (done == PyArray_DIM(to, 0)) return 1;
+    rest = rest_of(x, done), other = rest ? rest_of(b, done) : NULL; /* an error of NumPy's, or a piece that is too short */
+    if (other) found = numpys_in_place[op](rest, other);
+    done = found ? 1 : -1;
+    Py_XDECREF(rest), Py_XDECREF(other), Py_XDECREF(found);
+    return (int)done;
+}
+
+/* The same of a large part of an array that nobody else sees, and of an operand that exists: there is nothing that a kernel would do with it. */
+static int large_in_place(int op, PyObject* a, PyObject* b) {
+    PyArrayObject *to, *memory, *y = NULL;
+    Cell* root;
+    int own, done;
+    if (!is_part(a) || ((Cell*)a)->readonly != Py_False || op == POW) return 0;
+    if (!is_number(b) && (y = memory_of(b)) == NULL && (y = read_memory(b)) == NULL) return 0;
+    if ((to = large_memory(a, &root, &memory, &own)) == NULL || !own) return 0;
+    if (y) b = (PyObject*)y;
+    PyArray_ENABLEFLAGS(to, NPY_ARRAY_WRITEABLE);
+    Py_INCREF(to), Py_INCREF(b);
+    done = rows_in_place(op, (PyObject*)to, b);
+    Py_DECREF(to), Py_DECREF(b);
+    return done;
+}
+
 static inline PyObject* in_place(int op, PyObject* a, PyObject* b) {
-    PyArrayObject *y = memory_of(b), *x = own_memory_of(a);
-    PyObject *q = y ? (PyObject*)y : b, *found;
+    PyArrayObject *x, *y;
+    PyObject *q, *found;
     int done;
+    if (!SETTLED) return NULL;
+    y = memory_of(b), x = own_memory_of(a);
+    q = y ? (PyObject*)y : b;
+    if (x == NULL && is_large(a) && (done = large_in_place(op, a, b))) return done < 0 ? NULL : Py_NewRef(a);
     if (x == NULL || !(y || is_number(b)) || op == MATMUL) return slow2(slow_in_place[op], a, b);
     Py_INCREF(x), Py_INCREF(q);
     done = binary_loops[op].ufunc && direct_into(&binary_loops[op], x, q);
@@ -153,6 +221,12 @@ static inline PyObject* in_place(int op, PyObject* a, PyObject* b) {
 static inline PyObject* unary(int op, PyObject* a, unaryfunc numpys_own) {
     PyArrayObject* x = memory_of(a);
     PyObject* found = NULL;
+    if (may_chain(a, NULL, x, NULL)) {
+        if (unary_loops[op].ufunc) found = chain_step(&unary_loops[op], a, NULL);
+        if (found || PyErr_Occurred()) return found;
+        if (settle_operand(a) < 0) return NULL;
+        x = memory_of(a);
+    }
     if (x == NULL) return slow1(slow_methods[op], a);
     Py_INCREF(x);
     if (unary_loops[op].ufunc) found = direct1(&unary_loops[op], x);
@@ -167,7 +241,13 @@ static inline PyObject* unary(int op, PyObject* a, unaryfunc numpys_own) {
 
 static PyObject* compare(PyObject* a, PyObject* b, int op) {
     PyArrayObject *x = memory_of(a), *y = memory_of(b);
-    PyObject *q = y ? (PyObject*)y : b, *found;
+    PyObject *q, *found;
+    if (may_chain(a, b, x, y)) {
+        if ((found = chain_step(&compare_loops[op], a, b))) return found;
+        if (PyErr_Occurred() || settle_operand(a) < 0 || settle_operand(b) < 0) return NULL;
+        x = memory_of(a), y = memory_of(b);
+    }
+    q = y ? (PyObject*)y : b;
     if (x == NULL || !(y ? fits(x, y) : is_number(b))) return slow2(slow_methods[LT + op], a, b);
     Py_INCREF(x), Py_INCREF(q);
     found = direct2(&compare_loops[op], (PyObject*)x, q, y ? 3 : 1);
@@ -312,21 +392,16 @@ static int selects_few(PyArrayObject* x, PyObject* key) {
     return arrays && size <= limit;
 }
 
-#define MASKED 4 /* as `indexing.MASKED` */
-
-/* `a[key]` with index arrays that select few elements of a large array, or with a mask that exists; NULL as for `large_getitem`. */
+/* `a[key]` with index arrays that select few elements of a large array; NULL as for `large_getitem`. */
 static PyObject* large_gathered(PyObject* a, PyObject* key) {
-    PyArrayObject *from, *memory, *mask;
+    PyArrayObject *from, *memory;
     PyObject *plain, *found = NULL, *given;
     Cell* root;
     int own;
     if ((from = large_memory(a, &root, &memory, &own)) == NULL) return NULL;
-    mask = Py_TYPE(key) == array_type && memory_of(key) == NULL ? large_memory(key, &root, &memory, &own) : NULL;
-    if (mask && (!PyArray_ISBOOL(mask) || PyArray_SIZE(from) / MASKED > limit_now())) return NULL;
-    plain = mask ? Py_NewRef((PyObject*)mask) : numpys_key(key);
-    if (plain == NULL) return NULL;
+    if ((plain = numpys_key(key)) == NULL) return NULL;
     Py_INCREF(from);
-    if (mask || selects_few(from, plain)) found = PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)from, plain);
+    if (selects_few(from, plain)) found = PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)from, plain);
     Py_DECREF(from), Py_DECREF(plain);
     if (found == NULL || !PyArray_CheckExact(found)) return found;
     if (PyArray_BASE((PyArrayObject*)found)) {
@@ -394,6 +469,7 @@ static PyObject* slot_getitem(PyObject* a, PyObject* key) {
         return found || PyErr_Occurred() ? found : slow2(slow_methods[GETITEM], a, key);
     }
     if (x == NULL || (plain = numpys_key(key)) == NULL) return PyErr_Occurred() ? NULL : slow2(slow_methods[GETITEM], a, key);
+    if (((Cell*)a)->lent) is_own((Cell*)a); /* as long as there is no view */
     Py_INCREF(x);
     found = subscript(x, plain);
     Py_DECREF(x), Py_DECREF(plain);
@@ -405,10 +481,28 @@ static PyObject* slot_getitem(PyObject* a, PyObject* key) {
     return slow2(slow_methods[GETITEM], a, key);
 }
 
+/* Whether `a[key]` is what `value`, a part of the same array, shows: the end of `a[key] += ...`, which has written there already. */
+static int is_put_back(PyObject* a, PyObject* key, PyObject* value) {
+    PyArrayObject *from, *memory, *shown;
+    PyObject* found;
+    Cell* root;
+    int own, same;
+    if (!is_part(value) || ((Cell*)a)->readonly != Py_False || !is_basic(key)) return 0;
+    if ((from = large_memory(a, &root, &memory, &own)) == NULL || ((Cell*)value)->base != (PyObject*)root) return 0;
+    if ((shown = part_shown((Cell*)value, &own)) == NULL) return 0;
+    Py_INCREF(from);
+    found = subscript(from, key);
+    if (found == NULL) PyErr_Clear(); /* Python says what is wrong */
+    same = found && PyArray_CheckExact(found) && same_place((PyArrayObject*)found, shown);
+    Py_XDECREF(found), Py_DECREF(from);
+    return same;
+}
+
 static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
     PyArrayObject *x, *y;
     PyObject *plain = NULL, *found;
     int failed;
+    if (!SETTLED) return -1;
     if (value == NULL) {
         found = slow2(slow_methods[DELITEM], a, key);
         Py_XDECREF(found);
@@ -430,8 +524,18 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
     if (is_large(a) && (y || is_number(value))) {
         failed = large_setitem(a, key, y ? (PyObject*)y : value, y);
         if (failed) return failed < 0 ? -1 : 0;
+    } else if (is_large(a) && is_put_back(a, key, value)) {
+        return 0;
     }
     x = own_memory_of(a);
+    if (x == NULL && is_large(a) && (y || is_number(value)) && ((Cell*)a)->readonly == Py_False) {
+        PyArrayObject* memory;
+        Cell* root;
+        int own; /* places are written in large memory that nobody else sees as they are in small */
+        x = large_memory(a, &root, &memory, &own);
+        if (x && (!own || is_basic(key))) x = NULL;
+        if (x) PyArray_ENABLEFLAGS(x, NPY_ARRAY_WRITEABLE);
+    }
     if (x && (y || is_number(value)) && (plain = numpys_key(key))) {
         if (y) value = (PyObject*)y;
         Py_INCREF(x), Py_INCREF(value);
@@ -576,7 +680,7 @@ static PyObject* attribute_of(PyTypeObject* type, int k, PyObject* slow, const c
 static PyObject* slow_buffer;
 
 static int slot_buffer(PyObject* a, Py_buffer* view, int flags) {
-    PyObject* found = slow_buffer ? PyObject_CallFunction(slow_buffer, "Oi", a, flags) : NULL;
+    PyObject* found = slow_buffer && SETTLED ? PyObject_CallFunction(slow_buffer, "Oi", a, flags) : NULL;
     int failed = -1;
     if (found && PyMemoryView_Check(found)) failed = PyObject_GetBuffer(PyMemoryView_GET_BUFFER(found)->obj, view, flags);
     else if (!PyErr_Occurred()) PyErr_SetString(PyExc_BufferError, "not an array");

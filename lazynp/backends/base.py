@@ -90,6 +90,7 @@ class Layout(Protocol):
     flags: int
     counters: int
     slots: int
+    totals: list[int]
 
 
 @runtime_checkable

@@ -26,3 +26,6 @@ class Layout:
         self.flags = self.error + 1
         self.counters = self.flags + 1
         self.slots = self.counters + len(kernel.phases)
+        # What the counter of each phase counts to: the slot of an integer, or -1.
+        counts = [phase.count for phase in kernel.phases]
+        self.totals = [self.integers + int(count[1:]) if str(count).startswith("n") else -1 for count in counts]

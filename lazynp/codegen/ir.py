@@ -7,14 +7,14 @@ names are numbered in order of appearance and nothing here depends on a particul
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from lazynp.graph.errstate import ALL, UNDER
 from lazynp.graph.index import Formula
 from lazynp.graph.op import Op
-from lazynp.values.records import Record, field
+from lazynp.values.records import Record, Row, field
 
 DType = np.dtype[Any]
 Operand = str
@@ -22,7 +22,7 @@ Operand = str
 COUNTERS = 1024
 
 
-class Memory(NamedTuple):
+class Memory(Row):
     """The memory an element lives in: a buffer argument, a workspace argument (shared by phases), scratch shared by the threads of a block,
     or local scratch of one thread."""
 

@@ -1,6 +1,6 @@
 """A schedule: kernels and library calls, in the order in which they run.
 
-In: a partition whose kernels are lowered.  Out: a ``Schedule``, which the last passes fill in: ``arrange`` puts the items in order,
+In: a partition whose kernels are lowered.  Out: a ``Schedule``, which the last passes fill in: ``arranged`` puts the items in order,
 ``assign`` says when buffers die and which are written over, ``generate`` adds the loop nests, ``render`` their sources.  Promise: what
 these passes decide by stands in files of their own (``schedule/order.py``, ``schedule/memory.py``, ``codegen/nest.py``); here it is
 brought to the items.
@@ -9,19 +9,18 @@ brought to the items.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from lazynp.codegen import ir
 from lazynp.graph import op as o
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Entry, Program
-from lazynp.schedule.claims import claims
-from lazynp.schedule.fuse import VIEWS, Partition, view_base
-from lazynp.schedule.lower import Body, Lowered
-from lazynp.schedule.memory import Update, lifetimes, take_over, updates
+from lazynp.schedule.claims import claims, nbytes
+from lazynp.schedule.fuse import VIEWS, Partition, partition, view_base
+from lazynp.schedule.lower import Body, Lowered, lower
+from lazynp.schedule.memory import Update, lifetimes, recorded_peak, take_over, updates
 from lazynp.schedule.order import grouped, order
 from lazynp.schedule.rangeify import Kernel
-from lazynp.values.records import Record, field
+from lazynp.values.records import Record, Row, field
 
 
 class KernelItem(Record):
@@ -74,17 +73,17 @@ class Schedule(Record):
 
 def arrange(lowered: Lowered, joins_calls: bool) -> Schedule:
     """Put the items of ``lowered`` in order; ``joins_calls``: library calls that follow one another become one."""
-    partition, bodies = lowered
-    program = partition.program
+    parts, bodies = lowered
+    program = parts.program
     reads: dict[int, list[int]] = {}
     writes: dict[int, list[int]] = {}
     overwrites: list[tuple[int, int]] = []
     for k, body in enumerate(bodies):
-        bases = list(partition.kernels[k].bases.values())
+        bases = list(parts.kernels[k].bases.values())
         writes[k] = [body.buffers[b] for b in sorted(body.stored)]
         reads[k] = list(dict.fromkeys([*[e for b, e in enumerate(body.buffers) if b not in body.stored], *bases]))
         overwrites += [(k, base) for base in bases]
-    for e in partition.library:
+    for e in parts.library:
         number = -1 - e
         writes[number] = [e]
         reads[number] = [view_base(program, s) for s in program.entries[e].src]
@@ -92,18 +91,35 @@ def arrange(lowered: Lowered, joins_calls: bool) -> Schedule:
             overwrites.append((number, reads[number][0]))
     groups, peak = _groups(program, reads, writes, order(reads, writes, overwrites), joins_calls)
     if peak > cost.PEAK_BYTES:
-        recorded, least = _groups(program, reads, writes, order(reads, writes, overwrites, recorded=True), joins_calls)
-        if least < peak:
-            groups = recorded
+        sizes = {e: nbytes(program.entries[e]) for made in writes.values() for e in made if e not in program.outputs}
+        frugal = order(reads, writes, overwrites, sizes=sizes)
+        for other, joins in ((order(reads, writes, overwrites, recorded=True), joins_calls), (frugal, joins_calls), (frugal, False)):
+            least = _groups(program, reads, writes, other, joins)
+            if least[1] < peak:
+                groups, peak = least
     everything = set(reads)
     items: list[Item] = []
     for group in groups:
         if group[0] >= 0:
             k = group[0]
-            items.append(KernelItem(partition.kernels[k], bodies[k], reads[k], writes[k]))
+            items.append(KernelItem(parts.kernels[k], bodies[k], reads[k], writes[k]))
         else:
             items.append(_library_item(program, sorted(-1 - number for number in group), reads, everything - set(group)))
-    return Schedule(program, partition, items)
+    return Schedule(program, parts, items, peak)
+
+
+def arranged(lowered: Lowered, supported: Callable[[Program, int], bool], joins_calls: bool) -> Schedule:
+    """Do as ``arrange``; what would hold much more than NumPy does is fused again, with less at a time."""
+    made = arrange(lowered, joins_calls)
+    if made.peak_bytes <= cost.PEAK_BYTES:
+        return made
+    program = made.program
+    given = sum([nbytes(entry) for entry in program.entries if entry.op is o.BUFFER])
+    theirs = recorded_peak(program)
+    if made.peak_bytes + given <= theirs + theirs // cost.PEAK_SHARE + cost.PEAK_BYTES:
+        return made
+    other = arrange(lower(partition(program, supported, joined=0)), joins_calls)
+    return other if other.peak_bytes < made.peak_bytes else made
 
 
 def _groups(
@@ -188,7 +204,7 @@ def generate(schedule: Schedule, emit: Callable[[Body], tuple[ir.Kernel, ir.Laun
     return schedule
 
 
-class Rendered(NamedTuple):
+class Rendered(Row):
     """A schedule with the source of each of its kernels; the sources need not stay."""
 
     schedule: Schedule

@@ -9,7 +9,7 @@ once, and a value kept in scratch from an earlier pass is not loaded again.
 from __future__ import annotations
 
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from lazynp.codegen.items import Item, KernelItem, Schedule
 from lazynp.codegen.nest import Nest
@@ -17,9 +17,10 @@ from lazynp.graph import op as o
 from lazynp.graph.index import Range
 from lazynp.graph.op import Kind
 from lazynp.schedule.lower import ACCUMULATE, LOAD, Body, Value
+from lazynp.values.records import Row
 
 
-class Step(NamedTuple):
+class Step(Row):
     """One kernel or one run of library calls.
 
     Attributes
@@ -45,7 +46,7 @@ class Step(NamedTuple):
     writes: tuple[int, ...]
 
 
-class Measured(NamedTuple):
+class Measured(Row):
     """The numbers of a whole schedule; see ``Step`` for what they count."""
 
     steps: tuple[Step, ...]
@@ -106,7 +107,7 @@ def _step(schedule: Schedule, item: Item) -> Step:
     return Step("kernel", tuple(sorted(computes)), loaded, stored, _staged(item), reads, writes)
 
 
-class _Statement(NamedTuple):
+class _Statement(Row):
     """Something that runs in loops: ``root`` stored, or accumulated over ``ranges``, inside the first ``level`` main loops."""
 
     root: Value

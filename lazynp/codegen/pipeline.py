@@ -10,15 +10,16 @@ What comes after is the target's: a source is the key of its kernel cache, and w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 from lazynp.codegen import ir
-from lazynp.codegen.items import Rendered, Schedule, arrange, assign, generate, render
+from lazynp.codegen.items import Rendered, Schedule, arranged, assign, generate, render
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.fuse import partition
 from lazynp.schedule.lower import Body, lower
 from lazynp.schedule.simplify import simplify
 from lazynp.values import config
+from lazynp.values.records import Row
 
 
 class Target(Protocol):
@@ -39,7 +40,7 @@ class Target(Protocol):
         ...
 
 
-class Pass(NamedTuple):
+class Pass(Row):
     """A pass is a step: ``run(product of the one before, target)``; ``check`` is the function of ``codegen/spec.py`` for what it makes."""
 
     name: str
@@ -51,7 +52,7 @@ PASSES: Final = (
     Pass("simplify", lambda program, _: simplify(program), "check_program"),  # Program -> Program
     Pass("fuse", lambda program, target: partition(program, target.supported), "check_partition"),  # -> Partition
     Pass("lower", lambda parts, _: lower(parts), "check_lowered"),  # -> Lowered
-    Pass("order", lambda lowered, target: arrange(lowered, target.joins_calls), "check_order"),  # -> Schedule
+    Pass("order", lambda lowered, target: arranged(lowered, target.supported, target.joins_calls), "check_order"),  # -> Schedule
     Pass("memory", lambda schedule, _: assign(schedule), "check_memory"),  # the same, filled in
     Pass("nest", lambda schedule, target: generate(schedule, target.emit), "check_kernels"),  # likewise
     Pass("render", lambda schedule, target: render(schedule, target.render), "check_rendered"),  # -> Rendered

@@ -17,9 +17,9 @@ from lazynp.values.buffer import SMALLEST, Buffer
 
 
 def _subject(canonical: Canonical) -> Buffer | None:
-    """The buffer that a program is about; None where it makes more than a number, or from more than a buffer."""
+    """The buffer that a program is about; None where what it makes first is no number, or is made from more than a buffer."""
     wanted, buffers = canonical.wanted, canonical.buffers
-    if len(wanted) == 1 and len(buffers) == 1 and wanted[0].shape == () and buffers[0].nbytes >= SMALLEST:
+    if len(buffers) == 1 and wanted[0].shape == () and buffers[0].nbytes >= SMALLEST:
         return buffers[0]
     return None
 
@@ -30,7 +30,7 @@ def _key(plan: Plan, canonical: Canonical) -> Any:
 
 
 def recalled(plan: Plan, canonical: Canonical) -> Buffer | None:
-    """The value of a program, where it is known."""
+    """The value of a program that was asked for one number, where it is known; what it would make along the way stays pending."""
     subject = _subject(canonical)
     if subject is None or subject.facts is None:
         return None
@@ -39,7 +39,7 @@ def recalled(plan: Plan, canonical: Canonical) -> Buffer | None:
 
 
 def remember(plan: Plan, canonical: Canonical, value: Buffer) -> None:
-    """Keep the value of a program that raised no floating-point error, with the buffer it was computed from."""
+    """Keep the first value of a program that raised no floating-point error, with the buffer it was computed from."""
     subject = _subject(canonical)
     if subject is None or any(node.op is o.CALL for node in canonical.nodes):
         return

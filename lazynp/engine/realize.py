@@ -8,7 +8,6 @@ was, also after an interrupt or when memory runs out.
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 import warnings
 from collections import OrderedDict
@@ -20,7 +19,7 @@ from weakref import WeakSet
 from lazynp.backends.base import Backend, CompileError, ExecutionError, Plan, Target
 from lazynp.backends.common import ownership, rechecks
 from lazynp.backends.common.interrupts import aside
-from lazynp.engine import devices, facts
+from lazynp.engine import budget, devices, facts, in_place
 from lazynp.graph import floating, report
 from lazynp.graph import op as o
 from lazynp.graph.build import outputs
@@ -44,7 +43,7 @@ _lock = forking.graph
 class _Engine:
     """The memory that one process keeps between programs."""
 
-    __slots__ = ("backends", "caches", "failed", "families", "generation", "kin", "plans", "running")
+    __slots__ = ("backends", "caches", "failed", "families", "generation", "kin", "large", "larges", "plans", "running", "updates")
 
     def __init__(self) -> None:
         self.caches: dict[tuple[Any, ...], _Plans] = {}  # by switches
@@ -52,6 +51,9 @@ class _Engine:
         self.kin: dict[tuple[Any, ...], Families] = {}  # likewise
         self.families = Families()
         self.generation = -1  # of the switches that ``plans`` and ``families`` are for
+        self.large = budget.Large()  # programs that need much memory
+        self.larges: dict[tuple[Any, ...], budget.Large] = {}  # by switches
+        self.updates = in_place.Candidates()
         self.backends: dict[str, Backend] = {}
         self.failed: WeakSet[Node] = WeakSet()
         self.running = 0  # calls between their walk and their result
@@ -82,8 +84,11 @@ def realize(nodes: Sequence[Node], reason: str, device: str | None = None) -> No
         _at_home(wanted, reason)
 
 
-def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool:
-    """Compute nodes in one program; does nothing where they take several, on several devices, and tells."""
+def _in_one_program(wanted: list[Node], reason: str, device: str | None, beside: bool = False) -> bool:
+    """Compute nodes in one program; does nothing where they take several, on several devices, and tells.
+
+    ``beside``: large results have memory of their own.
+    """
     engine = _engine
     if engine.generation != config.generation:
         _choose_cache()
@@ -107,13 +112,27 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool
         plan = plans.get(key)
         if plan is not None:
             plans.move_to_end(key)
-            known = facts.recalled(plan, canonical)
+            known = facts.recalled(plan, canonical) if len(wanted) == 1 else None
             if known is not None:
                 report.schedules.remembered += 1
                 wanted[0].publish(known)
                 return True
             report.schedules.hits += 1
-        engine.running += 1
+        elif device is None:
+            engine.large.weigh(canonical, None if choose().name == "numpy" else compiler)
+            engine.updates.note(canonical)
+        updates = engine.updates.of(canonical) if (engine.updates or pressure.assigned) and not beside and device is None else None
+        first = not updates and engine.large and engine.large.first(canonical)
+        if not first and not updates:
+            engine.running += 1
+    if updates:
+        del canonical  # it refers to nodes, and references count
+        _write_in_place(updates, reason)
+        wanted = [node for node in wanted if node.buffer is None]
+        return not wanted or _in_one_program(wanted, reason, device, beside=True)
+    if first:
+        del canonical  # it holds inputs, which shall go
+        return _in_parts(first, wanted, reason)
     report.count_forced(reason, caller())
     error: BaseException | None = None
     found = None
@@ -130,6 +149,7 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool
         if floating.heard:
             floating.take()  # of a run that failed
     if error is None:
+        del canonical  # it holds inputs, of which is asked whether anybody else holds them
         pressure.relieve()
         if rechecks.later or rechecks.looked:
             rechecks.tell(wait=found is not None)  # what comes first is told first
@@ -140,18 +160,87 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None) -> bool
     raise error.with_traceback(None)
 
 
+def _in_parts(first: list[Node], wanted: list[Node], reason: str) -> bool:
+    """Compute some values in a run of their own, and then what is wanted, in one more or in several."""
+    report.schedules.cuts += 1
+    realize(first, reason)
+    first.clear()
+    realize(wanted, reason)
+    return True
+
+
+def _write_in_place(updates: list[Node], reason: str) -> None:
+    """Compute those of some large results that may lie in the memory of an operand, there; and what they need first."""
+    while updates:
+        node = updates.pop(0)
+        if node.buffer is not None:
+            continue
+        found = in_place.update(node)
+        if found is not None and found.needs:
+            realize(found.needs, reason)
+        del found
+        told = in_place.written(node, _run_piece, _prepare_piece, lambda: not _engine.running)
+        if told is None:
+            if updates and node.op is o.STORE and node.src[0].buffer is not None:
+                _in_one_program([node], reason, None, beside=True)  # what the next one is written over
+            continue
+        pressure.relieve()
+        if told:
+            in_place.together(told).tell()
+
+
+def _prepare_piece(node: Node, plans: dict[Any, Plan], times: int) -> None:
+    """Make the plan of a piece of a result that comes a number of times, and may be compiled for that."""
+    with _lock:
+        canonical = canonicalise([node])
+        plan = _engine.plans.get(canonical.key)
+    if plan is None:
+        plan = _prepare(canonical)
+    for _ in range(times):
+        assert not plan.claims
+    plans[canonical.key] = plan
+
+
+def _run_piece(node: Node, plans: dict[Any, Plan]) -> rechecks.Found | None:
+    """Compute a piece of a result; what is to be told of floating-point errors comes back."""
+    canonical = canonicalise([node])
+    plan = plans.get(canonical.key)
+    if plan is None:
+        plan = plans[canonical.key] = _prepare(canonical)
+    try:
+        return _run(plan, canonical)
+    except ExecutionError as failure:
+        raise _remember(failure, canonical).with_traceback(None) from None
+    finally:
+        if floating.heard:
+            floating.take()
+
+
 def _run(plan: Plan, canonical: Canonical, claim: ownership.Claim | None = None) -> rechecks.Found | None:
     """Run and publish; what is to be told of floating-point errors comes back, for it may raise."""
     if floating.heard:
         floating.take()  # of whoever ran a plan and did not ask
-    values = plan.run(canonical.buffers, canonical.integers, canonical.scalars, claim)
+    if config.progress:
+        values = _watched(plan, canonical, claim)
+    else:
+        values = plan.run(canonical.buffers, canonical.integers, canonical.scalars, claim)
     found = None
     if floating.heard:
         found = rechecks.errors(canonical, claim)
-    elif len(values) == 1:
+    elif values:
         facts.remember(plan, canonical, values[0])
     _publish(canonical, values)
     return found
+
+
+def _watched(plan: Plan, canonical: Canonical, claim: ownership.Claim | None) -> list[Buffer]:
+    """Run a plan whose progress is shown."""
+    from lazynp.graph import progress
+
+    steps = getattr(getattr(plan, "plan", plan), "steps", None) or canonical.walked
+    with progress.Run(len(steps), canonical.wanted[-1]) as run:
+        run.nodes = canonical.nodes
+        return plan.run(canonical.buffers, canonical.integers, canonical.scalars, claim)
 
 
 def _publish(canonical: Canonical, values: list[Buffer]) -> None:
@@ -349,7 +438,11 @@ def choose() -> Backend:
 
 @functools.cache
 def _can_compile() -> bool:
-    return aside(importlib.util.find_spec, "llvmlite") is not None
+    try:
+        aside(import_module, "llvmlite")  # a version number: LLVM itself is not loaded by this
+    except ImportError:
+        return False
+    return True
 
 
 def backend(name: str) -> Backend:
@@ -371,7 +464,8 @@ def _made(name: str) -> Backend:
     elif name == "llvm":
         made = module.LLVMBackend(backend("numpy").prepare)
     else:
-        made = module.TieredBackend(backend("numpy"), backend("llvm"))
+        ready = aside(import_module, "lazynp.backends.numpy.ready")
+        made = module.TieredBackend(ready.ReadyBackend(backend("llvm")), backend("llvm"))
     return _engine.backends.setdefault(name, made)
 
 
@@ -397,9 +491,10 @@ def compiler(nodes: Sequence[Node] = ()) -> Target:
 def _choose_cache() -> None:
     """Plans made under one set of switches do not serve another."""
     with _lock:
-        switches = (config.backend or "", config.tier, config.debug, devices.CPU)
+        switches = (config.backend or "", config.tier, config.debug, config.optimize, devices.CPU, config.memory)
         _engine.plans = _engine.caches.setdefault(switches, OrderedDict())
         _engine.families = _engine.kin.setdefault(switches, Families())
+        _engine.large = _engine.larges.setdefault(switches, budget.Large())
         _engine.generation = config.generation
 
 
@@ -417,5 +512,6 @@ def forget_plans() -> None:
     with _lock:
         _engine.caches.clear()
         _engine.kin.clear()
+        _engine.larges.clear()
         _engine.plans.clear()
         _choose_cache()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from lazynp.backends.base import Backend, CompileError, Plan
 from lazynp.backends.common.ownership import Claim
@@ -18,6 +18,7 @@ from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.claims import Claims
 from lazynp.schedule.families import prepared, shares, values_at
 from lazynp.values.buffer import Buffer
+from lazynp.values.records import Row
 
 COMPILE_WORK = 6_000_000  # cost units (element operations) that pay for compiling one operation: some milliseconds each
 PLAN_WORK = 200_000  # and for finding its place in a schedule, which operations of one pattern need each
@@ -32,7 +33,7 @@ ACCOUNTS = 4096  # structures that are remembered
 PATTERN = 3  # operations whose sources look alike so many levels up share their machine code, most likely
 
 
-class Price(NamedTuple):
+class Price(Row):
     """The price of a program in vectorised element operations: of a run, a place in a schedule, machine code; and whose code that is."""
 
     run: int

@@ -11,7 +11,6 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable
-from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,10 +19,8 @@ from lazynp.graph.errstate import DEFAULT, DEFAULT_TOKEN, State, state_of, token
 from lazynp.graph.op import BUFFER, Op
 
 if TYPE_CHECKING:
+    from lazynp.graph.native import Shape, Site
     from lazynp.values.buffer import Buffer
-
-Shape = tuple[int, ...]
-Site = tuple[CodeType, int]
 
 _next_number = itertools.count().__next__
 

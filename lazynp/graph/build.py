@@ -28,13 +28,13 @@ outputs: WeakKeyDictionary[Node, WeakSet[Node]] = WeakKeyDictionary()
 
 
 def buffer(array: np.ndarray[Any, Any]) -> Node:
-    """A leaf for a C-contiguous NumPy array that nobody else will write to."""
-    return leaf(Buffer(array))
+    """A leaf for a C-contiguous NumPy array that nobody else will write to; a large one is the user's line's."""
+    return leaf(Buffer(array), caller() if array.nbytes >= pressure.COUNTED_FROM else None)
 
 
-def leaf(value: Buffer) -> Node:
+def leaf(value: Buffer, site: Site | None = None) -> Node:
     """A value that exists."""
-    node = Node(o.BUFFER, (), None, value.dtype, value.shape)
+    node = Node(o.BUFFER, (), None, value.dtype, value.shape, site)
     node.buffer = value
     if value.nbytes >= pressure.COUNTED_FROM:
         pressure.hold(value)

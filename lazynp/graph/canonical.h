@@ -355,6 +355,14 @@ static inline int is_call(Op* op) { return op->op == call_op || op->op == output
 static PyObject* cost_module; /* `schedule.cost` */
 static long long most_bytes;
 
+static PyObject *config_dict, *at_hand_name; /* of `values.config` */
+
+/* Elements of the largest array that may be at hand; 0 where none may. */
+static long long most_at_hand(void) {
+    PyObject* limit = PyDict_GetItemWithError(config_dict, at_hand_name);
+    return limit ? PyLong_AsLongLong(limit) : 0;
+}
+
 static long long bytes_of(Node* node) {
     long long total = PyDataType_ELSIZE((PyArray_Descr*)node->dtype), extent;
     Py_ssize_t k;
@@ -366,8 +374,10 @@ static long long bytes_of(Node* node) {
     return total;
 }
 
-/* Estimate the bytes of the results of calls that each node is computed from. */
-static void count_bytes_of_calls(void) {
+static long long bytes_in(Node* a, Node* b) { return a->below > most_bytes - b->below ? most_bytes : a->below + b->below; }
+
+/* Estimate the bytes that it takes to compute each node again: of the results of calls, and of what is reduced. */
+static void count_bytes_below(void) {
     Py_ssize_t k, i;
     for (k = 0; k < walk.node_count; k++) {
         Node* node = walk.nodes[k];
@@ -379,21 +389,34 @@ static void count_bytes_of_calls(void) {
             Node* source = (Node*)PyTuple_GET_ITEM(src, i);
             if (source->counted == node) continue; /* once, however often it is a source */
             source->counted = node;
-            node->below = node->below > most_bytes - source->below ? most_bytes : node->below + source->below;
+            node->below = bytes_in(node, source);
+        }
+        if (op && op->kind == REDUCTION && PyTuple_GET_SIZE(src)) {
+            long long reduced = bytes_of((Node*)PyTuple_GET_ITEM(src, 0));
+            if (node->below < reduced) node->below = reduced;
         }
     }
 }
 
-/* Keep the results of calls that somebody can still ask for when the program is over, or what is made of them where that is much smaller, and
-   arrays that were written through a view, which are in memory anyway: who has more references than the walk and its readers in the program is held by somebody else. */
+static long long number_in(PyObject* module, const char* name) {
+    PyObject* found = PyObject_GetAttrString(module, name);
+    long long value = found ? PyLong_AsLongLong(found) : -1;
+    Py_XDECREF(found);
+    return value;
+}
+
+/* Keep the results of calls that somebody can still ask for when the program is over, or what is made of them where that is much smaller,
+   small results of what was reduced, arrays that were written through a view, which are in memory anyway, and what will be at hand: who has
+   more references than the walk and its readers in the program is held by somebody else. */
 static int keep_asked_for_later(void) {
     Py_ssize_t k, i, before = PyList_GET_SIZE(walk.wanted);
     int held;
-    PyObject* saved = PyObject_GetAttrString(cost_module, "KEPT_BYTES");
-    long long enough = saved ? PyLong_AsLongLong(saved) : -1;
-    Py_XDECREF(saved);
-    if (enough == -1 && PyErr_Occurred()) return -1;
-    count_bytes_of_calls();
+    long long enough = 0, small = 0, most = most_at_hand(), size;
+    if (walk.calls) { /* what is dear is in few programs; the others only look who holds what */
+        enough = number_in(cost_module, "KEPT_BYTES"), small = number_in(cost_module, "KEPT_SMALL");
+        if (enough < 0 || small < 0) return -1;
+        count_bytes_below();
+    }
     for (k = walk.node_count; k--;) {
         Node* node = walk.nodes[k];
         Op* op = op_of(node);
@@ -401,7 +424,13 @@ static int keep_asked_for_later(void) {
         if (node->kept || op->kind == LEAF || node->src == NULL) continue;
         held = Py_REFCNT(node) > 1 + node->readers;
         if (!node->later && !held) continue;
-        if (is_call(op) || (held && op->op == store_op) || node->below - bytes_of(node) > enough) {
+        size = bytes_of(node);
+        if (held && most && op->kind != MOVEMENT && size <= most * PyDataType_ELSIZE((PyArray_Descr*)node->dtype)) {
+            if (keep(node) < 0) return -1;
+            continue;
+        }
+        if (!walk.calls) continue;
+        if (is_call(op) || (held && op->op == store_op) || node->below - size > (size <= small ? 0 : enough)) {
             if (keep(node) < 0) return -1;
         } else if (node->below) {
             for (i = PyTuple_GET_SIZE(node->src); i--;) ((Node*)PyTuple_GET_ITEM(node->src, i))->later = 1;
@@ -520,7 +549,7 @@ static int node_entry(Node* node) {
         if (written < 0) return -1;
         used = written;
         walk.scratch[walk.scratch_count] |= kinds;
-        walk.calls |= is_call(op);
+        walk.calls |= is_call(op) || op->kind == REDUCTION;
     }
     if (op->kind != ELEMENTWISE) {
         if (ROOM(scratch, scratch_count, used + 1 + 2 * ndim) < 0) return -1;
@@ -587,7 +616,7 @@ static int walked(void) {
         done = node_entry(walk.nodes[k]);
         if (done < 0) return done;
     }
-    if (walk.calls && (done = keep_asked_for_later()) < 0) return done;
+    if ((walk.calls || most_at_hand()) && (done = keep_asked_for_later()) < 0) return done;
     n = PyList_GET_SIZE(walk.wanted);
     for (k = 0; k < n; k++) { /* a wanted leaf that nothing reads becomes an entry here */
         done = entry_of((Node*)PyList_GET_ITEM(walk.wanted, k));

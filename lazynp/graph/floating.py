@@ -14,20 +14,24 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from _thread import get_ident
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from threading import get_ident
-from typing import Any, Final, NamedTuple
+from types import FunctionType
+from typing import Any, Final
 
 import numpy as np
 
 from lazynp.graph.errstate import ALL, BITS, State, current, variable
 from lazynp.graph.node import Site, caller, line_of
+from lazynp.values.records import Row
 
 TIER_FILENAME: Final = "<lazynp numpy tier>"  # of the generated code
 
 _MESSAGE: Final = slice(len("Warning: "), -1)
+_ROOT: Final = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_plain: Final[Any] = lambda function, args, kwargs: function(*args, **kwargs)  # noqa: E731, one line, whose number is the user's
 _BETWEEN: Final = " encountered in "
 _KINDS: Final = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
 
@@ -129,6 +133,15 @@ def at_once(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             tell_here()
 
 
+def at_users_line(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Call a function as from the user's line, so that Python's warnings name that line, in that module's registry."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(_ROOT) and frame.f_back is not None:
+        frame = frame.f_back
+    code = _plain.__code__.replace(co_filename=frame.f_code.co_filename, co_firstlineno=frame.f_lineno)
+    return FunctionType(code, frame.f_globals)(function, args, kwargs)
+
+
 def watched(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """``at_once`` where ``function`` may call back: what it reports is kept apart from what lazynp hears meanwhile."""
     state, site = current(), caller()
@@ -158,7 +171,7 @@ def tell_here() -> None:
         tell([Finding(state, site, text, None) for _, text in found.notes])
 
 
-class Finding(NamedTuple):
+class Finding(Row):
     """One error of one operation."""
 
     state: State

@@ -9,10 +9,10 @@ are free to rewrite, the rules of values are not.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from lazynp.graph.size import gcd
-from lazynp.values.records import Record
+from lazynp.values.records import Record, Row
 
 Bounds = tuple[int, int]
 
@@ -103,7 +103,7 @@ class Remainder(Atom):
         return f"({self.inner!r})%{self.divisor}"
 
 
-class Index(NamedTuple):
+class Index(Row):
     """``const + sum(coefficient * atom)``: terms in atom order, no zero coefficient."""
 
     terms: tuple[tuple[Atom, int], ...]

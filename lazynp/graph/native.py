@@ -6,12 +6,15 @@ load is no error.
 
 from __future__ import annotations
 
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from lazynp.graph._python import Shape, Site
 from lazynp.values import config
 
 __all__ = ["Node", "Shape", "Site", "bind", "caller", "calls", "mark_computed", "native", "recorder", "register", "walk", "without_sizes"]
+
+Shape = tuple[int, ...]
+Site = tuple[CodeType, int]
 
 native = False
 if not TYPE_CHECKING and not config.pure:

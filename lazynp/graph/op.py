@@ -93,13 +93,19 @@ class Op:
         holds for other dtypes, too.
     integer_errors : str
         The same of integers.
+    rounds : str
+        Kinds of dtypes for which an element's last bits are the implementation's: NumPy's loop and kernels round differently, or
+        take another of two zeros.  For all others both give the same bits, in every layout.
+    ordered : str
+        Kinds of dtypes for which the bits of a reduction depend on the order in which elements are combined.  Not in here: extrema, where
+        the order decides which of two zeros is the result; NumPy's loops go by where the zeros stand.
     special : bool
         A special function of one argument in single or double precision, which ``backends/special`` defines.
     """
 
     __slots__ = (
-        "arity", "c_name", "commutes", "cost", "errors", "identity", "integer_errors", "kind", "kinds", "name", "number", "predicate",
-        "special",
+        "arity", "c_name", "commutes", "cost", "errors", "identity", "integer_errors", "kind", "kinds", "name", "number", "ordered",
+        "predicate", "rounds", "special",
     )  # fmt: skip
     number: int
 
@@ -117,6 +123,8 @@ class Op:
         predicate: bool = False,
         errors: str = "divide over under invalid",
         integer_errors: str = "",
+        rounds: str = "",
+        ordered: str = "",
         special: bool = False,
     ) -> None:
         self.name = name
@@ -130,6 +138,8 @@ class Op:
         self.predicate = predicate
         self.errors = errors
         self.integer_errors = integer_errors
+        self.rounds = rounds
+        self.ordered = ordered
         self.special = special
         self.number = len(ALL)
         ALL.append(self)
@@ -170,62 +180,62 @@ CAST = Op("cast", _E, 1, "biufc")  # to node.dtype, NumPy's unsafe casting
 BITCAST = Op("bitcast", _E, 1, "biufc", 0, errors="")  # same item size
 WHERE = Op("where", _E, 3, "biufc", errors="")  # src: (bool condition, a, b)
 
-ADD = Op("add", _E, 2, "biufc", commutes="biufc", identity=_zero, errors="over invalid")
+ADD = Op("add", _E, 2, "biufc", commutes="biufc", identity=_zero, ordered="f", errors="over invalid")
 SUBTRACT = Op("subtract", _E, 2, "iufc", errors="over invalid")
-MULTIPLY = Op("multiply", _E, 2, "biufc", commutes="biuf", identity=_one, errors="over under invalid")
+MULTIPLY = Op("multiply", _E, 2, "biufc", commutes="biuf", identity=_one, ordered="f", errors="over under invalid")
 DIVIDE = Op("divide", _E, 2, "fc", 4)
 FLOOR_DIVIDE = Op("floor_divide", _E, 2, "iuf", 8, integer_errors="divide over")
 REMAINDER = Op("remainder", _E, 2, "iuf", 8, integer_errors="divide")
 FMOD = Op("fmod", _E, 2, "iuf", 8, c_name="fmod", integer_errors="divide")
-POWER = Op("power", _E, 2, "iufc", 40, c_name="pow")
+POWER = Op("power", _E, 2, "iufc", 40, c_name="pow", rounds="f")
 NEGATIVE = Op("negative", _E, 1, "iufc", errors="")
 ABSOLUTE = Op("absolute", _E, 1, "biufc", c_name="fabs", errors="")
 SIGN = Op("sign", _E, 1, "iufc", 2, errors="")
 SQRT = Op("sqrt", _E, 1, "fc", 6, c_name="sqrt", errors="invalid")
-CBRT = Op("cbrt", _E, 1, "f", 25, c_name="cbrt", errors="")
+CBRT = Op("cbrt", _E, 1, "f", 25, c_name="cbrt", errors="", rounds="f")
 
-EXP = Op("exp", _E, 1, "fc", 20, c_name="exp")
-EXP2 = Op("exp2", _E, 1, "fc", 20, c_name="exp2")
-EXPM1 = Op("expm1", _E, 1, "fc", 25, c_name="expm1")  # complex: see ``special_values``
-LOG = Op("log", _E, 1, "fc", 20, c_name="log", errors="divide invalid")
-LOG2 = Op("log2", _E, 1, "fc", 20, c_name="log2", errors="divide invalid")
-LOG10 = Op("log10", _E, 1, "fc", 20, c_name="log10", errors="divide invalid")
-LOG1P = Op("log1p", _E, 1, "fc", 25, c_name="log1p")
-SIN = Op("sin", _E, 1, "fc", 20, c_name="sin")
-COS = Op("cos", _E, 1, "fc", 20, c_name="cos")
-TAN = Op("tan", _E, 1, "fc", 30, c_name="tan")
-ARCSIN = Op("arcsin", _E, 1, "fc", 25, c_name="asin")
-ARCCOS = Op("arccos", _E, 1, "fc", 25, c_name="acos")
-ARCTAN = Op("arctan", _E, 1, "fc", 25, c_name="atan")
-ARCTAN2 = Op("arctan2", _E, 2, "f", 35, c_name="atan2")
-SINH = Op("sinh", _E, 1, "fc", 30, c_name="sinh")
-COSH = Op("cosh", _E, 1, "fc", 30, c_name="cosh")
-TANH = Op("tanh", _E, 1, "fc", 30, c_name="tanh")
-ARCSINH = Op("arcsinh", _E, 1, "fc", 35, c_name="asinh")
-ARCCOSH = Op("arccosh", _E, 1, "fc", 35, c_name="acosh")
-ARCTANH = Op("arctanh", _E, 1, "fc", 35, c_name="atanh")
-HYPOT = Op("hypot", _E, 2, "f", 20, c_name="hypot")
+EXP = Op("exp", _E, 1, "fc", 20, c_name="exp", rounds="f")
+EXP2 = Op("exp2", _E, 1, "fc", 20, c_name="exp2", rounds="f")
+EXPM1 = Op("expm1", _E, 1, "fc", 25, c_name="expm1", rounds="f")  # complex: see ``special_values``
+LOG = Op("log", _E, 1, "fc", 20, c_name="log", errors="divide invalid", rounds="f")
+LOG2 = Op("log2", _E, 1, "fc", 20, c_name="log2", errors="divide invalid", rounds="f")
+LOG10 = Op("log10", _E, 1, "fc", 20, c_name="log10", errors="divide invalid", rounds="f")
+LOG1P = Op("log1p", _E, 1, "fc", 25, c_name="log1p", rounds="f")
+SIN = Op("sin", _E, 1, "fc", 20, c_name="sin", rounds="f")
+COS = Op("cos", _E, 1, "fc", 20, c_name="cos", rounds="f")
+TAN = Op("tan", _E, 1, "fc", 30, c_name="tan", rounds="f")
+ARCSIN = Op("arcsin", _E, 1, "fc", 25, c_name="asin", rounds="f")
+ARCCOS = Op("arccos", _E, 1, "fc", 25, c_name="acos", rounds="f")
+ARCTAN = Op("arctan", _E, 1, "fc", 25, c_name="atan", rounds="f")
+ARCTAN2 = Op("arctan2", _E, 2, "f", 35, c_name="atan2", rounds="f")
+SINH = Op("sinh", _E, 1, "fc", 30, c_name="sinh", rounds="f")
+COSH = Op("cosh", _E, 1, "fc", 30, c_name="cosh", rounds="f")
+TANH = Op("tanh", _E, 1, "fc", 30, c_name="tanh", rounds="f")
+ARCSINH = Op("arcsinh", _E, 1, "fc", 35, c_name="asinh", rounds="f")
+ARCCOSH = Op("arccosh", _E, 1, "fc", 35, c_name="acosh", rounds="f")
+ARCTANH = Op("arctanh", _E, 1, "fc", 35, c_name="atanh", rounds="f")
+HYPOT = Op("hypot", _E, 2, "f", 20, c_name="hypot", rounds="f")
 LOGADDEXP = Op("logaddexp", _E, 2, "f", 45)
 LOGADDEXP2 = Op("logaddexp2", _E, 2, "f", 45)
 
 # Special functions of one real argument, which ``backends/special`` defines; float32 and float64 only
-ERF = Op("erf", _E, 1, "f", 60, special=True, errors="")
-ERFC = Op("erfc", _E, 1, "f", 60, special=True, errors="")
-ERFCX = Op("erfcx", _E, 1, "f", 60, special=True, errors="")
-ERFINV = Op("erfinv", _E, 1, "f", 100, special=True, errors="")
-ERFCINV = Op("erfcinv", _E, 1, "f", 100, special=True, errors="")
-NDTR = Op("ndtr", _E, 1, "f", 60, special=True, errors="")
-NDTRI = Op("ndtri", _E, 1, "f", 100, special=True, errors="")
-LOG_NDTR = Op("log_ndtr", _E, 1, "f", 80, special=True, errors="")
-EXPIT = Op("expit", _E, 1, "f", 25, special=True, errors="")
-LOGIT = Op("logit", _E, 1, "f", 50, special=True, errors="")
-LOG_EXPIT = Op("log_expit", _E, 1, "f", 45, special=True, errors="")
-GAMMALN = Op("gammaln", _E, 1, "f", 90, special=True, errors="")
-DIGAMMA = Op("digamma", _E, 1, "f", 90, special=True, errors="")
-I0 = Op("i0", _E, 1, "f", 50, special=True, errors="")
-I0E = Op("i0e", _E, 1, "f", 50, special=True, errors="")
-I1 = Op("i1", _E, 1, "f", 50, special=True, errors="")
-I1E = Op("i1e", _E, 1, "f", 50, special=True, errors="")
+ERF = Op("erf", _E, 1, "f", 60, special=True, rounds="f", errors="")
+ERFC = Op("erfc", _E, 1, "f", 60, special=True, rounds="f", errors="")
+ERFCX = Op("erfcx", _E, 1, "f", 60, special=True, rounds="f", errors="")
+ERFINV = Op("erfinv", _E, 1, "f", 100, special=True, rounds="f", errors="")
+ERFCINV = Op("erfcinv", _E, 1, "f", 100, special=True, rounds="f", errors="")
+NDTR = Op("ndtr", _E, 1, "f", 60, special=True, rounds="f", errors="")
+NDTRI = Op("ndtri", _E, 1, "f", 100, special=True, rounds="f", errors="")
+LOG_NDTR = Op("log_ndtr", _E, 1, "f", 80, special=True, rounds="f", errors="")
+EXPIT = Op("expit", _E, 1, "f", 25, special=True, rounds="f", errors="")
+LOGIT = Op("logit", _E, 1, "f", 50, special=True, rounds="f", errors="")
+LOG_EXPIT = Op("log_expit", _E, 1, "f", 45, special=True, rounds="f", errors="")
+GAMMALN = Op("gammaln", _E, 1, "f", 90, special=True, rounds="f", errors="")
+DIGAMMA = Op("digamma", _E, 1, "f", 90, special=True, rounds="f", errors="")
+I0 = Op("i0", _E, 1, "f", 50, special=True, rounds="f", errors="")
+I0E = Op("i0e", _E, 1, "f", 50, special=True, rounds="f", errors="")
+I1 = Op("i1", _E, 1, "f", 50, special=True, rounds="f", errors="")
+I1E = Op("i1e", _E, 1, "f", 50, special=True, rounds="f", errors="")
 
 FLOOR = Op("floor", _E, 1, "biuf", c_name="floor", errors="")
 CEIL = Op("ceil", _E, 1, "biuf", c_name="ceil", errors="")
@@ -248,8 +258,8 @@ EQUAL = Op("equal", _E, 2, "biufc", commutes="b", predicate=True, errors="")
 NOT_EQUAL = Op("not_equal", _E, 2, "biufc", commutes="b", predicate=True, errors="")
 MAXIMUM = Op("maximum", _E, 2, "biufc", commutes="biu", identity=_smallest, errors="")
 MINIMUM = Op("minimum", _E, 2, "biufc", commutes="biu", identity=_largest, errors="")
-FMAX = Op("fmax", _E, 2, "biufc", commutes="biu", identity=_nan_or_smallest, errors="")
-FMIN = Op("fmin", _E, 2, "biufc", commutes="biu", identity=_nan_or_largest, errors="")
+FMAX = Op("fmax", _E, 2, "biufc", commutes="biu", identity=_nan_or_smallest, rounds="f", errors="")
+FMIN = Op("fmin", _E, 2, "biufc", commutes="biu", identity=_nan_or_largest, rounds="f", errors="")
 
 BITWISE_AND = Op("bitwise_and", _E, 2, "biu", commutes="biu", identity=_all_bits)
 BITWISE_OR = Op("bitwise_or", _E, 2, "biu", commutes="biu", identity=_zero)

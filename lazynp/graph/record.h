@@ -11,7 +11,7 @@
 /* What an array keeps, and where. */
 static PyTypeObject *array_class, *view_class, *scalar_class;
 static Py_ssize_t base_at, node_at, view_at, stamp_at, readonly_at, path_at, root_at, root_dtype_at, view_shape_at, scalar_node_at;
-static PyObject *wrap_function, *node_function, *config_dict, *at_hand_name, *eager_name, *recorder_name, *axes_op, *expand_op;
+static PyObject *wrap_function, *node_function, *eager_name, *recorder_name, *axes_op, *expand_op;
 static int remembered_depth; /* arrays of deeper nodes are known to those who cut chains */
 
 #define FIELD(X, AT) (*(PyObject**)((char*)(X) + (AT)))
@@ -67,8 +67,7 @@ static Rule* rule_of(Recorder* self, int row, int column, PyObject* first, PyObj
 
 /* Whether a shape has so few elements that its array may be at hand. */
 static inline int small(PyObject* shape) {
-    PyObject* limit = PyDict_GetItemWithError(config_dict, at_hand_name);
-    long long most = limit ? PyLong_AsLongLong(limit) : 0, size = 1;
+    long long most = most_at_hand(), size = 1;
     Py_ssize_t k;
     for (k = PyTuple_GET_SIZE(shape); most && k--;) size *= PyLong_AsLongLong(PyTuple_GET_ITEM(shape, k));
     return most && size <= most;
@@ -235,7 +234,14 @@ static inline PyObject* pair(PyObject* a, PyObject* b) { /* both are taken over 
     return made;
 }
 
-static inline PyObject* nothing(void) { return PyTuple_New(0); } /* one for all */
+/* A number of a dtype as a node; takes the reference to the number, as `node_make` does of sources and arguments, but not of shapes. */
+static Node* constant(PyObject* value, PyObject* dtype) {
+    PyObject* nothing = PyTuple_New(0); /* one for all */
+    Node* node = nothing ? node_make(const_op, Py_NewRef(nothing), value, dtype, nothing, NULL, 0) : NULL;
+    if (nothing == NULL) Py_DECREF(value);
+    Py_XDECREF(nothing);
+    return node;
+}
 
 /* The node of a second operand (a new reference), and its column in the rules; NULL for what is not plain. */
 static Node* second_operand(PyObject* b, int* column) {
@@ -251,7 +257,7 @@ static Node* second_operand(PyObject* b, int* column) {
         descr = PyArray_DescrFromScalar(b);
         if (descr == NULL) return NULL;
         if (dtype_code((PyObject*)descr) >= 0 && descr->typeobj == type)
-            node = node_make(const_op, nothing(), Py_NewRef(b), (PyObject*)descr, nothing(), NULL, 0);
+            node = constant(Py_NewRef(b), (PyObject*)descr);
         Py_DECREF(descr);
     }
     if (node && (*column = compact_code(node->dtype)) < 0) Py_CLEAR(node);
@@ -271,7 +277,7 @@ static PyObject* record_two(Recorder* self, PyObject* a, PyObject* b) {
         if (self->kind == REFLECTED) rule = rule_of(self, row, column, (PyObject*)type, x->dtype);
         else rule = rule_of(self, row, column, x->dtype, (PyObject*)type);
         if (rule == NULL || (value = converted(b, rule->source, rule)) == NULL) goto done;
-        if ((y = node_make(const_op, nothing(), value, rule->source, nothing(), NULL, 0)) == NULL) goto done;
+        if ((y = constant(value, rule->source)) == NULL) goto done;
         shape = Py_NewRef(x->shape);
     } else {
         if (self->kind == REFLECTED || (y = second_operand(b, &column)) == NULL) goto done;

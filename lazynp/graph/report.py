@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from lazynp.array import core
-from lazynp.graph import usage
 from lazynp.graph.node import Site, where
 
 _Key = tuple[str, int, int]
@@ -35,14 +34,29 @@ on_host: dict[_Key, Counted] = {}
 
 
 class Schedules:
-    """Look-ups in the schedule cache; ``remembered`` are values that were known of a buffer, so that nothing was looked up or run."""
+    """Look-ups in the schedule cache; ``remembered`` are values that were known of a buffer, so that nothing was looked up or run,
+    ``cuts`` the times that a run was cut in two because it would have needed too much memory."""
 
-    __slots__ = ("hits", "misses", "remembered")
+    __slots__ = ("cuts", "hits", "misses", "remembered")
 
     def __init__(self) -> None:
         self.hits = 0
         self.misses = 0
         self.remembered = 0
+        self.cuts = 0
+
+
+class _Chains:
+    """The expressions of values at hand, which the core counts, before the counts here were forgotten."""
+
+    __slots__ = ("one_pass", "steps")
+
+    def __init__(self) -> None:
+        self.one_pass = self.steps = 0
+
+    def counts(self) -> tuple[int, int]:
+        one_pass, steps = core.chain_counts()
+        return one_pass - self.one_pass, steps - self.steps
 
 
 class Work:
@@ -71,6 +85,7 @@ class Work:
 
 schedules = Schedules()
 work = Work()
+_chains = _Chains()
 
 
 def _counted(table: dict[_Key, Counted], name: str, site: Site | None) -> Counted:
@@ -111,17 +126,23 @@ def reset() -> None:
     """Forget all counts."""
     for table in (forced, fallbacks, transfers, on_host):
         table.clear()
-    schedules.hits = schedules.misses = schedules.remembered = 0
+    _chains.one_pass, _chains.steps = core.chain_counts()
+    schedules.hits = schedules.misses = schedules.remembered = schedules.cuts = 0
     for name in Work.__slots__:
         setattr(work, name, 0)
 
 
 def counters() -> dict[str, Any]:
     """The counts of this process, of types that JSON has."""
+    from lazynp.graph import usage  # who counts need not read
+
+    one_pass, steps = _chains.counts()
     return {
+        "expressions_at_hand": {"one_pass": one_pass, "step_by_step": steps},
         "schedule_hits": schedules.hits,
         "schedule_misses": schedules.misses,
         "remembered": schedules.remembered,
+        "cuts": schedules.cuts,
         "memory": {**usage.memory(), "scratch": work.scratch},
         "kernels": work.kernels,
         "fused_ops": work.fused_ops,
@@ -153,8 +174,14 @@ def _lines(title: str, table: dict[_Key, Counted], with_bytes: bool) -> list[str
 
 def report() -> str:
     """The counts of this process as text."""
+    from lazynp.graph import usage
+
     lines = ["core: native" if core.native else f"core: Python ({core.reason})"]
+    if any(chains := _chains.counts()):
+        lines.append(f"expressions of values at hand: {chains[0]} in one pass, {chains[1]} operator by operator")
     lines.append(f"schedules: {schedules.hits + schedules.misses} runs, {schedules.misses} made, {schedules.remembered} values remembered")
+    if schedules.cuts:
+        lines.append(f"runs cut to need less memory: {schedules.cuts}")
     lines.append(f"kernels run: {work.kernels}, operations fused: {work.fused_ops}, bytes not moved: {work.bytes_saved:,}")
     lines += usage.lines()
     lines += _lines("values forced", forced, with_bytes=False)

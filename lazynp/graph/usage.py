@@ -1,7 +1,7 @@
 """Who holds memory: what exists now, by the user's line.
 
 In: nothing; nodes are found by the garbage collector, which knows them all.  Out: numbers and text.  Promise: nothing is counted while a
-program runs, and nothing is kept alive; asking takes milliseconds.
+program runs, unless somebody watches its peaks, and nothing is kept alive; asking takes milliseconds.
 """
 
 from __future__ import annotations
@@ -33,9 +33,21 @@ def by_line() -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (-row["bytes"], row["line"]))
 
 
+_peak: Final[list[dict[str, Any]]] = []  # the rows of the highest peak, to within an eighth
+
+
+def watch() -> None:
+    """Note from now on which lines hold memory whenever more is held than ever, by an eighth."""
+    pressure.watch(_note)
+
+
+def _note() -> None:
+    _peak[:] = by_line()
+
+
 def memory() -> dict[str, Any]:
     """Return what is held: see ``lazynp.memory``."""
-    return {**allocator.memory(), **pressure.accounts(), "lines": by_line()}
+    return {**allocator.memory(), **pressure.accounts(), "lines": by_line(), "peak_lines": _peak[:]}
 
 
 def lines() -> list[str]:
@@ -43,4 +55,11 @@ def lines() -> list[str]:
     now = memory()
     total = f"{now['in_use'] + now['numpy']:,} bytes (at most {now['held_peak']:,}), for pending work only: {now['pending']:,}"
     text = [f"memory held: {total}, kept for reuse: {now['pooled']:,}"]
-    return text + [f"  {row['values']:>8} x {row['bytes']:>14,} bytes  {row['line']}" for row in now["lines"][:SHOWN] if row["bytes"]]
+    text += [_line(row) for row in now["lines"][:SHOWN] if row["bytes"]]
+    if now["peak_lines"]:
+        text += ["memory held when it was most:", *[_line(row) for row in now["peak_lines"][:SHOWN] if row["bytes"]]]
+    return text
+
+
+def _line(row: dict[str, Any]) -> str:
+    return f"  {row['values']:>8} x {row['bytes']:>14,} bytes  {row['line']}"

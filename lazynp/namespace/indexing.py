@@ -1,8 +1,8 @@
 """Keys, and ``x[key]``.
 
 In: an array and a key as NumPy takes it.  Out: a scalar, a view (integers, slices, ``...``, ``None``) or a new array (integer arrays and
-boolean masks).  Promise: keys are checked at the call with NumPy's errors; only the number of true values of a mask, which is a shape, is
-computed here.
+boolean masks).  Promise: keys are checked at the call with NumPy's errors; only reading by a mask, which decides a shape, is computed here
+(on a GPU the number of its true values).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import operator
 from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
+from weakref import ref
 
 import numpy as np
 
@@ -149,9 +150,10 @@ def _integer(part: Any) -> int | None:
         raise IndexError(_BAD_KEY) from None
 
 
-MASKED: Final = 4
-"""A mask says only when it is computed how many elements there are: that is done at the call, with arrays of at most so many times the
-elements that are at hand.  Of more the gather is recorded, to become one kernel with what is done to the elements."""
+MASK_SAMPLES: Final = 8192  # elements of a mask that are looked at
+MASK_CHANGES: Final = MASK_SAMPLES // 16  # between true and false, from which on finding the places first is faster
+PLACES_BYTES: Final = 32 << 20
+"""Where one mask is true is kept for the next array that is read by it, if that takes no more."""
 
 
 # Reading --------------------------------------------------------------------------------------------------------------------
@@ -309,8 +311,31 @@ def positions(x: arrays.ndarray) -> Sequence[Any]:
 
 
 def _flat_positions(mask: Any) -> Any:
-    """Find where a mask is true, in C order."""
-    return positions(arrays.view_reshape(mask, (-1,)))[0]
+    """Find where a mask is true, in C order; of a large mask that exists the last answer is kept, for several arrays are read by one."""
+    global _last
+    buffer = None
+    if type(mask) is arrays.ndarray and mask._base is None and devices.gpus is None:
+        arrays.host(mask, "mask shape")
+        buffer = mask._node.buffer
+    if buffer is None:
+        return positions(arrays.view_reshape(mask, (-1,)))[0]
+    last = _last
+    if last is not None and last[0]() is buffer:
+        return last[1]
+    found = arrays.wrap(build.buffer(positions(arrays.view_reshape(mask, (-1,)))[0]))
+    if found.size * 8 <= PLACES_BYTES:
+        _last = ref(buffer, _forget), found
+    return found
+
+
+_last: tuple[ref[Any], arrays.ndarray] | None = None  # a mask, and where it is true
+
+
+def _forget(mask: ref[Any]) -> None:
+    global _last
+    last = _last
+    if last is not None and last[0] is mask:
+        _last = None
 
 
 def _part(part: Any) -> Any:
@@ -356,7 +381,13 @@ def _checked(index: arrays.ndarray, n: int, axis: int) -> arrays.ndarray:
     """An index array; out-of-range values that are already known are refused now, the others when they are computed."""
     known = arrays.elements(index)
     if known is not None:
-        check_known(known, n, axis)
+        buffer = index._node.buffer if index._base is None else None
+        ends = None if buffer is None or buffer.facts is None else buffer.facts.get("ends")
+        if ends is None and buffer is not None and known.size:
+            ends = np.array([np.minimum.reduce(known, None), np.maximum.reduce(known, None)])
+            buffer.remember("ends", ends)
+        if ends is None or (ends[0] < -n or ends[1] >= n):
+            check_known(known, n, axis)
         return index
     node = arrays.node_of(index)
     if node.op is o.IOTA:
@@ -391,16 +422,36 @@ def _lead_order(given: Sequence[Any], common: Shape, shape: Shape) -> tuple[int,
     return None if order is None else (*order, *range(len(common), len(shape)))
 
 
+def _changes_often(mask: np.ndarray[Any, Any]) -> bool:
+    """Tell, from samples, whether true and false change so often that NumPy's reading by a mask takes longer than finding places first."""
+    flat = mask.reshape(-1)
+    if flat.size < MASK_SAMPLES:
+        return False
+    window = flat.size // 16
+    sampled = flat[: 16 * window].reshape(16, window)[:, : MASK_SAMPLES // 16]
+    return bool(np.count_nonzero(sampled[:, 1:] != sampled[:, :-1]) > MASK_CHANGES)
+
+
+def _masked(x: arrays.ndarray, mask: arrays.ndarray) -> Any:
+    """``x[mask]``, computed at the call: only then is known how many elements there are, and what is made of them may be small."""
+    arrays.together("mask", x, mask)
+    memory, chosen = arrays.host(x, "mask"), arrays.host(mask, "mask")
+    rank = len(mask.shape)
+    if mask._base is None and x.shape[:rank] == mask.shape and memory.flags.c_contiguous and _changes_often(chosen):
+        found = memory.reshape(mask.size, *x.shape[rank:]).take(arrays.host(_flat_positions(mask)), 0)
+    else:
+        found = memory[chosen]
+    return arrays.from_numpy(found, copy=False) if found.size > config.at_hand else hand.cell(found)
+
+
 def _read_advanced(x: arrays.ndarray, key: Any) -> Any:
     """``x[key]`` with index arrays: one GATHER over the indexed axes, put first."""
     if config.at_hand:
         known = hand.gathered(x, key)
         if known is not NotImplemented:
             return known
-        if type(key) is arrays.ndarray and key.dtype == BOOL and key.shape and prod(x.shape) <= MASKED * config.at_hand:
-            arrays.together("mask", x, key)
-            found = arrays.host(x, "mask")[arrays.host(key, "mask")]
-            return arrays.from_numpy(found, copy=False) if found.size > config.at_hand else hand.cell(found)
+        if type(key) is arrays.ndarray and key.dtype == BOOL and key.shape and devices.gpus is None:
+            return _masked(x, key)
     single = type(key) is arrays.ndarray or isinstance(key, np.ndarray)
     if single and type(x._base) is not arrays.ndarray and key.dtype.kind in "iu" and x.shape and key.shape:
         # One integer array on a plain array, the usual case.

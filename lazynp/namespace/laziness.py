@@ -14,6 +14,7 @@ from lazynp.graph.node import Node
 from lazynp.namespace.bridge.fallback import set_fallback
 from lazynp.ndarray import ndarray, node_of, root_node
 from lazynp.scalars import force, is_scalar
+from lazynp.values import config
 
 
 def _nodes(arrays: tuple[Any, ...]) -> list[Node]:
@@ -169,17 +170,64 @@ def memory() -> Any:
         after some seconds) and at ``peak``; how many ``allocations`` there were, and how many of them were ``reuses`` of pooled memory.
         Bytes of large values in memory of NumPy's (``numpy``), of all at their peak (``held_peak``), and of those that exist for
         ``pending`` results only; ``scratch``: the most that one kernel has besides its arrays. ``lines``: which lines made the values
-        that exist, a dictionary of ``line``, ``bytes`` and ``values`` each, the largest first.
+        that exist, a dictionary of ``line``, ``bytes`` and ``values`` each, the largest first; ``peak_lines``: the same of the moment
+        when most was held, to within an eighth, where ``python -m lazynp --report`` watches.
 
     Examples
     --------
     >>> import lazynp as np
     >>> sorted(np.memory())
-    ['allocations', 'held_peak', 'in_use', 'lines', 'numpy', 'peak', 'pending', 'pooled', 'reuses', 'scratch']
+    ['allocations', 'held_peak', 'in_use', 'lines', 'numpy', 'peak', 'peak_lines', 'pending', 'pooled', 'reuses', 'scratch']
     """
     from lazynp.graph import report, usage
 
     return {**usage.memory(), "scratch": report.work.scratch}
+
+
+class _Progress:
+    """A context manager that ``progress`` gives: leaving it puts the switch back."""
+
+    __slots__ = ("before",)
+
+    def __init__(self, before: bool) -> None:
+        self.before = before
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *error: object) -> None:
+        config.update(progress=self.before)
+
+
+def progress(show: bool = True) -> Any:
+    """Show on standard error how far long runs are, from now on or for the length of a ``with`` block.
+
+    Parameters
+    ----------
+    show : bool, optional
+        False: do not show it any more.
+
+    Returns
+    -------
+    context manager
+        Leaving it puts things as they were before.
+
+    Notes
+    -----
+    Nothing is shown of a run before it has taken two seconds. Then one line says which of the kernels or library calls is at work, the
+    line of the program that recorded it, how many bytes were moved and how fast. On a terminal it is drawn anew and goes when the run is
+    over (with rich, where that is installed); elsewhere it is a line of text every five seconds. ``LAZYNP_PROGRESS=1`` is the same for a
+    whole process.
+
+    Examples
+    --------
+    >>> import lazynp as np
+    >>> with np.progress():
+    ...     total = float(np.arange(10).sum())
+    """
+    before = config.progress
+    config.update(progress=bool(show))
+    return _Progress(before)
 
 
 def report() -> str:
@@ -202,5 +250,5 @@ def report() -> str:
 
 
 FUNCTIONS = {
-    function.__name__: function for function in (realize, schedule, explain, kernelize, memory, report, set_fallback)
+    function.__name__: function for function in (realize, schedule, explain, kernelize, memory, progress, report, set_fallback)
 }

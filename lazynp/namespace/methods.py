@@ -7,13 +7,14 @@ the function with the array as first argument, except the few here that write or
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from operator import index
 from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
 
-from lazynp.array import core, hand
+from lazynp.array import core, dispatch, hand
 from lazynp.conversion import as_dtype, loses_a_part, warn_complex
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
@@ -22,12 +23,11 @@ from lazynp.memory import is_lent
 from lazynp.namespace.assignment import fitted
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.docstrings import Text
-from lazynp.namespace.routines import creation, joining, mathematics, selecting, shaping, statistics
-from lazynp.namespace.submodules import linalg
+from lazynp.namespace.routines import creation, selecting, shaping
 from lazynp.namespace.ufunc import reductions
 from lazynp.namespace.ufunc.ufuncs import UFUNCS
 from lazynp.ndarray import asarray, copy_order, host, ndarray, node_of, result, view_reshape, wrap_ordered
-from lazynp.scalars import is_scalar, scalar_of_value
+from lazynp.scalars import is_scalar, outcome, scalar_of_value
 from lazynp.values.buffer import unseen
 
 
@@ -163,6 +163,23 @@ def _dumps(self: Any) -> bytes:
     return dumps(self)
 
 
+def _later(name: str, module: str, own: str, answered: str | None = None) -> Callable[..., Any]:
+    """Make a method of the function of that name in a module that is loaded when the method is first called."""
+    function: Callable[..., Any] | None = None
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal function
+        if function is None:
+            function = import_module(f"lazynp.namespace.{module}").FUNCTIONS[name]
+        return function(self, *args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = own
+    if answered is not None:
+        call.answered = answered  # type: ignore[attr-defined]
+    return call
+
+
 def _by_numpy(name: str, writes: tuple[int, ...] = ()) -> Callable[..., Any]:
     """A method that NumPy answers; ``writes`` is (0,) where it changes the array."""
     method, of_scalar = getattr(np.ndarray, name), getattr(np.generic, name)
@@ -193,14 +210,16 @@ SHARED: Final[dict[str, Callable[..., Any]]] = {
         name: reductions.FUNCTIONS[name]
         for name in ["sum", "prod", "max", "min", "any", "all", "cumsum", "cumprod", "argmax", "argmin"]
     },
-    **{name: statistics.FUNCTIONS[name] for name in ["mean", "var", "std"]},
-    "round": mathematics.round,
-    "dot": linalg.dot,
+    "mean": _later("mean", "routines.statistics", "Compute the arithmetic mean; see :func:`numpy.mean`."),
+    "var": _later("var", "routines.statistics", "Compute the variance, in two passes; see :func:`numpy.var`."),
+    "std": _later("std", "routines.statistics", "Compute the standard deviation; see :func:`numpy.std`."),
+    "round": _later("round", "routines.mathematics", "Round values to a number of decimals, halves to even; see :func:`numpy.round`."),
+    "dot": _later("dot", "submodules.linalg", "Compute the dot product; see :func:`numpy.dot`.", "library"),
     "ravel": shaping.ravel,
     "flatten": shaping.flatten,
     "swapaxes": shaping.swapaxes,
     "squeeze": _squeeze,
-    "repeat": joining.repeat,
+    "repeat": _later("repeat", "routines.joining", "Repeat every element; see :func:`numpy.repeat`."),
     "take": selecting.take,
     "compress": _compress,
     "nonzero": selecting.nonzero,
@@ -241,14 +260,27 @@ def install(cls: type) -> None:
     """Attach the methods to ``ndarray`` or to the scalar family's root."""
     methods = SHARED | WRITING if cls is ndarray else SHARED
     for name, function in methods.items():
-        setattr(cls, name, hand.method(name, function) if cls is ndarray and name not in _OWN else function)
+        setattr(cls, name, dispatch.method(name, function) if cls is ndarray and name not in _OWN else function)
 
 
 def at_hand(cls: type) -> None:
     """Let the core answer where it can; to be called when the class is complete."""
     for name in ((SHARED | WRITING).keys() | {"__array_ufunc__", "copy", "item", "tolist"}) - _OWN:
-        setattr(cls, name, core.function(vars(cls)[name], hand.numpys_method(name), name, frozenset()))
-    core.register(cls, hand.result, scalar_of_value)
+        setattr(cls, name, core.function(vars(cls)[name], dispatch.numpys_method(name), name, frozenset()))
+    core.register(cls, hand.result, outcome)
+    core.chain(_places, _there)
+
+
+def _places(code: Any, names: Any) -> bytearray:
+    from lazynp.array.sites import places  # it needs the interpreter's table of instructions
+
+    return places(code, names)
+
+
+def _there(code: Any, offset: int) -> Any:
+    from lazynp.array.sites import there
+
+    return there(code, offset)
 
 
 def _described(name: str, function: FunctionType, theirs: Any) -> FunctionType:

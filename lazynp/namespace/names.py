@@ -14,11 +14,12 @@ import numpy as np
 from lazynp.engine import devices
 from lazynp.namespace import laziness
 from lazynp.namespace.bridge import fallback
-from lazynp.namespace.routines import creation, joining, mathematics, selecting, shaping, statistics, types, vectorize
-from lazynp.namespace.submodules import linalg
+from lazynp.namespace.routines import creation, selecting, shaping, types
 from lazynp.namespace.ufunc import reductions, ufuncs
 
-PUBLIC: Final = ["realize", "schedule", "explain", "kernelize", "memory", "report", "set_fallback", "coverage", "device", "lazynp_version"]
+PUBLIC: Final = [
+    "realize", "schedule", "explain", "kernelize", "memory", "progress", "report", "set_fallback", "coverage", "device", "lazynp_version",
+]  # fmt: skip
 
 # Public modules that NumPy does not have; they are loaded when somebody asks for one.
 OWN_MODULES: Final = ("special",)
@@ -28,14 +29,9 @@ ALL: Final[dict[str, Any]] = {
     **ufuncs.NAMES,
     **creation.FUNCTIONS,
     **shaping.FUNCTIONS,
-    **joining.FUNCTIONS,
     **selecting.FUNCTIONS,
     **reductions.FUNCTIONS,
-    **statistics.FUNCTIONS,
-    **linalg.FUNCTIONS,
-    **mathematics.FUNCTIONS,
     **types.FUNCTIONS,
-    **vectorize.FUNCTIONS,
     **laziness.FUNCTIONS,
     "device": devices.device,
     "ufunc": ufuncs.ufunc,
@@ -50,6 +46,11 @@ ALL: Final[dict[str, Any]] = {
 
 # Module of the routines -> the names it answers.  They are loaded when somebody asks for one: importing lazynp stays cheap.
 _LATER: Final = {
+    "joining": "append block column_stack concat concatenate dstack hstack pad repeat roll stack tile vstack",
+    "mathematics": "allclose angle around array_equal array_equiv cross diff ediff1d fix imag isclose iscomplex iscomplexobj isneginf "
+    "isposinf isreal isrealobj nan_to_num real round sinc",
+    "statistics": "average mean std var",
+    "vectorize": "frompyfunc vectorize",
     "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander",
     "windows": "bartlett blackman hamming hanning kaiser",
     "inserting": "fill_diagonal place put put_along_axis putmask",
@@ -71,7 +72,12 @@ _LATER: Final = {
     "correlation": "cov corrcoef",
     "calculus": "gradient unwrap trapezoid interp convolve correlate i0",
 }
-LATER: Final = {"coverage": "coverage", **{name: f"routines.{module}" for module, names in _LATER.items() for name in names.split()}}
+_PRODUCTS: Final = "dot einsum inner kron matmul matvec outer tensordot vdot vecdot vecmat"
+LATER: Final = {
+    "coverage": "coverage",
+    **{name: f"routines.{module}" for module, names in _LATER.items() for name in names.split()},
+    **dict.fromkeys(_PRODUCTS.split(), "submodules.linalg"),
+}
 
 
 def answers(name: str) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from operator import attrgetter
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,8 +24,9 @@ from lazynp.graph.errstate import DEFAULT, possible
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import CALLS, Kind, Op
 from lazynp.schedule import cost
+from lazynp.values import config
 from lazynp.values.buffer import Buffer
-from lazynp.values.records import Record, field
+from lazynp.values.records import Record, Row, field
 
 ZERO = -1  # the number of the offset parameter that is always 0
 
@@ -33,6 +34,7 @@ ZERO = -1  # the number of the offset parameter that is always 0
 LEAF: Final = Kind.LEAF
 MOVEMENT: Final = Kind.MOVEMENT
 ELEMENTWISE: Final = Kind.ELEMENTWISE
+REDUCTION: Final = Kind.REDUCTION
 
 _by_number = attrgetter("number")
 _double = Struct("d").pack
@@ -197,7 +199,7 @@ def canonicalise_in_python(nodes_wanted: Sequence[Node]) -> Canonical:
             continue
         else:
             entry = (op, node.dtype, node.arg, node.shape, *[index[s] for s in node.src])
-            if op in CALLS:
+            if op in CALLS or kind is REDUCTION:
                 calls = True
             if node.err is not DEFAULT and node.err.kinds != DEFAULT.kinds and kind is not MOVEMENT:
                 entry = (*entry, ~node.err.kinds)
@@ -206,7 +208,7 @@ def canonicalise_in_python(nodes_wanted: Sequence[Node]) -> Canonical:
             number = entries[entry] = len(nodes)
             nodes.append(node)
         index[node] = number
-    if calls:
+    if calls or config.at_hand:
         source = node  # of the names here, one that nobody counts
         wanted += _asked_for_later(walked, index, kept)
     outputs = tuple([index[node] for node in wanted])  # first: a wanted leaf that nothing reads becomes an entry here
@@ -215,15 +217,16 @@ def canonicalise_in_python(nodes_wanted: Sequence[Node]) -> Canonical:
 
 
 def _asked_for_later(walked: list[Node], index: _Numbers, kept: set[Node]) -> list[Node]:
-    """List the results of calls that somebody can still ask for when the program is over: an array holds them, or what is made of them.
+    """List what is dear and somebody can still ask for when the program is over: an array holds it, or what is made of it.
 
-    What is made of them is kept in their place where it is much smaller than they are together.
+    Dear are the results of calls, what was written through a view (in memory anyway), small results of what is reduced, and what will be at
+    hand.  What is made of them is kept in their place where it is much smaller than they are together.
 
     Who has more references than the program accounts for is held by somebody else.  A reference too many means only that a value is kept
     for nothing, one too few that a call may run twice.
     """
     readers = _readers(walked)
-    below = _bytes_of_calls(walked)
+    below = _bytes_below(walked)
     firsts = index.nodes
     count = sys.getrefcount
     later: set[Node] = set()
@@ -236,7 +239,11 @@ def _asked_for_later(walked: list[Node], index: _Numbers, kept: set[Node]) -> li
         held = count(node) > OWN + (own > 0) + own + (firsts[index[node]] is node)
         if node in later or held:
             written = held and node.op is o.STORE
-            if node.op in CALLS or written or below[node] - prod(node.shape) * node.dtype.itemsize > cost.KEPT_BYTES:
+            if held and node.op.kind is not MOVEMENT and 0 < config.at_hand >= prod(node.shape):
+                found.append(node)
+                continue
+            size = prod(node.shape) * node.dtype.itemsize
+            if node.op in CALLS or written or below[node] - size > (0 if size <= cost.KEPT_SMALL else cost.KEPT_BYTES):
                 found.append(node)
             elif below[node]:
                 later.update(node.src)
@@ -253,14 +260,18 @@ def _readers(walked: list[Node]) -> dict[Node, int]:
     return found
 
 
-def _bytes_of_calls(walked: list[Node]) -> dict[Node, int]:
-    """Estimate the bytes of the results of calls that each node is computed from."""
+def _bytes_below(walked: list[Node]) -> dict[Node, int]:
+    """Estimate the bytes that it takes to compute each node again: of the results of calls, and of what is reduced."""
     found: dict[Node, int] = {}
     for node in walked:
         if node.op in CALLS:
             found[node] = prod(node.shape) * node.dtype.itemsize
         else:
-            found[node] = min(sum([found[source] for source in set(node.src)]), MOST_BYTES)
+            total = min(sum([found[source] for source in set(node.src)]), MOST_BYTES)
+            if node.op.kind is REDUCTION:
+                reduced = node.src[0]
+                total = max(total, min(prod(reduced.shape) * reduced.dtype.itemsize, MOST_BYTES))
+            found[node] = total
     return found
 
 
@@ -389,7 +400,7 @@ def without_sizes(key: Any) -> tuple[Any, tuple[int, ...]]:
     return (tuple(entries), key[1]), tuple(numbers)
 
 
-class Entry(NamedTuple):
+class Entry(Row):
     """One operation of a ``Program``; ``src`` are entry numbers, all smaller than its own.
 
     ``arg`` is the node's, except: BUFFER, CONST: the parameter number; IOTA: the numbers of start and step; SLICE, STORE:

@@ -17,11 +17,17 @@ class Claims(list[int]):
     """The buffer parameters that a plan would overwrite; empty once others have wanted the old values again and again."""
 
     contests = 0
+    given_up: tuple[int, ...] = ()
 
     def settled(self, contested: bool) -> None:
         self.contests = self.contests + 1 if contested else 0
         if self.contests == cost.CLAIM_CONTESTS:
+            self.given_up = tuple(self)
             self.clear()
+
+    def described(self) -> list[int]:
+        """Those of the plan, whatever others wanted since."""
+        return list(self.given_up) or list(self)
 
 
 def nbytes(entry: Entry) -> int:

@@ -6,7 +6,7 @@ here under a name; the unit is one vectorised addition of one element.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from lazynp.values.records import Row
 
 LOAD = 0.5  # reading one element; neighbours that several points of a stencil read come from the first-level cache
 STORE = 4.0  # writing it (write-allocate and page traffic included)
@@ -19,8 +19,10 @@ JOINED = 4  # kernels over the same loops, the youngest ones, that a value may j
 SEARCH = 256  # kernels and calls looked at for a way round before it counts as found: a search must not make long programs slow
 TURNED = 8  # operations between a transposition and the product it is handed to: beyond, looking for it costs more than it may save
 JOINED_BYTES = 16 << 20  # of values on the way in one kernel, from which on only what it reads joins it: all live from its start
+KEPT_SMALL = 4096  # bytes of a result that is kept where it is smaller than what it is reduced from: storing it costs next to nothing
 KEPT_BYTES = 1 << 20  # saved by keeping a value in place of the calls under it, which may take a kernel of its own
 PEAK_BYTES = 16 << 20  # at once in a program, from which on its order is looked at: the one of recording may need less
+PEAK_SHARE = 4  # a program may hold so much of what NumPy would hold besides that, and PEAK_BYTES, before it is fused again for less memory
 SMALL_STORE = 4096  # elements of a write below which the processor leaves it to NumPy: runs of them copy their base once, write in place
 
 STAGE_COST = 12.0  # a value at least this dear is kept in scratch for the next pass over the same axis instead of computed again
@@ -43,7 +45,7 @@ HELD_CAP = 1 << 50  # bytes, likewise
 ESTIMATE_CAP = 1e12  # of one element: chains of values that are each used twice would grow without bound
 
 
-class Decision(NamedTuple):
+class Decision(Row):
     store: bool
     reason: str
 

@@ -12,17 +12,18 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from lazynp.graph.size import Recipe, Size, Trace, recipe
 from lazynp.schedule.canonicalise import Canonical, Entry, Program, without_sizes
 from lazynp.values import config
+from lazynp.values.records import Row
 
 FAMILIES: Final = 1024  # that are remembered, the least recently seen go first
 CASES: Final = 48  # of one family, beyond which its programs are planned one by one: more than there are lengths of short rows
 
 
-class Case(NamedTuple):
+class Case(Row):
     """One way in which the passes go: ``holds(*sizes)`` gives the numbers in what is made, or None for sizes that go another way."""
 
     make: Callable[[Any, Program], Any]
@@ -75,14 +76,25 @@ class Family:
         """The program of ``canonical``, a member with these extents."""
         if self.template is None:
             program = Program.of(canonical)
-            trace = Trace()
-            sizes: dict[int, Any] = {n: trace.size(n) for n in extents}
-            if any(n > 1 and n not in sizes for entry in program.entries for n in entry.shape):
+            if not self.begin(program, extents):
                 return program  # an extent that the key does not name
-            for slot, size in enumerate(trace.sizes):
-                size.slot = slot
-            entries = [entry._replace(shape=tuple([sizes.get(n, n) for n in entry.shape])) for entry in program.entries]
-            self.template = program, recipe(entries, trace.sizes[:])
+        return self.member(extents)
+
+    def begin(self, program: Program, extents: tuple[int, ...]) -> bool:
+        """Take ``program`` for the template, with sizes in place of ``extents``; tells whether these are all there are."""
+        trace = Trace()
+        sizes: dict[int, Any] = {n: trace.size(n) for n in extents}
+        if any(n > 1 and n not in sizes for entry in program.entries for n in entry.shape):
+            return False
+        for slot, size in enumerate(trace.sizes):
+            size.slot = slot
+        entries = [entry._replace(shape=tuple([sizes.get(n, n) for n in entry.shape])) for entry in program.entries]
+        self.template = program, recipe(entries, trace.sizes[:])
+        return True
+
+    def member(self, extents: tuple[int, ...]) -> Sized:
+        """The program that has these extents."""
+        assert self.template is not None
         return Sized(*self.template, extents, self)
 
     def traced(self, name: str, program: Sized, make: Callable[[Program], Any], at: At) -> Any:

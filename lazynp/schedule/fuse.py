@@ -45,12 +45,13 @@ def view_base(program: Program, e: int) -> int:
     return e
 
 
-def partition(program: Program, supported: Callable[[Program, int], bool]) -> Partition:
+def partition(program: Program, supported: Callable[[Program, int], bool], joined: int | None = None) -> Partition:
     """Split ``program`` into kernels and library calls.
 
-    ``supported(program, e)`` tells whether the backend can compute entry e inside a kernel.
+    ``supported(program, e)`` tells whether the backend can compute entry e inside a kernel.  A kernel that holds more than ``joined``
+    bytes of values on the way (``cost.JOINED_BYTES``) takes no more that need others.
     """
-    return _Fusion(program, supported).run()
+    return _Fusion(program, supported, cost.JOINED_BYTES if joined is None else joined).run()
 
 
 # What is known before the walk ---------------------------------------------------------------------------------------------
@@ -176,8 +177,9 @@ def _bytes_below(program: Program, library: Sequence[bool], sizes: Sequence[int]
 
 
 class _Fusion:
-    def __init__(self, program: Program, supported: Callable[[Program, int], bool]) -> None:
+    def __init__(self, program: Program, supported: Callable[[Program, int], bool], joined: int) -> None:
         self.program = program
+        self.joined = joined
         self.entries = program.entries
         self.library, self.stored = _stored_anyway(program, supported)
         self.walk = Walk(program, self.stored)
@@ -290,10 +292,11 @@ class _Fusion:
 
     def crowded(self, kernel: Kernel, e: int, stored: int = 0) -> bool:
         """Tell whether ``kernel`` holds so much on the way that e should not bring more: library results, ``stored`` bytes of its own."""
-        if self.below[e] + stored == 0 or kernel.held <= cost.JOINED_BYTES:
+        if self.below[e] + stored == 0 or kernel.held <= self.joined:
             return False
         entry = self.entries[e]
-        return kernel.held > 2 * nbytes(self.entries[entry.src[0]] if entry.op is o.REDUCE else entry)
+        own = nbytes(self.entries[entry.src[0]] if entry.op is o.REDUCE else entry)
+        return kernel.held > (2 * own if self.joined else own)
 
     def evaluations(self, kernel: Kernel, point: Point) -> int:
         """Count how often the loops of ``kernel`` evaluate a value at ``point`` (it is hoisted out of loops it does not depend on)."""

@@ -7,7 +7,7 @@ Promise: adjacent ranges that every access walks as one are merged, so that cont
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.fuse import Partition
 from lazynp.schedule.movement import Guard, Point
 from lazynp.schedule.rangeify import Kernel, Request
-from lazynp.values.records import Record, field
+from lazynp.values.records import Record, Row, field
 
 INT64 = np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)
@@ -33,7 +33,7 @@ CHECKED = Op("checked", Kind.OTHER)  # src: int64 index[, where it counts]; arg:
 ACCUMULATE = Op("accumulate", Kind.REDUCTION)  # src: value; arg: Reduction; ranges: what is reduced
 
 
-class Reduction(NamedTuple):
+class Reduction(Row):
     """A reduction: it combines with ``op``, sitting at ``depth`` main loops; ``outer``: the innermost axis is not reduced.
 
     The order of combination is a function of ``outer`` and the extents alone (see ``codegen/reduce.py``).
@@ -98,7 +98,7 @@ class Body(Record):
     stored: set[int] = field(factory=set)  # buffer numbers written
 
 
-class Lowered(NamedTuple):
+class Lowered(Row):
     """A partition whose kernels have become bodies, one for each."""
 
     partition: Partition

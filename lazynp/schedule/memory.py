@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from math import prod
-from typing import NamedTuple
 
 from lazynp.graph import op as o
 from lazynp.graph.index import Formula, Index, Offset, Range
 from lazynp.graph.size import gcd
 from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.claims import nbytes
+from lazynp.schedule.fuse import view_base
 from lazynp.schedule.lower import ACCUMULATE, LOAD, Body, Output, Value
 from lazynp.schedule.movement import Point
 from lazynp.schedule.rangeify import Kernel
-from lazynp.values.records import Record
+from lazynp.values.records import Record, Row
 
 
-class Span(NamedTuple):
+class Span(Row):
     """Positions on one axis: ``start + k * step``, all within [start, start + reach]."""
 
     start: Formula
@@ -33,7 +33,7 @@ class Span(NamedTuple):
 Box = tuple[Span, ...]
 
 
-class Edge(NamedTuple):
+class Edge(Row):
     """One axis of the region that a STORE writes: ``start(slot or ZERO)``, step, length and the axis' extent."""
 
     slot: int
@@ -79,6 +79,16 @@ def lifetimes(program: Program, work: Iterable[tuple[Iterable[int], Iterable[int
         dead.append([e for e in touched if last[e] == position and e not in kept])
         alive -= sum(nbytes(program.entries[e]) for e in dead[-1] if e in born)
     return dead, peak
+
+
+def recorded_peak(program: Program) -> int:
+    """Return what NumPy holds at most, in bytes: inputs, and the results of all operations, in the order of recording."""
+    entries = program.entries
+
+    bases = [view_base(program, e) for e in range(len(entries))]
+    work = [([bases[s] for s in entry.src], [e]) for e, entry in enumerate(entries) if entry.op is not o.BUFFER and bases[e] == e]
+    given = sum([nbytes(entry) for entry in entries if entry.op is o.BUFFER])
+    return lifetimes(program, work)[1] + given
 
 
 # Whose memory a result takes --------------------------------------------------------------------------------------------------
@@ -269,4 +279,4 @@ def meet(a: Box, b: Box, integers: list[int]) -> bool:
     return True
 
 
-__all__ = ["Box", "Edge", "Span", "Update", "evaluate", "lifetimes", "meet", "take_over", "updates"]
+__all__ = ["Box", "Edge", "Span", "Update", "evaluate", "lifetimes", "meet", "recorded_peak", "take_over", "updates"]

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
 
 from lazynp.graph import index as ix
 from lazynp.graph import op as o
 from lazynp.graph.index import Index, Space
 from lazynp.graph.node import Shape
 from lazynp.schedule.canonicalise import ZERO, Entry
+from lazynp.values.records import Row
 
 
-class Guard(NamedTuple):
+class Guard(Row):
     """The condition 0 <= index < extent."""
 
     index: Index  # type: ignore[assignment]  # a field, whatever tuples call so
     extent: int
 
 
-class Point(NamedTuple):
+class Point(Row):
     """One element of a value as a function of loop ranges; ``guards`` say when it is asked for at all."""
 
     index: tuple[Index, ...]  # type: ignore[assignment]

@@ -4,15 +4,14 @@ In: what each reads, what it writes, and who would like to overwrite what.  Out:
 possible, in which a value is overwritten only after its last reader.  Promise: the order depends on the structure alone; a cycle is an
 error, never a wrong answer.
 
-There are two orders: library calls next to each other, which costs the fewest steps, and the one in which the program was recorded, which
-holds no more values at a time than NumPy does.
+There are three orders: library calls next to each other, which costs the fewest steps; the one in which the program was recorded, which
+holds no more values at a time than NumPy does; and the one that takes next whatever adds least to what is held.
 
 Kernel k has the number k, the library call that computes entry e the number -1 - e.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections import deque
 from collections.abc import Iterable, Mapping
 
@@ -24,9 +23,14 @@ class CycleError(Exception):
 
 
 def order(
-    reads: Mapping[int, Iterable[int]], writes: Mapping[int, Iterable[int]], overwrites: Iterable[tuple[int, int]], recorded: bool = False
+    reads: Mapping[int, Iterable[int]],
+    writes: Mapping[int, Iterable[int]],
+    overwrites: Iterable[tuple[int, int]],
+    recorded: bool = False,
+    sizes: Mapping[int, int] | None = None,
 ) -> list[int]:
-    """Topological, and library calls as close together as that allows, or everything as close to where it was ``recorded``.
+    """Topological, and library calls as close together as that allows, or everything as close to where it was ``recorded``, or, where
+    ``sizes`` are given, holding little at a time.
 
     Parameters
     ----------
@@ -34,6 +38,8 @@ def order(
         Entries by number of the work item.
     overwrites
         (number, entry): the item gains if everybody else has read the entry before it runs.
+    sizes
+        Bytes by entry that is freed after its last reader.
     """
     producer = {e: number for number, entries in writes.items() for e in entries}
     readers: dict[int, set[int]] = {}
@@ -50,6 +56,8 @@ def order(
         if others and not _reaches(after, number, others):
             for other in sorted(others):
                 after[other][number] = None
+    if sizes is not None:
+        return _frugal(after, reads, writes, readers, sizes)
     return _as_recorded(after, writes) if recorded else _sorted(after)
 
 
@@ -78,6 +86,10 @@ def _reaches(after: Mapping[int, Iterable[int]], start: int, goals: set[int]) ->
 
 
 def _as_recorded(after: Mapping[int, Iterable[int]], writes: Mapping[int, Iterable[int]]) -> list[int]:
+    if len(after) < 2:
+        return list(after)
+    import heapq  # which a process's first programs, of one kernel mostly, do without
+
     waiting = _waiting(after)
     place = {number: min(writes[number], default=0) for number in after}
     ready = [(place[number], number) for number in after if not waiting[number]]
@@ -91,6 +103,48 @@ def _as_recorded(after: Mapping[int, Iterable[int]], writes: Mapping[int, Iterab
             if not waiting[follower]:
                 heapq.heappush(ready, (place[follower], follower))
     return found
+
+
+def _frugal(
+    after: Mapping[int, Iterable[int]],
+    reads: Mapping[int, Iterable[int]],
+    writes: Mapping[int, Iterable[int]],
+    readers: Mapping[int, Iterable[int]],
+    sizes: Mapping[int, int],
+) -> list[int]:
+    """Take of what is ready always that which adds least to what is held: what it makes, without what it reads last."""
+    import heapq
+
+    waiting = _waiting(after)
+    left = {e: set(numbers) for e, numbers in readers.items()}
+
+    def growth(number: int) -> int:
+        freed = sum([sizes.get(e, 0) for e in dict.fromkeys(reads[number]) if len(left[e]) == 1])
+        return sum([sizes.get(e, 0) for e in writes[number]]) - freed
+
+    place = {number: min(writes[number], default=0) for number in after}
+    ready = [(growth(number), place[number], number) for number in after if not waiting[number]]
+    heapq.heapify(ready)
+    found: dict[int, None] = {}
+    while ready:
+        number = heapq.heappop(ready)[2]
+        if number in found:  # it was found to add less, and taken then
+            continue
+        found[number] = None
+        changed: dict[int, None] = {}
+        for e in dict.fromkeys(reads[number]):
+            left[e].discard(number)
+            if len(left[e]) == 1:
+                (last,) = left[e]
+                if not waiting[last]:
+                    changed[last] = None
+        for follower in after[number]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                changed[follower] = None
+        for other in changed:
+            heapq.heappush(ready, (growth(other), place[other], other))
+    return list(found)
 
 
 def _waiting(after: Mapping[int, Iterable[int]]) -> dict[int, int]:

@@ -21,20 +21,24 @@ import sys
 import time
 from _thread import start_new_thread
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-from lazynp.values import limits
+from lazynp.values import config, limits
 
 SLAB_BYTES: Final = 4 << 20
 SMALL_LIMIT: Final = 256 << 10  # blocks up to this size come from slabs: the number of mappings of a process is bounded
 HUGE_FROM: Final = 4 << 20
 HUGE_PAGE: Final = 2 << 20
 ASK_FROM: Final = 64 << 20  # free bytes from which on the bound is looked up
-DECAY_FROM: Final = 256 << 20  # bytes in use and kept from which on what is kept decays
+DECAY_FROM: Final = 64 << 20  # bytes in use and kept from which on what is kept decays
 DECAY_SECONDS: Final = 2.0
+POOL_SLACK: Final = 16 << 20  # bytes that may be in use and kept together beyond the most that was ever in use
 KEEP_SHARE: Final = 8  # at most this part of the machine's memory is kept for reuse
+HEAP_KEEPS: Final = 64 << 20  # bytes that the C library keeps of what NumPy frees
+HEAP_SERVES: Final = 32 << 20  # and the arrays that it takes from there
 
 
 class Block:
@@ -139,6 +143,10 @@ class Allocator:
         """Return the bytes lent out."""
         return self._in_use
 
+    def pooled(self) -> int:
+        """Return the bytes that are free and kept for reuse."""
+        return self._pooled
+
     def memory(self) -> dict[str, int]:
         """Return counters.
 
@@ -183,11 +191,11 @@ class Allocator:
             self.decay(time.monotonic() - DECAY_SECONDS)
         self._decaying = False
 
-    def _give_back(self, size: int, address: int, mapping: Any) -> None:
+    def _give_back(self, size: int, address: int, mapping: Any, now: Callable[[], float] = time.monotonic) -> None:
         self._in_use -= size
         self._pooled += size
         if mapping is not None:
-            self._large[address] = size, time.monotonic()
+            self._large[address] = size, now()  # an argument: at exit modules are emptied
         try:
             self._free[size].append((address, mapping))
         except KeyError:
@@ -235,6 +243,12 @@ class Allocator:
         if nbytes < 0:
             raise ValueError(f"cannot allocate {nbytes} bytes")
         if size > SMALL_LIMIT:
+            # What is kept is of other sizes than what is asked for.
+            beyond = self._in_use + self._pooled + size - self._peak - POOL_SLACK
+            if beyond > 0 and self._pooled:
+                self.trim(max(0, self._pooled - beyond))
+            if size >= HUGE_FROM and self._in_use + size > self._peak:
+                release_heap(0)  # what it keeps would lie beside a new peak
             if not self._decaying and self._in_use + self._pooled > DECAY_FROM:
                 self._decaying = True
                 with contextlib.suppress(RuntimeError):  # no thread to be had
@@ -326,9 +340,29 @@ def _map(size: int, huge: bool) -> tuple[int, Any]:
     return address, keep
 
 
+def _heap() -> Callable[[int], object]:
+    """Let the C library keep what NumPy frees, up to a bound: pages that come and go cost more than what is computed in them.
+
+    The bounds are those that glibc arrives at by itself once an array of 32 MiB was freed.  Who has set some himself keeps them.  Returned:
+    what makes it give back all but a number of bytes.
+    """
+    library = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
+    adjust = getattr(library, "mallopt", None)
+    if adjust is not None and not config.heap_is_set():
+        adjust(_MMAP_THRESHOLD, HEAP_SERVES)
+        adjust(_TRIM_THRESHOLD, HEAP_KEEPS)
+    release: Callable[[int], object] = getattr(library, "malloc_trim", int)
+    return release
+
+
+_TRIM_THRESHOLD: Final = -1  # as <malloc.h> has them
+_MMAP_THRESHOLD: Final = -3
+
+release_heap: Final = _heap()
 _pool = Allocator()
 allocate = _pool.allocate
 in_use = _pool.in_use
+pooled = _pool.pooled
 memory = _pool.memory
 trim = _pool.trim
 

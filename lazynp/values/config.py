@@ -9,12 +9,15 @@ variable                  values (default first)    meaning
 ========================  ========================  ===================================================================================
 LAZYNP_BACKEND            llvm, numpy               what runs programs; without a choice ``llvm`` where llvmlite is installed
 LAZYNP_DEVICE             cpu, cuda, cuda:N         where arrays live that nobody placed (``engine/devices.py``)
-LAZYNP_TIER               auto, compiled            ``compiled``: never the NumPy tier for small programs (bit-exact runs)
+LAZYNP_TIER               auto, compiled            ``compiled``: never the NumPy tier for small programs; values are the same
 LAZYNP_EAGER              0, 1                      run, and raise, every operation at its call
-LAZYNP_EAGER_BELOW        65536, N                  values of at most N elements are computed at the call by NumPy; 0: none are
+LAZYNP_EAGER_BELOW        262144, N                 values of at most N elements are computed at the call by NumPy; 0: none are
 LAZYNP_DEBUG              0, 1                      check dtypes and shapes between passes and after every operation
+LAZYNP_OPTIMIZE           1, 0                      ``0``: kernels are compiled in a tenth of the time, without vectors; same values
 LAZYNP_PURE               0, 1                      leave the native core alone and use its Python twin
 LAZYNP_THREADS            (number of usable cores)  worker threads of compiled kernels
+LAZYNP_MEMORY             (half of what is free)    bytes (``500M``, ``2G``) that a run may need besides its inputs
+LAZYNP_PROGRESS           0, 1                      show on standard error how far a run is that takes more than two seconds
 LAZYNP_FALLBACK           silent, warn, error       what a call that only NumPy itself can answer does
 LAZYNP_CUDA_GRAPHS        0 (never), N              replay schedules of N or more kernels that repeat on a GPU as CUDA graphs
 LAZYNP_CACHE              1, 0                      ``0``: no machine code is kept between processes, nor taken from there
@@ -37,13 +40,17 @@ TIERS: Final = ("auto", "compiled")
 FALLBACKS: Final = ("silent", "warn", "error")
 LIBMVECS: Final = ("0", "sse", "avx2", "avx512", "neon")  # ``backends/llvm/host.py`` says what they are
 _SWITCH: Final = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
+_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 backend: str | None  # None: nobody chose, the runtime takes the best there is
 tier: str
 eager: bool
 eager_below: int  # elements; what hot paths look at is ``at_hand``
 debug: bool
+optimize: bool
 pure: bool
+progress: bool
+memory: int | None  # bytes; None: nobody chose, ``budget`` of ``values/pressure.py`` looks at what is free
 threads: int | None  # None: nobody chose, the backend counts the usable cores
 fallback: str
 graphs: int
@@ -77,6 +84,13 @@ def _count(name: str, value: str, least: int = 1) -> int:
     return int(value)
 
 
+def _bytes(name: str, value: str) -> int:
+    number, factor = (value[:-1], _UNITS[value[-1].upper()]) if value[-1].upper() in _UNITS else (value, 1)
+    if not number.isdecimal() or int(number) < 1:
+        raise ValueError(f"{name}={value!r} is not a number of bytes, such as 2000000, 500M or 2G")
+    return int(number) * factor
+
+
 def device_name(device: str) -> str | None:
     """The one name of a device: "cpu" or "cuda:N"; None where it is no device's name."""
     if device in ("cpu", "cuda"):
@@ -99,15 +113,18 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         return environment.get(name, "").strip()
 
     chosen, threads_, fallback_ = read("LAZYNP_BACKEND"), read("LAZYNP_THREADS"), read("LAZYNP_FALLBACK")
-    libmvec_ = read("LAZYNP_LIBMVEC")
+    libmvec_, memory_ = read("LAZYNP_LIBMVEC"), read("LAZYNP_MEMORY")
     return {
         "backend": _choice("LAZYNP_BACKEND", chosen, BACKENDS) if chosen else None,
         "device": _device("LAZYNP_DEVICE", read("LAZYNP_DEVICE") or "cpu"),
         "tier": _choice("LAZYNP_TIER", read("LAZYNP_TIER") or "auto", TIERS),
         "eager": _switch("LAZYNP_EAGER", read("LAZYNP_EAGER")),
-        "eager_below": _count("LAZYNP_EAGER_BELOW", read("LAZYNP_EAGER_BELOW") or "65536", 0),
+        "eager_below": _count("LAZYNP_EAGER_BELOW", read("LAZYNP_EAGER_BELOW") or "262144", 0),
         "debug": _switch("LAZYNP_DEBUG", read("LAZYNP_DEBUG")),
+        "progress": _switch("LAZYNP_PROGRESS", read("LAZYNP_PROGRESS")),
+        "optimize": _switch("LAZYNP_OPTIMIZE", read("LAZYNP_OPTIMIZE") or "1"),
         "pure": _switch("LAZYNP_PURE", read("LAZYNP_PURE")),
+        "memory": _bytes("LAZYNP_MEMORY", memory_) if memory_ else None,
         "threads": _count("LAZYNP_THREADS", threads_) if threads_ else None,
         "fallback": _choice("LAZYNP_FALLBACK", fallback_, FALLBACKS) if fallback_ else "silent",
         "graphs": _count("LAZYNP_CUDA_GRAPHS", read("LAZYNP_CUDA_GRAPHS") or "0", 0),
@@ -124,24 +141,29 @@ _CHECKS: Final[dict[str, tuple[Any, ...]]] = {
     "tier": TIERS,
     "eager": (False, True),
     "debug": (False, True),
+    "optimize": (False, True),
+    "progress": (False, True),
     "fallback": FALLBACKS,
 }
+
+
+_OTHERS: Final = ("device", "eager_below", "graphs", "memory", "threads")
 
 
 def update(**settings: Any) -> None:
     """Change settings of this process, e.g. ``update(backend="numpy")``."""
     global generation, at_hand
     for name, value in settings.items():
-        if name == "threads":
+        if name in ("threads", "memory"):
             if value is not None and (not isinstance(value, int) or value < 1):
-                raise ValueError(f"threads={value!r} is not a whole number of at least 1")
+                raise ValueError(f"{name}={value!r} is not a whole number of at least 1")
         elif name in ("graphs", "eager_below"):
             if not isinstance(value, int) or value < 0:
                 raise ValueError(f"{name}={value!r} is not a whole number of at least 0")
         elif name == "device":
             settings["device"] = _device("device", value)
         elif name not in _CHECKS:
-            raise TypeError(f"{name!r} is not a setting; there are {', '.join([*_CHECKS, 'device', 'eager_below', 'graphs', 'threads'])}")
+            raise TypeError(f"{name!r} is not a setting; there are {', '.join([*_CHECKS, *_OTHERS])}")
         elif value not in _CHECKS[name]:
             raise ValueError(f"{name}={value!r} is not one of {', '.join(map(str, _CHECKS[name]))}")
     globals().update(settings)
@@ -160,6 +182,11 @@ def override(**settings: Any) -> Iterator[None]:
         yield
     finally:
         update(**before)
+
+
+def heap_is_set() -> bool:
+    """Tell whether the environment says how the C library keeps memory."""
+    return any(name.startswith("MALLOC_") or name == "GLIBC_TUNABLES" for name in os.environ)
 
 
 globals().update(parse(os.environ))

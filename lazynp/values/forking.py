@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import importlib
 import os
-import threading
 import time
+from _thread import RLock, get_ident
 from typing import Any, Final
 
-loading: Final = threading.RLock()  # the first value imports the runtime
-graph: Final = threading.RLock()  # nodes are walked and published, inputs are claimed, a backend is imported
-compiler: Final = threading.RLock()  # LLVM, which has locks of its own
+loading: Final = RLock()  # the first value imports the runtime
+graph: Final = RLock()  # nodes are walked and published, inputs are claimed, a backend is imported
+compiler: Final = RLock()  # LLVM, which has locks of its own
 
 _ORDER: Final = (loading, graph, compiler)
 
@@ -37,7 +37,7 @@ def _before() -> None:
 
 
 def _imported_elsewhere() -> bool:
-    here = (None, threading.get_ident())
+    here = (None, get_ident())
     return any(getattr(look(), "owner", None) not in here for look in list(_imports.values()))
 
 

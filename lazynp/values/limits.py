@@ -1,12 +1,13 @@
-"""What this process may use of the machine.
+"""What this process may use of the machine, and what it has.
 
-In: nothing but the system's files.  Out: a number of CPUs and a number of bytes.  Promise: CPU affinity and the limits of control
+In: nothing but the system's files.  Out: a number of CPUs and numbers of bytes.  Promise: CPU affinity and the limits of control
 groups, which is how containers are bounded, are honoured; a system that cannot be asked sets no limit.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from typing import Final
 
 CGROUPS: Final = "/sys/fs/cgroup"
 MEMBERSHIP: Final = "/proc/self/cgroup"
+MEMINFO: Final = "/proc/meminfo"
 
 
 def cpus(root: str = CGROUPS, membership: str = MEMBERSHIP) -> int:
@@ -30,6 +32,47 @@ def memory(root: str = CGROUPS, membership: str = MEMBERSHIP) -> int:
     except (AttributeError, ValueError, OSError):
         total = 4 << 30
     return int(_least(_memory_limit, "memory", root, membership, float(total)))
+
+
+def free(root: str = CGROUPS, membership: str = MEMBERSHIP, meminfo: str = MEMINFO) -> int:
+    """Return how many bytes this process could still take without harm; what is in memory altogether where nobody knows."""
+    least = float(memory(root, membership))
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        least = min(least, next(float(line.split()[1]) * 1024 for line in _text(meminfo).splitlines() if line.startswith("MemAvailable")))
+    for directory, second_version in _groups("memory", root, membership):
+        with contextlib.suppress(OSError, ValueError):
+            used = float(_text(directory, "memory.current" if second_version else "memory.usage_in_bytes"))
+            least = min(least, _memory_limit(directory, second_version) - used + _file_pages(directory))
+    return int(max(0.0, min(least, private())))
+
+
+def private() -> float:
+    """Return how many bytes of private memory the limits of this process leave it (``ulimit -d``, ``-v``); infinity where there is none."""
+    left = math.inf
+    for ask, kind, field, none in _limits():  # asked for each large value
+        limit = ask(kind)[0]
+        if limit != none:
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                left = min(left, limit - float(_text("/proc/self/statm").split()[field]) * os.sysconf("SC_PAGE_SIZE"))
+    return max(0.0, left)
+
+
+@functools.cache
+def _limits() -> tuple[tuple[Callable[[int], tuple[int, int]], int, int, int], ...]:
+    """The limits of private memory: who tells them, the field of what the process has, and what stands for no limit."""
+    try:
+        import resource
+    except ImportError:  # on Windows
+        return ()
+    ask, none = resource.getrlimit, resource.RLIM_INFINITY
+    return (ask, resource.RLIMIT_DATA, 5, none), (ask, resource.RLIMIT_AS, 0, none)
+
+
+def _file_pages(directory: str) -> float:
+    """Bytes of a control group that the system takes back when it needs them: of files that nobody wrote lately."""
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        return next(float(line.split()[1]) for line in _text(directory, "memory.stat").splitlines() if line.startswith("inactive_file"))
+    return 0.0
 
 
 def _cpu_quota(directory: str, second_version: bool) -> float:

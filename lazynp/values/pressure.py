@@ -6,10 +6,11 @@ array is made, and small arrays are not even counted.
 
 There are two bounds.  Pending work may hold a quarter of what the program itself has held so far, and ``SLACK``: beyond, results that are
 smaller than what only they hold are computed.  And when large values hold more than ``limit()`` bytes together, a share of the machine's
-memory, the oldest pending results are computed whatever they take.
+memory or all of ``LAZYNP_MEMORY``, the oldest pending results are computed whatever they take.  Where private memory is limited
+(``ulimit -d``), what only pending work holds and what is kept for reuse may be ``TIGHT_SHARE`` of what the limit leaves.
 
 What is pending, and how it is computed, is handed over by those who know (``hand_over``).  Finding it takes milliseconds, and happens only
-when that much more memory has filled up.
+when that much more memory has filled up; the sums that loops collect in place are known without looking for them.
 """
 
 from __future__ import annotations
@@ -18,46 +19,70 @@ import functools
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from math import prod
+from math import inf, prod
 from typing import Any, Final
-from weakref import finalize
+from weakref import finalize, ref
 
-from lazynp.values import limits
-from lazynp.values.allocator import in_use
+from lazynp.values import config, limits
+from lazynp.values.allocator import in_use, pooled, trim
 from lazynp.values.buffer import Buffer
 
-COUNTED_FROM: Final = 1 << 20  # bytes of a value that counts
-SLACK: Final = 32 << 20  # bytes that only pending work may hold, however little the program holds
+COUNTED_FROM: Final = 1 << 19  # bytes of a value that counts
+ALONE_FROM = 32 << 20  # bytes of an array from which on a second one beside it is worth avoiding
+SUMS: Final = 8 << 20  # bytes, a share of a cache, that may come to be held before the sums that loops collect in place are computed
+NOTED_SHARE: Final = 8  # a peak is noted where it is that part higher than the last one
+SLACK: Final = 16 << 20  # bytes that only pending work may hold, however little the program holds
 HELD_SHARE: Final = 8  # pending work may hold this part of the machine's memory
+FREE_SHARE: Final = 2  # a run may take this part of the memory that is free
+TIGHT_SHARE: Final = 8  # of private memory that a limit leaves
 TOGETHER: Final = 64  # results computed in one program
+
+
+assigned: Final[list[ref[Any]]] = []  # nodes: new values of whole arrays so large, of which NumPy would hold no second one
 
 
 class _Held:
     """An account of what large values hold, and of who finds and computes what is pending; before that was handed over, nothing is."""
 
-    __slots__ = ("bound", "compute", "foreign", "peak", "pending", "relieved_at")
+    __slots__ = ("bound", "changed", "compute", "foreign", "note", "noted_at", "peak", "pending", "relieved_at", "settled", "sums_at")
 
     def __init__(self) -> None:
         self.peak = 0  # the most bytes that were held when somebody asked
+        self.noted_at = inf  # bytes held from which on a peak is noted, where somebody watches
+        self.note: Callable[[], object] = list
         self.foreign = 0  # bytes of NumPy's own memory in large values
         self.bound = SLACK  # bytes from which on it is asked what only pending work holds
         self.relieved_at = 0  # bytes that were held after the last time
+        self.sums_at = SUMS  # and of the sums that are collected in place
+        self.settled = 0  # bytes that were held when what only pending work held was last computed
         self.pending: Callable[[], list[Any]] = list
+        self.changed: Callable[[], list[Any]] = list
         self.compute: Callable[[list[Any], str], object] = lambda nodes, reason: None
 
 
 _held: Final = _Held()
 
 
-def hand_over(pending: Callable[[], list[Any]], compute: Callable[[list[Any], str], object]) -> None:
-    """Take what finds the nodes of pending results, oldest first, and what computes some of them for a reason."""
-    _held.pending, _held.compute = pending, compute
+def hand_over(
+    pending: Callable[[], list[Any]], changed: Callable[[], list[Any]], compute: Callable[[list[Any], str], object]
+) -> None:
+    """Take what finds the nodes of pending results, oldest first, and of those changed in place, and what computes some for a reason."""
+    _held.pending, _held.changed, _held.compute = pending, changed, compute
+
+
+def limit() -> int:
+    """Bytes that large values may hold before pending work is computed."""
+    return _share() if config.memory is None else min(config.memory, _share())
 
 
 @functools.cache
-def limit() -> int:
-    """Bytes that large values may hold before pending work is computed."""
+def _share() -> int:
     return limits.memory() // HELD_SHARE
+
+
+def budget() -> int:
+    """Bytes that one run may need besides what exists before it."""
+    return limits.free() // FREE_SHARE if config.memory is None else config.memory
 
 
 def held() -> int:
@@ -69,7 +94,17 @@ def hold(value: Buffer) -> None:
     """A large value exists from now on."""
     if value.block is None:
         count(value)
+    left = limits.private()
+    if left != inf:
+        _tighten(int(left) // TIGHT_SHARE)
     relieve()
+
+
+def _tighten(share: int) -> None:
+    """Private memory is limited: neither pending work nor the pool may hold much more than ``share`` bytes."""
+    _held.bound = min(_held.bound, _held.settled + share)
+    if pooled() > share:
+        trim(share)
 
 
 def count(value: Buffer) -> None:
@@ -88,13 +123,25 @@ def relieve() -> None:
     now = held()
     if now > _held.peak:
         _held.peak = now
+        if now > _held.noted_at:
+            _held.noted_at = now + now // NOTED_SHARE
+            _held.note()
+    if now > _held.sums_at:
+        _held.sums_at = 1 << 62
+        try:
+            _compute(_held.changed(), lambda: False)
+        finally:
+            now = held()
+            _held.sums_at = now + SUMS
+    elif now < _held.sums_at - SUMS:
+        _held.sums_at = now + SUMS
     if now > _held.bound:
         _held.bound = 1 << 62  # not again from within
         try:
             _release()
         finally:
             # NumPy would hold what is still there: never less is allowed again.
-            now = held()
+            now = _held.settled = held()
             _held.bound = now + now // 4 + SLACK
     if now - _held.relieved_at <= limit():
         if now < _held.relieved_at:
@@ -131,6 +178,11 @@ def _release() -> None:
     _compute(worth, lambda: False)
 
 
+def watch(note: Callable[[], object]) -> None:
+    """Call ``note`` from now on at each peak that is notably higher than the last one, if it is one of large values."""
+    _held.note, _held.noted_at = note, COUNTED_FROM
+
+
 def accounts() -> dict[str, int]:
     """Return the bytes of large values in NumPy's memory, the peak of what values held, and what exists for pending work only."""
     return {"numpy": _held.foreign, "held_peak": max(_held.peak, held()), "pending": held_only_by(_held.pending())[1]}
@@ -142,8 +194,8 @@ def held_only_by(pending: list[Any]) -> tuple[list[Any], int]:
     What is computed from the same values is weighed together.  Also returned: how many bytes exist for pending nodes only.
     """
     group, readers = _walked(pending)
-    references = _references(readers)
-    only = [(value.buffer.nbytes, nodes) for (value, nodes), count in zip(readers.items(), references, strict=True) if count <= len(nodes)]
+    counted = references(readers)
+    only = [(value.buffer.nbytes, nodes) for (value, nodes), count in zip(readers.items(), counted, strict=True) if count <= len(nodes)]
     for _, nodes in only:
         for node in nodes:
             _join(group, nodes[0], node)
@@ -177,7 +229,7 @@ def _walked(pending: list[Any]) -> tuple[dict[Any, Any], dict[Any, list[Any]]]:
     return group, readers
 
 
-def _references(values: dict[Any, Any]) -> list[int]:
+def references(values: dict[Any, Any]) -> list[int]:
     """Count who refers to each key of ``values``, besides that dictionary."""
     nobody = object()  # which has a name where the others have the dictionary
     counts = [sys.getrefcount(value) for value in (*values, nobody)]

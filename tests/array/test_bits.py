@@ -188,6 +188,19 @@ def test_reductions_of_an_axis(name: str, dtype: str) -> None:
                     assert got[:2] == want[:2], (shape, axis, keeps)
 
 
+@pytest.mark.parametrize("shape", [(1347, 10), (9000, 7), (7, 9000), (2, 8192), (130, 500), (32000, 2)])
+@pytest.mark.parametrize("dtype", ["l", "f", "d"])
+def test_reductions_of_an_axis_of_many_elements(dtype: str, shape: tuple[int, int]) -> None:
+    theirs = (numpy.random.default_rng(0).standard_normal((shape[0], shape[1] + 3)) * 100).astype(dtype)
+    with config.override(eager_below=200_000):
+        ours = lazynp.array(theirs)
+        for lie in (lambda x: x[:, : shape[1]].copy(), lambda x: x[:, : shape[1]]):
+            for name in ("sum", "max", "mean"):
+                for axis in (0, 1):
+                    want, got = (outcome(functools.partial(getattr(lie(x), name), axis=axis)) for x in (theirs, ours))
+                    assert got[:2] == want[:2], (name, axis)
+
+
 @pytest.mark.parametrize("dtype", ["?", "l", "e", "f", "d", "D"])
 def test_products(dtype: str) -> None:
     for seed, (n, m) in enumerate(MATRICES):

@@ -78,3 +78,11 @@ def test_same_signatures() -> None:
     for name in core.__all__:
         if inspect.isfunction(function := getattr(_python, name, None)):
             assert inspect.signature(getattr(core, name)).parameters.keys() == inspect.signature(function).parameters.keys(), name
+
+
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_no_call_ends_the_interpreter(every: bool) -> None:
+    command = [sys.executable, "-X", "faulthandler", "-m", "tests.array.any_arguments", *(["--all"] if every else [])]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert int(done.stdout.splitlines()[-1]) > 100_000

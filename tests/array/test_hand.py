@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.array import hand
+from lazynp.array import dispatch
 from lazynp.graph import report
 from lazynp.namespace.standard import namespace_of
 from lazynp.ndarray import ndarray, node_of
@@ -300,7 +300,7 @@ def test_threads_may_put_one_array_at_hand_together() -> None:
 
 def test_every_public_function_answers_under_one_object_for_all_its_names() -> None:
     assert lazynp.max is lazynp.amax and lazynp.concat is lazynp.concatenate
-    assert hand.first("max", lazynp.max, numpy.max) is lazynp.max
+    assert dispatch.first("max", lazynp.max, numpy.max) is lazynp.max
 
 
 def test_a_large_view_stays_writable_when_its_base_is_made_readonly() -> None:
@@ -311,3 +311,19 @@ def test_a_large_view_stays_writable_when_its_base_is_made_readonly() -> None:
             x.flags.writeable = False
             wide[1:] = 3
             assert x[0] != 1 and not x.flags.writeable and wide.base is x
+
+
+@pytest.mark.parametrize(("dtype", "field"), [(object, ...), ("O,i4", "f0"), ([("a", "f8"), ("b", "O")], "b")])
+def test_empty_arrays_of_objects_hold_none(dtype: Any, field: Any) -> None:
+    with config.override(eager_below=65536):
+        for made in (lazynp.empty(3, dtype), lazynp.empty_like(lazynp.arange(3), dtype)):
+            assert made.dtype == numpy.dtype(dtype)
+            assert made[field].tolist() == [None] * 3
+
+
+@pytest.mark.parametrize("dtype", [float, "i4,f8", "S3", "M8[s]"])
+def test_empty_arrays_are_the_same_on_every_run(dtype: Any) -> None:
+    with config.override(eager_below=65536):
+        for made in (lazynp.empty(3, dtype), lazynp.empty_like(lazynp.arange(3), dtype)):
+            assert made.dtype == numpy.dtype(dtype)
+            assert not any(made.tobytes())

@@ -16,7 +16,8 @@ from PIL import Image
 
 import lazynp as np
 from lazynp import arrays
-from lazynp.arrays import DEPTH_LIMIT, asarray, host, ndarray, node_of, wrap
+from lazynp.arrays import asarray, host, ndarray, node_of, wrap
+from lazynp.bounds import DEPTH_LIMIT
 from lazynp.graph import build, report
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import operator as operators
 import random
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -254,3 +256,93 @@ def test_a_look_at_a_written_array_computes_it_once() -> None:
             kernels = report.work.kernels
             np.testing.assert_array_equal(np.array(x), y)
             assert report.work.kernels == kernels, first
+
+
+IN_PLACE = {
+    "pending": lambda xp, a, b: b * 0.5 + a[1:201, 1:201],
+    "exists": lambda xp, a, b: b,
+    "large, of the same memory": lambda xp, a, b: a[100:300, 50:250],
+    "outer product": lambda xp, a, b: xp.outer(b[0], b[1]),
+    "a row": lambda xp, a, b: b[7],
+    "a number": lambda xp, a, b: 3.0,
+    "transposed": lambda xp, a, b: b.T,
+    "integers": lambda xp, a, b: (b * 2).astype(int),
+}
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("operand", IN_PLACE)
+@pytest.mark.parametrize("operator", ["iadd", "isub", "imul", "itruediv", "ipow"])
+def test_large_parts_are_changed_in_place_by_what_is_pending_and_by_what_exists(operator: str, operand: str, held: bool) -> None:
+    def program(xp: Any) -> list[Any]:
+        rng = np.random.default_rng(5)
+        a, b = xp.asarray(rng.random((300, 320)) + 0.5) + 0.0, xp.asarray(rng.random((200, 200)) + 0.5) + 0.0
+        if xp is lazynp:
+            lazynp.realize(a, b)
+        old = a * 1.0 if held else None
+        for _ in range(3):
+            part = a[:200, 3:203]
+            getattr(operators, operator)(part, IN_PLACE[operand](xp, a, b))
+            a[:200, 3:203] = part
+        return [a, a[5], part, *([] if old is None else [old])]
+
+    with config.override(eager_below=4096):
+        ours = program(lazynp)
+        for x, y in zip(ours, program(np), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-13 if operator == "ipow" else 0)
+
+
+def test_errors_in_large_rows_are_told_once_and_the_rows_are_right() -> None:
+    def program(xp: Any) -> tuple[Any, list[str]]:
+        a, b = xp.asarray(np.full((300, 320), 1e308)) * 1.0, xp.asarray(np.ones((200, 200))) * 1.0
+        b[150, 7] = b[160, 9] = 1e308
+        if xp is lazynp:
+            lazynp.realize(a, b)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            a[50:250, 50:250] *= b
+            a[50:250, 50:250] += b[0, 0] * b
+        return a, [f"{warning.message} {warning.filename == __file__}" for warning in caught]
+
+    with config.override(eager_below=4096):
+        (ours, told), (theirs, wanted) = program(lazynp), program(np)
+    assert np.array_equal(ours, theirs)
+    assert told == wanted == ["overflow encountered in multiply True"]
+
+
+def test_large_rows_that_must_not_be_written_are_refused() -> None:
+    with config.override(eager_below=4096):
+        a, b = lazynp.asarray(np.ones((300, 320))) * 1.0, lazynp.asarray(np.ones((200, 200))) * 1.0
+        lazynp.realize(a, b)
+        part = a[:200, :200]
+        part.flags.writeable = False
+        with pytest.raises(ValueError, match="read-only"):
+            part += b
+        a.flags.writeable = False
+        with pytest.raises(ValueError, match="read-only"):
+            a[:200, :200] -= b
+        assert (np.asarray(a) == 1.0).all()
+
+
+def test_places_are_written_in_large_memory_as_in_small() -> None:
+    def program(xp: Any) -> list[Any]:
+        rng = np.random.default_rng(2)
+        a = xp.asarray(rng.random((60, 70))) * 1.0
+        if xp is lazynp:
+            a.realize()
+        rows, columns = xp.asarray(rng.integers(-60, 60, 30)), xp.asarray(rng.integers(0, 70, 30))
+        a[1, 1] = 0.0
+        before = a * 2.0
+        a[rows, columns] = 5
+        a[rows] = a[1]
+        a[3, columns] = xp.arange(30.0)
+        a[[2, 4], ::3] = 7.5
+        told = []
+        for key, value in [((rows, columns + 60), 1.0), ((rows, columns[:7]), 1.0), ((rows, columns), xp.ones(4)), (rows * 1.5, 2.0)]:
+            with pytest.raises((IndexError, ValueError)) as caught:
+                a[key] = value
+            told.append(f"{caught.type.__name__}: {caught.value}")
+        return [before, a, a[5], told]
+
+    for x, y in zip(program(lazynp), program(np), strict=True):
+        assert x == y if isinstance(y, list) else np.array_equal(x, y)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+import warnings
 from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 import numpy
 import pytest
 
+import lazynp
 from lazynp import arrays, views
 from lazynp.arrays import asarray, host, ndarray, shares_memory
+from lazynp.values import config
 
 Take = Callable[[Any], Any]
 
@@ -147,14 +152,34 @@ def test_diagonal_is_a_readonly_view(offset: int) -> None:
         got[0, 0] = 1
 
 
-def test_broadcast_view_is_readonly_and_has_zero_strides() -> None:
+def test_broadcast_view_is_readonly_until_asked_and_has_zero_strides() -> None:
     theirs = numpy.arange(3.0)
     ours = asarray(theirs)
     same(arrays.view_expand(ours, (2, 3)), numpy.broadcast_to(theirs, (2, 3)))
     with pytest.raises(ValueError, match="read-only"):
         arrays.view_expand(ours, (2, 3))[0, 0] = 1
-    with pytest.raises(ValueError, match="WRITEABLE"):
-        arrays.view_expand(ours, (2, 3)).setflags(write=True)
+    for view in (numpy.broadcast_to(theirs, (2, 3)), arrays.view_expand(ours, (2, 3))):
+        view.setflags(write=True)
+        view[1, 1] = 9
+    assert host(ours).tolist() == theirs.tolist() == [0.0, 9.0, 2.0]
+
+
+@pytest.mark.parametrize("pending", [False, True])
+def test_memory_goes_with_its_last_array_not_with_the_garbage_collector(pending: bool) -> None:
+    x = asarray(numpy.arange(2.0**18))
+    if pending:
+        x = (x * 2).realize()
+    held = ref(x)
+    gc.disable()
+    try:
+        rows = x.reshape(512, 512)
+        part = rows[1:-1, 1:-1]
+        total = float((part * 2).sum()) + float(rows[3, 4]) + float(part[0, 0])
+        assert total > 0
+        del x, rows, part
+        assert held() is None
+    finally:
+        gc.enable()
 
 
 def test_base_is_the_array_that_owns_the_memory() -> None:
@@ -314,3 +339,27 @@ def test_geometry_of_a_path_equals_the_geometry_of_its_steps() -> None:
         stepwise = stepwise.extended(step, lazy.dtype, None)
         stepwise.geometry()
     assert lazy._view.geometry() == stepwise.geometry()
+
+
+@pytest.mark.parametrize("below", [0, 65536])
+def test_views_of_repeated_elements_are_written_where_somebody_sets_the_flag(below: int) -> None:
+    def program(np: Any) -> list[Any]:
+        a = np.arange(6.0) + 0
+        view = np.broadcast_to(a[1:5], (3, 4))
+        before = a * 2
+        assert not view.flags.writeable
+        view.flags.writeable = True
+        view[1, 2] = 50
+        view[:, 0] = np.arange(3.0)  # the last one stays
+        view[2] += 1
+        column = np.arange(3.0).reshape(3, 1) + 0
+        one, two = np.broadcast_arrays(a[:2], column)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # NumPy's, for the second one
+            two[1] = 7
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            np.broadcast_to(np.asarray(memoryview(b"12345678")), (2, 8)).flags.writeable = True
+        return [x.tolist() for x in (a, view, before, column, one, two)]
+
+    with config.override(eager_below=below):
+        assert program(lazynp) == program(numpy)

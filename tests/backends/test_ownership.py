@@ -547,9 +547,11 @@ def test_a_shortage_at_every_allocation_loses_nothing(everything_claimed: str, m
     assert shortage.failed > 4
 
 
-def test_random_loops_with_shortages(everything_claimed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("part", [pytest.param(0, id="few"), pytest.param(1, id="many", marks=pytest.mark.slow)])
+def test_random_loops_with_shortages(everything_claimed: str, part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     shortage = Shortage(monkeypatch)
-    for seed in range(500 if everything_claimed == "auto" else 100):
+    few, many = (60, 500) if everything_claimed == "auto" else (6, 100)
+    for seed in range(few, many) if part else range(few):
         loop = Loop(seed, exports=False)
         chance = random.Random(seed)
         for _ in range(20):
@@ -562,7 +564,7 @@ def test_random_loops_with_shortages(everything_claimed: str, monkeypatch: pytes
         except BaseException as error:
             error.add_note(f"seed {seed}")
             raise
-    assert shortage.failed > 100
+    assert shortage.failed > (100 if part else 10)
 
 
 LIMITED = """
@@ -587,7 +589,7 @@ assert 0 < missing < 24, missing
 """
 
 
-@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("tier", [TIERS[0], *(pytest.param(tier, marks=pytest.mark.slow) for tier in TIERS[1:])])
 def test_a_limit_at_every_megabyte_loses_nothing(tier: str) -> None:
     run = subprocess.run([sys.executable, "-c", LIMITED], env={**os.environ, "LAZYNP_TIER": tier}, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import lazynp
 from bench.ordinary import FAMILIES, PROGRAMS
-from bench.processes import rows
-from bench.programs import mismatch, prepare, summary
+from bench.processes import Ask, EndedError, conversation, rows
+from bench.programs import answers, compare, mismatch, prepare, summary
 from lazynp.values import config
 
 
@@ -38,6 +40,49 @@ def test_mismatch_sees_dtypes_shapes_and_values() -> None:
     assert mismatch(exact, (x[:2],), (x,)) == "result 0: float64[2] instead of float64[3]"
     assert mismatch(exact, (1, x + 1e-9), (1, x)) == "result 1: off by 1e-09, more than 0"
     assert mismatch(exact, (np.zeros(3),), (x,)) == "result 0: off by inf, more than 0"
+
+
+def _side(*given: Any) -> Ask:
+    """What a program's process answers, without a process."""
+    questions: list[dict[str, Any]] = []
+    found = answers(*given, iter(questions.pop, None))
+
+    def ask(**question: Any) -> dict[str, Any]:
+        questions.append(question)
+        return next(found)
+
+    return ask
+
+
+def test_times_and_results_are_compared(tmp_path: Path) -> None:
+    program = PROGRAMS["elements.counting"]
+    sides = tuple(_side(program, xp, time.perf_counter) for xp in (np, lazynp))
+    row = compare(program, program.tiny, sides, tmp_path, 0.0)
+    assert {"ratio", "first_seconds", "second_seconds", "first_cold_seconds", "second_cold_seconds", "difference"} <= row.keys()
+    assert not {"wrong", "error"} & row.keys()
+    other = (sides[0], _side(PROGRAMS["elements.insertion_sort"], lazynp, time.perf_counter))
+    assert compare(program, program.tiny, other, tmp_path, 0.0)["wrong"] == "2 results instead of 3 in the first run"
+    assert compare(program, -1, sides, tmp_path, 0.0)["error"].startswith("NumPy's ValueError")
+
+
+@pytest.mark.slow
+def test_process_that_ends_or_is_late_says_so(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import json, sys, time\n"
+        "for line in sys.stdin:\n"
+        "    wait = json.loads(line)['wait']\n"
+        "    if wait < 0:\n"
+        "        sys.exit('it is over')\n"
+        "    time.sleep(wait)\n"
+        "    print('noise')\n"
+        "    print(json.dumps({'waited': wait}), flush=True)\n"
+    )
+    for wait, why in [(-1, "process ended, exit code 1: it is over"), (600, "not done in 5 s")]:
+        with conversation([str(script)], limit=5.0) as ask:
+            assert ask(wait=0) == {"waited": 0}
+            with pytest.raises(EndedError, match=why):
+                ask(wait=wait)
 
 
 @pytest.mark.slow

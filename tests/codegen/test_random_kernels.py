@@ -105,6 +105,7 @@ LIMITS: dict[str, tuple[float, float]] = {
     "SEARCH": (0, 1 << 30),
     "JOINED_BYTES": (0, 1 << 60),
     "PEAK_BYTES": (0, 1 << 60),
+    "PEAK_SHARE": (1, 1 << 60),
     "SMALL_STORE": (1, 1 << 30),
     "SHORT_ROW": (0, 1 << 30),
     "SHORT_VALUES": (0, 1 << 30),
@@ -115,7 +116,7 @@ LIMITS: dict[str, tuple[float, float]] = {
 # of products' bits.
 OTHERS = {
     "TURNED", "SHARED_BYTES", "CLAIM_BYTES", "CLAIM_SHARE", "CLAIM_CONTESTS", "SMALL_REDUCTION", "SMALL_DEAR_REDUCTION", "ESTIMATE_CAP",
-    "KEPT_BYTES", "HELD_CAP",
+    "KEPT_BYTES", "KEPT_SMALL", "HELD_CAP",
 }  # fmt: skip
 
 

@@ -229,12 +229,9 @@ def counts(np: Any, cupy: Any) -> None:
 
 
 def threads(np: Any, cupy: Any) -> None:
-    """Values of one thread are read by others at once."""
-    given: list[Any] = []
+    """Values of one thread, which goes on (the next thread would have its stream, and need no wait), are read by others at once."""
+    given = [(np.asarray(A, device="cuda", copy=True) + k).realize() for k in range(4)]
     failed: list[BaseException] = []
-
-    def make() -> None:
-        given.extend((np.asarray(A, device="cuda", copy=True) + k).realize() for k in range(4))
 
     def use(x: Any, k: int) -> None:
         try:
@@ -243,7 +240,6 @@ def threads(np: Any, cupy: Any) -> None:
         except BaseException as error:
             failed.append(error)
 
-    _in_threads([make])
     _in_threads([lambda x=x, k=k: use(x, k) for k, x in enumerate(given)])
     if failed:
         raise failed[0]

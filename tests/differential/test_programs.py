@@ -14,6 +14,9 @@ import numpy
 import pytest
 
 import lazynp
+from lazynp.graph import op as o
+from lazynp.values import config
+from tests.differential import history
 from tests.differential.bounds import Bounded, Unbounded, words
 from tests.differential.programs import check, difference, grammar_of, report
 from tests.differential.statements import write
@@ -21,6 +24,7 @@ from tests.differential.writer import Program
 
 EXAMPLES: Final = int(os.environ.get("LAZYNP_EXAMPLES", 300))
 COMPILED: Final = EXAMPLES * 2 // 15
+HISTORIES: Final = EXAMPLES // 15  # programs that run again and again
 if os.environ.get("LAZYNP_NEW_EXAMPLES") == "1":
     # Workers of xdist inherit the environment, and with it the first seed.
     os.environ.setdefault("LAZYNP_SEED", str(random.randrange(10**9)))
@@ -44,6 +48,37 @@ def test_programs(seed: int) -> None:
 def test_compiled_programs(seed: int) -> None:
     found = [check(k, grammar_of(k), "compiled") for k in range(seed, min(seed + CHUNK // 5, FIRST + COMPILED))]
     assert not any(found), "\n\n".join([text for text in found if text])
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("seed", chunks(FIRST, FIRST + HISTORIES, CHUNK // 10))
+def test_programs_have_the_same_bits_in_every_run(seed: int, recorded: bool) -> None:
+    with config.override(eager_below=0 if recorded else 40):
+        found = [history.check(k) for k in range(seed, min(seed + CHUNK // 10, FIRST + HISTORIES))]
+    assert not any(found), "\n\n".join([text for text in found if text])
+
+
+# Where the bits of NumPy's routines depend on how their operands lie in memory.
+LAYOUTS: Final = {
+    "complex sums": ["v1 = v0.T * 1.1 + 1j * v0.T", "v2 = (v1 * v1).sum(axis=1)", "v3 = (v1 * v1).sum()"],
+    "running sums": ["v1 = (v0.T * 1.1).cumsum(axis=0)", "v2 = np.cumsum(v0.T * 1.3)"],
+    "products": ["v1 = (v0.T * 1.1) @ (v0 * 0.3)", "v2 = np.exp(v0.T) @ v0[:, 0]", "v3 = np.sqrt(v0).T @ v0[:, 3]"],
+    "library calls": ["v1 = np.einsum('ij,ji->i', v0 * 1.1, v0.T * 1.2)", "v2 = np.linalg.inv(v0 @ v0.T + np.eye(40))"],
+    "means": ["v1 = np.var(v0.T * 1.3, axis=1)", "v2 = np.std(v0 * 0.3)", "v3 = np.linalg.norm(v0.T * 1.7, axis=0)"],
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_transposed_operands_have_the_same_bits_in_every_run(name: str) -> None:
+    with config.override(eager_below=0):
+        assert not history.difference(Program(0, "exact", ["v0 = (np.arange(2400.0).reshape(40, 60) % 7.3) * 0.1", *LAYOUTS[name]]))
+
+
+def test_a_program_that_changes_its_bits_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(o.EXP, "rounds", "")
+    with config.override(eager_below=0), lazynp.device("cpu"):  # whose NumPy tier this is about
+        text = history.difference(Program(0, "inexact", ["v0 = np.exp(np.linspace(-3.0, 3.0, 200))"])) or ""
+    assert text.startswith("v0 with nothing compiled")
 
 
 def test_a_seed_is_a_program() -> None:

@@ -79,7 +79,18 @@ PROGRAMS: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+QUICK = ("elementwise", "all sums", "in place", "transposed sum")  # of what is compiled; the rest is slow
+
+
+@pytest.mark.parametrize(
+    ("program", "checked"),
+    [
+        pytest.param(program, tier, id=f"{tier}-{name}", marks=pytest.mark.slow if tier == "compiled" and name not in QUICK else ())
+        for tier in ("compiled", "auto")
+        for name, program in PROGRAMS.items()
+    ],
+    indirect=["checked"],
+)
 def test_new_sizes_have_the_plan_they_would_have_alone(program: Callable[..., Any], checked: str) -> None:
     rng = numpy.random.default_rng(0)
     for shape in SHAPES:

@@ -18,6 +18,7 @@ from lazynp.graph import op as o
 from lazynp.ndarray import node_of
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program, canonicalise
+from lazynp.schedule.memory import recorded_peak
 
 N = 1_000_000
 ARRAY = 8 * N
@@ -42,6 +43,30 @@ def accumulated(x: Any) -> Any:
     for i in range(20):
         total = total + np.sort(x * i) * 0.5 + np.cumsum(x)[::-1]
     return total
+
+
+def gradients(x: Any) -> Any:
+    a, w, losses = x.reshape(1000, 1000), x[: 1000 * 1000].reshape(1000, 1000) * 0.01, []
+    for _ in range(8):
+        y = np.tanh(a @ w)
+        e = y - a
+        losses.append((e * e).mean())
+        w = w - 0.01 * (a.T @ (e * (1 - y * y)))
+    return sum(losses) + w.sum()
+
+
+def orders(x: Any) -> Any:
+    """Twelve values that are all made early and whose small results are read late."""
+    made = [np.cumsum(x * i) for i in range(12)]
+    return sum(np.sort(y)[:: 1000] for y in reversed(made)).sum()
+
+
+@pytest.mark.parametrize("program", [sorts, layers, accumulated, gradients, orders], ids=lambda program: program.__name__)
+def test_a_schedule_is_fused_for_less_memory_where_it_would_hold_more_than_numpy(program: Callable[[Any], Any]) -> None:
+    x = np.asarray(numpy.ones(4 * N))[: 4 * N] if program is not layers and program is not gradients else np.asarray(numpy.ones(N))
+    schedule = pipeline.scheduled(Program.of(canonicalise([node_of(program(x))])), compiler())
+    theirs = recorded_peak(schedule.program)
+    assert schedule.peak_bytes + x.nbytes <= theirs + theirs // cost.PEAK_SHARE + cost.PEAK_BYTES
 
 
 # Arrays of x's size that NumPy needs at a time, besides x and the result.

@@ -118,7 +118,7 @@ def test_failure_of_a_library_function() -> None:
     assert caught.value.__notes__ == [f"recorded at {__file__}:{at}"]
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError("no")])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError("no"), TimeoutError("of the program's own")])
 def test_interrupts_and_full_memory_leave_nodes_pending(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     x = leaf([1.0])
     trouble = [error]

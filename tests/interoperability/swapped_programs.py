@@ -487,6 +487,22 @@ LIBRARIES = {
         "sympy.symbols('s') * x.max(), np.array(sympy.Matrix([[1, 2]])).astype(float)"
     ),
     "numba: vectorize": "import numba\n@numba.vectorize(['f8(f8, f8)'])\ndef f(p, q):\n    return p * 2 + q\nresult = f(x, x), f(x, 1.0)",
+    "h5py": (
+        "import h5py\nwith h5py.File(folder / 'f', 'w') as f:\n    d = f.create_dataset('x', data=x); f['m'] = m; "
+        "f.attrs['s'] = x.max(); f.attrs['v'] = i[:3]\n    d[:3] = x[3:6]; e = f.create_dataset('e', shape=m.shape, dtype='f4')\n"
+        "    e[...] = m; e[:, 1] = m[:, 2]; f.create_dataset('c', data=m, chunks=True, compression='gzip')\n"
+        "    result = d[:], f['m'][2:4], f.attrs['s'], f.attrs['v'], e[:], f['c'][:, 0], np.sum(d), np.asarray(e) + 1"
+    ),
+    "pyarrow": (
+        "import pyarrow as pa, pyarrow.parquet as pq; t = pa.table({'x': x, 'i': i, 'b': b}); pq.write_table(t, folder / 'p'); "
+        "k = pq.read_table(folder / 'p'); "
+        "result = k['x'].to_numpy(), k['b'].to_pylist()[:3], pa.array(i).type == pa.int64(), pa.array(m[:, 1]).to_numpy(), "
+        "pa.py_buffer(x).size, pa.scalar(x[3]).as_py(), np.asarray(pa.array(x)) + 1"
+    ),
+    "numexpr": (
+        "import numexpr as ne; y = abs(x) + 1; s = x.max(); "
+        "result = ne.evaluate('x * 2 + y'), ne.evaluate('sum(y)'), ne.evaluate('where(b, x, y)'), ne.evaluate('y ** 2 + s')"
+    ),
     "zarr": (
         "import zarr; z = zarr.create_array(store=str(folder / 'z'), shape=m.shape, chunks=(16, 8), dtype='f8'); z[:] = m; "
         "z[0] = x[:8]; result = z[:], z[2:5, 1], z.shape"
@@ -525,3 +541,76 @@ LIBRARIES = {
         "result = K(3, n_init=1, random_state=0).fit(k).labels_, D(0.5).fit_predict(k)"
     ),
 }
+
+# A program whose functions Numba compiles, for ``python`` and ``python -m lazynp``; ``N`` is a number.
+COMPILED = """
+import numpy as np
+import numba
+from numba import njit, vectorize, guvectorize
+from numpy import sqrt as root
+
+TABLE = np.arange(5.0)
+
+
+@njit
+def norm(x, y):
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += np.sqrt(x[i] * x[i]) + root(y) + TABLE[i % 5]
+    return total
+
+
+def scaled(factors):
+    @njit
+    def inner(x):
+        return np.sin(x) * factors[0] + np.linalg.norm(factors)
+
+    return inner
+
+
+@njit("float64(float64[:])")
+def typed(x):
+    return x.mean()
+
+
+@njit
+def fill(x):
+    x[:] = 7
+    x[0] = np.int64(3)
+
+
+@njit
+def both(pair):
+    return pair[0].sum() + pair[1].sum()
+
+
+@vectorize(["float64(float64, float64)"])
+def larger(a, b):
+    return np.maximum(a, b) + 1
+
+
+@guvectorize(["void(float64[:], float64[:])"], "(n)->(n)")
+def powers(a, out):
+    for i in range(a.shape[0]):
+        out[i] = np.exp(a[i]) * np.pi
+
+
+@numba.experimental.jitclass([("held", numba.float64[:])])
+class Holder:
+    def __init__(self, held):
+        self.held = held
+
+    def total(self):
+        return np.sum(self.held)
+
+
+x = np.linspace(0, 1, N) * 2
+before = x * 3
+result = [norm(x, 2.0), norm(x, x.sum()), scaled(np.arange(1.0, 3.0))(x), typed(x), both((x, x + 1)), larger(x, x[::-1]), powers(x)]
+result.append(Holder(x + 0).total())
+fill(x)
+result += [x, before, isinstance(scaled(x)(x), np.ndarray)]
+for value in result:
+    print(np.array2string(np.asarray(value), precision=9, threshold=50))
+print(*[numba.typeof(value) for value in (x, x[::2], np.zeros((3, 4), "f4").T, x.sum(), (x, 1), x > 0)])
+"""

@@ -75,6 +75,8 @@ def same(got: numpy.ndarray[Any, Any], want: numpy.ndarray[Any, Any], ulps: int)
         return f"dtype {got.dtype} instead of {want.dtype}"
     if got.shape != want.shape:
         return f"shape {got.shape} instead of {want.shape}"
+    if got.dtype.kind != "O" and got.tobytes() == want.tobytes():
+        return None  # nearly always, and far cheaper than what tells how close they are
     got, want = numpy.atleast_1d(got), numpy.atleast_1d(want)
     if got.dtype.kind == "c":
         return same(got.real.copy(), want.real.copy(), ulps) or same(got.imag.copy(), want.imag.copy(), ulps)

@@ -64,15 +64,16 @@ def run_numpy(program: Program) -> Any:
         return plain(program(numpy))
 
 
-def run_lazynp(program: Program, tier: str) -> tuple[Any, dict[str, Any]]:
-    """The results, and the counters of the run."""
-    pending_scalars()  # what an earlier program left pending is not computed with this one's
+def run_lazynp(program: Program, tier: str, counted: bool = True) -> tuple[Any, dict[str, Any]]:
+    """The results, and the counters of the run where they are asked for: those, and what is pending, are found by walking all objects."""
+    if counted:
+        pending_scalars()  # what an earlier program left pending is not computed with this one's
     # In the compiled tier what each step of the scheduler hands to the next is checked too.
     with warnings.catch_warnings(), config.override(backend="llvm", tier=tier, eager=False, debug=tier == "compiled"):
         warnings.simplefilter("ignore")
         report.reset()
         result = plain(program(lazynp))
-        return result, report.counters()
+        return result, report.counters() if counted else {}
 
 
 def work(counters: dict[str, Any]) -> Work:

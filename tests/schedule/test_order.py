@@ -49,6 +49,18 @@ def test_as_recorded_each_value_goes_before_the_next_comes() -> None:
     assert order(reads, writes, [], recorded=True) == [3, -2, 0, 4, -5, 1, 5, -8, 2]
 
 
+def test_with_sizes_what_adds_least_goes_first() -> None:
+    """Three large values that are made, sorted and summed up; and one whose small result frees two."""
+    reads: Table = {0: [], 1: [], 2: [], -4: [0], -5: [1], -6: [2], 6: [3, 4, 5]}
+    writes: Table = {0: [0], 1: [1], 2: [2], -4: [3], -5: [4], -6: [5], 6: [6]}
+    sizes = {0: 100, 1: 100, 2: 100, 3: 1, 4: 1, 5: 1}
+    assert order(reads, writes, []) == [0, 1, 2, -4, -5, -6, 6]
+    assert order(reads, writes, [], sizes=sizes) == [0, -4, 1, -5, 2, -6, 6]
+    reads = {0: [], 1: [0], 2: [0], 3: [1, 2]}
+    writes = {0: [0], 1: [1], 2: [2], 3: [3]}
+    assert order(reads, writes, [], sizes={0: 100, 1: 100, 2: 1}) == [0, 2, 1, 3]  # the second reader of 0 frees it
+
+
 def test_calls_that_follow_one_another_are_one_group() -> None:
     assert grouped([0, -3, -9, 1, 2, -4]) == [[0], [-3, -9], [1], [2], [-4]]
     assert grouped([]) == []

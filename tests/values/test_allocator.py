@@ -9,7 +9,8 @@ import weakref
 import numpy as np
 import pytest
 
-from lazynp.values.allocator import HUGE_FROM, HUGE_PAGE, SLAB_BYTES, SMALL_LIMIT, Allocator
+from lazynp.values import allocator
+from lazynp.values.allocator import HUGE_FROM, HUGE_PAGE, POOL_SLACK, SLAB_BYTES, SMALL_LIMIT, Allocator
 
 FLOAT = np.dtype(np.float64)
 SIZES = [0, 1, 63, 64, 65, 511, 512, 513, 1000, 4096, 100_000, SMALL_LIMIT, SMALL_LIMIT + 1, 1 << 20, HUGE_FROM, HUGE_FROM + 5]
@@ -205,3 +206,33 @@ print("fine")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr, done.returncode) == ("fine\n", "", 0)
+
+
+def test_blocks_of_other_sizes_do_not_pile_up() -> None:
+    """Sizes that change at every turn: what was kept of them is in nobody's way."""
+    pool = Allocator(keep=1 << 40)
+    for k in range(40):
+        block = pool.allocate((40 - k) << 20)
+        del block
+        assert pool.memory()["pooled"] <= pool.memory()["peak"] + POOL_SLACK
+    for k in range(40):
+        block = pool.allocate((1 + 3 * k) << 20)
+        del block
+    assert pool.memory()["pooled"] <= pool.memory()["peak"] + POOL_SLACK
+    kept = [pool.allocate(5 << 20) for _ in range(4)]
+    reuses = pool.memory()["reuses"]
+    del kept
+    kept = [pool.allocate(5 << 20) for _ in range(4)]
+    assert pool.memory()["reuses"] == reuses + len(kept)  # what fits is used again
+
+
+def test_what_the_c_library_keeps_goes_back_before_a_new_peak(pool, monkeypatch):
+    kept = []
+    monkeypatch.setattr(allocator, "release_heap", kept.append)
+    first = pool.allocate(HUGE_FROM)
+    assert kept == [0]
+    del first
+    again = [pool.allocate(HUGE_FROM), pool.allocate(SMALL_LIMIT)]
+    assert kept == [0]
+    again.append(pool.allocate(HUGE_FROM))
+    assert kept == [0, 0]

@@ -51,3 +51,22 @@ def test_memory(tmp_path, membership, files, expected):
     unbound = limits.memory(*group(tmp_path, "", {}))
     assert unbound > 1 << 28
     assert limits.memory(*group(tmp_path, membership, files)) == (expected or unbound)
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a/memory.max": "1000000", "a/memory.current": "300000"}, 700_000),
+        ({"a/memory.max": "1000000", "a/memory.current": "300000", "a/memory.stat": "anon 5\ninactive_file 100000\n"}, 800_000),
+        ({"a/memory.max": "1000000", "a/memory.current": "2000000"}, 0),
+        ({"a/memory.max": "max", "a/memory.current": "1"}, 5 << 20),
+    ],
+)
+def test_free(tmp_path, files, expected):
+    (tmp_path / "meminfo").write_text("MemTotal: 9999999 kB\nMemAvailable:    5120 kB\n")
+    assert limits.free(*group(tmp_path, "0::/a", files), str(tmp_path / "meminfo")) == expected
+    assert limits.free() > 0
+
+
+def test_private_memory_is_unlimited_here():
+    assert limits.private() == float("inf")

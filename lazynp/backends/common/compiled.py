@@ -31,6 +31,9 @@ from lazynp.values import config
 from lazynp.values.allocator import allocate
 from lazynp.values.buffer import Buffer
 
+if TYPE_CHECKING:
+    from lazynp.graph.progress import Run
+
 _native: Any = None
 if not TYPE_CHECKING and not config.pure:
     with suppress(Exception):  # ``array/core.py`` says why, for all of the native parts
@@ -176,10 +179,25 @@ class Launcher:
         if self.counters is None:
             self.run(block.buffer_info()[0])
         else:
+            if config.progress:
+                self.watched(block)
             interrupts.run(self.run, block, self.counters)
         if self.error and block[self.layout.error]:
             raise KernelError
         return block[self.layout.flags] & self.wanted
+
+
+    def watched(self, block: array[int]) -> None:
+        """Let the progress of a long kernel be seen."""
+        run = _watching()
+        if run is not None:
+            run.inside(block, list(zip(self.counters or (), self.layout.totals, strict=False)))
+
+
+def _watching() -> Run | None:
+    from lazynp.graph import progress  # for who asked for it
+
+    return progress.current()
 
 
 class KernelError(Exception):
@@ -305,7 +323,8 @@ class CompiledPlan:
     """A schedule with its machine code."""
 
     __slots__ = (
-        "claims", "constants", "entries", "flagged", "fused", "inputs", "kernels", "numpy_plan", "oracle", "original", "outputs", "passed",
+        "claims", "constants", "entries", "flagged", "fused", "inputs", "kernels", "numpy_plan", "oracle", "original", "origins", "outputs",
+        "passed",
         "saved", "schedule", "steps", "target", "threaded",
     )  # fmt: skip
 
@@ -319,6 +338,7 @@ class CompiledPlan:
         self.oracle: Plan | None = None
         self.flagged = Flagged(self.evaluate, original)
         self.constants = program.constants
+        self.origins = program.origins
         self.inputs = [(e, entry.arg) for e, entry in enumerate(program.entries) if entry.op is o.BUFFER]
         self.outputs = program.outputs
         self.passed = {e: program.entries[e].arg for e in program.outputs if program.entries[e].op is o.BUFFER}  # entry -> its buffer
@@ -355,6 +375,7 @@ class CompiledPlan:
             plan.original = original
             plan.target, plan.numpy_plan, plan.oracle, plan.kernels = self.target, self.numpy_plan, None, None
             plan.flagged = Flagged(plan.evaluate, original)
+            plan.origins = self.origins
             plan.constants, plan.inputs, plan.outputs, plan.passed = self.constants, self.inputs, self.outputs, self.passed
             plan.claims, plan.entries = self.claims, self.entries  # who contests them contests those of other sizes, too
             plan.steps = [(made(numbers), dead) for made, dead in steps]
@@ -365,7 +386,8 @@ class CompiledPlan:
 
     def described(self) -> Any:
         """All that runs, to be compared with another plan's."""
-        return [step.described() for step, _ in self.steps], [dead for _, dead in self.steps], self.inputs, self.outputs, self.claims
+        steps, dead = [step.described() for step, _ in self.steps], [dead for _, dead in self.steps]
+        return steps, dead, self.inputs, self.outputs, self.claims.described()
 
     def link(self, kernels: list[KernelItem], sources: list[str], program: Program) -> Iterable[Launcher]:
         """Launchers of kernels, with their code."""
@@ -405,6 +427,13 @@ class CompiledPlan:
             heard.flagged = self.flagged if flags else None
         return found
 
+    def values(self, buffers: list[Buffer]) -> tuple[list[Buffer], int]:
+        """The outputs, and the floating-point errors of kernels that somebody wants to hear of; of a plan of kernels without parameters."""
+        if self.kernels is None:
+            return self.stepwise(buffers, [], [], None, [])
+        found: tuple[list[Buffer], int] = self.kernels.run(buffers, [], [], self.target.threads() if self.threaded else 1, None)
+        return found
+
     def stepwise(
         self,
         buffers: list[Buffer],
@@ -418,7 +447,10 @@ class CompiledPlan:
         threads = self.target.threads()
         work = report.work
         flags = 0
+        watched = _watching() if config.progress else None
         for step, dead in self.steps:
+            if watched is not None:
+                self.show(watched, step, values)
             if isinstance(step, LibraryStep):
                 notes += step(values, integers, scalars, threads, claim) or ()
             else:
@@ -429,6 +461,16 @@ class CompiledPlan:
             for e in dead:
                 del values[e]
         return [values[e] for e in self.outputs], flags
+
+    def show(self, run: Run, step: Any, values: dict[int, Buffer]) -> None:
+        """Tell which step of a run begins."""
+        if isinstance(step, LibraryStep):
+            run.begin("library call", step.origins[-1], sum([values[e].nbytes for e in step.reads]))
+            return
+        made = [*step.outputs, *step.taken]
+        moved = sum([values[e].nbytes for _, e in step.reads]) + sum([size for *_, size in step.outputs])
+        e = made[-1][1] if made else step.updates[-1][1].entry
+        run.begin("kernel", self.origins[e], moved)
 
     def evaluate(self, buffers: list[Buffer], integers: list[int], scalars: list[Any]) -> None:
         """Have NumPy compute the same once more, to hear what it reports; the values are dropped."""

@@ -13,11 +13,13 @@ sets it behind the end stops them; each phase begins by setting its own to zero,
 from __future__ import annotations
 
 import gc
-import threading
-from _thread import allocate_lock, get_ident, start_new_thread
-from array import array
+import sys
+from _thread import LockType, allocate_lock, get_ident, start_new_thread
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    from array import array
 
 R = TypeVar("R")
 
@@ -30,7 +32,7 @@ BEGIN_SECONDS: Final = 0.1  # a thread that has not begun by then may never do: 
 def run(function: Callable[[int], None], block: array[int], counters: range) -> None:
     """Run a kernel; in the main thread, signals are answered meanwhile."""
     address = block.buffer_info()[0]
-    if get_ident() != threading.main_thread().ident:
+    if not _in_main_thread():
         function(address)
         return
     turn, done = allocate_lock(), allocate_lock()
@@ -48,7 +50,19 @@ def run(function: Callable[[int], None], block: array[int], counters: range) -> 
         raise
 
 
-def _stop(block: array[int], counters: range, done: threading.Lock, over: list[bool]) -> None:
+_helpers: Final[set[int]] = set()  # threads that work for one that waits
+
+
+def _in_main_thread() -> bool:
+    """Tell whether signal handlers may run in this thread; before ``threading`` is imported, in all but helpers."""
+    here = get_ident()
+    if here in _helpers:
+        return False
+    main = getattr(sys.modules.get("threading"), "main_thread", None)
+    return main is None or here == main().ident
+
+
+def _stop(block: array[int], counters: range, done: LockType, over: list[bool]) -> None:
     while not over:
         try:
             for k in counters:
@@ -65,7 +79,7 @@ def aside(function: Callable[..., R], *arguments: object) -> R:
     What a handler raises ends the wait, not the call, whose result is dropped then.  Who calls this in the main thread holds no lock that
     the function wants.
     """
-    if get_ident() != threading.main_thread().ident:
+    if not _in_main_thread():
         return function(*arguments)
     found: list[Any] = [None, None]
 
@@ -88,7 +102,7 @@ def aside(function: Callable[..., R], *arguments: object) -> R:
     return result
 
 
-def _elsewhere(work: Callable[[], None], turn: threading.Lock, done: threading.Lock) -> None:
+def _elsewhere(work: Callable[[], None], turn: LockType, done: LockType) -> None:
     """Have another thread do some work, and wait for it; where none comes, it is done here.
 
     ``turn`` is taken by who begins the work, or by who gave it up before it began; ``done`` is released when it is done.
@@ -97,9 +111,12 @@ def _elsewhere(work: Callable[[], None], turn: threading.Lock, done: threading.L
 
     def begin() -> None:
         if turn.acquire(blocking=False):
+            helper = get_ident()
             try:
+                _helpers.add(helper)
                 work()
             finally:
+                _helpers.discard(helper)
                 done.release()
 
     try:

@@ -20,10 +20,10 @@ import atexit
 import os
 import sys
 import warnings
+from _thread import get_ident
 from collections import deque
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from threading import get_ident
 from typing import Any, Final
 
 from lazynp.backends.base import ExecutionError

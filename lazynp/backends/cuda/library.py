@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from math import prod
 from operator import and_
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from lazynp.graph.errstate import UNDER
 from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import ZERO, Entry, Program
 from lazynp.schedule.fuse import VIEWS
+from lazynp.values import records
 
 if TYPE_CHECKING:
     from lazynp.backends.cuda.memory import DeviceBuffer, Place
@@ -42,7 +43,7 @@ INDEXED: Final = 1 << 31  # CuPy hands lengths to cuBLAS as 32-bit integers, unc
 REFUSALS: Final = (ValueError, TypeError, ArithmeticError, NotImplementedError, ImportError, np.linalg.LinAlgError)
 
 
-class Row(NamedTuple):
+class Row(records.Row):
     """One function: how CuPy does it, and for which dtypes of its operands."""
 
     call: Function

@@ -9,7 +9,7 @@ not ``supported``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from lazynp.backends.cuda import complex
 from lazynp.backends.cuda.types import INFINITY, DType, code, type_of, word_of
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
+from lazynp.values import records
 
 
-class Row(NamedTuple):
+class Row(records.Row):
     """A row says how an operation is written for each kind of dtype; empty where it is not defined.
 
     ``{a} {b}`` the operands, ``{T}`` their type, ``{U}`` the unsigned type to compute in, ``{k}`` the dtype's code, ``{f}`` the suffix

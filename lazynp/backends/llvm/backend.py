@@ -23,6 +23,7 @@ from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.families import prepared, shares
 from lazynp.schedule.lower import Body
+from lazynp.values import config
 
 _can_be_rendered = cache(scalars.supported)  # asked of every operation of every program
 
@@ -35,7 +36,8 @@ class LLVMBackend:
 
     def __init__(self, numpy_plan: Callable[[Program], Plan]) -> None:
         self.numpy_plan = numpy_plan
-        self.kernels: dict[bytes, tuple[Callable[[int], None], Layout]] = {}  # by the digest of their text, which need not stay
+        # by whether they are optimised, and the digest of their text, which need not stay
+        self.kernels: dict[tuple[bool, bytes], tuple[Callable[[int], None], Layout]] = {}
         self.compiled = 0
 
     def prepare(self, program: Program) -> Plan:
@@ -66,13 +68,13 @@ class LLVMBackend:
         return render.render([("lzk", code)])
 
     def compile(self, kernels: Sequence[ir.Kernel], sources: Sequence[str]) -> list[tuple[Callable[[int], None], Layout]]:
-        keys = [digest(source.encode()) for source in sources]
+        keys = [(config.optimize, digest(source.encode())) for source in sources]
         missing = {key: kernel for key, kernel in zip(keys, kernels, strict=True) if key not in self.kernels}
         if missing:
             aside(self._add, missing)
         return [self.kernels[key] for key in keys]
 
-    def _add(self, kernels: dict[bytes, ir.Kernel]) -> None:
+    def _add(self, kernels: dict[tuple[bool, bytes], ir.Kernel]) -> None:
         """Compile kernels into one module."""
         names = {key: f"lzk{position}" for position, key in enumerate(kernels)}
         support.provide(kernels.values())

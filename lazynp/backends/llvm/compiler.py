@@ -24,6 +24,9 @@ from lazynp.values import config, forking
 PIPELINE: Final = "levels+dce/1"  # names the pass pipelines below in cache keys: change it whenever they change
 
 
+HASTE: Final = -1  # the level of all modules without optimisation
+
+
 class CompileError(RuntimeError):
     """LLVM refused a module, or a function it needs does not exist here."""
 
@@ -52,9 +55,17 @@ class _Toolchain:
         llvm = self.llvm
         self.host = host()
         self.target: Any = llvm.Target.from_triple(self.host.triple)
-        self.machine: Any = self.target.create_target_machine(cpu=self.host.cpu, features=self.host.features, opt=2)
+        self.machine: Any = self._machine(2)
         self.builders: dict[int, Any] = {}
         atexit.register(_finished)
+
+    def _machine(self, effort: int) -> Any:
+        return self.target.create_target_machine(cpu=self.host.cpu, features=self.host.features, opt=effort)
+
+    @functools.cached_property
+    def hasty(self) -> Any:
+        """The target machine whose code is made quickly."""
+        return self._machine(0)
 
     def builder(self, level: int) -> Any:
         """The pass pipeline of a level, which ``compile_module`` describes.
@@ -63,7 +74,7 @@ class _Toolchain:
         fifth of the time.
         """
         if level not in self.builders:
-            tuning = self.llvm.create_pipeline_tuning_options(speed_level=level)
+            tuning = self.llvm.create_pipeline_tuning_options(speed_level=max(level, 0))
             tuning.loop_vectorization = True
             tuning.slp_vectorization = True
             tuning.loop_interleaving = True
@@ -108,7 +119,7 @@ def compile_module(ir_text: str, names: Sequence[str], level: int = 1) -> dict[s
         The functions wanted. Every other function whose name starts with ``lz_`` becomes private to the module.
     level : {1, 0, 3}
         0: the text is compiled as it is written; 1: its loops are vectorised; 3: what they test at every element though it does not change
-        in them is also taken out.
+        in them is also taken out.  With ``LAZYNP_OPTIMIZE=0`` all are compiled as they are written, and registers are given out in haste.
 
     Returns
     -------
@@ -121,6 +132,8 @@ def compile_module(ir_text: str, names: Sequence[str], level: int = 1) -> dict[s
         The text does not parse or verify, or a function it needs does not exist in this process.
     """
     cache = disk_cache.shared()
+    if not config.optimize:
+        level = HASTE
     with _lock:
         key = disk_cache.digest(f"{_identity()}\0{level}\0{','.join(names)}\0{ir_text}".encode()).hex()
         data = cache.get(key)
@@ -192,7 +205,7 @@ def _optimise(tools: _Toolchain, ir_text: str, names: Iterable[str], level: int 
 def _compile(tools: _Toolchain, ir_text: str, names: Sequence[str], level: int = 1) -> bytes:
     module = _optimise(tools, ir_text, names, level)
     start = time.perf_counter()
-    data = bytes(tools.machine.emit_object(module))
+    data = bytes((tools.hasty if level == HASTE else tools.machine).emit_object(module))
     STATISTICS.emitting += time.perf_counter() - start
     unresolved = _unresolved(tools, (f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")))
     if unresolved:

@@ -10,12 +10,13 @@ for, or fewer.  They are a filter, never an answer (``backends/common/rechecks.p
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from lazynp.backends.llvm.host import host
+from lazynp.values.records import Row
 
 
-class _Machine(NamedTuple):
+class _Machine(Row):
     declare: str
     clear: str
     read: str  # leaves the machine's word in %fp.word (i64)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from lazynp.backends.common import disk_cache
 from lazynp.values import config
+from lazynp.values.records import Row
 
 
-class Host(NamedTuple):
+class Host(Row):
     """The host that code is generated for."""
 
     triple: str
@@ -29,7 +30,7 @@ class Host(NamedTuple):
         return all(f"+{name}" in have for name in names)
 
 
-class VectorABI(NamedTuple):
+class VectorABI(Row):
     """One calling convention of the vector function ABI that libmvec follows."""
 
     name: str  # what LAZYNP_LIBMVEC calls it

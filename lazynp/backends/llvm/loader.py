@@ -19,14 +19,16 @@ import os
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+from lazynp.values.records import Row
 
 
 class UnsupportedError(Exception):
     """Code that only LLVM can load; the message says why."""
 
 
-class Section(NamedTuple):
+class Section(Row):
     """A section header, as it lies in the file."""
 
     name: int
@@ -41,14 +43,14 @@ class Section(NamedTuple):
     entry_size: int
 
 
-class Symbol(NamedTuple):
+class Symbol(Row):
     name: str
     kind: int
     section: int  # 0: it is elsewhere
     value: int
 
 
-class Relocation(NamedTuple):
+class Relocation(Row):
     section: int
     offset: int
     kind: int

@@ -39,14 +39,15 @@ import math
 import struct
 import sys
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from lazynp.backends.llvm import polynomials
 from lazynp.backends.llvm.host import VectorABI, vector_abi, vector_bits
 from lazynp.graph import op as o
+from lazynp.values.records import Row
 
 
-class Function(NamedTuple):
+class Function(Row):
     """One function of the C library: its name there, and what fills the lanes that are not wanted."""
 
     c_name: str
@@ -185,7 +186,7 @@ def _definition(name: str, kind: str, abi: VectorABI | None) -> str:
     return "".join(out)
 
 
-class _Native(NamedTuple):
+class _Native(Row):
     """The function of one width of vectors that all others call."""
 
     symbol: str

@@ -6,13 +6,14 @@ in the recorded order; byte code is made once per pattern of operations, whateve
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, Final
 
 from lazynp.backends.base import ExecutionError
 from lazynp.backends.common.ownership import Claim
-from lazynp.backends.numpy.source import NAMESPACE, Source, translate
+from lazynp.backends.numpy.source import NAMESPACE, Ours, Source, translate
 from lazynp.graph import floating
 from lazynp.graph.size import Size, recipe
 from lazynp.schedule.canonicalise import Program
@@ -40,30 +41,34 @@ def _code(text: str) -> CodeType:
 class NumpyPlan:
     """One generated function and the map from its lines to entries; one more for each set of inputs that it may write in place."""
 
-    __slots__ = ("_debug", "_function", "_functions", "_program", "claims", "source")
+    __slots__ = ("_debug", "_function", "_functions", "_ours", "_program", "claims", "source")
 
-    def __init__(self, program: Program, debug: bool = False) -> None:
+    def __init__(self, program: Program, debug: bool = False, ours: Ours | None = None) -> None:
         self._program = program
         self._debug = debug
-        self.source = translate(program, debug)
+        self._ours = ours
+        self.source = translate(program, debug, ours=ours)
         self._function = _function(self.source)
         self._functions: dict[frozenset[int], tuple[Source, Callable[..., list[Buffer]]]] = {}
         self.claims = Claims([program.entries[e].arg for e in claims(program)])
 
     def described(self) -> Any:
         """All that runs, to be compared with another plan's."""
-        return self.source, self.claims
+        return self.source, self.claims.described()
 
     def sized(self, results: list[Size]) -> Callable[..., NumpyPlan]:
         """Return what makes the plan of the same program with other sizes; the numbers that it needs are added to ``results``."""
         constants = recipe(self.source.constants, results)
+        needs = recipe(self.source.needs, results)
         entries = recipe(self._program.entries, results)
 
         def at(numbers: tuple[Any, ...], program: Program | None = None) -> NumpyPlan:
             plan = NumpyPlan.__new__(NumpyPlan)
             plan._program = program or Sized(self._program, entries, numbers)
-            plan._debug = self._debug
-            plan.source = self.source if constants is None else Source(self.source.text, constants(numbers), self.source.lines)
+            plan._debug, plan._ours, plan.source = self._debug, self._ours, self.source
+            if constants is not None or needs is not None:
+                given = self.source.constants if constants is None else constants(numbers)
+                plan.source = Source(self.source.text, given, self.source.lines, self.source.needs if needs is None else needs(numbers))
             plan._function = _function(plan.source)
             plan._functions = {}
             plan.claims = self.claims  # who contests them contests those of other sizes, too
@@ -83,6 +88,8 @@ class NumpyPlan:
         try:
             return function(buffers, integers, scalars, save)
         except Exception as error:
+            if _from_outside(error):
+                raise
             raise ExecutionError(_failed(source, function, error), error) from error
         finally:
             floating.stop(before)
@@ -91,7 +98,7 @@ class NumpyPlan:
 
     def _owning(self, granted: frozenset[int]) -> tuple[Source, Callable[..., list[Buffer]]]:
         """The function that may overwrite the inputs ``granted``."""
-        source = translate(self._program, self._debug, granted)
+        source = translate(self._program, self._debug, granted, self._ours)
         made = self._functions[granted] = source, _function(source)
         return made
 
@@ -105,6 +112,20 @@ def _locate(source: Source) -> None:
     heard = floating.take()
     if heard is not None:
         floating.own().notes = [(source.lines[line - 1] if line is not None else None, text) for line, text in heard.notes]
+
+
+_INSIDE: Final = frozenset({"lazynp", "numpy", "scipy", "", *sys.stdlib_module_names})
+
+
+def _from_outside(error: BaseException) -> bool:
+    """Tell whether code of the program's own raised it, a signal handler's: trying again would not fail again."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None:
+        return False
+    name = str(traceback.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
+    return name == "__main__" or name not in _INSIDE
 
 
 def _failed(source: Source, function: Any, error: BaseException) -> int | None:

@@ -9,17 +9,18 @@ programs of one pattern share it, and its byte code.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
-from lazynp.backends.numpy import library, operations
+from lazynp.backends.numpy import library, operations, ordered
 from lazynp.backends.numpy.operations import COMPLEX, MATERIALISE, SPECIAL, UFUNCS, size
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import ZERO, Entry, Program
 from lazynp.schedule.claims import nbytes
+from lazynp.schedule.fuse import view_base
 from lazynp.values.buffer import Buffer
 from lazynp.values.records import Record, field
 
@@ -37,16 +38,21 @@ NAMESPACE: Final[dict[str, Any]] = {
     "broadcast_to": np.broadcast_to,
     "concatenate": np.concatenate,
     "asarray": np.asarray,
+    "ordered": ordered,
     "Buffer": Buffer,
 }
 
 
 class Source(Record):
-    """Text of the function ``run(b, i, s, w, k0, ...)``; ``lines[n]`` is the entry that line n + 1 computes."""
+    """Text of the function ``run(b, i, s, w, k0, ...)``; ``lines[n]`` is the entry that line n + 1 computes.
+
+    ``needs`` are pairs: a kernel, and for how many elements it must be ready.
+    """
 
     text: str
     constants: tuple[Any, ...]
     lines: list[int | None]
+    needs: list[tuple[Any, int]] = field(factory=list)
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -80,6 +86,8 @@ class Writer(Record):
     group: dict[int, int] = field(factory=dict)  # per root: the last reader of anything in its memory
     lines: list[str] = field(factory=list)
     entry_of_line: list[int | None] = field(factory=list)
+    ours: Ours | None = None  # what computes operations where NumPy's loops have other bits than kernels
+    needs: list[Any] = field(factory=list)  # what that must have made ready before the function runs
 
     def constant(self, value: Any) -> str:
         self.constants.append(value)
@@ -100,8 +108,18 @@ class Writer(Record):
         return root is not None and self.group[root] <= at
 
 
-# One writer per operation that is not a ufunc: the Python expression of its value, and the memory that is in ---------------
 Expression = tuple[str, Memory]
+
+
+class Ours(Protocol):
+    """The functions that stand in for NumPy's loops, see ``ready.py``."""
+
+    def expression(self, w: Writer, number: int, entry: Entry) -> Expression | None:
+        """The Python expression of an entry's value; None where NumPy's loop has the bits of kernels."""
+        ...
+
+
+# One writer per operation that is not a ufunc: the Python expression of its value, and the memory that is in ---------------
 
 
 def _fresh(number: int, entry: Entry, c_order: bool = False) -> Memory:
@@ -317,14 +335,29 @@ WRITERS: Final[dict[Op, Callable[[Writer, int, Entry], Expression]]] = {
 }
 
 
-def translate(program: Program, debug: bool = False, granted: frozenset[int] = frozenset()) -> Source:
+PRODUCTS: Final = ("matmul", "dot")  # whose operands lie as their sources do, which schedules of kernels see to as well
+
+
+def _laid_out(program: Program) -> set[int]:
+    """Values that must lie in C order, because the bits of NumPy's routines that read them depend on it: there, kernels store them so."""
+    entries = program.entries
+    found = set()
+    for entry in entries:
+        op = entry.op
+        if op is o.SCAN or (op is o.REDUCE and entry.dtype.kind == "c") or (op is o.CALL and entry.arg[0] not in PRODUCTS):
+            for s in entry.src:
+                found.add(view_base(program, s))
+    return found
+
+
+def translate(program: Program, debug: bool = False, granted: frozenset[int] = frozenset(), ours: Ours | None = None) -> Source:
     """The function that computes ``program``; ``debug`` adds a check after every operation.
 
     STOREs may be written into the buffer parameters ``granted``; each region is handed to ``w`` before.
     """
     entries = program.entries
     outputs = frozenset(program.outputs)
-    w = Writer(program, debug, granted)
+    w = Writer(program, debug, granted, ours=ours)
     w.last = [-1] * len(entries)
     for number, entry in enumerate(entries):
         for source in entry.src:
@@ -339,8 +372,12 @@ def translate(program: Program, debug: bool = False, granted: frozenset[int] = f
         elif entry.op is o.OUTPUT:
             calls[entry.src[0]] = number
 
+    laid_out = _laid_out(program)
     for number, entry in enumerate(entries):
-        text, memory = WRITERS[entry.op](w, number, entry)
+        made = None if ours is None else ours.expression(w, number, entry)
+        text, memory = made or WRITERS[entry.op](w, number, entry)
+        if number in laid_out and not memory.c_order and memory.root == number and entry.op is not o.STORE:
+            text, memory = f"owned({text})", Memory(number, True, True, True)
         if memory.root is not None:
             w.group[memory.root] = max(w.group.get(memory.root, -1), w.last[number])
         w.memory.append(memory)
@@ -356,7 +393,7 @@ def translate(program: Program, debug: bool = False, granted: frozenset[int] = f
 
     _results(w, outputs)
     text = "\n    ".join([f"def run(b, i, s, w{''.join([f', k{n}' for n in range(len(w.constants))])}):", *w.lines])
-    return Source(text + "\n", tuple(w.constants), [None, *w.entry_of_line])
+    return Source(text + "\n", tuple(w.constants), [None, *w.entry_of_line], w.needs)
 
 
 def _drop(w: Writer, number: int, entry: Entry, calls: dict[int, int]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from lazynp.codegen import ir
 from lazynp.codegen.emit import Scope
@@ -18,12 +18,13 @@ from lazynp.codegen.nest import Nest, Work
 from lazynp.graph.index import Formula, Range
 from lazynp.schedule.lower import Body
 from lazynp.schedule.movement import Guard
+from lazynp.values.records import Row
 
 WARP = 32
 FLAT_THREADS = 256  # threads of a block where each works alone
 
 
-class Team(NamedTuple):
+class Team(Row):
     """The threads that work on one row together: a warp, or all ``warps`` of a block.
 
     ``rank`` is the thread's number in its warp, ``warp`` the warp's in the block.

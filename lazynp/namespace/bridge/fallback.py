@@ -8,16 +8,17 @@ mode.
 
 from __future__ import annotations
 
+import functools
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-from types import FunctionType, ModuleType
+from types import FunctionType, ModuleType, NoneType
 from typing import Any, Final, cast
 
 import numpy as np
 
-from lazynp.array import hand
+from lazynp.array import calls, dispatch
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph.dtypes import NATIVE
@@ -33,6 +34,7 @@ from lazynp.protocols import snapshot
 from lazynp.scalars import force, is_scalar
 from lazynp.values import config
 
+_DISPATCHED: Final = type(np.concatenate)  # a function that asks its arguments first
 _WRITTEN_KEYWORDS: Final = ("a", "arr", "dst")  # what functions that write to their first argument call it
 
 _warned: set[str] = set()
@@ -281,7 +283,7 @@ class Library:
         self._name = name or function.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        known = hand.answer(self.__wrapped__, args, kwargs, 1, hand.ALWAYS)
+        known = calls.answer(self.__wrapped__, args, kwargs, 1, calls.ALWAYS)
         if known is not NotImplemented:
             return known
         return library_call(self.__wrapped__, self._name, args, kwargs)
@@ -309,6 +311,43 @@ def _is_documented(value: Any) -> bool:
     return isinstance(value, type) and type(vars(value).get("__doc__")) is str and value.__module__.startswith("lazynp")
 
 
+# Arguments that no class of others can be among.
+_PLAIN: Final = frozenset({ndarray, np.ndarray, int, float, bool, complex, str, bytes, type, NoneType, slice, range, np.dtype})
+_LOOKED_AT: Final = 64  # elements of a list; of longer ones the first
+_minding: dict[Any, Any] = {}
+
+
+def _overridden(values: Iterable[Any], depth: int = 0) -> bool:
+    """Tell whether an object among arguments answers itself for NumPy's functions (``__array_function__``), as ours do not."""
+    for value in values:
+        kind = type(value)
+        if kind in _PLAIN:
+            continue
+        if kind is list or kind is tuple:
+            if depth < 2 and _overridden(value if len(value) <= _LOOKED_AT else value[:1], depth + 1):
+                return True
+        elif hasattr(kind, "__array_function__") and not issubclass(kind, np.ndarray) and not is_scalar(value) and kind is not ndarray:
+            return True
+    return False
+
+
+def _with_overrides(function: Any, name: str, theirs: Any) -> Any:
+    """Let NumPy, which asks them, take the calls with objects that answer themselves."""
+    if type(function) is not FunctionType or type(theirs) is not _DISPATCHED:
+        return function
+    found = _minding.get(function)
+    if found is None:
+
+        @functools.wraps(function)
+        def minding(*args: Any, **kwargs: Any) -> Any:
+            if _overridden(args) or (kwargs and _overridden(kwargs.values())):
+                return call(theirs, name, args, kwargs)
+            return function(*args, **kwargs)
+
+        found = _minding[function] = _minding[minding] = minding
+    return found
+
+
 def published(name: str, value: Any, module: str) -> Any:
     """Give a function of ours the name and module that users know it by, where pickle finds it, NumPy's signature and its help text.
 
@@ -327,7 +366,8 @@ def published(name: str, value: Any, module: str) -> Any:
             value.__name__ = name
         value.__qualname__ = value.__name__
     own = standard.KEYWORDS.get(f"{module[7:]}.{name}".lstrip("."), {})
-    return hand.first(name, value, _theirs(name, module), module, frozenset(own))
+    theirs = _theirs(name, module)
+    return dispatch.first(name, _with_overrides(value, name, theirs), theirs, module, frozenset(own))
 
 
 def _theirs(name: str, module: str) -> Any:

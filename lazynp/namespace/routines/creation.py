@@ -6,7 +6,6 @@ Promise: NumPy's dtypes, lengths and bits; dtypes that the graph does not have g
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from math import ceil, prod
 from operator import index
@@ -23,7 +22,6 @@ from lazynp.graph.dtypes import BOOL, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, INT
 from lazynp.graph.node import Node, Shape
 from lazynp.layout import ORDERS, checked_order, lies_in_c_order
 from lazynp.namespace.bridge import fallback
-from lazynp.namespace.device.placement import moved
 from lazynp.namespace.standard import checked_device
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.promotion import DType, Foreign, concrete
@@ -209,7 +207,7 @@ def asarray(
     if device is not None and made.dtype.kind not in "biufc":
         # Code of the array API standard: what it gets back must be an array of this namespace, and it knows what to do if that cannot be.
         raise TypeError(f"an array on a device holds numbers or truth values, not {made.dtype}")
-    return _placed(made, place)
+    return placed(made, place)
 
 
 def asanyarray(
@@ -220,7 +218,7 @@ def asanyarray(
     if type(a) is not ndarray and isinstance(a, np.ndarray) and type(a) is not np.ndarray:
         return np.asanyarray(a, dtype, order, copy=copy)  # type: ignore[arg-type]
     made = _asarray(a, dtype, order, copy)
-    return _placed(made, place)
+    return placed(made, place)
 
 
 def _one_dimensional(x: Any) -> Any:
@@ -282,7 +280,7 @@ def arange(*args: Any, device: Any = None, like: Any = None, **options: Any) -> 
         if len(args) == 1 and set(options) <= {"step", "dtype"}:
             given = {"start": 0, "stop": args[0], **options}
         else:
-            return _placed(_asarray(np.arange(*args, **options)), place)
+            return placed(_asarray(np.arange(*args, **options)), place)
     if given.get("stop") is None:
         given["start"], given["stop"] = 0, given.get("start")
     start, stop, step = [_number(given.get(name)) for name in ("start", "stop", "step")]
@@ -296,12 +294,16 @@ def arange(*args: Any, device: Any = None, like: Any = None, **options: Any) -> 
     node = _range(start, stop, step, dtype) if dtype is not None and dtype in NATIVE else None
     if node is None:
         # Dates, big integers, complex numbers, arrays as limits, a step of zero, and whatever NumPy has to say about them.
-        return _placed(_asarray(_arange(start, stop, step, given.get("dtype"))), place)
+        return placed(_asarray(_arange(start, stop, step, given.get("dtype"))), place)
     return _laid_out(node, None, place)
 
 
-def _placed(made: Any, place: str | None) -> Any:
-    return made if place is None else moved(made, place)
+def placed(made: Any, place: str | None) -> Any:
+    if place is None:
+        return made
+    from lazynp.namespace.device.placement import moved  # few programs name a device
+
+    return moved(made, place)
 
 
 arange.__wrapped__ = np.arange  # type: ignore[attr-defined]  # its signature, which calls with one argument do not fit
@@ -420,7 +422,8 @@ def diag(v: Any, k: Any = 0) -> Any:
         return fallback.call(np.diag, "diag", (v, k), {})
     k = index(k)
     if len(x.shape) == 2:
-        return view_diagonal(_asarray(v), _offset(k), 0, 1)
+        _SQUARE.diagonal(k)
+        return view_diagonal(_asarray(v), k, 0, 1)
     if len(x.shape) != 1:
         raise ValueError("Input must be 1- or 2-d.")
     n = x.shape[0] + abs(k)
@@ -445,14 +448,12 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     first, second = ax.one(axis1, ndim), ax.one(axis2, ndim)
     if first == second:
         raise ValueError("axis1 and axis2 cannot be the same")
-    return view_diagonal(x, _offset(index(offset)), first, second)
+    offset = index(offset)
+    _SQUARE.diagonal(offset)
+    return view_diagonal(x, offset, first, second)
 
 
-def _offset(k: int) -> int:
-    """The number of a diagonal, which is an int of C to NumPy."""
-    if k != ctypes.c_int(k).value:
-        raise OverflowError("Python int too large to convert to C int")
-    return k
+_SQUARE = np.empty((1, 1))  # by which NumPy tells what it refuses: an offset is an int of C
 
 
 def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
@@ -461,6 +462,7 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
     from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, need_array
 
     need_array(out, NO_ARRAY)
+    _SQUARE.trace(offset)
     return sum_(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 

@@ -18,7 +18,8 @@ from lazynp.graph.build import concat, expand, reshape, slice_
 from lazynp.graph.dtypes import BOOL, INT64
 from lazynp.graph.node import Node
 from lazynp.namespace.bridge import fallback
-from lazynp.namespace.routines.joining import gathered, vstack
+from lazynp.namespace.routines.joining import vstack
+from lazynp.namespace.routines.selecting import gathered
 from lazynp.namespace.routines.shaping import ravel
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.promotion import has_subclass

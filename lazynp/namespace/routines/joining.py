@@ -20,6 +20,7 @@ from lazynp.graph.op import CONST
 from lazynp.namespace.assignment import fitted
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.routines.creation import addressable
+from lazynp.namespace.routines.selecting import gathered
 from lazynp.namespace.routines.shaping import atleast_1d, atleast_2d, atleast_3d, of_arrays
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.promotion import Foreign
@@ -260,19 +261,6 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     if (counts < 0).any():
         raise ValueError("repeats may not contain negative values.")
     return wrap(gathered(x, build.buffer(np.repeat(np.arange(n), counts)), axis))
-
-
-def gathered(x: Node, positions: Node, axis: int) -> Node:
-    """``x`` at int64 ``positions`` of one axis, whose axes take its place."""
-    ndim = len(x.shape)
-    if axis == 0:
-        return build.gather(x, positions)
-    order = (axis, *[k for k in range(ndim) if k != axis])
-    found = build.gather(build.permute(x, order), positions)
-    m = len(positions.shape)
-    # Result axes: the positions', then the others of x; the positions' go back to where the axis was.
-    back = (*range(m, m + axis), *range(m), *range(m + axis, m + ndim - 1))
-    return build.permute(found, back)
 
 
 # Rolling and padding --------------------------------------------------------------------------------------------------------

@@ -20,8 +20,7 @@ from lazynp.graph.dtypes import BOOL, COMPLEX64, COMPLEX128, FLOAT16, INT64, NAT
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.bridge.library import at_once, item, native, warned
-from lazynp.namespace.routines.joining import gathered
-from lazynp.namespace.routines.selecting import library, sort, where
+from lazynp.namespace.routines.selecting import gathered, library, sort, where
 from lazynp.namespace.routines.statistics import aligned_weights, mean, mean_loops
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.promotion import Foreign

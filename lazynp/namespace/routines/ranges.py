@@ -14,8 +14,8 @@ import numpy as np
 from lazynp.conversion import converted
 from lazynp.engine import devices
 from lazynp.graph import op as o
-from lazynp.graph.build import cast, const, elementwise, expand, iota, reshape
-from lazynp.graph.dtypes import BOOL, INT64, NATIVE
+from lazynp.graph.build import call, cast, const, elementwise, expand, iota, reshape
+from lazynp.graph.dtypes import BOOL, FLOAT64, INT64, NATIVE
 from lazynp.graph.node import Node
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.routines.creation import _number
@@ -80,6 +80,7 @@ def linspace(
     return (made, fallback.ours(step)) if retstep else made
 
 
+@fallback.library
 def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: Any = 0) -> Any:
     """Make an array of powers of a base with evenly spaced exponents; see :func:`numpy.logspace`."""
     if not isinstance(base, (float, int)) and np.ndim(base):
@@ -87,7 +88,14 @@ def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: 
         ndim = len(np.broadcast_shapes(*[x.shape for x in parts]))
         start, stop, base = [x.reshape((1,) * (ndim - x.ndim) + x.shape) for x in parts]
         base = expand_dims(base, axis)
-    made: Any = UFUNCS["power"](base, linspace(start, stop, num, endpoint, axis=axis))
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    made: Any
+    if devices.gpus is None and all(type(x) in (int, float) for x in (start, stop, base)):
+        # Powers of ten that are whole numbers are exact by NumPy's loop; kernels round in another way.
+        powers = call("ufunc:power", (), (const(float(base), FLOAT64), node_of(exponents)), FLOAT64, exponents.shape)
+        made = wrap(powers)
+    else:
+        made = UFUNCS["power"](base, exponents)
     return made if dtype is None else made.astype(dtype, copy=False)
 
 

@@ -19,7 +19,6 @@ from lazynp.graph.node import Node, caller
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.bridge.library import item
 from lazynp.namespace.indexing import positions
-from lazynp.namespace.routines.joining import gathered, stack
 from lazynp.namespace.routines.shaping import of_arrays, view_reshape
 from lazynp.namespace.standard import exchanged
 from lazynp.namespace.ufunc import axes as ax
@@ -113,7 +112,12 @@ def nonzero(a: Any) -> Any:
 @fallback.library
 def flatnonzero(a: Any) -> Any:
     """Find the positions of what is not zero in the flattened array; see :func:`numpy.flatnonzero`."""
-    return nonzero(view_reshape(_asarray(a), (-1,)))[0]
+    return nonzero(_flat(a))[0]
+
+
+def _flat(a: Any) -> Any:
+    x = _asarray(a)
+    return view_reshape(x, (-1,)) if type(x) is ndarray else x.ravel()
 
 
 @fallback.library
@@ -126,6 +130,8 @@ def argwhere(a: Any) -> Any:
     if not x.shape:
         return argwhere(view_reshape(x, (1,)))[:, :0]
     found = positions(x)
+    from lazynp.namespace.routines.joining import stack  # which needs what is here
+
     return (stack(found) if type(found[0]) is ndarray else wrap(build.buffer(np.array(found)))).T
 
 
@@ -217,6 +223,19 @@ def _limited(positions: Node, n: int, mode: str) -> Node:
     return elementwise(o.MINIMUM, INT64, low, const(n - 1, INT64))
 
 
+def gathered(x: Node, positions: Node, axis: int) -> Node:
+    """``x`` at int64 ``positions`` of one axis, whose axes take its place."""
+    ndim = len(x.shape)
+    if axis == 0:
+        return build.gather(x, positions)
+    order = (axis, *[k for k in range(ndim) if k != axis])
+    found = build.gather(build.permute(x, order), positions)
+    m = len(positions.shape)
+    # Result axes: the positions', then the others of x; the positions' go back to where the axis was.
+    back = (*range(m, m + axis), *range(m), *range(m + axis, m + ndim - 1))
+    return build.permute(found, back)
+
+
 @of_arrays
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     """Take elements at positions along an axis; see :func:`numpy.take`."""
@@ -275,14 +294,15 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     return arr[tuple(grid)]
 
 
-@of_arrays
 def compress(a: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
     """Slices where a condition holds; the method of that name."""
-    x = view_reshape(a, (-1,)) if axis is None else a
-    axis = 0 if axis is None else ax.one(axis, x.ndim)
-    mask = _asarray(condition)
+    x, mask = _asarray(a), _asarray(condition)
+    if type(x) is not ndarray:
+        return fallback.call(np.compress, "compress", (mask, x, axis, out), {})
     if mask.ndim != 1:
         raise ValueError("condition must be a 1-d array")
+    x = view_reshape(x, (-1,)) if axis is None else x
+    axis = 0 if axis is None else ax.one(axis, x.ndim)
     return take(x, nonzero(mask)[0], axis, out)
 
 
@@ -295,7 +315,7 @@ def compress_(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
 @fallback.library
 def extract(condition: Any, arr: Any) -> Any:
     """Select the elements where a condition holds; see :func:`numpy.extract`."""
-    return take(view_reshape(_asarray(arr), (-1,)), flatnonzero(condition))
+    return take(_flat(arr), flatnonzero(condition))
 
 
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:

@@ -237,12 +237,16 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
 
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
-    """Show all arrays in their common shape; see :func:`numpy.broadcast_arrays`."""
+    """Show all arrays in their common shape, as views that may be written; see :func:`numpy.broadcast_arrays`."""
     arrays = [_asarray(a) for a in args]
     if any(type(x) is not ndarray for x in arrays) or (subok and has_subclass(*args)):
         return fallback.call(np.broadcast_arrays, "broadcast_arrays", args, {"subok": subok})
     shape = broadcast_shape(*[x.shape for x in arrays]) if arrays else ()
-    return tuple([x if x.shape == shape else view_expand(x, shape) for x in arrays])
+    found = tuple([x if x.shape == shape else view_expand(x, shape) for x in arrays])
+    for x, view in zip(arrays, found, strict=True):
+        if view is not x and not x._readonly:
+            view.setflags(write=True)
+    return found
 
 
 @of_arrays

@@ -96,6 +96,7 @@ class _Counted:
         return finish(kept, out, name, self.source, self.axes, self.where)
 
 
+@red.at_the_call(0)
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> Any:
     """Compute the arithmetic mean; see :func:`numpy.mean`."""
     if type(a) is ndarray and dtype is None and out is None and where is NoValue:
@@ -173,6 +174,7 @@ def corrected(ddof: Any, correction: Any) -> Any:
     return correction
 
 
+@red.at_the_call(0)
 def var(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = NoValue, *,
     where: Any = NoValue, mean: Any = NoValue, correction: Any = NoValue,
@@ -188,6 +190,7 @@ def var(
     return values.finished(cast(node, final), keepdims, out, "var")
 
 
+@red.at_the_call(0)
 def std(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = NoValue, *,
     where: Any = NoValue, mean: Any = NoValue, correction: Any = NoValue,

@@ -12,7 +12,7 @@ import numpy as np
 
 from lazynp.layout import geometry
 from lazynp.namespace.bridge import fallback, proxies
-from lazynp.namespace.device.placement import moved
+from lazynp.namespace.routines.creation import placed
 from lazynp.namespace.standard import checked_device
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.promotion import overrides
@@ -56,8 +56,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     if not isinstance(x, np.ndarray) and type(x) is not ndarray and not is_scalar(x):
         raise TypeError(f"Input should be a NumPy array. It is of type {type(x)}.")
     place = checked_device(device)
-    made = (x if type(x) is not np.ndarray else asarray(x)).astype(dtype, copy=copy)
-    return made if place is None else moved(made, place)
+    return placed((x if type(x) is not np.ndarray else asarray(x)).astype(dtype, copy=copy), place)
 
 
 def shape(a: Any) -> tuple[int, ...]:

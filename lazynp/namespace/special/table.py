@@ -9,7 +9,7 @@ Most functions of one argument are one operation of the graph each.  The rest ar
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,9 +23,10 @@ from lazynp.namespace.ufunc import loops as compositions
 from lazynp.namespace.ufunc.loops import Lowering, Outputs, Sources, by_kind
 from lazynp.namespace.ufunc.ufuncs import UFUNCS as U
 from lazynp.ndarray import node_of, wrap
+from lazynp.values import records
 
 
-class Row(NamedTuple):
+class Row(records.Row):
     """A native function.
 
     Attributes

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import calls
 from lazynp.graph import op as o
 from lazynp.graph.build import call, cast, elementwise, expand, permute, reduce, reshape
 from lazynp.graph.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64
@@ -66,6 +67,10 @@ def dot_node(a: Node, b: Node) -> Node:
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     """Compute the dot product; see :func:`numpy.dot`."""
     need_array(out, "'out' must be an array")
+    if out is None:
+        found = calls.product(np.dot, a, b)
+        if found is not NotImplemented:
+            return found
     try:
         node = dot_node(array_node(a), array_node(b))
     except Foreign:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.array import core
+from lazynp.array import calls, core
 from lazynp.graph import op as o
 from lazynp.graph.build import broadcast_shape, call, cast, elementwise, permute, reshape
 from lazynp.graph.dtypes import BOOL
@@ -130,6 +130,10 @@ class gufunc(ufunc):
         """Record the product; see :class:`numpy.ufunc` for the keywords."""
         if kwargs or len(args) != 2:
             return self._with_keywords(args, kwargs)
+        if self.__name__ == "matmul":
+            found = calls.product(np.matmul, *args)
+            if found is not NotImplemented:
+                return found
         try:
             return self._laid_out(self._product(array_node(args[0]), array_node(args[1])), args)
         except Foreign:

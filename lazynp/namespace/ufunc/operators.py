@@ -15,16 +15,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.array.hand import NUMBERS, answer, into, is_much, let_go, memory_of, of_one, of_two, own_memory, writable
-from lazynp.arrays import DEPTH_CUT
+from lazynp.array import core
+from lazynp.array.calls import answer, into, of_one, of_two, product
+from lazynp.array.hand import NUMBERS, is_much, let_go, memory_of, own_memory, writable
+from lazynp.bounds import DEPTH_CUT
 from lazynp.conversion import holds_ours
 from lazynp.graph import native
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.floating import at_once, heard, listen_to_all, stop, tell_here
 from lazynp.graph.node import Node
+from lazynp.memory import changes_alone, host
 from lazynp.namespace.bridge.fallback import ours
-from lazynp.namespace.ufunc.gufuncs import matmul
 from lazynp.namespace.ufunc.loops import filled
 from lazynp.namespace.ufunc.promotion import broadcast, concrete
 from lazynp.namespace.ufunc.ufuncs import UFUNCS, ordered, site, ufunc
@@ -81,7 +83,7 @@ def _power_shortcut(x: Any, exponent: Any) -> Any:
         if exponent == 2:
             if type(x) is ndarray:
                 node = node_of(x)
-                if node.dtype.kind != "b" and node.shape:
+                if node.dtype.kind not in "bc" and node.shape:
                     square = Node(o.MULTIPLY, (node, node), None, node.dtype, node.shape, site(_getframe(2)))
                     square.err = square.err.named("square")
                     return ordered(square, (x,), "K")
@@ -185,10 +187,18 @@ def _reflected(name: str, of: ufunc) -> Method:
     return operate
 
 
+def _stretches(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Tell whether ``shape`` broadcasts to just this one."""
+    return len(shape) <= len(to) and all(n in (m, 1) for n, m in zip(shape[::-1], to[::-1], strict=False))
+
+
 def _in_place(name: str, of: ufunc) -> Method:
     power = name == "pow"
-    direct = of._directs
     at_call = getattr(operator, f"i{name}")
+
+    def by_rows(memory: Any, b: Any) -> None:
+        if not core.assign_rows(name, memory, b):
+            at_call(memory, b)
 
     def assign(a: Any, b: Any) -> Any:
         base = a._base
@@ -196,18 +206,28 @@ def _in_place(name: str, of: ufunc) -> Method:
         if large and (base is None or (type(base) is _MEMORY and let_go(a, 1))):
             pass  # a loop that changes small weights by large data computes nothing in between
         elif base is not None or a._node.buffer is not None:
-            memory = writable(a, type(b) in NUMBERS and not power)
+            memory = writable(a, (type(b) in NUMBERS and not power) or a.dtype.kind == "c")
             if memory is not None:
                 known = into(at_call, memory, b)
                 if known is not NotImplemented:
                     return a
-        if type(b) is ndarray and a._base is None and b._base is None:
-            x, y = a._node, b._node
-            rule = direct.get((x.dtype, y.dtype))
-            if rule is not None and rule[1] == x.dtype and x.shape == y.shape:
-                frame = _getframe(1)
-                a._write(Node(rule[0], (x, y), None, rule[1], x.shape, (frame.f_code, frame.f_lasti)))
-                return a
+        if type(b) is ndarray and not a._readonly:
+            rule = of.direct((a.dtype, b.dtype))
+            if rule is not None and rule[1] == a.dtype:
+                if type(base) is ndarray and not rule[0].rounds and changes_alone(base, a, node_of(b)):
+                    # NumPy's loop goes over the part once, a kernel twice: its result lies elsewhere until it is known to be one
+                    host(b, "part of an array")
+                    memory = writable(a, large=True)
+                    if memory is not None:
+                        into(by_rows, memory, b)
+                        return a
+                x, y = node_of(a), node_of(b)
+                if x.shape == y.shape or _stretches(y.shape, x.shape):
+                    frame = _getframe(1)
+                    node = Node(rule[0], (x, y), None, rule[1], x.shape, (frame.f_code, frame.f_lasti))
+                    del x, y  # a write looks who refers to the old value
+                    a._write(node)
+                    return a
         if type(b) is not ndarray and not isinstance(b, np.ndarray) and defers(a, b):
             return NotImplemented
         if power and type(b) in (int, float):
@@ -358,18 +378,26 @@ def _scalar_divmod(method: Method, reflected: bool) -> Method:
     return operate
 
 
+def _product(a: Any, b: Any) -> Any:
+    from lazynp.namespace.ufunc.gufuncs import matmul  # many programs have no products
+
+    return matmul(a, b)
+
+
 def _matmul(a: Any, b: Any) -> Any:
     found = answer(operator.matmul, (a, b), {})
+    if found is NotImplemented:
+        found = product(operator.matmul, a, b)
     if found is not NotImplemented:
         return found
-    return NotImplemented if defers(a, b) else matmul(a, b)
+    return NotImplemented if defers(a, b) else _product(a, b)
 
 
 def _rmatmul(a: Any, b: Any) -> Any:
     found = answer(operator.matmul, (b, a), {})
     if found is not NotImplemented:
         return found
-    return NotImplemented if defers(a, b) else matmul(b, a)
+    return NotImplemented if defers(a, b) else _product(b, a)
 
 
 def _imatmul(a: Any, b: Any) -> Any:
@@ -377,13 +405,13 @@ def _imatmul(a: Any, b: Any) -> Any:
     if memory is not None and into(operator.imatmul, memory, b) is not NotImplemented:
         return a
     if a.ndim == 0:
-        return matmul(a, b)
-    product = node_of(matmul(a, b))
-    if not np.can_cast(product.dtype, a.dtype, "same_kind"):
-        raise np._core._exceptions._UFuncOutputCastingError(np.matmul, "same_kind", product.dtype, a.dtype, 0)  # type: ignore[attr-defined]
-    if product.shape != a.shape:
-        raise ValueError(f"inplace matrix multiplication of shape {product.shape} into {a.shape} is not possible")
-    a._write(cast(product, a.dtype))
+        return _product(a, b)
+    made = node_of(_product(a, b))
+    if not np.can_cast(made.dtype, a.dtype, "same_kind"):
+        raise np._core._exceptions._UFuncOutputCastingError(np.matmul, "same_kind", made.dtype, a.dtype, 0)  # type: ignore[attr-defined]
+    if made.shape != a.shape:
+        raise ValueError(f"inplace matrix multiplication of shape {made.shape} into {a.shape} is not possible")
+    a._write(cast(made, a.dtype))
     return a
 
 

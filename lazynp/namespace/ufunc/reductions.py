@@ -6,7 +6,9 @@ errors for empty reductions, its rules for ``initial`` and ``where``; a 0-d resu
 
 from __future__ import annotations
 
+import functools
 from builtins import all as all_
+from collections.abc import Callable
 from math import prod as product
 from operator import index
 from typing import Any, Final
@@ -21,13 +23,15 @@ from lazynp.graph.dtypes import BOOL, INT64, NATIVE
 from lazynp.graph.node import Node
 from lazynp.graph.op import Op
 from lazynp.layout import lies_in_c_order
+from lazynp.memory import stand_in
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.loops import truth
 from lazynp.namespace.ufunc.promotion import DType, Foreign, broadcast, mask_node, operand, overrides
 from lazynp.namespace.ufunc.table import ON_BOOL, REDUCTIONS
 from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, PER_OPERAND, UFUNCS, need_array, ufunc, write_out
-from lazynp.ndarray import asarray, copy_order, ndarray, node_of, reduction_order, result, wrap, wrap_ordered
+from lazynp.ndarray import asarray, copy_order, host, ndarray, node_of, reduction_order, result, wrap, wrap_ordered
+from lazynp.scalars import is_scalar
 
 NoValue: Final[Any] = np._NoValue
 
@@ -134,6 +138,29 @@ def reduce_node(name: str, x: Node, axes: tuple[int, ...], dtype: DType | None =
     return ax.kept(reduced, shape, axes) if keepdims else reduced
 
 
+def at_the_call(place: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Have a reduction of memory that is lent, its argument at ``place``, compute before it returns: it needs no copy of that, then."""
+
+    def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            lent = stand_in(args[place]) if len(args) > place else None
+            if lent is None:
+                return function(*args, **kwargs)
+            found = function(*args[:place], lent, *args[place + 1 :], **kwargs)
+            if type(found) is ndarray:
+                if np.may_share_memory(host(found, "shared memory"), host(lent)):  # nothing was reduced
+                    return function(*args, **kwargs)
+            elif is_scalar(found):
+                found.concrete("shared memory")
+            return found
+
+        return call
+
+    return wrapped
+
+
+@at_the_call(1)
 def reduce(
     of: ufunc,
     array: Any,

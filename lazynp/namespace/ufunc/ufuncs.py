@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.array import core, hand
+from lazynp.array import calls, core, hand
 from lazynp.conversion import converted, loses_a_part, warn_complex
 from lazynp.graph import floating, native, special_values
 from lazynp.graph import op as o
@@ -128,7 +128,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         if kwargs or len(args) != self.nin:
             known = NotImplemented
             if self._of_numbers is self._at_call:
-                known = hand.answer(self._numpy, args, kwargs, 1, hand.ALWAYS if "casting" in kwargs else 0)
+                known = calls.answer(self._numpy, args, kwargs, 1, calls.ALWAYS if "casting" in kwargs else 0)
             return known if known is not NotImplemented else self._with_keywords(args, kwargs)
         a = args[0]
         if type(a) is ndarray:
@@ -137,8 +137,8 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
                 memory = hand.memory_of(a)
                 if memory is not None and self.nout == 1 and self._at_call is not None and not (self._costly and hand.is_much(memory)):
                     if self.nin == 1:
-                        return hand.of_one(self._of_numbers, memory)
-                    known = hand.of_two(self._at_call, a, memory, args[1])
+                        return calls.of_one(self._of_numbers, memory)
+                    known = calls.of_two(self._at_call, a, memory, args[1])
                     if known is not NotImplemented:
                         return known
             base = memory = None  # whoever captures it looks whether others hold it
@@ -171,6 +171,8 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         except (Foreign, TypeError):
             return None
         loop = rule.ins[0]
+        if loop.kind == "c":
+            return None  # what exists is computed at the call
         if any(dtype != loop for dtype in rule.ins) or any(kind != loop for kind in key if not isinstance(kind, type)):
             return None
         if self._lower is None or (self.__name__ == "power" and (loop.kind in "iu" or float in key)) or (loop == BOOL and int in key):
@@ -230,7 +232,11 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             # applies to its values must give it such.
             found = floating.at_once(self._of_numbers, *values)
             return fallback.ours(found) if any(type(arg) in CLASSES for arg in args) else found
-        known = NotImplemented if self._at_call is None else hand.answer(self._of_numbers, args, {}, 1)
+        known = NotImplemented
+        if self._at_call is not None:
+            known = calls.answer(self._of_numbers, args, {}, 1)
+            if known is NotImplemented:
+                known = calls.of_complex(self._of_numbers, args)
         if known is not NotImplemented:
             return known
         try:
@@ -449,7 +455,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         from lazynp.namespace.ufunc.methods import reduce
 
         options = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims, "initial": initial, "where": where}
-        known = hand.answer(self._numpy.reduce, (array,), options, 1)
+        known = calls.answer(self._numpy.reduce, (array,), options, 1)
         if known is not NotImplemented:
             return known
         return reduce(self, array, axis, dtype, out, keepdims, initial, where)
@@ -458,7 +464,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         """Running combination along ``axis``; see :meth:`numpy.ufunc.accumulate`."""
         from lazynp.namespace.ufunc.methods import accumulate
 
-        known = hand.answer(self._numpy.accumulate, (array, axis, dtype, out), {}, 1)
+        known = calls.answer(self._numpy.accumulate, (array, axis, dtype, out), {}, 1)
         if known is not NotImplemented:
             return known
         return accumulate(self, array, axis, dtype, out)
@@ -467,7 +473,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         """Combine over segments; see :meth:`numpy.ufunc.reduceat`."""
         from lazynp.namespace.ufunc.methods import reduceat
 
-        known = hand.answer(self._numpy.reduceat, (array, indices, axis, dtype, out), {}, 1)
+        known = calls.answer(self._numpy.reduceat, (array, indices, axis, dtype, out), {}, 1)
         if known is not NotImplemented:
             return known
         return reduceat(self, array, indices, axis, dtype, out)
@@ -476,7 +482,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         """The function of all pairs; see :meth:`numpy.ufunc.outer`."""
         from lazynp.namespace.ufunc.methods import outer
 
-        known = hand.growing(self._numpy.outer, args, kwargs)
+        known = calls.growing(self._numpy.outer, args, kwargs)
         if known is not NotImplemented:
             return known
         return outer(self, args, kwargs)
@@ -486,7 +492,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         from lazynp.namespace.ufunc.methods import at
 
         if type(a) is ndarray and hand.own_memory(a) is not None and not a._readonly:  # NumPy's writes to read-only memory
-            known = hand.answer(self._numpy.at, (a, indices, *b), {}, 1)
+            known = calls.answer(self._numpy.at, (a, indices, *b), {}, 1)
             if known is not NotImplemented:
                 return
         at(self, a, indices, b)

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from lazynp.backends.llvm.host import host
 from lazynp.backends.llvm.polynomials import exponential, logarithm, power, trigonometric
 from lazynp.backends.llvm.polynomials.code import FORMATS, Code, Value
 from lazynp.values import config
+from lazynp.values.records import Row
 
 
-class Function(NamedTuple):
+class Function(Row):
     """A function of ours: how it is written, and for which types libmvec's comes after it; the C library's scalar one always does."""
 
     body: Callable[..., Any]

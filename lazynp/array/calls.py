@@ -1,0 +1,296 @@
+"""Calls with values at hand, answered by NumPy's own loops.
+
+In: a function of NumPy's and the arguments of a call.  Out: NumPy's answer, its arrays as cells of ours, where all arguments are at hand;
+else ``NotImplemented``.  Promise: the bits, errors and warnings are NumPy's, at the user's line.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp import arrays
+from lazynp.array.hand import CHARS, NUMBERS, Memory, cell, memory_of, result
+from lazynp.graph.floating import at_once, at_users_line, heard, listen_to_all, stop, tell_here
+from lazynp.scalars import CLASSES, OF_TYPE, outcome
+from lazynp.values import config
+
+_MEMORY: Final = np.ndarray
+_WRITING: Final = frozenset(
+    [
+        np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis, np.ndarray.sort, np.ndarray.partition,
+        np.ndarray.fill, np.ndarray.put,
+    ]
+)  # fmt: skip
+_AS_THEY_ARE: Final = frozenset({*NUMBERS, str, type(None), slice, type(Ellipsis), type, type(np._NoValue)})
+ALWAYS: Final = 1 << 62
+"""Of any size: see ``answer``."""
+
+
+class _Elsewhere(Exception):  # noqa: N818 - a turn of the road, not a mistake
+    """An argument is not at hand."""
+
+
+def _given(value: Any, cells: list[arrays.ndarray]) -> Any:
+    """An argument as NumPy takes it; arrays of ours are remembered in ``cells``."""
+    kind = type(value)
+    if kind is arrays.ndarray:
+        memory = memory_of(value)
+        if memory is None:
+            raise _Elsewhere
+        cells.append(value)
+        return memory
+    if kind in _AS_THEY_ARE:
+        return value
+    if kind is tuple or kind is list:
+        if len(value) > config.at_hand:
+            raise _Elsewhere
+        if NUMBERS.issuperset(map(type, value)):
+            return value
+        return kind([_given(item, cells) for item in value])
+    if kind is _MEMORY:
+        if value.size > config.at_hand or value.dtype.char not in CHARS or not value.dtype.isnative:
+            raise _Elsewhere
+        return value
+    if kind in CLASSES:
+        known = value._value
+        if known is None:
+            raise _Elsewhere
+        return known
+    if kind is range and len(value) <= config.at_hand:
+        return value
+    if isinstance(value, (np.dtype, type)):
+        return value
+    raise _Elsewhere
+
+
+def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0, warns_below: int = 0) -> Any:
+    """NumPy's answer where all arguments are at hand (and ``least`` arrays among them), else ``NotImplemented``.
+
+    ``warns_below``: of arrays with fewer elements it may give warnings that are not about floating-point errors, as all functions may of
+    complex numbers.
+    """
+    if not config.at_hand:
+        return NotImplemented
+    cells: list[arrays.ndarray] = []
+    values: list[Any] = []
+    named = kwargs
+    warns = warns_below == ALWAYS
+    borrowed = False
+    try:
+        for value in args:
+            kind = type(value)
+            if kind is arrays.ndarray:
+                memory = value._base
+                if type(memory) is not _MEMORY:
+                    memory = memory_of(value)
+                    if memory is None:
+                        return NotImplemented
+                    borrowed = borrowed or type(value._base) is not _MEMORY
+                if memory.size < warns_below or memory.dtype.kind == "c":
+                    warns = True
+                cells.append(value)
+                values.append(memory)
+            elif kind in _AS_THEY_ARE:
+                values.append(value)
+            else:
+                values.append(_given(value, cells))
+        if kwargs:
+            named = {name: _given(value, cells) for name, value in kwargs.items()}
+        if kwargs or len(values) != len(cells) or not all(type(value) is arrays.ndarray for value in args):  # in sequences, or by keyword
+            borrowed = borrowed or any(type(x._base) is not _MEMORY for x in cells)
+            warns = warns or any(x.dtype.kind == "c" for x in cells) or complex in map(type, values)
+    except _Elsewhere:
+        return NotImplemented
+    if len(cells) < least or (borrowed and (kwargs.get("out") is not None or theirs in _WRITING)):
+        return NotImplemented
+    if borrowed:  # others may hold the large array's value: whatever writes is refused, and done by lazynp
+        given = zip(args, values, strict=True)
+        values = [_unwritable(value) if type(x) is arrays.ndarray and type(x._base) is not _MEMORY else value for x, value in given]
+    before = listen_to_all()
+    try:
+        value = at_users_line(theirs, values, named) if warns else theirs(*values, **named)
+    except ValueError as error:
+        if borrowed and "read-only" in str(error):
+            return NotImplemented
+        raise
+    finally:
+        stop(before)
+        if heard:
+            tell_here()
+    kind = type(value)
+    if kind is _MEMORY:
+        if borrowed and value.base is not None:
+            return NotImplemented
+        if (kwargs and value is kwargs.get("out")) or any(value is x for x in args):
+            return value  # NumPy's own array, given for the result
+    elif kind in OF_TYPE or (borrowed and _shows(value)):
+        return value if kind in OF_TYPE else NotImplemented
+    return result(value, cells)
+
+
+def _unwritable(memory: Memory) -> Memory:
+    """Return the same memory, read-only."""
+    found = memory[...]
+    found.flags.writeable = False
+    return found
+
+
+def _shows(value: Any) -> bool:
+    """Tell whether a result of NumPy's may be a view of what it was computed from."""
+    if isinstance(value, (tuple, list)):
+        return any(map(_shows, value))
+    return type(value) is _MEMORY and value.base is not None
+
+
+def fits(a: Memory, b: Memory) -> bool:
+    """Tell whether the broadcast result of two arrays at hand is small, too."""
+    size = a.size * b.size
+    limit = config.at_hand
+    if size <= limit or a.shape == b.shape or not a.ndim or not b.ndim:
+        return True
+    try:
+        return np.broadcast(a, b).size <= limit
+    except ValueError:
+        return True  # an error, which NumPy words
+
+
+def of_two(function: Callable[[Any, Any], Any], a: arrays.ndarray, x: Memory, b: Any) -> Any:
+    """A function of an array at hand and another operand, where that is at hand as well; else ``NotImplemented``."""
+    kind = type(b)
+    if kind is arrays.ndarray:
+        y: Any = memory_of(b)
+        if y is None or not fits(x, y):
+            return NotImplemented
+    elif kind in NUMBERS:
+        y = b
+    elif kind is _MEMORY:
+        y = b
+        if b.dtype.char not in CHARS or b.size > config.at_hand or not fits(x, b):
+            return NotImplemented
+    elif kind in CLASSES and b._value is not None:
+        y = b._value
+    else:
+        return NotImplemented
+    before = listen_to_all()
+    try:
+        value = function(x, y)
+    finally:
+        stop(before)
+        if heard:
+            tell_here()
+    return cell(value) if type(value) is _MEMORY else outcome(value)  # all operands were arrays without axes
+
+
+def product(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """A small product of vectors and matrices that exist, however large; else ``NotImplemented``.
+
+    It is a library's, which nothing is fused with.
+    """
+    if not config.at_hand or type(a) is not arrays.ndarray or type(b) is not arrays.ndarray:
+        return NotImplemented
+    x, y = arrays.elements(a), arrays.elements(b)
+    if x is None or y is None or not (0 < x.ndim < 3 and 0 < y.ndim < 3):
+        return NotImplemented
+    if (x.shape[0] if x.ndim == 2 else 1) * (y.shape[1] if y.ndim == 2 else 1) > config.at_hand:
+        return NotImplemented
+    value = at_once(function, x, y)
+    return cell(value) if type(value) is _MEMORY else value
+
+
+def of_complex(function: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """A function of complex numbers, in arrays that exist, however large: no kernel computes with them; else ``NotImplemented``."""
+    if not config.at_hand:
+        return NotImplemented
+    values = []
+    found = False
+    for x in args:
+        kind = type(x)
+        if kind is arrays.ndarray:
+            found = found or x.dtype.kind == "c"
+            x = arrays.elements(x)
+        elif kind in CLASSES:
+            x = x._value
+        elif kind not in NUMBERS:
+            return NotImplemented
+        if x is None:
+            return NotImplemented
+        found = found or kind is complex or isinstance(x, np.complexfloating)
+        values.append(x)
+    return result(at_once(function, *values)) if found else NotImplemented
+
+
+def of_number(function: Callable[[Any, Any], Any], number: Any, x: Any) -> Any:
+    """Apply a function to a number of NumPy's and an array, where that is at hand; else ``NotImplemented``."""
+    if type(number) not in NUMBERS or type(x) is not arrays.ndarray:
+        return NotImplemented
+    memory = memory_of(x)
+    return NotImplemented if memory is None else of_one(functools.partial(function, number), memory)
+
+
+def of_one(function: Callable[[Any], Any], memory: Memory) -> Any:
+    """A function of one array at hand."""
+    before = listen_to_all()
+    try:
+        value = function(memory)
+    finally:
+        stop(before)
+        if heard:
+            tell_here()
+    return cell(value) if type(value) is _MEMORY else outcome(value)
+
+
+def into(function: Callable[[Any, Any], Any], memory: Memory, b: Any) -> Any:
+    """A function that writes into an array at hand; what the other operand still needs is computed now."""
+    kind = type(b)
+    if kind is arrays.ndarray:
+        b = arrays.host(b, "a value at hand")
+    elif kind in CLASSES:
+        b = b.concrete("a value at hand")
+    elif kind not in NUMBERS and kind is not _MEMORY:
+        return NotImplemented
+    before = listen_to_all()
+    try:
+        return function(memory, b)
+    finally:
+        stop(before)
+        if heard:
+            tell_here()
+
+
+def bound(values: Sequence[Any]) -> int:
+    """A bound of what a growing function makes of these."""
+    extent = 1
+    for value in values:
+        if type(value) is int:
+            extent *= max(abs(value), 1)
+        elif type(value) in (tuple, list):
+            extent *= bound(value)
+        elif type(value) is arrays.ndarray or type(value) is _MEMORY:
+            extent *= max(value.size, 1)
+    return extent
+
+
+def growing(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0, warns_below: int = 0) -> Any:
+    """``answer`` for a function whose result may be larger than its arguments."""
+    if bound(args) * bound([*kwargs.values()]) > config.at_hand:
+        return NotImplemented
+    return answer(theirs, args, kwargs, least, warns_below)
+
+
+def widening(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int = 0, warns_below: int = 0) -> Any:
+    """``answer`` for a function whose result may show its argument's elements many times."""
+    cells: list[arrays.ndarray] = []
+    try:
+        values = [_given(value, cells) for value in args]
+        named = {name: _given(value, cells) for name, value in kwargs.items()}
+    except _Elsewhere:
+        return NotImplemented
+    if any(type(x._base) is not _MEMORY for x in cells):  # what is shown is no cell's memory
+        return NotImplemented
+    value = theirs(*values, **named)
+    parts = value if type(value) is tuple else (value,)
+    return NotImplemented if any(part.size > config.at_hand for part in parts) else result(value, cells)

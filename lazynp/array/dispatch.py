@@ -1,0 +1,211 @@
+"""NumPy's functions and methods in front of ours.
+
+In: a public function or method, and NumPy's of that name.  Out: a function that lets NumPy's answer where all arguments are at hand, and
+ours everywhere else.  Promise: tables say which functions must not be answered so, and whose results are larger than their arguments.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from math import ceil, prod
+from types import FunctionType
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.array import core
+from lazynp.array.calls import ALWAYS, answer, bound, growing, widening
+from lazynp.array.hand import cell, memory_of
+from lazynp.values import config
+
+_MEMORY: Final = np.ndarray
+# Functions that warn of very few elements.
+_FEW: Final = dict.fromkeys(("mean", "std", "var"), 3)
+# Python functions of NumPy's that never warn of anything but floating-point errors, if they are given real numbers, and not very few.
+_QUIET: Final = frozenset(
+    {
+        "all", "any", "amax", "amin", "append", "argmax", "argmin", "argsort", "around", "array_equal", "clip", "concatenate",
+        "concat", "copy", "count_nonzero", "cross", "cumprod", "cumsum", "diff", "dot", "einsum", "expand_dims", "flatnonzero", "flip",
+        "hstack", "inner", "matmul", "max", "mean", "min", "moveaxis", "nonzero", "outer", "prod", "ravel", "repeat", "reshape",
+        "roll", "round", "searchsorted", "sort", "split", "squeeze", "stack", "std", "sum", "swapaxes", "take", "tensordot", "tile",
+        "trace", "transpose", "tril", "triu", "var", "vdot", "vstack", "where", "solve", "inv", "det", "norm", "cholesky", "qr", "eigh",
+        "zeros", "ones", "empty", "full", "arange", "eye", "identity", "zeros_like", "ones_like", "empty_like",
+    }
+)  # fmt: skip
+# What is not NumPy's to answer: what calls back, is about lazynp's own objects, must not read outside the memory, or warns of writes.
+NOT_AT_HAND: Final = frozenset(
+    {
+        "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "from_dlpack", "fromfunction",
+        "frompyfunc", "apply_along_axis", "apply_over_axes", "piecewise", "resize", "as_strided", "array2string", "array_repr", "array_str",
+        "vectorize", "einsum_path", "broadcast_arrays", "require", "indices", "mask_indices",
+        "load",  # of maps and archives of arrays
+        "unique_values",  # ours are in order
+        "isclose", "allclose",  # they ask for the error state
+    }
+)  # fmt: skip
+
+# Among them those of which the native core can: arrays of numbers, and what asks for an error state that is not changed there.
+_CORES_OWN: Final = frozenset({"array", "asarray", "isclose", "allclose"})
+
+
+def _shape_size(shape: Any = None, *rest: Any, **options: Any) -> int:
+    """Elements of a shape argument."""
+    return shape if type(shape) is int else prod(shape) if type(shape) is tuple and {int}.issuperset(map(type, shape)) else _LARGE
+
+
+def _matrix_size(n: Any = None, m: Any = None, *rest: Any, **options: Any) -> int:
+    """Elements of a matrix of n rows and, if given, m columns."""
+    n, m = options.get("N", n), options.get("M", m)
+    return n * (n if m is None else m) if type(n) is int and (m is None or type(m) is int) else _LARGE
+
+
+def _square_size(n: Any = None, *rest: Any, **options: Any) -> int:
+    return n * n if type(n) is int else _LARGE
+
+
+def _range_size(*limits: Any, **options: Any) -> int:
+    """Elements of a range between Python numbers."""
+    if not limits or len(limits) > 3 or not _REAL.issuperset(map(type, limits)) or options.keys() - {"dtype", "device", "like"}:
+        return _LARGE
+    start, stop, step = (0, limits[0], 1) if len(limits) == 1 else (*limits, 1)[:3]
+    try:
+        return max(ceil((stop - start) / step), 0)
+    except (ArithmeticError, ValueError):
+        return _LARGE
+
+
+def _spaced_size(start: Any = None, stop: Any = None, num: Any = 50, *rest: Any, **options: Any) -> int:
+    """Elements of a space of ``num`` steps."""
+    num = options.get("num", num)
+    return num * bound([x for x in (start, stop) if type(x) is not int]) if type(num) is int else _LARGE
+
+
+_LARGE: Final = 1 << 62
+_REAL: Final = frozenset({int, float})
+# Functions whose arguments say how large their results are.
+_SIZES: Final[dict[str, Callable[..., int]]] = {
+    **dict.fromkeys(("zeros", "ones", "empty", "full"), _shape_size),
+    **dict.fromkeys(("eye", "tri"), _matrix_size),
+    **dict.fromkeys(("identity", "tril_indices", "triu_indices", "diag_indices"), _square_size),
+    **dict.fromkeys(("bartlett", "blackman", "hamming", "hanning", "kaiser", "fftfreq", "rfftfreq"), _shape_size),
+    **dict.fromkeys(("linspace", "logspace", "geomspace"), _spaced_size),
+    "arange": _range_size,
+}
+_LIKE: Final = frozenset({"zeros_like", "ones_like", "empty_like", "full_like"})
+
+
+def _zeros_for(empty: Callable[..., Any], zeros: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what stands for ``empty``: the same on every run; objects are None, which only NumPy's own makes."""
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        found = zeros(*args, **kwargs)
+        return empty(*args, **kwargs) if found.dtype.hasobject else found
+
+    made.__wrapped__ = empty  # type: ignore[attr-defined]
+    return made
+
+
+_ZEROS: Final = {"empty": _zeros_for(np.empty, np.zeros), "empty_like": _zeros_for(np.empty_like, np.zeros_like)}
+# Their results are larger than their arguments: the product of all sizes and numbers bounds them.
+_GROWING: Final = frozenset({"outer", "kron", "meshgrid", "tile", "repeat", "diagflat", "vander", "diag", "ix_"})
+# Their results are views that may be larger than the memory.
+_WIDENING: Final = frozenset({"broadcast_to", "sliding_window_view"})
+_MODULES: Final = frozenset({"lazynp", "lazynp.linalg", "lazynp.fft", "lazynp.lib.stride_tricks", "lazynp.lib.scimath"})
+_first: Final[dict[Any, Any]] = {}
+
+
+def first(name: str, function: Any, theirs: Any, module: str = "lazynp", own: frozenset[str] = frozenset()) -> Any:
+    """Let NumPy answer for a public function of ours where everything is at hand; ``own`` are keywords that NumPy's has not."""
+    found = _first.get(function) if isinstance(function, FunctionType) or hasattr(type(function), "at_hand") else None
+    if found is None:
+        found = _letting_numpy(name, function, theirs, module, own)
+        if found is not function:
+            _first[function] = found
+            _first[found] = found
+    return found
+
+
+def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: frozenset[str]) -> Any:
+    if name == "argsort" and module == "lazynp":
+        theirs = _argsort
+    elif name in _CORES_OWN and module == "lazynp":
+        return core.function(function, theirs, name, own)
+    if hasattr(type(function), "at_hand"):  # it does what follows itself
+        return core.function(function, theirs, name, own)
+    if not isinstance(function, FunctionType | staticmethod) or module not in _MODULES or name in NOT_AT_HAND or not callable(theirs):
+        return function
+    if isinstance(theirs, (type, np.ufunc)):
+        return function
+    if name in _SIZES or name in _LIKE:
+        made = _maker(name, function, theirs, own)
+        made = type(function)(made) if isinstance(function, staticmethod) else made
+        return core.function(made, _ZEROS.get(name, theirs), name, own)
+    answered: Callable[..., Any] = growing if name in _GROWING else widening if name in _WIDENING else answer
+    warns_below = _FEW.get(name, 0) if name in _QUIET else ALWAYS
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if config.at_hand and own.isdisjoint(kwargs):
+            found = answered(theirs, args, kwargs, 0, warns_below)
+            if found is not NotImplemented:
+                return found
+        return function(*args, **kwargs)
+
+    return core.function(call, theirs, name, own)
+
+
+def _maker(name: str, function: Any, theirs: Any, own: frozenset[str]) -> Any:
+    """``first`` for a function that makes arrays of a size it is given."""
+    size, theirs = _SIZES.get(name), _ZEROS.get(name, theirs)
+    plain = name in ("zeros", "ones", "empty")
+
+    @functools.wraps(function)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        limit = config.at_hand
+        if plain and limit and len(args) == 1 and not kwargs and _shape_size(args[0]) <= limit:
+            return cell(theirs(args[0]))
+        if size is None:  # like another array, of which the fifth argument may say the shape
+            small = len(args) < 5 and kwargs.get("shape") is None
+        else:
+            small = size(*args, **kwargs) <= limit
+        if limit and small and own.isdisjoint(kwargs):
+            found = answer(theirs, args, kwargs, 0 if size is not None else 1, 0 if name in _QUIET else ALWAYS)
+            if found is not NotImplemented:
+                return found
+        return function(*args, **kwargs)
+
+    return make
+
+
+def few(name: str) -> int:
+    """Return how many elements a method must see not to warn of their number."""
+    return _FEW.get(name, 0)
+
+
+def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """NumPy's, but stable where nothing is said of that."""
+    kind = "stable" if kind is None and stable is None else kind
+    return (np.ndarray.argsort if type(a) is _MEMORY else np.argsort)(a, axis, kind, order, stable=stable)
+
+
+def numpys_method(name: str) -> Any:
+    """Return what answers for a method of an array at hand."""
+    return _argsort if name == "argsort" else getattr(np.ndarray, name)
+
+
+def method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of arrays that lets NumPy's answer where everything is at hand."""
+    theirs = numpys_method(name)
+    warns_below = few(name)
+
+    @functools.wraps(function)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        base = self._base
+        if type(base) is _MEMORY or ((base is not None or self._node.buffer is not None) and memory_of(self) is not None):
+            found = answer(theirs, (self, *args), kwargs, 1, warns_below)
+            if found is not NotImplemented:
+                return found
+        return function(self, *args, **kwargs)
+
+    return call

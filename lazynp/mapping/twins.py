@@ -1,0 +1,185 @@
+"""What runs in place of what the user's module calls.
+
+In: calls of a mapped module that may bring NumPy when they run, or read a float from memory (``syntax.CALLS``), and NumPy's protocols of
+the user's own classes.  Out: what Python's own function gives, with what it imports or compiles mapped, and with numbers that are computed.
+Promise: any other function is called as it is.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import builtins
+import datetime
+import functools
+import importlib
+import importlib.machinery
+import importlib.util
+import os
+import runpy
+import sys
+import time
+from collections.abc import Callable
+from types import CodeType, ModuleType
+from typing import Any, Final
+
+from lazynp import scalars
+from lazynp.mapping.modules import is_zip, mapped_spec, owned
+from lazynp.mapping.syntax import OURS, THEIRS, compile_mapped, concerns, is_numpy, renamed
+from lazynp.namespace.bridge.neighbours import numpys
+
+_COMMON: Final = (type, ModuleType)  # what classes and modules of NumPy's are
+_FUTURE: Final = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
+
+
+def _import_module(name: str, package: str | None = None) -> ModuleType:
+    return importlib.import_module(renamed(name) if is_numpy(name) else name, package)
+
+
+def _import(name: str, *arguments: Any, **keywords: Any) -> ModuleType:
+    return builtins.__import__(renamed(name) if is_numpy(name) else name, *arguments, **keywords)
+
+
+def _compile(
+    source: Any, filename: Any, mode: str, flags: int = 0, dont_inherit: bool = False, optimize: int = -1, **keywords: Any
+) -> CodeType:
+    if not dont_inherit:
+        flags |= sys._getframe(1).f_code.co_flags & _FUTURE
+    if flags & ast.PyCF_ONLY_AST or not isinstance(source, str | bytes):
+        return compile(source, filename, mode, flags, True, optimize, **keywords)
+    return compile_mapped(source, filename, mode, flags, optimize)
+
+
+def _spec_from_file_location(*arguments: Any, **keywords: Any) -> importlib.machinery.ModuleSpec | None:
+    spec = importlib.util.spec_from_file_location(*arguments, **keywords)
+    return None if spec is None else (mapped_spec(spec) or spec)
+
+
+def _run_path(path_name: str, init_globals: dict[str, Any] | None = None, run_name: str | None = None) -> dict[str, Any]:
+    name = "<run_path>" if run_name is None else run_name
+    if not os.path.isfile(path_name) or is_zip(path_name) or not owned(path_name):
+        return runpy.run_path(path_name, init_globals, name)
+    with open(path_name, "rb") as file:
+        code = compile_mapped(file.read(), os.fspath(path_name))
+    return runpy._run_module_code(code, init_globals, name, pkg_name=name.rpartition(".")[0], script_name=path_name)  # type: ignore[attr-defined]
+
+
+def _of_floats(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function in C that reads floats from memory, where a result that is not computed yet has none."""
+
+    def answer(*arguments: Any, **keywords: Any) -> Any:
+        return function(*map(numpys, arguments), **{name: numpys(value) for name, value in keywords.items()})
+
+    return answer
+
+
+_TWINS: Final[dict[Any, Any]] = {
+    builtins.__import__: _import,
+    builtins.compile: _compile,
+    datetime.timedelta: _of_floats(datetime.timedelta),
+    time.sleep: _of_floats(time.sleep),
+    importlib.import_module: _import_module,
+    importlib.util.spec_from_file_location: _spec_from_file_location,
+    runpy.run_path: _run_path,
+}
+
+
+def twin(function: Any) -> Any:
+    """Return what a function is called as in the user's modules, if it is one of Python's that has a twin; else the function itself."""
+    if isinstance(function, type) and function.__module__ == "decimal":  # which few programs load
+        return _of_floats(function)
+    try:
+        return _TWINS.get(function, function)
+    except TypeError:  # not hashable
+        return function
+
+
+def executed(function: Any, text: Any) -> Any:
+    """Return what ``exec`` gets of a text, if ``exec`` is Python's: code with its imports mapped."""
+    if function is not builtins.exec or not isinstance(text, str | bytes) or not concerns(text):
+        return text
+    try:
+        return compile_mapped(text, "<string>", flags=sys._getframe(1).f_code.co_flags & _FUTURE)
+    except SyntaxError:
+        return text  # exec itself says so
+
+
+def asked(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``__array_function__`` or ``__array_ufunc__`` of a user's class, given lazynp's functions where NumPy asks with its own.
+
+    The class compares what it is asked for with what its module calls ``np.concatenate`` and ``np.add``.  Subclasses of NumPy's array,
+    whose methods hand this on to NumPy, hear NumPy's.
+    """
+
+    @functools.wraps(method)
+    def answer(self: Any, function: Any, what: Any, *arguments: Any, **keywords: Any) -> Any:
+        if not isinstance(self, sys.modules[THEIRS].ndarray):
+            function = _counterpart(function)
+            if not isinstance(what, str):  # the types of the arguments
+                what = tuple(_counterpart(kind) for kind in what)
+        return method(self, function, what, *arguments, **keywords)
+
+    return answer
+
+
+def given(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``__array__`` of a user's class, which gives NumPy the memory of an array of ours: it takes none but its own."""
+
+    @functools.wraps(method)
+    def answer(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        found = method(self, *arguments, **keywords)
+        return sys.modules[THEIRS].asarray(found) if type(found).__module__ == OURS else found
+
+    return answer
+
+
+def _counterpart(value: Any) -> Any:
+    """Return what lazynp has under the name of NumPy's object; the object itself where it is no name of NumPy's."""
+    module, name = getattr(value, "__module__", None) or "", getattr(value, "__name__", "")
+    if isinstance(value, sys.modules[THEIRS].ufunc):
+        module = THEIRS
+    if not is_numpy(module):
+        return value
+    theirs: Any = sys.modules[THEIRS]
+    found: Any = sys.modules[OURS]
+    for part in [*module.split(".")[1:], name]:
+        theirs, found = getattr(theirs, part, None), getattr(found, part, None)
+    return found if theirs is value and found is not None else value
+
+
+def viewed(array: Any, *arguments: Any, **keywords: Any) -> Any:
+    """``array.view(np.ndarray)``, where the array is of a subclass, which is NumPy's and does not know our class."""
+    kind = sys.modules[OURS].ndarray
+    wanted = [*arguments, *keywords.values()]
+    if not isinstance(array, sys.modules[THEIRS].ndarray) or type(array) is kind or not any(one is kind for one in wanted):
+        return array.view(*arguments, **keywords)
+    theirs = sys.modules[THEIRS].ndarray
+    keywords = {name: theirs if one is kind else one for name, one in keywords.items()}
+    return sys.modules[OURS].asarray(array.view(*[theirs if one is kind else one for one in arguments], **keywords))
+
+
+@functools.cache
+def _kinds() -> dict[type, type]:
+    ours, theirs = sys.modules[OURS], sys.modules[THEIRS]
+    waiting = dict.fromkeys(type.__subclasses__(ours.ndarray), ours.ndarray)  # for the next operator, see ``array/chains.h``
+    return waiting | {theirs.ndarray: ours.ndarray, theirs.ufunc: ours.ufunc} | {kind: kind._numpy for kind in scalars.CLASSES}
+
+
+def kind(function: Any, value: Any) -> Any:
+    """Return ``type(value)`` as the program knows it: its ``np.float64`` of a result, its ``np.ndarray`` of NumPy's, ``type`` of those."""
+    found = function(value)
+    if function is not type:  # a name of the program's own
+        return found
+    known = _kinds().get(found)
+    if known is not None or not issubclass(found, _COMMON) or not found.__module__.startswith(OURS + "."):
+        return known or found
+    return next(kind for kind in _COMMON if issubclass(found, kind))
+
+
+def complete(module: Any) -> Any:
+    """Return a module, with all names in it that NumPy's has."""
+    if isinstance(module, ModuleType) and (module.__name__ + ".").startswith(OURS + "."):
+        theirs = sys.modules.get(THEIRS + module.__name__[len(OURS) :])
+        for name in vars(theirs) if theirs is not None else ():
+            getattr(module, name, None)
+    return module

@@ -1,0 +1,179 @@
+"""Libraries that tell arrays and numbers by NumPy's own types, in programs whose ``numpy`` is lazynp.
+
+In: their modules, when they are loaded.  Out: what a program calls of them gets NumPy's arrays, over our arrays' memory, and NumPy's
+numbers.  Promise: everybody else calls what they call without lazynp, and gets what they get; results are the libraries' own.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from inspect import CO_VARARGS, CO_VARKEYWORDS
+from types import BuiltinFunctionType, FunctionType
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.ndarray import ndarray
+from lazynp.scalars import CLASSES
+
+_OPERATORS: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "divmod", "and", "or", "xor", "lshift", "rshift", "matmul")
+_METHODS: Final = {f"__{kind}{name}__" for kind in ("", "r", "i") for name in _OPERATORS} | {
+    f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "getitem", "setitem", "contains", "call", "init", "new")
+}
+
+_LOOKED_INTO: Final = {ndarray, *CLASSES, list, tuple, dict, slice}
+_LOOKING: Final = {"eval", "query"}  # they read the names of whoever calls them
+
+
+def numpys(value: Any) -> Any:
+    """Return an array or number of ours as NumPy's, also in lists, tuples, dictionaries and slices; anything else as it is."""
+    kind = type(value)
+    if kind is ndarray:
+        return value.to_numpy()
+    if kind in CLASSES:
+        return value.concrete("argument")
+    if kind is list or kind is tuple:
+        if _LOOKED_INTO.isdisjoint(map(type, value)):
+            return value  # millions of numbers, perhaps
+        found = [numpys(item) for item in value]
+        return value if all(a is b for a, b in zip(found, value, strict=True)) else kind(found)
+    if kind is dict:
+        return {numpys(key): numpys(item) for key, item in value.items()}
+    return slice(*map(numpys, (value.start, value.stop, value.step))) if kind is slice else value
+
+
+def given(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that gets NumPy's arrays and numbers in the place of ours."""
+
+    @functools.wraps(function)
+    def answer(*arguments: Any, **keywords: Any) -> Any:
+        return function(*map(numpys, arguments), **{name: numpys(value) for name, value in keywords.items()})
+
+    answer.__given__ = True  # type: ignore[attr-defined]
+    return answer
+
+
+def _functions(module: Any, names: Iterable[str]) -> None:
+    for name in names:
+        function = getattr(module, name, None)
+        if isinstance(function, FunctionType | BuiltinFunctionType) and name not in _LOOKING and not hasattr(function, "__given__"):
+            setattr(module, name, given(function))
+
+
+def _class(kind: type, package: str) -> None:
+    """Let the public methods of a class, and of what it inherits from or hands on to in its package, be given NumPy's."""
+    subclasses: list[type] = type.__subclasses__(kind)
+    for subclass in subclasses:
+        _class(subclass, package)
+    for owner in kind.__mro__:
+        if not f"{owner.__module__}.".startswith(package):
+            continue
+        for name, member in list(vars(owner).items()):
+            function = member.__func__ if isinstance(member, staticmethod | classmethod) else member
+            code = getattr(function, "__code__", None)  # Cython's functions have one, too
+            if code is None or hasattr(function, "__given__") or name in _LOOKING or (name.startswith("_") and name not in _METHODS):
+                continue
+            if code.co_argcount > 1 or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
+                setattr(owner, name, given(function) if member is function else type(member)(given(function)))
+
+
+def _pandas(module: Any) -> None:
+    _functions(module, list(vars(module)))
+    frame = module.DataFrame()
+    for kind in (module.DataFrame, module.Series, module.Index, *map(type, (frame.loc, frame.iloc, frame.at, frame.iat))):
+        _class(kind, "pandas.")
+
+
+def _cv2(module: Any) -> None:
+    _functions(module, list(vars(module)))
+
+
+def _torch(module: Any) -> None:
+    _functions(module, ("from_numpy", "as_tensor", "asarray", "tensor"))
+
+
+def _h5py(module: Any) -> None:
+    _class(module.Dataset, "h5py.")
+
+
+def _numba(module: Any) -> None:
+    _functions(module, ("typeof",))
+
+
+def _json(module: Any) -> None:
+    """Let a result that is not computed yet be the number that NumPy's would be, for which ``default`` is not asked."""
+    native, written = module.c_make_encoder, module._make_iterencode
+
+    def known(default: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def answer(value: Any) -> Any:
+            number = numpys(value) if type(value) in CLASSES else value
+            return float(number) if isinstance(number, float) else default(value)
+
+        return answer
+
+    def c_make_encoder(markers: Any, default: Any, *options: Any) -> Any:
+        return native(markers, known(default), *options)
+
+    def _make_iterencode(markers: Any, default: Any, encoder: Any, indent: Any, floatstr: Any, *options: Any, **keywords: Any) -> Any:
+        return written(markers, known(default), encoder, indent, lambda number: floatstr(float(number)), *options, **keywords)
+
+    if written.__module__ != __name__:
+        module._make_iterencode = _make_iterencode
+        module.c_make_encoder = native and c_make_encoder
+
+
+def _sklearn(module: Any) -> None:
+    _functions(module.MultiLabelBinarizer, ("inverse_transform",))  # calls ``compress`` of its own array
+
+
+def _sparse(module: Any) -> None:
+    """Let sparse matrices broadcast copies of what is no array's memory: they set its write flag, which NumPy refuses where it has gaps."""
+    broadcast: Any = getattr(module, "_broadcast_arrays", None)  # not in every version of SciPy
+
+    def _broadcast_arrays(*arrays: Any) -> Any:
+        return broadcast(*[array if isinstance(array.base, np.ndarray | None) else array.copy() for array in arrays])
+
+    if broadcast is not None and broadcast.__module__ != __name__:
+        module._broadcast_arrays = _broadcast_arrays
+
+
+class _Factors:
+    """SuperLU's object, whose methods are given NumPy's."""
+
+    def __init__(self, factors: Any) -> None:
+        self._factors = factors
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._factors, name)
+        return given(found) if callable(found) else found
+
+
+def _superlu(module: Any) -> None:
+    for name, made in (("splu", _Factors), ("spilu", _Factors), ("factorized", given)):
+        function = getattr(module, name)
+        if not hasattr(function, "__given__"):
+            setattr(module, name, _making(given(function), made))
+
+
+def _making(function: Callable[..., Any], made: Callable[[Any], Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def answer(*arguments: Any, **keywords: Any) -> Any:
+        return made(function(*arguments, **keywords))
+
+    return answer
+
+
+HOOKS: Final[dict[str, Callable[[Any], None]]] = {
+    "cv2": _cv2,
+    "h5py": _h5py,
+    "json.encoder": _json,
+    "numba": _numba,
+    "pandas": _pandas,
+    "scipy.sparse._coo": _sparse,
+    "scipy.sparse._index": _sparse,
+    "scipy.sparse._lil": _sparse,
+    "scipy.sparse.linalg": _superlu,
+    "sklearn.preprocessing": _sklearn,
+    "torch": _torch,
+}

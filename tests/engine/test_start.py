@@ -1,0 +1,59 @@
+"""What starting costs, counted: modules that importing loads, threads that the first value waits for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from lazynp.namespace import methods, names
+
+PROGRAM = """
+import sys
+import numpy
+before = set(sys.modules)
+import lazynp as np
+imported = set(sys.modules) - before
+from lazynp.backends.common import interrupts
+started, start = [], interrupts.start_new_thread
+interrupts.start_new_thread = lambda *args: started.append(args) or start(*args)
+(np.exp(np.linspace(0, 1, 100_000)) + 1).realize()
+print(len(started), *sorted(imported))
+"""
+
+
+@pytest.fixture(scope="module")
+def process() -> list[str]:
+    switches = {**os.environ, "LAZYNP_THREADS": "1", "LAZYNP_TIER": "compiled", "LAZYNP_BACKEND": "llvm"}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=switches, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_importing_loads_no_engine_and_no_topic_that_few_programs_need(process: list[str]) -> None:
+    rooms = ("backends.llvm", "backends.numpy", "backends.base", "codegen", "schedule", "engine.realize", "namespace.device")
+    topics = {f"lazynp.namespace.{module}" for module in names.LATER.values()}
+    engine = tuple(f"lazynp.{room}" for room in rooms)
+    assert [name for name in process[1:] if name in topics or name.startswith(engine)] == ["lazynp.schedule"]
+    assert "llvmlite" not in process
+    assert not {"inspect", "threading", "heapq", "array"} & set(process)
+
+
+def test_the_first_value_is_waited_for_in_two_other_threads(process: list[str]) -> None:
+    assert process[0] == "2"  # the engine is imported; the program is compiled
+
+
+@pytest.mark.parametrize("module", sorted(set(names.LATER.values()) - {"coverage"}))
+def test_a_topic_has_the_names_that_are_looked_for_there(module: str) -> None:
+    found = __import__(f"lazynp.namespace.{module}", fromlist=["FUNCTIONS"]).FUNCTIONS
+    assert {name for name, topic in names.LATER.items() if topic == module} <= set(found)
+    assert not {name for name in found if names.LATER.get(name) != module and name not in names.ALL}
+
+
+@pytest.mark.parametrize("name", ["mean", "var", "std", "round", "dot", "repeat"])
+def test_a_method_that_loads_its_function_says_what_that_says(name: str) -> None:
+    function = __import__(f"lazynp.namespace.{names.LATER[name]}", fromlist=["FUNCTIONS"]).FUNCTIONS[name]
+    method = methods.SHARED[name]
+    assert method.__doc__ == str.__str__(function.__doc__).partition("\n")[0] or str(function.__doc__).startswith(str(method.__doc__))
+    assert getattr(method, "answered", None) == getattr(function, "answered", None)
