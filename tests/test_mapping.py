@@ -131,6 +131,7 @@ import numpy.linalg
 print(float((y + 1).sum()), float(numpy.sqrt(x).max()), numpy is np, type(numpy.zeros(3)) is type(x))
 print(float(numpy.tril(x[:9].reshape(3, 3)).sum()), float(numpy.linalg.det(numpy.eye(30) * 1.1)), numpy.median(y), (x @ y)[()])
 print(numpy.percentile(y, 30), numpy.random.default_rng(0).random(3), numpy.fft.rfft(y)[:2])
+print(numpy.array([1, 2]) + 1, type(x) is numpy.ndarray, numpy.ndarray((2, 3)).shape, callable(numpy.array))
 """
 
 

@@ -97,6 +97,18 @@ class _Again(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         vars(module).update(self.kept)
+        package, _, name = module.__name__.rpartition(".")
+        if package and vars(sys.modules[package]).get(name, module) is not module:
+            sys.modules[package].__class__ = _Package
+
+
+class _Package(ModuleType):
+    """A package whose names stay what they are when a module of the same name comes back: ``np.array`` and ``np.ndarray``."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # the import system sets each module it loads as an attribute of its package
+        if not (isinstance(value, ModuleType) and value.__name__ == f"{self.__name__}.{name}" and name in vars(self)):
+            super().__setattr__(name, value)
 
 
 class _Alias(ModuleType):
