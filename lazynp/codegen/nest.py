@@ -237,17 +237,21 @@ class Nest(Emitter):
             self.assumed, self.piece = before
 
     def segments(self, depth: int, work: Work) -> list[tuple[Operand | None, Operand | None, dict[Guard, bool]]]:
-        """Pieces of the innermost loop inside which the conditions of padding and joining are known.
+        """Pieces of a loop inside which the conditions of padding and joining are known.
 
-        The pieces are in order; None is the end of the loop.
+        The pieces are in order; None is the end of the loop.  The innermost loop is cut, and a plain one around it, whose conditions would be
+        looked at with every element.
         """
         r = self.body.main[depth]
         whole: list[tuple[Operand | None, Operand | None, dict[Guard, bool]]] = [(None, None, {})]
-        if r is not self.inner:
+        around = depth == len(self.body.main) - 2 and not work.reductions and not self.stages
+        if r is not self.inner and not around:
             return whole
         # By the run-time offsets of the ends: those of one kind are in a known order, and the loops' ends keep them inside the range.
         kinds: dict[tuple[tuple[int, int], ...], dict[Guard, tuple[int, int]]] = {}
         for v in self.body.values:
+            if any(self.assumed.get(g) is False for g in v.guards):
+                continue
             for g in v.guards:
                 others = [(atom, k) for atom, k in g.index.terms if atom is not r]
                 if g.index.coefficient(r) == 1 and g not in self.assumed and all(isinstance(atom, Offset) for atom, _ in others):
@@ -260,7 +264,8 @@ class Nest(Emitter):
         if not offsets:
             points = [p for p in points if 0 < p < r.extent]
         points = [-inf, *points, inf]
-        if len(points) - 1 > cost.SEGMENTS or (len(points) - 1) * len(self.body.values) > cost.SEGMENT_VALUES:
+        count = len(points) - 1
+        if count > cost.SEGMENTS or (count**2 if around else count) * len(self.body.values) > cost.SEGMENT_VALUES:
             return whole
         ends: list[Operand | None] = [
             None if p in (-inf, inf) else self.argument(("segment", r, k), Formula(p, offsets)) for k, p in enumerate(points)

@@ -10,10 +10,14 @@ import sys
 import threading
 import time
 from array import array
+from collections.abc import Callable
 
+import numpy
 import pytest
 
+import lazynp as np
 from lazynp.backends.common import interrupts
+from lazynp.values import config
 
 PROGRAM = """
 import signal, time
@@ -118,6 +122,24 @@ def test_outside_the_main_thread_a_kernel_runs_where_it_is_called() -> None:
     thread.start()
     thread.join()
     assert ran == [thread.ident]
+
+
+@pytest.mark.usefixtures("recorded")
+def test_kernels_of_narrow_types_are_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+    aside: list[str] = []
+
+    def run(function: Callable[[int], None], block: array[int], counters: range) -> None:
+        aside.append(dtype)
+        function(block.buffer_info()[0])
+
+    monkeypatch.setattr(interrupts, "LONG_WORK", 20_000.0)
+    monkeypatch.setattr(interrupts, "run", run)
+    for dtype in ("float64", "uint8", "int32"):
+        values = numpy.arange(10_000).astype(dtype)
+        x = np.asarray(values)
+        with config.override(tier="compiled"):
+            assert numpy.array_equal(x[7:] + x[:-7] * values[3] - x[3:-4], values[7:] + values[:-7] * values[3] - values[3:-4])
+    assert aside == ["float64", "int32"]
 
 
 def test_what_is_called_aside_goes_on_when_a_handler_raises() -> None:

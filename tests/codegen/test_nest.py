@@ -76,6 +76,10 @@ TABLE: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "a short row is written out": (lambda: values(50, 3).sum(axis=1), ["each: for[add add add store]"]),
     "a transposition walks tiles": (lambda: values(64, 80).T * values(80, 64), ["each: for[for[for[for[multiply store]]]]"]),
     "a border is cut off": (lambda: np.pad(vector() * 2, 1), ["each: for[store] for[multiply store] for[store]"]),
+    "rows and columns of a border are cut off": (
+        lambda: np.pad(matrix() * 2, 1),
+        ["each: for[for[store]] for[for[store] for[multiply store] for[store]] for[for[store]]"],
+    ),
     "parts are loops of their own": (
         lambda: np.concatenate([vector() * 2, vector() + 3]), ["each: for[multiply store] for[add store]"],
     ),
@@ -116,9 +120,17 @@ def test_a_loop_is_cut_into_few_pieces_only(monkeypatch: pytest.MonkeyPatch) -> 
     def joined() -> Any:
         return np.concatenate([vector() * k for k in range(2, 6)])
 
+    def bordered() -> Any:
+        return np.pad(matrix() * 2, 1)
+
     assert phases(joined())[0].count("for[") == 4
+    assert phases(bordered())[0].count("for[") == 8
+    monkeypatch.setattr(cost, "SEGMENT_VALUES", 24)
+    assert phases(bordered())[0].count("for[") == 4
     monkeypatch.setattr(cost, "SEGMENTS", 3)
     assert phases(joined())[0].count("for[") == 1
+    monkeypatch.setattr(cost, "SEGMENTS", 2)
+    assert phases(bordered())[0].count("for[") == 2
 
 
 def test_the_last_lanes_are_taken_together_where_vectors_load_in_part(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,9 @@ class Launcher:
             for k, (count, dtype) in enumerate(zip(launch.workspaces, item.code.workspaces, strict=True))
         ]
         self.threaded = launch.work >= PARALLEL_WORK
-        self.counters = range(layout.counters, layout.slots) if launch.work >= interrupts.LONG_WORK else None
+        # a unit of work is an addition of eight bytes: of a narrower type one instruction makes more
+        widest = max([value.dtype.itemsize for value in body.values], default=8)
+        self.counters = range(layout.counters, layout.slots) if launch.work * widest / 8 >= interrupts.LONG_WORK else None
         self.error = bool(item.code.flags)
         operations = {e for e, _ in item.kernel.points} | {e for _, e in item.kernel.roots}
         operations = {e for e in operations if program.entries[e].op.kind is not o.Kind.MOVEMENT}

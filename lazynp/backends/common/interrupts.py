@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-LONG_WORK: Final = 20_000_000.0  # cost units from which on a kernel is waited for: some ten milliseconds
+LONG_WORK: Final = 100_000_000.0  # cost units from which on a kernel is waited for: two to twenty milliseconds
 BEHIND_THE_END: Final = 1 << 62
 AGAIN_SECONDS: Final = 0.001
 BEGIN_SECONDS: Final = 0.1  # a thread that has not begun by then may never do: for lack of memory it ends before its first line
