@@ -5,59 +5,38 @@ why, and whether something is wrong.  Promise: a native core that does not load 
 is no error.
 """
 
+# ruff: noqa: F405 (the names are those of the list)
 from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from lazynp.values import config
 
+if TYPE_CHECKING:
+    from lazynp.array._python import *  # noqa: F403
+
 __all__ = [
-    "Cell", "Ufunc", "assign_rows", "bind", "broken", "chain", "chain_counts", "chain_sizes", "function", "lend", "listen",
-    "native", "reason", "register", "register_parts", "register_ufunc", "release", "settle", "show",
+    "Cell", "Ufunc", "assign_rows", "bind", "chain", "chain_counts", "chain_sizes", "function", "lend", "listen", "register",
+    "register_parts", "register_ufunc", "release", "settle", "show",
 ]  # fmt: skip
+
+
+
+def _take(module: str) -> None:
+    core = import_module(module)
+    globals().update({name: getattr(core, name) for name in __all__})
+
 
 native = broken = False
 reason = "turned off by LAZYNP_PURE"
 if not config.pure:
     try:
-        from lazynp.array._core import (
-            Cell,
-            Ufunc,
-            assign_rows,
-            bind,
-            chain,
-            chain_counts,
-            chain_sizes,
-            function,
-            lend,
-            listen,
-            register,
-            register_parts,
-            register_ufunc,
-            release,
-            settle,
-            show,
-        )  # fmt: skip
-
+        _take("lazynp.array._core")
         native, reason = True, ""
     except ModuleNotFoundError:
         reason = "not built when lazynp was installed (no C compiler, or one that failed)"
     except Exception as error:  # Cython raises what it likes where NumPy's structures differ from those it was built with
         broken, reason = True, f"does not load: {type(error).__name__}: {error}"
 if not native:
-    from lazynp.array._python import (
-        Cell,
-        Ufunc,
-        assign_rows,
-        bind,
-        chain,
-        chain_counts,
-        chain_sizes,
-        function,
-        lend,
-        listen,
-        register,
-        register_parts,
-        register_ufunc,
-        release,
-        settle,
-        show,
-    )  # fmt: skip
+    _take("lazynp.array._python")

@@ -239,8 +239,8 @@ class Nest(Emitter):
     def segments(self, depth: int, work: Work) -> list[tuple[Operand | None, Operand | None, dict[Guard, bool]]]:
         """Pieces of a loop inside which the conditions of padding and joining are known.
 
-        The pieces are in order; None is the end of the loop.  The innermost loop is cut, and a plain one around it, whose conditions would be
-        looked at with every element.
+        The pieces are in order; None is the end of the loop.  The innermost loop is cut, and a plain one around it, whose conditions
+        would be looked at with every element.
         """
         r = self.body.main[depth]
         whole: list[tuple[Operand | None, Operand | None, dict[Guard, bool]]] = [(None, None, {})]

@@ -143,6 +143,7 @@ class Op:
         self.special = special
         self.number = len(ALL)
         ALL.append(self)
+        _NAMED[name] = self
 
     def takes(self, dtype: DType) -> bool:
         """Tell whether an elementwise operation is defined for sources of ``dtype``."""
@@ -156,10 +157,11 @@ class Op:
 
 
 ALL: Final[list[Op]] = []
+_NAMED: Final[dict[str, Op]] = {}
 
 
 def by_name(name: str) -> Op:
-    return next(op for op in ALL if op.name == name)
+    return _NAMED[name]
 
 
 # Leaves -------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from ctypes import memmove
 from typing import TYPE_CHECKING, Any
 
 from lazynp.backends.base import ExecutionError, Layout, Plan, Target
-from lazynp.backends.common import interrupts
 from lazynp.backends.common.ownership import Claim
 from lazynp.backends.common.rechecks import Flagged
 from lazynp.codegen import pipeline
@@ -27,7 +26,7 @@ from lazynp.graph.size import Size, recipe
 from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.claims import Claims, nbytes
 from lazynp.schedule.memory import Update, evaluate, meet
-from lazynp.values import config
+from lazynp.values import config, interrupts
 from lazynp.values.allocator import allocate
 from lazynp.values.buffer import Buffer
 

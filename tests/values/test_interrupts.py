@@ -16,8 +16,7 @@ import numpy
 import pytest
 
 import lazynp as np
-from lazynp.backends.common import interrupts
-from lazynp.values import config
+from lazynp.values import config, interrupts
 
 PROGRAM = """
 import signal, time
