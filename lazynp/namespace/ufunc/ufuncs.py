@@ -34,7 +34,7 @@ from lazynp.ndarray import host, ndarray, node_of, result, result_order, wrap, w
 from lazynp.scalars import CLASSES, OF_TYPE, node_of_scalar
 
 # A kernel of ours computes these several times as fast as NumPy, from few elements on.
-COSTLY: Final = frozenset(op.name for op in vars(o).values() if isinstance(op, Op) and op.kind is Kind.ELEMENTWISE and op.cost >= 20)
+COSTLY: Final = frozenset(op.name for op in o.ALL if op.kind is Kind.ELEMENTWISE and op.cost >= 20)
 _COMPARISONS: Final = frozenset(["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
 _KEYWORDS: Final = frozenset(["out", "where", "casting", "order", "dtype", "subok", "signature", "sig"])
 _EXCLUSIVE: Final = (("sig", "signature"), ("signature", "dtype"), ("sig", "dtype"))
