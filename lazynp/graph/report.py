@@ -55,7 +55,7 @@ class _Chains:
         self.one_pass = self.steps = 0
 
     def counts(self) -> tuple[int, int]:
-        one_pass, steps = core.chain_counts()
+        one_pass, steps, _ = core.chain_counts()
         return one_pass - self.one_pass, steps - self.steps
 
 
@@ -126,7 +126,7 @@ def reset() -> None:
     """Forget all counts."""
     for table in (forced, fallbacks, transfers, on_host):
         table.clear()
-    _chains.one_pass, _chains.steps = core.chain_counts()
+    _chains.one_pass, _chains.steps, _ = core.chain_counts()
     schedules.hits = schedules.misses = schedules.remembered = schedules.cuts = 0
     for name in Work.__slots__:
         setattr(work, name, 0)
