@@ -291,6 +291,8 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         made = self
         if dtype is not None:
             made = view_dtype(self, np.dtype(dtype))
+        elif builtins.type(self._base) is _MEMORY:  # as writable as this array, whatever happened to its owner since
+            made = hand.cell(self._base.view(), self if self._view is None else self._view)
         elif type is None or type is ndarray or type is np.ndarray:
             made = derived(self, (AXES, tuple(range(self.ndim)), self.shape), self.dtype)
         if type is None or type is ndarray or type is np.ndarray:
