@@ -95,7 +95,7 @@ def ravel(a: Any, order: str = "C") -> Any:
     order = order if order in ORDERS else checked_order(order)
     memory = hand.own_memory(a)
     if memory is not None:  # of one number everywhere, which has it only since somebody asks
-        return hand.result(memory.ravel(order), (a,))
+        return hand.result(memory.ravel(order), (a,))  # type: ignore[arg-type]
     flags = a.flags
     if order in "KA":
         axes = copy_order(a, order)
