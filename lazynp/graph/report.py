@@ -152,9 +152,9 @@ def counters() -> dict[str, Any]:
     """The counts of this process, of types that JSON has."""
     from lazynp.graph import usage  # who counts need not read
 
-    one_pass, steps, _ = _chains.counts()
+    one_pass, steps, compiled = _chains.counts()
     return {
-        "expressions_at_hand": {"one_pass": one_pass, "step_by_step": steps},
+        "expressions_at_hand": {"one_pass": one_pass, "step_by_step": steps, "machine_code": compiled},
         "schedule_hits": schedules.hits,
         "schedule_misses": schedules.misses,
         "remembered": schedules.remembered,
@@ -208,8 +208,7 @@ def report() -> str:
 
     lines = ["core: native" if core.native else f"core: Python ({core.reason})"]
     if any(chains := _chains.counts()):
-        text = f"expressions of values at hand: {chains[0]} in one pass ({chains[2]} by machine code), {chains[1]} operator by operator"
-        lines.append(text)
+        lines.append(f"expressions of values at hand: {chains[0]} in one pass, {chains[1]} operator by operator, {chains[2]} by machine code")
     lines.append(f"schedules: {schedules.hits + schedules.misses} runs, {schedules.misses} made, {schedules.remembered} values remembered")
     if schedules.cuts:
         lines.append(f"runs cut to need less memory: {schedules.cuts}")
