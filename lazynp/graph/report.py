@@ -208,7 +208,8 @@ def report() -> str:
 
     lines = ["core: native" if core.native else f"core: Python ({core.reason})"]
     if any(chains := _chains.counts()):
-        lines.append(f"expressions of values at hand: {chains[0]} in one pass, {chains[1]} operator by operator, {chains[2]} by machine code")
+        one_pass, steps, compiled = chains
+        lines.append(f"expressions of values at hand: {one_pass} in one pass, {steps} operator by operator, {compiled} by machine code")
     lines.append(f"schedules: {schedules.hits + schedules.misses} runs, {schedules.misses} made, {schedules.remembered} values remembered")
     if schedules.cuts:
         lines.append(f"runs cut to need less memory: {schedules.cuts}")
