@@ -6,8 +6,10 @@ nothing else.
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 
 class Cell:
@@ -28,12 +30,17 @@ class Ufunc:
     __slots__ = ()
 
 
+_classes: list[type] = []  # of arrays and of ufuncs
+
+
 def register(cls: type, result: Callable[..., Any], scalar: Callable[[Any], Any]) -> None:
     """Make ``cls`` the class of arrays; ``result`` makes answers of NumPy's ours, ``scalar`` scalars."""
+    _classes.append(cls)
 
 
 def register_ufunc(cls: type) -> None:
     """Make ``cls`` the class of ufuncs."""
+    _classes.append(cls)
 
 
 def register_parts(node: type, buffer: type, draft: type, view: Callable[..., Any]) -> None:
@@ -53,23 +60,71 @@ def assign_rows(name: str, memory: Any, other: Any) -> bool:
     return False
 
 
-def chain(places: Callable[[Any, Any], bytearray], there: Callable[[Any, int], Callable[..., Any]]) -> None:
+def chain(
+    places: Callable[[Any, Any], bytearray],
+    there: Callable[[Any, int], Callable[..., Any]],
+    compiled: Callable[[Any, Any, str, bool], int],
+    pool: Callable[[], tuple[int, int]],
+) -> None:
     """Let operators wait for one another where ``places`` of a code object and its names says so.
 
-    ``there`` returns for an operator's place in one what calls a function as if it stood there.
+    ``there`` returns for an operator's place in one what calls a function as if it stood there; ``compiled`` an address of machine
+    code for an expression that comes often, or 0, and ``pool`` that of what calls a function on several threads.
     """
 
 
-def chain_sizes(least: int, row: int, block: int, runs: int = 1) -> None:
+def chain_sizes(least: int, row: int, block: int, runs: int = 1, work: int = 500_000_000) -> None:
     """Let arrays of ``least`` elements make chains, in rows of ``row`` at least, of which ``block`` are computed at a time; for tests.
 
-    What has run less often than ``runs`` times, once or never, is not looked at.
+    What has run less often than ``runs`` times, once or never, is not looked at; what has cost ``work`` element operations is compiled.
     """
 
 
-def chain_counts() -> tuple[int, int]:
-    """Return how many expressions were computed in one pass, and how many step by step after all."""
-    return 0, 0
+def chain_counts() -> tuple[int, int, int]:
+    """Return how many expressions took one pass, how many went step by step after all, and how many of the former were machine code."""
+    return 0, 0, 0
+
+
+_OPERATORS: Final = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "lshift", "rshift", "and", "or", "xor", "matmul", "pow",
+)  # fmt: skip
+_OTHERS: Final = ("neg", "pos", "abs", "invert", "lt", "le", "eq", "ne", "gt", "ge", "getitem", "setitem", "call")
+_METHODS: Final = (
+    "sum", "prod", "mean", "std", "var", "max", "min", "any", "all", "argmax", "argmin", "cumsum", "cumprod", "dot", "round", "clip",
+    "sort", "argsort", "astype", "copy",
+)  # fmt: skip
+_COUNTED: Final = frozenset(
+    [*_METHODS, *[f"__{name}__" for name in _OTHERS]] + [f"__{before}{name}__" for name in _OPERATORS for before in ("", "r", "i")]
+)
+
+
+def count(hook: Callable[[bool, Any, Any, Any], Any]) -> None:
+    """Call ``hook`` from now on for each operation of the program's: whether it is part of one pass, its result, its first two operands.
+
+    Where there is no operand, it is None.  Functions that are no ufuncs are not told of here, but for what they compute.
+    """
+    within = threading.local()
+
+    def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if getattr(within, "call", False):
+                return function(*args, **kwargs)
+            within.call = True
+            try:
+                found = function(*args, **kwargs)
+                operands = args[1:] if name == "__call__" else args
+                if found is not NotImplemented:
+                    hook(False, args[0] if name == "__setitem__" else found, *(*operands, None, None)[:2])
+                return found
+            finally:
+                within.call = False
+
+        return call
+
+    for cls in _classes:
+        for name in _COUNTED & vars(cls).keys():
+            setattr(cls, name, counted(name, vars(cls)[name]))
 
 
 def settle() -> None:

@@ -8,8 +8,10 @@ An array on the interpreter's stack is seen by nobody until an instruction takes
 
 from __future__ import annotations
 
+import builtins
 import dis
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
@@ -42,10 +44,14 @@ _FURTHEST: Final = 200  # instructions between two operators; more are more step
 def places(code: CodeType, names: Names) -> bytearray:
     """Tell of each instruction (two bytes) whether its result is an operand of another operator of its line, and is nothing else."""
     found = bytearray(len(code.co_code) // 2)
-    instructions = [instruction for instruction in dis.get_instructions(code) if instruction.opname not in _NOTHING]
+    every = list(dis.get_instructions(code))
+    instructions = [instruction for instruction in every if instruction.opname not in _NOTHING]
     for at, instruction in enumerate(instructions):
         if _is_step(instructions, at, names):
             found[instruction.offset // 2] = _consumed(instructions, at, names)
+    for instruction, after in pairwise(every):
+        if instruction.opname == "PRECALL":  # which makes the call, before 3.12, once the interpreter knows what is called
+            found[instruction.offset // 2] = found[after.offset // 2]
     return found
 
 
@@ -137,7 +143,7 @@ def there(code: CodeType, offset: int) -> Callable[..., Any]:
     """Return what calls a function with its arguments as if it stood at a place of the program, whose line warnings shall name."""
     line = next((_line(instruction) for instruction in dis.get_instructions(code) if instruction.offset == offset), None)
     placed = _call.__code__.replace(co_filename=code.co_filename, co_name=code.co_name, co_firstlineno=line or code.co_firstlineno)
-    return FunctionType(placed, {"__name__": code.co_name})
+    return FunctionType(placed, {"__name__": code.co_name, "__builtins__": builtins})  # by which C code imports
 
 
 _call = lambda function, *args: function(*args)  # noqa: E731 - in one line, which is that of the place

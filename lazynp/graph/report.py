@@ -31,6 +31,16 @@ forced: dict[_Key, Counted] = {}
 fallbacks: dict[_Key, Counted] = {}
 transfers: dict[_Key, Counted] = {}
 on_host: dict[_Key, Counted] = {}
+regimes: dict[_Key, Counted] = {}
+
+
+class Operations:
+    """``watched``: what comes of each operation, and each run, is counted by line."""
+
+    __slots__ = ("watched",)
+
+    def __init__(self) -> None:
+        self.watched = False
 
 
 class Schedules:
@@ -49,14 +59,14 @@ class Schedules:
 class _Chains:
     """The expressions of values at hand, which the core counts, before the counts here were forgotten."""
 
-    __slots__ = ("one_pass", "steps")
+    __slots__ = ("before",)
 
     def __init__(self) -> None:
-        self.one_pass = self.steps = 0
+        self.before = (0, 0, 0)
 
-    def counts(self) -> tuple[int, int]:
-        one_pass, steps = core.chain_counts()
-        return one_pass - self.one_pass, steps - self.steps
+    def counts(self) -> tuple[int, int, int]:
+        now, before = core.chain_counts(), self.before
+        return now[0] - before[0], now[1] - before[1], now[2] - before[2]
 
 
 class Work:
@@ -83,6 +93,7 @@ class Work:
         self.scratch = 0
 
 
+operations = Operations()
 schedules = Schedules()
 work = Work()
 _chains = _Chains()
@@ -99,6 +110,11 @@ def _counted(table: dict[_Key, Counted], name: str, site: Site | None) -> Counte
 def count_forced(reason: str, site: Site | None) -> None:
     """A value was needed now, because of ``reason``, at the user's line ``site``."""
     _counted(forced, reason, site).count += 1
+
+
+def count_operation(regime: str, site: Site | None) -> None:
+    """Note that an operation of the program's, or a run, took the way that ``regime`` says, for the reason that follows its colon."""
+    _counted(regimes, regime, site).count += 1
 
 
 def count_fallback(name: str, nbytes: int, site: Site | None) -> None:
@@ -124,9 +140,9 @@ def count_on_host(name: str, nbytes: int, site: Site | None) -> None:
 
 def reset() -> None:
     """Forget all counts."""
-    for table in (forced, fallbacks, transfers, on_host):
+    for table in (forced, fallbacks, transfers, on_host, regimes):
         table.clear()
-    _chains.one_pass, _chains.steps = core.chain_counts()
+    _chains.before = core.chain_counts()
     schedules.hits = schedules.misses = schedules.remembered = schedules.cuts = 0
     for name in Work.__slots__:
         setattr(work, name, 0)
@@ -136,9 +152,9 @@ def counters() -> dict[str, Any]:
     """The counts of this process, of types that JSON has."""
     from lazynp.graph import usage  # who counts need not read
 
-    one_pass, steps = _chains.counts()
+    one_pass, steps, compiled = _chains.counts()
     return {
-        "expressions_at_hand": {"one_pass": one_pass, "step_by_step": steps},
+        "expressions_at_hand": {"one_pass": one_pass, "step_by_step": steps, "machine_code": compiled},
         "schedule_hits": schedules.hits,
         "schedule_misses": schedules.misses,
         "remembered": schedules.remembered,
@@ -153,6 +169,7 @@ def counters() -> dict[str, Any]:
         "fallbacks": [
             {"function": row.name, "count": row.count, "bytes": row.nbytes, "line": where(row.site)} for row in fallbacks.values()
         ],
+        "regimes": [{"regime": row.name, "count": row.count, "line": where(row.site)} for row in regimes.values()],
         "library_calls": work.library_calls,
         "graphs": work.graphs,
         "transfers": [
@@ -172,18 +189,34 @@ def _lines(title: str, table: dict[_Key, Counted], with_bytes: bool) -> list[str
     return lines
 
 
+def _by_line() -> list[str]:
+    """List what came of the operations of each line, the busiest line first."""
+    rows: dict[str, dict[str, int]] = {}
+    for row in regimes.values():
+        counts = rows.setdefault(where(row.site), {})
+        counts[row.name] = counts.get(row.name, 0) + row.count
+    lines = ["operations, and runs, by line:"]
+    for line, counts in sorted(rows.items(), key=lambda row: (-sum(row[1].values()), row[0])):
+        lines.append(f"  {line}")
+        lines += [f"  {count:>8} x {name}" for name, count in sorted(counts.items(), key=lambda row: (-row[1], row[0]))]
+    return lines
+
+
 def report() -> str:
     """The counts of this process as text."""
     from lazynp.graph import usage
 
     lines = ["core: native" if core.native else f"core: Python ({core.reason})"]
     if any(chains := _chains.counts()):
-        lines.append(f"expressions of values at hand: {chains[0]} in one pass, {chains[1]} operator by operator")
+        one_pass, steps, compiled = chains
+        lines.append(f"expressions of values at hand: {one_pass} in one pass, {steps} operator by operator, {compiled} by machine code")
     lines.append(f"schedules: {schedules.hits + schedules.misses} runs, {schedules.misses} made, {schedules.remembered} values remembered")
     if schedules.cuts:
         lines.append(f"runs cut to need less memory: {schedules.cuts}")
     lines.append(f"kernels run: {work.kernels}, operations fused: {work.fused_ops}, bytes not moved: {work.bytes_saved:,}")
     lines += usage.lines()
+    if regimes:
+        lines += _by_line()
     lines += _lines("values forced", forced, with_bytes=False)
     lines += _lines("answered by NumPy", fallbacks, with_bytes=True)
     if transfers or on_host or work.library_calls:
