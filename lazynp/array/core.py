@@ -22,7 +22,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-
 def _take(module: str) -> None:
     core = import_module(module)
     globals().update({name: getattr(core, name) for name in __all__})

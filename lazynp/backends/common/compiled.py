@@ -15,6 +15,7 @@ from ctypes import memmove
 from typing import TYPE_CHECKING, Any
 
 from lazynp.backends.base import ExecutionError, Layout, Plan, Target
+from lazynp.backends.common import interrupts
 from lazynp.backends.common.ownership import Claim
 from lazynp.backends.common.rechecks import Flagged
 from lazynp.codegen import pipeline
@@ -26,7 +27,7 @@ from lazynp.graph.size import Size, recipe
 from lazynp.schedule.canonicalise import ZERO, Program
 from lazynp.schedule.claims import Claims, nbytes
 from lazynp.schedule.memory import Update, evaluate, meet
-from lazynp.values import config, interrupts
+from lazynp.values import config
 from lazynp.values.allocator import allocate
 from lazynp.values.buffer import Buffer
 
@@ -114,7 +115,7 @@ class Launcher:
             self.wanted |= program.errors & possible(entry.op, entry.arg, entry.dtype, source)
         self.fused = len(operations) if len(operations) > 1 else 0
         self.saved = sum(2 * nbytes(program.entries[e]) for e in operations - set(item.writes))
-        self.native: Any = None  # the same as ``__call__``
+        self.native: Any = None  # the same as ``__call__``, or on a device as ``fill``
 
     @property
     def natively(self) -> bool:
@@ -166,16 +167,7 @@ class Launcher:
             memory = allocate(size)
             held.append(memory)
             block[slot] = memory.address
-        for slot, const, offsets in self.integers:
-            for parameter, k in offsets:
-                const += k * integers[parameter]
-            block[slot] = const
-        for offset, form, slot in self.scalars:
-            value = scalars[slot]
-            if len(form) == 2:
-                struct.pack_into(form, block, offset, value.real, value.imag)
-            else:
-                struct.pack_into(form, block, offset, value)
+        self.fill(block, integers, scalars)
         block[self.layout.threads] = threads if self.threaded else 1
         if self.counters is None:
             self.run(block.buffer_info()[0])
@@ -187,6 +179,21 @@ class Launcher:
             raise KernelError
         return block[self.layout.flags] & self.wanted
 
+    def fill(self, block: array[int], integers: list[int], scalars: list[Any]) -> int:
+        """Put the numbers of a run into its argument block; returns the largest of the integers without their signs."""
+        largest = 0
+        for slot, const, offsets in self.integers:
+            for parameter, k in offsets:
+                const += k * integers[parameter]
+            block[slot] = const
+            largest = max(largest, abs(const))
+        for offset, form, slot in self.scalars:
+            value = scalars[slot]
+            if len(form) == 2:
+                struct.pack_into(form, block, offset, value.real, value.imag)
+            else:
+                struct.pack_into(form, block, offset, value)
+        return largest
 
     def watched(self, block: array[int]) -> None:
         """Let the progress of a long kernel be seen."""
@@ -253,6 +260,11 @@ def _copy_around(old: Buffer, new: Buffer, update: Update, integers: list[int]) 
                 copied += part.nbytes
         around = (*around, slice(lo, hi))
     return copied
+
+
+def native_fill(launcher: Launcher) -> Any:
+    """Return ``launcher.fill`` of the native launcher; None where there is none."""
+    return None if _native is None else _native.kernels([(launcher, [])], [], (), 0).fill
 
 
 if _native is not None:
