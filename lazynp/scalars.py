@@ -22,6 +22,7 @@ from weakref import ref
 
 import numpy as np
 
+from lazynp.backends.common.interrupts import aside
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
@@ -30,7 +31,6 @@ from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import Kind, Op
 from lazynp.values import forking
-from lazynp.values.interrupts import aside
 
 _new = object.__new__
 _realize: Callable[[Sequence[Node], str], None] | None = None

@@ -18,6 +18,7 @@ from weakref import WeakSet
 
 from lazynp.backends.base import Backend, CompileError, ExecutionError, Plan, Target
 from lazynp.backends.common import ownership, rechecks
+from lazynp.backends.common.interrupts import aside
 from lazynp.engine import budget, devices, facts, in_place
 from lazynp.graph import floating, report
 from lazynp.graph import op as o
@@ -30,7 +31,6 @@ from lazynp.schedule.claims import Claims
 from lazynp.schedule.families import Families
 from lazynp.values import config, forking, pressure
 from lazynp.values.buffer import Buffer
-from lazynp.values.interrupts import aside
 
 PLANS: Final = 2048  # plans kept, the least recently used go first
 

@@ -16,7 +16,7 @@ import numpy
 before = set(sys.modules)
 import lazynp as np
 imported = set(sys.modules) - before
-from lazynp.values import interrupts
+from lazynp.backends.common import interrupts
 started, start = [], interrupts.start_new_thread
 interrupts.start_new_thread = lambda *args: started.append(args) or start(*args)
 (np.exp(np.linspace(0, 1, 100_000)) + 1).realize()

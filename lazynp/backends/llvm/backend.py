@@ -14,6 +14,7 @@ from math import prod
 from lazynp.backends.base import CompileError, Plan, in_kernels
 from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.backends.common.disk_cache import digest
+from lazynp.backends.common.interrupts import aside
 from lazynp.backends.llvm import compiler, phases, render, scalars, support, threads
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
@@ -23,7 +24,6 @@ from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.families import prepared, shares
 from lazynp.schedule.lower import Body
 from lazynp.values import config
-from lazynp.values.interrupts import aside
 
 _can_be_rendered = cache(scalars.supported)  # asked of every operation of every program
 

@@ -59,7 +59,7 @@ _HEARD = """
   atomicrmw or ptr %noted, i64 %wanted monotonic"""
 
 # `tail` is the block from its slot for threads on; `mask` which of the processor's floating-point flags are kept.  A phase's counter is set
-# behind the end by who stops it (``values/interrupts.py``).
+# behind the end by who stops it (``backends/common/interrupts.py``).
 _TEXT = """
 %(declarations)s
 %%run = type { ptr, ptr, ptr, ptr, i64, i64, i64 }
