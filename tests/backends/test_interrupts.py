@@ -16,7 +16,8 @@ import numpy
 import pytest
 
 import lazynp as np
-from lazynp.values import config, interrupts
+from lazynp.backends.common import interrupts
+from lazynp.values import config
 
 PROGRAM = """
 import signal, time
