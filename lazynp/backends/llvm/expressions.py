@@ -114,8 +114,8 @@ def source(steps: Sequence[Step], dtypes: Sequence[DType], lies: str) -> str:
 def _reads(steps: Sequence[Step], count: int) -> tuple[Sequence[Step], Sequence[int]]:
     """Return the steps with what they read for arrays, and of which of the ``count`` arrays each of these is.
 
-    Where steps compare or choose, LLVM must not know that two of them read the same: of ``(u / v < w) & (u / v > w)`` it would prove that it is
-    false, and divide nothing, so that an error of the division was lost.  Of what is read once nothing can be proved.
+    Where steps compare or choose, LLVM must not know that two of them read the same: of ``(u / v < w) & (u / v > w)`` it would prove
+    that it is false, and divide nothing, so that an error of the division was lost.  Of what is read once nothing can be proved.
     """
     if not any(result.kind == "b" or name in _CHOOSES for name, _, result, _ in steps):
         return steps, range(count)
