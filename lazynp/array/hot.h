@@ -264,6 +264,11 @@ static int threads_begin(void) {
     return 0;
 }
 
+/* As if it had not been asked for; somebody will ask again. */
+static void hot_put_off(Hot* hot) {
+    if (hot) hot->asked -= hot->function == NULL, hot->busy--;
+}
+
 /* Have an expression compiled; -1 where somebody interrupts it. */
 static int hot_compile(Hot* hot) {
     PyObject *steps, *dtypes, *found = NULL;
@@ -273,7 +278,7 @@ static int hot_compile(Hot* hot) {
     function = found ? (RowsFunction)PyLong_AsVoidPtr(found) : NULL;
     Py_XDECREF(steps), Py_XDECREF(dtypes), Py_XDECREF(found);
     if (PyErr_Occurred()) {
-        if (!PyErr_ExceptionMatches(PyExc_Exception)) return hot->busy--, -1;
+        if (!PyErr_ExceptionMatches(PyExc_Exception)) return hot_put_off(hot), -1;
         PyErr_Clear();
     }
     if (function) hot->asked = 2;
@@ -304,10 +309,6 @@ static int hot_ask(Hot* hot) {
     if (hot->function == NULL) return hot_compile(hot);
     hot->busy--;
     return threads_begin();
-}
-
-static void hot_put_off(Hot* hot) {
-    if (hot) hot->asked -= hot->function == NULL, hot->busy--;
 }
 
 #endif

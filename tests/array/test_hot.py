@@ -263,8 +263,11 @@ def test_who_is_interrupted_meanwhile_hears_of_it(monkeypatch: pytest.MonkeyPatc
 
     with pytest.raises(KeyboardInterrupt):
         program()
-    result = program()
+    monkeypatch.undo()
+    program()  # somebody asks again
+    result, count = by_machine_code(program)
     assert numpy.array_equal(result, (kept + numpy.array(v)) * kept - numpy.array(v))
+    assert count == 1
 
 
 def test_a_compiler_that_computes_other_expressions(monkeypatch: pytest.MonkeyPatch) -> None:
