@@ -10,6 +10,7 @@ import os
 import sys
 
 from lazynp import script
+from lazynp.array import regimes
 from lazynp.engine import devices
 from lazynp.graph import report, usage
 from lazynp.values import config
@@ -99,6 +100,7 @@ def main() -> None:
         _use(options.device)
     if options.report or options.report_json is not None:
         usage.watch()
+        regimes.watch()
     try:
         _run(options, source)
     except script.MissingProgramError as error:

@@ -28,6 +28,7 @@ from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
+from lazynp.graph.floating import at_users_line
 from lazynp.graph.node import Node, Shape
 from lazynp.layout import copy_order, geometry, joined_order, reduction_order, result_order
 from lazynp.memory import Draft, adopted, draft, elements, host, is_lent, lend, overwritten, published, shown, shown_now
@@ -63,6 +64,12 @@ __all__ = [
 _new = Cell.__new__
 _numpys_new: Any = np.ndarray.__new__
 _MEMORY = np.ndarray  # the type of ``_base`` of an array at hand
+
+
+def _told_of(name: str) -> None:
+    """Let NumPy say, where it does, that setting this attribute is deprecated, at the user's line."""
+    nobodys = np.empty(0)
+    at_users_line(setattr, (nobodys, name, getattr(nobodys, name)), {})
 
 
 class ArrayType(type):
@@ -162,9 +169,10 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         memory = hand.own_memory(self)
         if memory is not None:
             memory = memory[...]  # whoever else holds this view keeps its shape
-            memory.shape = shape
+            at_users_line(setattr, (memory, "shape", shape), {})
             self._base = memory
             return
+        _told_of("shape")
         view = view_reshape(self, shape)
         if type(view._base) is not ndarray:
             raise AttributeError("Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape.")
@@ -179,6 +187,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
 
     @dtype.setter
     def dtype(self, dtype: Any) -> None:
+        _told_of("dtype")
         memory = hand.own_memory(self)
         if memory is not None and np.dtype(dtype) in NATIVE:
             self._base = memory.view(dtype)
@@ -291,6 +300,8 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         made = self
         if dtype is not None:
             made = view_dtype(self, np.dtype(dtype))
+        elif builtins.type(self._base) is _MEMORY:  # as writable as this array, whatever happened to its owner since
+            made = hand.cell(self._base.view(), self if self._view is None else self._view)
         elif type is None or type is ndarray or type is np.ndarray:
             made = derived(self, (AXES, tuple(range(self.ndim)), self.shape), self.dtype)
         if type is None or type is ndarray or type is np.ndarray:

@@ -7,6 +7,7 @@ from lazynp.array._python import bind as bind
 from lazynp.array._python import chain as chain
 from lazynp.array._python import chain_counts as chain_counts
 from lazynp.array._python import chain_sizes as chain_sizes
+from lazynp.array._python import count as count
 from lazynp.array._python import function as function
 from lazynp.array._python import lend as lend
 from lazynp.array._python import listen as listen

@@ -20,7 +20,7 @@ cdef extern from "Python.h":
     object PyUnicode_InternFromString(const char*)
     const char* PyUnicode_AsUTF8(object) except NULL
 
-cdef extern from "functions.h":
+cdef extern from "counting.h":
     ctypedef struct Loops:
         PyObject* ufunc
     ctypedef struct Reduction:
@@ -87,6 +87,7 @@ cdef extern from "functions.h":
     int ufunc_bind(object, object, int, int, int, int) except -1
     void ufunc_register(PyTypeObject*)
     int functions_ready() except -1
+    void count_with(PyObject*)
 
 cdef list _kept = []  # what the C code refers to
 
@@ -234,6 +235,14 @@ def chain_sizes(least, row, block, runs=1):
 def chain_counts():
     """Return how many expressions were computed in one pass, and how many step by step after all."""
     return chain_results[0], chain_results[1]
+
+
+def count(hook):
+    """Call ``hook`` from now on for each operation of the program's: whether it is part of one pass, its result, and its first two operands.
+
+    Of what is part of one pass, and where there is no operand, they are None.
+    """
+    count_with(_keep(hook))
 
 
 def settle():

@@ -6,8 +6,10 @@ nothing else.
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 
 class Cell:
@@ -28,12 +30,17 @@ class Ufunc:
     __slots__ = ()
 
 
+_classes: list[type] = []  # of arrays and of ufuncs
+
+
 def register(cls: type, result: Callable[..., Any], scalar: Callable[[Any], Any]) -> None:
     """Make ``cls`` the class of arrays; ``result`` makes answers of NumPy's ours, ``scalar`` scalars."""
+    _classes.append(cls)
 
 
 def register_ufunc(cls: type) -> None:
     """Make ``cls`` the class of ufuncs."""
+    _classes.append(cls)
 
 
 def register_parts(node: type, buffer: type, draft: type, view: Callable[..., Any]) -> None:
@@ -70,6 +77,48 @@ def chain_sizes(least: int, row: int, block: int, runs: int = 1) -> None:
 def chain_counts() -> tuple[int, int]:
     """Return how many expressions were computed in one pass, and how many step by step after all."""
     return 0, 0
+
+
+_OPERATORS: Final = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "lshift", "rshift", "and", "or", "xor", "matmul", "pow",
+)  # fmt: skip
+_OTHERS: Final = ("neg", "pos", "abs", "invert", "lt", "le", "eq", "ne", "gt", "ge", "getitem", "setitem", "call")
+_METHODS: Final = (
+    "sum", "prod", "mean", "std", "var", "max", "min", "any", "all", "argmax", "argmin", "cumsum", "cumprod", "dot", "round", "clip", "sort",
+    "argsort", "astype", "copy",
+)  # fmt: skip
+_COUNTED: Final = frozenset(
+    [*_METHODS, *[f"__{name}__" for name in _OTHERS]] + [f"__{before}{name}__" for name in _OPERATORS for before in ("", "r", "i")]
+)
+
+
+def count(hook: Callable[[bool, Any, Any, Any], Any]) -> None:
+    """Call ``hook`` from now on for each operation of the program's: whether it is part of one pass, its result, its first two operands.
+
+    Where there is no operand, it is None.  Functions that are no ufuncs are not told of here, but for what they compute.
+    """
+    within = threading.local()
+
+    def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if getattr(within, "call", False):
+                return function(*args, **kwargs)
+            within.call = True
+            try:
+                found = function(*args, **kwargs)
+                operands = args[1:] if name == "__call__" else args
+                if found is not NotImplemented:
+                    hook(False, args[0] if name == "__setitem__" else found, *(*operands, None, None)[:2])
+                return found
+            finally:
+                within.call = False
+
+        return call
+
+    for cls in _classes:
+        for name in _COUNTED & vars(cls).keys():
+            setattr(cls, name, counted(name, vars(cls)[name]))
 
 
 def settle() -> None:

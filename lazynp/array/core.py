@@ -10,7 +10,7 @@ from __future__ import annotations
 from lazynp.values import config
 
 __all__ = [
-    "Cell", "Ufunc", "assign_rows", "bind", "broken", "chain", "chain_counts", "chain_sizes", "function", "lend", "listen",
+    "Cell", "Ufunc", "assign_rows", "bind", "broken", "chain", "chain_counts", "chain_sizes", "count", "function", "lend", "listen",
     "native", "reason", "register", "register_parts", "register_ufunc", "release", "settle", "show",
 ]  # fmt: skip
 
@@ -26,6 +26,7 @@ if not config.pure:
             chain,
             chain_counts,
             chain_sizes,
+            count,
             function,
             lend,
             listen,
@@ -51,6 +52,7 @@ if not native:
         chain,
         chain_counts,
         chain_sizes,
+        count,
         function,
         lend,
         listen,

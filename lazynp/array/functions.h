@@ -17,7 +17,7 @@ enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, ME
 
 typedef PyObject* (*Direct)(PyArrayObject*);
 
-typedef struct {
+typedef struct Function {
     PyObject_HEAD
     vectorcallfunc vector;
     PyObject *theirs, *slow;
@@ -29,7 +29,9 @@ typedef struct {
     int listens;  /* NumPy runs Python code, at whose lines it would warn */
     int keywords; /* whether they are NumPy's, all of them */
     PyObject* weakrefs;
+    struct Function* next; /* of all that were made */
 } Function;
+static Function* functions_made;
 
 /* What NumPy's C code does with one array, without the way through its functions. */
 static PyObject* direct_ravel(PyArrayObject* x) { return PyArray_Ravel(x, NPY_CORDER); }
@@ -579,9 +581,9 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
         case GROWING:
             if (!grows_little(args, total)) goto slow;
             break;
-        case DOT: /* of vectors, which is `@`, too, but for errors that are not told of */
+        case DOT: /* of vectors, which is `@`, too, but for one number, which is a product, and errors that are not told of */
             if (names == NULL && n == 2 && (x = memory_of(args[0])) && PyArray_NDIM(x) == 1 && PyArray_TYPE(x) == NPY_DOUBLE && memory_of(args[1]))
-                if (PyArray_NDIM(memory_of(args[1])) == 1) found = direct_product(x, memory_of(args[1]));
+                if (PyArray_NDIM(memory_of(args[1])) == 1 && PyArray_DIM(x, 0) != 1) found = direct_product(x, memory_of(args[1]));
             if (found || PyErr_Occurred()) return found;
             break;
         case MATRICES:
@@ -686,7 +688,7 @@ slow:
 
 /* Ufuncs --------------------------------------------------------------------------------------------------------------------------- */
 
-typedef struct {
+typedef struct Ufunc {
     PyObject_HEAD
     vectorcallfunc vector;
     PyObject* numpy;
@@ -695,7 +697,9 @@ typedef struct {
     int theirs; /* NumPy answers calls of any form */
     int product; /* of matrices and vectors */
     int costly; /* recorded from a quarter of the limit on: kernels are faster, whatever stands around it */
+    struct Ufunc* next; /* of all that were bound */
 } Ufunc;
+static Ufunc* ufuncs_bound;
 
 static inline int too_costly(PyArrayObject* x) { return x && PyArray_SIZE(x) > limit_now() / 4; }
 
@@ -773,7 +777,9 @@ static PyObject* function_reduce(PyObject* self, PyObject* none) {
 }
 
 static void function_dealloc(PyObject* self) {
-    Function* of = (Function*)self;
+    Function *of = (Function*)self, **before = &functions_made;
+    while (*before && *before != of) before = &(*before)->next;
+    if (*before) *before = of->next;
     if (of->weakrefs) PyObject_ClearWeakRefs(self);
     Py_XDECREF(of->slow), Py_XDECREF(of->theirs), Py_XDECREF(of->method);
     PyObject_Free(self);
@@ -802,10 +808,13 @@ static PyTypeObject function_type = {
     .tp_weaklistoffset = offsetof(Function, weakrefs),
 };
 
+/* What is called of functions and ufuncs that are yet to be made. */
+static vectorcallfunc function_vector = function_call, ufunc_vector = ufunc_call;
+
 static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, Reduction* reduction, Matrices* matrices, Direct direct, int listens, int keywords) {
     Function* made = PyObject_New(Function, &function_type);
     if (made == NULL) return NULL;
-    made->vector = kind == FOREIGN ? foreign_call : function_call;
+    made->vector = kind == FOREIGN ? foreign_call : function_vector;
     made->slow = Py_NewRef(slow);
     made->theirs = Py_NewRef(theirs);
     made->method = method == Py_None ? NULL : Py_NewRef(method);
@@ -816,10 +825,15 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->direct = direct;
     made->matrices = matrices;
     made->weakrefs = NULL;
+    made->next = functions_made;
+    functions_made = made;
     return (PyObject*)made;
 }
 
 static void ufunc_dealloc(PyObject* self) { /* of a subclass, which lets its type go */
+    Ufunc** before = &ufuncs_bound;
+    while (*before && *before != (Ufunc*)self) before = &(*before)->next;
+    if (*before) *before = ((Ufunc*)self)->next;
     Py_CLEAR(((Ufunc*)self)->numpy);
     if (((Ufunc*)self)->loops) Py_CLEAR(((Ufunc*)self)->loops->ufunc);
     PyMem_Free(((Ufunc*)self)->loops);
@@ -847,7 +861,8 @@ static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, in
     Ufunc* self = (Ufunc*)object;
     PyUFuncObject* theirs = (PyUFuncObject*)numpy;
     if (!PyObject_TypeCheck(object, &ufunc_type)) return PyErr_SetString(PyExc_TypeError, "not a ufunc"), -1;
-    self->vector = ufunc_call;
+    if (self->numpy == NULL) self->next = ufuncs_bound, ufuncs_bound = self;
+    self->vector = ufunc_vector;
     Py_XSETREF(self->numpy, Py_NewRef(numpy));
     self->real = real;
     self->theirs = theirs_all;

@@ -8,6 +8,7 @@ An array on the interpreter's stack is seen by nobody until an instruction takes
 
 from __future__ import annotations
 
+import builtins
 import dis
 from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType, ModuleType
@@ -137,7 +138,7 @@ def there(code: CodeType, offset: int) -> Callable[..., Any]:
     """Return what calls a function with its arguments as if it stood at a place of the program, whose line warnings shall name."""
     line = next((_line(instruction) for instruction in dis.get_instructions(code) if instruction.offset == offset), None)
     placed = _call.__code__.replace(co_filename=code.co_filename, co_name=code.co_name, co_firstlineno=line or code.co_firstlineno)
-    return FunctionType(placed, {"__name__": code.co_name})
+    return FunctionType(placed, {"__name__": code.co_name, "__builtins__": builtins})  # by which C code imports
 
 
 _call = lambda function, *args: function(*args)  # noqa: E731 - in one line, which is that of the place

@@ -54,7 +54,11 @@ class Plan(Protocol):
     """A program that is ready to run.
 
     ``claims`` are the buffer parameters that a run would write in place if it may; it is asked once before each run.
+    ``tier`` says in words what runs it, and why.
     """
+
+    @property
+    def tier(self) -> str: ...
 
     @property
     def claims(self) -> Claims: ...

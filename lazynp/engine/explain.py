@@ -1,7 +1,8 @@
 """The plan of a pending value, as data and as text.
 
-In: pending nodes.  Out: what would run: kernels and library calls in order, what each reads, writes and computes, its loop nest, and for
-every value that is stored the reason why it was not fused.  Promise: nothing is computed, compiled or changed.
+In: pending nodes, and what is to be said of each value.  Out: that, how the plan would run, and what: kernels and library calls in order,
+what each reads, writes and computes, its loop nest, and for every value that is stored the reason why it was not fused.  Promise: nothing
+is computed, compiled or changed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from math import prod
 from lazynp.codegen.items import KernelItem, LibraryItem, Schedule
 from lazynp.codegen.pipeline import scheduled
 from lazynp.codegen.show import show
-from lazynp.engine.realize import compiler
+from lazynp.engine.realize import compiler, way
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, where
 from lazynp.graph.op import Kind
@@ -29,10 +30,10 @@ def _schedule(nodes: Sequence[Node]) -> tuple[Canonical, Schedule]:
     return canonical, scheduled(Program.of(canonical), compiler(canonical.wanted))
 
 
-def explain(nodes: Sequence[Node]) -> str:
-    """The same as text."""
+def explain(nodes: Sequence[Node], said: Sequence[str]) -> str:
+    """The same as text, with what is ``said`` of the values."""
     if all(node.buffer is not None for node in nodes):
-        return "nothing to do: the values exist"
+        return "\n".join(said)
     canonical, made = _schedule(nodes)
     program = made.program
     names = {e: f"t{e}" for e in range(len(program.entries))}
@@ -51,6 +52,7 @@ def explain(nodes: Sequence[Node]) -> str:
 
     kernels = sum(isinstance(item, KernelItem) for item in made.items)
     text = [f"{kernels} kernel(s), {len(made.items) - kernels} library call(s), at most {made.peak_bytes:,} bytes of results alive"]
+    text += [*said, f"run by {way(nodes)}"]
     for number, item in enumerate(made.items):
         text.append("")
         if isinstance(item, LibraryItem):

@@ -134,6 +134,8 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None, beside:
         del canonical  # it holds inputs, which shall go
         return _in_parts(first, wanted, reason)
     report.count_forced(reason, caller())
+    if report.operations.watched:
+        report.count_operation(f"run by {_way(canonical, plan, device)}", caller())
     error: BaseException | None = None
     found = None
     try:
@@ -158,6 +160,32 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None, beside:
         return True
     # Outside the handler, so that the error does not drag the frames of the plan (and its temporaries) along as its context.
     raise error.with_traceback(None)
+
+
+_TIERS: Final = {
+    "numpy": "in the NumPy tier: LAZYNP_BACKEND asks for it, or there is no llvmlite",
+    "llvm": "compiled: LAZYNP_TIER asks for it",
+}
+
+
+def _way(canonical: Canonical, plan: Plan | None, device: str | None) -> str:
+    """Tell in words what runs a program, and why that."""
+    if plan is not None:
+        return f"a plan from the cache, {plan.tier}"
+    if device is not None and device != devices.CPU:
+        return "a new plan, compiled for the GPU"
+    chosen: Any = choose()
+    return f"a new plan, {_TIERS[chosen.name] if chosen.name in _TIERS else chosen.forecast(Program.of(canonical))}"
+
+
+def way(nodes: Sequence[Node]) -> str:
+    """Tell in words what would run for nodes, and why that; nothing is planned."""
+    if _engine.generation != config.generation:
+        _choose_cache()
+    device = None if devices.gpus is None else _one_device(list(nodes))
+    with _lock:
+        canonical = canonicalise([node for node in nodes if node.buffer is None])
+    return _way(canonical, _plans_on(device).get(canonical.key), device)
 
 
 def _in_parts(first: list[Node], wanted: list[Node], reason: str) -> bool:

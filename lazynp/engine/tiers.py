@@ -30,6 +30,13 @@ SPECIAL_WORK = 100_000
 SPECIAL_FACTOR = 3
 SMALL_PIECES = 12  # runs that pay for a compilation, from which on they are small
 ACCOUNTS = 4096  # structures that are remembered
+# Why a program begins in the tier it does.
+LARGE = "one run costs more than compiling it"
+SHARED = "there is code for it, of other sizes"
+OFTEN = "programs of its kind came often enough to pay for compiling it"
+TINY = "it is so small that a run of kernels is all overhead"
+COUNTED = "it has not come often enough to pay for compiling it"
+COMPILED = frozenset({LARGE, SHARED, OFTEN})
 PATTERN = 3  # operations whose sources look alike so many levels up share their machine code, most likely
 
 
@@ -94,6 +101,16 @@ class TieredPlan:
         self.account = account
 
     @property
+    def tier(self) -> str:
+        """Tell what runs it next, in words."""
+        if self.program is None:
+            return f"{self.plan.tier}, because it came often"
+        left = max(self.left, self.account.left) // self.cost
+        if left < 1:
+            return "compiled at its next run, because it came often"
+        return f"{self.plan.tier}, and compiled after {left:,} more run{'' if left == 1 else 's'} of its kind"
+
+    @property
     def claims(self) -> Claims:
         """Return what the next run would write in place; who asks is about to run it, and holds no lock, which compiling does not allow."""
         program = self.program
@@ -123,16 +140,35 @@ class TieredBackend:
 
     def prepare(self, program: Program) -> Plan:
         price: Price = prepared("price", program, work, values_at)
-        if price.run >= price.code + price.schedule:
+        why = self._why(program, price)
+        if why in COMPILED:
             return self.compiler.prepare(program)
-        if price.run < TINY_WORK:
+        if why is TINY:
             return self.numpy.prepare(program)
-        if price.run >= SHARED_WORK and shares(self.compiler.name, program):
-            return self.compiler.prepare(program)
         if len(self.accounts) >= ACCOUNTS:
             self.accounts.clear()
-        total = price.code + price.schedule
-        account = self.accounts.setdefault(price.structure, Account(total if price.run * SMALL_PIECES >= total else PATIENCE * total))
-        if account.left < 0 and price.run >= price.schedule:
-            return self.compiler.prepare(program)
+        account = self.accounts.setdefault(price.structure, Account(_total(price)))
         return TieredPlan(program, self.numpy.prepare(program), self.compiler, price, account)
+
+    def _why(self, program: Program, price: Price) -> str:
+        """The reason for the tier that a program begins in."""
+        if price.run >= price.code + price.schedule:
+            return LARGE
+        if price.run < TINY_WORK:
+            return TINY
+        if price.run >= SHARED_WORK and shares(self.compiler.name, program):
+            return SHARED
+        account = self.accounts.get(price.structure)
+        left = _total(price) if account is None else account.left
+        return OFTEN if left < 0 and price.run >= price.schedule else COUNTED
+
+    def forecast(self, program: Program) -> str:
+        """Tell in words where a program would begin, and why there."""
+        why = self._why(program, work(program))
+        return f"{'compiled' if why in COMPILED else 'in the NumPy tier'}, because {why}"
+
+
+def _total(price: Price) -> int:
+    """Compute what programs of one structure have to cost before they are compiled."""
+    total = price.code + price.schedule
+    return total if price.run * SMALL_PIECES >= total else PATIENCE * total

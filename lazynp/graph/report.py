@@ -31,6 +31,16 @@ forced: dict[_Key, Counted] = {}
 fallbacks: dict[_Key, Counted] = {}
 transfers: dict[_Key, Counted] = {}
 on_host: dict[_Key, Counted] = {}
+regimes: dict[_Key, Counted] = {}
+
+
+class Operations:
+    """``watched``: what comes of each operation, and each run, is counted by line."""
+
+    __slots__ = ("watched",)
+
+    def __init__(self) -> None:
+        self.watched = False
 
 
 class Schedules:
@@ -83,6 +93,7 @@ class Work:
         self.scratch = 0
 
 
+operations = Operations()
 schedules = Schedules()
 work = Work()
 _chains = _Chains()
@@ -99,6 +110,11 @@ def _counted(table: dict[_Key, Counted], name: str, site: Site | None) -> Counte
 def count_forced(reason: str, site: Site | None) -> None:
     """A value was needed now, because of ``reason``, at the user's line ``site``."""
     _counted(forced, reason, site).count += 1
+
+
+def count_operation(regime: str, site: Site | None) -> None:
+    """Note that an operation of the program's, or a run, took the way that ``regime`` says, for the reason that follows its colon."""
+    _counted(regimes, regime, site).count += 1
 
 
 def count_fallback(name: str, nbytes: int, site: Site | None) -> None:
@@ -124,7 +140,7 @@ def count_on_host(name: str, nbytes: int, site: Site | None) -> None:
 
 def reset() -> None:
     """Forget all counts."""
-    for table in (forced, fallbacks, transfers, on_host):
+    for table in (forced, fallbacks, transfers, on_host, regimes):
         table.clear()
     _chains.one_pass, _chains.steps = core.chain_counts()
     schedules.hits = schedules.misses = schedules.remembered = schedules.cuts = 0
@@ -153,6 +169,7 @@ def counters() -> dict[str, Any]:
         "fallbacks": [
             {"function": row.name, "count": row.count, "bytes": row.nbytes, "line": where(row.site)} for row in fallbacks.values()
         ],
+        "regimes": [{"regime": row.name, "count": row.count, "line": where(row.site)} for row in regimes.values()],
         "library_calls": work.library_calls,
         "graphs": work.graphs,
         "transfers": [
@@ -172,6 +189,19 @@ def _lines(title: str, table: dict[_Key, Counted], with_bytes: bool) -> list[str
     return lines
 
 
+def _by_line() -> list[str]:
+    """List what came of the operations of each line, the busiest line first."""
+    rows: dict[str, dict[str, int]] = {}
+    for row in regimes.values():
+        counts = rows.setdefault(where(row.site), {})
+        counts[row.name] = counts.get(row.name, 0) + row.count
+    lines = ["operations, and runs, by line:"]
+    for line, counts in sorted(rows.items(), key=lambda row: (-sum(row[1].values()), row[0])):
+        lines.append(f"  {line}")
+        lines += [f"  {count:>8} x {name}" for name, count in sorted(counts.items(), key=lambda row: (-row[1], row[0]))]
+    return lines
+
+
 def report() -> str:
     """The counts of this process as text."""
     from lazynp.graph import usage
@@ -184,6 +214,8 @@ def report() -> str:
         lines.append(f"runs cut to need less memory: {schedules.cuts}")
     lines.append(f"kernels run: {work.kernels}, operations fused: {work.fused_ops}, bytes not moved: {work.bytes_saved:,}")
     lines += usage.lines()
+    if regimes:
+        lines += _by_line()
     lines += _lines("values forced", forced, with_bytes=False)
     lines += _lines("answered by NumPy", fallbacks, with_bytes=True)
     if transfers or on_host or work.library_calls:

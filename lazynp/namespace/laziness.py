@@ -100,7 +100,7 @@ def schedule(*arrays: Any) -> Any:
 
 
 def explain(*arrays: Any) -> str:
-    """Return the plan that would compute arrays, as text: what each kernel reads, writes and computes, and why it ends where it does.
+    """Return how arrays are, or would be, computed, as text: at hand or recorded, by which plan, in which kernels, and why each of that.
 
     Parameters
     ----------
@@ -110,7 +110,10 @@ def explain(*arrays: Any) -> str:
     Returns
     -------
     str
-        One paragraph a kernel or library call: its loops, its operations, the line of the program that asked for each result.
+        For each array a line: *at hand* (computed at the call), there, or recorded, and why (its size and the limit, an operand that is
+        pending or large, a GPU).  For what is pending, before that, how many kernels there are, after it, whether the plan is there
+        already and what runs it, and a paragraph a kernel or library call: its loops, its operations, the line of the program that asked
+        for each result.
 
     Raises
     ------
@@ -120,13 +123,22 @@ def explain(*arrays: Any) -> str:
     Examples
     --------
     >>> import lazynp as np
-    >>> y = np.sqrt(np.arange(6.0) + 1)
+    >>> y = np.sqrt(np.arange(1e6) + 1)
     >>> print(np.explain(y).splitlines()[0])
-    1 kernel(s), 0 library call(s), at most 48 bytes of results alive
+    1 kernel(s), 0 library call(s), at most 8,000,000 bytes of results alive
     """
+    from lazynp.array import regimes
     from lazynp.engine import explain as runtime
 
-    return runtime.explain(_nodes(arrays))
+    _nodes(arrays)  # refuses what is no array
+    values = _flat(arrays)
+    nodes = {id(node): node for node in map(regimes.pending, filter(regimes.is_ours, values)) if node is not None}
+    lines = [regimes.told(x) for x in values]
+    return runtime.explain(list(nodes.values()), lines if len(lines) == 1 else [f"{k}: {line}" for k, line in enumerate(lines)])
+
+
+def _flat(arrays: tuple[Any, ...] | list[Any]) -> list[Any]:
+    return [y for x in arrays for y in (_flat(x) if isinstance(x, (list, tuple)) else [x])]
 
 
 def kernelize(*arrays: Any) -> Any:

@@ -5,6 +5,7 @@ In: tables and random programs.  Out: failures.  Promise: NumPy is the oracle; h
 
 from __future__ import annotations
 
+import ctypes
 import dis
 import threading
 import tracemalloc
@@ -475,3 +476,10 @@ def test_the_report_counts_expressions() -> None:
         u / 0.0 + u
     assert report.counters()["expressions_at_hand"] == {"one_pass": 1, "step_by_step": 1}
     assert "expressions of values at hand: 1 in one pass, 1 operator by operator" in lazynp.report()
+
+
+def test_c_code_that_is_called_at_a_place_of_the_program_may_import() -> None:
+    imported = ctypes.pythonapi.PyImport_ImportModule
+    imported.restype, imported.argtypes = ctypes.py_object, [ctypes.c_char_p]
+    code = test_c_code_that_is_called_at_a_place_of_the_program_may_import.__code__
+    assert sites.there(code, 0)(imported, b"colorsys").__name__ == "colorsys"

@@ -327,3 +327,26 @@ def test_empty_arrays_are_the_same_on_every_run(dtype: Any) -> None:
         for made in (lazynp.empty(3, dtype), lazynp.empty_like(lazynp.arange(3), dtype)):
             assert made.dtype == numpy.dtype(dtype)
             assert not any(made.tobytes())
+
+
+@pytest.mark.parametrize("part", [lambda x: x[1:], lambda x: x[:, 1:, :3].mT, lambda x: x.T], ids=["rows", "matrices", "transposed"])
+def test_a_view_is_as_writable_as_the_array_it_shows(part: Callable[[Any], Any]) -> None:
+    found = []
+    for np in (numpy, lazynp):
+        x = np.full((2, 3, 4), 0, "l")
+        shown = part(x)
+        x.flags.writeable = False
+        view = shown.view()
+        assert view.flags.writeable and view.base is x
+        view[...] = 1
+        found.append(numpy.asarray(x).tolist())
+        shown.flags.writeable = False
+        assert not shown.view().flags.writeable
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("order", ["C", "F", "K"])
+@pytest.mark.parametrize("shape", [(4,), (3, 3), (3, 1), (2, 3, 4)])
+def test_flat_copies_of_imaginary_parts_have_no_base(shape: tuple[int, ...], order: Any) -> None:
+    bases = [type(np.ones(shape).imag.ravel(order).base).__name__ for np in (numpy, lazynp)]
+    assert bases[0] == bases[1]

@@ -363,3 +363,16 @@ def test_views_of_repeated_elements_are_written_where_somebody_sets_the_flag(bel
 
     with config.override(eager_below=below):
         assert program(lazynp) == program(numpy)
+
+
+@pytest.mark.parametrize("name", ["shape", "dtype"])
+@pytest.mark.parametrize("size", [6, 600_000])
+def test_attributes_that_are_set_in_place_warn_where_numpy_does(name: str, size: int) -> None:
+    found = []
+    for np in (numpy, lazynp):
+        x: Any = np.zeros(size)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            setattr(x, name, {"shape": (2, size // 2), "dtype": "i8"}[name])
+        found.append([(w.category, str(w.message), w.filename) for w in caught])
+    assert found[0] == found[1]

@@ -6,8 +6,11 @@ NumPy's in either run, and views, so that nobody sets the shape of an array of o
 
 from __future__ import annotations
 
+from lazynp.protocols import BUFFERS
 from tests.differential.operands import basic_key, is_array, target
 from tests.differential.writer import Writer
+
+_BUFFER = "memoryview({})" if BUFFERS else "{}.data"  # the twin has buffers from Python 3.12 on
 
 
 def _outside(w: Writer) -> str | None:
@@ -29,7 +32,7 @@ def export(w: Writer) -> str | None:
     if found is None:
         return None
     text, x = found
-    ways = ["numpy.asarray({})[...]"] * 3 + ["numpy.asarray({}.data)", "numpy.array({})", "numpy.asarray(memoryview({}))"]
+    ways = ["numpy.asarray({})[...]"] * 3 + ["numpy.asarray({}.data)", "numpy.array({})", f"numpy.asarray({_BUFFER})"]
     if x.size and x.ndim:
         ways.append("numpy.from_dlpack({})")
     return f"{_fresh(w)} = {w.among(ways).format(text)}"

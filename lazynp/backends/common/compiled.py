@@ -327,6 +327,7 @@ class CompiledPlan:
         "passed",
         "saved", "schedule", "steps", "target", "threaded",
     )  # fmt: skip
+    tier = "compiled"
 
     def __init__(self, original: Program, target: Target, numpy_plan: Callable[[Program], Plan]) -> None:
         made, sources = pipeline.rendered(original, target)

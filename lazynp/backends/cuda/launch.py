@@ -290,6 +290,7 @@ class DevicePlan(CompiledPlan):
     """A schedule with its kernels on a GPU."""
 
     __slots__ = ("graphs", "number", "place", "words")
+    tier = "compiled for the GPU"
 
     target: CUDABackend
 
@@ -408,6 +409,7 @@ class HostPlan:
     """A program that the device has no code for, on the processor; its values belong to the device."""
 
     __slots__ = ("claims", "name", "plan")
+    tier = "on the processor, because the GPU has no code for it"
 
     def __init__(self, plan: Plan, name: str) -> None:
         self.plan = plan

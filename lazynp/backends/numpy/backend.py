@@ -42,6 +42,7 @@ class NumpyPlan:
     """One generated function and the map from its lines to entries; one more for each set of inputs that it may write in place."""
 
     __slots__ = ("_debug", "_function", "_functions", "_ours", "_program", "claims", "source")
+    tier = "in the NumPy tier"
 
     def __init__(self, program: Program, debug: bool = False, ours: Ours | None = None) -> None:
         self._program = program

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import hand
 from lazynp.graph.build import broadcast_shape
 from lazynp.layout import ORDERS, checked_order, flat_order
 from lazynp.namespace.bridge import fallback
@@ -91,8 +92,11 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
 @of_arrays
 def ravel(a: Any, order: str = "C") -> Any:
     """Show all elements in one dimension; see :func:`numpy.ravel`."""
-    flags = a.flags
     order = order if order in ORDERS else checked_order(order)
+    memory = hand.own_memory(a)
+    if memory is not None:  # of one number everywhere, which has it only since somebody asks
+        return hand.result(memory.ravel(order), (a,))  # type: ignore[arg-type]
+    flags = a.flags
     if order in "KA":
         axes = copy_order(a, order)
     else:

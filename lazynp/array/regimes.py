@@ -1,0 +1,135 @@
+"""What came of an operation, and why: at hand, in one pass, recorded, computed in place.
+
+In: a result and its operands, or an array that somebody asks about.  Out: words.  Promise: nothing is computed or changed; sizes and what
+exists have decided already, and are only read again.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp import arrays
+from lazynp.array import core
+from lazynp.engine import devices
+from lazynp.graph import op as o
+from lazynp.graph import report
+from lazynp.graph.node import Node, caller, site_of, where
+from lazynp.graph.op import Kind
+from lazynp.scalars import CLASSES
+from lazynp.values import config
+
+_MEMORY: Final = np.ndarray
+
+
+def limit() -> str:
+    """Return the limit as a user sets it."""
+    return f"LAZYNP_EAGER_BELOW={config.eager_below}"
+
+
+def watch() -> None:
+    """Count from now on what comes of each operation, by line; it takes some microseconds an operation."""
+    report.operations.watched = True
+    core.count(_count)
+
+
+def _count(one_pass: bool, found: Any, first: Any, second: Any) -> None:
+    name = f"at hand, in one pass: at most {limit()} elements" if one_pass else _outcome(found, first, second)
+    if name:
+        report.count_operation(name, caller())
+
+
+def _outcome(found: Any, first: Any, second: Any) -> str:
+    """Name what came of an operation; nothing where no array of ours has to do with it."""
+    if type(found) is tuple or type(found) is list:
+        found = next((x for x in found if is_ours(x)), None)
+    if is_ours(found):
+        if type(found) is arrays.ndarray and type(found._base) is arrays.ndarray:
+            return ""  # a view, for which nothing is done
+        node = pending(found)
+        if node is not None:
+            return f"recorded: {reason(node)}"
+        if not _at_hand(found):
+            return "at the call: the values exist"
+    elif not (_at_hand(first) or _at_hand(second)):
+        return ""
+    return f"at hand: at most {limit()} elements"
+
+
+def is_ours(x: Any) -> bool:
+    """Tell whether ``x`` is an array, or a scalar that may be pending."""
+    return type(x) is arrays.ndarray or type(x) in CLASSES
+
+
+def _at_hand(x: Any) -> bool:
+    return type(x) is arrays.ndarray and type(x._base) is _MEMORY
+
+
+def pending(x: Any) -> Node | None:
+    """Return the node of a value of ours that does not exist yet; of a view its base's."""
+    base = None if type(x) in CLASSES else x._base
+    root = base if type(base) is arrays.ndarray else x
+    node: Node | None = root._node if root is not base or base._base is None else None
+    return None if (base is not None and root is x) or node is None or node.buffer is not None else node
+
+
+def reason(node: Node, told: bool = False) -> str:
+    """Tell why a pending value was recorded, and not computed at its call; ``told``: with numbers and lines."""
+    if not config.at_hand:
+        return _always()
+    size = prod(node.shape)
+    if size > config.at_hand:
+        return f"it has {size:,} elements, more than {limit()}" if told else f"more than {limit()} elements"
+    for source in _operands(node):
+        if source.buffer is None:
+            return f"an operand is pending ({where(site_of(source))})" if told else "an operand is pending"
+        of = prod(source.shape)
+        if source.buffer.device not in (None, devices.CPU):
+            return "an operand is on a GPU"
+        if of > config.at_hand:
+            return f"an operand has {of:,} elements, more than {limit()}" if told else f"an operand has more than {limit()} elements"
+    if size > config.at_hand // 4:
+        return f"{node.op.name} of more than a quarter of {limit()} elements is faster in a kernel"
+    return f"{node.op.name} is not computed at the call"
+
+
+def _operands(node: Node) -> list[Node]:
+    """List what an operation computes with, behind what only moves or converts elements: computed values, and leaves that exist."""
+    found, todo, seen = [], list(node.src), set()
+    while todo:
+        source = todo.pop()
+        if id(source) in seen or source.op is o.CONST:
+            continue
+        seen.add(id(source))
+        if source.buffer is None and (source.op.kind is Kind.MOVEMENT or source.op is o.CAST):
+            todo += source.src
+        else:
+            found.append(source)
+    return found
+
+
+def told(x: Any) -> str:
+    """Tell of an array, or a scalar, which regime it belongs to, and why."""
+    if not is_ours(x):
+        return f"at hand: a number, computed at the call, because what it was computed from exists and has at most {limit()} elements"
+    if _at_hand(x):
+        return f"at hand: computed at the call by NumPy's loops, because it has {_elements(x.size)}, at most {limit()}"
+    node = pending(x)
+    if node is not None:
+        return f"recorded, because {reason(node, told=True)}"
+    if not config.at_hand:
+        return f"nothing to do: the value exists; what is computed from it is recorded, because {_always()}"
+    if x.size > config.at_hand:
+        return f"nothing to do: the value exists; it has {_elements(x.size)}, more than {limit()}, so what is computed from it is recorded"
+    return f"nothing to do: the value exists; it has {_elements(x.size)}, at most {limit()}, and is at hand as soon as it is used"
+
+
+def _always() -> str:
+    """Say why everything is recorded."""
+    return "values may live on a GPU" if config.eager_below else f"{limit()} records everything"
+
+
+def _elements(n: int) -> str:
+    return f"{n:,} element{'' if n == 1 else 's'}"
