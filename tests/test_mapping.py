@@ -342,7 +342,7 @@ def test_nothing_is_kept_where_python_is_told_so(compiled: Compiled, monkeypatch
 
 def test_a_text_that_is_wrong_is_wrong_every_time(compiled: Compiled) -> None:
     for _ in range(2):
-        with pytest.raises(SyntaxError, match="broken.py"):
+        with pytest.raises(SyntaxError, match=r"broken\.py"):
             kept.compile_kept(b"import numpy\nx = = 1\n", "broken.py")
 
 

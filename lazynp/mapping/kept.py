@@ -1,7 +1,7 @@
 """Mapped modules, compiled once: Python keeps what it compiles beside a module, and what is mapped must not get there.
 
-In: the text of one of the user's modules.  Out: its code, compiled now or by an earlier process.  Promise: the code is what ``compile_mapped``
-makes of that very text under that very name, by this Python and this mapping; it is kept where machine code is kept
+In: the text of one of the user's modules.  Out: its code, compiled now or by an earlier process.  Promise: the code is what
+``compile_mapped`` makes of that very text under that very name, by this Python and this mapping; it is kept where machine code is kept
 (``backends/common/disk_cache``), in files that nobody else may write, and never where ``-B`` or ``LAZYNP_CACHE=0`` forbids it.
 """
 
@@ -43,6 +43,6 @@ def compile_kept(source: bytes, filename: str) -> CodeType:
 
 @functools.cache
 def _maker() -> tuple[object, ...]:
-    """What makes the code: this Python, as it was started, and the text of the mapping."""
+    """Return what makes the code: this Python, as it was started, and the text of the mapping."""
     loader: Any = syntax.__loader__  # also of a package in a zip
     return importlib.util.MAGIC_NUMBER, sys.version, sys.flags.optimize, disk_cache.digest(loader.get_data(syntax.__file__))
