@@ -84,8 +84,8 @@ _OPERATORS: Final = (
 )  # fmt: skip
 _OTHERS: Final = ("neg", "pos", "abs", "invert", "lt", "le", "eq", "ne", "gt", "ge", "getitem", "setitem", "call")
 _METHODS: Final = (
-    "sum", "prod", "mean", "std", "var", "max", "min", "any", "all", "argmax", "argmin", "cumsum", "cumprod", "dot", "round", "clip", "sort",
-    "argsort", "astype", "copy",
+    "sum", "prod", "mean", "std", "var", "max", "min", "any", "all", "argmax", "argmin", "cumsum", "cumprod", "dot", "round", "clip",
+    "sort", "argsort", "astype", "copy",
 )  # fmt: skip
 _COUNTED: Final = frozenset(
     [*_METHODS, *[f"__{name}__" for name in _OTHERS]] + [f"__{before}{name}__" for name in _OPERATORS for before in ("", "r", "i")]
