@@ -76,9 +76,10 @@ cdef extern from "counting.h":
     void member_fill(Member*, PyTypeObject*, object, object)
     PyObject* view_method
     void parts_release()
-    void chain_register(PyTypeObject*, PyObject*, PyObject*)
+    void chain_register(PyTypeObject*, PyObject*, PyObject*, PyObject*, PyObject*)
     long long* chain_results
-    void chain_resize(Py_ssize_t, Py_ssize_t, Py_ssize_t, int)
+    long long hot_runs, hot_work
+    void chain_resize(Py_ssize_t, Py_ssize_t, Py_ssize_t, int, long long)
     int settle_all() except -1
     int cell_lend(object) except -1
     int part_attach(object, object, object, object) except -1
@@ -213,28 +214,29 @@ def register(cls, result, scalar):
             setattr(cls, name, attribute_of(array_type, k, slow, PyUnicode_AsUTF8(_kept_object(slow.__doc__ or name))))
 
 
-def chain(places, there):
+def chain(places, there, compiled, pool):
     """Let operators wait for one another where ``places`` of a code object says so; see ``chains.h``.
 
-    ``there`` returns for an operator's place in one what calls a function as if it stood there.
+    ``there`` returns for an operator's place in one what calls a function as if it stood there; ``compiled`` an address of machine
+    code for an expression that comes often, or 0, and ``pool`` that of what calls a function on several threads (see ``hot.h``).
     """
     cls = <object>array_type
     waiting = type.__new__(type(cls), cls.__name__, (cls,), {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__})
     _keep(waiting)
-    chain_register(<PyTypeObject*>waiting, _keep(places), _keep(there))
+    chain_register(<PyTypeObject*>waiting, _keep(places), _keep(there), _keep(compiled), _keep(pool))
 
 
-def chain_sizes(least, row, block, runs=1):
+def chain_sizes(least, row, block, runs=1, work=500_000_000):
     """Let arrays of ``least`` elements make chains, in rows of ``row`` at least, of which ``block`` are computed at a time; for tests.
 
-    What has run less often than ``runs`` times, once or never, is not looked at.
+    What has run less often than ``runs`` times, once or never, is not looked at; what has cost ``work`` element operations is compiled.
     """
-    chain_resize(least, row, block, runs)
+    chain_resize(least, row, block, runs, work)
 
 
 def chain_counts():
-    """Return how many expressions were computed in one pass, and how many step by step after all."""
-    return chain_results[0], chain_results[1]
+    """Return how many expressions took one pass, how many went step by step after all, and how many of the former were machine code."""
+    return chain_results[0], chain_results[1], hot_runs
 
 
 def count(hook):

@@ -60,23 +60,29 @@ def assign_rows(name: str, memory: Any, other: Any) -> bool:
     return False
 
 
-def chain(places: Callable[[Any, Any], bytearray], there: Callable[[Any, int], Callable[..., Any]]) -> None:
+def chain(
+    places: Callable[[Any, Any], bytearray],
+    there: Callable[[Any, int], Callable[..., Any]],
+    compiled: Callable[[Any, Any, str, bool], int],
+    pool: Callable[[], tuple[int, int]],
+) -> None:
     """Let operators wait for one another where ``places`` of a code object and its names says so.
 
-    ``there`` returns for an operator's place in one what calls a function as if it stood there.
+    ``there`` returns for an operator's place in one what calls a function as if it stood there; ``compiled`` an address of machine
+    code for an expression that comes often, or 0, and ``pool`` that of what calls a function on several threads.
     """
 
 
-def chain_sizes(least: int, row: int, block: int, runs: int = 1) -> None:
+def chain_sizes(least: int, row: int, block: int, runs: int = 1, work: int = 500_000_000) -> None:
     """Let arrays of ``least`` elements make chains, in rows of ``row`` at least, of which ``block`` are computed at a time; for tests.
 
-    What has run less often than ``runs`` times, once or never, is not looked at.
+    What has run less often than ``runs`` times, once or never, is not looked at; what has cost ``work`` element operations is compiled.
     """
 
 
-def chain_counts() -> tuple[int, int]:
-    """Return how many expressions were computed in one pass, and how many step by step after all."""
-    return 0, 0
+def chain_counts() -> tuple[int, int, int]:
+    """Return how many expressions took one pass, how many went step by step after all, and how many of the former were machine code."""
+    return 0, 0, 0
 
 
 _OPERATORS: Final = (

@@ -10,297 +10,36 @@
 #ifndef LAZYNP_CHAINS_H
 #define LAZYNP_CHAINS_H
 
-#include "loops.h"
-
-#define CHAIN_STEPS 24
-#define CHAIN_BLOCK 1024 /* elements that are computed at a time, at most */
-static struct {
-    npy_intp from;  /* elements, from which a result that lies in memory costs more than looking at the program's code */
-    npy_intp row;   /* elements in a row, fewer are not worth a call of a loop */
-    npy_intp block; /* elements that are computed at a time */
-    int runs;       /* of a piece of the program, before it is looked at */
-} chain_sizes = {256, 32, CHAIN_BLOCK, 1};
-
-enum { OF_ARRAY, OF_NUMBER, OF_STEP };
-typedef struct {
-    int kind, number;
-} Operand;
-typedef struct {
-    Loops* loops;
-    int type; /* of its operands */
-    Operand of[2];
-} Step;
-
-/* A piece of a program: a byte an instruction says how often an operator there may still wait in vain, 0 of all that do not wait. */
-typedef struct {
-    PyCodeObject* code;
-    PyObject* waits; /* NULL: nobody has looked yet */
-    int first;       /* where the operator is that came here first */
-} Places;
-
-/* Where an operator is. */
-typedef struct {
-    PyCodeObject* code; /* borrowed */
-    int offset;
-} Site;
-
-/* What an expression is so far; it belongs to the cell that stands for its value. */
-typedef struct Chain {
-    Cell* cell;
-    struct Chain *before, *after; /* all that wait, in a ring */
-    int steps, arrays, numbers, ndim;
-    int told;  /* its errors were told of, or are another chain's to tell */
-    unsigned long thread;
-    int users; /* calls that compute it now */
-    npy_intp dims[AXES], size;
-    PyCodeObject* code; /* where the operator is that waits first */
-    int offset;
-    Step step[CHAIN_STEPS];
-    PyArrayObject* array[CHAIN_STEPS + 1];
-    Value value[CHAIN_STEPS + 1];
-} Chain;
-
-static PyTypeObject* chain_type; /* the class of arrays while they are not computed yet; its instances become the former's */
-static long long chain_results[2]; /* computed in one pass, and step by step */
-static Chain waiting = {.before = &waiting, .after = &waiting};
-static int waiting_count;
-
-#define IS_CHAIN(x) (Py_TYPE(x) == chain_type)
-#define CHAIN_OF(x) ((Chain*)((Cell*)(x))->before)
-
-static Chain* kept_chains[8];
-static int kept_chain_count;
-
-static void chain_leave(Chain* self) {
-    self->before->after = self->after;
-    self->after->before = self->before;
-    self->before = self->after = self;
-    waiting_count--;
-}
-
-static void chain_enter(Chain* self) {
-    self->after = &waiting, self->before = waiting.before;
-    waiting.before->after = self, waiting.before = self;
-    waiting_count++;
-}
-
-static void chain_free(Chain* self) {
-    if (self->after != self) chain_leave(self);
-    for (int k = 0; k < self->arrays; k++) Py_DECREF(self->array[k]);
-    Py_DECREF(self->code);
-    if (kept_chain_count < 8) kept_chains[kept_chain_count++] = self;
-    else PyMem_Free(self);
-}
-
-/* A chain without steps, which does not wait yet. */
-static PyObject* chain_new(const Site* site) {
-    Chain* self = kept_chain_count ? kept_chains[--kept_chain_count] : PyMem_Malloc(sizeof(Chain));
-    Cell* cell = self ? (Cell*)cell_of(Py_NewRef(Py_None), NULL) : NULL;
-    if (cell == NULL) {
-        PyMem_Free(self);
-        return self ? NULL : PyErr_NoMemory();
-    }
-    Py_SET_TYPE((PyObject*)cell, chain_type);
-    Py_INCREF(chain_type), Py_DECREF(array_type);
-    cell->before = (Cell*)self;
-    cell->lent = 0;
-    self->cell = cell;
-    self->steps = self->arrays = self->numbers = self->told = self->users = 0;
-    self->thread = PyThread_get_thread_ident();
-    self->code = (PyCodeObject*)Py_NewRef((PyObject*)site->code), self->offset = site->offset;
-    self->before = self->after = self;
-    return (PyObject*)cell;
-}
-
-/* Which operators wait ------------------------------------------------------------------------------------------------------------ */
-
-#define SET_BITS 6
-#define WAYS 4
-#define FAILURES 4
-static Places places[1 << SET_BITS][WAYS]; /* of a set, the latest first */
-static PyObject *places_method, *there_method; /* `sites.places` and `sites.there` */
-
-static Places* places_set(PyCodeObject* code) { return places[((uint64_t)((uintptr_t)code >> 4) * 0x9E3779B97F4A7C15u) >> (64 - SET_BITS)]; }
-
-static Places* places_of(PyCodeObject* code) {
-    Places* set = places_set(code);
-    for (int k = 0; k < WAYS; k++)
-        if (set[k].code == code) return &set[k];
-    return NULL;
-}
-
-/* A new piece takes the place of that which came first. */
-static void places_add(PyCodeObject* code, int first) {
-    Places *set = places_set(code), last = set[WAYS - 1];
-    memmove(set + 1, set, (WAYS - 1) * sizeof(Places));
-    set[0] = (Places){(PyCodeObject*)Py_NewRef((PyObject*)code), NULL, first};
-    Py_XDECREF(last.code), Py_XDECREF(last.waits);
-}
-
-static unsigned char* waits_at(PyCodeObject* code, int offset) {
-    Places* of = places_of(code);
-    if (of == NULL || of->waits == NULL || offset < 0 || offset / 2 >= PyByteArray_GET_SIZE(of->waits)) return NULL;
-    return (unsigned char*)PyByteArray_AS_STRING(of->waits) + offset / 2;
-}
-
-/* Look where operators wait in a piece of the program; -1 where somebody interrupts it. */
-static int places_look(PyFrameObject* frame, PyCodeObject* code) {
-    PyObject *names = PyFrame_GetGlobals(frame), *found = PyObject_CallFunctionObjArgs(places_method, (PyObject*)code, names, NULL);
-    Places* of;
-    Py_DECREF(names);
-    if (found == NULL && !PyErr_ExceptionMatches(PyExc_Exception)) return -1;
-    if (found == NULL) PyErr_Clear();
-    if (found == NULL || !PyByteArray_CheckExact(found)) Py_XSETREF(found, PyByteArray_FromStringAndSize(NULL, 0));
-    if (found == NULL) return -1;
-    for (Py_ssize_t k = 0; k < PyByteArray_GET_SIZE(found); k++) PyByteArray_AS_STRING(found)[k] *= FAILURES;
-    if ((of = places_of(code)) != NULL) Py_XSETREF(of->waits, Py_NewRef(found));
-    Py_DECREF(found);
-    return 0;
-}
-
-/* Whether the operator of the user's that runs now has a result that is only there for the next one; -1 where somebody interrupts it.  A piece of
-   the program is looked at when it runs again: looking costs more than what runs once could win. */
-static int site_waits(Site* site) {
-    PyFrameObject* frame = places_method ? PyEval_GetFrame() : NULL;
-    unsigned char* waits;
-    Places* of;
-    int failed = 0;
-    if (frame == NULL) return 0;
-    site->code = PyFrame_GetCode(frame);
-    Py_DECREF(site->code); /* the frame has it */
-    site->offset = PyFrame_GetLasti(frame);
-    if ((of = places_of(site->code)) == NULL) {
-        places_add(site->code, site->offset);
-        if (chain_sizes.runs == 0) failed = places_look(frame, site->code);
-    } else if (of->waits == NULL && site->offset <= of->first) {
-        failed = places_look(frame, site->code);
-    }
-    if (failed) return -1;
-    waits = waits_at(site->code, site->offset);
-    return waits && *waits;
-}
+#include "hot.h"
 
 /* Computing ------------------------------------------------------------------------------------------------------------------------ */
 
-static char blocks[CHAIN_STEPS + 1][CHAIN_BLOCK * 8];
-
-/* Which block each step's result goes to: that of an operand it is the last to read, if an element is as large there. */
-static void blocks_assign(const Chain* self, int* block) {
-    int free_blocks[CHAIN_STEPS + 1], count = CHAIN_STEPS + 1;
-    for (int k = 0; k < count; k++) free_blocks[k] = count - 1 - k;
-    for (int k = 0; k < self->steps; k++) {
-        const Step* step = &self->step[k];
-        npy_intp size = step->loops->of[step->type].size;
-        int taken = -1;
-        for (int o = 0; o < step->loops->nin; o++) {
-            const Step* source = step->of[o].kind == OF_STEP ? &self->step[step->of[o].number] : NULL;
-            if (source && taken < 0 && source->loops->of[source->type].size == size) taken = block[step->of[o].number];
-        }
-        block[k] = taken < 0 ? free_blocks[--count] : taken;
-        for (int o = 0; o < step->loops->nin; o++)
-            if (step->of[o].kind == OF_STEP && block[step->of[o].number] != taken) free_blocks[count++] = block[step->of[o].number];
-    }
-}
-
-/* How the operands lie: rows of `length` elements, `rows` of them. */
-typedef struct {
-    npy_intp rows, length;
-    npy_intp across[CHAIN_STEPS + 1], along[CHAIN_STEPS + 1]; /* steps of each array, in bytes */
-} Rows2;
-
-static int rows_of(const Chain* self, Rows2* of) {
-    int flat = 1;
-    for (int k = 0; k < self->arrays; k++) flat = flat && PyArray_SIZE(self->array[k]) == self->size && PyArray_IS_C_CONTIGUOUS(self->array[k]);
-    of->rows = flat || self->ndim == 1 ? 1 : self->dims[0];
-    of->length = flat ? self->size : self->dims[self->ndim - 1];
-    for (int k = 0; k < self->arrays; k++) {
-        npy_intp steps[AXES] = {0}, size = PyArray_ITEMSIZE(self->array[k]);
-        if (!flat && (self->ndim > 2 || !operand_steps(self->array[k], self->ndim, self->dims, steps))) return 0;
-        of->across[k] = flat || self->ndim == 1 ? 0 : steps[0];
-        of->along[k] = flat ? size : steps[self->ndim - 1];
-    }
-    return 1;
-}
-
-/* Whether all arrays lie in rows that are equally far apart, in elements: then they are computed as if the gaps were elements, too. */
-static npy_intp apart_in_all(const Chain* self, const Rows2* of) {
-    npy_intp apart = 0;
-    for (int k = 0; k < self->arrays; k++) {
-        npy_intp size = PyArray_ITEMSIZE(self->array[k]), found = of->across[k] / size;
-        if (of->along[k] != size || found * size != of->across[k] || (k && found != apart)) return 0;
-        apart = found;
-    }
-    return apart >= of->length && apart - of->length <= of->length / 4 ? apart : 0;
-}
-
-/* One step on `n` elements: of block buffers from their start, of arrays from where `at` says.  Whether it raised an error is asked at once: what
-   compares and negates clears the flags that the step before it has set. */
-static inline int step_run(const Chain* self, int k, const int* block, char* const* at, const Rows2* of, char* to, npy_intp n) {
-    const Step* step = &self->step[k];
-    Loop* loop = &step->loops->of[step->type];
-    char* args[3];
-    npy_intp steps[3], dims[1] = {n};
-    int nin = step->loops->nin;
-    for (int o = 0; o < nin; o++) {
-        int number = step->of[o].number;
-        switch (step->of[o].kind) {
-        case OF_ARRAY: args[o] = at[number], steps[o] = of->along[number]; break;
-        case OF_NUMBER: args[o] = (char*)&self->value[number], steps[o] = 0; break;
-        default: args[o] = blocks[block[number]], steps[o] = self->step[number].loops->of[self->step[number].type].size;
-        }
-    }
-    args[nin] = to, steps[nin] = loop->size;
-    loop->function(args, dims, steps, loop->data);
-    return flags_raised(1);
-}
-
-/* The elements in one row, from `at` on; whether an error was raised. */
-static inline int row_run(const Chain* self, const int* block, char** at, const Rows2* of, char* to, npy_intp size, npy_intp length) {
-    int last = self->steps - 1;
-    for (npy_intp done = 0; done < length; done += chain_sizes.block) {
-        npy_intp n = length - done < chain_sizes.block ? length - done : chain_sizes.block;
-        for (int k = 0; k < last; k++)
-            if (step_run(self, k, block, at, of, blocks[block[k]], n)) return 1;
-        if (step_run(self, last, block, at, of, to + done * size, n)) return 1;
-        for (int k = 0; k < self->arrays; k++) at[k] += n * of->along[k];
-    }
-    return 0;
-}
-
-/* The same where rows are short and lie equally far apart, as if they were one: `to` gets what is no gap. */
-static int gaps_run(const Chain* self, const int* block, char** at, const Rows2* of, char* to, npy_intp size, npy_intp apart) {
-    npy_intp span = (of->rows - 1) * apart + of->length, row = 0;
-    int last = self->steps - 1;
-    for (npy_intp done = 0; done < span; done += chain_sizes.block) {
-        npy_intp n = span - done < chain_sizes.block ? span - done : chain_sizes.block;
-        for (int k = 0; k <= last; k++)
-            if (step_run(self, k, block, at, of, blocks[block[k]], n)) return 1;
-        for (; row < of->rows; row++) { /* the pieces of rows in this block */
-            npy_intp from = row * apart, end = from + of->length, first = from > done ? from : done, past = end < done + n ? end : done + n;
-            if (first < past) memcpy(to + (row * of->length + first - from) * size, blocks[block[last]] + (first - done) * size, (size_t)((past - first) * size));
-            if (end > done + n) break;
-        }
-        for (int k = 0; k < self->arrays; k++) at[k] += n * of->along[k];
-    }
-    return 0;
-}
-
-/* All in one pass; NULL without an exception where it is to be done step by step. */
-static PyArrayObject* chain_run(Chain* self) {
+/* All in one pass; NULL without an exception where it is to be done step by step.  `hot`: what is to be compiled afterwards. */
+static PyArrayObject* chain_run(Chain* self, Hot** hot) {
     const Step* last = &self->step[self->steps - 1];
     Loop* loop = &last->loops->of[last->type];
     PyArrayObject* made;
+    Hot* known;
     Rows2 of;
     int block[CHAIN_STEPS];
     char* at[CHAIN_STEPS + 1];
     npy_intp apart = 0;
     int raised = 0;
-    if (self->steps < 2 || !rows_of(self, &of)) return NULL;
+    if (self->steps < 2 || self->size == 0 || !rows_of(self, &of)) return NULL;
+    known = of.rows == 1 || of.length >= HOT_ROW ? hot_of(self, &of) : NULL;
+    for (int k = 0; k < self->arrays; k++) at[k] = PyArray_BYTES(self->array[k]);
+    if (known && known->function) {
+        if ((made = result_of(self->ndim, self->dims, loop->out, self->size)) == NULL) return NULL;
+        *hot = threads_wanted(known, self->size);
+        if (hot_run(known, self, at, &of, PyArray_BYTES(made), loop->size)) return made;
+        Py_DECREF(made);
+    } else {
+        *hot = hot_count(known, self->size);
+    }
     if (of.rows > 1 && of.length < chain_sizes.block) apart = apart_in_all(self, &of);
     if (of.rows > 1 && of.length < chain_sizes.row && !apart) return NULL;
     if ((made = result_of(self->ndim, self->dims, loop->out, self->size)) == NULL) return NULL;
     blocks_assign(self, block);
-    for (int k = 0; k < self->arrays; k++) at[k] = PyArray_BYTES(self->array[k]);
     flags_clear(1);
     if (apart) {
         raised = gaps_run(self, block, at, &of, PyArray_BYTES(made), loop->size, apart);
@@ -311,6 +50,7 @@ static PyArrayObject* chain_run(Chain* self) {
         }
     }
     if (raised) Py_CLEAR(made);
+    else if (known && known->function && ++known->refused > HOT_REFUSALS) known->function = NULL; /* its flags say too much */
     return made;
 }
 
@@ -370,8 +110,8 @@ static PyArrayObject* chain_steps(Chain* self) {
 }
 
 /* In one pass if that goes; NULL where NumPy raises.  `wanted`: whether it went is remembered. */
-static PyArrayObject* chain_compute(Chain* self, int wanted) {
-    PyArrayObject* found = chain_run(self);
+static PyArrayObject* chain_compute(Chain* self, int wanted, Hot** hot) {
+    PyArrayObject* found = chain_run(self, hot);
     if (wanted && !self->told) chain_learn(self, found != NULL);
     return found || PyErr_Occurred() ? found : chain_steps(self);
 }
@@ -381,9 +121,10 @@ static int chain_settle(PyObject* x) {
     Cell* cell = (Cell*)x;
     Chain* self = CHAIN_OF(x);
     PyArrayObject* found;
+    Hot* hot = NULL;
     Py_INCREF(x), self->users++;
     if (self->after != self) chain_leave(self); /* NumPy may call a program's handler of errors, or another thread: they may settle all others */
-    found = chain_compute(self, 1);
+    found = chain_compute(self, 1, &hot);
     self->users--;
     if (found == NULL) {
         self->told = 1;
@@ -395,6 +136,8 @@ static int chain_settle(PyObject* x) {
         Py_INCREF(array_type), Py_DECREF(chain_type);
     } /* else somebody who was asked meanwhile has computed it */
     if (self->users == 0 && !IS_CHAIN(x)) chain_free(self);
+    if (found == NULL) hot_put_off(hot);
+    else if (hot && hot_ask(hot)) Py_CLEAR(found);
     Py_XDECREF(found), Py_DECREF(x);
     return found ? 0 : -1;
 }
@@ -404,13 +147,15 @@ static void chain_dealloc(PyObject* x) {
     Chain* self = CHAIN_OF(x);
     PyObject *type, *value, *trace;
     PyArrayObject* found;
+    Hot* hot = NULL;
     Py_SET_TYPE(x, array_type);
     Py_INCREF(array_type), Py_DECREF(chain_type);
     array_dealloc(x);
     if (self->after != self) chain_leave(self);
     if (!self->told) {
         PyErr_Fetch(&type, &value, &trace);
-        found = chain_compute(self, 0);
+        found = chain_compute(self, 0, &hot);
+        hot_put_off(hot);
         if (found == NULL) PyErr_Clear();
         Py_XDECREF(found);
         PyErr_Restore(type, value, trace);
@@ -444,14 +189,17 @@ static PyObject* chain_getattr(PyObject* x, PyObject* name) { return SETTLED ? P
 static int chain_setattr(PyObject* x, PyObject* name, PyObject* value) { return SETTLED ? PyObject_GenericSetAttr(x, name, value) : -1; }
 
 /* For tests: chains of few elements. */
-static void chain_resize(npy_intp from, npy_intp row, npy_intp block, int runs) {
+static void chain_resize(npy_intp from, npy_intp row, npy_intp block, int runs, long long work) {
     chain_sizes.from = from, chain_sizes.row = row, chain_sizes.runs = runs;
     chain_sizes.block = block < 1 ? 1 : block > CHAIN_BLOCK ? CHAIN_BLOCK : block;
+    if (work != hot_work) hot_forget();
+    hot_work = work;
 }
 
-static void chain_register(PyTypeObject* type, PyObject* look, PyObject* there) {
+static void chain_register(PyTypeObject* type, PyObject* look, PyObject* there, PyObject* compiled, PyObject* pool) {
     chain_type = type;
-    places_method = look, there_method = there;
+    places_method = look, there_method = there, hot_method = compiled, pool_method = pool;
+    threads_name = PyUnicode_InternFromString("threads");
     type->tp_dealloc = chain_dealloc;
     type->tp_getattro = chain_getattr;
     type->tp_setattro = chain_setattr;

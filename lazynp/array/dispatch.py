@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.array import core
+from lazynp.array import core, quick
 from lazynp.array.calls import ALWAYS, answer, bound, growing, widening
 from lazynp.array.hand import cell, memory_of
 from lazynp.values import config
@@ -127,6 +127,8 @@ def first(name: str, function: Any, theirs: Any, module: str = "lazynp", own: fr
 
 
 def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: frozenset[str]) -> Any:
+    if name in quick.FUNCTIONS and module == "lazynp":
+        theirs = quick.FUNCTIONS[name]
     if name == "argsort" and module == "lazynp":
         theirs = _argsort
     elif name in _CORES_OWN and module == "lazynp":
@@ -191,7 +193,7 @@ def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, sta
 
 def numpys_method(name: str) -> Any:
     """Return what answers for a method of an array at hand."""
-    return _argsort if name == "argsort" else getattr(np.ndarray, name)
+    return _argsort if name == "argsort" else quick.METHODS.get(name) or getattr(np.ndarray, name)
 
 
 def method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import builtins
 import dis
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
@@ -43,10 +44,14 @@ _FURTHEST: Final = 200  # instructions between two operators; more are more step
 def places(code: CodeType, names: Names) -> bytearray:
     """Tell of each instruction (two bytes) whether its result is an operand of another operator of its line, and is nothing else."""
     found = bytearray(len(code.co_code) // 2)
-    instructions = [instruction for instruction in dis.get_instructions(code) if instruction.opname not in _NOTHING]
+    every = list(dis.get_instructions(code))
+    instructions = [instruction for instruction in every if instruction.opname not in _NOTHING]
     for at, instruction in enumerate(instructions):
         if _is_step(instructions, at, names):
             found[instruction.offset // 2] = _consumed(instructions, at, names)
+    for instruction, after in pairwise(every):
+        if instruction.opname == "PRECALL":  # which makes the call, before 3.12, once the interpreter knows what is called
+            found[instruction.offset // 2] = found[after.offset // 2]
     return found
 
 

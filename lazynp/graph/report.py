@@ -59,14 +59,14 @@ class Schedules:
 class _Chains:
     """The expressions of values at hand, which the core counts, before the counts here were forgotten."""
 
-    __slots__ = ("one_pass", "steps")
+    __slots__ = ("before",)
 
     def __init__(self) -> None:
-        self.one_pass = self.steps = 0
+        self.before = (0, 0, 0)
 
-    def counts(self) -> tuple[int, int]:
-        one_pass, steps = core.chain_counts()
-        return one_pass - self.one_pass, steps - self.steps
+    def counts(self) -> tuple[int, int, int]:
+        now, before = core.chain_counts(), self.before
+        return now[0] - before[0], now[1] - before[1], now[2] - before[2]
 
 
 class Work:
@@ -142,7 +142,7 @@ def reset() -> None:
     """Forget all counts."""
     for table in (forced, fallbacks, transfers, on_host, regimes):
         table.clear()
-    _chains.one_pass, _chains.steps = core.chain_counts()
+    _chains.before = core.chain_counts()
     schedules.hits = schedules.misses = schedules.remembered = schedules.cuts = 0
     for name in Work.__slots__:
         setattr(work, name, 0)
@@ -152,9 +152,9 @@ def counters() -> dict[str, Any]:
     """The counts of this process, of types that JSON has."""
     from lazynp.graph import usage  # who counts need not read
 
-    one_pass, steps = _chains.counts()
+    one_pass, steps, compiled = _chains.counts()
     return {
-        "expressions_at_hand": {"one_pass": one_pass, "step_by_step": steps},
+        "expressions_at_hand": {"one_pass": one_pass, "step_by_step": steps, "machine_code": compiled},
         "schedule_hits": schedules.hits,
         "schedule_misses": schedules.misses,
         "remembered": schedules.remembered,
@@ -208,7 +208,8 @@ def report() -> str:
 
     lines = ["core: native" if core.native else f"core: Python ({core.reason})"]
     if any(chains := _chains.counts()):
-        lines.append(f"expressions of values at hand: {chains[0]} in one pass, {chains[1]} operator by operator")
+        one_pass, steps, compiled = chains
+        lines.append(f"expressions of values at hand: {one_pass} in one pass, {steps} operator by operator, {compiled} by machine code")
     lines.append(f"schedules: {schedules.hits + schedules.misses} runs, {schedules.misses} made, {schedules.remembered} values remembered")
     if schedules.cuts:
         lines.append(f"runs cut to need less memory: {schedules.cuts}")

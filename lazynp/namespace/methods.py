@@ -28,6 +28,7 @@ from lazynp.namespace.ufunc import reductions
 from lazynp.namespace.ufunc.ufuncs import UFUNCS
 from lazynp.ndarray import asarray, copy_order, host, ndarray, node_of, result, view_reshape, wrap_ordered
 from lazynp.scalars import is_scalar, outcome, scalar_of_value
+from lazynp.values import config
 from lazynp.values.buffer import unseen
 
 
@@ -268,7 +269,7 @@ def at_hand(cls: type) -> None:
     for name in ((SHARED | WRITING).keys() | {"__array_ufunc__", "copy", "item", "tolist"}) - _OWN:
         setattr(cls, name, core.function(vars(cls)[name], dispatch.numpys_method(name), name, frozenset()))
     core.register(cls, hand.result, outcome)
-    core.chain(_places, _there)
+    core.chain(_places, _there, _compiled, _pool)
 
 
 def _places(code: Any, names: Any) -> bytearray:
@@ -281,6 +282,20 @@ def _there(code: Any, offset: int) -> Any:
     from lazynp.array.sites import there
 
     return there(code, offset)
+
+
+def _compiled(steps: Any, dtypes: Any, lies: str, kept: bool) -> int:
+    if config.backend == "numpy":
+        return 0
+    from lazynp.backends.llvm import expressions  # it loads LLVM, which short programs do not need
+
+    return expressions.compiled(steps, dtypes, lies, kept)
+
+
+def _pool() -> tuple[int, int]:
+    from lazynp.backends.llvm import expressions
+
+    return expressions.pool()
 
 
 def _described(name: str, function: FunctionType, theirs: Any) -> FunctionType:

@@ -1,4 +1,4 @@
-"""Random expressions as programs write them: ``python -m tests.array.chained --count N --seed S``.
+"""Random expressions as programs write them: ``python -m tests.array.chained --count N --seed S [--compiled]``.
 
 In: seeds.  Out: lines of a program, run with NumPy and with lazynp, whose operators wait for one another (``array/chains.h``).  Promise:
 every value is compared to the bit, with its dtype and shape and the warnings and exceptions of its line; chains begin at small sizes.
@@ -22,6 +22,7 @@ from lazynp.values import config
 DTYPES = ("float64", "float64", "float64", "float32", "int64", "uint8", "bool", "complex128", "float16", "int32")
 SIZES = ((256, 32, 1024), (1, 1, 1), (2, 1, 3), (1, 4, 7), (5, 1, 1024))  # see ``core.chain_sizes``
 BINARY = ("+", "-", "*", "/", "+", "*", "&", "|", "^", "//", "@", "<", ">=", "==", "!=")
+NEVER = 1 << 62
 NUMBERS = ("2", "0.5", "-1.5", "3", "0", "1e200", "N(1.5)", "F(2.5)", "True", "1j", "300")
 
 
@@ -179,20 +180,24 @@ def canonical(x: Any) -> bytes:
 
 
 @contextmanager
-def chains_of(sizes: tuple[int, int, int]) -> Iterator[None]:
-    """Within, chains begin at other sizes, and in what runs for the first time."""
-    core.chain_sizes(*sizes, 0)
+def chains_of(sizes: tuple[int, int, int], work: int = NEVER) -> Iterator[None]:
+    """Within, chains begin at other sizes, and in what runs for the first time; what has cost ``work`` element operations is compiled."""
+    core.chain_sizes(*sizes, 0, work)
     try:
         yield
     finally:
         core.chain_sizes(*SIZES[0])
 
 
-def differs(seed: int) -> str | None:
-    """What differs in a program, if anything does."""
+def differs(seed: int, work: int = NEVER) -> str | None:
+    """What differs in a program, if anything does; it runs a second time where it is compiled in its first."""
     program = Program(seed)
-    with config.override(eager_below=65536), chains_of(program.sizes):
+    with config.override(eager_below=65536), chains_of(program.sizes, work):
         ours = run(program, lazynp)
+        if work != NEVER:
+            again = run(program, lazynp)
+            if again != ours:
+                return f"seed {seed}: the second run differs from the first"
     for one, two in zip(ours, run(program, numpy), strict=True):
         if one != two:
             which = [k for k, (x, y) in enumerate(zip(one[3], two[3], strict=True)) if x != y]
@@ -205,10 +210,11 @@ def main() -> bool:
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--compiled", action="store_true", help="as machine code, from the first time on")
     arguments = parser.parse_args()
     failed = 0
     for seed in range(arguments.seed, arguments.seed + arguments.count):
-        said = differs(seed)
+        said = differs(seed, 0 if arguments.compiled else NEVER)
         if said:
             failed += 1
             print(said, flush=True)

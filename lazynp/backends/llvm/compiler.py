@@ -26,6 +26,17 @@ PIPELINE: Final = "levels+dce/1"  # names the pass pipelines below in cache keys
 
 HASTE: Final = -1  # the level of all modules without optimisation
 
+# What generated text ends with: the attributes and metadata that its functions and loops refer to.
+#
+# Vectors that are spilled straddle cache lines, and a loop takes twice as long, unless the function aligns its stack; LLVM decides on that
+# before it knows what is spilled.
+TAIL: Final = """
+attributes #0 = { nounwind noinline "prefer-vector-width"="512" "stackrealign" }
+!1 = !{!"llvm.loop.unroll.disable"}
+!2 = !{!"llvm.loop.vectorize.followup_vectorized", !3}
+!3 = !{!"llvm.loop.unroll.full"}
+"""
+
 
 class CompileError(RuntimeError):
     """LLVM refused a module, or a function it needs does not exist here."""
@@ -108,7 +119,7 @@ def define(functions: Mapping[str, int]) -> None:
     _defined.update(functions)
 
 
-def compile_module(ir_text: str, names: Sequence[str], level: int = 1) -> dict[str, int]:
+def compile_module(ir_text: str, names: Sequence[str], level: int = 1, kept: bool = False) -> dict[str, int]:
     """Compile a module and return the addresses of its functions.
 
     Parameters
@@ -120,6 +131,8 @@ def compile_module(ir_text: str, names: Sequence[str], level: int = 1) -> dict[s
     level : {1, 0, 3}
         0: the text is compiled as it is written; 1: its loops are vectorised; 3: what they test at every element though it does not change
         in them is also taken out.  With ``LAZYNP_OPTIMIZE=0`` all are compiled as they are written, and registers are given out in haste.
+    kept : bool
+        Only look whether the disk cache has it: LLVM is not asked.
 
     Returns
     -------
@@ -129,7 +142,7 @@ def compile_module(ir_text: str, names: Sequence[str], level: int = 1) -> dict[s
     Raises
     ------
     CompileError
-        The text does not parse or verify, or a function it needs does not exist in this process.
+        The text does not parse or verify, a function it needs does not exist in this process, or nothing was kept of it.
     """
     cache = disk_cache.shared()
     if not config.optimize:
@@ -145,6 +158,8 @@ def compile_module(ir_text: str, names: Sequence[str], level: int = 1) -> dict[s
             else:
                 STATISTICS.loaded += 1
                 return addresses
+        if kept:
+            raise CompileError("it was not compiled before, or is not kept")
         data = _compile(_toolchain(), ir_text, names, level)
         addresses = load_object(data, names)
         STATISTICS.compiled += 1

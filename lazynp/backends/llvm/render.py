@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lazynp.backends.llvm import flags, mathlib, phases, scalars, support
+from lazynp.backends.llvm import compiler, flags, mathlib, phases, scalars, support
 from lazynp.backends.llvm.scalars import Lines, literal, memory_type, type_of
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
@@ -41,17 +41,8 @@ def render(kernels: list[tuple[str, ir.Kernel]]) -> str:
         helpers |= rendered.support
         called.add(phases.declaration(phases.size(rendered.layout)))
     head = [*sorted(called), *sorted(intrinsics), support.declarations(helpers), mathlib.prelude(functions)]
-    return "\n".join([*head, *texts, _TAIL])
+    return "\n".join([*head, *texts, compiler.TAIL])
 
-
-# Vectors that are spilled straddle cache lines, and a loop takes twice as long, unless the function aligns its stack; LLVM decides on that
-# before it knows what is spilled.
-_TAIL = """
-attributes #0 = { nounwind noinline "prefer-vector-width"="512" "stackrealign" }
-!1 = !{!"llvm.loop.unroll.disable"}
-!2 = !{!"llvm.loop.vectorize.followup_vectorized", !3}
-!3 = !{!"llvm.loop.unroll.full"}
-"""
 
 _COMPARE = {"lt": "slt", "ge": "sge", "eq": "eq"}
 _WORDS = {"add": "add nsw", "sub": "sub nsw", "mul": "mul nsw", "div": "udiv", "rem": "urem", "and": "and", "or": "or"}

@@ -1,0 +1,298 @@
+/* Expressions that come often, as machine code.
+
+   In: expressions, as they are computed.  Out: a function for those that have cost as much as compiling one does.  Promise: which ones follows from
+   counts alone, never from a clock; a function is used after its results were compared with those of NumPy's loops, bit by bit, on
+   special values as well; where it raises a floating-point flag NumPy's loops do it again. */
+
+#ifndef LAZYNP_HOT_H
+#define LAZYNP_HOT_H
+
+#include "passes.h"
+
+typedef void (*RowsFunction)(char* const* at, const npy_intp* across, const npy_intp* along, const Value* numbers, char* to, npy_intp rows, npy_intp length);
+
+/* What is known of expressions with the same steps, whose operands lie alike. */
+typedef struct {
+    RowsFunction function; /* NULL: there is none yet, or none is to be had */
+    long long work;        /* what it has cost, in element operations */
+    int asked;             /* how often it was asked for: whether it is on disk, and to be compiled */
+    int refused;           /* times that its function raised a flag, where NumPy's loops did not */
+    int busy;              /* it is being compiled */
+    int steps, arrays;
+    Step step[CHAIN_STEPS];
+    char type[CHAIN_STEPS + 1], lies[CHAIN_STEPS + 2]; /* of each array: its dtype, and a letter, ended by a zero */
+} Hot;
+
+/* One element operation costs a vector's share of some cycles, one call of a loop as much as some hundred of them. */
+#define HOT_CALL 300
+#define HOT_ROW 4 /* elements in a row, fewer are not worth a turn of a loop over rows */
+#define HOT_KEPT 8 /* what is on disk costs so much less than compiling */
+#define HOT_REFUSALS 4
+#define HOT_BITS 8
+#define HOT_WAYS 2
+static long long hot_work = 500000000; /* element operations that cost as much as compiling: a tenth of a second */
+static Hot* hot_table[1 << HOT_BITS][HOT_WAYS]; /* of a set, the latest first */
+static PyObject* hot_method; /* `compiled(steps, dtypes, lies, kept)`: an address, or 0 */
+static PyObject* threads_name;
+static long long hot_runs;
+static PyObject* pool_method; /* `pool()`: the address of what calls a function on several threads, or 0, and how many there are */
+
+static char array_lies(const Chain* self, const Rows2* of, int k) {
+    return of->along[k] == PyArray_ITEMSIZE(self->array[k]) ? 'c' : of->along[k] == 0 ? 'o' : 's';
+}
+
+static int hot_is(const Hot* hot, const Chain* self, const Rows2* of) {
+    if (hot->steps != self->steps || hot->arrays != self->arrays) return 0;
+    if (memcmp(hot->step, self->step, (size_t)self->steps * sizeof(Step))) return 0;
+    for (int k = 0; k < self->arrays; k++)
+        if (hot->type[k] != PyArray_TYPE(self->array[k]) || hot->lies[k] != array_lies(self, of, k)) return 0;
+    return 1;
+}
+
+static Hot* hot_new(const Chain* self, const Rows2* of) {
+    Hot* hot = PyMem_Calloc(1, sizeof(Hot));
+    if (hot == NULL) return NULL;
+    hot->asked = hot_work == 0, hot->steps = self->steps, hot->arrays = self->arrays;
+    memcpy(hot->step, self->step, (size_t)self->steps * sizeof(Step));
+    for (int k = 0; k < self->arrays; k++) hot->type[k] = (char)PyArray_TYPE(self->array[k]), hot->lies[k] = array_lies(self, of, k);
+    return hot;
+}
+
+/* What is known of an expression; NULL where memory is short, or all that could go is in use. */
+static Hot* hot_of(const Chain* self, const Rows2* of) {
+    uint64_t hash = (uint64_t)self->steps * 31 + (uint64_t)self->arrays;
+    Hot **set, *found, *last;
+    for (int k = 0; k < self->steps; k++) {
+        const Step* step = &self->step[k];
+        hash = (hash ^ ((uint64_t)(uintptr_t)step->loops >> 4) ^ (uint64_t)(step->of[0].number * 8 + step->of[0].kind)) * 0x9E3779B97F4A7C15u;
+        hash ^= (hash >> 32) + (uint64_t)(step->of[1].number * 8 + step->of[1].kind + 64 * step->type);
+    }
+    for (int k = 0; k < self->arrays; k++) hash = (hash + (uint64_t)array_lies(self, of, k)) * 0x9E3779B97F4A7C15u;
+    set = hot_table[hash >> (64 - HOT_BITS)];
+    for (int k = 0; k < HOT_WAYS; k++)
+        if (set[k] && hot_is(set[k], self, of)) return set[k];
+    last = set[HOT_WAYS - 1];
+    if (last && last->busy) return NULL;
+    if ((found = hot_new(self, of)) == NULL) return NULL;
+    memmove(set + 1, set, (HOT_WAYS - 1) * sizeof(Hot*));
+    set[0] = found;
+    PyMem_Free(last);
+    return found;
+}
+
+/* For tests: as if nothing had run yet. */
+static void hot_forget(void) {
+    for (int k = 0; k < 1 << HOT_BITS; k++)
+        for (int way = 0; way < HOT_WAYS; way++)
+            if (hot_table[k][way] && !hot_table[k][way]->busy) PyMem_Free(hot_table[k][way]), hot_table[k][way] = NULL;
+}
+
+/* On several threads ---------------------------------------------------------------------------------------------------------------- */
+
+#define HOT_SHARED 500000 /* element operations that are worth a second thread: some tens of microseconds */
+#define HOT_PIECE 16384   /* elements that a thread takes at a time */
+typedef void (*Parallel)(void (*body)(void*), void* data, int32_t threads);
+static Parallel hot_parallel; /* the pool of the compiled kernels, once large expressions were compiled */
+static int hot_threads;       /* that it has, unless `config.threads` says otherwise */
+
+#if defined(__GNUC__)
+typedef struct {
+    RowsFunction function;
+    char** at;
+    const Rows2* of;
+    const Value* numbers;
+    char* to;
+    npy_intp size, pieces, piece, next; /* bytes of an element of the result; how many pieces, of how many elements or rows, and which is to be done */
+    int arrays, raised;
+} Shared;
+
+/* Compute pieces as long as there are any; what any thread calls. */
+static void hot_share(void* data) {
+    Shared* self = data;
+    const Rows2* of = self->of;
+    char* at[CHAIN_STEPS + 1];
+    npy_intp number;
+    flags_clear(1);
+    while ((number = __atomic_fetch_add(&self->next, 1, __ATOMIC_RELAXED)) < self->pieces) {
+        npy_intp first = number * self->piece, whole = of->rows == 1 ? of->length : of->rows, count = whole - first < self->piece ? whole - first : self->piece;
+        for (int k = 0; k < self->arrays; k++) at[k] = self->at[k] + first * (of->rows == 1 ? of->along[k] : of->across[k]);
+        if (of->rows == 1) self->function(at, of->across, of->along, self->numbers, self->to + first * self->size, 1, count);
+        else self->function(at, of->across, of->along, self->numbers, self->to + first * of->length * self->size, count, of->length);
+    }
+    if (flags_raised(1)) __atomic_store_n(&self->raised, 1, __ATOMIC_RELAXED);
+}
+
+/* How many threads compute what has so many element operations. */
+static int threads_for(npy_intp work) {
+    PyObject* chosen;
+    if (work < HOT_SHARED || hot_parallel == NULL) return 1;
+    chosen = PyDict_GetItem(config_dict, threads_name);
+    return chosen && PyLong_Check(chosen) ? (int)PyLong_AsLong(chosen) : hot_threads;
+}
+
+static int hot_split(const Hot* hot, const Chain* self, char** at, const Rows2* of, char* to, npy_intp size, int threads) {
+    Shared shared = {hot->function, at, of, self->value, to, size, 0, HOT_PIECE, 0, self->arrays, 0};
+    if (of->rows > 1) shared.piece = of->length < HOT_PIECE ? HOT_PIECE / of->length : 1;
+    shared.pieces = ((of->rows == 1 ? of->length : of->rows) + shared.piece - 1) / shared.piece;
+    hot_parallel(hot_share, &shared, threads);
+    return shared.raised;
+}
+#else
+static int threads_for(npy_intp work) { return (void)work, 1; }
+static int hot_split(const Hot* hot, const Chain* self, char** at, const Rows2* of, char* to, npy_intp size, int threads) { return 1; }
+#endif
+
+/* Compute by machine code; whether that was all. */
+static int hot_run(const Hot* hot, const Chain* self, char** at, const Rows2* of, char* to, npy_intp size) {
+    int threads = threads_for(self->size * self->steps), raised;
+    flags_clear(1);
+    if (threads > 1) {
+        raised = hot_split(hot, self, at, of, to, size, threads);
+    } else {
+        hot->function(at, of->across, of->along, self->value, to, of->rows, of->length);
+        raised = flags_raised(1);
+    }
+    flags_clear(1);
+    hot_runs += !raised;
+    return !raised;
+}
+
+/* Asking for machine code ------------------------------------------------------------------------------------------------------------- */
+
+static PyObject* hot_steps(const Hot* hot) {
+    PyObject* steps = PyTuple_New(hot->steps);
+    for (int k = 0; steps && k < hot->steps; k++) {
+        const Step* step = &hot->step[k];
+        PyObject *name = PyObject_GetAttrString(step->loops->ufunc, "__name__"), *told = NULL;
+        PyArray_Descr *from = PyArray_DescrFromType(step->type), *to = PyArray_DescrFromType(step->loops->of[step->type].out);
+        const Operand* of = step->of;
+        if (name && step->loops->nin == 1) told = Py_BuildValue("OOO((ii))", name, from, to, of[0].kind, of[0].number);
+        else if (name) told = Py_BuildValue("OOO((ii)(ii))", name, from, to, of[0].kind, of[0].number, of[1].kind, of[1].number);
+        Py_XDECREF(name), Py_DECREF(from), Py_DECREF(to);
+        if (told) PyTuple_SET_ITEM(steps, k, told);
+        else Py_CLEAR(steps);
+    }
+    return steps;
+}
+
+static PyObject* hot_dtypes(const Hot* hot) {
+    PyObject* dtypes = PyTuple_New(hot->arrays);
+    for (int k = 0; dtypes && k < hot->arrays; k++) PyTuple_SET_ITEM(dtypes, k, (PyObject*)PyArray_DescrFromType(hot->type[k]));
+    return dtypes;
+}
+
+#define TRIED 33 /* elements that are compared: some vectors, and some more */
+
+/* Whether two results are equal, to the bit; which NaN an operation hands on, of two, is the processor's choice. */
+static int hot_same(const char* x, const char* y, int type, npy_intp size) {
+    for (npy_intp k = 0; k < TRIED; k++, x += size, y += size) {
+        if (memcmp(x, y, (size_t)size) == 0) continue;
+        if (type == NPY_DOUBLE && *(const double*)x != *(const double*)x && *(const double*)y != *(const double*)y) continue;
+        if (type == NPY_FLOAT && *(const float*)x != *(const float*)x && *(const float*)y != *(const float*)y) continue;
+        return 0;
+    }
+    return 1;
+}
+
+/* Whether a function computes what NumPy's loops do. */
+static int hot_check(const Hot* hot, RowsFunction function, int special) {
+    Chain tried;
+    Rows2 of = {.rows = 1, .length = TRIED};
+    PyArrayObject *sampled[CHAIN_STEPS + 1] = {NULL}, *numbers[CHAIN_STEPS] = {NULL};
+    const Step* last = &hot->step[hot->steps - 1];
+    Loop* loop = &last->loops->of[last->type];
+    int block[CHAIN_STEPS], fine = 1;
+    char *at[CHAIN_STEPS + 1], found[TRIED * 8];
+    memset(&tried, 0, sizeof(tried));
+    tried.steps = hot->steps;
+    memcpy(tried.step, hot->step, sizeof(hot->step));
+    for (int k = 0; k < hot->arrays && fine; k++) {
+        if ((sampled[k] = sample(hot->type[k], k & 1, special)) == NULL) fine = 0;
+        else of.along[k] = PyArray_ITEMSIZE(sampled[k]) * (hot->lies[k] == 'c' ? 1 : hot->lies[k] == 'o' ? 0 : 2);
+    }
+    for (int k = 0; k < hot->steps && fine; k++)
+        for (int o = 0; o < hot->step[k].loops->nin && fine; o++) {
+            npy_intp size;
+            if (hot->step[k].of[o].kind != OF_NUMBER) continue;
+            Py_XSETREF(numbers[k], sample(hot->step[k].type, 1, special));
+            if (numbers[k] == NULL) {
+                fine = 0;
+                continue;
+            }
+            size = PyArray_ITEMSIZE(numbers[k]);
+            memcpy(&tried.value[hot->step[k].of[o].number], PyArray_BYTES(numbers[k]) + (3 + 2 * k) % TRIED * size, (size_t)size);
+        }
+    if (fine) {
+        blocks_assign(&tried, block);
+        for (int k = 0; k < hot->arrays; k++) at[k] = PyArray_BYTES(sampled[k]);
+        for (int k = 0; k < hot->steps; k++) step_run(&tried, k, block, at, &of, blocks[block[k]], TRIED);
+        function(at, of.across, of.along, tried.value, found, 1, TRIED);
+        flags_clear(0);
+        fine = hot_same(found, blocks[block[hot->steps - 1]], loop->out, loop->size);
+    }
+    for (int k = 0; k <= CHAIN_STEPS; k++) Py_XDECREF(sampled[k]);
+    for (int k = 0; k < CHAIN_STEPS; k++) Py_XDECREF(numbers[k]);
+    if (PyErr_Occurred()) PyErr_Clear();
+    return fine;
+}
+
+/* Start the threads that kernels have; -1 where somebody interrupts it. */
+static int threads_begin(void) {
+    PyObject* found = PyObject_CallNoArgs(pool_method);
+    unsigned long long address = 0;
+    int count = 0;
+    if (found && PyArg_ParseTuple(found, "Ki", &address, &count)) hot_threads = count, hot_parallel = (Parallel)(uintptr_t)address;
+    Py_XDECREF(found);
+    if (!PyErr_Occurred()) return 0;
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;
+    PyErr_Clear();
+    return 0;
+}
+
+/* Have an expression compiled; -1 where somebody interrupts it. */
+static int hot_compile(Hot* hot) {
+    PyObject *steps, *dtypes, *found = NULL;
+    RowsFunction function;
+    steps = hot_steps(hot), dtypes = hot_dtypes(hot);
+    if (steps && dtypes) found = PyObject_CallFunction(hot_method, "OOsO", steps, dtypes, hot->lies, hot->asked == 1 ? Py_True : Py_False);
+    function = found ? (RowsFunction)PyLong_AsVoidPtr(found) : NULL;
+    Py_XDECREF(steps), Py_XDECREF(dtypes), Py_XDECREF(found);
+    if (PyErr_Occurred()) {
+        if (!PyErr_ExceptionMatches(PyExc_Exception)) return hot->busy--, -1;
+        PyErr_Clear();
+    }
+    if (function) hot->asked = 2;
+    if (function && hot_check(hot, function, 0) && hot_check(hot, function, 1)) hot->function = function;
+    hot->busy--;
+    return 0;
+}
+
+/* The expression itself, when what NumPy's loops have computed of it pays for looking for its machine code, and again when it pays for
+   compiling it; it stays until that is done or put off. */
+static inline Hot* hot_count(Hot* hot, npy_intp size) {
+    if (hot == NULL || hot->asked > 1 || hot_method == NULL) return NULL;
+    hot->work += (long long)hot->steps * (size + HOT_CALL);
+    if (hot->work < (hot->asked ? hot_work : hot_work / HOT_KEPT)) return NULL;
+    hot->asked++, hot->busy++;
+    return hot;
+}
+
+/* The same where an expression is large that runs as machine code: once, when there are no threads yet. */
+static inline Hot* threads_wanted(Hot* hot, npy_intp size) {
+    static int asked;
+    if (asked || size * hot->steps < HOT_SHARED || pool_method == NULL) return NULL;
+    asked = 1, hot->busy++;
+    return hot;
+}
+
+static int hot_ask(Hot* hot) {
+    if (hot->function == NULL) return hot_compile(hot);
+    hot->busy--;
+    return threads_begin();
+}
+
+static void hot_put_off(Hot* hot) {
+    if (hot) hot->asked -= hot->function == NULL, hot->busy--;
+}
+
+#endif

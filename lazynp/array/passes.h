@@ -1,0 +1,118 @@
+/* The steps of an expression in one pass over its operands, block by block, by NumPy's inner loops.
+
+   In: an expression, and how its operands lie.  Out: its value, and whether a floating-point error was raised.  Promise: what is between the
+   steps never lies in memory, but in blocks in the first-level cache. */
+
+#ifndef LAZYNP_PASSES_H
+#define LAZYNP_PASSES_H
+
+#include "chain.h"
+
+static char blocks[CHAIN_STEPS + 1][CHAIN_BLOCK * 8];
+
+/* Which block each step's result goes to: that of an operand it is the last to read, if an element is as large there. */
+static void blocks_assign(const Chain* self, int* block) {
+    int free_blocks[CHAIN_STEPS + 1], count = CHAIN_STEPS + 1;
+    for (int k = 0; k < count; k++) free_blocks[k] = count - 1 - k;
+    for (int k = 0; k < self->steps; k++) {
+        const Step* step = &self->step[k];
+        npy_intp size = step->loops->of[step->type].size;
+        int taken = -1;
+        for (int o = 0; o < step->loops->nin; o++) {
+            const Step* source = step->of[o].kind == OF_STEP ? &self->step[step->of[o].number] : NULL;
+            if (source && taken < 0 && source->loops->of[source->type].size == size) taken = block[step->of[o].number];
+        }
+        block[k] = taken < 0 ? free_blocks[--count] : taken;
+        for (int o = 0; o < step->loops->nin; o++)
+            if (step->of[o].kind == OF_STEP && block[step->of[o].number] != taken) free_blocks[count++] = block[step->of[o].number];
+    }
+}
+
+/* How the operands lie: rows of `length` elements, `rows` of them. */
+typedef struct {
+    npy_intp rows, length;
+    npy_intp across[CHAIN_STEPS + 1], along[CHAIN_STEPS + 1]; /* steps of each array, in bytes */
+} Rows2;
+
+static int rows_of(const Chain* self, Rows2* of) {
+    int flat = 1;
+    for (int k = 0; k < self->arrays; k++) flat = flat && PyArray_SIZE(self->array[k]) == self->size && PyArray_IS_C_CONTIGUOUS(self->array[k]);
+    of->rows = flat || self->ndim == 1 ? 1 : self->dims[0];
+    of->length = flat ? self->size : self->dims[self->ndim - 1];
+    for (int k = 0; k < self->arrays; k++) {
+        npy_intp steps[AXES] = {0}, size = PyArray_ITEMSIZE(self->array[k]);
+        if (!flat && (self->ndim > 2 || !operand_steps(self->array[k], self->ndim, self->dims, steps))) return 0;
+        of->across[k] = flat || self->ndim == 1 ? 0 : steps[0];
+        of->along[k] = flat ? size : steps[self->ndim - 1];
+    }
+    if (of->length == 1) { /* a column is a row */
+        of->length = of->rows, of->rows = 1;
+        memcpy(of->along, of->across, sizeof(of->along));
+    }
+    return 1;
+}
+
+/* Whether all arrays lie in rows that are equally far apart, in elements: then they are computed as if the gaps were elements, too. */
+static npy_intp apart_in_all(const Chain* self, const Rows2* of) {
+    npy_intp apart = 0;
+    for (int k = 0; k < self->arrays; k++) {
+        npy_intp size = PyArray_ITEMSIZE(self->array[k]), found = of->across[k] / size;
+        if (of->along[k] != size || found * size != of->across[k] || (k && found != apart)) return 0;
+        apart = found;
+    }
+    return apart >= of->length && apart - of->length <= of->length / 4 ? apart : 0;
+}
+
+/* One step on `n` elements: of block buffers from their start, of arrays from where `at` says.  Whether it raised an error is asked at once: what
+   compares and negates clears the flags that the step before it has set. */
+static inline int step_run(const Chain* self, int k, const int* block, char* const* at, const Rows2* of, char* to, npy_intp n) {
+    const Step* step = &self->step[k];
+    Loop* loop = &step->loops->of[step->type];
+    char* args[3];
+    npy_intp steps[3], dims[1] = {n};
+    int nin = step->loops->nin;
+    for (int o = 0; o < nin; o++) {
+        int number = step->of[o].number;
+        switch (step->of[o].kind) {
+        case OF_ARRAY: args[o] = at[number], steps[o] = of->along[number]; break;
+        case OF_NUMBER: args[o] = (char*)&self->value[number], steps[o] = 0; break;
+        default: args[o] = blocks[block[number]], steps[o] = self->step[number].loops->of[self->step[number].type].size;
+        }
+    }
+    args[nin] = to, steps[nin] = loop->size;
+    loop->function(args, dims, steps, loop->data);
+    return flags_raised(1);
+}
+
+/* The elements in one row, from `at` on; whether an error was raised. */
+static inline int row_run(const Chain* self, const int* block, char** at, const Rows2* of, char* to, npy_intp size, npy_intp length) {
+    int last = self->steps - 1;
+    for (npy_intp done = 0; done < length; done += chain_sizes.block) {
+        npy_intp n = length - done < chain_sizes.block ? length - done : chain_sizes.block;
+        for (int k = 0; k < last; k++)
+            if (step_run(self, k, block, at, of, blocks[block[k]], n)) return 1;
+        if (step_run(self, last, block, at, of, to + done * size, n)) return 1;
+        for (int k = 0; k < self->arrays; k++) at[k] += n * of->along[k];
+    }
+    return 0;
+}
+
+/* The same where rows are short and lie equally far apart, as if they were one: `to` gets what is no gap. */
+static int gaps_run(const Chain* self, const int* block, char** at, const Rows2* of, char* to, npy_intp size, npy_intp apart) {
+    npy_intp span = (of->rows - 1) * apart + of->length, row = 0;
+    int last = self->steps - 1;
+    for (npy_intp done = 0; done < span; done += chain_sizes.block) {
+        npy_intp n = span - done < chain_sizes.block ? span - done : chain_sizes.block;
+        for (int k = 0; k <= last; k++)
+            if (step_run(self, k, block, at, of, blocks[block[k]], n)) return 1;
+        for (; row < of->rows; row++) { /* the pieces of rows in this block */
+            npy_intp from = row * apart, end = from + of->length, first = from > done ? from : done, past = end < done + n ? end : done + n;
+            if (first < past) memcpy(to + (row * of->length + first - from) * size, blocks[block[last]] + (first - done) * size, (size_t)((past - first) * size));
+            if (end > done + n) break;
+        }
+        for (int k = 0; k < self->arrays; k++) at[k] += n * of->along[k];
+    }
+    return 0;
+}
+
+#endif

@@ -1,0 +1,170 @@
+"""Expressions of values at hand as machine code: what `array/chains.h` computes by NumPy's loops until it has come often enough.
+
+In: the steps of an expression, the dtypes of its arrays and how they lie along a row.  Out: the address of
+``void(ptr at, ptr across, ptr along, ptr numbers, ptr to, i64 rows, i64 length)``, or 0.  Promise: IEEE arithmetic and integers only,
+one operation a step, so that the bits are NumPy's; floating-point errors are in the processor's flags, and nothing is written but ``to``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.backends.common.interrupts import aside
+from lazynp.backends.llvm import compiler, scalars, threads
+from lazynp.backends.llvm.scalars import Lines, memory_type
+from lazynp.graph import op as o
+from lazynp.graph.op import Op
+
+DType = np.dtype[Any]
+Operand = tuple[int, int]  # kind and number
+Step = tuple[str, DType, DType, tuple[Operand, ...]]  # NumPy's function, the dtypes of its operands and of its result, its operands
+
+NUMBER, STEP = 1, 2  # kinds of operands; 0 is an array
+ONE, APART = "o", "s"  # how an array lies along a row: one element, elements apart; else, side by side
+NUMBER_BYTES: Final = 16  # what a number takes in memory
+NAME: Final = "lzx"
+
+_OTHER_NAMES: Final = {"square": o.MULTIPLY, "fabs": o.ABSOLUTE}
+_OF_TRUTH: Final = {"logical_and": o.BITWISE_AND, "logical_or": o.BITWISE_OR, "logical_not": o.INVERT}
+
+
+def compiled(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, kept: bool = False) -> int:
+    """Compile an expression and return the address of its function; 0 where that does not go.
+
+    Parameters
+    ----------
+    steps : sequence of (str, dtype, dtype, operands)
+        In the order of computation; the last one's result is the expression's.  An operand is (kind, number).
+    dtypes : sequence of dtype
+        Of the arrays.
+    lies : str
+        A letter an array: ``c``, ``o`` or ``s``, see above.
+    kept : bool
+        Only look whether an earlier run of the program left it on disk.
+    """
+    text = source(steps, dtypes, lies)
+    if not text:
+        return 0
+    try:
+        return aside(compiler.compile_module, text, [NAME], 1, kept)[NAME]
+    except (compiler.CompileError, OSError, MemoryError):  # nothing was kept; LLVM refuses it, is not there, or has no memory
+        return 0
+
+
+def pool() -> tuple[int, int]:
+    """Start the threads that kernels have; return the address of what calls a function on them, and their number.
+
+    The address is 0 where what calls it is not native: who computes an expression runs no Python meanwhile.
+    """
+    name, address = aside(threads.engine)
+    return (address, threads.count()) if name == "native_pool" else (0, 1)
+
+
+def source(steps: Sequence[Step], dtypes: Sequence[DType], lies: str) -> str:
+    """Return the text of an expression's module, an empty one where there is none."""
+    lines = Lines()
+    arrays = range(len(dtypes))
+    loads = [_load(lines, f"%p{k}", dtypes[k]) if lies[k] == ONE else "" for k in arrays]
+    number_dtypes = {k: dtype for _, dtype, _, operands in steps for kind, k in operands if kind == NUMBER}
+    numbers = {k: _load(lines, f"%n{k}", dtype) for k, dtype in number_dtypes.items()}
+    outside, lines.lines = lines.lines, []
+    for k in arrays:
+        if lies[k] != ONE:
+            at = f"getelementptr inbounds {memory_type(dtypes[k])}, ptr %p{k}, i64 %i"
+            if lies[k] == APART:
+                at = f"getelementptr inbounds i8, ptr %p{k}, i64 {lines.temp(f'mul nsw i64 %i, %s{k}')}"
+            loads[k] = _load(lines, lines.temp(at), dtypes[k])
+    values: list[str] = []
+    for name, dtype, result, operands in steps:
+        found = [values[k] if kind == STEP else numbers[k] if kind == NUMBER else loads[k] for kind, k in operands]
+        value = _step(lines, name, dtype, result, found)
+        if value is None or lines.noted:
+            return ""
+        values.append(value)
+    to = steps[-1][2]
+    stored = lines.temp(f"zext i1 {values[-1]} to i8") if to.kind == "b" else values[-1]
+    place = lines.temp(f"getelementptr inbounds {memory_type(to)}, ptr %to, i64 %i")
+    lines.emit(f"store {memory_type(to)} {stored}, ptr {place}, align {to.itemsize}")
+
+    taken = ["ptr noalias %to", "i64 %length", *(f"ptr noalias readonly %p{k}" for k in arrays), *(f"i64 %s{k}" for k in arrays)]
+    taken += [f"ptr noalias readonly %n{k}" for k in numbers]
+    words = "\n".join(
+        f"  %a{k} = getelementptr ptr, ptr %at, i64 {k}\n  %p{k} = load ptr, ptr %a{k}\n"
+        f"  %b{k} = getelementptr i64, ptr %across, i64 {k}\n  %c{k} = load i64, ptr %b{k}\n"
+        f"  %d{k} = getelementptr i64, ptr %along, i64 {k}\n  %s{k} = load i64, ptr %d{k}"
+        for k in arrays
+    )
+    words += "".join(f"\n  %n{k} = getelementptr i8, ptr %numbers, i64 {k * NUMBER_BYTES}" for k in numbers)
+    rows = "\n".join(f"  %o{k} = mul i64 %row, %c{k}\n  %q{k} = getelementptr i8, ptr %p{k}, i64 %o{k}" for k in arrays)
+    passed = ["ptr %here", "i64 %length", *(f"ptr %q{k}" for k in arrays), *(f"i64 %s{k}" for k in arrays)]
+    passed += [f"ptr %n{k}" for k in numbers]
+    body = _TEXT % {
+        "taken": ", ".join(taken), "outside": "\n".join(outside), "inside": "\n".join(lines.lines), "words": words, "rows": rows,
+        "passed": ", ".join(passed), "name": NAME, "size": to.itemsize,
+    }  # fmt: skip
+    return "\n".join([*sorted(lines.intrinsics), body, compiler.TAIL])
+
+
+def _load(lines: Lines, pointer: str, dtype: DType) -> str:
+    value = lines.temp(f"load {memory_type(dtype)}, ptr {pointer}, align {dtype.itemsize}")
+    return lines.temp(f"icmp ne i8 {value}, 0") if dtype.kind == "b" else value
+
+
+def _step(lines: Lines, name: str, dtype: DType, result: DType, operands: list[str]) -> str | None:
+    """One step, None where it is none of those that have NumPy's bits."""
+    op = _operation(name, dtype)
+    if op is None:
+        return None
+    if name == "square":
+        operands = operands * 2
+    if op is o.DIVIDE and dtype.kind in "iu":  # of integers: NumPy divides them as floats
+        operands, dtype = [scalars.cast(lines, x, dtype, result) for x in operands], result
+    if dtype.kind in op.rounds or not scalars.supported(op, result, [dtype] * len(operands)):
+        return None
+    return scalars.compute(lines, op, result, tuple(operands), dtype)
+
+
+def _operation(name: str, dtype: DType) -> Op | None:
+    if name in _OF_TRUTH:
+        return _OF_TRUTH[name] if dtype.kind == "b" else None
+    if name in _OTHER_NAMES:
+        return _OTHER_NAMES[name]
+    return next((op for op in scalars.LOWERINGS if op.name == name), None)
+
+
+_TEXT: Final = """
+define internal void @row(%(taken)s) #0 {
+entry:
+%(outside)s
+  br label %%body
+body:
+  %%i = phi i64 [ 0, %%entry ], [ %%j, %%body ]
+%(inside)s
+  %%j = add nuw nsw i64 %%i, 1
+  %%more = icmp slt i64 %%j, %%length
+  br i1 %%more, label %%body, label %%after
+after:
+  ret void
+}
+
+define void @%(name)s(ptr %%at, ptr %%across, ptr %%along, ptr %%numbers, ptr %%to, i64 %%rows, i64 %%length) #0 {
+entry:
+%(words)s
+  %%bytes = mul i64 %%length, %(size)s
+  br label %%each
+each:
+  %%row = phi i64 [ 0, %%entry ], [ %%next, %%each ]
+%(rows)s
+  %%before = mul i64 %%row, %%bytes
+  %%here = getelementptr i8, ptr %%to, i64 %%before
+  call void @row(%(passed)s)
+  %%next = add nuw nsw i64 %%row, 1
+  %%again = icmp slt i64 %%next, %%rows
+  br i1 %%again, label %%each, label %%over
+over:
+  ret void
+}
+"""

@@ -1,0 +1,361 @@
+"""Expressions at hand that come often, as machine code: `array/hot.h` and `backends/llvm/expressions.py`.
+
+In: tables, random programs, compilers that misbehave.  Out: failures.  Promise: NumPy is the oracle; how many expressions machine code
+computed is counted.  (In an ``assert`` pytest keeps what operators return, so that none waits: expressions stand before it.)
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+import lazynp
+from lazynp.array import core
+from lazynp.backends.llvm import compiler, expressions
+from lazynp.values import config
+from tests.array import chained
+from tests.array.test_chains import EXPRESSIONS, grid
+from tests.test_script import launch
+
+pytestmark = pytest.mark.skipif(not core.native, reason="the Python twin computes operator by operator")
+
+
+@pytest.fixture(autouse=True)
+def _at_once() -> Iterator[None]:
+    """Expressions are compiled when they come for the first time."""
+    with config.override(eager_below=300_000), chained.chains_of(chained.SIZES[0], 0):
+        yield
+
+
+def by_machine_code(program: Callable[[], Any]) -> tuple[Any, int]:
+    """A result, and how many expressions machine code computed for it."""
+    before = core.chain_counts()[2]
+    result = program()
+    return result, core.chain_counts()[2] - before
+
+
+# What is computed -----------------------------------------------------------------------------------------------------------------
+
+PROGRAMS: dict[str, tuple[Callable[[Any, Any], Any], int]] = {
+    **EXPRESSIONS,
+    "quotients": (lambda u, v: (u / 3 + 1) / (v * v + 2), 1),
+    "bits": (lambda u, v: (u & v | 5) ^ v, 1),
+    "of truth": (lambda u, v: lazynp.logical_or(u < v, ~(u > 1)) & (v != 3) | (u == v), 1),
+    "squares": (lambda u, v: lazynp.square(u - v) + lazynp.fabs(v * 2), 1),
+    "steps": (lambda u, v: u[:, ::2] * 2 - v[:, ::2] * u[:, 1::2], 1),
+    "columns": (lambda u, v: u[:, :1] * 2 + v[:, 3:4] - 1, 0),
+    "few columns": (lambda u, v: u[:, :5] * 2 + v[:, 3:8] - 1, 1),
+    "one number": (lambda u, v: u * 1.5 + u[:1, :1] - 2, 1),
+    "parts of rows": (lambda u, v: (u[::3] + v[:27]) * 2, 1),
+}
+
+
+@pytest.mark.parametrize("dtype", [float, numpy.float32, int, numpy.int16, numpy.uint8, numpy.uint64, bool])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_machine_code_computes_what_numpy_does(name: str, dtype: Any) -> None:
+    program, wanted = PROGRAMS[name]
+    u, v = grid(lazynp, 1, dtype), grid(lazynp, 2, dtype)
+    try:
+        with numpy.errstate(all="ignore"):
+            expected = program(grid(numpy, 1, dtype), grid(numpy, 2, dtype))
+    except Exception as error:
+        with pytest.raises(type(error)):
+            program(u, v)
+        return
+    with numpy.errstate(all="ignore"):
+        program(u, v)
+        result, count = by_machine_code(lambda: program(u, v))
+    assert result.dtype == expected.dtype
+    assert numpy.asarray(result).tobytes() == numpy.asarray(expected).tobytes()
+    if dtype is float:
+        assert count == wanted
+
+
+def test_random_programs() -> None:
+    before = core.chain_counts()[2]
+    with config.override(optimize=False):
+        for seed in range(70_000, 70_060):
+            assert (said := chained.differs(seed, 0)) is None, said
+    assert core.chain_counts()[2] - before > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("optimize", [False, True])
+def test_many_random_programs(optimize: bool) -> None:
+    with config.override(optimize=optimize):
+        for seed in range(80_000, 80_300):
+            assert (said := chained.differs(seed, 0)) is None, said
+
+
+def test_columns_and_numbers_are_operands_of_their_own() -> None:
+    """One expression, whose operands lie in a row, apart, and are one element: each way is compiled by itself."""
+
+    def program(u: Any, v: Any) -> Any:
+        return (u + v) * u - v
+
+    wide = grid(lazynp, 3)
+    operands = [wide, wide[:, ::-1].copy(), wide[:, :1], wide[:1], lazynp.asarray(numpy.arange(160.0 * 80).reshape(80, 160))[:, ::2]]
+    for _ in range(2):
+        for u in operands:
+            for v in operands:
+                expected = program(numpy.array(u), numpy.array(v))
+                assert numpy.asarray(program(u, v)).tobytes() == expected.tobytes()
+
+
+# Errors ---------------------------------------------------------------------------------------------------------------------------
+
+
+def test_errors_are_told_as_numpy_tells_them() -> None:
+    said: list[Any] = []
+    for xp in (lazynp, numpy):
+        u = grid(xp)
+        for k in range(3):
+            if k:
+                u[3, 3] = 0.0
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                result = (1.0 / u - 1.0) * 3 + u
+            said.append(([(str(w.message), w.lineno, w.filename) for w in caught], numpy.asarray(result).tobytes()))
+    assert said[:3] == said[3:]
+    assert len(said[2][0]) == 1
+
+
+def test_flags_that_numpys_loops_do_not_raise() -> None:
+    """Comparing NaN sets a flag in some vector instructions: NumPy's loops do it again, and after some times do it alone."""
+    u, v = grid(lazynp), grid(lazynp, 1)
+    u[4, 5] = numpy.nan
+    expected = (numpy.array(u) * 2 < numpy.array(v)) & (numpy.array(u) > 0)
+    with lazynp.errstate(all="raise"):
+        for _ in range(12):
+            result, _ = by_machine_code(lambda: (u * 2 < v) & (u > 0))
+            assert numpy.array_equal(result, expected)
+
+
+def test_nan_that_is_handed_on_is_no_error() -> None:
+    u, v = grid(lazynp), grid(lazynp, 1)
+    u[4, 5] = numpy.nan
+    with lazynp.errstate(all="raise"):
+        for _ in range(3):
+            result, count = by_machine_code(lambda: u * 2 + v)
+    assert count == 1
+    assert numpy.array_equal(result, numpy.array(u) * 2 + numpy.array(v), equal_nan=True)
+
+
+# When it is compiled ---------------------------------------------------------------------------------------------------------------
+
+
+def test_it_is_compiled_when_it_has_cost_as_much_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Any, ...]] = []
+    compiled = expressions.compiled
+
+    def counted(*arguments: Any) -> int:
+        asked.append(arguments)
+        return compiled(*arguments) if not arguments[3] else 0
+
+    monkeypatch.setattr(expressions, "compiled", counted)
+    u, v = grid(lazynp), grid(lazynp, 1)  # 6400 elements, three steps
+    cost = 3 * (6400 + 300)
+    counts = []
+    with chained.chains_of(chained.SIZES[0], 16 * cost):
+        for _ in range(20):
+            _, count = by_machine_code(lambda: (u + v) * u - v)
+            counts.append(count)
+    kept = [arguments[3] for arguments in asked]
+    assert kept == [True, False], "it is looked for on disk, and then compiled"
+    assert counts == [0] * 16 + [1] * 4
+    names = [step[0] for step in asked[0][0]]
+    assert names == ["add", "multiply", "subtract"]
+
+
+@pytest.mark.skipif(not config.cache, reason="the disk cache is turned off")
+def test_what_an_earlier_run_left_on_disk_is_taken_early() -> None:
+    u, v = grid(lazynp), grid(lazynp, 1)
+
+    def program() -> Any:
+        return (u - v) * u - v * 1.25
+
+    program()
+    program()  # compiled, and on disk
+    before = compiler.STATISTICS.compiled
+    cost = 4 * (6400 + 300)
+    counts = []
+    with chained.chains_of(chained.SIZES[0], 80 * cost):
+        for _ in range(14):
+            _, count = by_machine_code(program)
+            counts.append(count)
+    assert counts == [0] * 10 + [1] * 4
+    assert compiler.STATISTICS.compiled == before
+
+
+def test_a_function_that_computes_something_else_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = expressions.compiled
+
+    def wrong(steps: Any, dtypes: Any, lies: str, kept: bool) -> int:
+        return compiled([("subtract", *step[1:]) if step[0] == "add" else step for step in steps], dtypes, lies, kept)
+
+    monkeypatch.setattr(expressions, "compiled", wrong)
+    u, v = grid(lazynp), grid(lazynp, 1)
+    for _ in range(3):
+        result, count = by_machine_code(lambda: (u + v) * u - v)
+        assert count == 0
+        assert numpy.array_equal(result, (numpy.array(u) + numpy.array(v)) * numpy.array(u) - numpy.array(v))
+
+
+@pytest.mark.parametrize("error", [RuntimeError, MemoryError, OSError])
+def test_a_compiler_that_fails_is_not_asked_again(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
+    asked = []
+
+    def fails(*arguments: Any) -> int:
+        asked.append(arguments)
+        raise error("no")
+
+    monkeypatch.setattr(expressions, "compiled", fails)
+    u, v = grid(lazynp), grid(lazynp, 1)
+    for _ in range(5):
+        result = (u + v) * u - v
+        assert numpy.array_equal(result, (numpy.array(u) + numpy.array(v)) * numpy.array(u) - numpy.array(v))
+    assert len(asked) == 1
+
+
+def test_who_is_interrupted_meanwhile_hears_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: Any) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(expressions, "compiled", interrupted)
+    u, v = grid(lazynp), grid(lazynp, 1)
+    kept = numpy.array(u)
+
+    def program() -> Any:
+        return (u + v) * u - v
+
+    with pytest.raises(KeyboardInterrupt):
+        program()
+    result = program()
+    assert numpy.array_equal(result, (kept + numpy.array(v)) * kept - numpy.array(v))
+
+
+def test_a_compiler_that_computes_other_expressions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What runs while something is compiled (a program's finaliser) may fill every place of the table."""
+    compiled, depth = expressions.compiled, []
+
+    def busy(*arguments: Any) -> int:
+        if not depth:
+            depth.append(1)
+            w = grid(lazynp, 5)
+            for k in range(1, 1500):
+                exec(f"w {'+-*'[k % 3]} {k} {'+-*'[k // 3 % 3]} w {'+-*'[k // 9 % 3]} (w {'+-*'[k // 27 % 3]} 2)", {"w": w[: 4 + k % 30]})
+            depth.clear()
+        return compiled(*arguments)
+
+    monkeypatch.setattr(expressions, "compiled", busy)
+    u, v = grid(lazynp), grid(lazynp, 1)
+    with config.override(optimize=False):
+        for _ in range(2):
+            result = (u + v) * u - v
+    assert numpy.array_equal(result, (numpy.array(u) + numpy.array(v)) * numpy.array(u) - numpy.array(v))
+
+
+def test_many_expressions_are_forgotten_and_found_again() -> None:
+    w, kept = grid(lazynp, 5), grid(numpy, 5)
+    signs = "+-*"
+    with config.override(optimize=False), chained.chains_of(chained.SIZES[0]):
+        for k in list(range(2000)) * 2:
+            text = f"w {signs[k % 3]} 1.5 {signs[k // 3 % 3]} w {signs[k // 9 % 3]} (w {signs[k // 27 % 3]} 2) {signs[k // 81 % 3]} w"
+            if k % 97 == 0:
+                assert numpy.array_equal(eval(text, {"w": w}), eval(text, {"w": kept}))
+            else:
+                eval(text, {"w": w})
+
+
+# Threads ---------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", [None, 1, 2, 5])
+@pytest.mark.parametrize("shape", [(262_144,), (99_991,), (70_001, 3), (700, 311), (3, 65_537)], ids=str)
+def test_large_expressions_on_several_threads(shape: tuple[int, ...], threads: int | None) -> None:
+    rng = numpy.random.default_rng(0)
+    kept = rng.standard_normal(tuple(n + 1 for n in shape))[tuple(slice(1, None) for _ in shape)]
+    u = lazynp.zeros(tuple(n + 1 for n in shape))[tuple(slice(1, None) for _ in shape)]
+    u[...] = kept
+    v = lazynp.asarray(kept * 2.5 + 1)
+
+    def program(u: Any, v: Any) -> Any:
+        return ((u * v + 1.5) * u - v) * u + v * 0.5 - abs(u - v) * 3
+
+    expected = program(kept, kept * 2.5 + 1)
+    with config.override(threads=threads):
+        for _ in range(4):
+            assert numpy.asarray(program(u, v)).tobytes() == expected.tobytes()
+
+
+def test_an_error_in_any_threads_piece_is_told() -> None:
+    u = lazynp.asarray(numpy.linspace(1, 2, 262_144), copy=True)
+
+    def program(u: Any) -> Any:
+        return ((1.0 / u + 1.5) * u - 1) * u + (u * 0.5 - 3) * u
+
+    with config.override(threads=4):
+        for _ in range(3):
+            program(u)
+        for at in (-1, 0, 100_000):
+            value = float(u[at])
+            u[at] = 0.0
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                result = program(u)
+            assert "divide by zero encountered in divide" in [str(w.message) for w in caught]
+            with numpy.errstate(all="ignore"):
+                assert numpy.array_equal(result, program(numpy.array(u)), equal_nan=True)
+            u[at] = value
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_computes_alone() -> None:
+    u = lazynp.asarray(numpy.linspace(1, 2, 262_144), copy=True)
+
+    def program() -> Any:
+        return (((u * 2 + 1.5) * u - 1) * u + (u * 0.5 - 3) * u).sum()
+
+    with config.override(threads=2):
+        for _ in range(3):
+            expected = float(program())
+        child = os.fork()
+        if not child:
+            os._exit(0 if float(program()) == expected else 1)
+        assert os.waitpid(child, 0)[1] == 0
+
+
+# The text --------------------------------------------------------------------------------------------------------------------------
+
+FLOAT, TRUTH = numpy.dtype(float), numpy.dtype(bool)
+
+
+def test_what_has_not_numpys_bits_is_not_compiled() -> None:
+    operand = (0, 0)
+    for name in ("exp", "power", "sin", "arctan2", "no_function"):
+        assert expressions.source([(name, FLOAT, FLOAT, (operand, operand))], [FLOAT], "c") == ""
+    assert expressions.source([("logical_and", FLOAT, TRUTH, (operand, operand))], [FLOAT], "c") == ""
+    assert expressions.compiled([("exp", FLOAT, FLOAT, (operand,))], [FLOAT], "c") == 0
+
+
+def test_loops_over_rows_are_vectors() -> None:
+    steps = [("multiply", FLOAT, FLOAT, ((0, 0), (expressions.NUMBER, 0))), ("sqrt", FLOAT, FLOAT, ((expressions.STEP, 0),))]
+    text = compiler.optimised_ir(expressions.source(steps, [FLOAT], "c"), [expressions.NAME])
+    assert "x double> @llvm.sqrt" in text
+
+
+def test_a_process_that_computes_little_loads_no_compiler(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(
+        "import sys\nimport lazynp as np\nx = np.linspace(0, 1, 5000)\nfor _ in range(100):\n    y = x * 2 + x * x - 1\n"
+        "print(any(name.startswith('llvmlite') or name.endswith('expressions') for name in sys.modules))\n",
+        encoding="utf-8",
+    )
+    found = launch(tmp_path, "main.py", module=False)
+    assert (found.stdout.strip(), found.returncode) == ("False", 0), found.stderr

@@ -1,0 +1,144 @@
+"""NumPy's functions by a shorter way: `array/quick.py`.
+
+In: tables of calls, plain and odd.  Out: failures.  Promise: NumPy is the oracle, for bits, dtypes, layouts, errors and warnings.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy
+import pytest
+
+import lazynp
+from lazynp.array import quick
+from lazynp.values import config
+
+
+@pytest.fixture(autouse=True)
+def _at_hand() -> Iterator[None]:
+    with config.override(eager_below=65536):
+        yield
+
+
+def arrays(xp: Any) -> dict[str, Any]:
+    rng = numpy.random.default_rng(0)
+    row, table, cube = rng.standard_normal(23), rng.standard_normal((7, 5)), rng.standard_normal((2, 3, 4))
+    odd = row.copy()
+    odd[[2, 5, 9]] = numpy.nan, numpy.inf, -0.0
+    return {
+        "row": xp.array(row),
+        "table": xp.array(table),
+        "cube": xp.array(cube),
+        "odd": xp.array(odd),
+        "large": xp.array(row * 1e308),
+        "turned": xp.array(table).T,
+        "steps": xp.array(row)[::-2],
+        "part": xp.array(table)[1:, 1:4],
+        "single": xp.array(table, dtype=numpy.float32),
+        "half": xp.array(row, dtype=numpy.float16),
+        "whole": xp.array(row * 9, dtype=int),
+        "bytes": xp.array(abs(row) * 9, dtype=numpy.uint8),
+        "truth": xp.array(row > 0),
+        "complex": xp.array(row + 1j),
+        "one": xp.array([1.5]),
+        "none": xp.array([]),
+        "no rows": xp.array(table)[:0],
+        "number": xp.array(2.5),
+    }
+
+
+SHIFTS = ("1", "-3", "0", "100", "True", "(1, 2)", "1.0", "None")
+AXES = ("", ", 0", ", 1", ", -1", ", 7", ", None", ", (0, 1)")
+ORDERS = ("", ", 1", ", 2", ", 0", ", -1", ", True", ", axis=0", ", axis=-1", ", axis=3", ", prepend=0", ", append=x[:1]", ", 1, -1")
+LOW, HIGH = ("0", "-0.5", "None", "np.float64(0.1)", "x", "300", "2**70", "'a'"), ("1", "0.5", "None", "x", "-1", "float('nan')")
+SPREADS = (
+    "", ", 0", ", 1", ", -1", ", 5", ", (0, 1)", ", None", ", ddof=1", ", 0, ddof=2", ", ddof=100", ", ddof=0.5", ", dtype=np.float32",
+    ", keepdims=True", ", 0, keepdims=True", ", where=x > 0", ", correction=1", ", mean=0.5", ", unknown=1",
+)  # fmt: skip
+OF_METHODS = ("", "0", "1", "-1", "5", "(0, 1)", "axis=0", "ddof=1", "0, None, None, 1", "keepdims=True", "unknown=1")
+CALLS: dict[str, list[str]] = {
+    "roll": [f"np.roll(x, {shift}{axis})" for shift, axis in product(SHIFTS, AXES)],
+    "diff": [f"np.diff(x{rest})" for rest in ORDERS],
+    "clip": [
+        *(f"np.clip(x, {low}, {high}{rest})" for low, high, rest in product(LOW, HIGH, ("", ", dtype=float"))),
+        *(f"np.clip(x{rest})" for rest in ("", ", 0", ", min=0", ", min=0, max=1", ", 0, max=1", ", 0, 1, min=0", ", 0, 1, x.copy()")),
+    ],
+    "var": [f"np.{function}(x{rest})" for function, rest in product(("var", "std"), SPREADS)],
+    "x.var": [f"x.{function}({rest})" for function, rest in product(("var", "std"), OF_METHODS)],
+}
+STARTS = ("0", "1.5", "-2", "2**60", "2**70", "1e308", "float('nan')", "True", "np.float32(1)", "[1, 2]", "1j", "'a'")
+STOPS = ("1", "0", "-1e308", "float('inf')", "5e-324", "3")
+COUNTS = ("", ", 1", ", 0", ", 2", ", -1", ", 7, endpoint=False", ", 5, retstep=True", ", 4, dtype=int", ", num=3, axis=-1", ", 2.5")
+SPACES = [f"np.linspace({start}, {stop}{rest})" for start, stop, rest in product(STARTS, STOPS, COUNTS)]
+
+
+def outcome(text: str, xp: Any, x: Any) -> Any:
+    """What a call gives: value, layout, errors and warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            found = eval(compile(text, "<call>", "eval"), {"np": xp, "x": x})
+        except Exception as error:
+            return type(error), str(error).replace("lazynp", "numpy"), said(caught)
+    found = found if isinstance(found, tuple) else (found,)
+    return [describe(value) for value in found], said(caught)
+
+
+def said(caught: list[warnings.WarningMessage]) -> list[Any]:
+    return sorted({(w.category.__name__, str(w.message)) for w in caught})
+
+
+def describe(value: Any) -> Any:
+    memory = numpy.asarray(value)
+    bits = memory.copy()
+    if bits.dtype.kind in "fc":
+        bits[numpy.isnan(bits)] = numpy.nan
+    layout = (value.strides, value.flags.owndata, value.flags.c_contiguous, value.flags.f_contiguous) if getattr(value, "shape", ()) else ()
+    return memory.dtype, memory.shape, bits.tobytes(), layout, isinstance(value, (numpy.ndarray, lazynp.ndarray))
+
+
+@pytest.mark.parametrize("name", arrays(numpy))
+@pytest.mark.parametrize("function", CALLS)
+def test_calls(function: str, name: str) -> None:
+    differing = []
+    for text in CALLS[function]:
+        theirs, ours = outcome(text, numpy, arrays(numpy)[name]), outcome(text, lazynp, arrays(lazynp)[name])
+        if theirs != ours:
+            differing.append((text, theirs, ours))
+    assert not differing
+
+
+def test_spaces() -> None:
+    differing = [(text, a, b) for text in SPACES if (a := outcome(text, numpy, None)) != (b := outcome(text, lazynp, None))]
+    assert not differing
+
+
+@pytest.mark.parametrize("name", quick.FUNCTIONS)
+def test_the_short_way_itself(name: str) -> None:
+    """Without what stands around it: on NumPy's arrays."""
+    theirs, ours = getattr(numpy, name), quick.FUNCTIONS[name]
+    for key, x in arrays(numpy).items():
+        for args in ([x], [x, 1], [x, 2.5, 3.5], [x, 1, 0]):
+            with numpy.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = []
+                for function in (theirs, ours):
+                    try:
+                        found.append(describe(function(*args)))
+                    except Exception as error:
+                        found.append((type(error), str(error)))
+            assert found[0] == found[1], (key, args)
+
+
+PLAIN = ("roll(x, 3)", "roll(x, -1, 0)", "diff(x)", "clip(x, -1, 0.5)", "linspace(0, 1.5)", "linspace(-1, 1, 7)", "var(x)", "std(x, 0)")
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_plain_calls_take_it(text: str) -> None:
+    found = eval(text, {**quick._SHORT, "x": arrays(numpy)["row"]})
+    assert found is not None
+    assert numpy.array_equal(found, eval(f"np.{text}", {"np": numpy, "x": arrays(numpy)["row"]}))
