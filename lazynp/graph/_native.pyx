@@ -56,6 +56,7 @@ cdef extern from "record.h":
     object user_site()
     object canonicalise(object, object)
     object mark_all "mark_computed"(object, object)
+    object marks_of "marks"(object, object)
     object structure_of "without_sizes"(object, object)
     PyTypeObject recorder_type, calls_type
     PyObject* wrap_function
@@ -114,6 +115,11 @@ Canonical = <object>&canonical_type
 def caller():
     """Find the nearest frame outside lazynp: where the user's program stands."""
     return user_site()
+
+
+def marks(list nodes):
+    """Return the error state and the site of each node, as one tuple: state, code object or None, offset, state, ..."""
+    return marks_of(None, nodes)
 
 
 def mark_computed(list nodes):

@@ -97,6 +97,11 @@ def caller() -> Site:
     return frame.f_code, frame.f_lasti
 
 
+def marks(nodes: Iterable[Node]) -> tuple[Any, ...]:
+    """Return the error state and the site of each node, as one tuple: state, code object or None, offset, state, ..."""
+    return tuple([part for node in nodes for part in (node.err, *(node.site or (None, 0)))])
+
+
 def mark_computed(nodes: Iterable[Node]) -> None:
     """Note that a program computed these nodes on the way to its values."""
     for node in nodes:

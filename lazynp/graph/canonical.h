@@ -761,6 +761,27 @@ static PyObject* without_sizes(PyObject* module, PyObject* key) {
     return Py_BuildValue("(NN)", made, sizes);
 }
 
+/* marks(nodes): the error state and the site of each, as one tuple: state, code object or None, offset, state, ... */
+static PyObject* marks(PyObject* module, PyObject* nodes) {
+    Py_ssize_t k, count = PyList_CheckExact(nodes) ? PyList_GET_SIZE(nodes) : -1;
+    PyObject* made = count < 0 ? NULL : PyTuple_New(3 * count);
+    (void)module;
+    if (count < 0) PyErr_SetString(PyExc_TypeError, "a list of nodes");
+    for (k = 0; made && k < count; k++) {
+        Node* node = (Node*)PyList_GET_ITEM(nodes, k);
+        PyObject* offset = is_node((PyObject*)node) ? PyLong_FromLong(node->code ? node->offset : 0) : NULL;
+        if (offset == NULL) {
+            if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "a list of nodes");
+            Py_CLEAR(made);
+            break;
+        }
+        PyTuple_SET_ITEM(made, 3 * k, Py_NewRef(node->err));
+        PyTuple_SET_ITEM(made, 3 * k + 1, Py_NewRef(node->code ? node->code : Py_None));
+        PyTuple_SET_ITEM(made, 3 * k + 2, offset);
+    }
+    return made;
+}
+
 /* The program ran: its nodes were computed. */
 static PyObject* mark_computed(PyObject* module, PyObject* nodes) {
     Py_ssize_t k;

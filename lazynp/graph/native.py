@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from lazynp.values import config
 
-__all__ = ["Node", "Shape", "Site", "bind", "caller", "calls", "mark_computed", "native", "recorder", "register", "walk", "without_sizes"]
+__all__ = [
+    "Node", "Shape", "Site", "bind", "caller", "calls", "mark_computed", "marks", "native", "recorder", "register", "walk", "without_sizes",
+]  # fmt: skip
 
 Shape = tuple[int, ...]
 Site = tuple[CodeType, int]
@@ -19,13 +21,13 @@ Site = tuple[CodeType, int]
 native = False
 if not TYPE_CHECKING and not config.pure:
     try:
-        from lazynp.graph._native import Node, bind, caller, calls, mark_computed, recorder, register, walk, without_sizes
+        from lazynp.graph._native import Node, bind, caller, calls, mark_computed, marks, recorder, register, walk, without_sizes
 
         native = True
     except Exception:  # ``array/core.py`` says why, for both
         pass
 if not native:
-    from lazynp.graph._python import Node, caller, calls, mark_computed, recorder, register
+    from lazynp.graph._python import Node, caller, calls, mark_computed, marks, recorder, register
 
     bind: Any = None
     walk: Any = None

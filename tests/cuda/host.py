@@ -44,6 +44,7 @@ def machine(**modes: Any) -> Iterator[Any]:
     finally:
         device, devices.gpus = before
         config.update(device=device)
+        rechecks._forked()  # a test that failed left runs of a machine that is not there any more
         _forget()
 
 

@@ -113,7 +113,7 @@ class Launcher:
             self.wanted |= program.errors & possible(entry.op, entry.arg, entry.dtype, source)
         self.fused = len(operations) if len(operations) > 1 else 0
         self.saved = sum(2 * nbytes(program.entries[e]) for e in operations - set(item.writes))
-        self.native: Any = None  # the same as ``__call__``
+        self.native: Any = None  # the same as ``__call__``, or on a device as ``fill``
 
     @property
     def natively(self) -> bool:
@@ -165,16 +165,7 @@ class Launcher:
             memory = allocate(size)
             held.append(memory)
             block[slot] = memory.address
-        for slot, const, offsets in self.integers:
-            for parameter, k in offsets:
-                const += k * integers[parameter]
-            block[slot] = const
-        for offset, form, slot in self.scalars:
-            value = scalars[slot]
-            if len(form) == 2:
-                struct.pack_into(form, block, offset, value.real, value.imag)
-            else:
-                struct.pack_into(form, block, offset, value)
+        self.fill(block, integers, scalars)
         block[self.layout.threads] = threads if self.threaded else 1
         if self.counters is None:
             self.run(block.buffer_info()[0])
@@ -186,6 +177,21 @@ class Launcher:
             raise KernelError
         return block[self.layout.flags] & self.wanted
 
+    def fill(self, block: array[int], integers: list[int], scalars: list[Any]) -> int:
+        """Put the numbers of a run into its argument block; returns the largest of the integers without their signs."""
+        largest = 0
+        for slot, const, offsets in self.integers:
+            for parameter, k in offsets:
+                const += k * integers[parameter]
+            block[slot] = const
+            largest = max(largest, abs(const))
+        for offset, form, slot in self.scalars:
+            value = scalars[slot]
+            if len(form) == 2:
+                struct.pack_into(form, block, offset, value.real, value.imag)
+            else:
+                struct.pack_into(form, block, offset, value)
+        return largest
 
     def watched(self, block: array[int]) -> None:
         """Let the progress of a long kernel be seen."""
@@ -252,6 +258,11 @@ def _copy_around(old: Buffer, new: Buffer, update: Update, integers: list[int]) 
                 copied += part.nbytes
         around = (*around, slice(lo, hi))
     return copied
+
+
+def native_fill(launcher: Launcher) -> Any:
+    """Return ``launcher.fill`` of the native launcher; None where there is none."""
+    return None if _native is None else _native.kernels([(launcher, [])], [], (), 0).fill
 
 
 if _native is not None:

@@ -135,13 +135,58 @@ static int put_scalar(char* to, Scalar* scalar, PyObject* value) {
     return 0;
 }
 
+/* Put the numbers of a run into an argument block; -1 on failure, else the largest of the integers without their signs. */
+static int64_t put_numbers(Kernel* self, int64_t* block, PyObject* integers, PyObject* scalars) {
+    int64_t largest = 0;
+    int k, i;
+    for (k = 0; k < self->integer_count; k++) {
+        Integer* integer = &self->integers[k];
+        int64_t sum = integer->constant;
+        for (i = 0; i < integer->count; i++) {
+            if (integer->terms[2 * i] >= PyList_GET_SIZE(integers)) {
+                PyErr_SetString(PyExc_IndexError, "a plan asks for more integers than its program has");
+                return -1;
+            }
+            sum += integer->terms[2 * i + 1] * PyLong_AsLongLong(PyList_GET_ITEM(integers, integer->terms[2 * i]));
+        }
+        block[integer->slot] = sum;
+        if (sum > largest || -sum > largest) largest = sum < 0 ? -sum : sum;
+    }
+    for (k = 0; k < self->scalar_count; k++) {
+        Scalar* scalar = &self->scalars[k];
+        if (scalar->slot >= PyList_GET_SIZE(scalars)) {
+            PyErr_SetString(PyExc_IndexError, "a plan asks for more scalars than its program has");
+            return -1;
+        }
+        if (put_scalar((char*)block + scalar->offset, scalar, PyList_GET_ITEM(scalars, scalar->slot)) < 0) return -1;
+    }
+    return PyErr_Occurred() ? -1 : largest;
+}
+
+/* fill(block, integers, scalars): the numbers of a run of the one kernel in its argument block; see `Launcher.fill`. */
+static PyObject* kernels_fill(PyObject* object, PyObject* const* args, Py_ssize_t count) {
+    Kernel* kernel = ((Kernels*)object)->kernels;
+    Py_buffer block;
+    int64_t largest;
+    if (count != 3 || !PyList_CheckExact(args[1]) || !PyList_CheckExact(args[2]) || ((Kernels*)object)->kernel_count != 1) {
+        PyErr_SetString(PyExc_TypeError, "fill takes an argument block and lists of integers and scalars");
+        return NULL;
+    }
+    if (PyObject_GetBuffer(args[0], &block, PyBUF_WRITABLE) < 0) return NULL;
+    largest = -1;
+    if (block.len != 8 * kernel->slots) PyErr_SetString(PyExc_ValueError, "an argument block of another kernel");
+    else largest = put_numbers(kernel, block.buf, args[1], args[2]);
+    PyBuffer_Release(&block);
+    return largest < 0 ? NULL : PyLong_FromLongLong(largest);
+}
+
 /* Run one kernel; -1 on failure, else the errors it raised. */
 static int64_t launch(Kernel* self, PyObject** values, PyObject* integers, PyObject* scalars, int threads, PyObject* claim, int64_t* block) {
     PyObject* held[16] = {NULL};
     PyObject** holding = self->workspace_count > 16 ? PyMem_Calloc(self->workspace_count, sizeof(PyObject*)) : held;
     PyObject *made, *at;
     int64_t flags = -1;
-    int k, i;
+    int k;
     if (holding == NULL) return PyErr_NoMemory(), -1;
     memcpy(block, self->template, 8 * self->slots);
     for (k = 0; k < self->read_count; k++) {
@@ -176,27 +221,7 @@ static int64_t launch(Kernel* self, PyObject** values, PyObject* integers, PyObj
         block[self->workspaces[k].slot] = PyLong_AsLongLong(at);
         Py_DECREF(at);
     }
-    for (k = 0; k < self->integer_count; k++) {
-        Integer* integer = &self->integers[k];
-        int64_t sum = integer->constant;
-        for (i = 0; i < integer->count; i++) {
-            if (integer->terms[2 * i] >= PyList_GET_SIZE(integers)) {
-                PyErr_SetString(PyExc_IndexError, "a plan asks for more integers than its program has");
-                goto done;
-            }
-            sum += integer->terms[2 * i + 1] * PyLong_AsLongLong(PyList_GET_ITEM(integers, integer->terms[2 * i]));
-        }
-        block[integer->slot] = sum;
-    }
-    for (k = 0; k < self->scalar_count; k++) {
-        Scalar* scalar = &self->scalars[k];
-        if (scalar->slot >= PyList_GET_SIZE(scalars)) {
-            PyErr_SetString(PyExc_IndexError, "a plan asks for more scalars than its program has");
-            goto done;
-        }
-        if (put_scalar((char*)block + scalar->offset, scalar, PyList_GET_ITEM(scalars, scalar->slot)) < 0) goto done;
-    }
-    if (PyErr_Occurred()) goto done;
+    if (put_numbers(self, block, integers, scalars) < 0) goto done;
     block[self->threads_slot] = self->threaded ? threads : 1;
     if (self->function) {
         Py_BEGIN_ALLOW_THREADS
@@ -462,6 +487,8 @@ static PyMethodDef kernels_methods[] = {
      "run(buffers, integers, scalars, threads, claim)\n\nCompute, and return the outputs and the errors."},
     {"step", (PyCFunction)(void (*)(void))kernels_step, METH_FASTCALL,
      "step(values, integers, scalars, threads, claim)\n\nCompute the one kernel, and return the errors."},
+    {"fill", (PyCFunction)(void (*)(void))kernels_fill, METH_FASTCALL,
+     "fill(block, integers, scalars)\n\nPut the numbers of a run into the argument block of the one kernel, and return the largest integer."},
     {NULL, NULL, 0, NULL}};
 static PyTypeObject kernels_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.backends.common._launch.Kernels",

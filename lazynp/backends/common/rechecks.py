@@ -30,6 +30,7 @@ from lazynp.backends.base import ExecutionError
 from lazynp.backends.common.ownership import Claim
 from lazynp.graph import floating, report
 from lazynp.graph.errstate import current
+from lazynp.graph.native import marks
 from lazynp.graph.node import site_of
 from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import Canonical, Program
@@ -146,7 +147,7 @@ class Later:
     Nodes are not held, for who else refers to them counts; nor are the values.
     """
 
-    __slots__ = ("buffers", "flagged", "integers", "marks", "scalars", "ticket")
+    __slots__ = ("after", "before", "buffers", "flagged", "integers", "marks", "scalars", "ticket")
 
     def __init__(self, ticket: Any, flagged: Flagged, canonical: Canonical) -> None:
         self.ticket = ticket
@@ -154,16 +155,16 @@ class Later:
         self.buffers = canonical.buffers
         self.integers = canonical.integers
         self.scalars = canonical.scalars
-        self.marks = [(node.err, node.site) for node in canonical.nodes]
-
-    @property
-    def nbytes(self) -> int:
-        return sum([buffer.nbytes for buffer in self.buffers])
+        self.marks = marks(canonical.nodes)
+        self.before = _held[0]  # so that what the inputs of several runs hold is one difference
+        self.after = _held[0] = self.before + sum([buffer.nbytes for buffer in self.buffers])
 
     def origins(self) -> list[floating.Origin]:
         """Those of the program's entries: leaves are of no line, and what has none is of its nearest source's."""
         of: list[floating.Origin] = []
-        for (state, site), entry in zip(self.marks, self.flagged.program.entries, strict=True):
+        parts = self.marks
+        for state, code, offset, entry in zip(parts[::3], parts[1::3], parts[2::3], self.flagged.program.entries, strict=True):
+            site = None if code is None else (code, offset)
             if entry.op.kind is Kind.LEAF:
                 site = None
             elif site is None:
@@ -181,6 +182,7 @@ class Later:
         return Found(floating.findings(_evaluated(self.flagged, self, None).notes, of), pause)
 
 
+_held: Final = [0]  # bytes that the inputs of all such runs held, also of those that are done
 later: Final[deque[Later]] = deque()  # in the order in which they were put into streams
 looked: Final[deque[Found]] = deque()  # what was found and not told yet
 _telling: Final[set[int]] = set()  # threads that are telling
@@ -199,17 +201,32 @@ class Filters:
 
 
 filters: Final = Filters()
+_BY_CONTEXT: Final = bool(getattr(sys.flags, "context_aware_warnings", False))
 
 
 def patient() -> bool:
     """Tell whether floating-point errors of what runs now may be told later."""
     now = warnings.filters
-    if now is not filters.plain or getattr(sys.flags, "context_aware_warnings", False):
+    if now is not filters.plain or _BY_CONTEXT:
         return False
     if now != filters.seen:
         filters.seen = list(now)
         filters.calm = not any(action == "error" and issubclass(RuntimeWarning, category) for action, _, category, *_ in now)
     return filters.calm and not current().eager
+
+
+class _Telling:
+    """A ``with`` block within which this thread tells of nothing else; blocks may be nested."""
+
+    __slots__ = ("outermost",)
+
+    def __enter__(self) -> None:
+        self.outermost = get_ident() not in _telling
+        _telling.add(get_ident())
+
+    def __exit__(self, *_: object) -> None:
+        if self.outermost:
+            _telling.discard(get_ident())
 
 
 def _keep(run: Later) -> None:
@@ -219,39 +236,45 @@ def _keep(run: Later) -> None:
         _registered = True
         atexit.register(tell, wait=True)
     later.append(run)
-    while len(later) > _AHEAD or (len(later) > 1 and sum([each.nbytes for each in list(later)]) > _AHEAD_BYTES):
-        _look()
+    with suppress(IndexError):  # another thread took the last one
+        while len(later) > _AHEAD or (len(later) > 1 and later[-1].after - later[0].before > _AHEAD_BYTES):
+            _look()
 
 
 def _look() -> None:
     """Look at the oldest one."""
-    with suppress(IndexError):  # another thread may take the last one
+    try:
         run = later.popleft()
-        if run.ticket.read():
+    except IndexError:  # another thread took the last one
+        return
+    if run.ticket.read():
+        with _Telling():
             found = run.evaluated()
-            if found is not None:
-                looked.append(found)
+        if found is not None:
+            looked.append(found)
 
 
 def look(wait: bool = True) -> None:
     """Look at runs that the device has done, or wait for all; what is to be told of them is kept."""
-    with suppress(IndexError):
-        while later and (wait or later[0].ticket.done):
-            _look()
+    while later:
+        try:
+            if not wait and not later[0].ticket.done:
+                return
+        except IndexError:  # another thread took the last one
+            return
+        _look()
 
 
 def tell(wait: bool = False) -> None:
     """Tell of the errors of earlier runs that the device has done, or of all."""
-    thread = get_ident()
-    if thread in _telling:
+    if _telling and get_ident() in _telling:
         return  # an evaluation copies values to the host; what comes after it is told after it
-    _telling.add(thread)
-    try:
+    if later:
         look(wait)
-        while looked:
-            looked.popleft().tell()
-    finally:
-        _telling.discard(thread)
+    if looked:
+        with _Telling():
+            while looked:
+                looked.popleft().tell()
 
 
 def _forked() -> None:

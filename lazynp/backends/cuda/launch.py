@@ -7,13 +7,13 @@ copies, so that exceptions and warnings are NumPy's; inputs in host memory are u
 
 from __future__ import annotations
 
-import struct
+from contextlib import nullcontext
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 from lazynp.backends.base import ExecutionError, Plan
 from lazynp.backends.common import rechecks
-from lazynp.backends.common.compiled import CompiledPlan, KernelError, Launcher
+from lazynp.backends.common.compiled import CompiledPlan, KernelError, Launcher, native_fill
 from lazynp.backends.common.ownership import Claim
 from lazynp.backends.cuda import library
 from lazynp.backends.cuda.graphs import SMALL, Graphs, Launch, Queue
@@ -35,6 +35,7 @@ from lazynp.values.buffer import Buffer
 if TYPE_CHECKING:
     from lazynp.backends.cuda.backend import CUDABackend
 
+_ALONE: Final[Any] = nullcontext()  # of a plan that puts nothing together, within none that does
 # A kernel computes indices in 32 bits where all that it can meet is below this: half of what fits, for loops step beyond their end.
 NARROW: Final = 1 << 30
 MAX_DYNAMIC_SHARED: Final = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -124,6 +125,11 @@ class DeviceLauncher(Launcher):
         self.word = -1  # the number of its pair of words, if anybody reads them
         self.pointer = place.cupy.cuda.function.CPointer
 
+    def ready(self) -> None:
+        """See ``Launcher.ready``."""
+        super().ready()
+        self.native = native_fill(self)
+
     def launch(
         self, values: dict[int, Buffer], integers: list[int], scalars: list[Any], words: int, run: Run, claim: Claim | None
     ) -> None:
@@ -145,19 +151,7 @@ class DeviceLauncher(Launcher):
             memory = place.allocate(size)
             held.append(memory)
             block[slot] = memory.address
-        wide = self.wide
-        for slot, const, offsets in self.integers:
-            for parameter, k in offsets:
-                const += k * integers[parameter]
-            block[slot] = const
-            if not -NARROW < const < NARROW:
-                wide = True
-        for offset, form, slot in self.scalars:
-            value = scalars[slot]
-            if len(form) == 2:
-                struct.pack_into(form, block, offset, value.real, value.imag)
-            else:
-                struct.pack_into(form, block, offset, value)
+        wide = (self.native or self.fill)(block, integers, scalars) >= NARROW or self.wide
         layout = self.layout
         word = words + PAIR * self.word if self.word >= 0 else place.sink()
         block[layout.error] = word
@@ -289,7 +283,7 @@ class DeviceLibraryStep:
 class DevicePlan(CompiledPlan):
     """A schedule with its kernels on a GPU."""
 
-    __slots__ = ("graphs", "number", "place", "words")
+    __slots__ = ("graphs", "number", "place", "reports", "words")
     tier = "compiled for the GPU"
 
     target: CUDABackend
@@ -309,6 +303,11 @@ class DevicePlan(CompiledPlan):
         # One number of one array: it is read at once, and kept as a fact of the array where no error came of it.
         self.number = len(self.inputs) == len(self.outputs) == 1 and program.entries[self.outputs[0]].shape == ()
         return found
+
+    def ready(self) -> None:
+        """See ``CompiledPlan.ready``."""
+        super().ready()
+        self.reports = [(step.word, step.wanted) for step, _ in self.steps if step.word >= 0]
 
     def is_short(self, kernels: list[KernelItem], program: Program) -> bool:
         """Tell whether all work is kernels that are worth a graph, if they repeat: several, with little to write."""
@@ -333,7 +332,7 @@ class DevicePlan(CompiledPlan):
         flags = 0
         later: Ticket | None = None
         try:
-            with place.running() as run, Planned(run):
+            with place.running() as run, Planned(run) if self.graphs or run.queue else _ALONE:
                 words = borrowed(self.words, place, run) if self.words else None
                 address = words.address if words is not None else 0
                 graphs = self.graphs
@@ -366,7 +365,7 @@ class DevicePlan(CompiledPlan):
                 if words is not None:
                     if launched and not (indexed or flags or notes or claim or self.number or graphs) and rechecks.patient():
                         words.ask(self.words, place, run)
-                        later = Ticket(words, self.words, [(step.word, step.wanted) for step in launched])
+                        later = Ticket(words, self.words, self.reports)
                     else:
                         flags |= self.checked(words, launched, run)
                         words.home.append(words)
@@ -380,9 +379,8 @@ class DevicePlan(CompiledPlan):
             raise AssertionError("a kernel reported an index that NumPy accepts") from None
         except MemoryError as error:
             raise ExecutionError(None, error) from None
-        for e, slot in self.inputs:
-            if e in self.passed:
-                values[e].shared = buffers[slot].shared = True
+        for e, slot in self.passed.items():
+            values[e].shared = buffers[slot].shared = True
         if flags or notes or later:
             heard = floating.own()
             heard.notes = notes

@@ -20,7 +20,7 @@ import numpy as np
 from lazynp.backends.common import rechecks
 from lazynp.backends.cuda import driver
 from lazynp.backends.cuda.graphs import Copy
-from lazynp.backends.cuda.runs import Forked, Local, Run, Running
+from lazynp.backends.cuda.runs import Forked, Local, Run
 from lazynp.backends.cuda.watch import Watch
 from lazynp.codegen.ir import COUNTERS
 from lazynp.graph import report
@@ -211,9 +211,10 @@ class Place:
             with self.device:
                 return self.cupy.cuda.Stream()
 
-    def running(self) -> Running:
+    def running(self) -> Run:
         """Make this device and this thread's stream CuPy's current ones, within the block."""
-        return Running(self)
+        run = self.local.run
+        return Run(self, self.stream()) if run is None else run
 
     @contextmanager
     def apart(self, stream: Any) -> Iterator[None]:
@@ -253,14 +254,14 @@ class Place:
 
     def obtained(self, nbytes: int, malloc: Callable[[int], Any]) -> Any:
         """A pointer to memory that is given back when the pointer is garbage; raises as ``allocate``."""
-        full = self.cupy.cuda.memory.OutOfMemoryError
         try:
             return malloc(nbytes or 1)
-        except full:
-            try:
-                return self.retrying(lambda: malloc(nbytes or 1))
-            except full:
-                raise MemoryError(self._full(nbytes)) from None
+        except self.cupy.cuda.memory.OutOfMemoryError:
+            pass
+        try:
+            return self.retrying(lambda: malloc(nbytes or 1))
+        except self.cupy.cuda.memory.OutOfMemoryError:
+            raise MemoryError(self._full(nbytes)) from None
 
     def retrying(self, call: Callable[[], Any]) -> Any:
         """Return what ``call`` gives; it may run again after uploads that nobody wants any more were freed, and once more after
@@ -292,7 +293,8 @@ class Place:
 
     def buffer(self, nbytes: int, dtype: np.dtype[Any], shape: Shape) -> DeviceBuffer:
         """A buffer with undefined contents; within ``running``."""
-        return self._counted(DeviceBuffer(self.allocate(nbytes), dtype, shape))
+        made = DeviceBuffer(self.allocate(nbytes), dtype, shape)
+        return made if nbytes < LARGE else self._counted(made)
 
     def _counted(self, buffer: DeviceBuffer) -> DeviceBuffer:
         if buffer.nbytes >= LARGE:

@@ -20,13 +20,18 @@ if TYPE_CHECKING:
 class Run:
     """Work that is being put into one stream, and the streams of other threads whose memory it touches.
 
+    It is a ``with`` block within which the device and the stream are CuPy's current ones; it may be nested in itself.
+
     ``marked``: somebody wants to know when the work is done, which ``done``, an event, tells from the end of the run on.
     """
 
-    __slots__ = ("done", "marked", "others", "queue", "stream")
+    __slots__ = ("depth", "done", "marked", "others", "place", "ptr", "queue", "stream")
 
-    def __init__(self, stream: Any, done: Any = None) -> None:
+    def __init__(self, place: Place, stream: Any, done: Any = None) -> None:
+        self.place = place
+        self.depth = 0  # of blocks that are entered
         self.stream = stream
+        self.ptr: int = stream.ptr
         self.queue: Queue | None = None  # of work that is put together first
         self.others: list[Any] = []
         self.marked = False
@@ -36,10 +41,29 @@ class Run:
         """Tell whether the work is done."""
         return self.done is not None and self.done.done
 
-    @property
-    def ptr(self) -> int:
-        found: int = self.stream.ptr
-        return found
+    def __enter__(self) -> Run:
+        if not self.depth:
+            self.place.device.__enter__()
+            self.stream.__enter__()
+            self.place.local.run = self
+        self.depth += 1
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.depth -= 1
+        if self.depth:
+            return
+        place = self.place
+        place.local.run = None
+        try:
+            if self.others or self.marked:
+                done = self.done = place.reached(self.stream)
+                for other in self.others:
+                    other.wait_event(done)
+                self.others.clear()
+        finally:
+            self.stream.__exit__(*error)
+            place.device.__exit__(*error)
 
 
 class Planned:
@@ -80,40 +104,3 @@ class Forked:
 
     def __getattr__(self, name: str) -> Any:
         raise RuntimeError(driver.FORKED)
-
-
-class Running:
-    """A ``with`` block within which a device and this thread's stream are CuPy's current ones; blocks may be nested."""
-
-    __slots__ = ("outermost", "place")
-
-    def __init__(self, place: Place) -> None:
-        self.place = place
-
-    def __enter__(self) -> Run:
-        place = self.place
-        run = place.local.run
-        self.outermost = run is None
-        if run is None:
-            stream = place.stream()
-            place.device.__enter__()
-            stream.__enter__()
-            run = place.local.run = Run(stream)
-        return run
-
-    def __exit__(self, *error: object) -> None:
-        if not self.outermost:
-            return
-        place = self.place
-        run = place.local.run
-        assert run is not None
-        place.local.run = None
-        try:
-            if run.others or run.marked:
-                done = run.done = place.reached(run.stream)
-                for other in run.others:
-                    other.wait_event(done)
-                run.others.clear()
-        finally:
-            run.stream.__exit__(*error)
-            place.device.__exit__(*error)

@@ -197,7 +197,7 @@ class Uploads:
             if run.done is None:
                 if run.stream is not here:
                     return None
-                run = use.runs[key] = Run(here, self.place.reached(here))  # whatever reads it is in the stream: it is garbage
+                run = use.runs[key] = Run(self.place, here, self.place.reached(here))  # whatever reads it is in the stream: it is garbage
             if run.over():
                 use.runs.pop(key, None)
             else:

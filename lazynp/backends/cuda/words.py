@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 if TYPE_CHECKING:
     from lazynp.backends.cuda.memory import Place
     from lazynp.backends.cuda.runs import Run
@@ -23,7 +21,7 @@ ROOM: Final = 64  # pairs at least
 class Words:
     """Pairs of words for one run at a time, in the order of one stream; between runs they lie in ``home``, the thread's list."""
 
-    __slots__ = ("address", "block", "capacity", "done", "home", "host", "pinned", "told")
+    __slots__ = ("address", "asked", "block", "capacity", "done", "home", "host", "pinned", "told")
 
     def __init__(self, place: Place, pairs: int, run: Run) -> None:
         self.capacity = max(pairs, ROOM)
@@ -31,15 +29,18 @@ class Words:
         self.address = self.block.address
         # Page-locked: a copy into other memory goes through memory of the driver's.
         self.pinned: Any = place.cupy.cuda.alloc_pinned_memory(PAIR * self.capacity)
-        self.host = np.frombuffer(self.pinned, np.int64, 2 * self.capacity)
+        self.host = memoryview(self.pinned)[: PAIR * self.capacity].cast("B").cast("q")
         self.done: Any = place.cupy.cuda.Event(disable_timing=True)
         self.home: list[Words] = place.local.words
         self.told = True  # whether some of them may not be 0
+        self.asked = False  # whether a copy may be under way
 
     def ask(self, pairs: int, place: Place, run: Run) -> None:
         """Have the first pairs copied to the host when all that was put into the stream is done."""
+        self.asked = True
         try:
-            place.runtime.memcpyAsync(self.pinned.ptr, self.address, PAIR * pairs, place.runtime.memcpyDeviceToHost, run.ptr)
+            runtime = place.runtime
+            runtime.memcpyAsync(self.pinned.ptr, self.address, PAIR * pairs, runtime.memcpyDeviceToHost, run.ptr)
             self.done.record(run.stream)
         except BaseException:
             run.stream.synchronize()  # the copy must not come when the memory is another's
@@ -47,10 +48,16 @@ class Words:
 
     def read(self, pairs: int) -> list[int]:
         """Return what was asked for, one word after the other, as soon as it has come."""
+        self.asked = False
         self.done.synchronize()
-        found: list[int] = self.host[: 2 * pairs].tolist()
-        self.told = self.told or any(found)
+        found = self.host[: 2 * pairs].tolist()
+        if any(found):
+            self.told = True
         return found
+
+    def __del__(self) -> None:
+        if self.asked:
+            self.done.synchronize()  # not before the copy has come is the memory another's
 
 
 def borrowed(pairs: int, place: Place, run: Run) -> Words:
@@ -90,14 +97,13 @@ class Ticket:
         found = words.read(self.pairs)
         words.home.append(words)
         flags = 0
-        for number, wanted in self.steps:
-            flags |= found[2 * number + 1] & wanted
+        if words.told:
+            for number, wanted in self.steps:
+                flags |= found[2 * number + 1] & wanted
         return flags
 
     def forget(self) -> None:
         """Give the words up, unread: in a process that was forked."""
-        self.words = None
-
-    def __del__(self) -> None:
-        if self.words is not None:
-            self.read()  # not before the copy has come is the memory another's
+        words, self.words = self.words, None
+        if words is not None:
+            words.asked = False
