@@ -1,18 +1,22 @@
 """Ordinary NumPy programs, four a family, as their users write them.
 
 In: a namespace (``numpy`` or ``lazynp``) and a size.  Out: a function of no arguments that computes everything once and gives back
-arrays and numbers.  Promise: nothing in them depends on which library runs them; inputs are made before that function, which starts
-from them at every call.
+arrays and numbers.  Promise: nothing in them depends on which library runs them, which is the ``np`` of their modules; inputs are made
+before that function, which starts from them at every call.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import module_from_spec
+from types import ModuleType
 from typing import Any, Final
 
 Run = Callable[[], Any]
+Written = Callable[[Any], Any]  # of a size
 Make = Callable[[Any, int], Run]
 
 FAMILIES: Final = {
@@ -60,17 +64,35 @@ class Program:
         return self.name.partition(".")[0]
 
 
-def program(*sizes: int, tiny: int, tolerance: float = 0.0, reason: str = "") -> Callable[[Make], Make]:
+def program(*sizes: int, tiny: int, tolerance: float = 0.0, reason: str = "") -> Callable[[Written], Written]:
     """Mark a program; one whose results need a ``tolerance`` says the ``reason``."""
     assert len(sizes) == 3
     assert bool(tolerance) == bool(reason)
 
-    def mark(make: Make) -> Make:
-        name = f"{make.__module__.rpartition('.')[2]}.{make.__name__}"
-        PROGRAMS[name] = Program(name, make, sizes, tiny, tolerance)
-        return make
+    def mark(written: Written) -> Written:
+        family = written.__module__.rpartition(".")[2]
+
+        def make(xp: Any, size: int) -> Run:
+            run: Run = getattr(_with(xp, family), written.__name__)(size)
+            return run
+
+        name = f"{family}.{written.__name__}"
+        PROGRAMS.setdefault(name, Program(name, make, sizes, tiny, tolerance))
+        return written
 
     return mark
+
+
+@functools.cache
+def _with(xp: ModuleType, family: str) -> ModuleType:
+    """The programs of a family, with another ``np``: a module of their own, as if the line that imports it were changed."""
+    spec = import_module(f"bench.ordinary.{family}").__spec__
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    vars(module)["np"] = xp
+    return module
 
 
 PROGRAMS: Final[dict[str, Program]] = {}

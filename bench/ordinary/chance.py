@@ -1,10 +1,12 @@
 """Random numbers drawn on the way."""
 
+import numpy as np
+
 from bench.ordinary import program
 
 
 @program(170, 1800, 19000, tiny=10, tolerance=1e-12, reason="products in another order")
-def metropolis(np, n):
+def metropolis(n):
     """n steps of a random walk through a banana-shaped density."""
     precision = np.array([[1.0, 0.3], [0.3, 0.5]])
 
@@ -31,7 +33,7 @@ def metropolis(np, n):
 
 
 @program(16, 80, 190, tiny=6)
-def ising(np, n):
+def ising(n):
     """A magnet of n x n spins: n // 2 sweeps over a chessboard, with the magnetisation of each."""
     even = np.indices((n, n)).sum(axis=0) % 2 == 0
 
@@ -52,7 +54,7 @@ def ising(np, n):
 
 
 @program(330, 4700, 44000, tiny=15)
-def chain(np, n):
+def chain(n):
     """n moves of a Markov chain of five states, by its cumulated transitions; how often each follows each."""
     rng = np.random.default_rng(2)
     transition = rng.dirichlet(np.ones(5), 5)
@@ -74,7 +76,7 @@ def chain(np, n):
 
 
 @program(420, 13000, 130000, tiny=20, tolerance=1e-11, reason="functions within some ulp, means in another order")
-def asian_option(np, n):
+def asian_option(n):
     """n paths of a price over 40 days: an average-price option with a barrier, antithetic."""
 
     def run():

@@ -1,10 +1,12 @@
 """Textbook linear algebra, a row or a column at a time."""
 
+import numpy as np
+
 from bench.ordinary import program
 
 
 @program(120, 550, 1500, tiny=5, tolerance=1e-12, reason="products of matrices in another order")
-def cholesky(np, n):
+def cholesky(n):
     """Left-looking, column by column."""
     rng = np.random.default_rng(0)
     m = rng.standard_normal((n, n))
@@ -21,7 +23,7 @@ def cholesky(np, n):
 
 
 @program(65, 240, 600, tiny=5)
-def lu(np, n):
+def lu(n):
     """Gaussian elimination in place with partial pivoting."""
     rng = np.random.default_rng(0)
     matrix = rng.standard_normal((n, n))
@@ -42,7 +44,7 @@ def lu(np, n):
 
 
 @program(64, 220, 470, tiny=5, tolerance=1e-11, reason="norms and products in another order")
-def gram_schmidt(np, n):
+def gram_schmidt(n):
     """QR by the modified Gram-Schmidt process."""
     rng = np.random.default_rng(0)
     matrix = rng.standard_normal((n, n)) + n**0.5 * np.eye(n)
@@ -62,7 +64,7 @@ def gram_schmidt(np, n):
 
 
 @program(350, 2900, 33000, tiny=6, tolerance=1e-12, reason="products in another order")
-def substitution(np, n):
+def substitution(n):
     """L U x = b with a banded matrix kept as rows: down, then up."""
     rng = np.random.default_rng(0)
     width = min(n, 300)

@@ -1,10 +1,12 @@
 """Tables that are filled from smaller answers."""
 
+import numpy as np
+
 from bench.ordinary import program
 
 
 @program(45, 140, 560, tiny=5)
-def edit_distance(np, n):
+def edit_distance(n):
     """Levenshtein's distance of two words of n and n // 2 letters, an element at a time."""
     rng = np.random.default_rng(0)
     one = "".join("acgt"[k] for k in rng.integers(0, 4, n).tolist())
@@ -24,7 +26,7 @@ def edit_distance(np, n):
 
 
 @program(240, 1200, 3400, tiny=6)
-def knapsack(np, n):
+def knapsack(n):
     """The best value of every weight up to 10 n, of n things."""
     rng = np.random.default_rng(1)
     weights = rng.integers(1, 40, n).tolist()
@@ -41,7 +43,7 @@ def knapsack(np, n):
 
 
 @program(130, 1200, 12000, tiny=9, tolerance=1e-12, reason="logarithms")
-def viterbi(np, n):
+def viterbi(n):
     """The likeliest states, of 12, behind n observations."""
     states, symbols = 12, 6
     rng = np.random.default_rng(2)
@@ -67,7 +69,7 @@ def viterbi(np, n):
 
 
 @program(55, 130, 330, tiny=5)
-def floyd_warshall(np, n):
+def floyd_warshall(n):
     """Shortest ways between all nodes, with the next node of each."""
     rng = np.random.default_rng(3)
     length = rng.random((n, n))

@@ -1,10 +1,12 @@
 """Python loops over single elements."""
 
+import numpy as np
+
 from bench.ordinary import program
 
 
 @program(2500, 25000, 250000, tiny=20)
-def autoregression(np, n):
+def autoregression(n):
     """A series in which each value follows the two before it."""
     rng = np.random.default_rng(0)
     noise = rng.standard_normal(n)
@@ -19,7 +21,7 @@ def autoregression(np, n):
 
 
 @program(370000, 4300000, 26000000, tiny=30)
-def sieve(np, n):
+def sieve(n):
     """The primes below n, by Eratosthenes."""
 
     def run():
@@ -34,7 +36,7 @@ def sieve(np, n):
 
 
 @program(90, 420, 1300, tiny=8)
-def insertion_sort(np, n):
+def insertion_sort(n):
     """Sorting by insertion, with the permutation."""
     rng = np.random.default_rng(1)
     values = rng.random(n)
@@ -57,7 +59,7 @@ def insertion_sort(np, n):
 
 
 @program(910, 9200, 89000, tiny=25)
-def counting(np, n):
+def counting(n):
     """A histogram, the largest value and where a threshold is crossed, by one loop over the values."""
     rng = np.random.default_rng(2)
     data = rng.random(n)

@@ -1,10 +1,12 @@
 """Estimates that follow a system from one measurement to the next."""
 
+import numpy as np
+
 from bench.ordinary import program
 
 
 @program(45, 420, 4200, tiny=5, tolerance=1e-10, reason="products in another order")
-def kalman(np, n):
+def kalman(n):
     """A position and a velocity in the plane from n noisy positions."""
     rng = np.random.default_rng(0)
     dt = 0.1
@@ -36,7 +38,7 @@ def kalman(np, n):
 
 
 @program(4, 69, 900, tiny=4, tolerance=1e-9, reason="products in another order, and functions within some ulp")
-def unscented(np, n):
+def unscented(n):
     """A car's place and heading from ranges to two beacons: sigma points through a Cholesky factor."""
     rng = np.random.default_rng(1)
     beacons = np.array([[0.0, 0.0], [10.0, 2.0]])
@@ -90,7 +92,7 @@ def unscented(np, n):
 
 
 @program(1000, 12000, 150000, tiny=12, tolerance=1e-9, reason="sums in another order, and functions within some ulp")
-def particles(np, n):
+def particles(n):
     """The nonlinear growth model by n particles, 20 steps, resampled where few of them count."""
     steps = 20
     rng = np.random.default_rng(2)
@@ -125,7 +127,7 @@ def particles(np, n):
 
 
 @program(18, 170, 890, tiny=4, tolerance=1e-8, reason="products in another order in a chaotic system")
-def ensemble(np, n):
+def ensemble(n):
     """The Lorenz-96 weather of 40 places, an ensemble of n, 2 + n // 10 measurements of every other place."""
     places, turns = 40, 2 + n // 10
     rng = np.random.default_rng(4)

@@ -1,10 +1,12 @@
 """Sets of points that shrink from step to step."""
 
+import numpy as np
+
 from bench.ordinary import program
 
 
 @program(90, 300, 820, tiny=6)
-def mandelbrot(np, n):
+def mandelbrot(n):
     """Points that escape are taken out of the arrays; 40 steps."""
 
     def run():
@@ -30,7 +32,7 @@ def mandelbrot(np, n):
 
 
 @program(80, 250, 740, tiny=6)
-def julia(np, n):
+def julia(n):
     """Points that have not escaped are squared through a mask; 30 steps."""
     x = np.linspace(-1.6, 1.6, n)
     y = np.linspace(-1.0, 1.0, n)
@@ -53,7 +55,7 @@ def julia(np, n):
 
 
 @program(28, 150, 430, tiny=5, tolerance=1e-6, reason="functions within some ulp, where a ray meets a surface")
-def ray_marching(np, n):
+def ray_marching(n):
     """n x n rays marched towards a torus and a floor by their distances; rays that arrive or leave are dropped."""
     u = np.linspace(-1, 1, n)
     directions = np.stack(np.broadcast_arrays(u[None, :], -u[:, None] * 0.8 - 0.3, np.array([[1.6]])), axis=-1).reshape(-1, 3)
@@ -84,7 +86,7 @@ def ray_marching(np, n):
 
 
 @program(28, 120, 390, tiny=5, tolerance=1e-9, reason="sums of three in another order")
-def ray_tracing(np, n):
+def ray_tracing(n):
     """n x n rays among five spheres, with two reflections; rays that miss everything are dropped."""
     centres = np.array([[0.0, 0.0, 4.0], [1.5, 0.3, 5.0], [-1.6, 0.2, 4.5], [0.3, 1.3, 5.5], [0.0, -101.0, 4.0]])
     radii = np.array([1.0, 0.8, 0.7, 0.6, 100.0])

@@ -1,10 +1,12 @@
 """Searches that look at each step how far they have come."""
 
+import numpy as np
+
 from bench.ordinary import program
 
 
 @program(14, 100, 1000, tiny=2, tolerance=1e-9, reason="functions within some ulp")
-def systems(np, n):
+def systems(n):
     """Newton's method on three equations, from n starting points."""
     rng = np.random.default_rng(0)
     starts = 1 + 0.3 * rng.random((n, 3))
@@ -37,7 +39,7 @@ def systems(np, n):
 
 
 @program(30, 1300, 14000, tiny=6, tolerance=1e-6, reason="sums in another order decide nothing, but add up over the steps")
-def steepest_descent(np, n):
+def steepest_descent(n):
     """A quadratic bowl with quartic walls, 25 steps at most, by backtracking."""
     curvature = np.linspace(1, 20, n)
     centre = np.sin(np.arange(n))
@@ -72,7 +74,7 @@ def steepest_descent(np, n):
 
 
 @program(4, 140, 380, tiny=3, tolerance=1e-5, reason="products in another order, over many steps")
-def bfgs(np, n):
+def bfgs(n):
     """Rosenbrock's function of n variables by BFGS with backtracking, 20 steps at most."""
     start = np.tile(np.array([-1.2, 1.0]), n // 2 + 1)[:n] * 0.7 + 0.2
 
@@ -114,7 +116,7 @@ def bfgs(np, n):
 
 
 @program(2100, 32000, 320000, tiny=12, tolerance=1e-7, reason="products in another order, over the steps")
-def levenberg_marquardt(np, n):
+def levenberg_marquardt(n):
     """A decaying oscillation fitted to n points, with a step taken only where it helps."""
     rng = np.random.default_rng(1)
     t = np.linspace(0, 6, n)

@@ -1,10 +1,12 @@
 """Bodies that attract, repel and follow each other."""
 
+import numpy as np
+
 from bench.ordinary import program
 
 
 @program(24, 120, 250, tiny=4, tolerance=1e-10, reason="sums of forces in another order")
-def gravity(np, n):
+def gravity(n):
     """n stars, all pairs at once, leapfrog; the energies of every step."""
     rng = np.random.default_rng(17)
     mass = 20.0 * np.ones((n, 1)) / n
@@ -47,7 +49,7 @@ def gravity(np, n):
 
 
 @program(4, 14, 44, tiny=2, tolerance=1e-10, reason="sums of forces in another order, and powers")
-def planets(np, n):
+def planets(n):
     """A sun and n planets, pair by pair: vectors of three numbers."""
     radius = [1.0 + 0.5 * k for k in range(n)]
     x0 = np.array([[0.0, 0.0, 0.0]] + [[r, 0.0, 0.01 * r] for r in radius])
@@ -72,7 +74,7 @@ def planets(np, n):
 
 
 @program(6, 66, 560, tiny=5, tolerance=1e-9, reason="sums of forces in another order")
-def lennard_jones(np, n):
+def lennard_jones(n):
     """n atoms in a periodic box, the forces on one after the other, velocity Verlet."""
     side = int(np.ceil(n ** (1 / 3)))
     box = 1.3 * side
@@ -114,7 +116,7 @@ def lennard_jones(np, n):
 
 
 @program(25, 100, 300, tiny=6, tolerance=1e-9, reason="means of neighbours in another order")
-def boids(np, n):
+def boids(n):
     """n birds that keep apart, align and stay together, ten steps."""
     rng = np.random.default_rng(2)
     p0 = rng.random((n, 2)) * 20

@@ -1,9 +1,11 @@
 """Matrices and graphs as rows of column numbers."""
 
+import numpy as np
+
 from bench.ordinary import program
 
 
-def _rows(np, n, most):
+def _rows(n, most):
     """Compressed rows: 1 to `most` columns each, sorted."""
     rng = np.random.default_rng(3)
     counts = rng.integers(1, most + 1, n)
@@ -14,9 +16,9 @@ def _rows(np, n, most):
 
 
 @program(650, 6200, 60000, tiny=7, tolerance=1e-13, reason="products in another order")
-def matvec(np, n):
+def matvec(n):
     """A matrix of compressed rows times a vector, row by row."""
-    indptr, indices, data = _rows(np, n, 20)
+    indptr, indices, data = _rows(n, 20)
     x = np.linspace(1, 2, n)
 
     def run():
@@ -31,7 +33,7 @@ def matvec(np, n):
 
 
 @program(6900, 62000, 310000, tiny=12, tolerance=1e-9, reason="dot products in another order")
-def conjugate_gradients(np, n):
+def conjugate_gradients(n):
     """Conjugate gradients on a graph's Laplacian plus one, with products by ``bincount``, until the residual is small."""
     rng = np.random.default_rng(4)
     a = np.arange(n)
@@ -64,9 +66,9 @@ def conjugate_gradients(np, n):
 
 
 @program(180, 1700, 17000, tiny=6, tolerance=1e-12, reason="sums in another order")
-def pagerank(np, n):
+def pagerank(n):
     """Ranks of n pages from lists of links, a page at a time, five turns."""
-    indptr, indices, _ = _rows(np, n, 15)
+    indptr, indices, _ = _rows(n, 15)
     links = [np.unique(indices[indptr[i] : indptr[i + 1]]) for i in range(n)]
 
     def run():
@@ -83,9 +85,9 @@ def pagerank(np, n):
 
 
 @program(1500, 13000, 120000, tiny=10)
-def breadth_first(np, n):
+def breadth_first(n):
     """Distances from one node of a graph, a frontier at a time."""
-    indptr, indices, _ = _rows(np, n, 8)
+    indptr, indices, _ = _rows(n, 8)
 
     def run():
         level = np.full(n, -1)

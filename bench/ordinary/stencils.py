@@ -1,10 +1,12 @@
 """Grids that are overwritten step by step, each element from its neighbours."""
 
+import numpy as np
+
 from bench.ordinary import program
 
 
 @program(55, 140, 240, tiny=6)
-def heat(np, n):
+def heat(n):
     """A plate with one hot edge, n explicit steps."""
     start = np.zeros((n, n))
     start[0, :] = 1.0
@@ -19,7 +21,7 @@ def heat(np, n):
 
 
 @program(140, 1300, 6700, tiny=8)
-def string(np, n):
+def string(n):
     """A plucked string: the wave equation by leapfrog, three arrays that take turns, n steps."""
     x = np.linspace(0, 1, n)
     plucked = np.where(x < 0.3, x / 0.3, (1 - x) / 0.7)
@@ -38,7 +40,7 @@ def string(np, n):
 
 
 @program(35, 100, 250, tiny=7)
-def life(np, n):
+def life(n):
     """Conway's game of life, n turns."""
     rng = np.random.default_rng(0)
     start = np.zeros((n + 2, n + 2), dtype=int)
@@ -62,7 +64,7 @@ def life(np, n):
 
 
 @program(21, 87, 180, tiny=6)
-def gray_scott(np, n):
+def gray_scott(n):
     """Reaction and diffusion of two substances, with periodic borders copied at each of n steps."""
     u0 = np.ones((n + 2, n + 2))
     v0 = np.zeros((n + 2, n + 2))

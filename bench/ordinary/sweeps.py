@@ -1,10 +1,12 @@
 """Loops over one axis in which each turn needs the turn before; the other axis is done at once."""
 
+import numpy as np
+
 from bench.ordinary import program
 
 
 @program(35, 130, 330, tiny=6)
-def gauss_seidel(np, n):
+def gauss_seidel(n):
     """Sweeps over the rows of a grid, each row from the new row above it."""
     rng = np.random.default_rng(0)
     start = rng.random((n, n))
@@ -20,7 +22,7 @@ def gauss_seidel(np, n):
 
 
 @program(290, 1700, 6500, tiny=6)
-def thomas(np, n):
+def thomas(n):
     """Tridiagonal systems of n equations, n // 4 of them side by side: elimination down, substitution up."""
     rng = np.random.default_rng(0)
     lower = rng.random(n)
@@ -45,7 +47,7 @@ def thomas(np, n):
 
 
 @program(70, 590, 1800, tiny=8)
-def recursive_smoothing(np, n):
+def recursive_smoothing(n):
     """A recursive filter over an image, along its columns there and back."""
     rng = np.random.default_rng(0)
     image = rng.random((n, n))
@@ -68,7 +70,7 @@ def recursive_smoothing(np, n):
 
 
 @program(200, 1200, 5900, tiny=9)
-def holt_winters(np, n):
+def holt_winters(n):
     """Exponential smoothing of n series with a trend and a season of 7, n // 2 + 14 days."""
     rng = np.random.default_rng(0)
     days = n // 2 + 14

@@ -1,10 +1,12 @@
 """Models that learn from small batches."""
 
+import numpy as np
+
 from bench.ordinary import program
 
 
 @program(1600, 15000, 140000, tiny=64, tolerance=1e-11, reason="products in another order")
-def logistic(np, n):
+def logistic(n):
     """Logistic regression by stochastic gradients, batches of 32 in a shuffled order."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((n, 10))
@@ -29,7 +31,7 @@ def logistic(np, n):
 
 
 @program(550, 5300, 53000, tiny=64, tolerance=1e-9, reason="products in another order")
-def perceptron(np, n):
+def perceptron(n):
     """A layer of 32, ReLU, softmax and momentum; one pass over n examples."""
     rng = np.random.default_rng(1)
     x = rng.standard_normal((n, 20))
@@ -62,7 +64,7 @@ def perceptron(np, n):
 
 
 @program(66, 190, 450, tiny=3, tolerance=1e-8, reason="products in another order, divided by their own roots")
-def adam(np, n):
+def adam(n):
     """An autoencoder with tanh, trained by Adam: ten batches of 4 n, inputs of 8 + n // 2."""
     rng = np.random.default_rng(2)
     inputs, hidden = 8 + n // 2, 4 + n // 8
@@ -90,7 +92,7 @@ def adam(np, n):
 
 
 @program(110, 1400, 14000, tiny=20, tolerance=1e-11, reason="products in another order")
-def ratings(np, n):
+def ratings(n):
     """Matrix factorisation of n ratings, one rating at a time: rows of ten numbers."""
     rng = np.random.default_rng(3)
     users, items = rng.integers(0, 50, n), rng.integers(0, 40, n)

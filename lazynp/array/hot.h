@@ -8,6 +8,9 @@
 #define LAZYNP_HOT_H
 
 #include "passes.h"
+#ifndef _WIN32
+#include <pthread.h>
+#endif
 
 typedef void (*RowsFunction)(char* const* at, const npy_intp* across, const npy_intp* along, const Value* numbers, char* to, npy_intp rows, npy_intp length);
 
@@ -91,6 +94,7 @@ static void hot_forget(void) {
 
 #define HOT_SHARED 500000 /* element operations that are worth a second thread: some tens of microseconds */
 #define HOT_PIECE 16384   /* elements that a thread takes at a time */
+#define HOT_MOST 1024     /* threads, as the pool has it */
 typedef void (*Parallel)(void (*body)(void*), void* data, int32_t threads);
 static Parallel hot_parallel; /* the pool of the compiled kernels, once large expressions were compiled */
 static int hot_threads;       /* that it has, unless `config.threads` says otherwise */
@@ -125,9 +129,12 @@ static void hot_share(void* data) {
 /* How many threads compute what has so many element operations. */
 static int threads_for(npy_intp work) {
     PyObject* chosen;
+    int overflow = 0;
+    long count;
     if (work < HOT_SHARED || hot_parallel == NULL) return 1;
     chosen = PyDict_GetItem(config_dict, threads_name);
-    return chosen && PyLong_Check(chosen) ? (int)PyLong_AsLong(chosen) : hot_threads;
+    count = chosen && PyLong_Check(chosen) ? PyLong_AsLongAndOverflow(chosen, &overflow) : hot_threads;
+    return overflow || count > HOT_MOST ? HOT_MOST : (int)count;
 }
 
 static int hot_split(const Hot* hot, const Chain* self, char** at, const Rows2* of, char* to, npy_intp size, int threads) {
@@ -236,6 +243,11 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
     return fine;
 }
 
+#ifndef _WIN32
+/* In a child after a fork there are no threads, and one that was just going to sleep has left the pool's lock taken. */
+static void threads_gone(void) { hot_parallel = NULL; }
+#endif
+
 /* Start the threads that kernels have; -1 where somebody interrupts it. */
 static int threads_begin(void) {
     PyObject* found = PyObject_CallNoArgs(pool_method);
@@ -243,10 +255,18 @@ static int threads_begin(void) {
     int count = 0;
     if (found && PyArg_ParseTuple(found, "Ki", &address, &count)) hot_threads = count, hot_parallel = (Parallel)(uintptr_t)address;
     Py_XDECREF(found);
+#ifndef _WIN32
+    if (hot_parallel && pthread_atfork(NULL, NULL, threads_gone)) hot_parallel = NULL;
+#endif
     if (!PyErr_Occurred()) return 0;
     if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;
     PyErr_Clear();
     return 0;
+}
+
+/* As if it had not been asked for; somebody will ask again. */
+static void hot_put_off(Hot* hot) {
+    if (hot) hot->asked -= hot->function == NULL, hot->busy--;
 }
 
 /* Have an expression compiled; -1 where somebody interrupts it. */
@@ -258,7 +278,7 @@ static int hot_compile(Hot* hot) {
     function = found ? (RowsFunction)PyLong_AsVoidPtr(found) : NULL;
     Py_XDECREF(steps), Py_XDECREF(dtypes), Py_XDECREF(found);
     if (PyErr_Occurred()) {
-        if (!PyErr_ExceptionMatches(PyExc_Exception)) return hot->busy--, -1;
+        if (!PyErr_ExceptionMatches(PyExc_Exception)) return hot_put_off(hot), -1;
         PyErr_Clear();
     }
     if (function) hot->asked = 2;
@@ -289,10 +309,6 @@ static int hot_ask(Hot* hot) {
     if (hot->function == NULL) return hot_compile(hot);
     hot->busy--;
     return threads_begin();
-}
-
-static void hot_put_off(Hot* hot) {
-    if (hot) hot->asked -= hot->function == NULL, hot->busy--;
 }
 
 #endif

@@ -85,7 +85,7 @@ def _linspace(start: Any = None, stop: Any = None, num: Any = 50, *rest: Any, **
 
 
 def _var(a: Any = None, axis: Any = None, *rest: Any, ddof: Any = 0, **named: Any) -> Any:
-    """Compute it of doubles over all axes or one."""
+    """Return the variance of doubles over all axes or one."""
     if type(a) is not _MEMORY or a.dtype is not _DOUBLE or type(ddof) is not int or a.ndim == 0 or rest or named:
         return None
     if axis is None:

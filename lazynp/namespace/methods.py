@@ -287,15 +287,20 @@ def _there(code: Any, offset: int) -> Any:
 def _compiled(steps: Any, dtypes: Any, lies: str, kept: bool) -> int:
     if config.backend == "numpy":
         return 0
-    from lazynp.backends.llvm import expressions  # it loads LLVM, which short programs do not need
-
-    return expressions.compiled(steps, dtypes, lies, kept)
+    address: int = _expressions().compiled(steps, dtypes, lies, kept)
+    return address
 
 
 def _pool() -> tuple[int, int]:
-    from lazynp.backends.llvm import expressions
+    found: tuple[int, int] = _expressions().pool()
+    return found
 
-    return expressions.pool()
+
+def _expressions() -> Any:
+    """Import what compiles expressions, which short programs do not need; Ctrl-C waits, as it does for all imports of backends."""
+    from lazynp.backends.common.interrupts import aside
+
+    return aside(import_module, "lazynp.backends.llvm.expressions")
 
 
 def _described(name: str, function: FunctionType, theirs: Any) -> FunctionType:

@@ -126,6 +126,33 @@ def test_errors_are_told_as_numpy_tells_them() -> None:
     assert len(said[2][0]) == 1
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda u, v, w: (u / v < w) & (u / v > w),
+        lambda u, v, w: (u / v < w) ^ (u / v < w),
+        lambda u, v, w: (u / v < 1.0) & ((w < u) & (w > u)),
+    ],
+    ids=["both", "itself", "another"],
+)
+def test_what_is_proved_of_comparisons_loses_no_error(program: Callable[..., Any]) -> None:
+    """Whatever is divided, the result is false: the division is done, for its errors."""
+    said = []
+    with config.override(optimize=True):
+        for xp in (lazynp, numpy):
+            u, v, w = grid(xp), grid(xp, 1), grid(xp, 2)
+            v[...] = abs(v) + 1
+            for _ in range(2):
+                program(u, v, w)
+            v[3, 3] = 0.0
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                result = program(u, v, w)
+            said.append(([(str(each.message), each.filename, each.lineno) for each in caught], numpy.asarray(result).tobytes()))
+    assert said[0] == said[1]
+    assert said[1][0]
+
+
 def test_flags_that_numpys_loops_do_not_raise() -> None:
     """Comparing NaN sets a flag in some vector instructions: NumPy's loops do it again, and after some times do it alone."""
     u, v = grid(lazynp), grid(lazynp, 1)
@@ -236,8 +263,11 @@ def test_who_is_interrupted_meanwhile_hears_of_it(monkeypatch: pytest.MonkeyPatc
 
     with pytest.raises(KeyboardInterrupt):
         program()
-    result = program()
+    monkeypatch.undo()
+    program()  # somebody asks again
+    result, count = by_machine_code(program)
     assert numpy.array_equal(result, (kept + numpy.array(v)) * kept - numpy.array(v))
+    assert count == 1
 
 
 def test_a_compiler_that_computes_other_expressions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,6 +345,69 @@ def test_an_error_in_any_threads_piece_is_told() -> None:
             u[at] = value
 
 
+@pytest.mark.parametrize("threads", [1024, 1025, 65_537, 2**31, 2**32 + 1, 2**70])
+def test_more_threads_than_there_can_be(threads: int) -> None:
+    u = lazynp.asarray(numpy.linspace(1, 2, 262_144), copy=True)
+
+    def program(u: Any) -> Any:
+        return ((u * 2 + 1.5) * u - 1) * u + (u * 0.5 - 3) * u
+
+    expected = program(numpy.array(u))
+    with config.override(threads=None):
+        program(u)
+        program(u)
+    with config.override(threads=threads):
+        for _ in range(3):
+            assert numpy.asarray(program(u)).tobytes() == expected.tobytes()
+
+
+# A pool that counts its calls, in the place of the one that kernels have.
+COUNTED = """
+import ctypes, os, sys
+import numpy
+import lazynp
+from lazynp.array import core
+from lazynp.backends.llvm import expressions
+from lazynp.values import config
+
+counts = []
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
+def parallel(body, data, threads):
+    counts.append(threads)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(body)(data)
+
+expressions.pool = lambda: (ctypes.cast(parallel, ctypes.c_void_p).value, 2)
+core.chain_sizes(256, 32, 1024, 0, 0)
+u = lazynp.asarray(numpy.linspace(1, 2, 262_144), copy=True)
+
+def program():
+    return ((u * 2 + 1.5) * u - 1) * u + (u * 0.5 - 3) * u
+
+for threads in (None, 3, 1 << 20, 1 << 40, 1 << 70):
+    with config.override(threads=threads):
+        for _ in range(4):
+            program()
+print(sorted(set(counts)))
+if hasattr(os, "fork"):
+    with config.override(threads=2):
+        before = len(counts)
+        child = os.fork()
+        if not child:
+            program()
+            os._exit(len(counts) != before)
+        print(os.waitpid(child, 0)[1])
+"""
+
+
+def test_whom_the_pool_is_asked_for(tmp_path: Path) -> None:
+    """At most as many threads as it has room for; nobody in a child, where one that was going to sleep has left its lock taken."""
+    (tmp_path / "main.py").write_text(COUNTED, encoding="utf-8")
+    found = launch(tmp_path, "main.py", module=False, LAZYNP_EAGER_BELOW="262144")
+    expected = ["[2, 3, 1024]", *(["0"] if hasattr(os, "fork") else [])]
+    assert found.stdout.splitlines() == expected, found.stderr
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_child_computes_alone() -> None:
@@ -353,9 +446,10 @@ def test_loops_over_rows_are_vectors() -> None:
 
 def test_a_process_that_computes_little_loads_no_compiler(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(
-        "import sys\nimport lazynp as np\nx = np.linspace(0, 1, 5000)\nfor _ in range(100):\n    y = x * 2 + x * x - 1\n"
+        "import sys\nimport lazynp as np\nfrom lazynp.array import core\n"
+        "x = np.linspace(0, 1, 5000).copy()\nfor _ in range(100):\n    y = x * 2 + x * x - 1\nassert core.chain_counts()[0] > 90\n"
         "print(any(name.startswith('llvmlite') or name.endswith('expressions') for name in sys.modules))\n",
         encoding="utf-8",
     )
-    found = launch(tmp_path, "main.py", module=False)
+    found = launch(tmp_path, "main.py", module=False, LAZYNP_EAGER_BELOW="262144")
     assert (found.stdout.strip(), found.returncode) == ("False", 0), found.stderr

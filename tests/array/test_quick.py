@@ -34,7 +34,7 @@ def arrays(xp: Any) -> dict[str, Any]:
         "table": xp.array(table),
         "cube": xp.array(cube),
         "odd": xp.array(odd),
-        "large": xp.array(row * 1e308),
+        "large": xp.array(row * 5e307),
         "turned": xp.array(table).T,
         "steps": xp.array(row)[::-2],
         "part": xp.array(table)[1:, 1:4],

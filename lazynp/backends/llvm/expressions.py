@@ -22,12 +22,13 @@ DType = np.dtype[Any]
 Operand = tuple[int, int]  # kind and number
 Step = tuple[str, DType, DType, tuple[Operand, ...]]  # NumPy's function, the dtypes of its operands and of its result, its operands
 
-NUMBER, STEP = 1, 2  # kinds of operands; 0 is an array
+ARRAY, NUMBER, STEP = 0, 1, 2  # kinds of operands
 ONE, APART = "o", "s"  # how an array lies along a row: one element, elements apart; else, side by side
 NUMBER_BYTES: Final = 16  # what a number takes in memory
 NAME: Final = "lzx"
 
 _OTHER_NAMES: Final = {"square": o.MULTIPLY, "fabs": o.ABSOLUTE}
+_CHOOSES: Final = frozenset({"maximum", "minimum"})
 _OF_TRUTH: Final = {"logical_and": o.BITWISE_AND, "logical_or": o.BITWISE_OR, "logical_not": o.INVERT}
 
 
@@ -66,7 +67,9 @@ def pool() -> tuple[int, int]:
 def source(steps: Sequence[Step], dtypes: Sequence[DType], lies: str) -> str:
     """Return the text of an expression's module, an empty one where there is none."""
     lines = Lines()
-    arrays = range(len(dtypes))
+    steps, reads = _reads(steps, len(dtypes))
+    dtypes, lies = [dtypes[k] for k in reads], "".join(lies[k] for k in reads)
+    arrays = range(len(reads))
     loads = [_load(lines, f"%p{k}", dtypes[k]) if lies[k] == ONE else "" for k in arrays]
     number_dtypes = {k: dtype for _, dtype, _, operands in steps for kind, k in operands if kind == NUMBER}
     numbers = {k: _load(lines, f"%n{k}", dtype) for k, dtype in number_dtypes.items()}
@@ -92,9 +95,9 @@ def source(steps: Sequence[Step], dtypes: Sequence[DType], lies: str) -> str:
     taken = ["ptr noalias %to", "i64 %length", *(f"ptr noalias readonly %p{k}" for k in arrays), *(f"i64 %s{k}" for k in arrays)]
     taken += [f"ptr noalias readonly %n{k}" for k in numbers]
     words = "\n".join(
-        f"  %a{k} = getelementptr ptr, ptr %at, i64 {k}\n  %p{k} = load ptr, ptr %a{k}\n"
-        f"  %b{k} = getelementptr i64, ptr %across, i64 {k}\n  %c{k} = load i64, ptr %b{k}\n"
-        f"  %d{k} = getelementptr i64, ptr %along, i64 {k}\n  %s{k} = load i64, ptr %d{k}"
+        f"  %a{k} = getelementptr ptr, ptr %at, i64 {reads[k]}\n  %p{k} = load ptr, ptr %a{k}\n"
+        f"  %b{k} = getelementptr i64, ptr %across, i64 {reads[k]}\n  %c{k} = load i64, ptr %b{k}\n"
+        f"  %d{k} = getelementptr i64, ptr %along, i64 {reads[k]}\n  %s{k} = load i64, ptr %d{k}"
         for k in arrays
     )
     words += "".join(f"\n  %n{k} = getelementptr i8, ptr %numbers, i64 {k * NUMBER_BYTES}" for k in numbers)
@@ -106,6 +109,26 @@ def source(steps: Sequence[Step], dtypes: Sequence[DType], lies: str) -> str:
         "passed": ", ".join(passed), "name": NAME, "size": to.itemsize,
     }  # fmt: skip
     return "\n".join([*sorted(lines.intrinsics), body, compiler.TAIL])
+
+
+def _reads(steps: Sequence[Step], count: int) -> tuple[Sequence[Step], Sequence[int]]:
+    """Return the steps with what they read for arrays, and of which of the ``count`` arrays each of these is.
+
+    Where steps compare or choose, LLVM must not know that two of them read the same: of ``(u / v < w) & (u / v > w)`` it would prove
+    that it is false, and divide nothing, so that an error of the division was lost.  Of what is read once nothing can be proved.
+    """
+    if not any(result.kind == "b" or name in _CHOOSES for name, _, result, _ in steps):
+        return steps, range(count)
+    reads: list[int] = []
+    apart = []
+    for name, dtype, result, operands in steps:
+        found = []
+        for kind, k in operands:
+            if kind == ARRAY:
+                reads.append(k)
+            found.append((kind, len(reads) - 1 if kind == ARRAY else k))
+        apart.append((name, dtype, result, tuple(found)))
+    return apart, reads
 
 
 def _load(lines: Lines, pointer: str, dtype: DType) -> str:
