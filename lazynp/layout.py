@@ -85,9 +85,12 @@ def reduction_order(x: Any, axes: Sequence[int], ndim: int, mask: Any = None) ->
 
     A ``mask`` of what counts is an operand like ``x``.
     """
-    if ndim < 2 or type(x) is not arrays.ndarray or x._base is None:
+    if ndim < 2 or type(x) is not arrays.ndarray:
         return None
-    if _in_c_order(x) and mask is None:
+    if mask is None:
+        if x._base is None or _in_c_order(x):
+            return None
+    elif x._base is None and 0 not in x.shape:  # where there are no elements, the mask alone lies somehow
         return None
     order = _iterated([x] if mask is None else [x, mask], x.ndim)
     rest = [axis for axis in order if axis not in axes]

@@ -283,6 +283,9 @@ def _to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
     return self if name == devices.CPU and devices.gpus is None else devices.use().moved(self, name)
 
 
+STRIDES, C_CONTIGUOUS = 0x18, 0x38  # what consumers of a buffer ask for
+
+
 def _buffer(self: Any, flags: int) -> memoryview:
     _dropped.clear()
     try:
@@ -292,6 +295,8 @@ def _buffer(self: Any, flags: int) -> memoryview:
         raise
     if flags & 1 and not array.flags.writeable:  # PyBUF_WRITABLE
         raise ValueError("buffer source array is read-only")
+    if (flags & STRIDES != STRIDES or flags & C_CONTIGUOUS == C_CONTIGUOUS) and not array.flags.c_contiguous:
+        raise ValueError("ndarray is not C-contiguous")
     return array.data
 
 
@@ -302,7 +307,6 @@ SHARED: dict[str, Any] = {
     "__array_namespace__": _array_namespace,
     "__dlpack__": _dlpack,
     "__dlpack_device__": _dlpack_device,
-    "__buffer__": _buffer,
     "to_device": _to_device,
 }
 
@@ -498,6 +502,7 @@ ARRAYS: dict[str, Any] = {
     "copy": _copy,
     "data": property(lambda self: exported(self, "buffer").data),
     "ctypes": property(lambda self: _addressed(self).ctypes),
+    "__buffer__": _buffer,  # not of scalars: NumPy would take the memory of one, read-only, for an array's
     "__array_struct__": property(_array_struct),
     "__array_interface__": property(_array_interface),
     "__cuda_array_interface__": property(_cuda_array_interface),

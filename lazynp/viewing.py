@@ -96,6 +96,8 @@ def reshaped_shape(old: Shape, shape: Any) -> Shape:
         raise ValueError("can only specify one unknown dimension")
     if unknown:
         axis = unknown[0]
+        if new[axis] < -(2**63):  # any other negative number will do
+            raise ValueError("Maximum allowed dimension exceeded")
         known = prod([n for n in new if n >= 0])
         if known and size % known == 0:
             return (*new[:axis], size // known, *new[axis + 1 :])

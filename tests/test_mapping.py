@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ import pytest
 
 import lazynp
 from lazynp import mapping
+from lazynp.backends.common import disk_cache
+from lazynp.mapping import kept, syntax
 from tests.test_script import launch, output, write
 
 SAME = "print(np.__name__)\n"
@@ -246,6 +250,116 @@ def test_modules_in_a_zip_of_the_users(tmp_path: Path) -> None:
     path = "import sys, os\nsys.path.append(os.path.join(os.path.dirname(__file__), 'lib.zip'))\n"
     write(tmp_path, main=path + "from zipped import inner\nprint(inner.name)\n")
     assert output(tmp_path, "main.py").strip() == "lazynp"
+
+
+# What was compiled before -----------------------------------------------------------------------------------------------------
+
+MODULE = b"import numpy\nname = numpy.__name__\n"
+
+
+class Compiled:
+    """What the compiler was given since one last asked, with a cache of its own."""
+
+    def __init__(self, cache: disk_cache.DiskCache, texts: list[bytes]) -> None:
+        self.cache, self.texts = cache, texts
+
+    def of(self, source: bytes = MODULE, filename: str = "module.py") -> list[bytes]:
+        scope: dict[str, Any] = {}
+        code = kept.compile_kept(source, filename)
+        exec(code, scope)
+        assert (scope["name"], code.co_filename) == ("lazynp", filename)
+        found = self.texts[:]
+        self.texts.clear()
+        return found
+
+    @property
+    def file(self) -> Path:
+        assert self.cache.directory is not None
+        (path,) = Path(self.cache.directory).iterdir()
+        return path
+
+
+@pytest.fixture
+def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compiled]:
+    cache, texts, compiler = disk_cache.DiskCache(tmp_path / "cache"), [], syntax.compile_mapped
+    monkeypatch.setattr(disk_cache, "shared", lambda: cache)
+    monkeypatch.setattr(syntax, "compile_mapped", lambda source, *more: texts.append(source) or compiler(source, *more))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    kept._maker.cache_clear()
+    yield Compiled(cache, texts)
+    kept._maker.cache_clear()
+
+
+def test_a_module_is_compiled_once(compiled: Compiled) -> None:
+    assert [len(compiled.of()) for _ in range(3)] == [1, 0, 0]
+    assert compiled.of(MODULE + b"# more\n") == [MODULE + b"# more\n"]
+    assert len(compiled.of(filename="other.py")) == 1  # tracebacks show the name
+    assert not compiled.of(filename="other.py") and not compiled.of()
+
+
+@pytest.mark.parametrize("what", ["mapping", "Python", "optimisation"])
+def test_code_of_another_mapping_or_python_is_not_used(
+    compiled: Compiled, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled.of()
+    if what == "mapping":
+        other = tmp_path / "syntax.py"
+        other.write_bytes(Path(syntax.__file__).read_bytes() + b"# other\n")
+        monkeypatch.setattr(syntax, "__file__", str(other))
+    elif what == "Python":
+        monkeypatch.setattr(sys, "version", sys.version + "+")
+    else:
+        monkeypatch.setattr(sys, "flags", type("Flags", (), {"optimize": 2}))
+    kept._maker.cache_clear()
+    assert [len(compiled.of()) for _ in range(2)] == [1, 0]
+
+
+@pytest.mark.parametrize("how", ["damaged", "forged", "writable", "FIFO"])
+def test_code_that_somebody_touched_is_not_run(compiled: Compiled, how: str) -> None:
+    if sys.platform == "win32" and how in ("writable", "FIFO"):
+        pytest.skip("Windows keeps a profile's directories private itself")
+    compiled.of()
+    path = compiled.file
+    content = path.read_bytes()
+    if how == "damaged":
+        path.write_bytes(content[:-3] + b"xyz")
+    elif how == "forged":
+        path.write_bytes(content.replace(b"lazynp", b"numpy_"))
+    elif how == "writable":
+        path.chmod(0o666)
+    else:
+        path.unlink()
+        os.mkfifo(path)
+    assert [len(compiled.of()) for _ in range(2)] == [1, 0]
+
+
+def test_nothing_is_kept_where_python_is_told_so(compiled: Compiled, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    assert [len(compiled.of()) for _ in range(2)] == [1, 1]
+    monkeypatch.setattr(disk_cache, "shared", lambda: disk_cache.DiskCache(None))
+    assert [len(compiled.of()) for _ in range(2)] == [1, 1]
+
+
+def test_a_text_that_is_wrong_is_wrong_every_time(compiled: Compiled) -> None:
+    for _ in range(2):
+        with pytest.raises(SyntaxError, match=r"broken\.py"):
+            kept.compile_kept(b"import numpy\nx = = 1\n", "broken.py")
+
+
+def test_modules_come_from_the_cache_and_follow_their_text(tmp_path: Path) -> None:
+    write(tmp_path, main="import helper\nprint(helper.name)\n", helper="import numpy\nname = numpy.__name__\n")
+    environment = {"LAZYNP_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": ""}
+
+    def printed(module: bool = True) -> str:
+        done = launch(tmp_path, "main.py", module=module, **environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    assert [printed(), printed()] == ["lazynp", "lazynp"]
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+    assert printed(module=False) == "numpy"
+    (tmp_path / "helper.py").write_text("import numpy\nname = numpy.__name__ + '!'\n")
+    assert printed() == "lazynp!"
 
 
 CONTAINERS = """

@@ -19,6 +19,7 @@ from types import CodeType, ModuleType
 from typing import Any, Final
 
 from lazynp import scalars
+from lazynp.mapping.kept import compile_kept
 from lazynp.mapping.submodules import Submodules
 from lazynp.mapping.syntax import EDITION, OURS, compile_mapped, concerns, map_tree
 
@@ -33,7 +34,7 @@ class _MappingLoader(importlib.machinery.SourceFileLoader):
         source = self.get_data(path)
         if not concerns(source):
             return super().get_code(fullname)
-        return compile_mapped(source, path)
+        return compile_kept(source, path)
 
 
 class _MappingZip(zipimport.zipimporter):

@@ -23,6 +23,9 @@ PROGRAMS: dict[str, list[str]] = {
     "joined broadcasts": ["v0 = np.broadcast_to(np.arange(6), (2, 6))", "v1 = np.vstack([v0, v0])", "v2 = np.stack([v0, v0], 2)"],
     "flat broadcasts": [FORTRAN, "v1 = np.broadcast_to(v0, (2, 4, 3))", "v2 = v1.ravel('K')", "v3 = v1.flatten('K')", "v4 = v1.copy('K')"],
     "a reduced empty array": ["v0 = np.ones((2, 3, 1), order='F')[:, ::-1, 1:]", "v1 = v0.sum(axis=-1)", "v2 = v0.sum(axis=0)"],
+    "a reduced empty array, and a mask in Fortran order": [
+        EMPTY, "v1 = np.ones((3, 1, 4), bool, order='F')", "v2 = np.min(v0, axis=1, where=v1, initial=1)",
+    ],
     "counted broadcasts": ["v0 = np.broadcast_to(np.arange(10).reshape(5, 2), (2, 5, 2))", "v1 = np.count_nonzero(v0, axis=1)"],
     "a product's loop axes": [
         "v0 = np.ones((3, 2, 5, 4)).transpose(1, 2, 0, 3)", "v1 = v0 @ np.ones((4, 2))", "v2 = np.vecdot(v0, np.ones(4))",

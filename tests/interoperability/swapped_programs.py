@@ -96,6 +96,16 @@ PYTHON = {
         "code = f'import pickle; print(type(pickle.load(open({str(folder / chr(112))!r}, chr(114) + chr(98)))))'\n"
         "result = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True).stdout"
     ),
+    "pickle written by NumPy": (
+        "import pickle, subprocess, sys\n"
+        "code = 'import pickle, sys, numpy as n; sys.stdout.buffer.write(pickle.dumps([n.arange(5.0), n.float64(3), n.arange(4)[::2]]))'\n"
+        "y, s, z = pickle.loads(subprocess.run([sys.executable, '-c', code], capture_output=True, check=True).stdout)\n"
+        "y[0] = 7; result = y + x[:5], s * x, z, np.sin(y)"
+    ),
+    "multiprocessing: spawn": (
+        "import multiprocessing\nwith multiprocessing.get_context('spawn').Pool(1) as pool:\n"
+        "    result = pool.map(abs, [x, m, x.sum()]), pool.map(sum, [x[:9], i[:3]]), pool.apply(max, (i,))"
+    ),
     "copy": "import copy; y = copy.deepcopy({'a': x, 'b': [m, x.sum()]}); y['a'][0] = 9; z = copy.copy(x); z[1] = 8; result = y, z, x",
     "deepcopy of an object": (
         "import copy\nclass A:\n    pass\na = A(); a.x = x; a.y = x[:5]; c = copy.deepcopy(a); c.x[0] = 5\n"

@@ -8,7 +8,10 @@ from __future__ import annotations
 import array
 import functools
 import importlib.util
+import json
+import pickle
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,7 +25,9 @@ import pytest
 
 import lazynp
 from lazynp.values import config
+from tests.interoperability import mapped_rows
 from tests.interoperability.swapped_programs import COMPILED, LIBRARIES, PYTHON
+from tests.test_script import launch
 
 matplotlib.use("Agg")
 
@@ -111,3 +116,25 @@ def test_a_program_leaves_what_it_leaves_with_numpy(row: str, size: str, below: 
     with config.override(eager_below=below):
         got = run(text, lazynp, SIZES[size], tmp_path / "lazynp")
         assert_same(got, want)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "below"), [("small", "0"), ("large", "16384")])
+def test_all_of_them_leave_the_same_where_numpy_means_lazynp(size: str, below: str, tmp_path: Path) -> None:
+    rows = {name: text for name, text in ROWS.items() if not missing(text)}
+    shutil.copy(mapped_rows.__file__, tmp_path / "mapped_rows.py")
+    (tmp_path / "rows.json").write_text(json.dumps(rows))
+    left = {}
+    for module in (False, True):
+        results = tmp_path / f"results-{module}"
+        arguments = ("mapped_rows.py", str(SIZES[size]), "rows.json", str(results))
+        done = launch(tmp_path, *arguments, module=module, LAZYNP_EAGER_BELOW=below, MPLBACKEND="Agg")
+        assert done.returncode == 0, done.stderr
+        left[module] = pickle.loads(results.read_bytes())
+    assert list(left[True]) == list(left[False]) == list(rows)
+    for name, want in left[False].items():
+        assert want[0] != "raised", (name, want)
+        try:
+            assert_same(left[True][name], want)
+        except AssertionError as error:
+            raise AssertionError(f"{name}: {left[True][name]!r} instead of {want!r}") from error

@@ -11,6 +11,7 @@ import pytest
 
 import lazynp
 from lazynp.values import config
+from tests.namespace.compare import expression
 
 WRAPPED = "[2**31 + 5, -2**31 - 7, 2**32 + 1, 0, -1, 13]"  # NumPy's loop takes one turn a length: further out it takes years
 FAR = "[2**62, -2**62, 2**63 - 1, -2**63, 2**60 + 1, 0, -1]"
@@ -123,3 +124,65 @@ def test_recorded_indices_wrap_at_once(n: int) -> None:
     with config.override(eager_below=0):
         far = [2**62, -(2**62), 2**63 - 1, -(2**63), 2**60 + 1, 0, -1]
         assert lazynp.take(lazynp.arange(n) + 0, far, mode="wrap").tolist() == [k % n for k in far]
+
+
+# Numbers beyond what the dtypes of the graph hold: NumPy makes objects of them, compares them, or refuses them, and so do we.
+BEYOND = """
+np.full(3, {h})
+np.full((), {h})
+np.full(3, {h}, bool)
+np.full(3, {h}, "f8")
+np.full(3, {h}, "i8")
+np.full_like(x, {h})
+np.array([{h}, 1])
+x + {h}
+x > {h}
+x == {h}
+{h} < x
+c == {h}
+f < {h}
+i == {h}
+i < {h}
+i + {h}
+np.where(x > 1, {h}, 0)
+np.linspace(0, {h}, 5)
+np.linspace({h}, 0, 3)
+np.logspace(0, {h}, 3)
+np.eye(3, k={h})
+np.searchsorted(x, {h})
+np.searchsorted(i, [{h}, 0])
+np.isin(i, {h})
+np.isin(i, [{h}])
+np.interp({h}, x, x)
+np.add.at(i, [0], {h})
+np.array_split(x, {h})[2**70]
+x.reshape({h})
+x.sum({h})
+x.sum(axis=({h},))
+np.stack([x, x], {h})
+np.moveaxis(x, 0, {h})
+np.transpose(x, ({h},))
+np.tile(x, {h}) if {h} != 1e300 else 0
+np.full({h}, 1.0)
+np.full(2**62, 1.0)
+np.identity({h})
+np.digitize(i, [{h}])
+np.clip(i, 0, {h})
+np.sum(x, initial={h})
+"""
+NUMBERS = ["2**64", "(-2**63 - 1)", "2**1100", "1e300"]
+
+
+@pytest.mark.parametrize("below", [0, 16384])
+@pytest.mark.parametrize("call", BEYOND.split("\n")[1:-1])
+def test_numbers_that_no_dtype_of_the_graph_holds(call: str, below: int) -> None:
+    x = numpy.linspace(0.5, 1.5, 12)
+    with config.override(eager_below=below):
+        for h in NUMBERS:
+            expression(call.replace("{h}", h), x=x, i=numpy.arange(12), c=x * 1j, f=x.astype("f4"))
+
+
+@pytest.mark.parametrize("below", [0, 16384])
+def test_a_matrix_that_is_too_large_is_refused_at_the_call(below: int) -> None:
+    with config.override(eager_below=below), pytest.raises(ValueError, match="array is too big"):
+        lazynp.identity(2**31)

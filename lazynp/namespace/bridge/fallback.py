@@ -335,6 +335,8 @@ def _with_overrides(function: Any, name: str, theirs: Any) -> Any:
     """Let NumPy, which asks them, take the calls with objects that answer themselves."""
     if type(function) is not FunctionType or type(theirs) is not _DISPATCHED:
         return function
+    if getattr(function, "__wrapped__", None) in _minding:  # it minds them already, behind what looks for values at hand
+        return function
     found = _minding.get(function)
     if found is None:
 

@@ -24,7 +24,7 @@ from lazynp.layout import ORDERS, checked_order, lies_in_c_order
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.standard import checked_device
 from lazynp.namespace.ufunc import axes as ax
-from lazynp.namespace.ufunc.promotion import DType, Foreign, concrete
+from lazynp.namespace.ufunc.promotion import DType, Foreign, concrete, weak
 from lazynp.namespace.ufunc.reductions import array_node
 from lazynp.ndarray import anyarray, copy_order, ndarray, node_of, result_order, view_diagonal, view_reshape, wrap, wrap_ordered
 from lazynp.ndarray import asarray as _asarray
@@ -95,12 +95,12 @@ def _filled(fill_value: Any, dtype: DType | None, shape: Shape) -> Node:
     if dtype is None:
         node = array_node(fill_value)
     elif type(fill_value) in (int, bool) or (type(fill_value), dtype) in _OF_NUMBERS:
-        node = const(fill_value, dtype)
+        node = weak(fill_value, dtype)
     else:
         node = converted(array_node(fill_value), dtype)
     if np.broadcast_shapes(node.shape, shape) != shape:
         raise ValueError(f"could not broadcast input array from shape {node.shape} into shape {shape}")
-    return expand(node, shape)
+    return expand(node, addressable(shape, node.dtype))
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
@@ -359,7 +359,8 @@ def eye(
     m = n if M is None else index(M)
     if n < 0 or m < 0:
         raise ValueError("negative dimensions are not allowed")
-    k = max(-n, min(index(k), m))  # any further is as far
+    addressable((n, m), dtype)
+    k = m if k >= m else max(-n, index(k))  # any further is as far
     return _laid_out(cast(_triangle(n, m, k, o.EQUAL), dtype), order, place)
 
 

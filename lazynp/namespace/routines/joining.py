@@ -210,6 +210,7 @@ def tile(A: Any, reps: Any) -> Any:  # noqa: N803
         counts = tuple([index(n) for n in reps])
     except TypeError:
         counts = (index(reps),)
+    np.array(counts, np.intp)  # what no C long holds is an OverflowError
     try:
         x = array_node(A)
     except Foreign:

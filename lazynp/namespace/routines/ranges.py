@@ -28,8 +28,8 @@ from lazynp.ndarray import asarray, ndarray, node_of, wrap
 
 
 def _kind(x: Any) -> Any:
-    """A limit in NumPy's question which dtype a range has: Python's numbers stay as they are, and weak."""
-    return x if type(x) in (int, float, complex) else asarray(x).dtype
+    """A limit in NumPy's question which dtype a range has: Python's numbers that dtypes of ours hold stay as they are, and weak."""
+    return x if type(x) in (float, complex) or (type(x) is int and -(2**63) <= x < 2**64) else asarray(x).dtype
 
 
 def _at_end(count: int, ndim: int) -> Node:

@@ -117,6 +117,8 @@ def transpose(a: Any, axes: Any = None) -> Any:
     if axes is None:
         return a.T
     axes = [index(k) for k in axes] if np.iterable(axes) else [index(axes)]
+    if any(not -(2**63) <= k < 2**63 for k in axes):
+        raise ValueError("Maximum allowed dimension exceeded")
     if len(axes) != a.ndim:
         raise ValueError("axes don't match array")
     permutation = tuple([ax.one(k, a.ndim) for k in axes])
@@ -323,9 +325,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
         if sections <= 0:
             raise ValueError("number sections must be larger than 0.") from None
         each, extras = divmod(total, sections)
-        bounds = [0]
-        for k in range(sections):
-            bounds.append(bounds[-1] + each + (k < extras))
+        bounds = list(itertools.accumulate([0] + extras * [each + 1] + (sections - extras) * [each]))
     return [_section(ary, axis, start, stop) for start, stop in itertools.pairwise(bounds)]
 
 

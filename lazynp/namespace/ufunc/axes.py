@@ -18,6 +18,7 @@ def one(axis: Any, ndim: int, name: str | None = None) -> int:
     """One axis as a non-negative number; ``name`` is the argument's, for the error."""
     number = index(axis)
     if not -ndim <= number < ndim:
+        np.intp(number)  # NumPy reads a C long first
         raise np.exceptions.AxisError(number, ndim, name)
     return number + ndim if number < 0 else number
 

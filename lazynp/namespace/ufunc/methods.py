@@ -23,7 +23,7 @@ from lazynp.namespace import assignment
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc import reductions
-from lazynp.namespace.ufunc.promotion import Foreign, mask_node, operand, overrides
+from lazynp.namespace.ufunc.promotion import Foreign, mask_node, overrides
 from lazynp.namespace.ufunc.table import REDUCTIONS
 from lazynp.ndarray import asarray, from_numpy, host, ndarray, node_of, wrap
 from lazynp.protocols import to_host
@@ -169,11 +169,6 @@ def outer(of: ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     return of(left[(..., *(None,) * right.ndim)], right, **options)
 
 
-def _operand_node(x: Any) -> Node:
-    node, _ = operand(x)
-    return node_of(asarray(x)) if node is None else node
-
-
 # at ---------------------------------------------------------------------------------------------------------------------------
 
 
@@ -185,7 +180,7 @@ def at(of: ufunc, a: Any, indices: Any, values: tuple[Any, ...]) -> None:
     if a._readonly:
         raise ValueError("assignment destination is read-only")
     try:
-        nodes = [_operand_node(value) for value in values]
+        nodes = [reductions.array_node(value) for value in values]
         # An empty index: NumPy then checks only loop and operand count.
         nothing = np.zeros(0, np.intp)
         lossy = any(loses_a_part(node.dtype, a.dtype) for node in nodes)

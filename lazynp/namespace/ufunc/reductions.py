@@ -52,7 +52,12 @@ def array_node(x: Any) -> Node:
     if type(x) is ndarray:
         return node_of(x)
     node, _ = operand(x)
-    return node_of(asarray(x)) if node is None else node
+    if node is not None:
+        return node
+    number = asarray(x)
+    if type(number) is not ndarray:  # an integer that no dtype of ours holds
+        raise Foreign
+    return node_of(number)
 
 
 def identity(op: Op, dtype: DType) -> Node:

@@ -291,7 +291,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
                 try:
                     node = weak(arg, dtype)
                 except OverflowError:
-                    if self.__name__ in _COMPARISONS and BOOL not in [kind for _, kind in operands]:
+                    if self.__name__ in _COMPARISONS and dtype.kind in "iu" and BOOL not in [kind for _, kind in operands]:
                         return self._out_of_range(args, operands)
                     raise
             elif node.dtype != dtype:

@@ -251,13 +251,18 @@ def in_place_of(path, what):
             path.symlink_to(other)
         case "circle":
             path.symlink_to(path.name)
+        case "device":
+            try:
+                os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 5))  # /dev/zero
+            except PermissionError:  # the user's own name for a device, as far as the system lets him have one
+                path.symlink_to("/dev/zero")
         case "hole":
             path.touch(0o600)
             os.truncate(path, 1 << 40)
 
 
 @posix
-@pytest.mark.parametrize("what", ["FIFO", "socket", "directory", "endless link", "link", "circle", "hole"])
+@pytest.mark.parametrize("what", ["FIFO", "socket", "directory", "endless link", "link", "circle", "hole", "device"])
 def test_what_is_no_file_in_the_place_of_one_neither_hangs_nor_fills_memory(cache, what, monkeypatch):
     cache.put(KEY, b"machine code")
     path = only_file(cache)
