@@ -22,7 +22,8 @@ if _sys.argv[:1] == ["-m"] and not _sys.flags.safe_path:
 
 import numpy as _numpy
 
-# Nothing that is made here is garbage: looking for it would walk all that NumPy's modules hold, for a fifth of the time.
+# Nothing that is made here is garbage: looking for it would walk all that NumPy's modules hold, for a fifth of the time.  It is put
+# among what is old, as if it had been looked at.
 _collects = _gc.isenabled()
 _gc.disable()
 try:
@@ -49,6 +50,9 @@ try:
     _methods.at_hand(ndarray)
 finally:
     if _collects:
+        if not _gc.get_freeze_count():
+            _gc.freeze()
+            _gc.unfreeze()
         _gc.enable()
 
 lazynp_version = "0.1.0"
