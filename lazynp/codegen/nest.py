@@ -267,8 +267,11 @@ class Nest(Emitter):
         count = len(points) - 1
         if count > cost.SEGMENTS or (count**2 if around else count) * len(self.body.values) > cost.SEGMENT_VALUES:
             return whole
+        # The pieces of a row are others in each piece of the rows: values that are not there cut nothing.
+        of_rows = self.piece[0]
         ends: list[Operand | None] = [
-            None if p in (-inf, inf) else self.argument(("segment", r, k), Formula(p, offsets)) for k, p in enumerate(points)
+            None if p in (-inf, inf) else self.argument(("segment", r, k, of_rows), Formula(p, offsets))
+            for k, p in enumerate(points)
         ]
         found: list[tuple[Operand | None, Operand | None, dict[Guard, bool]]] = []
         for (a, left), (b, right) in pairwise(zip(points, ends, strict=True)):
