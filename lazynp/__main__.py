@@ -4,10 +4,9 @@ script, a directory, a zip, ``-m module``, ``-c code``, ``-``, or nothing for a 
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import sys
+from collections.abc import Sequence
 
 from lazynp import script
 from lazynp.array import regimes
@@ -16,7 +15,38 @@ from lazynp.graph import report, usage
 from lazynp.values import config
 
 
-def _arguments() -> argparse.Namespace:
+class _Options:
+    """What the command line asks for."""
+
+    script: str | None = None  # a script, a directory, a zip, "-" or "doctor"
+    module: Sequence[str] | None = None  # with its arguments
+    code: Sequence[str] | None = None
+    arguments: Sequence[str] = ()
+    report = False
+    report_json: str | None = None
+    backend: str | None = None
+    device: str | None = None
+    coverage: str | None = None
+
+
+def _options() -> _Options:
+    options = _Options()
+    first, *rest = sys.argv[1:] or ("",)
+    if first == "-" or (first and not first.startswith("-")):
+        options.script, options.arguments = first, rest
+    elif first == "-m" and rest:
+        options.module = rest
+    elif first == "-c" and rest:
+        options.code = rest
+    else:
+        _parse(options)
+    return options
+
+
+def _parse(options: _Options) -> None:
+    """Parse a line with options of ours; the others start without what this takes to import."""
+    import argparse
+
     parser = argparse.ArgumentParser(
         prog="python -m lazynp",
         description="Run a NumPy program with `numpy` meaning lazynp in it and in the modules beside it; without one, a prompt.",
@@ -33,23 +63,24 @@ def _arguments() -> argparse.Namespace:
     what = "the script, directory or zip to run; -: standard input; doctor: look at what is installed, and whether it works"
     parser.add_argument("script", nargs="?", help=what)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own arguments")
-    options = parser.parse_args()
+    parser.parse_args(namespace=options)
     for flag, given in (("-m", options.module), ("-c", options.code)):
         if given == []:
             parser.error(f"argument {flag}: expected one argument")
-    return options
 
 
-def _run(options: argparse.Namespace, source: bytes | None) -> None:
+def _run(options: _Options, source: bytes | None) -> None:
     """Run the program that is named, in the way that its form asks for."""
     if options.code is not None:
         script.run_text(options.code[0], "-c", options.code[1:])
     elif options.module is not None:
         script.run_module(options.module[0], options.module[1:])
-    elif source is not None:
+    elif source is not None and options.script is not None:
         script.run(options.script, options.arguments, source)
     elif options.script is None and sys.stdin.isatty():
-        script.interact()
+        from lazynp import prompt
+
+        prompt.interact()
     elif options.script in (None, "-"):
         script.run_text(sys.stdin.buffer.read(), options.script or "", options.arguments)
     else:
@@ -78,7 +109,7 @@ def _use(device: str) -> None:
 
 
 def main() -> None:
-    options = _arguments()
+    options = _options()
     if options.coverage is not None:
         _cover(options.coverage)
         return
@@ -111,6 +142,8 @@ def main() -> None:
             sys.stdout.flush()
             sys.stderr.write(report.report() + "\n")
         if options.report_json is not None:
+            import json
+
             with open(options.report_json, "w", encoding="utf-8") as file:
                 json.dump(report.counters(), file, indent=1)
 

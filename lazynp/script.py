@@ -10,8 +10,7 @@ Each function here is the whole life of a process: import hooks, ``sys.argv``, `
 from __future__ import annotations
 
 import ast
-import code
-import codeop
+import gc
 import importlib.machinery
 import importlib.util
 import io
@@ -61,7 +60,7 @@ def read(path: str) -> bytes:
         return file.read()
 
 
-def _main(**attributes: Any) -> dict[str, Any]:
+def fresh_main(**attributes: Any) -> dict[str, Any]:
     """A fresh ``__main__``: pickle, dataclasses and the like look the running program up under this name."""
     module = ModuleType("__main__")
     if sys.version_info < (3, 14):
@@ -73,6 +72,8 @@ def _main(**attributes: Any) -> dict[str, Any]:
 
 
 def _execute(make: Callable[[], CodeType], namespace: dict[str, Any]) -> dict[str, Any]:
+    # What NumPy's modules and ours hold lives as long as the process: no collection looks at it, and none at the end does.
+    gc.freeze()
     try:
         exec(make(), namespace)
     except BaseException:
@@ -81,9 +82,9 @@ def _execute(make: Callable[[], CodeType], namespace: dict[str, Any]) -> dict[st
     return namespace
 
 
-def _search_first(directory: str) -> None:
+def search_first(directory: str) -> None:
+    """Put the program's own directory where ``python -m`` put the working directory."""
     if not sys.flags.safe_path:
-        # `python -m` put the working directory there
         sys.path[0] = directory
 
 
@@ -117,10 +118,10 @@ def run(path: str, arguments: Sequence[str] = (), source: bytes | None = None) -
     root = os.path.dirname(os.path.realpath(path))
     mapping.install(root, script=file)
     sys.argv = [path, *arguments]
-    _search_first(root)
+    search_first(root)
     loader = importlib.machinery.SourceFileLoader("__main__", file)
-    namespace = _main(__file__=file, __loader__=loader, __cached__=None)
-    return _execute(lambda: mapping.compile_mapped(text, file), namespace)
+    namespace = fresh_main(__file__=file, __loader__=loader, __cached__=None)
+    return _execute(lambda: mapping.compile_kept(text, file), namespace)
 
 
 def is_collection(path: str) -> bool:
@@ -183,7 +184,7 @@ def _spec(name: str, path: Sequence[str] | None, subject: str) -> importlib.mach
 def _run_spec(spec: importlib.machinery.ModuleSpec) -> dict[str, Any]:
     loader: Any = spec.loader
     facts = {"__spec__": spec, "__loader__": loader, "__package__": spec.parent, "__file__": spec.origin, "__cached__": spec.cached}
-    return _execute(lambda: loader.get_code(spec.name), _main(**facts))
+    return _execute(lambda: loader.get_code(spec.name), fresh_main(**facts))
 
 
 def run_text(text: str | bytes, name: str, arguments: Sequence[str] = ()) -> dict[str, Any]:
@@ -193,40 +194,7 @@ def run_text(text: str | bytes, name: str, arguments: Sequence[str] = ()) -> dic
     """
     mapping.install(os.getcwd())
     sys.argv = [name, *arguments]
-    _search_first("")
+    search_first("")
     filename = "<string>" if name == "-c" else "<stdin>"
     file = {} if name == "-c" else {"__file__": filename, "__cached__": None}
-    return _execute(lambda: mapping.compile_mapped(text, filename), _main(**file))
-
-
-class _Compiler(codeop.CommandCompiler):
-    """Compiles what is typed, when it is complete, with its imports mapped."""
-
-    def __call__(self, source: str, filename: str = "<input>", symbol: str = "single") -> CodeType | None:
-        complete = super().__call__(source, filename, symbol)
-        return complete and mapping.compile_mapped(source, filename, symbol, flags=self.compiler.flags)
-
-
-class _Console(code.InteractiveConsole):
-    def __init__(self, namespace: dict[str, Any]) -> None:
-        super().__init__(namespace, "<stdin>")
-        self.compile = _Compiler()
-
-
-def interact() -> None:
-    """Read, run and print as ``python`` does without a script, with ``np`` bound to lazynp and imports of ``numpy`` meaning it."""
-    import lazynp
-
-    mapping.install(os.getcwd())
-    sys.argv = [""]
-    _search_first("")
-    namespace = _main(np=lazynp)
-    prepare = getattr(sys, "__interactivehook__", None)  # line editing and history
-    if prepare is not None and sys.stdin.isatty():
-        prepare()
-    console = _Console(namespace)
-    startup = os.environ.get("PYTHONSTARTUP")
-    if startup and os.path.isfile(startup):
-        exec(mapping.compile_mapped(read(startup), startup), namespace)
-    version = sys.version.replace("\n", "")
-    console.interact(f"Python {version}\nlazynp {lazynp.lazynp_version}: `np`, and what `import numpy` gives", exitmsg="")
+    return _execute(lambda: mapping.compile_mapped(text, filename), fresh_main(**file))

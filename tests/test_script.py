@@ -399,7 +399,7 @@ def test_tracebacks_of_other_forms(tmp_path: Path, arguments: tuple[str, ...]) -
 
 def test_a_prompt_has_np(tmp_path: Path) -> None:
     typed = "np.__name__\nimport numpy\nnumpy.arange(3)\nfor i in range(2):\n    print(i)\n\n1 / 0\nnumpy is np\n"
-    inside = "import sys\nsys.argv[1:] = []\nsys.stdin.isatty = lambda: False\nfrom lazynp import script\nscript.interact()\n"
+    inside = "import sys\nsys.argv[1:] = []\nsys.stdin.isatty = lambda: False\nfrom lazynp import prompt\nprompt.interact()\n"
     (tmp_path / "prompt.py").write_text(inside)
     shown = launch(tmp_path, str(tmp_path / "prompt.py"), module=False, text=typed)
     assert shown.stdout.replace(">>> ", "").replace("... ", "").splitlines() == ["'lazynp'", "array([0, 1, 2])", "0", "1", "True"]

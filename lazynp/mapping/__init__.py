@@ -20,14 +20,15 @@ import os
 import sys
 from typing import Any
 
+from lazynp.mapping.kept import compile_kept
 from lazynp.mapping.modules import UserModules, install, is_zip, programs
 from lazynp.mapping.submodules import Submodules
 from lazynp.mapping.syntax import compile_mapped, map_tree
 from lazynp.mapping.twins import asked, complete, executed, given, kind, twin, viewed
 
 __all__ = [
-    "Submodules", "UserModules", "asked", "compile_mapped", "complete", "executed", "given", "install", "is_zip", "kind", "map_tree",
-    "programs", "twin", "viewed",
+    "Submodules", "UserModules", "asked", "compile_kept", "compile_mapped", "complete", "executed", "given", "install", "is_zip", "kind",
+    "map_tree", "programs", "twin", "viewed",
 ]  # fmt: skip
 # What mapped programs call: asked, complete, executed, given, kind, twin, viewed.
 

@@ -7,12 +7,12 @@ are never mapped; modules of others that compile, or start processes, for the us
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.machinery
 import importlib.util
 import os
 import site
 import sys
-import sysconfig
 import zipimport
 from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, ModuleType
@@ -73,10 +73,7 @@ def mapped_spec(spec: importlib.machinery.ModuleSpec) -> importlib.machinery.Mod
 
 def _installed() -> tuple[str, ...]:
     """Directories that hold the standard library and installed packages, lazynp among them."""
-    places = {path for key, path in sysconfig.get_paths().items() if key in ("stdlib", "platstdlib", "purelib", "platlib")}
-    places.update(site.getsitepackages())
-    places.add(site.getusersitepackages())
-    places.add(os.path.dirname(os.path.dirname(__file__)))
+    places = {os.path.dirname(os.__file__), *site.getsitepackages(), site.getusersitepackages(), os.path.dirname(os.path.dirname(__file__))}
     return tuple(os.path.join(os.path.realpath(place), "") for place in places)
 
 
@@ -104,7 +101,7 @@ class UserModules:
 
     def owns(self, path: str) -> bool:
         """Tell whether the source file belongs to the user's program."""
-        path = os.path.realpath(path)
+        path = _real(path)
         if self.package and path.startswith(self.package):
             return True
         if not path.startswith(self.root) or path.startswith(self.installed):
@@ -118,15 +115,28 @@ class UserModules:
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname == SCRIPT and self.script:
             return importlib.util.spec_from_file_location(fullname, self.script, loader=_MappingLoader(fullname, self.script))
+        if fullname.partition(".")[0] == OURS:
+            return None  # `Submodules` knows
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is None:
             return None
-        if self.owns(spec.origin or ""):
-            return mapped_spec(spec)
-        if fullname not in _FRIENDS or type(spec.loader) is not importlib.machinery.SourceFileLoader:
-            return None
-        spec.loader = _Befriending(fullname, spec.loader.path)
-        return spec
+        if fullname in _FRIENDS and type(spec.loader) is importlib.machinery.SourceFileLoader and not owned(spec.origin or ""):
+            spec.loader = _Befriending(fullname, spec.loader.path)
+            return spec
+        return mapped_spec(spec) or spec  # what Python's own search, which comes next, would find again
+
+
+def _real(path: str) -> str:
+    """``os.path.realpath``, which asks the system about each part of a path, for many files of few directories."""
+    if os.path.islink(path):
+        return os.path.realpath(path)
+    folder, name = os.path.split(os.path.abspath(path))
+    return os.path.join(_real_folder(folder), name)
+
+
+@functools.cache
+def _real_folder(path: str) -> str:
+    return os.path.realpath(path)
 
 
 def programs() -> Iterator[UserModules]:

@@ -7,7 +7,6 @@ they are, and none of ours is loaded twice.
 from __future__ import annotations
 
 import importlib
-import importlib.abc
 import importlib.machinery
 import sys
 from collections.abc import Sequence
@@ -34,7 +33,8 @@ class Submodules:
         package, _, name = fullname.rpartition(".")
         known = self.loaded.get(fullname)
         if known is not None:
-            return importlib.machinery.ModuleSpec(fullname, _Again(known), is_package=hasattr(known, "__path__"))
+            loader: Any = _Again(known)
+            return importlib.machinery.ModuleSpec(fullname, loader, is_package=hasattr(known, "__path__"))
         parent = sys.modules.get(package)
         if parent is None or package.partition(".")[0] != OURS:
             return None
@@ -56,7 +56,8 @@ class Submodules:
                     raise
                 return None
         # a package with an empty path: submodules come back here, instead of being loaded a second time from NumPy's files
-        return importlib.machinery.ModuleSpec(fullname, _Existing(module), is_package=hasattr(module, "__path__"))
+        loader = _Existing(module)
+        return importlib.machinery.ModuleSpec(fullname, loader, is_package=hasattr(module, "__path__"))
 
 
 class _Remembering(importlib.machinery.SourceFileLoader):
@@ -71,7 +72,7 @@ class _Remembering(importlib.machinery.SourceFileLoader):
         self.loaded[module.__name__] = module
 
 
-class _Existing(importlib.abc.Loader):
+class _Existing:
     """A loader for a module that exists: makes a second name for it."""
 
     def __init__(self, module: ModuleType) -> None:
@@ -85,7 +86,7 @@ class _Existing(importlib.abc.Loader):
         """The module has run already."""
 
 
-class _Again(importlib.abc.Loader):
+class _Again:
     """A loader for a module of lazynp's that was deleted from ``sys.modules``: the same one comes back, as it was."""
 
     def __init__(self, module: ModuleType) -> None:
