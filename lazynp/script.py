@@ -62,6 +62,8 @@ def read(path: str) -> bytes:
 
 def fresh_main(**attributes: Any) -> dict[str, Any]:
     """A fresh ``__main__``: pickle, dataclasses and the like look the running program up under this name."""
+    # What was imported lives as long as the process: no collection looks at it, and none at the end.  The program's own comes after.
+    gc.freeze()
     module = ModuleType("__main__")
     if sys.version_info < (3, 14):
         attributes["__annotations__"] = {}
@@ -72,8 +74,6 @@ def fresh_main(**attributes: Any) -> dict[str, Any]:
 
 
 def _execute(make: Callable[[], CodeType], namespace: dict[str, Any]) -> dict[str, Any]:
-    # What NumPy's modules and ours hold lives as long as the process: no collection looks at it, and none at the end does.
-    gc.freeze()
     try:
         exec(make(), namespace)
     except BaseException:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from lazynp.namespace import methods, names
 
 PROGRAM = """
 import sys
+from pathlib import Path
 import numpy
 before = set(sys.modules)
 import lazynp as np
@@ -86,3 +88,48 @@ def test_what_importing_makes_is_not_searched_for_garbage(before: str, expected:
     text = "import numpy\n" + COLLECTING % before
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == expected
+
+
+MAPPED = "import sys\nloaded = set(sys.modules)\nimport numpy as np\nprint(np.arange(3).sum(), *sorted(loaded))\n"
+# What the mapping is made of, and what starting a module with `-m` takes.
+NEEDED = {"__future__", "_datetime", "_opcode", "ast", "datetime", "dis", "importlib.util", "opcode", "pkgutil", "runpy", "types", "zipimport"}
+
+
+def test_a_mapped_program_starts_with_few_modules_beyond_numpys(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(MAPPED)
+    (tmp_path / "plain.py").write_text("import numpy, sys, site\nprint(*sorted(sys.modules))\n")
+
+    def words(*command: str) -> list[str]:
+        return subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()
+
+    total, *loaded = words("-m", "lazynp", "program.py", "--report")
+    assert total == "3"
+    others = {name for name in loaded if name.partition(".")[0] != "lazynp"} - set(words("plain.py"))
+    assert not {"argparse", "code", "inspect", "json", "random", "tempfile", "threading", "traceback", "urllib.parse"} & others
+    assert len(others) < 30, others
+
+
+AT_THE_END = """
+import numpy as np, gc, sys, weakref
+class Owner:
+    def __init__(self, name):
+        self.me, self.name, self.data = self, name, np.arange(3.0) + 1
+    def __del__(self):
+        print("gone", self.name, float(self.data.sum()))
+kept = Owner("kept")
+Owner("collected")
+print(gc.collect() > 0, gc.isenabled())
+Owner("left")
+"""
+
+
+def test_what_a_program_leaves_in_circles_goes_as_in_python(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(AT_THE_END)
+    (tmp_path / "__main__.py").write_text(AT_THE_END)
+    runs = [
+        subprocess.run([sys.executable, *how], cwd=tmp_path, capture_output=True, text=True, check=True)
+        for how in (["program.py"], ["-m", "lazynp", "program.py"], ["-m", "lazynp", "."], ["-m", "lazynp", "-m", "program"])
+    ]
+    assert runs[0].stdout.splitlines()[-1] == "gone kept 6.0"
+    for mapped in runs[1:]:
+        assert (mapped.stdout.splitlines(), mapped.stderr) == (runs[0].stdout.splitlines(), runs[0].stderr)
