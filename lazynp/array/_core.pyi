@@ -9,9 +9,11 @@ from lazynp.array._python import chain_counts as chain_counts
 from lazynp.array._python import chain_sizes as chain_sizes
 from lazynp.array._python import count as count
 from lazynp.array._python import function as function
+from lazynp.array._python import kind as kind
 from lazynp.array._python import lend as lend
 from lazynp.array._python import listen as listen
 from lazynp.array._python import register as register
+from lazynp.array._python import register_kinds as register_kinds
 from lazynp.array._python import register_parts as register_parts
 from lazynp.array._python import register_ufunc as register_ufunc
 from lazynp.array._python import release as release

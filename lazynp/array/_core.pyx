@@ -5,7 +5,7 @@ In: operands that are at hand.  Out: NumPy's results, as cells.  Promise: whatev
 """
 
 cimport numpy as cnp
-from cpython.object cimport PyObject, PyTypeObject
+from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 
 from types import FunctionType
 
@@ -276,6 +276,32 @@ def register_parts(node, buffer, draft, view):
 def show(x, shown, memory, origin):
     """Let ``x`` show what the NumPy array ``shown``, which is nobody else's, shows of its owner's ``memory``."""
     part_attach(x, shown, memory, origin)
+
+
+cdef extern from "Python.h":
+    PyObject* PyDict_GetItem(object, object)
+    bint PyType_Check(object)
+    bint PyModule_Check(object)
+
+
+cdef dict _kinds = {}
+cdef object _rare_kind = None
+
+
+def register_kinds(known, rare):
+    """Tell ``kind`` of the types that a program knows as others; ``rare`` answers for types and modules."""
+    global _rare_kind
+    _kinds.update(known)
+    _rare_kind = rare
+
+
+def kind(function, value):
+    """Return ``type(value)`` as the program knows it: its ``np.float64`` of a result, its ``np.ndarray`` of NumPy's, ``type`` of those."""
+    cdef PyObject* known
+    if function is not type or PyType_Check(value) or PyModule_Check(value):
+        return _rare_kind(function, value)
+    known = PyDict_GetItem(_kinds, <object>Py_TYPE(value))
+    return <object>Py_TYPE(value) if known == NULL else <object>known
 
 
 def release():

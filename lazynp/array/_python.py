@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, Final
 
 
@@ -45,6 +46,25 @@ def register_ufunc(cls: type) -> None:
 
 def register_parts(node: type, buffer: type, draft: type, view: Callable[..., Any]) -> None:
     """Tell where the memory of a large array is found; ``view`` names how a part of it lies in there."""
+
+
+_kinds: dict[type, type] = {}  # a type, and what a program knows it as
+_rare_kind: Callable[[Any, Any], Any] = lambda function, value: function(value)
+
+
+def register_kinds(known: dict[type, type], rare: Callable[[Any, Any], Any]) -> None:
+    """Tell ``kind`` of the types that a program knows as others; ``rare`` answers for types and modules."""
+    global _rare_kind
+    _kinds.update(known)
+    _rare_kind = rare
+
+
+def kind(function: Any, value: Any) -> Any:
+    """Return ``type(value)`` as the program knows it: its ``np.float64`` of a result, its ``np.ndarray`` of NumPy's, ``type`` of those."""
+    if function is not type or isinstance(value, type | ModuleType):
+        return _rare_kind(function, value)
+    found = type(value)
+    return _kinds.get(found, found)
 
 
 def show(x: Any, shown: Any, memory: Any, origin: Any) -> None:

@@ -2,7 +2,7 @@
 
 In: source text, and import statements that run.  Out: the same code, with every import of ``numpy`` that the user's program writes down
 or computes answered by lazynp.  Promise: nobody else is touched.  Installed packages keep NumPy, ``sys.modules`` keeps its entry for NumPy,
-no builtin is replaced; tracebacks show the user's own lines.
+no builtin is replaced, one (``__lazynp__``) is added; tracebacks show the user's own lines.
 
 The mapping is done on the syntax tree, before compilation: ``import numpy as np`` becomes ``import lazynp as np``.  A module is the
 user's when its source file lies under a directory of the program and in no place that packages are installed to.  Where such a module
@@ -16,6 +16,7 @@ Children made by spawn are told whose modules are mapped, and pytest maps a test
 from __future__ import annotations
 
 import ast
+import builtins
 import os
 import sys
 from typing import Any
@@ -23,7 +24,7 @@ from typing import Any
 from lazynp.mapping.kept import compile_kept
 from lazynp.mapping.modules import UserModules, install, is_zip, programs
 from lazynp.mapping.submodules import Submodules
-from lazynp.mapping.syntax import compile_mapped, map_tree
+from lazynp.mapping.syntax import HANDLE, compile_mapped, map_tree
 from lazynp.mapping.twins import asked, complete, executed, given, kind, twin, viewed
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "map_tree", "programs", "twin", "viewed",
 ]  # fmt: skip
 # What mapped programs call: asked, complete, executed, given, kind, twin, viewed.
+setattr(builtins, HANDLE, sys.modules[__name__])
 
 
 class Cells:

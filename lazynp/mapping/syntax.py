@@ -1,7 +1,7 @@
 """The syntax tree of a user's module, mapped before it is compiled.
 
 In: source text, or its tree.  Out: the same program, importing lazynp where it imports NumPy; calls that may bring NumPy when they run go
-through ``twins``.  Promise: nothing else is changed, every line and column stays.
+through ``twins``, which they find under one name more among the builtins.  Promise: nothing else is changed, every line and column stays.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import sys
 from types import CodeType
 from typing import Any, Final, TypeVar
 
-PACKAGE: Final = "lazynp.mapping"  # what a mapped module imports
+HANDLE: Final = "__lazynp__"  # what a mapped module calls the mapping, among Python's builtins
 OURS: Final = "lazynp"
 THEIRS: Final = "numpy"
 _TREE_LIMIT: Final = 10_000  # nested expressions of a mapped module
 
-EDITION: Final = 2  # one more whenever a text is mapped otherwise: pytest keeps what it compiled
+EDITION: Final = 3  # one more whenever a text is mapped otherwise: pytest keeps what it compiled
 # What may bring NumPy into a module when it runs, or reads a float from memory; as attributes (`importlib.import_module`), too, where no
 # other object has such methods.  Methods of the program's own that are called so are found not to be Python's, in `twins`.
 CALLS: Final = ("__import__", "import_module", "spec_from_file_location", "run_path", "exec", "compile", "Decimal", "timedelta", "sleep")
@@ -117,8 +117,7 @@ def _hearing_ours(method: ast.FunctionDef) -> None:
 
 def _through(function: str, old: ast.expr, *arguments: ast.expr) -> ast.expr:
     """A call of a function of the package, in the place of an expression."""
-    here = ast.Attribute(ast.Call(ast.Name("__import__", ast.Load()), [ast.Constant(PACKAGE)], []), "mapping", ast.Load())
-    made: ast.expr = ast.Attribute(here, function, ast.Load())
+    made: ast.expr = ast.Attribute(ast.Name(HANDLE, ast.Load()), function, ast.Load())
     call = ast.Call(made, list(arguments), []) if arguments else made
     return ast.fix_missing_locations(ast.copy_location(call, old))
 

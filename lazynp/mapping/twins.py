@@ -24,6 +24,7 @@ from types import CodeType, ModuleType
 from typing import Any, Final
 
 from lazynp import scalars
+from lazynp.array import core
 from lazynp.mapping.modules import is_zip, mapped_spec, owned
 from lazynp.mapping.syntax import OURS, THEIRS, compile_mapped, concerns, is_numpy, renamed
 from lazynp.namespace.bridge.neighbours import numpys
@@ -158,22 +159,23 @@ def viewed(array: Any, *arguments: Any, **keywords: Any) -> Any:
     return sys.modules[OURS].asarray(array.view(*[theirs if one is kind else one for one in arguments], **keywords))
 
 
-@functools.cache
 def _kinds() -> dict[type, type]:
+    """List the types that a program knows as others: its ``np.float64`` of a result, its ``np.ndarray`` of NumPy's."""
     ours, theirs = sys.modules[OURS], sys.modules[THEIRS]
     waiting = dict.fromkeys(type.__subclasses__(ours.ndarray), ours.ndarray)  # for the next operator, see ``array/chains.h``
     return waiting | {theirs.ndarray: ours.ndarray, theirs.ufunc: ours.ufunc} | {kind: kind._numpy for kind in scalars.CLASSES}
 
 
-def kind(function: Any, value: Any) -> Any:
-    """Return ``type(value)`` as the program knows it: its ``np.float64`` of a result, its ``np.ndarray`` of NumPy's, ``type`` of those."""
+def _kind_of_types(function: Any, value: Any) -> Any:
+    """Return ``function(value)``, which is ``type`` of a class or module, or a name of the program's own."""
     found = function(value)
-    if function is not type:  # a name of the program's own
+    if function is not type or not found.__module__.startswith(OURS + "."):
         return found
-    known = _kinds().get(found)
-    if known is not None or not issubclass(found, _COMMON) or not found.__module__.startswith(OURS + "."):
-        return known or found
-    return next(kind for kind in _COMMON if issubclass(found, kind))
+    return next((kind for kind in _COMMON if issubclass(found, kind)), found)
+
+
+core.register_kinds(_kinds(), _kind_of_types)
+kind = core.kind
 
 
 def complete(module: Any) -> Any:
