@@ -49,7 +49,7 @@ def register_parts(node: type, buffer: type, draft: type, view: Callable[..., An
 
 
 _kinds: dict[type, type] = {}  # a type, and what a program knows it as
-_rare_kind: Callable[[Any, Any], Any] = lambda function, value: function(value)
+_rare_kind: Callable[[Any, Any], Any] | None = None
 
 
 def register_kinds(known: dict[type, type], rare: Callable[[Any, Any], Any]) -> None:
@@ -61,7 +61,7 @@ def register_kinds(known: dict[type, type], rare: Callable[[Any, Any], Any]) -> 
 
 def kind(function: Any, value: Any) -> Any:
     """Return ``type(value)`` as the program knows it: its ``np.float64`` of a result, its ``np.ndarray`` of NumPy's, ``type`` of those."""
-    if function is not type or isinstance(value, type | ModuleType):
+    if (function is not type or isinstance(value, type | ModuleType)) and _rare_kind is not None:
         return _rare_kind(function, value)
     found = type(value)
     return _kinds.get(found, found)
