@@ -84,7 +84,7 @@ cdef extern from "counting.h":
     int cell_lend(object) except -1
     int part_attach(object, object, object, object) except -1
     PyTypeObject function_type, ufunc_type
-    object function_new(object, object, object, int, Reduction*, Matrices*, Direct, int, int)
+    object function_new(object, object, object, int, Reduction*, Matrices*, Direct, int, int, int)
     int ufunc_bind(object, object, int, int, int, int) except -1
     void ufunc_register(PyTypeObject*)
     int functions_ready() except -1
@@ -329,7 +329,7 @@ def register_ufunc(cls):
     ufunc_register(<PyTypeObject*>cls)
     for name, kind in [("reduce", OF_UFUNC), ("accumulate", OF_UFUNC), ("reduceat", OF_UFUNC), ("outer", OUTER), ("at", AT)]:
         if name in vars(cls):
-            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NULL, NULL, NULL, False, True))
+            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NULL, NULL, NULL, 1, False, True))
 
 
 def bind(ufunc, theirs, real, costly):
@@ -344,10 +344,10 @@ def listen(variable, listening, heard, tell):
     error_variable, error_listening, errors_heard, errors_tell = _keep(variable), _keep(listening), _keep(heard), _keep(tell)
 
 
-def function(slow, theirs, name, own):
+def function(slow, theirs, name, own, least=1):
     """Return a function that lets NumPy's answer where everything is at hand, and ``slow``, a public function or method, all else.
 
-    ``own`` are keywords that NumPy's has not.
+    ``own`` are keywords that NumPy's has not; ``least`` arrays have to be among the arguments, one or none.
     """
     cdef Reduction* reduction = NULL
     cdef Matrices* matrices = NULL
@@ -367,4 +367,4 @@ def function(slow, theirs, name, own):
     if python and error_variable == NULL:
         return slow
     method = getattr(np.ndarray, name) if name in _METHODS and numpys_own else None
-    return function_new(slow, theirs, method, kind, reduction, matrices, direct_named(direct), python and name not in _MOVING, not own)
+    return function_new(slow, theirs, method, kind, reduction, matrices, direct_named(direct), least, python and name not in _MOVING, not own)

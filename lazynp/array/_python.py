@@ -163,9 +163,9 @@ def listen(variable: Any, listening: Any, heard: dict[int, Any], tell: Callable[
     """Set ``variable`` to ``listening`` where NumPy runs Python code, and afterwards ``tell`` of the errors that were ``heard``."""
 
 
-def function(slow: Callable[..., Any], theirs: Any, name: str, own: frozenset[str]) -> Any:
+def function(slow: Callable[..., Any], theirs: Any, name: str, own: frozenset[str], least: int = 1) -> Any:
     """Return ``slow``, a public function or method that lets NumPy answer where everything is at hand.
 
-    ``own`` are keywords that NumPy's has not.
+    ``own`` are keywords that NumPy's has not; ``least`` arrays have to be among the arguments, one or none.
     """
     return slow

@@ -154,7 +154,7 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
                 return found
         return function(*args, **kwargs)
 
-    return core.function(call, theirs, name, own)
+    return core.function(call, theirs, name, own, 0 if answered is answer else 1)
 
 
 def _maker(name: str, function: Any, theirs: Any, own: frozenset[str]) -> Any:

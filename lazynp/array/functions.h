@@ -26,6 +26,7 @@ typedef struct Function {
     Matrices* matrices; /* one, or two of which the first is for vectors */
     Direct direct; /* what it does with one array and nothing else; may be NULL */
     int kind;
+    int least;    /* arrays that have to be among the arguments: 0 or 1 */
     int listens;  /* NumPy runs Python code, at whose lines it would warn */
     int keywords; /* whether they are NumPy's, all of them */
     PyObject* weakrefs;
@@ -445,7 +446,7 @@ static int of_numbers(PyObject* x, int depth, Py_ssize_t* left) {
     return 1;
 }
 
-/* The array of a list of numbers, or of arrays and numbers; NULL, perhaps without an exception, where the function in Python must see to it. */
+/* The array of a list of numbers, or of arrays and numbers; NULL, without an exception, where the function in Python must see to it. */
 static PyObject* listed(PyObject* function, PyObject* x, PyObject* dtype) {
     Py_ssize_t left = limit_now();
     PyObject *found, *plain;
@@ -454,7 +455,7 @@ static PyObject* listed(PyObject* function, PyObject* x, PyObject* dtype) {
     given_begin(&given);
     plain = of_numbers(x, 0, &left) ? Py_NewRef(x) : arguments(x, &given, 0);
     given_end(&given);
-    if (plain == NULL) return NULL;
+    if (plain == NULL) return PyErr_Clear(), NULL;
     if (dtype) {
         PyObject* args[2] = {plain, dtype};
         found = PyObject_Vectorcall(function, args, 2, NULL);
@@ -534,7 +535,7 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total = n + (names ? PyTuple_GET_SIZE(names) : 0);
     PyObject *found = NULL, *first = NULL;
     PyArrayObject* x;
-    int least = 1, keeps;
+    int least = limit_now() ? self->least : 1, keeps;
     if (!SETTLED) return NULL;
     if (total > MOST || (names && !self->keywords)) goto slow;
     if (self->direct && total == 1 && n == 1) {
@@ -638,6 +639,7 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
                     if (found || PyErr_Occurred()) return found;
                 }
             }
+            if (x == NULL && least == 0 && (is_number(args[0]) || IS_LIST(args[0]))) break;
             if (x == NULL) goto slow;
             keeps = total == n + 1 && total > 1 && PyTuple_GET_ITEM(names, 0) == keepdims_name; /* `(a, axis, keepdims=True)` */
             keeps |= total == n + 2 && PyTuple_GET_ITEM(names, 0) == axis_name && PyTuple_GET_ITEM(names, 1) == keepdims_name;
@@ -733,6 +735,13 @@ static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t na
         /* numbers alone: NumPy's numbers come out, and nothing is recorded */
         if (!x && !y && !self->real && is_number(args[0]) && (n == 1 || is_number(args[1]))) return PyObject_Vectorcall(self->numpy, args, (size_t)n, NULL);
     }
+    if (names == NULL && self->loops && n == self->loops->nin && (IS_LIST(args[0]) || (n == 2 && IS_LIST(args[1])))) {
+        PyObject* plain[2] = {NULL, NULL};
+        for (Py_ssize_t k = 0; k < n; k++) plain[k] = IS_LIST(args[k]) ? listed(NULL, args[k], NULL) : Py_NewRef(args[k]);
+        if (plain[0] && plain[n - 1]) found = ufunc_call(callable, plain, (size_t)n, NULL);
+        Py_XDECREF(plain[0]), Py_XDECREF(plain[1]);
+        if (found || PyErr_Occurred()) return found;
+    }
 slow:
     if (!SETTLED) return NULL;
     total = n + (names ? PyTuple_GET_SIZE(names) : 0);
@@ -811,7 +820,7 @@ static PyTypeObject function_type = {
 /* What is called of functions and ufuncs that are yet to be made. */
 static vectorcallfunc function_vector = function_call, ufunc_vector = ufunc_call;
 
-static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, Reduction* reduction, Matrices* matrices, Direct direct, int listens, int keywords) {
+static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, int keywords) {
     Function* made = PyObject_New(Function, &function_type);
     if (made == NULL) return NULL;
     made->vector = kind == FOREIGN ? foreign_call : function_vector;
@@ -820,6 +829,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->method = method == Py_None ? NULL : Py_NewRef(method);
     made->kind = kind;
     made->reduction = reduction;
+    made->least = least;
     made->listens = listens;
     made->keywords = keywords;
     made->direct = direct;

@@ -130,7 +130,12 @@ static inline int may_chain(PyObject* a, PyObject* b, PyArrayObject* x, PyArrayO
 /* An operand that is no longer part of a chain; -1 where NumPy raises. */
 static inline int settle_operand(PyObject* a) { return IS_CHAIN(a) ? chain_settle(a) : 0; }
 
-static inline PyObject* binary(int op, PyObject* a, PyObject* b) {
+/* A list or tuple of numbers, or of what is at hand, as an array at hand: NumPy takes one for the other. NULL for all else, without an
+   exception: the method in Python sees to it. */
+static PyObject* listed(PyObject* function, PyObject* x, PyObject* dtype);
+#define IS_LIST(X) (PyTuple_CheckExact(X) || PyList_CheckExact(X))
+
+static PyObject* binary(int op, PyObject* a, PyObject* b) {
     PyArrayObject *x = memory_of(a), *y = memory_of(b);
     if (op != MATMUL && may_chain(a, b, x, y)) {
         PyObject* found = NULL;
@@ -159,6 +164,14 @@ static inline PyObject* binary(int op, PyObject* a, PyObject* b) {
         }
         Py_DECREF(p), Py_DECREF(q);
         return op == MATMUL && found && !PyArray_CheckExact(found) ? found : wrapped(found);
+    }
+    if (x ? IS_LIST(b) : y && IS_LIST(a)) {
+        PyObject* made = listed(NULL, x ? b : a, NULL);
+        if (made) {
+            found = x ? binary(op, a, made) : binary(op, made, b);
+            Py_DECREF(made);
+            return found;
+        }
     }
     return Py_TYPE(a) == array_type ? slow2(slow_methods[op], a, b) : slow2(slow_reflected[op], b, a);
 }
@@ -198,7 +211,7 @@ static int large_in_place(int op, PyObject* a, PyObject* b) {
     return done;
 }
 
-static inline PyObject* in_place(int op, PyObject* a, PyObject* b) {
+static PyObject* in_place(int op, PyObject* a, PyObject* b) {
     PyArrayObject *x, *y;
     PyObject *q, *found;
     int done;
@@ -206,6 +219,11 @@ static inline PyObject* in_place(int op, PyObject* a, PyObject* b) {
     y = memory_of(b), x = own_memory_of(a);
     q = y ? (PyObject*)y : b;
     if (x == NULL && is_large(a) && (done = large_in_place(op, a, b))) return done < 0 ? NULL : Py_NewRef(a);
+    if (x && IS_LIST(b) && (q = listed(NULL, b, NULL))) {
+        found = in_place(op, a, q);
+        Py_DECREF(q);
+        return found;
+    }
     if (x == NULL || !(y || is_number(b)) || op == MATMUL) return slow2(slow_in_place[op], a, b);
     Py_INCREF(x), Py_INCREF(q);
     done = binary_loops[op].ufunc && direct_into(&binary_loops[op], x, q);
@@ -246,6 +264,11 @@ static PyObject* compare(PyObject* a, PyObject* b, int op) {
         if ((found = chain_step(&compare_loops[op], a, b))) return found;
         if (PyErr_Occurred() || settle_operand(a) < 0 || settle_operand(b) < 0) return NULL;
         x = memory_of(a), y = memory_of(b);
+    }
+    if (x && IS_LIST(b) && (q = listed(NULL, b, NULL))) {
+        found = compare(a, q, op);
+        Py_DECREF(q);
+        return found;
     }
     q = y ? (PyObject*)y : b;
     if (x == NULL || !(y ? fits(x, y) : is_number(b))) return slow2(slow_methods[LT + op], a, b);

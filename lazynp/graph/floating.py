@@ -17,8 +17,8 @@ import warnings
 from _thread import get_ident
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import partial
-from types import FunctionType
+from functools import lru_cache, partial
+from types import CodeType, FunctionType
 from typing import Any, Final
 
 import numpy as np
@@ -138,8 +138,12 @@ def at_users_line(function: Callable[..., Any], args: Sequence[Any], kwargs: dic
     frame = sys._getframe(1)
     while frame.f_code.co_filename.startswith(_ROOT) and frame.f_back is not None:
         frame = frame.f_back
-    code = _plain.__code__.replace(co_filename=frame.f_code.co_filename, co_firstlineno=frame.f_lineno)
-    return FunctionType(code, frame.f_globals)(function, args, kwargs)
+    return FunctionType(_standing_at(frame.f_code.co_filename, frame.f_lineno), frame.f_globals)(function, args, kwargs)
+
+
+@lru_cache(1024)
+def _standing_at(filename: str, line: int) -> CodeType:
+    return _plain.__code__.replace(co_filename=filename, co_firstlineno=line)
 
 
 def watched(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
