@@ -38,7 +38,7 @@ NOT_AT_HAND: Final = frozenset(
     {
         "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "from_dlpack", "fromfunction",
         "frompyfunc", "apply_along_axis", "apply_over_axes", "piecewise", "resize", "as_strided", "array2string", "array_repr", "array_str",
-        "vectorize", "einsum_path", "broadcast_arrays", "require", "indices", "mask_indices",
+        "vectorize", "einsum_path", "broadcast_arrays", "require", "mask_indices",
         "load",  # of maps and archives of arrays
         "unique_values",  # ours are in order
         "isclose", "allclose",  # they ask for the error state
@@ -46,7 +46,7 @@ NOT_AT_HAND: Final = frozenset(
 )  # fmt: skip
 
 # Among them those of which the native core can: arrays of numbers, and what asks for an error state that is not changed there.
-_CORES_OWN: Final = frozenset({"array", "asarray", "isclose", "allclose"})
+_CORES_OWN: Final = frozenset({"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "isclose", "allclose"})
 
 
 def _shape_size(shape: Any = None, *rest: Any, **options: Any) -> int:
@@ -58,6 +58,12 @@ def _matrix_size(n: Any = None, m: Any = None, *rest: Any, **options: Any) -> in
     """Elements of a matrix of n rows and, if given, m columns."""
     n, m = options.get("N", n), options.get("M", m)
     return n * (n if m is None else m) if type(n) is int and (m is None or type(m) is int) else _LARGE
+
+
+def _grid_size(dimensions: Any = None, *rest: Any, **options: Any) -> int:
+    """Elements of the indices of a grid, one array an axis."""
+    shape = options.get("dimensions", dimensions)
+    return len(shape) * _shape_size(shape) if type(shape) is tuple else _LARGE
 
 
 def _square_size(n: Any = None, *rest: Any, **options: Any) -> int:
@@ -91,6 +97,7 @@ _SIZES: Final[dict[str, Callable[..., int]]] = {
     **dict.fromkeys(("bartlett", "blackman", "hamming", "hanning", "kaiser", "fftfreq", "rfftfreq"), _shape_size),
     **dict.fromkeys(("linspace", "logspace", "geomspace"), _spaced_size),
     "arange": _range_size,
+    "indices": _grid_size,
 }
 _LIKE: Final = frozenset({"zeros_like", "ones_like", "empty_like", "full_like"})
 

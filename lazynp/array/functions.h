@@ -13,7 +13,7 @@
 static PyObject *error_variable, *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
-enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT };
+enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
 
@@ -451,7 +451,14 @@ static PyObject* listed(PyObject* function, PyObject* x, PyObject* dtype) {
     Py_ssize_t left = limit_now();
     PyObject *found, *plain;
     Given given;
-    if (!(PyList_CheckExact(x) || PyTuple_CheckExact(x)) || left == 0) return NULL;
+    if (!IS_LIST(x) || left == 0) return NULL;
+    if (PyRange_Check(x)) {
+        Py_ssize_t n = PyObject_Size(x);
+        if (n < 0 || n > left || (plain = PySequence_List(x)) == NULL) return PyErr_Clear(), NULL;
+        found = listed(function, plain, dtype);
+        Py_DECREF(plain);
+        return found;
+    }
     given_begin(&given);
     plain = of_numbers(x, 0, &left) ? Py_NewRef(x) : arguments(x, &given, 0);
     given_end(&given);
@@ -494,6 +501,29 @@ static PyObject* asked(PyObject* theirs, PyObject* const* args, Py_ssize_t n, Py
             found = answer(found, given.cells, given.count);
         }
     }
+    while (k) Py_DECREF(plain[--k]);
+    given_end(&given);
+    return found;
+}
+
+/* What `array` and its kin make of their arguments; NULL, without an exception, where the function in Python must see to it. */
+static PyObject* as_array(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0), k;
+    PyObject *plain[MOST], *found = NULL;
+    Given given;
+    given_begin(&given);
+    for (k = 0; k < total; k++)
+        if ((plain[k] = argument(args[k], &given, 0)) == NULL) break;
+    if (k == total) found = PyObject_Vectorcall(self->theirs, plain, (size_t)n, names);
+    if (found && found == plain[0] && Py_TYPE(args[0]) == array_type) Py_SETREF(found, Py_NewRef(args[0]));
+    else if (found && (!PyArray_CheckExact(found) || !native_dtype((PyArrayObject*)found) || PyArray_SIZE((PyArrayObject*)found) > limit_now())) Py_CLEAR(found);
+    else if (found && PyArray_BASE((PyArrayObject*)found)) {
+        int borrowed = 0;
+        for (Py_ssize_t c = 0; c < given.count; c++) borrowed |= is_part(given.cells[c]);
+        if (borrowed) Py_CLEAR(found);
+        else found = answer(found, given.cells, given.count);
+    } else if (found) found = cell_of(found, NULL);
+    if (found == NULL) PyErr_Clear(); /* it will be found again */
     while (k) Py_DECREF(plain[--k]);
     given_end(&given);
     return found;
@@ -557,7 +587,10 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             if (x && self->kind == AS_IT_IS) return Py_NewRef(args[0]);
             if (x) return cell_of(PyArray_NewCopy(x, NPY_KEEPORDER), NULL);
             if (n && total < 3 && (total == 1 || n == 2 || PyTuple_GET_ITEM(names, 0) == dtype_name)) found = listed(self->theirs, args[0], total == 2 ? args[1] : NULL);
-            if (found || PyErr_Occurred()) return found;
+            if (found) return found;
+            /* fall through */
+        case ORDERED:
+            if (limit_now() && total && (found = as_array(self, args, n, names))) return found;
             goto slow;
         case ZEROS:
         case FULL:

@@ -130,10 +130,10 @@ static inline int may_chain(PyObject* a, PyObject* b, PyArrayObject* x, PyArrayO
 /* An operand that is no longer part of a chain; -1 where NumPy raises. */
 static inline int settle_operand(PyObject* a) { return IS_CHAIN(a) ? chain_settle(a) : 0; }
 
-/* A list or tuple of numbers, or of what is at hand, as an array at hand: NumPy takes one for the other. NULL for all else, without an
+/* A list, tuple or range of numbers, or of what is at hand, as an array at hand: NumPy takes one for the other. NULL for all else, without an
    exception: the method in Python sees to it. */
 static PyObject* listed(PyObject* function, PyObject* x, PyObject* dtype);
-#define IS_LIST(X) (PyTuple_CheckExact(X) || PyList_CheckExact(X))
+#define IS_LIST(X) (PyTuple_CheckExact(X) || PyList_CheckExact(X) || PyRange_Check(X))
 
 static PyObject* binary(int op, PyObject* a, PyObject* b) {
     PyArrayObject *x = memory_of(a), *y = memory_of(b);

@@ -283,7 +283,7 @@ class Library:
         self._name = name or function.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        known = calls.answer(self.__wrapped__, args, kwargs, 1, calls.ALWAYS)
+        known = calls.answer(self.__wrapped__, args, kwargs, 0, calls.ALWAYS)
         if known is not NotImplemented:
             return known
         return library_call(self.__wrapped__, self._name, args, kwargs)

@@ -234,7 +234,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             return fallback.ours(found) if any(type(arg) in CLASSES for arg in args) else found
         known = NotImplemented
         if self._at_call is not None:
-            known = calls.answer(self._of_numbers, args, {}, 1)
+            known = calls.answer(self._of_numbers, args, {})
             if known is NotImplemented:
                 known = calls.of_complex(self._of_numbers, args)
         if known is not NotImplemented:
