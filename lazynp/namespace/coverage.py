@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 import lazynp
-from lazynp.backends.cuda.library import BUILT_ON, answers
+from lazynp.backends.cuda.library import BUILT_ON, RECORDED, answers
 
 ANSWERS: Final = ("native", "library", "fallback", "numpy's own")
 ON_GPU: Final = ("kernel", "CuPy", "host")
@@ -47,7 +47,7 @@ class Name(NamedTuple):
             return None
         if self.path in BUILT_ON or (self.answer == "library" and answers(self.path)):
             return "CuPy"
-        return "kernel" if self.answer == "native" else "host"
+        return "kernel" if self.answer == "native" or self.path in RECORDED else "host"
 
 
 def public_names(module: ModuleType) -> list[str]:

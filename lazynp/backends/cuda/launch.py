@@ -81,11 +81,12 @@ def _operand(operand: ir.Operand, layout: Layout) -> tuple[int, int]:
 class DeviceKernel:
     """A kernel with 32-bit indices and, once it is needed, with 64-bit ones."""
 
-    __slots__ = ("backend", "code", "layout", "phases")
+    __slots__ = ("backend", "code", "layout", "name", "phases")
 
-    def __init__(self, backend: CUDABackend, code: ir.Kernel) -> None:
+    def __init__(self, backend: CUDABackend, code: ir.Kernel, name: str) -> None:
         self.backend = backend
         self.code = code
+        self.name = name
         self.layout = Layout(code)
         self.phases: dict[bool, list[Phase]] = {}
 

@@ -25,7 +25,7 @@ from lazynp.backends.cuda.watch import Watch
 from lazynp.codegen.ir import COUNTERS
 from lazynp.graph import report
 from lazynp.graph.node import Shape, caller
-from lazynp.values import forking, pressure
+from lazynp.values import config, forking, pressure
 from lazynp.values.allocator import readable
 from lazynp.values.buffer import Buffer
 
@@ -178,6 +178,9 @@ class Place:
         self.title: str = properties["name"].decode() if isinstance(properties["name"], bytes) else properties["name"]
         self.capability = (int(properties["major"]), int(properties["minor"]))
         self.shared = int(properties["sharedMemPerBlockOptin"])  # bytes of shared memory that a block may have
+        self.account = pressure.Account(self, int(properties["totalGlobalMem"]))
+        # What lives as long as streams do has a pool of its own: in a free block of another one it would keep that from being given back.
+        self.lasting = self.cupy.cuda.MemoryPool()
         self.local: Any = Local()
         self._streams: list[Any] = []  # of threads that have ended
         self._twins: WeakKeyDictionary[Buffer, DeviceBuffer] = WeakKeyDictionary()
@@ -227,6 +230,16 @@ class Place:
         finally:
             local.run = run
 
+    @contextmanager
+    def range(self, text: str) -> Iterator[None]:
+        """Give a name to what the host does within the block, and to what it launches, for profilers (an NVTX range)."""
+        nvtx = self.cupy.cuda.nvtx
+        nvtx.RangePush(text)
+        try:
+            yield
+        finally:
+            nvtx.RangePop()
+
     def joined(self, run: Run, block: DeviceBlock) -> Run:
         """Order the work of this run after what other streams did to a block, and what they will do after this run."""
         block.join(run)
@@ -252,6 +265,10 @@ class Place:
         """
         return DeviceBlock(self, self.obtained(nbytes, self.cupy.cuda.alloc), nbytes, self.local.stream)
 
+    def allocate_lasting(self, nbytes: int) -> DeviceBlock:
+        """The same for a little that is kept for as long as the stream is."""
+        return DeviceBlock(self, self.obtained(nbytes, self.lasting.malloc), nbytes, self.local.stream)
+
     def obtained(self, nbytes: int, malloc: Callable[[int], Any]) -> Any:
         """A pointer to memory that is given back when the pointer is garbage; raises as ``allocate``."""
         try:
@@ -272,14 +289,46 @@ class Place:
             except self.cupy.cuda.memory.OutOfMemoryError:
                 pass
             if thorough:
-                rechecks.look()  # runs that are not looked at yet hold their inputs
-                self._twins.clear()
-                self.cupy.fft.config.clear_plan_cache()  # plans have memory to work in
-                gc.collect()
-                self.synchronize()
+                self.give_back()
             self.uploads.give_back(-1)
         self.cupy.get_default_memory_pool().free_all_blocks()
         return call()
+
+    def give_back(self) -> None:
+        """Give up what is kept because it may be wanted again: copies of host buffers, garbage, memory that plans of FFTs work in."""
+        rechecks.look()  # runs that are not looked at yet hold their inputs
+        self._twins.clear()
+        self.cupy.fft.config.clear_plan_cache()
+        gc.collect()
+        self.synchronize()
+
+    def free(self) -> int:
+        """Give back all that nobody holds; tells how many bytes the pool has less."""
+        pool = self.cupy.get_default_memory_pool()
+        with self.running():
+            before: int = pool.total_bytes()
+            self.give_back()
+            self.uploads.give_back(-1)
+            pool.free_all_blocks()
+            return before - int(pool.total_bytes())
+
+    def memory(self) -> dict[str, Any]:
+        """Return what is held there: see ``lazynp.cuda.memory``."""
+        pool = self.cupy.get_default_memory_pool()
+        with self.running():
+            free, total = self.device.mem_info
+            return {
+                "device": self.name, "total": int(total), "free": int(free), "pool_used": int(pool.used_bytes()),
+                "pooled": int(pool.free_bytes()), "copies": sum([twin.nbytes for twin in list(self._twins.values())]),
+            }  # fmt: skip
+
+    def budget(self) -> int:
+        """Bytes that one run may need there besides what exists before it."""
+        if config.memory is not None:
+            return config.memory
+        with self.running():
+            free: int = self.device.mem_info[0]
+            return (free + int(self.cupy.get_default_memory_pool().free_bytes())) // pressure.FREE_SHARE
 
     def _full(self, nbytes: int) -> str:
         try:
@@ -299,13 +348,13 @@ class Place:
     def _counted(self, buffer: DeviceBuffer) -> DeviceBuffer:
         if buffer.nbytes >= LARGE:
             self._large.add(buffer)
-            pressure.count(buffer)
+            self.account.count(buffer)
         return buffer
 
     def sink(self) -> int:
         """The address of words that kernels may set and nobody reads; within ``running``."""
         if self._sink is None:
-            self._sink = self.allocate(16)
+            self._sink = self.allocate_lasting(16)
             self.runtime.memsetAsync(self._sink.address, 0, 16, self.local.stream.ptr)  # kernels read it before they set it
         return self._sink.address
 
@@ -319,7 +368,7 @@ class Place:
         """The address of this stream's counters of blocks: each launch that uses one leaves it at 0."""
         block = self.local.counters
         if block is None:
-            block = self.local.counters = self.allocate(4 * COUNTERS)
+            block = self.local.counters = self.allocate_lasting(4 * COUNTERS)
             self.runtime.memsetAsync(block.address, 0, block.nbytes, run.ptr)
         return block.address
 
@@ -411,12 +460,15 @@ def place(name: str) -> Place:
             found = _places.get(name)
             if found is None:
                 found = _places[name] = Place(number)
+                pressure.devices[name] = found.account
     return found
 
 
 def forget() -> None:
     """Let go of all devices: for tests, which install and remove CuPy."""
     _places.clear()
+    pressure.devices.clear()
+    pressure.crowded.clear()
     driver.forget()
 
 

@@ -22,6 +22,7 @@ from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
 from lazynp.codegen.ir import DType, Operand
 from lazynp.codegen.vectors import vectorise
+from lazynp.graph import op as o
 from lazynp.graph.errstate import UNDER
 
 BOOL: Final = np.dtype(np.bool_)
@@ -29,9 +30,24 @@ INT64: Final = np.dtype(np.int64)
 INFIX: Final = {"add": "+", "sub": "-", "mul": "*", "shl": "<<", "lt": "<", "ge": ">=", "eq": "==", "and": "&&", "or": "||"}
 UNSIGNED: Final = {"div": "/", "rem": "%"}
 CONDITIONS: Final = ("lt", "ge", "eq", "and", "or")
+NAMED: Final = 4  # operations that a kernel's name has; of more it has the number
 UNROLLED: Final = 8  # iterations of a loop that is written out by the compiler
 supported = scalars.supported  # what can be rendered
 PREFIX: Final = {"buffer": "b", "workspace": "w", "shared": "x", "local": "l"}
+
+
+def name_of(kernel: ir.Kernel) -> str:
+    """Return what profilers call a kernel: its operations in the order of its text, then its reductions.
+
+    Equal kernels have equal names, whatever line of a program they are for.
+    """
+    statements = [s for phase in kernel.phases for s in errors.walk(phase.body)]
+    reduced = dict.fromkeys([s.op for s in statements if isinstance(s, ir.Fold | ir.Halve | ir.Push | ir.Collect)])
+    computed = dict.fromkeys([s.op for s in statements if isinstance(s, ir.Compute) and s.op not in (o.CAST, o.BITCAST, *reduced)])
+    found = [*[op.name for op in computed], *[f"{op.name}_reduce" for op in reduced]]
+    shown = found[:NAMED] or ["move"]
+    more = [f"and_{len(found) - NAMED}_more"] if len(found) > NAMED else []
+    return re.sub(r"\W", "_", "_".join(["lazynp", *shown, *more]))
 
 
 def render(name: str, kernel: ir.Kernel, wide: bool) -> str:

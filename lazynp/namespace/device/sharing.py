@@ -87,7 +87,7 @@ def _named(name: str) -> Any:
     return type(getattr(np.linalg, name.removeprefix("linalg."))(np.eye(1))) if name in _NAMED else tuple
 
 
-_NAMED: Final = ("linalg.qr", "linalg.svd", "linalg.eigh", "linalg.slogdet")
+_NAMED: Final = ("linalg.qr", "linalg.svd", "linalg.eig", "linalg.eigh", "linalg.slogdet")
 
 
 def _memory(x: ndarray) -> Any:
