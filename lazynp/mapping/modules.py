@@ -139,7 +139,8 @@ def install(root: str, package: str = "", script: str = "") -> UserModules:
     program = UserModules(root, package, script)
     scalars.give_numpys_own()
     # where Python's own search stands: hooks before it (pytest's is one) have their say first
-    place = next((i for i, finder in enumerate(sys.meta_path) if finder is importlib.machinery.PathFinder), len(sys.meta_path))
+    searching = (meeting.Finder, importlib.machinery.PathFinder)
+    place = next((i for i, finder in enumerate(sys.meta_path) if finder in searching), len(sys.meta_path))
     sys.meta_path[place:place] = (program, Submodules())
     meeting.tell(_FRIENDS)
     return program

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
 from typing import Any, Final
@@ -25,10 +26,15 @@ class _Telling(SourceFileLoader):
 
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
+        _tell(module)
+
+
+def _tell(module: ModuleType) -> None:
+    with suppress(AttributeError):  # another library of that name
         _hooks[module.__name__](module)
 
 
-class _Finder:
+class Finder:
     """Stands before Python's own search."""
 
     @staticmethod
@@ -44,14 +50,14 @@ class _Finder:
 
 def tell(hooks: Mapping[str, Hook]) -> None:
     """Let modules be told, from now on and for the life of the process."""
-    if _Finder not in sys.meta_path:
+    if Finder not in sys.meta_path:
         # where Python's own search stands: hooks before it (pytest's is one) have their say first
         place = next((i for i, finder in enumerate(sys.meta_path) if finder is PathFinder), len(sys.meta_path))
-        sys.meta_path.insert(place, _Finder)
+        sys.meta_path.insert(place, Finder)
     _hooks.update(hooks)
-    for name, hook in hooks.items():
+    for name in hooks:
         if name in sys.modules:
-            hook(sys.modules[name])
+            _tell(sys.modules[name])
 
 
 def _stranger(module: Any) -> None:
