@@ -159,7 +159,7 @@ result = r['x'].numpy(), r['y']
 import torch
 np.testing.assert_allclose(torch.from_numpy(x), x)
 np.testing.assert_array_equal(torch.from_numpy(i), i)
-result = 1
+result = ("equal",)
 """,
     "torch: concatenate": """
 import torch
@@ -238,7 +238,7 @@ result = np.array([t[0], t[1]]).tolist(), np.array([v for v in t]).dtype.name, n
 import torch
 torch.manual_seed(int(i.sum()))
 torch.manual_seed(i.sum())
-result = torch.rand(1).item()
+result = (torch.rand(1).item(),)
 """,
     "torch: summary": """
 import torch
