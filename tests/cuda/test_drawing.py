@@ -12,6 +12,7 @@ import pytest
 
 import lazynp
 from lazynp.graph import report
+from lazynp.namespace.device import ziggurats
 from lazynp.namespace.device.drawing import FEW
 from tests.cuda.host import machine, on_host, transfers
 
@@ -53,6 +54,8 @@ CALLS = (
     "rng.integers(0, 2, N, bool)", "rng.integers(0, 3 << 30, N)", "rng.integers(-5, 3 << 29, N, 'i4', endpoint=True)",
     "rng.integers(-(1 << 63), 1 << 62, N)", "rng.integers(0, (1 << 31) + 1, N, np.uint32)", "rng.choice(77, N)",
     "rng.choice(np.arange(90) ** 2, (N, 1))", "rng.choice(np.ones((3, 2)), N)",
+    "rng.standard_normal(N)", "rng.standard_normal((N, 2), np.float64)", "rng.normal(size=N)", "rng.normal(3, 0.5, (2, N))",
+    "rng.standard_exponential(N)", "rng.exponential(2.5, N)",
 )  # fmt: skip
 
 
@@ -70,7 +73,8 @@ def test_numpys_bits_and_state(text: str, gpu: Any) -> None:
 def test_draws_of_host_and_device_are_one_stream(gpu: Any) -> None:
     theirs, ours = generators([1, 2, 3])
     random = numpy.random.default_rng(0)
-    for text in random.choice([*CALLS, "rng.standard_normal(5)", "rng.random()", "rng.random(2, 'f4')", "rng.integers(7)"], 40):
+    few = ["rng.standard_normal(5)", "rng.standard_exponential(9)", "rng.random()", "rng.random(2, 'f4')", "rng.integers(7)"]
+    for text in random.choice([*CALLS, *few], 40):
         found, expected = draw(text, theirs, ours)
         numpy.testing.assert_array_equal(numpy.asarray(found), expected, text)
 
@@ -100,6 +104,10 @@ def test_what_the_host_draws(gpu: Any) -> None:
     check("rng.integers([3, 4], size=(N, 2))", theirs, ours, host=True)
     check("rng.integers(5, 6, N)", theirs, ours, host=True)
     check("rng.permutation(N)", theirs, ours, host=True)
+    check("rng.standard_normal(N, 'f4')", theirs, ours, host=True)
+    check("rng.standard_exponential(N, method='inv')", theirs, ours, host=True)
+    check("rng.normal(np.arange(3.0), size=(N, 3))", theirs, ours, host=True)
+    check("rng.gamma(2.5, size=N)", theirs, ours, host=True)
     check("rng.choice(9, N, p=[0.5, 0.5] + [0] * 7)", theirs, ours, host=True)
     for rng in (theirs, ours):
         state = rng.bit_generator.state
@@ -109,7 +117,8 @@ def test_what_the_host_draws(gpu: Any) -> None:
     check("rng.random(N)", *[numpy.random.default_rng(3), lazynp.random.default_rng(3)], host=True)
     high = {"key": numpy.array([1, 2], "u8"), "counter": numpy.array([2**63, 0, 0, 0], "u8")}
     check("rng.random(N)", *[m.random.Generator(m.random.Philox(**high)) for m in (numpy, lazynp)], host=True)
-    for text in ("rng.uniform(0, np.inf, N)", "rng.integers(0, 300, N, 'u1')", "rng.integers(3, 1, N)", "rng.random(N, 'i4')"):
+    refused = ("uniform(0, np.inf, N)", "integers(0, 300, N, 'u1')", "integers(3, 1, N)", "normal(0, -1, N)", "random(N, 'i4')")
+    for text in [f"rng.{call}" for call in refused]:
         with pytest.raises(Exception) as expected:
             eval(text, {"rng": theirs, "np": numpy, "N": N})
         with pytest.raises(type(expected.value)) as found:
@@ -129,6 +138,31 @@ def test_draws_fuse_and_copy_nothing(gpu: Any) -> None:
     assert 0.75 < share < 0.82
     assert transfers() == {"from cuda:0": 1}
     assert not on_host()
+
+
+@pytest.mark.parametrize("name", ["standard_normal", "standard_exponential"])
+def test_many_numbers_of_ziggurats(name: str, gpu: Any) -> None:
+    """Among so many some words decide for several others, and hundreds of numbers are of the tail."""
+    for seed in range(3):
+        check(f"rng.{name}(1_000_000)", *generators(seed))
+
+
+def test_words_that_a_word_takes() -> None:
+    """Runs of words each of which would take the next, or several."""
+    decided = ziggurats._Decided.__new__(ziggurats._Decided)
+    decided.places, decided.more = numpy.array([3, 4, 5, 6, 9, 10, 11, 12, 13, 20]), numpy.array([1, 1, 1, 1, 4, 1, 1, 1, 1, 2])
+    decided.accepted = numpy.array([True, True, False, True, True, True, True, True, True, False])
+    decided.first = decided._first()
+    assert decided.places[decided.first].tolist() == [3, 5, 9, 20]
+    assert decided.left_out().tolist() == [4, 5, 6, 10, 11, 12, 13, 20, 21, 22]
+
+
+def test_few_words_for_many_numbers(gpu: Any, monkeypatch: Any) -> None:
+    """Where more words are needed than were expected, and where a number of the tail takes more than are looked at."""
+    monkeypatch.setattr(ziggurats, "NORMAL", ziggurats.NORMAL._replace(words=0.98))
+    check("rng.standard_normal(N)", *generators())
+    monkeypatch.setattr(ziggurats, "NORMAL", ziggurats.NORMAL._replace(tail=lambda start, place, uniform: (0.0, 0)))
+    check("rng.standard_normal(N)", *generators(), host=True)
 
 
 def test_threads_share_a_generator(gpu: Any) -> None:

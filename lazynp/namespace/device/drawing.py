@@ -20,8 +20,9 @@ from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise
 from lazynp.graph.dtypes import BOOL, FLOAT32, FLOAT64, INT64, UINT64
 from lazynp.graph.node import Node
+from lazynp.namespace.device import ziggurats
 from lazynp.namespace.routines.selecting import nonzero
-from lazynp.ndarray import force, host, ndarray, node_of, wrap
+from lazynp.ndarray import force, from_numpy, host, ndarray, node_of, wrap
 
 FEW: Final = 1 << 15
 """Numbers that the host draws while a program that draws them on a GPU would be recorded."""
@@ -90,6 +91,11 @@ class Words:
         """The next words of 64 bits."""
         return self._words(build.iota(count, self.start, 1, UINT64))
 
+    def at(self, places: Any) -> Node:
+        """The words at positions, of which the next word has 0; an array of the host's, or a node."""
+        node = places if isinstance(places, Node) else node_of(from_numpy(places))
+        return self._words(_do(o.ADD, cast(node, UINT64), self.start))
+
     def short(self, count: int, bits: int) -> Node:
         """The next words of at most 32 bits: halves, and parts of halves, the lowest first."""
         parts = 32 // bits
@@ -157,13 +163,7 @@ def random(words: Words, size: int, dtype: Any = FLOAT64, out: Any = None) -> No
 
 def uniform(words: Words, low: Any = 0.0, high: Any = 1.0, size: int = 0) -> Node | None:
     """Draw numbers between two."""
-    if not all(isinstance(x, (int, float, np.number)) for x in (low, high)):
-        return None
-    low = float(low)
-    found = random(words, size)
-    assert found is not None
-    scaled = elementwise(o.MULTIPLY, FLOAT64, found, const(float(high) - low, FLOAT64))
-    return elementwise(o.ADD, FLOAT64, const(low, FLOAT64), scaled)
+    return _scaled(random(words, size), low, float(high) - float(low)) if _are_numbers(low, high) else None
 
 
 def integers(words: Words, low: Any, high: Any = None, size: int = 0, dtype: Any = np.int64, endpoint: Any = False) -> Node | None:
@@ -217,7 +217,42 @@ def choice(
     return node_of(a[wrap(places)]) if isinstance(a, ndarray) and places is not None else places
 
 
-METHODS: Final = {function.__name__: (function, signature(function)) for function in (random, uniform, integers, choice)}
+def standard_normal(words: Words, size: int = 0, dtype: Any = FLOAT64, out: Any = None) -> Node | None:
+    """Draw normal numbers."""
+    return None if out is not None or np.dtype(dtype) != FLOAT64 else ziggurats.numbers(ziggurats.NORMAL, words, size)
+
+
+def normal(words: Words, loc: Any = 0.0, scale: Any = 1.0, size: int = 0) -> Node | None:
+    """Draw normal numbers around one."""
+    return _scaled(standard_normal(words, size), loc, scale) if _are_numbers(loc, scale) else None
+
+
+def standard_exponential(words: Words, size: int = 0, dtype: Any = FLOAT64, method: Any = "zig", out: Any = None) -> Node | None:
+    """Draw times between events."""
+    plain = method == "zig" and out is None and np.dtype(dtype) == FLOAT64
+    return ziggurats.numbers(ziggurats.EXPONENTIAL, words, size) if plain else None
+
+
+def exponential(words: Words, scale: Any = 1.0, size: int = 0) -> Node | None:
+    """Draw times between events, of a mean."""
+    return _scaled(standard_exponential(words, size), None, scale) if _are_numbers(scale) else None
+
+
+def _are_numbers(*values: Any) -> bool:
+    return all(isinstance(x, (int, float, np.number)) for x in values)
+
+
+def _scaled(found: Node | None, start: Any, scale: Any) -> Node | None:
+    if found is None:
+        return None
+    found = elementwise(o.MULTIPLY, FLOAT64, found, const(float(scale), FLOAT64))
+    return found if start is None else elementwise(o.ADD, FLOAT64, const(float(start), FLOAT64), found)
+
+
+METHODS: Final = {
+    function.__name__: (function, signature(function))
+    for function in (random, uniform, integers, choice, standard_normal, normal, standard_exponential, exponential)
+}
 
 
 def drawn(function: Any, args: Any, kwargs: Any) -> ndarray | None:
