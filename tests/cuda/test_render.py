@@ -115,8 +115,13 @@ def test_neighbours_are_read_and_written_together(name: str) -> None:
 def test_the_text_depends_on_nothing_but_the_kernel() -> None:
     for name in ("softmax", "float32 arithmetic", "sum"):
         assert source_of([name]) == source_of([name])
-        assert "cuda_fp16" not in source_of([name])
-    assert source_of(["float16 arithmetic"]).startswith("#include <cuda_fp16.h>")
+        assert "#include" not in source_of([name])
+
+
+def test_half_precision_needs_no_header() -> None:
+    text = source_of(["float16 arithmetic"])
+    assert "#include" not in text and "cvt.rn.f16.f32" in text
+    assert "cvt.rn.f16.f32" in compiled(text, "sm_90")[1]
 
 
 EVERY = [numpy.dtype(c) for c in "?bBhHiIlLefdFD"]
@@ -156,7 +161,7 @@ def test_nvrtc_takes_every_operation(dtype: Any) -> None:
     assert len(kernels) > 25
     text = "\n".join(kernels)
     found = functions.closure(text)
-    compiled(f"#include <cuda_fp16.h>\n{found}\n{text}", "sm_75")
+    compiled(f"{found}\n{text}", "sm_75")
 
 
 # Special functions ------------------------------------------------------------------------------------------------------------

@@ -28,13 +28,18 @@ PLAIN: Final = {
 {
     return ((unsigned long long)address & (bytes - 1u)) == 0;
 }""",
+    # What CUDA's header of half precision says, which a machine need not have.
     "lz_single": HEAD + """float lz_single(unsigned short x)
 {
-    return __half2float(__ushort_as_half(x));
+    float single;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(single) : "h"(x));
+    return single;
 }""",
     "lz_half": HEAD + """unsigned short lz_half(float x)
 {
-    return __half_as_ushort(__float2half_rn(x));
+    unsigned short half;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(x));
+    return half;
 }""",
     # Rounded to odd in single precision first, so that the second rounding cannot undo the first.
     "lz_half_of_double": HEAD + """unsigned short lz_half_of_double(double x)
