@@ -736,3 +736,17 @@ def test_long_rows_lie_in_shared_memory(length: int, staged: bool, one: Any) -> 
     counts = [local.count[0] for phase in item.code.phases for local in phase.shared if not local.count.isdigit()]
     assert counts == ["n"] * staged
     check(found, softmax, exact=False)
+
+
+@pytest.mark.parametrize("dtype", ["c16", "c8"])
+@pytest.mark.parametrize("start", [0, 1, 2, 3])
+def test_complex_numbers_of_others_are_aligned(start: int, dtype: str, gpu: Any) -> None:
+    import cupy
+
+    parts = numpy.arange(11.0).astype(f"f{int(dtype[1:]) // 2}")
+    others = cupy.asarray(parts)[start : start + 8].view(dtype)
+    assert others.data.ptr % others.itemsize == start % 2 * others.itemsize // 2
+    x = np.asarray(others)
+    assert memory.place("cuda:0").uploaded(x._node.buffer).address % x.itemsize == 0
+    assert (x._node.buffer.address == others.data.ptr) == (start % 2 == 0)  # shared where that can be
+    check(x * 2 + 1, parts[start : start + 8].view(dtype) * 2 + 1)

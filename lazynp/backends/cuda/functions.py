@@ -22,7 +22,7 @@ HEAD: Final = "static __device__ __forceinline__ "
 
 PLAIN: Final = {
     "lz_c8": "struct __align__(8) lz_c8 { float re, im; };",
-    "lz_c16": "struct lz_c16 { double re, im; };",
+    "lz_c16": "struct __align__(16) lz_c16 { double re, im; };",
     "lz_vector": "template <class T, int N> struct __align__(sizeof(T) * N) lz_vector { T e[N]; };",
     "lz_aligned": HEAD + """bool lz_aligned(const void* address, unsigned int bytes)
 {
