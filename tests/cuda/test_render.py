@@ -11,10 +11,11 @@ import numpy
 import pytest
 
 import lazynp as np
-from lazynp.backends.cuda import functions, memory, render, scalars
+from lazynp.backends.cuda import functions, render, scalars
 from lazynp.backends.cuda.types import type_of
 from lazynp.backends.special import FUNCTIONS
 from lazynp.codegen import pipeline
+from lazynp.engine import realize
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
@@ -125,7 +126,7 @@ def test_the_text_depends_on_nothing_but_the_kernel() -> None:
 def test_a_complex_number_is_one_access() -> None:
     with machine(seed=0):
         x = np.asarray(numpy.ones(50, "c16"), device="cuda") + 1
-        (item,) = pipeline.scheduled(Program.of(canonicalise([x._node])), memory.place("cuda:0").backend).kernels
+        (item,) = pipeline.scheduled(Program.of(canonicalise([x._node])), realize.compiler([x._node])).kernels
     ptx = compiled(render.module([("k", item.code, False)]), "sm_90")[1]
     assert re.search(r"ld\.global(\.nc)?\.v2\.(f64|b64|u64)", ptx) and re.search(r"st\.global\.v2\.(f64|b64|u64)", ptx)
 
