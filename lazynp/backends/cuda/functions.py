@@ -166,6 +166,12 @@ DEFINITIONS: Final[dict[tuple[str, str], str]] = {
     const $U x = $absolute_a, y = $absolute_b, g = ($U)($unsigned)lz_gcd_$k(a, b);
     return g == 0 ? ($T)0 : ($T)(x / g * y);
 }""",
+    ("multiply_high", "u"): """$T lz_multiply_high_$k($T a, $T b)
+{
+    if (sizeof($T) == 8)
+        return ($T)__umul64hi(a, b);
+    return ($T)((unsigned long long)a * b >> (8 * sizeof($T) & 63u));
+}""",
     # Conversions of floating-point numbers, as instructions of the processors NumPy runs on have them: the least integer of the
     # instruction's type where the number does not fit.
     ("to_i4", "f"): """int lz_to_i4_$k($T x, unsigned int& noted)

@@ -12,7 +12,7 @@ from typing import Any
 
 from lazynp.engine import devices
 from lazynp.graph.node import Node, Shape
-from lazynp.namespace.device import accumulating, placement, routines, scattering, sequences, sharing
+from lazynp.namespace.device import accumulating, drawing, placement, routines, scattering, sequences, sharing
 from lazynp.namespace.ufunc.promotion import DType
 from lazynp.ndarray import asarray, ndarray, node_of, wrap
 
@@ -37,6 +37,9 @@ class GPUs:
     from_gpu = staticmethod(sharing.from_gpu)
     interface = staticmethod(sharing.interface)
     dlpack = staticmethod(sharing.dlpack)
+
+    # Random numbers
+    drawn = staticmethod(drawing.drawn)
 
     # Reductions of segments
     reduceat = staticmethod(sequences.reduceat)
