@@ -23,6 +23,7 @@ from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, gather
 from lazynp.graph.dtypes import BOOL, FLOAT64, INT64, UINT64
 from lazynp.graph.node import Node
+from lazynp.namespace.device.words import Words
 from lazynp.namespace.routines.selecting import nonzero, searchsorted
 from lazynp.ndarray import from_numpy, host, node_of, wrap
 
@@ -119,11 +120,13 @@ def _part(word: Node, lowest: int, size: int) -> Node:
 class _Decided:
     """Hold what the words that need others make of themselves and those."""
 
-    def __init__(self, of: Ziggurat, words: Any, places: Array) -> None:
+    def __init__(self, of: Ziggurat, words: Words, places: Array) -> None:
         widths, _, heights, tail = _layers(of)
 
+        end = int(places.max(initial=0)) + 2 * TRIES + 1
+
         def read(at: Array, count: int) -> Array:
-            return host(wrap(words.at(at[:, None] + np.arange(count))), "random")
+            return host(wrap(words.at(at[:, None] + np.arange(count), end)), "random")
 
         near = read(places, 2)
         layer, place = _read(of, near[:, 0])
@@ -157,7 +160,7 @@ class _Decided:
         return np.sort(np.concatenate([self.places[self.first & ~self.accepted], taken]))
 
 
-def numbers(of: Ziggurat, words: Any, size: int) -> Node | None:
+def numbers(of: Ziggurat, words: Words, size: int) -> Node | None:
     """So many numbers of the words that come next; the generator is left behind them."""
     widths, limits = [node_of(from_numpy(part)) for part in _layers(of)[:2]]
     count = int(of.words * SURPLUS * size + 8 * size**0.5)
@@ -181,7 +184,7 @@ def numbers(of: Ziggurat, words: Any, size: int) -> Node | None:
 
     number = build.iota(size, 0, 1, INT64)
     skipped = searchsorted(from_numpy(before), wrap(build.contiguous(number)), "right")
-    word = words.at(elementwise(o.ADD, INT64, number, node_of(skipped)))
+    word = words.at(elementwise(o.ADD, INT64, number, node_of(skipped)), last + 1)
     width = gather(widths, cast(_part(word, of.layer, LAYERS), INT64))
     found = elementwise(o.MULTIPLY, FLOAT64, cast(_part(word, of.place, of.size), FLOAT64), width)
     if of.signed:
