@@ -179,7 +179,7 @@ class Congruential(Words):
         return [node_of(from_numpy(part)) for part in _halves(found)]
 
     def _jumps(self) -> list[Node]:
-        """What takes a state to those that follow: lower and upper words of factors and terms."""
+        """Return what takes a state to those that follow: lower and upper words of factors and terms."""
         return [node_of(from_numpy(part)) for part in _table(self.FACTOR, self.state["state"]["inc"], self.ROW)]
 
     def long(self, count: int) -> Node:
@@ -206,7 +206,7 @@ class Congruential(Words):
         return self._word(total, do(o.ADD, do(o.ADD, upper, upper_term), carry))
 
     def _word(self, low: Node, high: Node) -> Node:
-        """What a state gives."""
+        """Return what a state gives."""
         raise NotImplementedError
 
     def _drawn(self, count: int) -> int:
@@ -262,7 +262,7 @@ def _table(factor: int, increment: int, count: int) -> tuple[Array, ...]:
 
 @cache
 def _steps(factor: int, count: int) -> tuple[list[int], list[int]]:
-    """What 0, 1, 2, ... steps multiply a state by, and how often they add the increment."""
+    """Return what 0, 1, 2, ... steps multiply a state by, and how often they add the increment."""
     factors, terms = [1], [0]
     for _ in range(count - 1):
         factors.append(factors[-1] * factor % TWO_WORDS)
