@@ -723,13 +723,30 @@ class Exported:
         return self.x.__dlpack_device__()
 
 
-def test_long_rows_lie_in_shared_memory(one: Any) -> None:
-    x = RNG.standard_normal((3, 8192))
+# 227 KiB are 29056 numbers of 64 bits; beside them lie what threads found of a maximum and of a sum.
+@pytest.mark.parametrize(("length", "staged"), [(8192, True), (28900, True), (29056, False)])
+def test_long_rows_lie_in_shared_memory(length: int, staged: bool, one: Any) -> None:
+    x = RNG.standard_normal((3, length))
     softmax = (lambda e: e / e.sum(axis=1, keepdims=True))(numpy.exp(x - x.max(axis=1, keepdims=True)))
     y = (there(x) * 1).realize()
     e = np.exp(y - y.max(axis=1, keepdims=True))
     found = e / e.sum(axis=1, keepdims=True)
     program = Program.of(canonicalise([found._node]))
     (item,) = pipeline.scheduled(program, memory.place("cuda:0").backend).kernels
-    assert [local.count[0] for phase in item.code.phases for local in phase.shared if not local.count.isdigit()] == ["n"]
+    counts = [local.count[0] for phase in item.code.phases for local in phase.shared if not local.count.isdigit()]
+    assert counts == ["n"] * staged
     check(found, softmax, exact=False)
+
+
+@pytest.mark.parametrize("dtype", ["c16", "c8"])
+@pytest.mark.parametrize("start", [0, 1, 2, 3])
+def test_complex_numbers_of_others_are_aligned(start: int, dtype: str, gpu: Any) -> None:
+    import cupy
+
+    parts = numpy.arange(11.0).astype(f"f{int(dtype[1:]) // 2}")
+    others = cupy.asarray(parts)[start : start + 8].view(dtype)
+    assert others.data.ptr % others.itemsize == start % 2 * others.itemsize // 2
+    x = np.asarray(others)
+    assert memory.place("cuda:0").uploaded(x._node.buffer).address % x.itemsize == 0
+    assert (x._node.buffer.address == others.data.ptr) == (start % 2 == 0)  # shared where that can be
+    check(x * 2 + 1, parts[start : start + 8].view(dtype) * 2 + 1)

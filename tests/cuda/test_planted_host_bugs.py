@@ -15,6 +15,7 @@ from lazynp.engine import devices, realize
 from lazynp.namespace.device import accumulating, scattering, sharing
 from lazynp.namespace.device import routines as composed
 from lazynp.namespace.device.gpus import GPUs
+from lazynp.values import pressure
 from tests.cuda import (
     counts,
     test_accumulating,
@@ -23,6 +24,7 @@ from tests.cuda import (
     test_devices,
     test_graphs,
     test_host,
+    test_memory,
     test_transfers,
     test_writes,
 )
@@ -41,11 +43,11 @@ class Bug(NamedTuple):
     inside: Any = None  # a machine of another kind, by its seed
 
 
-H, D, G, T = test_host, test_devices, test_graphs, test_transfers
+H, D, G, T, M = test_host, test_devices, test_graphs, test_transfers, test_memory
 A, C, P, W = test_accumulating, test_composed, test_ahead, test_writes
 
 BUGS = [
-    Bug("nobody waits for another thread's stream", memory.DeviceBlock, "join", "run.stream.wait_event(self.place.reached(other))", "pass",
+    Bug("nobody waits for another thread's stream", memory.DeviceBlock, "join", "self.place.order(other, run.stream)", "pass",
         H.test_threads_hand_memory_over),
     Bug("another thread's memory is given back too early", runs.Run, "__exit__", "other.wait_event(done)", "pass",
         H.test_threads_hand_memory_over),
@@ -54,6 +56,18 @@ BUGS = [
         H.test_programs, ("elementwise",)),
     Bug("downloads are not kept", memory.DeviceBuffer, "_exported", "array = self._array = ", "array = ", H.test_values_are_copied_once),
     Bug("what others know is written", memory.DeviceBuffer, "exclusive", "self.exported", "False", H.test_what_is_shared_is_not_written),
+    Bug("downloads are taken before they came", transfers.Uploads, "_arrived", "piece.event.synchronize()", "pass",
+        H.test_programs, ("elementwise",)),
+    Bug("page-locked memory is given away while a copy comes", transfers.Uploads, "download", "coming.append((piece, staged, part))",
+        "coming.append((piece, staged, part)), free.append(piece)", T.test_large_downloads),
+    Bug("complex numbers lie anywhere", sharing, "from_gpu", "laid.data.ptr % laid.itemsize", "False",
+        H.test_complex_numbers_of_others_are_aligned, (1, "c16")),
+    Bug("the account of a device never shrinks", pressure.Account, "released", "self.held -= nbytes", "pass",
+        M.test_what_values_hold_by_line),
+    Bug("a device computes what the host has", pressure.Account, "pending", "value.buffer.place is self.place", "True",
+        M.test_a_device_that_is_full_computes_nothing_of_the_host),
+    Bug("what lasts is split off large blocks", memory.Place, "allocate_lasting", "self.lasting.malloc", "self.cupy.cuda.alloc",
+        M.test_what_streams_keep_holds_no_large_block),
     Bug("old elements are not put back", memory.DeviceBuffer, "recover", "in reversed(saved)", "in ()",
         H.test_large_arrays_are_written_in_place),
     Bug("old elements are read while others write", memory.DeviceBuffer, "recover", "place.joined(run, self.block)", "pass",
@@ -67,7 +81,7 @@ BUGS = [
     Bug("adopted memory is ours", memory.Place, "adopted", "found.exported = True", "pass", H.test_cupys_memory_is_not_written),
     Bug("no second try when memory is full", memory.Place, "retrying", "    pass\n", "    raise\n",
         D.test_copies_of_host_arrays_go_when_the_device_is_full),
-    Bug("copies of host arrays stay when memory is full", memory.Place, "retrying", "self._twins.clear()", "pass",
+    Bug("copies of host arrays stay when memory is full", memory.Place, "give_back", "self._twins.clear()", "pass",
         D.test_copies_of_host_arrays_go_when_the_device_is_full),
     Bug("a write loses what lies behind it", launch, "_updated", "place.copy(new.address + hi, old.address + hi, old.nbytes - hi, run)",
         "pass", H.test_writes_through_views),

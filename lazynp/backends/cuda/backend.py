@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from lazynp.backends.cuda.memory import Place
 
 DIGITS: Final = 12  # of a kernel's digest, in its name: a module depends on no order, nor on what else was compiled
-COMBINING_BYTES: Final = 48 << 10  # of a block's shared memory, for the results of its threads
 
 _can_be_rendered = cache(scalars.supported)  # asked of every operation of every program
 
@@ -63,7 +62,7 @@ class CUDABackend:
         return supported(program, e)
 
     def emit(self, body: Body) -> tuple[ir.Kernel, ir.Launch]:
-        return grid.emit(body, self.place.shared - COMBINING_BYTES)
+        return grid.emit(body, self.place.shared)
 
     def render(self, code: ir.Kernel) -> str:
         return render.render("lzk", code, False)

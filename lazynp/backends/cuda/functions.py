@@ -22,19 +22,24 @@ HEAD: Final = "static __device__ __forceinline__ "
 
 PLAIN: Final = {
     "lz_c8": "struct __align__(8) lz_c8 { float re, im; };",
-    "lz_c16": "struct lz_c16 { double re, im; };",
+    "lz_c16": "struct __align__(16) lz_c16 { double re, im; };",
     "lz_vector": "template <class T, int N> struct __align__(sizeof(T) * N) lz_vector { T e[N]; };",
     "lz_aligned": HEAD + """bool lz_aligned(const void* address, unsigned int bytes)
 {
     return ((unsigned long long)address & (bytes - 1u)) == 0;
 }""",
+    # What CUDA's header of half precision says, which a machine need not have.
     "lz_single": HEAD + """float lz_single(unsigned short x)
 {
-    return __half2float(__ushort_as_half(x));
+    float single;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(single) : "h"(x));
+    return single;
 }""",
     "lz_half": HEAD + """unsigned short lz_half(float x)
 {
-    return __half_as_ushort(__float2half_rn(x));
+    unsigned short half;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(x));
+    return half;
 }""",
     # Rounded to odd in single precision first, so that the second rounding cannot undo the first.
     "lz_half_of_double": HEAD + """unsigned short lz_half_of_double(double x)

@@ -54,13 +54,13 @@ class DeviceBlock:
         """Order the work of a run after what other streams did to the memory, and what they will do to it after the run."""
         other = self.stream
         if other is not run.stream and other not in run.others:
-            run.stream.wait_event(self.place.reached(other))
+            self.place.order(other, run.stream)
             run.others.append(other)
 
     def awaited(self, current: Any) -> None:
         """Make what is put into a stream from now on come after what was done to the memory."""
         if current != self.stream:
-            current.wait_event(self.place.reached(self.stream))
+            self.place.order(self.stream, current)
 
 
 class DeviceBuffer(Buffer):
@@ -249,6 +249,14 @@ class Place:
         """An event: what is in a stream now is done."""
         return stream.record(self.cupy.cuda.Event(disable_timing=True))
 
+    def order(self, first: Any, then: Any) -> None:
+        """Make what is put into a stream from now on wait for what is in another one by now."""
+        event = self.local.event  # a wait is for what was recorded last when it is asked for: one event does for all
+        if event is None:
+            event = self.local.event = self.cupy.cuda.Event(disable_timing=True)
+        first.record(event)
+        then.wait_event(event)
+
     def synchronize(self) -> None:
         """Wait for this thread's work."""
         self.stream().synchronize()
@@ -421,9 +429,7 @@ class Place:
         if into.nbytes:
             with self.running() as run:
                 self.joined(run, block)
-                target: int = into.__array_interface__["data"][0]
-                self.runtime.memcpyAsync(target, address, into.nbytes, self.runtime.memcpyDeviceToHost, run.ptr)
-                run.stream.synchronize()
+                self.uploads.download(address, into, run)
 
     # CuPy's arrays -----------------------------------------------------------------------------------------------------------
 

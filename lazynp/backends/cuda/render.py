@@ -1,8 +1,8 @@
 """From the loop-nest IR to CUDA C++.
 
 In: an ``ir.Kernel`` whose phases have threads.  Out: a ``__global__`` function for each phase, named after the kernel and the phase's
-number, and before all kernels of a module the device functions they call.  Promise: equal kernels give equal text; nothing is included but
-the header of half precision, where that occurs; no statement touches memory that the IR does not.
+number, and before all kernels of a module the device functions they call.  Promise: equal kernels give equal text; nothing is included, for
+a machine with a driver and NVRTC may have no header; no statement touches memory that the IR does not.
 
 A kernel's only parameter is the argument block (``lazynp/codegen/block.py``) by value; it is taken apart there, and the work is done by an
 inlined function whose parameters say that no two buffers overlap.
@@ -67,9 +67,7 @@ def module(kernels: Sequence[tuple[str, ir.Kernel, bool]]) -> str:
 
 
 def _prelude(texts: Sequence[str]) -> str:
-    found = functions.closure("\n".join(texts))
-    header = "#include <cuda_fp16.h>\n" if "__half" in found else ""
-    return f"{header}{found}\n"
+    return f"{functions.closure(chr(10).join(texts))}\n"
 
 
 class _Kernel:
