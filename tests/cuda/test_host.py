@@ -750,3 +750,32 @@ def test_complex_numbers_of_others_are_aligned(start: int, dtype: str, gpu: Any)
     assert memory.place("cuda:0").uploaded(x._node.buffer).address % x.itemsize == 0
     assert (x._node.buffer.address == others.data.ptr) == (start % 2 == 0)  # shared where that can be
     check(x * 2 + 1, parts[start : start + 8].view(dtype) * 2 + 1)
+
+
+HALVES: dict[str, Callable[..., Any]] = {
+    "matmul": lambda np, a, b: a @ b,
+    "dot": lambda np, a, b: np.dot(a, b),
+    "tensordot": lambda np, a, b: np.tensordot(a, b, axes=1),
+    "einsum": lambda np, a, b: np.einsum("ij,jk->ik", a, b),
+    "batched": lambda np, a, b: np.stack([a, a + 1]) @ b,
+}
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_products_of_half_precision_stay_on_the_gpu(name: str, one: Any) -> None:
+    """cuBLAS adds in float32, in an order of its own: the last place of a result may be another."""
+    a, b = RNG.standard_normal((20, 30)).astype("e"), RNG.standard_normal((30, 9)).astype("e")
+    found, expected = HALVES[name](np, there(a), there(b)), HALVES[name](numpy, a, b)
+    assert found.device == "cuda:0" and found.dtype == expected.dtype == numpy.float16
+    numpy.testing.assert_allclose(numpy.asarray(found), expected, rtol=2e-3, atol=2e-3)
+    assert not on_host()
+
+
+def test_products_of_half_precision_that_overflow_warn(gpu: Any) -> None:
+    a = numpy.full((3, 4), 300, "e")
+    with pytest.warns(RuntimeWarning, match="overflow encountered in matmul"):
+        found = numpy.asarray(there(a) @ there(a.T))
+    assert numpy.isinf(found).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        numpy.asarray(there(a / 16) @ there(a.T / 16))
