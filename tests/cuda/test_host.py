@@ -373,6 +373,14 @@ def test_wide_indices(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     check(y[1:30] + y[60:89], numpy.arange(90.0)[1:30] + numpy.arange(90.0)[60:89])
 
 
+def test_indices_that_turn_out_to_be_wide(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels with 64-bit indices divide by extents as they are."""
+    monkeypatch.setattr(launch, "NARROW", 20)
+    monkeypatch.setattr(launch, "is_wide", lambda item, program: False)
+    x = there(A)
+    check(x[3:, 2:] * 2 + x[:-3, :-2], A[3:, 2:] * 2 + A[:-3, :-2])
+
+
 def test_explain_shows_the_loops_of_a_grid(one: Any) -> None:
     assert "threads in each of" in np.explain(there(A) + 1)
     assert "threads in each of" not in np.explain(np.asarray(A) + 1)
