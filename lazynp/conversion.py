@@ -107,7 +107,7 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
         if stacked is not None:
             return arrays.wrap(stacked)
         obj = obj if known is None else known
-    if hasattr(kind, "__cuda_array_interface__"):
+    if hasattr(kind, "__cuda_array_interface__") and hasattr(obj, "__cuda_array_interface__"):  # PyTorch's class has it for all its tensors
         made = devices.use().adopted(obj, copy)
         if made is not None:
             return _converted(made, dtype, order, copy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -86,3 +87,26 @@ def test_what_importing_makes_is_not_searched_for_garbage(before: str, expected:
     text = "import numpy\n" + COLLECTING % before
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == expected
+
+
+LAST = """
+import atexit
+{before}
+@atexit.register
+def last():
+    {within}
+    x = np.arange(3e5)
+    print(float((np.sin(x) * 0 + x).sum()))
+{after}
+"""
+
+
+@pytest.mark.parametrize("tier", ["auto", "compiled"])
+@pytest.mark.parametrize("place", ["before", "within", "after"])
+def test_the_first_value_of_a_process_may_be_its_last(tier: str, place: str, tmp_path: Path) -> None:
+    program = LAST.format(**{"before": "", "within": "pass", "after": "", place: "import lazynp as np"})
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True,
+        env={**os.environ, "LAZYNP_CACHE_DIR": str(tmp_path), "LAZYNP_TIER": tier, "LAZYNP_EAGER_BELOW": "0"},
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("44999850000.0\n", "")

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from lazynp.backends.cuda import complex, mathlib, support
+from lazynp.backends.cuda import complex, complex_functions, mathlib, support
 from lazynp.backends.cuda.types import INFINITY, TINY, TYPES, integer, type_of, word_of
 
 HEAD: Final = "static __device__ __forceinline__ "
@@ -276,6 +276,8 @@ def definition(name: str) -> str:
         return HEAD + mathlib.special(base, dtype)
     if support.is_combining(base):
         return HEAD + support.definition(base, dtype)
+    if dtype.kind == "c" and base in complex_functions.DEFINITIONS:
+        return HEAD + complex_functions.definition(base, dtype.itemsize == 8)
     known = complex.DEFINITIONS if dtype.kind == "c" else DEFINITIONS
     text = next(text for (operation, kinds), text in known.items() if operation == base and dtype.kind in kinds)
     return HEAD + _filled(text, dtype)

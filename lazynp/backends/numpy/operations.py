@@ -143,6 +143,12 @@ def called(value: Any, k: int, dtype: np.dtype[Any], shape: tuple[int, ...], arr
     return result
 
 
+def changed(x: Array, method: str, keywords: tuple[tuple[str, Any], ...]) -> Array:
+    """The array, after a method of its own has changed it."""
+    getattr(x, method)(**dict(keywords))
+    return x
+
+
 def checked(x: Any, entry: int, op: Op, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
     """Check, under LAZYNP_DEBUG after every operation, that the value is what its entry declares."""
     if x.dtype != dtype or x.shape != shape:

@@ -1,8 +1,8 @@
-"""Random numbers on a GPU: the words of NumPy's ``Philox``, each computed from its number.
+"""Random numbers on a GPU: the methods of NumPy's ``Generator``.
 
-In: a method of a ``Generator`` whose bits are Philox's, its arguments.  Out: recorded operations that give the numbers NumPy would draw, to
-the bit, and a generator in the state where NumPy's would be.  Promise: what is drawn on a GPU and on the host are one stream, whoever draws
-which part of it; None for what is few, or drawn with numbers whose count depends on their values: that is the host's, and counted.
+In: a method of a ``Generator`` whose words follow from their numbers (``words.py``), its arguments.  Out: recorded operations that give the
+numbers NumPy would draw, to the bit, and a generator in the state where NumPy's would be.  Promise: what is drawn on a GPU and on the host
+are one stream, whoever draws which part of it; None for what is few, or not known here: that is the host's, and counted.
 """
 
 from __future__ import annotations
@@ -18,128 +18,15 @@ from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise
-from lazynp.graph.dtypes import BOOL, FLOAT32, FLOAT64, INT64, UINT64
+from lazynp.graph.dtypes import BOOL, FLOAT32, FLOAT64, INT64
 from lazynp.graph.node import Node
+from lazynp.namespace.device import ziggurats
+from lazynp.namespace.device.words import KINDS, WORD, Words, do, number
 from lazynp.namespace.routines.selecting import nonzero
 from lazynp.ndarray import force, host, ndarray, node_of, wrap
 
 FEW: Final = 1 << 15
 """Numbers that the host draws while a program that draws them on a GPU would be recorded."""
-
-# Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (2011): multipliers, and what is added to the keys.
-FACTORS: Final = (0xD2E7470EE14C6C93, 0xCA5A826395121157)
-STEPS: Final = (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)
-ROUNDS: Final = 10
-LANES: Final = 4  # words of a block
-
-_WORD: Final = 1 << 64
-_LIMITS: Final = (1 << 256) - 1
-
-
-def _number(value: int) -> Node:
-    return const(np.uint64(value), UINT64)
-
-
-def _do(op: o.Op, a: Node, b: Node | int) -> Node:
-    return elementwise(op, UINT64, a, _number(b) if isinstance(b, int) else b)
-
-
-class Words:
-    """The words that a ``Philox`` gives from its present state on.
-
-    Attributes
-    ----------
-    place : int
-        The number of the next word in the block of the counter.
-    start : int
-        Its number among all words of the key, as far as that is known from the lowest word of the counter.
-    half : int
-        1 where the upper half of a word that was drawn is still to be given.
-    """
-
-    def __init__(self, bits: np.random.Philox) -> None:
-        self.bits = bits
-        self.state: Any = bits.state
-        self.counter = sum([int(word) << 64 * k for k, word in enumerate(self.state["state"]["counter"])])
-        self.key = [int(word) for word in self.state["state"]["key"]]
-        self.place = self.state["buffer_pos"]
-        self.start = LANES * (self.counter % _WORD) + self.place
-        self.half = self.state["has_uint32"]
-
-    def known(self, count: int) -> bool:
-        """Tell whether all follows from the counter: the rest of a block that somebody has set does not."""
-        if 64 * (self.start + count) >= _WORD or not self.start:
-            return False
-        if self.place == LANES:
-            return True
-        same = self._at(0, 0)
-        same.random_raw(1)
-        return bool((same.state["buffer"] == self.state["buffer"]).all())
-
-    def _at(self, block: int, drawn: int, into: Any = None) -> Any:
-        """A generator, this one or another, with ``drawn`` words of a block behind it."""
-        into = np.random.Philox(0) if into is None else into
-        counter = (self.counter + block - 1) & _LIMITS  # that of the block before, which is at its end
-        state = {"counter": np.array([counter >> 64 * k & (_WORD - 1) for k in range(LANES)], UINT64), "key": self.state["state"]["key"]}
-        into.state = {**self.state, "state": state, "buffer_pos": LANES}
-        if drawn:
-            into.random_raw(drawn)
-        return into
-
-    def long(self, count: int) -> Node:
-        """The next words of 64 bits."""
-        return self._words(build.iota(count, self.start, 1, UINT64))
-
-    def short(self, count: int, bits: int) -> Node:
-        """The next words of at most 32 bits: halves, and parts of halves, the lowest first."""
-        parts = 32 // bits
-        first = 2 * self.start - self.half
-        number = build.iota(count, parts * first, 1, UINT64)
-        place = number if parts == 1 else _do(o.RIGHT_SHIFT, number, parts.bit_length() - 1)
-        word = self._words(_do(o.RIGHT_SHIFT, place, 1))
-        word = _do(o.RIGHT_SHIFT, word, _do(o.LEFT_SHIFT, _do(o.BITWISE_AND, place, 1), 5))
-        if self.half:
-            kept = elementwise(o.EQUAL, BOOL, place, _number(first))
-            word = elementwise(o.WHERE, UINT64, kept, _number(self.state["uinteger"]), word)
-        if parts > 1:
-            word = _do(o.RIGHT_SHIFT, word, _do(o.MULTIPLY, _do(o.BITWISE_AND, number, parts - 1), bits))
-        return _do(o.BITWISE_AND, word, (1 << bits) - 1)
-
-    def _words(self, place: Node) -> Node:
-        """The words of the key by number."""
-        upper = [self.counter >> 64 * k & (_WORD - 1) for k in range(1, LANES)]
-        a: Node = _do(o.RIGHT_SHIFT, place, 2)
-        b, c, d = [_number(word) for word in upper]
-        for k in range(ROUNDS):
-            x, y = _number(FACTORS[0]), _number(FACTORS[1])
-            first, second = [_number((key + k * step) % _WORD) for key, step in zip(self.key, STEPS, strict=True)]
-            high, low_ = _do(o.MULTIPLY_HIGH, a, x), _do(o.MULTIPLY, a, x)
-            other, other_low = _do(o.MULTIPLY_HIGH, c, y), _do(o.MULTIPLY, c, y)
-            a, b = _do(o.BITWISE_XOR, _do(o.BITWISE_XOR, other, b), first), other_low
-            c, d = _do(o.BITWISE_XOR, _do(o.BITWISE_XOR, high, d), second), low_
-        lane = _do(o.BITWISE_AND, place, LANES - 1)
-        found = d
-        for k, word in enumerate((a, b, c)):
-            found = elementwise(o.WHERE, UINT64, elementwise(o.EQUAL, BOOL, lane, _number(k)), word, found)
-        return found
-
-    def advance(self, count: int, bits: int = 64) -> None:
-        """Leave the generator where it is after so many draws of a length."""
-        if bits < 64:
-            halves = -(-count * bits // 32) - self.half
-            count = -(-halves // 2)
-            left = halves % 2
-        else:
-            left = self.half
-        last = self.place + count - 1
-        if count:
-            self._at(last // LANES, last % LANES + 1, self.bits)
-        state: Any = self.bits.state
-        if bits < 64:
-            upper = int(state["buffer"][state["buffer_pos"] - 1]) >> 32 if count else state["uinteger"]
-            state["has_uint32"], state["uinteger"] = left, upper
-            self.bits.state = state
-
 
 # Methods ----------------------------------------------------------------------------------------------------------------------
 
@@ -152,18 +39,12 @@ def random(words: Words, size: int, dtype: Any = FLOAT64, out: Any = None) -> No
     length, kept = (64, 53) if dtype == FLOAT64 else (32, 24)
     found = words.long(size) if length == 64 else words.short(size, 32)
     words.advance(size, length)
-    return elementwise(o.MULTIPLY, dtype, cast(_do(o.RIGHT_SHIFT, found, length - kept), dtype), const(2.0**-kept, dtype))
+    return elementwise(o.MULTIPLY, dtype, cast(do(o.RIGHT_SHIFT, found, length - kept), dtype), const(2.0**-kept, dtype))
 
 
 def uniform(words: Words, low: Any = 0.0, high: Any = 1.0, size: int = 0) -> Node | None:
     """Draw numbers between two."""
-    if not all(isinstance(x, (int, float, np.number)) for x in (low, high)):
-        return None
-    low = float(low)
-    found = random(words, size)
-    assert found is not None
-    scaled = elementwise(o.MULTIPLY, FLOAT64, found, const(float(high) - low, FLOAT64))
-    return elementwise(o.ADD, FLOAT64, const(low, FLOAT64), scaled)
+    return _scaled(random(words, size), low, float(high) - float(low)) if _are_numbers(low, high) else None
 
 
 def integers(words: Words, low: Any, high: Any = None, size: int = 0, dtype: Any = np.int64, endpoint: Any = False) -> Node | None:
@@ -183,28 +64,28 @@ def integers(words: Words, low: Any, high: Any = None, size: int = 0, dtype: Any
     count = most + 1
     whole = count == 1 << bits
     limit = 0 if whole else ((1 << bits) - count) % count
-    number = size
+    tried = size
     while True:
-        word = words.long(number) if bits == 64 else words.short(number, bits)
-        product = word if whole else _do(o.MULTIPLY, word, count)
+        word = words.long(tried) if bits == 64 else words.short(tried, bits)
+        product = word if whole else do(o.MULTIPLY, word, count)
         upper = word
         if not whole:
-            upper = _do(o.MULTIPLY_HIGH, word, count) if bits == 64 else _do(o.RIGHT_SHIFT, product, bits)
-        found = _do(o.ADD, upper, int(low) % _WORD)
-        found = elementwise(o.NOT_EQUAL, BOOL, found, _number(0)) if dtype == BOOL else cast(found, dtype)
+            upper = do(o.MULTIPLY_HIGH, word, count) if bits == 64 else do(o.RIGHT_SHIFT, product, bits)
+        found = do(o.ADD, upper, int(low) % WORD)
+        found = elementwise(o.NOT_EQUAL, BOOL, found, number(0)) if dtype == BOOL else cast(found, dtype)
         if not limit:
-            words.advance(number, bits)
+            words.advance(tried, bits)
             return found
-        rest = product if bits == 64 else _do(o.BITWISE_AND, product, (1 << bits) - 1)
-        accepted = elementwise(o.GREATER_EQUAL, BOOL, rest, _number(limit))
+        rest = product if bits == 64 else do(o.BITWISE_AND, product, (1 << bits) - 1)
+        accepted = elementwise(o.GREATER_EQUAL, BOOL, rest, number(limit))
         rejected = build.reduce(o.ADD, cast(elementwise(o.INVERT, BOOL, accepted), INT64), (0,))
         force([found, accepted, rejected], "integers")
         lost = int(host(wrap(rejected), "integers"))
-        if number - lost >= size:
+        if tried - lost >= size:
             kept = nonzero(wrap(accepted))[0][:size] if lost else None
-            words.advance(number if kept is None else int(kept[-1]) + 1, bits)
+            words.advance(tried if kept is None else int(kept[-1]) + 1, bits)
             return found if kept is None else node_of(wrap(found)[kept])
-        number = int(max(number, size / (1 - limit / (1 << bits))) + 8 * size**0.5)
+        tried = int(max(tried, size / (1 - limit / (1 << bits))) + 8 * size**0.5)
 
 
 def choice(
@@ -217,13 +98,48 @@ def choice(
     return node_of(a[wrap(places)]) if isinstance(a, ndarray) and places is not None else places
 
 
-METHODS: Final = {function.__name__: (function, signature(function)) for function in (random, uniform, integers, choice)}
+def standard_normal(words: Words, size: int = 0, dtype: Any = FLOAT64, out: Any = None) -> Node | None:
+    """Draw normal numbers."""
+    return None if out is not None or np.dtype(dtype) != FLOAT64 else ziggurats.numbers(ziggurats.NORMAL, words, size)
+
+
+def normal(words: Words, loc: Any = 0.0, scale: Any = 1.0, size: int = 0) -> Node | None:
+    """Draw normal numbers around one."""
+    return _scaled(standard_normal(words, size), loc, scale) if _are_numbers(loc, scale) else None
+
+
+def standard_exponential(words: Words, size: int = 0, dtype: Any = FLOAT64, method: Any = "zig", out: Any = None) -> Node | None:
+    """Draw times between events."""
+    plain = method == "zig" and out is None and np.dtype(dtype) == FLOAT64
+    return ziggurats.numbers(ziggurats.EXPONENTIAL, words, size) if plain else None
+
+
+def exponential(words: Words, scale: Any = 1.0, size: int = 0) -> Node | None:
+    """Draw times between events, of a mean."""
+    return _scaled(standard_exponential(words, size), None, scale) if _are_numbers(scale) else None
+
+
+def _are_numbers(*values: Any) -> bool:
+    return all(isinstance(x, (int, float, np.number)) for x in values)
+
+
+def _scaled(found: Node | None, start: Any, scale: Any) -> Node | None:
+    if found is None:
+        return None
+    found = elementwise(o.MULTIPLY, FLOAT64, found, const(float(scale), FLOAT64))
+    return found if start is None else elementwise(o.ADD, FLOAT64, const(float(start), FLOAT64), found)
+
+
+METHODS: Final = {
+    function.__name__: (function, signature(function))
+    for function in (random, uniform, integers, choice, standard_normal, normal, standard_exponential, exponential)
+}
 
 
 def drawn(function: Any, args: Any, kwargs: Any) -> ndarray | None:
     """Draw many numbers by a method of a generator for the GPU that is the default device; None where the host draws them."""
     generator, home = getattr(function, "__self__", None), devices.default()
-    if home == devices.CPU or type(generator) is not np.random.Generator or type(generator.bit_generator) is not np.random.Philox:
+    if home == devices.CPU or type(generator) is not np.random.Generator or type(generator.bit_generator) not in KINDS:
         return None
     method, parameters = METHODS.get(function.__name__, (None, None))
     if method is None or parameters is None:
@@ -242,6 +158,6 @@ def drawn(function: Any, args: Any, kwargs: Any) -> ndarray | None:
     if count < FEW or min(shape) < 0:
         return None
     with bits.lock, devices.making(home), np.errstate(all="ignore"):
-        words = Words(bits)
+        words = KINDS[type(bits)](bits)
         found = method(words, size=count, **given) if words.known(2 * count) else None
         return None if found is None else wrap(devices.pinned(build.reshape(found, shape + found.shape[1:]), None))

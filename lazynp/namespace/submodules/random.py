@@ -2,7 +2,7 @@
 
 In: the names of ``numpy.random``.  Out: the same functions and generator objects with results of ours.  Promise: the same bits as
 NumPy for the same seed; numbers are drawn at the call, in the order of the calls, so that the generator's state is where NumPy's
-would be.
+would be.  For a GPU ``device/drawing.py`` records many numbers in place of drawing them.
 """
 
 from __future__ import annotations

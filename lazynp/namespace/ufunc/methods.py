@@ -122,9 +122,9 @@ def _single(axis: Any, x: Node, method: str) -> int:
     if axis is None:
         axes = list(range(ndim))
     elif type(axis) is tuple:
-        axes = [ax.one(k, ndim) for k in axis]
+        axes = [ax.one(k, ndim, beyond=ValueError) for k in axis]
     else:
-        axes = [ax.one(axis, ndim or 1)]
+        axes = [ax.one(axis, ndim or 1, beyond=ValueError)]
     if not ndim:
         raise TypeError(f"cannot {method} on a scalar")
     if len(axes) != 1:
