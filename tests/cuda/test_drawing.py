@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy
@@ -19,9 +20,16 @@ from tests.cuda.host import machine, on_host, transfers
 N = FEW + 7
 
 
+@contextmanager
+def drawing(seed: int) -> Iterator[Any]:
+    """A machine whose GPU is the default device."""
+    with machine(seed=seed) as fake, lazynp.device("cuda"):
+        yield fake
+
+
 @pytest.fixture
 def gpu() -> Iterator[Any]:
-    with machine(seed=0) as fake, lazynp.device("cuda"):
+    with drawing(0) as fake:
         yield fake
 
 

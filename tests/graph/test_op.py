@@ -122,7 +122,7 @@ LEFT: Final = frozenset([o.CONJUGATE])  # of real numbers, which are their own
 LEFT_OF_INTEGERS: Final = frozenset([o.POWER])
 COMPLEX_ON_CUDA: Final = o.COMPARISONS | {
     o.ADD, o.SUBTRACT, o.MULTIPLY, o.DIVIDE, o.NEGATIVE, o.CONJUGATE, o.ABSOLUTE, o.EXP, o.ISNAN, o.ISINF, o.ISFINITE, o.REAL, o.IMAG,
-    o.CAST, o.BITCAST, o.WHERE,
+    o.CAST, o.BITCAST, o.WHERE, o.LOG, o.LOG2, o.LOG10, o.SQRT, o.SIN, o.COS, o.TAN, o.SINH, o.COSH, o.TANH,
 }  # fmt: skip
 
 

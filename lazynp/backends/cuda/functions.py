@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from lazynp.backends.cuda import complex, mathlib, support
+from lazynp.backends.cuda import complex, complex_functions, mathlib, support
 from lazynp.backends.cuda.types import INFINITY, TINY, TYPES, integer, type_of, word_of
 
 HEAD: Final = "static __device__ __forceinline__ "
@@ -23,6 +23,12 @@ HEAD: Final = "static __device__ __forceinline__ "
 PLAIN: Final = {
     "lz_c8": "struct __align__(8) lz_c8 { float re, im; };",
     "lz_c16": "struct __align__(16) lz_c16 { double re, im; };",
+    # A quotient of what is below 2^31, by the multiplier that ``render.reciprocal`` made.
+    "lz_quotient": HEAD + """int lz_quotient(int a, unsigned long long divisor)
+{
+    const unsigned int multiplier = (unsigned int)(divisor >> 32) | 0x80000000u;
+    return (int)(__umulhi(2u * (unsigned int)a, multiplier) >> (32 - __clz((int)divisor - 1)));
+}""",
     "lz_vector": "template <class T, int N> struct __align__(sizeof(T) * N) lz_vector { T e[N]; };",
     "lz_aligned": HEAD + """bool lz_aligned(const void* address, unsigned int bytes)
 {
@@ -270,6 +276,8 @@ def definition(name: str) -> str:
         return HEAD + mathlib.special(base, dtype)
     if support.is_combining(base):
         return HEAD + support.definition(base, dtype)
+    if dtype.kind == "c" and base in complex_functions.DEFINITIONS:
+        return HEAD + complex_functions.definition(base, dtype.itemsize == 8)
     known = complex.DEFINITIONS if dtype.kind == "c" else DEFINITIONS
     text = next(text for (operation, kinds), text in known.items() if operation == base and dtype.kind in kinds)
     return HEAD + _filled(text, dtype)
