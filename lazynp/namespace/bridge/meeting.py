@@ -66,4 +66,10 @@ def _stranger(module: Any) -> None:
     neighbours.STRANGERS[module.__name__](module)
 
 
-STRANGERS: Final[dict[str, Hook]] = dict.fromkeys(("pandas", "torch", "torch.utils.data._utils.collate"), _stranger)
+STRANGERS: Final[dict[str, Hook]] = {
+    "array_api_extra._lib._helpers": _stranger,
+    "pandas": _stranger,
+    "sklearn.externals.array_api_extra._lib._helpers": _stranger,
+    "torch": _stranger,
+    "torch.utils.data._utils.collate": _stranger,
+}

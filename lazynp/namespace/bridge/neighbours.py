@@ -143,6 +143,17 @@ def _sklearn(module: Any) -> None:
     _functions(module.MultiLabelBinarizer, ("inverse_transform",))  # calls ``compress`` of its own array
 
 
+def _extra(module: Any) -> None:
+    """A result that is not computed is an instance of ``float``, and no number of Python's."""
+    asked = module.is_python_scalar
+
+    def is_python_scalar(x: Any) -> bool:
+        return type(x) not in CLASSES and asked(x)
+
+    if asked.__module__ != __name__:
+        module.is_python_scalar = is_python_scalar
+
+
 def _sparse(module: Any) -> None:
     """Let sparse matrices broadcast copies of what is no array's memory: they set its write flag, which NumPy refuses where it has gaps."""
     broadcast: Any = getattr(module, "_broadcast_arrays", None)  # not in every version of SciPy
@@ -194,4 +205,10 @@ HOOKS: Final[dict[str, Callable[[Any], None]]] = {
     "torch": _torch,
     "torch.utils.data._utils.collate": _batches,
 }
-STRANGERS: Final = {"pandas": _keys, "torch": _torch, "torch.utils.data._utils.collate": _batches}
+STRANGERS: Final[dict[str, Callable[[Any], None]]] = {
+    "array_api_extra._lib._helpers": _extra,
+    "pandas": _keys,
+    "sklearn.externals.array_api_extra._lib._helpers": _extra,
+    "torch": _torch,
+    "torch.utils.data._utils.collate": _batches,
+}
