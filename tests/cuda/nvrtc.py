@@ -39,6 +39,8 @@ _COUNTED = {
     "st.local": r"st\.(?:volatile\.)?local",
     "atom": r"(?:atom|red)\.",
     "fma": r"fma\.",
+    "div.u32": r"(?:div|rem)\.[us]32",
+    "mul.hi": r"mul\.hi\.u32",
     ".ftz": r"\S*\.ftz\b",
     ".approx": r"\S*\.approx\b",
     ".f64": r"\S*\.f64\b",

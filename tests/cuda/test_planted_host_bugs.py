@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from lazynp.backends.common import ownership, rechecks
-from lazynp.backends.cuda import backend, compiler, graphs, launch, memory, runs, transfers, words
+from lazynp.backends.cuda import backend, compiler, graphs, launch, memory, render, runs, transfers, words
 from lazynp.engine import devices, realize
 from lazynp.namespace.device import accumulating, scattering, sequences, sharing, ziggurats
 from lazynp.namespace.device import routines as composed
@@ -60,6 +60,14 @@ BUGS = [
         H.test_programs, ("elementwise",)),
     Bug("downloads are not kept", memory.DeviceBuffer, "_exported", "array = self._array = ", "array = ", H.test_values_are_copied_once),
     Bug("what others know is written", memory.DeviceBuffer, "exclusive", "self.exported", "False", H.test_what_is_shared_is_not_written),
+    Bug("another GPU's value is copied before it is there", memory.Place, "_from_another", "run.stream.wait_event(made)", "pass",
+        D.test_a_value_moves_between_gpus_without_the_host, (300_000,), 2),
+    Bug("another GPU's memory is used again while it is copied", memory.Place, "_from_another", "source.stream.wait_event(copied)", "pass",
+        D.test_memory_of_a_value_that_moved_is_not_used_again_too_early, (), 2),
+    Bug("multipliers are rounded down", render, "reciprocal", "-(-(1 << 31 + (divisor - 1).bit_length()) // divisor)",
+        "(1 << 31 + (divisor - 1).bit_length()) // divisor", H.test_programs, ("views",)),
+    Bug("wide indices are divided by multipliers", launch.DeviceLauncher, "launch", "block[slot] &= 0xFFFFFFFF", "pass",
+        H.test_indices_that_turn_out_to_be_wide),
     Bug("downloads are taken before they came", transfers.Uploads, "_arrived", "piece.event.synchronize()", "pass",
         H.test_programs, ("elementwise",)),
     Bug("page-locked memory is given away while a copy comes", transfers.Uploads, "download", "coming.append((piece, staged, part))",

@@ -131,6 +131,24 @@ def test_a_complex_number_is_one_access() -> None:
     assert re.search(r"ld\.global(\.nc)?\.v2\.(f64|b64|u64)", ptx) and re.search(r"st\.global\.v2\.(f64|b64|u64)", ptx)
 
 
+def test_quotients_by_multiplication_are_exact() -> None:
+    rng = numpy.random.default_rng(11)
+    special = [1, 2, 3, 5, 7, *[(1 << k) + d for k in range(2, 31) for d in (-1, 0, 1)], (1 << 31) - 1]
+    for divisor in [*special, *(rng.integers(1, 1 << 31, 300) >> rng.integers(0, 31, 300)).clip(1).tolist()]:
+        packed = render.reciprocal(divisor)
+        assert packed & 0xFFFFFFFF == divisor and 0 < packed < 1 << 63
+        multiplier, shift = packed >> 32 | 1 << 31, (divisor - 1).bit_length()
+        near = numpy.array([0, 1, divisor, (1 << 31) // divisor * divisor, (1 << 31) - 1, 1 << 30])[:, None] + numpy.arange(-2, 3)
+        a = numpy.concatenate([near.ravel(), rng.integers(0, 1 << 31, 50)]).clip(0, (1 << 31) - 1).astype(object)
+        assert ((2 * a * multiplier >> 32) >> shift == a // divisor).all()
+
+
+def test_wide_kernels_divide() -> None:
+    (kernel,) = test_grid.kernels(lambda m, x: x + x[0], numpy.ones((300, 5)))
+    narrow, wide = (render.module([("k", kernel, wide)]) for wide in (False, True))
+    assert render.divisors(kernel) and "lz_quotient" in narrow and "lz_quotient" not in wide
+
+
 def test_half_precision_needs_no_header() -> None:
     text = source_of(["float16 arithmetic"])
     assert "#include" not in text and "cvt.rn.f16.f32" in text

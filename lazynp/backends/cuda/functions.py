@@ -23,6 +23,12 @@ HEAD: Final = "static __device__ __forceinline__ "
 PLAIN: Final = {
     "lz_c8": "struct __align__(8) lz_c8 { float re, im; };",
     "lz_c16": "struct __align__(16) lz_c16 { double re, im; };",
+    # A quotient of what is below 2^31, by the multiplier that ``render.reciprocal`` made.
+    "lz_quotient": HEAD + """int lz_quotient(int a, unsigned long long divisor)
+{
+    const unsigned int multiplier = (unsigned int)(divisor >> 32) | 0x80000000u;
+    return (int)(__umulhi(2u * (unsigned int)a, multiplier) >> (32 - __clz((int)divisor - 1)));
+}""",
     "lz_vector": "template <class T, int N> struct __align__(sizeof(T) * N) lz_vector { T e[N]; };",
     "lz_aligned": HEAD + """bool lz_aligned(const void* address, unsigned int bytes)
 {

@@ -36,6 +36,7 @@ INEXACT: Final = "fdFD"
 INTEGERS: Final = "bhilqBHILQ"
 REALS: Final = INTEGERS + FLOATS
 NUMBERS: Final = INTEGERS + INEXACT
+FACTORS: Final = "e" + NUMBERS  # of float16 cuBLAS adds the products up in float32, as NumPy does, on tensor cores
 
 INDEXED: Final = 1 << 31  # CuPy hands lengths to cuBLAS as 32-bit integers, unchecked, and has such indices in its products of integers
 
@@ -179,10 +180,10 @@ _FFT = ("n", "axis", "axes", "norm")
 
 # What CALL says by itself; its parameters come as ``params``.
 CALLS: Final[dict[str, Row]] = {
-    "matmul": Row(_plain("matmul", "params"), NUMBERS, tells=True),
-    "dot": Row(_plain("dot", "params"), NUMBERS, tells=True),
-    "tensordot": Row(_tensordot, NUMBERS, tells=True),
-    "einsum": Row(_einsum, NUMBERS, tells=True),
+    "matmul": Row(_plain("matmul", "params"), FACTORS, tells=True),
+    "dot": Row(_plain("dot", "params"), FACTORS, tells=True),
+    "tensordot": Row(_tensordot, FACTORS, tells=True),
+    "einsum": Row(_einsum, FACTORS, tells=True),
     "stable_argsort": Row(_stable_argsort, "?" + REALS),
     "warn": Row(_unless_bad, "?e" + NUMBERS),
     "refuse": Row(_unless_bad, "?e" + NUMBERS),

@@ -399,6 +399,10 @@ class Place:
         twin = self._twins.get(buffer)
         if twin is not None:
             return twin
+        if isinstance(buffer, DeviceBuffer) and buffer.at_hand is None:
+            twin = self._from_another(buffer)
+            self._twins[buffer] = twin
+            return twin
         array, nbytes = buffer.array, buffer.nbytes
         with self.running() as run:
             if nbytes > SMALL:
@@ -412,6 +416,24 @@ class Place:
         report.count_transfer(f"to {self.name}", nbytes, caller())
         twin.origin = ref(buffer)
         self._twins[buffer] = twin
+        return twin
+
+    def _from_another(self, buffer: DeviceBuffer) -> DeviceBuffer:
+        """A copy of a value of another GPU, which does not come to the host: the driver goes around it where it can."""
+        there, block = buffer.place, buffer.block
+        with self.running() as run:
+            twin = self.buffer(buffer.nbytes, buffer.dtype, buffer.shape)
+            if buffer.nbytes:
+                with there.running() as source:  # an event is recorded in a stream of its own device
+                    block.join(source)
+                    made = there.reached(source.stream)
+                    with self.device:
+                        run.stream.wait_event(made)
+                        self.runtime.memcpyPeerAsync(twin.address, self.number, block.address, there.number, buffer.nbytes, run.ptr)
+                        copied = self.reached(run.stream)
+                    source.stream.wait_event(copied)  # before the memory is used again
+        report.count_transfer(f"from {there.name} to {self.name}", buffer.nbytes, caller())
+        twin.origin = ref(buffer)
         return twin
 
     def downloaded(self, buffer: DeviceBuffer) -> np.ndarray[Any, Any]:

@@ -50,6 +50,25 @@ def name_of(kernel: ir.Kernel) -> str:
     return re.sub(r"\W", "_", "_".join(["lazynp", *shown, *more]))
 
 
+def divisors(kernel: ir.Kernel) -> list[int]:
+    """List the integer arguments that 32-bit indices are divided by, each of which a launch passes as ``reciprocal`` does.
+
+    What a launch itself counts by is none of them.
+    """
+    divided = [s.b for phase in kernel.phases for s in errors.walk(phase.body) if isinstance(s, ir.Integer) and s.kind in UNSIGNED]
+    counts = {phase.count for phase in kernel.phases} | {x.count for phase in kernel.phases for x in (*phase.shared, *phase.locals)}
+    return sorted({int(b[1:]) for b in divided if b.startswith("n") and b not in counts})
+
+
+def reciprocal(divisor: int) -> int:
+    """Return a divisor below 2**31, and in the upper half the multiplier whose product's upper bits are the quotient (``lz_quotient``).
+
+    The multiplier is 2**(31 + bits) / divisor, rounded up, between 2**31, which is left out, and 2**32 (Granlund and Montgomery, 1994).
+    """
+    multiplier = -(-(1 << 31 + (divisor - 1).bit_length()) // divisor)
+    return divisor | multiplier - (1 << 31) << 32
+
+
 def render(name: str, kernel: ir.Kernel, wide: bool) -> str:
     """All phases of a kernel; ``wide``: indices need 64 bits."""
     return _Kernel(name, kernel, wide).text()
@@ -76,6 +95,7 @@ class _Kernel:
         self.kernel = kernel
         self.layout = Layout(kernel)
         self.index = "long long" if wide else "int"
+        self.divisors = () if wide else tuple(divisors(kernel))
         self.lines: list[str] = []
         self.depth = 1
         self.values: set[Operand] = set()  # 64-bit integers that are values, not indices
@@ -120,10 +140,11 @@ class _Kernel:
     def parameters(self, phase: ir.Phase, body: str) -> Iterator[tuple[str, Operand, str]]:
         """(type, name, where the kernel has it) of what a phase uses."""
         kernel, layout = self.kernel, self.layout
-        used = set(re.findall(r"\b[bwxns]\d+\b", body))
+        used = set(re.findall(r"\b[bdwxns]\d+\b", body))
         found = [*self.arrays(phase)]
         found += [(f"{memory_type(local.dtype)}*", f"x{k}", f"x{k}") for k, local in enumerate(phase.shared)]
         found += [(f"const {self.index}", f"n{k}", f"({self.index})a.slot[{layout.integers + k}]") for k in range(kernel.integers)]
+        found += [("const unsigned long long", f"d{k}", f"a.slot[{layout.integers + k}]") for k in self.divisors]
         for k, dtype in enumerate(kernel.scalars):
             slot = layout.scalars + 2 * k
             found.append((f"const {type_of(dtype)}", f"s{k}", _scalar(dtype, f"a.slot[{slot}]", f"a.slot[{slot + 1}]")))
@@ -257,6 +278,10 @@ class _Kernel:
             self.values.add(dst)
         if kind in INFIX:
             text = f"{a} {INFIX[kind]} {b}" if t == "int" else f"({t}){a} {INFIX[kind]} {b}"
+        elif kind in UNSIGNED and t == "int" and b.startswith("n") and int(b[1:]) in self.divisors:
+            text = f"lz_quotient({a}, d{b[1:]})"
+            if kind == "rem":
+                text = f"{a} - {text} * {b}"
         elif kind in UNSIGNED:
             word = f"unsigned {t}"
             text = f"({t})(({word}){a} {UNSIGNED[kind]} ({word}){b})"
