@@ -92,6 +92,43 @@ _UNARY: Final[dict[str, str]] = {
     "tan": """
     const lz_c16 found = lz_tanh_c16(lz_c16{y, x});
     return {found.im, found.re};""",
+    # Kahan's: of two roots, one for each branch point.
+    "arccos": """
+    if (fabs(x) == INFINITY || fabs(y) == INFINITY)
+        return {atan2(fabs(y), x), copysign(INFINITY, -y)};
+    if (x != x || y != y)
+        return {x == 0 ? 1.570796326794896619231321691639751442 : x + y, x + y};
+    const lz_c16 u = lz_sqrt_c16(lz_c16{1 - x, -y}), v = lz_sqrt_c16(lz_c16{1 + x, y});
+    return {2 * atan2(u.re, v.re), asinh(v.re * u.im - v.im * u.re)};""",
+    "arcsin": """
+    const lz_c16 found = lz_arcsinh_c16(lz_c16{y, x});
+    return {found.im, found.re};""",
+    "arcsinh": """
+    if (fabs(x) == INFINITY || fabs(y) == INFINITY)
+        return {copysign(INFINITY, x), atan2(y, fabs(x))};
+    if (x != x || y != y)
+        return {x + y, y == 0 ? y : x + y};
+    const lz_c16 u = lz_sqrt_c16(lz_c16{1 - y, -x}), v = lz_sqrt_c16(lz_c16{1 + y, x});
+    return {asinh(u.re * v.im - u.im * v.re), atan2(y, u.re * v.re - u.im * v.im)};""",
+    "arccosh": """
+    if (fabs(x) == INFINITY || fabs(y) == INFINITY)
+        return {INFINITY, atan2(y, x)};
+    if (x != x || y != y)
+        return {x + y, x == 0 ? 1.570796326794896619231321691639751442 : x + y};
+    const lz_c16 u = lz_sqrt_c16(lz_c16{x - 1, y}), v = lz_sqrt_c16(lz_c16{x + 1, y});
+    return {asinh(u.re * v.re + u.im * v.im), 2 * atan2(u.im, v.re)};""",
+    "arctanh": """
+    if (fabs(y) == INFINITY || (fabs(x) == INFINITY && y == y))
+        return {copysign(0.0, x), copysign(1.570796326794896619231321691639751442, y)};
+    if (x != x || y != y)
+        return {x == 0 || fabs(x) == INFINITY ? copysign(0.0, x) : x + y, x + y};
+    if (fabs(x) > 0x1p500 || fabs(y) > 0x1p500)
+        return {1 / x / (1 + (y / x) * (y / x)), copysign(1.570796326794896619231321691639751442, y)};
+    const double far = 1 - fabs(x), square = far * far + y * y;
+    return {copysign(log1p(4 * fabs(x) / square) * 0.25, x), 0.5 * atan2(2 * y, far * (1 + fabs(x)) - y * y)};""",
+    "arctan": """
+    const lz_c16 found = lz_arctanh_c16(lz_c16{y, x});
+    return {found.im, found.re};""",
 }
 
 DEFINITIONS: Final[dict[str, str]] = {
