@@ -119,6 +119,14 @@ def _ask(sources: list[str], arch: str) -> list[dict[str, Any]]:
 # In that process --------------------------------------------------------------------------------------------------------------
 
 
+def headers() -> list[str]:
+    """Folders with ``cuda_fp16.h``, which hand-written kernels include; lazynp's do not."""
+    from cuda.pathfinder import find_nvidia_header_directory
+
+    found = find_nvidia_header_directory("cudart")
+    return [found] if found else []
+
+
 def _translation_unit(sources: list[str]) -> str:
     """Each source in a namespace, so that their helpers may have equal names."""
     parts, wanted = [], set()
@@ -192,7 +200,7 @@ def main() -> None:
         return
     question = json.load(sys.stdin)
     sources, arch = question["sources"], question["arch"]
-    options = (*OPTIONS, f"-arch=sm_{arch}")
+    options = (*OPTIONS, f"-arch=sm_{arch}", *(f"-I{folder}" for folder in headers()))
     batches = [sources[at : at + BATCH] for at in range(0, len(sources), BATCH)]
     try:
         with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:

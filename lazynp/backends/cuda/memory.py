@@ -400,9 +400,7 @@ class Place:
         if twin is not None:
             return twin
         if isinstance(buffer, DeviceBuffer) and buffer.at_hand is None:
-            twin = self._from_another(buffer)
-            self._twins[buffer] = twin
-            return twin
+            return self._from_another(buffer)
         array, nbytes = buffer.array, buffer.nbytes
         with self.running() as run:
             if nbytes > SMALL:
@@ -434,6 +432,7 @@ class Place:
                     source.stream.wait_event(copied)  # before the memory is used again
         report.count_transfer(f"from {there.name} to {self.name}", buffer.nbytes, caller())
         twin.origin = ref(buffer)
+        self._twins[buffer] = twin
         return twin
 
     def downloaded(self, buffer: DeviceBuffer) -> np.ndarray[Any, Any]:
