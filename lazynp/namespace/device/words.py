@@ -7,7 +7,7 @@ numbers is not known here.
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -176,24 +176,25 @@ class Congruential(Words):
         for _ in range(-(-(end + self.EARLY) // self.ROW)):
             found.append(state)
             state = (state * factor + term) % TWO_WORDS
-        return [node_of(from_numpy(part)) for part in _halves(found)]
+        return _rows(_halves(found))
 
+    @cached_property
     def _jumps(self) -> list[Node]:
         """Return what takes a state to those that follow: lower and upper words of factors and terms."""
-        return [node_of(from_numpy(part)) for part in _table(self.FACTOR, self.state["state"]["inc"], self.ROW)]
+        return _rows(_table(self.FACTOR, self.state["state"]["inc"], self.ROW))
 
     def long(self, count: int) -> Node:
         """The next words: each of a row by each of a column."""
         states = self._states(count)
         rows = states[0].shape[0]
-        found = self._words([reshape(node, (rows, 1)) for node in states], [reshape(node, (1, self.ROW)) for node in self._jumps()])
+        found = self._words([reshape(node, (rows, 1)) for node in states], [reshape(node, (1, self.ROW)) for node in self._jumps])
         return build.slice_(reshape(found, (rows * self.ROW,)), ((self.EARLY, 1),), (count,))
 
     def at(self, places: Any, end: int) -> Node:
         """The words at places before an end."""
         place = elementwise(o.ADD, INT64, _node(places), const(self.EARLY, INT64))
         row, column = [elementwise(op, INT64, place, const(self.ROW, INT64)) for op in (o.FLOOR_DIVIDE, o.REMAINDER)]
-        return self._words([gather(node, row) for node in self._states(end)], [gather(node, column) for node in self._jumps()])
+        return self._words([gather(node, row) for node in self._states(end)], [gather(node, column) for node in self._jumps])
 
     def _words(self, state: list[Node], jump: list[Node]) -> Node:
         low, high = state
@@ -249,15 +250,22 @@ def _node(places: Any) -> Node:
     return places if isinstance(places, Node) else node_of(from_numpy(places))
 
 
-def _halves(numbers: list[int]) -> tuple[Array, Array]:
+def _rows(table: Array) -> list[Node]:
+    """The rows of a table, which is copied to a device as a whole."""
+    node = node_of(from_numpy(table))
+    count, length = table.shape
+    return [reshape(build.slice_(node, ((k, 1), (0, 1)), (1, length)), (length,)) for k in range(count)]
+
+
+def _halves(numbers: list[int]) -> Array:
     """Lower and upper words."""
-    return np.array([x % WORD for x in numbers], UINT64), np.array([x >> 64 for x in numbers], UINT64)
+    return np.array([[x % WORD for x in numbers], [x >> 64 for x in numbers]], UINT64)
 
 
 @lru_cache(16)
-def _table(factor: int, increment: int, count: int) -> tuple[Array, ...]:
+def _table(factor: int, increment: int, count: int) -> Array:
     factors, terms = _steps(factor, count)
-    return *_halves(factors), *_halves([term * increment % TWO_WORDS for term in terms])
+    return np.concatenate([_halves(factors), _halves([term * increment % TWO_WORDS for term in terms])])
 
 
 @cache
