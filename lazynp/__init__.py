@@ -33,6 +33,7 @@ try:
     from lazynp.namespace import names as _names
     from lazynp.namespace import standard as _standard
     from lazynp.namespace.bridge import fallback as _fallback
+    from lazynp.namespace.bridge import meeting as _meeting
     from lazynp.namespace.ufunc import operators as _operators
     from lazynp.ndarray import ndarray
     from lazynp.scalars import generic as _generic
@@ -105,3 +106,4 @@ def _gpus() -> Any:
 
 _devices.made_by(_gpus)
 _devices.settle()
+_meeting.tell(_meeting.STRANGERS)

@@ -108,6 +108,7 @@ from numpy import unsignedinteger as unsignedinteger
 from numpy import ushort as ushort
 from numpy import void as void
 
+from lazynp import cuda as cuda
 from lazynp import fft as fft
 from lazynp import linalg as linalg
 from lazynp import random as random

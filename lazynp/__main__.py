@@ -16,7 +16,7 @@ from lazynp.values import config
 
 
 class _Options:
-    """What the command line asks for."""
+    """Options of the command line, as they are where nothing is said."""
 
     script: str | None = None  # a script, a directory, a zip, "-" or "doctor"
     module: Sequence[str] | None = None  # with its arguments

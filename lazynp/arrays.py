@@ -12,9 +12,10 @@ values goes straight in.  The first whole-array use turns the draft into a node,
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Iterator
 from math import prod
-from types import GenericAlias, new_class
+from types import FunctionType, GenericAlias, new_class
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,19 @@ def _told_of(name: str) -> None:
     at_users_line(setattr, (nobodys, name, getattr(nobodys, name)), {})
 
 
+def _given_keys(kind: type, name: str, method: Any) -> Any:
+    """The subscript of a subclass, given NumPy's arrays as keys: an empty mask that is none of those NumPy takes for positions."""
+
+    def subscript(self: Any, key: Any, *value: Any) -> Any:
+        if type(key) is ndarray:
+            key = np.asarray(key)
+        elif type(key) is tuple and ndarray in map(type, key):
+            key = tuple([np.asarray(part) if type(part) is ndarray else part for part in key])
+        return getattr(super(kind, self), name)(key, *value) if method is None else method(self, key, *value)
+
+    return functools.update_wrapper(subscript, method or getattr(np.ndarray, name))
+
+
 class ArrayType(type):
     """Metaclass: NumPy's arrays pass for ours in ``isinstance``, and subclasses of the user's are NumPy's.
 
@@ -83,7 +97,12 @@ class ArrayType(type):
         if not any(type(base) is ArrayType for base in bases):
             return super().__new__(mcls, name, bases, members)
         theirs = tuple([np.ndarray if type(base) is ArrayType else base for base in bases])
-        return new_class(name, theirs, options, lambda namespace: namespace.update(members))
+        made = new_class(name, theirs, options, lambda namespace: namespace.update(members))
+        for method in ("__getitem__", "__setitem__"):
+            own = members.get(method)
+            if isinstance(own, FunctionType | None):
+                setattr(made, method, _given_keys(made, method, own))
+        return made
 
     def __instancecheck__(cls, instance: object) -> bool:
         return type(instance) is cls or isinstance(instance, np.ndarray)

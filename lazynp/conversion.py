@@ -30,7 +30,8 @@ from lazynp.views import STRIDED, memory_order
 
 NO_COPY = (
     "Unable to avoid copy while creating an array as requested.\n"
-    "If using `np.array(obj, copy=False)` replace it with `np.asarray(obj)` to allow a copy when needed (no behavior change in NumPy 1.x).\n"
+    "If using `np.array(obj, copy=False)` replace it with `np.asarray(obj)` to allow a copy when needed "
+    "(no behavior change in NumPy 1.x).\n"
     "For more details, see https://numpy.org/devdocs/numpy_2_0_migration_guide.html#adapting-to-changes-in-the-copy-keyword."
 )
 _DTYPE_CLASS = type(np.dtype)
@@ -108,7 +109,7 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
         if stacked is not None:
             return arrays.wrap(stacked)
         obj = obj if known is None else known
-    if hasattr(kind, "__cuda_array_interface__"):
+    if hasattr(kind, "__cuda_array_interface__") and hasattr(obj, "__cuda_array_interface__"):  # PyTorch's class has it for all its tensors
         made = devices.use().adopted(obj, copy)
         if made is not None:
             return _converted(made, dtype, order, copy)

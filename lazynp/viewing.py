@@ -51,7 +51,7 @@ def view_reshape(x: arrays.ndarray, shape: Any, order: str = "C", copy: bool | N
         return hand.cell(found) if found.base is None else hand.cell(found, x if x._view is None else x._view)
     old = x.shape
     number = not hasattr(shape, "__iter__") or (hasattr(shape, "__index__") and not getattr(shape, "shape", ()))
-    asked = (shape,) if number else tuple(shape)
+    asked = old if shape is None else (shape,) if number else tuple(shape)
     shape = reshaped_shape(old, asked)
     if order not in ("C", "F", "A"):
         order = checked_order(order)

@@ -76,8 +76,6 @@ CIRCLES: Final = [
 
 # Variables of other programs, read where they are needed; lazynp's own are read in ``values/config.py`` alone.
 FOREIGN: Final = {
-    "CUDA_HOME": "the CUDA toolkit's",
-    "CUDA_PATH": "the CUDA toolkit's",
     "LOCALAPPDATA": "the system's",
     "PYTHONSTARTUP": "Python's",
     "SCIPY_ARRAY_API": "SciPy's",

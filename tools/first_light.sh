@@ -113,7 +113,7 @@ profile) # three launches of each of lazynp's kernels that count most
     "$PYTHON" -m bench.gpu --list | grep -E "${ONLY:-exp/sqrt|softmax|layer norm|mean|a.T|axis 0|gelu|Horner|Black|product|float32}" >"$scratch/workloads"
     while read -r name; do
         slug=ncu_$(tr -cs 'a-zA-Z0-9' _ <<<"$name")
-        with_tool ncu "$slug" "${EACH:-60}" ncu --clock-control none -k regex:lzk --launch-skip 4 --launch-count 3 --csv --page raw \
+        with_tool ncu "$slug" "${EACH:-60}" ncu --clock-control none -k regex:lazynp --launch-skip 4 --launch-count 3 --csv --page raw \
             --section SpeedOfLight --section MemoryWorkloadAnalysis --section LaunchStats --section Occupancy --section WarpStateStats \
             --section SchedulerStats --section InstructionStats \
             "${program[@]}" -m bench.gpu --size "$size" --only "$name" --peers cupy --seconds 0 --json "$scratch/one.json"

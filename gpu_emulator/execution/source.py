@@ -11,16 +11,20 @@ from typing import NamedTuple
 
 HEADERS = ("cuda_fp16.h",)
 
+# PTX that a source may have, of one result and one operand, and the functions that do the same.
+INSTRUCTIONS = {"cvt.f32.f16 %0, %1;": "emulator_from_half", "cvt.rn.f16.f32 %0, %1;": "emulator_to_half"}
+
 _COMMENTS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"]*)[>\"][^\n]*$", re.M)
 _ALIGN = r"(?:__align__\s*\(\s*\w+\s*\)\s*)?"
 _DYNAMIC = re.compile(rf"\bextern\s+__shared__\s+{_ALIGN}([\w\s:]*?[\w>])\s*{_ALIGN}\b(\w+)\s*\[\s*\]\s*;")
 _LINKAGE = re.compile(r'\bextern\s+"C"(?:\s*(\{))?')
+_ASM = re.compile(r'\basm\s*\(\s*"([^"]*)"\s*:\s*"=\w"\s*\((\w+)\)\s*:\s*"\w"\s*\((\w+)\)\s*\)\s*;')
 _WORD = re.compile(r"\s*(\w+)")
 
 
 class UnsupportedSource(Exception):
-    """What the emulator cannot run: an include, a kernel template."""
+    """What the emulator cannot run: an include, a kernel template, PTX."""
 
 
 class Kernel(NamedTuple):
@@ -90,8 +94,21 @@ def without_includes(source: str) -> tuple[str, set[str]]:
     return text, headers
 
 
+def _without_ptx(text: str) -> str:
+    def called(match: re.Match[str]) -> str:
+        if match[1] not in INSTRUCTIONS:
+            raise UnsupportedSource(f"PTX: {match[1]}")
+        return f"{match[2]} = {INSTRUCTIONS[match[1]]}({match[3]});"
+
+    text = _ASM.sub(called, text)
+    if re.search(r"\basm\b", text):
+        raise UnsupportedSource("asm of another form than one result and one operand")
+    return text
+
+
 def _unit(number: int, source: str) -> tuple[str, set[str]]:
     text, headers = without_includes(source)
+    text = _without_ptx(text)
     # a reference to the pointer that the scheduler sets: right inside a kernel and outside
     text = _DYNAMIC.sub(r"static \1* const & \2 = (\1* const &)emulator_dynamic;", text)
     unit = unit_name(number)

@@ -75,7 +75,19 @@ def _turned(name: str) -> Callable[..., Any]:
     return decomposition
 
 
+def _eig(a: Any) -> Any:
+    """Complex, whatever comes out; in an order of its own."""
+    values, vectors = np.linalg.eig(a)
+    kind = np.result_type(values, np.complex64)
+    return values[..., ::-1].astype(kind), -vectors[..., ::-1].astype(kind)
+
+
+def _eigvals(a: Any) -> Any:
+    return _eig(a)[0]
+
+
 ADAPTED = {
+    "eig": _eig, "eigvals": _eigvals,
     "take": functools.partial(np.take, mode="wrap"), "where": _where, "bincount": _bincount, "lstsq": _lstsq, "det": _det,
     "matrix_rank": _matrix_rank, "eigh": _turned("eigh"), "svd": _turned("svd"),
 }

@@ -137,6 +137,7 @@ class Machine:
         self.local = threading.local()
         self.numbers = itertools.count()
         self.executed: deque[str] = deque(maxlen=64) # the last operations run, for messages
+        self.ranges: list[tuple[str, int]] = [] # those that were closed, with the launches within
         self.launches = self.copies = self.waits = 0 # of kernels, of memory, and of the host for the device
         self.store: Any = None # what follows belongs to other modules, which `install` asks for it
         self.pool: Any = None

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_emulator.fakecupy import array, device, dlpack, errors, kernels, library, memory, nvrtc, pinned_memory, runtime, stream
+from gpu_emulator.fakecupy import array, device, dlpack, errors, kernels, library, memory, nvrtc, nvtx, pinned_memory, runtime, stream
 from gpu_emulator.fakecupy.signatures import words
 
 DTYPES = words("""bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128 dtype newaxis pi e
@@ -201,6 +201,7 @@ UNIMPORTABLE = {
         "getSupportedArchs": nvrtc.getSupportedArchs,
         "NVRTCError": errors.NVRTCError,
     },
+    "cupy.cuda.nvtx": _public("RangePush", "RangePop", of=nvtx),
     "cupy.cuda.driver": {"CUDADriverError": errors.CUDADriverError, "funcSetAttribute": kernels.funcSetAttribute},
 }
 

@@ -291,7 +291,7 @@ def write(memory: Memory, key: Any, value: Any) -> None:
         return
     before = listen_to_all()
     try:
-        if memory.dtype.kind != "c" and getattr(value, "dtype", None) is not None and value.dtype.kind == "c":
+        if memory.dtype.kind != "c" and getattr(getattr(value, "dtype", None), "kind", "") == "c":
             at_users_line(setitem, (memory, key, value), {})
         else:
             memory[key] = value

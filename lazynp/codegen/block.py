@@ -5,7 +5,7 @@ of them has no use for (threads, on a device) is left as it is.
 
 A row of slots: buffers, workspaces, integers, scalars (two slots each), threads, error word, floating-point errors, one chunk counter
 per phase.  On the processor the last ones are the words themselves; on a device the slots of both words, and the first one of counters,
-hold addresses.
+hold addresses, and an integer that indices are divided by has a multiplier in its upper half (``backends/cuda/render.py``).
 """
 
 from __future__ import annotations

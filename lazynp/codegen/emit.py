@@ -29,6 +29,7 @@ INT64 = np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)
 
 PARALLEL_ELEMENTS = 32_768  # iterations of the innermost loop handed to a thread at a time
+LONG_ROW = 1 << 18  # elements of a row, all of which are one piece of work, from which on it is looked whether the run was stopped
 COLUMNS = 512  # columns accumulated together where an outer axis is reduced
 TILE_ROWS, TILE_COLUMNS = 32, 64  # tile of a transposed access: its cache lines stay in the first level
 LITERAL_STRIDE = 4  # strides up to this are part of the kernel: interleaved channels vectorise
@@ -149,10 +150,12 @@ class Emitter:
         self.scopes[-1].statements.append(statement)
 
     @contextmanager
-    def loop(self, lo: Operand, hi: Operand, bind: Range | None = None, lanes: bool = False, step: Operand = "1") -> Any:
+    def loop(
+        self, lo: Operand, hi: Operand, bind: Range | None = None, lanes: bool = False, step: Operand = "1", long: bool = False
+    ) -> Any:
         """An open loop; its variable is yielded, and stands for ``bind`` if given."""
         var = self.name()
-        statement = ir.Loop(var, lo, hi, [], lanes, step)
+        statement = ir.Loop(var, lo, hi, [], lanes, step, long)
         scope = Scope(statement.body)
         self.scopes.append(scope)
         if bind is not None:

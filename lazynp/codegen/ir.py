@@ -155,7 +155,8 @@ class Raise(Record):
 
 class Loop(Record):
     """``for var in range(lo, hi, step)``.  ``lanes``: the trip count is the constant number of accumulator lanes; vectorise before
-    unrolling.  ``step`` is not 1 only in phases of a grid, where it is the number of threads that share the loop."""
+    unrolling.  ``step`` is not 1 only in phases of a grid, where it is the number of threads that share the loop.  ``long``: on the
+    processor it is left when the run is stopped, for one piece of work may be all of it."""
 
     var: Operand
     lo: Operand
@@ -163,6 +164,7 @@ class Loop(Record):
     body: list[Statement] = field(factory=list)
     lanes: bool = False
     step: Operand = "1"
+    long: bool = False
 
 
 class If(Record):

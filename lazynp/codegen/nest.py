@@ -16,6 +16,7 @@ from typing import Any
 from lazynp.codegen import ir, reduce
 from lazynp.codegen.emit import (
     COLUMNS,
+    LONG_ROW,
     PARALLEL_ELEMENTS,
     TILE_COLUMNS,
     TILE_ROWS,
@@ -232,7 +233,7 @@ class Nest(Emitter):
             self.assumed = self.assumed | known
             if len(pieces) > 1:
                 self.piece = k, len(pieces)
-            with self.loop(a, b, r):
+            with self.loop(a, b, r, long=depth > 0 and r.extent >= LONG_ROW):
                 self.block(depth + 1, work)
             self.assumed, self.piece = before
 

@@ -135,7 +135,7 @@ def chunks(
 
 def _flat_chunks(nest: Emitter, trees: Trees, r: Range, first: Operand, last: Operand, iteration: Iteration) -> None:
     n = nest.extent(r)
-    with nest.loop(first, last) as chunk:
+    with nest.loop(first, last, long=True) as chunk:
         lo = nest.integer("mul", chunk, str(CHUNK))
         hi = nest.integer("min", nest.integer("add", lo, str(CHUNK)), n)
         _lanes(nest, trees, r, lo, nest.integer("sub", hi, lo), iteration)
@@ -226,7 +226,7 @@ def _row_chunks(
     end = nest.integer("min", nest.integer("mul", last, str(CHUNK)), n)
     top = nest.integer("div", begin, m)
     bottom = nest.integer("add", nest.integer("div", nest.integer("sub", end, "1"), m), "1")
-    with nest.loop(top, bottom) as row:
+    with nest.loop(top, bottom, long=True) as row:
         nest.bind_rows(tuple(outer), row)
         for out in rows:
             nest.store(out)
@@ -235,7 +235,7 @@ def _row_chunks(
         hi = nest.integer("min", nest.integer("add", start, m), end)
         first_chunk = nest.integer("div", lo, str(CHUNK))
         last_chunk = nest.integer("add", nest.integer("div", nest.integer("sub", hi, "1"), str(CHUNK)), "1")
-        with nest.loop(first_chunk, last_chunk) as chunk:
+        with nest.loop(first_chunk, last_chunk, long=True) as chunk:
             left = nest.integer("mul", chunk, str(CHUNK))
             right = nest.integer("min", nest.integer("add", left, str(CHUNK)), n)
             a = nest.integer("max", lo, left)
@@ -378,7 +378,7 @@ def _row_blocks(
         count *= r.extent
     n = nest.argument(("rows", ranges), Formula(count))
     blocks = nest.argument(("row blocks", ranges), Formula(-(-count // ROWS)))
-    with nest.loop("0", blocks) as number:
+    with nest.loop("0", blocks, long=True) as number:
         clear()
         lo = nest.integer("mul", number, str(ROWS))
         hi = nest.integer("min", nest.integer("add", lo, str(ROWS)), n)

@@ -1,6 +1,6 @@
 """Runs that need more memory than there is, cut into several.
 
-In: what one run would compute, and what it would need.  Out: what to compute first, if that lets inputs go.  Promise: only runs that are
+In: what one run would compute, on the processor or a GPU.  Out: what to compute first, if that lets inputs go.  Promise: only runs that are
 planned to need more than the budget (``LAZYNP_MEMORY``; else half of what is free) are cut, at a place where less is on its way from the
 first run to the second than the inputs take that only the first one reads; what is found depends on sizes alone.
 
@@ -29,13 +29,19 @@ def ask_from() -> int:
     return limits.memory() // ASK_SHARE if config.memory is None else config.memory
 
 
+def on_gpu(place: Any) -> Large:
+    """A table for the programs of one GPU."""
+    return Large(place.account.total // ASK_SHARE if config.memory is None else config.memory, place.budget)
+
+
 class Large(dict[Any, int]):
     """A table of the programs that need much: the bytes that each is planned to hold beside its inputs, by key."""
 
-    __slots__ = ("least",)
+    __slots__ = ("budget", "least")
 
-    def __init__(self) -> None:
-        self.least = ask_from()
+    def __init__(self, least: int | None = None, budget: Callable[[], int] | None = None) -> None:
+        self.least = ask_from() if least is None else least
+        self.budget = budget  # of a GPU; the machine's own memory is asked where there is none
 
     def weigh(self, canonical: Canonical, target: Callable[[], Any] | None) -> None:
         """Enter a program that was not seen before, if it needs much; NumPy would run it where there is no ``target``."""
@@ -58,7 +64,7 @@ class Large(dict[Any, int]):
     def first(self, canonical: Canonical) -> list[Node]:
         """List what is to be computed before the rest; nothing where the program fits, or cannot be cut to advantage."""
         peak = self.get(canonical.key)
-        return cut(canonical.wanted) if peak is not None and peak > pressure.budget() else []
+        return cut(canonical.wanted) if peak is not None and peak > (self.budget or pressure.budget)() else []
 
 
 def _size(node: Node) -> int:

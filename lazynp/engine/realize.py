@@ -24,7 +24,7 @@ from lazynp.graph import floating, report
 from lazynp.graph import op as o
 from lazynp.graph.build import outputs
 from lazynp.graph.native import mark_computed
-from lazynp.graph.node import Node, caller, site_of, where
+from lazynp.graph.node import Node, caller, site_of, span, where
 from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import Canonical, Program, canonicalise
 from lazynp.schedule.claims import Claims
@@ -43,7 +43,9 @@ _lock = forking.graph
 class _Engine:
     """The memory that one process keeps between programs."""
 
-    __slots__ = ("backends", "caches", "failed", "families", "generation", "kin", "large", "larges", "plans", "running", "updates")
+    __slots__ = (
+        "backends", "caches", "crowding", "failed", "families", "generation", "kin", "large", "larges", "plans", "running", "updates",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.caches: dict[tuple[Any, ...], _Plans] = {}  # by switches
@@ -53,6 +55,7 @@ class _Engine:
         self.generation = -1  # of the switches that ``plans`` and ``families`` are for
         self.large = budget.Large()  # programs that need much memory
         self.larges: dict[tuple[Any, ...], budget.Large] = {}  # by switches
+        self.crowding: dict[str, budget.Large] = {}  # of GPUs that some program needs much of
         self.updates = in_place.Candidates()
         self.backends: dict[str, Backend] = {}
         self.failed: WeakSet[Node] = WeakSet()
@@ -121,8 +124,11 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None, beside:
         elif device is None:
             engine.large.weigh(canonical, None if choose().name == "numpy" else compiler)
             engine.updates.note(canonical)
+        elif device != devices.CPU:
+            _weigh_on(device, canonical)
         updates = engine.updates.of(canonical) if (engine.updates or pressure.assigned) and not beside and device is None else None
-        first = not updates and engine.large and engine.large.first(canonical)
+        large = engine.large if device is None else engine.crowding.get(device)
+        first = not updates and large and large.first(canonical)
         if not first and not updates:
             engine.running += 1
     if updates:
@@ -132,7 +138,7 @@ def _in_one_program(wanted: list[Node], reason: str, device: str | None, beside:
         return not wanted or _in_one_program(wanted, reason, device, beside=True)
     if first:
         del canonical  # it holds inputs, which shall go
-        return _in_parts(first, wanted, reason)
+        return _in_parts(first, wanted, reason, device)
     report.count_forced(reason, caller())
     if report.operations.watched:
         report.count_operation(f"run by {_way(canonical, plan, device)}", caller())
@@ -188,12 +194,22 @@ def way(nodes: Sequence[Node]) -> str:
     return _way(canonical, _plans_on(device).get(canonical.key), device)
 
 
-def _in_parts(first: list[Node], wanted: list[Node], reason: str) -> bool:
+def _weigh_on(device: str, canonical: Canonical) -> None:
+    """Note what a program needs that a GPU has not seen before."""
+    large = _engine.crowding.get(device)
+    if large is None:
+        large = budget.on_gpu(devices.place(device))
+    large.weigh(canonical, lambda: _gpu(device))
+    if large:
+        _engine.crowding[device] = large
+
+
+def _in_parts(first: list[Node], wanted: list[Node], reason: str, device: str | None) -> bool:
     """Compute some values in a run of their own, and then what is wanted, in one more or in several."""
     report.schedules.cuts += 1
-    realize(first, reason)
+    realize(first, reason, device)
     first.clear()
-    realize(wanted, reason)
+    realize(wanted, reason, device)
     return True
 
 
@@ -248,7 +264,7 @@ def _run(plan: Plan, canonical: Canonical, claim: ownership.Claim | None = None)
     """Run and publish; what is to be told of floating-point errors comes back, for it may raise."""
     if floating.heard:
         floating.take()  # of whoever ran a plan and did not ask
-    if config.progress:
+    if config.watched:
         values = _watched(plan, canonical, claim)
     else:
         values = plan.run(canonical.buffers, canonical.integers, canonical.scalars, claim)
@@ -262,7 +278,17 @@ def _run(plan: Plan, canonical: Canonical, claim: ownership.Claim | None = None)
 
 
 def _watched(plan: Plan, canonical: Canonical, claim: ownership.Claim | None) -> list[Buffer]:
-    """Run a plan whose progress is shown."""
+    """Run a plan whose progress is shown, or whose work on a GPU profilers shall find by the program's lines."""
+    place = getattr(plan, "place", None) if config.nvtx else None
+    if place is not None:
+        with place.range(span(canonical.walked)):
+            return _shown(plan, canonical, claim)
+    return _shown(plan, canonical, claim)
+
+
+def _shown(plan: Plan, canonical: Canonical, claim: ownership.Claim | None) -> list[Buffer]:
+    if not config.progress:
+        return plan.run(canonical.buffers, canonical.integers, canonical.scalars, claim)
     from lazynp.graph import progress
 
     steps = getattr(getattr(plan, "plan", plan), "steps", None) or canonical.walked
@@ -523,6 +549,7 @@ def _choose_cache() -> None:
         _engine.plans = _engine.caches.setdefault(switches, OrderedDict())
         _engine.families = _engine.kin.setdefault(switches, Families())
         _engine.large = _engine.larges.setdefault(switches, budget.Large())
+        _engine.crowding.clear()
         _engine.generation = config.generation
 
 
@@ -541,5 +568,6 @@ def forget_plans() -> None:
         _engine.caches.clear()
         _engine.kin.clear()
         _engine.larges.clear()
+        _engine.crowding.clear()
         _engine.plans.clear()
         _choose_cache()

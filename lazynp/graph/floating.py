@@ -143,7 +143,8 @@ def at_users_line(function: Callable[..., Any], args: Sequence[Any], kwargs: dic
 
 @lru_cache(1024)
 def _standing_at(filename: str, line: int) -> CodeType:
-    return _plain.__code__.replace(co_filename=filename, co_firstlineno=line)
+    code: CodeType = _plain.__code__.replace(co_filename=filename, co_firstlineno=line)
+    return code
 
 
 def watched(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

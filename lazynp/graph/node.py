@@ -8,11 +8,12 @@ that a long-lived array never keeps its history alive.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from types import FrameType
 
 from lazynp.graph.native import Node, Shape, Site, caller
 
-__all__ = ["Node", "Shape", "Site", "caller", "line_of", "site_of", "stacklevel", "user_frame", "where"]
+__all__ = ["Node", "Shape", "Site", "caller", "line_of", "site_of", "span", "stacklevel", "user_frame", "where"]
 
 
 def user_frame() -> FrameType:
@@ -56,3 +57,13 @@ def where(site: Site | None) -> str:
     if site is None:
         return "an unknown line"
     return f"{site[0].co_filename}:{line_of(site)}"
+
+
+def span(nodes: Sequence[Node]) -> str:
+    """``file:first-last``: the lines of nodes, in the file of the last one that has a line."""
+    sites = [node.site for node in nodes if node.site is not None]
+    if not sites:
+        return where(site_of(nodes[-1]))
+    file = sites[-1][0].co_filename
+    lines = [line_of(site) for site in sites if site[0].co_filename == file]
+    return f"{file}:{min(lines)}" + (f"-{max(lines)}" if max(lines) > min(lines) else "")

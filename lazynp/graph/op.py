@@ -272,6 +272,7 @@ RIGHT_SHIFT = Op("right_shift", _E, 2, "iu")
 BITWISE_COUNT = Op("bitwise_count", _E, 1, "iu", 2)
 GCD = Op("gcd", _E, 2, "iu", 60, commutes="iu")
 LCM = Op("lcm", _E, 2, "iu", 60, commutes="iu")
+MULTIPLY_HIGH = Op("multiply_high", _E, 2, "u", 2, commutes="u", errors="")  # the upper half of the product
 
 REAL = Op("real", _E, 1, "c", 0, errors="")  # complex -> its float
 IMAG = Op("imag", _E, 1, "c", 0, errors="")

@@ -15,13 +15,16 @@ from lazynp.values import allocator, pressure
 SHOWN: Final = 8  # lines of the report
 
 
-def by_line() -> list[dict[str, Any]]:
-    """List the lines whose values exist, the largest first: ``line``, ``bytes``, ``values``; memory that values share counts once."""
+def by_line(place: Any = None) -> list[dict[str, Any]]:
+    """List the lines whose values exist, on the processor or a GPU, the largest first: ``line``, ``bytes``, ``values``.
+
+    Memory that values share counts once.
+    """
     found: dict[str, list[int]] = {}
     seen: set[int] = set()
     for node in [x for x in gc.get_objects() if type(x) is Node]:
         buffer = node.buffer
-        if buffer is None or buffer.place is not None:
+        if buffer is None or buffer.place is not place:
             continue
         memory = id(buffer if buffer.block is None else buffer.block)
         if memory not in seen:
@@ -47,7 +50,14 @@ def _note() -> None:
 
 def memory() -> dict[str, Any]:
     """Return what is held: see ``lazynp.memory``."""
-    return {**allocator.memory(), **pressure.accounts(), "lines": by_line(), "peak_lines": _peak[:]}
+    there = {account.place.name: on_device(account) for account in pressure.devices.values()}
+    return {**allocator.memory(), **pressure.accounts(), "lines": by_line(), "peak_lines": _peak[:], "devices": there}
+
+
+def on_device(account: pressure.Account) -> dict[str, Any]:
+    """Return what values hold on one GPU."""
+    lines = by_line(account.place)
+    return {"held": sum([row["bytes"] for row in lines]), "large": account.held, "large_peak": account.peak, "lines": lines}
 
 
 def lines() -> list[str]:
@@ -56,6 +66,9 @@ def lines() -> list[str]:
     total = f"{now['in_use'] + now['numpy']:,} bytes (at most {now['held_peak']:,}), for pending work only: {now['pending']:,}"
     text = [f"memory held: {total}, kept for reuse: {now['pooled']:,}"]
     text += [_line(row) for row in now["lines"][:SHOWN] if row["bytes"]]
+    for name, there in now["devices"].items():
+        text.append(f"memory held on {name}: {there['held']:,} bytes (large values {there['large']:,}, at most {there['large_peak']:,})")
+        text += [_line(row) for row in there["lines"][:SHOWN] if row["bytes"]]
     if now["peak_lines"]:
         text += ["memory held when it was most:", *[_line(row) for row in now["peak_lines"][:SHOWN] if row["bytes"]]]
     return text

@@ -22,6 +22,7 @@ from lazynp import scalars
 from lazynp.mapping.kept import compile_kept
 from lazynp.mapping.submodules import Submodules
 from lazynp.mapping.syntax import EDITION, OURS, compile_mapped, concerns, map_tree
+from lazynp.namespace.bridge import meeting
 
 SCRIPT: Final = "__lazynp_main__"  # the name under which a child made by spawn imports the script
 
@@ -120,10 +121,8 @@ class UserModules:
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is None:
             return None
-        if fullname in _FRIENDS and type(spec.loader) is importlib.machinery.SourceFileLoader and not owned(spec.origin or ""):
-            spec.loader = _Befriending(fullname, spec.loader.path)
-            return spec
-        return mapped_spec(spec) or spec  # what Python's own search, which comes next, would find again
+        # else what Python's own search, which comes next, would find again
+        return mapped_spec(spec) or (None if fullname in meeting.HOOKS else spec)
 
 
 def _real(path: str) -> str:
@@ -153,23 +152,14 @@ def install(root: str, package: str = "", script: str = "") -> UserModules:
     program = UserModules(root, package, script)
     scalars.give_numpys_own()
     # where Python's own search stands: hooks before it (pytest's is one) have their say first
-    place = next((i for i, finder in enumerate(sys.meta_path) if finder is importlib.machinery.PathFinder), len(sys.meta_path))
+    searching = (meeting.Finder, importlib.machinery.PathFinder)
+    place = next((i for i, finder in enumerate(sys.meta_path) if finder in searching), len(sys.meta_path))
     sys.meta_path[place:place] = (program, Submodules())
-    for name, befriend in _FRIENDS.items():
-        if name in sys.modules:
-            befriend(sys.modules[name])
+    meeting.tell(_FRIENDS)
     return program
 
 
 # Modules of others that compile, or start processes, for the user ---------------------------------------------------------------
-
-
-class _Befriending(importlib.machinery.SourceFileLoader):
-    """Loads a module of others that has to know of the mapping."""
-
-    def exec_module(self, module: ModuleType) -> None:
-        super().exec_module(module)
-        _FRIENDS[module.__name__](module)
 
 
 def _spawn(module: Any) -> None:
@@ -235,4 +225,5 @@ _FRIENDS: Final[dict[str, Callable[[Any], None]]] = {
     "scipy.sparse.linalg": _neighbour,
     "sklearn.preprocessing": _neighbour,
     "torch": _neighbour,
+    "torch.utils.data._utils.collate": _neighbour,
 }

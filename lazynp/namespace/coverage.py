@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 import lazynp
-from lazynp.backends.cuda.library import BUILT_ON, answers
+from lazynp.backends.cuda.library import BUILT_ON, RECORDED, answers
 
 ANSWERS: Final = ("native", "library", "fallback", "numpy's own")
 ON_GPU: Final = ("kernel", "CuPy", "host")
@@ -47,7 +47,7 @@ class Name(NamedTuple):
             return None
         if self.path in BUILT_ON or (self.answer == "library" and answers(self.path)):
             return "CuPy"
-        return "kernel" if self.answer == "native" else "host"
+        return "kernel" if self.answer == "native" or self.path in RECORDED else "host"
 
 
 def public_names(module: ModuleType) -> list[str]:
@@ -136,8 +136,8 @@ class Coverage(tuple[Name, ...]):
             "",
             "Who computes of arrays that live on a GPU ([gpu.md](gpu.md)): *kernels* are what native functions record, fused; *CuPy*'s",
             "libraries take the dtypes that `backends/cuda/library.py` lists, else the host; what runs on the *host* is NumPy on copies,",
-            "counted in `lazynp.report()`. So are native functions of dtypes that kernels do not have: roots, logarithms and the like of",
-            "complex numbers.",
+            "counted in `lazynp.report()`. So are native functions of dtypes that kernels do not have: powers, `exp2`,",
+            "`expm1` and `log1p` of complex numbers.",
             "",
             "| | " + " | ".join(ON_GPU) + " |",
             "|---|" + "---:|" * len(ON_GPU),

@@ -28,7 +28,7 @@ _VALUES: Final = (
     "genfromtxt intersect1d load loadtxt nested_iters nonzero setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse "
     "unique_values ndenumerate nditer broadcast vectorize ndarray.realize ndarray.to_numpy ndarray.item ndarray.tolist ndarray.tobytes "
     "linalg.matrix_norm fft.fftfreq fft.rfftfreq ndarray.tofile ndarray.dump ndarray.dumps ndarray.resize ndarray.nonzero "
-    "mask_indices tril_indices_from triu_indices_from"
+    "mask_indices tril_indices tril_indices_from triu_indices triu_indices_from"
 )
 _QUESTIONS: Final = (
     "can_cast common_type device einsum_path explain finfo frompyfunc iinfo iscomplexobj isdtype isfortran isrealobj isscalar issubdtype "

@@ -183,13 +183,15 @@ def memory() -> Any:
         Bytes of large values in memory of NumPy's (``numpy``), of all at their peak (``held_peak``), and of those that exist for
         ``pending`` results only; ``scratch``: the most that one kernel has besides its arrays. ``lines``: which lines made the values
         that exist, a dictionary of ``line``, ``bytes`` and ``values`` each, the largest first; ``peak_lines``: the same of the moment
-        when most was held, to within an eighth, where ``python -m lazynp --report`` watches.
+        when most was held, to within an eighth, where ``python -m lazynp --report`` watches. All of these are of the machine's own memory;
+        ``devices``: by the name of each GPU in use the bytes that values hold there (``held``), those of ``large`` ones and their peak
+        (``large_peak``), and ``lines``. `lazynp.cuda.memory` says what else is there.
 
     Examples
     --------
     >>> import lazynp as np
     >>> sorted(np.memory())
-    ['allocations', 'held_peak', 'in_use', 'lines', 'numpy', 'peak', 'peak_lines', 'pending', 'pooled', 'reuses', 'scratch']
+    ['allocations', 'devices', 'held_peak', 'in_use', 'lines', 'numpy', 'peak', 'peak_lines', 'pending', 'pooled', 'reuses', 'scratch']
     """
     from lazynp.graph import report, usage
 

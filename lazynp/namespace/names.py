@@ -22,7 +22,7 @@ PUBLIC: Final = [
 ]  # fmt: skip
 
 # Public modules that NumPy does not have; they are loaded when somebody asks for one.
-OWN_MODULES: Final = ("special",)
+OWN_MODULES: Final = ("cuda", "special")
 
 ALL: Final[dict[str, Any]] = {
     **types.SCALAR_TYPES,

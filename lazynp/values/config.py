@@ -20,6 +20,7 @@ LAZYNP_MEMORY             (half of what is free)    bytes (``500M``, ``2G``) tha
 LAZYNP_PROGRESS           0, 1                      show on standard error how far a run is that takes more than two seconds
 LAZYNP_FALLBACK           silent, warn, error       what a call that only NumPy itself can answer does
 LAZYNP_CUDA_GRAPHS        0 (never), N              replay schedules of N or more kernels that repeat on a GPU as CUDA graphs
+LAZYNP_NVTX               0, 1                      ``1``: name work on a GPU for profilers by the program's lines
 LAZYNP_CACHE              1, 0                      ``0``: no machine code is kept between processes, nor taken from there
 LAZYNP_CACHE_DIR          (the user's caches)       where machine code is kept between processes
 LAZYNP_LIBMVEC            (widest), a name, 0       the C library's vector functions that kernels call: ``sse``, ``avx2``, ..., or none
@@ -54,12 +55,14 @@ memory: int | None  # bytes; None: nobody chose, ``budget`` of ``values/pressure
 threads: int | None  # None: nobody chose, the backend counts the usable cores
 fallback: str
 graphs: int
+nvtx: bool
 cache: bool
 cache_dir: str  # empty: where the system wants it
 libmvec: str  # empty: the widest there is
 polynomials: bool
 sklearn_namespace: str
 device = "cpu"  # or "cuda:N"
+watched = False  # somebody looks at each run: ``progress`` or ``nvtx``
 at_hand = 0  # ``eager_below``, or 0 where values may live on GPUs
 generation = 0  # grows with every change, so that caches of derived facts notice it with one comparison
 followers: Final[list[Callable[[], None]]] = []  # called after every change
@@ -128,12 +131,20 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         "threads": _count("LAZYNP_THREADS", threads_) if threads_ else None,
         "fallback": _choice("LAZYNP_FALLBACK", fallback_, FALLBACKS) if fallback_ else "silent",
         "graphs": _count("LAZYNP_CUDA_GRAPHS", read("LAZYNP_CUDA_GRAPHS") or "0", 0),
+        # By the other name profilers tell the NVTX library where ranges go.
+        "nvtx": _switch("LAZYNP_NVTX", read("LAZYNP_NVTX") or str(int(bool(read("NVTX_INJECTION64_PATH"))))),
         "cache": _switch("LAZYNP_CACHE", read("LAZYNP_CACHE") or "1"),
         "cache_dir": environment.get("LAZYNP_CACHE_DIR", ""),
         "libmvec": _choice("LAZYNP_LIBMVEC", libmvec_, LIBMVECS) if libmvec_ else "",
         "polynomials": _switch("LAZYNP_POLYNOMIALS", read("LAZYNP_POLYNOMIALS") or "1"),
         "sklearn_namespace": read("LAZYNP_SKLEARN_NAMESPACE") or "lazynp",
     }
+
+
+def _derived() -> dict[str, Any]:
+    """Settings that follow from others, for hot paths to look at."""
+    settings = globals()
+    return {"at_hand": settings["eager_below"], "watched": settings["progress"] or settings["nvtx"]}
 
 
 _CHECKS: Final[dict[str, tuple[Any, ...]]] = {
@@ -143,6 +154,7 @@ _CHECKS: Final[dict[str, tuple[Any, ...]]] = {
     "debug": (False, True),
     "optimize": (False, True),
     "progress": (False, True),
+    "nvtx": (False, True),
     "fallback": FALLBACKS,
 }
 
@@ -152,7 +164,7 @@ _OTHERS: Final = ("device", "eager_below", "graphs", "memory", "threads")
 
 def update(**settings: Any) -> None:
     """Change settings of this process, e.g. ``update(backend="numpy")``."""
-    global generation, at_hand
+    global generation
     for name, value in settings.items():
         if name in ("threads", "memory"):
             if value is not None and (not isinstance(value, int) or value < 1):
@@ -167,7 +179,7 @@ def update(**settings: Any) -> None:
         elif value not in _CHECKS[name]:
             raise ValueError(f"{name}={value!r} is not one of {', '.join(map(str, _CHECKS[name]))}")
     globals().update(settings)
-    at_hand = globals()["eager_below"]
+    globals().update(_derived())
     generation += 1
     for follow in followers:
         follow()
@@ -190,4 +202,4 @@ def heap_is_set() -> bool:
 
 
 globals().update(parse(os.environ))
-at_hand = globals()["eager_below"]
+globals().update(_derived())

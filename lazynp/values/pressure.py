@@ -9,6 +9,9 @@ smaller than what only they hold are computed.  And when large values hold more 
 memory or all of ``LAZYNP_MEMORY``, the oldest pending results are computed whatever they take.  Where private memory is limited
 (``ulimit -d``), what only pending work holds and what is kept for reuse may be ``TIGHT_SHARE`` of what the limit leaves.
 
+Memory of a GPU is no memory of the machine's: each has an account of its own, with the same bounds, and what is computed for its sake
+reads something that is there.
+
 What is pending, and how it is computed, is handed over by those who know (``hand_over``).  Finding it takes milliseconds, and happens only
 when that much more memory has filled up; the sums that loops collect in place are known without looking for them.
 """
@@ -61,6 +64,69 @@ class _Held:
 
 
 _held: Final = _Held()
+
+
+class Account:
+    """An account of what large values hold in the memory of one device, ``place``, and of when pending work is computed for its sake.
+
+    What is too much waits in ``crowded`` until no run is under way.
+    """
+
+    __slots__ = ("bound", "held", "peak", "place", "relieved_at", "total")
+
+    def __init__(self, place: Any, total: int) -> None:
+        self.place = place
+        self.total = total  # bytes of memory there
+        self.held = self.peak = 0
+        self.bound = SLACK  # bytes from which on it is asked what only pending work holds
+        self.relieved_at = 0  # bytes that were held after the last time
+
+    def limit(self) -> int:
+        """Bytes that large values may hold before pending work is computed."""
+        share = self.total // HELD_SHARE
+        return share if config.memory is None else min(config.memory, share)
+
+    def count(self, value: Buffer) -> None:
+        """A large value exists from now on."""
+        nbytes = value.nbytes
+        finalize(value, self.released, nbytes).atexit = False
+        self.held += nbytes
+        if self.held > self.peak:
+            self.peak = self.held
+        if self.held > self.bound or self.held - self.relieved_at > self.limit():
+            crowded[self] = None
+
+    def released(self, nbytes: int) -> None:
+        self.held -= nbytes
+        if self.held < self.relieved_at < _NOT_NOW:
+            self.relieved_at = self.held
+
+    def relieve(self) -> None:
+        """See ``relieve``, which this is for one device."""
+        if self.held > self.bound:
+            self.bound = _NOT_NOW
+            try:
+                _compute(held_only_by(self.pending())[0], lambda: False)
+            finally:
+                self.bound = self.held + self.held // 4 + SLACK
+        if self.held - self.relieved_at > self.limit():
+            self.relieved_at = _NOT_NOW
+            try:
+                _compute(self.pending(), lambda: self.held <= self.limit() // 2)
+            finally:
+                self.relieved_at = max(0, self.held - self.limit() // 2)
+
+    def pending(self) -> list[Any]:
+        """List the pending results that are computed, on the way or in the end, with something that lies here."""
+        pending = _held.pending()
+        group, readers = _walked(pending)
+        ours = {_top(group, nodes[0]) for value, nodes in readers.items() if value.buffer.place is self.place}
+        return [node for node in pending if _top(group, node) in ours]
+
+
+_NOT_NOW: Final = 1 << 62  # bytes that never are: not again from within
+crowded: Final[dict[Account, None]] = {}  # that hold more than they should
+devices: Final[dict[str, Account]] = {}  # by the names of those in use
 
 
 def hand_over(
@@ -120,6 +186,8 @@ def _released(nbytes: int) -> None:
 
 def relieve() -> None:
     """Compute the oldest pending results if too much memory is held."""
+    while crowded:
+        crowded.popitem()[0].relieve()
     now = held()
     if now > _held.peak:
         _held.peak = now
@@ -127,7 +195,7 @@ def relieve() -> None:
             _held.noted_at = now + now // NOTED_SHARE
             _held.note()
     if now > _held.sums_at:
-        _held.sums_at = 1 << 62
+        _held.sums_at = _NOT_NOW
         try:
             _compute(_held.changed(), lambda: False)
         finally:
@@ -136,7 +204,7 @@ def relieve() -> None:
     elif now < _held.sums_at - SUMS:
         _held.sums_at = now + SUMS
     if now > _held.bound:
-        _held.bound = 1 << 62  # not again from within
+        _held.bound = _NOT_NOW
         try:
             _release()
         finally:
@@ -147,7 +215,7 @@ def relieve() -> None:
         if now < _held.relieved_at:
             _held.relieved_at = now
         return
-    _held.relieved_at = 1 << 62  # not again from within
+    _held.relieved_at = _NOT_NOW
     try:
         _compute_oldest()
     finally:

@@ -18,6 +18,7 @@ import lazynp
 from lazynp.graph import report
 from lazynp.protocols import BUFFERS
 from lazynp.scalars import is_scalar
+from lazynp.values import config
 from tests.namespace.compare import DTYPES, check
 
 A = numpy.arange(6.0).reshape(2, 3)
@@ -346,3 +347,40 @@ def test_foreign_memory_is_shared() -> None:
     assert (x[1], before[1]) == (0, 1)
     x[0] = 1
     assert memory[:8] == numpy.float64(1).tobytes()
+
+
+KEYS = ("y[m]", "y[m, ...]", "y[i]", "y[i, i * 0]", "y[1:]", "y[..., 0]", "y[()]", "y[m.any(axis=1)]", "y[i[:, None], [0, 2]]")
+
+
+@pytest.mark.parametrize("below", [0, 16384])
+@pytest.mark.parametrize("rows", [0, 3])
+def test_keys_of_a_subclass_mean_what_they_mean_for_numpys_arrays(rows: int, below: int) -> None:
+    found = []
+    with config.override(eager_below=below):
+        for np in (numpy, lazynp):
+            asked = []
+
+            class Plain(np.ndarray):  # type: ignore[name-defined, misc]
+                pass
+
+            class Own(np.ndarray):  # type: ignore[name-defined, misc]
+                def __getitem__(self, key: Any) -> Any:
+                    asked.append(type(key).__module__)  # noqa: B023
+                    return super().__getitem__(key)
+
+                def __setitem__(self, *arguments: Any) -> None:
+                    super().__setitem__(*arguments)
+
+            class Below(Own):
+                pass
+
+            for kind in (Plain, Own, Below):
+                y = numpy.arange(rows * 4.0).reshape(rows, 4).view(kind)
+                m, i = np.zeros((rows, 4)) == 1, np.arange(rows)
+                values = [eval(key, {"y": y, "m": m, "i": i}) for key in KEYS]
+                assert all(type(value) is kind for value in values)
+                y[m] = 5.0
+                y[i, 0] = -1.0
+                found.append([value.shape for value in values] + [numpy.asarray(value).tolist() for value in [*values, y]])
+            found.append(asked)
+    assert found[:4] == found[4:]

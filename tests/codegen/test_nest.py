@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy
 import pytest
 
 import lazynp as np
-from lazynp.codegen import ir
+from lazynp.backends.llvm import render as llvm_render
+from lazynp.codegen import ir, nest
+from lazynp.codegen.emit import LONG_ROW
 from lazynp.codegen.nest import Nest
+from lazynp.engine.realize import forget_plans
 from lazynp.schedule import cost
+from lazynp.values import config
 from tests.schedule.graphs import matrix, softmax, values, vector
 from tests.schedule.plans import scheduled
 
@@ -151,3 +156,44 @@ def test_small_work_is_not_handed_to_threads_one_by_one() -> None:
     (phase,) = item.code.phases
     assert item.launch.integers[int(phase.chunk[1:])].const > 100
     assert item.launch.work >= 1000 * 40 * (1 + cost.LOAD)
+
+
+def long_loops(statements: Iterable[ir.Statement]) -> int:
+    return sum([(isinstance(s, ir.Loop) and s.long) + long_loops(s.body) for s in statements if isinstance(s, ir.Loop | ir.If)])
+
+
+# Work of which one piece may be all: few rows, few columns.  It is left when the run is stopped.
+LONG: dict[str, tuple[Callable[[], Any], int]] = {
+    "sums of long rows": (lambda: values(2, 2000).sum(axis=1), 1),
+    "sums of columns": (lambda: matrix().sum(axis=0), 1),
+    "sums of a middle axis": (lambda: values(4, 300, 4).sum(axis=1), 1),
+    "the sum of everything": (lambda: values(90_000).sum(), 1),
+    "long rows that share something": (lambda: values(2, 1) * values(2, LONG_ROW), 1),
+    "short rows that share something": (lambda: values(2, 1) * values(2, 1000), 0),
+    "contiguous work, of which there are many pieces": (lambda: values(LONG_ROW) * 2, 0),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_what_may_be_one_piece_of_work_is_left_when_the_run_is_stopped(name: str) -> None:
+    make, loops = LONG[name]
+    (item,) = scheduled(make()).kernels
+    assert sum([long_loops(phase.body) for phase in item.code.phases]) == loops
+    assert llvm_render.render([("k", item.code)]).count("load atomic") == loops
+
+
+@pytest.mark.parametrize("strip", [1, 3, 7])
+@pytest.mark.usefixtures("recorded")
+def test_long_rows_are_computed_strip_by_strip(strip: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nest, "LONG_ROW", 2)
+    monkeypatch.setattr(llvm_render, "STRIP", strip)
+    x = numpy.arange(-100.0, 100.0).reshape(4, 50)
+    for n in (1, 2, 6, 7, 50):
+        with config.override(tier="compiled"):
+            forget_plans()
+            y = np.asarray(x[:, :n].copy())
+            z = np.pad(y * y[:, :1], ((0, 0), (1, 2))) + np.arange(4.0)[:, None]
+        expected = numpy.pad(x[:, :n] * x[:, :1], ((0, 0), (1, 2))) + numpy.arange(4.0)[:, None]
+        with config.override(tier="compiled"):
+            assert (numpy.asarray(z) == expected).all()
+    forget_plans()

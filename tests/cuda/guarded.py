@@ -77,6 +77,8 @@ class GuardedTarget(RenderedTarget):
             counters = Block(4 * ir.COUNTERS)
             counters.view(np.dtype(np.uint32), (ir.COUNTERS,))[:] = 0
             passed[layout.counters] = counters.address
+            for k in () if self.wide else render.divisors(kernel):
+                passed[layout.integers + k] = render.reciprocal(int(passed[layout.integers + k]))
             for number, phase in enumerate(kernel.phases):
                 dynamic = sum(value(x.count) * x.dtype.itemsize for x in phase.shared if not x.count.isdigit())
                 function = module.function(f"k_p{number}")

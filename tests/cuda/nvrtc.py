@@ -39,6 +39,8 @@ _COUNTED = {
     "st.local": r"st\.(?:volatile\.)?local",
     "atom": r"(?:atom|red)\.",
     "fma": r"fma\.",
+    "div.u32": r"(?:div|rem)\.[us]32",
+    "mul.hi": r"mul\.hi\.u32",
     ".ftz": r"\S*\.ftz\b",
     ".approx": r"\S*\.approx\b",
     ".f64": r"\S*\.f64\b",
@@ -118,7 +120,7 @@ def _ask(sources: list[str], arch: str) -> list[dict[str, Any]]:
 
 
 def headers() -> list[str]:
-    """Folders with ``cuda_fp16.h``."""
+    """Folders with ``cuda_fp16.h``, which hand-written kernels include; lazynp's do not."""
     from cuda.pathfinder import find_nvidia_header_directory
 
     found = find_nvidia_header_directory("cudart")

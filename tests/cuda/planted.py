@@ -37,9 +37,11 @@ class Bug(NamedTuple):
 
 
 BUGS = (
-    Bug("no wait for another thread's stream", "memory", "run.stream.wait_event(self.place.reached(other))", "pass", "threads"),
+    Bug("no wait for another thread's stream", "memory", "self.place.order(other, run.stream)", "pass", "threads"),
     Bug("another thread's stream does not wait", "runs", "other.wait_event(done)", "pass", "lent_between_threads"),
-    Bug("CuPy's stream does not wait for ours", "memory", "current.wait_event(self.place.reached(self.stream))", "pass", "exports"),
+    Bug("CuPy's stream does not wait for ours", "memory", "self.place.order(self.stream, current)", "pass", "exports"),
+    Bug("an order of streams that is none", "memory", "then.wait_event(event)", "pass", "threads"),
+    Bug("downloads are taken before they came", "transfers", "piece.event.synchronize()", "pass", "arithmetic"),
     Bug(
         "streams apart from the default one", "memory",
         "self.cupy.cuda.Stream()", "self.cupy.cuda.Stream(non_blocking=True)", "default_stream",

@@ -74,10 +74,10 @@ class RenderedTarget(GridMachine):
             sources = [source.replace(REPORT, EACH) for source in sources]
         execution.precompile(sources)
         modules = [execution.Module(source, self.options) for source in sources]
-        return [(launcher(module, kernel, self.noted), Layout(kernel)) for module, kernel in zip(modules, kernels, strict=True)]
+        return [(launcher(module, kernel, self.noted, self.wide), Layout(kernel)) for module, kernel in zip(modules, kernels, strict=True)]
 
 
-def launcher(module: execution.Module, kernel: ir.Kernel, noted: Array | None) -> Callable[[int], None]:
+def launcher(module: execution.Module, kernel: ir.Kernel, noted: Array | None, wide: bool) -> Callable[[int], None]:
     layout = Layout(kernel)
     counters = np.zeros(ir.COUNTERS, np.uint32)  # every launch leaves them so
 
@@ -91,6 +91,8 @@ def launcher(module: execution.Module, kernel: ir.Kernel, noted: Array | None) -
         passed[layout.error] = address + 8 * layout.error
         passed[layout.flags] = address + 8 * layout.flags if noted is None else noted.ctypes.data
         passed[layout.counters] = counters.ctypes.data
+        for k in () if wide else render.divisors(kernel):
+            passed[layout.integers + k] = render.reciprocal(int(passed[layout.integers + k]))
         for number, phase in enumerate(kernel.phases):
             dynamic = sum(value(x.count) * x.dtype.itemsize for x in phase.shared if not x.count.isdigit())
             module.function(f"k_p{number}")((value(phase.count), 1, 1), (phase.threads, 1, 1), passed.tobytes(), dynamic)

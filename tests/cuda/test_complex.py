@@ -6,18 +6,21 @@ import numpy as np
 import pytest
 from numpy._core._multiarray_umath import __cpu_features__
 
+import lazynp
 from lazynp.backends.cuda import complex as rows
-from lazynp.backends.cuda import scalars
-from lazynp.graph import build
+from lazynp.backends.cuda import complex_functions, scalars
+from lazynp.graph import build, report
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
 from tests.backends.llvm.test_operations import BOOL, FLOATS, INTEGERS, extremes, pairs
 from tests.codegen.engines import Array, first_difference, interpreted, leaf
+from tests.cuda.host import machine, on_host
 from tests.cuda.rendered import compiled
 from tests.cuda.test_errors import noted, reported
 
 COMPLEX = [np.dtype("F"), np.dtype("D")]
 FUSED = __cpu_features__["FMA3"]  # what NumPy multiplies complex numbers with
+FUNCTIONS = [o.by_name(name) for name in complex_functions.DEFINITIONS]
 SOME = [0.0, -0.0, 1.0, -1.5, 0.1, 1e-30, -3e7, np.inf, -np.inf, np.nan]
 
 
@@ -57,7 +60,7 @@ def test_operations(op: Op, dtype: np.dtype) -> None:
     arrays = arguments(op, dtype)
     node = build.elementwise(op, result(op, dtype), *[leaf(array) for array in arrays])
     (got,), (expected,) = compiled([node], library=False), interpreted([node])
-    if op in (o.DIVIDE, o.EXP) or (op is o.MULTIPLY and not FUSED):
+    if op in (o.DIVIDE, o.EXP, *FUNCTIONS) or (op is o.MULTIPLY and not FUSED):
         close(got, expected, dtype)
     elif op is o.ABSOLUTE:
         np.testing.assert_allclose(got, expected, rtol=4 * np.finfo(dtype).eps)
@@ -98,6 +101,31 @@ def test_sums_in_programs(dtype: np.dtype, shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(got, (x * x.conj()).sum(axis=-1), rtol=1e-5 if dtype.char == "F" else 1e-13)
 
 
+@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
+@pytest.mark.parametrize("op", FUNCTIONS, ids=repr)
+def test_functions_of_ordinary_numbers(op: Op, dtype: np.dtype) -> None:
+    """Of numbers of all sizes, some of them next to the unit circle and the axes: the result is off by little of its size."""
+    random = np.random.default_rng(0)
+    sizes, angles = np.exp(random.uniform(-3, 3, 4000)), random.uniform(-np.pi, np.pi, 4000)
+    sizes[:1000] = 1 + random.standard_normal(1000) * 10.0 ** random.uniform(-16, -1, 1000)
+    angles[1000:1500] = np.round(angles[1000:1500] * 2 / np.pi) * np.pi / 2 + random.standard_normal(500) * 1e-9
+    x = (sizes * np.exp(1j * angles)).astype(dtype)
+    (got,), (expected,) = compiled([build.elementwise(op, dtype, leaf(x))], library=False), [getattr(np, op.name)(x)]
+    assert (np.abs(got - expected) <= 8 * np.finfo(dtype).eps * np.abs(expected)).all()
+
+
+def test_functions_stay_on_the_device() -> None:
+    x = np.exp(1j * np.linspace(-3, 3, 500)) * np.linspace(0.1, 4, 500)
+    with machine(seed=0), lazynp.device("cuda"):
+        for op in FUNCTIONS:
+            report.reset()
+            found = getattr(lazynp, op.name)(lazynp.asarray(x)) * 2
+            np.testing.assert_allclose(np.asarray(found), getattr(np, op.name)(x) * 2, 1e-14)
+            assert not on_host(), op
+        with pytest.warns(RuntimeWarning, match="divide by zero encountered in log"):
+            assert np.asarray(lazynp.log(lazynp.asarray(x * 0)))[0].real == -np.inf
+
+
 def test_bits() -> None:
     x = values(COMPLEX[0])
     for target in "lLd":
@@ -109,7 +137,7 @@ def test_bits() -> None:
 
 def test_what_is_supported() -> None:
     for dtype in COMPLEX:
-        for op in (o.MAXIMUM, o.MINIMUM, o.SIN, o.FLOOR, o.BITWISE_AND):
+        for op in (o.MAXIMUM, o.MINIMUM, o.EXP2, o.FLOOR, o.BITWISE_AND):
             assert not scalars.supported(op, dtype, [dtype, dtype])
         assert scalars.supported(o.WHERE, dtype, [dtype, dtype])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -40,6 +41,45 @@ def test_two_devices(two: Any) -> None:
     assert np.__array_namespace_info__().devices() == ("cpu", "cuda:0", "cuda:1")
     numpy.testing.assert_array_equal(y @ y.T, A @ A.T)
     assert y[y > 3].device == "cuda:1"
+
+
+@pytest.mark.parametrize("n", [1, 7, 300_000])
+def test_a_value_moves_between_gpus_without_the_host(n: int, two: Any) -> None:
+    base = numpy.arange(n)  # integers: nobody waits to hear of errors
+    x = (np.asarray(base, device="cuda:0") * 2).realize()
+    before = transfers()
+    y = (x.to_device("cuda:1") + 1).realize()
+    z = (x.to_device("cuda:1") * 3).realize()  # the copy that is there
+    assert y.device == z.device == "cuda:1"
+    moved = {name: count - before.get(name, 0) for name, count in transfers().items() if count != before.get(name, 0)}
+    assert moved == {"from cuda:0 to cuda:1": 1}
+    numpy.testing.assert_array_equal(y, base * 2 + 1)
+    numpy.testing.assert_array_equal(z, base * 6)
+    there_and_back = (y.to_device("cuda:0") + x).realize()
+    numpy.testing.assert_array_equal(there_and_back, base * 4 + 1)
+
+
+def test_memory_of_a_value_that_moved_is_not_used_again_too_early(two: Any) -> None:
+    base = numpy.arange(50_000)
+    found = []
+    for k in range(8):
+        x = (np.asarray(base, device="cuda:0") + k).realize()
+        found.append(x.to_device("cuda:1").realize())
+        del x
+        (np.asarray(base, device="cuda:0") * -1).realize()  # may have its memory
+    for k, y in enumerate(found):
+        numpy.testing.assert_array_equal(y, base + k)
+
+
+def test_a_value_moves_from_another_threads_stream(two: Any) -> None:
+    base = numpy.arange(50_000)
+    made: list[Any] = []
+    thread = threading.Thread(target=lambda: made.append((np.asarray(base, device="cuda:1") * 5).realize()))
+    thread.start()
+    thread.join()
+    y = made.pop().to_device("cuda:0").realize()
+    (np.asarray(base, device="cuda:1") * -1).realize()
+    numpy.testing.assert_array_equal(y, base * 5)
 
 
 MOVES: dict[str, Callable[[Any, Any, Any], Any]] = {

@@ -10,19 +10,24 @@ from typing import Any, NamedTuple
 import pytest
 
 from lazynp.backends.common import ownership, rechecks
-from lazynp.backends.cuda import backend, compiler, graphs, launch, memory, runs, transfers, words
+from lazynp.backends.cuda import backend, compiler, graphs, launch, memory, render, runs, transfers, words
 from lazynp.engine import devices, realize
-from lazynp.namespace.device import accumulating, scattering, sharing
+from lazynp.namespace.device import accumulating, scattering, sequences, sharing, ziggurats
 from lazynp.namespace.device import routines as composed
+from lazynp.namespace.device import words as random_words
 from lazynp.namespace.device.gpus import GPUs
+from lazynp.values import pressure
 from tests.cuda import (
     counts,
     test_accumulating,
     test_ahead,
     test_composed,
     test_devices,
+    test_drawing,
     test_graphs,
     test_host,
+    test_memory,
+    test_sequences,
     test_transfers,
     test_writes,
 )
@@ -41,11 +46,12 @@ class Bug(NamedTuple):
     inside: Any = None  # a machine of another kind, by its seed
 
 
-H, D, G, T = test_host, test_devices, test_graphs, test_transfers
+H, D, G, T, M = test_host, test_devices, test_graphs, test_transfers, test_memory
 A, C, P, W = test_accumulating, test_composed, test_ahead, test_writes
+R, S = test_drawing, test_sequences
 
 BUGS = [
-    Bug("nobody waits for another thread's stream", memory.DeviceBlock, "join", "run.stream.wait_event(self.place.reached(other))", "pass",
+    Bug("nobody waits for another thread's stream", memory.DeviceBlock, "join", "self.place.order(other, run.stream)", "pass",
         H.test_threads_hand_memory_over),
     Bug("another thread's memory is given back too early", runs.Run, "__exit__", "other.wait_event(done)", "pass",
         H.test_threads_hand_memory_over),
@@ -54,6 +60,26 @@ BUGS = [
         H.test_programs, ("elementwise",)),
     Bug("downloads are not kept", memory.DeviceBuffer, "_exported", "array = self._array = ", "array = ", H.test_values_are_copied_once),
     Bug("what others know is written", memory.DeviceBuffer, "exclusive", "self.exported", "False", H.test_what_is_shared_is_not_written),
+    Bug("another GPU's value is copied before it is there", memory.Place, "_from_another", "run.stream.wait_event(made)", "pass",
+        D.test_a_value_moves_between_gpus_without_the_host, (300_000,), 2),
+    Bug("another GPU's memory is used again while it is copied", memory.Place, "_from_another", "source.stream.wait_event(copied)", "pass",
+        D.test_memory_of_a_value_that_moved_is_not_used_again_too_early, (), 2),
+    Bug("multipliers are rounded down", render, "reciprocal", "-(-(1 << 31 + (divisor - 1).bit_length()) // divisor)",
+        "(1 << 31 + (divisor - 1).bit_length()) // divisor", H.test_programs, ("views",)),
+    Bug("wide indices are divided by multipliers", launch.DeviceLauncher, "launch", "block[slot] &= 0xFFFFFFFF", "pass",
+        H.test_indices_that_turn_out_to_be_wide),
+    Bug("downloads are taken before they came", transfers.Uploads, "_arrived", "piece.event.synchronize()", "pass",
+        H.test_programs, ("elementwise",)),
+    Bug("page-locked memory is given away while a copy comes", transfers.Uploads, "download", "coming.append((piece, staged, part))",
+        "coming.append((piece, staged, part)), free.append(piece)", T.test_large_downloads),
+    Bug("complex numbers lie anywhere", sharing, "from_gpu", "laid.data.ptr % laid.itemsize", "False",
+        H.test_complex_numbers_of_others_are_aligned, (1, "c16")),
+    Bug("the account of a device never shrinks", pressure.Account, "released", "self.held -= nbytes", "pass",
+        M.test_what_values_hold_by_line),
+    Bug("a device computes what the host has", pressure.Account, "pending", "value.buffer.place is self.place", "True",
+        M.test_a_device_that_is_full_computes_nothing_of_the_host),
+    Bug("what lasts is split off large blocks", memory.Place, "allocate_lasting", "self.lasting.malloc", "self.cupy.cuda.alloc",
+        M.test_what_streams_keep_holds_no_large_block),
     Bug("old elements are not put back", memory.DeviceBuffer, "recover", "in reversed(saved)", "in ()",
         H.test_large_arrays_are_written_in_place),
     Bug("old elements are read while others write", memory.DeviceBuffer, "recover", "place.joined(run, self.block)", "pass",
@@ -67,7 +93,7 @@ BUGS = [
     Bug("adopted memory is ours", memory.Place, "adopted", "found.exported = True", "pass", H.test_cupys_memory_is_not_written),
     Bug("no second try when memory is full", memory.Place, "retrying", "    pass\n", "    raise\n",
         D.test_copies_of_host_arrays_go_when_the_device_is_full),
-    Bug("copies of host arrays stay when memory is full", memory.Place, "retrying", "self._twins.clear()", "pass",
+    Bug("copies of host arrays stay when memory is full", memory.Place, "give_back", "self._twins.clear()", "pass",
         D.test_copies_of_host_arrays_go_when_the_device_is_full),
     Bug("a write loses what lies behind it", launch, "_updated", "place.copy(new.address + hi, old.address + hi, old.nbytes - hi, run)",
         "pass", H.test_writes_through_views),
@@ -146,11 +172,11 @@ BUGS = [
         W.test_writes_are_numpys, ("values of two dimensions",)),
     Bug("a write counts twice", accumulating, "_rows", "const(done - 1, INT64)", "const(max(done - 2, -1), INT64)",
         A.test_positions_with_very_different_numbers_of_writes),
-    Bug("what fills the rows is added", accumulating, "_rows", "written, const(_NEUTRAL[op], dtype))", "written, value)",
+    Bug("what fills the rows is added", accumulating, "_rows", "written, const(NEUTRAL[op], dtype))", "written, value)",
         A.test_reductions, ("add",)),
     Bug("the last write counts only once", accumulating, "_rows", "elementwise(o.MINIMUM, INT64, number, last)", "number",
         A.test_zeros_keep_their_sign),
-    Bug("a sum forgets the sign of its zeros", accumulating, "_rows", 'if op is o.ADD and dtype.kind == "f":', "if False:",
+    Bug("a sum forgets the sign of its zeros", accumulating, "summed", 'if terms.dtype.kind != "f":', "if True:",
         A.test_zeros_keep_their_sign),
     Bug("a single column is added up in another order", accumulating, "_reduced", "max(end, begin + 2)", "end",
         A.test_positions_with_very_different_numbers_of_writes),
@@ -167,6 +193,20 @@ BUGS = [
     Bug("every nan is another", composed, "_first_of_each", "if equal_nan and", "if False and", C.test_sets_of_numbers_that_are_none),
     Bug("a line that gives nan is not tried from its other end", composed, "_drawn",
         "found = where(found == found, found, where((other != other) & (y == next_y), y, other))", "pass", C.test_interpolation),
+    Bug("windows see beyond the ends", sequences, "_slid", "elementwise(o.WHERE, x.dtype, inside, terms, const(0, x.dtype))", "terms",
+        S.test_windows, ("l",)),
+    Bug("the last element of a segment counts for those it lacks", sequences, "_pieces", "if op in NEUTRAL:", "if False:",
+        S.test_long_segments),
+    Bug("the other half of a word is lost", random_words.Words, "advance", "halves % 2", "0",
+        R.test_numpys_bits_and_state, ("rng.random(N, dtype='f4')", "PCG64"), inside=R.drawing),
+    Bug("words that somebody has set are computed", random_words.Philox, "known",
+        'bool((same.state["buffer"] == self.state["buffer"]).all())', "True", R.test_what_the_host_draws, inside=R.drawing),
+    Bug("a carry is lost", random_words.Congruential, "_words", "do(o.ADD, do(o.ADD, upper, upper_term), carry)",
+        "do(o.ADD, upper, upper_term)", R.test_numpys_bits_and_state, ("rng.random(N)", "PCG64"), inside=R.drawing),
+    Bug("a word that another took takes the next", ziggurats._Decided, "_first", "while first[k] and j", "while j",
+        R.test_words_that_a_word_takes),
+    Bug("a ziggurat without a tail", ziggurats, "numbers", "if not tails:", "if True:",
+        R.test_many_numbers_of_ziggurats, ("standard_normal",), inside=R.drawing),
 ]  # fmt: skip
 
 

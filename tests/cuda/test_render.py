@@ -10,12 +10,16 @@ from typing import Any
 import numpy
 import pytest
 
+import lazynp as np
 from lazynp.backends.cuda import functions, render, scalars
 from lazynp.backends.cuda.types import type_of
 from lazynp.backends.special import FUNCTIONS
+from lazynp.codegen import pipeline
+from lazynp.engine import realize
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
+from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.schedule.spec_rules import scalar_rule
 from tests.backends.special_errors import errors_in_ulps
 from tests.backends.test_special import NAMES, VALUES, bound
@@ -23,6 +27,7 @@ from tests.codegen import test_grid
 from tests.codegen.engines import leaf
 from tests.codegen.test_grid import softmax
 from tests.cuda import rendered
+from tests.cuda.host import machine
 
 
 def test_a_loop_that_accumulates_tells_of_each_operation() -> None:
@@ -115,8 +120,39 @@ def test_neighbours_are_read_and_written_together(name: str) -> None:
 def test_the_text_depends_on_nothing_but_the_kernel() -> None:
     for name in ("softmax", "float32 arithmetic", "sum"):
         assert source_of([name]) == source_of([name])
-        assert "cuda_fp16" not in source_of([name])
-    assert source_of(["float16 arithmetic"]).startswith("#include <cuda_fp16.h>")
+        assert "#include" not in source_of([name])
+
+
+def test_a_complex_number_is_one_access() -> None:
+    with machine(seed=0):
+        x = np.asarray(numpy.ones(50, "c16"), device="cuda") + 1
+        (item,) = pipeline.scheduled(Program.of(canonicalise([x._node])), realize.compiler([x._node])).kernels
+    ptx = compiled(render.module([("k", item.code, False)]), "sm_90")[1]
+    assert re.search(r"ld\.global(\.nc)?\.v2\.(f64|b64|u64)", ptx) and re.search(r"st\.global\.v2\.(f64|b64|u64)", ptx)
+
+
+def test_quotients_by_multiplication_are_exact() -> None:
+    rng = numpy.random.default_rng(11)
+    special = [1, 2, 3, 5, 7, *[(1 << k) + d for k in range(2, 31) for d in (-1, 0, 1)], (1 << 31) - 1]
+    for divisor in [*special, *(rng.integers(1, 1 << 31, 300) >> rng.integers(0, 31, 300)).clip(1).tolist()]:
+        packed = render.reciprocal(divisor)
+        assert packed & 0xFFFFFFFF == divisor and 0 < packed < 1 << 63
+        multiplier, shift = packed >> 32 | 1 << 31, (divisor - 1).bit_length()
+        near = numpy.array([0, 1, divisor, (1 << 31) // divisor * divisor, (1 << 31) - 1, 1 << 30])[:, None] + numpy.arange(-2, 3)
+        a = numpy.concatenate([near.ravel(), rng.integers(0, 1 << 31, 50)]).clip(0, (1 << 31) - 1).astype(object)
+        assert ((2 * a * multiplier >> 32) >> shift == a // divisor).all()
+
+
+def test_wide_kernels_divide() -> None:
+    (kernel,) = test_grid.kernels(lambda m, x: x + x[0], numpy.ones((300, 5)))
+    narrow, wide = (render.module([("k", kernel, wide)]) for wide in (False, True))
+    assert render.divisors(kernel) and "lz_quotient" in narrow and "lz_quotient" not in wide
+
+
+def test_half_precision_needs_no_header() -> None:
+    text = source_of(["float16 arithmetic"])
+    assert "#include" not in text and "cvt.rn.f16.f32" in text
+    assert "cvt.rn.f16.f32" in compiled(text, "sm_90")[1]
 
 
 EVERY = [numpy.dtype(c) for c in "?bBhHiIlLefdFD"]
@@ -156,7 +192,7 @@ def test_nvrtc_takes_every_operation(dtype: Any) -> None:
     assert len(kernels) > 25
     text = "\n".join(kernels)
     found = functions.closure(text)
-    compiled(f"#include <cuda_fp16.h>\n{found}\n{text}", "sm_75")
+    compiled(f"{found}\n{text}", "sm_75")
 
 
 # Special functions ------------------------------------------------------------------------------------------------------------

@@ -64,9 +64,9 @@ def counts(name: str, arch: str = "90") -> list[Resources]:
 INSTRUCTIONS = {
     "several elements a thread, f4": [{"ld.global.v4": 1, "st.global.v4": 1, "fma": 0, "bar.sync": 0, "ld.local": 0}],
     "several elements a thread, f8": [{"ld.global.v2": 1, "st.global.v2": 1, "fma": 0}],
-    "several elements of a row, f4": [{"ld.global.v4": 2, "st.global.v4": 1, "fma": 0, ".s64": 0}],
+    "several elements of a row, f4": [{"ld.global.v4": 2, "st.global.v4": 1, "fma": 0, ".s64": 0, "div.u32": 0, "mul.hi": 1}],
     "several elements of a row that is cut, f4": [{"ld.global.v4": 2, "st.global.v4": 1}],
-    "elements, f4": [{"ld.global.v4": 0, ".f64": 0, "fma": 0, ".s64": 0}],
+    "elements, f4": [{"ld.global.v4": 0, ".f64": 0, "fma": 0, ".s64": 0, "div.u32": 0}],
     "warps, f4": [{"bar.sync": 0, "shfl": 13, ".f64": 0, "fma": 0}],
     "everything, long, f8": [{"bar.sync": 5, "shfl": 14, "atom": 2}, {"bar.sync": 5, "shfl": 14, "atom": 2}],
     "across, f4": [{"bar.sync": 1, "fma": 0}],

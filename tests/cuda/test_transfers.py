@@ -151,6 +151,50 @@ def test_counts_are_as_before(late: Machine) -> None:
     assert counted() == {"to cuda:0": 2, "from cuda:0": 1}
 
 
+# Downloads ------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, transfers.PIECE, 2 * transfers.PIECE + 1, 5 * transfers.PIECE - 3])
+def test_downloads_of_several_pieces(size: int, gpu: Machine) -> None:
+    expected = (numpy.arange(size) % 251).astype("u1")
+    before = gpu.copies
+    x = (there(expected) + numpy.uint8(1)).realize()
+    sent = gpu.copies - before
+    numpy.testing.assert_array_equal(numpy.asarray(x), expected + numpy.uint8(1))
+    assert gpu.copies - before - sent == -(-size // transfers.PIECE)
+    assert len(place().uploads._ring) == transfers.PIECES
+
+
+def test_large_downloads(gpu: Machine) -> None:
+    test_downloads_of_several_pieces(5 * transfers.PIECE - 3, gpu)
+
+
+def test_downloads_without_page_locked_memory(gpu: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    import cupy
+
+    def full(size: int) -> Any:
+        raise cupy.cuda.runtime.CUDARuntimeError(2)
+
+    x = there(numpy.arange(2.0e6)).realize()
+    y = (x * 2).realize()
+    for piece in place().uploads._pieces:
+        piece.memory = None
+    monkeypatch.setattr(cupy.cuda, "alloc_pinned_memory", full)
+    numpy.testing.assert_array_equal(numpy.asarray(y), numpy.arange(2.0e6) * 2)
+    assert len(place().uploads._ring) == transfers.PIECES
+
+
+def test_downloads_while_others_have_the_page_locked_memory(gpu: Machine) -> None:
+    ring = place().uploads._ring
+    y = (there(numpy.arange(3.0e6)) * 2).realize()
+    taken = [ring.popleft() for _ in range(len(ring))]
+    numpy.testing.assert_array_equal(numpy.asarray(y), numpy.arange(3.0e6) * 2)
+    ring.append(taken.pop())
+    numpy.testing.assert_array_equal(numpy.asarray((y * 2).realize()), numpy.arange(3.0e6) * 4)
+    assert len(ring) == 1
+    ring.extend(taken)
+
+
 # Memory ---------------------------------------------------------------------------------------------------------------------------
 
 

@@ -131,3 +131,26 @@ def test_what_a_program_leaves_in_circles_goes_as_in_python(tmp_path: Path) -> N
     assert runs[0].stdout.splitlines()[-1] == "gone kept 6.0"
     for mapped in runs[1:]:
         assert (mapped.stdout.splitlines(), mapped.stderr) == (runs[0].stdout.splitlines(), runs[0].stderr)
+
+
+LAST = """
+import atexit
+{before}
+@atexit.register
+def last():
+    {within}
+    x = np.arange(3e5)
+    print(float((np.sin(x) * 0 + x).sum()))
+{after}
+"""
+
+
+@pytest.mark.parametrize("tier", ["auto", "compiled"])
+@pytest.mark.parametrize("place", ["before", "within", "after"])
+def test_the_first_value_of_a_process_may_be_its_last(tier: str, place: str, tmp_path: Path) -> None:
+    program = LAST.format(**{"before": "", "within": "pass", "after": "", place: "import lazynp as np"})
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True,
+        env={**os.environ, "LAZYNP_CACHE_DIR": str(tmp_path), "LAZYNP_TIER": tier, "LAZYNP_EAGER_BELOW": "0"},
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("44999850000.0\n", "")

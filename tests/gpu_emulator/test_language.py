@@ -6,6 +6,7 @@ import numpy
 import pytest
 
 from gpu_emulator.execution import EmulationError, Module, Options, download
+from gpu_emulator.execution.source import UnsupportedSource
 from tests.differential.tables import words
 from tests.gpu_emulator.kernels import Device, launch
 
@@ -87,6 +88,26 @@ def test_atomics() -> None:
         assert got[10:13].view("I").tolist()[:5] == [64, 2, 4, 0, 2**32 - 1]
         assert got[20:21].view("f")[0] == 16 and got[30:32].view("d").tolist() == [8, 2.0**32]
         assert got[40] == 31 << 40 and got[50] == 1 << 38
+
+
+def test_ptx_of_half_precision() -> None:
+    every = numpy.arange(65536, dtype="H")
+    body = '''for (int i = t; i < 65536; i += 1024) {
+        float single; unsigned short half, bits = in0[i];
+        asm("cvt.f32.f16 %0, %1;" : "=f"(single) : "h"(bits));
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(single));
+        out[i] = half;
+    }'''
+    got = launch(body, numpy.zeros(65536, "H"), every, threads=1024)
+    expected = every.view("e").astype("f").astype("e")
+    assert (got.view("e") == expected)[~numpy.isnan(expected)].all() and numpy.isnan(got.view("e")[numpy.isnan(expected)]).all()
+
+
+def test_other_ptx_is_refused() -> None:
+    with pytest.raises(UnsupportedSource, match="PTX: mov"):
+        launch('float x; asm("mov.f32 %0, %1;" : "=f"(x) : "f"(x));', numpy.zeros(4, "f"))
+    with pytest.raises(UnsupportedSource, match="asm of another form"):
+        launch('asm volatile("bar.sync 0;");', numpy.zeros(4, "f"))
 
 
 def test_half_conversions_are_exact() -> None:

@@ -68,21 +68,46 @@ def test_functions_that_pandas_applies_give_it_numbers() -> None:
 
 @pytest.mark.usefixtures("recorded")
 def test_what_pandas_takes_from_numpy_alone() -> None:
-    # pandas looks at the type of keys, and of scalars in memory; ``to_numpy`` and ``item`` are the ways.  See docs/interoperability.md.
+    # pandas looks at the type of arrays and numbers; ``to_numpy`` and ``item`` are the ways.  See docs/interoperability.md.
     frame = pandas.DataFrame(A, columns=list("xyz"))
-    keys, mask, total = lazynp.array([3, 1, 2, 1]), lazynp.array(A[:, 0]) > 2, lazynp.array(A).sum()
+    keys = lazynp.array([3, 1, 2, 1])
     for refused, works in (
-        (lambda: frame[mask], lambda: frame[mask.to_numpy()]),
         (lambda: frame.groupby(keys).sum(), lambda: frame.groupby(keys.to_numpy()).sum()),
         (lambda: pandas.unique(keys), lambda: pandas.unique(keys.to_numpy())),
-        (lambda: frame.iloc[keys.argmax()], lambda: frame.iloc[int(keys.argmax())]),
         (lambda: frame + lazynp.array(A), lambda: frame + numpy.asarray(lazynp.array(A))),
     ):
         with pytest.raises((KeyError, TypeError, ValueError)):
             refused()
         works()
-    assert pandas.Series([total, total]).dtype == object
-    assert pandas.Series(lazynp.array([total, total])).dtype == pandas.Series([total.item()]).dtype == "float64"
+
+
+@pytest.mark.usefixtures("recorded")
+def test_keys_and_results_that_pandas_would_take_for_something_else() -> None:
+    frame = pandas.DataFrame(A, columns=list("xyz"))
+    keys, mask, total = lazynp.array([3, 1, 2, 1]), lazynp.array(A[:, 0]) > 2, lazynp.array(A).sum()
+    theirs = mask.to_numpy()
+    for got, wanted in (
+        (frame.iloc[mask], frame.iloc[theirs]),
+        (frame.index[mask], frame.index[theirs]),
+        (frame.x.index[mask], frame.x.index[theirs]),
+        (frame[mask], frame[theirs]),
+        (frame.loc[mask], frame.loc[theirs]),
+        (frame.loc[mask, "x"], frame.loc[theirs, "x"]),
+        (frame.x[mask], frame.x[theirs]),
+        (frame.x.iloc[mask], frame.x.iloc[theirs]),
+        (frame.iloc[keys.argmax()], frame.iloc[int(keys.argmax())]),
+        (pandas.MultiIndex.from_product([[1, 2], [3, 4]])[mask], pandas.MultiIndex.from_product([[1, 2], [3, 4]])[theirs]),
+        (pandas.Categorical(list("abca"))[theirs], pandas.Series(pandas.Categorical(list("abca"))).iloc[mask].array),
+        (pandas.Series([total, total]), pandas.Series([total.item()] * 2)),
+        (pandas.DataFrame({"a": [total, 1.0]}), pandas.DataFrame({"a": [total.item(), 1.0]})),
+    ):
+        assert got.equals(wanted) and type(got) is type(wanted)
+    frame["w"] = total
+    frame.loc[mask, "x"] = total
+    frame.iloc[~mask, 1] = -1.0
+    assert frame.dtypes.tolist() == ["float64"] * 4
+    assert frame.x.tolist() == [float(total) if chosen else row for chosen, row in zip(theirs, A[:, 0], strict=True)]
+    assert frame.y.tolist() == [row if chosen else -1.0 for chosen, row in zip(theirs, A[:, 1], strict=True)]
 
 
 @pytest.mark.parametrize("text", XARRAY)

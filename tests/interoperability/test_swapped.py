@@ -27,14 +27,15 @@ import lazynp
 from lazynp.values import config
 from tests.interoperability import mapped_rows
 from tests.interoperability.swapped_programs import COMPILED, LIBRARIES, PYTHON
+from tests.interoperability.torch_programs import TORCH
 from tests.test_script import launch
 
 matplotlib.use("Agg")
 
-ROWS = PYTHON | LIBRARIES
+ROWS = PYTHON | LIBRARIES | TORCH
 OPTIONAL = (
     "IPython", "autograd", "cloudpickle", "cv2", "h5py", "hypothesis", "networkx", "numba", "numexpr", "pyarrow", "rich", "sympy",
-    "trimesh", "zarr",
+    "torch", "trimesh", "zarr",
 )  # fmt: skip
 SIZES = {"small": 120, "large": 40_000}
 

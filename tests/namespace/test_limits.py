@@ -170,6 +170,38 @@ np.digitize(i, [{h}])
 np.clip(i, 0, {h})
 np.sum(x, initial={h})
 """
+# Axes beyond the integers of C, by what NumPy raises; what is no axis, and a shape that is none.
+AXES = """
+x.sum({v})
+x.cumsum({v})
+np.sort(x, {v})
+np.argsort(x, {v})
+np.argmax(x, {v})
+np.take(x, 0, {v})
+np.repeat(x, 2, {v})
+np.compress([True], x, {v})
+np.concatenate([x, x], {v})
+np.stack([x, x], {v})
+np.moveaxis(x, 0, {v})
+np.swapaxes(x, 0, {v})
+np.roll(x, 1, {v})
+np.flip(x, {v})
+np.squeeze(x, {v})
+np.expand_dims(x, {v})
+np.mean(x, {v})
+np.std(x, {v})
+np.median(x, {v})
+np.quantile(x, 0.5, {v})
+np.diff(x, 1, {v})
+np.insert(x, 0, 1.0, {v})
+np.delete(x, 0, {v})
+np.packbits(x > 0, {v})
+np.add.reduce(x, {v})
+np.add.accumulate(x, {v})
+np.add.reduceat(x, [0], {v})
+np.linspace(0, x, 3, axis={v})
+np.partition(x, 1, {v})
+"""
 NUMBERS = ["2**64", "(-2**63 - 1)", "2**1100", "1e300"]
 
 
@@ -180,6 +212,22 @@ def test_numbers_that_no_dtype_of_the_graph_holds(call: str, below: int) -> None
     with config.override(eager_below=below):
         for h in NUMBERS:
             expression(call.replace("{h}", h), x=x, i=numpy.arange(12), c=x * 1j, f=x.astype("f4"))
+
+
+@pytest.mark.parametrize("below", [0, 16384])
+@pytest.mark.parametrize("call", AXES.split("\n")[1:-1])
+def test_axes_beyond_the_integers_of_c(call: str, below: int) -> None:
+    x = numpy.linspace(0.5, 1.5, 12)
+    with config.override(eager_below=below):
+        for v in ("2**31", "-2**31 - 1", "2**40", "2**63 - 1", "-2**63"):
+            expression(call.replace("{v}", v), x=x)
+
+
+@pytest.mark.parametrize("below", [0, 16384])
+@pytest.mark.parametrize("call", ["np.reshape(x, None)", "x.reshape(None)", "np.split(x, [None])", "np.array_split(x, [1, None, 2])"])
+def test_none_where_numpy_takes_it(call: str, below: int) -> None:
+    with config.override(eager_below=below):
+        expression(call, x=numpy.linspace(0.5, 1.5, 12).reshape(3, 4))
 
 
 @pytest.mark.parametrize("below", [0, 16384])

@@ -22,6 +22,7 @@ def test_defaults() -> None:
         "threads": None,
         "fallback": "silent",
         "graphs": 0,
+        "nvtx": False,
         "cache": True,
         "cache_dir": "",
         "libmvec": "",

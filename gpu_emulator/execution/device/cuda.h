@@ -1,6 +1,7 @@
 // What every kernel sees without including anything, and how a module tells the scheduler of its kernels.
 #pragma once
 #include "collectives.h"
+#include "half_bits.h"
 #include "intrinsics.h"
 
 extern "C" char* emulator_dynamic; // dynamic shared memory of the block that runs

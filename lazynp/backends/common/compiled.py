@@ -274,13 +274,14 @@ if _native is not None:
 class LibraryStep:
     """Library calls of one schedule, run by the NumPy tier."""
 
-    __slots__ = ("inputs", "origins", "owned", "plan", "reads", "writes")
+    __slots__ = ("changed", "inputs", "origins", "owned", "plan", "reads", "writes")
 
     def __init__(self, item: LibraryItem, plan: Any, program: Program) -> None:
         self.plan = plan
         dying = [slot for slot in plan.claims if item.reads[slot] in item.dead]
         self.inputs = [slot for slot in dying if program.entries[item.reads[slot]].op is o.BUFFER]
         self.owned = [slot for slot in dying if slot not in self.inputs]
+        self.changed = [e for slot in plan.changes if (e := item.reads[slot]) in item.dead and program.entries[e].op is not o.BUFFER]
         self.reads = item.reads
         self.writes = item.writes
         self.origins = [program.origins[e] for e in item.program.origins]
@@ -290,7 +291,7 @@ class LibraryStep:
 
     def described(self) -> Any:
         """See ``CompiledPlan.described``."""
-        return self.plan.described(), self.inputs, self.owned, self.reads, self.writes, self.origins
+        return self.plan.described(), self.inputs, self.owned, self.changed, self.reads, self.writes, self.origins
 
     def sized(self, results: list[Size]) -> Callable[[Numbers], LibraryStep]:
         """See ``Launcher.sized``."""
@@ -311,13 +312,14 @@ class LibraryStep:
         """Compute; returns what NumPy reported of entries of the original program, if anything."""
         given = [values[e] for e in self.reads]
         mine = None
-        if self.owned or claim is not None:
+        if self.owned or self.changed or claim is not None:
             # Temporaries that die here are this run's own.
-            mine = Claim([given[slot].block for slot in self.owned])
+            mine = Claim([given[slot].block for slot in self.owned], [values[e].block for e in self.changed])
             if claim is not None:
                 mine.blocks |= claim.blocks.intersection([given[slot].block for slot in self.inputs])
                 mine.saved = claim.saved
             mine.blocks.discard(None)
+            mine.own.discard(None)
         try:
             results = self.plan.run(given, integers, scalars, mine)
         except ExecutionError as failure:

@@ -17,6 +17,7 @@ import os
 import stat
 import sys
 import weakref
+from collections.abc import Callable
 from typing import Final
 
 from lazynp.values import config
@@ -238,17 +239,18 @@ def digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
-def _is(descriptor: int, identity: tuple[int, int]) -> bool:
+def _is(descriptor: int, identity: tuple[int, int], status_of: Callable[[int], os.stat_result] = os.fstat) -> bool:
     try:
-        status = os.fstat(descriptor)
+        status = status_of(descriptor)
     except OSError:
         return False
     return (status.st_dev, status.st_ino) == identity
 
 
-def _close(descriptor: int, identity: tuple[int, int]) -> None:
-    if _is(descriptor, identity):
-        os.close(descriptor)
+def _close(descriptor: int, identity: tuple[int, int], same: Callable[..., bool] = _is, close: Callable[[int], None] = os.close) -> None:
+    """Close the directory's descriptor; also when the interpreter ends, and has forgotten the names of this module."""
+    if same(descriptor, identity):
+        close(descriptor)
 
 
 def _trusted(path: str) -> int:

@@ -64,12 +64,16 @@ class Displaced(Buffer):
 
 
 class Claim:
-    """Memory that one run may overwrite, and what it overwrote; ``new`` are the values of the run."""
+    """Memory that one run may overwrite, and what it overwrote; ``new`` are the values of the run.
 
-    __slots__ = ("blocks", "held", "new", "saved")
+    ``own`` are blocks of temporaries that nobody will read again: of those nothing need be saved.
+    """
 
-    def __init__(self, blocks: Iterable[Any] = ()) -> None:
+    __slots__ = ("blocks", "held", "new", "own", "saved")
+
+    def __init__(self, blocks: Iterable[Any] = (), own: Iterable[Any] = ()) -> None:
         self.blocks = set(blocks)
+        self.own = set(own)
         self.held: list[tuple[Node, Buffer]] = []
         self.new: list[Buffer] = []
         self.saved: Saved = []

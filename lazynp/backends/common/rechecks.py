@@ -236,9 +236,11 @@ def _keep(run: Later) -> None:
         _registered = True
         atexit.register(tell, wait=True)
     later.append(run)
-    with suppress(IndexError):  # another thread took the last one
+    try:
         while len(later) > _AHEAD or (len(later) > 1 and later[-1].after - later[0].before > _AHEAD_BYTES):
             _look()
+    except IndexError:  # another thread took the last one
+        return
 
 
 def _look() -> None:

@@ -23,7 +23,7 @@ from lazynp.schedule.lower import Body
 if TYPE_CHECKING:
     from lazynp.backends.cuda.memory import Place
 
-COMBINING_BYTES: Final = 48 << 10  # of a block's shared memory, for the results of its threads
+DIGITS: Final = 12  # of a kernel's digest, in its name: a module depends on no order, nor on what else was compiled
 
 _can_be_rendered = cache(scalars.supported)  # asked of every operation of every program
 
@@ -62,7 +62,7 @@ class CUDABackend:
         return supported(program, e)
 
     def emit(self, body: Body) -> tuple[ir.Kernel, ir.Launch]:
-        return grid.emit(body, self.place.shared - COMBINING_BYTES)
+        return grid.emit(body, self.place.shared)
 
     def render(self, code: ir.Kernel) -> str:
         return render.render("lzk", code, False)
@@ -78,7 +78,7 @@ class CUDABackend:
             key = digest(source.encode())
             kernel = self.kernels.get(key)
             if kernel is None:
-                kernel = self.kernels[key] = DeviceKernel(self, code)
+                kernel = self.kernels[key] = DeviceKernel(self, code, f"{render.name_of(code)}_{key.hex()[:DIGITS]}")
             if is_wide not in kernel.phases:
                 missing[id(kernel), is_wide] = kernel, is_wide
             found.append(kernel)
@@ -88,7 +88,7 @@ class CUDABackend:
 
     def link(self, kernels: Sequence[tuple[DeviceKernel, bool]]) -> None:
         """Compile kernels, all in one module."""
-        names = [f"lzk{position}" for position in range(len(kernels))]
+        names = [kernel.name + "_wide" * wide for kernel, wide in kernels]
         source = render.module([(name, kernel.code, wide) for name, (kernel, wide) in zip(names, kernels, strict=True)])
         functions = [[f"{name}_p{k}" for k in range(len(kernel.code.phases))] for name, (kernel, _) in zip(names, kernels, strict=True)]
         with self.place.running():

@@ -8,8 +8,6 @@ compiler's log.
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import os
 import tempfile
 from collections.abc import Sequence
@@ -44,22 +42,6 @@ def architecture(nvrtc: Any, capability: tuple[int, int]) -> str:
     return f"compute_{max([arch for arch in known if arch <= device], default=min(known))}"
 
 
-@functools.cache
-def headers() -> str | None:
-    """The folder with ``cuda_fp16.h``: of a wheel, or of the toolkit; None where there is neither."""
-    found = None
-    with contextlib.suppress(Exception):  # whatever a foreign package has to say, the toolkit may be there
-        from cuda.pathfinder import find_nvidia_header_directory
-
-        found = find_nvidia_header_directory("cudart")
-    toolkits = os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME")
-    for folder in (found, *[os.path.join(path, "include") for path in toolkits if path is not None]):
-        if folder and os.path.exists(os.path.join(folder, "cuda_fp16.h")):
-            return str(folder)
-    default = "/usr/local/cuda/include"
-    return default if os.path.exists(os.path.join(default, "cuda_fp16.h")) else None
-
-
 def compile_source(nvrtc: Any, source: str, arch: str) -> bytes:
     """The machine code of a module for one architecture, or PTX for a virtual one.
 
@@ -68,16 +50,10 @@ def compile_source(nvrtc: Any, source: str, arch: str) -> bytes:
     CompileError
         With NVRTC's log.
     """
-    options = [*OPTIONS, f"-arch={arch}"]
-    if "#include" in source:
-        folder = headers()
-        if folder is None:
-            raise CompileError("float16 on a GPU needs CUDA's headers: pip install 'nvidia-cuda-runtime==13.*', or set CUDA_PATH")
-        options.append(f"-I{folder}")
     program = nvrtc.createProgram(source, "lazynp.cu", (), ())
     try:
         try:
-            nvrtc.compileProgram(program, tuple(options))
+            nvrtc.compileProgram(program, (*OPTIONS, f"-arch={arch}"))
         except nvrtc.NVRTCError as error:
             log = nvrtc.getProgramLog(program).strip()
             raise CompileError(f"NVRTC refused a generated module{_kept(source)}: {log or error}") from None

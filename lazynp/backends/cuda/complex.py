@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from lazynp.backends.cuda import complex_functions
 from lazynp.backends.cuda.types import INFINITY, DType, code, type_of
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
@@ -35,6 +36,7 @@ ROWS: Final[dict[Op, str]] = {
     o.GREATER: "lz_less_{k}({b}, {a}, noted)",
     o.LESS_EQUAL: "lz_less_equal_{k}({a}, {b}, noted)",
     o.GREATER_EQUAL: "lz_less_equal_{k}({b}, {a}, noted)",
+    **{o.by_name(name): f"lz_{name}_{{k}}({{a}})" for name in complex_functions.DEFINITIONS},
     o.ISNAN: "{a}.re != {a}.re || {a}.im != {a}.im",
     o.ISINF: "fabs{f}({a}.re) == {inf} || fabs{f}({a}.im) == {inf}",
     o.ISFINITE: "fabs{f}({a}.re) < {inf} && fabs{f}({a}.im) < {inf}",

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from lazynp.backends.cuda import complex, mathlib, support
+from lazynp.backends.cuda import complex, complex_functions, mathlib, support
 from lazynp.backends.cuda.types import INFINITY, TINY, TYPES, integer, type_of, word_of
 
 HEAD: Final = "static __device__ __forceinline__ "
@@ -22,19 +22,30 @@ HEAD: Final = "static __device__ __forceinline__ "
 
 PLAIN: Final = {
     "lz_c8": "struct __align__(8) lz_c8 { float re, im; };",
-    "lz_c16": "struct lz_c16 { double re, im; };",
+    "lz_c16": "struct __align__(16) lz_c16 { double re, im; };",
+    # A quotient of what is below 2^31, by the multiplier that ``render.reciprocal`` made.
+    "lz_quotient": HEAD + """int lz_quotient(int a, unsigned long long divisor)
+{
+    const unsigned int multiplier = (unsigned int)(divisor >> 32) | 0x80000000u;
+    return (int)(__umulhi(2u * (unsigned int)a, multiplier) >> (32 - __clz((int)divisor - 1)));
+}""",
     "lz_vector": "template <class T, int N> struct __align__(sizeof(T) * N) lz_vector { T e[N]; };",
     "lz_aligned": HEAD + """bool lz_aligned(const void* address, unsigned int bytes)
 {
     return ((unsigned long long)address & (bytes - 1u)) == 0;
 }""",
+    # What CUDA's header of half precision says, which a machine need not have.
     "lz_single": HEAD + """float lz_single(unsigned short x)
 {
-    return __half2float(__ushort_as_half(x));
+    float single;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(single) : "h"(x));
+    return single;
 }""",
     "lz_half": HEAD + """unsigned short lz_half(float x)
 {
-    return __half_as_ushort(__float2half_rn(x));
+    unsigned short half;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(x));
+    return half;
 }""",
     # Rounded to odd in single precision first, so that the second rounding cannot undo the first.
     "lz_half_of_double": HEAD + """unsigned short lz_half_of_double(double x)
@@ -161,6 +172,12 @@ DEFINITIONS: Final[dict[tuple[str, str], str]] = {
     const $U x = $absolute_a, y = $absolute_b, g = ($U)($unsigned)lz_gcd_$k(a, b);
     return g == 0 ? ($T)0 : ($T)(x / g * y);
 }""",
+    ("multiply_high", "u"): """$T lz_multiply_high_$k($T a, $T b)
+{
+    if (sizeof($T) == 8)
+        return ($T)__umul64hi(a, b);
+    return ($T)((unsigned long long)a * b >> (8 * sizeof($T) & 63u));
+}""",
     # Conversions of floating-point numbers, as instructions of the processors NumPy runs on have them: the least integer of the
     # instruction's type where the number does not fit.
     ("to_i4", "f"): """int lz_to_i4_$k($T x, unsigned int& noted)
@@ -259,6 +276,8 @@ def definition(name: str) -> str:
         return HEAD + mathlib.special(base, dtype)
     if support.is_combining(base):
         return HEAD + support.definition(base, dtype)
+    if dtype.kind == "c" and base in complex_functions.DEFINITIONS:
+        return HEAD + complex_functions.definition(base, dtype.itemsize == 8)
     known = complex.DEFINITIONS if dtype.kind == "c" else DEFINITIONS
     text = next(text for (operation, kinds), text in known.items() if operation == base and dtype.kind in kinds)
     return HEAD + _filled(text, dtype)

@@ -15,7 +15,7 @@ from lazynp.backends.base import ExecutionError, Plan
 from lazynp.backends.common import rechecks
 from lazynp.backends.common.compiled import CompiledPlan, KernelError, Launcher, native_fill
 from lazynp.backends.common.ownership import Claim
-from lazynp.backends.cuda import library
+from lazynp.backends.cuda import library, render
 from lazynp.backends.cuda.graphs import SMALL, Graphs, Launch, Queue
 from lazynp.backends.cuda.memory import DeviceBuffer, Place, Span
 from lazynp.backends.cuda.runs import Planned, Run
@@ -81,12 +81,14 @@ def _operand(operand: ir.Operand, layout: Layout) -> tuple[int, int]:
 class DeviceKernel:
     """A kernel with 32-bit indices and, once it is needed, with 64-bit ones."""
 
-    __slots__ = ("backend", "code", "layout", "phases")
+    __slots__ = ("backend", "code", "divisors", "layout", "name", "phases")
 
-    def __init__(self, backend: CUDABackend, code: ir.Kernel) -> None:
+    def __init__(self, backend: CUDABackend, code: ir.Kernel, name: str) -> None:
         self.backend = backend
         self.code = code
+        self.name = name
         self.layout = Layout(code)
+        self.divisors = [self.layout.integers + k for k in render.divisors(code)]  # slots
         self.phases: dict[bool, list[Phase]] = {}
 
     def linked(self, wide: bool, kernels: list[Any]) -> None:
@@ -128,6 +130,9 @@ class DeviceLauncher(Launcher):
     def ready(self) -> None:
         """See ``Launcher.ready``."""
         super().ready()
+        if not self.wide:
+            for slot in self.kernel.divisors:  # extents, which are the same for all runs of a plan
+                self.template[slot] = render.reciprocal(max(self.template[slot], 1))
         self.native = native_fill(self)
 
     def launch(
@@ -151,7 +156,11 @@ class DeviceLauncher(Launcher):
             memory = place.allocate(size)
             held.append(memory)
             block[slot] = memory.address
-        wide = (self.native or self.fill)(block, integers, scalars) >= NARROW or self.wide
+        wide = self.wide
+        if (self.native or self.fill)(block, integers, scalars) >= NARROW and not wide:
+            wide = True
+            for slot in self.kernel.divisors:
+                block[slot] &= 0xFFFFFFFF
         layout = self.layout
         word = words + PAIR * self.word if self.word >= 0 else place.sink()
         block[layout.error] = word

@@ -36,6 +36,7 @@ INEXACT: Final = "fdFD"
 INTEGERS: Final = "bhilqBHILQ"
 REALS: Final = INTEGERS + FLOATS
 NUMBERS: Final = INTEGERS + INEXACT
+FACTORS: Final = "e" + NUMBERS  # of float16 cuBLAS adds the products up in float32, as NumPy does, on tensor cores
 
 INDEXED: Final = 1 << 31  # CuPy hands lengths to cuBLAS as 32-bit integers, unchecked, and has such indices in its products of integers
 
@@ -92,6 +93,20 @@ def _sound(function: Function) -> Function:
 
 def _singular_values(cupy: Any, arrays: Arrays, options: Options) -> Any:
     return cupy.linalg.svd(arrays[0], compute_uv=False)
+
+
+def _eigenvalues(cupy: Any, arrays: Arrays, options: Options) -> Any:
+    return _as_numpy(arrays[0], cupy.linalg.eigvals(arrays[0]))[0]
+
+
+def _eigenvectors(cupy: Any, arrays: Arrays, options: Options) -> Any:
+    return _as_numpy(arrays[0], *cupy.linalg.eig(arrays[0]))
+
+
+def _as_numpy(matrix: Any, values: Any, *vectors: Any) -> Any:
+    """Make real what CuPy gives as complex numbers, where the matrix and all values are."""
+    real = matrix.dtype.kind == "f" and not values.imag.any()
+    return tuple([part.real.copy() if real else part for part in (values, *vectors)])
 
 
 def _least_squares(cupy: Any, arrays: Arrays, options: Options) -> Any:
@@ -165,10 +180,10 @@ _FFT = ("n", "axis", "axes", "norm")
 
 # What CALL says by itself; its parameters come as ``params``.
 CALLS: Final[dict[str, Row]] = {
-    "matmul": Row(_plain("matmul", "params"), NUMBERS, tells=True),
-    "dot": Row(_plain("dot", "params"), NUMBERS, tells=True),
-    "tensordot": Row(_tensordot, NUMBERS, tells=True),
-    "einsum": Row(_einsum, NUMBERS, tells=True),
+    "matmul": Row(_plain("matmul", "params"), FACTORS, tells=True),
+    "dot": Row(_plain("dot", "params"), FACTORS, tells=True),
+    "tensordot": Row(_tensordot, FACTORS, tells=True),
+    "einsum": Row(_einsum, FACTORS, tells=True),
     "stable_argsort": Row(_stable_argsort, "?" + REALS),
     "warn": Row(_unless_bad, "?e" + NUMBERS),
     "refuse": Row(_unless_bad, "?e" + NUMBERS),
@@ -208,6 +223,8 @@ _LINALG: Final[dict[str, Row]] = {
 }  # fmt: skip
 AT_ONCE: Final[dict[str, Row]] = {
     **_LINALG,
+    "linalg.eig": Row(_sound(_eigenvectors), INEXACT),
+    "linalg.eigvals": Row(_sound(_eigenvalues), INEXACT),
     "linalg.svdvals": Row(_sound(_singular_values), INEXACT),
     "linalg.lstsq": Row(_sound(_least_squares), INEXACT, ("rcond",)),
     "linalg.matrix_rank": Row(_sound(_rank), INEXACT, ("tol",)),
@@ -228,9 +245,13 @@ BUILT_ON: Final = frozenset(
         "argwhere", "extract", "compress", "median", "percentile", "quantile", "cov", "corrcoef", "linalg.matmul", "linalg.tensordot",
         "linalg.vecdot", "put", "put_along_axis", "histogram", "histogram_bin_edges", "histogram2d", "histogramdd", "digitize", "interp",
         "isin", "unique_all", "unique_counts", "unique_inverse", "unique_values", "intersect1d", "union1d", "setdiff1d", "setxor1d",
-        "lexsort", "nanmedian", "nanpercentile", "nanquantile", "linalg.matrix_norm",
+        "lexsort", "nanmedian", "nanpercentile", "nanquantile", "linalg.matrix_norm", "polyfit", "roots", "tril_indices", "triu_indices",
+        "tril_indices_from", "triu_indices_from", "mask_indices",
     }
 )  # fmt: skip
+
+# Functions that are NumPy's routines on the processor, and recorded operations on a GPU.
+RECORDED: Final = frozenset({"convolve", "correlate", "unravel_index", "ravel_multi_index"})
 
 
 def answers(path: str) -> bool:

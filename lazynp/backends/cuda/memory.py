@@ -25,7 +25,7 @@ from lazynp.backends.cuda.watch import Watch
 from lazynp.codegen.ir import COUNTERS
 from lazynp.graph import report
 from lazynp.graph.node import Shape, caller
-from lazynp.values import forking, pressure
+from lazynp.values import config, forking, pressure
 from lazynp.values.allocator import readable
 from lazynp.values.buffer import Buffer
 
@@ -54,13 +54,13 @@ class DeviceBlock:
         """Order the work of a run after what other streams did to the memory, and what they will do to it after the run."""
         other = self.stream
         if other is not run.stream and other not in run.others:
-            run.stream.wait_event(self.place.reached(other))
+            self.place.order(other, run.stream)
             run.others.append(other)
 
     def awaited(self, current: Any) -> None:
         """Make what is put into a stream from now on come after what was done to the memory."""
         if current != self.stream:
-            current.wait_event(self.place.reached(self.stream))
+            self.place.order(self.stream, current)
 
 
 class DeviceBuffer(Buffer):
@@ -178,6 +178,9 @@ class Place:
         self.title: str = properties["name"].decode() if isinstance(properties["name"], bytes) else properties["name"]
         self.capability = (int(properties["major"]), int(properties["minor"]))
         self.shared = int(properties["sharedMemPerBlockOptin"])  # bytes of shared memory that a block may have
+        self.account = pressure.Account(self, int(properties["totalGlobalMem"]))
+        # What lives as long as streams do has a pool of its own: in a free block of another one it would keep that from being given back.
+        self.lasting = self.cupy.cuda.MemoryPool()
         self.local: Any = Local()
         self._streams: list[Any] = []  # of threads that have ended
         self._twins: WeakKeyDictionary[Buffer, DeviceBuffer] = WeakKeyDictionary()
@@ -227,6 +230,16 @@ class Place:
         finally:
             local.run = run
 
+    @contextmanager
+    def range(self, text: str) -> Iterator[None]:
+        """Give a name to what the host does within the block, and to what it launches, for profilers (an NVTX range)."""
+        nvtx = self.cupy.cuda.nvtx
+        nvtx.RangePush(text)
+        try:
+            yield
+        finally:
+            nvtx.RangePop()
+
     def joined(self, run: Run, block: DeviceBlock) -> Run:
         """Order the work of this run after what other streams did to a block, and what they will do after this run."""
         block.join(run)
@@ -235,6 +248,14 @@ class Place:
     def reached(self, stream: Any) -> Any:
         """An event: what is in a stream now is done."""
         return stream.record(self.cupy.cuda.Event(disable_timing=True))
+
+    def order(self, first: Any, then: Any) -> None:
+        """Make what is put into a stream from now on wait for what is in another one by now."""
+        event = self.local.event  # a wait is for what was recorded last when it is asked for: one event does for all
+        if event is None:
+            event = self.local.event = self.cupy.cuda.Event(disable_timing=True)
+        first.record(event)
+        then.wait_event(event)
 
     def synchronize(self) -> None:
         """Wait for this thread's work."""
@@ -251,6 +272,10 @@ class Place:
             There is none, even without what CuPy and we keep for reuse.
         """
         return DeviceBlock(self, self.obtained(nbytes, self.cupy.cuda.alloc), nbytes, self.local.stream)
+
+    def allocate_lasting(self, nbytes: int) -> DeviceBlock:
+        """The same for a little that is kept for as long as the stream is."""
+        return DeviceBlock(self, self.obtained(nbytes, self.lasting.malloc), nbytes, self.local.stream)
 
     def obtained(self, nbytes: int, malloc: Callable[[int], Any]) -> Any:
         """A pointer to memory that is given back when the pointer is garbage; raises as ``allocate``."""
@@ -272,14 +297,46 @@ class Place:
             except self.cupy.cuda.memory.OutOfMemoryError:
                 pass
             if thorough:
-                rechecks.look()  # runs that are not looked at yet hold their inputs
-                self._twins.clear()
-                self.cupy.fft.config.clear_plan_cache()  # plans have memory to work in
-                gc.collect()
-                self.synchronize()
+                self.give_back()
             self.uploads.give_back(-1)
         self.cupy.get_default_memory_pool().free_all_blocks()
         return call()
+
+    def give_back(self) -> None:
+        """Give up what is kept because it may be wanted again: copies of host buffers, garbage, memory that plans of FFTs work in."""
+        rechecks.look()  # runs that are not looked at yet hold their inputs
+        self._twins.clear()
+        self.cupy.fft.config.clear_plan_cache()
+        gc.collect()
+        self.synchronize()
+
+    def free(self) -> int:
+        """Give back all that nobody holds; tells how many bytes the pool has less."""
+        pool = self.cupy.get_default_memory_pool()
+        with self.running():
+            before: int = pool.total_bytes()
+            self.give_back()
+            self.uploads.give_back(-1)
+            pool.free_all_blocks()
+            return before - int(pool.total_bytes())
+
+    def memory(self) -> dict[str, Any]:
+        """Return what is held there: see ``lazynp.cuda.memory``."""
+        pool = self.cupy.get_default_memory_pool()
+        with self.running():
+            free, total = self.device.mem_info
+            return {
+                "device": self.name, "total": int(total), "free": int(free), "pool_used": int(pool.used_bytes()),
+                "pooled": int(pool.free_bytes()), "copies": sum([twin.nbytes for twin in list(self._twins.values())]),
+            }  # fmt: skip
+
+    def budget(self) -> int:
+        """Bytes that one run may need there besides what exists before it."""
+        if config.memory is not None:
+            return config.memory
+        with self.running():
+            free: int = self.device.mem_info[0]
+            return (free + int(self.cupy.get_default_memory_pool().free_bytes())) // pressure.FREE_SHARE
 
     def _full(self, nbytes: int) -> str:
         try:
@@ -299,13 +356,13 @@ class Place:
     def _counted(self, buffer: DeviceBuffer) -> DeviceBuffer:
         if buffer.nbytes >= LARGE:
             self._large.add(buffer)
-            pressure.count(buffer)
+            self.account.count(buffer)
         return buffer
 
     def sink(self) -> int:
         """The address of words that kernels may set and nobody reads; within ``running``."""
         if self._sink is None:
-            self._sink = self.allocate(16)
+            self._sink = self.allocate_lasting(16)
             self.runtime.memsetAsync(self._sink.address, 0, 16, self.local.stream.ptr)  # kernels read it before they set it
         return self._sink.address
 
@@ -319,7 +376,7 @@ class Place:
         """The address of this stream's counters of blocks: each launch that uses one leaves it at 0."""
         block = self.local.counters
         if block is None:
-            block = self.local.counters = self.allocate(4 * COUNTERS)
+            block = self.local.counters = self.allocate_lasting(4 * COUNTERS)
             self.runtime.memsetAsync(block.address, 0, block.nbytes, run.ptr)
         return block.address
 
@@ -342,6 +399,8 @@ class Place:
         twin = self._twins.get(buffer)
         if twin is not None:
             return twin
+        if isinstance(buffer, DeviceBuffer) and buffer.at_hand is None:
+            return self._from_another(buffer)
         array, nbytes = buffer.array, buffer.nbytes
         with self.running() as run:
             if nbytes > SMALL:
@@ -353,6 +412,25 @@ class Place:
                     address: int = array.__array_interface__["data"][0]
                     self.runtime.memcpyAsync(twin.address, address, nbytes, self.runtime.memcpyHostToDevice, run.ptr)
         report.count_transfer(f"to {self.name}", nbytes, caller())
+        twin.origin = ref(buffer)
+        self._twins[buffer] = twin
+        return twin
+
+    def _from_another(self, buffer: DeviceBuffer) -> DeviceBuffer:
+        """A copy of a value of another GPU, which does not come to the host: the driver goes around it where it can."""
+        there, block = buffer.place, buffer.block
+        with self.running() as run:
+            twin = self.buffer(buffer.nbytes, buffer.dtype, buffer.shape)
+            if buffer.nbytes:
+                with there.running() as source:  # an event is recorded in a stream of its own device
+                    block.join(source)
+                    made = there.reached(source.stream)
+                    with self.device:
+                        run.stream.wait_event(made)
+                        self.runtime.memcpyPeerAsync(twin.address, self.number, block.address, there.number, buffer.nbytes, run.ptr)
+                        copied = self.reached(run.stream)
+                    source.stream.wait_event(copied)  # before the memory is used again
+        report.count_transfer(f"from {there.name} to {self.name}", buffer.nbytes, caller())
         twin.origin = ref(buffer)
         self._twins[buffer] = twin
         return twin
@@ -372,9 +450,7 @@ class Place:
         if into.nbytes:
             with self.running() as run:
                 self.joined(run, block)
-                target: int = into.__array_interface__["data"][0]
-                self.runtime.memcpyAsync(target, address, into.nbytes, self.runtime.memcpyDeviceToHost, run.ptr)
-                run.stream.synchronize()
+                self.uploads.download(address, into, run)
 
     # CuPy's arrays -----------------------------------------------------------------------------------------------------------
 
@@ -411,12 +487,15 @@ def place(name: str) -> Place:
             found = _places.get(name)
             if found is None:
                 found = _places[name] = Place(number)
+                pressure.devices[name] = found.account
     return found
 
 
 def forget() -> None:
     """Let go of all devices: for tests, which install and remove CuPy."""
     _places.clear()
+    pressure.devices.clear()
+    pressure.crowded.clear()
     driver.forget()
 
 

@@ -1,8 +1,8 @@
 """From the loop-nest IR to CUDA C++.
 
 In: an ``ir.Kernel`` whose phases have threads.  Out: a ``__global__`` function for each phase, named after the kernel and the phase's
-number, and before all kernels of a module the device functions they call.  Promise: equal kernels give equal text; nothing is included but
-the header of half precision, where that occurs; no statement touches memory that the IR does not.
+number, and before all kernels of a module the device functions they call.  Promise: equal kernels give equal text; nothing is included, for
+a machine with a driver and NVRTC may have no header; no statement touches memory that the IR does not.
 
 A kernel's only parameter is the argument block (``lazynp/codegen/block.py``) by value; it is taken apart there, and the work is done by an
 inlined function whose parameters say that no two buffers overlap.
@@ -22,6 +22,7 @@ from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
 from lazynp.codegen.ir import DType, Operand
 from lazynp.codegen.vectors import vectorise
+from lazynp.graph import op as o
 from lazynp.graph.errstate import UNDER
 
 BOOL: Final = np.dtype(np.bool_)
@@ -29,9 +30,43 @@ INT64: Final = np.dtype(np.int64)
 INFIX: Final = {"add": "+", "sub": "-", "mul": "*", "shl": "<<", "lt": "<", "ge": ">=", "eq": "==", "and": "&&", "or": "||"}
 UNSIGNED: Final = {"div": "/", "rem": "%"}
 CONDITIONS: Final = ("lt", "ge", "eq", "and", "or")
+NAMED: Final = 4  # operations that a kernel's name has; of more it has the number
 UNROLLED: Final = 8  # iterations of a loop that is written out by the compiler
 supported = scalars.supported  # what can be rendered
 PREFIX: Final = {"buffer": "b", "workspace": "w", "shared": "x", "local": "l"}
+
+
+def name_of(kernel: ir.Kernel) -> str:
+    """Return what profilers call a kernel: its operations in the order of its text, then its reductions.
+
+    Equal kernels have equal names, whatever line of a program they are for.
+    """
+    statements = [s for phase in kernel.phases for s in errors.walk(phase.body)]
+    reduced = dict.fromkeys([s.op for s in statements if isinstance(s, ir.Fold | ir.Halve | ir.Push | ir.Collect)])
+    computed = dict.fromkeys([s.op for s in statements if isinstance(s, ir.Compute) and s.op not in (o.CAST, o.BITCAST, *reduced)])
+    found = [*[op.name for op in computed], *[f"{op.name}_reduce" for op in reduced]]
+    shown = found[:NAMED] or ["move"]
+    more = [f"and_{len(found) - NAMED}_more"] if len(found) > NAMED else []
+    return re.sub(r"\W", "_", "_".join(["lazynp", *shown, *more]))
+
+
+def divisors(kernel: ir.Kernel) -> list[int]:
+    """List the integer arguments that 32-bit indices are divided by, each of which a launch passes as ``reciprocal`` does.
+
+    What a launch itself counts by is none of them.
+    """
+    divided = [s.b for phase in kernel.phases for s in errors.walk(phase.body) if isinstance(s, ir.Integer) and s.kind in UNSIGNED]
+    counts = {phase.count for phase in kernel.phases} | {x.count for phase in kernel.phases for x in (*phase.shared, *phase.locals)}
+    return sorted({int(b[1:]) for b in divided if b.startswith("n") and b not in counts})
+
+
+def reciprocal(divisor: int) -> int:
+    """Return a divisor below 2**31, and in the upper half the multiplier whose product's upper bits are the quotient (``lz_quotient``).
+
+    The multiplier is 2**(31 + bits) / divisor, rounded up, between 2**31, which is left out, and 2**32 (Granlund and Montgomery, 1994).
+    """
+    multiplier = -(-(1 << 31 + (divisor - 1).bit_length()) // divisor)
+    return divisor | multiplier - (1 << 31) << 32
 
 
 def render(name: str, kernel: ir.Kernel, wide: bool) -> str:
@@ -51,9 +86,7 @@ def module(kernels: Sequence[tuple[str, ir.Kernel, bool]]) -> str:
 
 
 def _prelude(texts: Sequence[str]) -> str:
-    found = functions.closure("\n".join(texts))
-    header = "#include <cuda_fp16.h>\n" if "__half" in found else ""
-    return f"{header}{found}\n"
+    return f"{functions.closure(chr(10).join(texts))}\n"
 
 
 class _Kernel:
@@ -62,6 +95,7 @@ class _Kernel:
         self.kernel = kernel
         self.layout = Layout(kernel)
         self.index = "long long" if wide else "int"
+        self.divisors = () if wide else tuple(divisors(kernel))
         self.lines: list[str] = []
         self.depth = 1
         self.values: set[Operand] = set()  # 64-bit integers that are values, not indices
@@ -106,10 +140,11 @@ class _Kernel:
     def parameters(self, phase: ir.Phase, body: str) -> Iterator[tuple[str, Operand, str]]:
         """(type, name, where the kernel has it) of what a phase uses."""
         kernel, layout = self.kernel, self.layout
-        used = set(re.findall(r"\b[bwxns]\d+\b", body))
+        used = set(re.findall(r"\b[bdwxns]\d+\b", body))
         found = [*self.arrays(phase)]
         found += [(f"{memory_type(local.dtype)}*", f"x{k}", f"x{k}") for k, local in enumerate(phase.shared)]
         found += [(f"const {self.index}", f"n{k}", f"({self.index})a.slot[{layout.integers + k}]") for k in range(kernel.integers)]
+        found += [("const unsigned long long", f"d{k}", f"a.slot[{layout.integers + k}]") for k in self.divisors]
         for k, dtype in enumerate(kernel.scalars):
             slot = layout.scalars + 2 * k
             found.append((f"const {type_of(dtype)}", f"s{k}", _scalar(dtype, f"a.slot[{slot}]", f"a.slot[{slot + 1}]")))
@@ -243,6 +278,10 @@ class _Kernel:
             self.values.add(dst)
         if kind in INFIX:
             text = f"{a} {INFIX[kind]} {b}" if t == "int" else f"({t}){a} {INFIX[kind]} {b}"
+        elif kind in UNSIGNED and t == "int" and b.startswith("n") and int(b[1:]) in self.divisors:
+            text = f"lz_quotient({a}, d{b[1:]})"
+            if kind == "rem":
+                text = f"{a} - {text} * {b}"
         elif kind in UNSIGNED:
             word = f"unsigned {t}"
             text = f"({t})(({word}){a} {UNSIGNED[kind]} ({word}){b})"

@@ -94,6 +94,7 @@ class Local(threading.local):
     lease: Any = None  # of the stream
     run: Run | None = None  # the one that is being put together
     counters: DeviceBlock | None = None
+    event: Any = None  # by which streams are ordered
 
     def __init__(self) -> None:
         self.words: list[Words] = []  # those that no run has

@@ -101,6 +101,7 @@ ROWS: Final[dict[Op, Row]] = {
     o.BITWISE_COUNT: Row("", "{popc}(({U})({unsigned})({a} < 0 ? 0 - ({U}){a} : ({U}){a}))", "{popc}({a})"),
     o.GCD: _function("gcd", "", floating=False),
     o.LCM: _function("lcm", "", floating=False),
+    o.MULTIPLY_HIGH: Row(unsigned="lz_multiply_high_{k}({a}, {b})"),
     o.FLOOR: _rounding("floor"),
     o.CEIL: _rounding("ceil"),
     o.TRUNC: _rounding("trunc"),

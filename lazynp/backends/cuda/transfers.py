@@ -1,8 +1,8 @@
-"""Uploads that go on while kernels run.
+"""Uploads that go on while kernels run, and downloads.
 
-In: arrays in host memory.  Out: blocks of device memory that hold the same.  Promise: an upload waits for no kernel, and only the work that
-reads it waits for it; the host's array has been read when the call returns; memory of an upload is used again only after what read it, and
-how much of it waits for that is bounded.
+In: arrays in host memory.  Out: blocks of device memory that hold the same, and the other way.  Promise: an upload waits for no kernel, and
+only the work that reads it waits for it; the host's array has been read when the call returns; memory of an upload is used again only after
+what read it, and how much of it waits for that is bounded.
 
 There is one stream for the uploads of a device, whichever threads they are of: the device copies one after the other in any case, and the
 threads share what was uploaded, the memory that it leaves, and the staging memory.
@@ -92,22 +92,28 @@ class Piece:
     def __init__(self) -> None:
         self.memory: Any = None
 
-    def filled(self, part: np.ndarray[Any, Any], cupy: Any) -> np.ndarray[Any, Any] | None:
-        """The bytes in page-locked memory, written there when the copy before is done; None where there is no such memory."""
+    def room(self, size: int, cupy: Any) -> np.ndarray[Any, Any] | None:
+        """So many bytes of page-locked memory, when the copy before is done; None where there is no such memory."""
         if self.memory is None:
             try:
                 memory = cupy.cuda.alloc_pinned_memory(PIECE)
             except cupy.cuda.runtime.CUDARuntimeError:
                 return None
             self.event, self.memory = cupy.cuda.Event(disable_timing=True), memory
-        self.event.synchronize()
-        found = np.frombuffer(self.memory, np.uint8, part.size)
-        found[...] = part
+        if not self.event.done:
+            self.event.synchronize()
+        return np.frombuffer(self.memory, np.uint8, size)
+
+    def filled(self, part: np.ndarray[Any, Any], cupy: Any) -> np.ndarray[Any, Any] | None:
+        """The bytes in page-locked memory; None where there is none."""
+        found = self.room(part.size, cupy)
+        if found is not None:
+            found[...] = part
         return found
 
 
 class Uploads:
-    """The uploads to one device."""
+    """The uploads to one device, and the page-locked memory of all its transfers."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -162,6 +168,54 @@ class Uploads:
         runtime = self.place.runtime
         address: int = part.__array_interface__["data"][0]
         runtime.memcpyAsync(target, address, part.size, runtime.memcpyHostToDevice, self.stream.ptr)
+
+    def download(self, address: int, into: np.ndarray[Any, Any], run: Run) -> None:
+        """Copy device memory into a C-contiguous array, in the order of a run, and wait for it.
+
+        The host takes one piece out of page-locked memory while the next one comes.
+        """
+        target = into.reshape(-1).view(np.uint8)
+        free: deque[Piece] = deque()
+        coming: deque[tuple[Piece, np.ndarray[Any, Any], np.ndarray[Any, Any]]] = deque()
+        direct = False  # whether some of it goes into the array itself
+        try:
+            for start in range(0, target.size, PIECE):
+                part = target[start : start + PIECE]
+                if len(free) + len(coming) < 2:
+                    with suppress(IndexError):  # other threads have them all
+                        free.append(self._ring.popleft())
+                if not free and coming:
+                    self._arrived(coming, free)
+                staged = free[0].room(part.size, self.place.cupy) if free else None
+                self._receive(address + start, part if staged is None else staged, run)
+                if staged is None:
+                    direct = True
+                else:
+                    piece = free.popleft()
+                    coming.append((piece, staged, part))
+                    piece.event.record(run.stream)
+            while coming:
+                self._arrived(coming, free)
+            if direct:
+                run.stream.synchronize()
+        except BaseException:
+            run.stream.synchronize()  # what is under way must not come when the memory is another's
+            raise
+        finally:
+            self._ring.extend([*free, *[piece for piece, _, _ in coming]])
+
+    def _arrived(self, coming: deque[tuple[Piece, np.ndarray[Any, Any], np.ndarray[Any, Any]]], free: deque[Piece]) -> None:
+        """Take the oldest part out of page-locked memory as soon as it is there."""
+        piece, staged, part = coming[0]
+        piece.event.synchronize()
+        part[...] = staged
+        coming.popleft()
+        free.append(piece)
+
+    def _receive(self, source: int, part: np.ndarray[Any, Any], run: Run) -> None:
+        runtime = self.place.runtime
+        address: int = part.__array_interface__["data"][0]
+        runtime.memcpyAsync(address, source, part.size, runtime.memcpyDeviceToHost, run.ptr)
 
     def give_back(self, most: int) -> None:
         """Give memory whose readers are done back to the pool.

@@ -25,7 +25,7 @@ class Words:
 
     def __init__(self, place: Place, pairs: int, run: Run) -> None:
         self.capacity = max(pairs, ROOM)
-        self.block = place.allocate(PAIR * self.capacity)
+        self.block = place.allocate_lasting(PAIR * self.capacity)
         self.address = self.block.address
         # Page-locked: a copy into other memory goes through memory of the driver's.
         self.pinned: Any = place.cupy.cuda.alloc_pinned_memory(PAIR * self.capacity)

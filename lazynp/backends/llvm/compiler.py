@@ -10,6 +10,7 @@ never the end of the process.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import functools
 import os
 import time
@@ -69,6 +70,7 @@ class _Toolchain:
         self.machine: Any = self._machine(2)
         self.builders: dict[int, Any] = {}
         atexit.register(_finished)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))  # LLVM's objects are never disposed of: at the end of the process that fails
 
     def _machine(self, effort: int) -> Any:
         return self.target.create_target_machine(cpu=self.host.cpu, features=self.host.features, opt=effort)

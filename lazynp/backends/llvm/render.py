@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from lazynp.backends.common.interrupts import BEHIND_THE_END
 from lazynp.backends.llvm import compiler, flags, mathlib, phases, scalars, support
 from lazynp.backends.llvm.scalars import Lines, literal, memory_type, type_of
 from lazynp.codegen import ir
@@ -44,6 +45,8 @@ def render(kernels: list[tuple[str, ir.Kernel]]) -> str:
     return "\n".join([*head, *texts, compiler.TAIL])
 
 
+STRIP = 1 << 16  # elements that a loop takes between two looks whether the run was stopped
+
 _COMPARE = {"lt": "slt", "ge": "sge", "eq": "eq"}
 _WORDS = {"add": "add nsw", "sub": "sub nsw", "mul": "mul nsw", "div": "udiv", "rem": "urem", "and": "and", "or": "or"}
 
@@ -58,6 +61,7 @@ class _Kernel:
         self.loops: list[str] = []
         self.types: dict[Operand, str] = {}
         self.renames: dict[Operand, Operand] = {}
+        self.counter = 0  # of the phase's pieces: how far behind the error word
         self.support: set[support.Key] = set()
         self.checked: set[int] = set()  # phases after which the processor's flags are looked at
 
@@ -118,6 +122,7 @@ class _Kernel:
         if self.kernel.flags:
             lines.emit("%raised = alloca i64, align 8")
             lines.emit("store i64 0, ptr %raised")
+        self.counter = self.layout.counters + number - self.layout.error
         start = len(lines.lines)
         lines.noted = False
         self.statements(phase.body)
@@ -261,7 +266,21 @@ class _Kernel:
         alignment = f"align {max(1, min(dtype.itemsize, 8))}"
         self.lines.emit(f"store {memory_type(dtype)} {value}, ptr {pointer}, {alignment}")
 
+    def strips(self, loop: ir.Loop) -> None:
+        """A long loop over elements, ``STRIP`` at a time."""
+        lo, hi = self.operand(loop.lo), self.operand(loop.hi)
+        length = self.integer("max", self.integer("sub", hi, lo), "0")
+        count = self.integer("div", self.integer("add", length, str(STRIP - 1)), str(STRIP))
+        strip, before, start, end, least = [f"{name}.{loop.var}" for name in ("strip", "before", "start", "end", "least")]
+        self.loop(ir.Loop(strip, "0", count, [
+            ir.Integer(before, "mul", strip, str(STRIP)), ir.Integer(start, "add", lo, before), ir.Integer(end, "add", start, str(STRIP)),
+            ir.Integer(least, "min", end, hi), ir.Loop(loop.var, start, least, loop.body, loop.lanes),
+        ], long=True))  # fmt: skip
+
     def loop(self, loop: ir.Loop) -> None:
+        if loop.long and not _has_loops(loop.body):
+            self.strips(loop)
+            return
         lines = self.lines
         head, body, after = self.labels("head", "body", "after")
         lo, hi = self.operand(loop.lo), self.operand(loop.hi)
@@ -285,6 +304,11 @@ class _Kernel:
         lines.lines[phi] = f"  {var} = phi i64 [ {lo}, %{before} ], [ {next_}, %{latch} ]"
         lines.emit(f"{next_} = add nuw nsw i64 {var}, 1")
         again = lines.temp(f"icmp slt i64 {next_}, {hi}")
+        if loop.long:
+            # who stops a run sets the counters of its pieces behind their end (``interrupts``)
+            counter = lines.temp(f"getelementptr inbounds i64, ptr %error, i64 {self.counter}")
+            claimed = lines.temp(f"load atomic i64, ptr {counter} monotonic, align 8")
+            again = lines.temp(f"and i1 {again}, {lines.temp(f'icmp slt i64 {claimed}, {BEHIND_THE_END}')}")
         metadata = ""
         if loop.lanes:
             number = 10 + len(self.loops) + _metadata_base(self.name)
@@ -311,6 +335,10 @@ def _leaves(kernel: ir.Kernel) -> Iterator[ir.Statement]:
                 pending.append(statement.body)
             else:
                 yield statement
+
+
+def _has_loops(statements: list[ir.Statement]) -> bool:
+    return any(isinstance(each, ir.Loop) or (isinstance(each, ir.If) and _has_loops(each.body)) for each in statements)
 
 
 def _types(kernel: ir.Kernel) -> set[ir.DType]:

@@ -310,6 +310,13 @@ def _bitwise_count(lines: Lines, dtype: DType, t: str, args: tuple[str, ...]) ->
     return count if t == "i8" else lines.temp(f"trunc {t} {count} to i8")
 
 
+def _multiply_high(lines: Lines, dtype: DType, t: str, args: tuple[str, ...]) -> str:
+    bits = 8 * dtype.itemsize
+    a, b = [lines.temp(f"zext {t} {x} to i{2 * bits}") for x in args]
+    high = lines.temp(f"lshr i{2 * bits} {lines.temp(f'mul i{2 * bits} {a}, {b}')}, {bits}")
+    return lines.temp(f"trunc i{2 * bits} {high} to {t}")
+
+
 # Floating point --------------------------------------------------------------------------------------------------------
 
 
@@ -381,6 +388,7 @@ LOWERINGS: dict[Op, Lowering] = {
     o.LEFT_SHIFT: _left_shift,
     o.RIGHT_SHIFT: _right_shift,
     o.BITWISE_COUNT: _bitwise_count,
+    o.MULTIPLY_HIGH: _multiply_high,
     o.SQRT: _intrinsic("sqrt"),
     o.FLOOR: _intrinsic("floor"),
     o.CEIL: _intrinsic("ceil"),

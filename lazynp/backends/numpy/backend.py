@@ -13,12 +13,14 @@ from typing import Any, Final
 
 from lazynp.backends.base import ExecutionError
 from lazynp.backends.common.ownership import Claim
-from lazynp.backends.numpy.source import NAMESPACE, Ours, Source, translate
+from lazynp.backends.numpy.source import NAMESPACE, Ours, Source, changes, translate
 from lazynp.graph import floating
+from lazynp.graph import op as o
 from lazynp.graph.size import Size, recipe
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.claims import Claims, claims
 from lazynp.schedule.families import Sized, prepared
+from lazynp.schedule.fuse import view_base
 from lazynp.values import config
 from lazynp.values.buffer import Buffer
 
@@ -41,7 +43,7 @@ def _code(text: str) -> CodeType:
 class NumpyPlan:
     """One generated function and the map from its lines to entries; one more for each set of inputs that it may write in place."""
 
-    __slots__ = ("_debug", "_function", "_functions", "_ours", "_program", "claims", "source")
+    __slots__ = ("_debug", "_function", "_functions", "_ours", "_program", "changes", "claims", "source")
     tier = "in the NumPy tier"
 
     def __init__(self, program: Program, debug: bool = False, ours: Ours | None = None) -> None:
@@ -50,8 +52,10 @@ class NumpyPlan:
         self._ours = ours
         self.source = translate(program, debug, ours=ours)
         self._function = _function(self.source)
-        self._functions: dict[frozenset[int], tuple[Source, Callable[..., list[Buffer]]]] = {}
+        self._functions: dict[tuple[frozenset[int], frozenset[int]], tuple[Source, Callable[..., list[Buffer]]]] = {}
         self.claims = Claims([program.entries[e].arg for e in claims(program)])
+        read = [program.entries[view_base(program, entry.src[0])] for entry in program.entries if changes(entry)]
+        self.changes = [entry.arg for entry in dict.fromkeys(read) if entry.op is o.BUFFER]  # what it would change, were it its own
 
     def described(self) -> Any:
         """All that runs, to be compared with another plan's."""
@@ -72,6 +76,7 @@ class NumpyPlan:
                 plan.source = Source(self.source.text, given, self.source.lines, self.source.needs if needs is None else needs(numbers))
             plan._function = _function(plan.source)
             plan._functions = {}
+            plan.changes = self.changes
             plan.claims = self.claims  # who contests them contests those of other sizes, too
             return plan
 
@@ -82,9 +87,10 @@ class NumpyPlan:
         source, function, save = self.source, self._function, None
         if claim is not None:
             granted = frozenset([slot for slot in self.claims if buffers[slot].block in claim.blocks])
-            if granted:
+            own = frozenset([slot for slot in self.changes if buffers[slot].block in claim.own])
+            if granted or own:
                 save = claim.save
-                source, function = self._functions.get(granted) or self._owning(granted)
+                source, function = self._functions.get((granted, own)) or self._owning(granted, own)
         before = floating.listen(self._program.errors)
         try:
             return function(buffers, integers, scalars, save)
@@ -97,10 +103,10 @@ class NumpyPlan:
             if floating.heard:
                 _locate(source)
 
-    def _owning(self, granted: frozenset[int]) -> tuple[Source, Callable[..., list[Buffer]]]:
-        """The function that may overwrite the inputs ``granted``."""
-        source = translate(self._program, self._debug, granted, self._ours)
-        made = self._functions[granted] = source, _function(source)
+    def _owning(self, granted: frozenset[int], own: frozenset[int]) -> tuple[Source, Callable[..., list[Buffer]]]:
+        """The function that may overwrite the inputs ``granted``, and change those that are its ``own``."""
+        source = translate(self._program, self._debug, granted, self._ours, own)
+        made = self._functions[granted, own] = source, _function(source)
         return made
 
 

@@ -22,7 +22,7 @@ from lazynp.values.buffer import Buffer
 Array = np.ndarray[Any, Any]
 
 # Elementwise operations without a ufunc of their own.
-_NOT_UFUNCS: Final = frozenset({o.CAST, o.BITCAST, o.WHERE, o.REAL, o.IMAG, o.COMPLEX})
+_NOT_UFUNCS: Final = frozenset({o.CAST, o.BITCAST, o.WHERE, o.REAL, o.IMAG, o.COMPLEX, o.MULTIPLY_HIGH})
 
 UFUNCS: Final[dict[Op, np.ufunc]] = {
     op: getattr(np, op.name) for op in o.ALL if op.kind is Kind.ELEMENTWISE and op not in _NOT_UFUNCS | o.SPECIAL
@@ -43,7 +43,19 @@ def _special(name: str) -> Callable[..., Array]:
     return function
 
 
-SPECIAL: Final[dict[Op, Callable[..., Array]]] = {op: _special(op.name) for op in o.SPECIAL}
+def multiply_high(a: Array, b: Array) -> Array:
+    """The upper half of products of unsigned integers; of the longest by halves of their operands."""
+    dtype = np.result_type(a, b)
+    if dtype.itemsize < 8:
+        return np.right_shift(np.multiply(a, b, dtype=np.uint64), 8 * dtype.itemsize).astype(dtype)
+    half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
+    a0, a1, b0, b1 = a & low, a >> half, b & low, b >> half
+    middle = a1 * b0 + (a0 * b0 >> half)
+    result: Array = a1 * b1 + (middle >> half) + ((a0 * b1 + (middle & low)) >> half)
+    return result
+
+
+SPECIAL: Final[dict[Op, Callable[..., Array]]] = {**{op: _special(op.name) for op in o.SPECIAL}, o.MULTIPLY_HIGH: multiply_high}
 
 MATERIALISE: Final = 4096  # elements up to which writing out a broadcast beats describing it (broadcast_to costs 4 us)
 
@@ -129,6 +141,12 @@ def called(value: Any, k: int, dtype: np.dtype[Any], shape: tuple[int, ...], arr
     if result.base is not None or any(result is array for array in arrays):
         return result.copy()
     return result
+
+
+def changed(x: Array, method: str, keywords: tuple[tuple[str, Any], ...]) -> Array:
+    """The array, after a method of its own has changed it."""
+    getattr(x, method)(**dict(keywords))
+    return x
 
 
 def checked(x: Any, entry: int, op: Op, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:

@@ -26,13 +26,14 @@ from lazynp.values.records import Record, field
 
 IN_PLACE: Final = 4096  # elements from which writing over a dying temporary saves more than it costs
 NAMED_OUT: Final = (o.MAXIMUM, o.MINIMUM)  # a third operand without a name is deprecated
+CHANGING: Final = ("partition", "sort")  # functions of NumPy's that are a copy, and then the method of that name
 FOREVER: Final = 1 << 62
 
 NAMESPACE: Final[dict[str, Any]] = {
     **{ufunc.__name__: ufunc for ufunc in UFUNCS.values()},
     **{op.name: function for op, function in [*UFUNCS.items(), *SPECIAL.items()]},
     **{name: getattr(operations, name) for name in ("combine", "written_out", "iota", "padding", "owned", "copied", "pooled")},
-    **{name: getattr(operations, name) for name in ("called", "checked", "adopted")},
+    **{name: getattr(operations, name) for name in ("adopted", "called", "changed", "checked")},
     **{f"complex_{op.name}": function for op, function in COMPLEX.items()},
     "where": np.where,
     "broadcast_to": np.broadcast_to,
@@ -77,8 +78,10 @@ class Writer(Record):
 
     program: Program
     debug: bool
-    granted: frozenset[int]  # buffer parameters that may be overwritten
+    granted: frozenset[int]  # buffer parameters that may be overwritten, once what they hold is saved
+    own: frozenset[int] = frozenset()  # buffer parameters that nobody else will ever read
     overwritten: set[int] = field(factory=set)  # entries of those that are
+    changed: set[int] = field(factory=set)  # library calls that change the array they are given
     constants: list[Any] = field(factory=list)
     names: list[str] = field(factory=list)
     memory: list[Memory] = field(factory=list)
@@ -148,7 +151,7 @@ def _elementwise(w: Writer, number: int, entry: Entry) -> Expression:
 
 
 def _buffer(w: Writer, number: int, entry: Entry) -> Expression:
-    granted = entry.arg in w.granted
+    granted = entry.arg in w.granted or entry.arg in w.own
     return f"b[{entry.arg}].array", Memory(number if granted else None, True, granted, True)
 
 
@@ -271,7 +274,8 @@ def _store(w: Writer, number: int, entry: Entry) -> Expression:
         assert memory.root is not None
         if w.program.entries[memory.root].op is o.BUFFER:
             w.overwritten.add(memory.root)
-            w.line(f"w({name}[{where}])", number)
+            if w.program.entries[memory.root].arg not in w.own:
+                w.line(f"w({name}[{where}])", number)
         alias = w.memory[value].root == memory.root
         w.line(f"{name}[{where}] = {w.names[value]}{'.copy()' if alias else ''}", number)
         return name, memory
@@ -289,6 +293,14 @@ def _concat(w: Writer, number: int, entry: Entry) -> Expression:
 
 def _call(w: Writer, number: int, entry: Entry) -> Expression:
     name, params = entry.arg
+    source = entry.src[0] if entry.src else number
+    if changes(entry) and size(entry.shape) >= IN_PLACE and w.dying(source, number) and w.memory[source].whole:
+        memory = w.memory[source]
+        root = w.program.entries[memory.root or 0]
+        if memory.writable and (root.op is not o.BUFFER or root.arg in w.own):
+            w.overwritten.add(memory.root or 0)
+            w.changed.add(number)
+            return f"changed({w.names[source]}, {w.constant(params[0])}, {w.constant(params[1])})", memory
     function, given = w.constant(library.lookup(name)), w.constant(params)
     arrays = "".join([f"{w.array(s)}, " for s in entry.src])
     # The raw value stays under a name of its own, for the OUTPUT entries.
@@ -350,14 +362,26 @@ def _laid_out(program: Program) -> set[int]:
     return found
 
 
-def translate(program: Program, debug: bool = False, granted: frozenset[int] = frozenset(), ours: Ours | None = None) -> Source:
+def changes(entry: Entry) -> bool:
+    """Tell whether an entry is a library call that may be made in the memory of what it is given, where nobody else reads that."""
+    return entry.op is o.CALL and entry.arg[0] == "numpy" and entry.arg[1][0] in CHANGING
+
+
+def translate(
+    program: Program,
+    debug: bool = False,
+    granted: frozenset[int] = frozenset(),
+    ours: Ours | None = None,
+    own: frozenset[int] = frozenset(),
+) -> Source:
     """The function that computes ``program``; ``debug`` adds a check after every operation.
 
-    STOREs may be written into the buffer parameters ``granted``; each region is handed to ``w`` before.
+    STOREs may be written into the buffer parameters ``granted``; each region is handed to ``w`` before.  Whatever is done in place may be
+    done in the buffer parameters ``own``.
     """
     entries = program.entries
     outputs = frozenset(program.outputs)
-    w = Writer(program, debug, granted, ours=ours)
+    w = Writer(program, debug, granted, own, ours=ours)
     w.last = [-1] * len(entries)
     for number, entry in enumerate(entries):
         for source in entry.src:
@@ -400,7 +424,7 @@ def _drop(w: Writer, number: int, entry: Entry, calls: dict[int, int]) -> None:
     """Let go of what was read for the last time."""
     dead = {w.names[s] for s in entry.src if w.last[s] == number and w.program.entries[s].op is not o.BUFFER}
     dead.discard(w.names[number])  # a STORE in place
-    if entry.op is o.CALL and calls[number] == number:
+    if entry.op is o.CALL and calls[number] == number and number not in w.changed:
         dead |= {f"a{number}", f"c{number}"}
     elif entry.op is o.OUTPUT and calls[entry.src[0]] == number:
         dead |= {f"a{entry.src[0]}", f"c{entry.src[0]}"}

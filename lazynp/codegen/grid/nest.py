@@ -45,17 +45,17 @@ ALONE = 32  # a row of at most this many elements is reduced by one thread, if t
 ALONE_ROWS = 1 << 12  # at least so many rows
 
 
-def emit(body: Body, staged: int = 0) -> tuple[ir.Kernel, ir.Launch]:
-    """The kernel of a body, and what a launch passes; ``staged``: bytes of a row that a block may keep, where that is more than usual."""
+def emit(body: Body, shared: int = 0) -> tuple[ir.Kernel, ir.Launch]:
+    """The kernel of a body, and what a launch passes; ``shared``: bytes of shared memory that a block may have, where it is known."""
     nest = GridNest(body)
-    nest.staged = staged
+    nest.most_shared = shared
     return nest.run()
 
 
 class GridNest(Launches):
     """``Nest`` with launches and teams in place of parallel loops."""
 
-    staged: int
+    most_shared: int
 
     # Choosing ----------------------------------------------------------------------------------------------------------
 
@@ -311,7 +311,10 @@ class GridNest(Launches):
         if any(other != ranges for _, _, other in statements) or ranges != tuple(self.body.main[depth:]):
             return
         length = prod([r.extent for r in ranges])
-        room = max(cost.SHARED_BYTES, self.staged if teams == 1 else 0)
+        assert self.team is not None
+        room = cost.SHARED_BYTES
+        if teams == 1:
+            room = max(room, self.most_shared - grid_reduce.row_bytes(work.reductions, self.team.warps))
         regions: list[Value] = []  # what lies in each at last
         places: dict[Value, int] = {}
         wanted = self.wanted_again(statements, ranges)
@@ -328,7 +331,6 @@ class GridNest(Launches):
                 places[v] = len(regions) - 1
         if not places:
             return
-        assert self.team is not None
         count = len(regions)
         memory = self.shared(regions[0].dtype, self.argument(("staged", count), Formula(length * count * teams)))
         for v, k in places.items():

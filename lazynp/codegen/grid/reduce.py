@@ -20,6 +20,7 @@ from lazynp.graph.index import Formula, Range
 from lazynp.schedule.lower import Value
 
 PARTS_BYTES = 32 << 10  # of a block's shared memory, for results of PARTIAL_CHUNKS chunks each
+ALIGNED = 16  # bytes: what an array in shared memory begins at a multiple of
 WARPS = 8  # of a block that reduces a piece of one long reduction
 BLOCKS_WANTED = 1024  # of a long reduction: enough to fill the largest device several times over
 
@@ -58,7 +59,7 @@ def row(nest: Launches, ranges: tuple[Range, ...], own: list[Value], iteration: 
         return
     count = prod([r.extent for r in ranges])
     chunks = chunk_count(nest, total)
-    places = PARTIAL_CHUNKS if count > team.warps * CHUNK else team.warps
+    places = _places(count, team.warps)
     results = {v: nest.shared(accumulator(v), str(places)) for v in own}
     if count <= reduce.PARTIAL:
         _chunks(nest, ranges, own, iteration, results, "0", chunks, team.warps)
@@ -80,6 +81,21 @@ def row(nest: Launches, ranges: tuple[Range, ...], own: list[Value], iteration: 
         results = parts
     for v in own:
         _keep(nest, v, load(nest, v, results[v], "0"))
+
+
+def _places(count: int, warps: int) -> int:
+    """Results of chunks that a block combines together."""
+    return PARTIAL_CHUNKS if count > warps * CHUNK else warps
+
+
+def row_bytes(values: list[Value], warps: int) -> int:
+    """Bytes of a block's shared memory that ``row`` takes for these reductions, at most."""
+    total = 0
+    for v in values:
+        count = prod([r.extent for r in v.ranges])
+        pieces = -(-count // reduce.PARTIAL)
+        total += (_places(count, warps) + (1 << (pieces - 1).bit_length())) * accumulator(v).itemsize + ALIGNED
+    return total
 
 
 def split(nest: Launches, place: tuple[Range, ...], ranges: tuple[Range, ...], own: list[Value], iteration: Iteration) -> None:

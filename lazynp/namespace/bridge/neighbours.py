@@ -1,4 +1,4 @@
-"""Libraries that tell arrays and numbers by NumPy's own types, in programs whose ``numpy`` is lazynp.
+"""Libraries that tell arrays and numbers by NumPy's own types: in programs whose ``numpy`` is lazynp, and ``STRANGERS`` in all.
 
 In: their modules, when they are loaded.  Out: what a program calls of them gets NumPy's arrays, over our arrays' memory, and NumPy's
 numbers.  Promise: everybody else calls what they call without lazynp, and gets what they get; results are the libraries' own.
@@ -21,6 +21,8 @@ _OPERATORS: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "
 _METHODS: Final = {f"__{kind}{name}__" for kind in ("", "r", "i") for name in _OPERATORS} | {
     f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "getitem", "setitem", "contains", "call", "init", "new")
 }
+
+_TAKING: Final = frozenset({"__getitem__", "__setitem__", "__init__", "__new__"})
 
 _LOOKED_INTO: Final = {ndarray, *CLASSES, list, tuple, dict, slice}
 _LOOKING: Final = {"eval", "query"}  # they read the names of whoever calls them
@@ -61,18 +63,19 @@ def _functions(module: Any, names: Iterable[str]) -> None:
             setattr(module, name, given(function))
 
 
-def _class(kind: type, package: str) -> None:
-    """Let the public methods of a class, and of what it inherits from or hands on to in its package, be given NumPy's."""
+def _class(kind: type, package: str, only: frozenset[str] = frozenset()) -> None:
+    """Let the public methods of a class, and of what it inherits from or hands on to in its package, be given NumPy's; or only some."""
     subclasses: list[type] = type.__subclasses__(kind)
     for subclass in subclasses:
-        _class(subclass, package)
+        _class(subclass, package, only)
     for owner in kind.__mro__:
         if not f"{owner.__module__}.".startswith(package):
             continue
         for name, member in list(vars(owner).items()):
             function = member.__func__ if isinstance(member, staticmethod | classmethod) else member
             code = getattr(function, "__code__", None)  # Cython's functions have one, too
-            if code is None or hasattr(function, "__given__") or name in _LOOKING or (name.startswith("_") and name not in _METHODS):
+            wanted = name in only if only else not name.startswith("_") or name in _METHODS
+            if code is None or hasattr(function, "__given__") or name in _LOOKING or not wanted:
                 continue
             if code.co_argcount > 1 or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
                 setattr(owner, name, given(function) if member is function else type(member)(given(function)))
@@ -80,9 +83,14 @@ def _class(kind: type, package: str) -> None:
 
 def _pandas(module: Any) -> None:
     _functions(module, list(vars(module)))
+    _keys(module, frozenset())
+
+
+def _keys(module: Any, only: frozenset[str] = _TAKING) -> None:
+    """Pandas takes a mask of ours for positions, and a list of results for objects."""
     frame = module.DataFrame()
     for kind in (module.DataFrame, module.Series, module.Index, *map(type, (frame.loc, frame.iloc, frame.at, frame.iat))):
-        _class(kind, "pandas.")
+        _class(kind, "pandas.", only)
 
 
 def _cv2(module: Any) -> None:
@@ -90,7 +98,15 @@ def _cv2(module: Any) -> None:
 
 
 def _torch(module: Any) -> None:
-    _functions(module, ("from_numpy", "as_tensor", "asarray", "tensor"))
+    """PyTorch takes our memory for that of its default dtype, and ends the process over strides below zero."""
+    names = ("from_numpy", "as_tensor", "asarray", "tensor")
+    _functions(module, names)
+    for name in names:  # TorchScript knows functions by their identity
+        module.jit._builtins._register_builtin(getattr(module, name), f"aten::{name}")
+
+
+def _batches(module: Any) -> None:
+    _functions(module, ("default_collate", "default_convert"))
 
 
 def _h5py(module: Any) -> None:
@@ -125,6 +141,17 @@ def _json(module: Any) -> None:
 
 def _sklearn(module: Any) -> None:
     _functions(module.MultiLabelBinarizer, ("inverse_transform",))  # calls ``compress`` of its own array
+
+
+def _extra(module: Any) -> None:
+    """A result that is not computed is an instance of ``float``, and no number of Python's."""
+    asked = module.is_python_scalar
+
+    def is_python_scalar(x: Any) -> bool:
+        return type(x) not in CLASSES and asked(x)
+
+    if asked.__module__ != __name__:
+        module.is_python_scalar = is_python_scalar
 
 
 def _sparse(module: Any) -> None:
@@ -176,4 +203,12 @@ HOOKS: Final[dict[str, Callable[[Any], None]]] = {
     "scipy.sparse.linalg": _superlu,
     "sklearn.preprocessing": _sklearn,
     "torch": _torch,
+    "torch.utils.data._utils.collate": _batches,
+}
+STRANGERS: Final[dict[str, Callable[[Any], None]]] = {
+    "array_api_extra._lib._helpers": _extra,
+    "pandas": _keys,
+    "sklearn.externals.array_api_extra._lib._helpers": _extra,
+    "torch": _torch,
+    "torch.utils.data._utils.collate": _batches,
 }

@@ -48,7 +48,8 @@ SHARE: Final = 64
 FEW: Final = 16
 """Positions on the host that are written there if the array is small."""
 
-_NEUTRAL: Final = {o.ADD: -0.0, o.MULTIPLY: 1, o.BITWISE_XOR: 0}  # for the others the last value again: of equal ones it decides
+NEUTRAL: Final = {o.ADD: -0.0, o.MULTIPLY: 1, o.BITWISE_XOR: 0}  # for the others the last value again: of equal ones it decides
+WHOLE: Final = {o.FMIN: o.MINIMUM, o.FMAX: o.MAXIMUM}  # of numbers that are never NaN
 _RING: Final = frozenset({o.ADD, o.MULTIPLY, o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR})
 
 
@@ -224,7 +225,7 @@ def _reduction(of: Any, dtype: DType, sources: list[Node]) -> tuple[o.Op, DType,
     if dtype == BOOL:
         op = ON_BOOL.get(op, op)
     elif dtype.kind != "f":
-        op = {o.FMIN: o.MINIMUM, o.FMAX: o.MAXIMUM}.get(op, op)
+        op = WHOLE.get(op, op)
     source = cast(source, dtype)
     return op, dtype, elementwise(o.NEGATIVE, dtype, source) if name != of.__name__ else source
 
@@ -271,13 +272,17 @@ def _rows(op: o.Op, value: Node, source: Node, order: Node, first: Node, count: 
     last = elementwise(o.SUBTRACT, INT64, count, const(1, INT64))
     place = elementwise(o.ADD, INT64, elementwise(o.MINIMUM, INT64, number, last), first)
     written = _picked(source, order, elementwise(o.MAXIMUM, INT64, place, const(0, INT64)))
-    if op in _NEUTRAL:
-        written = elementwise(o.WHERE, dtype, elementwise(o.LESS, BOOL, number, count), written, const(_NEUTRAL[op], dtype))
+    if op in NEUTRAL:
+        written = elementwise(o.WHERE, dtype, elementwise(o.LESS, BOOL, number, count), written, const(NEUTRAL[op], dtype))
     terms = elementwise(o.WHERE, dtype, elementwise(o.EQUAL, BOOL, row, const(0, INT64)), value, written)
-    found = build.reduce(op, terms, (0,))
-    if op is o.ADD and dtype.kind == "f":
-        # A sum begins with +0.0, which is seen where all its terms are -0.0.
-        negative = build.reduce(o.BITWISE_AND, elementwise(o.SIGNBIT, BOOL, terms), (0,))
-        zero = elementwise(o.EQUAL, BOOL, found, const(0, dtype))
-        found = elementwise(o.WHERE, dtype, elementwise(o.BITWISE_AND, BOOL, negative, zero), const(-0.0, dtype), found)
-    return found
+    return summed(terms) if op is o.ADD else build.reduce(op, terms, (0,))
+
+
+def summed(terms: Node) -> Node:
+    """The sum over the first axis.  Ours begins with +0.0, which is seen where all terms are -0.0."""
+    found = build.reduce(o.ADD, terms, (0,))
+    if terms.dtype.kind != "f":
+        return found
+    negative = build.reduce(o.BITWISE_AND, elementwise(o.SIGNBIT, BOOL, terms), (0,))
+    zero = elementwise(o.EQUAL, BOOL, found, const(0, terms.dtype))
+    return elementwise(o.WHERE, terms.dtype, elementwise(o.BITWISE_AND, BOOL, negative, zero), const(-0.0, terms.dtype), found)

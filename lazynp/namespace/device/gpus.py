@@ -12,7 +12,7 @@ from typing import Any
 
 from lazynp.engine import devices
 from lazynp.graph.node import Node, Shape
-from lazynp.namespace.device import accumulating, placement, routines, scattering, sharing
+from lazynp.namespace.device import accumulating, drawing, placement, routines, scattering, sequences, sharing
 from lazynp.namespace.ufunc.promotion import DType
 from lazynp.ndarray import asarray, ndarray, node_of, wrap
 
@@ -38,8 +38,17 @@ class GPUs:
     interface = staticmethod(sharing.interface)
     dlpack = staticmethod(sharing.dlpack)
 
+    # Random numbers
+    drawn = staticmethod(drawing.drawn)
+
+    # Reductions of segments
+    reduceat = staticmethod(sequences.reduceat)
+
     # NumPy's functions by name
-    computed = staticmethod(sharing.computed)
+    def computed(self, name: str, args: Any, kwargs: dict[str, Any], nodes: list[Node]) -> Any:
+        """Return the results of a function with the user's arguments, composed or CuPy's; None: the host's to do, counted."""
+        done = routines.composed(name, args, kwargs, nodes, sequences.AT_CALL)
+        return sharing.computed(name, args, kwargs, nodes) if done is None else done
 
     def item(
         self, name: str, args: Any, options: dict[str, Any], nodes: list[Node], outs: Sequence[tuple[DType, Shape]]

@@ -17,7 +17,7 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, INT64
 from lazynp.graph.node import Node
-from lazynp.namespace.device import accumulating
+from lazynp.namespace.device import accumulating, sequences
 from lazynp.namespace.device.scattering import REFUSALS, scattered
 from lazynp.namespace.routines import histograms, sets
 from lazynp.namespace.routines.creation import arange, zeros
@@ -45,7 +45,7 @@ BLOCK: Final = 65536
 """Values whose weights NumPy's histogram adds up before it adds them to the counts."""
 
 
-def composed(name: str, args: Any, options: dict[str, Any], nodes: list[Node]) -> Any:
+def composed(name: str, args: Any, options: dict[str, Any], nodes: list[Node], table: Any = None) -> Any:
     """Compute what a function gives for arrays that live on a GPU; None for NumPy's to do.
 
     Parameters
@@ -55,8 +55,10 @@ def composed(name: str, args: Any, options: dict[str, Any], nodes: list[Node]) -
         Its arguments, with nodes for arrays.
     nodes : list of Node
         These nodes.
+    table : dict
+        Where the function is, ``FUNCTIONS`` if not given.
     """
-    function = FUNCTIONS.get(name)
+    function = (FUNCTIONS if table is None else table).get(name)
     if function is None or not all(build.size(node) for node in nodes):
         return None
     home = devices.join(devices.homes(nodes).values(), nodes[-1]) or devices.default()
@@ -395,7 +397,7 @@ def lexsort(keys: Any, axis: int) -> Any:
 
 
 # What records operations and looks at no value of the arrays: computed when somebody needs it.
-_LAZY: Final = frozenset({"interp", "isin", "digitize", "lexsort"})
+_LAZY: Final = frozenset({"interp", "isin", "digitize", "lexsort"}) | sequences.LAZY
 
 FUNCTIONS: Final = {
     **{
@@ -405,6 +407,7 @@ FUNCTIONS: Final = {
             setxor1d, lexsort,
         )
     },
+    **sequences.ITEMS,
     "unique_all": _standard(np.unique_all, True, True, True),
     "unique_counts": _standard(np.unique_counts, False, False, True),
     "unique_inverse": _standard(np.unique_inverse, False, True, False),

@@ -87,7 +87,7 @@ def _named(name: str) -> Any:
     return type(getattr(np.linalg, name.removeprefix("linalg."))(np.eye(1))) if name in _NAMED else tuple
 
 
-_NAMED: Final = ("linalg.qr", "linalg.svd", "linalg.eigh", "linalg.slogdet")
+_NAMED: Final = ("linalg.qr", "linalg.svd", "linalg.eig", "linalg.eigh", "linalg.slogdet")
 
 
 def _memory(x: ndarray) -> Any:
@@ -169,7 +169,8 @@ def from_gpu(obj: Any, copy: bool = False) -> Any:
     axes = memory_order(array.shape, array.strides, array.itemsize)
     laid = array if axes is None else array.transpose(axes)
     with place.device:  # CuPy's current one, and its stream, may be another
-        if copy or not laid.flags.c_contiguous:
+        # Kernels read an element at once, so it lies at a multiple of its size; complex numbers of others may lie where their parts do.
+        if copy or not laid.flags.c_contiguous or laid.data.ptr % laid.itemsize:
             laid = cupy.array(laid, order="C")
         node = leaf(place.adopted(laid))
     if axes is None:

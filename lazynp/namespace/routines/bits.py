@@ -29,7 +29,7 @@ def _bits(name: str, a: Any, axis: Any, **options: Any) -> Any:
         return fallback.call(function, name, (a,), {"axis": axis, **options})
     if axis is None or not x.shape:
         x = build.reshape(x, (build.size(x),))
-    along = 0 if axis is None else ax.one(axis, len(x.shape))
+    along = 0 if axis is None else ax.one(axis, len(x.shape), beyond=ValueError)
     # An array of the same length without elements tells the length of the result, and what is wrong with the arguments.
     length = function(np.empty((x.shape[along], 0), x.dtype), axis=0, **options).shape[0]
     shape = tuple([length if k == along else n for k, n in enumerate(x.shape)])

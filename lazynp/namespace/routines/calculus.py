@@ -234,7 +234,7 @@ def _sliding(name: str, nodes: list[Node], mode: Any) -> Any:
     n, m = x.shape[0], y.shape[0]
     mode, length = [("valid", max(n, m) - min(n, m) + 1), ("same", max(n, m)), ("full", n + m - 1)][kept - 1]
     dtype = np.result_type(x.dtype, y.dtype)
-    return wrap(library(name, (cast(x, dtype), cast(y, dtype)), dtype, (length,), mode=mode))
+    return wrap(item(name, (cast(x, dtype), cast(y, dtype)), {"mode": mode}, [(dtype, (length,))])[0])
 
 
 @fallback.library

@@ -12,13 +12,12 @@ import numpy as np
 
 from lazynp.graph.dtypes import BOOL, INT64
 from lazynp.namespace.bridge.fallback import Library
-from lazynp.namespace.routines.creation import arange, ones
+from lazynp.namespace.routines.creation import arange, ones, tri
 from lazynp.namespace.routines.selecting import nonzero
 from lazynp.namespace.ufunc.ufuncs import UFUNCS
 from lazynp.ndarray import asarray, ndarray, view_reshape
 
-tril_indices: Final = Library(np.tril_indices)
-triu_indices: Final = Library(np.triu_indices)
+_BY_NUMPY: Final = {name: Library(getattr(np, name)) for name in ("tril_indices", "triu_indices", "unravel_index", "ravel_multi_index")}
 
 
 def ix_(*args: Any) -> Any:
@@ -51,6 +50,20 @@ def diag_indices_from(arr: Any) -> Any:
     return diag_indices(arr.shape[0], arr.ndim)
 
 
+def tril_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
+    """Make the positions of a lower triangle; see :func:`numpy.tril_indices`."""
+    if {type(n), type(k), type(m)} <= {int, type(None)}:
+        return nonzero(tri(n, m, k, BOOL))
+    return _BY_NUMPY["tril_indices"](n, k, m)
+
+
+def triu_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
+    """Make the positions of an upper triangle; see :func:`numpy.triu_indices`."""
+    if {type(n), type(k), type(m)} <= {int, type(None)}:
+        return nonzero(~tri(n, m, k - 1, BOOL))
+    return _BY_NUMPY["triu_indices"](n, k, m)
+
+
 def tril_indices_from(arr: Any, k: Any = 0) -> Any:
     """Make the positions of an array's lower triangle; see :func:`numpy.tril_indices_from`."""
     if arr.ndim != 2:
@@ -73,9 +86,9 @@ def mask_indices(n: Any, mask_func: Any, k: Any = 0) -> Any:
 FUNCTIONS: Final = {
     **{
         function.__name__: function
-        for function in (ix_, diag_indices, diag_indices_from, tril_indices_from, triu_indices_from, mask_indices)
+        for function in (
+            ix_, diag_indices, diag_indices_from, tril_indices, tril_indices_from, triu_indices, triu_indices_from, mask_indices,
+        )
     },
-    "tril_indices": tril_indices,
-    "triu_indices": triu_indices,
-    **{name: Library(getattr(np, name)) for name in ("unravel_index", "ravel_multi_index")},
+    **{name: _BY_NUMPY[name] for name in ("unravel_index", "ravel_multi_index")},
 }

@@ -80,7 +80,7 @@ def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = 
             nodes = [build.reshape(node, (build.size(node),)) for node in nodes]
         elif not nodes[0].shape:
             raise ValueError("zero-dimensional arrays cannot be concatenated")
-        along = 0 if axis is None else ax.one(axis, len(nodes[0].shape))
+        along = 0 if axis is None else ax.one(axis, len(nodes[0].shape), beyond=ValueError)
         _check_shapes(nodes, along)
         wanted = _common_dtype(items, nodes, dtype, casting, out)
     except Foreign:
@@ -246,7 +246,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
         raise TypeError(f"Cannot cast array data from {counts.dtype!r} to dtype('int64') according to the rule 'safe'")
     if axis is None or not x.shape:
         x = build.reshape(x, (build.size(x),))
-    axis = 0 if axis is None else ax.one(axis, len(x.shape))
+    axis = 0 if axis is None else ax.one(axis, len(x.shape), beyond=ValueError)
     n = x.shape[axis]
     if counts.size == 1:
         times = int(counts.reshape(-1)[0])

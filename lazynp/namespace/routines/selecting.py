@@ -247,7 +247,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     x = view_reshape(a, (-1,)) if axis is None else a
     if not x.ndim:
         x = view_reshape(x, (1,))
-    axis = 0 if axis is None else ax.one(axis, x.ndim)
+    axis = 0 if axis is None else ax.one(axis, x.ndim, beyond=ValueError)
     n = x.shape[axis]
     if not n and at.size:
         rest = x.shape[:axis], x.shape[axis + 1 :]
@@ -302,7 +302,7 @@ def compress(a: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
     if mask.ndim != 1:
         raise ValueError("condition must be a 1-d array")
     x = view_reshape(x, (-1,)) if axis is None else x
-    axis = 0 if axis is None else ax.one(axis, x.ndim)
+    axis = 0 if axis is None else ax.one(axis, x.ndim, beyond=ValueError)
     return take(x, nonzero(mask)[0], axis, out)
 
 
@@ -354,7 +354,7 @@ def _sorting(name: str, a: Any, axis: Any, static: dict[str, Any], dtype: DType 
     x = array_node(a)
     if axis is None:
         x, axis = reshape(x, (build.size(x),)), -1
-    axis = ax.one(axis, len(x.shape))
+    axis = ax.one(axis, len(x.shape), beyond=OverflowError if name == "sort" else ValueError)
     last = x.shape[axis] - 1
     if descending:
         x = _backwards(x, axis)  # a stable order of the reversed array is a stable descending order of the array, reversed

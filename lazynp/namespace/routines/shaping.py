@@ -121,7 +121,7 @@ def transpose(a: Any, axes: Any = None) -> Any:
         raise ValueError("Maximum allowed dimension exceeded")
     if len(axes) != a.ndim:
         raise ValueError("axes don't match array")
-    permutation = tuple([ax.one(k, a.ndim) for k in axes])
+    permutation = tuple([ax.one(k, a.ndim, beyond=ValueError) for k in axes])
     if len(set(permutation)) != len(permutation):
         raise ValueError("repeated axis in transpose")
     return view_permute(a, permutation)
@@ -181,7 +181,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     if axis is None:
         gone: tuple[int, ...] = tuple([k for k, n in enumerate(shape) if n == 1])
     else:
-        gone = ax.several(axis, a.ndim) if a.ndim or isinstance(axis, tuple) else ()
+        gone = ax.several(axis, a.ndim, beyond=ValueError) if a.ndim or isinstance(axis, tuple) else ()
         if any(shape[k] != 1 for k in gone):
             raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
     if not gone:
@@ -319,7 +319,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
     total = ary.shape[axis]  # an axis that is not there is an IndexError, as in NumPy
     axis %= ary.ndim
     try:
-        bounds = [0, *[index(k) for k in indices_or_sections], total]
+        bounds = [0, *[None if k is None else index(k) for k in indices_or_sections], total]
     except TypeError:
         sections = int(indices_or_sections)
         if sections <= 0:

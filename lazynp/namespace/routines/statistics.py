@@ -62,7 +62,7 @@ class _Counted:
         if axis is not None and not self.x.shape and axis != ():
             # Unlike a sum, NumPy's mean asks how long the axis is.
             ax.several(axis, 0)
-        self.axes = ax.reduced(axis, len(self.x.shape))
+        self.axes = ax.reduced(axis, len(self.x.shape), OverflowError)
         self.where: Any = None
         self.mask: Node | None = None
         self.count: Node | int = prod([self.x.shape[k] for k in self.axes])
@@ -101,7 +101,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
     """Compute the arithmetic mean; see :func:`numpy.mean`."""
     if type(a) is ndarray and dtype is None and out is None and where is NoValue:
         x = node_of(a)
-        axes = ax.reduced(axis, len(x.shape))
+        axes = ax.reduced(axis, len(x.shape), OverflowError)
         count = 1
         for k in axes:
             count *= x.shape[k]
@@ -221,7 +221,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     try:
         x = array_node(a)
         w = None if weights is None else array_node(weights)
-        axes = ax.reduced(axis, len(x.shape))
+        axes = ax.reduced(axis, len(x.shape), OverflowError)
     except Foreign:
         return fallback.call(np.average, "average", (a,), _options(axis=axis, weights=weights, returned=returned, keepdims=keepdims))
     if w is None:

@@ -2,7 +2,7 @@
 
 In: the names of ``numpy.random``.  Out: the same functions and generator objects with results of ours.  Promise: the same bits as
 NumPy for the same seed; numbers are drawn at the call, in the order of the calls, so that the generator's state is where NumPy's
-would be.
+would be.  For a GPU ``device/drawing.py`` records many numbers in place of drawing them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from lazynp.array import core, hand
+from lazynp.engine import devices
 from lazynp.namespace.bridge import fallback, proxies
 from lazynp.namespace.bridge.fallback import Arguments
 from lazynp.namespace.docstrings import Documented
@@ -54,6 +55,16 @@ class Draw:
         self._writes = (0,) if name in _WRITING else ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        function = self.__wrapped__
+        if devices.gpus is None:
+            return self._by_numpy(args, kwargs)
+        found = devices.gpus.drawn(function, args, kwargs)
+        if found is None:
+            found = self._by_numpy(args, kwargs)
+            devices.gpus.count_on_host(f"random.{self.__name__}", found)
+        return found
+
+    def _by_numpy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         function = self.__wrapped__
         if not kwargs and not self._writes and config.at_hand and _PLAIN.issuperset(map(type, args)):
             return _wrapped(hand.result(function(*args)))

@@ -6,47 +6,51 @@ In: what users pass as ``axis``.  Out: non-negative axes.  Promise: NumPy's exce
 from __future__ import annotations
 
 from operator import index
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from lazynp.graph.build import reshape
 from lazynp.graph.node import Node, Shape
 
+_BEYOND: Final = {OverflowError: "Python int too large to convert to C int", ValueError: "integer won't fit into a C int"}
 
-def one(axis: Any, ndim: int, name: str | None = None) -> int:
-    """One axis as a non-negative number; ``name`` is the argument's, for the error."""
+
+def one(axis: Any, ndim: int, name: str | None = None, beyond: type[Exception] = OverflowError) -> int:
+    """One axis as a non-negative number; ``name`` is the argument's, for the error, ``beyond`` what is raised beyond the integers of C."""
     number = index(axis)
     if not -ndim <= number < ndim:
         np.intp(number)  # NumPy reads a C long first
+        if not -(2**31) <= number < 2**31:
+            raise beyond(_BEYOND[beyond])
         raise np.exceptions.AxisError(number, ndim, name)
     return number + ndim if number < 0 else number
 
 
-def several(axis: Any, ndim: int, name: str | None = None) -> tuple[int, ...]:
+def several(axis: Any, ndim: int, name: str | None = None, beyond: type[Exception] = OverflowError) -> tuple[int, ...]:
     """One or several different axes, in the order given."""
     if not isinstance(axis, (tuple, list)) and hasattr(axis, "__index__"):
-        return (one(axis, ndim, name),)
-    axes = tuple([one(a, ndim, name) for a in axis])
+        return (one(axis, ndim, name, beyond),)
+    axes = tuple([one(a, ndim, name, beyond) for a in axis])
     if len(set(axes)) != len(axes):
         raise ValueError("repeated axis" if name is None else f"repeated axis in `{name}` argument")
     return axes
 
 
-def reduced(axis: Any, ndim: int) -> tuple[int, ...]:
+def reduced(axis: Any, ndim: int, beyond: type[Exception] = ValueError) -> tuple[int, ...]:
     """The axes of a reduction in increasing order; None means all of them."""
     if axis is None:
         return tuple(range(ndim))
     if type(axis) is int:
         if ndim == 0 and axis in (0, -1):
             return ()
-        return (one(axis, ndim),)
+        return (one(axis, ndim, None, beyond),)
     if isinstance(axis, tuple):
-        axes = sorted([one(a, ndim) for a in axis])
+        axes = sorted([one(a, ndim, None, beyond) for a in axis])
         if len(set(axes)) != len(axes):
             raise ValueError("duplicate value in 'axis'")
         return tuple(axes)
-    return reduced(index(axis), ndim)
+    return reduced(index(axis), ndim, beyond)
 
 
 def kept(node: Node, shape: Shape, axes: tuple[int, ...]) -> Node:

@@ -122,9 +122,9 @@ def _single(axis: Any, x: Node, method: str) -> int:
     if axis is None:
         axes = list(range(ndim))
     elif type(axis) is tuple:
-        axes = [ax.one(k, ndim) for k in axis]
+        axes = [ax.one(k, ndim, beyond=ValueError) for k in axis]
     else:
-        axes = [ax.one(axis, ndim or 1)]
+        axes = [ax.one(axis, ndim or 1, beyond=ValueError)]
     if not ndim:
         raise TypeError(f"cannot {method} on a scalar")
     if len(axes) != 1:
@@ -152,7 +152,9 @@ def reduceat(of: ufunc, array: Any, indices: Any, axis: Any, dtype: Any, out: An
     at = at.astype(np.intp)
     shape = (*x.shape[:axis], len(at), *x.shape[axis + 1 :])
     static = {} if dtype is None else {"dtype": np.dtype(dtype)}
-    node = _library(of, "reduceat", [x, node_of(from_numpy(at))], found, shape, axis=axis, **static)
+    node = devices.gpus.reduceat(of, x, at, axis, found) if devices.gpus is not None else None
+    if node is None:
+        node = _library(of, "reduceat", [x, node_of(from_numpy(at))], found, shape, axis=axis, **static)
     # The axis itself has no say in the memory order of the result, as one of length one has not.
     source = array[(slice(None),) * axis + (slice(0, 1),)] if type(array) is ndarray else array
     return reductions.finish(node, out, of.__name__, source)

@@ -11,6 +11,7 @@ import operator
 import sys
 from collections import deque
 from collections.abc import Callable
+from opcode import opmap
 from typing import Any, Final
 
 import numpy as np
@@ -54,6 +55,9 @@ BINARY: Final = {
 }
 COMPARE: Final = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}
 UNARY: Final = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
+
+_IN_PLACE: Final = range(13, 26)  # arguments of BINARY_OP
+_MIRRORED: Final = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
 _getframe = sys._getframe
 _CONST = o.CONST
@@ -146,7 +150,11 @@ def _binary(name: str, of: ufunc) -> Method:
             if special is not None:
                 return special
         if kind is not ndarray and defers(a, b):
-            return NotImplemented
+            if type(a) is ndarray or a._value is not None:
+                return NotImplemented
+            turn = getattr(kind, f"__{_MIRRORED.get(name, 'r' + name)}__", None)
+            found = NotImplemented if turn is None else turn(b, a)
+            return at_call(a.concrete("operator"), b) if found is NotImplemented else found
         return of(a, b)
 
     operate.__name__ = operate.__qualname__ = f"__{name}__"
@@ -179,12 +187,26 @@ def _reflected(name: str, of: ufunc) -> Method:
                 frame = _getframe(1)
                 return wrap(Node(rule[0], (value, x), None, rule[1], x.shape, (frame.f_code, frame.f_lasti)))
         if defers(a, b):
-            # a subclass's own operator went first and left it to ours, for it knows NumPy's arrays alone: `numpy.matrix` does
-            return forward(b, np.asarray(a)) if isinstance(b, np.ndarray) else NotImplemented
+            # what went first and left it to ours may know NumPy's arrays and numbers alone: `numpy.matrix` does, and PyTorch's tensors
+            if isinstance(b, np.ndarray):
+                return forward(b, np.asarray(a))
+            return NotImplemented if type(a) is ndarray or a._value is not None else _once_more(name, forward, b, a)
         return of(b, a)
 
     operate.__name__ = operate.__qualname__ = f"__r{name}__"
     return operate
+
+
+def _once_more(name: str, forward: Method, b: Any, a: Any) -> Any:
+    """The operator of who refused a result that is not computed yet, given NumPy's number: in place, where the program says ``b += a``."""
+    at_place = getattr(operator, f"i{name}")
+    frame: Any = _getframe()
+    while frame.f_globals is globals():
+        frame = frame.f_back
+    instruction, which = frame.f_code.co_code[frame.f_lasti : frame.f_lasti + 2]
+    if instruction != opmap["BINARY_OP"] and hasattr(b, at_place.__name__.join(["__", "__"])):
+        return NotImplemented  # who calls us may mean the one or the other
+    return (at_place if instruction == opmap["BINARY_OP"] and which in _IN_PLACE else forward)(b, a.concrete("operator"))
 
 
 def _stretches(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:

@@ -72,9 +72,11 @@ def mask_node(where: Any) -> Node:
 
 
 def overrides(x: Any) -> bool:
-    """Tell whether a foreign type has its own idea of ufuncs (pandas, sparse matrices, masked arrays, ...)."""
+    """Tell whether a foreign type has its own idea of ufuncs, or of their results (pandas, masked arrays, PyTorch, ...)."""
     kind = type(x)
-    return kind not in _OWN and hasattr(kind, "__array_ufunc__") and not issubclass(kind, np.memmap)
+    if kind in _OWN or issubclass(kind, (np.memmap, np.generic)):
+        return False
+    return hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array_wrap__")
 
 
 def has_subclass(*values: Any) -> bool:

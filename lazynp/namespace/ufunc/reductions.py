@@ -276,7 +276,7 @@ def accumulate(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any) -> Any:
     x = truth(x) if on_truth else converted(x, loop)
     if x.dtype == BOOL:
         op = ON_BOOL.get(op, op)
-    return finish(build.scan(op, x, ax.one(axis, len(x.shape))), out, name, array)
+    return finish(build.scan(op, x, ax.one(axis, len(x.shape), beyond=ValueError)), out, name, array)
 
 
 # The functions of the namespace -----------------------------------------------------------------------------------------
@@ -329,7 +329,7 @@ def _flat_or_axis(x: Node, axis: Any) -> tuple[Node, int]:
         return reshape(x, (product(x.shape),)), 0
     if not x.shape and index(axis) in (0, -1):
         return reshape(x, (1,)), 0
-    return x, ax.one(axis, len(x.shape))
+    return x, ax.one(axis, len(x.shape), beyond=ValueError)
 
 
 def _cumulative(of: ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:

@@ -21,6 +21,7 @@ COMPARISONS = [o.LESS, o.LESS_EQUAL, o.GREATER, o.GREATER_EQUAL, o.EQUAL, o.NOT_
 ARITHMETIC = [o.ADD, o.SUBTRACT, o.MULTIPLY, o.FLOOR_DIVIDE, o.REMAINDER, o.FMOD, o.MINIMUM, o.MAXIMUM, o.FMIN, o.FMAX]
 BITS = [o.BITWISE_AND, o.BITWISE_OR, o.BITWISE_XOR]
 SHIFTS = [o.LEFT_SHIFT, o.RIGHT_SHIFT]
+UNSIGNED = [o.MULTIPLY_HIGH]
 PREDICATES = [o.SIGNBIT, o.ISNAN, o.ISINF, o.ISFINITE]
 ROUNDINGS = [o.FLOOR, o.CEIL, o.TRUNC, o.RINT]
 
@@ -84,7 +85,7 @@ def test_all_pairs_of_bools() -> None:
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_extremes_of_integers(dtype: np.dtype) -> None:
-    check([*ARITHMETIC, *BITS, *SHIFTS, *COMPARISONS], *pairs(extremes(dtype)))
+    check([*ARITHMETIC, *BITS, *SHIFTS, *COMPARISONS, *(UNSIGNED if dtype.kind == "u" else [])], *pairs(extremes(dtype)))
     check([o.NEGATIVE, o.ABSOLUTE, o.SIGN, o.INVERT, o.BITWISE_COUNT], extremes(dtype))
 
 
@@ -191,6 +192,7 @@ def test_rounding_to_half_at_every_tie(source: type) -> None:
 def test_every_table_is_complete_for(dtype: np.dtype) -> None:
     """What these tests list for a type is what the target says it can do."""
     binary = [*ARITHMETIC, *COMPARISONS, *([o.DIVIDE, o.COPYSIGN] if dtype.kind == "f" else [*BITS, *SHIFTS])]
+    binary += UNSIGNED if dtype.kind == "u" else []
     unary = [o.NEGATIVE, o.ABSOLUTE, o.SIGN]
     unary += [o.SQRT, *ROUNDINGS, *PREDICATES, *scalars.MATH] if dtype.kind == "f" else [o.INVERT, o.BITWISE_COUNT]
     tested = {*binary, *unary, o.WHERE}

@@ -9,6 +9,7 @@ import pytest
 
 from lazynp.backends.base import ExecutionError
 from lazynp.backends.numpy import library
+from lazynp.backends.numpy.operations import SPECIAL as FUNCTIONS
 from lazynp.backends.numpy.operations import UFUNCS
 from lazynp.backends.numpy.source import WRITERS
 from lazynp.graph import build
@@ -289,3 +290,13 @@ def test_library_result_is_checked_and_unknown_names_are_refused() -> None:
         library.lookup("frobnicate")
     with pytest.raises(KeyError, match="ufunc:sort"):
         library.lookup("ufunc:sort")
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
+def test_upper_halves_of_products(dtype: Any) -> None:
+    top = 2 ** (8 * np.dtype(dtype).itemsize)
+    values = [n % top for n in (0, 1, 2, 3, top - 1, top - 2, top // 2, top // 2 + 1, top // 3, 0xD2E7470EE14C6C93)]
+    a, b = np.repeat(values, len(values)).astype(dtype), np.tile(np.array(values, dtype), len(values))
+    expected = [int(x) * int(y) // top for x, y in zip(a, b, strict=True)]
+    found = FUNCTIONS[o.MULTIPLY_HIGH](a, b)
+    assert found.dtype == dtype and found.tolist() == expected

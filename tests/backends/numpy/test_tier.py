@@ -63,6 +63,23 @@ def test_a_temporary_that_is_seen_again_is_not_written_over() -> None:
     same(evaluate(add(turned, once))[0], -x.T - x)
 
 
+def test_a_temporary_is_sorted_where_it_is() -> None:
+    x = np.random.default_rng(0).integers(0, 99, 10000).astype(float)
+    once = negative(leaf(x))
+    ordered = build.call("numpy", ("sort", (("axis", -1),)), (once,), FLOAT, (10000,))
+    split = build.call("numpy", ("partition", (("kth", 5000), ("axis", -1))), (negative(ordered),), FLOAT, (10000,))
+    assert source(ordered).count("changed(") == 1 and source(split).count("changed(") == 2
+    square = build.reshape(once, (100, 100))
+    for nodes, texts in (((ordered,), 1), ((ordered, once), 0), ((square, ordered), 0), ((ordered, split), 2)):
+        assert source(*nodes).count("changed(") == texts
+        same(evaluate(*nodes)[nodes.index(ordered)], np.sort(-x))
+    same(evaluate(split)[0], np.partition(-np.sort(-x), 5000))
+    turned = build.permute(build.reshape(negative(leaf(x)), (100, 100)), (1, 0))
+    columns = build.call("numpy", ("sort", (("axis", 0),)), (turned,), FLOAT, (100, 100))
+    same(evaluate(columns)[0], np.sort(-x.reshape(100, 100).T, axis=0))
+    same(evaluate(build.call("numpy", ("sort", ()), (leaf(x),), FLOAT, (10000,)))[0], np.sort(x))
+
+
 def test_store_reads_what_it_overwrites_first() -> None:
     x = np.arange(6.0)
     base = negative(leaf(x))

@@ -1,0 +1,75 @@
+"""When a library is loaded that has to know of lazynp.
+
+In: names of modules, and what is to be told to each.  Out: the modules, told when they are loaded, or now where they are.  Promise: nothing
+is loaded for it, and a module that nobody names is found and loaded as without lazynp.
+
+Some libraries would take an array of ours for something else and tell nobody: they are told in every program (``STRANGERS``), others only
+where ``numpy`` is lazynp (``mapping/modules.py``).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import ModuleType
+from typing import Any, Final
+
+Hook = Callable[[Any], None]
+
+HOOKS: Final[dict[str, Hook]] = {}
+
+
+class _Telling(SourceFileLoader):
+    """Loads a module that has to know."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        _tell(module)
+
+
+def _tell(module: ModuleType) -> None:
+    with suppress(AttributeError):  # another library of that name
+        HOOKS[module.__name__](module)
+
+
+class Finder:
+    """Stands before Python's own search."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if fullname not in HOOKS:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is None or type(spec.loader) is not SourceFileLoader:
+            return None
+        spec.loader = _Telling(fullname, spec.loader.path)
+        return spec
+
+
+def tell(hooks: Mapping[str, Hook]) -> None:
+    """Let modules be told, from now on and for the life of the process."""
+    if Finder not in sys.meta_path:
+        # where Python's own search stands: hooks before it (pytest's is one) have their say first
+        place = next((i for i, finder in enumerate(sys.meta_path) if finder is PathFinder), len(sys.meta_path))
+        sys.meta_path.insert(place, Finder)
+    HOOKS.update(hooks)
+    for name in hooks:
+        if name in sys.modules:
+            _tell(sys.modules[name])
+
+
+def _stranger(module: Any) -> None:
+    from lazynp.namespace.bridge import neighbours
+
+    neighbours.STRANGERS[module.__name__](module)
+
+
+STRANGERS: Final[dict[str, Hook]] = {
+    "array_api_extra._lib._helpers": _stranger,
+    "pandas": _stranger,
+    "sklearn.externals.array_api_extra._lib._helpers": _stranger,
+    "torch": _stranger,
+    "torch.utils.data._utils.collate": _stranger,
+}
