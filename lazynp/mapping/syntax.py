@@ -122,9 +122,26 @@ def _through(function: str, old: ast.expr, *arguments: ast.expr) -> ast.expr:
     return ast.fix_missing_locations(ast.copy_location(call, old))
 
 
+# Most nodes of a tree, of which nothing here asks anything.
+_LEAVES: Final = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.alias)
+
+
+def _nodes(tree: ast.AST) -> list[ast.AST]:
+    """List the nodes of a tree, but for leaves: ``ast.walk`` takes as long as everything else that is done to a module."""
+    nodes = [tree]
+    for node in nodes:  # which grows meanwhile
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                nodes.extend([item for item in value if isinstance(item, ast.AST) and not isinstance(item, _LEAVES)])
+            elif isinstance(value, ast.AST) and not isinstance(value, _LEAVES):
+                nodes.append(value)
+    return nodes
+
+
 def map_tree(tree: _Tree) -> _Tree:
     """Rewrite the imports of NumPy in place.  Iterative: programs with very deep expressions are allowed."""
-    nodes = list(ast.walk(tree))
+    nodes = _nodes(tree)
     concerned = {*CALLS}
     modules: set[str] = set()
     for node in nodes:
