@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.engine import devices
 from lazynp.graph.dtypes import BOOL, INT64
 from lazynp.namespace.bridge.fallback import Library
 from lazynp.namespace.routines.creation import arange, ones, tri
@@ -52,14 +53,14 @@ def diag_indices_from(arr: Any) -> Any:
 
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
     """Make the positions of a lower triangle; see :func:`numpy.tril_indices`."""
-    if {type(n), type(k), type(m)} <= {int, type(None)}:
+    if devices.gpus is not None and {type(n), type(k), type(m)} <= {int, type(None)}:
         return nonzero(tri(n, m, k, BOOL))
     return _BY_NUMPY["tril_indices"](n, k, m)
 
 
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
     """Make the positions of an upper triangle; see :func:`numpy.triu_indices`."""
-    if {type(n), type(k), type(m)} <= {int, type(None)}:
+    if devices.gpus is not None and {type(n), type(k), type(m)} <= {int, type(None)}:
         return nonzero(~tri(n, m, k - 1, BOOL))
     return _BY_NUMPY["triu_indices"](n, k, m)
 

@@ -32,11 +32,13 @@ from lazynp.namespace.ufunc.promotion import DType, Foreign, Key, broadcast, con
 from lazynp.namespace.ufunc.table import LOWERING
 from lazynp.ndarray import host, ndarray, node_of, result, result_order, wrap, wrap_ordered
 from lazynp.scalars import CLASSES, OF_TYPE, node_of_scalar
+from lazynp.values import config
 
 # A kernel of ours computes these several times as fast as NumPy, from few elements on.
 COSTLY: Final = frozenset(op.name for op in o.ALL if op.kind is Kind.ELEMENTWISE and op.cost >= 20)
 _COMPARISONS: Final = frozenset(["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
 _KEYWORDS: Final = frozenset(["out", "where", "casting", "order", "dtype", "subok", "signature", "sig"])
+_LISTS: Final = frozenset([list, tuple])
 _EXCLUSIVE: Final = (("sig", "signature"), ("signature", "dtype"), ("sig", "dtype"))
 
 NO_ARRAY: Final = "output must be an array"  # what functions that are no ufuncs say of an ``out=``
@@ -233,6 +235,8 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             found = floating.at_once(self._of_numbers, *values)
             return fallback.ours(found) if any(type(arg) in CLASSES for arg in args) else found
         known = NotImplemented
+        if config.at_hand and not _LISTS.isdisjoint(map(type, args)):
+            args = [arg if (made := hand.listed(arg, None)) is None else made for arg in args]
         if self._at_call is not None:
             known = calls.answer(self._of_numbers, args, {})
             if known is NotImplemented:
