@@ -2,7 +2,7 @@
 
 In: nothing.  Out: the definitions of functions of complex128, by NumPy's names.  Promise: the branch cuts, zeros and infinities of C's
 functions, which are NumPy's, and results within a few units in the last place; of complex64 they are computed in double precision and
-rounded.
+rounded, before the logarithms of other bases are multiplied.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Final
 
 from lazynp.backends.cuda.types import INFINITY
 
+# Logarithms of e to other bases, by which NumPy multiplies; of complex64 the rounded logarithm, in single precision.
+_UNITS: Final[dict[str, str]] = {"log2": "1.442695040888963407359924681001892137", "log10": "0.434294481903251827651128918916605082"}
 # Bodies of functions of x + iy.
 _UNARY: Final[dict[str, str]] = {
     # W. Kahan: Branch cuts for complex elementary functions (1987); far from 1 the number is scaled, exactly.
@@ -48,12 +50,9 @@ _UNARY: Final[dict[str, str]] = {
     if (most < 0x1p-960)
         return {log(hypot(x * 0x1p108, y * 0x1p108)) - 108 * 0.693147180559945309417232121458176568, angle};
     return {log(hypot(x, y)), angle};""",
-    "log2": """
+    **{name: f"""
     const lz_c16 found = lz_log_c16(a);
-    return {found.re * 1.442695040888963407359924681001892137, found.im * 1.442695040888963407359924681001892137};""",
-    "log10": """
-    const lz_c16 found = lz_log_c16(a);
-    return {found.re * 0.434294481903251827651128918916605082, found.im * 0.434294481903251827651128918916605082};""",
+    return {{found.re * {unit}, found.im * {unit}}};""" for name, unit in _UNITS.items()},
     "sinh": """
     if (y - y != 0)
         return {x == 0 ? x : fabs(x) == INFINITY ? INFINITY : y - y, y - y};
@@ -140,8 +139,10 @@ def definition(name: str, single: bool) -> str:
     """The function of complex128; of complex64 one that calls it."""
     if not single:
         return DEFINITIONS[name].replace("INFINITY", INFINITY["f8"])
+    unit = _UNITS.get(name)
+    times = f" * {unit}f" if unit else ""
     return f"""lz_c8 lz_{name}_c8(lz_c8 a)
 {{
-    const lz_c16 found = lz_{name}_c16(lz_c16{{a.re, a.im}});
-    return {{(float)found.re, (float)found.im}};
+    const lz_c16 found = lz_{"log" if unit else name}_c16(lz_c16{{a.re, a.im}});
+    return {{(float)found.re{times}, (float)found.im{times}}};
 }}"""
