@@ -219,12 +219,12 @@ static PyObject* in_place(int op, PyObject* a, PyObject* b) {
     y = memory_of(b), x = own_memory_of(a);
     q = y ? (PyObject*)y : b;
     if (x == NULL && is_large(a) && (done = large_in_place(op, a, b))) return done < 0 ? NULL : Py_NewRef(a);
-    if (x && IS_LIST(b) && (q = listed(NULL, b, NULL))) {
+    if (x == NULL || !(y || is_number(b)) || op == MATMUL) {
+        if (x == NULL || !IS_LIST(b) || (q = listed(NULL, b, NULL)) == NULL) return slow2(slow_in_place[op], a, b);
         found = in_place(op, a, q);
         Py_DECREF(q);
         return found;
     }
-    if (x == NULL || !(y || is_number(b)) || op == MATMUL) return slow2(slow_in_place[op], a, b);
     Py_INCREF(x), Py_INCREF(q);
     done = binary_loops[op].ufunc && direct_into(&binary_loops[op], x, q);
     if (!done && !PyErr_Occurred()) {
@@ -265,13 +265,13 @@ static PyObject* compare(PyObject* a, PyObject* b, int op) {
         if (PyErr_Occurred() || settle_operand(a) < 0 || settle_operand(b) < 0) return NULL;
         x = memory_of(a), y = memory_of(b);
     }
-    if (x && IS_LIST(b) && (q = listed(NULL, b, NULL))) {
+    q = y ? (PyObject*)y : b;
+    if (x == NULL || !(y ? fits(x, y) : is_number(b))) {
+        if (x == NULL || !IS_LIST(b) || (q = listed(NULL, b, NULL)) == NULL) return slow2(slow_methods[LT + op], a, b);
         found = compare(a, q, op);
         Py_DECREF(q);
         return found;
     }
-    q = y ? (PyObject*)y : b;
-    if (x == NULL || !(y ? fits(x, y) : is_number(b))) return slow2(slow_methods[LT + op], a, b);
     Py_INCREF(x), Py_INCREF(q);
     found = direct2(&compare_loops[op], (PyObject*)x, q, y ? 3 : 1);
     if (found == NULL && !PyErr_Occurred()) found = PyArray_Type.tp_richcompare((PyObject*)x, q, op);
