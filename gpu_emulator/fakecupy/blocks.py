@@ -7,7 +7,9 @@ touched from here: a copy or a library function that would is a ``Violation``; a
 from __future__ import annotations
 
 import bisect
+import contextlib
 import ctypes
+import threading
 from typing import Any
 
 import numpy as np
@@ -43,39 +45,44 @@ class Pinned:
 
 
 class Ranges:
-    """Blocks by address."""
+    """Blocks by address; any thread may ask while another one adds."""
 
     def __init__(self) -> None:
+        self.lock = threading.RLock() # a collection within may free blocks
         self.starts: list[int] = []
         self.blocks: dict[int, Any] = {}
 
     def add(self, block: Any) -> None:
         """A new block; freed ones whose addresses it has are forgotten."""
-        at = bisect.bisect_left(self.starts, block.address)
-        if at and self.blocks[self.starts[at - 1]].address + self.blocks[self.starts[at - 1]].size > block.address:
-            at -= 1
-        while at < len(self.starts) and self.starts[at] < block.address + max(block.size, 1):
-            del self.blocks[self.starts.pop(at)]
-        self.starts.insert(at, block.address)
-        self.blocks[block.address] = block
+        with self.lock:
+            at = bisect.bisect_left(self.starts, block.address)
+            if at and self.blocks[self.starts[at - 1]].address + self.blocks[self.starts[at - 1]].size > block.address:
+                at -= 1
+            while at < len(self.starts) and self.starts[at] < block.address + max(block.size, 1):
+                del self.blocks[self.starts.pop(at)]
+            self.starts.insert(at, block.address)
+            self.blocks[block.address] = block
 
     def remove(self, block: Any) -> None:
-        if self.blocks.pop(block.address, None) is not None:
-            del self.starts[bisect.bisect_left(self.starts, block.address)]
+        with self.lock:
+            if self.blocks.pop(block.address, None) is not None:
+                del self.starts[bisect.bisect_left(self.starts, block.address)]
+
+    def before(self, address: int) -> Any:
+        """The last block that begins at or before the address, or None."""
+        with self.lock:
+            at = bisect.bisect_right(self.starts, address) - 1
+            return self.blocks[self.starts[at]] if at >= 0 else None
 
     def find(self, address: int) -> Any:
-        """The block that begins at or before the address, if it holds it; a block without bytes holds its own address."""
-        at = bisect.bisect_right(self.starts, address) - 1
-        if at < 0:
-            return None
-        block = self.blocks[self.starts[at]]
-        return block if address < block.address + max(block.size, 1) else None
-
+        """The block that holds the address; a block without bytes holds its own."""
+        block = self.before(address)
+        return block if block is not None and address < block.address + max(block.size, 1) else None
 
     def near(self, address: int) -> bool:
         """Whether it is the end of a block, where an empty view may begin."""
-        at = bisect.bisect_right(self.starts, address) - 1
-        return at >= 0 and address <= self.blocks[self.starts[at]].address + self.blocks[self.starts[at]].size + 64
+        block = self.before(address)
+        return block is not None and address <= block.address + block.size + 64
 
 
 class Store:
@@ -92,16 +99,18 @@ class Store:
     # device memory
 
     def allocate(self, size: int, device: int) -> Block:
-        if self.used[device] + rounded(size) > self.capacity:
-            raise CUDARuntimeError(2)
-        self.used[device] += rounded(size)
+        with self.device.lock:
+            if self.used[device] + rounded(size) > self.capacity:
+                raise CUDARuntimeError(2)
+            self.used[device] += rounded(size)
         block = Block(execution.allocate(size), size, device)
         self.device.add(block)
         return block
 
     def release(self, block: Block) -> None:
         """Back to the device; from now on touching it is a fault."""
-        self.used[block.device] -= rounded(block.size)
+        with self.device.lock:
+            self.used[block.device] -= rounded(block.size)
         self.discard(block)
 
     def discard(self, block: Block) -> None:
@@ -151,9 +160,8 @@ class Store:
     # pinned memory
 
     def pin(self, size: int) -> Pinned:
-        spare = self.spare.get(size)
-        if spare:
-            pinned = spare.pop()
+        with contextlib.suppress(KeyError, IndexError):
+            pinned = self.spare[size].pop()
             pinned.live = True
             return pinned
         owner = np.full(max(size, 1) + 64, POISON, np.uint8)

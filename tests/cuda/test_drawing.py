@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,7 +14,7 @@ import lazynp
 from lazynp.graph import report
 from lazynp.namespace.device import ziggurats
 from lazynp.namespace.device.drawing import FEW
-from tests.cuda.host import machine, on_host, transfers
+from tests.cuda.host import in_threads, machine, on_host, transfers
 
 N = FEW + 7
 
@@ -195,15 +194,11 @@ def test_threads_share_a_generator(gpu: Any) -> None:
     theirs, ours = generators()
     drawn: list[Any] = []
 
-    def work() -> None:
+    def work(_: int) -> None:
         with lazynp.device("cuda"):
             drawn.extend([ours.random(N) for _ in range(3)])
 
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(3, work)
     expected = theirs.random((9, N))
     assert sorted(numpy.asarray(x).tobytes() for x in drawn) == sorted(row.tobytes() for row in expected)
     assert str(theirs.bit_generator.state) == str(ours.bit_generator.state)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +13,7 @@ import lazynp as np
 from lazynp.backends.cuda import graphs, launch, memory
 from lazynp.graph import report
 from lazynp.values import config
-from tests.cuda.host import EMULATED, SEEDS, machine
+from tests.cuda.host import EMULATED, SEEDS, in_threads, machine
 
 pytestmark = pytest.mark.skipif(not EMULATED, reason="counts what the fake CuPy records")
 
@@ -231,18 +230,7 @@ def test_uploads_come_before(gpu: Any) -> None:
 
 def test_threads_have_graphs_of_their_own(gpu: Any) -> None:
     expected = loop(numpy, A)
-    wrong: list[Any] = []
-
-    def work() -> None:
-        if not numpy.array_equal(loop(np, there(A)), expected):
-            wrong.append(threading.current_thread())
-
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    in_threads(3, lambda _: numpy.testing.assert_array_equal(loop(np, there(A)), expected))
 
 
 def test_memory_that_is_given_up_meanwhile(one: Any, monkeypatch: pytest.MonkeyPatch) -> None:

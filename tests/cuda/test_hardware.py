@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy
@@ -15,7 +15,7 @@ import pytest
 
 import lazynp as np
 from lazynp.values import config
-from tests.cuda.host import EMULATED, SEEDS, machine
+from tests.cuda.host import EMULATED, SEEDS, in_threads, machine
 
 SIZE = 2_000 if EMULATED else 3_000_000
 TURNS = 6 if EMULATED else 1_000
@@ -40,27 +40,6 @@ def turned(xp: Any, x: Any) -> Any:
 
 
 # Threads -----------------------------------------------------------------------------------------------------------------
-
-
-def in_threads(count: int, work: Callable[[int], None]) -> None:
-    """Run ``work`` in threads that begin together; what one of them raises is raised."""
-    failures: list[BaseException] = []
-    begin = threading.Barrier(count)
-
-    def run(number: int) -> None:
-        try:
-            begin.wait()
-            work(number)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
 
 
 def test_four_threads_upload_compute_and_download(gpu: Any) -> None:

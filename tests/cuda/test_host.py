@@ -18,7 +18,7 @@ from lazynp.codegen import pipeline
 from lazynp.graph import report
 from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.values import config
-from tests.cuda.host import SEEDS, machine, on_host, transfers
+from tests.cuda.host import SEEDS, in_threads, machine, on_host, transfers
 
 RNG = numpy.random.default_rng(5)
 A = RNG.standard_normal((40, 30))
@@ -641,29 +641,20 @@ def test_arrays_of_the_processor_have_no_such_interface(one: Any) -> None:
 
 def test_threads_have_streams_of_their_own(gpu: Any) -> None:
     shared = there(A) + 1
-    failures: list[BaseException] = []
 
-    def work(k: int) -> None:
-        try:
-            x = shared
-            for turn in range(5):
-                x = x * k + turn
-                x[3] = k
-                x.realize()
-            expected = A + 1
-            for turn in range(5):
-                expected = expected * k + turn
-                expected[3] = k
-            check(x, expected)
-        except BaseException as error:
-            failures.append(error)
+    def work(number: int) -> None:
+        x, k = shared, number + 1
+        for turn in range(5):
+            x = x * k + turn
+            x[3] = k
+            x.realize()
+        expected = A + 1
+        for turn in range(5):
+            expected = expected * k + turn
+            expected[3] = k
+        check(x, expected)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    in_threads(4, work)
     gc.collect()
     check(shared, A + 1)
 

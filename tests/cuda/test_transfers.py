@@ -7,7 +7,6 @@ upload comes after is read from the machine's queue, not guessed from values.
 from __future__ import annotations
 
 import gc
-import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +22,7 @@ from lazynp.graph import report
 from lazynp.ndarray import root_node
 from lazynp.values import config
 from tests.cuda import test_host
-from tests.cuda.host import SEEDS, machine
+from tests.cuda.host import SEEDS, in_threads, machine
 from tests.cuda.host import transfers as counted
 
 N = 40_000
@@ -270,32 +269,17 @@ def test_memory_for_results_is_taken_from_uploads(seed: int) -> None:
 
 def test_threads_drop_what_others_read(gpu: Machine) -> None:
     """Each thread reads uploads of all, which the threads drop in turn while new ones are made."""
-    failures: list[BaseException] = []
     shared = [there(X + k).realize() for k in range(4)]
 
     def work(me: int) -> None:
-        try:
-            for turn in range(4):
-                mine = there(X * me + turn)
-                found = [(x * (me + 1) - mine).realize() for x in list(shared)]
-                shared[me] = there(X + me).realize()
-                for k, x in enumerate(found):
-                    numpy.testing.assert_array_equal(x, (X + k) * (me + 1) - (X * me + turn))
-        except BaseException as error:
-            failures.append(error)
+        for turn in range(4):
+            mine = there(X * me + turn)
+            found = [(x * (me + 1) - mine).realize() for x in list(shared)]
+            shared[me] = there(X + me).realize()
+            for k, x in enumerate(found):
+                numpy.testing.assert_array_equal(x, (X + k) * (me + 1) - (X * me + turn))
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-4)
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(before)
-    if failures:
-        raise failures[0]
+    in_threads(4, work)
 
 
 def test_a_thread_that_still_queues_keeps_what_it_reads(late: Machine) -> None:

@@ -162,10 +162,10 @@ class DeviceLauncher(Launcher):
             for slot in self.kernel.divisors:
                 block[slot] &= 0xFFFFFFFF
         layout = self.layout
-        word = words + PAIR * self.word if self.word >= 0 else place.sink()
+        counters = block[layout.counters] = place.counters(run)
+        word = words + PAIR * self.word if self.word >= 0 else counters + 4 * ir.COUNTERS
         block[layout.error] = word
         block[layout.flags] = word + 8
-        block[layout.counters] = place.counters(run)
         args = (self.pointer(block.buffer_info()[0]),)
         for phase in self.kernel.of(wide):
             phase.launch(block, args, run)

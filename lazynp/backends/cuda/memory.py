@@ -22,6 +22,7 @@ from lazynp.backends.cuda import driver
 from lazynp.backends.cuda.graphs import Copy
 from lazynp.backends.cuda.runs import Forked, Local, Run
 from lazynp.backends.cuda.watch import Watch
+from lazynp.backends.cuda.words import PAIR
 from lazynp.codegen.ir import COUNTERS
 from lazynp.graph import report
 from lazynp.graph.node import Shape, caller
@@ -185,7 +186,6 @@ class Place:
         self._streams: list[Any] = []  # of threads that have ended
         self._twins: WeakKeyDictionary[Buffer, DeviceBuffer] = WeakKeyDictionary()
         self._large: WeakSet[DeviceBuffer] = WeakSet()
-        self._sink: DeviceBlock | None = None
         self._watch: Watch | None = None
         self.uploads = Uploads(self)
         self.backend: Any = None  # what compiles and launches here; the engine makes it
@@ -359,13 +359,6 @@ class Place:
             self.account.count(buffer)
         return buffer
 
-    def sink(self) -> int:
-        """The address of words that kernels may set and nobody reads; within ``running``."""
-        if self._sink is None:
-            self._sink = self.allocate_lasting(16)
-            self.runtime.memsetAsync(self._sink.address, 0, 16, self.local.stream.ptr)  # kernels read it before they set it
-        return self._sink.address
-
     def watched(self) -> Watch:
         """Return what looks through results of libraries."""
         if self._watch is None:
@@ -373,10 +366,13 @@ class Place:
         return self._watch
 
     def counters(self, run: Run) -> int:
-        """The address of this stream's counters of blocks: each launch that uses one leaves it at 0."""
+        """The address of this stream's counters of blocks: each launch that uses one leaves it at 0.
+
+        Behind them is a pair of words that kernels may set and nobody wants to know.
+        """
         block = self.local.counters
         if block is None:
-            block = self.local.counters = self.allocate_lasting(4 * COUNTERS)
+            block = self.local.counters = self.allocate_lasting(4 * COUNTERS + PAIR)
             self.runtime.memsetAsync(block.address, 0, block.nbytes, run.ptr)
         return block.address
 
