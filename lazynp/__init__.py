@@ -106,4 +106,4 @@ def _gpus() -> Any:
 
 _devices.made_by(_gpus)
 _devices.settle()
-_meeting.tell(_meeting.STRANGERS)
+_meeting.tell(_meeting.NEIGHBOURS)

@@ -195,35 +195,7 @@ def _pytest(module: Any) -> None:
         module.PYC_TAIL = f".{module.PYTEST_TAG}-{OURS}{EDITION}{module.PYC_EXT}"  # mapped code is not for runs without the mapping
 
 
-def _numba(module: Any) -> None:
-    """Numba: what it compiles names our modules, and what it compiled is called with our arrays."""
-    from lazynp.namespace.bridge import numba
-
-    (numba.calls if module.__name__.endswith("dispatcher") else numba.names)(module)
-
-
-def _neighbour(module: Any) -> None:
-    """Libraries that tell arrays by their types: they are given NumPy's."""
-    from lazynp.namespace.bridge import neighbours
-
-    neighbours.HOOKS[module.__name__](module)
-
-
 _FRIENDS: Final[dict[str, Callable[[Any], None]]] = {
     "_pytest.assertion.rewrite": _pytest,
-    "cv2": _neighbour,
-    "h5py": _neighbour,
-    "json.encoder": _neighbour,
     "multiprocessing.spawn": _spawn,
-    "numba": _neighbour,
-    "numba.core.dispatcher": _numba,
-    "numba.core.interpreter": _numba,
-    "pandas": _neighbour,
-    "scipy.sparse._coo": _neighbour,
-    "scipy.sparse._index": _neighbour,
-    "scipy.sparse._lil": _neighbour,
-    "scipy.sparse.linalg": _neighbour,
-    "sklearn.preprocessing": _neighbour,
-    "torch": _neighbour,
-    "torch.utils.data._utils.collate": _neighbour,
 }

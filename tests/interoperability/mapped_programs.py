@@ -46,9 +46,10 @@ print([mine + large * 2.0 for _ in range(3)])
 JSON = """
 import io, json
 print(json.dumps([s, {'a': x.mean(), 'b': [v.max() for v in (x, x + 1)]}, (x.min(), x[3])]), json.dumps(s))
+print(json.dumps({s: 1, 'b': [{x[3]: s, x.max(): [x.min()]}]}), json.dumps([[{s: None}], {s: {}}], check_circular=False))
 print(json.dumps({'a': s, 'b': {}}, indent=1), json.dumps({s: 1}, indent=1), json.dumps([s, {1}], default=str))
 f = io.StringIO(); json.dump({'a': [s], 'b': x.tolist()[:2], 'c': [(x * np.inf).max(), -x.max()]}, f); print(f.getvalue())
-for bad in (lambda: b.any(), lambda: k.sum(), lambda: x.astype('f4').max(), lambda: x, lambda: {1}):
+for bad in (lambda: {k.sum(): 1}, lambda: b.any(), lambda: k.sum(), lambda: x.astype('f4').max(), lambda: x, lambda: {1}):
     try: print(json.dumps(bad()))
     except TypeError as error: print(error)
 class Encoder(json.JSONEncoder):

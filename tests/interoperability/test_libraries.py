@@ -67,21 +67,6 @@ def test_functions_that_pandas_applies_give_it_numbers() -> None:
 
 
 @pytest.mark.usefixtures("recorded")
-def test_what_pandas_takes_from_numpy_alone() -> None:
-    # pandas looks at the type of arrays and numbers; ``to_numpy`` and ``item`` are the ways.  See docs/interoperability.md.
-    frame = pandas.DataFrame(A, columns=list("xyz"))
-    keys = lazynp.array([3, 1, 2, 1])
-    for refused, works in (
-        (lambda: frame.groupby(keys).sum(), lambda: frame.groupby(keys.to_numpy()).sum()),
-        (lambda: pandas.unique(keys), lambda: pandas.unique(keys.to_numpy())),
-        (lambda: frame + lazynp.array(A), lambda: frame + numpy.asarray(lazynp.array(A))),
-    ):
-        with pytest.raises((KeyError, TypeError, ValueError)):
-            refused()
-        works()
-
-
-@pytest.mark.usefixtures("recorded")
 def test_keys_and_results_that_pandas_would_take_for_something_else() -> None:
     frame = pandas.DataFrame(A, columns=list("xyz"))
     keys, mask, total = lazynp.array([3, 1, 2, 1]), lazynp.array(A[:, 0]) > 2, lazynp.array(A).sum()

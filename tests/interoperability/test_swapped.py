@@ -88,11 +88,15 @@ def assert_same(got: Any, want: Any) -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba: not installed")
 @pytest.mark.parametrize("size", SIZES)
-def test_functions_that_numba_compiles(size: str, tmp_path: Path) -> None:
-    program = tmp_path / "compiled.py"
-    program.write_text(COMPILED.replace("N)", f"{SIZES[size]})"))
+@pytest.mark.parametrize("module", [True, False])
+def test_functions_that_numba_compiles(module: bool, size: str, tmp_path: Path) -> None:
+    program, swapped = tmp_path / "compiled.py", tmp_path / "swapped.py"
+    text = COMPILED.replace("N)", f"{SIZES[size]})")
+    program.write_text(text)
+    swapped.write_text(text if module else text.replace("import numpy as", "import lazynp as").replace("from numpy", "from lazynp"))
     theirs = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=True)
-    ours = subprocess.run([sys.executable, "-m", "lazynp", str(program)], capture_output=True, text=True, check=False)
+    command = [sys.executable, *(["-m", "lazynp"] if module else []), str(swapped)]
+    ours = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ours.stdout == theirs.stdout, ours.stderr
     assert not ours.stderr
 

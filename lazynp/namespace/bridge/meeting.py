@@ -3,8 +3,8 @@
 In: names of modules, and what is to be told to each.  Out: the modules, told when they are loaded, or now where they are.  Promise: nothing
 is loaded for it, and a module that nobody names is found and loaded as without lazynp.
 
-Some libraries would take an array of ours for something else and tell nobody: they are told in every program (``STRANGERS``), others only
-where ``numpy`` is lazynp (``mapping/modules.py``).
+Libraries that tell arrays and numbers by NumPy's own types are told in every program (``NEIGHBOURS``); what starts programs or reads their
+text, only where ``numpy`` is lazynp (``mapping/modules.py``).
 """
 
 from __future__ import annotations
@@ -60,16 +60,31 @@ def tell(hooks: Mapping[str, Hook]) -> None:
             _tell(sys.modules[name])
 
 
-def _stranger(module: Any) -> None:
-    from lazynp.namespace.bridge import neighbours
+def _neighbour(module: Any) -> None:
+    from lazynp.namespace.bridge import neighbours  # most programs load none of them
 
-    neighbours.STRANGERS[module.__name__](module)
+    neighbours.HOOKS[module.__name__](module)
 
 
-STRANGERS: Final[dict[str, Hook]] = {
-    "array_api_extra._lib._helpers": _stranger,
-    "pandas": _stranger,
-    "sklearn.externals.array_api_extra._lib._helpers": _stranger,
-    "torch": _stranger,
-    "torch.utils.data._utils.collate": _stranger,
-}
+NEIGHBOURS: Final[dict[str, Hook]] = dict.fromkeys(
+    (
+        "array_api_extra._lib._helpers",
+        "cv2",
+        "h5py",
+        "json.encoder",
+        "numba",
+        "numba.core.dispatcher",
+        "numba.core.interpreter",
+        "numba.stencils.stencil",
+        "pandas",
+        "scipy.sparse._coo",
+        "scipy.sparse._index",
+        "scipy.sparse._lil",
+        "scipy.sparse.linalg",
+        "sklearn.externals.array_api_extra._lib._helpers",
+        "sklearn.preprocessing",
+        "torch",
+        "torch.utils.data._utils.collate",
+    ),
+    _neighbour,
+)

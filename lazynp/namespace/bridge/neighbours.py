@@ -1,4 +1,4 @@
-"""Libraries that tell arrays and numbers by NumPy's own types: in programs whose ``numpy`` is lazynp, and ``STRANGERS`` in all.
+"""Libraries that tell arrays and numbers by NumPy's own types.
 
 In: their modules, when they are loaded.  Out: what a program calls of them gets NumPy's arrays, over our arrays' memory, and NumPy's
 numbers.  Promise: everybody else calls what they call without lazynp, and gets what they get; results are the libraries' own.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from inspect import CO_VARARGS, CO_VARKEYWORDS
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any, Final
 
 import numpy as np
@@ -21,8 +21,6 @@ _OPERATORS: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "
 _METHODS: Final = {f"__{kind}{name}__" for kind in ("", "r", "i") for name in _OPERATORS} | {
     f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "getitem", "setitem", "contains", "call", "init", "new")
 }
-
-_TAKING: Final = frozenset({"__getitem__", "__setitem__", "__init__", "__new__"})
 
 _LOOKED_INTO: Final = {ndarray, *CLASSES, list, tuple, dict, slice}
 _LOOKING: Final = {"eval", "query"}  # they read the names of whoever calls them
@@ -52,6 +50,12 @@ def given(function: Callable[..., Any]) -> Callable[..., Any]:
     def answer(*arguments: Any, **keywords: Any) -> Any:
         return function(*map(numpys, arguments), **{name: numpys(value) for name, value in keywords.items()})
 
+    code = getattr(function, "__code__", None)
+    if isinstance(code, CodeType):
+        # It stands where the function does: warnings pass over the library's own files on their way to the user's line.
+        own = answer.__code__
+        call = max(line or 0 for *_, line in own.co_lines()) - own.co_firstlineno
+        answer.__code__ = own.replace(co_filename=code.co_filename, co_firstlineno=max(code.co_firstlineno - call, 1))
     answer.__given__ = True  # type: ignore[attr-defined]
     return answer
 
@@ -63,18 +67,18 @@ def _functions(module: Any, names: Iterable[str]) -> None:
             setattr(module, name, given(function))
 
 
-def _class(kind: type, package: str, only: frozenset[str] = frozenset()) -> None:
-    """Let the public methods of a class, and of what it inherits from or hands on to in its package, be given NumPy's; or only some."""
+def _class(kind: type, package: str) -> None:
+    """Let the public methods of a class, and of what it inherits from or hands on to in its package, be given NumPy's."""
     subclasses: list[type] = type.__subclasses__(kind)
     for subclass in subclasses:
-        _class(subclass, package, only)
+        _class(subclass, package)
     for owner in kind.__mro__:
         if not f"{owner.__module__}.".startswith(package):
             continue
         for name, member in list(vars(owner).items()):
             function = member.__func__ if isinstance(member, staticmethod | classmethod) else member
             code = getattr(function, "__code__", None)  # Cython's functions have one, too
-            wanted = name in only if only else not name.startswith("_") or name in _METHODS
+            wanted = not name.startswith("_") or name in _METHODS
             if code is None or hasattr(function, "__given__") or name in _LOOKING or not wanted:
                 continue
             if code.co_argcount > 1 or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
@@ -83,14 +87,9 @@ def _class(kind: type, package: str, only: frozenset[str] = frozenset()) -> None
 
 def _pandas(module: Any) -> None:
     _functions(module, list(vars(module)))
-    _keys(module, frozenset())
-
-
-def _keys(module: Any, only: frozenset[str] = _TAKING) -> None:
-    """Pandas takes a mask of ours for positions, and a list of results for objects."""
     frame = module.DataFrame()
     for kind in (module.DataFrame, module.Series, module.Index, *map(type, (frame.loc, frame.iloc, frame.at, frame.iat))):
-        _class(kind, "pandas.", only)
+        _class(kind, "pandas.")
 
 
 def _cv2(module: Any) -> None:
@@ -114,7 +113,16 @@ def _h5py(module: Any) -> None:
 
 
 def _numba(module: Any) -> None:
-    _functions(module, ("typeof",))
+    """What it compiles names our modules, and what it compiled is called with our arrays."""
+    from lazynp.namespace.bridge import numba
+
+    if module.__name__ == "numba":
+        _functions(module, ("typeof",))
+    elif module.__name__.endswith("stencil"):
+        call = module.StencilFunc.__call__
+        module.StencilFunc.__call__ = call if hasattr(call, "__given__") else given(call)
+    else:
+        (numba.calls if module.__name__.endswith("dispatcher") else numba.names)(module)
 
 
 def _json(module: Any) -> None:
@@ -129,7 +137,19 @@ def _json(module: Any) -> None:
         return answer
 
     def c_make_encoder(markers: Any, default: Any, *options: Any) -> Any:
-        return native(markers, known(default), *options)
+        encode = native(markers, known(default), *options)
+
+        def encoded(value: Any, level: int) -> Any:
+            try:
+                return encode(value, level)
+            except TypeError as error:
+                if not str(error).startswith("keys must be"):
+                    raise
+            if markers is not None:
+                markers.clear()  # of those that it was in the midst of
+            return encode(numpys(value), level)
+
+        return encoded
 
     def _make_iterencode(markers: Any, default: Any, encoder: Any, indent: Any, floatstr: Any, *options: Any, **keywords: Any) -> Any:
         return written(markers, known(default), encoder, indent, lambda number: floatstr(float(number)), *options, **keywords)
@@ -192,23 +212,21 @@ def _making(function: Callable[..., Any], made: Callable[[Any], Any]) -> Callabl
 
 
 HOOKS: Final[dict[str, Callable[[Any], None]]] = {
+    "array_api_extra._lib._helpers": _extra,
     "cv2": _cv2,
     "h5py": _h5py,
     "json.encoder": _json,
     "numba": _numba,
+    "numba.core.dispatcher": _numba,
+    "numba.core.interpreter": _numba,
+    "numba.stencils.stencil": _numba,
     "pandas": _pandas,
     "scipy.sparse._coo": _sparse,
     "scipy.sparse._index": _sparse,
     "scipy.sparse._lil": _sparse,
     "scipy.sparse.linalg": _superlu,
-    "sklearn.preprocessing": _sklearn,
-    "torch": _torch,
-    "torch.utils.data._utils.collate": _batches,
-}
-STRANGERS: Final[dict[str, Callable[[Any], None]]] = {
-    "array_api_extra._lib._helpers": _extra,
-    "pandas": _keys,
     "sklearn.externals.array_api_extra._lib._helpers": _extra,
+    "sklearn.preprocessing": _sklearn,
     "torch": _torch,
     "torch.utils.data._utils.collate": _batches,
 }

@@ -1,4 +1,4 @@
-"""Functions that Numba compiles, in programs whose ``numpy`` is lazynp.
+"""Functions that Numba compiles.
 
 In: Numba's modules, when they are loaded.  Out: what a function finds under the names of its module is NumPy's where it was ours, because
 Numba compiles what it knows; and compiled functions take our arrays, whose memory they get.  Promise: everything else is Numba's own, for
@@ -49,7 +49,9 @@ def names(module: Any) -> None:
     """``numba.core.interpreter``: global names and closures of a function that is compiled."""
     kind = module.Interpreter
     for name in ("get_global_value", "get_closure_value"):
-        setattr(kind, name, _finding(getattr(kind, name)))
+        find = getattr(kind, name)
+        if find.__module__ != __name__:
+            setattr(kind, name, _finding(find))
 
 
 def _finding(find: Callable[..., Any]) -> Callable[..., Any]:
@@ -69,7 +71,8 @@ def calls(module: Any) -> None:
             keywords = {name: compilable(one) for name, one in keywords.items()}
         return call(self, *arguments, **keywords)
 
-    module.Dispatcher.__call__ = called
+    if getattr(call, "__module__", None) != __name__:  # one in C has none
+        module.Dispatcher.__call__ = called
 
 
 _NUMBAS: Final = frozenset({np.ndarray, int, float, bool, complex, str, type(None), np.float64, np.int64})  # what it takes as it is
