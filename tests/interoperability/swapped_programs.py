@@ -621,8 +621,8 @@ def curvature(a):
 
 x = np.linspace(0, 1, N) * 2
 before = x * 3
-result = [norm(x, 2.0), norm(x, x.sum()), scaled(np.arange(1.0, 3.0))(x), typed(x), both((x, x + 1)), larger(x, x[::-1]), powers(x), curvature(x * 8)]
-result.append(Holder(x + 0).total())
+result = [norm(x, 2.0), norm(x, x.sum()), scaled(np.arange(1.0, 3.0))(x), typed(x), both((x, x + 1)), larger(x, x[::-1]), powers(x)]
+result += [curvature(x * 8), Holder(x + 0).total()]
 fill(x)
 result += [x, before, isinstance(scaled(x)(x), np.ndarray)]
 for value in result:

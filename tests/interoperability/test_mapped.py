@@ -12,7 +12,6 @@ import pytest
 from tests.interoperability.mapped_programs import PROGRAMS, START
 from tests.test_script import launch, output, write
 
-
 MAPPED_ONLY = {"types", "numbers"}  # what Python itself tells by exact types
 
 

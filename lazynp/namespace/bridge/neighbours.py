@@ -46,10 +46,10 @@ def numpys(value: Any) -> Any:
 def given(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that gets NumPy's arrays and numbers in the place of ours."""
 
-    @functools.wraps(function)
     def answer(*arguments: Any, **keywords: Any) -> Any:
         return function(*map(numpys, arguments), **{name: numpys(value) for name, value in keywords.items()})
 
+    functools.update_wrapper(answer, function)
     code = getattr(function, "__code__", None)
     if isinstance(code, CodeType):
         # It stands where the function does: warnings pass over the library's own files on their way to the user's line.
