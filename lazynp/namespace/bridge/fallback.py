@@ -116,7 +116,12 @@ class Arguments:
     def collect(self, value: Any) -> bool:
         """Tell whether ``value`` holds anything of ours; remembers what has to be realized."""
         kind = type(value)
+        if kind in _NOBODYS:
+            return False
         if kind is ndarray:
+            if devices.gpus is None and type(value._base) is np.ndarray:
+                self.nbytes += value.nbytes
+                return True
             # A view has its value when its base has.
             node = root_node(value._base) if type(value) is ndarray and type(value._base) is ndarray else node_of(value)
             if node.buffer is None:
@@ -153,8 +158,6 @@ class Arguments:
 
 
 def _announce(name: str) -> None:
-    if config.fallback == "silent":
-        return
     text = f"numpy.{name} is answered by NumPy itself ({where(caller())})"
     if config.fallback == "error":
         raise FallbackError(text)
@@ -170,6 +173,22 @@ def _copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     spread = np.empty((*array.shape, 2), array.dtype)[..., 0]
     spread[...] = array
     return spread
+
+
+# Objects that hold nothing of ours, and answer for nobody but NumPy.
+_NOBODYS: Final = frozenset({np.ndarray, int, float, bool, complex, str, bytes, NoneType, range, np.dtype, np.datetime64, np.timedelta64})
+_LISTS: Final = frozenset({list, tuple})
+
+
+def _are_nobodys(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Tell whether there is nothing of ours among arguments; of deeper lists it is not known."""
+    for values in (args, kwargs.values()) if kwargs else (args,):
+        if not _NOBODYS.issuperset(map(type, values)):
+            for value in values:
+                kind = type(value)
+                if kind not in _NOBODYS and not (kind in _LISTS and _NOBODYS.issuperset(map(type, value))):
+                    return False
+    return True
 
 
 def call(
@@ -193,7 +212,11 @@ def call(
     object
         NumPy's result; arrays of native dtypes as ``lazynp.ndarray``.
     """
-    _announce(name)
+    if config.fallback != "silent":
+        _announce(name)
+    if not writes and _are_nobodys(args, kwargs):
+        count_fallback(name, 0, caller())
+        return ours(watched(function, *args, **kwargs))
     arguments = Arguments()
     held = arguments.collect(tuple(args)), arguments.collect(kwargs)
     count_fallback(name, arguments.nbytes, caller())
@@ -205,6 +228,8 @@ def library_call(function: Callable[..., Any], name: str, args: Sequence[Any], k
 
     Files, printing and routines whose result's shape depends on values go this way; values that are pending are forced under ``name``.
     """
+    if not writes and _are_nobodys(args, kwargs):
+        return ours(watched(function, *args, **kwargs))
     arguments = Arguments()
     held = arguments.collect(tuple(args)), arguments.collect(kwargs)
     return _performed(function, args, kwargs, writes, arguments, held, name, name)
@@ -293,6 +318,11 @@ class Library:
 
     def __repr__(self) -> str:
         return f"<lazynp library numpy.{self._name}>"
+
+
+def users() -> Any:
+    """Return the package as users see it, whose functions are short where everything is at hand."""
+    return sys.modules["lazynp"]
 
 
 def by_path(path: str) -> Any:
