@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
+from operator import getitem
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from lazynp.graph.floating import at_users_line
 from lazynp.views import is_c_contiguous, is_f_contiguous
 
 if TYPE_CHECKING:
@@ -182,6 +184,7 @@ class flatiter:  # noqa: N801, NumPy's name
     def __getitem__(self, key: Any) -> Any:
         kind = type(key)
         memory = _memory(self._array)
+        self._index = 0  # NumPy's begins anew, too
         if memory is not None and kind is int:
             return memory.flat[key]
         from lazynp.array import hand
@@ -189,7 +192,7 @@ class flatiter:  # noqa: N801, NumPy's name
         from lazynp.protocols import from_host, to_host
 
         if memory is not None:
-            return hand.result(memory.flat[to_host(key, "flat")])
+            return hand.result(at_users_line(getitem, (memory.flat, to_host(key, "flat")), {}))
         if kind is int or kind is slice or (kind is ndarray and key.shape and key.dtype.kind in "iu"):
             found = self._flat()[key]
             # Unlike a view, what comes out of an iterator does not follow later writes.
@@ -202,6 +205,7 @@ class flatiter:  # noqa: N801, NumPy's name
 
         # NumPy repeats values that are too short here, so NumPy's own iterator does the writing.
         assignment.write_flat(self._array, key, value)
+        self._index = 0
 
     def __delitem__(self, key: Any) -> None:
         raise TypeError("Cannot delete iterator elements")

@@ -197,7 +197,7 @@ def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, sta
     return (np.ndarray.argsort if type(a) is _MEMORY else np.argsort)(a, axis, kind, order, stable=stable)
 
 
-def unique_values(x: Any) -> Any:
+def unique_values(x: Any, /) -> Any:
     """NumPy's, but in order, which NumPy leaves open and other libraries count on."""
     return np.unique(x, equal_nan=False)
 

@@ -7,6 +7,7 @@ values are looked at where NumPy's result depends on them (indices out of range,
 from __future__ import annotations
 
 from itertools import product
+from operator import setitem
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand
 from lazynp.graph.dtypes import BOOL, INT64, NATIVE
+from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.routines.selecting import nonzero
@@ -94,11 +96,11 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     for k, function in enumerate(funclist):
         condition = conditions[k]
         if not callable(function):
-            y[condition] = function
+            at_once(setitem, y, condition, function)
             continue
         chosen = values[condition]
         if chosen.size:
-            y[condition] = function(chosen, *args, **kw)
+            at_once(setitem, y, condition, function(chosen, *args, **kw))
     return y
 
 
