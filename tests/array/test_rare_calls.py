@@ -58,13 +58,14 @@ TEXTS = (
     "np.piecewise(x, [x < 0], [1, 2, 3])", "np.piecewise(i, [i > 1, i < 1], [lambda v: v / 0, 2.5, 3])", "np.piecewise(2.0, True, [7])",
     "np.piecewise(x, [[True, False, True]], [5])", "np.piecewise(y, y > 1, [np.sqrt, np.square])", "np.piecewise([1, 2], [[1, 0]], [3])",
     "np.apply_over_axes(np.sum, y, [0, 1])", "np.apply_over_axes(np.sum, y, 0)", "np.apply_over_axes(np.sum, y, -1)",
-    "np.apply_over_axes(lambda a, k: a[0, 0], y, 0)", "np.apply_over_axes(np.sum, y, (0, 5))", "np.apply_over_axes(np.max, y, np.array([0]))",
+    "np.apply_over_axes(lambda a, k: a[0, 0], y, 0)", "np.apply_over_axes(np.sum, y, (0, 5))",
+    "np.apply_over_axes(np.max, y, np.array([0]))",
     "np.array('a')", "np.array(['a', 'bc'])", "np.array([None, 1])", "np.array([b'a'])", "np.array([2**70])", "np.asarray('a', object)",
     "np.array(['2020'], 'M8[D]')", "np.array([1.5], 'g')", "np.asarray([['a'], ['b']], order='F')", "np.array([None, x[0]])",
 )  # fmt: skip
 ARRAYS = ("x", "y", "y.T", "y[:, 1:]", "i", "z", "z.real", "r", "x[:0]", "x[::-1]", "o", "x > 0")
 ATTRIBUTES = (
-    "{}.imag", "{}.imag.flags.writeable", "{}.imag.base is None", "{}.mT", "{}.mT.base is {}", "{}.view()", "{}.view('i4')", "{}.view('u1')",
+    "{}.imag", "{}.imag.flags.num", "{}.imag.base is None", "{}.mT", "{}.mT.base is {}", "{}.view()", "{}.view('i4')", "{}.view('u1')",
     "{}.view(np.float32)", "{}.view(dtype='f8')", "{}.view('S8')", "{}.view(np.dtype('i8'))", "{}.view(float)", "{}.view(np.ndarray)",
     "{}.view([('a', 'f8')])", "{}.view('bogus')", "{}.tobytes()", "{}.tobytes('F')", "{}.tobytes(order='A')",
     "{}.tobytes('?')", "list({}.flat)", "{}.flat[0]", "{}.flat[-1]", "{}.flat[99]", "{}.flat[1:3]", "{}.flat[[0, 0]]", "{}.flat[i % 1]",

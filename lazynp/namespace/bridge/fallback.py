@@ -18,11 +18,11 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from lazynp.array import calls, dispatch
+from lazynp.array import calls, dispatch, hand
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph.dtypes import NATIVE
-from lazynp.graph.floating import watched
+from lazynp.graph.floating import at_users_line, watched
 from lazynp.graph.node import Node, caller, where
 from lazynp.graph.report import count_fallback
 from lazynp.namespace import standard
@@ -216,11 +216,21 @@ def call(
         _announce(name)
     if not writes and _are_nobodys(args, kwargs):
         count_fallback(name, 0, caller())
-        return ours(watched(function, *args, **kwargs))
+        return _at_once(function, args, kwargs)
     arguments = Arguments()
     held = arguments.collect(tuple(args)), arguments.collect(kwargs)
     count_fallback(name, arguments.nbytes, caller())
     return _performed(function, args, kwargs, writes, arguments, held, name, "fallback")
+
+
+def _at_once(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """NumPy's answer to a call in which nothing is ours."""
+    return _nobodys(watched(at_users_line, function, args, kwargs))
+
+
+def _nobodys(value: Any) -> Any:
+    """``ours`` of what shows nothing of ours: a small array may go on being a view."""
+    return hand.result(value) if type(value) is np.ndarray and value.size <= config.at_hand else ours(value)
 
 
 def library_call(function: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any], writes: Sequence[int] = ()) -> Any:
@@ -229,7 +239,7 @@ def library_call(function: Callable[..., Any], name: str, args: Sequence[Any], k
     Files, printing and routines whose result's shape depends on values go this way; values that are pending are forced under ``name``.
     """
     if not writes and _are_nobodys(args, kwargs):
-        return ours(watched(function, *args, **kwargs))
+        return _at_once(function, args, kwargs)
     arguments = Arguments()
     held = arguments.collect(tuple(args)), arguments.collect(kwargs)
     return _performed(function, args, kwargs, writes, arguments, held, name, name)
@@ -256,7 +266,7 @@ def _performed(
             named = {**named, key: _writable(kwargs[key], written)}
     if kwargs.get("out") is not None:
         named = {**named, "out": _writable(kwargs["out"], written)}
-    value = watched(function, *values, **named)
+    value = watched(at_users_line, function, values, named)
     for target, copy in written:
         target._write(build.buffer(np.ascontiguousarray(copy).reshape(copy.shape)))
         if value is copy:
@@ -266,7 +276,7 @@ def _performed(
         return tuple([by_id.get(id(item)) or ours(item) for item in value])
     if isinstance(value, np.generic) and any(overrides(arg) for arg in args):
         return value  # another library's answer about its own objects
-    return at_home(value, arguments.nodes)
+    return at_home(value, arguments.nodes) if held[0] or held[1] else _nobodys(value)
 
 
 def at_home(value: Any, nodes: Sequence[Node]) -> Any:

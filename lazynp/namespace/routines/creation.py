@@ -271,7 +271,7 @@ def arange(*args: Any, device: Any = None, like: Any = None, **options: Any) -> 
     names = ("start", "stop", "step", "dtype")
     given = {**dict(zip(names, args, strict=False)), **options}
     if len(args) > 4 or set(given) - set(names) or len(args) + len(options) != len(given) or "stop" not in given:
-        if len(args) == 1 and set(options) <= {"step", "dtype"}:
+        if len(args) == 1 and args[0] is not None and set(options) <= {"step", "dtype"}:
             given = {"start": 0, "stop": args[0], **options}
         else:
             return placed(_asarray(np.arange(*args, **options)), place)
@@ -366,7 +366,7 @@ def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:  # noqa: N803
     """Make a matrix with ones at and below a diagonal; see :func:`numpy.tri`."""
     dtype = np.dtype(dtype)
-    if dtype not in NATIVE or not hasattr(k, "__index__"):
+    if dtype not in NATIVE or not all(hasattr(number, "__index__") for number in (N, N if M is None else M, k)):
         return fallback.call(np.tri, "tri", (N, M, k, dtype), {})
     n = max(index(N), 0)
     m = n if M is None else max(index(M), 0)
