@@ -369,19 +369,25 @@ static inline int direct_into(Loops* loops, PyArrayObject* x, PyObject* b) {
     return 1;
 }
 
+/* The first byte that elements take, and the one behind the last. */
+typedef struct {
+    const char *low, *high;
+} Reach;
+static Reach reach_of(const char* data, int ndim, const npy_intp* dims, const npy_intp* strides, npy_intp size) {
+    Reach found = {data, data + size};
+    for (int k = 0; k < ndim; k++) {
+        npy_intp reach = (dims[k] - 1) * strides[k];
+        if (reach < 0) found.low += reach;
+        else found.high += reach;
+    }
+    return found;
+}
+
 /* Whether two arrays might have memory in common. */
 static int may_overlap(PyArrayObject* x, PyArrayObject* y) {
-    char *low[2], *high[2];
-    PyArrayObject* of[2] = {x, y};
-    for (int k = 0; k < 2; k++) {
-        low[k] = PyArray_BYTES(of[k]), high[k] = low[k] + PyArray_ITEMSIZE(of[k]);
-        for (int axis = 0; axis < PyArray_NDIM(of[k]); axis++) {
-            npy_intp reach = (PyArray_DIM(of[k], axis) - 1) * PyArray_STRIDE(of[k], axis);
-            if (reach < 0) low[k] += reach;
-            else high[k] += reach;
-        }
-    }
-    return low[0] < high[1] && low[1] < high[0];
+    Reach p = reach_of(PyArray_BYTES(x), PyArray_NDIM(x), PyArray_DIMS(x), PyArray_STRIDES(x), PyArray_ITEMSIZE(x));
+    Reach q = reach_of(PyArray_BYTES(y), PyArray_NDIM(y), PyArray_DIMS(y), PyArray_STRIDES(y), PyArray_ITEMSIZE(y));
+    return p.low < q.high && q.low < p.high;
 }
 
 /* IEEE arithmetic in place on large rows, which are contiguous: what NumPy does through a buffer that holds many.  `b` is a number or another

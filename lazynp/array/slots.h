@@ -6,7 +6,7 @@
 #ifndef LAZYNP_SLOTS_H
 #define LAZYNP_SLOTS_H
 
-#include "chains.h"
+#include "writes.h"
 
 /* Methods in Python, by slot. */
 enum {
@@ -551,6 +551,7 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
         return 0;
     }
     x = own_memory_of(a);
+    if (x && (y || is_number(value)) && assigned(x, key, value, y)) return 0;
     if (x == NULL && is_large(a) && (y || is_number(value)) && ((Cell*)a)->readonly == Py_False) {
         PyArrayObject* memory;
         Cell* root;
