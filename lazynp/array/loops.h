@@ -586,6 +586,7 @@ static inline int direct_reduce(Reduction* of, PyArrayObject* x, Value* value) {
     return reduce_into(of, loop, x, value);
 }
 
+#define SEQUENTIAL 8 /* elements of a row, from which on NumPy adds them in another order */
 /* The elements of each row (axis 1), or of each column, of a matrix whose rows are contiguous; NULL where a flag is raised. */
 static PyArrayObject* reduce_rows(Reduction* of, Loop* loop, PyArrayObject* x, int axis, int keeps) {
     npy_intp rows = PyArray_DIM(x, 0), columns = PyArray_DIM(x, 1), size = PyArray_ITEMSIZE(x), across = PyArray_STRIDE(x, 0);
@@ -594,6 +595,19 @@ static PyArrayObject* reduce_rows(Reduction* of, Loop* loop, PyArrayObject* x, i
     char *from = PyArray_BYTES(x), *to = r ? PyArray_BYTES(r) : NULL;
     int fine = 1;
     if (r == NULL) return NULL;
+    if (axis && columns < SEQUENTIAL && rows >= columns) { /* column after column, all rows at once: the order in each row is the same */
+        flags_clear(1);
+        for (npy_intp k = 0; k < rows; k++) memcpy(to + k * size, from + k * across, (size_t)size);
+        for (npy_intp k = 1; k <= columns - first; k++) {
+            static const Value zero;
+            int added = k < columns; /* else the zero that sums begin with: of negative zeros they are a positive one */
+            char* args[3] = {to, added ? from + k * size : (char*)&zero, to};
+            npy_intp steps[3] = {size, added ? across : 0, size};
+            loop->function(args, &rows, steps, loop->data);
+        }
+        if (flags_raised(1)) Py_CLEAR(r);
+        return r;
+    }
     if (of->from_zero) memset(to, 0, (size_t)(length * size));
     else if (axis == 0) memcpy(to, from, (size_t)(columns * size));
     for (npy_intp k = axis ? 0 : first; k < rows && fine; k++) {
