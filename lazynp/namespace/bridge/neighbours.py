@@ -113,7 +113,7 @@ def _h5py(module: Any) -> None:
 
 
 def _numba(module: Any) -> None:
-    """What it compiles names our modules, and what it compiled is called with our arrays."""
+    """Let what it compiles name our modules, and what it compiled be called with our arrays."""
     from lazynp.namespace.bridge import numba
 
     if module.__name__ == "numba":
