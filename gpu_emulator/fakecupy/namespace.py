@@ -14,7 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from gpu_emulator.fakecupy import array, device, dlpack, errors, kernels, library, memory, nvrtc, nvtx, pinned_memory, runtime, stream
+from gpu_emulator.fakecupy import (
+    array,
+    device,
+    dlpack,
+    errors,
+    importing,
+    kernels,
+    library,
+    memory,
+    nvrtc,
+    nvtx,
+    pinned_memory,
+    runtime,
+    stream,
+)
 from gpu_emulator.fakecupy.signatures import words
 
 DTYPES = words("""bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128 dtype newaxis pi e
@@ -226,6 +240,7 @@ def modules() -> dict[str, ModuleType]:
                 module.__dict__.update(contents)
         for name in ("cupy", "cupy.cuda", "cupy.fft"):
             _made[name].__path__ = [] # packages
+        _made["cupyx"].__path__ = [importing.EXTENSIONS] # which has modules in files
         for name, module in (*_made.items(), *loose.items()):
             parent, _, child = name.rpartition(".")
             if parent:

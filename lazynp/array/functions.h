@@ -13,7 +13,7 @@
 static PyObject *error_variable, *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
-enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW };
+enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
 
@@ -654,6 +654,11 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
         case MATRICES:
             if (names || n < 1 || n > 2 || n != self->matrices->loops.nin || (x = memory_of(args[0])) == NULL || (n == 2 && memory_of(args[1]) == NULL)) break;
             return of_matrices(self, args, n);
+        case WHERE:
+            if (names || n != 3 || (x = memory_of(args[0])) == NULL || !(memory_of(args[1]) || memory_of(args[2]))) break;
+            found = where_of(x, memory_of(args[1]), memory_of(args[2]), memory_of(args[1]) ? args[2] : args[1]);
+            if (found || PyErr_Occurred()) return cell_of(found, NULL);
+            break;
         case PRODUCT:
             if (!grows_little(args, total)) goto slow;
             if (names == NULL && n == 2 && (x = memory_of(args[0])) && memory_of(args[1])) found = outer_of(x, memory_of(args[1]));

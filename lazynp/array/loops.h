@@ -369,19 +369,25 @@ static inline int direct_into(Loops* loops, PyArrayObject* x, PyObject* b) {
     return 1;
 }
 
+/* The first byte that elements take, and the one behind the last. */
+typedef struct {
+    const char *low, *high;
+} Reach;
+static Reach reach_of(const char* data, int ndim, const npy_intp* dims, const npy_intp* strides, npy_intp size) {
+    Reach found = {data, data + size};
+    for (int k = 0; k < ndim; k++) {
+        npy_intp reach = (dims[k] - 1) * strides[k];
+        if (reach < 0) found.low += reach;
+        else found.high += reach;
+    }
+    return found;
+}
+
 /* Whether two arrays might have memory in common. */
 static int may_overlap(PyArrayObject* x, PyArrayObject* y) {
-    char *low[2], *high[2];
-    PyArrayObject* of[2] = {x, y};
-    for (int k = 0; k < 2; k++) {
-        low[k] = PyArray_BYTES(of[k]), high[k] = low[k] + PyArray_ITEMSIZE(of[k]);
-        for (int axis = 0; axis < PyArray_NDIM(of[k]); axis++) {
-            npy_intp reach = (PyArray_DIM(of[k], axis) - 1) * PyArray_STRIDE(of[k], axis);
-            if (reach < 0) low[k] += reach;
-            else high[k] += reach;
-        }
-    }
-    return low[0] < high[1] && low[1] < high[0];
+    Reach p = reach_of(PyArray_BYTES(x), PyArray_NDIM(x), PyArray_DIMS(x), PyArray_STRIDES(x), PyArray_ITEMSIZE(x));
+    Reach q = reach_of(PyArray_BYTES(y), PyArray_NDIM(y), PyArray_DIMS(y), PyArray_STRIDES(y), PyArray_ITEMSIZE(y));
+    return p.low < q.high && q.low < p.high;
 }
 
 /* IEEE arithmetic in place on large rows, which are contiguous: what NumPy does through a buffer that holds many.  `b` is a number or another
@@ -580,6 +586,7 @@ static inline int direct_reduce(Reduction* of, PyArrayObject* x, Value* value) {
     return reduce_into(of, loop, x, value);
 }
 
+#define SEQUENTIAL 8 /* elements of a row, from which on NumPy adds them in another order */
 /* The elements of each row (axis 1), or of each column, of a matrix whose rows are contiguous; NULL where a flag is raised. */
 static PyArrayObject* reduce_rows(Reduction* of, Loop* loop, PyArrayObject* x, int axis, int keeps) {
     npy_intp rows = PyArray_DIM(x, 0), columns = PyArray_DIM(x, 1), size = PyArray_ITEMSIZE(x), across = PyArray_STRIDE(x, 0);
@@ -588,6 +595,19 @@ static PyArrayObject* reduce_rows(Reduction* of, Loop* loop, PyArrayObject* x, i
     char *from = PyArray_BYTES(x), *to = r ? PyArray_BYTES(r) : NULL;
     int fine = 1;
     if (r == NULL) return NULL;
+    if (axis && columns < SEQUENTIAL && rows >= columns) { /* column after column, all rows at once: the order in each row is the same */
+        flags_clear(1);
+        for (npy_intp k = 0; k < rows; k++) memcpy(to + k * size, from + k * across, (size_t)size);
+        for (npy_intp k = 1; k <= columns - first; k++) {
+            static const Value zero;
+            int added = k < columns; /* else the zero that sums begin with: of negative zeros they are a positive one */
+            char* args[3] = {to, added ? from + k * size : (char*)&zero, to};
+            npy_intp steps[3] = {size, added ? across : 0, size};
+            loop->function(args, &rows, steps, loop->data);
+        }
+        if (flags_raised(1)) Py_CLEAR(r);
+        return r;
+    }
     if (of->from_zero) memset(to, 0, (size_t)(length * size));
     else if (axis == 0) memcpy(to, from, (size_t)(columns * size));
     for (npy_intp k = axis ? 0 : first; k < rows && fine; k++) {

@@ -8,6 +8,7 @@
 #define LAZYNP_PARTS_H
 
 #include "cell.h"
+#include "numpy/arrayscalars.h"
 
 static PyObject *config_dict, *at_hand_name; /* where `config.at_hand` is looked up */
 
@@ -209,14 +210,68 @@ static int is_basic(PyObject* key) {
     return 1;
 }
 
-/* NumPy's `x[key]`; a row without the way through all kinds of keys. */
-static inline PyObject* subscript(PyArrayObject* x, PyObject* key) {
-    if (PyLong_CheckExact(key)) {
-        npy_intp at = PyLong_AsSsize_t(key);
-        if (at >= 0 && PyArray_NDIM(x) > 1 && at < PyArray_DIM(x, 0)) return PyArray_Type.tp_as_sequence->sq_item((PyObject*)x, at);
-        if (at == -1) PyErr_Clear();
+/* Where a key of integers, slices and new axes leads. */
+#define PLACE_AXES 8 /* of an array, and parts of a key */
+typedef struct {
+    int ndim;
+    npy_intp dims[2 * PLACE_AXES], strides[2 * PLACE_AXES];
+    char* data;
+} Place;
+
+static inline int integer_of(PyObject* x, npy_intp* to) {
+    if (Py_IS_TYPE(x, &PyLongArrType_Type)) return *to = PyArrayScalar_VAL(x, Long), 1;
+    if (!PyLong_CheckExact(x)) return 0;
+    *to = PyLong_AsSsize_t(x);
+    return *to == -1 && PyErr_Occurred() ? (PyErr_Clear(), 0) : 1;
+}
+
+static inline int is_bound(PyObject* x) { return x == Py_None || PyLong_CheckExact(x) || Py_IS_TYPE(x, &PyLongArrType_Type); }
+
+/* 0, without an exception, where NumPy has to see to it: elements, other keys, and such as it refuses. */
+static int place_of(PyArrayObject* x, PyObject* key, Place* to) {
+    PyObject** parts = PyTuple_CheckExact(key) ? &PyTuple_GET_ITEM(key, 0) : &key;
+    Py_ssize_t n = PyTuple_CheckExact(key) ? PyTuple_GET_SIZE(key) : 1;
+    npy_intp length, at, stop, step;
+    int axis = 0, ndim = PyArray_NDIM(x);
+    if (n == 0 || n > PLACE_AXES || ndim > PLACE_AXES) return 0;
+    to->ndim = 0, to->data = PyArray_BYTES(x);
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyObject* part = parts[k];
+        if (part == Py_None) {
+            to->dims[to->ndim] = 1, to->strides[to->ndim++] = 0;
+            continue;
+        }
+        if (axis == ndim) return 0;
+        length = PyArray_DIM(x, axis);
+        if (PySlice_Check(part)) {
+            PySliceObject* slice = (PySliceObject*)part;
+            if (!is_bound(slice->start) || !is_bound(slice->stop) || !is_bound(slice->step)) return 0;
+            if (PySlice_Unpack(part, &at, &stop, &step) < 0) return PyErr_Clear(), 0;
+            length = PySlice_AdjustIndices(length, &at, &stop, step);
+            if (length <= 0) length = at = 0, step = 1; /* as NumPy has it */
+            to->dims[to->ndim] = length;
+            to->strides[to->ndim++] = (npy_intp)((npy_uintp)PyArray_STRIDE(x, axis) * (npy_uintp)step);
+        } else if (integer_of(part, &at)) {
+            if (at < 0) at += length;
+            if (at < 0 || at >= length) return 0;
+        } else {
+            return 0;
+        }
+        to->data += at * PyArray_STRIDE(x, axis++);
     }
-    return PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)x, key);
+    for (; axis < ndim; axis++) to->dims[to->ndim] = PyArray_DIM(x, axis), to->strides[to->ndim++] = PyArray_STRIDE(x, axis);
+    return to->ndim > 0;
+}
+
+/* NumPy's `x[key]`; a view without the way through all kinds of keys. */
+static inline PyObject* subscript(PyArrayObject* x, PyObject* key) {
+    PyObject* made;
+    Place at;
+    if (!place_of(x, key, &at)) return PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)x, key);
+    Py_INCREF(PyArray_DESCR(x));
+    made = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), at.ndim, at.dims, at.strides, at.data, PyArray_FLAGS(x), NULL);
+    if (made && PyArray_SetBaseObject((PyArrayObject*)made, Py_NewRef((PyObject*)x)) < 0) Py_CLEAR(made);
+    return made;
 }
 
 /* `a[key]` of a large array that exists, of a basic key that selects few elements (many are recorded
@@ -241,28 +296,6 @@ static PyObject* large_getitem(PyObject* a, PyObject* key) {
 static inline int same_place(PyArrayObject* x, PyArrayObject* y) {
     return PyArray_DATA(x) == PyArray_DATA(y) && PyArray_SAMESHAPE(x, y) && PyArray_DESCR(x) == PyArray_DESCR(y) &&
            (PyArray_NDIM(x) == 0 || memcmp(PyArray_STRIDES(x), PyArray_STRIDES(y), (size_t)PyArray_NDIM(x) * sizeof(npy_intp)) == 0);
-}
-
-/* `a[key] = value` in a large array that nobody else sees, of a number or of few elements (`y`): 1 when done, 0 for Python to do, -1. */
-static int large_setitem(PyObject* a, PyObject* key, PyObject* value, PyArrayObject* y) {
-    PyArrayObject *to, *memory;
-    PyObject* found;
-    Cell* root;
-    int own, done = 0;
-    if (((Cell*)a)->readonly != Py_False || !is_basic(key) || (to = large_memory(a, &root, &memory, &own)) == NULL || !own) return 0;
-    PyArray_ENABLEFLAGS(to, NPY_ARRAY_WRITEABLE);
-    Py_INCREF(to), Py_INCREF(value);
-    if (y == NULL) {
-        done = PyArray_Type.tp_as_mapping->mp_ass_subscript((PyObject*)to, key, value) < 0 ? -1 : 1;
-    } else if ((found = PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)to, key)) == NULL) {
-        done = -1;
-    } else {
-        if (PyArray_CheckExact(found) && PyArray_SIZE((PyArrayObject*)found) <= limit_now())
-            done = same_place((PyArrayObject*)found, y) || PyArray_CopyObject((PyArrayObject*)found, value) == 0 ? 1 : -1;
-        Py_DECREF(found);
-    }
-    Py_DECREF(to), Py_DECREF(value);
-    return done;
 }
 
 /* How a part lies in its owner (`views.View`), made when Python first asks for it. */

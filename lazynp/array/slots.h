@@ -6,7 +6,7 @@
 #ifndef LAZYNP_SLOTS_H
 #define LAZYNP_SLOTS_H
 
-#include "chains.h"
+#include "choosing.h"
 
 /* Methods in Python, by slot. */
 enum {
@@ -424,7 +424,10 @@ static PyObject* large_gathered(PyObject* a, PyObject* key) {
     if ((from = large_memory(a, &root, &memory, &own)) == NULL) return NULL;
     if ((plain = numpys_key(key)) == NULL) return NULL;
     Py_INCREF(from);
-    if (selects_few(from, plain)) found = PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)from, plain);
+    if (selects_few(from, plain)) {
+        found = PyArray_CheckExact(plain) ? chosen(from, (PyArrayObject*)plain) : NULL;
+        if (found == NULL && !PyErr_Occurred()) found = PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)from, plain);
+    }
     Py_DECREF(from), Py_DECREF(plain);
     if (found == NULL || !PyArray_CheckExact(found)) return found;
     if (PyArray_BASE((PyArrayObject*)found)) {
@@ -494,7 +497,8 @@ static PyObject* slot_getitem(PyObject* a, PyObject* key) {
     if (x == NULL || (plain = numpys_key(key)) == NULL) return PyErr_Occurred() ? NULL : slow2(slow_methods[GETITEM], a, key);
     if (((Cell*)a)->lent) is_own((Cell*)a); /* as long as there is no view */
     Py_INCREF(x);
-    found = subscript(x, plain);
+    found = PyArray_CheckExact(plain) ? chosen(x, (PyArrayObject*)plain) : NULL;
+    if (found == NULL && !PyErr_Occurred()) found = subscript(x, plain);
     Py_DECREF(x), Py_DECREF(plain);
     if (found == NULL || !PyArray_CheckExact(found)) return found;
     base = PyArray_BASE((PyArrayObject*)found);
@@ -551,6 +555,7 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
         return 0;
     }
     x = own_memory_of(a);
+    if (x && (y || is_number(value)) && assigned(x, key, value, y)) return 0;
     if (x == NULL && is_large(a) && (y || is_number(value)) && ((Cell*)a)->readonly == Py_False) {
         PyArrayObject* memory;
         Cell* root;
@@ -562,7 +567,8 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
     if (x && (y || is_number(value)) && (plain = numpys_key(key))) {
         if (y) value = (PyObject*)y;
         Py_INCREF(x), Py_INCREF(value);
-        failed = PyArray_Type.tp_as_mapping->mp_ass_subscript((PyObject*)x, plain, value);
+        if (PyArray_CheckExact(plain) && chosen_write(x, (PyArrayObject*)plain, value, y)) failed = 0;
+        else failed = PyArray_Type.tp_as_mapping->mp_ass_subscript((PyObject*)x, plain, value);
         Py_DECREF(x), Py_DECREF(value), Py_DECREF(plain);
         return failed;
     }

@@ -7,6 +7,7 @@ imports where there is no driver.
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import json
 import subprocess
@@ -18,7 +19,8 @@ from typing import Any
 
 import pytest
 
-from gpu_emulator.fakecupy import namespace
+from gpu_emulator import fakecupy
+from gpu_emulator.fakecupy import importing, namespace
 from gpu_emulator.fakecupy.library import ufunc
 
 BACKEND = Path(__file__).parents[2] / "lazynp" / "backends" / "cuda"
@@ -86,12 +88,24 @@ def parameters(found: Any) -> list[str]:
 PYTHONS = {*dir(object), "__annotations__", "__del__", "__dict__", "__module__", "__slots__", "__weakref__"} # of every class
 
 
+def extensions() -> dict[str, dict[str, Any]]:
+    """The public names of the modules in files."""
+    found = {}
+    with fakecupy.installed():
+        for path in sorted(Path(importing.EXTENSIONS).rglob("*.py")):
+            name = ".".join(["cupyx", *path.relative_to(importing.EXTENSIONS).with_suffix("").parts]).removesuffix(".__init__")
+            if name != "cupyx":
+                members = vars(importlib.import_module(name)).items()
+                found[name] = {key: value for key, value in members if key[0] != "_" and getattr(value, "__module__", "") == name}
+    return found
+
+
 def offered() -> Iterator[tuple[str, list[str]]]:
-    tables = {**namespace._table(), **namespace.UNIMPORTABLE}
+    tables = {**namespace._table(), **namespace.UNIMPORTABLE, **extensions()}
     for module, contents in tables.items():
         for name, value in contents.items():
             yield f"{module}.{name}", parameters(value) if callable(value) and not isinstance(value, ufunc) else []
-            if isinstance(value, type) and value.__module__.startswith("gpu_emulator."):
+            if isinstance(value, type) and value.__module__.startswith(("gpu_emulator.", "cupyx.")):
                 for member, function in vars(value).items():
                     if member[0] != "_" or (member.endswith("__") and member not in PYTHONS):
                         plain = isinstance(function, types.FunctionType) and member[0] != "_"

@@ -223,6 +223,116 @@ def test_axes_beyond_the_integers_of_c(call: str, below: int) -> None:
             expression(call.replace("{v}", v), x=x)
 
 
+TRUTH = """
+np.sum(m, axis=True)
+np.sum(m, axis=False)
+np.mean(m, axis=True)
+np.max(m, axis=True)
+np.cumsum(m, axis=True)
+np.sort(m, axis=True)
+np.argsort(m, axis=True)
+np.argmax(m, axis=True)
+np.concatenate([m,m], axis=True)
+np.stack([m,m], axis=True)
+np.expand_dims(m, True)
+np.squeeze(m[None], True)
+np.swapaxes(m, True, 0)
+np.moveaxis(m, True, 0)
+np.roll(m, 1, axis=True)
+np.roll(m, True)
+np.flip(m, True)
+np.take(m, 0, axis=True)
+np.repeat(m, 2, axis=True)
+np.delete(m, 0, axis=True)
+np.append(m, m, axis=True)
+np.split(m, 3, axis=True)
+np.diff(m, axis=True)
+np.median(m, axis=True)
+np.std(m, axis=True)
+np.any(m, axis=True)
+np.prod(m, axis=True)
+np.linalg.norm(m, axis=True)
+np.fft.fft(m, axis=True)
+np.unique(m, axis=True)
+np.transpose(m, (True, False))
+np.rot90(m, True)
+np.percentile(m, 50, axis=True)
+np.quantile(m, .5, axis=True)
+np.nansum(m, axis=True)
+np.add.reduce(m, axis=True)
+np.add.accumulate(m, axis=True)
+np.add.reduceat(m, [0,1], axis=True)
+m.sum(axis=True)
+m.sum(True)
+m.mean(True)
+m.max(True)
+m.cumsum(True)
+m.take(0, axis=True)
+m.argmax(True)
+m.sort(True)
+m.repeat(2, axis=True)
+m.swapaxes(True, False)
+np.count_nonzero(m, axis=True)
+np.average(m, axis=True)
+np.ptp(m, axis=True)
+np.gradient(m, axis=True)
+np.trapezoid(m, axis=True)
+np.apply_along_axis(np.sum, True, m)
+np.array_split(m, 2, True)
+np.argpartition(m, 1, axis=True)
+np.partition(m, 1, axis=True)
+np.take_along_axis(m, np.argsort(m,1), True)
+np.cross(m, m, axis=True)
+np.packbits(m.astype(bool), axis=True)
+np.all(m, axis=(True,))
+np.sum(m, axis=(False,True))
+np.sum(m, axis=np.True_)
+np.reshape(m, True)
+np.reshape(m, (True, 6))
+np.zeros(True)
+np.zeros((True, 2))
+np.ones(np.True_)
+np.eye(True)
+np.arange(True)
+np.full(True, 2)
+np.broadcast_to(x, (True, 5))
+np.linspace(0, 1, True)
+m[True]
+m[True, 0]
+x.reshape(True, 5)
+np.resize(x, True)
+np.tri(True)
+np.tile(m, True)
+np.repeat(m, True)
+np.identity(True)
+np.diag(x, True)
+np.trace(m, True)
+np.triu(m, True)
+np.tri(3.0)
+np.tri(2, 3.5)
+np.tri(3, k=0.5)
+np.insert(x, 1.0, 5)
+"""
+
+
+@pytest.mark.parametrize("below", [0, 16384])
+@pytest.mark.parametrize("call", TRUTH.split("\n")[1:-1])
+def test_truth_values_where_integers_are_asked_for(call: str, below: int) -> None:
+    """Some functions of NumPy's take them, as axes or lengths, others do not."""
+    with config.override(eager_below=below):
+        expression(call, x=numpy.arange(5.0), i=numpy.arange(5), m=numpy.arange(6.0).reshape(2, 3))
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["np.geomspace(1, 1000, 7)", "np.geomspace(-3.3, -9.1e5, 1001)", "np.geomspace(np.float32(3.3), 9.1e5, 101)",
+     "np.geomspace(1e-300, 1e300, 601)"],
+)
+def test_a_geometric_progression_between_numbers_has_numpys_bits(call: str) -> None:
+    with config.override(eager_below=0):
+        numpy.testing.assert_array_equal(numpy.asarray(eval(call, {"np": lazynp})), eval(call, {"np": numpy}))
+
+
 @pytest.mark.parametrize("below", [0, 16384])
 @pytest.mark.parametrize("call", ["np.reshape(x, None)", "x.reshape(None)", "np.split(x, [None])", "np.array_split(x, [1, None, 2])"])
 def test_none_where_numpy_takes_it(call: str, below: int) -> None:

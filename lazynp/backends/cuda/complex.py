@@ -23,12 +23,15 @@ ROWS: Final[dict[Op, str]] = {
     o.SUBTRACT: "lz_subtract_{k}({a}, {b})",
     o.MULTIPLY: "lz_multiply_{k}({a}, {b})",
     o.DIVIDE: "lz_divide_{k}({a}, {b})",
-    o.EXP: "lz_exp_{k}({a})",
+    o.POWER: "lz_power_{k}({a}, {b}, noted)",
+    o.EXPM1: "lz_expm1_{k}({a}, noted)",
     o.NEGATIVE: "{T}{{-{a}.re, -{a}.im}}",
     o.CONJUGATE: "{T}{{{a}.re, -{a}.im}}",
     o.COMPLEX: "{T}{{{a}, {b}}}",
     o.REAL: "{a}.re",
     o.IMAG: "{a}.im",
+    o.SIGN: "lz_sign_{k}({a}, noted)",
+    o.RINT: "{T}{{rint{f}({a}.re), rint{f}({a}.im)}}",
     o.ABSOLUTE: "hypot{f}({a}.re, {a}.im)",
     o.EQUAL: "lz_equal_{k}({a}, {b}, noted)",
     o.NOT_EQUAL: "!lz_equal_{k}({a}, {b}, noted)",
@@ -36,7 +39,7 @@ ROWS: Final[dict[Op, str]] = {
     o.GREATER: "lz_less_{k}({b}, {a}, noted)",
     o.LESS_EQUAL: "lz_less_equal_{k}({a}, {b}, noted)",
     o.GREATER_EQUAL: "lz_less_equal_{k}({b}, {a}, noted)",
-    **{o.by_name(name): f"lz_{name}_{{k}}({{a}})" for name in complex_functions.DEFINITIONS},
+    **{o.by_name(name): f"lz_{name}_{{k}}({{a}})" for name in ("exp", "exp2", "log1p", *complex_functions.DEFINITIONS)},
     o.ISNAN: "{a}.re != {a}.re || {a}.im != {a}.im",
     o.ISINF: "fabs{f}({a}.re) == {inf} || fabs{f}({a}.im) == {inf}",
     o.ISFINITE: "fabs{f}({a}.re) < {inf} && fabs{f}({a}.im) < {inf}",
@@ -48,6 +51,7 @@ _LESS: Final = "(a.re < b.re && a.im == a.im && b.im == b.im) || (a.re == b.re &
 
 # $P the type of the parts, otherwise as in ``functions.py``.
 DEFINITIONS: Final[dict[tuple[str, str], str]] = {
+    **{(name, "c"): text for name, text in complex_functions.COMPOSED.items()},
     ("add", "c"): """$T lz_add_$k($T a, $T b)
 {
     return {a.re + b.re, a.im + b.im};
@@ -72,6 +76,23 @@ DEFINITIONS: Final[dict[tuple[str, str], str]] = {
     }
     const $P ratio = b.re / b.im, scale = 1 / (b.im + b.re * ratio);
     return {(a.re * ratio + a.im) * scale, (a.im * ratio - a.re) * scale};
+}""",
+    # The direction: of two infinite parts none, of one that part's.
+    ("sign", "c"): """$T lz_sign_$k($T a, unsigned int& noted)
+{
+    const $P size = hypot$f(a.re, a.im);
+    if (size != size)
+        return {size, size};
+    if (size == 0)
+        return {0, 0};
+    if (size < $infinity)
+        return {a.re / size, a.im / size};
+    noted |= 10u;  // the size may have overflowed
+    if (fabs$f(a.re) < $infinity || a.re != a.re)
+        return {0, copysign$f(($P)1, a.im)};
+    if (fabs$f(a.im) == $infinity)
+        return {size - size, size - size};
+    return {copysign$f(($P)1, a.re), 0};
 }""",
     # By halves of the exponent where the power overflows and the product need not.
     ("exp", "c"): """$T lz_exp_$k($T a)

@@ -1,8 +1,9 @@
 """Elementary functions of complex numbers as CUDA C++.
 
-In: nothing.  Out: the definitions of functions of complex128, by NumPy's names.  Promise: the branch cuts, zeros and infinities of C's
+In: nothing.  Out: the definitions of functions of complex numbers, by NumPy's names.  Promise: the branch cuts, zeros and infinities of C's
 functions, which are NumPy's, and results within a few units in the last place; of complex64 they are computed in double precision and
-rounded, before the logarithms of other bases are multiplied.
+rounded, before the logarithms of other bases are multiplied.  Functions that NumPy puts together of these, losing digits on the way, are
+put together alike, in the precision of their operands: they lose the same digits.
 """
 
 from __future__ import annotations
@@ -128,6 +129,99 @@ _UNARY: Final[dict[str, str]] = {
     "arctan": """
     const lz_c16 found = lz_arctanh_c16(lz_c16{y, x});
     return {found.im, found.re};""",
+}
+
+# $T the type, $P that of its parts, $k the code, $f the suffix of math functions.
+COMPOSED: Final[dict[str, str]] = {
+    "exp2": """$T lz_exp2_$k($T a)
+{
+    const $P unit = ($P)0.693147180559945309417232121458176568;
+    return lz_exp_$k($T{a.re * unit, a.im * unit});
+}""",
+    # Where NumPy's differs from the array API standard's, which ``special_values`` has, that.
+    "expm1": """$T lz_expm1_$k($T a, unsigned int& noted)
+{
+    const bool endless = a.re - a.re != 0, turned = a.im - a.im != 0;
+    if (a.im == 0 && (endless || a.re == 0))
+        return {expm1$f(a.re) + 0, a.im};
+    if (fabs$f(a.re) == $infinity && turned) {
+        noted |= 8u;
+        return {expm1$f(a.re), a.re < 0 ? 0 : a.im - a.im};
+    }
+    const $P half = sin$f(a.im / 2);
+    return {expm1$f(a.re) * cos$f(a.im) - 2 * half * half, exp$f(a.re) * sin$f(a.im)};
+}""",
+    "log1p": """$T lz_log1p_$k($T a)
+{
+    const $T b = {a.re + 1, a.im};
+    return {log$f(lz_size_$k(b)), atan2$f(b.im, b.re)};
+}""",
+    # The size, rounded once where its logarithm is next to zero: what a unit in the last place costs is all digits there.
+    "size": """$P lz_size_$k($T a)
+{
+    const double root = hypot((double)a.re, (double)a.im);
+    if (sizeof($P) == 4 || !(root > 0.5 && root < 2))
+        return ($P)root;
+    const double most = fmax(fabs((double)a.re), fabs((double)a.im)), least = fmin(fabs((double)a.re), fabs((double)a.im));
+    const double x = most * most, y = least * least, square = root * root;
+    const double lost = fma(most, most, -x) + fma(least, least, -y) - fma(root, root, -square);
+    return ($P)(root + (x - square + y + lost) / (2 * root));
+}""",
+    # Small whole exponents by products; every other one by the logarithm, with C's product of infinite numbers.  What is not finite on
+    # the way may leave no trace in the result.
+    "power": """$T lz_power_$k($T a, $T b, unsigned int& noted)
+{
+    if (b.re == 0 && b.im == 0)
+        return {1, 0};
+    if (a.re == 0 && a.im == 0) {
+        const $P none = b.re > 0 ? 0 : $infinity - $infinity;
+        return {none, none};
+    }
+    if (b.im == 0 && fabs$f(b.re) < 100 && b.re == ($P)(int)b.re) {
+        unsigned int rest = (unsigned int)fabs$f(b.re);
+        if (b.re == 1)
+            return a;
+        if (b.re == 2)
+            return lz_times_$k(a, a);
+        if (b.re == 3)
+            return lz_times_$k(a, lz_times_$k(a, a));
+        $T power = {1, 0};
+        for (; ; a = lz_times_$k(a, a)) {
+            if (rest & 1u)
+                power = lz_times_$k(power, a);
+            rest >>= 1;
+            if (rest != 0)
+                continue;
+            noted |= power.re - power.re != 0 || power.im - power.im != 0 ? 15u : 0u;
+            return b.re < 0 ? lz_divide_$k($T{1, 0}, power) : power;
+        }
+    }
+    const $T scaled = lz_scaled_$k(b, lz_log_$k(a));
+    noted |= scaled.re - scaled.re != 0 || scaled.im - scaled.im != 0 ? 15u : 0u;
+    return lz_exp_$k(scaled);
+}""",
+    "times": """$T lz_times_$k($T a, $T b)
+{
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}""",
+    "scaled": """$T lz_scaled_$k($T a, $T b)
+{
+    const $T found = lz_times_$k(a, b);
+    const bool far_a = fabs$f(a.re) == $infinity || fabs$f(a.im) == $infinity;
+    const bool far_b = fabs$f(b.re) == $infinity || fabs$f(b.im) == $infinity;
+    if ((found.re == found.re || found.im == found.im) || !(far_a || far_b))
+        return found;
+    const $T u = far_a ? lz_corner_$k(a) : lz_known_$k(a), v = far_b ? lz_corner_$k(b) : lz_known_$k(b), corner = lz_times_$k(u, v);
+    return {$infinity * corner.re, $infinity * corner.im};
+}""",
+    "corner": """$T lz_corner_$k($T a)
+{
+    return {copysign$f(fabs$f(a.re) == $infinity ? ($P)1 : ($P)0, a.re), copysign$f(fabs$f(a.im) == $infinity ? ($P)1 : ($P)0, a.im)};
+}""",
+    "known": """$T lz_known_$k($T a)
+{
+    return {a.re == a.re ? a.re : copysign$f(($P)0, a.re), a.im == a.im ? a.im : copysign$f(($P)0, a.im)};
+}""",
 }
 
 DEFINITIONS: Final[dict[str, str]] = {

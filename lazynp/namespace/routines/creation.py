@@ -35,12 +35,11 @@ def shape_of(shape: Any) -> Shape:
     """A shape argument as a tuple of ints; raises what NumPy raises."""
     if type(shape) is int:
         found: Shape = (shape,)
-    elif isinstance(shape, (tuple, list)):
-        found = tuple([index(n) for n in shape])
-    elif hasattr(shape, "__index__") and not getattr(shape, "shape", ()):
-        found = (index(shape),)
     else:
-        found = tuple([index(n) for n in shape])
+        lengths = (shape,) if hasattr(shape, "__index__") and not getattr(shape, "shape", ()) else shape
+        found = tuple([index(n) for n in lengths])
+        if bool in map(type, lengths):
+            raise TypeError("an integer is required")
     for n in found:
         if n < 0:
             raise ValueError("negative dimensions are not allowed")
@@ -349,11 +348,7 @@ def eye(
     dtype = np.dtype(dtype)
     if dtype not in NATIVE:
         return fallback.call(np.eye, "eye", (N, M, k, dtype, order), {})
-    n = index(N)
-    m = n if M is None else index(M)
-    if n < 0 or m < 0:
-        raise ValueError("negative dimensions are not allowed")
-    addressable((n, m), dtype)
+    n, m = addressable(shape_of((N, N if M is None else M)), dtype)
     k = m if k >= m else max(-n, index(k))  # any further is as far
     return _laid_out(cast(_triangle(n, m, k, o.EQUAL), dtype), order, place)
 
@@ -366,7 +361,7 @@ def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:  # noqa: N803
     """Make a matrix with ones at and below a diagonal; see :func:`numpy.tri`."""
     dtype = np.dtype(dtype)
-    if dtype not in NATIVE or not all(hasattr(number, "__index__") for number in (N, N if M is None else M, k)):
+    if dtype not in NATIVE or not all(hasattr(number, "__index__") for number in (N, 0 if M is None else M, k)):
         return fallback.call(np.tri, "tri", (N, M, k, dtype), {})
     n = max(index(N), 0)
     m = n if M is None else max(index(M), 0)

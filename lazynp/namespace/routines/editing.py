@@ -115,9 +115,10 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
         raise ValueError("index array argument obj to insert must be one dimensional or scalar")
     new = _values(values, x.dtype)
     if positions.size == 1:
-        at = index(positions.item())
-        if not -n <= at <= n:
+        position = positions.item()
+        if not -n <= position <= n:
             raise IndexError(f"index {obj} is out of bounds for axis {axis} with size {n}")
+        at = index(position)
         at += n if at < 0 else 0
         new = reshape(new, (1,) * (ndim - len(new.shape)) + new.shape)
         if positions.ndim == 0:
@@ -158,7 +159,10 @@ def resize(a: Any, new_shape: Any) -> Any:
     source = asarray(a)
     if type(source) is not ndarray or has_subclass(a):
         return fallback.call(np.resize, "resize", (a, new_shape), {})
-    shape = tuple([index(n) for n in new_shape]) if np.iterable(new_shape) else (index(new_shape),)
+    lengths = new_shape if np.iterable(new_shape) else (new_shape,)
+    if bool in map(type, lengths):
+        raise TypeError("an integer is required")
+    shape = tuple([index(n) for n in lengths])
     if any(n < 0 for n in shape):
         raise ValueError("all elements of `new_shape` must be non-negative")
     size, have = int(np.prod(shape, dtype=object)), source.size

@@ -26,16 +26,19 @@ from lazynp.namespace.ufunc.reductions import any as any_
 from lazynp.namespace.ufunc.ufuncs import UFUNCS
 from lazynp.ndarray import asarray, ndarray, node_of, wrap
 
+_NUMBERS: Final = frozenset({int, float, np.float64, np.float32, np.int64})
+
 
 def _kind(x: Any) -> Any:
     """A limit in NumPy's question which dtype a range has: Python's numbers that dtypes of ours hold stay as they are, and weak."""
     return x if type(x) in (float, complex) or (type(x) is int and -(2**63) <= x < 2**64) else asarray(x).dtype
 
 
-def _at_end(count: int, ndim: int) -> Node:
-    """Bool (count, 1, ...): which is the last."""
-    last = elementwise(o.EQUAL, BOOL, iota(count, 0, 1, INT64), const(count - 1, INT64))
-    return reshape(last, (count,) + (1,) * ndim)
+def _placed(node: Node, position: int, value: Any) -> Node:
+    """A range with a limit as it was given at one position of the first axis."""
+    there = elementwise(o.EQUAL, BOOL, iota(node.shape[0], 0, 1, INT64), const(position, INT64))
+    given = expand(cast(node_of(asarray(value)), node.dtype), node.shape)
+    return elementwise(o.WHERE, node.dtype, reshape(there, node.shape[:1] + (1,) * (len(node.shape) - 1)), given, node)
 
 
 def linspace(
@@ -70,8 +73,7 @@ def linspace(
         y = multiply(steps, delta)
     node = cast(node_of(UFUNCS["add"](y, first)), y.dtype)
     if endpoint and count > 1:
-        end = expand(cast(node_of(asarray(last)), node.dtype), node.shape)
-        node = elementwise(o.WHERE, node.dtype, _at_end(count, ndim), end, node)
+        node = _placed(node, count - 1, last)
     if final.kind in "iu":
         node = elementwise(o.FLOOR, node.dtype, node)
     made = wrap(devices.pinned(converted(node, final), place))
@@ -99,26 +101,32 @@ def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: 
     return made if dtype is None else made.astype(dtype, copy=False)
 
 
+@fallback.library
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: Any = 0) -> Any:
     """Make an array of values in geometric progression; see :func:`numpy.geomspace`."""
-    first, last = asarray(start), asarray(stop)
-    if type(first) is not ndarray or type(last) is not ndarray or has_subclass(start, stop):
+    numbers = devices.gpus is None and type(start) in _NUMBERS and type(stop) in _NUMBERS
+    made_of: Any = np.asarray if numbers else asarray
+    first, last = made_of(start), made_of(stop)
+    if not numbers and (type(first) is not ndarray or type(last) is not ndarray or has_subclass(start, stop)):
         return fallback.call(np.geomspace, "geomspace", (start, stop, num, endpoint, dtype, axis), {})
-    equal = UFUNCS["equal"]
+    ufuncs = vars(np) if numbers else UFUNCS
+    equal = ufuncs["equal"]
     if any_(equal(first, 0)) or any_(equal(last, 0)):
         raise ValueError("Geometric sequence cannot include zero")
     loop = np.result_type(first.dtype, last.dtype, float(num), np.zeros((), dtype))
-    first, last = asarray(first, loop), asarray(last, loop)
-    sign = UFUNCS["sign"](first)
-    first, last = UFUNCS["divide"](first, sign), UFUNCS["divide"](last, sign)
-    log10 = UFUNCS["log10"]
-    made: Any = logspace(log10(first), log10(last), num, endpoint, 10.0, loop)
-    count = made.shape[0]
+    first, last = made_of(first, loop), made_of(last, loop)
+    sign = ufuncs["sign"](first)
+    first, last = ufuncs["divide"](first, sign), ufuncs["divide"](last, sign)
+    ends = [ufuncs["log10"](end) for end in (first, last)]
+    if numbers and loop == FLOAT64:
+        ends = [float(end) for end in ends]
+    node = node_of(logspace(*ends, num, endpoint, 10.0, loop))
+    count = node.shape[0]
     if count > 0:
-        made[0] = first
+        node = _placed(node, 0, first)
         if count > 1 and endpoint:
-            made[-1] = last
-    made = UFUNCS["multiply"](made, sign)
+            node = _placed(node, count - 1, last)
+    made: Any = UFUNCS["multiply"](wrap(node), sign)
     if axis != 0:
         made = moveaxis(made, 0, axis)
     return made.astype(loop if dtype is None else dtype, copy=False)

@@ -354,7 +354,7 @@ def _sorting(name: str, a: Any, axis: Any, static: dict[str, Any], dtype: DType 
     x = array_node(a)
     if axis is None:
         x, axis = reshape(x, (build.size(x),)), -1
-    axis = ax.one(axis, len(x.shape), beyond=OverflowError if name == "sort" else ValueError)
+    axis = ax.one(axis, len(x.shape), beyond=OverflowError if name in ("sort", "partition") else ValueError)
     last = x.shape[axis] - 1
     if descending:
         x = _backwards(x, axis)  # a stable order of the reversed array is a stable descending order of the array, reversed

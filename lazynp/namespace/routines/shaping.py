@@ -116,8 +116,8 @@ def transpose(a: Any, axes: Any = None) -> Any:
     """Permute axes; see :func:`numpy.transpose`."""
     if axes is None:
         return a.T
-    axes = [index(k) for k in axes] if np.iterable(axes) else [index(axes)]
-    if any(not -(2**63) <= k < 2**63 for k in axes):
+    axes = [*axes] if np.iterable(axes) else [axes]
+    if any(not -(2**63) <= index(k) < 2**63 for k in axes):
         raise ValueError("Maximum allowed dimension exceeded")
     if len(axes) != a.ndim:
         raise ValueError("axes don't match array")

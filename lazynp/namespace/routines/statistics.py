@@ -221,11 +221,11 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     try:
         x = array_node(a)
         w = None if weights is None else array_node(weights)
-        axes = ax.reduced(axis, len(x.shape), OverflowError)
+        axes = ax.reduced(axis if axis is None else ax.several(axis, len(x.shape)), len(x.shape))
     except Foreign:
         return fallback.call(np.average, "average", (a,), _options(axis=axis, weights=weights, returned=returned, keepdims=keepdims))
     if w is None:
-        found = mean(a, axis, keepdims=kept)
+        found = mean(a, axes, keepdims=kept)
         if 0 in found.shape:
             raise ZeroDivisionError("division by zero")  # NumPy counts how many values there are for each mean
         if not returned:

@@ -349,7 +349,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         squares = elementwise(o.ADD, real, *[elementwise(o.MULTIPLY, real, p, p) for p in parts])
     else:
         squares = elementwise(o.MULTIPLY, node.dtype, node, node)
-    axes = ax.reduced(axis, len(node.shape))
+    axes = ax.reduced(int(axis) if isinstance(axis, bool) else axis, len(node.shape))
     total = reduce(o.ADD, squares, axes)
     total = elementwise(o.SQRT, total.dtype, total)
     return result(ax.kept(total, node.shape, axes) if keepdims else total)

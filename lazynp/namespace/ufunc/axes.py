@@ -17,7 +17,12 @@ _BEYOND: Final = {OverflowError: "Python int too large to convert to C int", Val
 
 
 def one(axis: Any, ndim: int, name: str | None = None, beyond: type[Exception] = OverflowError) -> int:
-    """One axis as a non-negative number; ``name`` is the argument's, for the error, ``beyond`` what is raised beyond the integers of C."""
+    """One axis as a non-negative number; ``name`` is the argument's, for the error, ``beyond`` what is raised beyond the integers of C.
+
+    Functions of NumPy's that read an axis as an integer of C take no truth value (``beyond`` is a ValueError then).
+    """
+    if beyond is ValueError and isinstance(axis, bool):
+        raise TypeError("an integer is required for the axis")
     number = index(axis)
     if not -ndim <= number < ndim:
         np.intp(number)  # NumPy reads a C long first
@@ -50,6 +55,8 @@ def reduced(axis: Any, ndim: int, beyond: type[Exception] = ValueError) -> tuple
         if len(set(axes)) != len(axes):
             raise ValueError("duplicate value in 'axis'")
         return tuple(axes)
+    if type(axis) is bool:
+        raise TypeError("an integer is required for the axis")
     return reduced(index(axis), ndim, beyond)
 
 

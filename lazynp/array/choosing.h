@@ -1,0 +1,220 @@
+/* Elements that truth values or positions choose: `x[mask]`, `x[mask] = value`, `where`, `x[positions]`.
+
+   In: arrays at hand.  Out: the elements, moved as they are; NULL or 0, without an exception, where it is NumPy's to do.  Promise: the time does
+   not depend on how often truth values change, which a processor cannot foresee; nothing is written but what is chosen. */
+
+#ifndef LAZYNP_CHOOSING_H
+#define LAZYNP_CHOOSING_H
+
+#include "writes.h"
+#ifdef LAZYNP_SSE
+#include <emmintrin.h>
+#endif
+
+/* An array and a mask of its first axes, as rows of what is chosen, `size` bytes, which lies side by side, and so do the truth values. */
+typedef struct {
+    npy_intp rows, length, across, across_mask, size;
+} Chosen;
+
+static int chosen_rows(PyArrayObject* x, PyArrayObject* mask, Chosen* of) {
+    int axes = PyArray_NDIM(mask), ndim = PyArray_NDIM(x), last = axes - 1;
+    if (!PyArray_ISBOOL(mask) || axes == 0 || axes > ndim || !PyArray_CompareLists(PyArray_DIMS(mask), PyArray_DIMS(x), axes)) return 0;
+    *of = (Chosen){1, PyArray_SIZE(mask), 0, 0, PyArray_ITEMSIZE(x)};
+    for (int k = axes; k < ndim; k++) {
+        if (PyArray_DIM(x, k) < 2) return 0; /* NumPy has strides of its own for these */
+        of->size *= PyArray_DIM(x, k);
+    }
+    if (PyArray_IS_C_CONTIGUOUS(x) && PyArray_IS_C_CONTIGUOUS(mask)) return 1;
+    if (axes > 2 || axes < ndim || PyArray_STRIDE(x, last) != of->size || PyArray_STRIDE(mask, last) != 1) return 0;
+    if (axes == 2) of->rows = PyArray_DIM(x, 0), of->length = PyArray_DIM(x, 1), of->across = PyArray_STRIDE(x, 0), of->across_mask = PyArray_STRIDE(mask, 0);
+    return 1;
+}
+
+#if defined(__GNUC__)
+/* Which of at most 64 truth values hold, a bit each. */
+#define TRUTHS 64
+static inline uint64_t truths(const char* at, npy_intp n) {
+    uint64_t found = 0;
+    npy_intp k = 0;
+#ifdef LAZYNP_SSE
+    for (; k + 16 <= n; k += 16) {
+        __m128i none = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i*)(at + k)), _mm_setzero_si128());
+        found |= (uint64_t)(uint16_t)~_mm_movemask_epi8(none) << k;
+    }
+#endif
+    for (; k < n; k++) found |= (uint64_t)(at[k] != 0) << k;
+    return found;
+}
+
+static npy_intp truths_count(PyArrayObject* mask, const Chosen* of) {
+    npy_intp count = 0;
+    for (npy_intp row = 0; row < of->rows; row++) {
+        const char* at = PyArray_BYTES(mask) + row * of->across_mask;
+        for (npy_intp k = 0; k < of->length; k += TRUTHS) count += __builtin_popcountll(truths(at + k, of->length - k < TRUTHS ? of->length - k : TRUTHS));
+    }
+    return count;
+}
+
+/* `DO` with each `k` of a row that is chosen. */
+#define EACH(DO) \
+    for (npy_intp done = 0; done < n; done += TRUTHS) { \
+        uint64_t left = truths(mask + done, n - done < TRUTHS ? n - done : TRUTHS); \
+        if (left == ~(uint64_t)0) { \
+            for (npy_intp k = done; k < done + TRUTHS; k++) DO; \
+        } else { \
+            for (; left; left &= left - 1) { \
+                npy_intp k = done + __builtin_ctzll(left); \
+                DO; \
+            } \
+        } \
+    }
+#define INLINE static inline __attribute__((always_inline))
+/* Sizes of elements that are moved by one instruction are constants where they are moved. */
+#define BY_SIZE(FUNCTION, ...) \
+    switch (size) { \
+        case 1: return FUNCTION(__VA_ARGS__, 1); \
+        case 2: return FUNCTION(__VA_ARGS__, 2); \
+        case 4: return FUNCTION(__VA_ARGS__, 4); \
+        case 8: return FUNCTION(__VA_ARGS__, 8); \
+        case 16: return FUNCTION(__VA_ARGS__, 16); \
+        default: return FUNCTION(__VA_ARGS__, size); \
+    }
+
+/* What is chosen of a row, to `to` one after the other; where the next goes. */
+INLINE char* row_read_by(const char* mask, const char* from, char* to, npy_intp n, npy_intp size) {
+    EACH((memcpy(to, from + k * size, (size_t)size), to += size))
+    return to;
+}
+static char* row_read(const char* mask, const char* from, char* to, npy_intp n, npy_intp size) { BY_SIZE(row_read_by, mask, from, to, n) }
+
+/* The other way round; `next`: from one element of `from` to the one after. */
+INLINE const char* row_write_by(const char* mask, const char* from, npy_intp next, char* to, npy_intp n, npy_intp size) {
+    EACH((memcpy(to + k * size, from, (size_t)size), from += next))
+    return from;
+}
+static const char* row_write(const char* mask, const char* from, npy_intp next, char* to, npy_intp n, npy_intp size) { BY_SIZE(row_write_by, mask, from, next, to, n) }
+
+/* `x[mask]`, elements or rows. */
+static PyObject* chosen_read(PyArrayObject* x, PyArrayObject* mask) {
+    npy_intp dims[AXES], count;
+    int ndim = PyArray_NDIM(x) - PyArray_NDIM(mask) + 1;
+    PyArrayObject* made;
+    Chosen of;
+    char* to;
+    if (!PyArray_ISBEHAVED_RO(x) || ndim > AXES || !chosen_rows(x, mask, &of)) return NULL;
+    count = dims[0] = truths_count(mask, &of);
+    if (ndim > 1 && count < 2) return NULL; /* as above */
+    for (int k = 1; k < ndim; k++) dims[k] = PyArray_DIM(x, PyArray_NDIM(mask) + k - 1);
+    made = result_of(ndim, dims, PyArray_TYPE(x), count * (of.size / PyArray_ITEMSIZE(x)));
+    to = made ? PyArray_BYTES(made) : NULL;
+    for (npy_intp row = 0; made && row < of.rows; row++)
+        to = row_read(PyArray_BYTES(mask) + row * of.across_mask, PyArray_BYTES(x) + row * of.across, to, of.length, of.size);
+    return (PyObject*)made;
+}
+
+/* `x[mask] = value`: a number (`y` is NULL), or as many elements, or rows, as are chosen. */
+static int chosen_write(PyArrayObject* x, PyArrayObject* mask, PyObject* value, PyArrayObject* y) {
+    npy_intp next = 0;
+    const char* from;
+    Value number;
+    Chosen of;
+    int axes = PyArray_NDIM(mask), rest = PyArray_NDIM(x) - axes;
+    if (!PyArray_ISBEHAVED(x) || !chosen_rows(x, mask, &of) || may_overlap(x, mask)) return 0;
+    if (y == NULL) {
+        if (rest || !value_of(value, PyArray_TYPE(x), &number)) return 0;
+        from = (char*)&number;
+    } else {
+        if (PyArray_TYPE(y) != PyArray_TYPE(x) || PyArray_NDIM(y) != 1 + rest || !PyArray_ISBEHAVED_RO(y) || may_overlap(x, y)) return 0;
+        if (rest ? !PyArray_IS_C_CONTIGUOUS(y) || !PyArray_CompareLists(PyArray_DIMS(y) + 1, PyArray_DIMS(x) + axes, rest) : 0) return 0;
+        if (PyArray_DIM(y, 0) != truths_count(mask, &of)) return 0;
+        from = PyArray_BYTES(y), next = PyArray_STRIDE(y, 0);
+    }
+    for (npy_intp row = 0; row < of.rows; row++)
+        from = row_write(PyArray_BYTES(mask) + row * of.across_mask, from, next, PyArray_BYTES(x) + row * of.across, of.length, of.size);
+    return 1;
+}
+#else
+static PyObject* chosen_read(PyArrayObject* x, PyArrayObject* mask) { return (void)x, (void)mask, NULL; }
+static int chosen_write(PyArrayObject* x, PyArrayObject* mask, PyObject* value, PyArrayObject* y) { return (void)x, (void)mask, (void)value, (void)y, 0; }
+#endif
+
+/* `x[positions]` of whole numbers: NumPy's `take`, which does not look at each position as one of several. */
+static PyObject* taken(PyArrayObject* x, PyArrayObject* positions) {
+    PyObject* found;
+    if (PyArray_TYPE(positions) != NPY_INTP || PyArray_NDIM(positions) != 1 || PyArray_DIM(positions, 0) < 2) return NULL;
+    if (PyArray_NDIM(x) == 0 || !PyArray_ISCARRAY_RO(x) || !PyArray_ISBEHAVED_RO(positions)) return NULL;
+    for (int k = 1; k < PyArray_NDIM(x); k++)
+        if (PyArray_DIM(x, k) < 2) return NULL;
+    found = PyArray_TakeFrom(x, (PyObject*)positions, 0, NULL, NPY_RAISE);
+    if (found == NULL) PyErr_Clear(); /* NumPy's words for it are others */
+    return found;
+}
+
+/* `x[key]` by one array of truth values or positions. */
+static PyObject* chosen(PyArrayObject* x, PyArrayObject* key) { return PyArray_ISBOOL(key) ? chosen_read(x, key) : taken(x, key); }
+
+/* One row of `where`; steps in bytes. */
+static void row_choose(const char* c, npy_intp sc, const char* p, npy_intp sp, const char* q, npy_intp sq, char* to, npy_intp n, npy_intp size) {
+#define STEP(TYPE, U, V) \
+    { \
+        TYPE mask = (TYPE)-(TYPE)(*c != 0), u = *(const TYPE*)(U), v = *(const TYPE*)(V); \
+        ((TYPE*)to)[k] = (TYPE)((u & mask) | (v & (TYPE)~mask)); \
+    }
+#define CHOOSE(TYPE) \
+    if (sc == 1 && sp == size && sq == size) \
+        for (npy_intp k = 0; k < n; k++, c++) STEP(TYPE, p + k * (npy_intp)sizeof(TYPE), q + k * (npy_intp)sizeof(TYPE)) \
+    else if (sc == 1 && sp == size && sq == 0) \
+        for (npy_intp k = 0; k < n; k++, c++) STEP(TYPE, p + k * (npy_intp)sizeof(TYPE), at_rest) \
+    else if (sc == 1 && sp == 0 && sq == size) \
+        for (npy_intp k = 0; k < n; k++, c++) STEP(TYPE, at_rest, q + k * (npy_intp)sizeof(TYPE)) \
+    else \
+        for (npy_intp k = 0; k < n; k++, c += sc) STEP(TYPE, p + k * sp, q + k * sq)
+    Value value; /* what does not change along the row, in a place that nothing is written to */
+    const char* at_rest = (char*)&value;
+    memcpy(&value, sp ? q : p, (size_t)size);
+    switch (size) {
+        case 1: CHOOSE(npy_uint8) break;
+        case 2: CHOOSE(npy_uint16) break;
+        case 4: CHOOSE(npy_uint32) break;
+        default: CHOOSE(npy_uint64)
+    }
+#undef CHOOSE
+#undef STEP
+}
+
+/* `where(c, p, q)` of a mask and two operands of one dtype, of which one may be a number. */
+static PyObject* where_of(PyArrayObject* c, PyArrayObject* p, PyArrayObject* q, PyObject* number) {
+    PyArrayObject *of[3] = {c, p, q}, *like = p ? p : q, *made;
+    npy_intp dims[AXES], steps[3][AXES] = {{0}}, at[AXES] = {0}, size = PyArray_ITEMSIZE(like), rows = 1, n;
+    int ndim = 0, last;
+    char *from[3], *to;
+    Value value;
+    if (!PyArray_ISBOOL(c) || size > 8 || (p && q ? PyArray_TYPE(p) != PyArray_TYPE(q) : !value_of(number, PyArray_TYPE(like), &value))) return NULL;
+    for (int o = 0; o < 3; o++)
+        if (of[o] && PyArray_NDIM(of[o]) > ndim) ndim = PyArray_NDIM(of[o]);
+    if (ndim == 0 || ndim > AXES) return NULL;
+    for (int k = 0; k < ndim; k++) dims[k] = 1;
+    for (int o = 0; o < 3; o++)
+        for (int k = of[o] ? ndim - PyArray_NDIM(of[o]) : ndim; k < ndim; k++)
+            if (dims[k] == 1) dims[k] = PyArray_DIM(of[o], k - (ndim - PyArray_NDIM(of[o])));
+    for (int o = 0; o < 3; o++) {
+        if (of[o] && !operand_steps(of[o], ndim, dims, steps[o])) return NULL;
+        from[o] = of[o] ? PyArray_BYTES(of[o]) : (char*)&value;
+    }
+    for (int k = 0; k < ndim; k++) rows *= dims[k];
+    if (rows == 0 || rows > limit_now() || (made = result_of(ndim, dims, PyArray_TYPE(like), rows)) == NULL) return NULL;
+    last = ndim - 1, n = dims[last], to = PyArray_BYTES(made);
+    for (rows /= n;; to += n * size) {
+        row_choose(from[0], steps[0][last], from[1], steps[1][last], from[2], steps[2][last], to, n, size);
+        if (--rows == 0) break;
+        for (int k = last - 1; k >= 0; k--) {
+            at[k]++;
+            for (int o = 0; o < 3; o++) from[o] += steps[o][k] - (at[k] == dims[k] ? steps[o][k] * dims[k] : 0);
+            if (at[k] < dims[k]) break;
+            at[k] = 0;
+        }
+    }
+    return (PyObject*)made;
+}
+
+#endif

@@ -1,0 +1,219 @@
+"""What is chosen or named in an array at hand: views and writes by integers and slices, masks, positions, `where`, sums of short rows.
+
+In: tables of dtypes, shapes, layouts and keys.  Out: failures.  Promise: NumPy is the oracle for values, dtypes, strides and errors.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator
+from operator import getitem, setitem
+from typing import Any
+
+import numpy
+import pytest
+
+import lazynp
+from lazynp.values import config
+
+DTYPES = [bool, numpy.int8, numpy.int16, numpy.int32, int, numpy.uint64, numpy.float16, numpy.float32, float, numpy.complex64, complex]
+SHAPES = [(5,), (64,), (130,), (0,), (7, 9), (3, 70), (70, 3), (5, 1), (1, 5), (4, 5, 6), (0, 3), (3, 0), (2, 2)]
+LAYOUTS = {
+    "as it is": lambda x: x,
+    "backwards": lambda x: x[::-1],
+    "every other": lambda x: x[::2],
+    "without the first": lambda x: x[1:],
+    "transposed": lambda x: x.T,
+    "inner": lambda x: x[..., 1:-1],
+}
+KEYS: list[Any] = [
+    0, -1, 1, 99, numpy.int64(2), slice(1, -1), slice(None), slice(None, None, 2), slice(None, None, -1), slice(5, 2), slice(-3, None),
+    slice(2**60, None), slice(None, None, 2**60), slice(numpy.int64(1), None), slice(None, None, 0), slice(1.5, None), None, Ellipsis, (),
+    True, (0, slice(1, None)), (slice(1, None), 0), (slice(1, -1), slice(1, -1)), (slice(None), None, 1), (None, 0), (..., 0),
+    (0, 0, slice(None)), (0, 99), (2**70, 0), (slice(None),) * 4, (None,) * 9, (slice(None, None, -1), slice(None, None, -2)),
+    ([0, 1], slice(None)), "field",
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _at_hand() -> Iterator[None]:
+    with config.override(eager_below=4096):
+        yield
+
+
+def same(found: Any, wanted: Any) -> None:
+    memory = numpy.asarray(found)
+    assert (memory.dtype, memory.shape) == (wanted.dtype, wanted.shape)
+    assert memory.tobytes() == wanted.tobytes()
+    if wanted.size and 1 not in wanted.shape and wanted.ndim:
+        assert memory.strides == wanted.strides
+        assert memory.flags.writeable == wanted.flags.writeable
+
+
+def pairs(rng: numpy.random.Generator, shape: Any, dtype: Any) -> Iterator[tuple[Any, Any]]:
+    """The same elements, as NumPy has them and at hand, in all layouts."""
+    base = (rng.random(shape) * 100 - 20).astype(dtype)
+    for layout in LAYOUTS.values():
+        yield layout(base.copy()), layout(lazynp.array(base))
+
+
+def told(function: Any, *args: Any) -> Any:
+    """What a function returns, or its exception."""
+    try:
+        return function(*args)
+    except Exception as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_views_are_numpys(shape: Any) -> None:
+    for theirs, ours in pairs(numpy.random.default_rng(0), shape, float):
+        for key in KEYS:
+            wanted, found = told(getitem, theirs, key), told(getitem, ours, key)
+            if isinstance(wanted, tuple):
+                assert found == wanted, key
+                continue
+            same(found, wanted)
+            if wanted.size:
+                assert numpy.shares_memory(numpy.asarray(found), numpy.asarray(ours)) == numpy.shares_memory(wanted, theirs)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", [bool, numpy.int16, int, numpy.float32, float, complex])
+def test_writes_are_numpys(shape: Any, dtype: Any) -> None:
+    rng = numpy.random.default_rng(1)
+    for theirs, ours in pairs(rng, shape, dtype):
+        for key in KEYS:
+            part = told(getitem, theirs, key)
+            number: Any = True if dtype is bool else 3
+            values = [number, 2.5, 2**40, numpy.ones(3, dtype), None if isinstance(part, tuple) else rng.random(part.shape).astype(dtype)]
+            for value in values:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    wanted = told(setitem, theirs, key, value)
+                    found = told(setitem, ours, key, lazynp.array(value) if isinstance(value, numpy.ndarray) else value)
+                assert found == wanted, (key, value)
+                same(ours, theirs)
+
+
+def test_writes_of_what_overlaps_and_of_itself() -> None:
+    for key, other in [
+        (slice(1, None), slice(None, -1)), (slice(None, -1), slice(1, None)), (slice(None), slice(None, None, -1)),
+        ((slice(None), 0), (slice(None), 2)), (1, 1), (slice(2, 5), slice(2, 5)), ((slice(None), slice(1, 3)), (slice(None), slice(2, 4))),
+    ]:  # fmt: skip
+        theirs, ours = numpy.arange(48.0).reshape(8, 6), lazynp.array(numpy.arange(48.0).reshape(8, 6))
+        for x in (theirs, ours):
+            x[key] = x[other]
+            x[key] += 1
+        same(ours, theirs)
+    fixed = lazynp.zeros(4)
+    fixed.flags.writeable = False
+    for value in (1.0, fixed[:2], lazynp.ones(2)):
+        with pytest.raises(ValueError, match="read-only"):
+            fixed[:2] = value
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_masks_positions_and_where(shape: Any, dtype: Any) -> None:
+    rng = numpy.random.default_rng(2)
+    number: Any = True if dtype is bool else 1
+    for share in (0, 0.1, 0.5, 1):
+        for theirs, ours in pairs(rng, shape, dtype):
+            for axes in range(1, theirs.ndim + 1):
+                mask = rng.random(theirs.shape[:axes]) < share
+                given = lazynp.array(mask)
+                same(ours[given], theirs[mask])
+                values = (rng.random((mask.sum(), *theirs.shape[axes:])) * 50).astype(dtype)
+                theirs[mask], ours[given] = values, lazynp.array(values)
+                same(ours, theirs)
+                if dtype is not bool:
+                    theirs[mask] -= values
+                    ours[given] -= lazynp.array(values)
+                    same(ours, theirs)
+            theirs[mask], ours[given] = number, number
+            same(ours, theirs)
+            other = (rng.random(theirs.shape) * 100).astype(dtype)
+            same(lazynp.where(given, ours, lazynp.array(other)), numpy.where(mask, theirs, other))
+            same(lazynp.where(given, ours, number), numpy.where(mask, theirs, number))
+            same(lazynp.where(given, number, ours), numpy.where(mask, number, theirs))
+            if theirs.ndim == 2:
+                same(lazynp.where(given[:, :1], ours, lazynp.array(other)[:1]), numpy.where(mask[:, :1], theirs, other[:1]))
+                same(lazynp.where(given[:, :, None], ours[:, None], number), numpy.where(mask[:, :, None], theirs[:, None], number))
+            for count in (0, 1, 2, 9) if len(theirs) else ():
+                places = rng.integers(-len(theirs), len(theirs), count)
+                same(ours[lazynp.array(places)], theirs[places])
+
+
+def test_masks_of_other_bytes_strides_and_counts() -> None:
+    theirs, ours = numpy.arange(200.0).reshape(20, 10), lazynp.arange(200.0).reshape(20, 10)
+    odd = numpy.array([0, 1, 2, 255] * 50, numpy.uint8).reshape(20, 10).view(bool)
+    wide = numpy.random.default_rng(3).random((20, 20)) < 0.5
+    for mask in (odd, wide[:, :10], wide[:, ::2], numpy.asfortranarray(wide[:, 10:])):
+        given = lazynp.asarray(mask)
+        if mask is not odd:  # which of its bytes NumPy takes for true is not the same everywhere
+            same(ours[given], theirs[mask])
+        assert ours[given].tolist() == [x for x, chosen in zip(theirs.ravel(), mask.ravel(), strict=True) if chosen]
+        for values in (numpy.ones(3), numpy.ones(1), numpy.ones((2, 2)), 1 + 2j):
+            wanted, found = told(setitem, theirs, mask, values), told(setitem, ours, given, values)
+            assert (found is None) == (wanted is None)
+            same(ours, theirs)
+    truth = lazynp.array([True, False, True])
+    truth[truth] = False
+    assert not truth.any()
+
+
+def test_places_out_of_bounds_are_told_in_numpys_words() -> None:
+    theirs = numpy.arange(12.0).reshape(4, 3)
+    ours = lazynp.array(theirs)
+    for places in ([0, 4], [-5, 1]):
+        wanted = told(getitem, theirs, numpy.array(places))
+        assert told(getitem, ours, lazynp.array(places)) == wanted
+
+
+def test_nothing_is_written_but_what_is_chosen() -> None:
+    """Another thread may write the other elements of the same array meanwhile."""
+    x = lazynp.zeros(4000)
+    mask = lazynp.arange(4000) % 2 == 0
+    memory = numpy.asarray(x)
+    other = numpy.arange(1, 4000, 2)
+
+    def beside() -> None:
+        for k in range(200):
+            memory[other] = k
+
+    thread = threading.Thread(target=beside)
+    thread.start()
+    for k in range(200):
+        x[mask] = float(k)
+    thread.join()
+    assert set(memory.tolist()) == {199.0}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean", "any", "all"])
+def test_short_rows(name: str, dtype: Any) -> None:
+    rng = numpy.random.default_rng(4)
+    for rows in (2, 7, 8, 9, 100):
+        for columns in range(2, 10):
+            theirs = ((rng.random((rows, columns)) - 0.5) * 100).astype(dtype)
+            theirs[rng.random(theirs.shape) < 0.3] = -0.0 if numpy.dtype(dtype).kind in "fc" else 0
+            for x in (theirs, theirs[:, :-1], theirs[::2]):
+                for keeps in (False, True):
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        wanted = getattr(numpy, name)(x, axis=1, keepdims=keeps)
+                        same(getattr(lazynp, name)(lazynp.array(x), axis=1, keepdims=keeps), wanted)
+
+
+def test_short_rows_warn_as_numpy_does() -> None:
+    said = []
+    for np in (numpy, lazynp):
+        x = np.full((20, 3), 1e308)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            np.sum(x, axis=1)
+        said.append([(str(w.message), w.lineno, w.filename) for w in caught])
+    assert said[0][0][0] == said[1][0][0]
+    assert said[1][0][2] == __file__
