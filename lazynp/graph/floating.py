@@ -166,7 +166,7 @@ def watched(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 class _Messages:
-    """What NumPy reports of some kinds of errors while it is entered, by one call at a time."""
+    """A listener to some kinds of errors, for one call at a time."""
 
     def __init__(self, kinds: int) -> None:
         self._texts: list[str] = []

@@ -7,15 +7,14 @@ values are looked at where NumPy's result depends on them (indices out of range,
 from __future__ import annotations
 
 from itertools import product
-from operator import setitem
 from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import hand
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand
 from lazynp.graph.dtypes import BOOL, INT64, NATIVE
-from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.routines.selecting import nonzero
@@ -96,12 +95,21 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     for k, function in enumerate(funclist):
         condition = conditions[k]
         if not callable(function):
-            at_once(setitem, y, condition, function)
+            _write(y, condition, function)
             continue
         chosen = values[condition]
         if chosen.size:
-            at_once(setitem, y, condition, function(chosen, *args, **kw))
+            _write(y, condition, function(chosen, *args, **kw))
     return y
+
+
+def _write(y: ndarray, condition: ndarray, value: Any) -> None:
+    """``y[condition] = value``, whose warnings are of the user's line."""
+    memory = hand.own_memory(y)
+    if memory is None:
+        y[condition] = value
+    else:
+        hand.write(memory, condition, value)
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:

@@ -59,7 +59,7 @@ def unique_inverse(x: Any) -> Any:
 
 @fallback.library
 @native
-def unique_values(x: Any, /) -> Any:
+def unique_values(x: Any) -> Any:
     """Find the different values; see :func:`numpy.unique_values`.
 
     NumPy leaves the order open; here they are sorted, which other libraries count on.
