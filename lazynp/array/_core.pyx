@@ -36,7 +36,7 @@ cdef extern from "counting.h":
     int slots_ready() except -1
     int rows_in_place(int, object, object) except -1
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
-    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE
+    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, COUNTED
     ctypedef object (*Direct)(object)
     Direct direct_named(const char*)
     const char* slot_name(int)
@@ -69,6 +69,7 @@ cdef extern from "counting.h":
     PyObject* error_listening
     PyObject* errors_heard
     PyObject* errors_tell
+    PyObject* noted_method
     PyObject* call_name
     ctypedef struct Member:
         pass
@@ -355,7 +356,7 @@ def function(slow, theirs, name, own, least=1):
     """
     cdef Reduction* reduction = NULL
     cdef Matrices* matrices = NULL
-    cdef int kind = DRAW if name.startswith("draw ") else LIBRARY if hasattr(type(slow), "at_hand") else _KINDS.get(name, ANY)
+    cdef int kind = DRAW if name.startswith("draw ") else COUNTED if hasattr(type(slow), "noted") else LIBRARY if hasattr(type(slow), "at_hand") else _KINDS.get(name, ANY)
     cdef bint numpys_own = getattr(np, name, None) is theirs  # not a namesake of a submodule's
     cdef bytes direct = b"stable order" if name == "argsort" else _DIRECTS.get(getattr(theirs, "__wrapped__", theirs), b"")
     if theirs in _MATRICES and numpys_matrices[<int>_MATRICES[theirs]].loops.ufunc != NULL:
@@ -368,7 +369,11 @@ def function(slow, theirs, name, own, least=1):
     if kind == PRODUCT and not numpys_own:
         kind = GROWING
     python = isinstance(theirs, FunctionType) or name in _IN_PYTHON
-    if python and error_variable == NULL:
+    if kind == COUNTED:
+        global noted_method
+        if noted_method == NULL:
+            noted_method = _keep(type(slow).noted)
+    if (python or kind == COUNTED) and error_variable == NULL:
         return slow
     method = getattr(np.ndarray, name) if name in _METHODS and numpys_own else None
     return function_new(slow, theirs, method, kind, reduction, matrices, direct_named(direct), least, python and name not in _MOVING, not own)

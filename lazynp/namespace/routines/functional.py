@@ -174,16 +174,17 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any
         rows.realize()
     # Slice after slice, as NumPy: each result is needed before the next call, and equal slices find their plan in the cache.
     found: np.ndarray[Any, Any] | None = None
-    for at in product(*[range(n) for n in outer]):
-        row = rows[(*at, ...)]
+    for place in product(*[range(n) for n in outer]):
+        at: Any = (*place, ...)
+        row = rows[at]
         value = func1d(row if memory is None else hand.cell(row, owner), *args, **kwargs)
         value = np.asarray(value) if type(value) in hand.NUMBERS else host(asarray(value), "apply_along_axis")
         if found is None:
             found = np.zeros(outer + value.shape, value.dtype)
         if value.dtype == found.dtype:
-            found[(*at, ...)] = value
+            found[at] = value
         else:
-            at_once(setitem, found, (*at, ...), value)
+            at_once(setitem, found, at, value)
     assert found is not None
     inner = found.ndim - len(outer)
     order = (*range(axis), *range(found.ndim - inner, found.ndim), *range(axis, len(outer)))
