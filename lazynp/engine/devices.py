@@ -167,7 +167,7 @@ _ROUNDED = (TF32,)
 
 
 def precision(dtype: Any) -> tuple[str, ...]:
-    """What a product of this dtype that is recorded now says of its precision."""
+    """Return what a product of this dtype that is recorded now says of its precision."""
     if dtype.char not in "fF":
         return _EXACT
     wanted = _tf32.get()
