@@ -186,7 +186,7 @@ def _table() -> dict[str, dict[str, Any]]:
         "cupy.cuda": {
             "is_available": is_available, "using_allocator": memory.using_allocator, "Graph": stream.Graph,
             **_public(*allocation, of=memory), **_public(*pinned, of=pinned_memory), **_public(*streams, of=stream),
-            **_public("Device", "get_device_id", of=device),
+            **_public("Device", "get_device_id", of=device), **_public("get_cublas_handle", of=library),
             **_public("Function", "Module", of=kernels),
         },
         "cupy.cuda.runtime": {
@@ -216,6 +216,7 @@ UNIMPORTABLE = {
         "NVRTCError": errors.NVRTCError,
     },
     "cupy.cuda.nvtx": _public("RangePush", "RangePop", of=nvtx),
+    "cupy.cuda.cublas": {**_public("getMathMode", "setMathMode", of=library), "CUBLAS_DEFAULT_MATH": 0, "CUBLAS_TENSOR_OP_MATH": 1},
     "cupy.cuda.driver": {"CUDADriverError": errors.CUDADriverError, "funcSetAttribute": kernels.funcSetAttribute},
 }
 

@@ -27,8 +27,8 @@ BACKEND = Path(__file__).parents[2] / "lazynp" / "backends" / "cuda"
 
 # Reads a list of dotted names with parameters; prints those that the real package does not have.
 ASK = r"""
-import inspect, json, re, sys
-import cupy, cupyx, cupyx.scipy, cupy.linalg, cupy.fft
+import inspect, json, pathlib, re, sys
+import cupy_backends, cupy, cupyx, cupyx.scipy, cupy.linalg, cupy.fft
 from cupy.cuda import nvrtc, driver, runtime, memory, pinned_memory, stream, graph, device, function, compiler
 
 def signature(found):
@@ -62,6 +62,12 @@ for name, parameters in json.load(sys.stdin):
         found = find(name)
     except AttributeError:
         missing.append(name)
+        continue
+    except ImportError: # cuBLAS is not installed: its module holds the name
+        _, _, module, *members = name.split(".")
+        binary = next(pathlib.Path(cupy_backends.__path__[0], "cuda", "libs").glob(module + ".*.so")).read_bytes()
+        if not all(member.encode() in binary for member in members):
+            missing.append(name)
         continue
     known = signature(found) if parameters else None
     if known is not None:
@@ -159,9 +165,15 @@ def table_names() -> Iterator[str]:
     for table in vars(library).values():
         if isinstance(table, dict):
             for row in table.values():
-                for cell in getattr(getattr(row, "call", None), "__closure__", None) or ():
-                    if isinstance(cell.cell_contents, str):
-                        yield f"cupy.{cell.cell_contents}"
+                yield from names_within(getattr(row, "call", None))
+
+
+def names_within(function: Any) -> Iterator[str]:
+    """Text that a function holds, or one that it holds."""
+    for cell in getattr(function, "__closure__", None) or ():
+        if isinstance(cell.cell_contents, str):
+            yield f"cupy.{cell.cell_contents}"
+        yield from names_within(cell.cell_contents)
 
 
 def test_what_the_backend_uses_is_real() -> None:
@@ -175,4 +187,6 @@ def test_the_check_sees_what_is_wrong() -> None:
     source = "import cupy\nclass A:\n    def f(self):\n        self.cupy.cuda.no_such_thing(1)\n        self.runtime.memcpyAsink(2)\n"
     assert used(source) == {"cupy", "cupy.cuda", "cupy.cuda.no_such_thing", "cupy.cuda.runtime.memcpyAsink"}
     names: list[tuple[str, list[str]]] = [(name, []) for name in sorted(used(source))]
-    assert ask([*names, ("cupy.sort", ["a", "kynd"])]) == ["cupy.cuda.no_such_thing", "cupy.cuda.runtime.memcpyAsink", "cupy.sort(kynd)"]
+    names += [("cupy.sort", ["a", "kynd"]), ("cupy.cuda.cublas.setMathMode", []), ("cupy.cuda.cublas.setMoodMode", [])]
+    wrong = ["cupy.cuda.no_such_thing", "cupy.cuda.runtime.memcpyAsink", "cupy.sort(kynd)", "cupy.cuda.cublas.setMoodMode"]
+    assert ask(names) == wrong
