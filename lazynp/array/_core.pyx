@@ -35,6 +35,8 @@ cdef extern from "counting.h":
     void array_dealloc(PyObject*)
     int slots_ready() except -1
     int rows_in_place(int, object, object) except -1
+    object chosen_of(object, object)
+    int chosen_put(object, object, object)
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
     int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, WHERE
     ctypedef object (*Direct)(object)
@@ -313,6 +315,16 @@ def release():
 def assign_rows(str name, memory, other):
     """Do ``memory op= other``, of arrays of NumPy's or a number, where that is quicker by rows; tells whether it did."""
     return bool(rows_in_place(_numbers[name], memory, other))
+
+
+def read_chosen(memory, mask):
+    """Return ``memory[mask]``, of arrays of NumPy's; None where that is NumPy's to do."""
+    return chosen_of(memory, mask)
+
+
+def write_chosen(memory, mask, values):
+    """Do ``memory[mask] = values``, of arrays of NumPy's; tells whether it did."""
+    return bool(chosen_put(memory, mask, values))
 
 
 cdef PyObject* _take(object cls, object members, str name) except? NULL:

@@ -80,6 +80,16 @@ def assign_rows(name: str, memory: Any, other: Any) -> bool:
     return False
 
 
+def read_chosen(memory: Any, mask: Any) -> Any:
+    """Return ``memory[mask]``, of arrays of NumPy's; None where that is NumPy's to do."""
+    return None
+
+
+def write_chosen(memory: Any, mask: Any, values: Any) -> bool:
+    """Do ``memory[mask] = values``, of arrays of NumPy's; tells whether it did."""
+    return False
+
+
 def chain(
     places: Callable[[Any, Any], bytearray],
     there: Callable[[Any, int], Callable[..., Any]],

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Cell", "Ufunc", "assign_rows", "bind", "chain", "chain_counts", "chain_sizes", "count", "function", "kind", "lend", "listen",
-    "register", "register_kinds", "register_parts", "register_ufunc", "release", "settle", "show",
+    "read_chosen", "register", "register_kinds", "register_parts", "register_ufunc", "release", "settle", "show", "write_chosen",
 ]  # fmt: skip
 
 
