@@ -38,7 +38,7 @@ cdef extern from "counting.h":
     object chosen_of(object, object)
     int chosen_put(object, object, object)
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
-    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, WHERE
+    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, WHERE, JOINED
     ctypedef object (*Direct)(object)
     Direct direct_named(const char*)
     const char* slot_name(int)
@@ -74,7 +74,7 @@ cdef extern from "counting.h":
     PyObject* call_name
     ctypedef struct Member:
         pass
-    Member member_buffer, member_array, member_draft
+    Member member_buffer, member_array, member_draft, member_lease, member_outside
     void member_fill(Member*, PyTypeObject*, object, object)
     PyObject* view_method
     void parts_release()
@@ -164,7 +164,7 @@ cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "asanyarray": AS_IT_IS
                     "ascontiguousarray": ORDERED, "asfortranarray": ORDERED, "zeros": ZEROS, "empty": ZEROS, "ones": FULL, "full": FULL, "eye": SQUARE,
                     "identity": SQUARE, "arange": RANGE, "__array_ufunc__": FOREIGN,
                     **dict.fromkeys(["linspace", "logspace", "geomspace"], SPACED), **dict.fromkeys(["item", "tolist"], NUMBERS),
-                    "reshape": RESHAPE, "astype": ASTYPE, "outer": PRODUCT, "dot": DOT, "inner": DOT, "where": WHERE,
+                    "reshape": RESHAPE, "astype": ASTYPE, "outer": PRODUCT, "dot": DOT, "inner": DOT, "where": WHERE, "concatenate": JOINED,
                     **dict.fromkeys(["repeat", "tile", "kron", "meshgrid", "diag", "diagflat", "vander", "ix_"], GROWING),
                     **dict.fromkeys(["broadcast_to", "sliding_window_view"], WIDENING)}
 # Functions in Python that compute nothing, so that there are no floating-point errors to listen to, and those that ask for the error state.
@@ -273,6 +273,8 @@ def register_parts(node, buffer, draft, view):
     _member(&member_buffer, node, "buffer")
     _member(&member_array, buffer, "_array")
     _member(&member_draft, draft, "array")
+    _member(&member_lease, draft, "lease")
+    _member(&member_outside, draft, "outside")
     view_method = _keep(view)
 
 
