@@ -437,11 +437,12 @@ def _masked(x: arrays.ndarray, mask: arrays.ndarray) -> Any:
     arrays.together("mask", x, mask)
     memory, chosen = arrays.host(x, "mask"), arrays.host(mask, "mask")
     rank = len(mask.shape)
-    found = core.read_chosen(memory, chosen)
-    if found is None and mask._base is None and x.shape[:rank] == mask.shape and memory.flags.c_contiguous and _changes_often(chosen):
+    if mask._base is None and x.shape[:rank] == mask.shape and memory.flags.c_contiguous and _changes_often(chosen):
         found = memory.reshape(mask.size, *x.shape[rank:]).take(arrays.host(_flat_positions(mask)), 0)
-    if found is None:
-        found = memory[chosen]
+    else:
+        found = core.read_chosen(memory, chosen)
+        if found is None:
+            found = memory[chosen]
     return arrays.from_numpy(found, copy=False) if found.size > config.at_hand else hand.cell(found)
 
 
