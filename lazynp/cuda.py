@@ -1,7 +1,7 @@
-"""Memory of GPUs, for programs that want to know or to share it.
+"""Memory of GPUs, for programs that want to know or to share it, and the precision of products there.
 
 In: the name of a device.  Out: what is held there, or what was given back.  Promise: importing this touches no driver; where there is no
-GPU, each function says why, by the same error as ``lazynp.device``.
+GPU, each function of memory says why, by the same error as ``lazynp.device``.
 
 Nothing here is needed to use a GPU: ``docs/gpu.md`` says what is.
 """
@@ -11,9 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 from lazynp.engine import devices as _devices
+from lazynp.engine.devices import tf32
 from lazynp.graph import usage as _usage
 
-__all__ = ["free", "memory"]
+__all__ = ["free", "memory", "tf32"]
 
 
 def _place(device: Any) -> Any:

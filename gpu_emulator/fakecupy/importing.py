@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 SHADOW = str(Path(__file__).parent / "shadow") # a package `cupy` that installs the fake: for child processes
+EXTENSIONS = str(Path(SHADOW) / "cupyx") # what `cupyx` has besides
 ROOT = str(Path(__file__).parents[2])
 
 _real: dict[str, ModuleType] = {}

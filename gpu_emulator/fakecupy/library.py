@@ -208,6 +208,46 @@ def now(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
     return tuple(map(asarray, result)) if isinstance(result, (list, tuple)) else asarray(result)
 
 
+# cuBLAS: a handle for each thread and device, whose mode says how single precision is multiplied
+
+PRODUCTS = frozenset(words("matmul dot tensordot einsum inner vdot outer kron"))
+TF32 = 3
+
+
+def get_cublas_handle() -> int:
+    handles = machine().local.__dict__.setdefault("cublas", {})
+    return int(handles.setdefault(machine().device, (threading.get_ident() << 8 | machine().device) + 1))
+
+
+def _modes() -> dict[int, int]:
+    return machine().local.__dict__.setdefault("cublas modes", {})
+
+
+def setMathMode(handle: int, mode: int) -> None:
+    if handle != get_cublas_handle():
+        raise RuntimeError("CUBLAS_STATUS_NOT_INITIALIZED") # of another thread or device
+    _modes()[handle] = mode
+
+
+def getMathMode(handle: int) -> int:
+    return _modes().get(handle, 0)
+
+
+def _rounded(x: Any) -> Any:
+    """A factor in single precision with the 10 bits of mantissa that tensor cores take."""
+    if not isinstance(x, np.ndarray) or x.dtype.char not in "fF":
+        return x
+    bits = np.ascontiguousarray(x).view(np.float32).view(np.uint32)
+    cut = ((bits + 0xFFF + (bits >> 13 & 1)) & np.uint32(0xFFFFE000)).astype(np.uint32).view(np.float32)
+    return np.where(np.isfinite(bits.view(np.float32)), cut, bits.view(np.float32)).view(x.dtype).reshape(x.shape)
+
+
+def _in_mode(entry: _Entry) -> Callable[..., Any]:
+    if entry.name not in PRODUCTS or getMathMode(get_cublas_handle()) != TF32:
+        return entry.function
+    return lambda *args, **named: entry.function(*map(_rounded, args), **named)
+
+
 # the functions of the table
 
 
@@ -252,7 +292,7 @@ def _call(entry: _Entry, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _solved(entry, tuple(positional), named)
     if entry.name in SYNCHRONOUS or (entry.name == "where" and len(positional) + len(named) == 1):
         return now(entry.name, entry.function, tuple(positional), named)
-    result = enqueue(entry.name, entry.function, tuple(positional), named, kind=entry.kind, out=out)
+    result = enqueue(entry.name, _in_mode(entry), tuple(positional), named, kind=entry.kind, out=out)
     if entry.name in FFT and entry is FFT[entry.name]:
         _planned(entry.name, result)
     return result

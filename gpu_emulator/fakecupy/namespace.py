@@ -14,7 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from gpu_emulator.fakecupy import array, device, dlpack, errors, kernels, library, memory, nvrtc, nvtx, pinned_memory, runtime, stream
+from gpu_emulator.fakecupy import (
+    array,
+    device,
+    dlpack,
+    errors,
+    importing,
+    kernels,
+    library,
+    memory,
+    nvrtc,
+    nvtx,
+    pinned_memory,
+    runtime,
+    stream,
+)
 from gpu_emulator.fakecupy.signatures import words
 
 DTYPES = words("""bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128 dtype newaxis pi e
@@ -172,7 +186,7 @@ def _table() -> dict[str, dict[str, Any]]:
         "cupy.cuda": {
             "is_available": is_available, "using_allocator": memory.using_allocator, "Graph": stream.Graph,
             **_public(*allocation, of=memory), **_public(*pinned, of=pinned_memory), **_public(*streams, of=stream),
-            **_public("Device", "get_device_id", of=device),
+            **_public("Device", "get_device_id", of=device), **_public("get_cublas_handle", of=library),
             **_public("Function", "Module", of=kernels),
         },
         "cupy.cuda.runtime": {
@@ -202,6 +216,7 @@ UNIMPORTABLE = {
         "NVRTCError": errors.NVRTCError,
     },
     "cupy.cuda.nvtx": _public("RangePush", "RangePop", of=nvtx),
+    "cupy.cuda.cublas": {**_public("getMathMode", "setMathMode", of=library), "CUBLAS_DEFAULT_MATH": 0, "CUBLAS_TENSOR_OP_MATH": 1},
     "cupy.cuda.driver": {"CUDADriverError": errors.CUDADriverError, "funcSetAttribute": kernels.funcSetAttribute},
 }
 
@@ -226,6 +241,7 @@ def modules() -> dict[str, ModuleType]:
                 module.__dict__.update(contents)
         for name in ("cupy", "cupy.cuda", "cupy.fft"):
             _made[name].__path__ = [] # packages
+        _made["cupyx"].__path__ = [importing.EXTENSIONS] # which has modules in files
         for name, module in (*_made.items(), *loose.items()):
             parent, _, child = name.rpartition(".")
             if parent:

@@ -20,6 +20,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from lazynp.graph import op as o
+from lazynp.graph.build import TF32
 from lazynp.graph.node import Node, site_of, where
 from lazynp.values import config
 
@@ -30,6 +31,7 @@ gpus: Any = None
 
 _make: Callable[[], Any]
 _chosen: ContextVar[str | None] = ContextVar("lazynp.device", default=None)
+_tf32: ContextVar[bool | None] = ContextVar("lazynp.cuda.tf32", default=None)
 _named: set[str] = set()  # devices that anything was ever asked of
 _homes: WeakKeyDictionary[Node, str] = WeakKeyDictionary()  # of pending nodes whose home was asked for
 
@@ -158,6 +160,69 @@ class device:  # noqa: N801, a function to its users
 
     def __repr__(self) -> str:
         return f"lazynp.device({self.name!r})"
+
+
+_EXACT: tuple[str, ...] = ()
+_ROUNDED = (TF32,)
+
+
+def precision(dtype: Any) -> tuple[str, ...]:
+    """Return what a product of this dtype that is recorded now says of its precision."""
+    if dtype.char not in "fF":
+        return _EXACT
+    wanted = _tf32.get()
+    return _ROUNDED if (config.tf32 if wanted is None else wanted) else _EXACT
+
+
+class tf32:  # noqa: N801, a function to its users
+    """Let products of float32 and complex64 on a GPU round their factors to TF32, for speed.
+
+    Matrix products (``@``, ``matmul``, ``dot``, ``tensordot``, ``einsum``, ...) that are written within ``with lazynp.cuda.tf32():`` may
+    use tensor cores, which take 10 bits of a factor's mantissa (float32 has 23) and add up in float32: about three decimal digits of each
+    factor. It is off unless asked for: then products have NumPy's precision.
+
+    Parameters
+    ----------
+    enabled : bool, optional
+        ``False`` for a part of a program that wants float32, within such a block or where ``LAZYNP_TF32=1`` is set.
+
+    Returns
+    -------
+    tf32
+        A context manager, which can be entered more than once.
+
+    Notes
+    -----
+    What counts is where the product is written, not where its value is computed. Nothing else is rounded, and nothing on the processor;
+    GPUs before the generation of 2020 (compute capability 8.0) compute in float32 all the same. cuBLAS's mode is set for each such
+    product and then set back, so that other users of CuPy keep theirs.
+
+    Examples
+    --------
+    >>> import lazynp as np
+    >>> x = np.ones((2, 3), dtype=np.float32)
+    >>> with np.cuda.tf32():
+    ...     y = x @ x.T
+    >>> y
+    array([[3., 3.],
+           [3., 3.]], dtype=float32)
+    """
+
+    __module__ = "lazynp.cuda"
+
+    def __init__(self, enabled: bool = True) -> None:
+        self.enabled = bool(enabled)
+        self._tokens: list[Any] = []
+
+    def __enter__(self) -> tf32:
+        self._tokens.append(_tf32.set(self.enabled))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _tf32.reset(self._tokens.pop())
+
+    def __repr__(self) -> str:
+        return f"lazynp.cuda.tf32({self.enabled})"
 
 
 def copied(node: Node, name: str) -> Node:

@@ -196,6 +196,9 @@ def concat(parts: Sequence[Node], axis: int) -> Node:
     return Node(o.CONCAT, tuple(parts), axis, parts[0].dtype, tuple(shape), caller())
 
 
+TF32 = "tf32"  # last of a product's parameters where a GPU may round its factors so
+
+
 def call(name: str, params: tuple[Any, ...], src: Sequence[Node], dtype: np.dtype[Any], shape: Shape) -> Node:
     """A library function (``lazynp.backends.*.library`` says which); its only or first output."""
     return Node(o.CALL, tuple(src), (name, params), dtype, shape, caller())

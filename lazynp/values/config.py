@@ -20,6 +20,7 @@ LAZYNP_MEMORY             (half of what is free)    bytes (``500M``, ``2G``) tha
 LAZYNP_PROGRESS           0, 1                      show on standard error how far a run is that takes more than two seconds
 LAZYNP_FALLBACK           silent, warn, error       what a call that only NumPy itself can answer does
 LAZYNP_CUDA_GRAPHS        0 (never), N              replay schedules of N or more kernels that repeat on a GPU as CUDA graphs
+LAZYNP_TF32               0, 1                      ``1``: products of float32 on a GPU in TF32 (``lazynp.cuda.tf32``)
 LAZYNP_NVTX               0, 1                      ``1``: name work on a GPU for profilers by the program's lines
 LAZYNP_CACHE              1, 0                      ``0``: no machine code is kept between processes, nor taken from there
 LAZYNP_CACHE_DIR          (the user's caches)       where machine code is kept between processes
@@ -56,6 +57,7 @@ threads: int | None  # None: nobody chose, the backend counts the usable cores
 fallback: str
 graphs: int
 nvtx: bool
+tf32: bool
 cache: bool
 cache_dir: str  # empty: where the system wants it
 libmvec: str  # empty: the widest there is
@@ -133,6 +135,7 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         "graphs": _count("LAZYNP_CUDA_GRAPHS", read("LAZYNP_CUDA_GRAPHS") or "0", 0),
         # By the other name profilers tell the NVTX library where ranges go.
         "nvtx": _switch("LAZYNP_NVTX", read("LAZYNP_NVTX") or str(int(bool(read("NVTX_INJECTION64_PATH"))))),
+        "tf32": _switch("LAZYNP_TF32", read("LAZYNP_TF32")),
         "cache": _switch("LAZYNP_CACHE", read("LAZYNP_CACHE") or "1"),
         "cache_dir": environment.get("LAZYNP_CACHE_DIR", ""),
         "libmvec": _choice("LAZYNP_LIBMVEC", libmvec_, LIBMVECS) if libmvec_ else "",
@@ -155,6 +158,7 @@ _CHECKS: Final[dict[str, tuple[Any, ...]]] = {
     "optimize": (False, True),
     "progress": (False, True),
     "nvtx": (False, True),
+    "tf32": (False, True),
     "fallback": FALLBACKS,
 }
 

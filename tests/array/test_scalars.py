@@ -228,3 +228,19 @@ def test_numpy_reads_scalars() -> None:
 def test_functions_whose_scalars_stay_scalars(text: str, made: str) -> None:
     kinds = [isinstance(eval(text, {"np": np, "s": eval(made, {"np": np})}), numpy.generic) for np in (numpy, lazynp)]
     assert kinds[0] == kinds[1]
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize("value", [0.0, -0.0, numpy.inf, -numpy.inf, -2.0, 4.0, numpy.nan])
+@pytest.mark.parametrize("text", [
+    "x.max() ** 0.5", "x.max() ** np.float64(0.5)", "pow(x.max(), 0.5)", "x.astype('f4').max() ** 0.5", "np.power(x.max(), 0.5)",
+    "x.max() ** np.array(0.5)", "x ** 0.5", "x.max() ** 2", "x.max() ** -1", "x.max(keepdims=True) ** 0.5",
+])  # fmt: skip
+def test_powers_of_numbers_have_no_shortcut_by_the_square_root(text: str, value: float) -> None:
+    """Of -0 and -inf C's function makes 0 and inf, the square root -0 and NaN, which NumPy takes for arrays."""
+    with numpy.errstate(all="ignore"):
+        given = numpy.full((5, 1), value)
+        got, want = (numpy.asarray(eval(text, {"np": np, "x": np.array(given)})) for np in (lazynp, numpy))
+    assert got.dtype == want.dtype
+    numpy.testing.assert_array_equal(got, want)
+    numpy.testing.assert_array_equal(numpy.signbit(got[~numpy.isnan(got)]), numpy.signbit(want[~numpy.isnan(want)]))

@@ -7,6 +7,7 @@ imports where there is no driver.
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import json
 import subprocess
@@ -18,15 +19,16 @@ from typing import Any
 
 import pytest
 
-from gpu_emulator.fakecupy import namespace
+from gpu_emulator import fakecupy
+from gpu_emulator.fakecupy import importing, namespace
 from gpu_emulator.fakecupy.library import ufunc
 
 BACKEND = Path(__file__).parents[2] / "lazynp" / "backends" / "cuda"
 
 # Reads a list of dotted names with parameters; prints those that the real package does not have.
 ASK = r"""
-import inspect, json, re, sys
-import cupy, cupyx, cupyx.scipy, cupy.linalg, cupy.fft
+import inspect, json, pathlib, re, sys
+import cupy_backends, cupy, cupyx, cupyx.scipy, cupy.linalg, cupy.fft
 from cupy.cuda import nvrtc, driver, runtime, memory, pinned_memory, stream, graph, device, function, compiler
 
 def signature(found):
@@ -61,6 +63,12 @@ for name, parameters in json.load(sys.stdin):
     except AttributeError:
         missing.append(name)
         continue
+    except ImportError: # cuBLAS is not installed: its module holds the name
+        _, _, module, *members = name.split(".")
+        binary = next(pathlib.Path(cupy_backends.__path__[0], "cuda", "libs").glob(module + ".*.so")).read_bytes()
+        if not all(member.encode() in binary for member in members):
+            missing.append(name)
+        continue
     known = signature(found) if parameters else None
     if known is not None:
         missing.extend(f"{name}({each})" for each in parameters if each not in known)
@@ -86,12 +94,24 @@ def parameters(found: Any) -> list[str]:
 PYTHONS = {*dir(object), "__annotations__", "__del__", "__dict__", "__module__", "__slots__", "__weakref__"} # of every class
 
 
+def extensions() -> dict[str, dict[str, Any]]:
+    """The public names of the modules in files."""
+    found = {}
+    with fakecupy.installed():
+        for path in sorted(Path(importing.EXTENSIONS).rglob("*.py")):
+            name = ".".join(["cupyx", *path.relative_to(importing.EXTENSIONS).with_suffix("").parts]).removesuffix(".__init__")
+            if name != "cupyx":
+                members = vars(importlib.import_module(name)).items()
+                found[name] = {key: value for key, value in members if key[0] != "_" and getattr(value, "__module__", "") == name}
+    return found
+
+
 def offered() -> Iterator[tuple[str, list[str]]]:
-    tables = {**namespace._table(), **namespace.UNIMPORTABLE}
+    tables = {**namespace._table(), **namespace.UNIMPORTABLE, **extensions()}
     for module, contents in tables.items():
         for name, value in contents.items():
             yield f"{module}.{name}", parameters(value) if callable(value) and not isinstance(value, ufunc) else []
-            if isinstance(value, type) and value.__module__.startswith("gpu_emulator."):
+            if isinstance(value, type) and value.__module__.startswith(("gpu_emulator.", "cupyx.")):
                 for member, function in vars(value).items():
                     if member[0] != "_" or (member.endswith("__") and member not in PYTHONS):
                         plain = isinstance(function, types.FunctionType) and member[0] != "_"
@@ -145,9 +165,15 @@ def table_names() -> Iterator[str]:
     for table in vars(library).values():
         if isinstance(table, dict):
             for row in table.values():
-                for cell in getattr(getattr(row, "call", None), "__closure__", None) or ():
-                    if isinstance(cell.cell_contents, str):
-                        yield f"cupy.{cell.cell_contents}"
+                yield from names_within(getattr(row, "call", None))
+
+
+def names_within(function: Any) -> Iterator[str]:
+    """Text that a function holds, or one that it holds."""
+    for cell in getattr(function, "__closure__", None) or ():
+        if isinstance(cell.cell_contents, str):
+            yield f"cupy.{cell.cell_contents}"
+        yield from names_within(cell.cell_contents)
 
 
 def test_what_the_backend_uses_is_real() -> None:
@@ -161,4 +187,6 @@ def test_the_check_sees_what_is_wrong() -> None:
     source = "import cupy\nclass A:\n    def f(self):\n        self.cupy.cuda.no_such_thing(1)\n        self.runtime.memcpyAsink(2)\n"
     assert used(source) == {"cupy", "cupy.cuda", "cupy.cuda.no_such_thing", "cupy.cuda.runtime.memcpyAsink"}
     names: list[tuple[str, list[str]]] = [(name, []) for name in sorted(used(source))]
-    assert ask([*names, ("cupy.sort", ["a", "kynd"])]) == ["cupy.cuda.no_such_thing", "cupy.cuda.runtime.memcpyAsink", "cupy.sort(kynd)"]
+    names += [("cupy.sort", ["a", "kynd"]), ("cupy.cuda.cublas.setMathMode", []), ("cupy.cuda.cublas.setMoodMode", [])]
+    wrong = ["cupy.cuda.no_such_thing", "cupy.cuda.runtime.memcpyAsink", "cupy.sort(kynd)", "cupy.cuda.cublas.setMoodMode"]
+    assert ask(names) == wrong

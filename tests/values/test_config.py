@@ -23,6 +23,7 @@ def test_defaults() -> None:
         "fallback": "silent",
         "graphs": 0,
         "nvtx": False,
+        "tf32": False,
         "cache": True,
         "cache_dir": "",
         "libmvec": "",

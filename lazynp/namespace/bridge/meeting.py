@@ -66,9 +66,16 @@ def _neighbour(module: Any) -> None:
     neighbours.HOOKS[module.__name__](module)
 
 
+# CuPy's SciPy.
+CUPYX: Final = (
+    "cupyx.scipy", "cupyx.scipy.fft", "cupyx.scipy.fftpack", "cupyx.scipy.interpolate", "cupyx.scipy.linalg", "cupyx.scipy.ndimage",
+    "cupyx.scipy.signal", "cupyx.scipy.sparse", "cupyx.scipy.sparse.csgraph", "cupyx.scipy.sparse.linalg", "cupyx.scipy.spatial",
+    "cupyx.scipy.special", "cupyx.scipy.stats",
+)  # fmt: skip
 NEIGHBOURS: Final[dict[str, Hook]] = dict.fromkeys(
     (
         "array_api_extra._lib._helpers",
+        *CUPYX,
         "cv2",
         "h5py",
         "json.encoder",

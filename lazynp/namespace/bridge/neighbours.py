@@ -1,7 +1,8 @@
 """Libraries that tell arrays and numbers by NumPy's own types.
 
-In: their modules, when they are loaded.  Out: what a program calls of them gets NumPy's arrays, over our arrays' memory, and NumPy's
-numbers.  Promise: everybody else calls what they call without lazynp, and gets what they get; results are the libraries' own.
+In: their modules, when they are loaded.  Out: what a program calls of them gets NumPy's arrays (CuPy's SciPy: CuPy's), over our arrays'
+memory, and NumPy's numbers.  Promise: everybody else calls what they call without lazynp, and gets what they get; results are the
+libraries' own.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from inspect import CO_VARARGS, CO_VARKEYWORDS
+from operator import methodcaller
 from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any, Final
 
 import numpy as np
 
+from lazynp.engine import devices
+from lazynp.namespace.bridge.meeting import CUPYX
 from lazynp.ndarray import ndarray
 from lazynp.scalars import CLASSES
 
@@ -22,32 +26,39 @@ _METHODS: Final = {f"__{kind}{name}__" for kind in ("", "r", "i") for name in _O
     f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "getitem", "setitem", "contains", "call", "init", "new")
 }
 
+Shown = Callable[[Any], Any]  # an array of ours -> another library's
+_NUMPYS: Final[Shown] = methodcaller("to_numpy")
 _LOOKED_INTO: Final = {ndarray, *CLASSES, list, tuple, dict, slice}
 _LOOKING: Final = {"eval", "query"}  # they read the names of whoever calls them
 
 
-def numpys(value: Any) -> Any:
+def numpys(value: Any, shown: Shown = _NUMPYS) -> Any:
     """Return an array or number of ours as NumPy's, also in lists, tuples, dictionaries and slices; anything else as it is."""
     kind = type(value)
     if kind is ndarray:
-        return value.to_numpy()
+        return shown(value)
     if kind in CLASSES:
         return value.concrete("argument")
     if kind is list or kind is tuple:
         if _LOOKED_INTO.isdisjoint(map(type, value)):
             return value  # millions of numbers, perhaps
-        found = [numpys(item) for item in value]
+        found = [numpys(item, shown) for item in value]
         return value if all(a is b for a, b in zip(found, value, strict=True)) else kind(found)
     if kind is dict:
-        return {numpys(key): numpys(item) for key, item in value.items()}
-    return slice(*map(numpys, (value.start, value.stop, value.step))) if kind is slice else value
+        return {numpys(key, shown): numpys(item, shown) for key, item in value.items()}
+    return slice(*[numpys(part, shown) for part in (value.start, value.stop, value.step)]) if kind is slice else value
 
 
-def given(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that gets NumPy's arrays and numbers in the place of ours."""
+def _cupys(x: Any) -> Any:
+    """An array as CuPy's where it lives on a GPU; another one as NumPy's, which CuPy refuses."""
+    return x.to_numpy() if devices.gpus is None or x.device == devices.CPU else devices.gpus.exported(x)
+
+
+def given(function: Callable[..., Any], shown: Shown = _NUMPYS) -> Callable[..., Any]:
+    """Return a function that gets NumPy's arrays and numbers in the place of ours, or arrays as ``shown``."""
 
     def answer(*arguments: Any, **keywords: Any) -> Any:
-        return function(*map(numpys, arguments), **{name: numpys(value) for name, value in keywords.items()})
+        return function(*[numpys(value, shown) for value in arguments], **{name: numpys(value, shown) for name, value in keywords.items()})
 
     functools.update_wrapper(answer, function)
     code = getattr(function, "__code__", None)
@@ -60,18 +71,18 @@ def given(function: Callable[..., Any]) -> Callable[..., Any]:
     return answer
 
 
-def _functions(module: Any, names: Iterable[str]) -> None:
+def _functions(module: Any, names: Iterable[str], shown: Shown = _NUMPYS) -> None:
     for name in names:
         function = getattr(module, name, None)
         if isinstance(function, FunctionType | BuiltinFunctionType) and name not in _LOOKING and not hasattr(function, "__given__"):
-            setattr(module, name, given(function))
+            setattr(module, name, given(function, shown))
 
 
-def _class(kind: type, package: str) -> None:
+def _class(kind: type, package: str, shown: Shown = _NUMPYS) -> None:
     """Let the public methods of a class, and of what it inherits from or hands on to in its package, be given NumPy's."""
     subclasses: list[type] = type.__subclasses__(kind)
     for subclass in subclasses:
-        _class(subclass, package)
+        _class(subclass, package, shown)
     for owner in kind.__mro__:
         if not f"{owner.__module__}.".startswith(package):
             continue
@@ -82,7 +93,8 @@ def _class(kind: type, package: str) -> None:
             if code is None or hasattr(function, "__given__") or name in _LOOKING or not wanted:
                 continue
             if code.co_argcount > 1 or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
-                setattr(owner, name, given(function) if member is function else type(member)(given(function)))
+                told = given(function, shown)
+                setattr(owner, name, told if member is function else type(member)(told))
 
 
 def _pandas(module: Any) -> None:
@@ -185,6 +197,14 @@ def _sparse(module: Any) -> None:
         module._broadcast_arrays = _broadcast_arrays
 
 
+def _cupyx(module: Any) -> None:
+    """CuPy's SciPy asks for CuPy's own arrays: sparse matrices hand every other operand back."""
+    _functions(module, list(vars(module)), _cupys)
+    for kind in list(vars(module).values()):
+        if isinstance(kind, type) and not issubclass(kind, BaseException):
+            _class(kind, "cupyx.", _cupys)
+
+
 class _Factors:
     """SuperLU's object, whose methods are given NumPy's."""
 
@@ -213,6 +233,7 @@ def _making(function: Callable[..., Any], made: Callable[[Any], Any]) -> Callabl
 
 HOOKS: Final[dict[str, Callable[[Any], None]]] = {
     "array_api_extra._lib._helpers": _extra,
+    **dict.fromkeys(CUPYX, _cupyx),
     "cv2": _cv2,
     "h5py": _h5py,
     "json.encoder": _json,

@@ -37,6 +37,7 @@ class GPUs:
     from_gpu = staticmethod(sharing.from_gpu)
     interface = staticmethod(sharing.interface)
     dlpack = staticmethod(sharing.dlpack)
+    exported = staticmethod(sharing.exported)
 
     # Random numbers
     drawn = staticmethod(drawing.drawn)

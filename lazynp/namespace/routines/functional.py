@@ -11,15 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import hand
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand
 from lazynp.graph.dtypes import BOOL, INT64, NATIVE
 from lazynp.graph.node import Node
 from lazynp.namespace.bridge import fallback
-from lazynp.namespace.routines.creation import zeros_like
-from lazynp.namespace.routines.joining import concatenate
 from lazynp.namespace.routines.selecting import nonzero
-from lazynp.namespace.routines.shaping import expand_dims
 from lazynp.namespace.routines.types import isscalar
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc import reductions as red
@@ -81,28 +79,37 @@ def _number(number: Node, n: int, mode: str) -> Node:
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
     """Compute another function where another condition holds; see :func:`numpy.piecewise`."""
-    values = asarray(x)
+    xp = fallback.users()
+    values = xp.asarray(x)
     if type(values) is not ndarray or has_subclass(x):
         return fallback.call(np.piecewise, "piecewise", (x, condlist, funclist, *args), kw)
     if isscalar(condlist) or (not isinstance(condlist[0], (list, ndarray)) and values.ndim != 0):
         condlist = [condlist]
-    conditions = asarray(condlist, BOOL)
+    conditions = xp.asarray(condlist, BOOL)
     n = len(conditions)
     if n == len(funclist) - 1:
-        rest = UFUNCS["logical_not"](red.any(conditions, 0, keepdims=True))
-        conditions = concatenate([conditions, rest], 0)
+        conditions = xp.concatenate([conditions, ~xp.any(conditions, axis=0, keepdims=True)], axis=0)
     elif n != len(funclist):
         raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
-    y = zeros_like(values)
+    y = xp.zeros_like(values)
     for k, function in enumerate(funclist):
         condition = conditions[k]
         if not callable(function):
-            y[condition] = function
+            _write(y, condition, function)
             continue
         chosen = values[condition]
         if chosen.size:
-            y[condition] = function(chosen, *args, **kw)
+            _write(y, condition, function(chosen, *args, **kw))
     return y
+
+
+def _write(y: ndarray, condition: ndarray, value: Any) -> None:
+    """``y[condition] = value``, whose warnings are of the user's line."""
+    memory = hand.own_memory(y)
+    if memory is None:
+        y[condition] = value
+    else:
+        hand.write(memory, condition, value)
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
@@ -175,14 +182,15 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any
 
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     """Apply a function over one axis after the other; see :func:`numpy.apply_over_axes`."""
-    values = asarray(a)
+    xp = fallback.users()
+    values = xp.asarray(a)
     ndim = a.ndim
-    for axis in np.atleast_1d(np.asarray(axes)).tolist():
+    for axis in (axes,) if xp.ndim(axes) == 0 else axes:
         if axis < 0:
             axis += ndim
         found = func(values, axis)
         if found.ndim != values.ndim:
-            found = expand_dims(found, axis)
+            found = xp.expand_dims(found, axis)
             if found.ndim != values.ndim:
                 raise ValueError("function is not returning an array of the correct shape")
         values = found

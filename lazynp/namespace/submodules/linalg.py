@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import calls
+from lazynp.engine import devices
 from lazynp.graph import op as o
 from lazynp.graph.build import call, cast, elementwise, expand, permute, reduce, reshape
 from lazynp.graph.dtypes import BOOL, COMPLEX64, FLOAT16, FLOAT32, FLOAT64
@@ -58,7 +59,8 @@ def dot_node(a: Node, b: Node) -> Node:
         product = elementwise(o.MULTIPLY, a.dtype, reshape(a, ()), reshape(b, ()))
     else:
         # Up to two dimensions dot is the matrix product, which the scheduler knows better.
-        product = call("matmul" if len(a.shape) <= 2 and len(b.shape) <= 2 else "dot", (), (a, b), a.dtype, shape)
+        name = "matmul" if len(a.shape) <= 2 and len(b.shape) <= 2 else "dot"
+        product = call(name, devices.precision(a.dtype), (a, b), a.dtype, shape)
     product.err = product.err.named("dot")
     return reshape(product, shape)
 
@@ -178,7 +180,7 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
         view = _einsum_view(operands[1], *subscripts.split("->"))
         if view is not None:
             return view
-    return result(call("einsum", (subscripts,), nodes, nodes[0].dtype, shape))
+    return result(call("einsum", (subscripts, *devices.precision(nodes[0].dtype)), nodes, nodes[0].dtype, shape))
 
 
 def _einsum_shape(subscripts: str, nodes: Sequence[Node]) -> tuple[str, Shape]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import calls, core
+from lazynp.engine import devices
 from lazynp.graph import op as o
 from lazynp.graph.build import broadcast_shape, call, cast, elementwise, permute, reshape
 from lazynp.graph.dtypes import BOOL
@@ -79,7 +80,7 @@ def matmul_node(a: Node, b: Node) -> Node:
     rows = a.shape[-2:-1] if len(a.shape) > 1 else ()
     columns = b.shape[-1:] if len(b.shape) > 1 else ()
     shape = batch_shape(a.shape[:-2], b.shape[:-2]) + rows + columns
-    return call("matmul", (), (cast(a, loop), cast(b, loop)), loop, shape)
+    return call("matmul", devices.precision(loop), (cast(a, loop), cast(b, loop)), loop, shape)
 
 
 def _vecdot_node(a: Node, b: Node) -> Node:

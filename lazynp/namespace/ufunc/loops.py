@@ -125,15 +125,21 @@ def called(name: str, lower: Lowering) -> Lowering:
     return named
 
 
-def power(nodes: Sources, outs: Outputs) -> Node:
+def power_of_numbers(nodes: Sources, outs: Outputs) -> Node:
+    """The operator of numbers, where NumPy calls C's function whatever the exponent."""
     base, exponent = nodes
     if outs[0].kind == "i" and 0 not in base.shape and 0 not in exponent.shape and _any_negative(exponent):
         raise ValueError("Integers to negative integer powers are not allowed.")
+    return elementwise(o.POWER, outs[0], base, exponent)
+
+
+def power(nodes: Sources, outs: Outputs) -> Node:
+    base, exponent = nodes
     if exponent.shape == () and exponent.op is o.CONST and exponent.arg == 0.5 and outs[0].char in "fd":
         root = elementwise(o.SQRT, outs[0], base)  # NumPy's loop does, which differs for -0 and -inf
         root.err = root.err.named("power")
         return root
-    return elementwise(o.POWER, outs[0], base, exponent)
+    return power_of_numbers(nodes, outs)
 
 
 def _any_negative(x: Node) -> bool:

@@ -28,7 +28,7 @@ from lazynp.graph.floating import at_once, heard, listen_to_all, stop, tell_here
 from lazynp.graph.node import Node
 from lazynp.memory import changes_alone, host
 from lazynp.namespace.bridge.fallback import ours
-from lazynp.namespace.ufunc.loops import filled
+from lazynp.namespace.ufunc.loops import filled, power_of_numbers
 from lazynp.namespace.ufunc.promotion import broadcast, concrete
 from lazynp.namespace.ufunc.ufuncs import UFUNCS, ordered, site, ufunc
 from lazynp.ndarray import ndarray, node_of, result, wrap
@@ -96,7 +96,7 @@ def _power_shortcut(x: Any, exponent: Any) -> Any:
             return UFUNCS["square"](x)
         if exponent == -1 and x.dtype.kind in "fc":
             return UFUNCS["reciprocal"](x)
-    elif kind is float and exponent == 0.5 and x.dtype.kind in "fc":
+    elif kind is float and exponent == 0.5 and x.dtype.kind in ("fc" if type(x) is ndarray else "c"):
         return UFUNCS["sqrt"](x)
     return None
 
@@ -105,6 +105,7 @@ def _binary(name: str, of: ufunc) -> Method:
     direct = of._directs
     of_array = of.of_array
     power = name == "pow"
+    beside_arrays = UFUNCS[of.__name__]  # where ``of`` may be a rule of numbers
     up = 2 if name in ("pow", "eq", "ne") else 1  # frames to the user's, which called us or the function around us
     at_call = getattr(operator, f"{name}_" if name in ("and", "or") else name)
 
@@ -155,7 +156,7 @@ def _binary(name: str, of: ufunc) -> Method:
             turn = getattr(kind, f"__{_MIRRORED.get(name, 'r' + name)}__", None)
             found = NotImplemented if turn is None else turn(b, a)
             return at_call(a.concrete("operator"), b) if found is NotImplemented else found
-        return of(a, b)
+        return (of if kind is not ndarray else beside_arrays)(a, b)
 
     operate.__name__ = operate.__qualname__ = f"__{name}__"
     return operate
@@ -452,7 +453,7 @@ def install(cls: type) -> None:
     array = cls is ndarray
     methods: dict[str, Method] = {}
     for name, ufunc_name in BINARY.items():
-        of = UFUNCS[ufunc_name]
+        of = UFUNCS[ufunc_name] if array or name != "pow" else ufunc(np.power, power_of_numbers)
         operate = _binary(name, of)
         reflected = _reflected(name, of)
         if array:
