@@ -38,7 +38,7 @@ cdef extern from "counting.h":
     object chosen_of(object, object)
     int chosen_put(object, object, object)
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
-    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED
+    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, COUNTED
     ctypedef object (*Direct)(object)
     Direct direct_named(const char*)
     const char* slot_name(int)
@@ -71,6 +71,7 @@ cdef extern from "counting.h":
     PyObject* error_listening
     PyObject* errors_heard
     PyObject* errors_tell
+    PyObject* noted_method
     PyObject* call_name
     ctypedef struct Member:
         pass
@@ -369,7 +370,7 @@ def function(slow, theirs, name, own, least=1):
     """
     cdef Reduction* reduction = NULL
     cdef Matrices* matrices = NULL
-    cdef int kind = DRAW if name.startswith("draw ") else LIBRARY if hasattr(type(slow), "at_hand") else _KINDS.get(name, ANY)
+    cdef int kind = DRAW if name.startswith("draw ") else COUNTED if hasattr(type(slow), "noted") else LIBRARY if hasattr(type(slow), "at_hand") else _KINDS.get(name, ANY)
     cdef bint numpys_own = getattr(np, name, None) is theirs  # not a namesake of a submodule's
     cdef bytes direct = b"stable order" if name == "argsort" else _DIRECTS.get(getattr(theirs, "__wrapped__", theirs), b"")
     if theirs in _MATRICES and numpys_matrices[<int>_MATRICES[theirs]].loops.ufunc != NULL:
@@ -382,7 +383,11 @@ def function(slow, theirs, name, own, least=1):
     if kind == PRODUCT and not numpys_own:
         kind = GROWING
     python = isinstance(theirs, FunctionType) or name in _IN_PYTHON
-    if python and error_variable == NULL:
+    if kind == COUNTED:
+        global noted_method
+        if noted_method == NULL:
+            noted_method = _keep(type(slow).noted)
+    if (python or kind == COUNTED) and error_variable == NULL:
         return slow
     method = getattr(np.ndarray, name) if name in _METHODS and numpys_own else None
     return function_new(slow, theirs, method, kind, reduction, matrices, direct_named(direct), least, python and name not in _MOVING, not own)

@@ -13,7 +13,7 @@
 static PyObject *error_variable, *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
-enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED };
+enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, COUNTED };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
 
@@ -524,6 +524,30 @@ static int is_source(PyObject* x) {
     return PyBytes_CheckExact(x) || PyByteArray_CheckExact(x) || PyMemoryView_Check(x) || PyRange_Check(x) || (PyIter_Check(x) && !PyGen_Check(x));
 }
 
+/* Whether there is nothing of lazynp's in an argument: numbers, text, dates, NumPy's arrays, and lists of them. */
+static int is_nobodys(PyObject* x, int depth) {
+    PyObject** items;
+    if (is_number(x) || x == Py_None || PyUnicode_CheckExact(x) || PyBytes_CheckExact(x) || PyArray_CheckExact(x) || PyArray_IsScalar(x, Generic)) return 1;
+    if (depth || !(PyTuple_CheckExact(x) || PyList_CheckExact(x))) return 0;
+    items = PySequence_Fast_ITEMS(x);
+    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(x); k++)
+        if (!is_nobodys(items[k], 1)) return 0;
+    return 1;
+}
+
+static PyObject* noted_method; /* told of a call that is counted; answers whether the core may go on */
+
+/* A function of NumPy's alone, whose calls are counted; NULL, perhaps without an exception, where the one in Python must see to it. */
+static PyObject* counted_answer(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    PyObject* noted;
+    if (limit_now() == 0 || noted_method == NULL) return NULL;
+    for (Py_ssize_t k = 0, total = n + (names ? PyTuple_GET_SIZE(names) : 0); k < total; k++)
+        if (!is_nobodys(args[k], 0)) return NULL;
+    noted = PyObject_CallOneArg(noted_method, self->slow);
+    Py_XDECREF(noted);
+    return noted == Py_True ? answer(listening(self->theirs, args, (size_t)n, names), NULL, 0) : NULL;
+}
+
 /* NumPy's answer to a call, where all arguments are at hand; NULL without an exception where the function in Python must be asked.
    `least`: arrays there have to be; `kind`: of the function; `first`: what stands for the first argument, if that is not NULL. */
 static PyObject* asked(PyObject* theirs, PyObject* const* args, Py_ssize_t n, PyObject* names, int least, int listens, int kind, PyObject* first) {
@@ -670,6 +694,9 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             break;
         case LIBRARY:
             break;
+        case COUNTED:
+            if ((found = counted_answer(self, args, n, names)) || PyErr_Occurred()) return found;
+            goto slow;
         case VIEW:
             if (names || n < 1 || n > 2 || (x = memory_of(args[0])) == NULL || is_part(args[0])) goto slow;
             if (n == 1) return cell_of(PyArray_View(x, NULL, NULL), owner_of(args[0]));

@@ -37,6 +37,16 @@ SIZED = {
     "unique_values": ("2.5", "3", "y", "n", "[3, 3]", "x, 1", "x=x", "z.real", "'a'", "None", "x > 0"),
     "frompyfunc": ("{}, 1, 1", "add, {}, 1", "add, 2, 1", "add, 2, 1, identity={}"),
 }
+INDEXED = (
+    "np.r_[1, 2]", "np.r_[x, 3]", "np.r_[0:3]", "np.r_[0:1:5j]", "np.r_['0,2', x, i]", "np.r_['r', 1, 2]", "np.r_['c', x]",
+    "np.r_['bogus', x]", "np.r_[x, y]", "np.r_[2:0, x]", "np.r_[x[0]:3]", "np.r_[x, [1, 2], (3,)]", "np.r_['a', 'b', 3]", "np.r_[()]",
+    "np.r_[z, 0:2]", "np.r_[i, 2**70]", "np.r_[u8, 300]", "np.r_[u8, 3]", "np.r_[0.5:2]", "np.r_[0:3:0]", "np.r_[0:None]", "np.c_[x, i]",
+    "np.c_[0:2, 1:3]", "np.c_[x, y]", "np.c_[y, y]", "np.c_[x]", "np.c_[np.float32(1), 2]", "np.r_[y.T, y.T]", "np.c_[r, 0]",
+    "np.r_[np.asmatrix(y)]", "np.mgrid[0:3, 0:2]", "np.mgrid[0:3]", "np.mgrid[0:1:3j, 0:2]", "np.mgrid[0:3, 5]", "np.mgrid[2:0, 0:2]",
+    "np.mgrid[0:3, 0.5:2]", "np.mgrid[0:2:0, 0:2]", "np.mgrid[0:i[0], 0:2]", "np.mgrid[()]", "np.mgrid[:3, :2]", "np.mgrid[0:None, 0:2]",
+    "np.mgrid[0:1, 0:1j, 0:2]", "np.ogrid[0:3, 0:2]", "np.ogrid[0:3]", "np.ogrid[0:1:3j, 0:2]", "np.ogrid[:2, :2, :2]",
+    "np.ogrid[0:3:1j, 0:2:2.5]", "np.mgrid[True:3, 0:2]",
+)  # fmt: skip
 BYTES = ("b'12345678'", "bytearray(b'12345678')", "memoryview(b'12345678')", "x", "r", "b'123'", "b''", "'text'", "None", "3")
 CALLS = (
     "np.frombuffer({}, 'u1')", "np.frombuffer({})", "np.frombuffer({}, dtype=np.int32, count=1)", "np.frombuffer({}, '<i2', -1, 2)",
@@ -60,6 +70,12 @@ TEXTS = (
     "np.apply_over_axes(np.sum, y, [0, 1])", "np.apply_over_axes(np.sum, y, 0)", "np.apply_over_axes(np.sum, y, -1)",
     "np.apply_over_axes(lambda a, k: a[0, 0], y, 0)", "np.apply_over_axes(np.sum, y, (0, 5))",
     "np.apply_over_axes(np.max, y, np.array([0]))",
+    "np.apply_along_axis(np.sum, 0, y)", "np.apply_along_axis(np.sort, 1, y)", "np.apply_along_axis(lambda v: v[::-1], 0, y.T)",
+    "np.apply_along_axis(lambda v: [v[0], 2], -1, i)", "np.apply_along_axis(len, 2, y)", "np.apply_along_axis(np.diag, 1, y)",
+    "np.apply_along_axis(lambda v: v.max() if v[0] else np.nan, 1, y.astype(int))", "np.apply_along_axis(str, 0, y)",
+    "[np.apply_along_axis(lambda v: v.fill(3), 0, y), y]", "np.apply_along_axis(lambda v, k, s=1: v[k] * s, 0, y, 1, s=2)",
+    "np.apply_along_axis(np.sum, 0, y[:, :0])", "np.apply_along_axis(lambda v: v.sum() * (1 + 1j * v[0]), 1, y)",
+    "np.apply_along_axis(np.sum, 0, 3)", "np.apply_along_axis(lambda v: np.shape(v), 0, [[1, 2], [3, 4]])",
     "np.array('a')", "np.array(['a', 'bc'])", "np.array([None, 1])", "np.array([b'a'])", "np.array([2**70])", "np.asarray('a', object)",
     "np.array(['2020'], 'M8[D]')", "np.array([1.5], 'g')", "np.asarray([['a'], ['b']], order='F')", "np.array([None, x[0]])",
 )  # fmt: skip
@@ -104,6 +120,7 @@ def names(np: Any) -> dict[str, Any]:
     return {
         "np": np, "io": io, "x": np.array([1.5, -2.0, 3.5]), "y": np.array([[1.0, -2.0, 3.5], [0.0, 9.0, 7.0]]), "i": np.array([3, 1, 2]),
         "z": np.array([1 + 2j, 3 - 1j]), "r": r, "o": np.array(4.0), "n": np.array([1.0, numpy.nan, numpy.inf]), "nan": numpy.nan,
+        "u8": np.array([3, 255], "u1"),
         "add": lambda a, b: a + b, "dates": dates, "written": written, "walked": walked, "copy": copy.copy, "deepcopy": copy.deepcopy,
     }  # fmt: skip
 
@@ -145,6 +162,10 @@ def compare(texts: list[str]) -> None:
 @pytest.mark.parametrize("name", SIZED)
 def test_functions_of_numbers(name: str) -> None:
     compare([f"np.{name}({form.format(size)})" for form in SIZED[name] for size in (SIZES if "{}" in form else ("",))])
+
+
+def test_brackets() -> None:
+    compare(list(INDEXED))
 
 
 @pytest.mark.parametrize("given", BYTES)

@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from lazynp.array import calls, dispatch, hand
+from lazynp.array import calls, core, dispatch, hand
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph.dtypes import NATIVE
@@ -440,6 +440,13 @@ class Fallback:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return call(self.__wrapped__, self._name, args, kwargs)
 
+    def noted(self) -> bool:
+        """Count a call that NumPy answers about nobody's arrays, where that is all there is to do."""
+        if config.fallback != "silent":
+            return False
+        count_fallback(self._name, 0, caller())
+        return True
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["__wrapped__"], name)
 
@@ -500,7 +507,7 @@ def attribute(module: ModuleType, name: str, prefix: str = "") -> Any:
 
         return standing_for(value)
     if _is_function(value):
-        return Fallback(value, f"{prefix}{name}")
+        return core.function(Fallback(value, f"{prefix}{name}"), value, name, frozenset(), 0)
     return value
 
 

@@ -7,6 +7,7 @@ values are looked at where NumPy's result depends on them (indices out of range,
 from __future__ import annotations
 
 from itertools import product
+from operator import setitem
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from lazynp.array import hand
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand
 from lazynp.graph.dtypes import BOOL, INT64, NATIVE
+from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.routines.selecting import nonzero
@@ -24,6 +26,7 @@ from lazynp.namespace.ufunc import reductions as red
 from lazynp.namespace.ufunc.promotion import has_subclass
 from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, UFUNCS, need_array, write_out
 from lazynp.ndarray import asarray, from_numpy, host, ndarray, node_of, result, view_permute, wrap
+from lazynp.values import config
 
 # choose -----------------------------------------------------------------------------------------------------------------------
 
@@ -155,28 +158,38 @@ def real_if_close(a: Any, tol: Any = 100) -> Any:
 @fallback.library
 def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any) -> Any:
     """Apply a function to every one-dimensional slice; see :func:`numpy.apply_along_axis`."""
-    values = asarray(arr)
+    values = fallback.users().asarray(arr)
     if type(values) is not ndarray or has_subclass(arr):
         return fallback.call(np.apply_along_axis, "apply_along_axis", (func1d, axis, arr, *args), kwargs)
     ndim = values.ndim
     axis = ax.one(axis, ndim)
-    rows = view_permute(values, (*[k for k in range(ndim) if k != axis], axis))
+    order: tuple[int, ...] = (*range(axis), *range(axis + 1, ndim), axis)
+    memory = hand.own_memory(values)
+    rows: Any = view_permute(values, order) if memory is None else memory.transpose(order)
+    owner = values if memory is None or values._view is None else values._view
     outer = rows.shape[:-1]
     if 0 in outer:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    rows.realize()
+    if memory is None:
+        rows.realize()
     # Slice after slice, as NumPy: each result is needed before the next call, and equal slices find their plan in the cache.
     found: np.ndarray[Any, Any] | None = None
-    for at in product(*[range(n) for n in outer]):
-        value = host(asarray(func1d(rows[(*at, ...)], *args, **kwargs)), "apply_along_axis")
+    for place in product(*[range(n) for n in outer]):
+        at: Any = (*place, ...)
+        row = rows[at]
+        value = func1d(row if memory is None else hand.cell(row, owner), *args, **kwargs)
+        value = np.asarray(value) if type(value) in hand.NUMBERS else host(asarray(value), "apply_along_axis")
         if found is None:
             found = np.zeros(outer + value.shape, value.dtype)
-        found[at] = value
+        if value.dtype == found.dtype:
+            found[at] = value
+        else:
+            at_once(setitem, found, at, value)
     assert found is not None
     inner = found.ndim - len(outer)
     order = (*range(axis), *range(found.ndim - inner, found.ndim), *range(axis, len(outer)))
-    if found.dtype not in NATIVE:
-        return found.transpose(order)
+    if found.dtype not in NATIVE or found.size <= config.at_hand:
+        return hand.result(found.transpose(order))
     return view_permute(from_numpy(found, copy=False), order)
 
 
