@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import core
 from lazynp.ndarray import ndarray
 from lazynp.scalars import CLASSES
 
@@ -22,7 +23,9 @@ _METHODS: Final = {f"__{kind}{name}__" for kind in ("", "r", "i") for name in _O
     f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "getitem", "setitem", "contains", "call", "init", "new")
 }
 
-_LOOKED_INTO: Final = {ndarray, *CLASSES, list, tuple, dict, slice}
+_LOOKED_INTO: Final[frozenset[type]] = frozenset({ndarray, *CLASSES, list, tuple, dict, slice})
+any_of = core.any_of
+
 _LOOKING: Final = {"eval", "query"}  # they read the names of whoever calls them
 
 
@@ -47,7 +50,9 @@ def given(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that gets NumPy's arrays and numbers in the place of ours."""
 
     def answer(*arguments: Any, **keywords: Any) -> Any:
-        return function(*map(numpys, arguments), **{name: numpys(value) for name, value in keywords.items()})
+        if any_of(_LOOKED_INTO, arguments, keywords):
+            arguments, keywords = tuple(map(numpys, arguments)), {name: numpys(value) for name, value in keywords.items()}
+        return function(*arguments, **keywords)
 
     functools.update_wrapper(answer, function)
     code = getattr(function, "__code__", None)
