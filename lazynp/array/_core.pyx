@@ -313,6 +313,17 @@ def kind(function, value):
     return <object>Py_TYPE(value) if known == NULL else <object>known
 
 
+def any_of(frozenset kinds, tuple values, dict keywords):
+    """Tell whether one of the values, or of the keywords', is of one of these types."""
+    for value in values:
+        if <object>Py_TYPE(value) in kinds:
+            return True
+    for value in keywords.values():
+        if <object>Py_TYPE(value) in kinds:
+            return True
+    return False
+
+
 def release():
     """Let go of the memory that parts of large arrays show."""
     parts_release()

@@ -67,6 +67,11 @@ def kind(function: Any, value: Any) -> Any:
     return _kinds.get(found, found)
 
 
+def any_of(kinds: frozenset[type], values: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    """Tell whether one of the values, or of the keywords', is of one of these types."""
+    return not (kinds.isdisjoint(map(type, values)) and kinds.isdisjoint(map(type, keywords.values())))
+
+
 def show(x: Any, shown: Any, memory: Any, origin: Any) -> None:
     """Let ``x`` show what the NumPy array ``shown``, which is nobody else's, shows of its owner's ``memory``."""
 
