@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
+from operator import getitem
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from lazynp.graph.floating import at_users_line
 from lazynp.views import is_c_contiguous, is_f_contiguous
 
 if TYPE_CHECKING:
@@ -35,9 +37,14 @@ class flagsobj:  # noqa: N801, NumPy's name
 
     def __init__(self, array: ndarray) -> None:
         self._array = array
-        shape, strides, itemsize = array.shape, array.strides, array.dtype.itemsize
-        self._c = is_c_contiguous(shape, strides, itemsize)
-        self._f = is_f_contiguous(shape, strides, itemsize)
+        memory = array._base
+        if type(memory) is np.ndarray:
+            theirs = memory.flags
+            self._c, self._f = theirs.c_contiguous, theirs.f_contiguous
+        else:
+            shape, strides, itemsize = array.shape, array.strides, array.dtype.itemsize
+            self._c = is_c_contiguous(shape, strides, itemsize)
+            self._f = is_f_contiguous(shape, strides, itemsize)
 
     c_contiguous = contiguous = property(lambda self: self._c)
     f_contiguous = fortran = property(lambda self: self._f)
@@ -84,6 +91,16 @@ class flagsobj:  # noqa: N801, NumPy's name
     __str__ = __repr__
 
 
+def _memory(array: ndarray) -> Any:
+    """The memory of an array at hand, None of others."""
+    memory = array._base
+    if type(memory) is np.ndarray:
+        return memory
+    from lazynp.array import hand
+
+    return hand.memory_of(array)
+
+
 def _elements(x: Any) -> Any:
     return x._flat() if isinstance(x, flatiter) else x
 
@@ -125,9 +142,11 @@ class flatiter:  # noqa: N801, NumPy's name
         return self
 
     def __next__(self) -> Any:
-        if self._index >= len(self):
+        memory = _memory(self._array)
+        size = len(self) if memory is None else memory.size
+        if self._index >= size:
             raise StopIteration
-        item = self._flat()[self._index]
+        item = self._flat()[self._index] if memory is None else memory.flat[self._index]
         self._index += 1
         return item
 
@@ -163,10 +182,17 @@ class flatiter:  # noqa: N801, NumPy's name
     __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self, key: Any) -> Any:
+        kind = type(key)
+        memory = _memory(self._array)
+        self._index = 0  # NumPy's begins anew, too
+        if memory is not None and kind is int:
+            return memory.flat[key]
+        from lazynp.array import hand
         from lazynp.arrays import host, ndarray, node_of, wrap
         from lazynp.protocols import from_host, to_host
 
-        kind = type(key)
+        if memory is not None:
+            return hand.result(at_users_line(getitem, (memory.flat, to_host(key, "flat")), {}))
         if kind is int or kind is slice or (kind is ndarray and key.shape and key.dtype.kind in "iu"):
             found = self._flat()[key]
             # Unlike a view, what comes out of an iterator does not follow later writes.
@@ -179,6 +205,7 @@ class flatiter:  # noqa: N801, NumPy's name
 
         # NumPy repeats values that are too short here, so NumPy's own iterator does the writing.
         assignment.write_flat(self._array, key, value)
+        self._index = 0
 
     def __delitem__(self, key: Any) -> None:
         raise TypeError("Cannot delete iterator elements")

@@ -36,7 +36,7 @@ cdef extern from "counting.h":
     int slots_ready() except -1
     int rows_in_place(int, object, object) except -1
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
-    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, WHERE
+    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, COUNTED
     ctypedef object (*Direct)(object)
     Direct direct_named(const char*)
     const char* slot_name(int)
@@ -69,6 +69,7 @@ cdef extern from "counting.h":
     PyObject* error_listening
     PyObject* errors_heard
     PyObject* errors_tell
+    PyObject* noted_method
     PyObject* call_name
     ctypedef struct Member:
         pass
@@ -163,16 +164,19 @@ cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "asanyarray": AS_IT_IS
                     "identity": SQUARE, "arange": RANGE, "__array_ufunc__": FOREIGN,
                     **dict.fromkeys(["linspace", "logspace", "geomspace"], SPACED), **dict.fromkeys(["item", "tolist"], NUMBERS),
                     "reshape": RESHAPE, "astype": ASTYPE, "outer": PRODUCT, "dot": DOT, "inner": DOT, "where": WHERE,
-                    **dict.fromkeys(["repeat", "tile", "kron", "meshgrid", "diag", "diagflat", "vander", "ix_"], GROWING),
-                    **dict.fromkeys(["broadcast_to", "sliding_window_view"], WIDENING)}
+                    **dict.fromkeys(["repeat", "tile", "kron", "meshgrid", "diag", "diagflat", "vander", "ix_", "resize"], GROWING),
+                    **dict.fromkeys(["broadcast_to", "sliding_window_view"], WIDENING), "frombuffer": LIBRARY, "view": VIEW,
+                    **dict.fromkeys(["tri", "tril_indices", "triu_indices", "diag_indices", "indices", "bartlett", "blackman", "hamming",
+                                     "hanning", "kaiser", "fftfreq", "rfftfreq"], SIZED)}
 # Functions in Python that compute nothing, so that there are no floating-point errors to listen to, and those that ask for the error state.
 cdef frozenset _MOVING = frozenset({
     "allclose", "append", "argpartition", "argsort", "argwhere", "array_equal", "array_split", "atleast_1d", "atleast_2d", "atleast_3d",
-    "broadcast_to", "clip", "column_stack", "compress", "count_nonzero", "delete", "diag", "diagonal", "digitize", "dsplit", "dstack",
-    "expand_dims", "extract", "eye", "flatnonzero", "flip", "fliplr", "flipud", "hsplit", "hstack", "identity", "imag", "intersect1d", "isclose",
+    "broadcast_to", "clip", "column_stack", "compress", "count_nonzero", "delete", "diag", "diag_indices", "diagonal", "digitize", "dsplit", "dstack",
+    "expand_dims", "extract", "eye", "flatnonzero", "flip", "fliplr", "flipud", "hsplit", "hstack", "identity", "imag", "indices", "intersect1d", "isclose",
     "iscomplexobj", "isin", "isrealobj", "isscalar", "ix_", "meshgrid", "moveaxis", "ndim", "nonzero", "partition", "ravel", "real", "repeat",
     "reshape", "roll", "rollaxis", "rot90", "searchsorted", "setdiff1d", "setxor1d", "shape", "size", "sort", "split", "squeeze", "stack",
-    "swapaxes", "take", "take_along_axis", "tile", "transpose", "tril", "trim_zeros", "triu", "union1d", "unique", "vsplit", "vstack",
+    "swapaxes", "take", "take_along_axis", "tile", "transpose", "tri", "tril", "tril_indices", "trim_zeros", "triu", "triu_indices",
+    "union1d", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values", "vsplit", "vstack",
 })
 # Functions in Python that do nothing with an array but call its method.
 cdef frozenset _METHODS = frozenset({
@@ -181,7 +185,7 @@ cdef frozenset _METHODS = frozenset({
 # What NumPy's functions and methods do with one array and nothing else.
 cdef dict _DIRECTS = {
     np.ndarray.ravel: b"ravel", np.ravel: b"ravel", np.ndarray.flatten: b"flatten", np.ndarray.transpose: b"transpose", np.transpose: b"transpose",
-    np.ndarray.squeeze: b"squeeze", np.squeeze: b"squeeze", np.ndarray.copy: b"copy", np.copy: b"copy as it lies", np.ndarray.tolist: b"list",
+    np.ndarray.squeeze: b"squeeze", np.squeeze: b"squeeze", np.ndarray.copy: b"copy", np.ndarray.__copy__: b"copy as it lies", np.copy: b"copy as it lies", np.ndarray.tolist: b"list",
     np.ndim: b"ndim", np.size: b"size", np.shape: b"shape", np.ndarray.nonzero: b"nonzero", np.nonzero: b"nonzero", np.where: b"nonzero",
     np.flatnonzero: b"flatnonzero", np.zeros_like: b"zeros like", np.empty_like: b"zeros like",
     np.linalg.norm: b"norm",
@@ -336,7 +340,7 @@ def register_ufunc(cls):
 def bind(ufunc, theirs, real, costly):
     """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's; ``costly``: few elements are left to NumPy."""
     name = getattr(theirs, "__name__", "")
-    ufunc_bind(ufunc, theirs, name in _BASIC, real, not real and getattr(np, name, None) is theirs, costly)
+    ufunc_bind(ufunc, theirs, name in _BASIC, real, not real and vars(np).get(name) is theirs, costly)
 
 
 def listen(variable, listening, heard, tell):
@@ -352,7 +356,7 @@ def function(slow, theirs, name, own, least=1):
     """
     cdef Reduction* reduction = NULL
     cdef Matrices* matrices = NULL
-    cdef int kind = DRAW if name.startswith("draw ") else _KINDS.get(name, ANY)
+    cdef int kind = DRAW if name.startswith("draw ") else COUNTED if hasattr(type(slow), "noted") else LIBRARY if hasattr(type(slow), "at_hand") else _KINDS.get(name, ANY)
     cdef bint numpys_own = getattr(np, name, None) is theirs  # not a namesake of a submodule's
     cdef bytes direct = b"stable order" if name == "argsort" else _DIRECTS.get(getattr(theirs, "__wrapped__", theirs), b"")
     if theirs in _MATRICES and numpys_matrices[<int>_MATRICES[theirs]].loops.ufunc != NULL:
@@ -365,7 +369,11 @@ def function(slow, theirs, name, own, least=1):
     if kind == PRODUCT and not numpys_own:
         kind = GROWING
     python = isinstance(theirs, FunctionType) or name in _IN_PYTHON
-    if python and error_variable == NULL:
+    if kind == COUNTED:
+        global noted_method
+        if noted_method == NULL:
+            noted_method = _keep(type(slow).noted)
+    if (python or kind == COUNTED) and error_variable == NULL:
         return slow
     method = getattr(np.ndarray, name) if name in _METHODS and numpys_own else None
     return function_new(slow, theirs, method, kind, reduction, matrices, direct_named(direct), least, python and name not in _MOVING, not own)

@@ -37,10 +37,9 @@ _QUIET: Final = frozenset(
 NOT_AT_HAND: Final = frozenset(
     {
         "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "from_dlpack", "fromfunction",
-        "frompyfunc", "apply_along_axis", "apply_over_axes", "piecewise", "resize", "as_strided", "array2string", "array_repr", "array_str",
+        "frompyfunc", "apply_along_axis", "apply_over_axes", "piecewise", "as_strided", "array2string", "array_repr", "array_str",
         "vectorize", "einsum_path", "broadcast_arrays", "require", "mask_indices",
         "load",  # of maps and archives of arrays
-        "unique_values",  # ours are in order
         "isclose", "allclose",  # they ask for the error state
     }
 )  # fmt: skip
@@ -115,7 +114,7 @@ def _zeros_for(empty: Callable[..., Any], zeros: Callable[..., Any]) -> Callable
 
 _ZEROS: Final = {"empty": _zeros_for(np.empty, np.zeros), "empty_like": _zeros_for(np.empty_like, np.zeros_like)}
 # Their results are larger than their arguments: the product of all sizes and numbers bounds them.
-_GROWING: Final = frozenset({"outer", "kron", "meshgrid", "tile", "repeat", "diagflat", "vander", "diag", "ix_"})
+_GROWING: Final = frozenset({"outer", "kron", "meshgrid", "tile", "repeat", "diagflat", "vander", "diag", "ix_", "resize"})
 # Their results are views that may be larger than the memory.
 _WIDENING: Final = frozenset({"broadcast_to", "sliding_window_view"})
 _MODULES: Final = frozenset({"lazynp", "lazynp.linalg", "lazynp.fft", "lazynp.lib.stride_tricks", "lazynp.lib.scimath"})
@@ -136,12 +135,12 @@ def first(name: str, function: Any, theirs: Any, module: str = "lazynp", own: fr
 def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: frozenset[str]) -> Any:
     if name in quick.FUNCTIONS and module == "lazynp":
         theirs = quick.FUNCTIONS[name]
-    if name == "argsort" and module == "lazynp":
-        theirs = _argsort
+    if name in _INSTEAD and module == "lazynp":
+        theirs = _INSTEAD[name]
     elif name in _CORES_OWN and module == "lazynp":
         return core.function(function, theirs, name, own)
     if hasattr(type(function), "at_hand"):  # it does what follows itself
-        return core.function(function, theirs, name, own)
+        return core.function(function, theirs, name, own, 0)
     if not isinstance(function, FunctionType | staticmethod) or module not in _MODULES or name in NOT_AT_HAND or not callable(theirs):
         return function
     if isinstance(theirs, (type, np.ufunc)):
@@ -196,6 +195,14 @@ def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, sta
     """NumPy's, but stable where nothing is said of that."""
     kind = "stable" if kind is None and stable is None else kind
     return (np.ndarray.argsort if type(a) is _MEMORY else np.argsort)(a, axis, kind, order, stable=stable)
+
+
+def unique_values(x: Any, /) -> Any:
+    """NumPy's, but in order, which NumPy leaves open and other libraries count on."""
+    return np.unique(x, equal_nan=False)
+
+
+_INSTEAD: Final = {"argsort": _argsort, "unique_values": unique_values}  # of NumPy's functions
 
 
 def numpys_method(name: str) -> Any:

@@ -13,7 +13,7 @@
 static PyObject *error_variable, *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
-enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, WHERE };
+enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, COUNTED };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
 
@@ -163,7 +163,7 @@ static PyObject* answer(PyObject* found, PyObject** cells, Py_ssize_t count) {
                 if (PyArray_SIZE(x) <= limit_now()) return cell_of(found, owner_of(cells[k]));
         }
         if (native_dtype(x) && PyArray_SIZE(x) <= limit_now()) return cell_of(found, PyArray_BASE(x));
-    } else if (is_number(found) || found == Py_None || PyUnicode_CheckExact(found)) {
+    } else if (is_number(found) || found == Py_None || PyUnicode_CheckExact(found) || PyBytes_CheckExact(found)) {
         return found;
     } else if (PyTuple_Check(found) && (PyTuple_CheckExact(found) || PyObject_HasAttrString(found, "_make"))) {
         Py_ssize_t n = PyTuple_GET_SIZE(found);
@@ -206,7 +206,7 @@ static PyObject* answer(PyObject* found, PyObject** cells, Py_ssize_t count) {
 /* Whether an answer holds no memory but its own. */
 static int keeps_nothing(PyObject* found) {
     if (found == NULL) return 0;
-    return PyArray_CheckExact(found) ? PyArray_BASE((PyArrayObject*)found) == NULL : is_number(found) || found == Py_None || PyUnicode_CheckExact(found);
+    return PyArray_CheckExact(found) ? PyArray_BASE((PyArrayObject*)found) == NULL : is_number(found) || found == Py_None || PyUnicode_CheckExact(found) || PyBytes_CheckExact(found);
 }
 
 /* Call NumPy so that it says nothing of floating-point errors itself; they are told at the caller's line, as those of operators are. */
@@ -477,9 +477,51 @@ static PyObject* listed(PyObject* function, PyObject* x, PyObject* dtype) {
     return NULL;
 }
 
+/* Whether numbers say that a result of as many elements as the square of their product, at most, is at hand. */
+static int sized_little(PyObject* const* args, Py_ssize_t n) {
+    double extent = 1;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyObject *x = args[k], **items = PyTuple_CheckExact(x) ? PySequence_Fast_ITEMS(x) : NULL;
+        if (!items && !PyLong_CheckExact(x) && !PyFloat_CheckExact(x) && x != Py_None && !PyUnicode_Check(x) && !PyType_Check(x)) return 0;
+        for (Py_ssize_t j = 0; items && j < PyTuple_GET_SIZE(x); j++)
+            if (!PyLong_CheckExact(items[j])) return 0;
+        extent *= extent_of(x);
+    }
+    return extent * extent <= (double)limit_now();
+}
+
+/* What functions that read bytes, text or files get as it is. */
+static int is_source(PyObject* x) {
+    return PyBytes_CheckExact(x) || PyByteArray_CheckExact(x) || PyMemoryView_Check(x) || PyRange_Check(x) || (PyIter_Check(x) && !PyGen_Check(x));
+}
+
+/* Whether there is nothing of lazynp's in an argument: numbers, text, dates, NumPy's arrays, and lists of them. */
+static int is_nobodys(PyObject* x, int depth) {
+    PyObject** items;
+    if (is_number(x) || x == Py_None || PyUnicode_CheckExact(x) || PyBytes_CheckExact(x) || PyArray_CheckExact(x) || PyArray_IsScalar(x, Generic)) return 1;
+    if (depth || !(PyTuple_CheckExact(x) || PyList_CheckExact(x))) return 0;
+    items = PySequence_Fast_ITEMS(x);
+    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(x); k++)
+        if (!is_nobodys(items[k], 1)) return 0;
+    return 1;
+}
+
+static PyObject* noted_method; /* told of a call that is counted; answers whether the core may go on */
+
+/* A function of NumPy's alone, whose calls are counted; NULL, perhaps without an exception, where the one in Python must see to it. */
+static PyObject* counted_answer(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    PyObject* noted;
+    if (limit_now() == 0 || noted_method == NULL) return NULL;
+    for (Py_ssize_t k = 0, total = n + (names ? PyTuple_GET_SIZE(names) : 0); k < total; k++)
+        if (!is_nobodys(args[k], 0)) return NULL;
+    noted = PyObject_CallOneArg(noted_method, self->slow);
+    Py_XDECREF(noted);
+    return noted == Py_True ? answer(listening(self->theirs, args, (size_t)n, names), NULL, 0) : NULL;
+}
+
 /* NumPy's answer to a call, where all arguments are at hand; NULL without an exception where the function in Python must be asked.
-   `least`: arrays there have to be; `first`: what stands for the first argument, if that is not NULL. */
-static PyObject* asked(PyObject* theirs, PyObject* const* args, Py_ssize_t n, PyObject* names, int least, int listens, int widens, PyObject* first) {
+   `least`: arrays there have to be; `kind`: of the function; `first`: what stands for the first argument, if that is not NULL. */
+static PyObject* asked(PyObject* theirs, PyObject* const* args, Py_ssize_t n, PyObject* names, int least, int listens, int kind, PyObject* first) {
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0), k;
     PyObject *plain[MOST], *found = NULL;
     int borrowed = 0;
@@ -487,6 +529,7 @@ static PyObject* asked(PyObject* theirs, PyObject* const* args, Py_ssize_t n, Py
     given_begin(&given);
     for (k = 0; k < total; k++) {
         plain[k] = k == 0 && first ? Py_NewRef(first) : argument(args[k], &given, 0);
+        if (plain[k] == NULL && kind == LIBRARY && is_source(args[k])) plain[k] = Py_NewRef(args[k]);
         if (plain[k] == NULL) break;
     }
     if (k == total && given.count >= least) {
@@ -495,7 +538,7 @@ static PyObject* asked(PyObject* theirs, PyObject* const* args, Py_ssize_t n, Py
         if (borrowed && !keeps_nothing(found)) { /* a view of memory that moves, or it cannot be written */
             Py_CLEAR(found);
             PyErr_Clear();
-        } else if (widens && found && PyArray_Check(found) && PyArray_SIZE((PyArrayObject*)found) > limit_now()) {
+        } else if (kind == WIDENING && found && PyArray_Check(found) && PyArray_SIZE((PyArrayObject*)found) > limit_now()) {
             Py_CLEAR(found);
         } else {
             found = answer(found, given.cells, given.count);
@@ -516,6 +559,7 @@ static PyObject* as_array(Function* self, PyObject* const* args, Py_ssize_t n, P
         if ((plain[k] = argument(args[k], &given, 0)) == NULL) break;
     if (k == total) found = PyObject_Vectorcall(self->theirs, plain, (size_t)n, names);
     if (found && found == plain[0] && Py_TYPE(args[0]) == array_type) Py_SETREF(found, Py_NewRef(args[0]));
+    else if (found && given.count == 0 && PyArray_CheckExact(found) && !PyTypeNum_ISNUMBER(PyArray_TYPE((PyArrayObject*)found)) && PyArray_TYPE((PyArrayObject*)found) != NPY_BOOL) found = found; /* NumPy's, as it is */
     else if (found && (!PyArray_CheckExact(found) || !native_dtype((PyArrayObject*)found) || PyArray_SIZE((PyArrayObject*)found) > limit_now())) Py_CLEAR(found);
     else if (found && PyArray_BASE((PyArrayObject*)found)) {
         int borrowed = 0;
@@ -545,7 +589,7 @@ static PyObject* of_matrices(Function* self, PyObject* const* args, Py_ssize_t n
         return found;
     }
     if (r == NULL && PyErr_Occurred()) return NULL;
-    found = asked(self->theirs, args, n, NULL, 1, self->listens, 0, NULL);
+    found = asked(self->theirs, args, n, NULL, 1, self->listens, ANY, NULL);
     if (r && found) { /* the first ones are compared */
         PyObject* theirs = PyArray_FromAny(Py_TYPE(found) == array_type ? Py_NewRef((PyObject*)memory_of(found)) : Py_NewRef(found), NULL, 0, 0, 0, NULL);
         if (theirs == NULL) PyErr_Clear();
@@ -614,6 +658,20 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
         }
         case GROWING:
             if (!grows_little(args, total)) goto slow;
+            break;
+        case SIZED:
+            if (!sized_little(args, total)) goto slow;
+            least = 0;
+            break;
+        case LIBRARY:
+            break;
+        case COUNTED:
+            if ((found = counted_answer(self, args, n, names)) || PyErr_Occurred()) return found;
+            goto slow;
+        case VIEW:
+            if (names || n < 1 || n > 2 || (x = memory_of(args[0])) == NULL || is_part(args[0])) goto slow;
+            if (n == 1) return cell_of(PyArray_View(x, NULL, NULL), owner_of(args[0]));
+            if (!PyUnicode_CheckExact(args[1]) && !PyObject_TypeCheck(args[1], &PyArrayDescr_Type)) goto slow;
             break;
         case DOT: /* of vectors, which is `@`, too, but for one number, which is a product, and errors that are not told of */
             if (names == NULL && n == 2 && (x = memory_of(args[0])) && PyArray_NDIM(x) == 1 && PyArray_TYPE(x) == NPY_DOUBLE && memory_of(args[1]))
@@ -691,8 +749,8 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             }
     }
     if (total == 0 && self->kind != DRAW) goto slow;
-    if (self->method && names == NULL && Py_TYPE(args[0]) == array_type) found = asked(self->method, args, n, names, least, 0, 0, first);
-    else found = asked(self->theirs, args, n, names, least, self->listens, self->kind == WIDENING, first);
+    if (self->method && names == NULL && Py_TYPE(args[0]) == array_type) found = asked(self->method, args, n, names, least, 0, ANY, first);
+    else found = asked(self->theirs, args, n, names, least, self->listens, self->kind, first);
     if (found || PyErr_Occurred()) return found;
 slow:
     return PyObject_Vectorcall(self->slow, args, (size_t)n, names);
@@ -785,7 +843,7 @@ slow:
     total = n + (names ? PyTuple_GET_SIZE(names) : 0);
     if (self->product ? n == 2 && memory_of(args[0]) && memory_of(args[1]) && fits_product(memory_of(args[0]), memory_of(args[1]))
                       : self->theirs && (names || self->loops == NULL || n != self->loops->nin) && total) if (total <= MOST) {
-        found = asked(self->numpy, args, n, names, 1, 0, 0, NULL);
+        found = asked(self->numpy, args, n, names, 1, 0, ANY, NULL);
         if (found || PyErr_Occurred()) return found;
     }
     with_self = room;

@@ -657,9 +657,14 @@ static PyObject* get_nbytes(PyObject* a, PyArrayObject* x) { return (void)a, PyL
 static PyObject* get_real(PyObject* a, PyArrayObject* x) {
     return PyArray_ISCOMPLEX(x) ? cell_of(PyObject_GetAttrString((PyObject*)x, "real"), owner_of(a)) : Py_NewRef(a);
 }
-static PyObject* get_imag(PyObject* a, PyArrayObject* x) {
-    return PyArray_ISCOMPLEX(x) ? cell_of(PyObject_GetAttrString((PyObject*)x, "imag"), owner_of(a)) : NULL;
+static PyObject* get_imag(PyObject* a, PyArrayObject* x) { /* of real numbers zeros, which are not written */
+    PyObject *found = PyObject_GetAttrString((PyObject*)x, "imag"), *made;
+    if (PyArray_ISCOMPLEX(x)) return cell_of(found, owner_of(a));
+    made = cell_of(found, NULL);
+    if (made) Py_SETREF(((Cell*)made)->readonly, Py_NewRef(Py_True));
+    return made;
 }
+static PyObject* get_mT(PyObject* a, PyArrayObject* x) { return PyArray_NDIM(x) < 2 ? NULL : cell_of(PyArray_SwapAxes(x, -2, -1), owner_of(a)); }
 static PyObject* get_T(PyObject* a, PyArrayObject* x) {
     PyObject* found = PyArray_Transpose(x, NULL);
     if (found && is_part(a)) return part_of((Cell*)((Cell*)a)->base, a, (PyArrayObject*)PyArray_BASE(x), (PyArrayObject*)found);
@@ -679,6 +684,7 @@ static Attribute attributes[] = {
     {.definition = {.name = "size"}, .fast = get_size},     {.definition = {.name = "itemsize"}, .fast = get_itemsize},
     {.definition = {.name = "nbytes"}, .fast = get_nbytes}, {.definition = {.name = "real"}, .fast = get_real, .of_memory = 1},
     {.definition = {.name = "imag"}, .fast = get_imag, .of_memory = 1},
+    {.definition = {.name = "mT"}, .fast = get_mT, .of_memory = 1},
     {.definition = {.name = "T"}, .fast = get_T, .of_memory = 2}};
 #define ATTRIBUTES ((int)(sizeof(attributes) / sizeof(attributes[0])))
 

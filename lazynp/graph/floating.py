@@ -150,22 +150,52 @@ def _standing_at(filename: str, line: int) -> CodeType:
 def watched(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """``at_once`` where ``function`` may call back: what it reports is kept apart from what lazynp hears meanwhile."""
     state, site = current(), caller()
-    messages: list[str] = []
-    listener = _Messages(messages)
+    idle = _messages.setdefault(state.kinds, [])
     try:
-        with np.errstate(**_modes(state.kinds), call=listener):
+        messages = idle.pop()
+    except IndexError:
+        messages = _Messages(state.kinds)
+    try:
+        with messages:
             return function(*args, **kwargs)
     finally:
-        if messages:
-            tell([Finding(state, site, text, None) for text in messages])
+        texts = messages.take()
+        idle.append(messages)
+        if texts:
+            tell([Finding(state, site, text, None) for text in texts])
 
 
 class _Messages:
-    def __init__(self, messages: list[str]) -> None:
-        self.messages = messages
+    """A listener to some kinds of errors, for one call at a time."""
+
+    def __init__(self, kinds: int) -> None:
+        self._texts: list[str] = []
+        self._modes = _modes(kinds)
+        self._before: Any = None
+        if variable is not None:
+            with np.errstate(**self._modes, call=self):
+                self._object = variable.get()
 
     def write(self, text: str) -> None:
-        self.messages.append(text[_MESSAGE])
+        self._texts.append(text[_MESSAGE])
+
+    def take(self) -> list[str]:
+        """Return what was reported, and forget it."""
+        found, self._texts = self._texts, []
+        return found
+
+    def __enter__(self) -> None:
+        if variable is None:
+            self._before = np.errstate(**self._modes, call=self)
+            self._before.__enter__()
+        else:
+            self._before = variable.set(self._object)
+
+    def __exit__(self, *error: object) -> None:
+        stop(self._before)
+
+
+_messages: Final[dict[int, list[_Messages]]] = {}  # those that nobody uses, by kinds
 
 
 def tell_here() -> None:

@@ -266,7 +266,7 @@ def memory(x: arrays.ndarray, reason: str = "indexed write") -> np.ndarray[Any, 
 def write_flat(x: arrays.ndarray, key: Any, value: Any, whole: bool = False) -> None:
     """``x.flat[key] = value``; ``whole``: ``x.flat = value``, which NumPy does by another loop."""
     if x._readonly:
-        raise ValueError("assignment destination is read-only")
+        raise ValueError("assignment destination is read-only" if whole else "underlying array is read-only")
     # NumPy's iterator reads as it writes: of the array's own memory it may read what it has written.
     own = type(value) is arrays.ndarray and value.dtype == x.dtype and _root(value) is _root(x)
     if devices.gpus is not None and type(key) is not int and not own and devices.gpus.write_flat(x, key, value):

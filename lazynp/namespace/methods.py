@@ -266,7 +266,7 @@ def install(cls: type) -> None:
 
 def at_hand(cls: type) -> None:
     """Let the core answer where it can; to be called when the class is complete."""
-    for name in ((SHARED | WRITING).keys() | {"__array_ufunc__", "copy", "item", "tolist"}) - _OWN:
+    for name in ((SHARED | WRITING).keys() | {"__array_ufunc__", "__copy__", "copy", "item", "tobytes", "tolist", "view"}) - _OWN:
         setattr(cls, name, core.function(vars(cls)[name], dispatch.numpys_method(name), name, frozenset()))
     core.register(cls, hand.result, outcome)
     core.chain(_places, _there, _compiled, _pool)

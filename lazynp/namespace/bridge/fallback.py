@@ -18,11 +18,11 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from lazynp.array import calls, dispatch
+from lazynp.array import calls, core, dispatch, hand
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph.dtypes import NATIVE
-from lazynp.graph.floating import watched
+from lazynp.graph.floating import at_users_line, watched
 from lazynp.graph.node import Node, caller, where
 from lazynp.graph.report import count_fallback
 from lazynp.namespace import standard
@@ -116,7 +116,12 @@ class Arguments:
     def collect(self, value: Any) -> bool:
         """Tell whether ``value`` holds anything of ours; remembers what has to be realized."""
         kind = type(value)
+        if kind in _NOBODYS:
+            return False
         if kind is ndarray:
+            if devices.gpus is None and type(value._base) is np.ndarray:
+                self.nbytes += value.nbytes
+                return True
             # A view has its value when its base has.
             node = root_node(value._base) if type(value) is ndarray and type(value._base) is ndarray else node_of(value)
             if node.buffer is None:
@@ -153,8 +158,6 @@ class Arguments:
 
 
 def _announce(name: str) -> None:
-    if config.fallback == "silent":
-        return
     text = f"numpy.{name} is answered by NumPy itself ({where(caller())})"
     if config.fallback == "error":
         raise FallbackError(text)
@@ -170,6 +173,22 @@ def _copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     spread = np.empty((*array.shape, 2), array.dtype)[..., 0]
     spread[...] = array
     return spread
+
+
+# Objects that hold nothing of ours, and answer for nobody but NumPy.
+_NOBODYS: Final = frozenset({np.ndarray, int, float, bool, complex, str, bytes, NoneType, range, np.dtype, np.datetime64, np.timedelta64})
+_LISTS: Final = frozenset({list, tuple})
+
+
+def _are_nobodys(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Tell whether there is nothing of ours among arguments; of deeper lists it is not known."""
+    for values in (args, kwargs.values()) if kwargs else (args,):
+        if not _NOBODYS.issuperset(map(type, values)):
+            for value in values:
+                kind = type(value)
+                if kind not in _NOBODYS and not (kind in _LISTS and _NOBODYS.issuperset(map(type, value))):
+                    return False
+    return True
 
 
 def call(
@@ -193,11 +212,25 @@ def call(
     object
         NumPy's result; arrays of native dtypes as ``lazynp.ndarray``.
     """
-    _announce(name)
+    if config.fallback != "silent":
+        _announce(name)
+    if not writes and _are_nobodys(args, kwargs):
+        count_fallback(name, 0, caller())
+        return _at_once(function, args, kwargs)
     arguments = Arguments()
     held = arguments.collect(tuple(args)), arguments.collect(kwargs)
     count_fallback(name, arguments.nbytes, caller())
     return _performed(function, args, kwargs, writes, arguments, held, name, "fallback")
+
+
+def _at_once(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """NumPy's answer to a call in which nothing is ours."""
+    return _nobodys(watched(at_users_line, function, args, kwargs))
+
+
+def _nobodys(value: Any) -> Any:
+    """``ours`` of what shows nothing of ours: a small array may go on being a view."""
+    return hand.result(value) if type(value) is np.ndarray and value.size <= config.at_hand else ours(value)
 
 
 def library_call(function: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any], writes: Sequence[int] = ()) -> Any:
@@ -205,6 +238,8 @@ def library_call(function: Callable[..., Any], name: str, args: Sequence[Any], k
 
     Files, printing and routines whose result's shape depends on values go this way; values that are pending are forced under ``name``.
     """
+    if not writes and _are_nobodys(args, kwargs):
+        return _at_once(function, args, kwargs)
     arguments = Arguments()
     held = arguments.collect(tuple(args)), arguments.collect(kwargs)
     return _performed(function, args, kwargs, writes, arguments, held, name, name)
@@ -231,7 +266,7 @@ def _performed(
             named = {**named, key: _writable(kwargs[key], written)}
     if kwargs.get("out") is not None:
         named = {**named, "out": _writable(kwargs["out"], written)}
-    value = watched(function, *values, **named)
+    value = watched(at_users_line, function, values, named)
     for target, copy in written:
         target._write(build.buffer(np.ascontiguousarray(copy).reshape(copy.shape)))
         if value is copy:
@@ -241,7 +276,7 @@ def _performed(
         return tuple([by_id.get(id(item)) or ours(item) for item in value])
     if isinstance(value, np.generic) and any(overrides(arg) for arg in args):
         return value  # another library's answer about its own objects
-    return at_home(value, arguments.nodes)
+    return at_home(value, arguments.nodes) if held[0] or held[1] else _nobodys(value)
 
 
 def at_home(value: Any, nodes: Sequence[Node]) -> Any:
@@ -293,6 +328,11 @@ class Library:
 
     def __repr__(self) -> str:
         return f"<lazynp library numpy.{self._name}>"
+
+
+def users() -> Any:
+    """Return the package as users see it, whose functions are short where everything is at hand."""
+    return sys.modules["lazynp"]
 
 
 def by_path(path: str) -> Any:
@@ -400,6 +440,13 @@ class Fallback:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return call(self.__wrapped__, self._name, args, kwargs)
 
+    def noted(self) -> bool:
+        """Count a call that NumPy answers about nobody's arrays, where that is all there is to do."""
+        if config.fallback != "silent":
+            return False
+        count_fallback(self._name, 0, caller())
+        return True
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["__wrapped__"], name)
 
@@ -460,7 +507,7 @@ def attribute(module: ModuleType, name: str, prefix: str = "") -> Any:
 
         return standing_for(value)
     if _is_function(value):
-        return Fallback(value, f"{prefix}{name}")
+        return core.function(Fallback(value, f"{prefix}{name}"), value, name, frozenset(), 0)
     return value
 
 

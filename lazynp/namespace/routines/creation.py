@@ -241,17 +241,11 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
 
 def asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> Any:
     """Return the data as an array; refuse NaN and infinities; see :func:`numpy.asarray_chkfinite`."""
-    found = _asarray(a, dtype, order)
-    if found.dtype.kind in "fc" and not bool(_isfinite(found)):
+    xp = fallback.users()
+    found = xp.asarray(a, dtype, order)
+    if found.dtype.kind in "fc" and not xp.isfinite(found).all():
         raise ValueError("array must not contain infs or NaNs")
     return found
-
-
-def _isfinite(x: Any) -> Any:
-    from lazynp.namespace.ufunc.reductions import all as all_
-    from lazynp.namespace.ufunc.ufuncs import UFUNCS
-
-    return all_(UFUNCS["isfinite"](x))
 
 
 # Ranges ---------------------------------------------------------------------------------------------------------------------
@@ -276,7 +270,7 @@ def arange(*args: Any, device: Any = None, like: Any = None, **options: Any) -> 
     names = ("start", "stop", "step", "dtype")
     given = {**dict(zip(names, args, strict=False)), **options}
     if len(args) > 4 or set(given) - set(names) or len(args) + len(options) != len(given) or "stop" not in given:
-        if len(args) == 1 and set(options) <= {"step", "dtype"}:
+        if len(args) == 1 and args[0] is not None and set(options) <= {"step", "dtype"}:
             given = {"start": 0, "stop": args[0], **options}
         else:
             return placed(_asarray(np.arange(*args, **options)), place)
@@ -518,7 +512,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
 
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any) -> Any:
     """Call a function with index grids; see :func:`numpy.fromfunction`."""
-    return function(*indices(shape, dtype=dtype), **kwargs)
+    return function(*fallback.users().indices(shape, dtype=dtype), **kwargs)
 
 
 

@@ -187,11 +187,14 @@ _REQUIREMENTS: Final = {
 
 def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
     """Return an array with certain flags, copied where it has to be; see :func:`numpy.require`."""
-    wanted = {_REQUIREMENTS[name.upper()] for name in requirements or ()} - {"E"}
+    xp = fallback.users()
+    if not requirements:
+        return xp.asanyarray(a, dtype)
+    wanted = {_REQUIREMENTS[name.upper()] for name in requirements} - {"E"}
     if {"C", "F"} <= wanted:
         raise ValueError('Cannot specify both "C" and "F" order')
     order = "F" if "F" in wanted else "C" if "C" in wanted else "A"
-    found = asarray(a, dtype, order if wanted else None)
+    found = xp.asarray(a, dtype, order) if wanted else xp.asarray(a, dtype)
     for name in wanted - {"C", "F"}:
         if not found.flags[name]:
             return found.copy(order)

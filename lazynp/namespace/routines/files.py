@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import hand
 from lazynp.engine import devices
 from lazynp.namespace.bridge.fallback import Library, library, library_call, ours
 from lazynp.namespace.device.placement import moved
@@ -19,6 +20,7 @@ from lazynp.namespace.routines.maps import memmap
 from lazynp.namespace.standard import checked_device
 from lazynp.ndarray import asarray, ndarray
 from lazynp.protocols import memory_of
+from lazynp.values import config
 
 
 class NpzFile(np.lib.npyio.NpzFile):
@@ -50,7 +52,8 @@ def frombuffer(*args: Any, **kwargs: Any) -> Any:
         args = (memory_of(args[0]), *args[1:])
     elif "buffer" in kwargs:
         kwargs["buffer"] = memory_of(kwargs["buffer"])
-    return asarray(np.frombuffer(*args, **kwargs))
+    found = np.frombuffer(*args, **kwargs)
+    return hand.result(found) if found.size <= config.at_hand else asarray(found)
 
 
 @library

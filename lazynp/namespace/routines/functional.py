@@ -7,25 +7,26 @@ values are looked at where NumPy's result depends on them (indices out of range,
 from __future__ import annotations
 
 from itertools import product
+from operator import setitem
 from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import hand
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand
 from lazynp.graph.dtypes import BOOL, INT64, NATIVE
+from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node
 from lazynp.namespace.bridge import fallback
-from lazynp.namespace.routines.creation import zeros_like
-from lazynp.namespace.routines.joining import concatenate
 from lazynp.namespace.routines.selecting import nonzero
-from lazynp.namespace.routines.shaping import expand_dims
 from lazynp.namespace.routines.types import isscalar
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc import reductions as red
 from lazynp.namespace.ufunc.promotion import has_subclass
 from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, UFUNCS, need_array, write_out
 from lazynp.ndarray import asarray, from_numpy, host, ndarray, node_of, result, view_permute, wrap
+from lazynp.values import config
 
 # choose -----------------------------------------------------------------------------------------------------------------------
 
@@ -81,28 +82,37 @@ def _number(number: Node, n: int, mode: str) -> Node:
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
     """Compute another function where another condition holds; see :func:`numpy.piecewise`."""
-    values = asarray(x)
+    xp = fallback.users()
+    values = xp.asarray(x)
     if type(values) is not ndarray or has_subclass(x):
         return fallback.call(np.piecewise, "piecewise", (x, condlist, funclist, *args), kw)
     if isscalar(condlist) or (not isinstance(condlist[0], (list, ndarray)) and values.ndim != 0):
         condlist = [condlist]
-    conditions = asarray(condlist, BOOL)
+    conditions = xp.asarray(condlist, BOOL)
     n = len(conditions)
     if n == len(funclist) - 1:
-        rest = UFUNCS["logical_not"](red.any(conditions, 0, keepdims=True))
-        conditions = concatenate([conditions, rest], 0)
+        conditions = xp.concatenate([conditions, ~xp.any(conditions, axis=0, keepdims=True)], axis=0)
     elif n != len(funclist):
         raise ValueError(f"with {n} condition(s), either {n} or {n + 1} functions are expected")
-    y = zeros_like(values)
+    y = xp.zeros_like(values)
     for k, function in enumerate(funclist):
         condition = conditions[k]
         if not callable(function):
-            y[condition] = function
+            _write(y, condition, function)
             continue
         chosen = values[condition]
         if chosen.size:
-            y[condition] = function(chosen, *args, **kw)
+            _write(y, condition, function(chosen, *args, **kw))
     return y
+
+
+def _write(y: ndarray, condition: ndarray, value: Any) -> None:
+    """``y[condition] = value``, whose warnings are of the user's line."""
+    memory = hand.own_memory(y)
+    if memory is None:
+        y[condition] = value
+    else:
+        hand.write(memory, condition, value)
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
@@ -148,41 +158,52 @@ def real_if_close(a: Any, tol: Any = 100) -> Any:
 @fallback.library
 def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any) -> Any:
     """Apply a function to every one-dimensional slice; see :func:`numpy.apply_along_axis`."""
-    values = asarray(arr)
+    values = fallback.users().asarray(arr)
     if type(values) is not ndarray or has_subclass(arr):
         return fallback.call(np.apply_along_axis, "apply_along_axis", (func1d, axis, arr, *args), kwargs)
     ndim = values.ndim
     axis = ax.one(axis, ndim)
-    rows = view_permute(values, (*[k for k in range(ndim) if k != axis], axis))
+    order: tuple[int, ...] = (*range(axis), *range(axis + 1, ndim), axis)
+    memory = hand.own_memory(values)
+    rows: Any = view_permute(values, order) if memory is None else memory.transpose(order)
+    owner = values if memory is None or values._view is None else values._view
     outer = rows.shape[:-1]
     if 0 in outer:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    rows.realize()
+    if memory is None:
+        rows.realize()
     # Slice after slice, as NumPy: each result is needed before the next call, and equal slices find their plan in the cache.
     found: np.ndarray[Any, Any] | None = None
-    for at in product(*[range(n) for n in outer]):
-        value = host(asarray(func1d(rows[(*at, ...)], *args, **kwargs)), "apply_along_axis")
+    for place in product(*[range(n) for n in outer]):
+        at: Any = (*place, ...)
+        row = rows[at]
+        value = func1d(row if memory is None else hand.cell(row, owner), *args, **kwargs)
+        value = np.asarray(value) if type(value) in hand.NUMBERS else host(asarray(value), "apply_along_axis")
         if found is None:
             found = np.zeros(outer + value.shape, value.dtype)
-        found[at] = value
+        if value.dtype == found.dtype:
+            found[at] = value
+        else:
+            at_once(setitem, found, at, value)
     assert found is not None
     inner = found.ndim - len(outer)
     order = (*range(axis), *range(found.ndim - inner, found.ndim), *range(axis, len(outer)))
-    if found.dtype not in NATIVE:
-        return found.transpose(order)
+    if found.dtype not in NATIVE or found.size <= config.at_hand:
+        return hand.result(found.transpose(order))
     return view_permute(from_numpy(found, copy=False), order)
 
 
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     """Apply a function over one axis after the other; see :func:`numpy.apply_over_axes`."""
-    values = asarray(a)
+    xp = fallback.users()
+    values = xp.asarray(a)
     ndim = a.ndim
-    for axis in np.atleast_1d(np.asarray(axes)).tolist():
+    for axis in (axes,) if xp.ndim(axes) == 0 else axes:
         if axis < 0:
             axis += ndim
         found = func(values, axis)
         if found.ndim != values.ndim:
-            found = expand_dims(found, axis)
+            found = xp.expand_dims(found, axis)
             if found.ndim != values.ndim:
                 raise ValueError("function is not returning an array of the correct shape")
         values = found

@@ -12,10 +12,9 @@ import numpy as np
 
 from lazynp.engine import devices
 from lazynp.graph.dtypes import BOOL, INT64
-from lazynp.namespace.bridge.fallback import Library
-from lazynp.namespace.routines.creation import arange, ones, tri
+from lazynp.namespace.bridge.fallback import Library, users
+from lazynp.namespace.routines.creation import arange, tri
 from lazynp.namespace.routines.selecting import nonzero
-from lazynp.namespace.ufunc.ufuncs import UFUNCS
 from lazynp.ndarray import asarray, ndarray, view_reshape
 
 _BY_NUMPY: Final = {name: Library(getattr(np, name)) for name in ("tril_indices", "triu_indices", "unravel_index", "ravel_multi_index")}
@@ -81,7 +80,8 @@ def triu_indices_from(arr: Any, k: Any = 0) -> Any:
 
 def mask_indices(n: Any, mask_func: Any, k: Any = 0) -> Any:
     """Find the positions that a masking function keeps; see :func:`numpy.mask_indices`."""
-    return nonzero(UFUNCS["not_equal"](mask_func(ones((n, n), int), k), 0))
+    xp = users()
+    return xp.nonzero(xp.not_equal(mask_func(xp.ones((n, n), int), k), 0))
 
 
 FUNCTIONS: Final = {

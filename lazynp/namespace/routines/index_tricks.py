@@ -6,13 +6,14 @@ its weak numbers and directives; nothing is computed.
 
 from __future__ import annotations
 
-from math import ceil, prod
+from collections.abc import Callable
+from math import ceil, inf, prod
 from sys import _getframe
 from typing import Any, Final
 
 import numpy as np
 
-from lazynp.array import hand
+from lazynp.array import calls, core
 from lazynp.graph.build import cast, iota, reshape
 from lazynp.graph.dtypes import INT64, NATIVE
 from lazynp.namespace.routines.creation import arange, array
@@ -31,15 +32,54 @@ def _part(key: slice) -> tuple[Any, Any, Any, bool]:
     return 0 if start is None else start, stop, 1 if step is None else step, isinstance(step, (complex, np.complexfloating))
 
 
+_PLAIN: Final = frozenset({int, float, complex, type(None)})
+
+
+def _lengths(key: Any) -> list[float]:
+    """Points of the slices in a key of plain numbers; infinitely many where it is not known."""
+    found = []
+    for part in key if type(key) is tuple else (key,):
+        if type(part) is slice:
+            start, stop, step = part.start, part.stop, part.step
+            if not _PLAIN.issuperset((type(start), type(stop), type(step))) or complex in (type(start), type(stop)) or step == 0:
+                return [inf]
+            found.append(abs(step) if type(step) is complex else ((stop or 0) - (start or 0)) / (1 if step is None else step))
+    return found
+
+
+def _short(numpys: Any, slow: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``numpys[key]`` by NumPy where everything is at hand, else ``slow(key)``."""
+
+    def theirs(key: Any) -> Any:
+        return numpys[key]
+
+    def call(key: Any) -> Any:
+        found = calls.answer(theirs, (key,), {})
+        return slow(key) if found is NotImplemented else found
+
+    made: Callable[[Any], Any] = core.function(call, theirs, "[]", frozenset(), 0)
+    return made
+
+
 class Grid:
     """Coordinates of a grid by slices: ``mgrid`` and ``ogrid``; see :data:`numpy.mgrid`."""
 
     def __init__(self, sparse: bool) -> None:
         self.sparse = sparse
+        self._short = _short(np.ogrid if sparse else np.mgrid, self._grid)
 
     def __getitem__(self, key: Any) -> Any:
+        if type(key) is tuple:
+            lengths = _lengths(key)
+            if len(lengths) == len(key) and prod([max(n + 1, 1) for n in lengths]) * len(lengths) <= config.at_hand:
+                return self._short(key)
+        return self._grid(key)
+
+    def _grid(self, key: Any) -> Any:
         if isinstance(key, slice):
             return self._line(key)
+        if any(not isinstance(part, slice) or isinstance(part.start, complex) or isinstance(part.stop, complex) for part in key):
+            return (np.ogrid if self.sparse else np.mgrid)[key]
         sizes: list[int] = []
         numbers: list[Any] = [0]
         steps: list[Any] = []
@@ -58,8 +98,7 @@ class Grid:
         if dtype not in NATIVE:
             return (np.ogrid if self.sparse else np.mgrid)[key]
         if prod([max(n, 1) for n in sizes]) * max(len(sizes), 1) <= config.at_hand:
-            parts = tuple([slice(*_part(part)[:3]) for part in key])
-            return hand.result((np.ogrid if self.sparse else np.mgrid)[parts])
+            return self._short(tuple([slice(*_part(part)[:3]) for part in key]))
         axes = []
         for k, (n, (start, step)) in enumerate(zip(sizes, steps, strict=True)):
             points = wrap(cast(iota(max(n, 0), 0, 1, INT64), dtype)) * step + start
@@ -86,16 +125,20 @@ class Joiner:
 
     def __init__(self, axis: int, ndmin: int = 1, trans1d: int = -1) -> None:
         self.axis, self.ndmin, self.trans1d = axis, ndmin, trans1d
+        self._short = _short(np.c_ if trans1d == 0 else np.r_, self._joined)
 
     def __len__(self) -> int:
         return 0
 
     def __getitem__(self, key: Any) -> Any:
-        if has_subclass(*(key if isinstance(key, tuple) else (key,))):
-            return (np.c_ if self.trans1d == 0 else np.r_)[key]
         if isinstance(key, str):
             frame: Any = _getframe(1)
             return np.bmat(key, frame.f_globals, frame.f_locals)
+        return (self._short if sum(_lengths(key)) <= config.at_hand else self._joined)(key)
+
+    def _joined(self, key: Any) -> Any:
+        if has_subclass(*(key if isinstance(key, tuple) else (key,))):
+            return (np.c_ if self.trans1d == 0 else np.r_)[key]
         axis, ndmin, trans1d = self.axis, self.ndmin, self.trans1d
         matrix = column = False
         parts: list[Any] = []

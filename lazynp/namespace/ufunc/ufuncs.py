@@ -95,7 +95,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
     def __init__(self, numpy_ufunc: np.ufunc, lower: Lowering | None) -> None:
         self._numpy = numpy_ufunc
         self._of_numbers = special_values.FUNCTIONS.get(numpy_ufunc.__name__, numpy_ufunc)
-        self._at_call = numpy_ufunc if getattr(np, numpy_ufunc.__name__, None) is numpy_ufunc else None  # SciPy's have rules of their own
+        self._at_call = numpy_ufunc if vars(np).get(numpy_ufunc.__name__) is numpy_ufunc else None  # SciPy's have rules of their own
         self._lower = lower
         self._costly = numpy_ufunc.__name__ in COSTLY
         core.bind(self, numpy_ufunc, self._of_numbers is not numpy_ufunc, self._costly)
