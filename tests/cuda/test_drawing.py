@@ -66,7 +66,8 @@ CALLS = (
     "rng.integers(-(1 << 63), 1 << 62, N)", "rng.integers(0, (1 << 31) + 1, N, np.uint32)", "rng.choice(77, N)",
     "rng.choice(np.arange(90) ** 2, (N, 1))", "rng.choice(np.ones((3, 2)), N)",
     "rng.standard_normal(N)", "rng.standard_normal((N, 2), np.float64)", "rng.normal(size=N)", "rng.normal(3, 0.5, (2, N))",
-    "rng.standard_exponential(N)", "rng.exponential(2.5, N)",
+    "rng.standard_exponential(N)", "rng.exponential(2.5, N)", "rng.rayleigh(size=N)", "rng.rayleigh(1.7, (N, 2))", "rng.standard_cauchy(N)",
+    "rng.standard_cauchy((2, N))", "rng.triangular(-1, 0.3, 2.5, N)", "rng.triangular(0, 0, 3, N)", "rng.triangular(-2, 5, 5, (N, 2))",
 )  # fmt: skip
 
 
@@ -136,7 +137,12 @@ def test_what_the_host_draws(gpu: Any) -> None:
     assert numpy.array_equal(*legacy) and on_host() == {"random.random", "random.random_sample"}
     high = {"key": numpy.array([1, 2], "u8"), "counter": numpy.array([2**63, 0, 0, 0], "u8")}
     check("rng.random(N)", *[m.random.Generator(m.random.Philox(**high)) for m in (numpy, lazynp)], host=True)
-    refused = ("uniform(0, np.inf, N)", "integers(0, 300, N, 'u1')", "integers(3, 1, N)", "normal(0, -1, N)", "random(N, 'i4')")
+    check("rng.rayleigh([1.0, 2.0], size=(N, 2))", theirs, ours, host=True)
+    check("rng.triangular([0, 1.0], 1, 2, (N, 2))", theirs, ours, host=True)
+    refused = (
+        "uniform(0, np.inf, N)", "integers(0, 300, N, 'u1')", "integers(3, 1, N)", "normal(0, -1, N)", "random(N, 'i4')", "rayleigh(-1, N)",
+        "triangular(0, 3, 2, N)", "triangular(1, 1, 1, N)",
+    )  # fmt: skip
     for text in [f"rng.{call}" for call in refused]:
         with pytest.raises(Exception) as expected:
             eval(text, {"rng": theirs, "np": numpy, "N": N})

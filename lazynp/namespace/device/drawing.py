@@ -119,6 +119,33 @@ def exponential(words: Words, scale: Any = 1.0, size: int = 0) -> Node | None:
     return _scaled(standard_exponential(words, size), None, scale) if _are_numbers(scale) else None
 
 
+def rayleigh(words: Words, scale: Any = 1.0, size: int = 0) -> Node | None:
+    """Draw distances from the origin, whose squares are exponential."""
+    squares = exponential(words, 2.0, size) if _are_numbers(scale) else None
+    return None if squares is None else _scaled(elementwise(o.SQRT, FLOAT64, squares), None, scale)
+
+
+def standard_cauchy(words: Words, size: int = 0) -> Node | None:
+    """Draw quotients of two normal numbers, the first of them above."""
+    pairs = standard_normal(words, 2 * size)
+    return None if pairs is None else elementwise(o.DIVIDE, FLOAT64, *[node_of(wrap(pairs)[k::2]) for k in (0, 1)])
+
+
+def triangular(words: Words, left: Any, mode: Any, right: Any, size: int = 0) -> Node | None:
+    """Draw numbers that are likelier the nearer they are to one: by the inverse of their distribution, on each side of it."""
+    share = random(words, size) if _are_numbers(left, mode, right) else None
+    if share is None:
+        return None
+    low, middle, high = float(left), float(mode), float(right)
+    rest = elementwise(o.SUBTRACT, FLOAT64, const(1.0, FLOAT64), share)
+    sides = []
+    for part, width, start, step in (share, middle - low, low, o.ADD), (rest, high - middle, high, o.SUBTRACT):
+        root = elementwise(o.SQRT, FLOAT64, elementwise(o.MULTIPLY, FLOAT64, part, const(width * (high - low), FLOAT64)))
+        sides.append(elementwise(step, FLOAT64, const(start, FLOAT64), root))
+    below = elementwise(o.LESS_EQUAL, BOOL, share, const((middle - low) / (high - low), FLOAT64))
+    return elementwise(o.WHERE, FLOAT64, below, *sides)
+
+
 def _are_numbers(*values: Any) -> bool:
     return all(isinstance(x, (int, float, np.number)) for x in values)
 
@@ -132,7 +159,10 @@ def _scaled(found: Node | None, start: Any, scale: Any) -> Node | None:
 
 METHODS: Final = {
     function.__name__: (function, signature(function))
-    for function in (random, uniform, integers, choice, standard_normal, normal, standard_exponential, exponential)
+    for function in (
+        *(random, uniform, integers, choice, standard_normal, normal, standard_exponential, exponential),
+        *(rayleigh, standard_cauchy, triangular),
+    )
 }
 
 
@@ -159,5 +189,5 @@ def drawn(function: Any, args: Any, kwargs: Any) -> ndarray | None:
         return None
     with bits.lock, devices.making(home), np.errstate(all="ignore"):
         words = KINDS[type(bits)](bits)
-        found = method(words, size=count, **given) if words.known(2 * count) else None
+        found = method(words, size=count, **given) if words.known(4 * count) else None
         return None if found is None else wrap(devices.pinned(build.reshape(found, shape + found.shape[1:]), None))
