@@ -53,7 +53,7 @@ def frombuffer(*args: Any, **kwargs: Any) -> Any:
     elif "buffer" in kwargs:
         kwargs["buffer"] = memory_of(kwargs["buffer"])
     found = np.frombuffer(*args, **kwargs)
-    return hand.result(found) if found.size <= config.at_hand else asarray(found)
+    return hand.result(found) if found.size <= config.at_hand > 0 else asarray(found)
 
 
 @library

@@ -187,7 +187,7 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any
     assert found is not None
     inner = found.ndim - len(outer)
     order = (*range(axis), *range(found.ndim - inner, found.ndim), *range(axis, len(outer)))
-    if found.dtype not in NATIVE or found.size <= config.at_hand:
+    if found.dtype not in NATIVE or found.size <= config.at_hand > 0:
         return hand.result(found.transpose(order))
     return view_permute(from_numpy(found, copy=False), order)
 
