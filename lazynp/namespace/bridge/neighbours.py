@@ -56,9 +56,10 @@ def _cupys(x: Any) -> Any:
 
 def given(function: Callable[..., Any], shown: Shown = _NUMPYS) -> Callable[..., Any]:
     """Return a function that gets NumPy's arrays and numbers in the place of ours, or arrays as ``shown``."""
+    as_theirs = numpys if shown is _NUMPYS else functools.partial(numpys, shown=shown)
 
     def answer(*arguments: Any, **keywords: Any) -> Any:
-        return function(*[numpys(value, shown) for value in arguments], **{name: numpys(value, shown) for name, value in keywords.items()})
+        return function(*map(as_theirs, arguments), **{name: as_theirs(value) for name, value in keywords.items()})
 
     functools.update_wrapper(answer, function)
     code = getattr(function, "__code__", None)
