@@ -12,6 +12,7 @@ from lazynp.array._python import function as function
 from lazynp.array._python import kind as kind
 from lazynp.array._python import lend as lend
 from lazynp.array._python import listen as listen
+from lazynp.array._python import read_chosen as read_chosen
 from lazynp.array._python import register as register
 from lazynp.array._python import register_kinds as register_kinds
 from lazynp.array._python import register_parts as register_parts
@@ -19,3 +20,4 @@ from lazynp.array._python import register_ufunc as register_ufunc
 from lazynp.array._python import release as release
 from lazynp.array._python import settle as settle
 from lazynp.array._python import show as show
+from lazynp.array._python import write_chosen as write_chosen

@@ -35,8 +35,10 @@ cdef extern from "counting.h":
     void array_dealloc(PyObject*)
     int slots_ready() except -1
     int rows_in_place(int, object, object) except -1
+    object chosen_of(object, object)
+    int chosen_put(object, object, object)
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
-    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, COUNTED
+    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, COUNTED
     ctypedef object (*Direct)(object)
     Direct direct_named(const char*)
     const char* slot_name(int)
@@ -73,7 +75,7 @@ cdef extern from "counting.h":
     PyObject* call_name
     ctypedef struct Member:
         pass
-    Member member_buffer, member_array, member_draft
+    Member member_buffer, member_array, member_draft, member_lease, member_outside
     void member_fill(Member*, PyTypeObject*, object, object)
     PyObject* view_method
     void parts_release()
@@ -163,7 +165,7 @@ cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "asanyarray": AS_IT_IS
                     "ascontiguousarray": ORDERED, "asfortranarray": ORDERED, "zeros": ZEROS, "empty": ZEROS, "ones": FULL, "full": FULL, "eye": SQUARE,
                     "identity": SQUARE, "arange": RANGE, "__array_ufunc__": FOREIGN,
                     **dict.fromkeys(["linspace", "logspace", "geomspace"], SPACED), **dict.fromkeys(["item", "tolist"], NUMBERS),
-                    "reshape": RESHAPE, "astype": ASTYPE, "outer": PRODUCT, "dot": DOT, "inner": DOT, "where": WHERE,
+                    "reshape": RESHAPE, "astype": ASTYPE, "outer": PRODUCT, "dot": DOT, "inner": DOT, "where": WHERE, "concatenate": JOINED,
                     **dict.fromkeys(["repeat", "tile", "kron", "meshgrid", "diag", "diagflat", "vander", "ix_", "resize"], GROWING),
                     **dict.fromkeys(["broadcast_to", "sliding_window_view"], WIDENING), "frombuffer": LIBRARY, "view": VIEW,
                     **dict.fromkeys(["tri", "tril_indices", "triu_indices", "diag_indices", "indices", "bartlett", "blackman", "hamming",
@@ -275,6 +277,8 @@ def register_parts(node, buffer, draft, view):
     _member(&member_buffer, node, "buffer")
     _member(&member_array, buffer, "_array")
     _member(&member_draft, draft, "array")
+    _member(&member_lease, draft, "lease")
+    _member(&member_outside, draft, "outside")
     view_method = _keep(view)
 
 
@@ -309,6 +313,17 @@ def kind(function, value):
     return <object>Py_TYPE(value) if known == NULL else <object>known
 
 
+def any_of(frozenset kinds, tuple values, dict keywords):
+    """Tell whether one of the values, or of the keywords', is of one of these types."""
+    for value in values:
+        if <object>Py_TYPE(value) in kinds:
+            return True
+    for value in keywords.values():
+        if <object>Py_TYPE(value) in kinds:
+            return True
+    return False
+
+
 def release():
     """Let go of the memory that parts of large arrays show."""
     parts_release()
@@ -317,6 +332,16 @@ def release():
 def assign_rows(str name, memory, other):
     """Do ``memory op= other``, of arrays of NumPy's or a number, where that is quicker by rows; tells whether it did."""
     return bool(rows_in_place(_numbers[name], memory, other))
+
+
+def read_chosen(memory, mask):
+    """Return ``memory[mask]``, of arrays of NumPy's; None where that is NumPy's to do."""
+    return chosen_of(memory, mask)
+
+
+def write_chosen(memory, mask, values):
+    """Do ``memory[mask] = values``, of arrays of NumPy's; tells whether it did."""
+    return bool(chosen_put(memory, mask, values))
 
 
 cdef PyObject* _take(object cls, object members, str name) except? NULL:

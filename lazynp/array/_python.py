@@ -67,6 +67,11 @@ def kind(function: Any, value: Any) -> Any:
     return _kinds.get(found, found)
 
 
+def any_of(kinds: frozenset[type], values: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    """Tell whether one of the values, or of the keywords', is of one of these types."""
+    return not (kinds.isdisjoint(map(type, values)) and kinds.isdisjoint(map(type, keywords.values())))
+
+
 def show(x: Any, shown: Any, memory: Any, origin: Any) -> None:
     """Let ``x`` show what the NumPy array ``shown``, which is nobody else's, shows of its owner's ``memory``."""
 
@@ -77,6 +82,16 @@ def release() -> None:
 
 def assign_rows(name: str, memory: Any, other: Any) -> bool:
     """Do ``memory op= other``, of arrays of NumPy's or a number, where that is quicker by rows; tells whether it did."""
+    return False
+
+
+def read_chosen(memory: Any, mask: Any) -> Any:
+    """Return ``memory[mask]``, of arrays of NumPy's; None where that is NumPy's to do."""
+    return None
+
+
+def write_chosen(memory: Any, mask: Any, values: Any) -> bool:
+    """Do ``memory[mask] = values``, of arrays of NumPy's; tells whether it did."""
     return False
 
 

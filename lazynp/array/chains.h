@@ -277,8 +277,10 @@ static int chain_join(Chain* self, const Chain* other) {
 
 /* Whether the memory of `a` is nobody else's to write. */
 static inline int is_private(PyObject* a) {
-    PyObject* owner = owner_of(a);
-    return Py_TYPE(owner) == array_type && is_own((Cell*)owner);
+    PyObject *owner = owner_of(a), *held;
+    if (!is_part(a)) return Py_TYPE(owner) == array_type && is_own((Cell*)owner);
+    held = ((Cell*)((Cell*)a)->base)->base; /* None: a value, which nobody writes; else a draft, which nobody outside was shown */
+    return held == Py_None || (member_of(&member_lease, held) == Py_None && member_of(&member_outside, held) == Py_None);
 }
 
 /* The type of an operand, an array or a chain; -1 of all others, -2 of what no chain may read. */

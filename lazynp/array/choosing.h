@@ -153,6 +153,16 @@ static PyObject* taken(PyArrayObject* x, PyArrayObject* positions) {
 /* `x[key]` by one array of truth values or positions. */
 static PyObject* chosen(PyArrayObject* x, PyArrayObject* key) { return PyArray_ISBOOL(key) ? chosen_read(x, key) : taken(x, key); }
 
+/* For Python, of arrays of NumPy's: what is chosen, or None, and whether it was written. */
+static PyObject* chosen_of(PyObject* x, PyObject* mask) {
+    PyObject* found = PyArray_CheckExact(x) && PyArray_CheckExact(mask) ? chosen_read((PyArrayObject*)x, (PyArrayObject*)mask) : NULL;
+    return found || PyErr_Occurred() ? found : Py_NewRef(Py_None);
+}
+static int chosen_put(PyObject* x, PyObject* mask, PyObject* y) {
+    int plain = PyArray_CheckExact(x) && PyArray_CheckExact(mask) && PyArray_CheckExact(y);
+    return plain && chosen_write((PyArrayObject*)x, (PyArrayObject*)mask, NULL, (PyArrayObject*)y);
+}
+
 /* One row of `where`; steps in bytes. */
 static void row_choose(const char* c, npy_intp sc, const char* p, npy_intp sp, const char* q, npy_intp sq, char* to, npy_intp n, npy_intp size) {
 #define STEP(TYPE, U, V) \

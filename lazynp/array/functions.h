@@ -13,7 +13,7 @@
 static PyObject *error_variable, *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
-enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, COUNTED };
+enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, COUNTED };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
 
@@ -297,6 +297,35 @@ static PyObject* outer_of(PyArrayObject* x, PyArrayObject* y) {
     if (q && found == NULL && !PyErr_Occurred()) found = numpys[MUL](p, q);
     Py_XDECREF(p), Py_XDECREF(q), Py_DECREF(x), Py_DECREF(y);
     return found;
+}
+
+/* What `x`, an item of a list, has to be like to be one of those that are joined: an array at hand of one axis, its elements side by side. */
+static inline PyArrayObject* joint(PyObject* x, int type) {
+    PyArrayObject* memory = memory_of(x);
+    int fine = memory && PyArray_NDIM(memory) == 1 && PyArray_TYPE(memory) == type && PyArray_ISCARRAY_RO(memory);
+    return fine ? memory : NULL;
+}
+
+/* `concatenate` of a list of many, or few, arrays of one axis and one dtype; NULL as for `reshaped`. */
+static PyObject* joined(PyObject* list) {
+    Py_ssize_t n = PyList_CheckExact(list) || PyTuple_CheckExact(list) ? PySequence_Fast_GET_SIZE(list) : 0;
+    PyArrayObject *first = n ? memory_of(PySequence_Fast_GET_ITEM(list, 0)) : NULL, *made, *x;
+    npy_intp size = 0, at = 0, length;
+    int type;
+    if (first == NULL) return NULL;
+    type = PyArray_TYPE(first);
+    for (Py_ssize_t k = 0; k < n; k++) {
+        if ((x = joint(PySequence_Fast_GET_ITEM(list, k), type)) == NULL) return NULL;
+        size += PyArray_DIM(x, 0);
+    }
+    if ((made = result_of(1, &size, type, size)) == NULL) return NULL;
+    for (Py_ssize_t k = 0; k < n && k < PySequence_Fast_GET_SIZE(list); k++) { /* to allocate memory may run code, which may change them */
+        if ((x = joint(PySequence_Fast_GET_ITEM(list, k), type)) == NULL || at + (length = PyArray_DIM(x, 0)) > size) break;
+        memcpy(PyArray_BYTES(made) + at * PyArray_ITEMSIZE(made), PyArray_BYTES(x), (size_t)PyArray_NBYTES(x));
+        at += length;
+    }
+    if (at < size) Py_CLEAR(made);
+    return (PyObject*)made;
 }
 
 /* Zeros of a shape, of a dtype or floats; NULL, perhaps without an exception, where NumPy has to see to it. */
@@ -685,6 +714,10 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             if (names || n != 3 || (x = memory_of(args[0])) == NULL || !(memory_of(args[1]) || memory_of(args[2]))) break;
             found = where_of(x, memory_of(args[1]), memory_of(args[2]), memory_of(args[1]) ? args[2] : args[1]);
             if (found || PyErr_Occurred()) return cell_of(found, NULL);
+            break;
+        case JOINED:
+            if (total == 1 && n == 1) found = joined(args[0]);
+            if (found || PyErr_Occurred()) return answer(found, NULL, 0);
             break;
         case PRODUCT:
             if (!grows_little(args, total)) goto slow;

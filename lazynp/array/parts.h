@@ -31,13 +31,13 @@ static inline npy_intp limit_now(void) {
 #define limit_now limit_found
 #endif
 
-/* Where a plain array's memory is found: `Node.buffer`, `Buffer._array`, `Draft.array`. */
+/* Where a plain array's memory is found: `Node.buffer`, `Buffer._array`, `Draft.array`; and who else may write it: `Draft.lease`, `Draft.outside`. */
 typedef struct {
     PyTypeObject* type;
     PyObject* name;
     Py_ssize_t at; /* in the object; -1: the attribute is no plain member */
 } Member;
-static Member member_buffer, member_array, member_draft;
+static Member member_buffer, member_array, member_draft, member_lease, member_outside;
 
 static void member_fill(Member* of, PyTypeObject* type, PyObject* name, PyObject* found) {
     of->type = type;

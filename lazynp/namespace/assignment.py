@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lazynp import arrays
-from lazynp.array import hand
+from lazynp.array import core, hand
 from lazynp.conversion import converted, holds_ours, loses_a_part, warn_complex
 from lazynp.engine import devices
 from lazynp.graph import build
@@ -204,7 +204,9 @@ def _write_advanced(x: arrays.ndarray, key: Any, value: Any) -> None:
         arrays.together("indexed write", x, value)
     if type(value) is arrays.ndarray or type(value) in CLASSES:
         value = arrays.host(value, "indexed write")
-    memory(x)[key] = _real_for(x, value)
+    target, value = memory(x), _real_for(x, value)
+    if not core.write_chosen(target, key, value):
+        target[key] = value
 
 
 def _real_for(x: arrays.ndarray, value: Any) -> Any:

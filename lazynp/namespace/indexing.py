@@ -16,7 +16,7 @@ from weakref import ref
 import numpy as np
 
 from lazynp import arrays
-from lazynp.array import hand
+from lazynp.array import core, hand
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
@@ -440,7 +440,9 @@ def _masked(x: arrays.ndarray, mask: arrays.ndarray) -> Any:
     if mask._base is None and x.shape[:rank] == mask.shape and memory.flags.c_contiguous and _changes_often(chosen):
         found = memory.reshape(mask.size, *x.shape[rank:]).take(arrays.host(_flat_positions(mask)), 0)
     else:
-        found = memory[chosen]
+        found = core.read_chosen(memory, chosen)
+        if found is None:
+            found = memory[chosen]
     return arrays.from_numpy(found, copy=False) if found.size > config.at_hand else hand.cell(found)
 
 

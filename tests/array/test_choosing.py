@@ -5,9 +5,10 @@ In: tables of dtypes, shapes, layouts and keys.  Out: failures.  Promise: NumPy 
 
 from __future__ import annotations
 
+import operator
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import getitem, setitem
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy
 import pytest
 
 import lazynp
+from lazynp.array import core
 from lazynp.values import config
 
 DTYPES = [bool, numpy.int8, numpy.int16, numpy.int32, int, numpy.uint64, numpy.float16, numpy.float32, float, numpy.complex64, complex]
@@ -217,3 +219,89 @@ def test_short_rows_warn_as_numpy_does() -> None:
         said.append([(str(w.message), w.lineno, w.filename) for w in caught])
     assert said[0][0][0] == said[1][0][0]
     assert said[1][0][2] == __file__
+
+
+@pytest.mark.parametrize("size", [5, 600, 6000])
+@pytest.mark.parametrize("dtype", [bool, int, numpy.float32, float, complex])
+def test_numpys_doubles_leave_operators_to_arrays(size: int, dtype: Any) -> None:
+    theirs = numpy.arange(size).astype(dtype)
+    own = type("Own", (numpy.float64,), {})(3)
+    for function in (operator.add, operator.sub, operator.mul, operator.truediv):
+        for ours in (lazynp.array(theirs), lazynp.array(theirs) + lazynp.array(theirs) * 0, lazynp.array(theirs)[1:]):
+            memory = numpy.asarray(ours)
+            for number in (numpy.float64(3), own):
+                with numpy.errstate(all="ignore"), lazynp.errstate(all="ignore"):
+                    wanted, found = function(number, memory), function(number, ours)
+                assert type(found) is lazynp.ndarray
+                same(found, wanted)
+        for number, other in ((numpy.float64(3), 2), (3, numpy.float64(2)), (own, own), (numpy.float64(3), numpy.arange(1, 4))):
+            wanted = function(float(number), other if isinstance(other, numpy.ndarray) else float(other))
+            assert numpy.array_equal(function(number, other), wanted)
+        assert function(numpy.float64(1), _Reflecting()) == "reflected"
+        with pytest.raises(TypeError):
+            function(numpy.float64(1), "a")
+
+
+class _Reflecting:
+    __array_ufunc__ = None
+
+    def __radd__(self, other: Any) -> str:
+        return "reflected"
+
+    __rsub__ = __rmul__ = __rtruediv__ = __radd__
+
+
+def test_errors_of_numpys_doubles_and_arrays_name_the_line() -> None:
+    said = []
+    for np in (numpy, lazynp):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            numpy.float64(1) / np.zeros(5)
+        said.append([(str(w.message), w.lineno, w.filename) for w in caught])
+    assert said[0] == said[1]
+    assert len(said[0]) == 1
+
+
+@pytest.mark.parametrize("size", [3, 300])
+def test_many_arrays_joined(size: int) -> None:
+    theirs = numpy.arange(float(size))
+    ours = lazynp.array(theirs)
+    lists: list[Callable[[Any], Any]] = [
+        lambda x: [x, x[1:2], x[:0]], lambda x: (x,), lambda x: [x[k : k + 2] for k in range(size)], lambda x: [x[:0]],
+        lambda x: [x[::2], x], lambda x: [x, x.astype(int)], lambda x: [x, x > 1], lambda x: [x[None], x[None]], lambda x: [x, x[None]],
+        lambda x: [], lambda x: [x[0]], lambda x: [x, [1.0, 2.0]], lambda x: [x, 1.0],
+    ]  # fmt: skip
+    for made in lists:
+        wanted, found = told(numpy.concatenate, made(theirs)), told(lazynp.concatenate, made(ours))
+        if isinstance(wanted, tuple):
+            assert found == wanted
+        else:
+            same(found, wanted)
+            assert not numpy.shares_memory(numpy.asarray(found), numpy.asarray(ours))
+
+
+def test_rows_of_large_arrays_in_one_pass() -> None:
+    """Rows are operands of expressions as long as nobody outside may write them."""
+
+    def program(np: Any, x: Any, y: Any) -> Any:
+        for k in range(1, len(x)):
+            y[k] = (x[k] - 0.5 * y[k - 1]) / 1.5 + x[k - 1]
+        return y
+
+    def grid(np: Any) -> tuple[Any, Any]:
+        x = np.linspace(0, 1, 40 * 300).reshape(40, 300) + 0.0
+        return x, np.zeros((40, 300))
+
+    wanted = program(numpy, *grid(numpy))
+    x, y = grid(lazynp)
+    lazynp.realize(x, y)
+    before = core.chain_counts()[0]
+    same(program(lazynp, x, y), wanted)
+    if core.native:
+        assert core.chain_counts()[0] - before > 30
+    x, y = grid(lazynp)
+    memory = numpy.asarray(x)
+    before = core.chain_counts()[0]
+    same(program(lazynp, x, y), wanted)
+    assert core.chain_counts()[0] == before
+    del memory

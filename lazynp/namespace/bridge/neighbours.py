@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import core
 from lazynp.engine import devices
 from lazynp.namespace.bridge.meeting import CUPYX
 from lazynp.ndarray import ndarray
@@ -28,7 +29,9 @@ _METHODS: Final = {f"__{kind}{name}__" for kind in ("", "r", "i") for name in _O
 
 Shown = Callable[[Any], Any]  # an array of ours -> another library's
 _NUMPYS: Final[Shown] = methodcaller("to_numpy")
-_LOOKED_INTO: Final = {ndarray, *CLASSES, list, tuple, dict, slice}
+_LOOKED_INTO: Final[frozenset[type]] = frozenset({ndarray, *CLASSES, list, tuple, dict, slice})
+any_of = core.any_of
+
 _LOOKING: Final = {"eval", "query"}  # they read the names of whoever calls them
 
 
@@ -56,10 +59,12 @@ def _cupys(x: Any) -> Any:
 
 def given(function: Callable[..., Any], shown: Shown = _NUMPYS) -> Callable[..., Any]:
     """Return a function that gets NumPy's arrays and numbers in the place of ours, or arrays as ``shown``."""
-    as_theirs = numpys if shown is _NUMPYS else functools.partial(numpys, shown=shown)
 
     def answer(*arguments: Any, **keywords: Any) -> Any:
-        return function(*map(as_theirs, arguments), **{name: as_theirs(value) for name, value in keywords.items()})
+        if any_of(_LOOKED_INTO, arguments, keywords):
+            arguments = tuple([numpys(value, shown) for value in arguments])
+            keywords = {name: numpys(value, shown) for name, value in keywords.items()}
+        return function(*arguments, **keywords)
 
     functools.update_wrapper(answer, function)
     code = getattr(function, "__code__", None)
