@@ -578,6 +578,19 @@ static PyObject* asked(PyObject* theirs, PyObject* const* args, Py_ssize_t n, Py
     return found;
 }
 
+/* Whether a keyword is among the names of a call. */
+static int is_named(PyObject* names, const char* keyword) {
+    for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, k), keyword) == 0) return 1;
+    return 0;
+}
+
+/* Whether it is an array of text, dates or objects. */
+static int holds_no_numbers(PyObject* x) {
+    int type = PyArray_CheckExact(x) ? PyArray_TYPE((PyArrayObject*)x) : NPY_BOOL;
+    return type != NPY_BOOL && !PyTypeNum_ISNUMBER(type);
+}
+
 /* What `array` and its kin make of their arguments; NULL, without an exception, where the function in Python must see to it. */
 static PyObject* as_array(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0), k;
@@ -588,8 +601,8 @@ static PyObject* as_array(Function* self, PyObject* const* args, Py_ssize_t n, P
         if ((plain[k] = argument(args[k], &given, 0)) == NULL) break;
     if (k == total) found = PyObject_Vectorcall(self->theirs, plain, (size_t)n, names);
     if (found && found == plain[0] && Py_TYPE(args[0]) == array_type) Py_SETREF(found, Py_NewRef(args[0]));
-    else if (found && given.count == 0 && PyArray_CheckExact(found) && !PyTypeNum_ISNUMBER(PyArray_TYPE((PyArrayObject*)found)) && PyArray_TYPE((PyArrayObject*)found) != NPY_BOOL) found = found; /* NumPy's, as it is */
-    else if (found && (!PyArray_CheckExact(found) || !native_dtype((PyArrayObject*)found) || PyArray_SIZE((PyArrayObject*)found) > limit_now())) Py_CLEAR(found);
+    else if (found && given.count == 0 && !is_named(names, "device") && holds_no_numbers(found)) { /* NumPy's, as it is */
+    } else if (found && (!PyArray_CheckExact(found) || !native_dtype((PyArrayObject*)found) || PyArray_SIZE((PyArrayObject*)found) > limit_now())) Py_CLEAR(found);
     else if (found && PyArray_BASE((PyArrayObject*)found)) {
         int borrowed = 0;
         for (Py_ssize_t c = 0; c < given.count; c++) borrowed |= is_part(given.cells[c]);
