@@ -63,6 +63,8 @@ __all__ = [
 ]  # fmt: skip
 
 _new = Cell.__new__
+_plain = hand.PLAIN_PARTS.issuperset
+_exact = hand.EXACT.get
 _numpys_new: Any = np.ndarray.__new__
 _MEMORY = np.ndarray  # the type of ``_base`` of an array at hand
 
@@ -270,14 +272,14 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     def T(self) -> ndarray:
         """The axes reversed."""
         if type(self._base) is _MEMORY:
-            return hand.cell(self._base.T, self if self._view is None else self._view)
+            return hand.cell(self._base.T, hand.owner_of(self))
         return view_permute(self, tuple(range(self.ndim - 1, -1, -1)))
 
     @property
     def mT(self) -> ndarray:
         """The last two axes exchanged."""
         if type(self._base) is _MEMORY:
-            return hand.cell(self._base.mT, self if self._view is None else self._view)
+            return hand.cell(self._base.mT, hand.owner_of(self))
         ndim = self.ndim
         if ndim < 2:
             raise ValueError("matrix transpose with ndim < 2 is undefined")
@@ -320,7 +322,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         if dtype is not None:
             made = view_dtype(self, np.dtype(dtype))
         elif builtins.type(self._base) is _MEMORY:  # as writable as this array, whatever happened to its owner since
-            made = hand.cell(self._base.view(), self if self._view is None else self._view)
+            made = hand.cell(self._base.view(), hand.owner_of(self))
         elif type is None or type is ndarray or type is np.ndarray:
             made = derived(self, (AXES, tuple(range(self.ndim)), self.shape), self.dtype)
         if type is None or type is ndarray or type is np.ndarray:
@@ -342,9 +344,17 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         kind = type(key)
         base = self._base
         if type(base) is _MEMORY:
-            if kind is int or kind is slice:
+            if kind is int or kind is slice or (kind is tuple and _plain(map(type, key))):
                 found = base[key]
-                return found if type(found) is not _MEMORY else hand.cell(found, self if self._view is None else self._view)
+                if type(found) is not _MEMORY:
+                    return found
+                owner = self._view
+                made = _new(ndarray)
+                made._base = found
+                made._view = owner if type(owner) is ndarray or type(owner) is _MEMORY else self
+                made._node = None
+                made._readonly = self._readonly
+                return made
             return hand.read(self, base, key)
         if type(base) is ndarray and type(base._base) is _MEMORY and (memory := hand.own_memory(self)) is not None:
             return hand.read(self, memory, key)
@@ -370,6 +380,11 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
 
     def __setitem__(self, key: Any, value: Any) -> None:
         base = self._base
+        if type(base) is _MEMORY and _exact(type(value)) is base.dtype:  # of which there is nothing to tell
+            kind = type(key)
+            if kind is int or kind is slice or (kind is tuple and _plain(map(type, key))):
+                base[key] = value
+                return
         if type(base) is ndarray and type(base._base) is _MEMORY and not self._readonly:
             base = hand.own_memory(self) if self.size <= config.at_hand else shown(self, base._base)
         if type(base) is _MEMORY:
@@ -429,6 +444,9 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         return object.__sizeof__(self) + (0 if self.base is not None else self.nbytes)
 
     def __len__(self) -> int:
+        base = self._base
+        if type(base) is _MEMORY:
+            return len(base)
         shape = self.shape
         if not shape:
             raise TypeError("len() of unsized object")

@@ -6,13 +6,13 @@ In: an array.  Out: the object NumPy would give, computed from the nominal layou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 from operator import getitem
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from lazynp.array import core
 from lazynp.graph.floating import at_users_line
 from lazynp.views import is_c_contiguous, is_f_contiguous
 
@@ -105,10 +105,10 @@ def _elements(x: Any) -> Any:
     return x._flat() if isinstance(x, flatiter) else x
 
 
-class flatiter:  # noqa: N801, NumPy's name
+class flatiter(core.Elements):  # noqa: N801, NumPy's name
     """The elements of an array in C order; see ``numpy.flatiter``."""
 
-    __slots__ = ("_array", "_index")
+    __slots__ = ()
 
     def __init__(self, array: ndarray) -> None:
         ndim = len(array.shape)
@@ -138,10 +138,7 @@ class flatiter:  # noqa: N801, NumPy's name
     def __len__(self) -> int:
         return prod(self._array.shape)
 
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
+    def _next(self) -> Any:
         memory = _memory(self._array)
         size = len(self) if memory is None else memory.size
         if self._index >= size:

@@ -48,7 +48,7 @@ def view_reshape(x: arrays.ndarray, shape: Any, order: str = "C", copy: bool | N
     memory = hand.own_memory(x)
     if memory is not None:
         found = memory.reshape(tuple(shape) if isinstance(shape, list) else shape, order=order, copy=copy)  # type: ignore[call-overload]
-        return hand.cell(found) if found.base is None else hand.cell(found, x if x._view is None else x._view)
+        return hand.cell(found) if found.base is None else hand.cell(found, hand.owner_of(x))
     old = x.shape
     number = not hasattr(shape, "__iter__") or (hasattr(shape, "__index__") and not getattr(shape, "shape", ()))
     asked = old if shape is None else (shape,) if number else tuple(shape)
@@ -152,7 +152,7 @@ def view_dtype(x: arrays.ndarray, dtype: np.dtype[Any]) -> Any:
         return protocols.exported(x, "view").view(dtype)
     memory = hand.own_memory(x)
     if memory is not None and memory.nbytes <= config.at_hand * dtype.itemsize:
-        return hand.cell(memory.view(dtype), x if x._view is None else x._view)
+        return hand.cell(memory.view(dtype), hand.owner_of(x))
     if dtype.itemsize == source.itemsize:
         return derived(x, (o.BITCAST, (dtype, source), x.shape), dtype)
     shape = x.shape
@@ -238,7 +238,7 @@ def derived(
     base = x._base
     if type(base) is _MEMORY:
         # A lens all the same; who asks for its elements finds that they are at hand.
-        owner = x if x._view is None else x._view
+        owner = hand.owner_of(x)
         root, start = hand.rooted(x)
         apart = root is not x
         if not apart:

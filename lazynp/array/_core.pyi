@@ -1,6 +1,7 @@
 """What a type checker sees of the native core: its twin."""
 
 from lazynp.array._python import Cell as Cell
+from lazynp.array._python import Elements as Elements
 from lazynp.array._python import Ufunc as Ufunc
 from lazynp.array._python import assign_rows as assign_rows
 from lazynp.array._python import bind as bind

@@ -6,6 +6,7 @@ In: operands that are at hand.  Out: NumPy's results, as cells.  Promise: whatev
 
 cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
+from cpython.ref cimport Py_DECREF
 
 from types import FunctionType
 
@@ -58,6 +59,7 @@ cdef extern from "counting.h":
     ctypedef struct Attribute:
         PyGetSetDef definition
     Attribute* attributes
+    PyObject* element_of(object, Py_ssize_t) except? NULL
     object attribute_of(PyTypeObject*, int, object, const char*)
     PyObject* config_dict
     PyObject* at_hand_name
@@ -219,6 +221,25 @@ def register(cls, result, scalar):
         if name in members:
             slow = members[name]
             setattr(cls, name, attribute_of(array_type, k, slow, PyUnicode_AsUTF8(_kept_object(slow.__doc__ or name))))
+
+
+cdef class Elements:
+    """The elements of an array, one after the other; ``_next`` of a subclass finds those that are not at hand, and the end."""
+
+    cdef public object _array
+    cdef public Py_ssize_t _index
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef PyObject* found = element_of(self._array, self._index)
+        if found == NULL:
+            return self._next()
+        self._index += 1
+        item = <object>found
+        Py_DECREF(item)
+        return item
 
 
 def chain(places, there, compiled, pool):

@@ -25,6 +25,21 @@ class Cell:
     _view: Any
 
 
+class Elements:
+    """The elements of an array, one after the other, which ``_next`` of a subclass finds."""
+
+    __slots__ = ("_array", "_index")
+
+    _array: Any
+    _index: int
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        return self._next()  # type: ignore[attr-defined]
+
+
 class Ufunc:
     """The part of a ufunc that the core knows."""
 

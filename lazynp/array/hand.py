@@ -23,7 +23,7 @@ from lazynp import arrays, protocols
 from lazynp.array import core
 from lazynp.graph import build
 from lazynp.graph import op as o
-from lazynp.graph.dtypes import FLOAT64, NATIVE
+from lazynp.graph.dtypes import BOOL, FLOAT64, INT64, NATIVE
 from lazynp.graph.errstate import variable
 from lazynp.graph.floating import at_users_line, heard, listen_to_all, listening, stop, tell_here
 from lazynp.graph.node import Node
@@ -41,7 +41,10 @@ NUMBERS: Final = frozenset({bool, int, float, complex, *OF_TYPE})
 CHARS: Final = frozenset(dtype.char for dtype in NATIVE) | frozenset("lLqQ")
 """Of the dtypes that arrays of ours have."""
 _INTEGERS: Final = frozenset({int, np.int64})
-_PLAIN_PARTS: Final = frozenset({int, slice, type(None), type(Ellipsis)})
+PLAIN_PARTS: Final = frozenset({int, slice, type(None), type(Ellipsis)})
+"""Types of what a key is made of that NumPy takes as it is."""
+EXACT: Final = {float: FLOAT64, np.float64: FLOAT64, int: INT64, np.int64: INT64, bool: BOOL, np.bool_: BOOL}
+"""Numbers that an array of this dtype holds as they are, or NumPy says why not."""
 _SEQUENCES: Final = frozenset({list, tuple})
 COPIED: Final = 1 << 20
 """Bytes up to which a large value that others hold too is copied for a small write."""
@@ -58,6 +61,12 @@ def cell(memory: Memory, owner: Any = None) -> arrays.ndarray:
     x._node = None
     x._readonly = False if owner is None else not memory.flags.writeable
     return x
+
+
+def owner_of(x: arrays.ndarray) -> Any:
+    """The array that the memory of ``x``, which is at hand, belongs to; of memory that is no array's (bytes, a map) ``x`` itself."""
+    owner = x._view
+    return owner if type(owner) is arrays.ndarray or type(owner) is _MEMORY else x
 
 
 def memory_of(x: arrays.ndarray) -> Memory | None:
@@ -173,7 +182,7 @@ def whole(x: arrays.ndarray) -> tuple[arrays.ndarray, int]:
         owner = owner.base
     laid = owner.transpose(sorted(range(owner.ndim), key=lambda axis: -abs(owner.strides[axis])))
     start: int = memory.__array_interface__["data"][0] - laid.__array_interface__["data"][0]
-    return (x, 0) if laid is memory else (cell(laid, x if x._view is None else x._view), start)
+    return (x, 0) if laid is memory else (cell(laid, owner_of(x)), start)
 
 
 def result(value: Any, given: Sequence[arrays.ndarray] = ()) -> Any:
@@ -191,8 +200,10 @@ def result(value: Any, given: Sequence[arrays.ndarray] = ()) -> Any:
             for x in given:
                 memory = x._base
                 if type(memory) is _MEMORY and (base is memory or base is memory.base):
-                    return cell(value, x if x._view is None else x._view)
+                    return cell(value, owner_of(x))
         if value.size > config.at_hand:
+            if base is not None and not given:
+                return arrays.adopted(value)  # it shows what is nobody's here
             return arrays.from_numpy(value, copy=base is not None)
         return cell(value, base)
     if kind is tuple:
@@ -217,7 +228,7 @@ def read(x: arrays.ndarray, memory: Memory, key: Any) -> Any:
         return found
     base = found.base
     if base is not None and (base is memory or base is memory.base):
-        return cell(found, x if x._view is None else x._view)
+        return cell(found, owner_of(x))
     if found.size > config.at_hand:
         return arrays.from_numpy(found, copy=base is not None)
     return cell(found, base)  # gathered, perhaps in another order
@@ -231,7 +242,7 @@ def _key(part: Any) -> Any:
     if kind in CLASSES:
         return part.concrete("index")
     if kind is tuple or kind is list:
-        if _PLAIN_PARTS.issuperset(map(type, part)):
+        if PLAIN_PARTS.issuperset(map(type, part)):
             return part
         return kind([_key(item) for item in part])
     return part
@@ -286,7 +297,7 @@ def write(memory: Memory, key: Any, value: Any) -> None:
         value = value.concrete("a value at hand")
     elif kind is list or kind is tuple:
         value = protocols.to_host(value, "a value at hand")
-    elif (kind is float or kind is np.float64) and memory.dtype is FLOAT64:
+    elif EXACT.get(kind) is memory.dtype:
         memory[key] = value  # nothing that could be told of
         return
     before = listen_to_all()

@@ -135,8 +135,8 @@ static inline PyArrayObject* own_memory_of(PyObject* x) {
 
 /* The cell that the memory of `x`, which is at hand, belongs to (borrowed). */
 static inline PyObject* owner_of(PyObject* x) {
-    PyObject* owner = ((Cell*)x)->view;
-    return owner == NULL || owner == Py_None ? x : owner;
+    PyObject* owner = ((Cell*)x)->view; /* of memory that is no array's, bytes or a map, it is the cell that shows it first */
+    return owner && (PyObject_TypeCheck(owner, array_type) || PyArray_CheckExact(owner)) ? owner : x;
 }
 
 /* `self` shows what `shown` (taken over) does of `memory`; `origin` says how Python is to name it, see `views.part`. */

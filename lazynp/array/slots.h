@@ -643,6 +643,16 @@ static PyObject* slot_iter(PyObject* a) {
     return (PyObject*)made;
 }
 
+/* Element `k` of an array at hand, in C order; NULL, without an exception, of others and beyond the end. */
+static PyObject* element_of(PyObject* a, Py_ssize_t k) {
+    PyArrayObject* x = memory_of(a);
+    char* at;
+    if (x == NULL || is_part(a) || k < 0 || k >= PyArray_SIZE(x)) return NULL;
+    at = PyArray_BYTES(x);
+    for (int axis = PyArray_NDIM(x); axis--; k /= PyArray_DIM(x, axis)) at += k % PyArray_DIM(x, axis) * PyArray_STRIDE(x, axis);
+    return PyArray_Scalar(at, PyArray_DESCR(x), (PyObject*)x);
+}
+
 /* Attributes ------------------------------------------------------------------------------------------------------------------- */
 
 typedef PyObject* (*attribute)(PyObject* a, PyArrayObject* x);

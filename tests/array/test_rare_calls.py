@@ -51,6 +51,8 @@ BYTES = ("b'12345678'", "bytearray(b'12345678')", "memoryview(b'12345678')", "x"
 CALLS = (
     "np.frombuffer({}, 'u1')", "np.frombuffer({})", "np.frombuffer({}, dtype=np.int32, count=1)", "np.frombuffer({}, '<i2', -1, 2)",
     "np.frombuffer(buffer={}, dtype='S2')",
+    "[v := np.frombuffer({}, 'u1'), v[::2].base is v, v.T.base is v, v[:4].reshape(2, 2)[0].base is v]",
+    "[v := np.frombuffer({}, 'u1'), v.view().base is v, v.view('i2').base is v, np.flip(v).base is v, v[None].base is v]",
 )  # fmt: skip
 TEXTS = (
     "np.fromiter(iter(x), float)", "np.fromiter(range(4), 'i2')", "np.fromiter([1, 2], float, 1)", "np.fromiter([1], float, count=3)",

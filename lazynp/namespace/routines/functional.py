@@ -166,7 +166,6 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any
     order: tuple[int, ...] = (*range(axis), *range(axis + 1, ndim), axis)
     memory = hand.own_memory(values)
     rows: Any = view_permute(values, order) if memory is None else memory.transpose(order)
-    owner = values if memory is None or values._view is None else values._view
     outer = rows.shape[:-1]
     if 0 in outer:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
@@ -177,7 +176,7 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any
     for place in product(*[range(n) for n in outer]):
         at: Any = (*place, ...)
         row = rows[at]
-        value = func1d(row if memory is None else hand.cell(row, owner), *args, **kwargs)
+        value = func1d(row if memory is None else hand.cell(row, hand.owner_of(values)), *args, **kwargs)
         value = np.asarray(value) if type(value) in hand.NUMBERS else host(asarray(value), "apply_along_axis")
         if found is None:
             found = np.zeros(outer + value.shape, value.dtype)
