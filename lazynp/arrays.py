@@ -63,6 +63,8 @@ __all__ = [
 ]  # fmt: skip
 
 _new = Cell.__new__
+_plain = hand.PLAIN_PARTS.issuperset
+_exact = hand.EXACT.get
 _numpys_new: Any = np.ndarray.__new__
 _MEMORY = np.ndarray  # the type of ``_base`` of an array at hand
 
@@ -342,9 +344,17 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         kind = type(key)
         base = self._base
         if type(base) is _MEMORY:
-            if kind is int or kind is slice or (kind is tuple and hand.PLAIN_PARTS.issuperset(map(type, key))):
+            if kind is int or kind is slice or (kind is tuple and _plain(map(type, key))):
                 found = base[key]
-                return found if type(found) is not _MEMORY else hand.cell(found, hand.owner_of(self))
+                if type(found) is not _MEMORY:
+                    return found
+                owner = self._view
+                made = _new(ndarray)
+                made._base = found
+                made._view = owner if type(owner) is ndarray or type(owner) is _MEMORY else self
+                made._node = None
+                made._readonly = self._readonly
+                return made
             return hand.read(self, base, key)
         if type(base) is ndarray and type(base._base) is _MEMORY and (memory := hand.own_memory(self)) is not None:
             return hand.read(self, memory, key)
@@ -370,9 +380,9 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
 
     def __setitem__(self, key: Any, value: Any) -> None:
         base = self._base
-        if type(base) is _MEMORY and hand.EXACT.get(type(value)) is base.dtype:  # of which there is nothing to tell
+        if type(base) is _MEMORY and _exact(type(value)) is base.dtype:  # of which there is nothing to tell
             kind = type(key)
-            if kind is int or kind is slice or (kind is tuple and hand.PLAIN_PARTS.issuperset(map(type, key))):
+            if kind is int or kind is slice or (kind is tuple and _plain(map(type, key))):
                 base[key] = value
                 return
         if type(base) is ndarray and type(base._base) is _MEMORY and not self._readonly:
