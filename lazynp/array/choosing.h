@@ -55,12 +55,17 @@ static npy_intp truths_count(PyArrayObject* mask, const Chosen* of) {
     return count;
 }
 
+#define DENSE 48 /* of 64; more of them are worth going through as runs */
 /* `DO` with each `k` of a row that is chosen. */
 #define EACH(DO) \
     for (npy_intp done = 0; done < n; done += TRUTHS) { \
         uint64_t left = truths(mask + done, n - done < TRUTHS ? n - done : TRUTHS); \
-        if (left == ~(uint64_t)0) { \
-            for (npy_intp k = done; k < done + TRUTHS; k++) DO; \
+        if (__builtin_popcountll(left) > DENSE) { \
+            while (left) { \
+                npy_intp first = __builtin_ctzll(left), past = ~left >> first ? first + __builtin_ctzll(~left >> first) : TRUTHS; \
+                for (npy_intp k = done + first; k < done + past; k++) DO; \
+                left = past < TRUTHS ? left & ~(uint64_t)0 << past : 0; \
+            } \
         } else { \
             for (; left; left &= left - 1) { \
                 npy_intp k = done + __builtin_ctzll(left); \

@@ -202,6 +202,8 @@ def result(value: Any, given: Sequence[arrays.ndarray] = ()) -> Any:
                 if type(memory) is _MEMORY and (base is memory or base is memory.base):
                     return cell(value, owner_of(x))
         if value.size > config.at_hand:
+            if base is not None and not given:
+                return arrays.adopted(value)  # it shows what is nobody's here
             return arrays.from_numpy(value, copy=base is not None)
         return cell(value, base)
     if kind is tuple:

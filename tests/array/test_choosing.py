@@ -121,7 +121,7 @@ def test_writes_of_what_overlaps_and_of_itself() -> None:
 def test_masks_positions_and_where(shape: Any, dtype: Any) -> None:
     rng = numpy.random.default_rng(2)
     number: Any = True if dtype is bool else 1
-    for share in (0, 0.1, 0.5, 1):
+    for share in (0, 0.1, 0.5, 0.9, 1):
         for theirs, ours in pairs(rng, shape, dtype):
             for axes in range(1, theirs.ndim + 1):
                 mask = rng.random(theirs.shape[:axes]) < share

@@ -384,3 +384,19 @@ def test_keys_of_a_subclass_mean_what_they_mean_for_numpys_arrays(rows: int, bel
                 found.append([value.shape for value in values] + [numpy.asarray(value).tolist() for value in [*values, y]])
             found.append(asked)
     assert found[:4] == found[4:]
+
+
+@pytest.mark.parametrize("below", [0, 6, 16384])
+@pytest.mark.parametrize("n", [3, 12, 100_000])
+def test_what_frombuffer_shows_is_shared(n: int, below: int) -> None:
+    with config.override(eager_below=below):
+        theirs = numpy.zeros(n)
+        x = lazynp.frombuffer(memoryview(theirs))
+        fixed = lazynp.frombuffer(theirs.tobytes())
+        theirs[1] = 5
+        x[2] = 7
+        assert numpy.shares_memory(x, theirs)
+        assert (float(x[1]), theirs[2]) == (5, 7)
+        assert x.flags.writeable
+        assert not fixed.flags.writeable
+        assert x.reshape(1, n).base is x
