@@ -519,11 +519,10 @@ def _empty(shape: Shape, dtype: np.dtype[Any]) -> Buffer:
 
 def pending() -> list[Node]:
     """Return the nodes of arrays and scalars that wait to be computed, oldest first; the garbage collector knows the objects."""
-    ours = {id(arrays.ndarray), *map(id, CLASSES)}  # other classes need not even have a hash
     found: dict[Node, None] = {}
-    for x in gc.get_objects():
+    for x in core.of_types(gc.get_objects(), (arrays.ndarray, *CLASSES)):
         # Another thread may have got no further than to make the object.
-        if id(type(x)) in ours and type(getattr(x, "_base", None)) is not arrays.ndarray:
+        if type(getattr(x, "_base", None)) is not arrays.ndarray:
             node = getattr(x, "_node", None)
             if node is not None and node.buffer is None and node.src:
                 found[node] = None

@@ -3,6 +3,7 @@
 from lazynp.array._python import Cell as Cell
 from lazynp.array._python import Elements as Elements
 from lazynp.array._python import Ufunc as Ufunc
+from lazynp.array._python import any_of as any_of
 from lazynp.array._python import assign_rows as assign_rows
 from lazynp.array._python import bind as bind
 from lazynp.array._python import chain as chain
@@ -13,6 +14,7 @@ from lazynp.array._python import function as function
 from lazynp.array._python import kind as kind
 from lazynp.array._python import lend as lend
 from lazynp.array._python import listen as listen
+from lazynp.array._python import of_types as of_types
 from lazynp.array._python import read_chosen as read_chosen
 from lazynp.array._python import register as register
 from lazynp.array._python import register_kinds as register_kinds

@@ -312,6 +312,7 @@ cdef extern from "Python.h":
     PyObject* PyDict_GetItem(object, object)
     bint PyType_Check(object)
     bint PyModule_Check(object)
+    PyObject* PyTuple_GET_ITEM(object, Py_ssize_t)
 
 
 cdef dict _kinds = {}
@@ -343,6 +344,20 @@ def any_of(frozenset kinds, tuple values, dict keywords):
         if <object>Py_TYPE(value) in kinds:
             return True
     return False
+
+
+def of_types(list objects, tuple kinds):
+    """Return those of the objects whose type is one of these; neither objects nor types are asked anything."""
+    cdef list found = []
+    cdef PyObject* kind
+    cdef Py_ssize_t k, n = len(kinds)
+    for x in objects:
+        kind = <PyObject*>Py_TYPE(x)
+        for k in range(n):
+            if kind == PyTuple_GET_ITEM(kinds, k):
+                found.append(x)
+                break
+    return found
 
 
 def release():

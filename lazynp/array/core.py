@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Cell", "Elements", "Ufunc", "any_of", "assign_rows", "bind", "chain", "chain_counts", "chain_sizes", "count", "function", "kind",
-    "lend", "listen", "read_chosen", "register", "register_kinds", "register_parts", "register_ufunc", "release", "settle", "show",
-    "write_chosen",
+    "lend", "listen", "of_types", "read_chosen", "register", "register_kinds", "register_parts", "register_ufunc", "release", "settle",
+    "show", "write_chosen",
 ]  # fmt: skip
 
 
