@@ -31,15 +31,19 @@ from lazynp.ndarray import asarray as _asarray
 from lazynp.values import config
 
 
+def lengths_of(shape: Any) -> Shape:
+    """One length or several as a tuple of ints, which truth values are not; they may be negative."""
+    if type(shape) is not tuple:
+        shape = (shape,) if hasattr(shape, "__index__") and not getattr(shape, "shape", ()) else tuple(shape)
+    found = tuple([index(n) for n in shape])
+    if bool in map(type, shape):
+        raise TypeError("an integer is required")
+    return found
+
+
 def shape_of(shape: Any) -> Shape:
     """A shape argument as a tuple of ints; raises what NumPy raises."""
-    if type(shape) is int:
-        found: Shape = (shape,)
-    else:
-        lengths = (shape,) if hasattr(shape, "__index__") and not getattr(shape, "shape", ()) else shape
-        found = tuple([index(n) for n in lengths])
-        if bool in map(type, lengths):
-            raise TypeError("an integer is required")
+    found: Shape = (shape,) if type(shape) is int else lengths_of(shape)
     for n in found:
         if n < 0:
             raise ValueError("negative dimensions are not allowed")

@@ -18,6 +18,7 @@ from lazynp.graph.build import concat, expand, reshape, slice_
 from lazynp.graph.dtypes import BOOL, INT64
 from lazynp.graph.node import Node
 from lazynp.namespace.bridge import fallback
+from lazynp.namespace.routines.creation import lengths_of
 from lazynp.namespace.routines.joining import vstack
 from lazynp.namespace.routines.selecting import gathered
 from lazynp.namespace.routines.shaping import ravel
@@ -159,10 +160,7 @@ def resize(a: Any, new_shape: Any) -> Any:
     source = asarray(a)
     if type(source) is not ndarray or has_subclass(a):
         return fallback.call(np.resize, "resize", (a, new_shape), {})
-    lengths = new_shape if np.iterable(new_shape) else (new_shape,)
-    if bool in map(type, lengths):
-        raise TypeError("an integer is required")
-    shape = tuple([index(n) for n in lengths])
+    shape = lengths_of(new_shape)
     if any(n < 0 for n in shape):
         raise ValueError("all elements of `new_shape` must be non-negative")
     size, have = int(np.prod(shape, dtype=object)), source.size
