@@ -216,8 +216,9 @@ static PyObject* where_of(PyArrayObject* c, PyArrayObject* p, PyArrayObject* q, 
         if (of[o] && !operand_steps(of[o], ndim, dims, steps[o])) return NULL;
         from[o] = of[o] ? PyArray_BYTES(of[o]) : (char*)&value;
     }
-    for (int k = 0; k < ndim; k++) rows *= dims[k];
-    if (rows == 0 || rows > limit_now() || (made = result_of(ndim, dims, PyArray_TYPE(like), rows)) == NULL) return NULL;
+    for (int k = 0; k < ndim; k++)
+        if ((rows *= dims[k]) > limit_now()) return NULL; /* before the product of many axes overflows */
+    if (rows == 0 || (made = result_of(ndim, dims, PyArray_TYPE(like), rows)) == NULL) return NULL;
     last = ndim - 1, n = dims[last], to = PyArray_BYTES(made);
     for (rows /= n;; to += n * size) {
         row_choose(from[0], steps[0][last], from[1], steps[1][last], from[2], steps[2][last], to, n, size);
