@@ -374,8 +374,10 @@ class Emitter:
 
     def is_read_back(self, value: Value) -> bool:
         """Tell whether it lies in memory by now: a finished reduction, or staged by an earlier pass."""
-        if value.op is ACCUMULATE:
-            return True
+        return value.op is ACCUMULATE or self.is_staged(value)
+
+    def is_staged(self, value: Value) -> bool:
+        """Tell whether an earlier pass has put it in scratch."""
         stage = self.stages.get(value)
         if stage is None:
             return False
@@ -385,6 +387,12 @@ class Emitter:
     def compute(self, value: Value) -> None:
         scope = self.home(value.free)
         op = value.op
+        stage = self.stages.get(value)
+        if stage is not None and self.is_staged(value):
+            dst = self.name()
+            scope.statements.append(ir.Load(dst, value.dtype, stage.memory, self.stage_index(stage, scope)))
+            scope.memo[value] = dst
+            return
         if op is ACCUMULATE:
             result = self.results[value]
             index = "0"
@@ -396,12 +404,6 @@ class Emitter:
             scope.statements.append(ir.Load(dst, result.dtype, result.memory, index))
             if result.dtype != value.dtype:
                 dst = self.scalar(o.CAST, value.dtype, (dst,), result.dtype, scope)
-            scope.memo[value] = dst
-            return
-        stage = self.stages.get(value)
-        if stage is not None and self.is_read_back(value):
-            dst = self.name()
-            scope.statements.append(ir.Load(dst, value.dtype, stage.memory, self.stage_index(stage, scope)))
             scope.memo[value] = dst
             return
         if op is LOAD:
@@ -426,11 +428,7 @@ class Emitter:
             dst = self.scalar(op, value.dtype, args, value.src[-1].dtype, scope)
         scope.memo[value] = dst
         if stage is not None:
-            scope.statements.append(ir.Store(value.dtype, stage.memory, self.stage_index(stage, scope), dst))
-            piece, pieces = self.piece
-            stage.written[piece] = self.tokens[stage.depth]
-            if all(k in stage.written for k in range(pieces)):
-                stage.written[None] = self.tokens[stage.depth]
+            self.put(stage, value, dst, scope)
 
     def scalar(self, op: o.Op, dtype: ir.DType, args: tuple[Operand, ...], source: ir.DType, scope: Scope | None = None) -> Operand:
         dst = self.name()
@@ -466,6 +464,14 @@ class Emitter:
         self.append(ir.Store(output.value.dtype, Memory("buffer", output.buffer), self.index(output.index), value))
 
     # Staging -----------------------------------------------------------------------------------------------------------
+
+    def put(self, stage: Stage, value: Value, computed: Operand, scope: Scope) -> None:
+        """Keep what was just computed for the passes to come."""
+        scope.statements.append(ir.Store(value.dtype, stage.memory, self.stage_index(stage, scope), computed))
+        piece, pieces = self.piece
+        stage.written[piece] = self.tokens[stage.depth]
+        if all(k in stage.written for k in range(pieces)):
+            stage.written[None] = self.tokens[stage.depth]
 
     def stage_index(self, stage: Stage, scope: Scope) -> Operand:
         total: Operand = "0"

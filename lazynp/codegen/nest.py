@@ -106,14 +106,16 @@ class Nest(Emitter):
             seen: set[Value] = set()
             while pending:
                 value = pending.pop()
-                if value in seen or value.op is ACCUMULATE or value.op is SCALAR:
+                if value in seen or value.op is SCALAR:
                     continue
                 seen.add(value)
                 if value.op is CHECKED:
                     continue
                 earlier = first.setdefault(value, time)
                 depth = next((d for d, (a, b) in enumerate(zip(earlier, time, strict=True)) if a != b), -1)
-                if depth >= 1 and value.weight >= cost.STAGE_COST:
+                reduced = value.op is ACCUMULATE
+                # A reduction is always dear, if it lies within the loops that another pass walks again.
+                if depth >= 1 and (value.depth > depth if reduced else value.weight >= cost.STAGE_COST):
                     deeper = [r for r in value.free if place.get(r, depth) >= depth]
                     size = prod([r.extent for r in deeper]) * value.dtype.itemsize
                     others = sum(used.values()) - used.get(value, 0)
@@ -122,7 +124,8 @@ class Nest(Emitter):
                         wanted[value] = depth
                         used[value] = size
                         continue
-                pending += value.src
+                if not reduced:
+                    pending += value.src
         for value, depth in sorted(wanted.items(), key=lambda item: item[0].number):
             ranges = tuple(sorted([r for r in value.free if place.get(r, depth) >= depth], key=lambda r: r.number))
             self.stages[value] = Stage(Memory("local", -1), depth, ranges)
@@ -190,7 +193,7 @@ class Nest(Emitter):
         wanted: set[Value] = set()
         pending = [out.value for out in work.outputs] + [v.src[0] for v in work.reductions]
         seen: set[Value] = set()
-        possible = set(candidates)
+        possible = {v for v in candidates if not self.is_staged(v)}
         while pending:
             value = pending.pop()
             if value in seen:
@@ -422,6 +425,9 @@ class Nest(Emitter):
                 cell = self.local(reduce.accumulator(v), "1")
                 self.append(ir.Store(reduce.accumulator(v), cell, "0", total))
                 self.results[v] = Result(cell, reduce.accumulator(v))
+        for v in own:
+            if v in self.stages:
+                self.put(self.stages[v], v, self.operand(v), self.scopes[-1])
 
     def parallel_reduction(
         self, ranges: tuple[Range, ...], own: list[Value], iteration: reduce.Iteration, rows: list[Output]
