@@ -97,6 +97,14 @@ class Layout(Protocol):
     totals: list[int]
 
 
+class Compiler(Backend, Protocol):
+    """A backend that makes machine code, and keeps it for later processes."""
+
+    def kept(self, program: Program) -> Plan | None:
+        """The plan for ``program``, if all its machine code was kept; None if a compiler would have to make some."""
+        ...
+
+
 @runtime_checkable
 class Target(pipeline.Target, Protocol):
     """A target compiles and launches kernels on one kind of device."""

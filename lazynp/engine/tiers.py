@@ -2,7 +2,8 @@
 
 In: a ``Program``.  Out: a ``Plan``.  Promise: the choice depends on sizes and counts only, never on a clock: work that is large is compiled
 when first seen, work that is small runs through the NumPy tier until it has come often enough to pay for its compilation, and work that
-is tiny stays there.  Programs that differ in their shapes only share their machine code, and pay for it together.
+is tiny stays there.  Much earlier one looks whether an earlier process has left machine code on disk, or has looked for it, too.  Programs
+that differ in their shapes only share their machine code, and pay for it together.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from contextlib import suppress
 from math import prod
 from typing import Any
 
-from lazynp.backends.base import Backend, CompileError, Plan
+from lazynp.backends.base import Backend, CompileError, Compiler, Plan
 from lazynp.backends.common.ownership import Claim
 from lazynp.graph.op import SPECIAL, STORE, Kind
 from lazynp.schedule.canonicalise import Program
@@ -28,6 +29,7 @@ SHARED_WORK = 100_000  # from which a plan pays that is there for other sizes: p
 # A special function is some hundred calls of NumPy in its tier, however few the elements, and takes longer there than its cost says.
 SPECIAL_WORK = 100_000
 SPECIAL_FACTOR = 3
+KEPT_WORK = 8  # code that an earlier process left on disk costs so much less than compiling: by then one looks whether there is some
 SMALL_PIECES = 12  # runs that pay for a compilation, from which on they are small
 ACCOUNTS = 4096  # structures that are remembered
 # Why a program begins in the tier it does.
@@ -79,12 +81,16 @@ def _patterns(program: Program) -> frozenset[int]:
 
 
 class Account:
-    """An account of what programs of one structure still have to cost in the NumPy tier before they are compiled."""
+    """An account of what programs of one structure still have to cost in the NumPy tier before they are compiled.
 
-    __slots__ = ("left",)
+    ``look`` is what is left when one looks whether their code was kept; -1 once that is done.
+    """
 
-    def __init__(self, left: int) -> None:
-        self.left = left
+    __slots__ = ("left", "look")
+
+    def __init__(self, price: Price) -> None:
+        self.left = _total(price)
+        self.look = self.left - max(self.left // KEPT_WORK, price.run)
 
 
 class TieredPlan:
@@ -92,7 +98,7 @@ class TieredPlan:
 
     __slots__ = ("account", "compiler", "cost", "left", "plan", "program")
 
-    def __init__(self, program: Program, plan: Plan, compiler: Backend, price: Price, account: Account) -> None:
+    def __init__(self, program: Program, plan: Plan, compiler: Compiler, price: Price, account: Account) -> None:
         self.program: Program | None = program
         self.plan = plan
         self.compiler = compiler
@@ -115,9 +121,17 @@ class TieredPlan:
         """Return what the next run would write in place; who asks is about to run it, and holds no lock, which compiling does not allow."""
         program = self.program
         if program is not None:
+            account = self.account
             self.left -= self.cost
-            self.account.left -= self.cost
-            if self.left < 0 and self.account.left < 0:
+            account.left -= self.cost
+            if self.left < 0 <= account.left < account.look:
+                account.look = -1
+                found = self.compiler.kept(program)
+                if found is not None:
+                    self.plan = found
+                    self.program = None
+                    account.left = -1
+            elif self.left < 0 and account.left < 0:
                 # Where it cannot be compiled, the NumPy tier keeps serving this program.
                 with suppress(CompileError):
                     self.plan = self.compiler.prepare(program)
@@ -133,7 +147,7 @@ class TieredBackend:
 
     name = "auto"
 
-    def __init__(self, numpy: Backend, compiler: Backend) -> None:
+    def __init__(self, numpy: Backend, compiler: Compiler) -> None:
         self.numpy = numpy
         self.compiler = compiler
         self.accounts: dict[int, Account] = {}  # by structure
@@ -147,7 +161,7 @@ class TieredBackend:
             return self.numpy.prepare(program)
         if len(self.accounts) >= ACCOUNTS:
             self.accounts.clear()
-        account = self.accounts.setdefault(price.structure, Account(_total(price)))
+        account = self.accounts.setdefault(price.structure, Account(price))
         return TieredPlan(program, self.numpy.prepare(program), self.compiler, price, account)
 
     def _why(self, program: Program, price: Price) -> str:

@@ -6,12 +6,14 @@ compiled before in this process; what was compiled before in another one comes f
 
 from __future__ import annotations
 
+import copy
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache
 from math import prod
 
 from lazynp.backends.base import CompileError, Plan, in_kernels
+from lazynp.backends.common import disk_cache
 from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.backends.common.disk_cache import digest
 from lazynp.backends.common.interrupts import aside
@@ -39,6 +41,21 @@ class LLVMBackend:
         # by whether they are optimised, and the digest of their text, which need not stay
         self.kernels: dict[tuple[bool, bytes], tuple[Callable[[int], None], Layout]] = {}
         self.compiled = 0
+        self.asks_llvm = True  # else only for what is kept
+
+    def kept(self, program: Program) -> Plan | None:
+        """The plan of a program whose machine code is there, in this process or on disk from an earlier one; None if some is not.
+
+        That is noted on disk: a process that looks for it again gets it compiled, for what comes often in several runs of a user's program
+        comes in the next one, too.
+        """
+        looking = copy.copy(self)
+        looking.asks_llvm = False
+        try:
+            aside(CompiledPlan, program, looking, self.numpy_plan)
+            return self.prepare(program)
+        except (CompileError, OSError):
+            return None
 
     def prepare(self, program: Program) -> Plan:
         def make() -> Plan:
@@ -71,17 +88,29 @@ class LLVMBackend:
         keys = [(config.optimize, digest(source.encode())) for source in sources]
         missing = {key: kernel for key, kernel in zip(keys, kernels, strict=True) if key not in self.kernels}
         if missing:
-            aside(self._add, missing)
+            aside(self._add if self.asks_llvm else self._look, missing)
         return [self.kernels[key] for key in keys]
 
-    def _add(self, kernels: dict[tuple[bool, bytes], ir.Kernel]) -> None:
-        """Compile kernels into one module."""
-        names = {key: f"lzk{position}" for position, key in enumerate(kernels)}
-        support.provide(kernels.values())
-        phases.provide(kernels.values())
-        module = render.render([(names[key], kernel) for key, kernel in kernels.items()])
+    def _look(self, kernels: dict[tuple[bool, bytes], ir.Kernel]) -> None:
+        """Take kernels from the disk, or compile them if another process looked for them before."""
         try:
-            addresses = compiler.compile_module(module, list(names.values()), 3 if any(map(render.tests_divisors, kernels.values())) else 1)
+            self._add(kernels, kept=True)
+        except CompileError:
+            cache, key = disk_cache.shared(), digest(b"".join([source for _, source in kernels])).hex()
+            if cache.get(key) is None:
+                cache.put(key, _WANTED)
+                raise
+            self._add(kernels)
+
+    def _add(self, kernels: dict[tuple[bool, bytes], ir.Kernel], kept: bool = False) -> None:
+        """Compile kernels into one module; ``kept``: take it from the disk."""
+        names = {key: f"lzk{position}" for position, key in enumerate(kernels)}
+        try:
+            support.provide(kernels.values(), kept)
+            phases.provide(kernels.values(), kept)
+            module = render.render([(names[key], kernel) for key, kernel in kernels.items()])
+            level = 3 if any(map(render.tests_divisors, kernels.values())) else 1
+            addresses = compiler.compile_module(module, list(names.values()), level, kept)
         except compiler.CompileError as error:
             raise CompileError(str(error)) from error
         for key, kernel in kernels.items():
@@ -89,4 +118,5 @@ class LLVMBackend:
         self.compiled += len(kernels)
 
 
+_WANTED = b"wanted"
 _PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
