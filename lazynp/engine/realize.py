@@ -191,7 +191,8 @@ def way(nodes: Sequence[Node]) -> str:
     device = None if devices.gpus is None else _one_device(list(nodes))
     with _lock:
         canonical = canonicalise([node for node in nodes if node.buffer is None])
-    return _way(canonical, _plans_on(device).get(canonical.key), device)
+    plan: Any = _plans_on(device).get(canonical.key)
+    return f"a plan from the cache, {plan.next_tier}" if hasattr(plan, "next_tier") else _way(canonical, plan, device)
 
 
 def _weigh_on(device: str, canonical: Canonical) -> None:

@@ -108,9 +108,14 @@ class TieredPlan:
 
     @property
     def tier(self) -> str:
-        """Tell what runs it next, in words."""
+        """Tell what runs it, in words."""
+        return f"{self.plan.tier}, {'because it came often' if self.program is None else 'until that has cost as much as compiling it'}"
+
+    @property
+    def next_tier(self) -> str:
+        """Tell in words what runs it next, and until when."""
         if self.program is None:
-            return f"{self.plan.tier}, because it came often"
+            return self.tier
         left = max(self.left, self.account.left) // self.cost
         if left < 1:
             return "compiled at its next run, because it came often"
