@@ -37,12 +37,13 @@ static PyArrayObject* chain_run(Chain* self, Hot** hot) {
         *hot = hot_count(known, self->size);
     }
     if (of.rows > 1 && of.length < chain_sizes.block) apart = apart_in_all(self, &of);
-    if (of.rows > 1 && of.length < chain_sizes.row && !apart) return NULL;
     if ((made = result_of(self->ndim, self->dims, loop->out, self->size)) == NULL) return NULL;
     blocks_assign(self, block);
     flags_clear(1);
     if (apart) {
         raised = gaps_run(self, block, at, &of, PyArray_BYTES(made), loop->size, apart);
+    } else if (of.rows > 1 && of.length < chain_sizes.row) {
+        raised = sides_pass(self, block, &of, PyArray_BYTES(made), loop->size);
     } else {
         for (npy_intp row = 0; row < of.rows && !raised; row++) {
             for (int k = 0; k < self->arrays; k++) at[k] = PyArray_BYTES(self->array[k]) + row * of.across[k];

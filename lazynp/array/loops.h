@@ -10,6 +10,7 @@
 #include <fenv.h>
 #include <math.h>
 #include "pool.h"
+#include "sides.h"
 #include "numpy/ufuncobject.h"
 #include "numpy/arrayscalars.h"
 
@@ -264,13 +265,52 @@ static int operand_steps(PyArrayObject* x, int ndim, const npy_intp* dims, npy_i
     return 1;
 }
 
+/* Short rows, as many at a time as a block holds. */
+static void sides_run(Loop* loop, const Layout* of, char* const* operands, const npy_intp* sizes, char* to, npy_intp rows) {
+    static char block[2][SIDES_BYTES];
+    int last = of->ndim - 1, how[2], apart;
+    npy_intp n = of->dims[last], most = SIDES_ELEMENTS / n, at[AXES] = {0};
+    char* from[2] = {operands[0], operands[1]};
+    for (int o = 0; o < 2; o++) {
+        how[o] = lies(of->ndim, of->dims, of->steps[o], sizes[o]);
+        if (how[o] == LIES_SAME) sides(block[o], from[o], rows < most ? rows : most, n, 0, of->steps[o][last], sizes[o]);
+    }
+    apart = how[0] == LIES_APART || how[1] == LIES_APART;
+    while (rows) {
+        npy_intp together = rows < most ? rows : most, dims[1] = {together * n}, steps[3] = {0, 0, sizes[2]};
+        char* args[3] = {from[0], from[1], to};
+        for (npy_intp row = 0, run; apart && row < together; row += run) { /* runs of rows along the axis before the last one */
+            run = of->dims[last - 1] - at[last - 1];
+            if (run > together - row) run = together - row;
+            at[last - 1] += run;
+            for (int o = 0; o < 2; o++) {
+                if (how[o] != LIES_APART) continue;
+                sides(block[o] + row * n * sizes[o], from[o], run, n, of->steps[o][last - 1], of->steps[o][last], sizes[o]);
+                from[o] += run * of->steps[o][last - 1];
+            }
+            for (int k = last - 1; k > 0 && at[k] == of->dims[k]; k--) {
+                at[k] = 0, at[k - 1]++;
+                for (int o = 0; o < 2; o++)
+                    if (how[o] == LIES_APART) from[o] += of->steps[o][k - 1] - of->steps[o][k] * of->dims[k];
+            }
+        }
+        for (int o = 0; o < 2; o++) {
+            if (how[o] == LIES_APART || how[o] == LIES_SAME) args[o] = block[o];
+            if (how[o] == LIES_DENSE) from[o] += together * n * sizes[o];
+            if (how[o] != LIES_ONE) steps[o] = sizes[o];
+        }
+        loop->function(args, dims, steps, loop->data);
+        to += together * n * sizes[2], rows -= together;
+    }
+}
+
 /* IEEE arithmetic row by row, whose bits are those of any other way; NULL without an exception where it is NumPy's to do. */
 static PyObject* direct_rows(Loop* loop, PyArrayObject* x, PyArrayObject* y, char* number, int number_first) {
     Layout of;
     PyArrayObject* r;
-    npy_intp at[AXES] = {0}, sr, rows = 1, n;
-    char *p, *q, *to;
-    int nx = PyArray_NDIM(x), ny = y ? PyArray_NDIM(y) : 0, last;
+    npy_intp at[AXES] = {0}, sizes[3], rows = 1, n;
+    char *from[2], *to;
+    int nx = PyArray_NDIM(x), ny = y ? PyArray_NDIM(y) : 0, last, place = !y && number_first; /* which operand `x` is */
     of.ndim = nx > ny ? nx : ny;
     if (!loop->basic || of.ndim == 0 || of.ndim > AXES) return NULL;
     for (int k = 0; k < of.ndim; k++) {
@@ -278,29 +318,32 @@ static PyObject* direct_rows(Loop* loop, PyArrayObject* x, PyArrayObject* y, cha
         of.dims[k] = dx == 1 ? dy : dx;
         if (of.dims[k] == 0) return NULL;
     }
-    if (!operand_steps(x, of.ndim, of.dims, of.steps[0])) return NULL;
+    if (!operand_steps(x, of.ndim, of.dims, of.steps[place])) return NULL;
     if (y ? !operand_steps(y, of.ndim, of.dims, of.steps[1]) : 0) return NULL;
-    if (!y) memset(of.steps[1], 0, sizeof(of.steps[1]));
+    if (!y) memset(of.steps[!place], 0, sizeof(of.steps[!place]));
     last = of.ndim - 1;
     n = of.dims[last];
     for (int k = 0; k < last; k++) rows *= of.dims[k];
     r = result_of(of.ndim, of.dims, loop->out, rows * n);
     if (r == NULL) return NULL;
-    sr = PyArray_ITEMSIZE(r);
-    p = PyArray_BYTES(x), q = y ? PyArray_BYTES(y) : number, to = PyArray_BYTES(r);
+    sizes[0] = sizes[1] = PyArray_ITEMSIZE(x), sizes[2] = PyArray_ITEMSIZE(r);
+    from[place] = PyArray_BYTES(x), from[!place] = y ? PyArray_BYTES(y) : number, to = PyArray_BYTES(r);
     flags_clear(1);
-    for (;;) {
-        int first = !y && number_first;
-        char* args[3] = {first ? q : p, first ? p : q, to};
-        npy_intp dims[1] = {n}, steps[3] = {of.steps[first][last], of.steps[!first][last], sr};
-        loop->function(args, dims, steps, loop->data);
-        if (--rows == 0) break;
-        to += n * sr;
-        for (int k = last - 1; k >= 0; k--) {
-            p += of.steps[0][k], q += of.steps[1][k];
-            if (++at[k] < of.dims[k]) break;
-            p -= of.steps[0][k] * of.dims[k], q -= of.steps[1][k] * of.dims[k];
-            at[k] = 0;
+    if (n <= SIDES_ROW && rows > 1) {
+        sides_run(loop, &of, from, sizes, to, rows);
+    } else {
+        for (;;) {
+            char* args[3] = {from[0], from[1], to};
+            npy_intp dims[1] = {n}, steps[3] = {of.steps[0][last], of.steps[1][last], sizes[2]};
+            loop->function(args, dims, steps, loop->data);
+            if (--rows == 0) break;
+            to += n * sizes[2];
+            for (int k = last - 1; k >= 0; k--) {
+                from[0] += of.steps[0][k], from[1] += of.steps[1][k];
+                if (++at[k] < of.dims[k]) break;
+                from[0] -= of.steps[0][k] * of.dims[k], from[1] -= of.steps[1][k] * of.dims[k];
+                at[k] = 0;
+            }
         }
     }
     if (!flags_raised(1)) return (PyObject*)r;

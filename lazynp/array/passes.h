@@ -115,4 +115,31 @@ static int gaps_run(const Chain* self, const int* block, char** at, const Rows2*
     return 0;
 }
 
+/* The same where rows are short, as many at a time as a block holds, side by side. */
+static int sides_pass(const Chain* self, const int* block, const Rows2* of, char* to, npy_intp size) {
+    static char laid[CHAIN_STEPS + 1][SIDES_BYTES];
+    npy_intp n = of->length, most = n < chain_sizes.block ? chain_sizes.block / n : 1, dims[2] = {of->rows, n};
+    int last = self->steps - 1, how[CHAIN_STEPS + 1];
+    char *from[CHAIN_STEPS + 1], *at[CHAIN_STEPS + 1];
+    Rows2 flat = {.rows = 1};
+    for (int k = 0; k < self->arrays; k++) {
+        npy_intp steps[2] = {of->across[k], of->along[k]}, bytes = PyArray_ITEMSIZE(self->array[k]);
+        from[k] = PyArray_BYTES(self->array[k]);
+        how[k] = lies(2, dims, steps, bytes);
+        at[k] = how[k] == LIES_DENSE || how[k] == LIES_ONE ? from[k] : laid[k];
+        flat.along[k] = how[k] == LIES_ONE ? 0 : bytes;
+        if (how[k] == LIES_SAME) sides(laid[k], from[k], of->rows < most ? of->rows : most, n, 0, of->along[k], bytes);
+    }
+    for (npy_intp first = 0; first < of->rows; first += most) {
+        npy_intp rows = of->rows - first < most ? of->rows - first : most;
+        for (int k = 0; k < self->arrays; k++)
+            if (how[k] == LIES_APART) sides(laid[k], from[k] + first * of->across[k], rows, n, of->across[k], of->along[k], PyArray_ITEMSIZE(self->array[k]));
+            else if (how[k] == LIES_DENSE) at[k] = from[k] + first * of->across[k];
+        for (int k = 0; k < last; k++)
+            if (step_run(self, k, block, at, &flat, blocks[block[k]], rows * n)) return 1;
+        if (step_run(self, last, block, at, &flat, to + first * n * size, rows * n)) return 1;
+    }
+    return 0;
+}
+
 #endif

@@ -20,7 +20,7 @@ from lazynp.array import core
 from lazynp.values import config
 
 DTYPES = ("float64", "float64", "float64", "float32", "int64", "uint8", "bool", "complex128", "float16", "int32")
-SIZES = ((256, 32, 1024), (1, 1, 1), (2, 1, 3), (1, 4, 7), (5, 1, 1024))  # see ``core.chain_sizes``
+SIZES = ((256, 32, 1024), (1, 1, 1), (2, 1, 3), (1, 4, 7), (5, 1, 1024), (1, 64, 1024), (1, 64, 50))  # see ``core.chain_sizes``
 BINARY = ("+", "-", "*", "/", "+", "*", "&", "|", "^", "//", "@", "<", ">=", "==", "!=")
 NEVER = 1 << 62
 NUMBERS = ("2", "0.5", "-1.5", "3", "0", "1e200", "N(1.5)", "F(2.5)", "True", "1j", "300")
@@ -38,7 +38,7 @@ class Program:
         big = self.sizes[0] >= 256
         rows, columns = self.random.randint(1, 9), self.random.randint(1, 70)
         if big:
-            rows, columns = pick(((1, 5000), (70, 65), (33, 130), (4, 1100), (2, 3000), (1, 300), (8, 40)))
+            rows, columns = pick(((1, 5000), (70, 65), (33, 130), (4, 1100), (2, 3000), (1, 300), (8, 40), (700, 10), (900, 3)))
         self.shape = pick(((rows * columns,), (rows, columns), (rows, columns), (2, rows, columns)))
         self.odd = self.random.random() < 0.3  # values that raise flags
         self.lines = [self.line() for _ in range(self.random.randint(1, 6))]

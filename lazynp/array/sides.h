@@ -1,0 +1,55 @@
+/* Short rows, side by side: a call of an inner loop for each of them costs more than what it computes.
+
+   In: where an operand's rows lie.  Out: a block of them in contiguous memory.  Promise: nothing is read but the rows and
+   what lies between them. */
+
+#ifndef LAZYNP_SIDES_H
+#define LAZYNP_SIDES_H
+
+#include <stdint.h>
+
+#define SIDES_ROW 32        /* elements in a row, more are worth a call each */
+#define SIDES_ELEMENTS 1024 /* in a block */
+
+enum { LIES_DENSE, LIES_ONE, LIES_SAME, LIES_APART }; /* like the result; one element for all; one row for all; rows apart */
+
+/* How an operand lies along the last of some axes, and before it. */
+static inline int lies(int ndim, const npy_intp* dims, const npy_intp* steps, npy_intp size) {
+    npy_intp dense = size;
+    int is_dense = 1, before = 0;
+    for (int k = ndim - 1; k >= 0; k--) {
+        if (dims[k] != 1 && steps[k] != dense) is_dense = 0;
+        if (k < ndim - 1 && dims[k] != 1 && steps[k] != 0) before = 1;
+        dense *= dims[k];
+    }
+    return is_dense ? LIES_DENSE : before ? LIES_APART : steps[ndim - 1] == 0 || dims[ndim - 1] == 1 ? LIES_ONE : LIES_SAME;
+}
+
+#define SIDES_STEP 4  /* elements that are written at a time: up to three behind the last row's end, which the next row overwrites */
+#define SIDES_BYTES (SIDES_ELEMENTS * 8 + SIDES_STEP * 8)
+
+/* Put rows of `n` elements, `across` bytes from one to the next and `along` between their elements, into contiguous memory. */
+static void sides(char* to, const char* from, npy_intp rows, npy_intp n, npy_intp across, npy_intp along, npy_intp size) {
+#define SIDES(TYPE) \
+    for (npy_intp row = 0; row < rows; row++, to += n * size, from += across) { \
+        TYPE* element = (TYPE*)to; \
+        if (along == 0) { \
+            TYPE one = *(const TYPE*)from; \
+            for (npy_intp k = 0; k < n; k += SIDES_STEP) element[k] = element[k + 1] = element[k + 2] = element[k + 3] = one; \
+        } else if (along == (npy_intp)sizeof(TYPE) && row < rows - 1 && across >= SIDES_STEP * along) { /* another row ends further behind */ \
+            for (npy_intp k = 0; k < n; k += SIDES_STEP) memcpy(element + k, (const TYPE*)from + k, SIDES_STEP * sizeof(TYPE)); \
+        } else { \
+            for (npy_intp k = 0; k < n; k++) element[k] = *(const TYPE*)(from + k * along); \
+        } \
+    } \
+    break;
+    switch (size) {
+    case 8: SIDES(uint64_t)
+    case 4: SIDES(uint32_t)
+    case 2: SIDES(uint16_t)
+    default: SIDES(uint8_t)
+    }
+#undef SIDES
+}
+
+#endif
