@@ -629,6 +629,21 @@ static inline int direct_reduce(Reduction* of, PyArrayObject* x, Value* value) {
     return reduce_into(of, loop, x, value);
 }
 
+#define NARROW 64 /* columns, in fewer of which a call of NumPy's loop for each row costs more than the row */
+/* Add rows to the first one, one after the other. */
+#define ADD_ROWS(NAME, TYPE) \
+    static void NAME(TYPE* restrict to, const char* from, npy_intp rows, npy_intp columns, npy_intp across) { \
+        for (; rows >= 4; rows -= 4, from += 4 * across) { \
+            const TYPE *a = (const TYPE*)from, *b = (const TYPE*)(from + across), *c = (const TYPE*)(from + 2 * across), *d = (const TYPE*)(from + 3 * across); \
+            for (npy_intp k = 0; k < columns; k++) to[k] = ((to[k] + a[k]) + b[k] + c[k]) + d[k]; \
+        } \
+        for (; rows; rows--, from += across) \
+            for (npy_intp k = 0; k < columns; k++) to[k] += ((const TYPE*)from)[k]; \
+    }
+ADD_ROWS(add_rows_double, double)
+ADD_ROWS(add_rows_float, float)
+#undef ADD_ROWS
+
 #define SEQUENTIAL 8 /* elements of a row, from which on NumPy adds them in another order */
 /* The elements of each row (axis 1), or of each column, of a matrix whose rows are contiguous; NULL where a flag is raised. */
 static PyArrayObject* reduce_rows(Reduction* of, Loop* loop, PyArrayObject* x, int axis, int keeps) {
@@ -653,6 +668,13 @@ static PyArrayObject* reduce_rows(Reduction* of, Loop* loop, PyArrayObject* x, i
     }
     if (of->from_zero) memset(to, 0, (size_t)(length * size));
     else if (axis == 0) memcpy(to, from, (size_t)(columns * size));
+    if (of->from_zero && axis == 0 && columns <= NARROW && (loop->out == NPY_DOUBLE || loop->out == NPY_FLOAT)) { /* a sum */
+        flags_clear(1);
+        if (loop->out == NPY_DOUBLE) add_rows_double((double*)to, from, rows, columns, across);
+        else add_rows_float((float*)to, from, rows, columns, across);
+        if (flags_raised(1)) Py_CLEAR(r);
+        return r;
+    }
     for (npy_intp k = axis ? 0 : first; k < rows && fine; k++) {
         char* row = from + k * across;
         if (axis == 0) {
