@@ -7,6 +7,8 @@ computed is counted.  (In an ``assert`` pytest keeps what operators return, so t
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -453,3 +455,30 @@ def test_a_process_that_computes_little_loads_no_compiler(tmp_path: Path) -> Non
     )
     found = launch(tmp_path, "main.py", module=False, LAZYNP_EAGER_BELOW="262144")
     assert (found.stdout.strip(), found.returncode) == ("False", 0), found.stderr
+
+
+FIRST_RUNS = """
+import lazynp as np
+from lazynp.array import core
+
+def line(a, b):
+    return (a + b) * a - b
+
+u = np.asarray([0.5, 1.5] * 3200).reshape(80, 80).copy()
+core.chain_sizes(256, 32, 1024, 0, 160 * 3 * (6400 + 300))
+for _ in range(40):
+    line(u, u * 2.0)
+before = core.chain_counts()[2]
+line(u, u * 2.0)
+print(core.chain_counts()[2] - before)
+"""
+
+
+@pytest.mark.slow
+def test_what_several_processes_looked_for_is_compiled_though_none_of_them_needs_it_often(tmp_path: Path) -> None:
+    environment = {**os.environ, "LAZYNP_CACHE_DIR": str(tmp_path), "LAZYNP_EAGER_BELOW": "100000"}
+    found = [
+        subprocess.run([sys.executable, "-c", FIRST_RUNS], env=environment, capture_output=True, text=True, check=True).stdout.strip()
+        for _ in range(3)
+    ]
+    assert found == ["0", "1", "1"]

@@ -120,6 +120,17 @@ class DiskCache:
             self.trim()
         self._writes += 1
 
+    def wanted(self, key: str) -> bool:
+        """Note that something is wanted which is not kept; tells whether that was noted before, by an earlier process most likely.
+
+        What several processes wanted, each too seldom to pay for making it, the next one will want, too.
+        """
+        key = digest(b"wanted " + key.encode()).hex()
+        if self.get(key) is not None:
+            return True
+        self.put(key, b"")
+        return False
+
     def remove(self, key: str) -> None:
         """Forget a key."""
         if self._ready():

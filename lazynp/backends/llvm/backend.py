@@ -44,11 +44,7 @@ class LLVMBackend:
         self.asks_llvm = True  # else only for what is kept
 
     def kept(self, program: Program) -> Plan | None:
-        """The plan of a program whose machine code is there, in this process or on disk from an earlier one; None if some is not.
-
-        That is noted on disk: a process that looks for it again gets it compiled, for what comes often in several runs of a user's program
-        comes in the next one, too.
-        """
+        """The plan of a program whose machine code is there, or was looked for by an earlier process, too; else None."""
         looking = copy.copy(self)
         looking.asks_llvm = False
         try:
@@ -96,9 +92,7 @@ class LLVMBackend:
         try:
             self._add(kernels, kept=True)
         except CompileError:
-            cache, key = disk_cache.shared(), digest(b"".join([source for _, source in kernels])).hex()
-            if cache.get(key) is None:
-                cache.put(key, _WANTED)
+            if not disk_cache.shared().wanted(digest(b"".join([source for _, source in kernels])).hex()):
                 raise
             self._add(kernels)
 
@@ -118,5 +112,4 @@ class LLVMBackend:
         self.compiled += len(kernels)
 
 
-_WANTED = b"wanted"
 _PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

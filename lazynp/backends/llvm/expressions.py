@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.backends.common import disk_cache
 from lazynp.backends.common.interrupts import aside
 from lazynp.backends.llvm import compiler, scalars, threads
 from lazynp.backends.llvm.scalars import Lines, memory_type
@@ -44,13 +45,19 @@ def compiled(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, kept: bo
     lies : str
         A letter an array: ``c``, ``o`` or ``s``, see above.
     kept : bool
-        Only look whether an earlier run of the program left it on disk.
+        Only look whether an earlier run of the program left it on disk, or looked for it, too.
     """
     text = source(steps, dtypes, lies)
     if not text:
         return 0
     try:
-        return aside(compiler.compile_module, text, [NAME], 1, kept)[NAME]
+        if kept:
+            try:
+                return aside(compiler.compile_module, text, [NAME], 1, True)[NAME]
+            except compiler.CompileError:
+                if not disk_cache.shared().wanted(disk_cache.digest(text.encode()).hex()):
+                    raise
+        return aside(compiler.compile_module, text, [NAME])[NAME]
     except (compiler.CompileError, OSError, MemoryError):  # nothing was kept; LLVM refuses it, is not there, or has no memory
         return 0
 
