@@ -161,6 +161,11 @@ def _copied(case: Case, numbers: Any, program: Program, make: Callable[[Program]
     return made
 
 
+def is_of_family(program: Program) -> bool:
+    """Tell whether what ``prepared`` makes of ``program`` serves programs of other sizes, too."""
+    return isinstance(program, Sized) and program.family is not None
+
+
 def shares(name: str, program: Program) -> bool:
     """Tell whether ``prepared`` knows a case of the family of ``program``, so that most likely nothing has to be made."""
     return isinstance(program, Sized) and program.family is not None and name in program.family.cases

@@ -23,7 +23,7 @@ from lazynp.codegen.block import Layout
 from lazynp.graph import op as o
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program
-from lazynp.schedule.families import prepared, shares
+from lazynp.schedule.families import is_of_family, prepared, shares
 from lazynp.schedule.lower import Body
 from lazynp.values import config
 
@@ -48,8 +48,11 @@ class LLVMBackend:
         looking = copy.copy(self)
         looking.asks_llvm = False
         try:
-            aside(CompiledPlan, program, looking, self.numpy_plan)
-            return self.prepare(program)
+            plan = aside(CompiledPlan, program, looking, self.numpy_plan)
+            if is_of_family(program):
+                return self.prepare(program)
+            plan.target = self
+            return plan
         except (CompileError, OSError):
             return None
 
