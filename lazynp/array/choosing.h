@@ -1,7 +1,8 @@
 /* Elements that truth values or positions choose: `x[mask]`, `x[mask] = value`, `where`, `x[positions]`.
 
    In: arrays at hand.  Out: the elements, moved as they are; NULL or 0, without an exception, where it is NumPy's to do.  Promise: the time does
-   not depend on how often truth values change, which a processor cannot foresee; nothing is written but what is chosen. */
+   not depend on how often truth values change, which a processor cannot foresee; nothing is written but what is chosen, also where somebody who
+   needs no interpreter writes the truth values meanwhile. */
 
 #ifndef LAZYNP_CHOOSING_H
 #define LAZYNP_CHOOSING_H
@@ -56,11 +57,14 @@ static npy_intp truths_count(PyArrayObject* mask, const Chosen* of) {
 }
 
 #define DENSE 48 /* of 64; more of them are worth going through as runs */
-/* `DO` with each `k` of a row that is chosen. */
+/* `DO` with each `k` of a row that is chosen; no more than there is `room` for, which they take. */
 #define EACH(DO) \
     for (npy_intp done = 0; done < n; done += TRUTHS) { \
         uint64_t left = truths(mask + done, n - done < TRUTHS ? n - done : TRUTHS); \
-        if (__builtin_popcountll(left) > DENSE) { \
+        int chosen = __builtin_popcountll(left); \
+        if (chosen > *room) break; \
+        *room -= chosen; \
+        if (chosen > DENSE) { \
             while (left) { \
                 npy_intp first = __builtin_ctzll(left), past = ~left >> first ? first + __builtin_ctzll(~left >> first) : TRUTHS; \
                 for (npy_intp k = done + first; k < done + past; k++) DO; \
@@ -86,40 +90,43 @@ static npy_intp truths_count(PyArrayObject* mask, const Chosen* of) {
     }
 
 /* What is chosen of a row, to `to` one after the other; where the next goes. */
-INLINE char* row_read_by(const char* mask, const char* from, char* to, npy_intp n, npy_intp size) {
+INLINE char* row_read_by(const char* mask, const char* from, char* to, npy_intp n, npy_intp* room, npy_intp size) {
     EACH((memcpy(to, from + k * size, (size_t)size), to += size))
     return to;
 }
-static char* row_read(const char* mask, const char* from, char* to, npy_intp n, npy_intp size) { BY_SIZE(row_read_by, mask, from, to, n) }
+static char* row_read(const char* mask, const char* from, char* to, npy_intp n, npy_intp* room, npy_intp size) { BY_SIZE(row_read_by, mask, from, to, n, room) }
 
 /* The other way round; `next`: from one element of `from` to the one after. */
-INLINE const char* row_write_by(const char* mask, const char* from, npy_intp next, char* to, npy_intp n, npy_intp size) {
+INLINE const char* row_write_by(const char* mask, const char* from, npy_intp next, char* to, npy_intp n, npy_intp* room, npy_intp size) {
     EACH((memcpy(to + k * size, from, (size_t)size), from += next))
     return from;
 }
-static const char* row_write(const char* mask, const char* from, npy_intp next, char* to, npy_intp n, npy_intp size) { BY_SIZE(row_write_by, mask, from, next, to, n) }
+static const char* row_write(const char* mask, const char* from, npy_intp next, char* to, npy_intp n, npy_intp* room, npy_intp size) {
+    BY_SIZE(row_write_by, mask, from, next, to, n, room)
+}
 
 /* `x[mask]`, elements or rows. */
 static PyObject* chosen_read(PyArrayObject* x, PyArrayObject* mask) {
-    npy_intp dims[AXES], count;
+    npy_intp dims[AXES], count, room;
     int ndim = PyArray_NDIM(x) - PyArray_NDIM(mask) + 1;
     PyArrayObject* made;
     Chosen of;
     char* to;
     if (!PyArray_ISBEHAVED_RO(x) || ndim > AXES || !chosen_rows(x, mask, &of)) return NULL;
-    count = dims[0] = truths_count(mask, &of);
+    count = room = dims[0] = truths_count(mask, &of);
     if (ndim > 1 && count < 2) return NULL; /* as above */
     for (int k = 1; k < ndim; k++) dims[k] = PyArray_DIM(x, PyArray_NDIM(mask) + k - 1);
     made = result_of(ndim, dims, PyArray_TYPE(x), count * (of.size / PyArray_ITEMSIZE(x)));
     to = made ? PyArray_BYTES(made) : NULL;
     for (npy_intp row = 0; made && row < of.rows; row++)
-        to = row_read(PyArray_BYTES(mask) + row * of.across_mask, PyArray_BYTES(x) + row * of.across, to, of.length, of.size);
+        to = row_read(PyArray_BYTES(mask) + row * of.across_mask, PyArray_BYTES(x) + row * of.across, to, of.length, &room, of.size);
+    if (made && room) Py_SETREF(made, (PyArrayObject*)PySequence_GetSlice((PyObject*)made, 0, count - room)); /* other values than were counted */
     return (PyObject*)made;
 }
 
 /* `x[mask] = value`: a number (`y` is NULL), or as many elements, or rows, as are chosen. */
 static int chosen_write(PyArrayObject* x, PyArrayObject* mask, PyObject* value, PyArrayObject* y) {
-    npy_intp next = 0;
+    npy_intp next = 0, room = NPY_MAX_INTP;
     const char* from;
     Value number;
     Chosen of;
@@ -131,11 +138,11 @@ static int chosen_write(PyArrayObject* x, PyArrayObject* mask, PyObject* value, 
     } else {
         if (PyArray_TYPE(y) != PyArray_TYPE(x) || PyArray_NDIM(y) != 1 + rest || !PyArray_ISBEHAVED_RO(y) || may_overlap(x, y)) return 0;
         if (rest ? !PyArray_IS_C_CONTIGUOUS(y) || !PyArray_CompareLists(PyArray_DIMS(y) + 1, PyArray_DIMS(x) + axes, rest) : 0) return 0;
-        if (PyArray_DIM(y, 0) != truths_count(mask, &of)) return 0;
+        if ((room = PyArray_DIM(y, 0)) != truths_count(mask, &of)) return 0;
         from = PyArray_BYTES(y), next = PyArray_STRIDE(y, 0);
     }
     for (npy_intp row = 0; row < of.rows; row++)
-        from = row_write(PyArray_BYTES(mask) + row * of.across_mask, from, next, PyArray_BYTES(x) + row * of.across, of.length, of.size);
+        from = row_write(PyArray_BYTES(mask) + row * of.across_mask, from, next, PyArray_BYTES(x) + row * of.across, of.length, &room, of.size);
     return 1;
 }
 #else

@@ -305,3 +305,30 @@ def test_rows_of_large_arrays_in_one_pass() -> None:
     same(program(lazynp, x, y), wanted)
     assert core.chain_counts()[0] == before
     del memory
+
+
+def test_truth_values_that_somebody_writes_meanwhile() -> None:
+    """Who needs no interpreter may write memory that he was shown while elements are chosen by it: no more are taken than were counted."""
+    n = 60_000
+    with config.override(eager_below=100_000):
+        x, y = lazynp.arange(float(n)), lazynp.arange(float(n))
+        mask = lazynp.zeros(n, dtype=bool)
+    again = numpy.lib.stride_tricks.as_strided(numpy.asarray(mask), (2000, n), (0, 1))  # the mask's memory, 2000 times
+    values = numpy.broadcast_to(numpy.arange(2000)[:, numpy.newaxis] % 2 == 1, again.shape)
+    over = threading.Event()
+
+    def write() -> None:
+        while not over.is_set():
+            numpy.copyto(again, values)  # without the interpreter's lock
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        with config.override(eager_below=100_000):
+            for _ in range(1000):
+                found = numpy.asarray(x[mask])
+                assert found.size <= n and (found.size == 0 or 0 <= found.min() <= found.max() < n)
+                y[mask] = 1.0
+    finally:
+        over.set()
+        writer.join()
