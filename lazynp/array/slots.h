@@ -7,6 +7,7 @@
 #define LAZYNP_SLOTS_H
 
 #include "choosing.h"
+#include "numbers.h"
 
 /* Methods in Python, by slot. */
 enum {
@@ -770,26 +771,6 @@ static PyTypeObject cell_type = {
     .tp_iter = slot_iter,
 };
 
-/* `np.float64(2) * x`: NumPy's scalar makes an array of itself, asks a ufunc, and that asks `__array_ufunc__`, which takes longer than all the rest.
-   Where the other operand is an array of ours it leaves the operator to that at once, as Python's floats do. */
-static PyNumberMethods numpys_double;
-#define OF_DOUBLE(NAME) \
-    static PyObject* double_##NAME(PyObject* a, PyObject* b) { \
-        return Py_TYPE(b) == array_type || IS_CHAIN(b) ? not_implemented() : numpys_double.nb_##NAME(a, b); \
-    }
-OF_DOUBLE(add)
-OF_DOUBLE(subtract)
-OF_DOUBLE(multiply)
-OF_DOUBLE(true_divide)
-
-static void doubles_ready(void) {
-    PyNumberMethods* theirs = PyDoubleArrType_Type.tp_as_number;
-    if (numpys_double.nb_add) return; /* in another interpreter of the process */
-    numpys_double = *theirs;
-    theirs->nb_add = double_add, theirs->nb_subtract = double_subtract;
-    theirs->nb_multiply = double_multiply, theirs->nb_true_divide = double_true_divide;
-}
-
 static int slots_ready(void) {
     PyNumberMethods* theirs = PyArray_Type.tp_as_number;
     binaryfunc of[BINARIES] = {
@@ -801,7 +782,7 @@ static int slots_ready(void) {
         theirs->nb_inplace_floor_divide, theirs->nb_inplace_remainder, theirs->nb_inplace_lshift, theirs->nb_inplace_rshift,
         theirs->nb_inplace_and, theirs->nb_inplace_or, theirs->nb_inplace_xor, numpys_power_in_place, theirs->nb_inplace_matrix_multiply,
         NULL};
-    doubles_ready();
+    numbers_ready();
     memcpy(numpys, of, sizeof(of));
     memcpy(numpys_in_place, in_place_of, sizeof(in_place_of));
     return pool_ready() < 0 || PyType_Ready(&cell_type) < 0 || PyType_Ready(&rows_type) < 0 ? -1 : 0;
