@@ -43,7 +43,7 @@ operators = [
 def told(value):
     if isinstance(value, tuple): return [told(v) for v in value]
     if not isinstance(value, (np.ndarray, np.generic)): return [type(value).__name__, repr(value)]
-    return [type(value).__name__, str(value.dtype), value.shape, str(value) if value.dtype.char in "Og" else value.tobytes().hex()]
+    return [type(value).__name__, str(value.dtype), value.shape, str(value) if value.dtype.char in "OgG" else value.tobytes().hex()]
 
 def outcome(function, *given):
     with warnings.catch_warnings(record=True) as caught:
