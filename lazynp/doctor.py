@@ -56,10 +56,13 @@ def _core() -> Check:
     if core.native:
         from lazynp.array import _core
 
-        natives = ("lazynp.graph._native", "lazynp.backends.common._launch", "lazynp.backends.numpy._ordered")
+        natives = (
+            *("lazynp.graph._native", "lazynp.backends.common._launch", "lazynp.backends.numpy._ordered"),
+            "lazynp.namespace.draws._native",
+        )
         missing = [name for name in natives if not _loads(name)]
         if missing:
-            return Check(BROKEN, "native core", f"{_core.__file__}, but {', '.join(missing)} does not load, and recording costs more")
+            return Check(BROKEN, "native core", f"{_core.__file__}, but {', '.join(missing)} does not load, and what it does costs more")
         return Check(FOUND, "native core", _core.__file__)
     return Check(BROKEN if core.broken else ABSENT, "native core", f"{core.reason}; small arrays cost two to three times as much")
 

@@ -1,0 +1,161 @@
+/* Numbers of words, as NumPy makes them.
+
+   In: words, what is to be drawn, how many.  Out: the numbers, and the stream behind the words they took.  Promise: NumPy's arithmetic, step
+   by step, so NumPy's bits.
+
+   Normal and exponential numbers come from ziggurats: a word says a layer and a place in it.  Of 100 places about 99 lie under the curve as
+   a whole, and are a number; of the others the next word decides, and the lowest layer has a tail.  G. Marsaglia, W. W. Tsang: The
+   ziggurat method for generating random variables (2000).  The layers are read from NumPy (`ziggurats.py`). */
+
+#ifndef LAZYNP_NUMBERS_H
+#define LAZYNP_NUMBERS_H
+
+#include <math.h>
+#include <string.h>
+
+#include "words.h"
+
+#define LAYERS 256
+
+typedef struct {
+    double width[LAYERS];   /* of a place */
+    uint64_t limit[LAYERS]; /* places below it are under the curve */
+    double height[LAYERS];
+    double start, inverse;  /* where the tail begins, and one by it */
+} Ziggurat;
+static Ziggurat normal_layers, exponential_layers;
+
+static inline double uniform_next(Stream* s) { return (double)(int64_t)(stream_next(s) >> 11) * 0x1p-53; }
+
+static void random_fill(Stream* s, double* out, size_t n) {
+    while (n) {
+        size_t ready;
+        if (s->at == s->end) stream_fill(s, n);
+        ready = s->end - s->at < n ? s->end - s->at : n;
+        s->way.uniform(s->words + s->at, out, ready);
+        s->at += ready, out += ready, n -= ready;
+    }
+}
+
+/* What becomes of a place that is not under the curve as a whole; tells whether it is a number. */
+static int normal_beyond(Stream* s, int layer, uint64_t place, double* x) {
+    const Ziggurat* z = &normal_layers;
+    if (layer) return (z->height[layer - 1] - z->height[layer]) * uniform_next(s) + z->height[layer] < exp(-0.5 * *x * *x);
+    for (;;) {
+        double beyond = -z->inverse * log1p(-uniform_next(s)), y = -log1p(-uniform_next(s));
+        if (y + y > beyond * beyond) {
+            *x = place >> 8 & 1 ? -(z->start + beyond) : z->start + beyond;
+            return 1;
+        }
+    }
+}
+
+static int exponential_beyond(Stream* s, int layer, uint64_t place, double* x) {
+    const Ziggurat* z = &exponential_layers;
+    (void)place;
+    if (layer) return (z->height[layer - 1] - z->height[layer]) * uniform_next(s) + z->height[layer] < exp(-*x);
+    *x = z->start - log1p(-uniform_next(s));
+    return 1;
+}
+
+/* The number of a word, which has no branch that could be guessed wrongly but the last one; tells whether it is one by itself. */
+static inline int normal_of(uint64_t word, int* layer, uint64_t* place, double* x) {
+    uint64_t bits;
+    *layer = (int)(word & (LAYERS - 1)), *place = word >> 9 & ((UINT64_C(1) << 52) - 1);
+    *x = (double)(int64_t)*place * normal_layers.width[*layer];
+    memcpy(&bits, x, sizeof(bits));
+    bits ^= (word >> 8 & 1) << 63; /* its sign */
+    memcpy(x, &bits, sizeof(bits));
+    return *place < normal_layers.limit[*layer];
+}
+
+static inline int exponential_of(uint64_t word, int* layer, uint64_t* place, double* x) {
+    *layer = (int)(word >> 3 & (LAYERS - 1)), *place = word >> 11;
+    *x = (double)(int64_t)*place * exponential_layers.width[*layer];
+    return *place < exponential_layers.limit[*layer];
+}
+
+static inline void ziggurat_fill(Stream* s, double* out, size_t n, int (*of)(uint64_t, int*, uint64_t*, double*),
+                                 int (*beyond)(Stream*, int, uint64_t, double*)) {
+    while (n) {
+        size_t ready, k;
+        uint64_t place = 0;
+        double x = 0;
+        int layer = 0;
+        if (s->at == s->end) stream_fill(s, n);
+        ready = s->end - s->at < n ? s->end - s->at : n;
+        for (k = 0; k < ready; k++) {
+            if (!of(s->words[s->at + k], &layer, &place, &x)) break;
+            out[k] = x;
+        }
+        s->at += k, out += k, n -= k;
+        if (k == ready) continue;
+        s->at++;
+        if (beyond(s, layer, place, &x)) *out++ = x, n--;
+    }
+}
+
+static void normal_fill(Stream* s, double* out, size_t n) { ziggurat_fill(s, out, n, normal_of, normal_beyond); }
+static void exponential_fill(Stream* s, double* out, size_t n) { ziggurat_fill(s, out, n, exponential_of, exponential_beyond); }
+
+/* So many numbers, moved and stretched while they are in the cache. */
+static void floats_drawn(void (*fill)(Stream*, double*, size_t), Numpys* of, int scaled, double start, double scale, double* out, size_t n) {
+    Stream s;
+    stream_begin(&s, of, n);
+    while (n) {
+        size_t part = n < BLOCK ? n : BLOCK;
+        fill(&s, out, part);
+        if (scaled)
+            for (size_t k = 0; k < part; k++) out[k] = start + scale * out[k];
+        out += part, n -= part;
+    }
+    stream_end(&s);
+}
+
+/* Whole numbers from `low` to `low + most`, none more likely than the others: the upper halves of products, of which those are rejected whose
+   lower half is below a limit.  D. Lemire: Fast random integer generation in an interval (2019).  Below 2^32 a word is two numbers, and one of
+   them may be left for the next draw. */
+static void integers_drawn(Numpys* of, uint64_t low, uint64_t most, uint64_t* out, size_t n) {
+    Stream s;
+    uint64_t count = most + 1;
+    size_t k = 0;
+    if (most <= UINT32_MAX) {
+        const uint32_t limit = (uint32_t)(((UINT64_C(1) << 32) - count) % count);
+        uint64_t product;
+        if (of->has_half) {
+            product = of->half * count;
+            out[0] = low + (product >> 32);
+            k += (uint32_t)product >= limit;
+            of->has_half = 0;
+        }
+        stream_begin(&s, of, (n - k) / 2);
+        while (k < n) {
+            uint64_t word;
+            if (s.at == s.end) stream_fill(&s, (n - k + 1) / 2);
+            word = s.words[s.at++];
+            product = (uint32_t)word * count;
+            out[k] = low + (product >> 32);
+            k += (uint32_t)product >= limit;
+            of->half = (uint32_t)(word >> 32);
+            if ((of->has_half = k == n)) break;
+            product = (word >> 32) * count;
+            out[k] = low + (product >> 32);
+            k += (uint32_t)product >= limit;
+        }
+    } else {
+        const uint64_t limit = count ? -count % count : 0;
+        stream_begin(&s, of, n);
+        while (k < n) {
+            uint64_t word;
+            Wide product;
+            if (s.at == s.end) stream_fill(&s, n - k);
+            word = s.words[s.at++];
+            product = count ? (Wide)word * count : (Wide)word << 64;
+            out[k] = low + (uint64_t)(product >> 64);
+            k += (uint64_t)product >= limit;
+        }
+    }
+    stream_end(&s);
+}
+
+#endif
