@@ -81,30 +81,21 @@ cdef double uniform_told(void* state) noexcept nogil:
 
 
 cdef class Script:
-    """A bit generator whose words are told: what NumPy makes of them says what it knows.
-
-    Attributes
-    ----------
-    taken : int
-        How many of the words NumPy took; the last one comes again and again.
-    """
+    """A bit generator whose words are told: what NumPy makes of them says what it knows."""
 
     cdef bitgen_t interface
-    cdef Told told
+    cdef Told words
     cdef readonly object capsule, lock
 
     def __init__(self, lock):
-        self.interface.state = &self.told
+        self.interface.state = &self.words
         self.interface.next_uint64 = self.interface.next_raw = next_told
         self.interface.next_uint32 = lower_told
         self.interface.next_double = uniform_told
         self.capsule = PyCapsule_New(&self.interface, "BitGenerator", NULL)
         self.lock = lock
 
-    @property
-    def taken(self):
-        return self.told.taken
-
-    def tell(self, uint64_t first, uint64_t second, uint64_t third):
-        """Let these be the next words."""
-        self.told.words[0], self.told.words[1], self.told.words[2], self.told.taken = first, second, third, 0
+    def told(self, draw, uint64_t first, uint64_t second, uint64_t third):
+        """Draw a number of these words, of which the last one comes again and again; it, and how many words it took."""
+        self.words.words[0], self.words.words[1], self.words.words[2], self.words.taken = first, second, third, 0
+        return draw(), self.words.taken

@@ -18,11 +18,11 @@ LAYERS: Final = 256
 HALF: Final = 1 << 63
 """A word in the middle; as one that begins a number it is always a number by itself."""
 
-NEAR: Final = 1 << 12
-"""How far from where it is expected a decision may change."""
+NEAR: Final = 8
+"""How many places, at most, lie between NumPy's limit of a layer and what follows from rounded widths."""
 
-FAR: Final = 16
-"""How many numbers, or places, lie between what follows from rounded numbers and what is NumPy's."""
+AROUND: Final = tuple(sorted(range(-16, 17), key=abs))
+"""Numbers around the curve at the edge of a layer, one of which is NumPy's height."""
 
 
 class Ziggurat(NamedTuple):
@@ -52,37 +52,32 @@ def layers(of: Ziggurat, script: Any) -> tuple[Any, Any, Any, float]:
     words = script(Lock())
     draw = getattr(np.random.Generator(words), of.name)
 
-    def number(layer: int, place: int, uniform: int = 0) -> float:
-        """The number of a place; if it is not under the curve as a whole, the next word decides."""
-        words.tell(layer << of.layer | place << of.place, uniform << 11, HALF)
-        found: float = draw()
+    def drawn(layer: int, place: int, uniform: int = 0) -> tuple[float, int]:
+        """The number of a place, and how many words it took: if it is not under the curve as a whole, the second one decides."""
+        found: tuple[float, int] = words.told(draw, layer << of.layer | place << of.place, uniform << 11, HALF)
         return found
 
-    def taken(layer: int, place: int, uniform: int = 0) -> int:
-        number(layer, place, uniform)
-        count: int = words.taken
-        return count
-
-    widths = [number(layer, of.size >> 2) / (of.size >> 2) for layer in range(LAYERS)]
-    start = abs(number(0, of.size - 1))
-    edges = [start] + [width * of.size for width in widths[1:]]
+    widths = [drawn(layer, of.size >> 2)[0] / (of.size >> 2) for layer in range(LAYERS)]
+    start = abs(drawn(0, of.size - 1)[0])
     limits, heights = [], [1.0]
-    for layer in range(LAYERS):
-        # The places below the edge of the next layer.
-        expected = 0 if layer == 1 else int(edges[layer - 1] / widths[layer])
-        limits.append(_first(max(expected - FAR, 0), expected + FAR, lambda place, layer=layer: taken(layer, place) > 1))  # type: ignore[misc]
-    for layer in range(1, LAYERS):
-        heights.append(_height(of, taken, layer, (limits[layer] + 3 * of.size) // 4, widths[layer], heights[-1]))
+    for layer, width in enumerate(widths):
+        # What is below the edge of the layer above; of the lowest layer, what is no tail.
+        inner = start if layer == 0 else 0.0 if layer == 1 else widths[layer - 1] * of.size
+        place = int(inner / width)
+        limits.append(_first(max(place - NEAR, 0), place + NEAR, lambda place, layer=layer: drawn(layer, place)[1] > 1))  # type: ignore[misc]
+        if layer:
+            heights.append(_height(of, drawn, layer, (limits[layer] + 3 * of.size) // 4, width, heights[-1]))
     return np.array(widths), np.array(limits, np.uint64), np.array(heights), start
 
 
-def _height(of: Ziggurat, taken: Callable[[int, int, int], int], layer: int, place: int, width: float, above: float) -> float:
+def _height(of: Ziggurat, drawn: Callable[[int, int, int], tuple[float, int]], layer: int, place: int, width: float, above: float) -> float:
     """The height of a layer: the curve at its edge, or one of the numbers around it, which is what NumPy's decision tells."""
-    expected, curve = of.curve(width * of.size), of.curve(place * width)
-    for off in sorted(range(-FAR, FAR + 1), key=abs):
-        height = expected + off * math.ulp(expected)
-        guess = int((curve - height) / (above - height) * 2**53)
-        change = _first(guess - NEAR, guess + NEAR, lambda k: not (above - height) * (k * 2**-53) + height < curve)  # noqa: B023
-        if taken(layer, place, change - 1) == 2 and taken(layer, place, change) > 2:
+    edge, curve = of.curve(width * of.size), of.curve(place * width)
+    for off in AROUND:
+        height = edge + off * (unit := math.ulp(edge))
+        part = (above - height) * 2**-53
+        guess, near = int((curve - height) / part), 4 * int(unit / part) + 4
+        change = _first(guess - near, guess + near, lambda k: not (above - height) * (k * 2**-53) + height < curve)  # noqa: B023
+        if drawn(layer, place, change - 1)[1] == 2 < drawn(layer, place, change)[1]:
             return height
     raise ValueError(f"the height of layer {layer} of {of.name} is not known")
