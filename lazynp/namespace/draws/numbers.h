@@ -113,49 +113,59 @@ static void floats_drawn(void (*fill)(Stream*, double*, size_t), Numpys* of, int
 }
 
 /* Whole numbers from `low` to `low + most`, none more likely than the others: the upper halves of products, of which those are rejected whose
-   lower half is below a limit.  D. Lemire: Fast random integer generation in an interval (2019).  Below 2^32 a word is two numbers, and one of
-   them may be left for the next draw. */
-static void integers_drawn(Numpys* of, uint64_t low, uint64_t most, uint64_t* out, size_t n) {
+   lower half is below a limit.  D. Lemire: Fast random integer generation in an interval (2019). */
+static void words_bounded(Numpys* of, uint64_t low, uint64_t most, uint64_t* restrict out, size_t n) {
+    const uint64_t count = most + 1, limit = count ? -count % count : 0; /* 0: as many as there are words */
     Stream s;
-    uint64_t count = most + 1;
-    size_t k = 0;
-    if (most <= UINT32_MAX) {
-        const uint32_t limit = (uint32_t)(((UINT64_C(1) << 32) - count) % count);
-        uint64_t product;
-        if (of->has_half) {
-            product = of->half * count;
-            out[0] = low + (product >> 32);
-            k += (uint32_t)product >= limit;
-            of->has_half = 0;
-        }
-        stream_begin(&s, of, (n - k) / 2);
-        while (k < n) {
-            uint64_t word;
-            if (s.at == s.end) stream_fill(&s, (n - k + 1) / 2);
-            word = s.words[s.at++];
-            product = (uint32_t)word * count;
-            out[k] = low + (product >> 32);
-            k += (uint32_t)product >= limit;
-            of->half = (uint32_t)(word >> 32);
-            if ((of->has_half = k == n)) break;
-            product = (word >> 32) * count;
-            out[k] = low + (product >> 32);
-            k += (uint32_t)product >= limit;
-        }
-    } else {
-        const uint64_t limit = count ? -count % count : 0;
-        stream_begin(&s, of, n);
-        while (k < n) {
-            uint64_t word;
-            Wide product;
-            if (s.at == s.end) stream_fill(&s, n - k);
-            word = s.words[s.at++];
-            product = count ? (Wide)word * count : (Wide)word << 64;
+    stream_begin(&s, of, n);
+    for (size_t k = 0; k < n;) {
+        size_t j = s.at;
+        if (j == s.end) stream_fill(&s, n - k), j = 0;
+        for (; j < s.end && k < n; j++) {
+            const Wide product = count ? (Wide)s.words[j] * count : (Wide)s.words[j] << 64;
             out[k] = low + (uint64_t)(product >> 64);
             k += (uint64_t)product >= limit;
         }
+        s.at = j;
     }
     stream_end(&s);
+}
+
+/* The same where `most` has 32 bits: a word is two numbers, the lower half first, and the upper one may be left for the next draw. */
+static void halves_bounded(Numpys* of, uint64_t low, uint32_t most, uint64_t* restrict out, size_t n) {
+    const uint64_t count = (uint64_t)most + 1;
+    const uint32_t limit = (uint32_t)(((UINT64_C(1) << 32) - count) % count);
+    size_t k = 0;
+    Stream s;
+    if (of->has_half) {
+        out[0] = low + (of->half * count >> 32);
+        k = (uint32_t)(of->half * count) >= limit;
+    }
+    stream_begin(&s, of, (n - k) / 2);
+    of->has_half = 0;
+    while (k < n) {
+        size_t j = s.at;
+        if (j == s.end) stream_fill(&s, (n - k + 1) / 2), j = 0;
+        if (n - k >= 2 * (s.end - j) && s.way.bounded(s.words + j, s.end - j, low, most, limit, out + k)) {
+            k += 2 * (s.end - j), j = s.end;
+        } else {
+            for (; j < s.end && k < n; j++) {
+                const uint64_t lower = (uint32_t)s.words[j] * count, upper = (s.words[j] >> 32) * count;
+                out[k] = low + (lower >> 32);
+                k += (uint32_t)lower >= limit;
+                if ((of->has_half = k == n)) continue;
+                out[k] = low + (upper >> 32);
+                k += (uint32_t)upper >= limit;
+            }
+        }
+        s.at = j, of->half = (uint32_t)(s.words[j - 1] >> 32);
+    }
+    stream_end(&s);
+}
+
+static void integers_drawn(Numpys* of, uint64_t low, uint64_t most, uint64_t* out, size_t n) {
+    if (most <= UINT32_MAX) halves_bounded(of, low, (uint32_t)most, out, n);
+    else words_bounded(of, low, most, out, n);
 }
 
 #endif

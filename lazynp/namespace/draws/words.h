@@ -68,11 +68,12 @@ typedef union {
     uint64_t limbs[3][ROW]; /* of 52 bits, the lowest first: what a vector multiplies */
 } Lanes;
 
-/* How rows of words are made, and numbers from 0 to 1 of words. */
+/* How rows of words are made, and numbers of words. */
 typedef struct {
     void (*begin)(Lanes*, Pcg);
     void (*rows)(Lanes*, Wide increment, uint64_t* words, size_t count);
     void (*uniform)(const uint64_t* words, double* out, size_t n);
+    int (*bounded)(const uint64_t* words, size_t n, uint64_t low, uint32_t most, uint32_t limit, uint64_t* out);
 } Way;
 
 static void lanes_begin(Lanes* lanes, Pcg pcg) {
@@ -94,10 +95,24 @@ static inline void uniform_of(const uint64_t* words, double* out, size_t n) {
     for (size_t k = 0; k < n; k++) out[k] = (double)(int64_t)(words[k] >> 11) * 0x1p-53;
 }
 
-static void lanes_uniform(const uint64_t* words, double* out, size_t n) { uniform_of(words, out, n); }
+/* Two whole numbers of each word, from `low` to `low + most`; tells whether all of them may be taken. */
+static inline int bounded_of(const uint64_t* words, size_t n, uint64_t low, uint32_t most, uint32_t limit, uint64_t* restrict out) {
+    int rejected = 0;
+    for (size_t k = 0; k < n; k++) {
+        const uint64_t lower = (uint32_t)words[k], upper = words[k] >> 32, first = lower * most + lower, second = upper * most + upper;
+        out[2 * k] = low + (first >> 32), out[2 * k + 1] = low + (second >> 32);
+        rejected |= ((uint32_t)first < limit) | ((uint32_t)second < limit);
+    }
+    return !rejected;
+}
 
-static const Way in_lanes = {lanes_begin, lanes_rows, lanes_uniform};
-static Way way = {lanes_begin, lanes_rows, lanes_uniform};
+static void lanes_uniform(const uint64_t* words, double* out, size_t n) { uniform_of(words, out, n); }
+static int lanes_bounded(const uint64_t* words, size_t n, uint64_t low, uint32_t most, uint32_t limit, uint64_t* out) {
+    return bounded_of(words, n, low, most, limit, out);
+}
+
+static const Way in_lanes = {lanes_begin, lanes_rows, lanes_uniform, lanes_bounded};
+static Way way; /* that is taken */
 
 #ifdef HAS_VECTORS
 #define IN_VECTORS __attribute__((target("avx512f,avx512dq,avx512vl,avx512ifma")))
@@ -148,8 +163,11 @@ IN_VECTORS static void vectors_rows(Lanes* lanes, Wide increment, uint64_t* word
 }
 
 IN_VECTORS static void vectors_uniform(const uint64_t* words, double* out, size_t n) { uniform_of(words, out, n); }
+IN_VECTORS static int vectors_bounded(const uint64_t* words, size_t n, uint64_t low, uint32_t most, uint32_t limit, uint64_t* out) {
+    return bounded_of(words, n, low, most, limit, out);
+}
 
-static const Way in_vectors = {vectors_begin, vectors_rows, vectors_uniform};
+static const Way in_vectors = {vectors_begin, vectors_rows, vectors_uniform, vectors_bounded};
 #endif
 
 /* Whether rows are made by vectors from now on, which is where the processor can. */
