@@ -30,6 +30,13 @@ CALLS: list[tuple[str, tuple[Any, ...]]] = [
     *[("integers", args) for args in [((1 << 32) - 1,), (1 << 32,), (0, (1 << 32) + 1)]],
     *[("integers", args) for args in [(1 << 40,), (3 << 61,), (-(1 << 63), (1 << 63) - 1), (-(1 << 62), 1 << 61), (numpy.int32(9),)]],
 ]  # fmt: skip
+LEGACY: list[tuple[str, tuple[Any, ...]]] = [
+    *[(name, ()) for name in ("random", "random_sample", "standard_normal")],
+    *[("uniform", args) for args in [(), (-1, 2.5), (0.1,), (3, 3), (3, -1), (1e300, 1.7e300)]],
+    *[("normal", args) for args in [(), (0, 0.8), (-3.5,), (2, 0), (1e308, 1e308), (numpy.float64(2), 3)]],
+    *[("randint", args) for args in [(1,), (2,), (10,), (-3, 10), (5, 6), (0, 1 << 31), (-5, 3 << 30), ((1 << 32) - 1,)]],
+    *[("randint", args) for args in [(1 << 32,), (0, (1 << 32) + 1), (1 << 40,), (-(1 << 63), (1 << 63) - 1), (numpy.int32(9),)]],
+]
 REFUSED: list[tuple[str, tuple[Any, ...]]] = [
     ("random", (-1,)), ("random", ((2, -3),)), ("random", (2.5,)), ("random", (1 << 62,)), ("normal", (0, -1)), ("normal", (0, -0.0)),
     ("uniform", (3, 1)), ("uniform", (0, float("inf"))), ("uniform", (-1e308, 1e308, 3)), ("exponential", (-1, 3)), ("normal", ("x", 1)),
@@ -68,6 +75,18 @@ def pair(seed: int, before: int = 0) -> tuple[Any, Any]:
     return made
 
 
+def legacy_pair(seed: int, before: int = 0) -> tuple[Any, Any]:
+    """Our ``RandomState`` and NumPy's, behind as many words."""
+    made = lazynp.random.RandomState(seed), numpy.random.RandomState(seed)
+    for rng in made:
+        rng.randint(0, 1 << 32, before, dtype=numpy.uint32)
+    return made
+
+
+def state(rng: Any) -> Any:
+    return native.state(getattr(rng, "_generator", rng))
+
+
 def same(ours: Any, theirs: Any, name: str, *args: Any, **kwargs: Any) -> None:
     found, expected = getattr(ours, name)(*args, **kwargs), getattr(theirs, name)(*args, **kwargs)
     assert isinstance(found, lazynp.ndarray) == isinstance(expected, numpy.ndarray)
@@ -75,7 +94,7 @@ def same(ours: Any, theirs: Any, name: str, *args: Any, **kwargs: Any) -> None:
     found, expected = numpy.asarray(found), numpy.asarray(expected)
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
     assert found.tobytes() == expected.tobytes(), (name, args, kwargs)
-    assert repr(ours.bit_generator.state) == repr(theirs.bit_generator.state), (name, args, kwargs)
+    assert repr(state(ours)) == repr(state(theirs)), (name, args, kwargs)
 
 
 @pytest.mark.parametrize(("name", "args"), CALLS, ids=[f"{name}{args}" for name, args in CALLS])
@@ -83,6 +102,28 @@ def test_every_size(name: str, args: tuple[Any, ...]) -> None:
     for seed, before in [(0, 0), (1, 1), (2, 10**9 + 7), (3, 1 << 90)]:
         for size in SIZES:
             same(*pair(seed, before), name, *args, size=size)
+
+
+@pytest.mark.parametrize(("name", "args"), LEGACY, ids=[f"{name}{args}" for name, args in LEGACY])
+def test_every_size_of_a_random_state(name: str, args: tuple[Any, ...]) -> None:
+    for seed, before in [(0, 0), (1, 1), (2, 622), (3, 623), (4, 10**5 + 7)]:
+        for size in SIZES:
+            same(*legacy_pair(seed, before), name, *args, size=size)
+
+
+@pytest.mark.parametrize("name", ["rand", "randn"])
+def test_extents_as_arguments(name: str) -> None:
+    for args in (), (0,), (1,), (3,), (4, 5), (313,), (2, 0), (numpy.int64(3),), (10**5,):
+        ours, theirs = legacy_pair(5, 3)
+        for _ in range(2):
+            same(ours, theirs, name, *args)
+    with pytest.raises(TypeError):
+        ours.rand(size=3)
+    with pytest.raises(TypeError):
+        ours.randn(2.5)
+    with pytest.raises(ValueError, match="negative"):
+        ours.randn(-1)
+    same(ours, theirs, name, 7)
 
 
 @pytest.mark.parametrize(("name", "kwargs"), WITH_KEYWORDS, ids=[f"{name}{kwargs}" for name, kwargs in WITH_KEYWORDS])
@@ -137,13 +178,71 @@ def test_programs(seed: int) -> None:
                 same(ours, theirs, name, *args)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_programs_of_a_random_state(seed: int) -> None:
+    dice = random.Random(seed)
+    ours, theirs = legacy_pair(seed, dice.choice([0, 1, 12345]))
+    for _ in range(60):
+        kind = dice.randrange(10)
+        size = dice.choice([None, dice.randrange(5), dice.randrange(1500), (dice.randrange(4), dice.randrange(200))])
+        if kind < 7:
+            name, args = dice.choice(LEGACY)
+            same(ours, theirs, name, *args, size=size)
+        elif kind < 9:
+            name, args = dice.choice(MORE)
+            same(ours, theirs, name, *args, size=size)
+        else:
+            n = dice.randrange(1, 40)
+            name, args = dice.choice([
+                ("randint", (0, 7, n, "i4")), ("randint", (0, 200, n, "u1")), ("choice", (n, 5)), ("permutation", (n,)), ("rand", (n, 3)),
+                ("randint", ([3, 4], [9, 12])), ("randn", (n,)), ("standard_exponential", (n,)), ("tomaxint", (n,)),
+            ])  # fmt: skip
+            same(ours, theirs, name, *args)
+
+
+def test_states_of_a_random_state() -> None:
+    ours, theirs = legacy_pair(1)
+    same(ours, theirs, "randn", 301)
+    before = ours.get_state()
+    assert before[3] == 1  # the other one of the last pair
+    first = numpy.asarray(ours.randn(50)).tobytes()
+    ours.set_state(before)
+    assert numpy.asarray(ours.randn(50)).tobytes() == first
+    for rng in ours, theirs:
+        rng.seed(4)
+    same(ours, theirs, "normal", 1, 2, 301)
+    same(pickle.loads(pickle.dumps(ours)), copy.deepcopy(theirs), "randn", 301)
+
+
+def test_the_functions_of_the_module() -> None:
+    found = []
+    for np in lazynp, numpy:
+        np.random.seed(3)
+        drawn = np.random.rand(700), np.random.randn(3, 5), np.random.randint(0, 9, 100), np.random.normal(0, 2, 3), np.random.random()
+        found.append(b"".join([numpy.asarray(x).tobytes() for x in drawn]))
+        assert type(np.random.randint(5)) is int
+        assert type(np.random.uniform(0, 2)) is float
+    assert found[0] == found[1]
+
+
+def test_other_bits_for_the_functions_of_the_module() -> None:
+    rand, before = lazynp.random.rand, numpy.random.get_bit_generator()
+    assert numpy.asarray(rand(3)).size == 3
+    try:
+        for bits in numpy.random.MT19937, numpy.random.PCG64:
+            numpy.random.set_bit_generator(bits(5))
+            found = numpy.asarray(rand(400))
+            assert found.tobytes() == numpy.random.RandomState(bits(5)).rand(400).tobytes()
+    finally:
+        numpy.random.set_bit_generator(before)
+
+
 @pytest.mark.skipif(native._native is None, reason="draws are not built here")
 def test_which_are_native() -> None:
-    theirs = numpy.random.default_rng(0)
-    assert set(native._native.NAMES) == set(native.TRIED)
-    for name in native.TRIED:
-        assert type(native.drawn(getattr(theirs, name))).__name__ == "Drawn", name
-    assert native.drawn(theirs.gamma) == theirs.gamma
+    for theirs in numpy.random.default_rng(0), numpy.random.RandomState(0):
+        for name in native.KINDS[type(theirs)][1]:
+            assert type(native.drawn(getattr(theirs, name))).__name__ == "Drawn", name
+        assert native.drawn(theirs.gamma) == theirs.gamma
 
 
 class OwnBits(numpy.random.PCG64):
@@ -157,12 +256,13 @@ class OwnGenerator(numpy.random.Generator):
 @pytest.mark.parametrize("bits", [numpy.random.MT19937, numpy.random.PCG64DXSM, numpy.random.Philox, numpy.random.SFC64, OwnBits])
 def test_others_are_numpys(bits: Any) -> None:
     theirs = numpy.random.Generator(bits(3))
-    for name in native.TRIED:
+    for name in native.GENERATOR:
         assert native.drawn(getattr(theirs, name)) == getattr(theirs, name)
     ours = lazynp.random.Generator(bits(3))
     for name, args in CALLS:
         same(ours, theirs, name, *args, size=300)
     assert native.drawn(method := OwnGenerator(numpy.random.PCG64(1)).random) is method
+    assert native.drawn(method := numpy.random.RandomState(numpy.random.PCG64(1)).rand) is method
 
 
 def test_state_that_the_user_sets() -> None:
@@ -259,24 +359,26 @@ def test_layers_are_those_of_numpy(of: ziggurats.Ziggurat) -> None:
 def test_what_does_not_agree_is_numpys(monkeypatch: pytest.MonkeyPatch) -> None:
     method = numpy.random.default_rng(0).random
     native.usable.cache_clear()
-    other = SimpleNamespace(NAMES=("random",), drawn=lambda *_: numpy.random.default_rng(1).random)
+    other = SimpleNamespace(drawn=lambda *_: numpy.random.default_rng(1).random)
     monkeypatch.setattr(native, "_native", other)
     assert native.drawn(method) is method
     native.usable.cache_clear()
     monkeypatch.undo()
-    assert native.usable("random")
+    native.usable.cache_clear()
     assert native.drawn(method) is not method
 
 
 @pytest.mark.skipif(native._native is None, reason="draws are not built here")
 def test_a_state_elsewhere_is_not_believed() -> None:
-    with pytest.raises(ValueError, match="elsewhere"):
-        native._native.drawn(numpy.random.default_rng(0).random, numpy.random.MT19937(0), "random")
+    rng, state = numpy.random.default_rng(0), numpy.random.RandomState(0)
+    assert native._native.drawn(rng.random, numpy.random.MT19937(0), False) is None
+    assert native._native.drawn(state.rand, numpy.random.MT19937(0), True) is None
+    assert native._native.drawn(state.rand, state._bit_generator, True) is not None
 
 
 def test_many() -> None:
     """``LAZYNP_EXAMPLES`` sets how many, in thousands."""
-    n = 1000 * max(int(os.environ.get("LAZYNP_EXAMPLES") or 300), 300)
-    ours, theirs = pair(int(os.environ.get("LAZYNP_EXAMPLES") or 0) + 13)
-    for name in "standard_normal", "standard_exponential", "random":
-        same(ours, theirs, name, n)
+    examples = int(os.environ.get("LAZYNP_EXAMPLES") or 0)
+    for rngs in pair(examples + 13), legacy_pair(examples + 13):
+        for name in "standard_normal", "standard_exponential", "random":
+            same(*rngs, name, 1000 * max(examples, 300))

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, binding=True
 """Draws in C; ``native.py`` says which of them may be used.
 
-In: bound methods of NumPy's generators over PCG64.  Out: what is called in their place.  Promise: NumPy's numbers, and NumPy's state.
+In: bound methods of NumPy's generators over PCG64, and of ``RandomState``.  Out: what is called in their place.  Promise: NumPy's numbers, and NumPy's state.
 """
 
 cimport numpy as cnp
@@ -23,31 +23,25 @@ cdef extern from "calls.h":
         uint64_t* limit
         double* height
         double start, inverse
-    ctypedef struct Method:
-        const char* name
     Ziggurat normal_layers, exponential_layers
-    const Method* methods
-    int METHODS, LAYERS
+    int LAYERS
     void words_ready()
     int words_by_vectors(int)
-    object drawn_new(object, object, object, object, object, const char*)
+    object drawn_new(object, object, object, object, int, const char*)
     int drawn_ready() except -1
 
 words_ready()
 words_by_vectors(1)
 drawn_ready()
 
-NAMES = tuple([methods[k].name.decode() for k in range(METHODS)])
-
-
 def by_vectors(bint wanted):
     """Make words by vectors from now on, where the processor can; tells whether it is so."""
     return bool(words_by_vectors(wanted))
 
 
-def drawn(method, bits, str name):
-    """Return what draws as a bound method of NumPy's does, over these bits."""
-    return drawn_new(method, bits, bits.capsule, bits.lock.acquire, bits.lock.release, name.encode())
+def drawn(method, bits, bint legacy):
+    """Return what draws as a bound method of NumPy's does, of a ``RandomState`` or another generator over these bits; None if it is not known."""
+    return drawn_new(method, method.__self__, bits, bits.capsule, legacy, method.__name__.encode())
 
 
 def set_layers(bint normal, const double[::1] width, const uint64_t[::1] limit, const double[::1] height, double start):

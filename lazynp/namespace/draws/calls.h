@@ -10,30 +10,68 @@
 #include <structmember.h>
 
 #include <numpy/arrayobject.h>
-#include <numpy/random/bitgen.h>
 
-#include "numbers.h"
+#include "twister.h"
 
 #define MOST_AXES 8
 #define LONG 4096 /* numbers that other threads may run beside */
+#define PART 1024 /* numbers that are made before they are moved and stretched: they stay in the nearest cache */
 
-typedef void (*Fill)(Stream*, double*, size_t);
+/* Where the state of a generator is: that of a `Generator` over PCG64, or of a `RandomState` over MT19937. */
+typedef struct {
+    Numpys* pcg;
+    Legacy legacy;
+} Place;
+
+/* The words that come next. */
+typedef union {
+    Stream stream;
+    Twisted twisted;
+} Words;
+
+static void pcg_begin(Words* words, const Place* place, size_t expected) { stream_begin(&words->stream, place->pcg, expected); }
+static void pcg_end(Words* words) { stream_end(&words->stream); }
+static void pcg_integers(const Place* place, uint64_t low, uint64_t most, uint64_t* out, size_t n) { integers_fill(place->pcg, low, most, out, n); }
+static void legacy_begin(Words* words, const Place* place, size_t expected) { (void)expected, twisted_begin(&words->twisted, &place->legacy); }
+static void legacy_end(Words* words) { twisted_end(&words->twisted); }
+static void legacy_integers(const Place* place, uint64_t low, uint64_t most, uint64_t* out, size_t n) {
+    twisted_integers(&place->legacy, low, (uint32_t)most, out, n);
+}
+
+/* What the methods of a class of generators have in common. */
+typedef struct {
+    void (*begin)(Words*, const Place*, size_t expected);
+    void (*end)(Words*);
+    void (*integers)(const Place*, uint64_t low, uint64_t most, uint64_t* out, size_t n);
+    uint64_t most; /* of whole numbers that are known here */
+    int plain;     /* whether one of them is a number of Python's */
+} Family;
+static const Family pcg = {pcg_begin, pcg_end, pcg_integers, UINT64_MAX, 0}, legacy = {legacy_begin, legacy_end, legacy_integers, UINT32_MAX, 1};
 
 /* The numbers that a method has before the size, and what they are if they are not given. */
 typedef struct {
+    const Family* of;
     const char *name, *parameters[2];
     double defaults[2];
-    Fill fill; /* NULL: whole numbers */
-    int needed;
+    void (*fill)(void* words, double* out, size_t n); /* NULL: whole numbers */
+    int extents; /* the size is all the arguments */
 } Method;
 static const Method methods[] = {
-    {"random", {NULL, NULL}, {0, 0}, random_fill, 0},
-    {"standard_normal", {NULL, NULL}, {0, 0}, normal_fill, 0},
-    {"standard_exponential", {NULL, NULL}, {0, 0}, exponential_fill, 0},
-    {"uniform", {"low", "high"}, {0, 1}, random_fill, 0},
-    {"normal", {"loc", "scale"}, {0, 1}, normal_fill, 0},
-    {"exponential", {"scale", NULL}, {1, 0}, exponential_fill, 0},
-    {"integers", {"low", "high"}, {0, 0}, NULL, 1},
+    {&pcg, "random", {NULL, NULL}, {0, 0}, random_fill, 0},
+    {&pcg, "standard_normal", {NULL, NULL}, {0, 0}, normal_fill, 0},
+    {&pcg, "standard_exponential", {NULL, NULL}, {0, 0}, exponential_fill, 0},
+    {&pcg, "uniform", {"low", "high"}, {0, 1}, random_fill, 0},
+    {&pcg, "normal", {"loc", "scale"}, {0, 1}, normal_fill, 0},
+    {&pcg, "exponential", {"scale", NULL}, {1, 0}, exponential_fill, 0},
+    {&pcg, "integers", {"low", "high"}, {0, 0}, NULL, 0},
+    {&legacy, "random", {NULL, NULL}, {0, 0}, twisted_random, 0},
+    {&legacy, "random_sample", {NULL, NULL}, {0, 0}, twisted_random, 0},
+    {&legacy, "rand", {NULL, NULL}, {0, 0}, twisted_random, 1},
+    {&legacy, "uniform", {"low", "high"}, {0, 1}, twisted_random, 0},
+    {&legacy, "standard_normal", {NULL, NULL}, {0, 0}, twisted_normal, 0},
+    {&legacy, "randn", {NULL, NULL}, {0, 0}, twisted_normal, 1},
+    {&legacy, "normal", {"loc", "scale"}, {0, 1}, twisted_normal, 0},
+    {&legacy, "randint", {"low", "high"}, {0, 0}, NULL, 0},
 };
 #define METHODS (sizeof(methods) / sizeof(methods[0]))
 
@@ -42,7 +80,7 @@ typedef struct {
     vectorcallfunc vector;
     PyObject *theirs, *bits, *acquire, *release;
     const Method* method;
-    Numpys* state; /* in `bits` */
+    Place place; /* in `bits`, and in what `theirs` is a method of */
 } Drawn;
 
 /* What is drawn: so many numbers, from where to where. */
@@ -82,13 +120,13 @@ static int wanted_numbers(const Method* method, Wanted* w, PyObject* const* give
         if (number[k] == -1 && PyErr_Occurred()) return PyErr_Clear(), 0;
         if (!isfinite(number[k])) return 0;
     }
-    if (method->fill == random_fill) number[1] -= number[0];
+    if (method->fill == random_fill || method->fill == twisted_random) number[1] -= number[0];
     w->start = method->parameters[1] ? number[0] : 0;
     w->scale = method->parameters[1] ? number[1] : number[0];
     return isfinite(w->scale) && !signbit(w->scale); /* NumPy refuses the others */
 }
 
-static int wanted_integers(Wanted* w, PyObject* const* given) {
+static int wanted_integers(const Method* method, Wanted* w, PyObject* const* given) {
     PyObject *low = given[1] && given[1] != Py_None ? given[0] : NULL, *high = low ? given[1] : given[0];
     int beyond[2] = {0, 0};
     int64_t bounds[2] = {0, 0};
@@ -96,13 +134,19 @@ static int wanted_integers(Wanted* w, PyObject* const* given) {
     if (low) bounds[0] = PyLong_AsLongLongAndOverflow(low, &beyond[0]);
     bounds[1] = PyLong_AsLongLongAndOverflow(high, &beyond[1]);
     w->low = (uint64_t)bounds[0], w->most = (uint64_t)bounds[1] - w->low - 1;
-    return !beyond[0] && !beyond[1] && bounds[0] + 1 < bounds[1];
+    return !beyond[0] && !beyond[1] && bounds[0] + 1 < bounds[1] && w->most <= method->of->most;
 }
 
 /* Read a call; tells whether it is plain. */
 static int wanted_of(const Method* method, Wanted* w, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     PyObject *given[3] = {NULL, NULL, NULL}, *size;
     int before = method->parameters[1] ? 2 : method->parameters[0] ? 1 : 0;
+    if (method->extents) {
+        w->axes = n ? 0 : -1, w->n = 1;
+        for (Py_ssize_t k = 0; k < n; k++)
+            if (n > MOST_AXES || !wanted_extent(w, args[k])) return 0;
+        return names == NULL;
+    }
     if (n > before + 1) return 0;
     for (Py_ssize_t k = 0; k < n; k++) given[k] = args[k];
     for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++) {
@@ -113,12 +157,31 @@ static int wanted_of(const Method* method, Wanted* w, PyObject* const* args, Py_
         given[place] = args[n + k];
     }
     size = given[before], given[before] = NULL;
-    return wanted_size(w, size) && (method->fill ? wanted_numbers(method, w, given) : wanted_integers(w, given));
+    return wanted_size(w, size) && (method->fill ? wanted_numbers(method, w, given) : wanted_integers(method, w, given));
 }
 
-static void draw(Drawn* self, const Wanted* w, void* out) {
-    if (self->method->fill == NULL) integers_drawn(self->state, w->low, w->most, out, w->n);
-    else floats_drawn(self->method->fill, self->state, self->method->parameters[0] != NULL, w->start, w->scale, out, w->n);
+static void draw(Drawn* self, const Wanted* w, void* made) {
+    const Method* method = self->method;
+    double* out = made;
+    Words words;
+    if (method->fill == NULL) {
+        method->of->integers(&self->place, w->low, w->most, made, w->n);
+        return;
+    }
+    method->of->begin(&words, &self->place, w->n);
+    for (size_t left = w->n, n; left; left -= n, out += n) {
+        n = left < PART ? left : PART;
+        method->fill(&words, out, n);
+        if (method->parameters[0])
+            for (size_t k = 0; k < n; k++) out[k] = w->start + w->scale * out[k];
+    }
+    method->of->end(&words);
+}
+
+/* Whether a `RandomState` draws from the same bits as when it was asked for this method: NumPy's own may be given others. */
+static int is_elsewhere(const Drawn* self) {
+    const Legacy* of = &self->place.legacy;
+    return of->twister && of->pairs->interface->state != of->twister;
 }
 
 /* While the lock is held, which other threads may wait for. */
@@ -143,7 +206,7 @@ static PyObject* drawn_call(PyObject* callable, PyObject* const* args, size_t na
     int type = self->method->fill ? NPY_DOUBLE : NPY_INT64;
     PyObject* made;
     Wanted w;
-    if (!wanted_of(self->method, &w, args, PyVectorcall_NARGS(nargsf), names) || w.n == 0) return PyObject_Vectorcall(self->theirs, args, nargsf, names);
+    if (!wanted_of(self->method, &w, args, PyVectorcall_NARGS(nargsf), names) || w.n == 0 || is_elsewhere(self)) return PyObject_Vectorcall(self->theirs, args, nargsf, names);
     if (w.axes < 0) {
         union {
             double number;
@@ -152,6 +215,7 @@ static PyObject* drawn_call(PyObject* callable, PyObject* const* args, size_t na
         PyArray_Descr* descr;
         if (locked_draw(self, &w, &one) < 0) return NULL;
         if (self->method->fill) return PyFloat_FromDouble(one.number);
+        if (self->method->of->plain) return PyLong_FromLongLong(one.whole);
         if ((descr = PyArray_DescrFromType(type)) == NULL) return NULL;
         made = PyArray_Scalar(&one, descr, NULL);
         Py_DECREF(descr);
@@ -180,40 +244,47 @@ static PyTypeObject drawn_type = {
 
 static int drawn_ready(void) { return PyType_Ready(&drawn_type); }
 
-/* Where the state of a bit generator is: inside the object, or it is not believed. */
-static Numpys* state_of(PyObject* bits, PyObject* capsule) {
-    bitgen_t* interface = PyCapsule_GetPointer(capsule, "BitGenerator");
-    const char *first = (const char*)bits, *last = first + Py_TYPE(bits)->tp_basicsize, *at;
-    if (interface == NULL) return NULL;
-    at = interface->state;
-    if (at >= first && at + sizeof(Numpys) <= last) {
-        Numpys* state = (Numpys*)at;
-        at = (const char*)state->pcg;
-        if (at >= first && at + sizeof(Pcg) <= last) return state;
+static int is_inside(const void* part, size_t size, PyObject* object) {
+    const char *first = (const char*)object, *at = part;
+    return at >= first && at + size <= first + Py_TYPE(object)->tp_basicsize;
+}
+
+/* Find the state of a bit generator, and of a `RandomState` over it; tells whether they are inside these objects, else they are not believed. */
+static int place_find(Place* place, const Family* of, PyObject* generator, PyObject* bits, const bitgen_t* interface) {
+    void* state = interface->state;
+    if (of == &pcg) {
+        place->pcg = state;
+        return is_inside(state, sizeof(Numpys), bits) && is_inside(place->pcg->pcg, sizeof(Pcg), bits);
     }
-    PyErr_SetString(PyExc_ValueError, "a bit generator keeps its state elsewhere");
-    return NULL;
+    place->legacy.twister = state;
+    for (char* at = (char*)(generator + 1); is_inside(at, sizeof(Pairs), generator); at += sizeof(void*)) {
+        place->legacy.pairs = (Pairs*)at; /* begins with where the interface is, of which there is a copy */
+        if (is_inside(place->legacy.pairs->interface, sizeof(bitgen_t), generator) && place->legacy.pairs->interface->state == state)
+            return is_inside(state, sizeof(Twister), bits);
+    }
+    return 0;
 }
 
-/* The method of this name; NULL where it is not known here. */
-static const Method* method_named(const char* name) {
-    for (size_t k = 0; k < METHODS; k++)
-        if (strcmp(methods[k].name, name) == 0) return &methods[k];
-    return NULL;
-}
-
-static PyObject* drawn_new(PyObject* theirs, PyObject* bits, PyObject* capsule, PyObject* acquire, PyObject* release, const char* name) {
-    const Method* method = method_named(name);
-    Numpys* state = state_of(bits, capsule);
+/* What draws as a method of a generator does, or of a `RandomState`; None where it is not known. */
+static PyObject* drawn_new(PyObject* theirs, PyObject* generator, PyObject* bits, PyObject* capsule, int is_legacy, const char* name) {
+    const bitgen_t* interface = PyCapsule_GetPointer(capsule, "BitGenerator");
+    const Family* of = is_legacy ? &legacy : &pcg;
+    const Method* method = methods;
+    Place place = {NULL, {NULL, NULL}};
+    PyObject* lock;
     Drawn* self;
-    if (state == NULL) return NULL;
-    if (method == NULL) return PyErr_Format(PyExc_ValueError, "%s is not known here", name);
-    self = PyObject_New(Drawn, &drawn_type);
-    if (self == NULL) return NULL;
-    self->vector = drawn_call;
-    self->method = method, self->state = state;
-    self->theirs = Py_NewRef(theirs), self->bits = Py_NewRef(bits);
-    self->acquire = Py_NewRef(acquire), self->release = Py_NewRef(release);
+    if (interface == NULL) return NULL;
+    while (method < methods + METHODS && (method->of != of || strcmp(method->name, name))) method++;
+    if (method == methods + METHODS || !place_find(&place, of, generator, bits, interface)) Py_RETURN_NONE;
+    if ((lock = PyObject_GetAttrString(bits, "lock")) == NULL) return NULL;
+    if ((self = PyObject_New(Drawn, &drawn_type))) {
+        self->vector = drawn_call;
+        self->method = method, self->place = place;
+        self->theirs = Py_NewRef(theirs), self->bits = Py_NewRef(bits);
+        self->acquire = PyObject_GetAttrString(lock, "acquire"), self->release = PyObject_GetAttrString(lock, "release");
+        if (self->acquire == NULL || self->release == NULL) Py_CLEAR(self);
+    }
+    Py_DECREF(lock);
     return (PyObject*)self;
 }
 

@@ -24,7 +24,7 @@ SEED: Final = 30
 MANY: Final = 5000
 """Numbers of a ziggurat: with this seed some are of the tail, on both sides of the normal one."""
 
-TRIED: Final[dict[str, list[tuple[Any, ...]]]] = {
+GENERATOR: Final[dict[str, list[tuple[Any, ...]]]] = {
     "random": [(), (3,), ((2, 301),)],
     "standard_normal": [(), (3,), (MANY,)],
     "standard_exponential": [(), (3,), (MANY,)],
@@ -36,26 +36,46 @@ TRIED: Final[dict[str, list[tuple[Any, ...]]]] = {
         *[(1 << 40,), (0, 1 << 40, 3), (-1 << 62, 1 << 61, (2, 301)), (-1 << 63, (1 << 63) - 1, 2)],
     ],
 }
-"""Calls that are compared with NumPy's."""
+LEGACY: Final[dict[str, list[tuple[Any, ...]]]] = {
+    "random": [(), (3,), ((2, 301),)],
+    "random_sample": [(), (3,), ((2, 301),)],
+    "rand": [(), (3,), (2, 301)],
+    "uniform": [(), (-1, 2.5), (0.1, 0.7, (2, 301))],
+    "standard_normal": [(), (4,), (), ((2, 301),)],
+    "randn": [(), (4,), (), (2, 301)],
+    "normal": [(), (0, 0.8, 3), (), (-1.7, 2.3, (2, 301))],
+    "randint": [(10,), (0, 10, 1), (-3, 10, 602), (-5, 3 << 30, 601), (0, 1 << 32, 7)],
+}
+KINDS: Final[dict[type, tuple[type, dict[str, list[tuple[Any, ...]]]]]] = {
+    np.random.Generator: (np.random.PCG64, GENERATOR),
+    np.random.RandomState: (np.random.MT19937, LEGACY),
+}
+"""The bit generator of each kind of generator, and calls that are compared with NumPy's."""
 
 
 def drawn(method: Any) -> Any:
     """Return what draws as ``method``: that, or what is called in its place."""
     generator = getattr(method, "__self__", None)
-    if type(generator) is not np.random.Generator or type(generator.bit_generator) is not np.random.PCG64 or not usable(method.__name__):
+    kind: Any = type(generator)
+    if _native is None or kind not in KINDS or method.__name__ not in KINDS[kind][1]:
         return method
-    return _native.drawn(method, generator.bit_generator, method.__name__)
+    bits = getattr(generator, "_bit_generator", None)
+    if type(bits) is not KINDS[kind][0] or not usable(kind, method.__name__):
+        return method
+    return _made(method, bits) or method
+
+
+def _made(method: Any, bits: Any) -> Any:
+    return _native.drawn(method, bits, type(method.__self__) is np.random.RandomState)
 
 
 @cache
-def usable(name: str) -> bool:
-    """Tell whether a method draws what NumPy's does, and is known at all."""
-    if _native is None or name not in _native.NAMES:
-        return False
+def usable(kind: type, name: str) -> bool:
+    """Tell whether a method draws what NumPy's does."""
     try:
-        if name.endswith(("normal", "exponential")):
+        if kind is np.random.Generator and name.endswith(("normal", "exponential")):
             _layers(name.endswith("normal"))
-        return _agrees(name)
+        return _agrees(kind, name)
     except Exception:  # whatever another NumPy says to it
         return False
 
@@ -68,16 +88,23 @@ def _layers(normal: bool) -> None:
     _native.set_layers(normal, *ziggurats.layers(of, _native.Script))
 
 
-def _agrees(name: str) -> bool:
-    theirs = np.random.Generator(np.random.PCG64(SEED))
-    bits = np.random.PCG64(SEED)
-    method: Callable[..., Any] = getattr(theirs, name)
-    ours = _native.drawn(getattr(np.random.Generator(bits), name), bits, name)
-    for args in TRIED[name]:
-        expected, found = method(*args), ours(*args)
-        if type(found) is not type(expected) or bits.state != theirs.bit_generator.state:
+def _agrees(kind: Any, name: str) -> bool:
+    bits, calls = KINDS[kind]
+    theirs, ours = kind(bits(SEED)), kind(bits(SEED))
+    draw: Callable[..., Any] = _made(getattr(ours, name), ours._bit_generator)
+    for args in calls[name]:
+        expected, found = getattr(theirs, name)(*args), draw(*args)
+        if type(found) is not type(expected) or state(ours) != state(theirs):
             return False
         found, expected = np.asarray(found), np.asarray(expected)
         if found.dtype != expected.dtype or found.shape != expected.shape or found.tobytes() != expected.tobytes():
             return False
     return True
+
+
+def state(generator: Any) -> Any:
+    """The state of a generator, as what can be compared."""
+    if isinstance(generator, np.random.Generator):
+        return generator.bit_generator.state
+    name, key, *others = generator.get_state()
+    return name, key.tobytes(), others

@@ -1,4 +1,4 @@
-/* Numbers of words, as NumPy makes them.
+/* Numbers of words, as NumPy's `Generator` makes them.
 
    In: words, what is to be drawn, how many.  Out: the numbers, and the stream behind the words they took.  Promise: NumPy's arithmetic, step
    by step, so NumPy's bits.
@@ -27,7 +27,8 @@ static Ziggurat normal_layers, exponential_layers;
 
 static inline double uniform_next(Stream* s) { return (double)(int64_t)(stream_next(s) >> 11) * 0x1p-53; }
 
-static void random_fill(Stream* s, double* out, size_t n) {
+static void random_fill(void* stream, double* out, size_t n) {
+    Stream* s = stream;
     while (n) {
         size_t ready;
         if (s->at == s->end) stream_fill(s, n);
@@ -95,22 +96,8 @@ static inline void ziggurat_fill(Stream* s, double* out, size_t n, int (*of)(uin
     }
 }
 
-static void normal_fill(Stream* s, double* out, size_t n) { ziggurat_fill(s, out, n, normal_of, normal_beyond); }
-static void exponential_fill(Stream* s, double* out, size_t n) { ziggurat_fill(s, out, n, exponential_of, exponential_beyond); }
-
-/* So many numbers, moved and stretched while they are in the cache. */
-static void floats_drawn(void (*fill)(Stream*, double*, size_t), Numpys* of, int scaled, double start, double scale, double* out, size_t n) {
-    Stream s;
-    stream_begin(&s, of, n);
-    while (n) {
-        size_t part = n < BLOCK ? n : BLOCK;
-        fill(&s, out, part);
-        if (scaled)
-            for (size_t k = 0; k < part; k++) out[k] = start + scale * out[k];
-        out += part, n -= part;
-    }
-    stream_end(&s);
-}
+static void normal_fill(void* stream, double* out, size_t n) { ziggurat_fill(stream, out, n, normal_of, normal_beyond); }
+static void exponential_fill(void* stream, double* out, size_t n) { ziggurat_fill(stream, out, n, exponential_of, exponential_beyond); }
 
 /* Whole numbers from `low` to `low + most`, none more likely than the others: the upper halves of products, of which those are rejected whose
    lower half is below a limit.  D. Lemire: Fast random integer generation in an interval (2019). */
@@ -163,7 +150,7 @@ static void halves_bounded(Numpys* of, uint64_t low, uint32_t most, uint64_t* re
     stream_end(&s);
 }
 
-static void integers_drawn(Numpys* of, uint64_t low, uint64_t most, uint64_t* out, size_t n) {
+static void integers_fill(Numpys* of, uint64_t low, uint64_t most, uint64_t* out, size_t n) {
     if (most <= UINT32_MAX) halves_bounded(of, low, (uint32_t)most, out, n);
     else words_bounded(of, low, most, out, n);
 }
