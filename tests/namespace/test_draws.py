@@ -28,6 +28,7 @@ CALLS: list[tuple[str, tuple[Any, ...]]] = [
     *[("exponential", args) for args in [(), (0.3,), (0,), (1e308,)]],
     *[("integers", args) for args in [(1,), (2,), (10,), (-3, 10), (5, 6), (0, 1 << 31), (-5, 3 << 30)]],
     *[("integers", args) for args in [((1 << 32) - 1,), (1 << 32,), (0, (1 << 32) + 1)]],
+    *[("choice", args) for args in [(7,), (1,), ([1.5, 2.5, 3.5],)]],
     *[("integers", args) for args in [(1 << 40,), (3 << 61,), (-(1 << 63), (1 << 63) - 1), (-(1 << 62), 1 << 61), (numpy.int32(9),)]],
 ]  # fmt: skip
 LEGACY: list[tuple[str, tuple[Any, ...]]] = [
@@ -35,6 +36,7 @@ LEGACY: list[tuple[str, tuple[Any, ...]]] = [
     *[("uniform", args) for args in [(), (-1, 2.5), (0.1,), (3, 3), (3, -1), (1e300, 1.7e300)]],
     *[("normal", args) for args in [(), (0, 0.8), (-3.5,), (2, 0), (1e308, 1e308), (numpy.float64(2), 3)]],
     *[("randint", args) for args in [(1,), (2,), (10,), (-3, 10), (5, 6), (0, 1 << 31), (-5, 3 << 30), ((1 << 32) - 1,)]],
+    *[("choice", args) for args in [(7,), (1,), ([1.5, 2.5, 3.5],)]],
     *[("randint", args) for args in [(1 << 32,), (0, (1 << 32) + 1), (1 << 40,), (-(1 << 63), (1 << 63) - 1), (numpy.int32(9),)]],
 ]
 REFUSED: list[tuple[str, tuple[Any, ...]]] = [
@@ -109,6 +111,19 @@ def test_every_size_of_a_random_state(name: str, args: tuple[Any, ...]) -> None:
     for seed, before in [(0, 0), (1, 1), (2, 622), (3, 623), (4, 10**5 + 7)]:
         for size in SIZES:
             same(*legacy_pair(seed, before), name, *args, size=size)
+
+
+@pytest.mark.parametrize("pair", [pair, legacy_pair])
+def test_orders(pair: Any) -> None:
+    for before in 0, 1, 623:
+        ours, theirs = pair(6, before)
+        for x in -1, 0, 1, 2, 3, 32, 255, 256, 257, 1000, 10**5, [3, 1, 2], numpy.int64(5), numpy.arange(6).reshape(3, 2):
+            same(ours, theirs, "permutation", x)
+            same(ours, theirs, "random", 3)
+    with pytest.raises(TypeError):
+        ours.permutation()
+    same(ours, theirs, "choice", 9, 4, False)
+    same(ours, theirs, "choice", 3, 5, p=[0.2, 0.3, 0.5])
 
 
 @pytest.mark.parametrize("name", ["rand", "randn"])

@@ -32,46 +32,57 @@ typedef union {
 static void pcg_begin(Words* words, const Place* place, size_t expected) { stream_begin(&words->stream, place->pcg, expected); }
 static void pcg_end(Words* words) { stream_end(&words->stream); }
 static void pcg_integers(const Place* place, uint64_t low, uint64_t most, uint64_t* out, size_t n) { integers_fill(place->pcg, low, most, out, n); }
+static void pcg_order(const Place* place, int64_t* order, uint32_t n) { order_fill(place->pcg, order, n); }
 static void legacy_begin(Words* words, const Place* place, size_t expected) { (void)expected, twisted_begin(&words->twisted, &place->legacy); }
 static void legacy_end(Words* words) { twisted_end(&words->twisted); }
 static void legacy_integers(const Place* place, uint64_t low, uint64_t most, uint64_t* out, size_t n) {
     twisted_integers(&place->legacy, low, (uint32_t)most, out, n);
 }
 
+static void legacy_order(const Place* place, int64_t* order, uint32_t n) { twisted_order(&place->legacy, order, n); }
+
 /* What the methods of a class of generators have in common. */
 typedef struct {
     void (*begin)(Words*, const Place*, size_t expected);
     void (*end)(Words*);
     void (*integers)(const Place*, uint64_t low, uint64_t most, uint64_t* out, size_t n);
+    void (*order)(const Place*, int64_t* order, uint32_t n);
     uint64_t most; /* of whole numbers that are known here */
-    int plain;     /* whether one of them is a number of Python's */
 } Family;
-static const Family pcg = {pcg_begin, pcg_end, pcg_integers, UINT64_MAX, 0}, legacy = {legacy_begin, legacy_end, legacy_integers, UINT32_MAX, 1};
+static const Family pcg = {pcg_begin, pcg_end, pcg_integers, pcg_order, UINT64_MAX};
+static const Family legacy = {legacy_begin, legacy_end, legacy_integers, legacy_order, UINT32_MAX};
+
+/* What a method draws: numbers, of a size that is an argument or all of them, whole numbers, of which one is Python's or NumPy's, or an order. */
+enum { NUMBERS, EXTENTS, WHOLE, WHOLE_OF_NUMPY, ORDER };
 
 /* The numbers that a method has before the size, and what they are if they are not given. */
 typedef struct {
     const Family* of;
+    int draws;
     const char *name, *parameters[2];
     double defaults[2];
-    void (*fill)(void* words, double* out, size_t n); /* NULL: whole numbers */
-    int extents; /* the size is all the arguments */
+    void (*fill)(void* words, double* out, size_t n); /* with numbers */
 } Method;
 static const Method methods[] = {
-    {&pcg, "random", {NULL, NULL}, {0, 0}, random_fill, 0},
-    {&pcg, "standard_normal", {NULL, NULL}, {0, 0}, normal_fill, 0},
-    {&pcg, "standard_exponential", {NULL, NULL}, {0, 0}, exponential_fill, 0},
-    {&pcg, "uniform", {"low", "high"}, {0, 1}, random_fill, 0},
-    {&pcg, "normal", {"loc", "scale"}, {0, 1}, normal_fill, 0},
-    {&pcg, "exponential", {"scale", NULL}, {1, 0}, exponential_fill, 0},
-    {&pcg, "integers", {"low", "high"}, {0, 0}, NULL, 0},
-    {&legacy, "random", {NULL, NULL}, {0, 0}, twisted_random, 0},
-    {&legacy, "random_sample", {NULL, NULL}, {0, 0}, twisted_random, 0},
-    {&legacy, "rand", {NULL, NULL}, {0, 0}, twisted_random, 1},
-    {&legacy, "uniform", {"low", "high"}, {0, 1}, twisted_random, 0},
-    {&legacy, "standard_normal", {NULL, NULL}, {0, 0}, twisted_normal, 0},
-    {&legacy, "randn", {NULL, NULL}, {0, 0}, twisted_normal, 1},
-    {&legacy, "normal", {"loc", "scale"}, {0, 1}, twisted_normal, 0},
-    {&legacy, "randint", {"low", "high"}, {0, 0}, NULL, 0},
+    {&pcg, NUMBERS, "random", {NULL, NULL}, {0, 0}, random_fill},
+    {&pcg, NUMBERS, "standard_normal", {NULL, NULL}, {0, 0}, normal_fill},
+    {&pcg, NUMBERS, "standard_exponential", {NULL, NULL}, {0, 0}, exponential_fill},
+    {&pcg, NUMBERS, "uniform", {"low", "high"}, {0, 1}, random_fill},
+    {&pcg, NUMBERS, "normal", {"loc", "scale"}, {0, 1}, normal_fill},
+    {&pcg, NUMBERS, "exponential", {"scale", NULL}, {1, 0}, exponential_fill},
+    {&pcg, WHOLE_OF_NUMPY, "integers", {"low", "high"}, {0, 0}, NULL},
+    {&pcg, WHOLE, "choice", {"a", NULL}, {0, 0}, NULL},
+    {&pcg, ORDER, "permutation", {NULL, NULL}, {0, 0}, NULL},
+    {&legacy, NUMBERS, "random", {NULL, NULL}, {0, 0}, twisted_random},
+    {&legacy, NUMBERS, "random_sample", {NULL, NULL}, {0, 0}, twisted_random},
+    {&legacy, EXTENTS, "rand", {NULL, NULL}, {0, 0}, twisted_random},
+    {&legacy, NUMBERS, "uniform", {"low", "high"}, {0, 1}, twisted_random},
+    {&legacy, NUMBERS, "standard_normal", {NULL, NULL}, {0, 0}, twisted_normal},
+    {&legacy, EXTENTS, "randn", {NULL, NULL}, {0, 0}, twisted_normal},
+    {&legacy, NUMBERS, "normal", {"loc", "scale"}, {0, 1}, twisted_normal},
+    {&legacy, WHOLE, "randint", {"low", "high"}, {0, 0}, NULL},
+    {&legacy, WHOLE, "choice", {"a", NULL}, {0, 0}, NULL},
+    {&legacy, ORDER, "permutation", {NULL, NULL}, {0, 0}, NULL},
 };
 #define METHODS (sizeof(methods) / sizeof(methods[0]))
 
@@ -141,7 +152,8 @@ static int wanted_integers(const Method* method, Wanted* w, PyObject* const* giv
 static int wanted_of(const Method* method, Wanted* w, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     PyObject *given[3] = {NULL, NULL, NULL}, *size;
     int before = method->parameters[1] ? 2 : method->parameters[0] ? 1 : 0;
-    if (method->extents) {
+    if (method->draws == ORDER) return n == 1 && names == NULL && PyLong_CheckExact(args[0]) && wanted_size(w, args[0]) && w->n <= UINT32_MAX;
+    if (method->draws == EXTENTS) {
         w->axes = n ? 0 : -1, w->n = 1;
         for (Py_ssize_t k = 0; k < n; k++)
             if (n > MOST_AXES || !wanted_extent(w, args[k])) return 0;
@@ -165,7 +177,8 @@ static void draw(Drawn* self, const Wanted* w, void* made) {
     double* out = made;
     Words words;
     if (method->fill == NULL) {
-        method->of->integers(&self->place, w->low, w->most, made, w->n);
+        if (method->draws == ORDER) method->of->order(&self->place, made, (uint32_t)w->n);
+        else method->of->integers(&self->place, w->low, w->most, made, w->n);
         return;
     }
     method->of->begin(&words, &self->place, w->n);
@@ -215,7 +228,7 @@ static PyObject* drawn_call(PyObject* callable, PyObject* const* args, size_t na
         PyArray_Descr* descr;
         if (locked_draw(self, &w, &one) < 0) return NULL;
         if (self->method->fill) return PyFloat_FromDouble(one.number);
-        if (self->method->of->plain) return PyLong_FromLongLong(one.whole);
+        if (self->method->draws == WHOLE) return PyLong_FromLongLong(one.whole);
         if ((descr = PyArray_DescrFromType(type)) == NULL) return NULL;
         made = PyArray_Scalar(&one, descr, NULL);
         Py_DECREF(descr);

@@ -150,6 +150,44 @@ static void halves_bounded(Numpys* of, uint64_t low, uint32_t most, uint64_t* re
     stream_end(&s);
 }
 
+/* The next step to an order of chance: the number in the last place that was not looked at is exchanged for one up to it, which the lowest bits
+   of a word say; where they say more, it is exchanged for itself, and looked at again. */
+typedef struct {
+    int64_t* at;
+    uint32_t last, mask;
+} Order;
+
+static Order order_begin(int64_t* at, uint32_t n) {
+    Order order = {at, n - 1, n - 1};
+    for (uint32_t k = 0; k < n; k++) at[k] = k;
+    for (int k = 1; k < 32; k *= 2) order.mask |= order.mask >> k;
+    return order;
+}
+
+static inline void order_step(Order* order, uint32_t word) {
+    const uint32_t last = order->last, said = word & order->mask, fits = said <= last, place = fits ? said : last;
+    const int64_t other = order->at[last];
+    order->at[last] = order->at[place], order->at[place] = other;
+    order->last = last - fits;
+    order->mask >>= order->last <= order->mask >> 1;
+}
+
+static void order_fill(Numpys* of, int64_t* at, uint32_t n) {
+    Order order = order_begin(at, n);
+    Stream s;
+    if (order.last && of->has_half) order_step(&order, of->half), of->has_half = 0;
+    stream_begin(&s, of, n / 2);
+    while (order.last) {
+        uint64_t word;
+        if (s.at == s.end) stream_fill(&s, (order.last + 1) / 2);
+        word = s.words[s.at++], of->half = (uint32_t)(word >> 32);
+        order_step(&order, (uint32_t)word);
+        if ((of->has_half = order.last == 0)) break;
+        order_step(&order, of->half);
+    }
+    stream_end(&s);
+}
+
 static void integers_fill(Numpys* of, uint64_t low, uint64_t most, uint64_t* out, size_t n) {
     if (most <= UINT32_MAX) halves_bounded(of, low, (uint32_t)most, out, n);
     else words_bounded(of, low, most, out, n);

@@ -140,4 +140,15 @@ static void twisted_integers(const Legacy* of, uint64_t low, uint32_t most, uint
     twisted_end(&s);
 }
 
+static void twisted_order(const Legacy* of, int64_t* at, uint32_t n) {
+    Order order = order_begin(at, n);
+    Twisted s;
+    twisted_begin(&s, of);
+    while (order.last) {
+        if (s.at == s.end) twisted_fill(&s, 1, order.last < KEY ? order.last : KEY);
+        order_step(&order, s.words[s.at++]);
+    }
+    twisted_end(&s);
+}
+
 #endif
