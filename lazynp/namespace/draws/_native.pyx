@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, binding=True
 """Draws in C; ``native.py`` says which of them may be used.
 
-In: bound methods of NumPy's generators over PCG64, and of ``RandomState``.  Out: what is called in their place.  Promise: NumPy's numbers, and NumPy's state.
+In: bound methods of NumPy's generators over PCG64, and of ``RandomState``.  Out: what is called in their place.  Promise: NumPy's numbers,
+and NumPy's state.
 """
 
 cimport numpy as cnp
@@ -33,6 +34,7 @@ cdef extern from "calls.h":
 words_ready()
 words_by_vectors(1)
 drawn_ready()
+
 
 def by_vectors(bint wanted):
     """Make words by vectors from now on, where the processor can; tells whether it is so."""

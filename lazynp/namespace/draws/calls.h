@@ -33,12 +33,12 @@ static void pcg_begin(Words* words, const Place* place, size_t expected) { strea
 static void pcg_end(Words* words) { stream_end(&words->stream); }
 static void pcg_integers(const Place* place, uint64_t low, uint64_t most, uint64_t* out, size_t n) { integers_fill(place->pcg, low, most, out, n); }
 static void pcg_order(const Place* place, int64_t* order, uint32_t n) { order_fill(place->pcg, order, n); }
+
 static void legacy_begin(Words* words, const Place* place, size_t expected) { (void)expected, twisted_begin(&words->twisted, &place->legacy); }
 static void legacy_end(Words* words) { twisted_end(&words->twisted); }
 static void legacy_integers(const Place* place, uint64_t low, uint64_t most, uint64_t* out, size_t n) {
     twisted_integers(&place->legacy, low, (uint32_t)most, out, n);
 }
-
 static void legacy_order(const Place* place, int64_t* order, uint32_t n) { twisted_order(&place->legacy, order, n); }
 
 /* What the methods of a class of generators have in common. */
@@ -61,7 +61,7 @@ typedef struct {
     int draws;
     const char *name, *parameters[2];
     double defaults[2];
-    void (*fill)(void* words, double* out, size_t n); /* with numbers */
+    void (*fill)(void* words, double* out, size_t n); /* NULL: no floats */
 } Method;
 static const Method methods[] = {
     {&pcg, NUMBERS, "random", {NULL, NULL}, {0, 0}, random_fill},
@@ -145,7 +145,7 @@ static int wanted_integers(const Method* method, Wanted* w, PyObject* const* giv
     if (low) bounds[0] = PyLong_AsLongLongAndOverflow(low, &beyond[0]);
     bounds[1] = PyLong_AsLongLongAndOverflow(high, &beyond[1]);
     w->low = (uint64_t)bounds[0], w->most = (uint64_t)bounds[1] - w->low - 1;
-    return !beyond[0] && !beyond[1] && bounds[0] + 1 < bounds[1] && w->most <= method->of->most;
+    return !beyond[0] && !beyond[1] && bounds[0] < bounds[1] && w->most && w->most <= method->of->most;
 }
 
 /* Read a call; tells whether it is plain. */
@@ -219,7 +219,8 @@ static PyObject* drawn_call(PyObject* callable, PyObject* const* args, size_t na
     int type = self->method->fill ? NPY_DOUBLE : NPY_INT64;
     PyObject* made;
     Wanted w;
-    if (!wanted_of(self->method, &w, args, PyVectorcall_NARGS(nargsf), names) || w.n == 0 || is_elsewhere(self)) return PyObject_Vectorcall(self->theirs, args, nargsf, names);
+    if (!wanted_of(self->method, &w, args, PyVectorcall_NARGS(nargsf), names) || w.n == 0 || is_elsewhere(self))
+        return PyObject_Vectorcall(self->theirs, args, nargsf, names);
     if (w.axes < 0) {
         union {
             double number;
