@@ -123,7 +123,24 @@ def test_orders(pair: Any) -> None:
     with pytest.raises(TypeError):
         ours.permutation()
     same(ours, theirs, "choice", 9, 4, False)
+    for x in (
+        *[numpy.arange(n) for n in (0, 1, 2, 257, 10**5)], numpy.arange(50.0), numpy.arange(50).astype("M8[s]"), numpy.arange(40)[::2],
+        numpy.arange(9, dtype="f4"), numpy.arange(24.0).reshape(4, 6), numpy.arange(9, dtype=">i8"), numpy.arange(9, dtype="c8"),
+    ):  # fmt: skip
+        mine, yours = lazynp.asarray(x.copy()), x.copy()
+        ours.shuffle(mine), theirs.shuffle(yours)
+        assert numpy.asarray(mine).tobytes() == yours.tobytes()
+        same(ours, theirs, "random", 3)
+    whole = lazynp.arange(20)
+    part, yours = whole[5:15], numpy.arange(20)
+    ours.shuffle(part), theirs.shuffle(yours[5:15])
+    assert numpy.asarray(whole).tobytes() == yours.tobytes()
     same(ours, theirs, "choice", 3, 5, p=[0.2, 0.3, 0.5])
+    for np, rng in (lazynp, ours), (numpy, theirs):
+        fixed = np.arange(5)
+        fixed.flags.writeable = False
+        with pytest.raises(ValueError, match="read-only"):
+            rng.shuffle(fixed)
 
 
 @pytest.mark.parametrize("name", ["rand", "randn"])

@@ -52,8 +52,9 @@ typedef struct {
 static const Family pcg = {pcg_begin, pcg_end, pcg_integers, pcg_order, UINT64_MAX};
 static const Family legacy = {legacy_begin, legacy_end, legacy_integers, legacy_order, UINT32_MAX};
 
-/* What a method draws: numbers, of a size that is an argument or all of them, whole numbers, of which one is Python's or NumPy's, or an order. */
-enum { NUMBERS, EXTENTS, WHOLE, WHOLE_OF_NUMPY, ORDER };
+/* What a method draws: numbers, of a size that is an argument or all of them, whole numbers, of which one is Python's or NumPy's, or an order,
+   of the numbers below one or of what is in an array. */
+enum { NUMBERS, EXTENTS, WHOLE, WHOLE_OF_NUMPY, ORDER, SHUFFLE };
 
 /* The numbers that a method has before the size, and what they are if they are not given. */
 typedef struct {
@@ -73,6 +74,7 @@ static const Method methods[] = {
     {&pcg, WHOLE_OF_NUMPY, "integers", {"low", "high"}, {0, 0}, NULL},
     {&pcg, WHOLE, "choice", {"a", NULL}, {0, 0}, NULL},
     {&pcg, ORDER, "permutation", {NULL, NULL}, {0, 0}, NULL},
+    {&pcg, SHUFFLE, "shuffle", {NULL, NULL}, {0, 0}, NULL},
     {&legacy, NUMBERS, "random", {NULL, NULL}, {0, 0}, twisted_random},
     {&legacy, NUMBERS, "random_sample", {NULL, NULL}, {0, 0}, twisted_random},
     {&legacy, EXTENTS, "rand", {NULL, NULL}, {0, 0}, twisted_random},
@@ -83,6 +85,7 @@ static const Method methods[] = {
     {&legacy, WHOLE, "randint", {"low", "high"}, {0, 0}, NULL},
     {&legacy, WHOLE, "choice", {"a", NULL}, {0, 0}, NULL},
     {&legacy, ORDER, "permutation", {NULL, NULL}, {0, 0}, NULL},
+    {&legacy, SHUFFLE, "shuffle", {NULL, NULL}, {0, 0}, NULL},
 };
 #define METHODS (sizeof(methods) / sizeof(methods[0]))
 
@@ -148,11 +151,20 @@ static int wanted_integers(const Method* method, Wanted* w, PyObject* const* giv
     return !beyond[0] && !beyond[1] && bounds[0] < bounds[1] && w->most && w->most <= method->of->most;
 }
 
+/* An array whose elements change places as numbers of 64 bits, whatever they mean. */
+static int wanted_places(Wanted* w, PyObject* x) {
+    PyArrayObject* array = (PyArrayObject*)x;
+    if (!PyArray_CheckExact(x) || PyArray_NDIM(array) != 1 || !PyArray_ISCARRAY(array) || PyArray_ITEMSIZE(array) != 8) return 0;
+    w->axes = 1, w->n = (size_t)PyArray_SIZE(array);
+    return PyTypeNum_ISNUMBER(PyArray_TYPE(array)) && w->n <= UINT32_MAX;
+}
+
 /* Read a call; tells whether it is plain. */
 static int wanted_of(const Method* method, Wanted* w, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     PyObject *given[3] = {NULL, NULL, NULL}, *size;
     int before = method->parameters[1] ? 2 : method->parameters[0] ? 1 : 0;
     if (method->draws == ORDER) return n == 1 && names == NULL && PyLong_CheckExact(args[0]) && wanted_size(w, args[0]) && w->n <= UINT32_MAX;
+    if (method->draws == SHUFFLE) return n == 1 && names == NULL && wanted_places(w, args[0]);
     if (method->draws == EXTENTS) {
         w->axes = n ? 0 : -1, w->n = 1;
         for (Py_ssize_t k = 0; k < n; k++)
@@ -177,7 +189,9 @@ static void draw(Drawn* self, const Wanted* w, void* made) {
     double* out = made;
     Words words;
     if (method->fill == NULL) {
-        if (method->draws == ORDER) method->of->order(&self->place, made, (uint32_t)w->n);
+        int64_t* at = made;
+        for (size_t k = 0; method->draws == ORDER && k < w->n; k++) at[k] = (int64_t)k;
+        if (method->draws >= ORDER) method->of->order(&self->place, at, (uint32_t)w->n);
         else method->of->integers(&self->place, w->low, w->most, made, w->n);
         return;
     }
@@ -221,6 +235,10 @@ static PyObject* drawn_call(PyObject* callable, PyObject* const* args, size_t na
     Wanted w;
     if (!wanted_of(self->method, &w, args, PyVectorcall_NARGS(nargsf), names) || w.n == 0 || is_elsewhere(self))
         return PyObject_Vectorcall(self->theirs, args, nargsf, names);
+    if (self->method->draws == SHUFFLE) {
+        if (locked_draw(self, &w, PyArray_DATA((PyArrayObject*)args[0])) < 0) return NULL;
+        Py_RETURN_NONE;
+    }
     if (w.axes < 0) {
         union {
             double number;

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from copy import deepcopy
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +38,7 @@ GENERATOR: Final[dict[str, list[tuple[Any, ...]]]] = {
     ],
     "choice": [(10,), (10, 3), (10, (2, 301))],
     "permutation": [(2,), (3,), (1027,)],
+    "shuffle": [(np.arange(n, dtype=dtype),) for n, dtype in [(2, np.int64), (1027, np.float64)]],
 }
 LEGACY: Final[dict[str, list[tuple[Any, ...]]]] = {
     "random": [(), (3,), ((2, 301),)],
@@ -49,6 +51,7 @@ LEGACY: Final[dict[str, list[tuple[Any, ...]]]] = {
     "randint": [(10,), (0, 10, 1), (-3, 10, 602), (-5, 3 << 30, 601), (0, 1 << 32, 7)],
     "choice": [(10,), (10, 3), (10, (2, 301))],
     "permutation": [(2,), (3,), (1027,)],
+    "shuffle": GENERATOR["shuffle"],
 }
 KINDS: Final[dict[type, tuple[type, dict[str, list[tuple[Any, ...]]]]]] = {
     np.random.Generator: (np.random.PCG64, GENERATOR),
@@ -97,12 +100,13 @@ def _agrees(kind: Any, name: str) -> bool:
     theirs, ours = kind(bits(SEED)), kind(bits(SEED))
     draw: Callable[..., Any] = _made(getattr(ours, name), ours._bit_generator)
     for args in calls[name]:
-        expected, found = getattr(theirs, name)(*args), draw(*args)
+        given, others = deepcopy(args), deepcopy(args)  # they may be written
+        found, expected = draw(*given), getattr(theirs, name)(*others)
         if type(found) is not type(expected) or state(ours) != state(theirs):
             return False
-        found, expected = np.asarray(found), np.asarray(expected)
-        if found.dtype != expected.dtype or found.shape != expected.shape or found.tobytes() != expected.tobytes():
-            return False
+        for x, y in zip(map(np.asarray, (found, *given)), map(np.asarray, (expected, *others)), strict=True):
+            if x.dtype != y.dtype or x.shape != y.shape or x.tobytes() != y.tobytes():
+                return False
     return True
 
 

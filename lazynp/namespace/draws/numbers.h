@@ -159,7 +159,6 @@ typedef struct {
 
 static Order order_begin(int64_t* at, uint32_t n) {
     Order order = {at, n - 1, n - 1};
-    for (uint32_t k = 0; k < n; k++) at[k] = k;
     for (int k = 1; k < 32; k *= 2) order.mask |= order.mask >> k;
     return order;
 }
