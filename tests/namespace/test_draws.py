@@ -124,6 +124,14 @@ def test_orders(pair: Any) -> None:
         ours.permutation()
     same(ours, theirs, "choice", 9, 4, False)
     for x in (
+        *[numpy.arange(n) for n in (1, 2, 9, 300)], numpy.arange(300, dtype="f4")[::3], numpy.arange(9) > 4, numpy.arange(9, dtype=">i4"),
+        numpy.arange(5).astype("M8[s]"), *([numpy.arange(6.0).reshape(2, 3)] if hasattr(theirs, "bit_generator") else []),
+    ):  # fmt: skip
+        for size in None, 0, 1, 700, (3, 4), (2, 0):
+            same(ours, theirs, "choice", x, size=size)
+        mine, yours = ours.choice(lazynp.asarray(x), 50), theirs.choice(x, 50)
+        assert numpy.asarray(mine).tobytes() == yours.tobytes()
+    for x in (
         *[numpy.arange(n) for n in (0, 1, 2, 257, 10**5)], numpy.arange(50.0), numpy.arange(50).astype("M8[s]"), numpy.arange(40)[::2],
         numpy.arange(9, dtype="f4"), numpy.arange(24.0).reshape(4, 6), numpy.arange(9, dtype=">i8"), numpy.arange(9, dtype="c8"),
     ):  # fmt: skip

@@ -52,9 +52,9 @@ typedef struct {
 static const Family pcg = {pcg_begin, pcg_end, pcg_integers, pcg_order, UINT64_MAX};
 static const Family legacy = {legacy_begin, legacy_end, legacy_integers, legacy_order, UINT32_MAX};
 
-/* What a method draws: numbers, of a size that is an argument or all of them, whole numbers, of which one is Python's or NumPy's, or an order,
-   of the numbers below one or of what is in an array. */
-enum { NUMBERS, EXTENTS, WHOLE, WHOLE_OF_NUMPY, ORDER, SHUFFLE };
+/* What a method draws: numbers, of a size that is an argument or all of them, whole numbers, of which one is Python's or NumPy's, whole
+   numbers below one or elements of an array, or an order, of the numbers below one or of what is in an array. */
+enum { NUMBERS, EXTENTS, WHOLE, WHOLE_OF_NUMPY, CHOICE, ORDER, SHUFFLE };
 
 /* The numbers that a method has before the size, and what they are if they are not given. */
 typedef struct {
@@ -72,7 +72,7 @@ static const Method methods[] = {
     {&pcg, NUMBERS, "normal", {"loc", "scale"}, {0, 1}, normal_fill},
     {&pcg, NUMBERS, "exponential", {"scale", NULL}, {1, 0}, exponential_fill},
     {&pcg, WHOLE_OF_NUMPY, "integers", {"low", "high"}, {0, 0}, NULL},
-    {&pcg, WHOLE, "choice", {"a", NULL}, {0, 0}, NULL},
+    {&pcg, CHOICE, "choice", {"a", NULL}, {0, 0}, NULL},
     {&pcg, ORDER, "permutation", {NULL, NULL}, {0, 0}, NULL},
     {&pcg, SHUFFLE, "shuffle", {NULL, NULL}, {0, 0}, NULL},
     {&legacy, NUMBERS, "random", {NULL, NULL}, {0, 0}, twisted_random},
@@ -83,7 +83,7 @@ static const Method methods[] = {
     {&legacy, EXTENTS, "randn", {NULL, NULL}, {0, 0}, twisted_normal},
     {&legacy, NUMBERS, "normal", {"loc", "scale"}, {0, 1}, twisted_normal},
     {&legacy, WHOLE, "randint", {"low", "high"}, {0, 0}, NULL},
-    {&legacy, WHOLE, "choice", {"a", NULL}, {0, 0}, NULL},
+    {&legacy, CHOICE, "choice", {"a", NULL}, {0, 0}, NULL},
     {&legacy, ORDER, "permutation", {NULL, NULL}, {0, 0}, NULL},
     {&legacy, SHUFFLE, "shuffle", {NULL, NULL}, {0, 0}, NULL},
 };
@@ -104,6 +104,7 @@ typedef struct {
     size_t n;
     double start, scale;
     uint64_t low, most;
+    PyArrayObject* of; /* elements of an array, or NULL; borrowed from the call */
 } Wanted;
 
 static int wanted_extent(Wanted* w, PyObject* x) {
@@ -151,6 +152,14 @@ static int wanted_integers(const Method* method, Wanted* w, PyObject* const* giv
     return !beyond[0] && !beyond[1] && bounds[0] < bounds[1] && w->most && w->most <= method->of->most;
 }
 
+/* Elements of a row. */
+static int wanted_elements(Wanted* w, PyObject* x) {
+    PyArrayObject* array = (PyArrayObject*)x;
+    if (w->axes < 0 || PyArray_NDIM(array) != 1 || !PyTypeNum_ISNUMBER(PyArray_TYPE(array)) || PyArray_SIZE(array) < 2) return 0;
+    w->of = array, w->low = 0, w->most = (uint64_t)PyArray_SIZE(array) - 1;
+    return w->most <= UINT32_MAX;
+}
+
 /* An array whose elements change places as numbers of 64 bits, whatever they mean. */
 static int wanted_places(Wanted* w, PyObject* x) {
     PyArrayObject* array = (PyArrayObject*)x;
@@ -163,6 +172,7 @@ static int wanted_places(Wanted* w, PyObject* x) {
 static int wanted_of(const Method* method, Wanted* w, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     PyObject *given[3] = {NULL, NULL, NULL}, *size;
     int before = method->parameters[1] ? 2 : method->parameters[0] ? 1 : 0;
+    w->of = NULL;
     if (method->draws == ORDER) return n == 1 && names == NULL && PyLong_CheckExact(args[0]) && wanted_size(w, args[0]) && w->n <= UINT32_MAX;
     if (method->draws == SHUFFLE) return n == 1 && names == NULL && wanted_places(w, args[0]);
     if (method->draws == EXTENTS) {
@@ -181,7 +191,9 @@ static int wanted_of(const Method* method, Wanted* w, PyObject* const* args, Py_
         given[place] = args[n + k];
     }
     size = given[before], given[before] = NULL;
-    return wanted_size(w, size) && (method->fill ? wanted_numbers(method, w, given) : wanted_integers(method, w, given));
+    if (!wanted_size(w, size)) return 0;
+    if (method->draws == CHOICE && given[0] && PyArray_CheckExact(given[0])) return wanted_elements(w, given[0]);
+    return (method->fill ? wanted_numbers : wanted_integers)(method, w, given);
 }
 
 static void draw(Drawn* self, const Wanted* w, void* made) {
@@ -247,7 +259,7 @@ static PyObject* drawn_call(PyObject* callable, PyObject* const* args, size_t na
         PyArray_Descr* descr;
         if (locked_draw(self, &w, &one) < 0) return NULL;
         if (self->method->fill) return PyFloat_FromDouble(one.number);
-        if (self->method->draws == WHOLE) return PyLong_FromLongLong(one.whole);
+        if (self->method->draws != WHOLE_OF_NUMPY) return PyLong_FromLongLong(one.whole);
         if ((descr = PyArray_DescrFromType(type)) == NULL) return NULL;
         made = PyArray_Scalar(&one, descr, NULL);
         Py_DECREF(descr);
@@ -255,6 +267,7 @@ static PyObject* drawn_call(PyObject* callable, PyObject* const* args, size_t na
     }
     made = PyArray_SimpleNew(w.axes, w.shape, type);
     if (made && locked_draw(self, &w, PyArray_DATA((PyArrayObject*)made)) < 0) Py_CLEAR(made);
+    if (made && w.of) Py_SETREF(made, PyArray_TakeFrom(w.of, made, 0, NULL, NPY_RAISE));
     return made;
 }
 

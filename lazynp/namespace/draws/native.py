@@ -36,7 +36,7 @@ GENERATOR: Final[dict[str, list[tuple[Any, ...]]]] = {
         *[(10,), (0, 10, 1), (-3, 10, 602), (-5, 3 << 30, 601), (0, 1 << 32, 7)],
         *[(1 << 40,), (0, 1 << 40, 3), (-1 << 62, 1 << 61, (2, 301)), (-1 << 63, (1 << 63) - 1, 2)],
     ],
-    "choice": [(10,), (10, 3), (10, (2, 301))],
+    "choice": [(10,), (10, 3), (10, (2, 301)), (np.arange(7.0), (5, 3))],
     "permutation": [(2,), (3,), (1027,)],
     "shuffle": [(np.arange(n, dtype=dtype),) for n, dtype in [(2, np.int64), (1027, np.float64)]],
 }
@@ -49,9 +49,7 @@ LEGACY: Final[dict[str, list[tuple[Any, ...]]]] = {
     "randn": [(), (4,), (), (2, 301)],
     "normal": [(), (0, 0.8, 3), (), (-1.7, 2.3, (2, 301))],
     "randint": [(10,), (0, 10, 1), (-3, 10, 602), (-5, 3 << 30, 601), (0, 1 << 32, 7)],
-    "choice": [(10,), (10, 3), (10, (2, 301))],
-    "permutation": [(2,), (3,), (1027,)],
-    "shuffle": GENERATOR["shuffle"],
+    **{name: GENERATOR[name] for name in ("choice", "permutation", "shuffle")},
 }
 KINDS: Final[dict[type, tuple[type, dict[str, list[tuple[Any, ...]]]]]] = {
     np.random.Generator: (np.random.PCG64, GENERATOR),
