@@ -52,7 +52,7 @@ class Draw:
     def __init__(self, function: Callable[..., Any], name: str, public: bool = False) -> None:
         self._public = public
         self.__wrapped__ = function
-        self._function = native.drawn(function)
+        self._function = native.drawn(function)  # what draws as it does, where there is such a thing
         self.__name__ = self.__qualname__ = name
         self._writes = (0,) if name in _WRITING else ()
 
