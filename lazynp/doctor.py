@@ -60,7 +60,9 @@ def _core() -> Check:
         missing = [name for name in natives if not _loads(name)]
         if missing:
             return Check(BROKEN, "native core", f"{_core.__file__}, but {', '.join(missing)} does not load, and recording costs more")
-        return Check(FOUND, "native core", _core.__file__)
+        # It wants integers of 128 bits, which not every compiler has.
+        draws = "" if _loads("lazynp.namespace.draws._native") else "; random numbers are drawn by NumPy"
+        return Check(FOUND, "native core", _core.__file__ + draws)
     return Check(BROKEN if core.broken else ABSENT, "native core", f"{core.reason}; small arrays cost two to three times as much")
 
 

@@ -49,7 +49,7 @@ FLOORS: Final = [
     ["namespace.ufunc"],
     ["namespace.routines"],
     ["namespace.device"],
-    ["namespace.special"],
+    ["namespace.special", "namespace.draws"],
     ["namespace.submodules"],
     ["namespace"],
     [""],  # the doors: the package itself, its commands, lazynp.special and lazynp.testing

@@ -2,7 +2,7 @@
 
 In: the names of ``numpy.random``.  Out: the same functions and generator objects with results of ours.  Promise: the same bits as
 NumPy for the same seed; numbers are drawn at the call, in the order of the calls, so that the generator's state is where NumPy's
-would be.  For a GPU ``device/drawing.py`` records many numbers in place of drawing them.
+would be.  Many of them are drawn in C (``draws/``).  For a GPU ``device/drawing.py`` records many numbers in place of drawing them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from lazynp.engine import devices
 from lazynp.namespace.bridge import fallback, proxies
 from lazynp.namespace.bridge.fallback import Arguments
 from lazynp.namespace.docstrings import Documented
+from lazynp.namespace.draws import native
 from lazynp.protocols import to_host
 from lazynp.values import config
 
@@ -51,6 +52,7 @@ class Draw:
     def __init__(self, function: Callable[..., Any], name: str, public: bool = False) -> None:
         self._public = public
         self.__wrapped__ = function
+        self._function = native.drawn(function)  # what draws as it does, where there is such a thing
         self.__name__ = self.__qualname__ = name
         self._writes = (0,) if name in _WRITING else ()
 
@@ -65,7 +67,7 @@ class Draw:
         return found
 
     def _by_numpy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        function = self.__wrapped__
+        function = self._function
         if not kwargs and not self._writes and config.at_hand and _PLAIN.issuperset(map(type, args)):
             return _wrapped(hand.result(function(*args)))
         if self._writes or Arguments().collect((args, kwargs)):
@@ -81,7 +83,7 @@ class Draw:
 
 def _draw(value: Callable[..., Any], name: str, public: bool) -> Any:
     draw = Draw(value, name, public)
-    return core.function(draw, value, f"draw {name}", frozenset()) if name in _NUMBERS else draw
+    return core.function(draw, draw._function, f"draw {name}", frozenset()) if name in _NUMBERS else draw
 
 
 def _wrapped(value: Any) -> Any:
