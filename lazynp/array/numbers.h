@@ -1,6 +1,6 @@
-/* NumPy's numbers of 64 bits, added, multiplied and compared by the shortest way.
+/* NumPy's numbers of 64 bits and truth values, added, multiplied and compared by the shortest way.
 
-   In: operators on `numpy.float64` and `numpy.int64`, which elements of arrays are, among themselves and with Python's numbers.  Out: NumPy's
+   In: operators on `numpy.float64`, `numpy.int64` and `numpy.bool`, which elements of arrays are, among themselves and with Python's numbers.  Out: NumPy's
    result, as a number of NumPy's.  Promise: where an error might have to be told of (what is not finite, what underflows, whole numbers that
    overflow, a division by zero), and of all other operands, NumPy's own operator is called.
 
@@ -23,7 +23,7 @@ typedef PyLongLongScalarObject Whole;
 typedef PyDoubleScalarObject Real;
 
 static PyNumberMethods real_methods, whole_methods; /* NumPy's */
-static richcmpfunc real_compare, whole_compare;
+static richcmpfunc real_compare, whole_compare, truth_compare;
 
 /* A whole number that is NumPy's, or Python's and not larger; 0 of all others. */
 static inline int whole_of(PyObject* x, npy_int64* to) {
@@ -138,17 +138,26 @@ static PyObject* whole_richcompare(PyObject* a, PyObject* b, int op) {
     if (Py_IS_TYPE(a, &WHOLE_TYPE) && whole_of(a, &p) && whole_of(b, &q)) PyArrayScalar_RETURN_BOOL_FROM_LONG(HOLDS(p, q));
     return whole_compare(a, b, op);
 }
+/* Truth values, of which NumPy makes arrays to compare them. */
+static PyObject* truth_richcompare(PyObject* a, PyObject* b, int op) {
+    if (Py_IS_TYPE(a, &PyBoolArrType_Type) && (Py_IS_TYPE(b, &PyBoolArrType_Type) || PyBool_Check(b))) {
+        int p = PyArrayScalar_VAL(a, Bool) != 0, q = PyBool_Check(b) ? b == Py_True : PyArrayScalar_VAL(b, Bool) != 0;
+        PyArrayScalar_RETURN_BOOL_FROM_LONG(HOLDS(p, q));
+    }
+    return truth_compare(a, b, op);
+}
 #undef HOLDS
 
 static void numbers_ready(void) {
     PyNumberMethods *real = PyDoubleArrType_Type.tp_as_number, *whole = WHOLE_TYPE.tp_as_number;
     if (real_methods.nb_add) return; /* in another interpreter of the process */
     real_methods = *real, whole_methods = *whole;
-    real_compare = PyDoubleArrType_Type.tp_richcompare, whole_compare = WHOLE_TYPE.tp_richcompare;
+    real_compare = PyDoubleArrType_Type.tp_richcompare, whole_compare = WHOLE_TYPE.tp_richcompare, truth_compare = PyBoolArrType_Type.tp_richcompare;
     real->nb_add = real_add, real->nb_subtract = real_subtract, real->nb_multiply = real_multiply, real->nb_true_divide = real_true_divide;
     whole->nb_add = whole_add, whole->nb_subtract = whole_subtract, whole->nb_multiply = whole_multiply;
     whole->nb_true_divide = whole_true_divide, whole->nb_floor_divide = whole_floor_divide, whole->nb_remainder = whole_remainder;
     PyDoubleArrType_Type.tp_richcompare = real_richcompare, WHOLE_TYPE.tp_richcompare = whole_richcompare;
+    PyBoolArrType_Type.tp_richcompare = truth_richcompare;
 }
 
 #endif

@@ -31,8 +31,8 @@ class Rest:
     __hash__ = None
     def __repr__(self): return "Rest"
 operands = [np.float64(x) for x in reals] + reals + [np.int64(x) for x in wholes] + wholes + [
-    2**63, 2**70, -2**70, 10**400, True, np.True_, None, {}, 1j, np.complex128(1 + 2j), np.float32(1.5), np.float32(3e38), np.int32(7),
-    np.uint64(2**63), np.uint8(200), np.longdouble(1.5), np.float16(2.0), Sub(1.5), Rest(), np.array(2.0), np.arange(3),
+    2**63, 2**70, -2**70, 10**400, True, False, np.True_, None, {}, 1j, np.complex128(1 + 2j), np.float32(1.5), np.float32(3e38),
+    np.int32(7), np.uint64(2**63), np.uint8(200), np.longdouble(1.5), np.float16(2.0), Sub(1.5), Rest(), np.array(2.0), np.arange(3),
     np.timedelta64(3, "s"), np.bool_(False), np.array([2], object),
 ]
 operators = [
