@@ -63,7 +63,8 @@ __all__ = [
 ]  # fmt: skip
 
 _new = Cell.__new__
-_plain = hand.PLAIN_PARTS.issuperset
+_PARTS = hand.PLAIN_PARTS
+_plain = _PARTS.issuperset
 _exact = hand.EXACT.get
 _numpys_new: Any = np.ndarray.__new__
 _MEMORY = np.ndarray  # the type of ``_base`` of an array at hand
@@ -182,7 +183,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     def shape(self) -> Shape:
         """Tuple of dimensions."""
         base = self._base
-        found: Shape = self._node.shape if base is None else base.shape if type(base) is _MEMORY else self._view.shape
+        found: Shape = base.shape if type(base) is _MEMORY else self._node.shape if base is None else self._view.shape
         return found
 
     @shape.setter
@@ -203,7 +204,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     def dtype(self) -> np.dtype[Any]:
         """Element type."""
         base = self._base
-        found: np.dtype[Any] = self._node.dtype if base is None else base.dtype if type(base) is _MEMORY else self._view.dtype
+        found: np.dtype[Any] = base.dtype if type(base) is _MEMORY else self._node.dtype if base is None else self._view.dtype
         return found
 
     @dtype.setter
@@ -218,12 +219,14 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def ndim(self) -> int:
         """Number of dimensions."""
-        return len(self.shape)
+        base = self._base
+        return base.ndim if type(base) is _MEMORY else len(self.shape)
 
     @property
     def size(self) -> int:
         """Number of elements."""
-        return prod(self.shape)
+        base = self._base
+        return base.size if type(base) is _MEMORY else prod(self.shape)
 
     @property
     def itemsize(self) -> int:
@@ -344,14 +347,23 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         kind = type(key)
         base = self._base
         if type(base) is _MEMORY:
-            if kind is int or kind is slice or (kind is tuple and _plain(map(type, key))):
+            if kind is int or kind is slice:
+                plain = True
+            elif kind is not tuple:
+                plain = kind in _PARTS
+            elif len(key) == 2:  # the commonest, spelled out
+                first, second = key
+                plain = type(first) in _PARTS and type(second) in _PARTS
+            else:
+                plain = _plain(map(type, key))
+            if plain:
                 found = base[key]
                 if type(found) is not _MEMORY:
                     return found
                 owner = self._view
                 made = _new(ndarray)
                 made._base = found
-                made._view = owner if type(owner) is ndarray or type(owner) is _MEMORY else self
+                made._view = self if owner is None or not (type(owner) is ndarray or type(owner) is _MEMORY) else owner
                 made._node = None
                 made._readonly = self._readonly
                 return made
@@ -380,11 +392,28 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
 
     def __setitem__(self, key: Any, value: Any) -> None:
         base = self._base
-        if type(base) is _MEMORY and _exact(type(value)) is base.dtype:  # of which there is nothing to tell
-            kind = type(key)
-            if kind is int or kind is slice or (kind is tuple and _plain(map(type, key))):
-                base[key] = value
-                return
+        if type(base) is _MEMORY:
+            kind = type(value)
+            if kind is ndarray:
+                other = value._base
+                silent = type(other) is _MEMORY and other.dtype is base.dtype
+            else:
+                other = value
+                silent = _exact(kind) is base.dtype
+            if silent:  # there is nothing to tell of
+                kind = type(key)
+                if kind is int or kind is slice:
+                    plain = True
+                elif kind is not tuple:
+                    plain = kind in _PARTS
+                elif len(key) == 2:
+                    first, second = key
+                    plain = type(first) in _PARTS and type(second) in _PARTS
+                else:
+                    plain = _plain(map(type, key))
+                if plain:
+                    base[key] = other
+                    return
         if type(base) is ndarray and type(base._base) is _MEMORY and not self._readonly:
             base = hand.own_memory(self) if self.size <= config.at_hand else shown(self, base._base)
         if type(base) is _MEMORY:

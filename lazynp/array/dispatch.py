@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.array import core, quick
+from lazynp.array import core, plain, quick
 from lazynp.array.calls import ALWAYS, answer, bound, growing, widening
 from lazynp.array.hand import cell, memory_of
 from lazynp.values import config
@@ -149,13 +149,14 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
         made = _maker(name, function, theirs, own)
         made = type(function)(made) if isinstance(function, staticmethod) else made
         return core.function(made, _ZEROS.get(name, theirs), name, own)
+    directly = getattr(theirs, "_implementation", theirs)  # the arguments are known: nobody overrides it
     answered: Callable[..., Any] = growing if name in _GROWING else widening if name in _WIDENING else answer
     warns_below = _FEW.get(name, 0) if name in _QUIET else ALWAYS
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if config.at_hand and own.isdisjoint(kwargs):
-            found = answered(theirs, args, kwargs, 0, warns_below)
+            found = answered(directly, args, kwargs, 0, warns_below)
             if found is not NotImplemented:
                 return found
         return function(*args, **kwargs)
@@ -224,4 +225,6 @@ def method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                 return found
         return function(self, *args, **kwargs)
 
-    return call
+    if core.native:
+        return call
+    return (plain.reduction if name in plain.ALONG else plain.method)(call, theirs, warns_below)

@@ -38,10 +38,13 @@ _new = core.Cell.__new__
 _MEMORY: Final = np.ndarray
 NUMBERS: Final = frozenset({bool, int, float, complex, *OF_TYPE})
 """Operands that NumPy takes as they are."""
+AS_THEY_ARE: Final = frozenset({*NUMBERS, str, type(None), slice, type(Ellipsis), type, type(np._NoValue)})
+"""Arguments that NumPy takes as they are."""
 CHARS: Final = frozenset(dtype.char for dtype in NATIVE) | frozenset("lLqQ")
 """Of the dtypes that arrays of ours have."""
+REAL: Final = frozenset(dtype for dtype in NATIVE if dtype.kind != "c")
 _INTEGERS: Final = frozenset({int, np.int64})
-PLAIN_PARTS: Final = frozenset({int, slice, type(None), type(Ellipsis)})
+PLAIN_PARTS: Final = frozenset({int, slice, type(None), type(Ellipsis), *[kind for kind in OF_TYPE if issubclass(kind, np.integer)]})
 """Types of what a key is made of that NumPy takes as it is."""
 EXACT: Final = {float: FLOAT64, np.float64: FLOAT64, int: INT64, np.int64: INT64, bool: BOOL, np.bool_: BOOL}
 """Numbers that an array of this dtype holds as they are, or NumPy says why not."""
@@ -59,7 +62,7 @@ def cell(memory: Memory, owner: Any = None) -> arrays.ndarray:
     x._base = memory
     x._view = owner
     x._node = None
-    x._readonly = False if owner is None else not memory.flags.writeable
+    x._readonly = owner is not None and not memory.flags.writeable
     return x
 
 
@@ -189,22 +192,26 @@ def result(value: Any, given: Sequence[arrays.ndarray] = ()) -> Any:
     """NumPy's answer as the caller of lazynp expects it; ``given`` are the cells it was computed from."""
     kind = type(value)
     if kind is _MEMORY:
-        for x in given:
-            if value is x._base:
-                return x
-        dtype = value.dtype
-        if dtype.char not in CHARS or not dtype.isnative:
+        for made in given:
+            if value is made._base:
+                return made
+        if value.dtype not in NATIVE:
             return value
         base = value.base
-        if base is not None:
-            for x in given:
-                memory = x._base
-                if type(memory) is _MEMORY and (base is memory or base is memory.base):
-                    return cell(value, owner_of(x))
+        if base is None:
+            if value.size > config.at_hand:
+                return arrays.from_numpy(value, copy=False)
+            made = _new(arrays.ndarray)  # a cell, spelled out
+            made._base = value
+            made._view = made._node = None
+            made._readonly = False
+            return made
+        for x in given:
+            memory = x._base
+            if type(memory) is _MEMORY and (base is memory or base is memory.base):
+                return cell(value, owner_of(x))
         if value.size > config.at_hand:
-            if base is not None and not given:
-                return arrays.adopted(value)  # it shows what is nobody's here
-            return arrays.from_numpy(value, copy=base is not None)
+            return arrays.from_numpy(value) if given else arrays.adopted(value)  # it shows what is nobody's here
         return cell(value, base)
     if kind is tuple:
         return tuple([result(item, given) for item in value])

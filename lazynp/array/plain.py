@@ -1,0 +1,281 @@
+"""Operators on what is plain, by the shortest way that Python has: what the twin of the native core puts before the methods.
+
+In: a method of arrays, and NumPy's loop for it.  Out: a method that lets the loop answer where the operands are arrays at hand and numbers,
+and leaves everything else to the method it was given.  Promise: what comes out is what the method would have answered.
+
+An operation of a few elements costs NumPy as much as ten lines of Python, so nothing here is called that can be written down.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp import arrays
+from lazynp.array import core
+from lazynp.array.hand import AS_THEY_ARE, NUMBERS, REAL, result
+from lazynp.graph.floating import heard, hearing, tell_here
+from lazynp.scalars import OF_TYPE, outcome
+from lazynp.values import config
+
+Method = Callable[..., Any]
+
+FRAMES: Final = 0 if core.native else 1
+"""Python's frames between the program and a method of ours, which say where an operation was recorded."""
+_MEMORY: Final = np.ndarray
+_array: Final = arrays.ndarray
+_as_they_are: Final = AS_THEY_ARE.issuperset
+_new: Final = core.Cell.__new__
+_ELSEWHERE: Final = (AttributeError, RuntimeError)
+"""What tells that the first operand is no array of ours, or that another thread is computing: before anything was computed."""
+
+
+def binary(slow: Method, loop: Method, costly: bool = False) -> Method:
+    """The operator of two operands; ``costly``: of more than a quarter of what is at hand a kernel is faster."""
+
+    def operate(a: Any, b: Any) -> Any:
+        try:
+            x = a._base
+            if type(x) is _MEMORY:
+                if type(b) is _array:
+                    y = b._base
+                    plain = type(y) is _MEMORY and x.size * y.size <= config.at_hand
+                else:
+                    y = b
+                    plain = type(b) in NUMBERS
+                if plain and not (costly and x.size > config.at_hand >> 2):
+                    value = hearing(loop, x, y)
+                    if type(value) is not _MEMORY:
+                        return outcome(value)
+                    made = _new(_array)
+                    made._base = value
+                    made._view = made._node = None
+                    made._readonly = False
+                    return made
+        except _ELSEWHERE:
+            pass
+        finally:
+            if heard:
+                tell_here()
+        x = y = None  # whoever captures memory looks whether others hold it
+        return slow(a, b)
+
+    return _named(operate, slow)
+
+
+def reflected(slow: Method, loop: Method, costly: bool = False) -> Method:
+    """The operator of a number and an array."""
+
+    def operate(a: Any, b: Any) -> Any:
+        try:
+            x = a._base
+            if type(x) is _MEMORY and type(b) in NUMBERS and not (costly and x.size > config.at_hand >> 2):
+                value = hearing(loop, b, x)
+                if type(value) is not _MEMORY:
+                    return outcome(value)
+                made = _new(_array)
+                made._base = value
+                made._view = made._node = None
+                made._readonly = False
+                return made
+        except _ELSEWHERE:
+            pass
+        finally:
+            if heard:
+                tell_here()
+        x = y = None  # whoever captures memory looks whether others hold it
+        return slow(a, b)
+
+    return _named(operate, slow)
+
+
+def unary(slow: Method, loop: Method) -> Method:
+    """The operator of one operand."""
+
+    def operate(a: Any) -> Any:
+        try:
+            x = a._base
+            if type(x) is _MEMORY:
+                value = hearing(loop, x)
+                if type(value) is not _MEMORY:
+                    return outcome(value)
+                made = _new(_array)
+                made._base = value
+                made._view = made._node = None
+                made._readonly = False
+                return made
+        except _ELSEWHERE:
+            pass
+        finally:
+            if heard:
+                tell_here()
+        x = None
+        return slow(a)
+
+    return _named(operate, slow)
+
+
+def in_place(slow: Method, at_call: Method) -> Method:
+    """The operator that changes its first operand."""
+
+    def assign(a: Any, b: Any) -> Any:
+        try:
+            x = a._base
+            if type(x) is _MEMORY:
+                if type(b) is _array:
+                    y = b._base
+                    plain = type(y) is _MEMORY
+                else:
+                    y = b
+                    plain = type(b) in NUMBERS
+                if plain:
+                    hearing(at_call, x, y)
+                    return a
+        except _ELSEWHERE:
+            pass
+        finally:
+            if heard:
+                tell_here()
+        x = y = None  # whoever captures memory looks whether others hold it
+        return slow(a, b)
+
+    return _named(assign, slow)
+
+
+def ufunc(loop: np.ufunc | None, costly: bool) -> Callable[[tuple[Any, ...]], Any]:
+    """The answer to a call without keywords, of arrays at hand and numbers; else ``NotImplemented``.
+
+    ``loop``: NumPy's, where it computes all of them.
+    """
+
+    def one(args: tuple[Any, ...]) -> Any:
+        try:
+            if len(args) == 1:
+                a = args[0]
+                if type(a) is not _array:
+                    return hearing(loop, a) if type(a) in NUMBERS else NotImplemented
+                x = a._base
+                if type(x) is _MEMORY and not (costly and x.size > config.at_hand >> 2):
+                    value = hearing(loop, x)
+                    if type(value) is not _MEMORY:
+                        return outcome(value)
+                    made = _new(_array)
+                    made._base = value
+                    made._view = made._node = None
+                    made._readonly = False
+                    return made
+        except RuntimeError:
+            pass
+        finally:
+            if heard:
+                tell_here()
+        return NotImplemented
+
+    def two(args: tuple[Any, ...]) -> Any:
+        try:
+            if len(args) == 2:
+                a, b = args
+                array = type(a) is _array
+                x = a._base if array else a
+                if type(b) is _array:
+                    y = b._base
+                    plain = type(x) is type(y) is _MEMORY and x.size * y.size <= config.at_hand
+                else:
+                    y = b
+                    plain = type(b) in NUMBERS and (type(x) is _MEMORY if array else type(x) in NUMBERS)
+                if plain and not (costly and array and x.size > config.at_hand >> 2):
+                    value = hearing(loop, x, y)
+                    if type(value) is not _MEMORY:
+                        return outcome(value) if array else value
+                    made = _new(_array)
+                    made._base = value
+                    made._view = made._node = None
+                    made._readonly = False
+                    return made
+        except RuntimeError:
+            pass
+        finally:
+            if heard:
+                tell_here()
+        return NotImplemented
+
+    if loop is None or loop.nout != 1 or loop.nin > 2 or core.native:
+        return _not_plain
+    return one if loop.nin == 1 else two
+
+
+def method(slow: Method, theirs: Method, warns_below: int) -> Method:
+    """A method that NumPy's answers where the arguments are numbers and names, and arrays have at least so many elements."""
+
+    @functools.wraps(slow)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            x = self._base
+            if type(x) is _MEMORY and x.dtype in REAL and x.size >= warns_below:
+                for value in args:
+                    if type(value) not in AS_THEY_ARE:
+                        break
+                else:
+                    if not kwargs:
+                        value = hearing(theirs, x, *args) if args else hearing(theirs, x)
+                    elif _as_they_are(map(type, kwargs.values())):
+                        value = hearing(theirs, x, *args, **kwargs)
+                    else:
+                        x = None
+                        return slow(self, *args, **kwargs)
+                    return value if type(value) in OF_TYPE else result(value, (self,))
+        except _ELSEWHERE:
+            pass
+        finally:
+            if heard:
+                tell_here()
+        x = None
+        return slow(self, *args, **kwargs)
+
+    return call
+
+
+def reduction(slow: Method, theirs: Method, warns_below: int) -> Method:
+    """``method`` for those whose first argument is an axis, or None for all."""
+
+    @functools.wraps(slow)
+    def call(self: Any, axis: Any = None, *args: Any, **kwargs: Any) -> Any:
+        try:
+            x = self._base
+            if (
+                type(x) is _MEMORY
+                and not args
+                and (axis is None or type(axis) is int)
+                and (not kwargs or _as_they_are(map(type, kwargs.values())))
+                and x.dtype in REAL
+                and x.size >= warns_below
+            ):
+                value = hearing(theirs, x, axis, **kwargs) if kwargs else hearing(theirs, x, axis)
+                return value if type(value) in OF_TYPE else result(value, (self,))
+        except _ELSEWHERE:
+            pass
+        finally:
+            if heard:
+                tell_here()
+        x = None
+        return slow(self, axis, *args, **kwargs)
+
+    return call
+
+
+ALONG: Final = frozenset(
+    {"all", "any", "argmax", "argmin", "cumprod", "cumsum", "max", "mean", "min", "prod", "std", "sum", "var"}
+)
+"""Methods whose first argument is an axis, or None."""
+
+
+def _not_plain(args: tuple[Any, ...]) -> Any:
+    return NotImplemented
+
+
+def _named(method: Method, slow: Method) -> Method:
+    method.__name__ = method.__qualname__ = slow.__name__
+    return method
