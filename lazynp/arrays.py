@@ -274,8 +274,15 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def T(self) -> ndarray:
         """The axes reversed."""
-        if type(self._base) is _MEMORY:
-            return hand.cell(self._base.T, hand.owner_of(self))
+        base = self._base
+        if type(base) is _MEMORY:
+            owner = self._view
+            made: ndarray = _new(ndarray)
+            made._base = base.T
+            made._view = self if owner is None or not (type(owner) is ndarray or type(owner) is _MEMORY) else owner
+            made._node = None
+            made._readonly = self._readonly
+            return made
         return view_permute(self, tuple(range(self.ndim - 1, -1, -1)))
 
     @property
@@ -347,16 +354,15 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         kind = type(key)
         base = self._base
         if type(base) is _MEMORY:
-            if kind is int or kind is slice:
-                plain = True
-            elif kind is not tuple:
-                plain = kind in _PARTS
-            elif len(key) == 2:  # the commonest, spelled out
-                first, second = key
-                plain = type(first) in _PARTS and type(second) in _PARTS
-            else:
-                plain = _plain(map(type, key))
-            if plain:
+            if (
+                kind is int
+                or kind is slice
+                or (
+                    kind is tuple
+                    and (type(key[0]) in _PARTS and type(key[1]) in _PARTS if len(key) == 2 else _plain(map(type, key)))
+                )
+                or kind in _PARTS
+            ):
                 found = base[key]
                 if type(found) is not _MEMORY:
                     return found
@@ -393,26 +399,22 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     def __setitem__(self, key: Any, value: Any) -> None:
         base = self._base
         if type(base) is _MEMORY:
-            kind = type(value)
-            if kind is ndarray:
-                other = value._base
-                silent = type(other) is _MEMORY and other.dtype is base.dtype
-            else:
-                other = value
-                silent = _exact(kind) is base.dtype
-            if silent:  # there is nothing to tell of
-                kind = type(key)
-                if kind is int or kind is slice:
-                    plain = True
-                elif kind is not tuple:
-                    plain = kind in _PARTS
-                elif len(key) == 2:
-                    first, second = key
-                    plain = type(first) in _PARTS and type(second) in _PARTS
-                else:
-                    plain = _plain(map(type, key))
-                if plain:
-                    base[key] = other
+            kind = type(key)
+            if (
+                kind is int
+                or kind is slice
+                or (
+                    kind is tuple
+                    and (type(key[0]) in _PARTS and type(key[1]) in _PARTS if len(key) == 2 else _plain(map(type, key)))
+                )
+                or kind in _PARTS
+            ):
+                kind = type(value)
+                if _exact(kind) is base.dtype:  # there is nothing to tell of
+                    base[key] = value
+                    return
+                if kind is ndarray and type(value._base) is _MEMORY and value._base.dtype is base.dtype:
+                    base[key] = value._base
                     return
         if type(base) is ndarray and type(base._base) is _MEMORY and not self._readonly:
             base = hand.own_memory(self) if self.size <= config.at_hand else shown(self, base._base)

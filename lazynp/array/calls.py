@@ -77,31 +77,46 @@ def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
     if not config.at_hand:
         return NotImplemented
     cells: list[arrays.ndarray] = []
+    values = _plain(args, cells, warns_below)
+    if values is not None and len(cells) >= least and (not kwargs or _all_as_they_are(map(type, kwargs.values()))):
+        try:
+            value = hearing(theirs, *values, **kwargs) if kwargs else hearing(theirs, *values)
+            return value if type(value) in OF_TYPE else result(value, cells)
+        except RuntimeError:  # another thread computes
+            pass
+        finally:
+            if heard:
+                tell_here()
+    values = None
+    return _answer(theirs, args, kwargs, least, warns_below)
+
+
+def _plain(given: Sequence[Any], cells: list[arrays.ndarray], warns_below: int) -> list[Any] | None:
+    """The commonest arguments as NumPy takes them: arrays of real numbers at hand, numbers, names of what is wanted, lists of those.
+
+    None where there are others; arrays of ours are remembered in ``cells``.
+    """
     values: list[Any] = []
-    for value in args:  # the commonest: arrays of real numbers, numbers, and names of what is wanted
+    for value in given:
         kind = type(value)
         if kind is _ARRAY:
             memory = value._base
             if type(memory) is not _MEMORY or memory.size < warns_below or memory.dtype not in REAL:
-                break
+                return None
             cells.append(value)
             values.append(memory)
         elif kind in AS_THEY_ARE:
             values.append(value)
+        elif kind is list or kind is tuple:
+            if len(value) > config.at_hand:
+                return None
+            inner = value if NUMBERS.issuperset(map(type, value)) else _plain(value, cells, warns_below)
+            if inner is None:
+                return None
+            values.append(inner if kind is list else tuple(inner))
         else:
-            break
-    else:
-        if len(cells) >= least and (not kwargs or _all_as_they_are(map(type, kwargs.values()))):
-            try:
-                value = hearing(theirs, *values, **kwargs) if kwargs else hearing(theirs, *values)
-            except RuntimeError:  # another thread computes
-                pass
-            else:
-                return value if type(value) in OF_TYPE else result(value, cells)
-            finally:
-                if heard:
-                    tell_here()
-    return _answer(theirs, args, kwargs, least, warns_below)
+            return None
+    return values
 
 
 def _answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int, warns_below: int) -> Any:

@@ -172,8 +172,10 @@ def _maker(name: str, function: Any, theirs: Any, own: frozenset[str]) -> Any:
     @functools.wraps(function)
     def make(*args: Any, **kwargs: Any) -> Any:
         limit = config.at_hand
-        if plain and limit and len(args) == 1 and not kwargs and _shape_size(args[0]) <= limit:
-            return cell(theirs(args[0]))
+        if plain and limit and len(args) == 1 and not kwargs:
+            shape = args[0]
+            if (shape if type(shape) is int else _shape_size(shape)) <= limit:
+                return cell(theirs(shape))
         if size is None:  # like another array, of which the fifth argument may say the shape
             small = len(args) < 5 and kwargs.get("shape") is None
         else:

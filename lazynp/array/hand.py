@@ -227,10 +227,7 @@ def result(value: Any, given: Sequence[arrays.ndarray] = ()) -> Any:
 
 def read(x: arrays.ndarray, memory: Memory, key: Any) -> Any:
     """``x[key]`` of an array at hand."""
-    kind = type(key)
-    if kind is arrays.ndarray or kind in CLASSES or kind is tuple or kind is list:
-        key = _key(key)
-    found = memory[key]
+    found = memory[_key(key)]
     if type(found) is not _MEMORY:
         return found
     base = found.base
@@ -245,7 +242,8 @@ def _key(part: Any) -> Any:
     """A key, or a part of one, as NumPy takes it."""
     kind = type(part)
     if kind is arrays.ndarray:
-        return arrays.host(part, "index")
+        base = part._base
+        return base if type(base) is _MEMORY else arrays.host(part, "index")
     if kind in CLASSES:
         return part.concrete("index")
     if kind is tuple or kind is list:
@@ -294,12 +292,13 @@ def gathered(x: arrays.ndarray, key: Any) -> Any:
 
 def write(memory: Memory, key: Any, value: Any) -> None:
     """``x[key] = value`` where the memory is at hand."""
-    kind = type(key)
-    if kind is arrays.ndarray or kind in CLASSES or kind is tuple or kind is list:
-        key = _key(key)
+    key = _key(key)
     kind = type(value)
     if kind is arrays.ndarray:
         value = arrays.host(value, "a value at hand")
+        if value.dtype is memory.dtype:
+            memory[key] = value
+            return
     elif kind in CLASSES:
         value = value.concrete("a value at hand")
     elif kind is list or kind is tuple:

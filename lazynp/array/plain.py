@@ -17,7 +17,9 @@ import numpy as np
 from lazynp import arrays
 from lazynp.array import core
 from lazynp.array.hand import AS_THEY_ARE, NUMBERS, REAL, result
+from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import heard, hearing, tell_here
+from lazynp.protocols import OF_NUMBERS
 from lazynp.scalars import OF_TYPE, outcome
 from lazynp.values import config
 
@@ -33,8 +35,11 @@ _ELSEWHERE: Final = (AttributeError, RuntimeError)
 """What tells that the first operand is no array of ours, or that another thread is computing: before anything was computed."""
 
 
-def binary(slow: Method, loop: Method, costly: bool = False) -> Method:
-    """The operator of two operands; ``costly``: of more than a quarter of what is at hand a kernel is faster."""
+def binary(slow: Method, loop: Method, costly: bool = False, scalar: Method = outcome) -> Method:
+    """The operator of two operands; ``costly``: of more than a quarter of what is at hand a kernel is faster.
+
+    ``scalar`` makes results without axes ours.
+    """
 
     def operate(a: Any, b: Any) -> Any:
         try:
@@ -49,7 +54,7 @@ def binary(slow: Method, loop: Method, costly: bool = False) -> Method:
                 if plain and not (costly and x.size > config.at_hand >> 2):
                     value = hearing(loop, x, y)
                     if type(value) is not _MEMORY:
-                        return outcome(value)
+                        return scalar(value)
                     made = _new(_array)
                     made._base = value
                     made._view = made._node = None
@@ -86,7 +91,7 @@ def reflected(slow: Method, loop: Method, costly: bool = False) -> Method:
         finally:
             if heard:
                 tell_here()
-        x = y = None  # whoever captures memory looks whether others hold it
+        x = None  # whoever captures memory looks whether others hold it
         return slow(a, b)
 
     return _named(operate, slow)
@@ -216,7 +221,7 @@ def method(slow: Method, theirs: Method, warns_below: int) -> Method:
             x = self._base
             if type(x) is _MEMORY and x.dtype in REAL and x.size >= warns_below:
                 for value in args:
-                    if type(value) not in AS_THEY_ARE:
+                    if type(value) not in AS_THEY_ARE and not (type(value) is tuple and _as_they_are(map(type, value))):
                         break
                 else:
                     if not kwargs:
@@ -226,7 +231,15 @@ def method(slow: Method, theirs: Method, warns_below: int) -> Method:
                     else:
                         x = None
                         return slow(self, *args, **kwargs)
-                    return value if type(value) in OF_TYPE else result(value, (self,))
+                    if type(value) is not _MEMORY:
+                        return value if type(value) in OF_TYPE else result(value, (self,))
+                    if value.base is not None or value is x or value.dtype not in NATIVE or value.size > config.at_hand:
+                        return result(value, (self,))
+                    made = _new(_array)
+                    made._base = value
+                    made._view = made._node = None
+                    made._readonly = False
+                    return made
         except _ELSEWHERE:
             pass
         finally:
@@ -254,7 +267,15 @@ def reduction(slow: Method, theirs: Method, warns_below: int) -> Method:
                 and x.size >= warns_below
             ):
                 value = hearing(theirs, x, axis, **kwargs) if kwargs else hearing(theirs, x, axis)
-                return value if type(value) in OF_TYPE else result(value, (self,))
+                if type(value) is not _MEMORY:
+                    return value if type(value) in OF_TYPE else result(value, (self,))
+                if value.base is not None or value is x or value.dtype not in NATIVE or value.size > config.at_hand:
+                    return result(value, (self,))
+                made = _new(_array)
+                made._base = value
+                made._view = made._node = None
+                made._readonly = False
+                return made
         except _ELSEWHERE:
             pass
         finally:
@@ -270,6 +291,61 @@ ALONG: Final = frozenset(
     {"all", "any", "argmax", "argmin", "cumprod", "cumsum", "max", "mean", "min", "prod", "std", "sum", "var"}
 )
 """Methods whose first argument is an axis, or None."""
+
+
+def _foreign(slow: Method, theirs: Method) -> Method:
+    """``__array_ufunc__``: NumPy's own number is on the left of an operator."""
+
+    @functools.wraps(slow)
+    def call(self: Any, loop: np.ufunc, how: str, *args: Any, **kwargs: Any) -> Any:
+        try:
+            if how == "__call__" and not kwargs and len(args) == 2 and loop in OF_NUMBERS:
+                a, b = args
+                if type(a) in NUMBERS and type(b) is _array:
+                    x = b._base
+                    if type(x) is _MEMORY:
+                        value = hearing(loop, a, x)
+                        if type(value) is not _MEMORY:
+                            return outcome(value)
+                        made = _new(_array)
+                        made._base = value
+                        made._view = made._node = None
+                        made._readonly = False
+                        return made
+        except _ELSEWHERE:
+            pass
+        finally:
+            if heard:
+                tell_here()
+        x = None
+        return slow(self, loop, how, *args, **kwargs)
+
+    return call
+
+
+def _told(slow: Method, theirs: Method) -> Method:
+    """A method whose answer has no arrays in it."""
+
+    @functools.wraps(slow)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        x = self._base
+        if type(x) is _MEMORY:
+            return theirs(x, *args, **kwargs)
+        return slow(self, *args, **kwargs)
+
+    return call
+
+
+def _copied(slow: Method, theirs: Method) -> Method:
+    return method(slow, theirs, 0)
+
+
+OTHERS: Final[dict[str, Callable[[Method, Method], Method]]] = {
+    "__array_ufunc__": _foreign,
+    **dict.fromkeys(("__copy__", "copy"), _copied),
+    **dict.fromkeys(("item", "tobytes", "tolist"), _told),
+}
+"""What is in front of other methods."""
 
 
 def _not_plain(args: tuple[Any, ...]) -> Any:
