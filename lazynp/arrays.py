@@ -28,7 +28,7 @@ from lazynp.conversion import anyarray, as_dtype, asarray, from_numpy
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
-from lazynp.graph.dtypes import NATIVE
+from lazynp.graph.dtypes import FLOAT64, NATIVE
 from lazynp.graph.floating import at_users_line
 from lazynp.graph.node import Node, Shape
 from lazynp.layout import copy_order, geometry, joined_order, reduction_order, result_order
@@ -298,6 +298,9 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def real(self) -> ndarray:
         """The real part, a view."""
+        base = self._base
+        if type(base) is _MEMORY:
+            return hand.cell(base.real, hand.owner_of(self)) if base.dtype.kind == "c" else self
         return view_part(self, o.REAL)
 
     @real.setter
@@ -307,6 +310,9 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def imag(self) -> ndarray:
         """The imaginary part, a view; read-only zeros of real arrays."""
+        base = self._base
+        if type(base) is _MEMORY and base.dtype.kind == "c":
+            return hand.cell(base.imag, hand.owner_of(self))
         return view_part(self, o.IMAG)
 
     @imag.setter
@@ -410,7 +416,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
                 or kind in _PARTS
             ):
                 kind = type(value)
-                if _exact(kind) is base.dtype:  # there is nothing to tell of
+                if _exact(kind) is base.dtype or (kind is int and base.dtype is FLOAT64):  # there is nothing to tell of
                     base[key] = value
                     return
                 if kind is ndarray and type(value._base) is _MEMORY and value._base.dtype is base.dtype:

@@ -50,7 +50,9 @@ _CORES_OWN: Final = frozenset({"array", "asarray", "asanyarray", "ascontiguousar
 
 def _shape_size(shape: Any = None, *rest: Any, **options: Any) -> int:
     """Elements of a shape argument."""
-    return shape if type(shape) is int else prod(shape) if type(shape) is tuple and {int}.issuperset(map(type, shape)) else _LARGE
+    if type(shape) is int:
+        return shape
+    return prod(shape) if type(shape) is tuple and _whole(map(type, shape)) else _LARGE
 
 
 def _matrix_size(n: Any = None, m: Any = None, *rest: Any, **options: Any) -> int:
@@ -88,6 +90,7 @@ def _spaced_size(start: Any = None, stop: Any = None, num: Any = 50, *rest: Any,
 
 _LARGE: Final = 1 << 62
 _REAL: Final = frozenset({int, float})
+_whole: Final = frozenset({int}).issuperset
 # Functions whose arguments say how large their results are.
 _SIZES: Final[dict[str, Callable[..., int]]] = {
     **dict.fromkeys(("zeros", "ones", "empty", "full"), _shape_size),
@@ -155,7 +158,7 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if config.at_hand and own.isdisjoint(kwargs):
+        if config.at_hand and (not kwargs or own.isdisjoint(kwargs)):
             found = answered(directly, args, kwargs, 0, warns_below)
             if found is not NotImplemented:
                 return found

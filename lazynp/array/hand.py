@@ -46,6 +46,7 @@ REAL: Final = frozenset(dtype for dtype in NATIVE if dtype.kind != "c")
 _INTEGERS: Final = frozenset({int, np.int64})
 PLAIN_PARTS: Final = frozenset({int, slice, type(None), type(Ellipsis), *[kind for kind in OF_TYPE if issubclass(kind, np.integer)]})
 """Types of what a key is made of that NumPy takes as it is."""
+
 EXACT: Final = {float: FLOAT64, np.float64: FLOAT64, int: INT64, np.int64: INT64, bool: BOOL, np.bool_: BOOL}
 """Numbers that an array of this dtype holds as they are, or NumPy says why not."""
 _SEQUENCES: Final = frozenset({list, tuple})
@@ -231,6 +232,12 @@ def read(x: arrays.ndarray, memory: Memory, key: Any) -> Any:
     if type(found) is not _MEMORY:
         return found
     base = found.base
+    if base is None and found.size <= config.at_hand:
+        made: arrays.ndarray = _new(arrays.ndarray)  # a cell, spelled out
+        made._base = found
+        made._view = made._node = None
+        made._readonly = False
+        return made
     if base is not None and (base is memory or base is memory.base):
         return cell(found, owner_of(x))
     if found.size > config.at_hand:
@@ -303,7 +310,7 @@ def write(memory: Memory, key: Any, value: Any) -> None:
         value = value.concrete("a value at hand")
     elif kind is list or kind is tuple:
         value = protocols.to_host(value, "a value at hand")
-    elif EXACT.get(kind) is memory.dtype:
+    elif EXACT.get(kind) is memory.dtype or (kind is int and memory.dtype is FLOAT64):
         memory[key] = value  # nothing that could be told of
         return
     before = listen_to_all()

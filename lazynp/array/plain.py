@@ -16,6 +16,7 @@ import numpy as np
 
 from lazynp import arrays
 from lazynp.array import core
+from lazynp.array.calls import fits
 from lazynp.array.hand import AS_THEY_ARE, NUMBERS, REAL, result
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import heard, hearing, tell_here
@@ -35,11 +36,8 @@ _ELSEWHERE: Final = (AttributeError, RuntimeError)
 """What tells that the first operand is no array of ours, or that another thread is computing: before anything was computed."""
 
 
-def binary(slow: Method, loop: Method, costly: bool = False, scalar: Method = outcome) -> Method:
-    """The operator of two operands; ``costly``: of more than a quarter of what is at hand a kernel is faster.
-
-    ``scalar`` makes results without axes ours.
-    """
+def binary(slow: Method, loop: Method, costly: bool = False) -> Method:
+    """The operator of two operands; ``costly``: of more than a quarter of what is at hand a kernel is faster."""
 
     def operate(a: Any, b: Any) -> Any:
         try:
@@ -47,14 +45,14 @@ def binary(slow: Method, loop: Method, costly: bool = False, scalar: Method = ou
             if type(x) is _MEMORY:
                 if type(b) is _array:
                     y = b._base
-                    plain = type(y) is _MEMORY and x.size * y.size <= config.at_hand
+                    plain = type(y) is _MEMORY and (x.size * y.size <= config.at_hand or fits(x, y))
                 else:
                     y = b
                     plain = type(b) in NUMBERS
                 if plain and not (costly and x.size > config.at_hand >> 2):
                     value = hearing(loop, x, y)
                     if type(value) is not _MEMORY:
-                        return scalar(value)
+                        return outcome(value)
                     made = _new(_array)
                     made._base = value
                     made._view = made._node = None
@@ -66,6 +64,34 @@ def binary(slow: Method, loop: Method, costly: bool = False, scalar: Method = ou
             if heard:
                 tell_here()
         x = y = None  # whoever captures memory looks whether others hold it
+        return slow(a, b)
+
+    return _named(operate, slow)
+
+
+def product(slow: Method, loop: Method) -> Method:
+    """The operator of two arrays whose result has at most as many elements as both have pairs; what adds up elements gives NumPy's scalars."""
+
+    def operate(a: Any, b: Any) -> Any:
+        try:
+            x = a._base
+            if type(x) is _MEMORY and type(b) is _array:
+                y = b._base
+                if type(y) is _MEMORY and x.size * y.size <= config.at_hand:
+                    value = hearing(loop, x, y)
+                    if type(value) is not _MEMORY:
+                        return value
+                    made = _new(_array)
+                    made._base = value
+                    made._view = made._node = None
+                    made._readonly = False
+                    return made
+        except _ELSEWHERE:
+            pass
+        finally:
+            if heard:
+                tell_here()
+        x = y = None
         return slow(a, b)
 
     return _named(operate, slow)
@@ -187,7 +213,7 @@ def ufunc(loop: np.ufunc | None, costly: bool) -> Callable[[tuple[Any, ...]], An
                 x = a._base if array else a
                 if type(b) is _array:
                     y = b._base
-                    plain = type(x) is type(y) is _MEMORY and x.size * y.size <= config.at_hand
+                    plain = type(x) is type(y) is _MEMORY and (x.size * y.size <= config.at_hand or fits(x, y))
                 else:
                     y = b
                     plain = type(b) in NUMBERS and (type(x) is _MEMORY if array else type(x) in NUMBERS)

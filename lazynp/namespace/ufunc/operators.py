@@ -33,7 +33,7 @@ from lazynp.namespace.ufunc.promotion import broadcast, concrete
 from lazynp.namespace.ufunc.ufuncs import UFUNCS, ordered, site, ufunc
 from lazynp.ndarray import ndarray, node_of, result, wrap
 from lazynp.protocols import from_host
-from lazynp.scalars import CLASSES, OF_TYPE, generic, is_scalar, outcome, scalar_of_value
+from lazynp.scalars import CLASSES, OF_TYPE, generic, is_scalar, scalar_of_value
 from lazynp.views import View
 
 Method = Callable[..., Any]
@@ -490,24 +490,20 @@ def install(cls: type) -> None:
         setattr(cls, name, method)
 
 
-def _itself(value: Any) -> Any:
-    return value
-
-
 def _plain(methods: dict[str, Method]) -> Iterator[tuple[str, Method]]:
     """What the twin of the native core has in front of the operators."""
-    for name, of in (BINARY | COMPARE | {"matmul": "matmul"}).items():
-        # NumPy's operators are its ufuncs, but for powers: it squares and takes roots
-        loop = operator.pow if name == "pow" else getattr(np, of)
-        costly = name == "pow"
-        scalar = _itself if name == "matmul" else outcome  # what adds up elements gives NumPy's scalars
-        made = plain.binary(methods[f"__{name}__"], loop, costly, scalar)
-        yield f"__{name}__", _pow3(made) if name == "pow" else made
+    for name, of in (BINARY | COMPARE).items():
+        power = name == "pow"
+        loop = operator.pow if power else getattr(np, of)  # NumPy's operators are its ufuncs, but for powers: it squares and takes roots
+        made = plain.binary(methods[f"__{name}__"], loop, power)
+        yield f"__{name}__", _pow3(made) if power else made
         if name not in COMPARE:
-            yield f"__r{name}__", plain.reflected(methods[f"__r{name}__"], loop, costly)
-            yield f"__i{name}__", plain.in_place(methods[f"__i{name}__"], getattr(operator, f"i{name}"))
+            yield f"__r{name}__", plain.reflected(methods[f"__r{name}__"], loop, power)
+    for name in (*BINARY, "matmul"):
+        yield f"__i{name}__", plain.in_place(methods[f"__i{name}__"], getattr(operator, f"i{name}"))
     for name, of in UNARY.items():
         yield f"__{name}__", plain.unary(methods[f"__{name}__"], getattr(np, of))
+    yield "__matmul__", plain.product(methods["__matmul__"], np.matmul)
 
 
 def _recorder(method: Method, of: str, operands: int) -> Method:
