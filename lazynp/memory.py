@@ -243,7 +243,7 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
         array = memory.array if inner is not None else memory.at_hand
         if array is not None:
             found = kept[mark] = shown(x, array)
-            origin = origin_of(view) if config.at_hand and 0 not in view.shape else None
+            origin = origin_of(view) if core.native and config.at_hand and 0 not in view.shape else None
             if origin is not None:
                 core.show(x, found[...], array, origin)
     return found

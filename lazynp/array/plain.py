@@ -17,7 +17,7 @@ import numpy as np
 from lazynp import arrays
 from lazynp.array import core
 from lazynp.array.calls import fits
-from lazynp.array.hand import AS_THEY_ARE, NUMBERS, REAL, result
+from lazynp.array.hand import AS_THEY_ARE, NUMBERS, REAL, memory_of, result
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import heard, hearing, tell_here
 from lazynp.protocols import OF_NUMBERS
@@ -70,7 +70,7 @@ def binary(slow: Method, loop: Method, costly: bool = False) -> Method:
 
 
 def product(slow: Method, loop: Method) -> Method:
-    """The operator of two arrays whose result has at most as many elements as both have pairs; what adds up elements gives NumPy's scalars."""
+    """The operator of two arrays that have at most as many pairs of elements as is at hand; what adds up elements gives NumPy's scalars."""
 
     def operate(a: Any, b: Any) -> Any:
         try:
@@ -328,8 +328,8 @@ def _foreign(slow: Method, theirs: Method) -> Method:
             if how == "__call__" and not kwargs and len(args) == 2 and loop in OF_NUMBERS:
                 a, b = args
                 if type(a) in NUMBERS and type(b) is _array:
-                    x = b._base
-                    if type(x) is _MEMORY:
+                    x = memory_of(b)
+                    if x is not None:
                         value = hearing(loop, a, x)
                         if type(value) is not _MEMORY:
                             return outcome(value)
