@@ -22,7 +22,7 @@ import numpy as np
 
 from lazynp import attributes, protocols
 from lazynp.array import hand
-from lazynp.array.core import Cell
+from lazynp.array.core import Cell, native
 from lazynp.bounds import DEPTH_CUT, changes, cut, ends_turn, goes_to_what_exists, remember
 from lazynp.conversion import anyarray, as_dtype, asarray, from_numpy
 from lazynp.engine import devices
@@ -48,6 +48,7 @@ from lazynp.viewing import (
     view_expand,
     view_flip,
     view_key,
+    view_keyed,
     view_part,
     view_permute,
     view_reshape,
@@ -63,6 +64,7 @@ __all__ = [
 ]  # fmt: skip
 
 _new = Cell.__new__
+_shows_keys = not native  # the native core shows parts of large arrays itself
 _PARTS = hand.PLAIN_PARTS
 _plain = _PARTS.issuperset
 _exact = hand.EXACT.get
@@ -382,19 +384,26 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             return hand.read(self, base, key)
         if type(base) is ndarray and type(base._base) is _MEMORY and (memory := hand.own_memory(self)) is not None:
             return hand.read(self, memory, key)
-        if kind is int or kind is tuple:
+        if kind is int or kind is tuple or kind is slice:
+            at: Any = base
             if base is None:
-                buffer = self._node.buffer
-                memory = None if buffer is None else buffer.at_hand
+                at = self._node
+                memory = None if at.buffer is None else at.buffer.at_hand
             elif type(base) is Draft:
                 memory = base.array
             else:
-                memory = elements(self)
+                memory = None if kind is slice else elements(self)
             if memory is not None:
-                if kind is int:
+                if _shows_keys and type(base) is not ndarray and (kind is not tuple or (key and _plain(map(type, key)))):
+                    found = memory[key]
+                    if type(found) is not _MEMORY:
+                        return found
+                    if found.size <= config.at_hand:
+                        return view_keyed(self, at, key, found.shape)
+                elif kind is int:
                     if memory.ndim == 1:
                         return memory[key]
-                elif len(key) == memory.ndim and key:
+                elif kind is tuple and len(key) == memory.ndim and key:
                     for part in key:
                         if type(part) is not int:
                             break
@@ -426,6 +435,8 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             base = hand.own_memory(self) if self.size <= config.at_hand else shown(self, base._base)
         if type(base) is _MEMORY:
             hand.write(base, key, value)
+            return
+        if _shows_keys and type(base) is Draft and type(value) is ndarray and not self._readonly and _put(base.array, key, value):
             return
         if base is not None and not self._readonly and assignment.is_concrete(key, value):
             if type(base) is Draft:
@@ -563,6 +574,17 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         """
         memory = hand.own_memory(self)
         return wrap(build.contiguous(node_of(self))) if memory is None else hand.cell(memory.copy("K"))
+
+
+def _put(memory: np.ndarray[Any, Any], key: Any, value: ndarray) -> bool:
+    """Put what exists into a small part of a large array's own memory; tells whether it did."""
+    kind = type(key)
+    if kind in _PARTS or (kind is tuple and _plain(map(type, key))):
+        part = memory[key]
+        if type(part) is _MEMORY and part.size <= config.at_hand and hand.memory_of(value) is not None:
+            hand.write(part, ..., value)
+            return True
+    return False
 
 
 # Making arrays ------------------------------------------------------------------------------------------------------------

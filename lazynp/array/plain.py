@@ -42,10 +42,14 @@ def binary(slow: Method, loop: Method, costly: bool = False) -> Method:
     def operate(a: Any, b: Any) -> Any:
         try:
             x = a._base
-            if type(x) is _MEMORY:
+            if type(x) is not _MEMORY:
+                x = memory_of(a)
+            if x is not None:
                 if type(b) is _array:
                     y = b._base
-                    plain = type(y) is _MEMORY and (x.size * y.size <= config.at_hand or fits(x, y))
+                    if type(y) is not _MEMORY:
+                        y = memory_of(b)
+                    plain = y is not None and (x.size * y.size <= config.at_hand or fits(x, y))
                 else:
                     y = b
                     plain = type(b) in NUMBERS
@@ -75,9 +79,13 @@ def product(slow: Method, loop: Method) -> Method:
     def operate(a: Any, b: Any) -> Any:
         try:
             x = a._base
-            if type(x) is _MEMORY and type(b) is _array:
+            if type(x) is not _MEMORY:
+                x = memory_of(a)
+            if x is not None and type(b) is _array:
                 y = b._base
-                if type(y) is _MEMORY and x.size * y.size <= config.at_hand:
+                if type(y) is not _MEMORY:
+                    y = memory_of(b)
+                if y is not None and x.size * y.size <= config.at_hand:
                     value = hearing(loop, x, y)
                     if type(value) is not _MEMORY:
                         return value
@@ -103,7 +111,9 @@ def reflected(slow: Method, loop: Method, costly: bool = False) -> Method:
     def operate(a: Any, b: Any) -> Any:
         try:
             x = a._base
-            if type(x) is _MEMORY and type(b) in NUMBERS and not (costly and x.size > config.at_hand >> 2):
+            if type(x) is not _MEMORY:
+                x = memory_of(a)
+            if x is not None and type(b) in NUMBERS and not (costly and x.size > config.at_hand >> 2):
                 value = hearing(loop, b, x)
                 if type(value) is not _MEMORY:
                     return outcome(value)
@@ -129,7 +139,9 @@ def unary(slow: Method, loop: Method) -> Method:
     def operate(a: Any) -> Any:
         try:
             x = a._base
-            if type(x) is _MEMORY:
+            if type(x) is not _MEMORY:
+                x = memory_of(a)
+            if x is not None:
                 value = hearing(loop, x)
                 if type(value) is not _MEMORY:
                     return outcome(value)
@@ -158,7 +170,9 @@ def in_place(slow: Method, at_call: Method) -> Method:
             if type(x) is _MEMORY:
                 if type(b) is _array:
                     y = b._base
-                    plain = type(y) is _MEMORY
+                    if type(y) is not _MEMORY:
+                        y = memory_of(b)
+                    plain = y is not None
                 else:
                     y = b
                     plain = type(b) in NUMBERS
@@ -189,7 +203,9 @@ def ufunc(loop: np.ufunc | None, costly: bool) -> Callable[[tuple[Any, ...]], An
                 if type(a) is not _array:
                     return hearing(loop, a) if type(a) in NUMBERS else NotImplemented
                 x = a._base
-                if type(x) is _MEMORY and not (costly and x.size > config.at_hand >> 2):
+                if type(x) is not _MEMORY:
+                    x = memory_of(a)
+                if x is not None and not (costly and x.size > config.at_hand >> 2):
                     value = hearing(loop, x)
                     if type(value) is not _MEMORY:
                         return outcome(value)
