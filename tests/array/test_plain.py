@@ -111,7 +111,8 @@ def test_methods_of_the_class() -> None:
 
 KEYS: list[Any] = [
     3, -2, slice(2, 9, 3), slice(None, None, -7), numpy.int64(4), (5, slice(1, 4)), (slice(1, 3), 2),
-    (slice(None, None, 2), slice(1, 7, 2)), (None, 3), (..., 1), (2, None, slice(3)), (3, ...), (numpy.int32(1), numpy.uint8(2)), slice(5, 5), (4, 5),
+    (slice(None, None, 2), slice(1, 7, 2)), (None, 3), (..., 1), (2, None, slice(3)), (3, ...), (numpy.int32(1), numpy.uint8(2)),
+    slice(5, 5), (4, 5),
 ]  # fmt: skip
 
 
