@@ -359,16 +359,12 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     # Reading and writing -----------------------------------------------------------------------------------------------
     def __getitem__(self, key: Any) -> Any:
         # Elements of an array whose value exists: no parsing, no node.
-        kind = type(key)
         base = self._base
         if type(base) is _MEMORY:
             if (
-                kind is int
-                or kind is slice
-                or (
-                    kind is tuple
-                    and (type(key[0]) in _PARTS and type(key[1]) in _PARTS if len(key) == 2 else _plain(map(type, key)))
-                )
+                type(key) is int
+                or (kind := type(key)) is slice
+                or (kind is tuple and (type(key[0]) in _PARTS and type(key[1]) in _PARTS if len(key) == 2 else _plain(map(type, key))))
                 or kind in _PARTS
             ):
                 found = base[key]
@@ -382,71 +378,23 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
                 made._readonly = self._readonly
                 return made
             return hand.read(self, base, key)
-        if type(base) is ndarray and type(base._base) is _MEMORY and (memory := hand.own_memory(self)) is not None:
-            return hand.read(self, memory, key)
-        if kind is int or kind is tuple or kind is slice:
-            at: Any = base
-            if base is None:
-                at = self._node
-                memory = None if at.buffer is None else at.buffer.at_hand
-            elif type(base) is Draft:
-                memory = base.array
-            else:
-                memory = None if kind is slice else elements(self)
-            if memory is not None:
-                if _shows_keys and type(base) is not ndarray and (kind is not tuple or (key and _plain(map(type, key)))):
-                    found = memory[key]
-                    if type(found) is not _MEMORY:
-                        return found
-                    if found.size <= config.at_hand:
-                        return view_keyed(self, at, key, found.shape)
-                elif kind is int:
-                    if memory.ndim == 1:
-                        return memory[key]
-                elif kind is tuple and len(key) == memory.ndim and key:
-                    for part in key:
-                        if type(part) is not int:
-                            break
-                    else:
-                        return memory[key]
-        return indexing.read(self, key)
+        return _read(self, base, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         base = self._base
-        if type(base) is _MEMORY:
-            kind = type(key)
-            if (
-                kind is int
-                or kind is slice
-                or (
-                    kind is tuple
-                    and (type(key[0]) in _PARTS and type(key[1]) in _PARTS if len(key) == 2 else _plain(map(type, key)))
-                )
-                or kind in _PARTS
-            ):
-                kind = type(value)
-                if _exact(kind) is base.dtype or (kind is int and base.dtype is FLOAT64):  # there is nothing to tell of
-                    base[key] = value
-                    return
-                if kind is ndarray and type(value._base) is _MEMORY and value._base.dtype is base.dtype:
-                    base[key] = value._base
-                    return
-        if type(base) is ndarray and type(base._base) is _MEMORY and not self._readonly:
-            base = hand.own_memory(self) if self.size <= config.at_hand else shown(self, base._base)
-        if type(base) is _MEMORY:
-            hand.write(base, key, value)
-            return
-        if _shows_keys and type(base) is Draft and type(value) is ndarray and not self._readonly and _put(base.array, key, value):
-            return
-        if base is not None and not self._readonly and assignment.is_concrete(key, value):
-            if type(base) is Draft:
-                base.array[key] = value._value if type(value) in CLASSES else value
+        if type(base) is _MEMORY and (
+            type(key) is int
+            or (kind := type(key)) is slice
+            or (kind is tuple and (type(key[0]) in _PARTS and type(key[1]) in _PARTS if len(key) == 2 else _plain(map(type, key))))
+            or kind in _PARTS
+        ):
+            if _exact(type(value)) is base.dtype or (type(value) is int and base.dtype is FLOAT64):  # there is nothing to tell of
+                base[key] = value
                 return
-            if type(base._base) is Draft:
-                memory: Any = elements(self)
-                memory[key] = value._value if type(value) in CLASSES else value
+            if type(value) is ndarray and type(value._base) is _MEMORY and value._base.dtype is base.dtype:
+                base[key] = value._base
                 return
-        assignment.write(self, key, value)
+        _assign(self, base, key, value)
 
     def _write(self, node: Node) -> None:
         """Replace the whole content; ``node`` has this array's shape (or broadcasts to it) and any dtype."""
@@ -574,6 +522,59 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         """
         memory = hand.own_memory(self)
         return wrap(build.contiguous(node_of(self))) if memory is None else hand.cell(memory.copy("K"))
+
+
+def _read(x: ndarray, base: Any, key: Any) -> Any:
+    """``x[key]`` of an array that is not known to be at hand."""
+    kind = type(key)
+    if type(base) is ndarray and type(base._base) is _MEMORY and (memory := hand.own_memory(x)) is not None:
+        return hand.read(x, memory, key)
+    if kind is int or kind is tuple or kind is slice:
+        at: Any = base
+        if base is None:
+            at = x._node
+            memory = None if at.buffer is None else at.buffer.at_hand
+        elif type(base) is Draft:
+            memory = base.array
+        else:
+            memory = None if kind is slice else elements(x)
+        if memory is not None:
+            if _shows_keys and type(base) is not ndarray and (kind is not tuple or (key and _plain(map(type, key)))):
+                found = memory[key]
+                if type(found) is not _MEMORY:
+                    return found
+                if found.size <= config.at_hand:
+                    return view_keyed(x, at, key, found.shape)
+            elif kind is int:
+                if memory.ndim == 1:
+                    return memory[key]
+            elif kind is tuple and len(key) == memory.ndim and key:
+                for part in key:
+                    if type(part) is not int:
+                        break
+                else:
+                    return memory[key]
+    return indexing.read(x, key)
+
+
+def _assign(x: ndarray, base: Any, key: Any, value: Any) -> None:
+    """``x[key] = value`` where it is more than putting elements as they are into memory at hand."""
+    if type(base) is ndarray and type(base._base) is _MEMORY and not x._readonly:
+        base = hand.own_memory(x) if x.size <= config.at_hand else shown(x, base._base)
+    if type(base) is _MEMORY:
+        hand.write(base, key, value)
+        return
+    if _shows_keys and type(base) is Draft and type(value) is ndarray and not x._readonly and _put(base.array, key, value):
+        return
+    if base is not None and not x._readonly and assignment.is_concrete(key, value):
+        if type(base) is Draft:
+            base.array[key] = value._value if type(value) in CLASSES else value
+            return
+        if type(base._base) is Draft:
+            memory: Any = elements(x)
+            memory[key] = value._value if type(value) in CLASSES else value
+            return
+    assignment.write(x, key, value)
 
 
 def _put(memory: np.ndarray[Any, Any], key: Any, value: ndarray) -> bool:
