@@ -228,7 +228,8 @@ def result(value: Any, given: Sequence[arrays.ndarray] = ()) -> Any:
 
 def read(x: arrays.ndarray, memory: Memory, key: Any) -> Any:
     """``x[key]`` of an array at hand."""
-    found = memory[_key(key)]
+    at = key._base if type(key) is arrays.ndarray else None
+    found = memory[at if type(at) is _MEMORY else _key(key)]
     if type(found) is not _MEMORY:
         return found
     base = found.base
@@ -299,10 +300,12 @@ def gathered(x: arrays.ndarray, key: Any) -> Any:
 
 def write(memory: Memory, key: Any, value: Any) -> None:
     """``x[key] = value`` where the memory is at hand."""
-    key = _key(key)
+    at = key._base if type(key) is arrays.ndarray else None
+    key = at if type(at) is _MEMORY else _key(key)
     kind = type(value)
     if kind is arrays.ndarray:
-        value = arrays.host(value, "a value at hand")
+        at = value._base
+        value = at if type(at) is _MEMORY else arrays.host(value, "a value at hand")
         if value.dtype is memory.dtype:
             memory[key] = value
             return

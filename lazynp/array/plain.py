@@ -266,22 +266,20 @@ def method(slow: Method, theirs: Method, warns_below: int) -> Method:
                     if type(value) not in AS_THEY_ARE and not (type(value) is tuple and _as_they_are(map(type, value))):
                         break
                 else:
-                    if not kwargs:
-                        value = hearing(theirs, x, *args) if args else hearing(theirs, x)
-                    elif _as_they_are(map(type, kwargs.values())):
-                        value = hearing(theirs, x, *args, **kwargs)
-                    else:
-                        x = None
-                        return slow(self, *args, **kwargs)
-                    if type(value) is not _MEMORY:
-                        return value if type(value) in OF_TYPE else result(value, (self,))
-                    if value.base is not None or value is x or value.dtype not in NATIVE or value.size > config.at_hand:
-                        return result(value, (self,))
-                    made = _new(_array)
-                    made._base = value
-                    made._view = made._node = None
-                    made._readonly = False
-                    return made
+                    if not kwargs or _as_they_are(map(type, kwargs.values())):
+                        if kwargs:
+                            value = hearing(theirs, x, *args, **kwargs)
+                        else:
+                            value = hearing(theirs, x, *args) if args else hearing(theirs, x)
+                        if type(value) is not _MEMORY:
+                            return value if type(value) in OF_TYPE else result(value, (self,))
+                        if value.base is not None or value is x or value.dtype not in NATIVE or value.size > config.at_hand:
+                            return result(value, (self,))
+                        made = _new(_array)
+                        made._base = value
+                        made._view = made._node = None
+                        made._readonly = False
+                        return made
         except _ELSEWHERE:
             pass
         finally:
@@ -300,8 +298,10 @@ def reduction(slow: Method, theirs: Method, warns_below: int) -> Method:
     def call(self: Any, axis: Any = None, *args: Any, **kwargs: Any) -> Any:
         try:
             x = self._base
+            if type(x) is not _MEMORY:
+                x = memory_of(self)
             if (
-                type(x) is _MEMORY
+                x is not None
                 and not args
                 and (axis is None or type(axis) is int)
                 and (not kwargs or _as_they_are(map(type, kwargs.values())))
