@@ -22,13 +22,13 @@ import numpy as np
 
 from lazynp import attributes, protocols
 from lazynp.array import hand
-from lazynp.array.core import Cell
+from lazynp.array.core import Cell, native
 from lazynp.bounds import DEPTH_CUT, changes, cut, ends_turn, goes_to_what_exists, remember
 from lazynp.conversion import anyarray, as_dtype, asarray, from_numpy
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
-from lazynp.graph.dtypes import NATIVE
+from lazynp.graph.dtypes import FLOAT64, NATIVE
 from lazynp.graph.floating import at_users_line
 from lazynp.graph.node import Node, Shape
 from lazynp.layout import copy_order, geometry, joined_order, reduction_order, result_order
@@ -48,6 +48,7 @@ from lazynp.viewing import (
     view_expand,
     view_flip,
     view_key,
+    view_keyed,
     view_part,
     view_permute,
     view_reshape,
@@ -63,7 +64,9 @@ __all__ = [
 ]  # fmt: skip
 
 _new = Cell.__new__
-_plain = hand.PLAIN_PARTS.issuperset
+_shows_keys = not native  # the native core shows parts of large arrays itself
+_PARTS = hand.PLAIN_PARTS
+_plain = _PARTS.issuperset
 _exact = hand.EXACT.get
 _numpys_new: Any = np.ndarray.__new__
 _MEMORY = np.ndarray  # the type of ``_base`` of an array at hand
@@ -182,7 +185,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     def shape(self) -> Shape:
         """Tuple of dimensions."""
         base = self._base
-        found: Shape = self._node.shape if base is None else base.shape if type(base) is _MEMORY else self._view.shape
+        found: Shape = base.shape if type(base) is _MEMORY else self._node.shape if base is None else self._view.shape
         return found
 
     @shape.setter
@@ -203,7 +206,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     def dtype(self) -> np.dtype[Any]:
         """Element type."""
         base = self._base
-        found: np.dtype[Any] = self._node.dtype if base is None else base.dtype if type(base) is _MEMORY else self._view.dtype
+        found: np.dtype[Any] = base.dtype if type(base) is _MEMORY else self._node.dtype if base is None else self._view.dtype
         return found
 
     @dtype.setter
@@ -218,12 +221,14 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def ndim(self) -> int:
         """Number of dimensions."""
-        return len(self.shape)
+        base = self._base
+        return base.ndim if type(base) is _MEMORY else len(self.shape)
 
     @property
     def size(self) -> int:
         """Number of elements."""
-        return prod(self.shape)
+        base = self._base
+        return base.size if type(base) is _MEMORY else prod(self.shape)
 
     @property
     def itemsize(self) -> int:
@@ -271,8 +276,15 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def T(self) -> ndarray:
         """The axes reversed."""
-        if type(self._base) is _MEMORY:
-            return hand.cell(self._base.T, hand.owner_of(self))
+        base = self._base
+        if type(base) is _MEMORY:
+            owner = self._view
+            made: ndarray = _new(ndarray)
+            made._base = base.T
+            made._view = self if owner is None or not (type(owner) is ndarray or type(owner) is _MEMORY) else owner
+            made._node = None
+            made._readonly = self._readonly
+            return made
         return view_permute(self, tuple(range(self.ndim - 1, -1, -1)))
 
     @property
@@ -288,6 +300,9 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def real(self) -> ndarray:
         """The real part, a view."""
+        base = self._base
+        if type(base) is _MEMORY:
+            return hand.cell(base.real, hand.owner_of(self)) if base.dtype.kind == "c" else self
         return view_part(self, o.REAL)
 
     @real.setter
@@ -297,6 +312,9 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def imag(self) -> ndarray:
         """The imaginary part, a view; read-only zeros of real arrays."""
+        base = self._base
+        if type(base) is _MEMORY and base.dtype.kind == "c":
+            return hand.cell(base.imag, hand.owner_of(self))
         return view_part(self, o.IMAG)
 
     @imag.setter
@@ -341,64 +359,42 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     # Reading and writing -----------------------------------------------------------------------------------------------
     def __getitem__(self, key: Any) -> Any:
         # Elements of an array whose value exists: no parsing, no node.
-        kind = type(key)
         base = self._base
         if type(base) is _MEMORY:
-            if kind is int or kind is slice or (kind is tuple and _plain(map(type, key))):
+            if (
+                type(key) is int
+                or (kind := type(key)) is slice
+                or (kind is tuple and (type(key[0]) in _PARTS and type(key[1]) in _PARTS if len(key) == 2 else _plain(map(type, key))))
+                or kind in _PARTS
+            ):
                 found = base[key]
                 if type(found) is not _MEMORY:
                     return found
                 owner = self._view
                 made = _new(ndarray)
                 made._base = found
-                made._view = owner if type(owner) is ndarray or type(owner) is _MEMORY else self
+                made._view = self if owner is None or not (type(owner) is ndarray or type(owner) is _MEMORY) else owner
                 made._node = None
                 made._readonly = self._readonly
                 return made
             return hand.read(self, base, key)
-        if type(base) is ndarray and type(base._base) is _MEMORY and (memory := hand.own_memory(self)) is not None:
-            return hand.read(self, memory, key)
-        if kind is int or kind is tuple:
-            if base is None:
-                buffer = self._node.buffer
-                memory = None if buffer is None else buffer.at_hand
-            elif type(base) is Draft:
-                memory = base.array
-            else:
-                memory = elements(self)
-            if memory is not None:
-                if kind is int:
-                    if memory.ndim == 1:
-                        return memory[key]
-                elif len(key) == memory.ndim and key:
-                    for part in key:
-                        if type(part) is not int:
-                            break
-                    else:
-                        return memory[key]
-        return indexing.read(self, key)
+        return _read(self, base, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         base = self._base
-        if type(base) is _MEMORY and _exact(type(value)) is base.dtype:  # of which there is nothing to tell
-            kind = type(key)
-            if kind is int or kind is slice or (kind is tuple and _plain(map(type, key))):
+        if type(base) is _MEMORY and (
+            type(key) is int
+            or (kind := type(key)) is slice
+            or (kind is tuple and (type(key[0]) in _PARTS and type(key[1]) in _PARTS if len(key) == 2 else _plain(map(type, key))))
+            or kind in _PARTS
+        ):
+            if _exact(type(value)) is base.dtype or (type(value) is int and base.dtype is FLOAT64):  # there is nothing to tell of
                 base[key] = value
                 return
-        if type(base) is ndarray and type(base._base) is _MEMORY and not self._readonly:
-            base = hand.own_memory(self) if self.size <= config.at_hand else shown(self, base._base)
-        if type(base) is _MEMORY:
-            hand.write(base, key, value)
-            return
-        if base is not None and not self._readonly and assignment.is_concrete(key, value):
-            if type(base) is Draft:
-                base.array[key] = value._value if type(value) in CLASSES else value
+            if type(value) is ndarray and type(value._base) is _MEMORY and value._base.dtype is base.dtype:
+                base[key] = value._base
                 return
-            if type(base._base) is Draft:
-                memory: Any = elements(self)
-                memory[key] = value._value if type(value) in CLASSES else value
-                return
-        assignment.write(self, key, value)
+        _assign(self, base, key, value)
 
     def _write(self, node: Node) -> None:
         """Replace the whole content; ``node`` has this array's shape (or broadcasts to it) and any dtype."""
@@ -526,6 +522,70 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         """
         memory = hand.own_memory(self)
         return wrap(build.contiguous(node_of(self))) if memory is None else hand.cell(memory.copy("K"))
+
+
+def _read(x: ndarray, base: Any, key: Any) -> Any:
+    """``x[key]`` of an array that is not known to be at hand."""
+    kind = type(key)
+    if type(base) is ndarray and type(base._base) is _MEMORY and (memory := hand.own_memory(x)) is not None:
+        return hand.read(x, memory, key)
+    if kind is int or kind is tuple or kind is slice:
+        at: Any = base
+        if base is None:
+            at = x._node
+            memory = None if at.buffer is None else at.buffer.at_hand
+        elif type(base) is Draft:
+            memory = base.array
+        else:
+            memory = None if kind is slice else elements(x)
+        if memory is not None:
+            if _shows_keys and type(base) is not ndarray and (kind is not tuple or (key and _plain(map(type, key)))):
+                found = memory[key]
+                if type(found) is not _MEMORY:
+                    return found
+                if found.size <= config.at_hand:
+                    return view_keyed(x, at, key, found.shape)
+            elif kind is int:
+                if memory.ndim == 1:
+                    return memory[key]
+            elif kind is tuple and len(key) == memory.ndim and key:
+                for part in key:
+                    if type(part) is not int:
+                        break
+                else:
+                    return memory[key]
+    return indexing.read(x, key)
+
+
+def _assign(x: ndarray, base: Any, key: Any, value: Any) -> None:
+    """``x[key] = value`` where it is more than putting elements as they are into memory at hand."""
+    if type(base) is ndarray and type(base._base) is _MEMORY and not x._readonly:
+        base = hand.own_memory(x) if x.size <= config.at_hand else shown(x, base._base)
+    if type(base) is _MEMORY:
+        hand.write(base, key, value)
+        return
+    if _shows_keys and type(base) is Draft and type(value) is ndarray and not x._readonly and _put(base.array, key, value):
+        return
+    if base is not None and not x._readonly and assignment.is_concrete(key, value):
+        if type(base) is Draft:
+            base.array[key] = value._value if type(value) in CLASSES else value
+            return
+        if type(base._base) is Draft:
+            memory: Any = elements(x)
+            memory[key] = value._value if type(value) in CLASSES else value
+            return
+    assignment.write(x, key, value)
+
+
+def _put(memory: np.ndarray[Any, Any], key: Any, value: ndarray) -> bool:
+    """Put what exists into a small part of a large array's own memory; tells whether it did."""
+    kind = type(key)
+    if kind in _PARTS or (kind is tuple and _plain(map(type, key))):
+        part = memory[key]
+        if type(part) is _MEMORY and part.size <= config.at_hand and hand.memory_of(value) is not None:
+            hand.write(part, ..., value)
+            return True
+    return False
 
 
 # Making arrays ------------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from lazynp.values import buffer as buffers
 from lazynp.values import config, forking, pressure
 from lazynp.values.allocator import allocate
 from lazynp.values.buffer import Buffer
-from lazynp.views import AXES, STRIDED, View, memory_order, origin_of, part
+from lazynp.views import AXES, STRIDED, Keyed, View, memory_order, origin_of, part
 
 DRAFT_BYTES = 65536
 """Up to this size an element write copies the array, so that the following ones cost next to nothing."""
@@ -230,6 +230,9 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
     memory = base._node.buffer if inner is None else inner
     if memory is None:
         return None
+    if type(x._view) is Keyed:
+        array = memory.array if inner is not None else memory.at_hand
+        return None if array is None else shown(x, array)
     # Kept with the memory, not with the view: a view that nobody reads any more must not keep old memory.
     view: View = x._view
     kept = memory.views
@@ -243,7 +246,7 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
         array = memory.array if inner is not None else memory.at_hand
         if array is not None:
             found = kept[mark] = shown(x, array)
-            origin = origin_of(view) if config.at_hand and 0 not in view.shape else None
+            origin = origin_of(view) if core.native and config.at_hand and 0 not in view.shape else None
             if origin is not None:
                 core.show(x, found[...], array, origin)
     return found

@@ -169,7 +169,7 @@ def through_numpy(name: str, function: Callable[..., Any], args: Any, kwargs: An
 
 
 # What NumPy's numbers call where they are left of an operator.
-_OF_NUMBERS = frozenset(
+OF_NUMBERS = frozenset(
     {
         np.add, np.subtract, np.multiply, np.divide, np.floor_divide, np.remainder, np.power, np.less, np.less_equal, np.greater,
         np.greater_equal, np.equal, np.not_equal, np.bitwise_and, np.bitwise_or, np.bitwise_xor,
@@ -179,7 +179,7 @@ _OF_NUMBERS = frozenset(
 
 def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """``numpy.sin(x)`` and its kin: lazy, except where the result goes into NumPy's own memory."""
-    if ufunc in _OF_NUMBERS and not kwargs and method == "__call__":  # a number of NumPy's on the left
+    if ufunc in OF_NUMBERS and not kwargs and method == "__call__":  # a number of NumPy's on the left
         from lazynp.array import calls
 
         known = calls.of_number(ufunc, inputs[0], inputs[1])

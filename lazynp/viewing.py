@@ -22,8 +22,9 @@ from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.node import Shape
 from lazynp.layout import checked_order
+from lazynp.namespace import indexing
 from lazynp.values import config
-from lazynp.views import AXES, NEW, REINTERPRET, STRIDED, Geometry, Region, Step, View, reshaped_strides
+from lazynp.views import AXES, NEW, REINTERPRET, STRIDED, Geometry, Keyed, Path, Region, Step, View, reshaped_strides
 
 _new = Cell.__new__
 _MEMORY = np.ndarray  # the type of ``_base`` of an array at hand
@@ -289,6 +290,25 @@ def view_key(x: arrays.ndarray, axes: Region, lengths: Shape, kept: tuple[int, .
     v._stamp = None
     v._readonly = x._readonly
     return v
+
+
+def view_keyed(x: arrays.ndarray, at: Any, key: Any, shape: Shape) -> arrays.ndarray:
+    """Read a basic key of a plain array that exists, of whose elements ``at`` tells; NumPy has checked it and says the shape."""
+    v: arrays.ndarray = _new(arrays.ndarray)
+    v._node = v._stamp = None
+    v._base = x
+    v._view = Keyed(at, key, shape, x, _path)
+    v._readonly = x._readonly
+    return v
+
+
+def _path(key: Any, shape: Shape) -> Path:
+    found = indexing.basic(key, shape)
+    assert found is not None
+    region, lengths, axes, _, _ = found
+    if len(axes) == len(lengths) and NEW not in axes:
+        return ((o.SLICE, region, lengths),)
+    return (o.SLICE, region, lengths), (AXES, axes, tuple([1 if axis < 0 else lengths[axis] for axis in axes]))
 
 
 def view_axes(x: arrays.ndarray, axes: tuple[int, ...]) -> arrays.ndarray:

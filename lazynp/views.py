@@ -160,6 +160,31 @@ class View:
         return np.ndarray(self.shape, self.dtype, array, offset, strides)
 
 
+class Keyed(View):
+    """A small view that a key names; it is taken apart when somebody asks for its path, which most that are read in loops never see."""
+
+    __slots__ = ("_apart", "key")
+
+    def __init__(self, at: Any, key: Any, shape: Shape, owner: ndarray, apart: Callable[[Any, Shape], Path]) -> None:
+        self.root = at.shape
+        self.dtype = self.root_dtype = at.dtype
+        self.shape = shape
+        self.owner = owner
+        self.key = key
+        self._apart = apart
+        self._geometry = self._in_c_order = self.mark = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "path":
+            raise AttributeError(name)
+        path = self.path = self._apart(self.key, self.root)
+        return path
+
+    def memory(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        found: np.ndarray[Any, Any] = array[self.key]
+        return found
+
+
 def part(
     root: ndarray, origin: Any, offset: int, shape: Shape, strides: Strides, dtype: Dtype
 ) -> View:

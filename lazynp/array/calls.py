@@ -13,19 +13,20 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp import arrays
-from lazynp.array.hand import CHARS, NUMBERS, Memory, cell, memory_of, result
-from lazynp.graph.floating import at_once, at_users_line, heard, listen_to_all, stop, tell_here
+from lazynp.array.hand import AS_THEY_ARE, CHARS, NUMBERS, REAL, Memory, cell, memory_of, result
+from lazynp.graph.floating import at_once, at_users_line, heard, hearing, listen_to_all, stop, tell_here
 from lazynp.scalars import CLASSES, OF_TYPE, outcome
 from lazynp.values import config
 
 _MEMORY: Final = np.ndarray
+_ARRAY: Final = arrays.ndarray
 _WRITING: Final = frozenset(
     [
         np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis, np.ndarray.sort, np.ndarray.partition,
         np.ndarray.fill, np.ndarray.put,
     ]
 )  # fmt: skip
-_AS_THEY_ARE: Final = frozenset({*NUMBERS, str, type(None), slice, type(Ellipsis), type, type(np._NoValue)})
+_all_as_they_are: Final = AS_THEY_ARE.issuperset
 ALWAYS: Final = 1 << 62
 """Of any size: see ``answer``."""
 
@@ -43,7 +44,7 @@ def _given(value: Any, cells: list[arrays.ndarray]) -> Any:
             raise _Elsewhere
         cells.append(value)
         return memory
-    if kind in _AS_THEY_ARE:
+    if kind in AS_THEY_ARE:
         return value
     if kind is tuple or kind is list:
         if len(value) > config.at_hand:
@@ -76,6 +77,51 @@ def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
     if not config.at_hand:
         return NotImplemented
     cells: list[arrays.ndarray] = []
+    values = _plain(args, cells, warns_below)
+    if values is not None and len(cells) >= least and (not kwargs or _all_as_they_are(map(type, kwargs.values()))):
+        try:
+            value = hearing(theirs, *values, **kwargs) if kwargs else hearing(theirs, *values)
+            return value if type(value) in OF_TYPE else result(value, cells)
+        except RuntimeError:  # another thread computes
+            pass
+        finally:
+            if heard:
+                tell_here()
+    values = None
+    return _answer(theirs, args, kwargs, least, warns_below)
+
+
+def _plain(given: Sequence[Any], cells: list[arrays.ndarray], warns_below: int) -> list[Any] | None:
+    """The commonest arguments as NumPy takes them: arrays of real numbers at hand, numbers, names of what is wanted, lists of those.
+
+    None where there are others; arrays of ours are remembered in ``cells``.
+    """
+    values: list[Any] = []
+    for value in given:
+        kind = type(value)
+        if kind is _ARRAY:
+            memory = value._base
+            if type(memory) is not _MEMORY or memory.size < warns_below or memory.dtype not in REAL:
+                return None
+            cells.append(value)
+            values.append(memory)
+        elif kind in AS_THEY_ARE:
+            values.append(value)
+        elif kind is list or kind is tuple:
+            if len(value) > config.at_hand:
+                return None
+            inner = value if NUMBERS.issuperset(map(type, value)) else _plain(value, cells, warns_below)
+            if inner is None:
+                return None
+            values.append(inner if kind is list else tuple(inner))
+        else:
+            return None
+    return values
+
+
+def _answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], least: int, warns_below: int) -> Any:
+    """``answer`` of any arguments."""
+    cells: list[arrays.ndarray] = []
     values: list[Any] = []
     named = kwargs
     warns = warns_below == ALWAYS
@@ -94,7 +140,7 @@ def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
                     warns = True
                 cells.append(value)
                 values.append(memory)
-            elif kind in _AS_THEY_ARE:
+            elif kind in AS_THEY_ARE:
                 values.append(value)
             else:
                 values.append(_given(value, cells))

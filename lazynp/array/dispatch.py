@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.array import core, quick
+from lazynp.array import core, plain, quick
 from lazynp.array.calls import ALWAYS, answer, bound, growing, widening
 from lazynp.array.hand import cell, memory_of
 from lazynp.values import config
@@ -50,7 +50,9 @@ _CORES_OWN: Final = frozenset({"array", "asarray", "asanyarray", "ascontiguousar
 
 def _shape_size(shape: Any = None, *rest: Any, **options: Any) -> int:
     """Elements of a shape argument."""
-    return shape if type(shape) is int else prod(shape) if type(shape) is tuple and {int}.issuperset(map(type, shape)) else _LARGE
+    if type(shape) is int:
+        return shape
+    return prod(shape) if type(shape) is tuple and _whole(map(type, shape)) else _LARGE
 
 
 def _matrix_size(n: Any = None, m: Any = None, *rest: Any, **options: Any) -> int:
@@ -88,6 +90,7 @@ def _spaced_size(start: Any = None, stop: Any = None, num: Any = 50, *rest: Any,
 
 _LARGE: Final = 1 << 62
 _REAL: Final = frozenset({int, float})
+_whole: Final = frozenset({int}).issuperset
 # Functions whose arguments say how large their results are.
 _SIZES: Final[dict[str, Callable[..., int]]] = {
     **dict.fromkeys(("zeros", "ones", "empty", "full"), _shape_size),
@@ -149,13 +152,14 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
         made = _maker(name, function, theirs, own)
         made = type(function)(made) if isinstance(function, staticmethod) else made
         return core.function(made, _ZEROS.get(name, theirs), name, own)
+    directly = getattr(theirs, "_implementation", theirs)  # the arguments are known: nobody overrides it
     answered: Callable[..., Any] = growing if name in _GROWING else widening if name in _WIDENING else answer
     warns_below = _FEW.get(name, 0) if name in _QUIET else ALWAYS
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if config.at_hand and own.isdisjoint(kwargs):
-            found = answered(theirs, args, kwargs, 0, warns_below)
+        if config.at_hand and (not kwargs or own.isdisjoint(kwargs)):
+            found = answered(directly, args, kwargs, 0, warns_below)
             if found is not NotImplemented:
                 return found
         return function(*args, **kwargs)
@@ -171,8 +175,10 @@ def _maker(name: str, function: Any, theirs: Any, own: frozenset[str]) -> Any:
     @functools.wraps(function)
     def make(*args: Any, **kwargs: Any) -> Any:
         limit = config.at_hand
-        if plain and limit and len(args) == 1 and not kwargs and _shape_size(args[0]) <= limit:
-            return cell(theirs(args[0]))
+        if plain and limit and len(args) == 1 and not kwargs:
+            shape = args[0]
+            if (shape if type(shape) is int else _shape_size(shape)) <= limit:
+                return cell(theirs(shape))
         if size is None:  # like another array, of which the fifth argument may say the shape
             small = len(args) < 5 and kwargs.get("shape") is None
         else:
@@ -224,4 +230,6 @@ def method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                 return found
         return function(self, *args, **kwargs)
 
-    return call
+    if core.native:
+        return call
+    return (plain.reduction if name in plain.ALONG else plain.method)(call, theirs, warns_below)

@@ -38,11 +38,15 @@ _new = core.Cell.__new__
 _MEMORY: Final = np.ndarray
 NUMBERS: Final = frozenset({bool, int, float, complex, *OF_TYPE})
 """Operands that NumPy takes as they are."""
+AS_THEY_ARE: Final = frozenset({*NUMBERS, str, type(None), slice, type(Ellipsis), type, type(np._NoValue)})
+"""Arguments that NumPy takes as they are."""
 CHARS: Final = frozenset(dtype.char for dtype in NATIVE) | frozenset("lLqQ")
 """Of the dtypes that arrays of ours have."""
+REAL: Final = frozenset(dtype for dtype in NATIVE if dtype.kind != "c")
 _INTEGERS: Final = frozenset({int, np.int64})
-PLAIN_PARTS: Final = frozenset({int, slice, type(None), type(Ellipsis)})
+PLAIN_PARTS: Final = frozenset({int, slice, type(None), type(Ellipsis), *[kind for kind in OF_TYPE if issubclass(kind, np.integer)]})
 """Types of what a key is made of that NumPy takes as it is."""
+
 EXACT: Final = {float: FLOAT64, np.float64: FLOAT64, int: INT64, np.int64: INT64, bool: BOOL, np.bool_: BOOL}
 """Numbers that an array of this dtype holds as they are, or NumPy says why not."""
 _SEQUENCES: Final = frozenset({list, tuple})
@@ -59,7 +63,7 @@ def cell(memory: Memory, owner: Any = None) -> arrays.ndarray:
     x._base = memory
     x._view = owner
     x._node = None
-    x._readonly = False if owner is None else not memory.flags.writeable
+    x._readonly = owner is not None and not memory.flags.writeable
     return x
 
 
@@ -189,22 +193,26 @@ def result(value: Any, given: Sequence[arrays.ndarray] = ()) -> Any:
     """NumPy's answer as the caller of lazynp expects it; ``given`` are the cells it was computed from."""
     kind = type(value)
     if kind is _MEMORY:
-        for x in given:
-            if value is x._base:
-                return x
-        dtype = value.dtype
-        if dtype.char not in CHARS or not dtype.isnative:
+        for made in given:
+            if value is made._base:
+                return made
+        if value.dtype not in NATIVE:
             return value
         base = value.base
-        if base is not None:
-            for x in given:
-                memory = x._base
-                if type(memory) is _MEMORY and (base is memory or base is memory.base):
-                    return cell(value, owner_of(x))
+        if base is None:
+            if value.size > config.at_hand:
+                return arrays.from_numpy(value, copy=False)
+            made = _new(arrays.ndarray)  # a cell, spelled out
+            made._base = value
+            made._view = made._node = None
+            made._readonly = False
+            return made
+        for x in given:
+            memory = x._base
+            if type(memory) is _MEMORY and (base is memory or base is memory.base):
+                return cell(value, owner_of(x))
         if value.size > config.at_hand:
-            if base is not None and not given:
-                return arrays.adopted(value)  # it shows what is nobody's here
-            return arrays.from_numpy(value, copy=base is not None)
+            return arrays.from_numpy(value) if given else arrays.adopted(value)  # it shows what is nobody's here
         return cell(value, base)
     if kind is tuple:
         return tuple([result(item, given) for item in value])
@@ -220,13 +228,17 @@ def result(value: Any, given: Sequence[arrays.ndarray] = ()) -> Any:
 
 def read(x: arrays.ndarray, memory: Memory, key: Any) -> Any:
     """``x[key]`` of an array at hand."""
-    kind = type(key)
-    if kind is arrays.ndarray or kind in CLASSES or kind is tuple or kind is list:
-        key = _key(key)
-    found = memory[key]
+    at = key._base if type(key) is arrays.ndarray else None
+    found = memory[at if type(at) is _MEMORY else _key(key)]
     if type(found) is not _MEMORY:
         return found
     base = found.base
+    if base is None and found.size <= config.at_hand:
+        made: arrays.ndarray = _new(arrays.ndarray)  # a cell, spelled out
+        made._base = found
+        made._view = made._node = None
+        made._readonly = False
+        return made
     if base is not None and (base is memory or base is memory.base):
         return cell(found, owner_of(x))
     if found.size > config.at_hand:
@@ -238,7 +250,8 @@ def _key(part: Any) -> Any:
     """A key, or a part of one, as NumPy takes it."""
     kind = type(part)
     if kind is arrays.ndarray:
-        return arrays.host(part, "index")
+        base = part._base
+        return base if type(base) is _MEMORY else arrays.host(part, "index")
     if kind in CLASSES:
         return part.concrete("index")
     if kind is tuple or kind is list:
@@ -287,17 +300,20 @@ def gathered(x: arrays.ndarray, key: Any) -> Any:
 
 def write(memory: Memory, key: Any, value: Any) -> None:
     """``x[key] = value`` where the memory is at hand."""
-    kind = type(key)
-    if kind is arrays.ndarray or kind in CLASSES or kind is tuple or kind is list:
-        key = _key(key)
+    at = key._base if type(key) is arrays.ndarray else None
+    key = at if type(at) is _MEMORY else _key(key)
     kind = type(value)
     if kind is arrays.ndarray:
-        value = arrays.host(value, "a value at hand")
+        at = value._base
+        value = at if type(at) is _MEMORY else arrays.host(value, "a value at hand")
+        if value.dtype is memory.dtype:
+            memory[key] = value
+            return
     elif kind in CLASSES:
         value = value.concrete("a value at hand")
     elif kind is list or kind is tuple:
         value = protocols.to_host(value, "a value at hand")
-    elif EXACT.get(kind) is memory.dtype:
+    elif EXACT.get(kind) is memory.dtype or (kind is int and memory.dtype is FLOAT64):
         memory[key] = value  # nothing that could be told of
         return
     before = listen_to_all()

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.array import core, dispatch, hand
+from lazynp.array import core, dispatch, hand, plain
 from lazynp.conversion import as_dtype, loses_a_part, warn_complex
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
@@ -267,7 +267,10 @@ def install(cls: type) -> None:
 def at_hand(cls: type) -> None:
     """Let the core answer where it can; to be called when the class is complete."""
     for name in ((SHARED | WRITING).keys() | {"__array_ufunc__", "__copy__", "copy", "item", "tobytes", "tolist", "view"}) - _OWN:
-        setattr(cls, name, core.function(vars(cls)[name], dispatch.numpys_method(name), name, frozenset()))
+        function, theirs = vars(cls)[name], dispatch.numpys_method(name)
+        if not core.native and name in plain.OTHERS:
+            function = plain.OTHERS[name](function, theirs)
+        setattr(cls, name, core.function(function, theirs, name, frozenset()))
     core.register(cls, hand.result, outcome)
     core.chain(_places, _there, _compiled, _pool)
 

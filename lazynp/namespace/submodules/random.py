@@ -38,7 +38,7 @@ _NUMBERS = frozenset(
 )  # fmt: skip
 
 # Arguments that are no arrays.
-_PLAIN = hand.NUMBERS | {type(None), str}
+_is_plain = (hand.NUMBERS | {type(None), str, type}).issuperset
 
 _SOURCES = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence)
 
@@ -68,8 +68,9 @@ class Draw:
 
     def _by_numpy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         function = self._function
-        if not kwargs and not self._writes and config.at_hand and _PLAIN.issuperset(map(type, args)):
-            return _wrapped(hand.result(function(*args)))
+        if not self._writes and config.at_hand and _is_plain(map(type, args)) and (not kwargs or _is_plain(map(type, kwargs.values()))):
+            value = function(*args, **kwargs)
+            return value if type(value) in hand.NUMBERS else _wrapped(hand.result(value))
         if self._writes or Arguments().collect((args, kwargs)):
             return _wrapped(fallback.library_call(function, f"random.{self.__name__}", args, kwargs, self._writes))
         return _wrapped(fallback.ours(function(*args, **kwargs)))

@@ -1,0 +1,157 @@
+"""What is plain, by the shortest way: errors are heard, threads do not meet, and parts of large arrays are what they were."""
+
+import operator
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+import lazynp
+from lazynp.array import core
+from lazynp.graph import floating
+from lazynp.values import config
+
+
+@pytest.fixture(autouse=True)
+def _at_hand() -> Iterator[None]:
+    with config.override(eager_below=4096):
+        yield
+
+
+OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "two operands": lambda np, x: x / (x - x),
+    "a number on the right": lambda np, x: x / 0.0,
+    "a number on the left": lambda np, x: 1.0 / (x - 2.0),
+    "NumPy's number on the left": lambda np, x: numpy.float64(1) / (x - 2.0),
+    "in place": lambda np, x: operator.itruediv(x, 0.0),
+    "a ufunc": lambda np, x: np.log(-x),
+    "a ufunc of two": lambda np, x: np.divide(x, x - x),
+    "a power": lambda np, x: (x - 2.0) ** -1.0,
+    "a method": lambda np, x: (x * 1e308).sum(),
+    "along an axis": lambda np, x: (x.reshape(2, 2) * 1e308).cumsum(axis=0),
+    "a function": lambda np, x: np.sum(x * 1e308),
+    "a conversion": lambda np, x: (x * 1e300).astype(int),
+    "a product": lambda np, x: (x * 1e200) @ (x * 1e200),
+}
+
+
+def _told(call: Callable[[Any, Any], Any], np: Any, x: Any) -> tuple[list[tuple[str, str, int]], Any]:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        value = call(np, x)
+    return [(str(w.message), w.filename, w.lineno) for w in seen], numpy.asarray(value)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_errors_are_told_at_the_programs_line(name: str) -> None:
+    call = OPERATIONS[name]
+    (ours, value), (theirs, wanted) = [_told(call, np, np.array([1.0, 2.0, 3.0, 4.0])) for np in (lazynp, numpy)]
+    assert ours == theirs and ours
+    numpy.testing.assert_array_equal(value, wanted)
+    for state in ("raise", "ignore"):
+        with numpy.errstate(all=state), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            x = lazynp.array([1.0, 2.0, 3.0, 4.0])
+            if state == "ignore":
+                call(lazynp, x)
+                continue
+            with pytest.raises(FloatingPointError):
+                call(lazynp, x)
+    assert lazynp.array([1.0, 2.0]).tolist() == [1.0, 2.0]  # nothing was left to be told of
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_while_somebody_else_computes(name: str) -> None:
+    call = OPERATIONS[name]
+    theirs, wanted = _told(call, numpy, numpy.array([1.0, 2.0, 3.0, 4.0]))
+    ours, value = floating.hearing(_told, call, lazynp, lazynp.array([1.0, 2.0, 3.0, 4.0]))
+    numpy.testing.assert_array_equal(value, wanted)
+    assert ours == []  # whoever is in there is told, and tells
+    heard = floating.take()
+    assert heard is not None and [text for _, text in heard.notes] == [text for text, _, _ in theirs]
+
+
+def test_threads_do_not_meet() -> None:
+    found: list[float] = []
+
+    def work(k: int) -> None:
+        x = lazynp.full(4000, float(k))  # NumPy lets other threads run meanwhile
+        for _ in range(2000):
+            x = x * 1.0 + lazynp.zeros(4000)
+        found.append(float(x.sum()))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == [0.0, 4000.0, 8000.0, 12_000.0]
+
+
+def test_results_without_axes() -> None:
+    x = lazynp.array([1.0, 2.0])
+    for value in (x @ x, x.sum(), x.max(), lazynp.dot(x, x), x[0], lazynp.sqrt(x[0]), lazynp.maximum(x[0], 1.0)):
+        assert type(value) is numpy.float64
+    ours = lazynp.array(2.0)  # to the array API standard a result without axes is an array
+    for value in (ours + 1.0, -ours, 1.0 - ours, lazynp.sqrt(ours), numpy.float64(1) * ours):
+        assert type(value) is not numpy.float64 and float(value) in (3.0, -2.0, -1.0, 2**0.5, 2.0)
+
+
+def test_methods_of_the_class() -> None:
+    for name in ("__add__", "__radd__", "__neg__", "__iadd__", "__lt__"):
+        method = getattr(lazynp.ndarray, name)
+        assert method.__name__ == name
+    if not core.native:
+        total: Any = lazynp.ndarray.__add__
+        assert total(numpy.ones(2), 1.0).tolist() == [2.0, 2.0]  # not of ours: as the ufunc says
+
+
+KEYS: list[Any] = [
+    3, -2, slice(2, 9, 3), slice(None, None, -7), numpy.int64(4), (5, slice(1, 4)), (slice(1, 3), 2),
+    (slice(None, None, 2), slice(1, 7, 2)), (None, 3), (..., 1), (2, None, slice(3)), (3, ...), (numpy.int32(1), numpy.uint8(2)),
+    slice(5, 5), (4, 5),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+@pytest.mark.parametrize("draft", [False, True])
+def test_a_small_part_of_a_large_array(key: Any, draft: bool) -> None:
+    rows = 300
+    theirs = numpy.arange(rows * 24.0).reshape(rows, 24)
+    x = lazynp.array(theirs)
+    x.realize()
+    if draft:
+        x[0, 0] = theirs[0, 0] = -1.0
+    part, wanted = x[key], theirs[key]
+    if not isinstance(wanted, numpy.ndarray):
+        assert type(part) is type(wanted) and part == wanted
+        return
+    assert (part.shape, part.dtype, part.strides) == (wanted.shape, wanted.dtype, wanted.strides)
+    if part.size <= config.at_hand:
+        assert part.base is x
+    x[key] = part * 2.0
+    theirs[key] = wanted * 2.0
+    numpy.testing.assert_array_equal(part, wanted)
+    numpy.testing.assert_array_equal(x, theirs)
+    x[key] += 1.0
+    theirs[key] += 1.0
+    part[...] = part * 0.5 + lazynp.ones(rows * 24).sum() * 0.0
+    wanted[...] = wanted * 0.5
+    numpy.testing.assert_array_equal(part, wanted)
+    numpy.testing.assert_array_equal(x, theirs)
+    y = x * 1.0 + 0.0  # recorded: what is pending is read through the same parts
+    numpy.testing.assert_array_equal(y[key], (theirs * 1.0)[key])
+
+
+@pytest.mark.skipif(core.native, reason="the native core shows parts of large arrays itself")
+def test_a_part_is_taken_apart_when_it_is_recorded() -> None:
+    rows = 300
+    x = lazynp.array(numpy.arange(rows * 24.0).reshape(rows, 24)).realize()
+    row, large = x[3], x[3:]
+    assert row._view.memory(numpy.asarray(x)).tolist() == numpy.asarray(x)[3].tolist()
+    assert [step[2] for step in row._view.path] == [(1, 24), (24,)]
+    assert row._view.geometry() == (3 * 24 * 8, (8,))
+    numpy.testing.assert_array_equal(large + row, numpy.asarray(x)[3:] + numpy.asarray(x)[3])
