@@ -8,7 +8,7 @@ Promise: which order floating-point numbers are combined in depends on the reduc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import inf, prod
 from typing import Any
@@ -340,8 +340,8 @@ class Nest(Emitter):
         """``for tile of columns: for row: for column of the tile: accumulate``: rows are read along."""
         r = self.body.main[depth]
         tiles = self.tiles(r, COLUMNS)
+        rows = max([reduce.row_count(v.ranges) for v in work.reductions])
         if depth == 0:
-            rows = max([prod([x.extent for x in v.ranges]) for v in work.reductions])
             self.begin_phase(tiles, self.chunk(rows * min(COLUMNS, r.extent)))
             with self.loop("lo", "hi") as var:
                 self.column_tile(var, r, depth + 1, work)
@@ -352,6 +352,16 @@ class Nest(Emitter):
     def column_tile(self, var: Operand, r: Range, depth: int, work: Work) -> None:
         lo = self.integer("mul", var, str(COLUMNS))
         hi = self.integer("min", self.integer("add", lo, str(COLUMNS)), self.extent(r))
+        for outputs, groups in self.column_passes(depth, work):
+            if outputs:
+                with self.loop(lo, hi, r):
+                    for out in outputs:
+                        self.store(out)
+            for ranges, values in groups.items():
+                reduce.columns(self, ranges, values, r, lo, hi)
+
+    def column_passes(self, depth: int, work: Work) -> Iterator[tuple[list[Output], dict[tuple[Range, ...], list[Value]]]]:
+        """Pass after pass: what is stored in it, then what is reduced in it, by the rows it is reduced over."""
         times = {self.time(out)[depth] for out in work.outputs} | {v.time[depth] for v in work.reductions}
         for time in sorted(times):
             self.tokens[depth] = object()
@@ -359,13 +369,7 @@ class Nest(Emitter):
             for v in work.reductions:
                 if v.time[depth] == time:
                     groups.setdefault(v.ranges, []).append(v)
-            outputs = [out for out in work.outputs if self.time(out)[depth] == time]
-            if outputs:
-                with self.loop(lo, hi, r):
-                    for out in outputs:
-                        self.store(out)
-            for ranges, values in groups.items():
-                reduce.columns(self, ranges, values, r, lo, hi)
+            yield [out for out in work.outputs if self.time(out)[depth] == time], groups
 
     # Loops with reductions ------------------------------------------------------------------------------------------------
 

@@ -70,7 +70,7 @@ INSTRUCTIONS = {
     "warps, f4": [{"bar.sync": 0, "shfl": 13, ".f64": 0, "fma": 0}],
     "everything, long, f8": [{"bar.sync": 5, "shfl": 14, "atom": 2}, {"bar.sync": 5, "shfl": 14, "atom": 2}],
     "across, f4": [{"bar.sync": 1, "fma": 0}],
-    "columns, f8": [{"bar.sync": 0, "shfl": 0}, {"bar.sync": 0}, {"bar.sync": 0}, {"bar.sync": 0}],
+    "columns, f8": [{"bar.sync": 0, "shfl": 0}, {"bar.sync": 2, "shfl": 0}, {"bar.sync": 0}, {"bar.sync": 2}],
 }
 
 
