@@ -341,7 +341,9 @@ class Nest(Emitter):
         r = self.body.main[depth]
         tiles = self.tiles(r, COLUMNS)
         rows = max([reduce.row_count(v.ranges) for v in work.reductions])
-        if depth == 0:
+        if depth == 0 and r.extent <= COLUMNS and rows > reduce.PIECE:
+            self.few_columns(r, work)
+        elif depth == 0:
             self.begin_phase(tiles, self.chunk(rows * min(COLUMNS, r.extent)))
             with self.loop("lo", "hi") as var:
                 self.column_tile(var, r, depth + 1, work)
@@ -359,6 +361,24 @@ class Nest(Emitter):
                         self.store(out)
             for ranges, values in groups.items():
                 reduce.columns(self, ranges, values, r, lo, hi)
+
+    def few_columns(self, r: Range, work: Work) -> None:
+        """Columns of one tile, and many rows: threads take pieces of the rows, then the pieces are combined."""
+        n = self.extent(r)
+        for outputs, groups in self.column_passes(1, work):
+            if outputs:
+                self.begin_phase()
+                with self.loop("0", n, r):
+                    for out in outputs:
+                        self.store(out)
+            for ranges, values in groups.items():
+                count = reduce.piece_count(ranges)
+                self.begin_phase(self.argument(("pieces of rows", ranges), Formula(count)), self.chunk(reduce.PIECE * r.extent))
+                partial = {v: self.workspace(reduce.accumulator(v), count * r.extent) for v in values}
+                with self.loop("lo", "hi") as number:
+                    reduce.column_piece(self, ranges, values, r, number, partial)
+                self.begin_phase()
+                reduce.column_pieces(self, ranges, values, r, partial)
 
     def column_passes(self, depth: int, work: Work) -> Iterator[tuple[list[Output], dict[tuple[Range, ...], list[Value]]]]:
         """Pass after pass: what is stored in it, then what is reduced in it, by the rows it is reduced over."""

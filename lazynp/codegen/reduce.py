@@ -33,6 +33,8 @@ CHUNK = 512
 PARTIAL_CHUNKS = 64  # a power of two, so that partial results are whole subtrees
 PARTIAL = CHUNK * PARTIAL_CHUNKS
 ROWS = 256
+PIECE_BLOCKS = 16  # of rows, a power of two: what a thread takes at a time where columns are few
+PIECE = ROWS * PIECE_BLOCKS
 ROWS_TOGETHER = 4  # rows added in one go where columns are reduced: as many streams, and accumulators stay in registers between
 MASKED = 128  # elements of a row up to which its last, incomplete group of lanes matters
 LEVELS = 48  # enough for 2**48 chunks
@@ -353,6 +355,49 @@ def columns(nest: Emitter, ranges: tuple[Range, ...], values: list[Value], colum
     _column_blocks(nest, ranges, counters, column, lo, hi, "0", _block_count(nest, ranges))
     for v in values:
         nest.results[v] = Result(counters.block[v], accumulator(v), column, lo)
+
+
+def column_piece(
+    nest: Emitter, ranges: tuple[Range, ...], values: list[Value], column: Range, number: Operand, partial: dict[Value, Memory]
+) -> None:
+    """The ``number``-th piece of all columns, of PIECE rows, to that row of ``partial``."""
+    n = nest.extent(column)
+    first = nest.integer("mul", number, str(PIECE_BLOCKS))
+    last = nest.integer("min", nest.integer("add", first, str(PIECE_BLOCKS)), _block_count(nest, ranges))
+    levels = PIECE_BLOCKS.bit_length() - 1
+    counters = Counters(nest, values, n, str(levels), str(levels * COLUMNS))
+    _column_blocks(nest, ranges, counters, column, "0", n, first, last)
+    begin = nest.integer("mul", number, n)
+    with nest.loop("0", n) as k:
+        for v in values:
+            nest.append(ir.Store(accumulator(v), partial[v], nest.integer("add", begin, k), counters.at(v, k)))
+
+
+def column_pieces(nest: Emitter, ranges: tuple[Range, ...], values: list[Value], column: Range, partial: dict[Value, Memory]) -> None:
+    """Combine the pieces of all columns."""
+    n, pieces = nest.extent(column), piece_count(ranges)
+    levels = (pieces - 1).bit_length()
+    size = nest.argument(("counters of pieces", ranges), Formula(levels * COLUMNS))
+    counters = Counters(nest, values, n, nest.argument(("levels of pieces", ranges), Formula(levels)), size)
+    count = nest.argument(("pieces of rows", ranges), Formula(pieces))
+    with nest.loop("0", count) as number:
+        begin = nest.integer("mul", number, n)
+        with nest.loop("0", n) as k:
+            for v in values:
+                x = nest.name()
+                nest.append(ir.Load(x, accumulator(v), partial[v], nest.integer("add", begin, k)))
+                nest.append(ir.Store(accumulator(v), counters.block[v], k, x))
+        counters.push(number, count)
+    for v in values:
+        # Phases to come read it there.
+        memory = nest.workspace(accumulator(v), column.extent)
+        with nest.loop("0", n) as k:
+            nest.append(ir.Store(accumulator(v), memory, k, counters.at(v, k)))
+        nest.results[v] = Result(memory, accumulator(v), column)
+
+
+def piece_count(ranges: tuple[Range, ...]) -> int:
+    return -(-row_count(ranges) // PIECE)
 
 
 def _column_blocks(

@@ -80,6 +80,9 @@ TABLE: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "columns: blocks of rows, four at a time": (
         lambda: matrix().sum(axis=0), [f"each: for[{BLOCKS} for[store]]"],
     ),
+    "few columns: pieces of the rows, then they are combined": (
+        lambda: values(5000, 7).sum(axis=0), [f"each: for[{BLOCKS} for[]]", f"once: for[for[] {COUNT}] for[] for[store]"],
+    ),
     "a short row is written out": (lambda: values(50, 3).sum(axis=1), ["each: for[add add add store]"]),
     "a transposition walks tiles": (lambda: values(64, 80).T * values(80, 64), ["each: for[for[for[for[multiply store]]]]"]),
     "a border is cut off": (lambda: np.pad(vector() * 2, 1), ["each: for[store] for[multiply store] for[store]"]),

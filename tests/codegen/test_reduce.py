@@ -10,7 +10,7 @@ import pytest
 
 import lazynp as np
 from lazynp.backends.numpy import ordered
-from lazynp.codegen.reduce import CHUNK, LANES, PARTIAL, ROWS
+from lazynp.codegen.reduce import CHUNK, LANES, PARTIAL, PIECE, ROWS
 from lazynp.engine.realize import forget_plans
 from lazynp.values import config
 from tests.codegen.engines import bits
@@ -120,7 +120,7 @@ def test_threads_take_whole_subtrees() -> None:
             assert bits(numpy.asarray(np.asarray(x).sum())) == expected
 
 
-ROW_COUNTS = [1, 3, 4, 5, ROWS - 1, ROWS, ROWS + 1, 2 * ROWS, 2 * ROWS + 1, 7 * ROWS + 3, 16 * ROWS, 50 * ROWS + 1]
+ROW_COUNTS = [1, 3, 4, 5, ROWS - 1, ROWS, ROWS + 1, 2 * ROWS, 2 * ROWS + 1, 7 * ROWS + 3, PIECE, PIECE + 1, 3 * PIECE + 2 * ROWS + 1]
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -150,13 +150,13 @@ def test_many_blocks_of_rows() -> None:
 
 
 def test_a_plan_for_all_numbers_of_rows_has_the_bits_of_each() -> None:
-    for rows in (300, 700, 2000, 2 * 16 * ROWS, 2 * 16 * ROWS + 1, 5 * 16 * ROWS + ROWS, 17 * 16 * ROWS):
+    for rows in (300, 700, 2000, 2 * PIECE, 2 * PIECE + 1, 5 * PIECE + ROWS, 17 * PIECE):
         for columns in (3, 5):
             x = numbers(rows, columns)
             assert bits(numpy.asarray((np.asarray(x) * 1).sum(axis=0))) == bits(by_rows(x, "sum"))
 
 
-@pytest.mark.parametrize("rows", [3, ROWS, 5 * ROWS + 7, 16 * ROWS + 5])
+@pytest.mark.parametrize("rows", [3, ROWS, 5 * ROWS + 7, PIECE + 5])
 def test_passes_over_columns_have_the_order_of_one(rows: int) -> None:
     x = numbers(rows, 7, seed=rows)
     y = np.asarray(x) * 1
