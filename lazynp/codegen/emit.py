@@ -232,8 +232,10 @@ class Emitter:
             return "0"
         if kind == "mul" and a == "1":
             return b
-        if kind == "mul" and b == "1":
+        if kind in ("mul", "div") and b == "1":
             return a
+        if kind == "rem" and b == "1":
+            return "0"
         target = scope or self.scopes[-1]
         key = (kind, a, b)
         if key in target.memo:

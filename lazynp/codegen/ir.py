@@ -49,8 +49,8 @@ class Constant(Record):
 
 
 class Integer(Record):
-    """``dst = a kind b`` in int64: add sub mul min max, div and rem of non-negative by positive, shl (on a grid), lt eq ge with a
-    bool result, and and or of bools."""
+    """``dst = a kind b`` in int64: add sub mul min max, div and rem of non-negative by positive, shl, lt eq ge with a bool result,
+    and and or of bools."""
 
     dst: Operand
     kind: str

@@ -8,7 +8,7 @@ Promise: which order floating-point numbers are combined in depends on the reduc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import inf, prod
 from typing import Any
@@ -343,8 +343,10 @@ class Nest(Emitter):
         """``for tile of columns: for row: for column of the tile: accumulate``: rows are read along."""
         r = self.body.main[depth]
         tiles = self.tiles(r, COLUMNS)
-        if depth == 0:
-            rows = max([prod([x.extent for x in v.ranges]) for v in work.reductions])
+        rows = max([reduce.row_count(v.ranges) for v in work.reductions])
+        if depth == 0 and r.extent <= COLUMNS and rows > reduce.PIECE:
+            self.few_columns(r, work)
+        elif depth == 0:
             self.begin_phase(tiles, self.chunk(rows * min(COLUMNS, r.extent)))
             with self.loop("lo", "hi") as var:
                 self.column_tile(var, r, depth + 1, work)
@@ -355,6 +357,34 @@ class Nest(Emitter):
     def column_tile(self, var: Operand, r: Range, depth: int, work: Work) -> None:
         lo = self.integer("mul", var, str(COLUMNS))
         hi = self.integer("min", self.integer("add", lo, str(COLUMNS)), self.extent(r))
+        for outputs, groups in self.column_passes(depth, work):
+            if outputs:
+                with self.loop(lo, hi, r):
+                    for out in outputs:
+                        self.store(out)
+            for ranges, values in groups.items():
+                reduce.columns(self, ranges, values, r, lo, hi)
+
+    def few_columns(self, r: Range, work: Work) -> None:
+        """Columns of one tile, and many rows: threads take pieces of the rows, then the pieces are combined."""
+        n = self.extent(r)
+        for outputs, groups in self.column_passes(1, work):
+            if outputs:
+                self.begin_phase()
+                with self.loop("0", n, r):
+                    for out in outputs:
+                        self.store(out)
+            for ranges, values in groups.items():
+                count = reduce.piece_count(ranges)
+                self.begin_phase(self.argument(("pieces of rows", ranges), Formula(count)), self.chunk(reduce.PIECE * r.extent))
+                partial = {v: self.workspace(reduce.accumulator(v), count * r.extent) for v in values}
+                with self.loop("lo", "hi") as number:
+                    reduce.column_piece(self, ranges, values, r, number, partial)
+                self.begin_phase()
+                reduce.column_pieces(self, ranges, values, r, partial)
+
+    def column_passes(self, depth: int, work: Work) -> Iterator[tuple[list[Output], dict[tuple[Range, ...], list[Value]]]]:
+        """Pass after pass: what is stored in it, then what is reduced in it, by the rows it is reduced over."""
         times = {self.time(out)[depth] for out in work.outputs} | {v.time[depth] for v in work.reductions}
         for time in sorted(times):
             self.tokens[depth] = object()
@@ -362,13 +392,7 @@ class Nest(Emitter):
             for v in work.reductions:
                 if v.time[depth] == time:
                     groups.setdefault(v.ranges, []).append(v)
-            outputs = [out for out in work.outputs if self.time(out)[depth] == time]
-            if outputs:
-                with self.loop(lo, hi, r):
-                    for out in outputs:
-                        self.store(out)
-            for ranges, values in groups.items():
-                reduce.columns(self, ranges, values, r, lo, hi)
+            yield [out for out in work.outputs if self.time(out)[depth] == time], groups
 
     # Loops with reductions ------------------------------------------------------------------------------------------------
 

@@ -8,14 +8,16 @@ count, vector width or machine:
   goes to accumulator k mod ``LANES`` (each starts from the identity), accumulators are combined by halving (l with l+16, l+8, ...);
   chunk results are combined as a binary counter does (equal powers of two pairwise, the rest from the short end).  Up to
   ``SMALL_REDUCTION`` elements: halving only.
-* otherwise: ``ROWS`` rows in order into one accumulator per element, the accumulators of successive blocks added in order.
+* otherwise: ``ROWS`` rows in order into one accumulator per element; the results of such blocks are combined as a binary counter does, too.
 
-An error bound of about CHUNK/LANES + log2(LANES) + log2(n/CHUNK) roundings, as NumPy's pairwise summation.
+An error bound of about CHUNK/LANES + log2(LANES) + log2(n/CHUNK) roundings, as NumPy's pairwise summation; of ROWS + log2(n/ROWS) where
+columns are left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
@@ -31,6 +33,8 @@ CHUNK = 512
 PARTIAL_CHUNKS = 64  # a power of two, so that partial results are whole subtrees
 PARTIAL = CHUNK * PARTIAL_CHUNKS
 ROWS = 256
+PIECE_BLOCKS = 16  # of rows, a power of two: what a thread takes at a time where columns are few
+PIECE = ROWS * PIECE_BLOCKS
 ROWS_TOGETHER = 4  # rows added in one go where columns are reduced: as many streams, and accumulators stay in registers between
 MASKED = 128  # elements of a row up to which its last, incomplete group of lanes matters
 LEVELS = 48  # enough for 2**48 chunks
@@ -295,90 +299,187 @@ def unrolled(nest: Emitter, r: Range, values: list[Value], iteration: Iteration)
         nest.results[v] = Result(cell, dtype)
 
 
+class Counters:
+    """Binary counters side by side: what is counted are rows of ``width`` results, the next of which is made in ``block``.
+
+    ``levels`` of them are enough for all but the last, which takes over all that is there and stays in ``block``.
+    """
+
+    def __init__(self, nest: Emitter, values: list[Value], width: Operand, levels: Operand, size: Operand) -> None:
+        self.nest = nest
+        self.values = values
+        self.width = width
+        self.levels = levels
+        self.block = {v: nest.local(accumulator(v), str(COLUMNS)) for v in values}
+        self.stack = {v: nest.local(accumulator(v), size) for v in values}
+
+    def clear(self) -> None:
+        nest = self.nest
+        identities = {v: nest.constant(v.arg.op.identity(accumulator(v)), accumulator(v)) for v in self.values}
+        with nest.loop("0", self.width) as k:
+            for v in self.values:
+                nest.append(ir.Store(accumulator(v), self.block[v], k, identities[v]))
+
+    def push(self, number: Operand, count: Operand) -> None:
+        """The ``number``-th of ``count`` is made."""
+        nest = self.nest
+        following = nest.integer("add", number, "1")
+        last = nest.integer("eq", following, count)
+        with nest.loop("0", self.levels) as level:
+            span = nest.integer("shl", "1", level)
+            both = nest.integer("add", span, span)
+            there = nest.integer("ge", nest.integer("rem", number, both), span)
+            left = nest.integer("rem", following, both)
+            begin = nest.integer("mul", level, self.width)
+            taken = nest.integer("and", there, nest.integer("or", nest.integer("eq", left, "0"), last))
+            with nest.when(taken), nest.loop("0", self.width) as k:
+                for v in self.values:
+                    held = nest.name()
+                    nest.append(ir.Load(held, accumulator(v), self.stack[v], nest.integer("add", begin, k)))
+                    nest.append(ir.Store(accumulator(v), self.block[v], k, combine(nest, v, held, self.at(v, k))))
+            with nest.when(nest.integer("eq", left, span)), nest.loop("0", self.width) as k:
+                for v in self.values:
+                    nest.append(ir.Store(accumulator(v), self.stack[v], nest.integer("add", begin, k), self.at(v, k)))
+
+    def at(self, v: Value, k: Operand) -> Operand:
+        x = self.nest.name()
+        self.nest.append(ir.Load(x, accumulator(v), self.block[v], k))
+        return x
+
+
 def columns(nest: Emitter, ranges: tuple[Range, ...], values: list[Value], column: Range, lo: Operand, hi: Operand) -> None:
     """Reductions over outer axes for columns [lo, hi): whole rows are read along."""
-    block = {v: nest.local(accumulator(v), str(COLUMNS)) for v in values}
-    total = {v: nest.local(accumulator(v), str(COLUMNS)) for v in values}
-    width = nest.integer("sub", hi, lo)
+    levels = (_blocks(ranges) - 1).bit_length()
+    size = nest.argument(("counters", ranges), Formula(levels * COLUMNS))
+    counters = Counters(nest, values, nest.integer("sub", hi, lo), nest.argument(("levels", ranges), Formula(levels)), size)
+    _column_blocks(nest, ranges, counters, column, lo, hi, "0", _block_count(nest, ranges))
+    for v in values:
+        nest.results[v] = Result(counters.block[v], accumulator(v), column, lo)
 
-    def clear(memories: dict[Value, Memory]) -> None:
-        identities = {v: nest.constant(v.arg.op.identity(accumulator(v)), accumulator(v)) for v in values}
-        with nest.loop("0", width) as k:
-            for v in values:
-                nest.append(ir.Store(accumulator(v), memories[v], k, identities[v]))
 
-    def flush() -> None:
-        with nest.loop("0", width) as k:
+def column_piece(
+    nest: Emitter, ranges: tuple[Range, ...], values: list[Value], column: Range, number: Operand, partial: dict[Value, Memory]
+) -> None:
+    """The ``number``-th piece of all columns, of PIECE rows, to that row of ``partial``."""
+    n = nest.extent(column)
+    first = nest.integer("mul", number, str(PIECE_BLOCKS))
+    last = nest.integer("min", nest.integer("add", first, str(PIECE_BLOCKS)), _block_count(nest, ranges))
+    levels = PIECE_BLOCKS.bit_length() - 1
+    counters = Counters(nest, values, n, str(levels), str(levels * COLUMNS))
+    _column_blocks(nest, ranges, counters, column, "0", n, first, last)
+    begin = nest.integer("mul", number, n)
+    with nest.loop("0", n) as k:
+        for v in values:
+            nest.append(ir.Store(accumulator(v), partial[v], nest.integer("add", begin, k), counters.at(v, k)))
+
+
+def column_pieces(nest: Emitter, ranges: tuple[Range, ...], values: list[Value], column: Range, partial: dict[Value, Memory]) -> None:
+    """Combine the pieces of all columns."""
+    n, pieces = nest.extent(column), piece_count(ranges)
+    levels = (pieces - 1).bit_length()
+    size = nest.argument(("counters of pieces", ranges), Formula(levels * COLUMNS))
+    counters = Counters(nest, values, n, nest.argument(("levels of pieces", ranges), Formula(levels)), size)
+    count = nest.argument(("pieces of rows", ranges), Formula(pieces))
+    with nest.loop("0", count) as number:
+        begin = nest.integer("mul", number, n)
+        with nest.loop("0", n) as k:
             for v in values:
                 x = nest.name()
-                nest.append(ir.Load(x, accumulator(v), block[v], k))
-                update(nest, v, total[v], k, x)
+                nest.append(ir.Load(x, accumulator(v), partial[v], nest.integer("add", begin, k)))
+                nest.append(ir.Store(accumulator(v), counters.block[v], k, x))
+        counters.push(number, count)
+    for v in values:
+        # Phases to come read it there.
+        memory = nest.workspace(accumulator(v), column.extent)
+        with nest.loop("0", n) as k:
+            nest.append(ir.Store(accumulator(v), memory, k, counters.at(v, k)))
+        nest.results[v] = Result(memory, accumulator(v), column)
 
-    def rows(first: Operand, together: int) -> None:
+
+def piece_count(ranges: tuple[Range, ...]) -> int:
+    return -(-row_count(ranges) // PIECE)
+
+
+def _column_blocks(
+    nest: Emitter, ranges: tuple[Range, ...], counters: Counters, column: Range, lo: Operand, hi: Operand, first: Operand, last: Operand
+) -> None:
+    """Blocks [first, last) of rows of columns [lo, hi), counted."""
+    block, count = counters.block, nest.integer("sub", last, first)
+
+    def rows(row: Operand, together: int) -> None:
         """The next ``together`` rows, one after the other into accumulators that are loaded and stored once."""
         with nest.loop(lo, hi, column) as j:
             place = nest.integer("sub", j, lo)
-            sums: dict[Value, Operand] = {}
-            for v in values:
-                sums[v] = nest.name()
-                nest.append(ir.Load(sums[v], accumulator(v), block[v], place))
+            sums = {v: counters.at(v, place) for v in counters.values}
             for k in range(together):
                 with nest.shared_scope():
-                    nest.bind_rows(ranges, nest.integer("add", first, str(k)))
-                    for v in values:
+                    nest.bind_rows(ranges, nest.integer("add", row, str(k)))
+                    for v in counters.values:
                         sums[v] = combine(nest, v, sums[v], contribution(nest, v))
-            for v in values:
+            for v in counters.values:
                 nest.append(ir.Store(accumulator(v), block[v], place, sums[v]))
 
-    clear(total)
-    _row_blocks(nest, ranges, lambda: clear(block), rows, flush, ROWS_TOGETHER)
-    for v in values:
-        nest.results[v] = Result(total[v], accumulator(v), column, lo)
+    def done(number: Operand) -> None:
+        counters.push(nest.integer("sub", number, first), count)
+
+    _row_blocks(nest, ranges, first, last, counters.clear, rows, done, ROWS_TOGETHER)
 
 
 def sequential(nest: Emitter, ranges: tuple[Range, ...], values: list[Value], iteration: Iteration) -> None:
     """The same order as ``columns`` for one element."""
     block = {v: nest.local(accumulator(v), "1") for v in values}
-    total = {v: nest.local(accumulator(v), "1") for v in values}
+    trees = Trees(nest, values if row_count(ranges) > ROWS else [], lanes=False)  # one block is not counted
 
-    def clear(memories: dict[Value, Memory]) -> None:
+    def clear() -> None:
         for v in values:
             dtype = accumulator(v)
-            nest.append(ir.Store(dtype, memories[v], "0", nest.constant(v.arg.op.identity(dtype), dtype)))
+            nest.append(ir.Store(dtype, block[v], "0", nest.constant(v.arg.op.identity(dtype), dtype)))
 
-    def flush() -> None:
-        for v in values:
-            x = nest.name()
-            nest.append(ir.Load(x, accumulator(v), block[v], "0"))
-            update(nest, v, total[v], "0", x)
-
-    def rows(first: Operand, together: int) -> None:
-        nest.bind_rows(ranges, first)
+    def rows(row: Operand, together: int) -> None:
+        nest.bind_rows(ranges, row)
         iteration()
         for v in values:
             update(nest, v, block[v], "0", contribution(nest, v))
 
-    clear(total)
-    _row_blocks(nest, ranges, lambda: clear(block), rows, flush, 1)
+    def done(number: Operand) -> None:
+        for v in trees.values:
+            x = nest.name()
+            nest.append(ir.Load(x, accumulator(v), block[v], "0"))
+            trees.push(v, x, number)
+
+    blocks = _block_count(nest, ranges)
+    _row_blocks(nest, ranges, "0", blocks, clear, rows, done, 1)
+    for v, total in trees.finish(blocks):
+        nest.append(ir.Store(accumulator(v), block[v], "0", total))
     for v in values:
-        nest.results[v] = Result(total[v], accumulator(v))
+        nest.results[v] = Result(block[v], accumulator(v))
+
+
+def row_count(ranges: tuple[Range, ...]) -> int:
+    return prod([r.extent for r in ranges])
+
+
+def _blocks(ranges: tuple[Range, ...]) -> int:
+    return -(-row_count(ranges) // ROWS)
+
+
+def _block_count(nest: Emitter, ranges: tuple[Range, ...]) -> Operand:
+    return nest.argument(("row blocks", ranges), Formula(_blocks(ranges)))
 
 
 def _row_blocks(
     nest: Emitter,
     ranges: tuple[Range, ...],
+    first: Operand,
+    last: Operand,
     clear: Iteration,
     rows: Callable[[Operand, int], None],
-    flush: Iteration,
+    done: Callable[[Operand], None],
     together: int,
 ) -> None:
-    """Rows (all ``ranges``, in C order) in blocks of ROWS, ``together`` at a time."""
-    count = 1
-    for r in ranges:
-        count *= r.extent
-    n = nest.argument(("rows", ranges), Formula(count))
-    blocks = nest.argument(("row blocks", ranges), Formula(-(-count // ROWS)))
-    with nest.loop("0", blocks, long=True) as number:
+    """Rows (all ``ranges``, in C order) in blocks of ROWS, of which [first, last) are wanted, ``together`` at a time."""
+    n = nest.argument(("rows", ranges), Formula(row_count(ranges)))
+    with nest.loop(first, last, long=True) as number:
         clear()
         lo = nest.integer("mul", number, str(ROWS))
         hi = nest.integer("min", nest.integer("add", lo, str(ROWS)), n)
@@ -389,4 +490,4 @@ def _row_blocks(
             lo = nest.integer("add", lo, nest.integer("mul", groups, str(together)))
         with nest.loop(lo, hi) as row:
             rows(row, 1)
-        flush()
+        done(number)

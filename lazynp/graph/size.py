@@ -24,9 +24,9 @@ _COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
 }  # fmt: skip
 _COUNT: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod, "/": operator.truediv,
-    "gcd": math.gcd,
+    "gcd": math.gcd, "bits": lambda a, b: a.bit_length(),
 }  # fmt: skip
-_NAMES: Final = {"inf": inf, "gcd": math.gcd}
+_NAMES: Final = {"inf": inf, "gcd": math.gcd, "bits": _COUNT["bits"]}
 
 
 def _comparison(sign: str) -> Any:
@@ -103,6 +103,9 @@ class Size:
         # With a form it is for people: nothing is computed from that.
         return format(self.value, form) if form else str(self)
 
+    def bit_length(self) -> Any:
+        return self.trace.count("bits", self, 0)
+
     def __neg__(self) -> Any:
         return self.trace.count("-", 0, self)
 
@@ -164,7 +167,7 @@ class Trace:
         made = self.made.get(key)
         if made is None:
             name = f"t{len(self.made)}"
-            text = f"{sign}({left}, {right})" if sign == "gcd" else f"{left} {sign} {right}"
+            text = f"{sign}({left}, {right})" if sign in _NAMES else f"{left} {sign} {right}"
             self.lines.append((name, f"{name} = {text}", (left, right)))
             made = self.made[key] = Size(self, name, value, _least(sign, a, b))
         return made
@@ -215,7 +218,7 @@ def _least(sign: str, a: Any, b: Any) -> float:
         return x - b
     if sign in ("//", "/", "%") and x >= 0 and y > 0:
         return 0
-    return 1 if sign == "gcd" else -inf
+    return {"gcd": 1, "bits": 0}.get(sign, -inf)
 
 
 # Putting numbers in -----------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import pytest
 import lazynp as np
 from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.codegen import ir
+from lazynp.codegen.grid import columns
 from lazynp.codegen.grid import nest as grid
 from lazynp.codegen.items import KernelItem
 from lazynp.codegen.spec import check_kernel
@@ -86,6 +87,9 @@ ROWS = {
     "everything, small": (lambda m, x: (x - x.mean()) / x.std(), (700,)),
     "everything, long": (lambda m, x: x.std(), (600, 100)),
     "columns": (lambda m, x: x.std(axis=0), (3000, 5)),
+    "columns of many pieces": (lambda m, x: (x * 2).std(axis=0), (66_000, 3)),
+    "columns of more rows and of fewer": (lambda m, x: x.sum(axis=(0, 1)) + x[:, 0].sum(axis=0), (600, 4, 5)),
+    "columns in the middle": (lambda m, x: x.mean(axis=1) * 2, (3, 1100, 5)),
     "short columns": (lambda m, x: x.min(axis=0), (200, 50)),
     "rows and columns": (lambda m, x: x.sum(axis=(0, 2)), (20, 6, 30)),
     "across": (lambda m, x: x + x.T, (70, 70)),
@@ -160,6 +164,7 @@ STRUCTURE = {
         softmax, (9, 3000), {"launches": 1, "threads": 256, "reads": 1, "folds": 2, "shared": 3}),
     "sum of everything: one launch": (lambda m, x: x.sum(), (100, 600), {"launches": 1, "threads": 256, "reads": 1, "folds": 1}),
     "sum of few columns: two launches": (lambda m, x: x.sum(axis=0), (3000, 9), {"launches": 2, "reads": 1, "folds": 0}),
+    "of very many rows: three": (lambda m, x: (x * 2).sum(axis=0), (66_000, 2), {"launches": 3, "reads": 1, "folds": 0, "shared": 2}),
     "transposed: through shared memory": (lambda m, x: x.T + 1, (100, 1000), {"launches": 1, "reads": 4, "barriers": 1, "shared": 1}),
 }  # fmt: skip
 
@@ -210,6 +215,8 @@ LIMITS = {
     "several elements a thread, always": {"ELEMENTS_FROM": 0},
     "several elements of short rows, always": {"ELEMENTS_FROM": 0, "GROUPS": 0},
     "never": {"ELEMENTS_FROM": 1 << 60},
+    "columns are combined two by two": {"RESULTS": 2},
+    "no column is": {"COLUMNS_ENOUGH": 0},
     "rows are a thread's": {"ALONE": 1 << 60, "ALONE_ROWS": 0},
     "rows are a team's": {"ALONE": 0},
 }
@@ -219,7 +226,7 @@ LIMITS = {
 @pytest.mark.parametrize("name", LIMITS)
 def test_a_forced_limit_changes_no_bit(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     for limit, value in LIMITS[name].items():
-        monkeypatch.setattr(cost if hasattr(cost, limit) else grid, limit, value)
+        monkeypatch.setattr(next(module for module in (cost, columns, grid) if hasattr(module, limit)), limit, value)
     for seed in range(1000, 1025):
         nodes = program(seed)
         if nodes and not ROUNDED & {op.name for op in operations(nodes)}:

@@ -44,6 +44,8 @@ def phases(wanted: Any) -> list[str]:
 
 
 SUM = "lanes[] for[lanes[add]] for[add] halve"  # a row of at most a chunk: clear the lanes, whole groups, the rest, halve
+COUNT = "for[if[for[add]] if[for[]]]"  # a row of results to binary counters: on each level it takes over what is there, or stays
+BLOCKS = f"for[for[] for[for[add add add add]] for[for[add]] {COUNT}]"  # of rows: clear, four rows at a time, the rest
 TABLE: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "contiguous work of any rank is one loop": (lambda: values(4, 5, 6) * 2 + 1, ["each: for[multiply add store]"]),
     "what a row shares is computed once a row": (lambda: np.exp(values(50, 1)) * matrix(), ["each: for[exp for[multiply store]]"]),
@@ -76,7 +78,10 @@ TABLE: dict[str, tuple[Callable[[], Any], list[str]]] = {
         [f"each: for[for[for[for[] if[{SUM} push]]] collect]", "once: for[push] collect store"],
     ),
     "columns: blocks of rows, four at a time": (
-        lambda: matrix().sum(axis=0), ["each: for[for[] for[for[] for[for[add add add add]] for[for[add]] for[add]] for[store]]"],
+        lambda: matrix().sum(axis=0), [f"each: for[{BLOCKS} for[store]]"],
+    ),
+    "few columns: pieces of the rows, then they are combined": (
+        lambda: values(5000, 7).sum(axis=0), [f"each: for[{BLOCKS} for[]]", f"once: for[for[] {COUNT}] for[] for[store]"],
     ),
     "a short row is written out": (lambda: values(50, 3).sum(axis=1), ["each: for[add add add store]"]),
     "a transposition walks tiles": (lambda: values(64, 80).T * values(80, 64), ["each: for[for[for[for[multiply store]]]]"]),

@@ -168,6 +168,8 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
             patch.setattr(nest, "PARALLEL_ELEMENTS", 64)
             patch.setattr(reduce, "PARTIAL_CHUNKS", 1)
             patch.setattr(reduce, "PARTIAL", reduce.CHUNK)
+            patch.setattr(reduce, "PIECE_BLOCKS", 1)
+            patch.setattr(reduce, "PIECE", reduce.ROWS)
             plan = compiled_plan(nodes)
             for _ in range(3):
                 same_bits(seed, run(plan, nodes), expected, "two threads")

@@ -9,7 +9,8 @@ import numpy
 import pytest
 
 import lazynp as np
-from lazynp.codegen.reduce import CHUNK, LANES, PARTIAL, ROWS
+from lazynp.backends.numpy import ordered
+from lazynp.codegen.reduce import CHUNK, LANES, PARTIAL, PIECE, ROWS
 from lazynp.engine.realize import forget_plans
 from lazynp.values import config
 from tests.codegen.engines import bits
@@ -64,15 +65,15 @@ def in_order(elements: Array, name: str) -> Any:
 
 
 def by_rows(x: Array, name: str) -> Array:
-    """An outer axis is reduced: rows in order, the blocks of them in order."""
+    """An outer axis is reduced: blocks of rows in order, combined as a binary counter does."""
     combine, start = OPERATIONS[name]
-    total = numpy.full(x.shape[1:], start, x.dtype)
+    blocks = []
     for k in range(0, len(x), ROWS):
         block = numpy.full(x.shape[1:], start, x.dtype)
         for row in x[k : k + ROWS]:
             block = combine(block, row)
-        total = combine(total, block)
-    return total
+        blocks.append(block)
+    return counted(blocks, combine)
 
 
 def numbers(*shape: int, seed: int = 0, kind: str = "f4") -> Array:
@@ -119,13 +120,59 @@ def test_threads_take_whole_subtrees() -> None:
             assert bits(numpy.asarray(np.asarray(x).sum())) == expected
 
 
+ROW_COUNTS = [1, 3, 4, 5, ROWS - 1, ROWS, ROWS + 1, 2 * ROWS, 2 * ROWS + 1, 7 * ROWS + 3, PIECE, PIECE + 1, 3 * PIECE + 2 * ROWS + 1]
+
+
 @pytest.mark.parametrize("name", OPERATIONS)
-@pytest.mark.parametrize("rows", [1, 3, 4, 5, ROWS - 1, ROWS, ROWS + 1, 2 * ROWS + 3])
+@pytest.mark.parametrize("rows", ROW_COUNTS)
 @pytest.mark.parametrize("columns", [1, 6])
-def test_rows_are_added_in_blocks_where_columns_are_left(rows: int, columns: int, name: str) -> None:
+def test_blocks_of_rows_are_combined_in_pairs_where_columns_are_left(rows: int, columns: int, name: str) -> None:
     x = numbers(rows, columns, 2)
-    got = numpy.asarray(getattr(np.asarray(x), name)(axis=0))
-    assert bits(got) == bits(by_rows(x, name))
+    expected = by_rows(x, name)
+    for threads in (1, 3):
+        with config.override(threads=threads):
+            assert bits(numpy.asarray(getattr(np.asarray(x) * 1, name)(axis=0))) == bits(expected)
+    # One axis between others, and without a compiled kernel.
+    middle = numpy.ascontiguousarray(numpy.moveaxis(x, 0, 1))
+    assert bits(numpy.asarray(getattr(np.asarray(middle) * 1, name)(axis=1))) == bits(expected)
+    loop, identity = OPERATIONS[name]
+    for y, axis in ((x, 0), (middle, 1)):
+        assert bits(ordered.reduce(loop.__name__, y, (axis,), x.dtype.type(identity))) == bits(expected)
+
+
+def test_many_blocks_of_rows() -> None:
+    x = numbers(1023 * ROWS + 1, 2)
+    expected = bits(by_rows(x, "sum"))
+    for threads in (1, 2):
+        with config.override(threads=threads):
+            assert bits(numpy.asarray((np.asarray(x) * 1).sum(axis=0))) == expected
+    assert bits(ordered.reduce("add", x, (0,), numpy.float32(0))) == expected
+
+
+def test_a_plan_for_all_numbers_of_rows_has_the_bits_of_each() -> None:
+    for rows in (300, 700, 2000, 2 * PIECE, 2 * PIECE + 1, 5 * PIECE + ROWS, 17 * PIECE):
+        for columns in (3, 5):
+            x = numbers(rows, columns)
+            assert bits(numpy.asarray((np.asarray(x) * 1).sum(axis=0))) == bits(by_rows(x, "sum"))
+
+
+@pytest.mark.parametrize("rows", [3, ROWS, 5 * ROWS + 7, PIECE + 5])
+def test_passes_over_columns_have_the_order_of_one(rows: int) -> None:
+    x = numbers(rows, 7, seed=rows)
+    y = np.asarray(x) * 1
+    centred = x - by_rows(x, "sum") / x.dtype.type(rows)
+    expected = by_rows(centred, "sum")
+    got = (y - y.sum(axis=0) / numpy.float32(rows)).sum(axis=0)
+    assert bits(numpy.asarray(got)) == bits(expected)
+    both = y.sum(axis=0) + y.prod(axis=0), (y - y.sum(axis=0)).sum(axis=0)
+    np.realize(*both)
+    assert bits(numpy.asarray(both[0])) == bits(by_rows(x, "sum") + by_rows(x, "prod"))
+
+
+def test_columns_of_nothing_are_the_identity() -> None:
+    x = np.asarray(numbers(0, 5))
+    assert bits(numpy.asarray(x.sum(axis=0))) == bits(numpy.zeros(5, "f4"))
+    assert bits(ordered.reduce("multiply", numbers(0, 5), (0,), numpy.float32(1))) == bits(numpy.ones(5, "f4"))
 
 
 def test_halves_accumulate_in_single_precision() -> None:

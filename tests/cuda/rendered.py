@@ -27,18 +27,19 @@ from lazynp.schedule.canonicalise import Program, canonicalise
 from tests.codegen.engines import Array, run
 from tests.codegen.machine import GridMachine
 
-# What a thread does at its end with the errors it noted, and what it does in tests of that.
-REPORT = "\n".join(render._ends("noted", ALL))
+# What a thread does at its end with the errors it noted, in tests of that.
 EACH = "    flags[blockIdx.x * blockDim.x + threadIdx.x] = noted;"
 
 
-def plan_of(nodes: Sequence[Node], wide: bool = False, order: str = "ascending", noted: Array | None = None) -> CompiledPlan:
+def plan_of(
+    nodes: Sequence[Node], wide: bool = False, order: str = "ascending", noted: Array | None = None, wanted: int = ALL
+) -> CompiledPlan:
     """Kernels for a grid, rendered; ``wide`` is the renderer's, ``order`` the emulator's.
 
-    With ``noted`` every thread of a kernel writes there what errors it notes.
+    With ``noted`` every thread of a kernel writes there what errors it notes, of those that are ``wanted``.
     """
     prepare = backend("numpy").prepare
-    return CompiledPlan(Program.of(canonicalise(nodes)), RenderedTarget(prepare, wide, order, noted), prepare)
+    return CompiledPlan(Program.of(canonicalise(nodes)), RenderedTarget(prepare, wide, order, noted, wanted), prepare)
 
 
 def compiled(nodes: Sequence[Node], library: bool = True) -> list[Array]:
@@ -50,8 +51,9 @@ def compiled(nodes: Sequence[Node], library: bool = True) -> list[Array]:
 
 
 class RenderedTarget(GridMachine):
-    def __init__(self, numpy_plan: Any, wide: bool, order: str, noted: Array | None) -> None:
+    def __init__(self, numpy_plan: Any, wide: bool, order: str, noted: Array | None, wanted: int = ALL) -> None:
         super().__init__(numpy_plan)
+        self.wanted = wanted
         self.noted = noted
         self.wide = wide
         self.options = execution.Options(order=order)
@@ -67,11 +69,12 @@ class RenderedTarget(GridMachine):
         # A module for each, named alike: equal kernels are compiled once.
         if self.noted is not None:
             for kernel in kernels:
-                kernel.errors = ALL
+                kernel.errors = self.wanted
         sources = [render.module([("k", kernel, self.wide)]) for kernel in kernels]
         if self.noted is not None:
-            assert all("noted" not in source or REPORT in source for source in sources)
-            sources = [source.replace(REPORT, EACH) for source in sources]
+            report = "\n".join(render._ends("noted", self.wanted))
+            assert all("noted" not in source or report in source for source in sources)
+            sources = [source.replace(report, EACH) for source in sources]
         execution.precompile(sources)
         modules = [execution.Module(source, self.options) for source in sources]
         return [(launcher(module, kernel, self.noted, self.wide), Layout(kernel)) for module, kernel in zip(modules, kernels, strict=True)]

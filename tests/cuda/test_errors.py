@@ -10,11 +10,13 @@ import pytest
 import lazynp as xp
 from lazynp.backends.cuda import scalars
 from lazynp.backends.cuda.errors import STRICT
+from lazynp.backends.cuda.looks import PASSED
 from lazynp.backends.cuda.types import TINY
 from lazynp.backends.llvm.scalars import MATH
+from lazynp.codegen.grid import nest as grid
 from lazynp.graph import build
 from lazynp.graph import op as o
-from lazynp.graph.errstate import UNDER
+from lazynp.graph.errstate import ALL, UNDER
 from lazynp.graph.op import Op
 from tests.backends.llvm.test_operations import BOOL, FLOATS, INTEGERS, conversion_values, extremes, pairs
 from tests.codegen.engines import Array, leaf, run
@@ -24,10 +26,10 @@ from tests.cuda.rendered import plan_of
 ARITHMETIC = [o.ADD, o.SUBTRACT, o.MULTIPLY, o.DIVIDE, o.FLOOR_DIVIDE, o.REMAINDER, o.FMOD, o.NEXTAFTER, o.LOGADDEXP, o.LOGADDEXP2]
 UNARY, BINARY = ([op for op in MATH if op.arity == n] for n in (1, 2))
 
-def noted(node: Any, n: int) -> Array:
+def noted(node: Any, n: int, wanted: int = ALL) -> Array:
     """What each thread notes, one for each of n elements."""
     found = np.zeros(-(-n // 256) * 256, np.uint64)
-    run(plan_of([node], noted=found), [node])
+    run(plan_of([node], noted=found, wanted=wanted), [node])
     return found[:n]
 
 
@@ -100,9 +102,10 @@ CHAIN = [o.ADD, o.SUBTRACT, o.MULTIPLY, o.DIVIDE, o.MAXIMUM, o.NEGATIVE, o.SQRT,
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("wanted", [ALL, ALL & ~UNDER], ids=["all", "no underflow"])
 @pytest.mark.parametrize("seed", range(4))
-def test_of_chains_nothing_is_lost_on_the_way(dtype: np.dtype, seed: int) -> None:
-    """One look at the end of a chain tells of all its operations."""
+def test_of_chains_nothing_is_lost_on_the_way(dtype: np.dtype, wanted: int, seed: int) -> None:
+    """One look at the end of a chain tells of all its operations, or is the reason to compute them once more (not for underflow)."""
     random = np.random.default_rng(seed)
     x, y = pairs(extremes(dtype)[:: 2 if seed % 2 else 1])
     steps = [(CHAIN[random.integers(len(CHAIN))], *random.integers(0, k + 2, 2)) for k in range(20)]
@@ -117,8 +120,8 @@ def test_of_chains_nothing_is_lost_on_the_way(dtype: np.dtype, seed: int) -> Non
     total = nodes[2]
     for node in nodes[3:]:
         total = build.elementwise(o.FMAX, dtype, total, node)  # which hides what it can
-    got = noted(total, len(x))
-    expected = reported(lambda *pair: through(lambda op, *args: getattr(np, op.name)(*args), list(pair)), x, y)
+    got = noted(total, len(x), wanted)
+    expected = np.uint64(wanted) & reported(lambda *pair: through(lambda op, *args: getattr(np, op.name)(*args), list(pair)), x, y)
     missed = np.flatnonzero(expected & ~got)
     assert not len(missed), [(steps, got[k], expected[k], x[k], y[k]) for k in missed[:3]]
 
@@ -145,6 +148,52 @@ def test_kernels_look_for_what_somebody_wants_to_hear_of() -> None:
     assert not any(word in nothing for word in ("noted", "flags", "lz_wrong", tiny))
     integers = source("i4", all="ignore")
     assert "flags" not in integers
+
+
+def polynomial(x: Any, degree: int) -> Any:
+    total = x
+    for k in range(degree):
+        total = total * x - float(k)
+    return total
+
+
+@pytest.mark.parametrize("dtype", [d for d in FLOATS if d.itemsize > 2], ids=str)
+@pytest.mark.parametrize("degree", [9, 24])  # with few scalars and with many
+def test_of_long_chains_each_operation_tells(dtype: np.dtype, degree: int) -> None:
+    x = np.concatenate([extremes(dtype), -np.geomspace(1, 1e30, 50, dtype=dtype)])
+    node = polynomial(xp.asarray(x), degree)._node
+    (text,) = collected.sources([node])
+    assert "_look0(" in text and ("__grid_constant__" in text) == (degree > PASSED)
+    got, expected = noted(node, len(x), ALL & ~UNDER), np.uint64(ALL & ~UNDER) & reported(lambda a: polynomial(a, degree), x)
+    assert not np.flatnonzero(expected & ~got).size and not np.flatnonzero(got[expected == 0]).size
+
+
+def test_a_loop_before_a_long_chain_tells_of_its_own_errors() -> None:
+    x = np.ones((20, 300))
+    x[:, 7] = 1e308
+    x[3, 9] = np.inf
+    node = polynomial(xp.asarray(x).sum(axis=0) / 20.0, 9)._node
+    assert "_look0(" in collected.sources([node])[0]
+    got = noted(node, 300, ALL & ~UNDER)
+    assert np.flatnonzero(got).tolist() == [7]
+
+
+@pytest.mark.parametrize(("degree", "calls"), [(6, 0), (7, 3)])
+def test_long_chains_are_looked_at_apart(monkeypatch: pytest.MonkeyPatch, degree: int, calls: int) -> None:
+    """Two elements of one thread and a last one alone share the function."""
+    monkeypatch.setattr(grid, "ELEMENTS_FROM", 0)
+    (text,) = collected.sources([polynomial(xp.asarray(np.ones(1000)), degree)._node])
+    assert text.count("k_p0_look0(v") == calls
+    assert text.count("__noinline__ unsigned int k_p0_look0(") == (calls > 0)
+    assert text.count("lz_look_f8(v") == (2 * degree if calls else 0)
+
+
+def test_where_much_is_read_results_are_kept() -> None:
+    x = xp.asarray(np.ones((1000, 13)))
+    total = x[:, 0]
+    for k in range(1, 13):
+        total = total * x[:, k] + 2.0
+    assert "_look0(" not in "".join(collected.sources([total._node]))
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

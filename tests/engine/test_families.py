@@ -134,8 +134,9 @@ def test_what_is_noted_of_sizes_decides_whom_a_trace_serves() -> None:
     assert n != 1 and n > 0 and n and m >= 2  # true of all sizes: nothing to note
     assert n * m is n * m and m * n is n * m and n * 1 is n and n + 0 is n and n * 0 == 0
     assert -(-m // 8) == 4 and gcd(n, 4) == 2 and m % 7 == 2 and abs(n - m) == 20 and n / 4 == 2.5 and f"{n / 4:.3g}" == "2.5"
-    holds = trace.function([n * m, -n])
-    assert holds(10, 30) == (300, -10)
+    assert (m - 1).bit_length() is (m - 1).bit_length() and m.bit_length() == 5
+    holds = trace.function([n * m, -n, (n - 1).bit_length()])
+    assert holds(10, 30) == (300, -10, 4)
     assert holds(30, 10) is None and holds(10, 31) is None and holds(10, 26) is None
 
 

@@ -14,6 +14,7 @@
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __inline__ inline
+#define __grid_constant__
 #define __noinline__ __attribute__((noinline))
 #define __restrict__ __restrict
 #define __constant__

@@ -40,8 +40,8 @@ def possible(op: Op, dtype: ir.DType, source: ir.DType) -> int:
     return raises(op, dtype, dtype if op is o.LDEXP else source)
 
 
-def plan(statements: Iterable[ir.Statement], wanted: int) -> Plan:
-    """List for each result of a block the operations whose errors are tested there."""
+def plan(statements: Iterable[ir.Statement], wanted: int, together: float = TOGETHER) -> Plan:
+    """List for each result of a block the operations whose errors are tested there, of which one stands for ``together`` at most."""
     if not wanted & ~UNDER:
         return {}
     computes = [s for s in statements if isinstance(s, ir.Compute) and s.dtype.kind in "fc"]
@@ -50,7 +50,7 @@ def plan(statements: Iterable[ir.Statement], wanted: int) -> Plan:
     carried: dict[str, str] = {}
     for s in reversed(computes):
         end = carried.get(s.dst, s.dst)
-        if members.get(end, 0) >= TOGETHER:
+        if members.get(end, 0) >= together:
             end = s.dst
         members[end] = members.get(end, 0) + 1
         last[s.dst] = end
@@ -62,6 +62,11 @@ def plan(statements: Iterable[ir.Statement], wanted: int) -> Plan:
         if possible(s.op, s.dtype, s.source) & wanted & ~UNDER:
             found.setdefault(last[s.dst], []).append(s)
     return found
+
+
+def looked(statements: Iterable[ir.Statement], wanted: int) -> set[str]:
+    """The results of a block whose errors are tested somewhere."""
+    return {s.dst for operations in plan(statements, wanted).values() for s in operations}
 
 
 def accumulators(statements: Sequence[ir.Statement]) -> dict[str, ir.Memory]:
@@ -108,9 +113,9 @@ def _vanished(s: ir.Compute) -> str:
     return f"({' && '.join([_tiny(s.dst, s.dtype), *[zero.format(factor) for factor in factors]])})"
 
 
-def others(dst: str, dtype: ir.DType, operations: Iterable[ir.Compute]) -> str:
-    """The statement that looks for the other errors of ``operations`` once ``dst`` is known."""
-    result = " | ".join([_wrong(s) for s in operations])
+def others(dst: str, dtype: ir.DType, operations: Iterable[ir.Compute], function: str = "wrong") -> str:
+    """The statement that looks for the other errors of ``operations`` once ``dst`` is known, most often by ``function``."""
+    result = " | ".join([_wrong(s, function) for s in operations])
     return f"if (__builtin_expect({not_finite(dst, dtype)}, 0)) noted |= {result};"
 
 
@@ -134,7 +139,7 @@ def _suffix(dtype: ir.DType) -> str:
     return "f" if dtype.itemsize == 4 else ""
 
 
-def _wrong(s: ir.Compute) -> str:
+def _wrong(s: ir.Compute, function: str) -> str:
     """The errors of one operation, from its result and operands; of complex numbers any, for their parts meet in many ways."""
     if s.dtype.kind == "c":
         return f"({not_finite(s.dst, s.dtype)} ? {possible(s.op, s.dtype, s.source) & ~UNDER}u : 0u)"
@@ -148,7 +153,8 @@ def _wrong(s: ir.Compute) -> str:
         operands = [_number(a, s.source) for a in s.args] if s.source.kind == "f" else []
     operands = [*operands, "0", "0"][:2]
     errors = possible(s.op, s.dtype, s.source) & ~UNDER
-    function = "strict" if s.op in STRICT else "wrong"
+    if s.op in STRICT:
+        function = "strict"
     return f"lz_{function}_{wide}({_number(s.dst, s.dtype)}, {operands[0]}, {operands[1]}, {errors}u)"
 
 

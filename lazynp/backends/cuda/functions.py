@@ -29,6 +29,10 @@ PLAIN: Final = {
     const unsigned int multiplier = (unsigned int)(divisor >> 32) | 0x80000000u;
     return (int)(__umulhi(2u * (unsigned int)a, multiplier) >> (32 - __clz((int)divisor - 1)));
 }""",
+    **{f"lz_look_{k}": f"""static __device__ __noinline__ unsigned int lz_look_{k}({t} result, {t} a, {t} b, unsigned int errors)
+{{
+    return lz_wrong_{k}(result, a, b, errors);
+}}""" for k, t in (("f4", "float"), ("f8", "double"))},
     "lz_vector": "template <class T, int N> struct __align__(sizeof(T) * N) lz_vector { T e[N]; };",
     "lz_aligned": HEAD + """bool lz_aligned(const void* address, unsigned int bytes)
 {

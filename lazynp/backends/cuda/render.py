@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 from typing import Final
 
 import numpy as np
 
-from lazynp.backends.cuda import errors, functions, scalars, support
+from lazynp.backends.cuda import errors, functions, looks, scalars, support
+from lazynp.backends.cuda.looks import Looks
 from lazynp.backends.cuda.types import literal, memory_type, type_of
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
@@ -99,6 +101,8 @@ class _Kernel:
         self.lines: list[str] = []
         self.depth = 1
         self.values: set[Operand] = set()  # 64-bit integers that are values, not indices
+        self.types: dict[Operand, str] = {}  # of all that is known in the phase
+        self.looks = Looks("", "", {})
         self.phase = ir.Phase()
         self.bad = ""  # in a loop that may run again: what is set where a result is not finite
         self.again = False  # and whether this is the second time
@@ -115,21 +119,27 @@ class _Kernel:
         self.lines = []
         self.phase = phase
         self.values = set()
+        self.types = {f"s{k}": type_of(dtype) for k, dtype in enumerate(self.kernel.scalars)}
+        self.types |= dict.fromkeys(["block", "thread", *[f"n{k}" for k in range(self.kernel.integers)]], self.index)
+        places = {f"s{k}": self.scalar(k) for k in range(len(self.kernel.scalars))}
+        self.looks = Looks(f"{self.name}_p{number}", f"{self.name}_args", places)
         self.statements(vectorise(phase.body))
         body = "\n".join(self.lines)
         name = f"{self.name}_p{number}"
         parameters = list(self.parameters(phase, body))
         inner = ", ".join(f"{t} {operand}" for t, operand, _ in parameters)
         passed = ", ".join(value for _, _, value in parameters)
+        constant = "__grid_constant__ " if self.looks.read else ""
         return "\n".join(
             [
+                *self.looks.definitions(),
                 f"static __device__ __forceinline__ void {name}_body({inner})",
                 "{",
                 *self.declarations(phase, body),
                 body,
                 *_ends(body, self.kernel.errors),
                 "}",
-                f'extern "C" __global__ void __launch_bounds__({phase.threads}) {name}(const {self.name}_args a)',
+                f'extern "C" __global__ void __launch_bounds__({phase.threads}) {name}(const {constant}{self.name}_args a)',
                 "{",
                 *_shared(phase),
                 f"    {name}_body({passed});",
@@ -145,15 +155,20 @@ class _Kernel:
         found += [(f"{memory_type(local.dtype)}*", f"x{k}", f"x{k}") for k, local in enumerate(phase.shared)]
         found += [(f"const {self.index}", f"n{k}", f"({self.index})a.slot[{layout.integers + k}]") for k in range(kernel.integers)]
         found += [("const unsigned long long", f"d{k}", f"a.slot[{layout.integers + k}]") for k in self.divisors]
-        for k, dtype in enumerate(kernel.scalars):
-            slot = layout.scalars + 2 * k
-            found.append((f"const {type_of(dtype)}", f"s{k}", _scalar(dtype, f"a.slot[{slot}]", f"a.slot[{slot + 1}]")))
+        found += [(f"const {type_of(dtype)}", f"s{k}", self.scalar(k)) for k, dtype in enumerate(kernel.scalars)]
+        if self.looks.read:
+            yield f"const {self.name}_args&", "a", "a"
         yield from [parameter for parameter in found if parameter[1] in used]
         for word, name, slot, told in (("raised", "error", layout.error, True), ("noted", "flags", layout.flags, kernel.errors)):
             if word in body and told:
                 yield "unsigned long long*", name, f"(unsigned long long*)a.slot[{slot}]"
         if "counters" in body:
             yield "unsigned int*", "counters", f"(unsigned int*)a.slot[{layout.counters}]"
+
+    def scalar(self, k: int) -> str:
+        """A scalar argument, from its slots."""
+        slot = self.layout.scalars + 2 * k
+        return _scalar(self.kernel.scalars[k], f"a.slot[{slot}]", f"a.slot[{slot + 1}]")
 
     def arrays(self, phase: ir.Phase) -> Iterator[tuple[str, Operand, str]]:
         """Buffers and workspaces.
@@ -201,20 +216,35 @@ class _Kernel:
     def define(self, dst: Operand, dtype: DType, text: str) -> None:
         if dtype == INT64:
             self.values.add(dst)
-        self.emit(f"const {type_of(dtype)} {dst} = {text};")
+        self.declare(dst, type_of(dtype), text)
+
+    def declare(self, dst: Operand, t: str, text: str) -> None:
+        self.types[dst] = t
+        self.emit(f"const {t} {dst} = {text};")
 
     def statements(self, statements: Sequence[ir.Statement]) -> None:
         watched = errors.plan(statements, self.kernel.errors)
+        apart = [] if self.bad or self.again else looks.groups(statements, self.kernel.errors)
+        first = last = ""
+        if apart:
+            watched = errors.plan(statements, self.kernel.errors, inf)
+            computed = [s.dst for s in statements if isinstance(s, ir.Compute)]
+            first, last = computed[0], [dst for dst in computed if dst in watched][-1]
         vanishing: list[ir.Compute] = []  # since underflows were last looked for
         for statement in statements:
             match statement:
                 case ir.Compute(dst, op, dtype, args, source):
+                    if dst == first:
+                        self.bad, self.kept = f"bad_{last}", {}
+                        self.emit(f"bool {self.bad} = false;")
                     self.define(dst, dtype, scalars.expression(op, dtype, args, source))
                     if self.kernel.errors & UNDER and errors.may_vanish(statement):
                         vanishing.append(statement)
                     if dst in watched:
                         self.look_for_underflows(vanishing)
                         self.look_for_errors(statement, watched[dst])
+                    if dst == last:
+                        self.look_apart(apart, errors.looked(statements, self.kernel.errors))
                 case ir.Constant(dst, dtype, value):
                     self.define(dst, dtype, literal(value, dtype))
                 case ir.Integer(dst, kind, a, b):
@@ -267,12 +297,18 @@ class _Kernel:
         elif statement.dst not in self.kept:
             self.emit(f"{self.bad} |= {errors.not_finite(statement.dst, statement.dtype)};")
 
+    def look_apart(self, groups: Sequence[looks.Group], looked: set[Operand]) -> None:
+        """Look for the errors of what is computed by now, where there is a reason."""
+        calls = [self.looks.call(group, looked, self.types) for group in groups]
+        self.emit(f"if (__builtin_expect({self.bad}, 0)) noted |= {' | '.join(calls)};")
+        self.bad = ""
+
     def integer(self, dst: Operand, kind: str, a: Operand, b: Operand) -> None:
         t = self.index
         if a in self.values or b in self.values:
             t = "long long"
         if kind in CONDITIONS:
-            self.emit(f"const bool {dst} = {a} {INFIX[kind]} {b};")
+            self.declare(dst, "bool", f"{a} {INFIX[kind]} {b}")
             return
         if t != self.index:
             self.values.add(dst)
@@ -288,7 +324,7 @@ class _Kernel:
         else:
             assert kind in ("min", "max")
             text = f"{a} {'<' if kind == 'min' else '>'} {b} ? {a} : {b}"
-        self.emit(f"const {t} {dst} = {text};")
+        self.declare(dst, t, text)
 
     def element(self, memory: ir.Memory, index: Operand) -> str:
         return _base(memory) if self.is_register(memory) else f"{_base(memory)}[{index}]"
@@ -314,6 +350,7 @@ class _Kernel:
         self.emit("} else {")
         self.emit("    " + " ".join([f"{name} = {_base(s.memory)}[{_plus(s.index, k)}];" for k, name in enumerate(names)]))
         self.emit("}")
+        self.types.update(dict.fromkeys(s.dsts, type_of(s.dtype)))
         for name, dst in zip(names, s.dsts, strict=True):
             if name != dst:
                 self.emit(f"const bool {dst} = {name} != 0;")
@@ -371,6 +408,7 @@ class _Kernel:
         t = "long long" if not {lo, hi}.isdisjoint(self.values) else self.index
         if t != self.index:
             self.values.add(loop.var)
+        self.types[loop.var] = t
         known = lo.isdigit() and hi.isdigit() and step.isdigit()
         inside = errors.walk(loop.body)
         if self.again or any(isinstance(s, ir.Barrier | ir.Last) or (not known and step == "1" and _is_output(s)) for s in inside):

@@ -48,7 +48,7 @@ def render(kernels: list[tuple[str, ir.Kernel]]) -> str:
 STRIP = 1 << 16  # elements that a loop takes between two looks whether the run was stopped
 
 _COMPARE = {"lt": "slt", "ge": "sge", "eq": "eq"}
-_WORDS = {"add": "add nsw", "sub": "sub nsw", "mul": "mul nsw", "div": "udiv", "rem": "urem", "and": "and", "or": "or"}
+_WORDS = {"add": "add nsw", "sub": "sub nsw", "mul": "mul nsw", "div": "udiv", "rem": "urem", "shl": "shl nsw", "and": "and", "or": "or"}
 
 
 class _Kernel:

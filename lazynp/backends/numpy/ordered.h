@@ -6,9 +6,11 @@
 #define LAZYNP_ORDERED_H
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LANES = 32, CHUNK = 512, ROWS = 256, LEVELS = 48, TOGETHER = 512 };
+enum { NO_OPERATION = -1, NO_MEMORY = -2 };
 
 #if defined(__GNUC__) && defined(__x86_64__) && defined(__linux__) && !defined(__clang__)
 #define WIDE __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3")))
@@ -19,7 +21,7 @@ enum { LANES = 32, CHUNK = 512, ROWS = 256, LEVELS = 48, TOGETHER = 512 };
 #define ADD(A, B) ((A) + (B))
 #define MULTIPLY(A, B) ((A) * (B))
 
-/* rows_: each of `rows` rows of n elements.  columns_: n rows to one, `outer` times; `width` elements each. */
+/* rows_: each of `rows` rows of n elements.  columns_: n rows to one, `outer` times; `width` elements each; `stack` is scratch. */
 #define DEFINE(NAME, T, OP)                                                                                       \
     static T halved_##NAME##_##T(T* lanes, int64_t width) {                                                        \
         for (int64_t half = LANES / 2; half; half /= 2) {                                                          \
@@ -57,21 +59,26 @@ enum { LANES = 32, CHUNK = 512, ROWS = 256, LEVELS = 48, TOGETHER = 512 };
             out[row] = total;                                                                                      \
         }                                                                                                          \
     }                                                                                                              \
-    WIDE static void columns_##NAME##_##T(const T* x, int64_t outer, int64_t n, int64_t width, T identity, T* out) { \
-        T block[TOGETHER];                                                                                         \
+    WIDE static void columns_##NAME##_##T(const T* x, int64_t outer, int64_t n, int64_t width, T identity, T* out, T* stack) { \
         for (int64_t o = 0; o < outer; o++, x += n * width, out += width) {                                        \
             for (int64_t lo = 0; lo < width; lo += TOGETHER) {                                                     \
                 int64_t count = width - lo < TOGETHER ? width - lo : TOGETHER;                                     \
-                T* total = out + lo;                                                                               \
-                for (int64_t k = 0; k < count; k++) total[k] = identity;                                           \
-                for (int64_t first = 0; first < n; first += ROWS) {                                                \
+                T* restrict block = out + lo;                                                                      \
+                for (int64_t first = 0, number = 0; first < n || !number; first += ROWS, number++) {               \
                     int64_t last = n - first < ROWS ? n : first + ROWS;                                            \
                     for (int64_t k = 0; k < count; k++) block[k] = identity;                                       \
                     for (int64_t row = first; row < last; row++) {                                                 \
                         const T* at = x + row * width + lo;                                                        \
                         for (int64_t k = 0; k < count; k++) block[k] = OP(block[k], at[k]);                        \
                     }                                                                                              \
-                    for (int64_t k = 0; k < count; k++) total[k] = OP(total[k], block[k]);                         \
+                    /* The last block takes over all that was counted. */                                          \
+                    int level = 0;                                                                                 \
+                    for (; number >> level && (last == n || number >> level & 1); level++) {                       \
+                        const T* held = stack + level * TOGETHER;                                                  \
+                        if (number >> level & 1)                                                                   \
+                            for (int64_t k = 0; k < count; k++) block[k] = OP(held[k], block[k]);                  \
+                    }                                                                                              \
+                    if (last < n) memcpy(stack + level * TOGETHER, block, (size_t)count * sizeof(T));              \
                 }                                                                                                  \
             }                                                                                                      \
         }                                                                                                          \
@@ -83,7 +90,7 @@ BOTH(add, ADD)
 BOTH(multiply, MULTIPLY)
 
 #define CALL(NAME, T)                                                                                 \
-    if (width) columns_##NAME##_##T((const T*)x, outer, n, width, (T)identity, (T*)out);              \
+    if (width) columns_##NAME##_##T((const T*)x, outer, n, width, (T)identity, (T*)out, (T*)stack);   \
     else rows_##NAME##_##T((const T*)x, outer, n, (T)identity, (T*)out);                              \
     return 0
 #define CASE(NUMBER, NAME)             \
@@ -91,13 +98,23 @@ BOTH(multiply, MULTIPLY)
         if (size == 4) { CALL(NAME, float); } \
         else { CALL(NAME, double); }
 
-/* width 0: rows.  Returns 0, or -1 where there is no such operation. */
-static int ordered_reduce(int op, int size, const char* x, int64_t outer, int64_t n, int64_t width, double identity, char* out) {
+static int ordered_into(int op, int size, const char* x, int64_t outer, int64_t n, int64_t width, double identity, char* out, char* stack) {
     switch (op) {
         CASE(0, add)
         CASE(1, multiply)
     }
-    return -1;
+    return NO_OPERATION;
+}
+
+/* width 0: rows.  Returns 0, or what is missing. */
+static int ordered_reduce(int op, int size, const char* x, int64_t outer, int64_t n, int64_t width, double identity, char* out) {
+    int levels = 0;
+    while (width && n > (int64_t)ROWS << levels) levels++;
+    char* stack = levels ? malloc((size_t)levels * TOGETHER * size) : 0;
+    if (levels && !stack) return NO_MEMORY;
+    int failed = ordered_into(op, size, x, outer, n, width, identity, out, stack);
+    free(stack);
+    return failed;
 }
 
 #endif

@@ -137,7 +137,7 @@ def _halved(ufunc: np.ufunc, lanes: Array) -> Array:
 
 
 def _counted(ufunc: np.ufunc, x: Array) -> Array:
-    """Combine results of chunks as a binary counter does: equal powers of two pairwise, the rest from the short end."""
+    """Combine results of chunks, or of blocks of rows, as a binary counter does: powers of two pairwise, the rest from the short end."""
     rest: Array | None = None
     while x.shape[1] > 1:
         n = x.shape[1]
@@ -154,8 +154,7 @@ def _columns(ufunc: np.ufunc, x: Array) -> Array:
     if not full or rows == ROWS:
         short: Array = ufunc.reduce(x, 1)
         return short
-    blocks = ufunc.reduce(x[:, : full * ROWS].reshape(len(x), full, ROWS, -1), 2)
-    total: Array = ufunc.reduce(blocks, 1)
+    blocks: Array = ufunc.reduce(x[:, : full * ROWS].reshape(len(x), full, ROWS, -1), 2)
     if rows > full * ROWS:
-        ufunc(total, ufunc.reduce(x[:, full * ROWS :], 1), out=total)
-    return total
+        blocks = np.concatenate((blocks, ufunc.reduce(x[:, full * ROWS :], 1)[:, None]), 1)
+    return _counted(ufunc, blocks)

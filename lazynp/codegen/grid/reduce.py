@@ -55,7 +55,7 @@ def row(nest: Launches, ranges: tuple[Range, ...], own: list[Value], iteration: 
         sums = accumulators(nest, own)
         elements(nest, total, lambda position: element(nest, ranges, own, iteration, sums, position))
         for v in own:
-            _keep(nest, v, _folded(nest, v, sums))
+            keep(nest, v, _folded(nest, v, sums))
         return
     count = prod([r.extent for r in ranges])
     chunks = chunk_count(nest, total)
@@ -80,7 +80,7 @@ def row(nest: Launches, ranges: tuple[Range, ...], own: list[Value], iteration: 
         tree(nest, own, parts, n, str(levels), team.warps)
         results = parts
     for v in own:
-        _keep(nest, v, load(nest, v, results[v], "0"))
+        keep(nest, v, load(nest, v, results[v], "0"))
 
 
 def _places(count: int, warps: int) -> int:
@@ -156,16 +156,28 @@ def _last(nest: Launches, count: Operand, counter: Operand) -> None:
     nest.scopes = [Scope(rest.body, anchor=True)]
 
 
-def tree(nest: Launches, own: list[Value], memories: Memories, count: Operand, levels: Operand, warps: int, start: Operand = "0") -> None:
-    """Combine ``memory[start:start + count]`` of each into ``memory[start]``, neighbours first, by all threads of the block."""
+def tree(
+    nest: Launches,
+    own: list[Value],
+    memories: Memories,
+    count: Operand,
+    levels: Operand,
+    warps: int,
+    start: Operand = "0",
+    width: Operand = "1",
+) -> None:
+    """Combine ``count`` rows of each memory, ``width`` long, into the first, at ``start``: neighbours first, by all of the block."""
     nest.append(ir.Barrier())
     with nest.loop("0", levels) as level:
         distance = nest.integer("shl", "1", level)
         stride = nest.integer("add", distance, distance)
         pairs = nest.integer("div", nest.integer("sub", nest.integer("add", count, distance), "1"), stride)
-        with nest.loop("thread", pairs, step=str(warps * LANES)) as pair:
-            left = nest.integer("add", start, nest.integer("mul", pair, stride))
-            right = nest.integer("add", left, distance)
+        apart = nest.integer("mul", distance, width)
+        with nest.loop("thread", nest.integer("mul", pairs, width), step=str(warps * LANES)) as number:
+            pair, column = nest.integer("div", number, width), nest.integer("rem", number, width)
+            left = nest.integer("add", start, nest.integer("mul", pair, nest.integer("mul", stride, width)))
+            left = nest.integer("add", left, column)
+            right = nest.integer("add", left, apart)
             for v in own:
                 a, b = load(nest, v, memories[v], left), load(nest, v, memories[v], right)
                 nest.append(ir.Store(accumulator(v), memories[v], left, reduce.combine(nest, v, a, b)))
@@ -239,7 +251,7 @@ def load(nest: Launches, v: Value, memory: Memory, index: Operand) -> Operand:
     return dst
 
 
-def _keep(nest: Launches, v: Value, value: Operand) -> None:
+def keep(nest: Launches, v: Value, value: Operand) -> None:
     cell = nest.local(accumulator(v), "1")
     nest.append(ir.Store(accumulator(v), cell, "0", value))
     nest.results[v] = Result(cell, accumulator(v))
