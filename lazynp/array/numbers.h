@@ -84,7 +84,11 @@ REAL(true_divide, /, PRODUCT_IS_FINE)
 #undef REAL
 
 /* Whether both are whole, or one is and the other is real. */
+#if defined(__GNUC__)
 #define OVERFLOWS(NAME) __builtin_##NAME##_overflow(p, q, &r)
+#else
+#define OVERFLOWS(NAME) (r = 0, 1)
+#endif
 #define WHOLE(NAME, TEST, OPERATOR, FINE) \
     static PyObject* whole_##NAME(PyObject* a, PyObject* b) { \
         npy_int64 p, q, r; \
