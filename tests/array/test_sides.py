@@ -120,3 +120,13 @@ def test_nothing_is_read_behind_the_last_row(n: int) -> None:
         ours = lazynp.asarray(x), lazynp.asarray(one), lazynp.asarray(column)
         assert (ours[0] + ours[2]).tolist() == (x + column).tolist()
         assert (ours[1] + ours[2]).tolist() == (one + column).tolist()
+
+
+def test_rows_that_are_longer_than_a_block_are_no_short_ones() -> None:
+    p, q = numpy.random.default_rng(3).standard_normal((2, 3, 4000))
+    x, y = lazynp.array(p), lazynp.array(q[0])
+    core.chain_sizes(1, 5000, 1024, 0, chained.NEVER)
+    try:
+        assert outcome(lambda: (x + y) * (x - y) * y) == outcome(lambda: (p + q[0]) * (p - q[0]) * q[0])
+    finally:
+        core.chain_sizes(*chained.SIZES[0])
