@@ -354,6 +354,21 @@ def test_more_variables_than_two_are_an_object() -> None:
     assert not {module for module in MODULES if len(rebound(module)) > REBOUND}
 
 
+def test_what_only_gnus_compilers_know_stands_where_the_compiler_is_one() -> None:
+    found = []
+    for header in {*ROOT.glob("lazynp/**/*.h")} - {*ROOT.glob("lazynp/namespace/draws/*.h")}:  # which need not be built
+        asked: list[bool] = []  # of each condition that is open, whether it holds for these compilers alone
+        for number, line in enumerate(header.read_text(encoding="utf-8").splitlines(), 1):
+            if match := re.match(r"#\s*(if|elif|else|endif)", line):
+                if match[1] != "if":
+                    asked.pop()
+                if match[1] != "endif":
+                    asked.append("defined(__GNUC__)" in line or "defined(__SIZEOF_INT128__)" in line)
+            elif re.search(r"\b(__builtin_|__attribute__|__int128|restrict\b)", line) and not any(asked):
+                found.append(f"{header.name}:{number}")
+    assert not found
+
+
 if __name__ == "__main__":
     tables = {"imports that lead upward": UPWARD, "groups of operations": GROUPS, "names nobody uses": UNUSED, "hidden modules": HIDDEN}
     for title, table in tables.items():

@@ -191,7 +191,8 @@ static int chain_setattr(PyObject* x, PyObject* name, PyObject* value) { return 
 
 /* For tests: chains of few elements. */
 static void chain_resize(npy_intp from, npy_intp row, npy_intp block, int runs, long long work) {
-    chain_sizes.from = from, chain_sizes.row = row, chain_sizes.runs = runs;
+    chain_sizes.from = from, chain_sizes.runs = runs;
+    chain_sizes.row = row > CHAIN_BLOCK ? CHAIN_BLOCK : row; /* rows that are laid side by side fit a block */
     chain_sizes.block = block < 1 ? 1 : block > CHAIN_BLOCK ? CHAIN_BLOCK : block;
     if (work != hot_work) hot_forget();
     hot_work = work;

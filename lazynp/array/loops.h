@@ -632,7 +632,7 @@ static inline int direct_reduce(Reduction* of, PyArrayObject* x, Value* value) {
 #define NARROW 64 /* columns, in fewer of which a call of NumPy's loop for each row costs more than the row */
 /* Add rows to the first one, one after the other. */
 #define ADD_ROWS(NAME, TYPE) \
-    static void NAME(TYPE* restrict to, const char* from, npy_intp rows, npy_intp columns, npy_intp across) { \
+    static void NAME(TYPE* __restrict to, const char* from, npy_intp rows, npy_intp columns, npy_intp across) { \
         for (; rows >= 4; rows -= 4, from += 4 * across) { \
             const TYPE *a = (const TYPE*)from, *b = (const TYPE*)(from + across), *c = (const TYPE*)(from + 2 * across), *d = (const TYPE*)(from + 3 * across); \
             for (npy_intp k = 0; k < columns; k++) to[k] = ((to[k] + a[k]) + b[k] + c[k]) + d[k]; \

@@ -57,9 +57,10 @@ static inline PyObject* whole_new(npy_int64 value) {
     return made;
 }
 
-/* Whether the result raised nothing: sums below the normal numbers are exact, products and quotients may not be. */
+/* Whether the result raised nothing: sums below the normal numbers are exact, products and quotients may not be,
+   and what is rounded up to the least normal number underflowed. */
 #define SUM_IS_FINE (fabs(value) <= DBL_MAX)
-#define PRODUCT_IS_FINE (fabs(value) <= DBL_MAX && (fabs(value) >= DBL_MIN || x == 0 || y == 0))
+#define PRODUCT_IS_FINE (fabs(value) <= DBL_MAX && (fabs(value) > DBL_MIN || x == 0 || y == 0))
 
 /* An array of ours is left the operator at once, as Python's floats do it: NumPy would make an array of the number, and ask a ufunc, which asks
    `__array_ufunc__`. */
@@ -83,7 +84,11 @@ REAL(true_divide, /, PRODUCT_IS_FINE)
 #undef REAL
 
 /* Whether both are whole, or one is and the other is real. */
+#if defined(__GNUC__)
 #define OVERFLOWS(NAME) __builtin_##NAME##_overflow(p, q, &r)
+#else
+#define OVERFLOWS(NAME) (r = 0, 1)
+#endif
 #define WHOLE(NAME, TEST, OPERATOR, FINE) \
     static PyObject* whole_##NAME(PyObject* a, PyObject* b) { \
         npy_int64 p, q, r; \

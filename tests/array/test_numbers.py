@@ -15,11 +15,12 @@ import sys
 if sys.argv[1] == "lazynp":
     import lazynp
     from lazynp.array import core
-import operator, warnings
+import decimal, fractions, operator, warnings
 import numpy as np
 
 BIG = 2**63 - 1
 reals = [0.0, -0.0, 1.0, -2.5, 0.1, 3.0, 1e308, -1e308, 5e-324, 2.2250738585072014e-308, 1e-200, 2.0**53]
+reals += [1 - 2**-53] # times the least normal number it is that number, and underflows
 reals += [float("inf"), float("-inf"), float("nan")]
 wholes = [0, 1, -1, 2, -7, 3, BIG, -BIG - 1, 2**53, 2**53 + 1, 2**31]
 class Sub(np.float64): pass
@@ -30,10 +31,16 @@ class Rest:
     __gt__ = __eq__ = __lt__
     __hash__ = None
     def __repr__(self): return "Rest"
+class Count(int): pass
+class Length(float): pass
+class Alone(Rest): __array_ufunc__ = None
+class First(Rest): __array_priority__ = 1000
 operands = [np.float64(x) for x in reals] + reals + [np.int64(x) for x in wholes] + wholes + [
     2**63, 2**70, -2**70, 10**400, True, False, np.True_, None, {}, 1j, np.complex128(1 + 2j), np.float32(1.5), np.float32(3e38),
     np.int32(7), np.uint64(2**63), np.uint8(200), np.longdouble(1.5), np.float16(2.0), Sub(1.5), Rest(), np.array(2.0), np.arange(3),
-    np.timedelta64(3, "s"), np.bool_(False), np.array([2], object),
+    np.timedelta64(3, "s"), np.bool_(False), np.array([2], object), np.ma.masked,
+    decimal.Decimal("1.5"), fractions.Fraction(1, 3), Count(3), Length(2.5), Alone(), First(), np.longlong(4), np.ulonglong(2**64 - 1),
+    np.datetime64("NaT", "s"),
 ]
 operators = [
     operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.lt, operator.le, operator.eq,

@@ -79,6 +79,33 @@ def test_all_ways_of_lying(shape: tuple[int, ...], dtype: str) -> None:
         core.chain_sizes(*chained.SIZES[0])
 
 
+@pytest.mark.parametrize("dtype", "?bHilfd")
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if len(shape) == 2], ids=str)
+def test_all_ways_of_lying_in_one_pass(shape: tuple[int, int], dtype: str) -> None:
+    """Operators wait for one another only where nobody else may write the memory."""
+    rows, n = shape
+    rng = numpy.random.default_rng(rows)
+    whole = (rng.integers(1, 9, (3, 2 * rows, 2 * n)) if dtype in "bHil?" else rng.standard_normal((3, 2 * rows, 2 * n))).astype(dtype)
+
+    def operands(xp: Any) -> list[Any]:
+        given = [xp.array(x) for x in whole]
+        return [
+            xp.array(whole[0][:rows, :n]), given[0][:rows, :n], given[1][::2, ::2], given[1][:rows, ::2], given[2][0, :n], given[2][0, ::2],
+            given[2][:rows, :1], given[2][::2, 1:2], given[2][:1, :1], xp.array(whole[1][:rows, :1]),
+        ]  # fmt: skip
+
+    before = core.chain_counts()[0]
+    core.chain_sizes(1, 64, 1024, 0, chained.NEVER)
+    try:
+        for p, x in zip(operands(numpy), operands(lazynp), strict=True):
+            for q, y in zip(operands(numpy), operands(lazynp), strict=True):
+                for operate in EXPRESSIONS:
+                    assert outcome(lambda: operate(x, y)) == outcome(lambda: operate(p, q))  # noqa: B023 - called at once
+    finally:
+        core.chain_sizes(*chained.SIZES[0])
+    assert core.chain_counts()[0] > before
+
+
 @pytest.mark.parametrize("n", range(1, 9))
 def test_nothing_is_read_behind_the_last_row(n: int) -> None:
     page = mmap.PAGESIZE
@@ -93,3 +120,13 @@ def test_nothing_is_read_behind_the_last_row(n: int) -> None:
         ours = lazynp.asarray(x), lazynp.asarray(one), lazynp.asarray(column)
         assert (ours[0] + ours[2]).tolist() == (x + column).tolist()
         assert (ours[1] + ours[2]).tolist() == (one + column).tolist()
+
+
+def test_rows_that_are_longer_than_a_block_are_no_short_ones() -> None:
+    p, q = numpy.random.default_rng(3).standard_normal((2, 3, 4000))
+    x, y = lazynp.array(p), lazynp.array(q[0])
+    core.chain_sizes(1, 5000, 1024, 0, chained.NEVER)
+    try:
+        assert outcome(lambda: (x + y) * (x - y) * y) == outcome(lambda: (p + q[0]) * (p - q[0]) * q[0])
+    finally:
+        core.chain_sizes(*chained.SIZES[0])

@@ -46,6 +46,8 @@ def phases(wanted: Any) -> list[str]:
 SUM = "lanes[] for[lanes[add]] for[add] halve"  # a row of at most a chunk: clear the lanes, whole groups, the rest, halve
 COUNT = "for[if[for[add]] if[for[]]]"  # a row of results to binary counters: on each level it takes over what is there, or stays
 BLOCKS = f"for[for[] for[for[add add add add]] for[for[add]] {COUNT}]"  # of rows: clear, four rows at a time, the rest
+PRODUCTS = "for[lanes[] for[lanes[multiply add]] for[multiply add] halve push] collect"
+NEAREST = "not_equal equal bitwise_or cast multiply add where minimum"
 TABLE: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "contiguous work of any rank is one loop": (lambda: values(4, 5, 6) * 2 + 1, ["each: for[multiply add store]"]),
     "what a row shares is computed once a row": (lambda: np.exp(values(50, 1)) * matrix(), ["each: for[exp for[multiply store]]"]),
@@ -53,6 +55,11 @@ TABLE: dict[str, tuple[Callable[[], Any], list[str]]] = {
         lambda: softmax(matrix(), 1),
         ["each: for[lanes[] for[lanes[maximum]] for[maximum] halve lanes[] for[lanes[subtract exp add]] for[subtract exp add] halve "
          "for[divide store]]"],
+    ),
+    "a reduction that two passes need is kept, not computed again": (
+        lambda: (values(50, 1, 600) * values(90, 600)).sum(axis=2).argmin(axis=1),
+        [f"each: for[lanes[] for[lanes[{PRODUCTS} minimum]] for[{PRODUCTS} minimum] halve "
+         f"lanes[] for[lanes[{NEAREST}]] for[{NEAREST}] halve store]"],
     ),
     "a mean is divided once a row": (
         lambda: (x := matrix()) - x.mean(axis=1, keepdims=True), [f"each: for[{SUM} divide for[subtract store]]"],

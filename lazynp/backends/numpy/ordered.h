@@ -63,7 +63,7 @@ enum { NO_OPERATION = -1, NO_MEMORY = -2 };
         for (int64_t o = 0; o < outer; o++, x += n * width, out += width) {                                        \
             for (int64_t lo = 0; lo < width; lo += TOGETHER) {                                                     \
                 int64_t count = width - lo < TOGETHER ? width - lo : TOGETHER;                                     \
-                T* restrict block = out + lo;                                                                      \
+                T* __restrict block = out + lo;                                                                    \
                 for (int64_t first = 0, number = 0; first < n || !number; first += ROWS, number++) {               \
                     int64_t last = n - first < ROWS ? n : first + ROWS;                                            \
                     for (int64_t k = 0; k < count; k++) block[k] = identity;                                       \
