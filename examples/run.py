@@ -150,7 +150,7 @@ def number(count: int | None) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="The example programs through NumPy and through lazynp.")
-    parser.add_argument("--rounds", type=int, default=2, help="processes on each side")
+    parser.add_argument("--rounds", type=int, default=3, help="processes on each side")
     parser.add_argument("--json", metavar="FILE", help="also write everything that was measured to FILE")
     options = parser.parse_args()
     console = Console()
