@@ -6,7 +6,7 @@ pass on; nothing is imported before one is called.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from lazynp.namespace.bridge.fallback import set_fallback
 from lazynp.ndarray import ndarray, node_of, root_node
 from lazynp.scalars import force, is_scalar
 from lazynp.values import config
+
+
+_MEMORY: Final = np.ndarray  # what an array at hand is made of
 
 
 def _nodes(arrays: tuple[Any, ...]) -> list[Node]:
@@ -64,7 +67,9 @@ def realize(*arrays: Any) -> Any:
     >>> squares
     array([0., 1., 4., 9.])
     """
-    force(_nodes(arrays), "realize")
+    wanted = tuple([x for x in arrays if type(x) is not ndarray or type(x._base) is not _MEMORY])  # others are at hand
+    if wanted:
+        force(_nodes(wanted), "realize")
     return arrays[0] if len(arrays) == 1 else arrays
 
 

@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.array import dispatch
+from lazynp.array import dispatch, hand
 from lazynp.graph import report
 from lazynp.namespace.standard import namespace_of
 from lazynp.ndarray import ndarray, node_of
@@ -121,6 +121,24 @@ def test_no_node_is_recorded_and_nothing_is_scheduled() -> None:
 
 
 # Results without axes ---------------------------------------------------------------------------------------------------------------
+
+
+def test_realizing_what_is_at_hand_copies_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def captured(x: ndarray) -> Any:
+        raise AssertionError("a value at hand was copied")
+
+    x = lazynp.arange(20.0) * 2.0
+    pending = lazynp.ones(10_000_000) * 3.0
+    monkeypatch.setattr(hand, "captured", captured)
+    part = x[3:]
+    assert lazynp.realize(x) is x
+    assert lazynp.realize(x, part)[1] is part
+    assert lazynp.realize(part, pending)[1] is pending
+    assert pending._node.buffer is not None
+    monkeypatch.undo()
+    assert lazynp.schedule(x) is not None
+    with pytest.raises(TypeError):
+        lazynp.realize(x, "x")
 
 
 def test_results_without_axes_are_numpys_scalars() -> None:
