@@ -111,7 +111,7 @@ class Pieces:
             grid_reduce.tree(nest, own, self.shared, rows, self.levels, FLAT_THREADS // WARP, width=self.columns)
 
     def kept(self, partial: dict[Value, Memory]) -> dict[Value, Memory]:
-        """What the pieces give, by piece and column, for the next launch."""
+        """Return what the pieces give, by piece and column, for the next launch."""
         nest = self.nest
         self.combine(partial)
         found = {v: nest.workspace(accumulator(v), self.count * self.width) for v in self.shared}

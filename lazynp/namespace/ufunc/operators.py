@@ -491,7 +491,7 @@ def install(cls: type) -> None:
 
 
 def _plain(methods: dict[str, Method]) -> Iterator[tuple[str, Method]]:
-    """What the twin of the native core has in front of the operators."""
+    """Put in front of the operators what the twin of the native core has there."""
     for name, of in (BINARY | COMPARE).items():
         power = name == "pow"
         loop = operator.pow if power else getattr(np, of)  # NumPy's operators are its ufuncs, but for powers: it squares and takes roots
