@@ -16,7 +16,6 @@ from lazynp.ndarray import ndarray, node_of, root_node
 from lazynp.scalars import force, is_scalar
 from lazynp.values import config
 
-
 _MEMORY: Final = np.ndarray  # what an array at hand is made of
 
 
