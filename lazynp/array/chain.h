@@ -12,7 +12,7 @@
 #define CHAIN_BLOCK 1024 /* elements that are computed at a time, at most */
 static struct {
     npy_intp from;  /* elements, from which a result that lies in memory costs more than looking at the program's code */
-    npy_intp row;   /* elements in a row, fewer are not worth a call of a loop */
+    npy_intp row;   /* elements in a row, fewer are laid beside other rows: they are not worth a call of a loop */
     npy_intp block; /* elements that are computed at a time */
     int runs;       /* of a piece of the program, before it is looked at */
 } chain_sizes = {256, 32, CHAIN_BLOCK, 1};

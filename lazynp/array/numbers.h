@@ -143,6 +143,7 @@ static PyObject* whole_richcompare(PyObject* a, PyObject* b, int op) {
     if (Py_IS_TYPE(a, &WHOLE_TYPE) && whole_of(a, &p) && whole_of(b, &q)) PyArrayScalar_RETURN_BOOL_FROM_LONG(HOLDS(p, q));
     return whole_compare(a, b, op);
 }
+
 /* Truth values, of which NumPy makes arrays to compare them. */
 static PyObject* truth_richcompare(PyObject* a, PyObject* b, int op) {
     if (Py_IS_TYPE(a, &PyBoolArrType_Type) && (Py_IS_TYPE(b, &PyBoolArrType_Type) || PyBool_Check(b))) {

@@ -101,7 +101,7 @@ class Compiler(Backend, Protocol):
     """A backend that makes machine code, and keeps it for later processes."""
 
     def kept(self, program: Program) -> Plan | None:
-        """The plan for ``program``, if all its machine code was kept; None if a compiler would have to make some."""
+        """The plan for ``program``, if all its machine code was kept, or an earlier process wanted it, too; else None."""
         ...
 
 

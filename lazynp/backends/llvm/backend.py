@@ -53,7 +53,7 @@ class LLVMBackend:
                 return self.prepare(program)
             plan.target = self
             return plan
-        except (CompileError, OSError):
+        except (CompileError, OSError, MemoryError):  # the NumPy tier needs neither LLVM nor as much memory
             return None
 
     def prepare(self, program: Program) -> Plan:
