@@ -40,8 +40,12 @@ class LLVMBackend:
         self.numpy_plan = numpy_plan
         # by whether they are optimised, and the digest of their text, which need not stay
         self.kernels: dict[tuple[bool, bytes], tuple[Callable[[int], None], Layout]] = {}
-        self.compiled = 0
         self.asks_llvm = True  # else only for what is kept
+
+    @property
+    def compiled(self) -> int:
+        """Return the number of kernels there is machine code for."""
+        return len(self.kernels)
 
     def kept(self, program: Program) -> Plan | None:
         """The plan of a program whose machine code is there, or was looked for by an earlier process, too; else None."""
@@ -112,7 +116,6 @@ class LLVMBackend:
             raise CompileError(str(error)) from error
         for key, kernel in kernels.items():
             self.kernels[key] = _PROTOTYPE(addresses[names[key]]), Layout(kernel)
-        self.compiled += len(kernels)
 
 
 _PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
