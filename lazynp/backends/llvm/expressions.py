@@ -14,7 +14,7 @@ import numpy as np
 
 from lazynp.backends.common import disk_cache
 from lazynp.backends.common.interrupts import aside
-from lazynp.backends.llvm import compiler, scalars, threads
+from lazynp.backends.llvm import compiler, mathlib, scalars, threads
 from lazynp.backends.llvm.scalars import Lines, memory_type
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
@@ -115,7 +115,7 @@ def source(steps: Sequence[Step], dtypes: Sequence[DType], lies: str) -> str:
         "taken": ", ".join(taken), "outside": "\n".join(outside), "inside": "\n".join(lines.lines), "words": words, "rows": rows,
         "passed": ", ".join(passed), "name": NAME, "size": to.itemsize,
     }  # fmt: skip
-    return "\n".join([*sorted(lines.intrinsics), body, compiler.TAIL])
+    return "\n".join([*sorted(lines.intrinsics), mathlib.prelude(lines.functions), body, compiler.TAIL])
 
 
 def _reads(steps: Sequence[Step], count: int) -> tuple[Sequence[Step], Sequence[int]]:

@@ -41,7 +41,7 @@ import sys
 from collections.abc import Iterable
 from typing import Final
 
-from lazynp.backends.llvm import polynomials
+from lazynp.backends.llvm import polynomials, roots
 from lazynp.backends.llvm.host import VectorABI, vector_abi, vector_bits
 from lazynp.graph import op as o
 from lazynp.values.records import Row
@@ -67,7 +67,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     for op in o.ALL
     if op.c_name and op not in _NOT_CALLED
 }
-_NAMES: Final = [*FUNCTIONS, *sorted(op.name for op in o.SPECIAL)]
+_NAMES: Final = [*FUNCTIONS, *sorted(op.name for op in o.SPECIAL), roots.NAME]
 NUMBERS: Final = {name: 900 + 2 * i for i, name in enumerate(_NAMES)}  # of attribute groups; kernels use lower ones
 BITS: Final = {"f64": 64, "f32": 32}
 IR_TYPE: Final = {"f64": "double", "f32": "float"}
@@ -156,6 +156,8 @@ def _constant(value: float, kind: str) -> str:
 
 def _definition(name: str, kind: str, abi: VectorABI | None) -> str:
     element, scalar, group = IR_TYPE[kind], symbol(name, kind), call_attributes(name, kind)
+    if name == roots.NAME:
+        return roots.definition(group)
     if name not in FUNCTIONS:
         from lazynp.backends.llvm.polynomials import special  # few programs want one
 

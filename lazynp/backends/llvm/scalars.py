@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.backends.llvm import mathlib
+from lazynp.backends.llvm import mathlib, roots
 from lazynp.graph import op as o
 from lazynp.graph.errstate import DIVIDE, INVALID, OVER, UNDER, raises
 from lazynp.graph.op import Op
@@ -336,6 +336,10 @@ def _math(name: str) -> Lowering:
     return lower
 
 
+def _sqrt(lines: Lines, dtype: DType, t: str, args: tuple[str, ...]) -> str:
+    return lines.library("sqrt", t, *args) if t == "double" and roots.available() else lines.intrinsic("sqrt", t, *args)
+
+
 def _signbit(lines: Lines, dtype: DType, t: str, args: tuple[str, ...]) -> str:
     if dtype.kind != "f":
         return lines.temp(f"icmp slt {t} {args[0]}, 0") if dtype.kind == "i" else "false"
@@ -389,7 +393,7 @@ LOWERINGS: dict[Op, Lowering] = {
     o.RIGHT_SHIFT: _right_shift,
     o.BITWISE_COUNT: _bitwise_count,
     o.MULTIPLY_HIGH: _multiply_high,
-    o.SQRT: _intrinsic("sqrt"),
+    o.SQRT: _sqrt,
     o.FLOOR: _intrinsic("floor"),
     o.CEIL: _intrinsic("ceil"),
     o.TRUNC: _intrinsic("trunc"),
