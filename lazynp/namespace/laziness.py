@@ -66,9 +66,9 @@ def realize(*arrays: Any) -> Any:
     >>> squares
     array([0., 1., 4., 9.])
     """
-    wanted = tuple([x for x in arrays if type(x) is not ndarray or type(x._base) is not _MEMORY])  # others are at hand
-    if wanted:
-        force(_nodes(wanted), "realize")
+    nodes = _nodes(tuple([x for x in arrays if type(x) is not ndarray or type(x._base) is not _MEMORY]))  # others are at hand
+    if nodes:
+        force(nodes, "realize")
     return arrays[0] if len(arrays) == 1 else arrays
 
 
