@@ -20,8 +20,9 @@ from typing import Any
 
 import pytest
 
-# Environment variables of tests, where the one who runs them names no other value.  Most tests look at what small arrays record.
-DEFAULTS: dict[str, str] = {"LAZYNP_EAGER_BELOW": "0"}
+# Environment variables of tests, where the one who runs them names no other value.  Most tests look at what small arrays record, and some
+# count when something is compiled.
+DEFAULTS: dict[str, str] = {"LAZYNP_EAGER_BELOW": "0", "LAZYNP_BACKGROUND": "0"}
 for _name, _value in DEFAULTS.items():
     os.environ.setdefault(_name, _value)
 

@@ -21,6 +21,7 @@ typedef struct {
     int asked;             /* how often it was asked for: whether it is on disk, and to be compiled */
     int refused;           /* times that its function raised a flag, where NumPy's loops did not */
     int busy;              /* it is being compiled */
+    int ahead;             /* a thread of its own compiles it, or could */
     int steps, arrays;
     Step step[CHAIN_STEPS];
     char type[CHAIN_STEPS + 1], lies[CHAIN_STEPS + 2]; /* of each array: its dtype, and a letter, ended by a zero */
@@ -30,12 +31,18 @@ typedef struct {
 #define HOT_CALL 300
 #define HOT_ROW 4 /* elements in a row, fewer are not worth a turn of a loop over rows */
 #define HOT_KEPT 8 /* what is on disk costs so much less than compiling */
+#define HOT_AHEAD 4 /* and what is compiled while the program goes on, so much */
+#define HOT_AGAIN 32 /* how often one asks for that: each time that it has cost so much again */
+#define HOT_LATER -1
+#define HOT_CAN -2
 #define HOT_REFUSALS 4
 #define HOT_BITS 8
 #define HOT_WAYS 2
 static long long hot_work = 500000000; /* element operations that cost as much as compiling: a tenth of a second */
 static Hot* hot_table[1 << HOT_BITS][HOT_WAYS]; /* of a set, the latest first */
-static PyObject* hot_method; /* `compiled(steps, dtypes, lies, kept)`: an address, or 0 */
+/* `compiled(steps, dtypes, lies, kept)`: an address, or 0.  `kept` is True where it is only looked for (HOT_CAN: a thread could compile it), None
+   where a thread is to compile it (HOT_LATER: it does) and else False. */
+static PyObject* hot_method;
 static PyObject* threads_name;
 static long long hot_runs;
 static PyObject* pool_method; /* `pool()`: the address of what calls a function on several threads, or 0, and how many there are */
@@ -272,14 +279,22 @@ static void hot_put_off(Hot* hot) {
 /* Have an expression compiled; -1 where somebody interrupts it. */
 static int hot_compile(Hot* hot) {
     PyObject *steps, *dtypes, *found = NULL;
+    PyObject* kept = hot->asked == 1 ? Py_True : hot->ahead ? Py_None : Py_False;
     RowsFunction function;
+    long long address;
     steps = hot_steps(hot), dtypes = hot_dtypes(hot);
-    if (steps && dtypes) found = PyObject_CallFunction(hot_method, "OOsO", steps, dtypes, hot->lies, hot->asked == 1 ? Py_True : Py_False);
-    function = found ? (RowsFunction)PyLong_AsVoidPtr(found) : NULL;
+    if (steps && dtypes) found = PyObject_CallFunction(hot_method, "OOsO", steps, dtypes, hot->lies, kept);
+    address = found ? PyLong_AsLongLong(found) : 0;
+    function = address == HOT_LATER || address == HOT_CAN || PyErr_Occurred() ? NULL : (RowsFunction)(uintptr_t)address;
     Py_XDECREF(steps), Py_XDECREF(dtypes), Py_XDECREF(found);
     if (PyErr_Occurred()) {
         if (!PyErr_ExceptionMatches(PyExc_Exception)) return hot_put_off(hot), -1;
         PyErr_Clear();
+    }
+    if (kept == Py_True) hot->ahead = address == HOT_CAN;
+    if (kept == Py_None && function == NULL) {
+        hot->asked--, hot->ahead = address == HOT_LATER;
+        if (hot->ahead) hot->work -= hot_work / HOT_AGAIN;
     }
     if (function) hot->asked = 2;
     if (function && hot_check(hot, function, 0) && hot_check(hot, function, 1)) hot->function = function;
@@ -292,7 +307,7 @@ static int hot_compile(Hot* hot) {
 static inline Hot* hot_count(Hot* hot, npy_intp size) {
     if (hot == NULL || hot->asked > 1 || hot_method == NULL) return NULL;
     hot->work += (long long)hot->steps * (size + HOT_CALL);
-    if (hot->work < (hot->asked ? hot_work : hot_work / HOT_KEPT)) return NULL;
+    if (hot->work < (hot->asked == 0 ? hot_work / HOT_KEPT : hot->ahead ? hot_work / HOT_AHEAD : hot_work)) return NULL;
     hot->asked++, hot->busy++;
     return hot;
 }

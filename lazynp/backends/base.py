@@ -104,6 +104,15 @@ class Compiler(Backend, Protocol):
         """The plan for ``program``, if all its machine code was kept, or an earlier process wanted it, too; else None."""
         ...
 
+    @property
+    def ahead(self) -> bool:
+        """Whether programs can be compiled while others run."""
+        ...
+
+    def begin(self, program: Program) -> Plan | tuple[Any, ...]:
+        """The plan for ``program``, or what compiles it meanwhile; once all of that is ``over`` it is to be asked for again."""
+        ...
+
 
 @runtime_checkable
 class Target(pipeline.Target, Protocol):

@@ -2,8 +2,9 @@
 
 In: a ``Program``.  Out: a ``Plan``.  Promise: the choice depends on sizes and counts only, never on a clock: work that is large is compiled
 when first seen, work that is small runs through the NumPy tier until it has come often enough to pay for its compilation, and work that
-is tiny stays there.  Much earlier one looks whether an earlier process has left machine code on disk, or has looked for it, too.  Programs
-that differ in their shapes only share their machine code, and pay for it together.
+is tiny stays there.  Much earlier one looks whether an earlier process has left machine code on disk, or has looked for it, too; and where
+another thread compiles while the program goes on, that begins earlier, and its end is the one thing that a clock decides: who computes
+from then on.  Programs that differ in their shapes only share their machine code, and pay for it together.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ SHARED_WORK = 100_000  # from which a plan pays that is there for other sizes: p
 # A special function is some hundred calls of NumPy in its tier, however few the elements, and takes longer there than its cost says.
 SPECIAL_WORK = 100_000
 SPECIAL_FACTOR = 3
+AHEAD = 2  # what is compiled while the program goes on costs so much less: its text, and a core that had nothing to do
+ATTEMPTS = 3  # times that somebody else took part of what was to be compiled
 KEPT_WORK = 8  # code that an earlier process left on disk costs so much less than compiling: by then one looks whether there is some
 SMALL_PIECES = 12  # runs that pay for a compilation, from which on they are small
 ACCOUNTS = 4096  # structures that are remembered
@@ -83,20 +86,22 @@ def _patterns(program: Program) -> frozenset[int]:
 class Account:
     """An account of what programs of one structure still have to cost in the NumPy tier before they are compiled.
 
-    ``look`` is what is left when one looks whether their code was kept; -1 once that is done.
+    ``look`` is what is left when one looks whether their code was kept; -1 once that is done.  ``begin`` is what is left when it is
+    compiled while they run.
     """
 
-    __slots__ = ("left", "look")
+    __slots__ = ("begin", "left", "look")
 
     def __init__(self, price: Price) -> None:
         self.left = _total(price)
         self.look = self.left - max(self.left // KEPT_WORK, price.run)
+        self.begin = self.left - (price.code + price.schedule) // AHEAD
 
 
 class TieredPlan:
     """A plan of the NumPy tier that counts what it does, and is compiled once that has cost enough."""
 
-    __slots__ = ("account", "compiler", "cost", "left", "plan", "program")
+    __slots__ = ("account", "attempts", "compiler", "cost", "left", "plan", "program", "works")
 
     def __init__(self, program: Program, plan: Plan, compiler: Compiler, price: Price, account: Account) -> None:
         self.program: Program | None = program
@@ -105,6 +110,8 @@ class TieredPlan:
         self.cost = price.run
         self.left = price.schedule
         self.account = account
+        self.works: tuple[Any, ...] = ()  # what compiles it meanwhile
+        self.attempts = 0
 
     @property
     def tier(self) -> str:
@@ -116,10 +123,17 @@ class TieredPlan:
         """Tell in words what runs it next, and until when."""
         if self.program is None:
             return self.tier
-        left = max(self.left, self.account.left) // self.cost
+        if self.works:
+            return f"{self.plan.tier}, until it is compiled, which another thread does"
+        left = max(self.left, self.account.left - self.threshold) // self.cost
         if left < 1:
             return "compiled at its next run, because it came often"
         return f"{self.plan.tier}, and compiled after {left:,} more run{'' if left == 1 else 's'} of its kind"
+
+    @property
+    def threshold(self) -> int:
+        """What is left on the account when this is compiled."""
+        return self.account.begin if self.compiler.ahead else 0
 
     @property
     def claims(self) -> Claims:
@@ -129,19 +143,34 @@ class TieredPlan:
             account = self.account
             self.left -= self.cost
             account.left -= self.cost
-            if self.left < 0 <= account.left < account.look:
+            if self.left >= 0:
+                pass
+            elif self.works:
+                if all(work.over for work in self.works):
+                    self._compile(program)
+            elif 0 <= account.left < account.look:
                 account.look = -1
                 found = self.compiler.kept(program)
                 if found is not None:
                     self.plan = found
                     self.program = None
                     account.left = -1
-            elif self.left < 0 and account.left < 0:
-                # Where it cannot be compiled, the NumPy tier keeps serving this program.
-                with suppress(CompileError):
-                    self.plan = self.compiler.prepare(program)
-                self.program = None
+            elif account.left < self.threshold:
+                self._compile(program)
         return self.plan.claims
+
+    def _compile(self, program: Program) -> None:
+        """Compile a program, or have it compiled; where that does not go, the NumPy tier keeps serving it."""
+        self.works = ()
+        with suppress(CompileError):
+            self.attempts += 1
+            ahead = self.compiler.ahead and self.attempts <= ATTEMPTS
+            found = self.compiler.begin(program) if ahead else self.compiler.prepare(program)
+            if isinstance(found, tuple):
+                self.works = found
+                return
+            self.plan = found
+        self.program = None
 
     def run(self, buffers: list[Buffer], integers: list[int], scalars: list[Any], claim: Claim | None = None) -> list[Buffer]:
         return self.plan.run(buffers, integers, scalars, claim)

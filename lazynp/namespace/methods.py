@@ -287,7 +287,7 @@ def _there(code: Any, offset: int) -> Any:
     return there(code, offset)
 
 
-def _compiled(steps: Any, dtypes: Any, lies: str, kept: bool) -> int:
+def _compiled(steps: Any, dtypes: Any, lies: str, kept: bool | None) -> int:
     if config.backend == "numpy":
         return 0
     address: int = _expressions().compiled(steps, dtypes, lies, kept)

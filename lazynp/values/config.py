@@ -13,6 +13,7 @@ LAZYNP_TIER               auto, compiled            ``compiled``: never the NumP
 LAZYNP_EAGER              0, 1                      run, and raise, every operation at its call
 LAZYNP_EAGER_BELOW        262144, N                 values of at most N elements are computed at the call by NumPy; 0: none are
 LAZYNP_DEBUG              0, 1                      check dtypes and shapes between passes and after every operation
+LAZYNP_BACKGROUND         1, 0                      ``0``: the program waits whenever something is compiled
 LAZYNP_OPTIMIZE           1, 0                      ``0``: kernels are compiled in a tenth of the time, without vectors; same values
 LAZYNP_PURE               0, 1                      leave the native core alone and use its Python twin
 LAZYNP_THREADS            (number of usable cores)  worker threads of compiled kernels
@@ -50,6 +51,7 @@ eager: bool
 eager_below: int  # elements; what hot paths look at is ``at_hand``
 debug: bool
 optimize: bool
+background: bool
 pure: bool
 progress: bool
 memory: int | None  # bytes; None: nobody chose, ``budget`` of ``values/pressure.py`` looks at what is free
@@ -128,6 +130,7 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         "debug": _switch("LAZYNP_DEBUG", read("LAZYNP_DEBUG")),
         "progress": _switch("LAZYNP_PROGRESS", read("LAZYNP_PROGRESS")),
         "optimize": _switch("LAZYNP_OPTIMIZE", read("LAZYNP_OPTIMIZE") or "1"),
+        "background": _switch("LAZYNP_BACKGROUND", read("LAZYNP_BACKGROUND") or "1"),
         "pure": _switch("LAZYNP_PURE", read("LAZYNP_PURE")),
         "memory": _bytes("LAZYNP_MEMORY", memory_) if memory_ else None,
         "threads": _count("LAZYNP_THREADS", threads_) if threads_ else None,
@@ -156,6 +159,7 @@ _CHECKS: Final[dict[str, tuple[Any, ...]]] = {
     "eager": (False, True),
     "debug": (False, True),
     "optimize": (False, True),
+    "background": (False, True),
     "progress": (False, True),
     "nvtx": (False, True),
     "tf32": (False, True),

@@ -344,8 +344,8 @@ class CompiledPlan:
     )  # fmt: skip
     tier = "compiled"
 
-    def __init__(self, original: Program, target: Target, numpy_plan: Callable[[Program], Plan]) -> None:
-        made, sources = pipeline.rendered(original, target)
+    def __init__(self, original: Program, target: Target, numpy_plan: Callable[[Program], Plan], rendered: Any = None) -> None:
+        made, sources = rendered or pipeline.rendered(original, target)
         program = made.program
         self.original = original
         self.schedule = made

@@ -11,14 +11,15 @@ import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache
 from math import prod
+from typing import Any
 
 from lazynp.backends.base import CompileError, Plan, in_kernels
 from lazynp.backends.common import disk_cache
 from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.backends.common.disk_cache import digest
 from lazynp.backends.common.interrupts import aside
-from lazynp.backends.llvm import compiler, phases, render, scalars, support, threads
-from lazynp.codegen import ir
+from lazynp.backends.llvm import background, compiler, phases, render, scalars, support, threads
+from lazynp.codegen import ir, pipeline
 from lazynp.codegen.block import Layout
 from lazynp.graph import op as o
 from lazynp.schedule import cost
@@ -27,6 +28,7 @@ from lazynp.schedule.families import is_of_family, prepared, shares
 from lazynp.schedule.lower import Body
 from lazynp.values import config
 
+RENDERED = 64  # programs whose kernels are kept as text, for they are soon asked for again
 _can_be_rendered = cache(scalars.supported)  # asked of every operation of every program
 
 
@@ -40,7 +42,8 @@ class LLVMBackend:
         self.numpy_plan = numpy_plan
         # by whether they are optimised, and the digest of their text, which need not stay
         self.kernels: dict[tuple[bool, bytes], tuple[Callable[[int], None], Layout]] = {}
-        self.asks_llvm = True  # else only for what is kept
+        self.how = compiler.WAIT  # see ``compile_module``
+        self.rendered: dict[int, tuple[Program, Any]] = {}  # what was not compiled yet, by the program's identity
 
     @property
     def compiled(self) -> int:
@@ -49,16 +52,43 @@ class LLVMBackend:
 
     def kept(self, program: Program) -> Plan | None:
         """The plan of a program whose machine code is there, or was looked for by an earlier process, too; else None."""
-        looking = copy.copy(self)
-        looking.asks_llvm = False
         try:
-            plan = aside(CompiledPlan, program, looking, self.numpy_plan)
-            if is_of_family(program):
-                return self.prepare(program)
-            plan.target = self
-            return plan
-        except (CompileError, OSError, MemoryError):  # the NumPy tier needs neither LLVM nor as much memory
+            return self._made(program, compiler.LOOK)
+        except (CompileError, compiler.CompilingError, OSError, MemoryError):  # the NumPy tier needs neither LLVM nor as much memory
             return None
+
+    @property
+    def ahead(self) -> bool:
+        """Tell whether programs are compiled while others run."""
+        return background.wanted()
+
+    def begin(self, program: Program) -> Plan | tuple[Any, ...]:
+        """The plan of a program, or what compiles it meanwhile: when all of that is over, it is to be asked for again."""
+        try:
+            return self._made(program, compiler.BEGIN)
+        except compiler.CompilingError as error:
+            return error.works
+        except OSError as error:
+            raise CompileError(f"LLVM could not be loaded: {error}") from error
+
+    def _made(self, program: Program, how: str) -> Plan:
+        """Compile a program in another way than by waiting for it."""
+        other = copy.copy(self)
+        other.how = how
+        _, rendered = self.rendered.pop(id(program), (None, None))
+        rendered = rendered or aside(pipeline.rendered, program, other)
+        try:
+            plan = aside(CompiledPlan, program, other, self.numpy_plan, rendered)
+        except (compiler.CompilingError, CompileError):
+            if self.ahead:
+                if len(self.rendered) >= RENDERED:
+                    self.rendered.clear()
+                self.rendered[id(program)] = program, rendered
+            raise
+        if is_of_family(program):
+            return self.prepare(program)
+        plan.target = self
+        return plan
 
     def prepare(self, program: Program) -> Plan:
         def make() -> Plan:
@@ -91,27 +121,36 @@ class LLVMBackend:
         keys = [(config.optimize, digest(source.encode())) for source in sources]
         missing = {key: kernel for key, kernel in zip(keys, kernels, strict=True) if key not in self.kernels}
         if missing:
-            aside(self._add if self.asks_llvm else self._look, missing)
+            aside(self._look if self.how == compiler.LOOK else self._add, missing, self.how)
         return [self.kernels[key] for key in keys]
 
-    def _look(self, kernels: dict[tuple[bool, bytes], ir.Kernel]) -> None:
+    def _look(self, kernels: dict[tuple[bool, bytes], ir.Kernel], how: str) -> None:
         """Take kernels from the disk, or compile them if another process looked for them before."""
         try:
-            self._add(kernels, kept=True)
+            self._add(kernels, how)
         except CompileError:
             if not disk_cache.shared().wanted(digest(b"".join([source for _, source in kernels])).hex()):
                 raise
-            self._add(kernels)
+            self._add(kernels, compiler.WAIT)
 
-    def _add(self, kernels: dict[tuple[bool, bytes], ir.Kernel], kept: bool = False) -> None:
-        """Compile kernels into one module; ``kept``: take it from the disk."""
+    def _add(self, kernels: dict[tuple[bool, bytes], ir.Kernel], how: str) -> None:
+        """Compile kernels into one module."""
         names = {key: f"lzk{position}" for position, key in enumerate(kernels)}
         try:
-            support.provide(kernels.values(), kept)
-            phases.provide(kernels.values(), kept)
             module = render.render([(names[key], kernel) for key, kernel in kernels.items()])
             level = 3 if any(map(render.tests_divisors, kernels.values())) else 1
-            addresses = compiler.compile_module(module, list(names.values()), level, kept)
+            works = [compiler.begin(module, list(names.values()), level)] if how == compiler.BEGIN else []
+            for provide in (support.provide, phases.provide):  # what it is linked to
+                try:
+                    provide(kernels.values(), how)
+                except compiler.CompilingError as error:
+                    works += error.works
+            works = [work for work in works if work is not None]
+            if works:
+                raise compiler.CompilingError(tuple(works))
+            addresses = compiler.compile_module(module, list(names.values()), level, how)
+        except compiler.CompilingError:
+            raise
         except compiler.CompileError as error:
             raise CompileError(str(error)) from error
         for key, kernel in kernels.items():

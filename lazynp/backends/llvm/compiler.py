@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from lazynp.backends.common import disk_cache
-from lazynp.backends.llvm import loader, mathlib, threads
+from lazynp.backends.llvm import background, loader, mathlib, threads
 from lazynp.backends.llvm.host import binding, host
 from lazynp.values import config, forking
 
@@ -43,6 +43,17 @@ class CompileError(RuntimeError):
     """LLVM refused a module, or a function it needs does not exist here."""
 
 
+class CompilingError(CompileError):
+    """It is not there yet: a thread compiles it.  ``works`` says when that is over."""
+
+    def __init__(self, works: tuple[Any, ...]) -> None:
+        super().__init__("it is being compiled")
+        self.works = works
+
+
+WAIT, LOOK, BEGIN = "wait", "look", "begin"  # how something is compiled: by whoever asks; not at all, it was kept or not; by a thread
+
+
 class Statistics:
     """Counters for reports and tests; times in seconds."""
 
@@ -56,6 +67,7 @@ class Statistics:
 
 STATISTICS: Final = Statistics()
 _lock = forking.compiler
+_begun: Final[dict[str, Any]] = {}  # by key: what a thread compiles, until somebody asks for it
 _defined: Final[dict[str, int]] = {}  # addresses of compiled functions that later modules call by name
 
 
@@ -67,18 +79,18 @@ class _Toolchain:
         llvm = self.llvm
         self.host = host()
         self.target: Any = llvm.Target.from_triple(self.host.triple)
-        self.machine: Any = self._machine(2)
+        self.machine: Any = self.target_machine()
         self.builders: dict[int, Any] = {}
         atexit.register(_finished)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))  # LLVM's objects are never disposed of: at the end of the process that fails
 
-    def _machine(self, effort: int) -> Any:
+    def target_machine(self, effort: int = 2) -> Any:
         return self.target.create_target_machine(cpu=self.host.cpu, features=self.host.features, opt=effort)
 
     @functools.cached_property
     def hasty(self) -> Any:
         """The target machine whose code is made quickly."""
-        return self._machine(0)
+        return self.target_machine(0)
 
     def builder(self, level: int) -> Any:
         """The pass pipeline of a level, which ``compile_module`` describes.
@@ -87,21 +99,37 @@ class _Toolchain:
         fifth of the time.
         """
         if level not in self.builders:
-            tuning = self.llvm.create_pipeline_tuning_options(speed_level=max(level, 0))
-            tuning.loop_vectorization = True
-            tuning.slp_vectorization = True
-            tuning.loop_interleaving = True
-            # Only loops that ask for it in their metadata are unrolled: the vectoriser interleaves what profits, and unrolling the
-            # rest doubles the time of optimisation for nothing.
-            tuning.loop_unrolling = False
-            self.builders[level] = self.llvm.create_pass_builder(self.machine, tuning)
+            self.builders[level] = self.pass_builder(self.machine, level)
         return self.builders[level]
+
+    def pass_builder(self, machine: Any, level: int) -> Any:
+        """A pipeline for a target machine."""
+        tuning = self.llvm.create_pipeline_tuning_options(speed_level=max(level, 0))
+        tuning.loop_vectorization = True
+        tuning.slp_vectorization = True
+        tuning.loop_interleaving = True
+        # Only loops that ask for it in their metadata are unrolled: the vectoriser interleaves what profits, and unrolling the
+        # rest doubles the time of optimisation for nothing.
+        tuning.loop_unrolling = False
+        return self.llvm.create_pass_builder(machine, tuning)
+
+    def tidy(self) -> Any:
+        """What comes behind a pipeline."""
+        passes = self.llvm.create_new_module_pass_manager()
+        passes.add_always_inliner_pass()
+        passes.add_global_dead_code_eliminate_pass()
+        return passes
 
 
 def _finished() -> None:
-    """Wait for a compilation that goes on in another thread: LLVM does not survive the end of the process."""
+    """Wait for what is compiled in other threads: LLVM does not survive the end of the process.  What they made is kept."""
+    background.stop()
     with _lock:
-        pass
+        for key, work in _begun.items():
+            code = work.code()
+            if code is not None:
+                disk_cache.shared().put(key, code)
+        _begun.clear()
 
 
 @functools.cache
@@ -121,7 +149,35 @@ def define(functions: Mapping[str, int]) -> None:
     _defined.update(functions)
 
 
-def compile_module(ir_text: str, names: Sequence[str], level: int = 1, kept: bool = False) -> dict[str, int]:
+def begin(ir_text: str, names: Sequence[str], level: int = 1) -> Any:
+    """Have a thread compile a module; what does so, until that is over.  None where ``compile_module`` will find it, or has to do it."""
+    if not config.optimize:
+        return None
+    with _lock:
+        key = _key(ir_text, names, level)
+        work = _begun.get(key)
+        if work is None and disk_cache.shared().get(key) is None:
+            work = background.begin(_toolchain(), ir_text, names, level)
+            if work is not None:
+                _begun[key] = work
+        return None if work is None or work.over else work
+
+
+def _key(ir_text: str, names: Sequence[str], level: int) -> str:
+    return disk_cache.digest(f"{_identity()}\0{level}\0{','.join(names)}\0{ir_text}".encode()).hex()
+
+
+def _taken(key: str) -> bytes | None:
+    """What a thread has compiled, once; None if none has, or LLVM refused it."""
+    work = _begun.pop(key, None)
+    if work is None:
+        return None
+    work.wait()
+    code: bytes | None = work.code()
+    return code
+
+
+def compile_module(ir_text: str, names: Sequence[str], level: int = 1, how: str = WAIT) -> dict[str, int]:
     """Compile a module and return the addresses of its functions.
 
     Parameters
@@ -133,8 +189,8 @@ def compile_module(ir_text: str, names: Sequence[str], level: int = 1, kept: boo
     level : {1, 0, 3}
         0: the text is compiled as it is written; 1: its loops are vectorised; 3: what they test at every element though it does not change
         in them is also taken out.  With ``LAZYNP_OPTIMIZE=0`` all are compiled as they are written, and registers are given out in haste.
-    kept : bool
-        Only look whether the disk cache has it: LLVM is not asked.
+    how : {"wait", "look", "begin"}
+        ``look``: LLVM is not asked, the disk cache has it or not; ``begin``: a thread compiles it, if it can.
 
     Returns
     -------
@@ -145,13 +201,18 @@ def compile_module(ir_text: str, names: Sequence[str], level: int = 1, kept: boo
     ------
     CompileError
         The text does not parse or verify, a function it needs does not exist in this process, or nothing was kept of it.
+    CompilingError
+        A thread compiles it.
     """
     cache = disk_cache.shared()
     if not config.optimize:
         level = HASTE
     with _lock:
-        key = disk_cache.digest(f"{_identity()}\0{level}\0{','.join(names)}\0{ir_text}".encode()).hex()
-        data = cache.get(key)
+        key = _key(ir_text, names, level)
+        work = begin(ir_text, names, level) if how == BEGIN else None
+        if work is not None:
+            raise CompilingError((work,))
+        data = None if key in _begun else cache.get(key)
         if data is not None:
             try:
                 addresses = load_object(data, names)
@@ -160,9 +221,9 @@ def compile_module(ir_text: str, names: Sequence[str], level: int = 1, kept: boo
             else:
                 STATISTICS.loaded += 1
                 return addresses
-        if kept:
+        if how == LOOK:
             raise CompileError("it was not compiled before, or is not kept")
-        data = _compile(_toolchain(), ir_text, names, level)
+        data = _taken(key) or _compile(_toolchain(), ir_text, names, level)
         addresses = load_object(data, names)
         STATISTICS.compiled += 1
         cache.put(key, data)
@@ -210,10 +271,7 @@ def _optimise(tools: _Toolchain, ir_text: str, names: Iterable[str], level: int 
     for function in module.functions:
         if function.name.startswith("lz_") and function.name not in wanted and not function.is_declaration:
             function.linkage = "internal"
-    tidy = llvm.create_new_module_pass_manager()
-    tidy.add_always_inliner_pass()
-    tidy.add_global_dead_code_eliminate_pass()
-    tidy.run(module, builder)
+    tools.tidy().run(module, builder)
     STATISTICS.parsing += parsed - start
     STATISTICS.optimising += time.perf_counter() - parsed
     return module

@@ -14,7 +14,7 @@ import numpy as np
 
 from lazynp.backends.common import disk_cache
 from lazynp.backends.common.interrupts import aside
-from lazynp.backends.llvm import compiler, mathlib, scalars, threads
+from lazynp.backends.llvm import background, compiler, mathlib, scalars, threads
 from lazynp.backends.llvm.scalars import Lines, memory_type
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
@@ -27,13 +27,15 @@ ARRAY, NUMBER, STEP = 0, 1, 2  # kinds of operands
 ONE, APART = "o", "s"  # how an array lies along a row: one element, elements apart; else, side by side
 NUMBER_BYTES: Final = 16  # what a number takes in memory
 NAME: Final = "lzx"
+LATER, AHEAD = -1, -2  # in the place of addresses
+_works: Final[dict[Any, Any]] = {}  # by expression: what compiles it meanwhile
 
 _OTHER_NAMES: Final = {"square": o.MULTIPLY, "fabs": o.ABSOLUTE}
 _CHOOSES: Final = frozenset({"maximum", "minimum"})
 _OF_TRUTH: Final = {"logical_and": o.BITWISE_AND, "logical_or": o.BITWISE_OR, "logical_not": o.INVERT}
 
 
-def compiled(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, kept: bool = False) -> int:
+def compiled(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, kept: bool | None = False) -> int:
     """Compile an expression and return the address of its function; 0 where that does not go.
 
     Parameters
@@ -44,20 +46,31 @@ def compiled(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, kept: bo
         Of the arrays.
     lies : str
         A letter an array: ``c``, ``o`` or ``s``, see above.
-    kept : bool
-        Only look whether an earlier run of the program left it on disk, or looked for it, too.
+    kept : bool or None
+        True: only look whether an earlier run of the program left it on disk, or looked for it, too; the answer is ``AHEAD`` where it
+        did not, and a thread could compile it meanwhile.  None: have one do so, which is ``LATER`` as long as it does.
     """
+    expression = (tuple(steps), tuple(dtypes), lies)
+    work = _works.get(expression)
+    if work is not None and not work.over and kept is None:
+        return LATER
+    _works.pop(expression, None)
     text = source(steps, dtypes, lies)
     if not text:
         return 0
     try:
         if kept:
             try:
-                return aside(compiler.compile_module, text, [NAME], 1, True)[NAME]
+                return aside(compiler.compile_module, text, [NAME], 1, compiler.LOOK)[NAME]
             except compiler.CompileError:
+                if background.wanted():
+                    return AHEAD
                 if not disk_cache.shared().wanted(disk_cache.digest(text.encode()).hex()):
                     raise
-        return aside(compiler.compile_module, text, [NAME])[NAME]
+        return aside(compiler.compile_module, text, [NAME], 1, compiler.BEGIN if kept is None else compiler.WAIT)[NAME]
+    except compiler.CompilingError as error:
+        (_works[expression],) = error.works
+        return LATER
     except (compiler.CompileError, OSError, MemoryError):  # nothing was kept; LLVM refuses it, is not there, or has no memory
         return 0
 

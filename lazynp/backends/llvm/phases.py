@@ -35,10 +35,10 @@ def declaration(words: int) -> str:
     return f"declare void @{name(words)}(ptr, ptr, ptr, ptr, i64, i64, i64) nounwind"
 
 
-def provide(kernels: Iterable[ir.Kernel], kept: bool = False) -> None:
-    """Compile what ``kernels`` call and make it known by name; ``kept``: only what is on disk."""
+def provide(kernels: Iterable[ir.Kernel], how: str = compiler.WAIT) -> None:
+    """Compile what ``kernels`` call and make it known by name; ``how`` is ``compile_module``'s."""
     for words in sorted({size(Layout(kernel)) for kernel in kernels} - _provided):
-        compiler.define(compiler.compile_module(_module(words), [name(words)], 0, kept))
+        compiler.define(compiler.compile_module(_module(words), [name(words)], 0, how))
         _provided.add(words)
 
 

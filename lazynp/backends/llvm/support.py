@@ -65,13 +65,13 @@ def declarations(needed: Iterable[Key]) -> str:
 # The functions ------------------------------------------------------------------------------------------------------------
 
 
-def provide(kernels: Iterable[ir.Kernel], kept: bool = False) -> None:
-    """Compile what ``kernels`` call and make it known by name; ``kept``: only what is on disk."""
+def provide(kernels: Iterable[ir.Kernel], how: str = compiler.WAIT) -> None:
+    """Compile what ``kernels`` call and make it known by name; ``how`` is ``compile_module``'s."""
     missing = sorted({key for kernel in kernels for phase in kernel.phases for key in _keys(phase.body)} - _provided, key=repr)
     if not missing:
         return
     names = [_name(kind, *key) for key in missing for kind in ("halve", "push", "collect")]
-    compiler.define(compiler.compile_module(_module(missing), names, kept=kept))
+    compiler.define(compiler.compile_module(_module(missing), names, how=how))
     _provided.update(missing)
 
 

@@ -1,0 +1,80 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, binding=True
+"""The thread that compiles modules; ``background.py`` says what for.
+
+In: addresses of LLVM's functions and objects, texts.  Out: machine code.  Promise: nothing here waits but ``Work.wait`` and ``stop``,
+which let other threads run meanwhile.
+"""
+
+from libc.stdint cimport uintptr_t
+
+cdef extern from "background.h":
+    ctypedef struct Native "Work":
+        void *passes
+        void *tidy
+        void *builder
+        void *machine
+        char* code
+        size_t size
+    int LLVM_FUNCTIONS
+    int DONE_ "DONE"
+    int WAITING_ "WAITING"
+    void llvm_is(int, void*)
+    Native* work_new(const char*, Py_ssize_t, const char*, Py_ssize_t, const char*, Py_ssize_t, const char*, Py_ssize_t)
+    int work_begin(Native*)
+    int state_of(Native*) nogil
+    void work_await(Native*) nogil
+    void work_stop() nogil
+    void work_free(Native*)
+
+
+def bind(list addresses):
+    """Take LLVM's functions, in the order of the header."""
+    if len(addresses) != LLVM_FUNCTIONS:
+        raise ValueError(f"{LLVM_FUNCTIONS} functions are wanted, not {len(addresses)}")
+    for k, address in enumerate(addresses):
+        llvm_is(k, <void*><uintptr_t>address)
+
+
+def stop():
+    """Wait for the module that is being compiled; no other is from now on."""
+    with nogil:
+        work_stop()
+
+
+cdef class Work:
+    """A module that is being compiled."""
+
+    cdef Native* native
+    cdef object objects
+
+    def __cinit__(self, bytes text, bytes triple, bytes layout, bytes hidden, tuple addresses, objects):
+        self.native = work_new(text, len(text), triple, len(triple), layout, len(layout), hidden, len(hidden))
+        if self.native is NULL:
+            raise MemoryError
+        self.objects = objects  # that have these addresses
+        passes, tidy, builder, machine = addresses
+        self.native.passes, self.native.tidy = <void*><uintptr_t>passes, <void*><uintptr_t>tidy
+        self.native.builder, self.native.machine = <void*><uintptr_t>builder, <void*><uintptr_t>machine
+
+    def begin(self):
+        """Hand it over; tells whether somebody does it."""
+        return bool(work_begin(self.native))
+
+    @property
+    def over(self):
+        """Whether it is done, or refused."""
+        return state_of(self.native) != WAITING_
+
+    def wait(self):
+        """Wait until it is over."""
+        with nogil:
+            work_await(self.native)
+
+    def code(self):
+        """Return the machine code; None where LLVM refused, or nobody did it."""
+        return self.native.code[:self.native.size] if state_of(self.native) == DONE_ else None
+
+    def __dealloc__(self):
+        # What is not over is somebody else's still: a program that ends may leave it.
+        if self.native is not NULL and state_of(self.native) != WAITING_:
+            work_free(self.native)
