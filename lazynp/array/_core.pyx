@@ -38,6 +38,8 @@ cdef extern from "counting.h":
     int rows_in_place(int, object, object) except -1
     object chosen_of(object, object)
     int chosen_put(object, object, object)
+    int compress_choose(int)
+    int compress_used(Py_ssize_t)
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
     int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, COUNTED
     ctypedef object (*Direct)(object)
@@ -378,6 +380,16 @@ def read_chosen(memory, mask):
 def write_chosen(memory, mask, values):
     """Do ``memory[mask] = values``, of arrays of NumPy's; tells whether it did."""
     return bool(chosen_put(memory, mask, values))
+
+
+def compresses(Py_ssize_t size):
+    """Tell whether elements of so many bytes are chosen by vectors, however often truth values change."""
+    return bool(compress_used(size))
+
+
+def by_vectors(bint wanted):
+    """Choose elements by vectors from now on, where the processor can; tells whether it does."""
+    return bool(compress_choose(wanted))
 
 
 cdef PyObject* _take(object cls, object members, str name) except? NULL:

@@ -106,6 +106,10 @@ def assign_rows(name: str, memory: Any, other: Any) -> bool:
     return False
 
 
+def compresses(size: int) -> bool:
+    return False
+
+
 def read_chosen(memory: Any, mask: Any) -> Any:
     """Return ``memory[mask]``, of arrays of NumPy's; None where that is NumPy's to do."""
     return None

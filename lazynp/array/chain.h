@@ -10,6 +10,7 @@
 
 #define CHAIN_STEPS 24
 #define CHAIN_BLOCK 1024 /* elements that are computed at a time, at most */
+#define CHAIN_SIZE 16    /* bytes of an element, at most */
 static struct {
     npy_intp from;  /* elements, from which a result that lies in memory costs more than looking at the program's code */
     npy_intp row;   /* elements in a row, fewer are laid beside other rows: they are not worth a call of a loop */

@@ -42,7 +42,7 @@ static PyArrayObject* chain_run(Chain* self, Hot** hot) {
     flags_clear(1);
     if (apart) {
         raised = gaps_run(self, block, at, &of, PyArray_BYTES(made), loop->size, apart);
-    } else if (of.rows > 1 && of.length < chain_sizes.row) {
+    } else if (of.rows > 1 && of.length < chain_sizes.row && sides_fit(self)) {
         raised = sides_pass(self, block, &of, PyArray_BYTES(made), loop->size);
     } else {
         for (npy_intp row = 0; row < of.rows && !raised; row++) {
@@ -311,7 +311,7 @@ static PyObject* chain_step(Loops* loops, PyObject* a, PyObject* b) {
         if ((found = operand_read(operands[o], &arrays[o], &chains[o])) == -2 || (found >= 0 && type >= 0 && found != type)) return NULL;
         if (found >= 0) type = found;
     }
-    if (type < 0 || (loop = loop_of(loops, type)) == NULL || !loop->basic || loop->size > 8 || (cell = chain_new(&site)) == NULL) return NULL;
+    if (type < 0 || (loop = loop_of(loops, type)) == NULL || !loop->joins || (cell = chain_new(&site)) == NULL) return NULL;
     self = CHAIN_OF(cell);
     for (int o = 0; o < nin; o++) /* once more: trying a loop and making a cell may run code (a collection of garbage); from here on nothing does */
         if ((found = operand_read(operands[o], &arrays[o], &chains[o])) != -1 && found != type) goto refused;

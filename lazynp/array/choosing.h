@@ -8,9 +8,7 @@
 #define LAZYNP_CHOOSING_H
 
 #include "writes.h"
-#ifdef LAZYNP_SSE
-#include <emmintrin.h>
-#endif
+#include "compress.h"
 
 /* An array and a mask of its first axes, as rows of what is chosen, `size` bytes, which lies side by side, and so do the truth values. */
 typedef struct {
@@ -32,21 +30,6 @@ static int chosen_rows(PyArrayObject* x, PyArrayObject* mask, Chosen* of) {
 }
 
 #if defined(__GNUC__)
-/* Which of at most 64 truth values hold, a bit each. */
-#define TRUTHS 64
-static inline uint64_t truths(const char* at, npy_intp n) {
-    uint64_t found = 0;
-    npy_intp k = 0;
-#ifdef LAZYNP_SSE
-    for (; k + 16 <= n; k += 16) {
-        __m128i none = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i*)(at + k)), _mm_setzero_si128());
-        found |= (uint64_t)(uint16_t)~_mm_movemask_epi8(none) << k;
-    }
-#endif
-    for (; k < n; k++) found |= (uint64_t)(at[k] != 0) << k;
-    return found;
-}
-
 static npy_intp truths_count(PyArrayObject* mask, const Chosen* of) {
     npy_intp count = 0;
     for (npy_intp row = 0; row < of->rows; row++) {
@@ -94,7 +77,12 @@ INLINE char* row_read_by(const char* mask, const char* from, char* to, npy_intp 
     EACH((memcpy(to, from + k * size, (size_t)size), to += size))
     return to;
 }
-static char* row_read(const char* mask, const char* from, char* to, npy_intp n, npy_intp* room, npy_intp size) { BY_SIZE(row_read_by, mask, from, to, n, room) }
+static char* row_read(const char* mask, const char* from, char* to, npy_intp n, npy_intp* room, npy_intp size) {
+#ifdef HAS_COMPRESS
+    if (compress_used(size)) return row_read_vectors(mask, from, to, n, room, size);
+#endif
+    BY_SIZE(row_read_by, mask, from, to, n, room)
+}
 
 /* The other way round; `next`: from one element of `from` to the one after. */
 INLINE const char* row_write_by(const char* mask, const char* from, npy_intp next, char* to, npy_intp n, npy_intp* room, npy_intp size) {
@@ -102,6 +90,10 @@ INLINE const char* row_write_by(const char* mask, const char* from, npy_intp nex
     return from;
 }
 static const char* row_write(const char* mask, const char* from, npy_intp next, char* to, npy_intp n, npy_intp* room, npy_intp size) {
+#ifdef HAS_COMPRESS
+    if (next == size && compress_used(size)) return row_write_vectors(mask, from, to, n, room, size);
+    if (next == 0 && compress_used(size)) return row_fill_vectors(mask, from, to, n, room, size), from;
+#endif
     BY_SIZE(row_write_by, mask, from, next, to, n, room)
 }
 

@@ -216,7 +216,7 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
     const Step* last = &hot->step[hot->steps - 1];
     Loop* loop = &last->loops->of[last->type];
     int block[CHAIN_STEPS], fine = 1;
-    char *at[CHAIN_STEPS + 1], found[TRIED * 8];
+    char *at[CHAIN_STEPS + 1], found[TRIED * CHAIN_SIZE];
     memset(&tried, 0, sizeof(tried));
     tried.steps = hot->steps;
     memcpy(tried.step, hot->step, sizeof(hot->step));

@@ -29,6 +29,7 @@ typedef struct {
     char size;  /* bytes of an element of it */
     char state; /* whether it was compared with NumPy */
     char basic; /* IEEE arithmetic only, whose errors are in the vector unit's flags */
+    char joins; /* it may be a step of an expression in one pass: its bits and flags do not depend on how many elements it gets at a time */
 } Loop;
 
 typedef struct Loops {
@@ -83,6 +84,11 @@ static inline int run2(Loop* loop, char* x, char* y, char* r, npy_intp n, npy_in
     return loop_fine(loop);
 }
 
+/* Arithmetic of two complex numbers that is sums and products of their parts; quotients and absolute values are functions of libraries. */
+static int is_complex_arithmetic(const char* name) {
+    return strcmp(name, "add") == 0 || strcmp(name, "subtract") == 0 || strcmp(name, "multiply") == 0 || strcmp(name, "square") == 0 || strcmp(name, "negative") == 0;
+}
+
 /* What NumPy's table of a ufunc offers where all operands have one type; `basic`: it is IEEE arithmetic. */
 static void loops_fill(Loops* loops, PyObject* object, int basic) {
     PyUFuncObject* ufunc = (PyUFuncObject*)object;
@@ -104,6 +110,7 @@ static void loops_fill(Loops* loops, PyObject* object, int basic) {
         Py_DECREF(descr);
         /* halves, and functions from libraries, also use the flags of the old floating-point unit */
         loops->of[type].basic = (char)(basic && type != NPY_HALF && !PyTypeNum_ISCOMPLEX(type));
+        loops->of[type].joins = (char)(loops->of[type].basic || (basic && PyTypeNum_ISCOMPLEX(type) && is_complex_arithmetic(ufunc->name)));
     }
 }
 
@@ -136,6 +143,20 @@ static int same_bits(PyArrayObject* x, PyArrayObject* y) {
            memcmp(PyArray_DATA(x), PyArray_DATA(y), (size_t)PyArray_NBYTES(x)) == 0;
 }
 
+/* Whether a loop of complex numbers gives the same bits to elements one by one: where products and sums are fused, what is left over of vectors may
+   be computed otherwise. */
+static int same_one_by_one(const Loops* loops, Loop* loop, PyArrayObject* x, PyArrayObject* y, PyArrayObject* whole) {
+    npy_intp size = PyArray_ITEMSIZE(x), out = PyArray_ITEMSIZE(whole);
+    char one[2 * sizeof(double)];
+    for (npy_intp k = 0; k < SAMPLE; k++) {
+        char *p = PyArray_BYTES(x) + k * size, *q = PyArray_BYTES(y) + k * size;
+        if (loops->nin == 2) run2(loop, p, q, one, 1, size, size, out);
+        else run1(loop, p, one, 1, size, out);
+        if (memcmp(one, PyArray_BYTES(whole) + k * out, (size_t)out)) return 0;
+    }
+    return 1;
+}
+
 /* Compare a loop with NumPy's ufunc, the first time it is asked for; 1 if it may be used. */
 static int loop_check(Loops* loops, int type) {
     Loop* loop = &loops->of[type];
@@ -153,6 +174,7 @@ static int loop_check(Loops* loops, int type) {
             if (loops->nin == 2) run2(loop, PyArray_BYTES(x), PyArray_BYTES(y), PyArray_BYTES(r), n, sx, sx, sr);
             else run1(loop, PyArray_BYTES(x), PyArray_BYTES(r), n, sx, sr);
             fine = same_bits(r, (PyArrayObject*)theirs);
+            if (fine && loop->joins && !loop->basic) loop->joins = (char)same_one_by_one(loops, loop, x, y, r);
         }
         Py_XDECREF(x), Py_XDECREF(y), Py_XDECREF(r), Py_XDECREF(theirs);
     }
@@ -189,12 +211,20 @@ static inline int value_of(PyObject* x, int type, Value* to) {
             to->f = (float)v;
             return 1;
         }
+        if (type == NPY_CDOUBLE) {
+            to->c[0] = v, to->c[1] = 0;
+            return 1;
+        }
         return 0;
     }
     if (PyLong_CheckExact(x)) {
         int overflow;
         long long v = PyLong_AsLongLongAndOverflow(x, &overflow);
         if (overflow) return 0;
+        if (type == NPY_CDOUBLE && v >= -(1LL << 53) && v <= 1LL << 53) {
+            to->c[0] = (double)v, to->c[1] = 0;
+            return 1;
+        }
 #define FITS(NUMBER, FIELD, TYPE, LOW, HIGH) case NUMBER: if (v < (LOW) || v > (HIGH)) return 0; to->FIELD = (TYPE)v; return 1;
         switch (type) {
             FITS(NPY_DOUBLE, d, double, -(1LL << 53), 1LL << 53)
@@ -212,6 +242,10 @@ static inline int value_of(PyObject* x, int type, Value* to) {
         }
 #undef FITS
         return 0;
+    }
+    if (type == NPY_CDOUBLE && PyComplex_CheckExact(x)) {
+        to->c[0] = PyComplex_RealAsDouble(x), to->c[1] = PyComplex_ImagAsDouble(x);
+        return 1;
     }
     if (type == NPY_BOOL && PyBool_Check(x)) {
         to->b = x == Py_True;

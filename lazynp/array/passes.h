@@ -8,7 +8,7 @@
 
 #include "chain.h"
 
-static char blocks[CHAIN_STEPS + 1][CHAIN_BLOCK * 8];
+static char blocks[CHAIN_STEPS + 1][CHAIN_BLOCK * CHAIN_SIZE];
 
 /* Which block each step's result goes to: that of an operand it is the last to read, if an element is as large there. */
 static void blocks_assign(const Chain* self, int* block) {
@@ -113,6 +113,12 @@ static int gaps_run(const Chain* self, const int* block, char** at, const Rows2*
         for (int k = 0; k < self->arrays; k++) at[k] += n * of->along[k];
     }
     return 0;
+}
+
+static int sides_fit(const Chain* self) {
+    for (int k = 0; k < self->steps; k++)
+        if (self->step[k].loops->of[self->step[k].type].size > SIDES_SIZE || PyTypeNum_ISCOMPLEX(self->step[k].type)) return 0;
+    return 1;
 }
 
 /* The same where rows are short, as many at a time as a block holds, side by side. */

@@ -26,7 +26,8 @@ static inline int lies(int ndim, const npy_intp* dims, const npy_intp* steps, np
 }
 
 #define SIDES_STEP 4  /* elements that are written at a time: up to three behind the last row's end, which the next row overwrites */
-#define SIDES_BYTES (SIDES_ELEMENTS * 8 + SIDES_STEP * 8)
+#define SIDES_SIZE 8  /* bytes of an element, at most */
+#define SIDES_BYTES (SIDES_ELEMENTS * SIDES_SIZE + SIDES_STEP * SIDES_SIZE)
 
 /* Put rows of `n` elements, `across` bytes from one to the next and `along` between their elements, into contiguous memory. */
 static void sides(char* to, const char* from, npy_intp rows, npy_intp n, npy_intp across, npy_intp along, npy_intp size) {

@@ -437,7 +437,8 @@ def _masked(x: arrays.ndarray, mask: arrays.ndarray) -> Any:
     arrays.together("mask", x, mask)
     memory, chosen = arrays.host(x, "mask"), arrays.host(mask, "mask")
     rank = len(mask.shape)
-    if mask._base is None and x.shape[:rank] == mask.shape and memory.flags.c_contiguous and _changes_often(chosen):
+    plain = mask._base is None and x.shape[:rank] == mask.shape and memory.flags.c_contiguous
+    if plain and not core.compresses(memory.itemsize) and _changes_often(chosen):
         found = memory.reshape(mask.size, *x.shape[rank:]).take(arrays.host(_flat_positions(mask)), 0)
     else:
         found = core.read_chosen(memory, chosen)

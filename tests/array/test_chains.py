@@ -141,6 +141,34 @@ EXPRESSIONS: dict[str, tuple[Callable[[Any, Any], Any], int]] = {
 }
 
 
+@pytest.mark.parametrize("shape", [(700,), (300, 5), (40, 33), (1, 700)], ids=str)
+def test_sums_and_products_of_complex_numbers_take_one_pass(shape: tuple[int, ...]) -> None:
+    rng = numpy.random.default_rng(3)
+    theirs = [rng.normal(size=shape) + 1j * rng.normal(size=shape) for _ in range(3)]
+    x, y, z = (lazynp.array(each) for each in theirs)
+    programs: list[Callable[..., Any]] = [
+        lambda x, y, z: x * y + z, lambda x, y, z: (x - 2) * (0.5 * y) - 1j * z, lambda x, y, z: -(x * 1.5 + y) * x,
+        lambda x, y, z: x**2 + y,
+        lambda x, y, z: x[..., ::2] * y[..., ::2] + (3 - 2j), lambda x, y, z: x[..., 1:] * y[..., :-1] - z[..., 1:],
+    ]  # fmt: skip
+    for program in programs:
+        result, (one_pass, steps) = passes(lambda program=program: program(x, y, z))
+        assert numpy.asarray(result).tobytes() == program(*theirs).tobytes()
+        assert (one_pass, steps) == (1, 0)
+    theirs[0].flat[5] = complex(numpy.inf, 1)
+    x = lazynp.array(theirs[0])
+    for program in programs:
+        with warnings.catch_warnings(record=True) as ours:
+            warnings.simplefilter("always")
+            result = program(x, y, z)
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            expected = program(*theirs)
+        assert numpy.array_equal(result, expected, equal_nan=True)
+        assert [str(w.message) for w in ours] == [str(w.message) for w in heard]
+
+
+
 @pytest.mark.parametrize("dtype", [float, numpy.float32, int, numpy.uint8])
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_an_expression_takes_one_pass(name: str, dtype: Any) -> None:

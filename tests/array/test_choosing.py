@@ -9,6 +9,7 @@ import operator
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from operator import getitem, setitem
 from typing import Any
 
@@ -116,6 +117,18 @@ def test_writes_of_what_overlaps_and_of_itself() -> None:
             fixed[:2] = value
 
 
+@pytest.fixture(params=[True, False], ids=["by vectors", "one by one"])
+def vectors(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Elements are chosen by vectors, where the processor can, and not."""
+    if not core.native:
+        pytest.skip("the Python twin chooses nothing")
+    by_vectors = import_module("lazynp.array._core").by_vectors
+    by_vectors(request.param)
+    yield
+    by_vectors(True)
+
+
+@pytest.mark.usefixtures("vectors")
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_masks_positions_and_where(shape: Any, dtype: Any) -> None:
@@ -146,6 +159,24 @@ def test_masks_positions_and_where(shape: Any, dtype: Any) -> None:
             for count in (0, 1, 2, 9) if len(theirs) else ():
                 places = rng.integers(-len(theirs), len(theirs), count)
                 same(ours[lazynp.array(places)], theirs[places])
+
+
+@pytest.mark.usefixtures("vectors")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("length", [1, 7, 8, 63, 64, 65, 127, 200, 1000])
+def test_masks_of_all_densities(dtype: Any, length: int) -> None:
+    rng = numpy.random.default_rng(length)
+    for share in (0, 0.02, 0.3, 0.7, 0.98, 1):
+        # what is not chosen is not read, nor written: it lies behind the memory's end
+        whole = (rng.random((length, 2)) * 100).astype(dtype)[:, 0].copy()
+        mask = rng.random(length) < share
+        ours = lazynp.array(whole)
+        same(ours[lazynp.array(mask)], whole[mask])
+        values = whole[mask][::-1].copy()
+        whole[mask], ours[lazynp.array(mask)] = values, lazynp.array(values)
+        same(ours, whole)
+        whole[mask], ours[lazynp.array(mask)] = dtype(True), dtype(True)
+        same(ours, whole)
 
 
 def test_masks_of_other_bytes_strides_and_counts() -> None:
