@@ -22,6 +22,8 @@ SOURCES = {
     "lazynp/backends/llvm/_background": ["background.h"],
     "lazynp/namespace/draws/_native": ["words.h", "numbers.h", "twister.h", "calls.h"],
 }
+if os.name == "nt":
+    del SOURCES["lazynp/backends/llvm/_background"]  # its thread is one of POSIX
 
 
 def extensions():

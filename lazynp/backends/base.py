@@ -106,7 +106,7 @@ class Compiler(Backend, Protocol):
 
     @property
     def ahead(self) -> bool:
-        """Whether programs can be compiled while others run."""
+        """Tell whether programs can be compiled while others run."""
         ...
 
     def begin(self, program: Program) -> Plan | tuple[Any, ...]:

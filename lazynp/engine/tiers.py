@@ -132,7 +132,7 @@ class TieredPlan:
 
     @property
     def threshold(self) -> int:
-        """What is left on the account when this is compiled."""
+        """Return what is left on the account when this is compiled."""
         return self.account.begin if self.compiler.ahead else 0
 
     @property

@@ -114,7 +114,7 @@ class _Toolchain:
         return self.llvm.create_pass_builder(machine, tuning)
 
     def tidy(self) -> Any:
-        """What comes behind a pipeline."""
+        """Make the passes that come behind a pipeline."""
         passes = self.llvm.create_new_module_pass_manager()
         passes.add_always_inliner_pass()
         passes.add_global_dead_code_eliminate_pass()
@@ -168,7 +168,7 @@ def _key(ir_text: str, names: Sequence[str], level: int) -> str:
 
 
 def _taken(key: str) -> bytes | None:
-    """What a thread has compiled, once; None if none has, or LLVM refused it."""
+    """Take what a thread has compiled, once; None if none has, or LLVM refused it."""
     work = _begun.pop(key, None)
     if work is None:
         return None
