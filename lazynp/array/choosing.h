@@ -142,9 +142,80 @@ static PyObject* chosen_read(PyArrayObject* x, PyArrayObject* mask) { return (vo
 static int chosen_write(PyArrayObject* x, PyArrayObject* mask, PyObject* value, PyArrayObject* y) { return (void)x, (void)mask, (void)value, (void)y, 0; }
 #endif
 
-/* `x[positions]` of whole numbers: NumPy's `take`, which does not look at each position as one of several. */
+/* Elements of a vector at positions.  A position is read once, and looked at before it is used: somebody without the interpreter may write it. */
+static int is_placed(PyArrayObject* x, PyArrayObject* positions) {
+    npy_intp size = PyArray_ITEMSIZE(x);
+    if (PyArray_NDIM(x) != 1 || PyArray_TYPE(x) > NPY_CDOUBLE || !PyArray_ISBEHAVED_RO(x) || !(size == 8 || size == 4 || size == 1 || size == 16 || size == 2)) return 0;
+    return PyArray_TYPE(positions) == NPY_INTP && PyArray_NDIM(positions) > 0 && PyArray_NDIM(positions) <= AXES && PyArray_ISCARRAY_RO(positions);
+}
+
+#define PLACED(DO) \
+    for (npy_intp k = 0; k < n; k++) { \
+        npy_intp position = ((const volatile npy_intp*)at)[k]; \
+        position += position < 0 ? length : 0; \
+        if ((npy_uintp)position >= (npy_uintp)length) return 0; \
+        DO; \
+    } \
+    return 1;
+
+/* Whether all positions are within, as far as they were read. */
+static int gathered_by(const char* at, npy_intp n, const char* from, npy_intp length, npy_intp step, char* to, npy_intp size) {
+#define GATHER(SIZE) case SIZE: PLACED(memcpy(to + k * SIZE, from + position * step, SIZE))
+    switch (size) {
+        GATHER(1)
+        GATHER(2)
+        GATHER(4)
+        GATHER(8)
+        default: PLACED(memcpy(to + k * 16, from + position * step, 16))
+    }
+#undef GATHER
+}
+static int all_within(const char* at, npy_intp n, npy_intp length) { PLACED((void)0) }
+static int scattered_by(const char* at, npy_intp n, char* to, npy_intp length, npy_intp step, const char* from, npy_intp next, npy_intp size) {
+#define SCATTER(SIZE) case SIZE: PLACED((memcpy(to + position * step, from, SIZE), from += next))
+    switch (size) {
+        SCATTER(1)
+        SCATTER(2)
+        SCATTER(4)
+        SCATTER(8)
+        default: PLACED((memcpy(to + position * step, from, 16), from += next))
+    }
+#undef SCATTER
+}
+
+#define SCATTERED 512 /* of more NumPy makes as much in less: all positions are looked at twice here, for nothing may be written if one is out of range */
+
+/* `x[positions] = value`, a number (`y` is NULL) or as many elements; where a position is out of range NumPy says so, and nothing is written. */
+static int placed_write(PyArrayObject* x, PyArrayObject* positions, PyObject* value, PyArrayObject* y) {
+    npy_intp n = PyArray_SIZE(positions), length = PyArray_SIZE(x), next = 0;
+    const char *at = PyArray_BYTES(positions), *from;
+    Value number;
+    if (n > SCATTERED || !is_placed(x, positions) || !PyArray_ISBEHAVED(x) || may_overlap(x, positions)) return 0;
+    if (y == NULL) {
+        if (!value_of(value, PyArray_TYPE(x), &number)) return 0;
+        from = (char*)&number;
+    } else {
+        if (PyArray_TYPE(y) != PyArray_TYPE(x) || PyArray_NDIM(positions) != 1 || PyArray_NDIM(y) != 1 || PyArray_DIM(y, 0) != n) return 0;
+        if (!PyArray_ISBEHAVED_RO(y) || may_overlap(x, y)) return 0;
+        from = PyArray_BYTES(y), next = PyArray_STRIDE(y, 0);
+    }
+    if (!all_within(at, n, length)) return 0;
+    return scattered_by(at, n, PyArray_BYTES(x), length, PyArray_STRIDE(x, 0), from, next, PyArray_ITEMSIZE(x));
+}
+
+static PyObject* placed_read(PyArrayObject* x, PyArrayObject* positions) {
+    npy_intp n = PyArray_SIZE(positions);
+    PyArrayObject* made = n ? result_of(PyArray_NDIM(positions), PyArray_DIMS(positions), PyArray_TYPE(x), n) : NULL;
+    if (made && gathered_by(PyArray_BYTES(positions), n, PyArray_BYTES(x), PyArray_SIZE(x), PyArray_STRIDE(x, 0), PyArray_BYTES(made), PyArray_ITEMSIZE(x)))
+        return (PyObject*)made;
+    Py_XDECREF(made);
+    return NULL; /* NumPy's words for it are others */
+}
+
+/* `x[positions]` of whole numbers; of rows NumPy's `take`, which does not look at each position as one of several. */
 static PyObject* taken(PyArrayObject* x, PyArrayObject* positions) {
     PyObject* found;
+    if (is_placed(x, positions)) return placed_read(x, positions);
     if (PyArray_TYPE(positions) != NPY_INTP || PyArray_NDIM(positions) != 1 || PyArray_DIM(positions, 0) < 2) return NULL;
     if (PyArray_NDIM(x) == 0 || !PyArray_ISCARRAY_RO(x) || !PyArray_ISBEHAVED_RO(positions)) return NULL;
     for (int k = 1; k < PyArray_NDIM(x); k++)

@@ -568,7 +568,7 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
     if (x && (y || is_number(value)) && (plain = numpys_key(key))) {
         if (y) value = (PyObject*)y;
         Py_INCREF(x), Py_INCREF(value);
-        if (PyArray_CheckExact(plain) && chosen_write(x, (PyArrayObject*)plain, value, y)) failed = 0;
+        if (PyArray_CheckExact(plain) && (PyArray_ISBOOL((PyArrayObject*)plain) ? chosen_write : placed_write)(x, (PyArrayObject*)plain, value, y)) failed = 0;
         else failed = PyArray_Type.tp_as_mapping->mp_ass_subscript((PyObject*)x, plain, value);
         Py_DECREF(x), Py_DECREF(value), Py_DECREF(plain);
         return failed;

@@ -161,6 +161,52 @@ def test_masks_positions_and_where(shape: Any, dtype: Any) -> None:
                 same(ours[lazynp.array(places)], theirs[places])
 
 
+@pytest.mark.parametrize("layout", ["as it is", "backwards", "every other"])
+@pytest.mark.parametrize("dtype", [*DTYPES, "f4,f4", "S3", object])
+def test_elements_at_positions(dtype: Any, layout: str) -> None:
+    rng = numpy.random.default_rng(5)
+    whole = (rng.random(40) * 50).astype(dtype)
+    ours, theirs = LAYOUTS[layout](lazynp.array(whole)), LAYOUTS[layout](whole)
+    same(ours, theirs)
+    n = len(theirs)
+    for shape in ((1,), (7,), (600,), (3, 4), (2, 0), (2, 3, 4), (1, 2, 1, 2, 1)):
+        places = rng.integers(-n, n, shape)
+        for given in (places, places.T, places[..., ::-1], places.astype(numpy.int32)):
+            same(ours[lazynp.array(given)], theirs[given])
+        values = theirs[rng.integers(0, n, shape)]
+        theirs[places], ours[lazynp.array(places)] = values, lazynp.array(values)
+        same(ours, theirs)
+        theirs[places], ours[lazynp.array(places)] = theirs[0], ours[0]
+        same(ours, theirs)
+    for bad in ([n], [-n - 1], [0, 3, 2**62], [1, -(2**63)]):
+        before = theirs.copy()
+        raised = [caught(lambda x=x, key=key: x[key]) for x, key in ((theirs, numpy.array(bad)), (ours, lazynp.array(bad)))]
+        assert raised[0] == raised[1] and raised[0][0] is IndexError
+        raised = [caught(lambda x=x, key=key: setitem(x, key, x[1])) for x, key in ((theirs, numpy.array(bad)), (ours, lazynp.array(bad)))]
+        assert raised[0] == raised[1] and raised[0][0] is IndexError
+        assert numpy.asarray(ours).tobytes() == before.tobytes()
+
+
+def caught(call: Callable[[], Any]) -> tuple[type, str]:
+    try:
+        call()
+    except Exception as error:
+        return type(error), str(error)
+    return type(None), ""
+
+
+def test_positions_that_are_written_while_they_are_used() -> None:
+    theirs, ours = numpy.arange(20)[::-1].copy(), lazynp.array(numpy.arange(20)[::-1])
+    for x in (theirs, ours):
+        x[x] = 3
+    same(ours, theirs)
+    theirs, ours = numpy.arange(20), lazynp.arange(20)
+    for x in (theirs, ours):
+        x[x[::-1][:10]] = x[:10]
+        x[x[5:9]] = x[:4]
+    same(ours, theirs)
+
+
 @pytest.mark.usefixtures("vectors")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("length", [1, 7, 8, 63, 64, 65, 127, 200, 1000])
