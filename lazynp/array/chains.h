@@ -30,8 +30,10 @@ static PyArrayObject* chain_run(Chain* self, Hot** hot) {
     for (int k = 0; k < self->arrays; k++) at[k] = PyArray_BYTES(self->array[k]);
     if (known && known->function) {
         if ((made = result_of(self->ndim, self->dims, loop->out, self->size)) == NULL) return NULL;
-        *hot = threads_wanted(known, self->size);
-        if (hot_run(known, self, at, &of, PyArray_BYTES(made), loop->size)) return made;
+        if (hot_run(known, self, at, &of, PyArray_BYTES(made), loop->size)) {
+            *hot = threads_wanted(known, self->size);
+            return made;
+        }
         Py_DECREF(made);
     } else {
         *hot = hot_count(known, self->size);

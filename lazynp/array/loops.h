@@ -143,16 +143,26 @@ static int same_bits(PyArrayObject* x, PyArrayObject* y) {
            memcmp(PyArray_DATA(x), PyArray_DATA(y), (size_t)PyArray_NBYTES(x)) == 0;
 }
 
-/* Whether a loop of complex numbers gives the same bits to elements one by one: where products and sums are fused, what is left over of vectors may
+/* Whether a loop of complex numbers gives the same bits to elements one by one, and where an operand is one number: where products and sums are fused, what is left over of vectors may
    be computed otherwise. */
 static int same_one_by_one(const Loops* loops, Loop* loop, PyArrayObject* x, PyArrayObject* y, PyArrayObject* whole) {
     npy_intp size = PyArray_ITEMSIZE(x), out = PyArray_ITEMSIZE(whole);
-    char one[2 * sizeof(double)];
+    double one[2], row[2 * SAMPLE], column[2 * SAMPLE];
+    if (out > (npy_intp)sizeof(one)) return 0;
+    if (loops->nin == 2) {
+        run2(loop, PyArray_BYTES(x), PyArray_BYTES(y), (char*)row, SAMPLE, size, 0, out);
+        run2(loop, PyArray_BYTES(x), PyArray_BYTES(y), (char*)column, SAMPLE, 0, size, out);
+    }
     for (npy_intp k = 0; k < SAMPLE; k++) {
         char *p = PyArray_BYTES(x) + k * size, *q = PyArray_BYTES(y) + k * size;
-        if (loops->nin == 2) run2(loop, p, q, one, 1, size, size, out);
-        else run1(loop, p, one, 1, size, out);
+        if (loops->nin == 2) run2(loop, p, q, (char*)one, 1, size, size, out);
+        else run1(loop, p, (char*)one, 1, size, out);
         if (memcmp(one, PyArray_BYTES(whole) + k * out, (size_t)out)) return 0;
+        if (loops->nin == 1) continue;
+        run2(loop, p, PyArray_BYTES(y), (char*)one, 1, size, size, out);
+        if (memcmp(one, (char*)row + k * out, (size_t)out)) return 0;
+        run2(loop, PyArray_BYTES(x), q, (char*)one, 1, size, size, out);
+        if (memcmp(one, (char*)column + k * out, (size_t)out)) return 0;
     }
     return 1;
 }

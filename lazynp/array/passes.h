@@ -8,7 +8,7 @@
 
 #include "chain.h"
 
-static char blocks[CHAIN_STEPS + 1][CHAIN_BLOCK * CHAIN_SIZE];
+static char blocks[CHAIN_STEPS + 1][CHAIN_BLOCK * CHAIN_SIZE + 64]; /* none touches the next: NumPy's loops would take that for an overlap */
 
 /* Which block each step's result goes to: that of an operand it is the last to read, if an element is as large there. */
 static void blocks_assign(const Chain* self, int* block) {

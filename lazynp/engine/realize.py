@@ -242,7 +242,12 @@ def _prepare_piece(node: Node, plans: dict[Any, Plan], times: int) -> None:
     if plan is None:
         plan = _prepare(canonical)
     for _ in range(times):
-        assert not plan.claims
+        claims = plan.claims
+        assert not claims
+    while works := getattr(plan, "works", ()):  # it is about to run as often as pays for waiting
+        for work in works:
+            work.wait()
+        claims = plan.claims
     plans[canonical.key] = plan
 
 

@@ -5,6 +5,8 @@ In: addresses of LLVM's functions and objects, texts.  Out: machine code.  Promi
 which let other threads run meanwhile.
 """
 
+cimport cython
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uintptr_t
 
 cdef extern from "background.h":
@@ -24,6 +26,9 @@ cdef extern from "background.h":
     int state_of(Native*) nogil
     void work_await(Native*) nogil
     void work_stop() nogil
+    void work_take_back(Native*)
+    void work_pause() nogil
+    void work_go_on()
     void work_free(Native*)
 
 
@@ -35,12 +40,24 @@ def bind(list addresses):
         llvm_is(k, <void*><uintptr_t>address)
 
 
+def pause():
+    """Wait until no module is being compiled; none is until ``go_on``."""
+    with nogil:
+        work_pause()
+
+
+def go_on():
+    """Go on after a ``pause``."""
+    work_go_on()
+
+
 def stop():
     """Wait for the module that is being compiled; no other is from now on."""
     with nogil:
         work_stop()
 
 
+@cython.no_gc_clear
 cdef class Work:
     """A module that is being compiled."""
 
@@ -48,17 +65,21 @@ cdef class Work:
     cdef object objects
 
     def __cinit__(self, bytes text, bytes triple, bytes layout, bytes hidden, tuple addresses, objects):
+        cdef uintptr_t passes = addresses[0], tidy = addresses[1], builder = addresses[2], machine = addresses[3]
+        self.objects = objects  # that have these addresses
         self.native = work_new(text, len(text), triple, len(triple), layout, len(layout), hidden, len(hidden))
         if self.native is NULL:
             raise MemoryError
-        self.objects = objects  # that have these addresses
-        passes, tidy, builder, machine = addresses
-        self.native.passes, self.native.tidy = <void*><uintptr_t>passes, <void*><uintptr_t>tidy
-        self.native.builder, self.native.machine = <void*><uintptr_t>builder, <void*><uintptr_t>machine
+        self.native.passes, self.native.tidy, self.native.builder, self.native.machine = <void*>passes, <void*>tidy, <void*>builder, <void*>machine
 
     def begin(self):
         """Hand it over; tells whether somebody does it."""
+        Py_INCREF(self.objects)  # as long as it is not over
         return bool(work_begin(self.native))
+
+    def take_back(self):
+        """Take it back, if nobody has begun; it is refused then."""
+        work_take_back(self.native)
 
     @property
     def over(self):
@@ -76,5 +97,7 @@ cdef class Work:
 
     def __dealloc__(self):
         # What is not over is somebody else's still: a program that ends may leave it.
-        if self.native is not NULL and state_of(self.native) != WAITING_:
-            work_free(self.native)
+        if self.native is NULL or state_of(self.native) == WAITING_:
+            return
+        work_free(self.native)
+        Py_DECREF(self.objects)

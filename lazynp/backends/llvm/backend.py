@@ -131,7 +131,7 @@ class LLVMBackend:
         except CompileError:
             if not disk_cache.shared().wanted(digest(b"".join([source for _, source in kernels])).hex()):
                 raise
-            self._add(kernels, compiler.WAIT)
+            self._add(kernels, compiler.BEGIN if self.ahead else compiler.WAIT)
 
     def _add(self, kernels: dict[tuple[bool, bytes], ir.Kernel], how: str) -> None:
         """Compile kernels into one module."""

@@ -184,6 +184,30 @@ static int work_begin(Work* work) {
     return taken;
 }
 
+/* Take back what nobody has begun: it is refused then. */
+static void work_take_back(Work* work) {
+    Work* before = NULL;
+    pthread_mutex_lock(&queue_lock);
+    for (Work* each = first; each; before = each, each = each->next) {
+        if (each != work) continue;
+        if (before) before->next = each->next;
+        else first = each->next;
+        if (last == each) last = before;
+        end_as(work, REFUSED);
+        break;
+    }
+    pthread_mutex_unlock(&queue_lock);
+}
+
+/* Wait until LLVM is between two modules, and stays there; without Python's lock, which `fork` holds in the functions above. */
+static void work_pause(void) {
+    __atomic_add_fetch(&forking, 1, __ATOMIC_ACQ_REL);
+    pthread_mutex_lock(&compiling);
+    pthread_mutex_unlock(&compiling);
+}
+
+static void work_go_on(void) { __atomic_sub_fetch(&forking, 1, __ATOMIC_ACQ_REL); }
+
 static void work_await(Work* work) {
     while (state_of(work) == WAITING) usleep(A_MOMENT);
 }

@@ -11,7 +11,7 @@ on.  It has an ``LLVMContext`` of its own for each module, and a target machine 
 from __future__ import annotations
 
 import ctypes
-import functools
+import os
 import re
 from collections.abc import Sequence
 from ctypes import POINTER, c_bool, c_char_p, c_int, c_size_t, c_void_p
@@ -37,15 +37,15 @@ _FUNCTIONS: Final = {
 }  # fmt: skip
 _LETTERS: Final = {c_char_p: "s", POINTER(c_char_p): "S", c_int: "i", c_bool: "b", c_size_t: "z", c_void_p: "p", None: ""}
 _HIDDEN: Final = re.compile(r"^define (?!internal|private)[^@\n]*@(lz_[\w.]+)\(", re.MULTILINE)
-_objects: Final[dict[int, tuple[Any, ...]]] = {}  # by level; LLVM's, which are never let go: what builds pipelines, a target machine
+_machines: Final[list[Any]] = []  # LLVM's target machine, and its layout of data; never let go
+_known: bool | None = None  # whether LLVM is the one that the thread knows; None: nobody has looked
 
 
 def wanted() -> bool:
     """Tell whether there is a thread for it, and a core."""
-    return config.background and _native is not None and threads.count() > 1
+    return config.background and _native is not None and _known is not False and threads.count() > 1
 
 
-@functools.cache
 def _bound(ffi: Any) -> bool:
     """Give the thread LLVM's functions; tells whether all are those that it knows."""
     try:
@@ -72,13 +72,19 @@ def _letter(type_: Any) -> str:
 
 def begin(tools: Any, text: str, names: Sequence[str], level: int) -> Any:
     """Have a module compiled; None where that is not done here."""
-    if not wanted() or not _bound(tools.llvm.ffi):
+    global _known
+    if _known is None:
+        _known = _bound(tools.llvm.ffi)
+        if _known and hasattr(os, "register_at_fork"):
+            os.register_at_fork(before=_native.pause, after_in_parent=_native.go_on, after_in_child=_native.go_on)
+    if not wanted():
         return None
-    if level not in _objects:
+    if not _machines:
         machine = tools.target_machine()
-        _objects[level] = tools.pass_builder(machine, level), machine, str(machine.target_data)
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(_objects[level]))
-    builder, machine, layout = _objects[level]
+        _machines.extend((machine, str(machine.target_data)))
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(machine))
+    machine, layout = _machines
+    builder = tools.pass_builder(machine, level)
     objects = (builder.getModulePassManager(), tools.tidy(), builder, machine)  # a pipeline is used up when it has run
     addresses = tuple([ctypes.cast(each._ptr, c_void_p).value for each in objects])
     hidden = "".join([f"{name}\0" for name in _HIDDEN.findall(text) if name not in names])
@@ -88,5 +94,7 @@ def begin(tools: Any, text: str, names: Sequence[str], level: int) -> Any:
 
 def stop() -> None:
     """Wait for what is being compiled; called at the end of the process, which LLVM does not survive."""
+    global _known
     if _native is not None:
+        _known = False
         _native.stop()

@@ -25,6 +25,7 @@ from lazynp.values import config, forking
 PIPELINE: Final = "levels+dce/1"  # names the pass pipelines below in cache keys: change it whenever they change
 
 
+BEGUN: Final = 32  # modules that a thread has compiled, or will, from which on one looks whether somebody still wants them
 HASTE: Final = -1  # the level of all modules without optimisation
 
 # What generated text ends with: the attributes and metadata that its functions and loops refer to.
@@ -80,7 +81,6 @@ class _Toolchain:
         self.host = host()
         self.target: Any = llvm.Target.from_triple(self.host.triple)
         self.machine: Any = self.target_machine()
-        self.builders: dict[int, Any] = {}
         atexit.register(_finished)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))  # LLVM's objects are never disposed of: at the end of the process that fails
 
@@ -92,18 +92,12 @@ class _Toolchain:
         """The target machine whose code is made quickly."""
         return self.target_machine(0)
 
-    def builder(self, level: int) -> Any:
-        """The pass pipeline of a level, which ``compile_module`` describes.
+    def pass_builder(self, machine: Any, level: int) -> Any:
+        """What makes the pass pipeline of a level, which ``compile_module`` describes; for one module, for it remembers each of its runs.
 
         Loops of kernels are written as they are to run: what O2 and O3 do before vectorisation finds nothing in most of them and takes a
         fifth of the time.
         """
-        if level not in self.builders:
-            self.builders[level] = self.pass_builder(self.machine, level)
-        return self.builders[level]
-
-    def pass_builder(self, machine: Any, level: int) -> Any:
-        """A pipeline for a target machine."""
         tuning = self.llvm.create_pipeline_tuning_options(speed_level=max(level, 0))
         tuning.loop_vectorization = True
         tuning.slp_vectorization = True
@@ -125,11 +119,7 @@ def _finished() -> None:
     """Wait for what is compiled in other threads: LLVM does not survive the end of the process.  What they made is kept."""
     background.stop()
     with _lock:
-        for key, work in _begun.items():
-            code = work.code()
-            if code is not None:
-                disk_cache.shared().put(key, code)
-        _begun.clear()
+        _keep_what_is_done()
 
 
 @functools.cache
@@ -156,6 +146,8 @@ def begin(ir_text: str, names: Sequence[str], level: int = 1) -> Any:
     with _lock:
         key = _key(ir_text, names, level)
         work = _begun.get(key)
+        if len(_begun) >= BEGUN and config.cache:
+            _keep_what_is_done()
         if work is None and disk_cache.shared().get(key) is None:
             work = background.begin(_toolchain(), ir_text, names, level)
             if work is not None:
@@ -169,12 +161,24 @@ def _key(ir_text: str, names: Sequence[str], level: int) -> str:
 
 def _taken(key: str) -> bytes | None:
     """Take what a thread has compiled, once; None if none has, or LLVM refused it."""
-    work = _begun.pop(key, None)
+    work = _begun.get(key)
     if work is None:
         return None
+    work.take_back()  # else who waits would wait for all that was begun before
     work.wait()
     code: bytes | None = work.code()
+    del _begun[key]
     return code
+
+
+def _keep_what_is_done() -> None:
+    """Put what nobody has asked for yet where it will be found; what it was for may be gone."""
+    for key, work in list(_begun.items()):
+        if work.over:
+            code = work.code()
+            if code is not None:
+                disk_cache.shared().put(key, code)
+            del _begun[key]
 
 
 def compile_module(ir_text: str, names: Sequence[str], level: int = 1, how: str = WAIT) -> dict[str, int]:
@@ -252,7 +256,7 @@ def optimised_ir(ir_text: str, names: Sequence[str]) -> str:
 
 
 def _optimise(tools: _Toolchain, ir_text: str, names: Iterable[str], level: int = 1) -> Any:
-    llvm, builder = tools.llvm, tools.builder(level)
+    llvm, builder = tools.llvm, tools.pass_builder(tools.machine, level)
     start = time.perf_counter()
     try:
         module = llvm.parse_assembly(ir_text)

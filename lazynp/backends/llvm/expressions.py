@@ -63,9 +63,12 @@ def compiled(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, kept: bo
             try:
                 return aside(compiler.compile_module, text, [NAME], 1, compiler.LOOK)[NAME]
             except compiler.CompileError:
+                again = disk_cache.shared().wanted(disk_cache.digest(text.encode()).hex())
                 if background.wanted():
+                    if again:
+                        aside(compiler.begin, text, [NAME])
                     return AHEAD
-                if not disk_cache.shared().wanted(disk_cache.digest(text.encode()).hex()):
+                if not again:
                     raise
         return aside(compiler.compile_module, text, [NAME], 1, compiler.BEGIN if kept is None else compiler.WAIT)[NAME]
     except compiler.CompilingError as error:

@@ -12,7 +12,7 @@ slots and more behind them, and a C function does not notice arguments that it d
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from lazynp.backends.llvm import compiler, flags, threads
 from lazynp.codegen import ir
@@ -37,9 +37,15 @@ def declaration(words: int) -> str:
 
 def provide(kernels: Iterable[ir.Kernel], how: str = compiler.WAIT) -> None:
     """Compile what ``kernels`` call and make it known by name; ``how`` is ``compile_module``'s."""
+    works: tuple[Any, ...] = ()
     for words in sorted({size(Layout(kernel)) for kernel in kernels} - _provided):
-        compiler.define(compiler.compile_module(_module(words), [name(words)], 0, how))
-        _provided.add(words)
+        try:
+            compiler.define(compiler.compile_module(_module(words), [name(words)], 0, how))
+            _provided.add(words)
+        except compiler.CompilingError as error:
+            works += error.works
+    if works:
+        raise compiler.CompilingError(works)
 
 
 def _module(words: int) -> str:

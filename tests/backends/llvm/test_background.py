@@ -76,6 +76,21 @@ def test_faults_are_told_to_who_waits(text: str) -> None:
         compiler.compile_module(text, ["add"])
 
 
+def test_who_waits_does_not_wait_for_others() -> None:
+    works = [begun(module(k), ["add"]) for k in range(200, 260)]
+    assert function(module(259))(1, 0) == 260
+    assert works[-1].over
+    for work in works[:-1]:
+        work.wait()
+        assert work.code()
+
+
+def test_what_nobody_asks_for_is_not_held_for_ever() -> None:
+    for k in range(300, 300 + 2 * compiler.BEGUN):
+        begun(module(k), ["add"]).wait()
+    assert len(compiler._begun) <= compiler.BEGUN + 1
+
+
 def test_many_threads_ask_at_once() -> None:
     found: list[int] = []
 
@@ -102,12 +117,10 @@ def test_where_it_is_not_done(what: dict[str, Any]) -> None:
 
 
 def test_an_llvm_that_is_another_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    background._bound.cache_clear()
+    monkeypatch.setattr(background, "_known", None)
     monkeypatch.setitem(background._FUNCTIONS, "SetLinkage", "pii:")
-    try:
-        assert compiler.begin(module(56), ["add"]) is None
-    finally:
-        background._bound.cache_clear()
+    assert compiler.begin(module(56), ["add"]) is None
+    assert not background.wanted(), "nobody asks again"
     assert function(module(56))(1, 0) == 57
 
 
@@ -186,7 +199,8 @@ def plans() -> list[tiers.TieredPlan]:
 # Forks, and the end of the process ----------------------------------------------------------------------------------------------------
 
 HEAD = """
-import os, sys, time
+import os, sys, time, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside another thread
 from lazynp.values import config
 config.update(background=True, threads=2)
 from lazynp.backends.llvm import background, compiler
