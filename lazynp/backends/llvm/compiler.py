@@ -93,7 +93,7 @@ class _Toolchain:
         return self.target_machine(0)
 
     def pass_builder(self, machine: Any, level: int) -> Any:
-        """What makes the pass pipeline of a level, which ``compile_module`` describes; for one module, for it remembers each of its runs.
+        """Make what makes the pass pipeline of a level, which ``compile_module`` describes; for one module, for it remembers its runs.
 
         Loops of kernels are written as they are to run: what O2 and O3 do before vectorisation finds nothing in most of them and takes a
         fifth of the time.
