@@ -14,7 +14,7 @@ import numpy as np
 
 from lazynp.backends.common import disk_cache
 from lazynp.backends.common.interrupts import aside
-from lazynp.backends.llvm import background, compiler, mathlib, scalars, threads
+from lazynp.backends.llvm import background, compiler, mathlib, roots, scalars, threads
 from lazynp.backends.llvm.scalars import Lines, memory_type
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
@@ -103,6 +103,8 @@ def source(steps: Sequence[Step], dtypes: Sequence[DType], lies: str) -> str:
             if lies[k] == APART:
                 at = f"getelementptr inbounds i8, ptr %p{k}, i64 {lines.temp(f'mul nsw i64 %i, %s{k}')}"
             loads[k] = _load(lines, lines.temp(at), dtypes[k])
+    square_roots, quotients = (sum(name == each for name, *_ in steps) for each in ("sqrt", "divide"))
+    lines.multiplied = roots.pays(len(steps) - square_roots - quotients, quotients, square_roots)
     values: list[str] = []
     for name, dtype, result, operands in steps:
         found = [values[k] if kind == STEP else numbers[k] if kind == NUMBER else loads[k] for kind, k in operands]

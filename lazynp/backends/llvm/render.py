@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from lazynp.backends.common.interrupts import BEHIND_THE_END
-from lazynp.backends.llvm import compiler, flags, mathlib, phases, scalars, support
+from lazynp.backends.llvm import compiler, flags, mathlib, phases, roots, scalars, support
 from lazynp.backends.llvm.scalars import Lines, literal, memory_type, type_of
 from lazynp.codegen import ir
 from lazynp.codegen.block import Layout
@@ -71,6 +71,7 @@ class _Kernel:
         watched = not flags.known() or any(dtype.char == "e" for dtype in (*self.kernel.buffers, *_types(self.kernel)))
         self.lines.watched = watched
         self.lines.underflow = bool(self.kernel.errors & UNDER)
+        self.lines.multiplied = roots.pays(*_work([each for phase in self.kernel.phases for each in phase.body]))
         for number, phase in enumerate(self.kernel.phases):
             if not watched and _may_raise(phase.body):
                 self.checked.add(number)
@@ -335,6 +336,26 @@ def _leaves(kernel: ir.Kernel) -> Iterator[ir.Statement]:
                 pending.append(statement.body)
             else:
                 yield statement
+
+
+UNKNOWN = 16  # turns of a loop, where only the run knows
+
+
+def _work(statements: list[ir.Statement]) -> tuple[int, int, int]:
+    """Count operations, quotients and roots of loops; the turns of one that has roots are the same for all that is in it."""
+    others = quotients = square_roots = 0
+    for statement in statements:
+        if isinstance(statement, ir.Compute):
+            quotients += statement.op is o.DIVIDE
+            square_roots += statement.op is o.SQRT and statement.dtype.char == "d"
+            others += max(statement.op.cost, 1) if statement.op not in (o.DIVIDE, o.SQRT) else 0
+        elif isinstance(statement, ir.Loop | ir.If):
+            inner = _work(statement.body)
+            turns = 1
+            if isinstance(statement, ir.Loop) and not inner[2]:
+                turns = max(int(statement.hi) - int(statement.lo), 0) if statement.lo.isdigit() and statement.hi.isdigit() else UNKNOWN
+            others, quotients, square_roots = (a + turns * b for a, b in zip((others, quotients, square_roots), inner, strict=True))
+    return others, quotients, square_roots
 
 
 def _has_loops(statements: list[ir.Statement]) -> bool:

@@ -3,6 +3,8 @@
 In: nothing but the machine.  Out: LLVM IR that defines ``double @lz_sqrt_f64(double)`` and its vector variants.  Promise: IEEE's square
 root, correctly rounded, and its floating-point flags.
 
+It pays where that unit has much to do beside what multiplies and adds (``pays``): of one root among two sines it does not.
+
 A processor has one unit that divides and takes roots, and it takes a new vector every 16 to 30 cycles; those that multiply and add take two
 every cycle.  So a root of eight doubles is an approximation of 14 bits (AVX-512's ``vrsqrt14pd``), refined by fused multiply-adds: 2.6
 times as fast by itself, and while quotients occupy the other unit, for nothing.
@@ -37,6 +39,14 @@ _PURE: Final = "nounwind willreturn memory(none)"
 def available() -> bool:
     """Tell whether this machine approximates reciprocals of roots of doubles."""
     return host().has("avx512f")
+
+
+def pays(others: int, quotients: int, roots: int) -> bool:
+    """Tell whether roots are to be made by multiplications in a loop with so many of each; ``others`` in additions.
+
+    In cycles, which were measured, of vectors: two additions or multiplications take one, if nothing waits for anything, and 14 are a root.
+    """
+    return roots > 0 and available() and 5 * (others + 14 * roots) < 8 * (16 * quotients + 20 * roots)
 
 
 def definition(group: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.backends.llvm import mathlib, roots
+from lazynp.backends.llvm import mathlib
 from lazynp.graph import op as o
 from lazynp.graph.errstate import DIVIDE, INVALID, OVER, UNDER, raises
 from lazynp.graph.op import Op
@@ -74,6 +74,7 @@ class Lines:
         self.noted = False
         self.watched = False  # the processor's flags say nothing: results do
         self.underflow = False  # somebody wants to hear of underflow
+        self.multiplied = False  # roots are made by multiplications
 
     def temp(self, text: str) -> str:
         name = f"%t{self.count}"
@@ -337,7 +338,7 @@ def _math(name: str) -> Lowering:
 
 
 def _sqrt(lines: Lines, dtype: DType, t: str, args: tuple[str, ...]) -> str:
-    return lines.library("sqrt", t, *args) if t == "double" and roots.available() else lines.intrinsic("sqrt", t, *args)
+    return lines.library("sqrt", t, *args) if t == "double" and lines.multiplied else lines.intrinsic("sqrt", t, *args)
 
 
 def _signbit(lines: Lines, dtype: DType, t: str, args: tuple[str, ...]) -> str:

@@ -5,8 +5,10 @@ import ctypes
 import numpy as np
 import pytest
 
+import lazynp
 from lazynp.backends.llvm import compiler, flags, roots
 from lazynp.graph.errstate import INVALID
+from lazynp.values import config
 from tests.backends.llvm.kernels import map_ir, math_kernel
 
 needs_vectors = pytest.mark.skipif(not roots.available(), reason="the processor approximates no reciprocals of roots")
@@ -106,3 +108,36 @@ def test_loops_take_roots_by_multiplication():
     text = compiler.optimised_ir(map_ir("sqrt", "f64"), ["kernel"])
     loops = text[text.index("@kernel") :]
     assert "rsqrt14" in loops and "call <8 x double> @lz_sqrt" not in loops
+
+
+@needs_vectors
+def test_roots_are_multiplied_where_that_pays(monkeypatch):
+    assert roots.pays(0, 0, 1) and roots.pays(9, 0, 1), "a root and little else"
+    assert roots.pays(8, 1, 1) and roots.pays(30, 2, 1), "quotients occupy the unit that takes roots"
+    assert not roots.pays(24, 0, 1) and not roots.pays(60, 0, 2), "sums and products take longer than the roots"
+    assert not roots.pays(5, 3, 0)
+    monkeypatch.setattr(roots, "available", lambda: False)
+    assert not roots.pays(0, 0, 1)
+
+
+@needs_vectors
+@pytest.mark.parametrize(
+    ("program", "multiplied"),
+    [
+        (lambda xp, x: xp.sqrt(x * x + 1.0) / (x + 2.0), True),
+        (lambda xp, x: xp.exp(x) * xp.sqrt(x) + xp.sin(x) * xp.cos(x), False),
+        (lambda xp, x: xp.sqrt((x.reshape(-1, 2) ** 2).sum(axis=1)), True),
+        (lambda xp, x: xp.sqrt((x.reshape(-1, 100) ** 2).sum(axis=1)), False),
+        (lambda xp, x: xp.sqrt(x.astype("f4")), False),
+    ],
+    ids=["a quotient", "functions", "short rows", "long rows", "float32"],
+)
+def test_kernels(program, multiplied, monkeypatch):
+    texts = []
+    compile_module = compiler.compile_module
+    monkeypatch.setattr(compiler, "compile_module", lambda text, *more, **named: texts.append(text) or compile_module(text, *more, **named))
+    values = np.random.default_rng(2).random(60_000) + 0.5
+    with config.override(tier="compiled", eager_below=0):
+        result = np.asarray(program(lazynp, lazynp.asarray(values)))
+    assert np.allclose(result, program(np, values), rtol=1e-6 if result.dtype == np.float32 else 1e-14)
+    assert any("@lz_sqrt" in text for text in texts) == multiplied
