@@ -107,6 +107,7 @@ def assign_rows(name: str, memory: Any, other: Any) -> bool:
 
 
 def compresses(size: int) -> bool:
+    """Tell whether elements of so many bytes are chosen by vectors, however often truth values change."""
     return False
 
 

@@ -29,7 +29,8 @@ static int compress_choose(int wanted) {
 /* Two bits for each of four. */
 static const unsigned char twice[16] = {0, 3, 12, 15, 48, 51, 60, 63, 192, 195, 204, 207, 240, 243, 252, 255};
 
-/* `DO` with the mask `m` of each vector of a row, of `lanes` lanes, and the elements `k` from which it begins; at most `room` are chosen. */
+/* `DO` with the mask `m` of each vector of a row, how many lanes of it are chosen, and the element `k` from which it begins; a vector holds `PER`
+   elements, and no more are chosen than there is `room` for. */
 #define EACH_VECTOR(PER, MASK, DO) \
     for (npy_intp done = 0; done < n; done += TRUTHS) { \
         uint64_t left = truths(mask + done, n - done < TRUTHS ? n - done : TRUTHS); \

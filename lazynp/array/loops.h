@@ -143,8 +143,8 @@ static int same_bits(PyArrayObject* x, PyArrayObject* y) {
            memcmp(PyArray_DATA(x), PyArray_DATA(y), (size_t)PyArray_NBYTES(x)) == 0;
 }
 
-/* Whether a loop of complex numbers gives the same bits to elements one by one, and where an operand is one number: where products and sums are fused, what is left over of vectors may
-   be computed otherwise. */
+/* Whether a loop of complex numbers gives the same bits to elements one by one, and where an operand is one number: where products and sums are
+   fused, what is left over of vectors may be computed otherwise. */
 static int same_one_by_one(const Loops* loops, Loop* loop, PyArrayObject* x, PyArrayObject* y, PyArrayObject* whole) {
     npy_intp size = PyArray_ITEMSIZE(x), out = PyArray_ITEMSIZE(whole);
     double one[2], row[2 * SAMPLE], column[2 * SAMPLE];

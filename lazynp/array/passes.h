@@ -115,6 +115,7 @@ static int gaps_run(const Chain* self, const int* block, char** at, const Rows2*
     return 0;
 }
 
+/* Whether all elements are as small as what lays rows side by side knows. */
 static int sides_fit(const Chain* self) {
     for (int k = 0; k < self->steps; k++)
         if (self->step[k].loops->of[self->step[k].type].size > SIDES_SIZE || PyTypeNum_ISCOMPLEX(self->step[k].type)) return 0;

@@ -155,7 +155,7 @@ class TieredPlan:
                     self.plan = found
                     self.program = None
                     account.left = -1
-            elif account.left < self.threshold:
+            elif account.left < account.begin and (account.left < 0 or self.compiler.ahead):
                 self._compile(program)
         return self.plan.claims
 

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, binding=True
 """The thread that compiles modules; ``background.py`` says what for.
 
-In: addresses of LLVM's functions and objects, texts.  Out: machine code.  Promise: nothing here waits but ``Work.wait`` and ``stop``,
-which let other threads run meanwhile.
+In: addresses of LLVM's functions and objects, texts.  Out: machine code.  Promise: nothing here waits but ``Work.wait``, ``pause`` and
+``stop``, which let other threads run meanwhile.
 """
 
 cimport cython

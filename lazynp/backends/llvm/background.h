@@ -54,7 +54,7 @@ typedef struct Work {
 
 static pthread_mutex_t compiling = PTHREAD_MUTEX_INITIALIZER; /* held while LLVM is at work; taken before the next one */
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
-static Work *first, *last, *current;
+static Work *first, *last; /* that nobody has begun */
 static int running, stopped, forking;
 
 static int state_of(Work* work) { return __atomic_load_n(&work->state, __ATOMIC_ACQUIRE); }
@@ -109,13 +109,12 @@ static void* work_all(void* unused) {
         while (__atomic_load_n(&forking, __ATOMIC_ACQUIRE)) usleep(A_MOMENT);
         pthread_mutex_lock(&compiling);
         pthread_mutex_lock(&queue_lock);
-        work = current = first;
+        work = first;
         if (work) first = work->next;
         if (first == NULL) last = NULL;
         running = work != NULL;
         pthread_mutex_unlock(&queue_lock);
         if (work) work_do(work);
-        __atomic_store_n(&current, NULL, __ATOMIC_RELEASE);
         pthread_mutex_unlock(&compiling);
         if (work == NULL) return unused;
     }

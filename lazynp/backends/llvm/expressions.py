@@ -72,6 +72,8 @@ def compiled(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, kept: bo
                     raise
         return aside(compiler.compile_module, text, [NAME], 1, compiler.BEGIN if kept is None else compiler.WAIT)[NAME]
     except compiler.CompilingError as error:
+        if len(_works) >= compiler.BEGUN:  # of some nobody may ask again; who does finds the module by its text
+            _works.clear()
         (_works[expression],) = error.works
         return LATER
     except (compiler.CompileError, OSError, MemoryError):  # nothing was kept; LLVM refuses it, is not there, or has no memory
