@@ -1,8 +1,9 @@
 /* Expressions that come often, as machine code.
 
-   In: expressions, as they are computed.  Out: a function for those that have cost as much as compiling one does.  Promise: which ones follows from
-   counts alone; from when on, where a thread compiles them while the program goes on, from when that is done; a function is used after its results were compared with those of NumPy's loops, bit by bit, on
-   special values as well; where it raises a floating-point flag NumPy's loops do it again. */
+   In: expressions, as they are computed.  Out: a function for those that have cost as much as compiling one does.  Promise: which ones follows
+   from counts alone; from when on, where a thread compiles them while the program goes on, from when that is done; a function is used after its
+   results were compared with those of NumPy's loops, bit by bit, on special values as well; where it raises a floating-point flag NumPy's loops do
+   it again. */
 
 #ifndef LAZYNP_HOT_H
 #define LAZYNP_HOT_H
