@@ -22,5 +22,7 @@ from lazynp.array._python import register_parts as register_parts
 from lazynp.array._python import register_ufunc as register_ufunc
 from lazynp.array._python import release as release
 from lazynp.array._python import settle as settle
+from lazynp.array._python import share as share
 from lazynp.array._python import show as show
+from lazynp.array._python import workers as workers
 from lazynp.array._python import write_chosen as write_chosen

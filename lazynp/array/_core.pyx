@@ -52,7 +52,7 @@ cdef extern from "counting.h":
     Loops* binary_loops
     Loops* unary_loops
     Loops* compare_loops
-    Loops square_loops
+    Loops square_loops, power_loops
     Loops product_loops
     void loops_fill(Loops*, object, int)
     int ATTRIBUTES
@@ -96,6 +96,9 @@ cdef extern from "counting.h":
     void ufunc_register(PyTypeObject*)
     int functions_ready() except -1
     void count_with(PyObject*)
+    int workers_start(int)
+    size_t WORKERS_ADDRESS
+    long long pieces_ns, pieces_shared
 
 cdef list _kept = []  # what the C code refers to
 
@@ -138,6 +141,7 @@ for _number, _of in [(NEG, np.negative), (ABS, np.absolute), (INVERT, np.invert)
 for _number, _of in enumerate([np.less, np.less_equal, np.equal, np.not_equal, np.greater, np.greater_equal]):
     loops_fill(&compare_loops[<int>_number], _of, 1)
 loops_fill(&square_loops, np.square, 1)
+loops_fill(&power_loops, np.power, 0)
 loops_fill(&product_loops, np.matmul, 0)
 
 cdef dict _numbers = {slot_name(_number).decode(): _number for _number in range(BINARIES)}
@@ -248,7 +252,7 @@ def chain(places, there, compiled, pool):
     """Let operators wait for one another where ``places`` of a code object says so; see ``chains.h``.
 
     ``there`` returns for an operator's place in one what calls a function as if it stood there; ``compiled`` an address of machine
-    code for an expression that comes often, or 0, and ``pool`` that of what calls a function on several threads (see ``hot.h``).
+    code for an expression that comes often, or 0, and ``pool`` how many threads kernels have.
     """
     cls = <object>array_type
     waiting = type.__new__(type(cls), cls.__name__, (cls,), {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__})
@@ -267,6 +271,18 @@ def chain_sizes(least, row, block, runs=1, work=500_000_000):
 def chain_counts():
     """Return how many expressions took one pass, how many went step by step after all, and how many of the former were machine code."""
     return chain_results[0], chain_results[1], hot_runs
+
+
+def workers(count):
+    """Start threads until there are ``count``; return the address of what calls a function on them, or 0, and how many there are."""
+    return WORKERS_ADDRESS, workers_start(count)
+
+
+def share(ns=60_000):
+    """Let several threads compute what takes one ``ns`` nanoseconds, and return how often some did until now; for tests."""
+    global pieces_ns
+    pieces_ns = ns
+    return pieces_shared
 
 
 def count(hook):

@@ -125,12 +125,12 @@ def chain(
     places: Callable[[Any, Any], bytearray],
     there: Callable[[Any, int], Callable[..., Any]],
     compiled: Callable[[Any, Any, str, bool], int],
-    pool: Callable[[], tuple[int, int]],
+    pool: Callable[[], int],
 ) -> None:
     """Let operators wait for one another where ``places`` of a code object and its names says so.
 
     ``there`` returns for an operator's place in one what calls a function as if it stood there; ``compiled`` an address of machine
-    code for an expression that comes often, or 0, and ``pool`` that of what calls a function on several threads.
+    code for an expression that comes often, or 0, and ``pool`` how many threads kernels have.
     """
 
 
@@ -144,6 +144,16 @@ def chain_sizes(least: int, row: int, block: int, runs: int = 1, work: int = 500
 def chain_counts() -> tuple[int, int, int]:
     """Return how many expressions took one pass, how many went step by step after all, and how many of the former were machine code."""
     return 0, 0, 0
+
+
+def workers(count: int) -> tuple[int, int]:
+    """Start threads until there are ``count``; return the address of what calls a function on them, or 0, and how many there are."""
+    return 0, 1
+
+
+def share(ns: int = 60_000) -> int:
+    """Let several threads compute what takes one ``ns`` nanoseconds, and return how often some did until now; for tests."""
+    return 0
 
 
 _OPERATORS: Final = (

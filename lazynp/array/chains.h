@@ -21,37 +21,18 @@ static PyArrayObject* chain_run(Chain* self, Hot** hot) {
     PyArrayObject* made;
     Hot* known;
     Rows2 of;
-    int block[CHAIN_STEPS];
-    char* at[CHAIN_STEPS + 1];
-    npy_intp apart = 0;
-    int raised = 0;
+    int raised;
     if (self->steps < 2 || self->size == 0 || !rows_of(self, &of)) return NULL;
     known = of.rows == 1 || of.length >= HOT_ROW ? hot_of(self, &of) : NULL;
-    for (int k = 0; k < self->arrays; k++) at[k] = PyArray_BYTES(self->array[k]);
     if (known && known->function) {
         if ((made = result_of(self->ndim, self->dims, loop->out, self->size)) == NULL) return NULL;
-        if (hot_run(known, self, at, &of, PyArray_BYTES(made), loop->size)) {
-            *hot = threads_wanted(known, self->size);
-            return made;
-        }
+        if (hot_run(known, self, &of, PyArray_BYTES(made), loop->size)) return made;
         Py_DECREF(made);
     } else {
         *hot = hot_count(known, self->size);
     }
-    if (of.rows > 1 && of.length < chain_sizes.block) apart = apart_in_all(self, &of);
     if ((made = result_of(self->ndim, self->dims, loop->out, self->size)) == NULL) return NULL;
-    blocks_assign(self, block);
-    flags_clear(1);
-    if (apart) {
-        raised = gaps_run(self, block, at, &of, PyArray_BYTES(made), loop->size, apart);
-    } else if (of.rows > 1 && of.length < chain_sizes.row && sides_fit(self)) {
-        raised = sides_pass(self, block, &of, PyArray_BYTES(made), loop->size);
-    } else {
-        for (npy_intp row = 0; row < of.rows && !raised; row++) {
-            for (int k = 0; k < self->arrays; k++) at[k] = PyArray_BYTES(self->array[k]) + row * of.across[k];
-            raised = row_run(self, block, at, &of, PyArray_BYTES(made) + row * of.length * loop->size, loop->size, of.length);
-        }
-    }
+    raised = pass_run(self, &of, PyArray_BYTES(made), loop->size);
     if (raised) Py_CLEAR(made);
     else if (known && known->function && ++known->refused > HOT_REFUSALS) known->function = NULL; /* its flags say too much */
     return made;
@@ -140,7 +121,7 @@ static int chain_settle(PyObject* x) {
     } /* else somebody who was asked meanwhile has computed it */
     if (self->users == 0 && !IS_CHAIN(x)) chain_free(self);
     if (found == NULL) hot_put_off(hot);
-    else if (hot && hot_ask(hot)) Py_CLEAR(found);
+    else if (hot && hot_compile(hot)) Py_CLEAR(found);
     Py_XDECREF(found), Py_DECREF(x);
     return found ? 0 : -1;
 }

@@ -9,9 +9,6 @@
 #define LAZYNP_HOT_H
 
 #include "passes.h"
-#ifndef _WIN32
-#include <pthread.h>
-#endif
 
 typedef void (*RowsFunction)(char* const* at, const npy_intp* across, const npy_intp* along, const Value* numbers, char* to, npy_intp rows, npy_intp length);
 
@@ -44,9 +41,7 @@ static Hot* hot_table[1 << HOT_BITS][HOT_WAYS]; /* of a set, the latest first */
 /* `compiled(steps, dtypes, lies, kept)`: an address, or 0.  `kept` is True where it is only looked for (HOT_CAN: a thread could compile it), None
    where a thread is to compile it (HOT_LATER: it does) and else False. */
 static PyObject* hot_method;
-static PyObject* threads_name;
 static long long hot_runs;
-static PyObject* pool_method; /* `pool()`: the address of what calls a function on several threads, or 0, and how many there are */
 
 static char array_lies(const Chain* self, const Rows2* of, int k) {
     return of->along[k] == PyArray_ITEMSIZE(self->array[k]) ? 'c' : of->along[k] == 0 ? 'o' : 's';
@@ -98,73 +93,43 @@ static void hot_forget(void) {
             if (hot_table[k][way] && !hot_table[k][way]->busy) PyMem_Free(hot_table[k][way]), hot_table[k][way] = NULL;
 }
 
-/* On several threads ---------------------------------------------------------------------------------------------------------------- */
+/* Computing ---------------------------------------------------------------------------------------------------------------------------- */
 
-#define HOT_SHARED 500000 /* element operations that are worth a second thread: some tens of microseconds */
-#define HOT_PIECE 16384   /* elements that a thread takes at a time */
-#define HOT_MOST 1024     /* threads, as the pool has it */
-typedef void (*Parallel)(void (*body)(void*), void* data, int32_t threads);
-static Parallel hot_parallel; /* the pool of the compiled kernels, once large expressions were compiled */
-static int hot_threads;       /* that it has, unless `config.threads` says otherwise */
+#define HOT_NS 0.12      /* nanoseconds that one step of an element takes */
+#define HOT_PIECE 16384  /* elements that a thread takes at a time */
 
-#if defined(__GNUC__)
 typedef struct {
-    RowsFunction function;
-    char** at;
+    Pieces pieces;
+    const Hot* hot;
+    const Chain* chain;
     const Rows2* of;
-    const Value* numbers;
     char* to;
-    npy_intp size, pieces, piece, next; /* bytes of an element of the result; how many pieces, of how many elements or rows, and which is to be done */
-    int arrays, raised;
-} Shared;
+    npy_intp size; /* bytes of an element of the result */
+} HotRun;
 
-/* Compute pieces as long as there are any; what any thread calls. */
-static void hot_share(void* data) {
-    Shared* self = data;
+static int hot_piece(const Pieces* pieces, npy_intp first, npy_intp count, int thread) {
+    const HotRun* self = (const HotRun*)pieces;
     const Rows2* of = self->of;
     char* at[CHAIN_STEPS + 1];
-    npy_intp number;
-    flags_clear(1);
-    while ((number = __atomic_fetch_add(&self->next, 1, __ATOMIC_RELAXED)) < self->pieces) {
-        npy_intp first = number * self->piece, whole = of->rows == 1 ? of->length : of->rows, count = whole - first < self->piece ? whole - first : self->piece;
-        for (int k = 0; k < self->arrays; k++) at[k] = self->at[k] + first * (of->rows == 1 ? of->along[k] : of->across[k]);
-        if (of->rows == 1) self->function(at, of->across, of->along, self->numbers, self->to + first * self->size, 1, count);
-        else self->function(at, of->across, of->along, self->numbers, self->to + first * of->length * self->size, count, of->length);
-    }
-    if (flags_raised(1)) __atomic_store_n(&self->raised, 1, __ATOMIC_RELAXED);
+    int row = of->rows == 1;
+    (void)thread;
+    for (int k = 0; k < self->chain->arrays; k++) at[k] = PyArray_BYTES(self->chain->array[k]) + first * (row ? of->along[k] : of->across[k]);
+    self->hot->function(at, of->across, of->along, self->chain->value, self->to + first * (row ? 1 : of->length) * self->size, row ? 1 : count, row ? count : of->length);
+    return 0; /* its flags are asked for at the end */
 }
-
-/* How many threads compute what has so many element operations. */
-static int threads_for(npy_intp work) {
-    PyObject* chosen;
-    int overflow = 0;
-    long count;
-    if (work < HOT_SHARED || hot_parallel == NULL) return 1;
-    chosen = PyDict_GetItem(config_dict, threads_name);
-    count = chosen && PyLong_Check(chosen) ? PyLong_AsLongAndOverflow(chosen, &overflow) : hot_threads;
-    return overflow || count > HOT_MOST ? HOT_MOST : (int)count;
-}
-
-static int hot_split(const Hot* hot, const Chain* self, char** at, const Rows2* of, char* to, npy_intp size, int threads) {
-    Shared shared = {hot->function, at, of, self->value, to, size, 0, HOT_PIECE, 0, self->arrays, 0};
-    if (of->rows > 1) shared.piece = of->length < HOT_PIECE ? HOT_PIECE / of->length : 1;
-    shared.pieces = ((of->rows == 1 ? of->length : of->rows) + shared.piece - 1) / shared.piece;
-    hot_parallel(hot_share, &shared, threads);
-    return shared.raised;
-}
-#else
-static int threads_for(npy_intp work) { return (void)work, 1; }
-static int hot_split(const Hot* hot, const Chain* self, char** at, const Rows2* of, char* to, npy_intp size, int threads) { return 1; }
-#endif
 
 /* Compute by machine code; whether that was all. */
-static int hot_run(const Hot* hot, const Chain* self, char** at, const Rows2* of, char* to, npy_intp size) {
-    int threads = threads_for(self->size * self->steps), raised;
-    flags_clear(1);
+static int hot_run(const Hot* hot, const Chain* self, const Rows2* of, char* to, npy_intp size) {
+    int threads = self->size < LONG ? 1 : pieces_threads((double)self->size * self->steps * HOT_NS, 0), raised;
+    HotRun run = {.hot = hot, .chain = self, .of = of, .to = to, .size = size};
+    npy_intp whole = of->rows == 1 ? of->length : of->rows;
     if (threads > 1) {
-        raised = hot_split(hot, self, at, of, to, size, threads);
+        npy_intp each = of->rows == 1 ? HOT_PIECE : of->length < HOT_PIECE ? HOT_PIECE / of->length : 1;
+        run.pieces.compute = hot_piece, run.pieces.whole = whole, run.pieces.each = each, run.pieces.basic = 1;
+        raised = pieces_run(&run.pieces, threads);
     } else {
-        hot->function(at, of->across, of->along, self->value, to, of->rows, of->length);
+        flags_clear(1);
+        hot_piece(&run.pieces, 0, whole, 0);
         raised = flags_raised(1);
     }
     flags_clear(1);
@@ -240,36 +205,15 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
     if (fine) {
         blocks_assign(&tried, block);
         for (int k = 0; k < hot->arrays; k++) at[k] = PyArray_BYTES(sampled[k]);
-        for (int k = 0; k < hot->steps; k++) step_run(&tried, k, block, at, &of, blocks[block[k]], TRIED);
+        for (int k = 0; k < hot->steps; k++) step_run(&tried, k, block, at, &of, &desk, desk.blocks[block[k]], TRIED);
         function(at, of.across, of.along, tried.value, found, 1, TRIED);
         flags_clear(0);
-        fine = hot_same(found, blocks[block[hot->steps - 1]], loop->out, loop->size);
+        fine = hot_same(found, desk.blocks[block[hot->steps - 1]], loop->out, loop->size);
     }
     for (int k = 0; k <= CHAIN_STEPS; k++) Py_XDECREF(sampled[k]);
     for (int k = 0; k < CHAIN_STEPS; k++) Py_XDECREF(numbers[k]);
     if (PyErr_Occurred()) PyErr_Clear();
     return fine;
-}
-
-#ifndef _WIN32
-/* In a child after a fork there are no threads, and one that was just going to sleep has left the pool's lock taken. */
-static void threads_gone(void) { hot_parallel = NULL; }
-#endif
-
-/* Start the threads that kernels have; -1 where somebody interrupts it. */
-static int threads_begin(void) {
-    PyObject* found = PyObject_CallNoArgs(pool_method);
-    unsigned long long address = 0;
-    int count = 0;
-    if (found && PyArg_ParseTuple(found, "Ki", &address, &count)) hot_threads = count, hot_parallel = (Parallel)(uintptr_t)address;
-    Py_XDECREF(found);
-#ifndef _WIN32
-    if (hot_parallel && pthread_atfork(NULL, NULL, threads_gone)) hot_parallel = NULL;
-#endif
-    if (!PyErr_Occurred()) return 0;
-    if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;
-    PyErr_Clear();
-    return 0;
 }
 
 /* As if it had not been asked for; somebody will ask again. */
@@ -311,20 +255,6 @@ static inline Hot* hot_count(Hot* hot, npy_intp size) {
     if (hot->work < (hot->asked == 0 ? hot_work / HOT_KEPT : hot->ahead ? hot_work / HOT_AHEAD : hot_work)) return NULL;
     hot->asked++, hot->busy++;
     return hot;
-}
-
-/* The same where an expression is large that runs as machine code: once, when there are no threads yet. */
-static inline Hot* threads_wanted(Hot* hot, npy_intp size) {
-    static int asked;
-    if (asked || size * hot->steps < HOT_SHARED || pool_method == NULL) return NULL;
-    asked = 1, hot->busy++;
-    return hot;
-}
-
-static int hot_ask(Hot* hot) {
-    if (hot->function == NULL) return hot_compile(hot);
-    hot->busy--;
-    return threads_begin();
 }
 
 #endif

@@ -7,17 +7,12 @@
 #ifndef LAZYNP_LOOPS_H
 #define LAZYNP_LOOPS_H
 
-#include <fenv.h>
 #include <math.h>
+#include "pieces.h"
 #include "pool.h"
 #include "sides.h"
 #include "numpy/ufuncobject.h"
 #include "numpy/arrayscalars.h"
-
-#if defined(__x86_64__) || defined(_M_X64)
-#include <xmmintrin.h>
-#define LAZYNP_SSE 1
-#endif
 
 #define TYPES 17 /* the numbers of NumPy's numeric types, NPY_BOOL to NPY_CLONGDOUBLE */
 enum { UNKNOWN, USABLE, UNUSABLE };
@@ -30,6 +25,8 @@ typedef struct {
     char state; /* whether it was compared with NumPy */
     char basic; /* IEEE arithmetic only, whose errors are in the vector unit's flags */
     char joins; /* it may be a step of an expression in one pass: its bits and flags do not depend on how many elements it gets at a time */
+    char timed; /* how often it was */
+    float ns;   /* that an element takes, at best */
 } Loop;
 
 typedef struct Loops {
@@ -37,27 +34,6 @@ typedef struct Loops {
     int nin;
     Loop of[TYPES];
 } Loops;
-
-/* Whether an error was raised since `flags_clear`. */
-#ifdef LAZYNP_SSE
-static inline void flags_clear(int basic) {
-    unsigned now = _mm_getcsr();
-    if (now & 0x1d) _mm_setcsr(now & ~0x3fu);
-    if (!basic && fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW)) feclearexcept(FE_ALL_EXCEPT);
-}
-static inline int flags_raised(int basic) {
-    return (_mm_getcsr() & 0x1d) || (!basic && fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW));
-}
-#else
-static inline void flags_clear(int basic) {
-    (void)basic;
-    if (fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW)) feclearexcept(FE_ALL_EXCEPT);
-}
-static inline int flags_raised(int basic) {
-    (void)basic;
-    return fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW);
-}
-#endif
 
 /* Whether a loop that has run raised nothing, neither a flag nor (integer powers do) an exception. */
 static inline int loop_fine(Loop* loop) {
@@ -82,6 +58,88 @@ static inline int run2(Loop* loop, char* x, char* y, char* r, npy_intp n, npy_in
     flags_clear(loop->basic);
     loop->function(args, dims, steps, loop->data);
     return loop_fine(loop);
+}
+
+/* Many elements ---------------------------------------------------------------------------------------------------------------------- */
+
+#define LONG 4096     /* elements, from which on it is asked whether several threads shall compute them */
+#define LONG_TIMED 4    /* runs that are timed: what an element costs, at best, depends on the machine, and on NumPy */
+#define LONG_PIECE 4096 /* elements, a multiple of all that vectors hold: what lies where in a vector does not change */
+
+typedef struct {
+    Pieces pieces;
+    Loop* loop;
+    int operands; /* the result is one of them */
+    char* at[3];
+    npy_intp steps[3];
+} LongRun;
+
+static int long_piece(const Pieces* pieces, npy_intp first, npy_intp count, int thread) {
+    const LongRun* self = (const LongRun*)pieces;
+    char* args[3];
+    npy_intp dims[1] = {count}, steps[3];
+    (void)thread;
+    for (int k = 0; k < self->operands; k++) args[k] = self->at[k] + first * self->steps[k], steps[k] = self->steps[k];
+    self->loop->function(args, dims, steps, self->loop->data);
+    return flags_raised(self->loop->basic);
+}
+
+/* Whether several threads may compute it: integer powers call Python where they fail. */
+static inline int long_shares(const Loop* loop, int type) { return loop->basic || type == NPY_DOUBLE || type == NPY_FLOAT; }
+
+static inline long long long_now(void) {
+#ifdef CLOCK_MONOTONIC
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+#else
+    return 0;
+#endif
+}
+
+/* Run a loop over many elements; whether it raised nothing. */
+static int long_run(LongRun* self, npy_intp n) {
+    Loop* loop = self->loop;
+    npy_intp moved = 0;
+    int threads = 1, fine;
+    long long before;
+    for (int k = 0; k < self->operands; k++) moved += self->steps[k];
+    if (loop->timed == LONG_TIMED) threads = pieces_threads((double)loop->ns * (double)n, moved * n);
+    if (threads > 1) {
+        self->pieces.compute = long_piece, self->pieces.whole = n, self->pieces.basic = loop->basic;
+        self->pieces.each = n / (8 * threads) / LONG_PIECE * LONG_PIECE;
+        if (self->pieces.each < LONG_PIECE) self->pieces.each = LONG_PIECE;
+        return !pieces_run(&self->pieces, threads);
+    }
+    if (loop->timed >= LONG_TIMED) {
+        flags_clear(loop->basic);
+        loop->function(self->at, &n, self->steps, loop->data);
+        return loop_fine(loop);
+    }
+    before = long_now();
+    flags_clear(loop->basic);
+    loop->function(self->at, &n, self->steps, loop->data);
+    fine = loop_fine(loop);
+    before = long_now() - before;
+    if (!loop->timed++ || (float)before < loop->ns * (float)n) loop->ns = (float)before / (float)n;
+    return fine;
+}
+
+/* The same for a few, at once. */
+static inline int long1(Loop* loop, int type, char* x, char* r, npy_intp n, npy_intp sx, npy_intp sr) {
+    LongRun self;
+    if (n < LONG || !long_shares(loop, type)) return run1(loop, x, r, n, sx, sr);
+    self.loop = loop, self.operands = 2;
+    self.at[0] = x, self.at[1] = r, self.steps[0] = sx, self.steps[1] = sr;
+    return long_run(&self, n);
+}
+
+static inline int long2(Loop* loop, int type, char* x, char* y, char* r, npy_intp n, npy_intp sx, npy_intp sy, npy_intp sr) {
+    LongRun self;
+    if (n < LONG || !long_shares(loop, type)) return run2(loop, x, y, r, n, sx, sy, sr);
+    self.loop = loop, self.operands = 3;
+    self.at[0] = x, self.at[1] = y, self.at[2] = r, self.steps[0] = sx, self.steps[1] = sy, self.steps[2] = sr;
+    return long_run(&self, n);
 }
 
 /* Arithmetic of two complex numbers that is sums and products of their parts; quotients and absolute values are functions of libraries. */
@@ -311,7 +369,7 @@ static int operand_steps(PyArrayObject* x, int ndim, const npy_intp* dims, npy_i
 
 /* Short rows, as many at a time as a block holds. */
 static void sides_run(Loop* loop, const Layout* of, char* const* operands, const npy_intp* sizes, char* to, npy_intp rows) {
-    static char block[2][SIDES_BYTES];
+    char block[2][SIDES_BYTES];
     int last = of->ndim - 1, how[2], apart;
     npy_intp n = of->dims[last], most = SIDES_ELEMENTS / n, at[AXES] = {0};
     char* from[2] = {operands[0], operands[1]};
@@ -348,67 +406,135 @@ static void sides_run(Loop* loop, const Layout* of, char* const* operands, const
     }
 }
 
-/* IEEE arithmetic row by row, whose bits are those of any other way; NULL without an exception where it is NumPy's to do. */
-static PyObject* direct_rows(Loop* loop, PyArrayObject* x, PyArrayObject* y, char* number, int number_first) {
+/* A loop over operands that lie in rows, and who computes some of the first axis. */
+typedef struct {
+    Pieces pieces;
+    Loop* loop;
     Layout of;
-    PyArrayObject* r;
-    npy_intp at[AXES] = {0}, sizes[3], rows = 1, n;
+    npy_intp sizes[3]; /* bytes of an element, of the result last */
     char *from[2], *to;
-    int nx = PyArray_NDIM(x), ny = y ? PyArray_NDIM(y) : 0, last, place = !y && number_first; /* which operand `x` is */
-    of.ndim = nx > ny ? nx : ny;
-    if (!loop->basic || of.ndim == 0 || of.ndim > AXES) return NULL;
-    for (int k = 0; k < of.ndim; k++) {
-        npy_intp dx = k < of.ndim - nx ? 1 : PyArray_DIM(x, k - (of.ndim - nx)), dy = k < of.ndim - ny ? 1 : PyArray_DIM(y, k - (of.ndim - ny));
-        of.dims[k] = dx == 1 ? dy : dx;
-        if (of.dims[k] == 0) return NULL;
-    }
-    if (!operand_steps(x, of.ndim, of.dims, of.steps[place])) return NULL;
-    if (y ? !operand_steps(y, of.ndim, of.dims, of.steps[1]) : 0) return NULL;
-    if (!y) memset(of.steps[!place], 0, sizeof(of.steps[!place]));
-    last = of.ndim - 1;
+} RowsRun;
+
+static int rows_piece(const Pieces* pieces, npy_intp first, npy_intp count, int thread) {
+    const RowsRun* self = (const RowsRun*)pieces;
+    Layout of = self->of;
+    npy_intp at[AXES] = {0}, rows = 1, last = of.ndim - 1, n, before = 1;
+    char *from[2] = {self->from[0] + first * of.steps[0][0], self->from[1] + first * of.steps[1][0]}, *to;
+    (void)thread;
+    for (int k = 1; k < of.ndim; k++) before *= of.dims[k];
+    to = self->to + first * before * self->sizes[2];
+    of.dims[0] = count;
     n = of.dims[last];
     for (int k = 0; k < last; k++) rows *= of.dims[k];
-    r = result_of(of.ndim, of.dims, loop->out, rows * n);
-    if (r == NULL) return NULL;
-    sizes[0] = sizes[1] = PyArray_ITEMSIZE(x), sizes[2] = PyArray_ITEMSIZE(r);
-    from[place] = PyArray_BYTES(x), from[!place] = y ? PyArray_BYTES(y) : number, to = PyArray_BYTES(r);
-    flags_clear(1);
     if (n <= SIDES_ROW && rows > 1) {
-        sides_run(loop, &of, from, sizes, to, rows);
-    } else {
-        for (;;) {
-            char* args[3] = {from[0], from[1], to};
-            npy_intp dims[1] = {n}, steps[3] = {of.steps[0][last], of.steps[1][last], sizes[2]};
-            loop->function(args, dims, steps, loop->data);
-            if (--rows == 0) break;
-            to += n * sizes[2];
-            for (int k = last - 1; k >= 0; k--) {
-                from[0] += of.steps[0][k], from[1] += of.steps[1][k];
-                if (++at[k] < of.dims[k]) break;
-                from[0] -= of.steps[0][k] * of.dims[k], from[1] -= of.steps[1][k] * of.dims[k];
-                at[k] = 0;
-            }
+        sides_run(self->loop, &of, from, self->sizes, to, rows);
+        return flags_raised(1);
+    }
+    for (;;) {
+        char* args[3] = {from[0], from[1], to};
+        npy_intp dims[1] = {n}, steps[3] = {of.steps[0][last], of.steps[1][last], self->sizes[2]};
+        self->loop->function(args, dims, steps, self->loop->data);
+        if (--rows == 0) return flags_raised(1);
+        to += n * self->sizes[2];
+        for (npy_intp k = last - 1; k >= 0; k--) {
+            from[0] += of.steps[0][k], from[1] += of.steps[1][k];
+            if (++at[k] < of.dims[k]) break;
+            from[0] -= of.steps[0][k] * of.dims[k], from[1] -= of.steps[1][k] * of.dims[k];
+            at[k] = 0;
         }
     }
-    if (!flags_raised(1)) return (PyObject*)r;
+}
+
+#define ROWS_NS 0.3  /* nanoseconds that an element in rows takes, */
+#define SIDES_NS 1.0 /* and how many more in short ones */
+/* Whether it raised nothing. */
+static int rows_run(RowsRun* self, npy_intp size) {
+    npy_intp whole = self->of.dims[0], each = LONG_PIECE * whole / size;
+    int threads = size < LONG || whole < 2 ? 1 : pieces_threads((double)size * (self->of.dims[self->of.ndim - 1] <= SIDES_ROW ? ROWS_NS + SIDES_NS : ROWS_NS), size * self->sizes[2]);
+    if (threads > 1) {
+        self->pieces.compute = rows_piece, self->pieces.whole = whole, self->pieces.each = each ? each : 1, self->pieces.basic = 1;
+        return !pieces_run(&self->pieces, threads);
+    }
+    flags_clear(1);
+    return !rows_piece(&self->pieces, 0, whole, 0);
+}
+
+/* Whether an operand's elements are equally far apart, all of them: NumPy goes through them in one call. */
+static int is_line(const Layout* of, const npy_intp* steps) {
+    for (int k = 0; k < of->ndim - 1; k++)
+        if (of->dims[k] != 1 && steps[k] != steps[k + 1] * of->dims[k + 1]) return 0;
+    return 1;
+}
+
+/* IEEE arithmetic row by row, whose bits are those of any other way, and what lies along a line; NULL without an exception where it is NumPy's to do. */
+static PyObject* direct_rows(Loop* loop, PyArrayObject* x, PyArrayObject* y, char* number, int number_first) {
+    RowsRun self;
+    Layout* of = &self.of;
+    PyArrayObject* r;
+    npy_intp size = 1;
+    int nx = PyArray_NDIM(x), ny = y ? PyArray_NDIM(y) : 0, place = !y && number_first; /* which operand `x` is */
+    of->ndim = nx > ny ? nx : ny;
+    if (of->ndim == 0 || of->ndim > AXES) return NULL;
+    for (int k = 0; k < of->ndim; k++) {
+        npy_intp dx = k < of->ndim - nx ? 1 : PyArray_DIM(x, k - (of->ndim - nx)), dy = k < of->ndim - ny ? 1 : PyArray_DIM(y, k - (of->ndim - ny));
+        of->dims[k] = dx == 1 ? dy : dx;
+        if (of->dims[k] == 0) return NULL;
+        size *= of->dims[k];
+    }
+    if (!operand_steps(x, of->ndim, of->dims, of->steps[place])) return NULL;
+    if (y ? !operand_steps(y, of->ndim, of->dims, of->steps[1]) : 0) return NULL;
+    if (!y) memset(of->steps[!place], 0, sizeof(of->steps[!place]));
+    if (!loop->basic && !(is_line(of, of->steps[0]) && is_line(of, of->steps[1]))) return NULL;
+    r = result_of(of->ndim, of->dims, loop->out, size);
+    if (r == NULL) return NULL;
+    self.loop = loop;
+    self.sizes[0] = self.sizes[1] = PyArray_ITEMSIZE(x), self.sizes[2] = PyArray_ITEMSIZE(r);
+    self.from[place] = PyArray_BYTES(x), self.from[!place] = y ? PyArray_BYTES(y) : number, self.to = PyArray_BYTES(r);
+    if (loop->basic ? rows_run(&self, size)
+                    : long2(loop, PyArray_TYPE(x), self.from[0], self.from[1], self.to, size, of->steps[0][of->ndim - 1], of->steps[1][of->ndim - 1], self.sizes[2])) return (PyObject*)r;
     Py_DECREF(r);
     return NULL;
+}
+
+/* The bytes from each element to the next in the order of C, where they are the same everywhere; else 0. */
+static npy_intp line_step(PyArrayObject* x) {
+    Layout of = {.ndim = PyArray_NDIM(x)};
+    if (of.ndim == 0 || of.ndim > AXES || PyArray_SIZE(x) == 0) return 0;
+    memcpy(of.dims, PyArray_DIMS(x), (size_t)of.ndim * sizeof(npy_intp));
+    return operand_steps(x, of.ndim, of.dims, of.steps[0]) && is_line(&of, of.steps[0]) ? of.steps[0][of.ndim - 1] : 0;
 }
 
 /* The function of one array, as an array; NULL without an exception where it is NumPy's to do. */
 static inline PyObject* direct1(Loops* loops, PyArrayObject* x) {
     Loop* loop;
     PyArrayObject* r;
-    if (!plain_memory(x) || (loop = loop_of(loops, PyArray_TYPE(x))) == NULL) return NULL;
+    npy_intp step = PyArray_ITEMSIZE(x);
+    if (!plain_memory(x) && (step = line_step(x)) == 0) return NULL;
+    if ((loop = loop_of(loops, PyArray_TYPE(x))) == NULL) return NULL;
     r = result_like(x, loop->out);
     if (r == NULL) return NULL;
-    if (run1(loop, PyArray_BYTES(x), PyArray_BYTES(r), PyArray_SIZE(x), PyArray_ITEMSIZE(x), PyArray_ITEMSIZE(r))) return (PyObject*)r;
+    if (long1(loop, PyArray_TYPE(x), PyArray_BYTES(x), PyArray_BYTES(r), PyArray_SIZE(x), step, PyArray_ITEMSIZE(r))) return (PyObject*)r;
     Py_DECREF(r);
     return NULL;
 }
 
+/* Whether an operand of the first type becomes one of the second, where NumPy looks for a loop for both. */
+static inline int gives_way(int type, int to) { return to == NPY_DOUBLE && (PyTypeNum_ISBOOL(type) || PyTypeNum_ISINTEGER(type)); }
+
+static PyObject* direct2(Loops* loops, PyObject* a, PyObject* b, int arrays);
+/* Two arrays, one of which is of whole numbers: NumPy converts some at a time, and computes those. */
+static PyObject* direct_mixed(Loops* loops, PyArrayObject* x, PyArrayObject* y) {
+    int first = gives_way(PyArray_TYPE(x), PyArray_TYPE(y));
+    PyObject *cast = NULL, *found = NULL;
+    if (!first && !gives_way(PyArray_TYPE(y), PyArray_TYPE(x))) return NULL;
+    if (loop_of(loops, NPY_DOUBLE)) cast = PyArray_CastToType(first ? x : y, PyArray_DescrFromType(NPY_DOUBLE), 0);
+    if (cast) found = direct2(loops, first ? cast : (PyObject*)x, first ? (PyObject*)y : cast, 3);
+    Py_XDECREF(cast);
+    return found;
+}
+
 /* The same of two operands; bit k of `arrays` says whether operand k is one, or a number. */
-static inline PyObject* direct2(Loops* loops, PyObject* a, PyObject* b, int arrays) {
+static PyObject* direct2(Loops* loops, PyObject* a, PyObject* b, int arrays) {
     PyArrayObject *x = (PyArrayObject*)a, *y = (PyArrayObject*)b, *like, *r;
     Loop* loop;
     Value value;
@@ -418,7 +544,7 @@ static inline PyObject* direct2(Loops* loops, PyObject* a, PyObject* b, int arra
     if (PyArray_NDIM(like) == 0 || (loop = loop_of(loops, PyArray_TYPE(like))) == NULL) return NULL;
     sx = sy = PyArray_ITEMSIZE(like);
     if (arrays == 3) {
-        if (PyArray_TYPE(x) != PyArray_TYPE(y)) return NULL;
+        if (PyArray_TYPE(x) != PyArray_TYPE(y)) return direct_mixed(loops, x, y);
         if (!plain_memory(x) || !plain_memory(y) || !PyArray_SAMESHAPE(x, y)) return direct_rows(loop, x, y, NULL, 0);
         p = PyArray_BYTES(x), q = PyArray_BYTES(y);
     } else {
@@ -429,7 +555,7 @@ static inline PyObject* direct2(Loops* loops, PyObject* a, PyObject* b, int arra
     }
     r = result_like(like, loop->out);
     if (r == NULL) return NULL;
-    if (run2(loop, p, q, PyArray_BYTES(r), PyArray_SIZE(like), sx, sy, PyArray_ITEMSIZE(r))) return (PyObject*)r;
+    if (long2(loop, PyArray_TYPE(like), p, q, PyArray_BYTES(r), PyArray_SIZE(like), sx, sy, PyArray_ITEMSIZE(r))) return (PyObject*)r;
     Py_DECREF(r);
     return NULL;
 }
@@ -688,18 +814,26 @@ ADD_ROWS(add_rows_double, double)
 ADD_ROWS(add_rows_float, float)
 #undef ADD_ROWS
 
+/* Put elements that lie apart side by side. */
+static void copy_column(char* to, const char* from, npy_intp rows, npy_intp across, npy_intp size) {
+#define COPY_COLUMN(TYPE) for (npy_intp k = 0; k < rows; k++, from += across) ((TYPE*)to)[k] = *(const TYPE*)from; break;
+    switch (size) {
+    case 8: COPY_COLUMN(uint64_t)
+    case 4: COPY_COLUMN(uint32_t)
+    case 2: COPY_COLUMN(uint16_t)
+    default: COPY_COLUMN(uint8_t)
+    }
+#undef COPY_COLUMN
+}
+
 #define SEQUENTIAL 8 /* elements of a row, from which on NumPy adds them in another order */
-/* The elements of each row (axis 1), or of each column, of a matrix whose rows are contiguous; NULL where a flag is raised. */
-static PyArrayObject* reduce_rows(Reduction* of, Loop* loop, PyArrayObject* x, int axis, int keeps) {
-    npy_intp rows = PyArray_DIM(x, 0), columns = PyArray_DIM(x, 1), size = PyArray_ITEMSIZE(x), across = PyArray_STRIDE(x, 0);
-    npy_intp length = axis ? rows : columns, kept[2] = {axis ? rows : 1, axis ? 1 : columns}, first = !of->from_zero;
-    PyArrayObject* r = (PyArrayObject*)PyArray_SimpleNew(keeps ? 2 : 1, keeps ? kept : &length, loop->out);
-    char *from = PyArray_BYTES(x), *to = r ? PyArray_BYTES(r) : NULL;
+/* The elements of each row (axis 1), or of each column, of a matrix whose rows are contiguous; 0 where a flag is raised. */
+static int reduce_matrix(const Reduction* of, Loop* loop, char* from, npy_intp rows, npy_intp columns, npy_intp across, int axis, char* to) {
+    npy_intp size = loop->size, first = !of->from_zero;
     int fine = 1;
-    if (r == NULL) return NULL;
     if (axis && columns < SEQUENTIAL && rows >= columns) { /* column after column, all rows at once: the order in each row is the same */
         flags_clear(1);
-        for (npy_intp k = 0; k < rows; k++) memcpy(to + k * size, from + k * across, (size_t)size);
+        copy_column(to, from, rows, across, size);
         for (npy_intp k = 1; k <= columns - first; k++) {
             static const Value zero;
             int added = k < columns; /* else the zero that sums begin with: of negative zeros they are a positive one */
@@ -707,17 +841,15 @@ static PyArrayObject* reduce_rows(Reduction* of, Loop* loop, PyArrayObject* x, i
             npy_intp steps[3] = {size, added ? across : 0, size};
             loop->function(args, &rows, steps, loop->data);
         }
-        if (flags_raised(1)) Py_CLEAR(r);
-        return r;
+        return !flags_raised(1);
     }
-    if (of->from_zero) memset(to, 0, (size_t)(length * size));
+    if (of->from_zero) memset(to, 0, (size_t)((axis ? rows : columns) * size));
     else if (axis == 0) memcpy(to, from, (size_t)(columns * size));
     if (of->from_zero && axis == 0 && columns <= NARROW && (loop->out == NPY_DOUBLE || loop->out == NPY_FLOAT)) { /* a sum */
         flags_clear(1);
         if (loop->out == NPY_DOUBLE) add_rows_double((double*)to, from, rows, columns, across);
         else add_rows_float((float*)to, from, rows, columns, across);
-        if (flags_raised(1)) Py_CLEAR(r);
-        return r;
+        return !flags_raised(1);
     }
     for (npy_intp k = axis ? 0 : first; k < rows && fine; k++) {
         char* row = from + k * across;
@@ -728,23 +860,80 @@ static PyArrayObject* reduce_rows(Reduction* of, Loop* loop, PyArrayObject* x, i
             fine = run2(loop, to + k * size, row + first * size, to + k * size, columns - first, 0, size, 0);
         }
     }
-    if (!fine) Py_CLEAR(r);
+    return fine;
+}
+
+/* One axis of an array combined, seen as matrices one behind the other, and who computes some of the results. */
+typedef struct {
+    Pieces pieces;
+    const Reduction* of;
+    Loop* loop;
+    char *from, *to;
+    npy_intp matrices, rows, columns, across;
+    int axis;
+} AxisRun;
+
+static int axis_piece(const Pieces* pieces, npy_intp first, npy_intp count, int thread) {
+    const AxisRun* self = (const AxisRun*)pieces;
+    npy_intp size = self->loop->size, whole = self->rows * self->across;
+    (void)thread;
+    if (self->axis) return !reduce_matrix(self->of, self->loop, self->from + first * self->across, count, self->columns, self->across, 1, self->to + first * size);
+    if (self->matrices == 1) return !reduce_matrix(self->of, self->loop, self->from + first * size, self->rows, count, self->across, 0, self->to + first * size);
+    for (npy_intp k = first; k < first + count; k++)
+        if (!reduce_matrix(self->of, self->loop, self->from + k * whole, self->rows, self->columns, self->across, 0, self->to + k * self->columns * size)) return 1;
+    return 0;
+}
+
+#define AXIS_NS 0.2     /* nanoseconds that an element takes; one of few columns waits for the one before */
+#define AXIS_PIECE 512  /* columns that a thread takes at a time: some cache lines of each row */
+/* Combine `axis` of `x`, whose elements lie as `direct_axis` asks; NULL where a flag is raised. */
+static PyArrayObject* reduce_axis(Reduction* of, Loop* loop, PyArrayObject* x, int axis, int keeps) {
+    int ndim = PyArray_NDIM(x), kept = 0, threads;
+    npy_intp dims[AXES], size = PyArray_SIZE(x), length = PyArray_DIM(x, axis), behind = 1;
+    AxisRun self = {.of = of, .loop = loop, .from = PyArray_BYTES(x), .matrices = 1, .axis = axis == ndim - 1};
+    PyArrayObject* r;
+    for (int k = 0; k < ndim; k++) {
+        if (k != axis || keeps) dims[kept++] = k == axis ? 1 : PyArray_DIM(x, k);
+        if (k < axis) self.matrices *= PyArray_DIM(x, k);
+        if (k > axis) behind *= PyArray_DIM(x, k);
+    }
+    self.rows = length, self.columns = behind;
+    if (self.axis) self.rows = self.matrices, self.columns = length, self.matrices = 1;
+    self.across = ndim == 2 ? PyArray_STRIDE(x, 0) : self.columns * loop->size;
+    r = result_of(kept, dims, loop->out, size / length);
+    if (r == NULL) return NULL;
+    self.to = PyArray_BYTES(r);
+    self.pieces.whole = self.axis ? self.rows : self.matrices > 1 ? self.matrices : self.columns;
+    threads = size < LONG ? 1 : pieces_threads((double)size * (AXIS_NS + (self.axis ? 0 : 1.0 / (double)behind)), size * loop->size);
+    if (threads > 1 && self.pieces.whole > (self.axis || self.matrices > 1 ? 1 : AXIS_PIECE)) {
+        npy_intp each = LONG_PIECE * self.pieces.whole / size;
+        self.pieces.compute = axis_piece, self.pieces.basic = 1;
+        self.pieces.each = !self.axis && self.matrices == 1 ? AXIS_PIECE : each ? each : 1;
+        if (pieces_run(&self.pieces, threads)) Py_CLEAR(r);
+    } else if (axis_piece(&self.pieces, 0, self.pieces.whole, 0)) {
+        Py_CLEAR(r);
+    }
     return r;
 }
 
 static int rows_check(Reduction* of, Loop* loop, int type) {
-    static const npy_intp shapes[][2] = {{2, 33}, {33, 2}, {3, 22}, {8, 8}, {22, 3}, {2, 2}};
+    static const npy_intp shapes[][3] = {{2, 33}, {33, 2}, {3, 22}, {8, 8}, {22, 3}, {2, 2}, {3, 11, 2}, {2, 3, 11}, {5, 2, 6}, {2, 16, 2}};
     int fine = 1;
     of->rows[type] = UNUSABLE;
-    for (int k = 0; k < 24 && fine; k++) {
-        npy_intp dims[2] = {shapes[k / 4][0], shapes[k / 4][1]};
-        PyArray_Dims shape = {dims, 2};
-        PyArrayObject *whole = sample(type, k & 1, k & 1), *x = NULL, *r = NULL;
-        PyObject *theirs = NULL, *axis = PyLong_FromLong(k / 2 & 1);
-        if (whole) x = (PyArrayObject*)PySequence_GetSlice((PyObject*)whole, 0, dims[0] * dims[1]);
+    for (int k = 0; k < 60 && fine; k++) { /* each with special values and without, over each axis */
+        npy_intp dims[3] = {shapes[k / 6][0], shapes[k / 6][1], shapes[k / 6][2]};
+        PyArray_Dims shape = {dims, dims[2] ? 3 : 2};
+        PyArrayObject *whole, *x = NULL, *r = NULL;
+        PyObject *theirs = NULL, *axis = PyLong_FromLong(k / 2 % 3);
+        if (k / 2 % 3 == shape.len) {
+            Py_XDECREF(axis);
+            continue;
+        }
+        whole = sample(type, k & 1, k & 1);
+        if (whole) x = (PyArrayObject*)PySequence_GetSlice((PyObject*)whole, 0, dims[0] * dims[1] * (dims[2] ? dims[2] : 1));
         if (x) Py_SETREF(x, (PyArrayObject*)PyArray_Newshape(x, &shape, NPY_CORDER));
         if (x && axis) theirs = PyObject_CallFunctionObjArgs(quiet_call, of->reduce, x, axis, NULL);
-        if (theirs) r = reduce_rows(of, loop, x, k / 2 & 1, 0);
+        if (theirs) r = reduce_axis(of, loop, x, k / 2 % 3, 0);
         fine = theirs && !PyErr_Occurred() && (r == NULL ? k & 1 : PyArray_CheckExact(theirs) && same_bits(r, (PyArrayObject*)theirs));
         Py_XDECREF(whole), Py_XDECREF(x), Py_XDECREF(r), Py_XDECREF(theirs), Py_XDECREF(axis);
     }
@@ -753,18 +942,23 @@ static int rows_check(Reduction* of, Loop* loop, int type) {
     return fine;
 }
 
-/* One axis of a matrix combined; NULL without an exception where it is NumPy's to do. */
+/* One axis of several combined; NULL without an exception where it is NumPy's to do. */
 static PyObject* direct_axis(Reduction* of, PyArrayObject* x, PyObject* axis, int keeps) {
-    int type = PyArray_TYPE(x);
-    npy_intp number = PyLong_CheckExact(axis) ? PyLong_AsSsize_t(axis) : 2;
+    int type = PyArray_TYPE(x), ndim = PyArray_NDIM(x);
+    npy_intp number = PyLong_CheckExact(axis) ? PyLong_AsSsize_t(axis) : AXES, behind = 1;
     Loop* loop;
-    if (number == -1 && PyErr_Occurred()) PyErr_Clear(), number = 2;
-    if (number < 0) number += 2;
-    if (PyArray_NDIM(x) != 2 || (number != 0 && number != 1) || !PyArray_ISBEHAVED_RO(x) || PyArray_DIM(x, 1) > LONGEST) return NULL;
-    if (PyArray_DIM(x, 0) < 2 || PyArray_DIM(x, 1) < 2 || PyArray_STRIDE(x, 1) != PyArray_ITEMSIZE(x)) return NULL; /* else in another order */
-    if (PyArray_STRIDE(x, 0) < PyArray_DIM(x, 1) * PyArray_ITEMSIZE(x) || (loop = loop_of(&of->loops, type)) == NULL || loop->out != type || !loop->basic) return NULL;
+    if (number == -1 && PyErr_Occurred()) PyErr_Clear(), number = AXES;
+    if (number < 0) number += ndim;
+    if (ndim < 2 || ndim > AXES || number < 0 || number >= ndim || !PyArray_ISBEHAVED_RO(x)) return NULL;
+    for (int k = 0; k < ndim; k++) {
+        if (PyArray_DIM(x, k) < 2) return NULL; /* else perhaps in another order */
+        if (k > number) behind *= PyArray_DIM(x, k);
+    }
+    if ((behind == 1 ? PyArray_DIM(x, number) : behind) > LONGEST) return NULL;
+    if (ndim == 2 ? PyArray_STRIDE(x, 1) != PyArray_ITEMSIZE(x) || PyArray_STRIDE(x, 0) < PyArray_DIM(x, 1) * PyArray_ITEMSIZE(x) : !PyArray_IS_C_CONTIGUOUS(x)) return NULL;
+    if ((loop = loop_of(&of->loops, type)) == NULL || loop->out != type || !loop->basic) return NULL;
     if (of->rows[type] == UNUSABLE || (of->rows[type] == UNKNOWN && !rows_check(of, loop, type))) return NULL;
-    return (PyObject*)reduce_rows(of, loop, x, (int)number, keeps);
+    return (PyObject*)reduce_axis(of, loop, x, (int)number, keeps);
 }
 
 #endif

@@ -8,7 +8,23 @@
 
 #include "chain.h"
 
-static char blocks[CHAIN_STEPS + 1][CHAIN_BLOCK * CHAIN_SIZE + 64]; /* none touches the next: NumPy's loops would take that for an overlap */
+/* What a thread writes between the steps.  No block touches the next: NumPy's loops would take that for an overlap. */
+typedef struct {
+    char blocks[CHAIN_STEPS + 1][CHAIN_BLOCK * CHAIN_SIZE + 64];
+    char laid[CHAIN_STEPS + 1][SIDES_BYTES]; /* short rows, side by side */
+} Desk;
+static Desk desk;                    /* the calling thread's, while it has Python's lock */
+static Desk* desks[WORKERS_MOST] = {&desk};
+static int desk_count = 1;
+
+/* As many desks as there are threads, if there is memory for so many; how many there are. */
+static int desks_ready(int threads) {
+    while (desk_count < threads) {
+        if ((desks[desk_count] = malloc(sizeof(Desk))) == NULL) break;
+        desk_count++;
+    }
+    return desk_count < threads ? desk_count : threads;
+}
 
 /* Which block each step's result goes to: that of an operand it is the last to read, if an element is as large there. */
 static void blocks_assign(const Chain* self, int* block) {
@@ -65,7 +81,7 @@ static npy_intp apart_in_all(const Chain* self, const Rows2* of) {
 
 /* One step on `n` elements: of block buffers from their start, of arrays from where `at` says.  Whether it raised an error is asked at once: what
    compares and negates clears the flags that the step before it has set. */
-static inline int step_run(const Chain* self, int k, const int* block, char* const* at, const Rows2* of, char* to, npy_intp n) {
+static inline int step_run(const Chain* self, int k, const int* block, char* const* at, const Rows2* of, Desk* desk, char* to, npy_intp n) {
     const Step* step = &self->step[k];
     Loop* loop = &step->loops->of[step->type];
     char* args[3];
@@ -76,7 +92,7 @@ static inline int step_run(const Chain* self, int k, const int* block, char* con
         switch (step->of[o].kind) {
         case OF_ARRAY: args[o] = at[number], steps[o] = of->along[number]; break;
         case OF_NUMBER: args[o] = (char*)&self->value[number], steps[o] = 0; break;
-        default: args[o] = blocks[block[number]], steps[o] = self->step[number].loops->of[self->step[number].type].size;
+        default: args[o] = desk->blocks[block[number]], steps[o] = self->step[number].loops->of[self->step[number].type].size;
         }
     }
     args[nin] = to, steps[nin] = loop->size;
@@ -85,29 +101,29 @@ static inline int step_run(const Chain* self, int k, const int* block, char* con
 }
 
 /* The elements in one row, from `at` on; whether an error was raised. */
-static inline int row_run(const Chain* self, const int* block, char** at, const Rows2* of, char* to, npy_intp size, npy_intp length) {
+static inline int row_run(const Chain* self, const int* block, char** at, const Rows2* of, Desk* desk, char* to, npy_intp size, npy_intp length) {
     int last = self->steps - 1;
     for (npy_intp done = 0; done < length; done += chain_sizes.block) {
         npy_intp n = length - done < chain_sizes.block ? length - done : chain_sizes.block;
         for (int k = 0; k < last; k++)
-            if (step_run(self, k, block, at, of, blocks[block[k]], n)) return 1;
-        if (step_run(self, last, block, at, of, to + done * size, n)) return 1;
+            if (step_run(self, k, block, at, of, desk, desk->blocks[block[k]], n)) return 1;
+        if (step_run(self, last, block, at, of, desk, to + done * size, n)) return 1;
         for (int k = 0; k < self->arrays; k++) at[k] += n * of->along[k];
     }
     return 0;
 }
 
-/* The same where rows are short and lie equally far apart, as if they were one: `to` gets what is no gap. */
-static int gaps_run(const Chain* self, const int* block, char** at, const Rows2* of, char* to, npy_intp size, npy_intp apart) {
-    npy_intp span = (of->rows - 1) * apart + of->length, row = 0;
+/* The same where rows are short and lie equally far apart, as if they were one: `rows` of them; `to` gets what is no gap. */
+static int gaps_run(const Chain* self, const int* block, char** at, const Rows2* of, Desk* desk, char* to, npy_intp size, npy_intp apart, npy_intp rows) {
+    npy_intp span = (rows - 1) * apart + of->length, row = 0;
     int last = self->steps - 1;
     for (npy_intp done = 0; done < span; done += chain_sizes.block) {
         npy_intp n = span - done < chain_sizes.block ? span - done : chain_sizes.block;
         for (int k = 0; k <= last; k++)
-            if (step_run(self, k, block, at, of, blocks[block[k]], n)) return 1;
-        for (; row < of->rows; row++) { /* the pieces of rows in this block */
+            if (step_run(self, k, block, at, of, desk, desk->blocks[block[k]], n)) return 1;
+        for (; row < rows; row++) { /* the pieces of rows in this block */
             npy_intp from = row * apart, end = from + of->length, first = from > done ? from : done, past = end < done + n ? end : done + n;
-            if (first < past) memcpy(to + (row * of->length + first - from) * size, blocks[block[last]] + (first - done) * size, (size_t)((past - first) * size));
+            if (first < past) memcpy(to + (row * of->length + first - from) * size, desk->blocks[block[last]] + (first - done) * size, (size_t)((past - first) * size));
             if (end > done + n) break;
         }
         for (int k = 0; k < self->arrays; k++) at[k] += n * of->along[k];
@@ -122,31 +138,97 @@ static int sides_fit(const Chain* self) {
     return 1;
 }
 
-/* The same where rows are short, as many at a time as a block holds, side by side. */
-static int sides_pass(const Chain* self, const int* block, const Rows2* of, char* to, npy_intp size) {
-    static char laid[CHAIN_STEPS + 1][SIDES_BYTES];
+/* The same where rows are short, as many at a time as a block holds, side by side: `count` rows, which begin at `begin`. */
+static int sides_pass(const Chain* self, const int* block, char* const* begin, const Rows2* of, Desk* desk, char* to, npy_intp size, npy_intp count) {
     npy_intp n = of->length, most = n < chain_sizes.block ? chain_sizes.block / n : 1, dims[2] = {of->rows, n};
     int last = self->steps - 1, how[CHAIN_STEPS + 1];
     char *from[CHAIN_STEPS + 1], *at[CHAIN_STEPS + 1];
     Rows2 flat = {.rows = 1};
     for (int k = 0; k < self->arrays; k++) {
         npy_intp steps[2] = {of->across[k], of->along[k]}, bytes = PyArray_ITEMSIZE(self->array[k]);
-        from[k] = PyArray_BYTES(self->array[k]);
+        from[k] = begin[k];
         how[k] = lies(2, dims, steps, bytes);
-        at[k] = how[k] == LIES_DENSE || how[k] == LIES_ONE ? from[k] : laid[k];
+        at[k] = how[k] == LIES_DENSE || how[k] == LIES_ONE ? from[k] : desk->laid[k];
         flat.along[k] = how[k] == LIES_ONE ? 0 : bytes;
-        if (how[k] == LIES_SAME) sides(laid[k], from[k], of->rows < most ? of->rows : most, n, 0, of->along[k], bytes);
+        if (how[k] == LIES_SAME) sides(desk->laid[k], from[k], count < most ? count : most, n, 0, of->along[k], bytes);
     }
-    for (npy_intp first = 0; first < of->rows; first += most) {
-        npy_intp rows = of->rows - first < most ? of->rows - first : most;
+    for (npy_intp first = 0; first < count; first += most) {
+        npy_intp rows = count - first < most ? count - first : most;
         for (int k = 0; k < self->arrays; k++)
-            if (how[k] == LIES_APART) sides(laid[k], from[k] + first * of->across[k], rows, n, of->across[k], of->along[k], PyArray_ITEMSIZE(self->array[k]));
+            if (how[k] == LIES_APART) sides(desk->laid[k], from[k] + first * of->across[k], rows, n, of->across[k], of->along[k], PyArray_ITEMSIZE(self->array[k]));
             else if (how[k] == LIES_DENSE) at[k] = from[k] + first * of->across[k];
         for (int k = 0; k < last; k++)
-            if (step_run(self, k, block, at, &flat, blocks[block[k]], rows * n)) return 1;
-        if (step_run(self, last, block, at, &flat, to + first * n * size, rows * n)) return 1;
+            if (step_run(self, k, block, at, &flat, desk, desk->blocks[block[k]], rows * n)) return 1;
+        if (step_run(self, last, block, at, &flat, desk, to + first * n * size, rows * n)) return 1;
     }
     return 0;
+}
+
+/* All of it --------------------------------------------------------------------------------------------------------------------------- */
+
+#define PASS_NS 0.25       /* nanoseconds that one step of an element takes, where nobody has measured */
+#define PASS_PIECE 8192    /* elements that a thread takes at a time, at most, or a row */
+
+/* A pass over an expression's operands, and who computes a piece of it: whole rows, or elements where there is one row. */
+typedef struct {
+    Pieces pieces;
+    const Chain* chain;
+    const Rows2* of;
+    const int* block;
+    char* to;
+    npy_intp size, apart; /* bytes of an element of the result; elements from row to row where all lie with equal gaps */
+    int sides;
+} Pass;
+
+static int pass_piece(const Pieces* pieces, npy_intp first, npy_intp count, int thread) {
+    const Pass* self = (const Pass*)pieces;
+    const Chain* chain = self->chain;
+    const Rows2* of = self->of;
+    Desk* desk = desks[thread];
+    char *begin[CHAIN_STEPS + 1], *at[CHAIN_STEPS + 1], *to = self->to + first * (of->rows == 1 ? 1 : of->length) * self->size;
+    for (int k = 0; k < chain->arrays; k++) at[k] = begin[k] = PyArray_BYTES(chain->array[k]) + first * (of->rows == 1 ? of->along[k] : of->across[k]);
+    if (of->rows == 1) return row_run(chain, self->block, at, of, desk, to, self->size, count);
+    if (self->apart) return gaps_run(chain, self->block, at, of, desk, to, self->size, self->apart, count);
+    if (self->sides) return sides_pass(chain, self->block, begin, of, desk, to, self->size, count);
+    for (npy_intp row = 0; row < count; row++) {
+        for (int k = 0; k < chain->arrays; k++) at[k] = begin[k] + row * of->across[k];
+        if (row_run(chain, self->block, at, of, desk, to + row * of->length * self->size, self->size, of->length)) return 1;
+    }
+    return 0;
+}
+
+/* Bytes that an expression reads and writes. */
+static npy_intp pass_bytes(const Chain* self) {
+    npy_intp bytes = self->size * self->step[self->steps - 1].loops->of[self->step[self->steps - 1].type].size;
+    for (int k = 0; k < self->arrays; k++) bytes += PyArray_NBYTES(self->array[k]);
+    return bytes;
+}
+
+/* Nanoseconds that it takes one thread. */
+static double pass_ns(const Chain* self, int sides) {
+    double ns = sides ? SIDES_NS : 0;
+    for (int k = 0; k < self->steps; k++) {
+        const Loop* loop = &self->step[k].loops->of[self->step[k].type];
+        ns += loop->timed == LONG_TIMED && loop->ns > PASS_NS ? (double)loop->ns : PASS_NS;
+    }
+    return ns * (double)self->size;
+}
+
+/* Compute an expression into `to`; whether an error was raised. */
+static int pass_run(const Chain* self, const Rows2* of, char* to, npy_intp size) {
+    int block[CHAIN_STEPS], threads;
+    Pass pass = {.chain = self, .of = of, .block = block, .to = to, .size = size};
+    if (of->rows > 1 && of->length < chain_sizes.block) pass.apart = apart_in_all(self, of);
+    pass.sides = of->rows > 1 && !pass.apart && of->length < chain_sizes.row && sides_fit(self);
+    threads = self->size < LONG ? 1 : pieces_threads(pass_ns(self, pass.sides), pass_bytes(self));
+    blocks_assign(self, block);
+    if (threads > 1 && (threads = desks_ready(threads)) > 1) {
+        pass.pieces.compute = pass_piece, pass.pieces.whole = of->rows == 1 ? of->length : of->rows, pass.pieces.basic = 1;
+        pass.pieces.each = of->rows == 1 ? PASS_PIECE : of->length < PASS_PIECE ? PASS_PIECE / of->length : 1;
+        return pieces_run(&pass.pieces, threads);
+    }
+    flags_clear(1);
+    return pass_piece(&pass.pieces, 0, of->rows == 1 ? of->length : of->rows, 0);
 }
 
 #endif

@@ -21,7 +21,7 @@ static const char* slot_name(int k) { return slot_names[k]; }
 static PyObject *slow_methods[METHODS], *slow_reflected[BINARIES], *slow_in_place[BINARIES];
 static binaryfunc numpys[BINARIES], numpys_in_place[BINARIES];
 
-static Loops binary_loops[BINARIES], unary_loops[METHODS], compare_loops[6], square_loops;
+static Loops binary_loops[BINARIES], unary_loops[METHODS], compare_loops[6], square_loops, power_loops;
 
 static PyObject* not_implemented(void) { return Py_NewRef(Py_NotImplemented); }
 
@@ -112,6 +112,17 @@ static inline int is_two(PyObject* x) {
     return PyLong_CheckExact(x) && PyLong_AsLongAndOverflow(x, &overflow) == 2 && !overflow;
 }
 
+/* Whether `x ** y` is what the ufunc computes of floats: exponents that are whole or a half NumPy takes as other functions. */
+static inline int is_power(PyArrayObject* x, PyObject* y, int arrays) {
+    double number;
+    if (arrays == 2 || (PyArray_TYPE(x) != NPY_DOUBLE && PyArray_TYPE(x) != NPY_FLOAT)) return 0;
+    if (arrays == 3) return 1;
+    if (!PyFloat_CheckExact(y) && !PyLong_CheckExact(y)) return 0;
+    number = PyFloat_AsDouble(y);
+    if (number == -1 && PyErr_Occurred()) PyErr_Clear();
+    return number != -1 && number != 0 && number != 0.5 && number != 1 && number != 2;
+}
+
 /* What a large array that exists, or a part of one, shows (borrowed), for what only reads it; NULL for all others. */
 static PyArrayObject* read_memory(PyObject* a) {
     PyArrayObject* memory;
@@ -158,6 +169,7 @@ static PyObject* binary(int op, PyObject* a, PyObject* b) {
         if (op == MATMUL) found = direct_product(x, y);
         else if (op < BINARIES && binary_loops[op].ufunc) found = direct2(&binary_loops[op], p, q, arrays);
         else if (op == POW && arrays == 1 && PyArray_ISFLOAT(x) && is_two(b)) found = direct1(&square_loops, x);
+        else if (op == POW && is_power(x, q, arrays)) found = direct2(&power_loops, p, q, arrays);
         if (found == NULL && !PyErr_Occurred()) {
             PyObject* before = pool_begin(((x ? PyArray_SIZE(x) : 0) + (y ? PyArray_SIZE(y) : 0)) * 8);
             found = numpys[op](p, q);

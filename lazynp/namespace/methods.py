@@ -290,20 +290,20 @@ def _there(code: Any, offset: int) -> Any:
 def _compiled(steps: Any, dtypes: Any, lies: str, kept: bool | None) -> int:
     if config.backend == "numpy":
         return 0
-    address: int = _expressions().compiled(steps, dtypes, lies, kept)
+    address: int = _llvm("expressions").compiled(steps, dtypes, lies, kept)
     return address
 
 
-def _pool() -> tuple[int, int]:
-    found: tuple[int, int] = _expressions().pool()
-    return found
+def _pool() -> int:
+    count: int = _llvm("threads").count()
+    return count
 
 
-def _expressions() -> Any:
-    """Import what compiles expressions, which short programs do not need; Ctrl-C waits, as it does for all imports of backends."""
+def _llvm(name: str) -> Any:
+    """Import a module of the LLVM backend, which short programs do not need; Ctrl-C waits, as it does for all imports of backends."""
     from lazynp.backends.common.interrupts import aside
 
-    return aside(import_module, "lazynp.backends.llvm.expressions")
+    return aside(import_module, f"lazynp.backends.llvm.{name}")
 
 
 def _described(name: str, function: FunctionType, theirs: Any) -> FunctionType:

@@ -363,53 +363,6 @@ def test_more_threads_than_there_can_be(threads: int) -> None:
             assert numpy.asarray(program(u)).tobytes() == expected.tobytes()
 
 
-# A pool that counts its calls, in the place of the one that kernels have.
-COUNTED = """
-import ctypes, os, sys
-import numpy
-import lazynp
-from lazynp.array import core
-from lazynp.backends.llvm import expressions
-from lazynp.values import config
-
-counts = []
-
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
-def parallel(body, data, threads):
-    counts.append(threads)
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(body)(data)
-
-expressions.pool = lambda: (ctypes.cast(parallel, ctypes.c_void_p).value, 2)
-core.chain_sizes(256, 32, 1024, 0, 0)
-u = lazynp.asarray(numpy.linspace(1, 2, 262_144), copy=True)
-
-def program():
-    return ((u * 2 + 1.5) * u - 1) * u + (u * 0.5 - 3) * u
-
-for threads in (None, 3, 1 << 20, 1 << 40, 1 << 70):
-    with config.override(threads=threads):
-        for _ in range(4):
-            program()
-print(sorted(set(counts)))
-if hasattr(os, "fork"):
-    with config.override(threads=2):
-        before = len(counts)
-        child = os.fork()
-        if not child:
-            program()
-            os._exit(len(counts) != before)
-        print(os.waitpid(child, 0)[1])
-"""
-
-
-def test_whom_the_pool_is_asked_for(tmp_path: Path) -> None:
-    """At most as many threads as it has room for; nobody in a child, where one that was going to sleep has left its lock taken."""
-    (tmp_path / "main.py").write_text(COUNTED, encoding="utf-8")
-    found = launch(tmp_path, "main.py", module=False, LAZYNP_EAGER_BELOW="262144")
-    expected = ["[2, 3, 1024]", *(["0"] if hasattr(os, "fork") else [])]
-    assert found.stdout.splitlines() == expected, found.stderr
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_child_computes_alone() -> None:

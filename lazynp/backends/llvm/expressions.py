@@ -14,7 +14,7 @@ import numpy as np
 
 from lazynp.backends.common import disk_cache
 from lazynp.backends.common.interrupts import aside
-from lazynp.backends.llvm import background, compiler, mathlib, roots, scalars, threads
+from lazynp.backends.llvm import background, compiler, mathlib, roots, scalars
 from lazynp.backends.llvm.scalars import Lines, memory_type
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
@@ -78,15 +78,6 @@ def compiled(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, kept: bo
         return LATER
     except (compiler.CompileError, OSError, MemoryError):  # nothing was kept; LLVM refuses it, is not there, or has no memory
         return 0
-
-
-def pool() -> tuple[int, int]:
-    """Start the threads that kernels have; return the address of what calls a function on them, and their number.
-
-    The address is 0 where what calls it is not native: who computes an expression runs no Python meanwhile.
-    """
-    name, address = aside(threads.engine)
-    return (address, threads.count()) if name == "native_pool" else (0, 1)
 
 
 def source(steps: Sequence[Step], dtypes: Sequence[DType], lies: str) -> str:

@@ -7,9 +7,10 @@ that has not begun; a call from inside a body, or from a second Python thread wh
 workers are busy, is done by the calling thread alone; a child after ``fork`` runs everything on one thread; threads that spin when
 the process ends do no harm.
 
-There are two engines, the first one that works is taken: a pool in generated code whose workers spin for a moment and then sleep, a
-pool of Python threads.  ``LAZYNP_THREADS`` sets the number of threads.  (An OpenMP runtime is no faster on idle cores and waits for every
-thread of its team: with one core of two taken by somebody else, a loop of kernels of 0.2 ms took 3 to 5 times as long.)
+There are three engines, the first one that works is taken: the native core's pool (``array/workers.h``), whose workers spin for a moment
+and then sleep; where there is no native core, the same pool in generated code; a pool of Python threads.  ``LAZYNP_THREADS`` sets the
+number of threads.  (An OpenMP runtime is no faster on idle cores and waits for every thread of its team: with one core of two taken by
+somebody else, a loop of kernels of 0.2 ms took 3 to 5 times as long.)
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
+from lazynp.array import core
 from lazynp.values import config, limits
 
 SYMBOL: Final = "lz_parallel"
@@ -54,7 +56,7 @@ def engine() -> tuple[str, int]:
     """Start the engine; return its name and the address of its ``lz_parallel``."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_after_fork)
-    for start in (_native_pool, _python_pool):
+    for start in (_native_pool, _generated_pool, _python_pool):
         address = start()
         if address:
             return start.__name__.strip("_"), address
@@ -84,6 +86,14 @@ def _start_workers(work: Callable[[], Any]) -> None:
 
 
 def _native_pool() -> int | None:
+    global _most
+    address, started = core.workers(_limit())
+    if address:
+        _most = started if started < _limit() else _most
+    return address or None
+
+
+def _generated_pool() -> int | None:
     from lazynp.backends.llvm import compiler
     from lazynp.backends.llvm.host import host
 

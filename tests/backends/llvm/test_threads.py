@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from lazynp.array import core
 from lazynp.backends.llvm import threads
 from lazynp.values import config
 
@@ -67,12 +68,13 @@ def check(call, times, count=None):
         call(d.ctypes.data, count or threads.count())
     assert (d[2:] == times).all(), d
 """
-ENGINES = ("native_pool", "python_pool")
-NO_NATIVE_POOL = "from lazynp.backends.llvm import threads\nthreads._native_pool = lambda: None\nthreads._native_pool.__name__ = 'no'\n"
+ALL = ("native_pool", "generated_pool", "python_pool")
+ENGINES = ALL if core.native and os.name != "nt" else ALL[1:]
+NONE_SUCH = "from lazynp.backends.llvm import threads\nthreads._{0} = lambda: None\nthreads._{0}.__name__ = 'no'\n"
 
 
 def run(engine, program, **environment):
-    before = NO_NATIVE_POOL if engine == "python_pool" else ""
+    before = "".join(NONE_SUCH.format(other) for other in ALL[: ALL.index(engine)])
     environment = {**os.environ, "LAZYNP_THREADS": "3", **environment}
     done = subprocess.run([sys.executable, "-c", before + SETUP + program], capture_output=True, text=True, timeout=60, env=environment)
     assert (done.returncode, done.stderr) == (0, "")
@@ -135,7 +137,7 @@ check(go, 50)
 @pytest.mark.slow
 def test_environment_and_python_threads_are_left_alone():
     program = "before = dict(os.environ); check(go, 2); assert dict(os.environ) == before; print(threading.active_count())"
-    assert run("native_pool", program) == ["1"]
+    assert run(ENGINES[0], program) == ["1"]
 
 
 def test_the_number_of_threads_is_what_the_settings_say():

@@ -1,0 +1,131 @@
+/* Work cut into pieces, which several threads take.
+
+   In: a function that computes a piece, how many elements (or rows) there are, and what they cost.  Out: whether a floating-point error was raised.
+   Promise: bits do not depend on who computes a piece: pieces begin at the same elements whatever the number of threads, and each thread
+   rounds as the caller's does. */
+
+#ifndef LAZYNP_PIECES_H
+#define LAZYNP_PIECES_H
+
+#include <fenv.h>
+#include "parts.h"
+#include "workers.h"
+
+#if defined(__x86_64__) || defined(_M_X64)
+#include <xmmintrin.h>
+#define LAZYNP_SSE 1
+#endif
+
+/* Whether an error was raised since `flags_clear`. */
+#ifdef LAZYNP_SSE
+static inline void flags_clear(int basic) {
+    unsigned now = _mm_getcsr();
+    if (now & 0x1d) _mm_setcsr(now & ~0x3fu);
+    if (!basic && fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW)) feclearexcept(FE_ALL_EXCEPT);
+}
+static inline int flags_raised(int basic) {
+    return (_mm_getcsr() & 0x1d) || (!basic && fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW));
+}
+#else
+static inline void flags_clear(int basic) {
+    (void)basic;
+    if (fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW)) feclearexcept(FE_ALL_EXCEPT);
+}
+static inline int flags_raised(int basic) {
+    (void)basic;
+    return fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW);
+}
+#endif
+
+/* How many threads --------------------------------------------------------------------------------------------------------------------- */
+
+#define PIECES_NS 60000 /* nanoseconds of work that are worth a second thread; each further one gets half of that */
+#define PIECES_BYTE 0.06      /* nanoseconds of work on a byte, less are not worth that it goes from one processor's cache to another's */
+#define PIECES_CACHE (6 << 20) /* bytes, more are in nobody's cache */
+#define PIECES_FAR 0.03        /* nanoseconds for each of those */
+static PyObject* pool_method; /* `pool()`: how many threads kernels have */
+static PyObject* threads_name; /* of what `config` says of it */
+static long long pieces_ns = PIECES_NS, pieces_shared; /* and how often several have computed something */
+
+/* Have the threads started; an interrupt comes when Python next looks for one. */
+static void pieces_begin(void) {
+    PyObject *type, *value, *trace, *found;
+    long count;
+    PyErr_Fetch(&type, &value, &trace);
+    found = PyObject_CallNoArgs(pool_method);
+    count = found && PyLong_Check(found) ? PyLong_AsLong(found) : 1;
+    if (!PyErr_Occurred()) workers_start((int)(count > WORKERS_MOST ? WORKERS_MOST : count));
+    else if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();
+    PyErr_Restore(type, value, trace);
+    Py_XDECREF(found);
+}
+
+/* How many threads compute what takes one so many nanoseconds, and reads and writes so many bytes.  The first time that it is several code of
+   Python's runs. */
+static int pieces_threads(double ns, npy_intp bytes) {
+    static long begun; /* the largest number that was asked for */
+    PyObject* chosen;
+    long most;
+    if (bytes >= PIECES_CACHE) ns += PIECES_FAR * (double)bytes;
+    else if (pieces_ns && ns < PIECES_BYTE * (double)bytes) return 1;
+    if (ns < (double)pieces_ns) return 1;
+    chosen = PyDict_GetItem(config_dict, threads_name);
+    most = chosen && PyLong_Check(chosen) ? PyLong_AsLong(chosen) : 0;
+    if (most == -1 && PyErr_Occurred()) PyErr_Clear();
+    if (pool_method && (begun == 0 || most > begun)) begun = most > 1 ? most : 1, pieces_begin();
+    if (WORKERS_COUNT < 2) return 1;
+    if (most < 1 || most > WORKERS_COUNT) most = WORKERS_COUNT;
+    return ns >= (double)pieces_ns / 2 * (double)most ? (int)most : (int)(ns / ((double)pieces_ns / 2));
+}
+
+/* The pieces ------------------------------------------------------------------------------------------------------------------------- */
+
+typedef struct Pieces {
+    int (*compute)(const struct Pieces*, npy_intp first, npy_intp count, int thread); /* whether an error was raised */
+    npy_intp whole, each, next; /* how many there are, in a piece, and given out */
+    int basic, threads, raised;
+    unsigned control; /* how the caller's thread rounds */
+} Pieces;
+
+#if defined(__GNUC__)
+#define PIECES_ADD(number, by) __atomic_fetch_add(number, by, __ATOMIC_RELAXED)
+#define PIECES_SEEN(number) __atomic_load_n(number, __ATOMIC_RELAXED)
+#define PIECES_NOTE(number) __atomic_store_n(number, 1, __ATOMIC_RELAXED)
+#else /* there are no other threads */
+#define PIECES_ADD(number, by) ((*(number) += (by)) - (by))
+#define PIECES_SEEN(number) (*(number))
+#define PIECES_NOTE(number) (*(number) = 1)
+#endif
+
+/* Compute pieces as long as there are any; what each thread calls. */
+static void pieces_share(void* data) {
+    Pieces* self = data;
+    int thread = PIECES_ADD(&self->threads, 1);
+    npy_intp first;
+#ifdef LAZYNP_SSE
+    _mm_setcsr(self->control);
+#else
+    fesetround((int)self->control);
+#endif
+    flags_clear(self->basic);
+    while (!PIECES_SEEN(&self->raised) && (first = PIECES_ADD(&self->next, self->each)) < self->whole) {
+        npy_intp left = self->whole - first;
+        if (self->compute(self, first, left < self->each ? left : self->each, thread)) PIECES_NOTE(&self->raised);
+    }
+    if (flags_raised(self->basic)) PIECES_NOTE(&self->raised);
+}
+
+/* `self` has `compute`, `whole`, `each` and `basic`. */
+static int pieces_run(Pieces* self, int threads) {
+    self->next = 0, self->threads = self->raised = 0;
+    pieces_shared++;
+#ifdef LAZYNP_SSE
+    self->control = _mm_getcsr() & ~0x3fu;
+#else
+    self->control = (unsigned)fegetround();
+#endif
+    workers_run(pieces_share, self, threads);
+    return self->raised;
+}
+
+#endif

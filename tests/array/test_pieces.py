@@ -1,0 +1,165 @@
+"""Large operations at hand, whose pieces several threads take: NumPy's bits, its warnings at the user's line, and who takes part."""
+
+import os
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy
+import pytest
+
+import lazynp as np
+from lazynp.array import core
+from lazynp.values import config
+from tests.test_script import launch
+
+pytestmark = pytest.mark.skipif(not core.native, reason="there is no native core")
+N = 60_000
+
+
+def shared(threads: int) -> tuple[int, int]:
+    """How many cases differ, and how often several threads computed something."""
+    environment = {**os.environ, "LAZYNP_THREADS": str(threads)}
+    command = [sys.executable, "-m", "tests.array.shared"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=False)
+    counted = re.fullmatch(r"\d+ cases, (\d+) differ, shared (\d+) times\n", done.stdout)
+    assert counted, done.stdout + done.stderr
+    return int(counted[1]), int(counted[2])
+
+
+def test_pieces_have_numpys_bits_and_warnings() -> None:
+    differ, count = shared(3)
+    assert (differ, count > 20_000 or os.name == "nt") == (0, True)
+
+
+@pytest.mark.slow
+def test_one_thread_shares_nothing() -> None:
+    assert shared(1) == (0, 0)
+
+
+SETTINGS = """
+import os, sys
+import numpy
+import lazynp as np
+from lazynp.array import core
+from lazynp.values import config
+x = np.asarray(numpy.linspace(0.1, 3, 60_000), copy=True)
+y = x * 0.5
+
+def counted(function):
+    for _ in range(6):
+        function()
+    before = core.share(0)
+    function()
+    return core.share(0) - before
+"""
+
+
+def say(directory: Path, program: str, **environment: str) -> list[str]:
+    (directory / "main.py").write_text(SETTINGS + program, encoding="utf-8")
+    found = launch(directory, "main.py", module=False, **{"LAZYNP_EAGER_BELOW": "262144", "LAZYNP_THREADS": "3", **environment})
+    assert (found.returncode, found.stderr) == (0, "")
+    return found.stdout.splitlines()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="threads are POSIX's")
+def test_what_is_shared(tmp_path: Path) -> None:
+    program = """
+core.share(0)
+print(counted(lambda: np.hypot(x, y)), counted(lambda: x**1.7), counted(lambda: x.reshape(300, 200).sum(axis=1)))
+print(counted(lambda: x[:500] + y[:500]))
+for threads in (1, 2, None, 1 << 20, 1 << 40, 1 << 70):
+    with config.override(threads=threads):
+        print(counted(lambda: np.hypot(x, y)))
+core.share()
+print(counted(lambda: x + y))  # counts with a limit of 0
+core.share()
+before = core.share()
+for _ in range(10): x + y  # by far too little
+print(core.share() - before)
+"""
+    assert say(tmp_path, program) == ["1 1 1", "0", "0", "1", "1", "1", "1", "1", "1", "0"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_forked_child_computes_alone(tmp_path: Path) -> None:
+    program = """
+core.share(0)
+print(counted(lambda: np.hypot(x, y)), flush=True)
+for _ in range(3):
+    child = os.fork()
+    if not child:
+        alone = counted(lambda: np.hypot(x, y)) == 0
+        os._exit(0 if alone and (numpy.asarray(np.hypot(x, y)) == numpy.hypot(numpy.asarray(x), numpy.asarray(y))).all() else 1)
+    print(os.waitpid(child, 0)[1], counted(lambda: np.hypot(x, y)), flush=True)
+"""
+    assert say(tmp_path, program) == ["1", "0 1", "0 1", "0 1"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux") or os.uname().machine != "x86_64", reason="numbers of rounding modes")
+def test_threads_round_as_the_callers_does(tmp_path: Path) -> None:
+    program = """
+import ctypes
+libm = ctypes.CDLL("libm.so.6")
+core.share(0)
+p, q = numpy.asarray(x).copy(), numpy.asarray(y).copy()
+for mode in (0, 0x400, 0x800, 0xc00):
+    for _ in range(6): np.divide(x, y + 0.3)
+    libm.fesetround(mode)
+    before = core.share(0)
+    ours = [np.divide(x, 3.0) for _ in range(20)]
+    shared = core.share(0) - before
+    theirs = numpy.divide(p, 3.0)
+    libm.fesetround(0)
+    print(shared, all(numpy.array_equal(one, theirs) for one in ours))
+"""
+    assert say(tmp_path, program) == ["20 True"] * 4
+
+
+def test_a_warning_is_at_the_users_line() -> None:
+    x = np.asarray(numpy.linspace(1, 2, N), copy=True)
+    x[N - 1] = 0.0
+    with warnings.catch_warnings(record=True) as caught, config.override(eager_below=4 * N):
+        warnings.simplefilter("always")
+        try:
+            core.share(0)
+            for _ in range(6):
+                1.0 / x
+            here = sys._getframe().f_lineno - 1
+        finally:
+            core.share()
+    assert [(w.lineno, str(w.message)) for w in caught] == [(here, "divide by zero encountered in divide")] * 6
+
+
+@pytest.mark.slow
+def test_many_threads_of_a_program(tmp_path: Path) -> None:
+    program = """
+from concurrent.futures import ThreadPoolExecutor
+core.share(0)
+p, q = numpy.asarray(x).copy(), numpy.asarray(y).copy()
+steps = [
+    lambda np, x, y: np.hypot(x, y), lambda np, x, y: x * y - x / y + 2.0 * y,
+    lambda np, x, y: (x.reshape(300, 200) - y[:200]).max(axis=0), lambda np, x, y: x**1.7,
+]
+expected = [step(numpy, p, q).tobytes() for step in steps]
+def work(k):
+    return all(step(np, x, y).tobytes() == value for _ in range(100) for step, value in zip(steps, expected))
+with ThreadPoolExecutor(8) as pool:
+    print(all(pool.map(work, range(8))))
+"""
+    assert say(tmp_path, program) == ["True"]
+
+
+def test_the_limit_of_threads_is_read_at_each_call() -> None:
+    x = np.asarray(numpy.linspace(0.1, 3, N), copy=True)
+    expected = numpy.hypot(numpy.array(x), 0.7)
+    try:
+        core.share(0)
+        for threads in (1, 2, 5, None):
+            with config.override(threads=threads, eager_below=4 * N):
+                for _ in range(6):
+                    assert numpy.array_equal(np.hypot(x, 0.7), expected)
+    finally:
+        core.share()
