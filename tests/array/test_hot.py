@@ -406,7 +406,7 @@ def test_a_process_that_computes_little_loads_no_compiler(tmp_path: Path) -> Non
         "print(any(name.startswith('llvmlite') or name.endswith('expressions') for name in sys.modules))\n",
         encoding="utf-8",
     )
-    found = launch(tmp_path, "main.py", module=False, LAZYNP_EAGER_BELOW="262144")
+    found = launch(tmp_path, "main.py", module=False, LAZYNP_EAGER_BELOW="524288")
     assert (found.stdout.strip(), found.returncode) == ("False", 0), found.stderr
 
 

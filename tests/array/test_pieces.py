@@ -59,7 +59,7 @@ def counted(function):
 
 def say(directory: Path, program: str, **environment: str) -> list[str]:
     (directory / "main.py").write_text(SETTINGS + program, encoding="utf-8")
-    found = launch(directory, "main.py", module=False, **{"LAZYNP_EAGER_BELOW": "262144", "LAZYNP_THREADS": "3", **environment})
+    found = launch(directory, "main.py", module=False, **{"LAZYNP_EAGER_BELOW": "524288", "LAZYNP_THREADS": "3", **environment})
     assert (found.returncode, found.stderr) == (0, "")
     return found.stdout.splitlines()
 
