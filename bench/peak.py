@@ -12,6 +12,7 @@ quarter and 64 MiB.
 from __future__ import annotations
 
 import argparse
+import atexit
 import ctypes
 import gc
 import json
@@ -127,6 +128,7 @@ def _forked(name: str, library: str) -> Row:
         except BaseException as error:
             row = {"error": f"{library}: {type(error).__name__}: {' '.join(str(error).split())[:200]}"}
         os.write(write, json.dumps(row).encode())
+        atexit._run_exitfuncs()  # what was compiled meanwhile goes to the disk, as at the end of a program
         os._exit(0)
     os.close(write)
     with os.fdopen(read, "rb") as file:
