@@ -38,6 +38,8 @@ _NOTHING: Final = frozenset({"NOP", "CACHE", "EXTENDED_ARG", "PRECALL", "NOT_TAK
 Names = Mapping[str, Any]
 Instructions = list[dis.Instruction]
 
+_present: Final = vars(ModuleType)["__dict__"].__get__  # a module's names; `vars` of one of ours looks all up that it could have
+
 _FURTHEST: Final = 200  # instructions between two operators; more are more steps than a chain has
 
 
@@ -127,7 +129,7 @@ def _named(instructions: Instructions, k: int, names: Names) -> Any:
         name = instruction.argval
         if isinstance(module, ModuleType):
             # lazynp's own names appear when they are first asked for; of other modules nothing is asked that might import more
-            found = getattr(module, name, None) if module.__name__ in ("lazynp", "numpy") else vars(module).get(name)
+            found = getattr(module, name, None) if module.__name__ in ("lazynp", "numpy") else _present(module).get(name)
         else:
             found = None
     elif instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):

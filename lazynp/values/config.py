@@ -11,7 +11,7 @@ LAZYNP_BACKEND            llvm, numpy               what runs programs; without 
 LAZYNP_DEVICE             cpu, cuda, cuda:N         where arrays live that nobody placed (``engine/devices.py``)
 LAZYNP_TIER               auto, compiled            ``compiled``: never the NumPy tier for small programs; values are the same
 LAZYNP_EAGER              0, 1                      run, and raise, every operation at its call
-LAZYNP_EAGER_BELOW        524288, N                 values of at most N elements are computed at the call by NumPy; 0: none are
+LAZYNP_EAGER_BELOW        786432, N                 values of at most N elements are computed at the call by NumPy; 0: none are
 LAZYNP_DEBUG              0, 1                      check dtypes and shapes between passes and after every operation
 LAZYNP_BACKGROUND         1, 0                      ``0``: the program waits whenever something is compiled
 LAZYNP_OPTIMIZE           1, 0                      ``0``: kernels are compiled in a tenth of the time, without vectors; same values
@@ -126,7 +126,7 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         "device": _device("LAZYNP_DEVICE", read("LAZYNP_DEVICE") or "cpu"),
         "tier": _choice("LAZYNP_TIER", read("LAZYNP_TIER") or "auto", TIERS),
         "eager": _switch("LAZYNP_EAGER", read("LAZYNP_EAGER")),
-        "eager_below": _count("LAZYNP_EAGER_BELOW", read("LAZYNP_EAGER_BELOW") or "524288", 0),
+        "eager_below": _count("LAZYNP_EAGER_BELOW", read("LAZYNP_EAGER_BELOW") or "786432", 0),
         "debug": _switch("LAZYNP_DEBUG", read("LAZYNP_DEBUG")),
         "progress": _switch("LAZYNP_PROGRESS", read("LAZYNP_PROGRESS")),
         "optimize": _switch("LAZYNP_OPTIMIZE", read("LAZYNP_OPTIMIZE") or "1"),

@@ -15,7 +15,7 @@ def test_defaults() -> None:
         "device": "cpu",
         "tier": "auto",
         "eager": False,
-        "eager_below": 524288,
+        "eager_below": 786432,
         "debug": False,
         "memory": None,
         "progress": False,
