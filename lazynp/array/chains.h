@@ -23,18 +23,17 @@ static PyArrayObject* chain_run(Chain* self, Hot** hot) {
     Rows2 of;
     int raised;
     if (self->steps < 2 || self->size == 0 || !rows_of(self, &of)) return NULL;
-    known = of.rows == 1 || of.length >= HOT_ROW ? hot_of(self, &of) : NULL;
-    if (known && known->function) {
-        if ((made = result_of(self->ndim, self->dims, loop->out, self->size)) == NULL) return NULL;
-        if (hot_run(known, self, &of, PyArray_BYTES(made), loop->size)) return made;
-        Py_DECREF(made);
-    } else {
-        *hot = hot_count(known, self->size);
-    }
     if ((made = result_of(self->ndim, self->dims, loop->out, self->size)) == NULL) return NULL;
-    raised = pass_run(self, &of, PyArray_BYTES(made), loop->size);
+    known = of.rows == 1 || of.length >= HOT_ROW ? hot_of(self, &of) : NULL;
+    if (known) known->busy++; /* other threads of the program may run meanwhile */
+    if (known && known->function) raised = !hot_run(known, self, &of, PyArray_BYTES(made), loop->size);
+    else *hot = hot_count(known, self->size), raised = 1;
+    if (raised) {
+        raised = pass_run(self, &of, PyArray_BYTES(made), loop->size);
+        if (!raised && known && known->function && ++known->refused > HOT_REFUSALS) known->function = NULL; /* its flags say too much */
+    }
+    if (known) known->busy--;
     if (raised) Py_CLEAR(made);
-    else if (known && known->function && ++known->refused > HOT_REFUSALS) known->function = NULL; /* its flags say too much */
     return made;
 }
 

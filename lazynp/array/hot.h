@@ -18,7 +18,7 @@ typedef struct {
     long long work;        /* what it has cost, in element operations */
     int asked;             /* how often it was asked for: whether it is on disk, and to be compiled */
     int refused;           /* times that its function raised a flag, where NumPy's loops did not */
-    int busy;              /* it is being compiled */
+    int busy;              /* how many compile it, or compute with it */
     int ahead;             /* a thread of its own compiles it, or could */
     int steps, arrays;
     Step step[CHAIN_STEPS];
@@ -120,18 +120,12 @@ static int hot_piece(const Pieces* pieces, npy_intp first, npy_intp count, int t
 
 /* Compute by machine code; whether that was all. */
 static int hot_run(const Hot* hot, const Chain* self, const Rows2* of, char* to, npy_intp size) {
-    int threads = self->size < LONG ? 1 : pieces_threads((double)self->size * self->steps * HOT_NS, 0), raised;
     HotRun run = {.hot = hot, .chain = self, .of = of, .to = to, .size = size};
-    npy_intp whole = of->rows == 1 ? of->length : of->rows;
-    if (threads > 1) {
-        npy_intp each = of->rows == 1 ? HOT_PIECE : of->length < HOT_PIECE ? HOT_PIECE / of->length : 1;
-        run.pieces.compute = hot_piece, run.pieces.whole = whole, run.pieces.each = each, run.pieces.basic = 1;
-        raised = pieces_run(&run.pieces, threads);
-    } else {
-        flags_clear(1);
-        hot_piece(&run.pieces, 0, whole, 0);
-        raised = flags_raised(1);
-    }
+    double ns = (double)self->size * self->steps * HOT_NS;
+    int raised;
+    run.pieces.compute = hot_piece, run.pieces.basic = 1, run.pieces.whole = of->rows == 1 ? of->length : of->rows;
+    run.pieces.each = of->rows == 1 ? HOT_PIECE : of->length < HOT_PIECE ? HOT_PIECE / of->length : 1;
+    raised = pieces_do(&run.pieces, self->size < LONG ? 1 : pieces_threads(ns, 0), ns);
     flags_clear(1);
     hot_runs += !raised;
     return !raised;
@@ -183,6 +177,8 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
     Loop* loop = &last->loops->of[last->type];
     int block[CHAIN_STEPS], fine = 1;
     char *at[CHAIN_STEPS + 1], found[TRIED * CHAIN_SIZE];
+    Desk* desk = desk_take();
+    if (desk == NULL) return 0;
     memset(&tried, 0, sizeof(tried));
     tried.steps = hot->steps;
     memcpy(tried.step, hot->step, sizeof(hot->step));
@@ -205,11 +201,12 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
     if (fine) {
         blocks_assign(&tried, block);
         for (int k = 0; k < hot->arrays; k++) at[k] = PyArray_BYTES(sampled[k]);
-        for (int k = 0; k < hot->steps; k++) step_run(&tried, k, block, at, &of, &desk, desk.blocks[block[k]], TRIED);
+        for (int k = 0; k < hot->steps; k++) step_run(&tried, k, block, at, &of, desk, desk->blocks[block[k]], TRIED);
         function(at, of.across, of.along, tried.value, found, 1, TRIED);
         flags_clear(0);
-        fine = hot_same(found, desk.blocks[block[hot->steps - 1]], loop->out, loop->size);
+        fine = hot_same(found, desk->blocks[block[hot->steps - 1]], loop->out, loop->size);
     }
+    desk_leave(desk);
     for (int k = 0; k <= CHAIN_STEPS; k++) Py_XDECREF(sampled[k]);
     for (int k = 0; k < CHAIN_STEPS; k++) Py_XDECREF(numbers[k]);
     if (PyErr_Occurred()) PyErr_Clear();

@@ -100,21 +100,18 @@ static inline long long long_now(void) {
 /* Run a loop over many elements; whether it raised nothing. */
 static int long_run(LongRun* self, npy_intp n) {
     Loop* loop = self->loop;
-    npy_intp moved = 0;
-    int threads = 1, fine;
     long long before;
-    for (int k = 0; k < self->operands; k++) moved += self->steps[k];
-    if (loop->timed == LONG_TIMED) threads = pieces_threads((double)loop->ns * (double)n, moved * n);
-    if (threads > 1) {
+    int fine;
+    if (loop->timed == LONG_TIMED) {
+        double ns = (double)loop->ns * (double)n;
+        npy_intp moved = 0;
+        int threads;
+        for (int k = 0; k < self->operands; k++) moved += self->steps[k];
+        threads = pieces_threads(ns, moved * n);
         self->pieces.compute = long_piece, self->pieces.whole = n, self->pieces.basic = loop->basic;
         self->pieces.each = n / (8 * threads) / LONG_PIECE * LONG_PIECE;
         if (self->pieces.each < LONG_PIECE) self->pieces.each = LONG_PIECE;
-        return !pieces_run(&self->pieces, threads);
-    }
-    if (loop->timed >= LONG_TIMED) {
-        flags_clear(loop->basic);
-        loop->function(self->at, &n, self->steps, loop->data);
-        return loop_fine(loop);
+        return !pieces_do(&self->pieces, threads, ns);
     }
     before = long_now();
     flags_clear(loop->basic);
@@ -450,13 +447,9 @@ static int rows_piece(const Pieces* pieces, npy_intp first, npy_intp count, int 
 /* Whether it raised nothing. */
 static int rows_run(RowsRun* self, npy_intp size) {
     npy_intp whole = self->of.dims[0], each = LONG_PIECE * whole / size;
-    int threads = size < LONG || whole < 2 ? 1 : pieces_threads((double)size * (self->of.dims[self->of.ndim - 1] <= SIDES_ROW ? ROWS_NS + SIDES_NS : ROWS_NS), size * self->sizes[2]);
-    if (threads > 1) {
-        self->pieces.compute = rows_piece, self->pieces.whole = whole, self->pieces.each = each ? each : 1, self->pieces.basic = 1;
-        return !pieces_run(&self->pieces, threads);
-    }
-    flags_clear(1);
-    return !rows_piece(&self->pieces, 0, whole, 0);
+    double ns = (double)size * (self->of.dims[self->of.ndim - 1] <= SIDES_ROW ? ROWS_NS + SIDES_NS : ROWS_NS);
+    self->pieces.compute = rows_piece, self->pieces.whole = whole, self->pieces.each = each ? each : 1, self->pieces.basic = 1;
+    return !pieces_do(&self->pieces, size < LONG || whole < 2 ? 1 : pieces_threads(ns, size * self->sizes[2]), ns);
 }
 
 /* Whether an operand's elements are equally far apart, all of them: NumPy goes through them in one call. */
@@ -888,7 +881,8 @@ static int axis_piece(const Pieces* pieces, npy_intp first, npy_intp count, int 
 #define AXIS_PIECE 512  /* columns that a thread takes at a time: some cache lines of each row */
 /* Combine `axis` of `x`, whose elements lie as `direct_axis` asks; NULL where a flag is raised. */
 static PyArrayObject* reduce_axis(Reduction* of, Loop* loop, PyArrayObject* x, int axis, int keeps) {
-    int ndim = PyArray_NDIM(x), kept = 0, threads;
+    int ndim = PyArray_NDIM(x), kept = 0, threads, columns;
+    double ns;
     npy_intp dims[AXES], size = PyArray_SIZE(x), length = PyArray_DIM(x, axis), behind = 1;
     AxisRun self = {.of = of, .loop = loop, .from = PyArray_BYTES(x), .matrices = 1, .axis = axis == ndim - 1};
     PyArrayObject* r;
@@ -904,15 +898,15 @@ static PyArrayObject* reduce_axis(Reduction* of, Loop* loop, PyArrayObject* x, i
     if (r == NULL) return NULL;
     self.to = PyArray_BYTES(r);
     self.pieces.whole = self.axis ? self.rows : self.matrices > 1 ? self.matrices : self.columns;
-    threads = size < LONG ? 1 : pieces_threads((double)size * (AXIS_NS + (self.axis ? 0 : 1.0 / (double)behind)), size * loop->size);
-    if (threads > 1 && self.pieces.whole > (self.axis || self.matrices > 1 ? 1 : AXIS_PIECE)) {
-        npy_intp each = LONG_PIECE * self.pieces.whole / size;
-        self.pieces.compute = axis_piece, self.pieces.basic = 1;
-        self.pieces.each = !self.axis && self.matrices == 1 ? AXIS_PIECE : each ? each : 1;
-        if (pieces_run(&self.pieces, threads)) Py_CLEAR(r);
-    } else if (axis_piece(&self.pieces, 0, self.pieces.whole, 0)) {
-        Py_CLEAR(r);
-    }
+    columns = !self.axis && self.matrices == 1; /* are what is shared, else rows or matrices */
+    self.pieces.compute = axis_piece, self.pieces.basic = 1;
+    self.pieces.each = columns ? AXIS_PIECE : LONG_PIECE * self.pieces.whole / size;
+    if (self.pieces.each == 0) self.pieces.each = 1;
+    ns = (double)size * (AXIS_NS + (self.axis ? 0 : 1.0 / (double)behind));
+    threads = size < LONG || self.pieces.whole <= (columns ? AXIS_PIECE : 1) ? 1 : pieces_threads(ns, size * loop->size);
+    Py_INCREF(x);
+    if (pieces_do(&self.pieces, threads, ns)) Py_CLEAR(r);
+    Py_DECREF(x);
     return r;
 }
 

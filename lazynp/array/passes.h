@@ -13,8 +13,19 @@ typedef struct {
     char blocks[CHAIN_STEPS + 1][CHAIN_BLOCK * CHAIN_SIZE + 64];
     char laid[CHAIN_STEPS + 1][SIDES_BYTES]; /* short rows, side by side */
 } Desk;
-static Desk desk;                    /* the calling thread's, while it has Python's lock */
-static Desk* desks[WORKERS_MOST] = {&desk};
+static Desk first_desk;
+static Desk* free_desks[8] = {&first_desk};
+static int free_desk_count = 1;
+
+/* A desk that nobody else is at; NULL where memory is short. */
+static Desk* desk_take(void) { return free_desk_count ? free_desks[--free_desk_count] : malloc(sizeof(Desk)); }
+
+static void desk_leave(Desk* desk) {
+    if (free_desk_count < 8) free_desks[free_desk_count++] = desk;
+    else if (desk != &first_desk) free(desk);
+}
+
+static Desk* desks[WORKERS_MOST]; /* of the threads that share a pass, who are one call's at a time; that of its first one is the call's own */
 static int desk_count = 1;
 
 /* As many desks as there are threads, if there is memory for so many; how many there are. */
@@ -175,6 +186,7 @@ typedef struct {
     const Chain* chain;
     const Rows2* of;
     const int* block;
+    Desk* desk;
     char* to;
     npy_intp size, apart; /* bytes of an element of the result; elements from row to row where all lie with equal gaps */
     int sides;
@@ -184,7 +196,7 @@ static int pass_piece(const Pieces* pieces, npy_intp first, npy_intp count, int 
     const Pass* self = (const Pass*)pieces;
     const Chain* chain = self->chain;
     const Rows2* of = self->of;
-    Desk* desk = desks[thread];
+    Desk* desk = thread ? desks[thread] : self->desk;
     char *begin[CHAIN_STEPS + 1], *at[CHAIN_STEPS + 1], *to = self->to + first * (of->rows == 1 ? 1 : of->length) * self->size;
     for (int k = 0; k < chain->arrays; k++) at[k] = begin[k] = PyArray_BYTES(chain->array[k]) + first * (of->rows == 1 ? of->along[k] : of->across[k]);
     if (of->rows == 1) return row_run(chain, self->block, at, of, desk, to, self->size, count);
@@ -214,21 +226,21 @@ static double pass_ns(const Chain* self, int sides) {
     return ns * (double)self->size;
 }
 
-/* Compute an expression into `to`; whether an error was raised. */
+/* Compute an expression into `to`; whether an error was raised, or memory is short. */
 static int pass_run(const Chain* self, const Rows2* of, char* to, npy_intp size) {
-    int block[CHAIN_STEPS], threads;
+    int block[CHAIN_STEPS], threads = 1, raised;
     Pass pass = {.chain = self, .of = of, .block = block, .to = to, .size = size};
+    double ns = 0;
     if (of->rows > 1 && of->length < chain_sizes.block) pass.apart = apart_in_all(self, of);
     pass.sides = of->rows > 1 && !pass.apart && of->length < chain_sizes.row && sides_fit(self);
-    threads = self->size < LONG ? 1 : pieces_threads(pass_ns(self, pass.sides), pass_bytes(self));
     blocks_assign(self, block);
-    if (threads > 1 && (threads = desks_ready(threads)) > 1) {
-        pass.pieces.compute = pass_piece, pass.pieces.whole = of->rows == 1 ? of->length : of->rows, pass.pieces.basic = 1;
-        pass.pieces.each = of->rows == 1 ? PASS_PIECE : of->length < PASS_PIECE ? PASS_PIECE / of->length : 1;
-        return pieces_run(&pass.pieces, threads);
-    }
-    flags_clear(1);
-    return pass_piece(&pass.pieces, 0, of->rows == 1 ? of->length : of->rows, 0);
+    if (self->size >= LONG) ns = pass_ns(self, pass.sides), threads = desks_ready(pieces_threads(ns, pass_bytes(self)));
+    if ((pass.desk = desk_take()) == NULL) return 1;
+    pass.pieces.compute = pass_piece, pass.pieces.whole = of->rows == 1 ? of->length : of->rows, pass.pieces.basic = 1;
+    pass.pieces.each = of->rows == 1 ? PASS_PIECE : of->length < PASS_PIECE ? PASS_PIECE / of->length : 1;
+    raised = pieces_do(&pass.pieces, threads, ns);
+    desk_leave(pass.desk);
+    return raised;
 }
 
 #endif

@@ -2,7 +2,8 @@
 
    In: a function that computes a piece, how many elements (or rows) there are, and what they cost.  Out: whether a floating-point error was raised.
    Promise: bits do not depend on who computes a piece: pieces begin at the same elements whatever the number of threads, and each thread
-   rounds as the caller's does. */
+   rounds as the caller's does.  What takes long lets other threads of the program run meanwhile; its operands and its result are held
+   by the caller, and it uses nothing that another call might use. */
 
 #ifndef LAZYNP_PIECES_H
 #define LAZYNP_PIECES_H
@@ -83,7 +84,8 @@ static int pieces_threads(double ns, npy_intp bytes) {
 typedef struct Pieces {
     int (*compute)(const struct Pieces*, npy_intp first, npy_intp count, int thread); /* whether an error was raised */
     npy_intp whole, each, next; /* how many there are, in a piece, and given out */
-    int basic, threads, raised;
+    int basic; /* IEEE arithmetic, whose flags are the vector unit's */
+    int threads, raised;
     unsigned control; /* how the caller's thread rounds */
 } Pieces;
 
@@ -115,10 +117,9 @@ static void pieces_share(void* data) {
     if (flags_raised(self->basic)) PIECES_NOTE(&self->raised);
 }
 
-/* `self` has `compute`, `whole`, `each` and `basic`. */
 static int pieces_run(Pieces* self, int threads) {
     self->next = 0, self->threads = self->raised = 0;
-    pieces_shared++;
+    PIECES_ADD(&pieces_shared, 1);
 #ifdef LAZYNP_SSE
     self->control = _mm_getcsr() & ~0x3fu;
 #else
@@ -126,6 +127,28 @@ static int pieces_run(Pieces* self, int threads) {
 #endif
     workers_run(pieces_share, self, threads);
     return self->raised;
+}
+
+#define PIECES_LONG 10000 /* nanoseconds, from which on other threads of the program may run meanwhile */
+
+static int other_threads(void) {
+    PyThreadState* one = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+    return one && PyThreadState_Next(one) != NULL;
+}
+
+/* Compute all of it, of which `self` has `compute`, `whole`, `each` and `basic`, by so many threads, one of which would take `ns`; whether an error was
+   raised. */
+static int pieces_do(Pieces* self, int threads, double ns) {
+    PyThreadState* saved = ns >= PIECES_LONG && other_threads() ? PyEval_SaveThread() : NULL;
+    int raised;
+    if (threads > 1) {
+        raised = pieces_run(self, threads);
+    } else {
+        flags_clear(self->basic);
+        raised = self->compute(self, 0, self->whole, 0) || flags_raised(self->basic);
+    }
+    if (saved) PyEval_RestoreThread(saved);
+    return raised;
 }
 
 #endif

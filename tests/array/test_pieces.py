@@ -134,8 +134,10 @@ def test_a_warning_is_at_the_users_line() -> None:
 
 
 @pytest.mark.slow
-def test_many_threads_of_a_program(tmp_path: Path) -> None:
-    program = """
+@pytest.mark.parametrize("work", ["1 << 62", "0"])
+def test_many_threads_of_a_program(tmp_path: Path, work: str) -> None:
+    program = f"""
+core.chain_sizes(256, 32, 1024, 0, {work})
 from concurrent.futures import ThreadPoolExecutor
 core.share(0)
 p, q = numpy.asarray(x).copy(), numpy.asarray(y).copy()
@@ -145,11 +147,65 @@ steps = [
 ]
 expected = [step(numpy, p, q).tobytes() for step in steps]
 def work(k):
-    return all(step(np, x, y).tobytes() == value for _ in range(100) for step, value in zip(steps, expected))
+    for turn in range(60):
+        if any(step(np, x, y).tobytes() != value for step, value in zip(steps, expected)):
+            return False
+        large = np.full(400_000, float(k)) + float(turn)  # recorded, and gone at the end of the turn, with the memory that its parts show
+        part = large[50_000:110_000]
+        own = x.copy()
+        own *= part
+        own[1:] += own[:-1] * 0.5
+        found = own + part * part - np.hypot(part, own)
+        large += 1.0
+        own_, part_ = p * (k + turn), numpy.full(60_000, float(k + turn))
+        own_[1:] += own_[:-1] * 0.5
+        if found.tobytes() != (own_ + part_ * part_ - numpy.hypot(part_, own_)).tobytes():
+            return False
+    return True
 with ThreadPoolExecutor(8) as pool:
     print(all(pool.map(work, range(8))))
 """
     assert say(tmp_path, program) == ["True"]
+
+
+RUNNING = """
+import threading, time
+sys.setswitchinterval(1000)  # nobody runs before who runs lets go
+turns, ends = [0], []
+
+def turn():
+    while not ends:
+        turns[0] += 1
+        time.sleep(0)
+
+other = threading.Thread(target=turn)
+other.start()
+
+def others_run(function):
+    before = turns[0]
+    for _ in range(300):  # it takes who waits a while to wake up
+        function()
+        if turns[0] > before:
+            return True
+    return False
+
+x = np.asarray(numpy.linspace(0.1, 3, 600_000), copy=True)
+y = x * 0.5
+matrix, short = x.reshape(3000, 200), x.reshape(200_000, 3)
+print(others_run(lambda: np.hypot(x, y)), others_run(lambda: x + y), others_run(lambda: matrix + y[:200]))
+print(others_run(lambda: short.max(axis=1)))
+print(others_run(lambda: x * y - x / (y + 1.5) + 2.0))
+print(others_run(lambda: x[:100] + y[:100]))
+ends.append(1)
+"""
+
+
+def test_other_threads_of_the_program_run_meanwhile(tmp_path: Path) -> None:
+    for threads in ("1", "3"):
+        for sizes in ("1 << 62", "0"):
+            program = f"core.chain_sizes(256, 32, 1024, 0, {sizes})\n{RUNNING}"
+            found = say(tmp_path, program, LAZYNP_THREADS=threads, LAZYNP_EAGER_BELOW="4000000")
+            assert found == ["True True True", "True", "True", "False"]
 
 
 def test_the_limit_of_threads_is_read_at_each_call() -> None:
