@@ -48,6 +48,8 @@ def force(nodes: Sequence[Node], reason: str) -> None:
     """Compute ``nodes`` now; ``reason`` is what the report shows."""
     global _realize
     if _realize is None:
+        if not [node for node in nodes if node.buffer is None]:
+            return  # what computes is not loaded for what has its value
         with forking.loading:
             _realize = aside(_load)
     _realize(nodes, reason)

@@ -16,7 +16,7 @@ LAZYNP_DEBUG              0, 1                      check dtypes and shapes betw
 LAZYNP_BACKGROUND         1, 0                      ``0``: the program waits whenever something is compiled
 LAZYNP_OPTIMIZE           1, 0                      ``0``: kernels are compiled in a tenth of the time, without vectors; same values
 LAZYNP_PURE               0, 1                      leave the native core alone and use its Python twin
-LAZYNP_THREADS            (number of usable cores)  worker threads of compiled kernels
+LAZYNP_THREADS            (number of usable cores)  threads of kernels, and of what takes long at hand
 LAZYNP_MEMORY             (half of what is free)    bytes (``500M``, ``2G``) that a run may need besides its inputs
 LAZYNP_PROGRESS           0, 1                      show on standard error how far a run is that takes more than two seconds
 LAZYNP_FALLBACK           silent, warn, error       what a call that only NumPy itself can answer does
