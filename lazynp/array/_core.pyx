@@ -166,7 +166,7 @@ cdef frozenset _IN_PYTHON = frozenset({"sum", "prod", "max", "min", "any", "all"
 # IEEE arithmetic and what is like it.
 cdef frozenset _BASIC = frozenset({
     "add", "subtract", "multiply", "divide", "negative", "positive", "absolute", "fabs", "square", "sqrt", "reciprocal", "maximum", "minimum",
-    "fmax", "fmin", "less", "less_equal", "equal", "not_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
+    "less", "less_equal", "equal", "not_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
     "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "isnan", "isinf", "isfinite", "signbit", "sign", "conjugate",
 })
 cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "asanyarray": AS_IT_IS,

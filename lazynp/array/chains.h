@@ -19,18 +19,20 @@ static PyArrayObject* chain_run(Chain* self, Hot** hot) {
     const Step* last = &self->step[self->steps - 1];
     Loop* loop = &last->loops->of[last->type];
     PyArrayObject* made;
+    RowsFunction function;
     Hot* known;
     Rows2 of;
     int raised;
     if (self->steps < 2 || self->size == 0 || !rows_of(self, &of)) return NULL;
     if ((made = result_of(self->ndim, self->dims, loop->out, self->size)) == NULL) return NULL;
     known = of.rows == 1 || of.length >= HOT_ROW ? hot_of(self, &of) : NULL;
-    if (known) known->busy++; /* other threads of the program may run meanwhile */
-    if (known && known->function) raised = !hot_run(known, self, &of, PyArray_BYTES(made), loop->size);
+    function = known ? known->function : NULL; /* other threads of the program may run meanwhile, and change it */
+    if (known) known->busy++;
+    if (function) raised = !hot_run(function, self, &of, PyArray_BYTES(made), loop->size);
     else *hot = hot_count(known, self->size), raised = 1;
     if (raised) {
         raised = pass_run(self, &of, PyArray_BYTES(made), loop->size);
-        if (!raised && known && known->function && ++known->refused > HOT_REFUSALS) known->function = NULL; /* its flags say too much */
+        if (!raised && function && ++known->refused > HOT_REFUSALS) known->function = NULL; /* its flags say too much */
     }
     if (known) known->busy--;
     if (raised) Py_CLEAR(made);

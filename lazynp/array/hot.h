@@ -19,6 +19,7 @@ typedef struct {
     int asked;             /* how often it was asked for: whether it is on disk, and to be compiled */
     int refused;           /* times that its function raised a flag, where NumPy's loops did not */
     int busy;              /* how many compile it, or compute with it */
+    int asking;            /* somebody has it compiled, or is about to */
     int ahead;             /* a thread of its own compiles it, or could */
     int steps, arrays;
     Step step[CHAIN_STEPS];
@@ -100,7 +101,7 @@ static void hot_forget(void) {
 
 typedef struct {
     Pieces pieces;
-    const Hot* hot;
+    RowsFunction function;
     const Chain* chain;
     const Rows2* of;
     char* to;
@@ -114,13 +115,13 @@ static int hot_piece(const Pieces* pieces, npy_intp first, npy_intp count, int t
     int row = of->rows == 1;
     (void)thread;
     for (int k = 0; k < self->chain->arrays; k++) at[k] = PyArray_BYTES(self->chain->array[k]) + first * (row ? of->along[k] : of->across[k]);
-    self->hot->function(at, of->across, of->along, self->chain->value, self->to + first * (row ? 1 : of->length) * self->size, row ? 1 : count, row ? count : of->length);
+    self->function(at, of->across, of->along, self->chain->value, self->to + first * (row ? 1 : of->length) * self->size, row ? 1 : count, row ? count : of->length);
     return 0; /* its flags are asked for at the end */
 }
 
 /* Compute by machine code; whether that was all. */
-static int hot_run(const Hot* hot, const Chain* self, const Rows2* of, char* to, npy_intp size) {
-    HotRun run = {.hot = hot, .chain = self, .of = of, .to = to, .size = size};
+static int hot_run(RowsFunction function, const Chain* self, const Rows2* of, char* to, npy_intp size) {
+    HotRun run = {.function = function, .chain = self, .of = of, .to = to, .size = size};
     double ns = (double)self->size * self->steps * HOT_NS;
     int raised;
     run.pieces.compute = hot_piece, run.pieces.basic = 1, run.pieces.whole = of->rows == 1 ? of->length : of->rows;
@@ -215,7 +216,7 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
 
 /* As if it had not been asked for; somebody will ask again. */
 static void hot_put_off(Hot* hot) {
-    if (hot) hot->asked -= hot->function == NULL, hot->busy--;
+    if (hot) hot->asked -= hot->function == NULL, hot->busy--, hot->asking = 0;
 }
 
 /* Have an expression compiled; -1 where somebody interrupts it. */
@@ -240,17 +241,17 @@ static int hot_compile(Hot* hot) {
     }
     if (function) hot->asked = 2;
     if (function && hot_check(hot, function, 0) && hot_check(hot, function, 1)) hot->function = function;
-    hot->busy--;
+    hot->busy--, hot->asking = 0;
     return 0;
 }
 
 /* The expression itself, when what NumPy's loops have computed of it pays for looking for its machine code, and again when it pays for
    compiling it; it stays until that is done or put off. */
 static inline Hot* hot_count(Hot* hot, npy_intp size) {
-    if (hot == NULL || hot->asked > 1 || hot_method == NULL) return NULL;
+    if (hot == NULL || hot->asked > 1 || hot->asking || hot_method == NULL) return NULL;
     hot->work += (long long)hot->steps * (size + HOT_CALL);
     if (hot->work < (hot->asked == 0 ? hot_work / HOT_KEPT : hot->ahead ? hot_work / HOT_AHEAD : hot_work)) return NULL;
-    hot->asked++, hot->busy++;
+    hot->asked++, hot->busy++, hot->asking = 1;
     return hot;
 }
 

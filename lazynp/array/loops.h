@@ -2,7 +2,8 @@
 
    In: C-contiguous operands of one dtype, or such an array and a number.  Out: NumPy's result, to the bit, without the work that a ufunc does
    around its loop.  Promise: a loop is used after its results were compared with NumPy's, on special values as well; where a
-   floating-point flag is raised the result is thrown away, for NumPy to do it again and to warn. */
+   floating-point flag is raised the result is thrown away, for NumPy to do it again and to warn.  Of two NaNs of different bits that meet, which one is
+   handed on is the processor's choice. */
 
 #ifndef LAZYNP_LOOPS_H
 #define LAZYNP_LOOPS_H
@@ -452,10 +453,17 @@ static int rows_run(RowsRun* self, npy_intp size) {
     return !pieces_do(&self->pieces, size < LONG || whole < 2 ? 1 : pieces_threads(ns, size * self->sizes[2]), ns);
 }
 
-/* Whether an operand's elements are equally far apart, all of them: NumPy goes through them in one call. */
-static int is_line(const Layout* of, const npy_intp* steps) {
-    for (int k = 0; k < of->ndim - 1; k++)
-        if (of->dims[k] != 1 && steps[k] != steps[k + 1] * of->dims[k + 1]) return 0;
+/* Whether an operand's elements are equally far apart, all of them: NumPy goes through them in one call; and how far that is. */
+static int is_line(const Layout* of, const npy_intp* steps, npy_intp* step) {
+    npy_intp next = 0;
+    int seen = 0;
+    *step = 0;
+    for (int k = of->ndim - 1; k >= 0; k--) {
+        if (of->dims[k] == 1) continue;
+        if (!seen) *step = steps[k], seen = 1;
+        else if (steps[k] != next) return 0;
+        next = steps[k] * of->dims[k];
+    }
     return 1;
 }
 
@@ -464,7 +472,7 @@ static PyObject* direct_rows(Loop* loop, PyArrayObject* x, PyArrayObject* y, cha
     RowsRun self;
     Layout* of = &self.of;
     PyArrayObject* r;
-    npy_intp size = 1;
+    npy_intp size = 1, line[2] = {0, 0};
     int nx = PyArray_NDIM(x), ny = y ? PyArray_NDIM(y) : 0, place = !y && number_first; /* which operand `x` is */
     of->ndim = nx > ny ? nx : ny;
     if (of->ndim == 0 || of->ndim > AXES) return NULL;
@@ -477,14 +485,14 @@ static PyObject* direct_rows(Loop* loop, PyArrayObject* x, PyArrayObject* y, cha
     if (!operand_steps(x, of->ndim, of->dims, of->steps[place])) return NULL;
     if (y ? !operand_steps(y, of->ndim, of->dims, of->steps[1]) : 0) return NULL;
     if (!y) memset(of->steps[!place], 0, sizeof(of->steps[!place]));
-    if (!loop->basic && !(is_line(of, of->steps[0]) && is_line(of, of->steps[1]))) return NULL;
+    if (!loop->basic && !(is_line(of, of->steps[0], &line[0]) && is_line(of, of->steps[1], &line[1]))) return NULL;
     r = result_of(of->ndim, of->dims, loop->out, size);
     if (r == NULL) return NULL;
     self.loop = loop;
     self.sizes[0] = self.sizes[1] = PyArray_ITEMSIZE(x), self.sizes[2] = PyArray_ITEMSIZE(r);
     self.from[place] = PyArray_BYTES(x), self.from[!place] = y ? PyArray_BYTES(y) : number, self.to = PyArray_BYTES(r);
     if (loop->basic ? rows_run(&self, size)
-                    : long2(loop, PyArray_TYPE(x), self.from[0], self.from[1], self.to, size, of->steps[0][of->ndim - 1], of->steps[1][of->ndim - 1], self.sizes[2])) return (PyObject*)r;
+                    : long2(loop, PyArray_TYPE(x), self.from[0], self.from[1], self.to, size, line[0], line[1], self.sizes[2])) return (PyObject*)r;
     Py_DECREF(r);
     return NULL;
 }
@@ -492,9 +500,10 @@ static PyObject* direct_rows(Loop* loop, PyArrayObject* x, PyArrayObject* y, cha
 /* The bytes from each element to the next in the order of C, where they are the same everywhere; else 0. */
 static npy_intp line_step(PyArrayObject* x) {
     Layout of = {.ndim = PyArray_NDIM(x)};
+    npy_intp step;
     if (of.ndim == 0 || of.ndim > AXES || PyArray_SIZE(x) == 0) return 0;
     memcpy(of.dims, PyArray_DIMS(x), (size_t)of.ndim * sizeof(npy_intp));
-    return operand_steps(x, of.ndim, of.dims, of.steps[0]) && is_line(&of, of.steps[0]) ? of.steps[0][of.ndim - 1] : 0;
+    return operand_steps(x, of.ndim, of.dims, of.steps[0]) && is_line(&of, of.steps[0], &step) ? step : 0;
 }
 
 /* The function of one array, as an array; NULL without an exception where it is NumPy's to do. */
@@ -518,9 +527,12 @@ static PyObject* direct2(Loops* loops, PyObject* a, PyObject* b, int arrays);
 /* Two arrays, one of which is of whole numbers: NumPy converts some at a time, and computes those. */
 static PyObject* direct_mixed(Loops* loops, PyArrayObject* x, PyArrayObject* y) {
     int first = gives_way(PyArray_TYPE(x), PyArray_TYPE(y));
+    PyArrayObject* whole = first ? x : y;
     PyObject *cast = NULL, *found = NULL;
+    npy_intp steps[AXES];
     if (!first && !gives_way(PyArray_TYPE(y), PyArray_TYPE(x))) return NULL;
-    if (loop_of(loops, NPY_DOUBLE)) cast = PyArray_CastToType(first ? x : y, PyArray_DescrFromType(NPY_DOUBLE), 0);
+    if (PyArray_NDIM(whole) > AXES || !operand_steps(whole, PyArray_NDIM(whole), PyArray_DIMS(whole), steps)) return NULL; /* it would lie in C's order then */
+    if (loop_of(loops, NPY_DOUBLE)) cast = PyArray_CastToType(whole, PyArray_DescrFromType(NPY_DOUBLE), 0);
     if (cast) found = direct2(loops, first ? cast : (PyObject*)x, first ? (PyObject*)y : cast, 3);
     Py_XDECREF(cast);
     return found;

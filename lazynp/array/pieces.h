@@ -48,15 +48,27 @@ static PyObject* pool_method; /* `pool()`: how many threads kernels have */
 static PyObject* threads_name; /* of what `config` says of it */
 static long long pieces_ns = PIECES_NS, pieces_shared; /* and how often several have computed something */
 
-/* Have the threads started; an interrupt comes when Python next looks for one. */
+static int pieces_raise(void* exception) {
+    PyErr_SetObject((PyObject*)Py_TYPE(exception), exception);
+    Py_DECREF((PyObject*)exception);
+    return -1;
+}
+
+/* Have the threads started.  What a handler of signals raises meanwhile is raised when Python next looks for signals. */
 static void pieces_begin(void) {
-    PyObject *type, *value, *trace, *found;
+    PyObject *type, *value, *trace, *found, *kind, *raised, *at;
     long count;
     PyErr_Fetch(&type, &value, &trace);
     found = PyObject_CallNoArgs(pool_method);
     count = found && PyLong_Check(found) ? PyLong_AsLong(found) : 1;
-    if (!PyErr_Occurred()) workers_start((int)(count > WORKERS_MOST ? WORKERS_MOST : count));
-    else if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();
+    if (PyErr_Occurred()) {
+        PyErr_Fetch(&kind, &raised, &at);
+        PyErr_NormalizeException(&kind, &raised, &at);
+        if (raised && Py_AddPendingCall(pieces_raise, Py_NewRef(raised))) Py_DECREF(raised);
+        Py_XDECREF(kind), Py_XDECREF(raised), Py_XDECREF(at);
+    } else {
+        workers_start((int)(count > WORKERS_MOST ? WORKERS_MOST : count));
+    }
     PyErr_Restore(type, value, trace);
     Py_XDECREF(found);
 }
@@ -66,14 +78,15 @@ static void pieces_begin(void) {
 static int pieces_threads(double ns, npy_intp bytes) {
     static long begun; /* the largest number that was asked for */
     PyObject* chosen;
-    long most;
+    long most, wanted;
     if (bytes >= PIECES_CACHE) ns += PIECES_FAR * (double)bytes;
     else if (pieces_ns && ns < PIECES_BYTE * (double)bytes) return 1;
     if (ns < (double)pieces_ns) return 1;
     chosen = PyDict_GetItem(config_dict, threads_name);
     most = chosen && PyLong_Check(chosen) ? PyLong_AsLong(chosen) : 0;
     if (most == -1 && PyErr_Occurred()) PyErr_Clear();
-    if (pool_method && (begun == 0 || most > begun)) begun = most > 1 ? most : 1, pieces_begin();
+    wanted = most < 1 || most > WORKERS_MOST ? WORKERS_MOST : most;
+    if (pool_method && wanted > begun) begun = wanted, pieces_begin();
     if (WORKERS_COUNT < 2) return 1;
     if (most < 1 || most > WORKERS_COUNT) most = WORKERS_COUNT;
     return ns >= (double)pieces_ns / 2 * (double)most ? (int)most : (int)(ns / ((double)pieces_ns / 2));
@@ -105,8 +118,10 @@ static void pieces_share(void* data) {
     int thread = PIECES_ADD(&self->threads, 1);
     npy_intp first;
 #ifdef LAZYNP_SSE
+    unsigned own = _mm_getcsr() & ~0x3fu;
     _mm_setcsr(self->control);
 #else
+    int own = fegetround();
     fesetround((int)self->control);
 #endif
     flags_clear(self->basic);
@@ -115,6 +130,11 @@ static void pieces_share(void* data) {
         if (self->compute(self, first, left < self->each ? left : self->each, thread)) PIECES_NOTE(&self->raised);
     }
     if (flags_raised(self->basic)) PIECES_NOTE(&self->raised);
+#ifdef LAZYNP_SSE
+    _mm_setcsr(own);
+#else
+    fesetround(own);
+#endif
 }
 
 static int pieces_run(Pieces* self, int threads) {

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import warnings
@@ -114,8 +115,57 @@ for mode in (0, 0x400, 0x800, 0xc00):
     theirs = numpy.divide(p, 3.0)
     libm.fesetround(0)
     print(shared, all(numpy.array_equal(one, theirs) for one in ours))
+    with config.override(tier="compiled"):  # kernels have the same threads
+        print(numpy.array_equal(np.full(3_000_000, mode / 7) / 3.0, numpy.full(3_000_000, mode / 7) / 3.0))
 """
-    assert say(tmp_path, program) == ["20 True"] * 4
+    assert say(tmp_path, program) == ["20 True", "True"] * 4
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no such timer")
+def test_what_a_handler_of_signals_raises_is_raised(tmp_path: Path) -> None:
+    program = """
+import signal, time
+def late(*_): raise TimeoutError("late")
+signal.signal(signal.SIGALRM, late)
+core.share(0)
+for _ in range(5): np.hypot(x, y)  # the next one has the threads started
+signal.setitimer(signal.ITIMER_REAL, 0.0002)
+try:
+    end = time.monotonic() + 20
+    while time.monotonic() < end: np.hypot(x, y)
+except TimeoutError as error:
+    print(error)
+"""
+    assert say(tmp_path, program) == ["late"]
+
+
+def test_the_larger_of_two_zeros_is_numpys_wherever_they_lie() -> None:
+    z = numpy.where(numpy.random.default_rng(0).random((2, 400, 3, 40)) < 0.5, 0.0, -0.0)
+    ours = np.asarray(z, copy=True)
+    with config.override(eager_below=1 << 20):
+        for name in ("fmax", "fmin", "maximum", "minimum"):
+            for _ in range(2):
+                found = getattr(np, name)(ours[0][:, :, 1:21], ours[1][:, :, 1:21])
+                assert numpy.asarray(found).tobytes() == getattr(numpy, name)(z[0][:, :, 1:21], z[1][:, :, 1:21]).tobytes()
+
+
+@pytest.mark.slow
+def test_threads_that_compute_while_their_expression_is_compiled(tmp_path: Path) -> None:
+    program = """
+import threading
+def expression(a, b, c): return a * b + c * a - b * 3.5 + c * b - a * c + b * b - c * c + a
+operands = [[np.asarray(numpy.random.random(700_000) + 0.5) for _ in range(3)] for _ in range(8)]
+wrong = []
+def work(k):
+    expected = expression(*map(numpy.array, operands[k])).tobytes()
+    for turn in range(60):
+        if numpy.asarray(expression(*operands[k])).tobytes() != expected: wrong.append((k, turn))
+threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(wrong)
+"""
+    assert say(tmp_path, program, LAZYNP_EAGER_BELOW="786432") == ["[]"]
 
 
 def test_a_warning_is_at_the_users_line() -> None:
