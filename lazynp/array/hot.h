@@ -124,9 +124,9 @@ static int hot_run(RowsFunction function, const Chain* self, const Rows2* of, ch
     HotRun run = {.function = function, .chain = self, .of = of, .to = to, .size = size};
     double ns = (double)self->size * self->steps * HOT_NS;
     int raised;
-    run.pieces.compute = hot_piece, run.pieces.basic = 1, run.pieces.whole = of->rows == 1 ? of->length : of->rows;
-    run.pieces.each = of->rows == 1 ? HOT_PIECE : of->length < HOT_PIECE ? HOT_PIECE / of->length : 1;
-    raised = pieces_do(&run.pieces, self->size < LONG ? 1 : pieces_threads(ns, 0), ns);
+    run.pieces.compute = hot_piece, run.pieces.basic = 1, run.pieces.piece = HOT_PIECE;
+    run.pieces.whole = of->rows == 1 ? of->length : of->rows, run.pieces.unit = of->rows == 1 ? 1 : of->length;
+    raised = pieces_do(&run.pieces, self->size < LONG_FROM ? 1 : pieces_threads(ns, 0), ns);
     flags_clear(1);
     hot_runs += !raised;
     return !raised;

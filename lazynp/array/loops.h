@@ -63,7 +63,7 @@ static inline int run2(Loop* loop, char* x, char* y, char* r, npy_intp n, npy_in
 
 /* Many elements ---------------------------------------------------------------------------------------------------------------------- */
 
-#define LONG 4096     /* elements, from which on it is asked whether several threads shall compute them */
+#define LONG_FROM 4096  /* elements, from which on it is asked whether several threads shall compute them */
 #define LONG_TIMED 4    /* runs that are timed: what an element costs, at best, depends on the machine, and on NumPy */
 #define LONG_PIECE 4096 /* elements, a multiple of all that vectors hold: what lies where in a vector does not change */
 
@@ -109,9 +109,7 @@ static int long_run(LongRun* self, npy_intp n) {
         int threads;
         for (int k = 0; k < self->operands; k++) moved += self->steps[k];
         threads = pieces_threads(ns, moved * n);
-        self->pieces.compute = long_piece, self->pieces.whole = n, self->pieces.basic = loop->basic;
-        self->pieces.each = n / (8 * threads) / LONG_PIECE * LONG_PIECE;
-        if (self->pieces.each < LONG_PIECE) self->pieces.each = LONG_PIECE;
+        self->pieces.compute = long_piece, self->pieces.whole = n, self->pieces.unit = 1, self->pieces.piece = LONG_PIECE, self->pieces.basic = loop->basic;
         return !pieces_do(&self->pieces, threads, ns);
     }
     before = long_now();
@@ -126,7 +124,7 @@ static int long_run(LongRun* self, npy_intp n) {
 /* The same for a few, at once. */
 static inline int long1(Loop* loop, int type, char* x, char* r, npy_intp n, npy_intp sx, npy_intp sr) {
     LongRun self;
-    if (n < LONG || !long_shares(loop, type)) return run1(loop, x, r, n, sx, sr);
+    if (n < LONG_FROM || !long_shares(loop, type)) return run1(loop, x, r, n, sx, sr);
     self.loop = loop, self.operands = 2;
     self.at[0] = x, self.at[1] = r, self.steps[0] = sx, self.steps[1] = sr;
     return long_run(&self, n);
@@ -134,7 +132,7 @@ static inline int long1(Loop* loop, int type, char* x, char* r, npy_intp n, npy_
 
 static inline int long2(Loop* loop, int type, char* x, char* y, char* r, npy_intp n, npy_intp sx, npy_intp sy, npy_intp sr) {
     LongRun self;
-    if (n < LONG || !long_shares(loop, type)) return run2(loop, x, y, r, n, sx, sy, sr);
+    if (n < LONG_FROM || !long_shares(loop, type)) return run2(loop, x, y, r, n, sx, sy, sr);
     self.loop = loop, self.operands = 3;
     self.at[0] = x, self.at[1] = y, self.at[2] = r, self.steps[0] = sx, self.steps[1] = sy, self.steps[2] = sr;
     return long_run(&self, n);
@@ -416,11 +414,10 @@ typedef struct {
 static int rows_piece(const Pieces* pieces, npy_intp first, npy_intp count, int thread) {
     const RowsRun* self = (const RowsRun*)pieces;
     Layout of = self->of;
-    npy_intp at[AXES] = {0}, rows = 1, last = of.ndim - 1, n, before = 1;
+    npy_intp at[AXES] = {0}, rows = 1, last = of.ndim - 1, n;
     char *from[2] = {self->from[0] + first * of.steps[0][0], self->from[1] + first * of.steps[1][0]}, *to;
     (void)thread;
-    for (int k = 1; k < of.ndim; k++) before *= of.dims[k];
-    to = self->to + first * before * self->sizes[2];
+    to = self->to + first * pieces->unit * self->sizes[2];
     of.dims[0] = count;
     n = of.dims[last];
     for (int k = 0; k < last; k++) rows *= of.dims[k];
@@ -447,10 +444,10 @@ static int rows_piece(const Pieces* pieces, npy_intp first, npy_intp count, int 
 #define SIDES_NS 1.0 /* and how many more in short ones */
 /* Whether it raised nothing. */
 static int rows_run(RowsRun* self, npy_intp size) {
-    npy_intp whole = self->of.dims[0], each = LONG_PIECE * whole / size;
     double ns = (double)size * (self->of.dims[self->of.ndim - 1] <= SIDES_ROW ? ROWS_NS + SIDES_NS : ROWS_NS);
-    self->pieces.compute = rows_piece, self->pieces.whole = whole, self->pieces.each = each ? each : 1, self->pieces.basic = 1;
-    return !pieces_do(&self->pieces, size < LONG || whole < 2 ? 1 : pieces_threads(ns, size * self->sizes[2]), ns);
+    self->pieces.compute = rows_piece, self->pieces.whole = self->of.dims[0], self->pieces.unit = 1, self->pieces.piece = LONG_PIECE, self->pieces.basic = 1;
+    for (int k = 1; k < self->of.ndim; k++) self->pieces.unit *= self->of.dims[k];
+    return !pieces_do(&self->pieces, size < LONG_FROM || self->pieces.whole < 2 ? 1 : pieces_threads(ns, size * self->sizes[2]), ns);
 }
 
 /* Whether an operand's elements are equally far apart, all of them: NumPy goes through them in one call; and how far that is. */
@@ -912,10 +909,9 @@ static PyArrayObject* reduce_axis(Reduction* of, Loop* loop, PyArrayObject* x, i
     self.pieces.whole = self.axis ? self.rows : self.matrices > 1 ? self.matrices : self.columns;
     columns = !self.axis && self.matrices == 1; /* are what is shared, else rows or matrices */
     self.pieces.compute = axis_piece, self.pieces.basic = 1;
-    self.pieces.each = columns ? AXIS_PIECE : LONG_PIECE * self.pieces.whole / size;
-    if (self.pieces.each == 0) self.pieces.each = 1;
-    ns = (double)size * (AXIS_NS + (self.axis ? 0 : 1.0 / (double)behind));
-    threads = size < LONG || self.pieces.whole <= (columns ? AXIS_PIECE : 1) ? 1 : pieces_threads(ns, size * loop->size);
+    self.pieces.unit = columns ? 1 : self.axis ? length : length * behind, self.pieces.piece = columns ? AXIS_PIECE : LONG_PIECE;
+    ns = size < LONG_FROM ? 0 : (double)size * (AXIS_NS + (self.axis ? 0 : 1.0 / (double)behind));
+    threads = size < LONG_FROM || self.pieces.whole <= (columns ? AXIS_PIECE : 1) ? 1 : pieces_threads(ns, size * loop->size);
     Py_INCREF(x);
     if (pieces_do(&self.pieces, threads, ns)) Py_CLEAR(r);
     Py_DECREF(x);

@@ -234,10 +234,10 @@ static int pass_run(const Chain* self, const Rows2* of, char* to, npy_intp size)
     if (of->rows > 1 && of->length < chain_sizes.block) pass.apart = apart_in_all(self, of);
     pass.sides = of->rows > 1 && !pass.apart && of->length < chain_sizes.row && sides_fit(self);
     blocks_assign(self, block);
-    if (self->size >= LONG) ns = pass_ns(self, pass.sides), threads = desks_ready(pieces_threads(ns, pass_bytes(self)));
+    if (self->size >= LONG_FROM) ns = pass_ns(self, pass.sides), threads = desks_ready(pieces_threads(ns, pass_bytes(self)));
     if ((pass.desk = desk_take()) == NULL) return 1;
-    pass.pieces.compute = pass_piece, pass.pieces.whole = of->rows == 1 ? of->length : of->rows, pass.pieces.basic = 1;
-    pass.pieces.each = of->rows == 1 ? PASS_PIECE : of->length < PASS_PIECE ? PASS_PIECE / of->length : 1;
+    pass.pieces.compute = pass_piece, pass.pieces.basic = 1, pass.pieces.piece = PASS_PIECE;
+    pass.pieces.whole = of->rows == 1 ? of->length : of->rows, pass.pieces.unit = of->rows == 1 ? 1 : of->length;
     raised = pieces_do(&pass.pieces, threads, ns);
     desk_leave(pass.desk);
     return raised;

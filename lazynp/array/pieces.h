@@ -96,7 +96,8 @@ static int pieces_threads(double ns, npy_intp bytes) {
 
 typedef struct Pieces {
     int (*compute)(const struct Pieces*, npy_intp first, npy_intp count, int thread); /* whether an error was raised */
-    npy_intp whole, each, next; /* how many there are, in a piece, and given out */
+    npy_intp whole, unit, piece; /* how many there are, elements of one of them, and elements that a thread takes at a time, or one of them */
+    npy_intp each, next;         /* how many are a piece, and were given out */
     int basic; /* IEEE arithmetic, whose flags are the vector unit's */
     int threads, raised;
     unsigned control; /* how the caller's thread rounds */
@@ -138,6 +139,7 @@ static void pieces_share(void* data) {
 }
 
 static int pieces_run(Pieces* self, int threads) {
+    self->each = self->piece > self->unit ? self->piece / self->unit : 1;
     self->next = 0, self->threads = self->raised = 0;
     PIECES_ADD(&pieces_shared, 1);
 #ifdef LAZYNP_SSE
@@ -156,7 +158,7 @@ static int other_threads(void) {
     return one && PyThreadState_Next(one) != NULL;
 }
 
-/* Compute all of it, of which `self` has `compute`, `whole`, `each` and `basic`, by so many threads, one of which would take `ns`; whether an error was
+/* Compute all of it, of which `self` has `compute`, `whole`, `unit`, `piece` and `basic`, by so many threads, one of which would take `ns`; whether an error was
    raised. */
 static int pieces_do(Pieces* self, int threads, double ns) {
     PyThreadState* saved = ns >= PIECES_LONG && other_threads() ? PyEval_SaveThread() : NULL;

@@ -112,7 +112,7 @@ static inline int is_two(PyObject* x) {
     return PyLong_CheckExact(x) && PyLong_AsLongAndOverflow(x, &overflow) == 2 && !overflow;
 }
 
-/* Whether `x ** y` is what the ufunc computes of floats: exponents that are whole or a half NumPy takes as other functions. */
+/* Whether `x ** y` is what the ufunc computes of floats: -1, 0, 0.5, 1 and 2 NumPy takes as other functions. */
 static inline int is_power(PyArrayObject* x, PyObject* y, int arrays) {
     double number;
     if (arrays == 2 || (PyArray_TYPE(x) != NPY_DOUBLE && PyArray_TYPE(x) != NPY_FLOAT)) return 0;
