@@ -39,8 +39,8 @@ static PyObject* direct_ravel(PyArrayObject* x) { return PyArray_Ravel(x, NPY_CO
 static PyObject* direct_flatten(PyArrayObject* x) { return PyArray_Flatten(x, NPY_CORDER); }
 static PyObject* direct_transpose(PyArrayObject* x) { return PyArray_Transpose(x, NULL); }
 static PyObject* direct_squeeze(PyArrayObject* x) { return PyArray_Squeeze(x); }
-static PyObject* direct_copy(PyArrayObject* x) { return PyArray_NewCopy(x, NPY_CORDER); }
-static PyObject* direct_copy_as_it_lies(PyArrayObject* x) { return PyArray_NewCopy(x, NPY_KEEPORDER); }
+static PyObject* direct_copy(PyArrayObject* x) { return copy_of(x, NPY_CORDER); }
+static PyObject* direct_copy_as_it_lies(PyArrayObject* x) { return copy_of(x, NPY_KEEPORDER); }
 static PyObject* direct_list(PyArrayObject* x) { return PyArray_ToList(x); }
 static PyObject* direct_ndim(PyArrayObject* x) { return PyLong_FromLong(PyArray_NDIM(x)); }
 static PyObject* direct_size(PyArrayObject* x) { return PyLong_FromSsize_t(PyArray_SIZE(x)); }
@@ -62,9 +62,9 @@ static PyObject* direct_norm(PyArrayObject* x) { /* of floats, whatever the numb
     return found;
 }
 static PyObject* direct_zeros_like(PyArrayObject* x) {
-    PyObject* made = PyArray_NewLikeArray(x, NPY_KEEPORDER, NULL, 0);
-    if (made) memset(PyArray_DATA((PyArrayObject*)made), 0, (size_t)PyArray_NBYTES((PyArrayObject*)made));
-    return made;
+    PyArrayObject* made = room_like(x, NULL);
+    if (made) memset(PyArray_DATA(made), 0, (size_t)PyArray_NBYTES(made));
+    return (PyObject*)made;
 }
 
 static const struct {
@@ -272,7 +272,7 @@ static PyObject* converted(PyArrayObject* x, PyObject* dtype) {
     PyObject* made;
     if (!(PyType_Check(dtype) || PyObject_TypeCheck(dtype, &PyArrayDescr_Type))) return NULL;
     if (!PyArray_DescrConverter(dtype, &descr)) return PyErr_Clear(), NULL;
-    made = PyArray_NewLikeArray(x, NPY_KEEPORDER, descr, 0);
+    made = (PyObject*)room_like(x, descr);
     if (made == NULL) return NULL;
     if (!native_dtype((PyArrayObject*)made)) {
         Py_DECREF(made);
@@ -332,16 +332,21 @@ static PyObject* joined(PyObject* list) {
 static PyObject* zeros_of(PyObject* shape, PyObject* dtype) {
     npy_intp dims[NPY_MAXDIMS];
     int ndim = PyTuple_CheckExact(shape) ? (int)PyTuple_GET_SIZE(shape) : 1;
+    npy_intp bytes = 8;
     PyArray_Descr* descr = NULL;
+    PyObject *before, *made;
     if (ndim > 8) return NULL;
-    for (int k = 0; k < ndim; k++) dims[k] = PyLong_AsSsize_t(PyTuple_CheckExact(shape) ? PyTuple_GET_ITEM(shape, k) : shape);
-    if (dtype == NULL) return PyArray_ZEROS(ndim, dims, NPY_DOUBLE, 0);
-    if (!PyArray_DescrConverter(dtype, &descr)) return PyErr_Clear(), NULL;
+    for (int k = 0; k < ndim; k++) bytes *= dims[k] = PyLong_AsSsize_t(PyTuple_CheckExact(shape) ? PyTuple_GET_ITEM(shape, k) : shape);
+    if (dtype == NULL) descr = PyArray_DescrFromType(NPY_DOUBLE);
+    else if (!PyArray_DescrConverter(dtype, &descr)) return PyErr_Clear(), NULL;
     if (!PyTypeNum_ISNUMBER(descr->type_num) && !PyTypeNum_ISBOOL(descr->type_num)) {
         Py_DECREF(descr);
         return NULL;
     }
-    return PyArray_Zeros(ndim, dims, descr, 0);
+    before = pool_begin(bytes);
+    made = PyArray_Zeros(ndim, dims, descr, 0);
+    pool_end(before);
+    return made;
 }
 
 /* An array full of one number; NULL as for `zeros_of`. */
@@ -562,8 +567,16 @@ static PyObject* asked(PyObject* theirs, PyObject* const* args, Py_ssize_t n, Py
         if (plain[k] == NULL) break;
     }
     if (k == total && given.count >= least) {
-        for (Py_ssize_t c = 0; c < given.count; c++) borrowed |= is_part(given.cells[c]);
+        npy_intp largest = 0;
+        PyObject* before;
+        for (Py_ssize_t c = 0; c < given.count; c++) {
+            PyArrayObject* memory = memory_of(given.cells[c]);
+            borrowed |= is_part(given.cells[c]);
+            if (memory && PyArray_NBYTES(memory) > largest) largest = PyArray_NBYTES(memory);
+        }
+        before = pool_begin(largest);
         found = listens ? listening(theirs, plain, (size_t)n, names) : PyObject_Vectorcall(theirs, plain, (size_t)n, names);
+        pool_end(before);
         if (borrowed && !keeps_nothing(found)) { /* a view of memory that moves, or it cannot be written */
             Py_CLEAR(found);
             PyErr_Clear();
@@ -671,7 +684,7 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
         case AS_IT_IS:
             x = total == 1 && n == 1 ? memory_of(args[0]) : NULL;
             if (x && self->kind == AS_IT_IS) return Py_NewRef(args[0]);
-            if (x) return cell_of(PyArray_NewCopy(x, NPY_KEEPORDER), NULL);
+            if (x) return cell_of(copy_of(x, NPY_KEEPORDER), NULL);
             if (n && total < 3 && (total == 1 || n == 2 || PyTuple_GET_ITEM(names, 0) == dtype_name)) found = listed(self->theirs, args[0], total == 2 ? args[1] : NULL);
             if (found) return found;
             /* fall through */

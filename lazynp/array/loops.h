@@ -333,7 +333,25 @@ static inline int value_of(PyObject* x, int type, Value* to) {
 static inline int plain_memory(PyArrayObject* x) { return PyArray_ISCARRAY_RO(x) && PyArray_NDIM(x) > 0; }
 
 static PyArrayObject* result_of(int ndim, npy_intp* dims, int type, npy_intp size) {
-    PyObject *before = pool_begin(size * 8), *made = PyArray_SimpleNew(ndim, dims, type);
+    return (PyArrayObject*)pool_array(ndim, dims, PyArray_DescrFromType(type), size);
+}
+
+static inline PyObject* copy_of(PyArrayObject* x, NPY_ORDER order) {
+    PyObject *made, *before;
+    if (PyArray_IS_C_CONTIGUOUS(x) && order != NPY_FORTRANORDER) { /* (in all other orders that is the order of the copy) */
+        made = pool_array(PyArray_NDIM(x), PyArray_DIMS(x), (PyArray_Descr*)Py_NewRef((PyObject*)PyArray_DESCR(x)), PyArray_SIZE(x));
+        if (made) memcpy(PyArray_DATA((PyArrayObject*)made), PyArray_DATA(x), (size_t)PyArray_NBYTES(x));
+        return made;
+    }
+    before = pool_begin(PyArray_NBYTES(x));
+    made = PyArray_NewCopy(x, order);
+    pool_end(before);
+    return made;
+}
+
+/* Memory for an array like `x`, perhaps of another dtype (taken over). */
+static inline PyArrayObject* room_like(PyArrayObject* x, PyArray_Descr* dtype) {
+    PyObject *before = pool_begin(PyArray_SIZE(x) * (dtype ? PyDataType_ELSIZE(dtype) : PyArray_ITEMSIZE(x))), *made = PyArray_NewLikeArray(x, NPY_KEEPORDER, dtype, 0);
     pool_end(before);
     return (PyArrayObject*)made;
 }
