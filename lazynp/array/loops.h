@@ -11,6 +11,7 @@
 #include <math.h>
 #include "pieces.h"
 #include "pool.h"
+#include "powers.h"
 #include "sides.h"
 #include "numpy/ufuncobject.h"
 #include "numpy/arrayscalars.h"
@@ -166,6 +167,8 @@ static void loops_fill(Loops* loops, PyObject* object, int basic) {
         loops->of[type].basic = (char)(basic && type != NPY_HALF && !PyTypeNum_ISCOMPLEX(type));
         loops->of[type].joins = (char)(loops->of[type].basic || (basic && PyTypeNum_ISCOMPLEX(type) && is_complex_arithmetic(ufunc->name)));
     }
+    if (strcmp(ufunc->name, "power") == 0)
+        for (int type = NPY_FLOAT; type <= NPY_DOUBLE; type++) powers_install(&loops->of[type].function, loops->of[type].data, type);
 }
 
 /* Operands to compare with: a few that are special, the rest ordinary; `which` tells two operands of one call apart. */
@@ -330,7 +333,8 @@ static inline int value_of(PyObject* x, int type, Value* to) {
     return 0;
 }
 
-static inline int plain_memory(PyArrayObject* x) { return PyArray_ISCARRAY_RO(x) && PyArray_NDIM(x) > 0; }
+/* Whether all elements lie side by side; one alone may have been taken out of a reversed array, for which NumPy has other loops. */
+static inline int plain_memory(PyArrayObject* x) { return PyArray_ISCARRAY_RO(x) && PyArray_NDIM(x) > 0 && PyArray_STRIDE(x, PyArray_NDIM(x) - 1) >= 0; }
 
 static PyArrayObject* result_of(int ndim, npy_intp* dims, int type, npy_intp size) {
     return (PyArrayObject*)pool_array(ndim, dims, PyArray_DescrFromType(type), size);
@@ -500,7 +504,7 @@ static PyObject* direct_rows(Loop* loop, PyArrayObject* x, PyArrayObject* y, cha
     if (!operand_steps(x, of->ndim, of->dims, of->steps[place])) return NULL;
     if (y ? !operand_steps(y, of->ndim, of->dims, of->steps[1]) : 0) return NULL;
     if (!y) memset(of->steps[!place], 0, sizeof(of->steps[!place]));
-    if (!loop->basic && !(is_line(of, of->steps[0], &line[0]) && is_line(of, of->steps[1], &line[1]))) return NULL;
+    if (!loop->basic && (size == 1 || !(is_line(of, of->steps[0], &line[0]) && is_line(of, of->steps[1], &line[1])))) return NULL;
     r = result_of(of->ndim, of->dims, loop->out, size);
     if (r == NULL) return NULL;
     self.loop = loop;
