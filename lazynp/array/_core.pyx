@@ -72,6 +72,7 @@ cdef extern from "counting.h":
     PyObject* result_method
     PyObject* scalar_method
     PyObject* error_variable
+    PyObject* errors_minded_method
     PyObject* error_listening
     PyObject* errors_heard
     PyObject* errors_tell
@@ -432,9 +433,13 @@ def bind(ufunc, theirs, real, costly):
     ufunc_bind(ufunc, theirs, name in _BASIC, real, not real and vars(np).get(name) is theirs, costly)
 
 
-def listen(variable, listening, heard, tell):
-    """Set ``variable`` to ``listening`` where NumPy runs Python code, and afterwards ``tell`` of the errors that were ``heard``."""
-    global error_variable, error_listening, errors_heard, errors_tell
+def listen(variable, listening, heard, tell, minded):
+    """Set ``variable`` to ``listening`` where NumPy runs Python code, and afterwards ``tell`` of the errors that were ``heard``.
+
+    ``minded()`` says which errors somebody is told of, as NumPy's bits.
+    """
+    global error_variable, error_listening, errors_heard, errors_tell, errors_minded_method
+    errors_minded_method = _keep(minded)
     error_variable, error_listening, errors_heard, errors_tell = _keep(variable), _keep(listening), _keep(heard), _keep(tell)
 
 

@@ -210,8 +210,11 @@ def bind(ufunc: Any, theirs: Any, real: bool, costly: bool) -> None:
     """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's; ``costly``: few elements are left to NumPy."""
 
 
-def listen(variable: Any, listening: Any, heard: dict[int, Any], tell: Callable[[], Any]) -> None:
-    """Set ``variable`` to ``listening`` where NumPy runs Python code, and afterwards ``tell`` of the errors that were ``heard``."""
+def listen(variable: Any, listening: Any, heard: dict[int, Any], tell: Callable[[], Any], minded: Callable[[], int]) -> None:
+    """Set ``variable`` to ``listening`` where NumPy runs Python code, and afterwards ``tell`` of the errors that were ``heard``.
+
+    ``minded()`` says which errors somebody is told of, as NumPy's bits.
+    """
 
 
 def function(slow: Callable[..., Any], theirs: Any, name: str, own: frozenset[str], least: int = 1) -> Any:

@@ -22,16 +22,17 @@ static PyArrayObject* chain_run(Chain* self, Hot** hot) {
     RowsFunction function;
     Hot* known;
     Rows2 of;
-    int raised;
+    int raised, minded;
     if (self->steps < 2 || self->size == 0 || !rows_of(self, &of)) return NULL;
     if ((made = result_of(self->ndim, self->dims, loop->out, self->size)) == NULL) return NULL;
+    minded = errors_minded();
     known = of.rows == 1 || of.length >= HOT_ROW ? hot_of(self, &of) : NULL;
     function = known ? known->function : NULL; /* other threads of the program may run meanwhile, and change it */
     if (known) known->busy++;
-    if (function) raised = !hot_run(function, self, &of, PyArray_BYTES(made), loop->size);
+    if (function) raised = !hot_run(function, self, &of, PyArray_BYTES(made), loop->size, minded);
     else *hot = hot_count(known, self->size), raised = 1;
     if (raised) {
-        raised = pass_run(self, &of, PyArray_BYTES(made), loop->size);
+        raised = pass_run(self, &of, PyArray_BYTES(made), loop->size, minded);
         if (!raised && function && ++known->refused > HOT_REFUSALS) known->function = NULL; /* its flags say too much */
     }
     if (known) known->busy--;

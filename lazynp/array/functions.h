@@ -10,7 +10,7 @@
 
 #define MOST 10 /* arguments of a call that is looked at */
 
-static PyObject *error_variable, *error_listening, *errors_heard, *errors_tell;
+static PyObject *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
 enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, COUNTED };

@@ -120,11 +120,11 @@ static int hot_piece(const Pieces* pieces, npy_intp first, npy_intp count, int t
 }
 
 /* Compute by machine code; whether that was all. */
-static int hot_run(RowsFunction function, const Chain* self, const Rows2* of, char* to, npy_intp size) {
+static int hot_run(RowsFunction function, const Chain* self, const Rows2* of, char* to, npy_intp size, int minded) {
     HotRun run = {.function = function, .chain = self, .of = of, .to = to, .size = size};
     double ns = (double)self->size * self->steps * HOT_NS;
     int raised;
-    run.pieces.compute = hot_piece, run.pieces.basic = 1, run.pieces.piece = HOT_PIECE;
+    run.pieces.compute = hot_piece, run.pieces.basic = 1, run.pieces.minded = minded, run.pieces.piece = HOT_PIECE;
     run.pieces.whole = of->rows == 1 ? of->length : of->rows, run.pieces.unit = of->rows == 1 ? 1 : of->length;
     raised = pieces_do(&run.pieces, self->size < LONG_FROM ? 1 : pieces_threads(ns, 0), ns);
     flags_clear(1);

@@ -37,21 +37,24 @@ typedef struct Loops {
     Loop of[TYPES];
 } Loops;
 
-/* Whether a loop that has run raised nothing, neither a flag nor (integer powers do) an exception. */
-static inline int loop_fine(Loop* loop) {
+/* The errors of a loop that has run; -1: an exception (integer powers raise one), which NumPy is to raise. */
+static inline int loop_errors(Loop* loop) {
     if (!loop->basic && PyErr_Occurred()) {
         PyErr_Clear();
-        return 0;
+        return -1;
     }
-    return !flags_raised(loop->basic);
+    return flags_raised(loop->basic);
 }
+
+/* Whether NumPy would tell of one. */
+static inline int minds(int errors) { return errors && (errors < 0 || errors & errors_minded()); }
 
 static inline int run1(Loop* loop, char* x, char* r, npy_intp n, npy_intp sx, npy_intp sr) {
     char* args[2] = {x, r};
     npy_intp dims[1] = {n}, steps[2] = {sx, sr};
     flags_clear(loop->basic);
     loop->function(args, dims, steps, loop->data);
-    return loop_fine(loop);
+    return loop_errors(loop);
 }
 
 static inline int run2(Loop* loop, char* x, char* y, char* r, npy_intp n, npy_intp sx, npy_intp sy, npy_intp sr) {
@@ -59,7 +62,7 @@ static inline int run2(Loop* loop, char* x, char* y, char* r, npy_intp n, npy_in
     npy_intp dims[1] = {n}, steps[3] = {sx, sy, sr};
     flags_clear(loop->basic);
     loop->function(args, dims, steps, loop->data);
-    return loop_fine(loop);
+    return loop_errors(loop);
 }
 
 /* Many elements ---------------------------------------------------------------------------------------------------------------------- */
@@ -83,7 +86,7 @@ static int long_piece(const Pieces* pieces, npy_intp first, npy_intp count, int 
     (void)thread;
     for (int k = 0; k < self->operands; k++) args[k] = self->at[k] + first * self->steps[k], steps[k] = self->steps[k];
     self->loop->function(args, dims, steps, self->loop->data);
-    return flags_raised(self->loop->basic);
+    return 0; /* the flags are looked at when all is done */
 }
 
 /* Whether several threads may compute it: integer powers call Python where they fail. */
@@ -99,27 +102,28 @@ static inline long long long_now(void) {
 #endif
 }
 
-/* Run a loop over many elements; whether it raised nothing. */
+/* Run a loop over many elements; its errors. */
 static int long_run(LongRun* self, npy_intp n) {
     Loop* loop = self->loop;
     long long before;
-    int fine;
+    int errors;
     if (loop->timed == LONG_TIMED) {
         double ns = (double)loop->ns * (double)n;
         npy_intp moved = 0;
         int threads;
         for (int k = 0; k < self->operands; k++) moved += self->steps[k];
         threads = pieces_threads(ns, moved * n);
-        self->pieces.compute = long_piece, self->pieces.whole = n, self->pieces.unit = 1, self->pieces.piece = LONG_PIECE, self->pieces.basic = loop->basic;
-        return !pieces_do(&self->pieces, threads, ns);
+        self->pieces.compute = long_piece, self->pieces.whole = n, self->pieces.unit = 1, self->pieces.piece = LONG_PIECE;
+        self->pieces.basic = loop->basic, self->pieces.minded = ERRORS;
+        return pieces_do(&self->pieces, threads, ns);
     }
     before = long_now();
     flags_clear(loop->basic);
     loop->function(self->at, &n, self->steps, loop->data);
-    fine = loop_fine(loop);
+    errors = loop_errors(loop);
     before = long_now() - before;
     if (!loop->timed++ || (float)before < loop->ns * (float)n) loop->ns = (float)before / (float)n;
-    return fine;
+    return errors;
 }
 
 /* The same for a few, at once. */
@@ -445,13 +449,13 @@ static int rows_piece(const Pieces* pieces, npy_intp first, npy_intp count, int 
     for (int k = 0; k < last; k++) rows *= of.dims[k];
     if (n <= SIDES_ROW && rows > 1) {
         sides_run(self->loop, &of, from, self->sizes, to, rows);
-        return flags_raised(1);
+        return 0; /* the flags are looked at when all is done */
     }
     for (;;) {
         char* args[3] = {from[0], from[1], to};
         npy_intp dims[1] = {n}, steps[3] = {of.steps[0][last], of.steps[1][last], self->sizes[2]};
         self->loop->function(args, dims, steps, self->loop->data);
-        if (--rows == 0) return flags_raised(1);
+        if (--rows == 0) return 0;
         to += n * self->sizes[2];
         for (npy_intp k = last - 1; k >= 0; k--) {
             from[0] += of.steps[0][k], from[1] += of.steps[1][k];
@@ -464,12 +468,13 @@ static int rows_piece(const Pieces* pieces, npy_intp first, npy_intp count, int 
 
 #define ROWS_NS 0.3  /* nanoseconds that an element in rows takes, */
 #define SIDES_NS 1.0 /* and how many more in short ones */
-/* Whether it raised nothing. */
+/* Its errors. */
 static int rows_run(RowsRun* self, npy_intp size) {
     double ns = (double)size * (self->of.dims[self->of.ndim - 1] <= SIDES_ROW ? ROWS_NS + SIDES_NS : ROWS_NS);
-    self->pieces.compute = rows_piece, self->pieces.whole = self->of.dims[0], self->pieces.unit = 1, self->pieces.piece = LONG_PIECE, self->pieces.basic = 1;
+    self->pieces.compute = rows_piece, self->pieces.whole = self->of.dims[0], self->pieces.unit = 1, self->pieces.piece = LONG_PIECE;
+    self->pieces.basic = 1, self->pieces.minded = ERRORS;
     for (int k = 1; k < self->of.ndim; k++) self->pieces.unit *= self->of.dims[k];
-    return !pieces_do(&self->pieces, size < LONG_FROM || self->pieces.whole < 2 ? 1 : pieces_threads(ns, size * self->sizes[2]), ns);
+    return pieces_do(&self->pieces, size < LONG_FROM || self->pieces.whole < 2 ? 1 : pieces_threads(ns, size * self->sizes[2]), ns);
 }
 
 /* Whether an operand's elements are equally far apart, all of them: NumPy goes through them in one call; and how far that is. */
@@ -486,8 +491,17 @@ static int is_line(const Layout* of, const npy_intp* steps, npy_intp* step) {
     return 1;
 }
 
+/* A result, if no error was raised, or (`tells`) NumPy has told of those that were as it tells of its own; else NULL, with an exception where it raises
+   one. */
+static inline PyObject* told(const Loops* loops, const Loop* loop, PyArrayObject* r, int errors, int tells) {
+    if (!minds(errors)) return (PyObject*)r;
+    if (tells && errors > 0 && loop->out != NPY_BOOL && PyUFunc_GiveFloatingpointErrors(((PyUFuncObject*)loops->ufunc)->name, errors) == 0) return (PyObject*)r;
+    Py_DECREF(r);
+    return NULL;
+}
+
 /* IEEE arithmetic row by row, whose bits are those of any other way, and what lies along a line; NULL without an exception where it is NumPy's to do. */
-static PyObject* direct_rows(Loop* loop, PyArrayObject* x, PyArrayObject* y, char* number, int number_first) {
+static PyObject* direct_rows(Loops* loops, Loop* loop, PyArrayObject* x, PyArrayObject* y, char* number, int number_first, int tells) {
     RowsRun self;
     Layout* of = &self.of;
     PyArrayObject* r;
@@ -510,10 +524,8 @@ static PyObject* direct_rows(Loop* loop, PyArrayObject* x, PyArrayObject* y, cha
     self.loop = loop;
     self.sizes[0] = self.sizes[1] = PyArray_ITEMSIZE(x), self.sizes[2] = PyArray_ITEMSIZE(r);
     self.from[place] = PyArray_BYTES(x), self.from[!place] = y ? PyArray_BYTES(y) : number, self.to = PyArray_BYTES(r);
-    if (loop->basic ? rows_run(&self, size)
-                    : long2(loop, PyArray_TYPE(x), self.from[0], self.from[1], self.to, size, line[0], line[1], self.sizes[2])) return (PyObject*)r;
-    Py_DECREF(r);
-    return NULL;
+    return told(loops, loop, r, loop->basic ? rows_run(&self, size)
+                                            : long2(loop, PyArray_TYPE(x), self.from[0], self.from[1], self.to, size, line[0], line[1], self.sizes[2]), tells);
 }
 
 /* The bytes from each element to the next in the order of C, where they are the same everywhere; else 0. */
@@ -534,17 +546,15 @@ static inline PyObject* direct1(Loops* loops, PyArrayObject* x) {
     if ((loop = loop_of(loops, PyArray_TYPE(x))) == NULL) return NULL;
     r = result_like(x, loop->out);
     if (r == NULL) return NULL;
-    if (long1(loop, PyArray_TYPE(x), PyArray_BYTES(x), PyArray_BYTES(r), PyArray_SIZE(x), step, PyArray_ITEMSIZE(r))) return (PyObject*)r;
-    Py_DECREF(r);
-    return NULL;
+    return told(loops, loop, r, long1(loop, PyArray_TYPE(x), PyArray_BYTES(x), PyArray_BYTES(r), PyArray_SIZE(x), step, PyArray_ITEMSIZE(r)), 1);
 }
 
 /* Whether an operand of the first type becomes one of the second, where NumPy looks for a loop for both. */
 static inline int gives_way(int type, int to) { return to == NPY_DOUBLE && (PyTypeNum_ISBOOL(type) || PyTypeNum_ISINTEGER(type)); }
 
-static PyObject* direct2(Loops* loops, PyObject* a, PyObject* b, int arrays);
+static PyObject* direct_pair(Loops* loops, PyObject* a, PyObject* b, int arrays, int tells);
 /* Two arrays, one of which is of whole numbers: NumPy converts some at a time, and computes those. */
-static PyObject* direct_mixed(Loops* loops, PyArrayObject* x, PyArrayObject* y) {
+static PyObject* direct_mixed(Loops* loops, PyArrayObject* x, PyArrayObject* y, int tells) {
     int first = gives_way(PyArray_TYPE(x), PyArray_TYPE(y));
     PyArrayObject* whole = first ? x : y;
     PyObject *cast = NULL, *found = NULL;
@@ -552,13 +562,13 @@ static PyObject* direct_mixed(Loops* loops, PyArrayObject* x, PyArrayObject* y) 
     if (!first && !gives_way(PyArray_TYPE(y), PyArray_TYPE(x))) return NULL;
     if (PyArray_NDIM(whole) > AXES || !operand_steps(whole, PyArray_NDIM(whole), PyArray_DIMS(whole), steps)) return NULL; /* it would lie in C's order then */
     if (loop_of(loops, NPY_DOUBLE)) cast = PyArray_CastToType(whole, PyArray_DescrFromType(NPY_DOUBLE), 0);
-    if (cast) found = direct2(loops, first ? cast : (PyObject*)x, first ? (PyObject*)y : cast, 3);
+    if (cast) found = direct_pair(loops, first ? cast : (PyObject*)x, first ? (PyObject*)y : cast, 3, tells);
     Py_XDECREF(cast);
     return found;
 }
 
 /* The same of two operands; bit k of `arrays` says whether operand k is one, or a number. */
-static PyObject* direct2(Loops* loops, PyObject* a, PyObject* b, int arrays) {
+static PyObject* direct_pair(Loops* loops, PyObject* a, PyObject* b, int arrays, int tells) {
     PyArrayObject *x = (PyArrayObject*)a, *y = (PyArrayObject*)b, *like, *r;
     Loop* loop;
     Value value;
@@ -568,21 +578,21 @@ static PyObject* direct2(Loops* loops, PyObject* a, PyObject* b, int arrays) {
     if (PyArray_NDIM(like) == 0 || (loop = loop_of(loops, PyArray_TYPE(like))) == NULL) return NULL;
     sx = sy = PyArray_ITEMSIZE(like);
     if (arrays == 3) {
-        if (PyArray_TYPE(x) != PyArray_TYPE(y)) return direct_mixed(loops, x, y);
-        if (!plain_memory(x) || !plain_memory(y) || !PyArray_SAMESHAPE(x, y)) return direct_rows(loop, x, y, NULL, 0);
+        if (PyArray_TYPE(x) != PyArray_TYPE(y)) return direct_mixed(loops, x, y, tells);
+        if (!plain_memory(x) || !plain_memory(y) || !PyArray_SAMESHAPE(x, y)) return direct_rows(loops, loop, x, y, NULL, 0, tells);
         p = PyArray_BYTES(x), q = PyArray_BYTES(y);
     } else {
         if (!value_of(arrays == 1 ? b : a, PyArray_TYPE(like), &value)) return NULL;
-        if (!plain_memory(like)) return direct_rows(loop, like, NULL, (char*)&value, arrays == 2);
+        if (!plain_memory(like)) return direct_rows(loops, loop, like, NULL, (char*)&value, arrays == 2, tells);
         if (arrays == 1) p = PyArray_BYTES(x), q = (char*)&value, sy = 0;
         else p = (char*)&value, q = PyArray_BYTES(y), sx = 0;
     }
     r = result_like(like, loop->out);
     if (r == NULL) return NULL;
-    if (long2(loop, PyArray_TYPE(like), p, q, PyArray_BYTES(r), PyArray_SIZE(like), sx, sy, PyArray_ITEMSIZE(r))) return (PyObject*)r;
-    Py_DECREF(r);
-    return NULL;
+    return told(loops, loop, r, long2(loop, PyArray_TYPE(like), p, q, PyArray_BYTES(r), PyArray_SIZE(like), sx, sy, PyArray_ITEMSIZE(r)), tells);
 }
+
+static inline PyObject* direct2(Loops* loops, PyObject* a, PyObject* b, int arrays) { return direct_pair(loops, a, b, arrays, 1); }
 
 /* In place, through a scratch buffer, so that it can be done again; 1 if it was done. */
 #define SCRATCH 16384 /* bytes; for more, the copy costs what a ufunc does around its loop; a multiple of all sizes of elements */
@@ -596,12 +606,12 @@ static inline int direct_into(Loops* loops, PyArrayObject* x, PyObject* b) {
     if (!PyArray_ISWRITEABLE(x) || n * size > SCRATCH || (loop = loop_of(loops, type)) == NULL || loop->out != type) return 0;
     if (array ? PyArray_TYPE(y) != type : !value_of(b, type, &value)) return 0;
     if (!plain_memory(x) || (array && (!PyArray_SAMESHAPE(x, y) || !plain_memory(y)))) { /* by rows */
-        PyArrayObject* r = (PyArrayObject*)direct2(loops, (PyObject*)x, b, array ? 3 : 1);
+        PyArrayObject* r = (PyArrayObject*)direct_pair(loops, (PyObject*)x, b, array ? 3 : 1, 0); /* NumPy writes, and tells then */
         int done = r && PyArray_SAMESHAPE(x, r) && PyArray_CopyInto(x, r) == 0;
         Py_XDECREF(r);
         return done;
     }
-    if (!run2(loop, PyArray_BYTES(x), array ? PyArray_BYTES(y) : (char*)&value, scratch, n, size, array ? size : 0, size)) return 0;
+    if (minds(run2(loop, PyArray_BYTES(x), array ? PyArray_BYTES(y) : (char*)&value, scratch, n, size, array ? size : 0, size))) return 0;
     memcpy(PyArray_DATA(x), scratch, (size_t)(n * size));
     return 1;
 }
@@ -647,7 +657,7 @@ static npy_intp direct_rows_into(Loops* loops, PyArrayObject* x, PyObject* b) {
     if (y) step = PyArray_STRIDE(y, ndim - 1), sy = ndim == 2 ? PyArray_STRIDE(y, 0) : n * step;
     for (at = 0; at < rows; at++) {
         char *to = PyArray_BYTES(x) + at * sx, *from = y ? PyArray_BYTES(y) + at * sy : (char*)&value;
-        if (!run2(loop, to, from, scratch, n, size, y ? step : 0, size)) break;
+        if (minds(run2(loop, to, from, scratch, n, size, y ? step : 0, size))) break;
         memcpy(to, scratch, (size_t)(n * size));
     }
     return ndim == 2 ? at : at * n;
@@ -670,7 +680,7 @@ static PyArrayObject* product_run(Loop* loop, PyArrayObject* x, PyArrayObject* y
     if (r == NULL) return NULL;
     flags_clear(loop->basic);
     loop->function(args, dims, steps, loop->data);
-    if (!loop_fine(loop)) Py_CLEAR(r);
+    if (minds(loop_errors(loop))) Py_CLEAR(r);
     return r;
 }
 
@@ -758,7 +768,7 @@ static PyArrayObject* matrices_run(Matrices* of, PyArrayObject* x, PyArrayObject
     args[nin] = PyArray_BYTES(r);
     flags_clear(0);
     loop->function(args, dims, steps, loop->data);
-    if (of->ignores ? fetestexcept(FE_INVALID) : flags_raised(0)) Py_CLEAR(r);
+    if (minds(flags_raised(0) & (of->ignores ? ERROR_INVALID : ERRORS))) Py_CLEAR(r);
     return r;
 }
 
@@ -780,7 +790,7 @@ static int reduce_into(Reduction* of, Loop* loop, PyArrayObject* x, Value* value
         memcpy(value, p, (size_t)size);
         p += size, n -= 1;
     }
-    return run2(loop, (char*)value, p, (char*)value, n, 0, size, 0);
+    return !minds(run2(loop, (char*)value, p, (char*)value, n, 0, size, 0));
 }
 
 /* Compare with NumPy: several lengths, special values, two axes. */
@@ -878,10 +888,10 @@ static int reduce_matrix(const Reduction* of, Loop* loop, char* from, npy_intp r
     for (npy_intp k = axis ? 0 : first; k < rows && fine; k++) {
         char* row = from + k * across;
         if (axis == 0) {
-            fine = run2(loop, to, row, to, columns, size, size, size);
+            fine = !run2(loop, to, row, to, columns, size, size, size);
         } else {
             if (first) memcpy(to + k * size, row, (size_t)size);
-            fine = run2(loop, to + k * size, row + first * size, to + k * size, columns - first, 0, size, 0);
+            fine = !run2(loop, to + k * size, row + first * size, to + k * size, columns - first, 0, size, 0);
         }
     }
     return fine;
@@ -930,7 +940,7 @@ static PyArrayObject* reduce_axis(Reduction* of, Loop* loop, PyArrayObject* x, i
     self.to = PyArray_BYTES(r);
     self.pieces.whole = self.axis ? self.rows : self.matrices > 1 ? self.matrices : self.columns;
     columns = !self.axis && self.matrices == 1; /* are what is shared, else rows or matrices */
-    self.pieces.compute = axis_piece, self.pieces.basic = 1;
+    self.pieces.compute = axis_piece, self.pieces.basic = 1, self.pieces.minded = ERRORS;
     self.pieces.unit = columns ? 1 : self.axis ? length : length * behind, self.pieces.piece = columns ? AXIS_PIECE : LONG_PIECE;
     ns = size < LONG_FROM ? 0 : (double)size * (AXIS_NS + (self.axis ? 0 : 1.0 / (double)behind));
     threads = size < LONG_FROM || self.pieces.whole <= (columns ? AXIS_PIECE : 1) ? 1 : pieces_threads(ns, size * loop->size);

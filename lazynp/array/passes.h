@@ -12,6 +12,7 @@
 typedef struct {
     char blocks[CHAIN_STEPS + 1][CHAIN_BLOCK * CHAIN_SIZE + 64];
     char laid[CHAIN_STEPS + 1][SIDES_BYTES]; /* short rows, side by side */
+    int minded; /* errors that end the pass */
 } Desk;
 static Desk first_desk;
 static Desk* free_desks[8] = {&first_desk};
@@ -108,7 +109,7 @@ static inline int step_run(const Chain* self, int k, const int* block, char* con
     }
     args[nin] = to, steps[nin] = loop->size;
     loop->function(args, dims, steps, loop->data);
-    return flags_raised(1);
+    return flags_raised(1) & desk->minded;
 }
 
 /* The elements in one row, from `at` on; whether an error was raised. */
@@ -197,6 +198,7 @@ static int pass_piece(const Pieces* pieces, npy_intp first, npy_intp count, int 
     const Chain* chain = self->chain;
     const Rows2* of = self->of;
     Desk* desk = thread ? desks[thread] : self->desk;
+    desk->minded = pieces->minded;
     char *begin[CHAIN_STEPS + 1], *at[CHAIN_STEPS + 1], *to = self->to + first * (of->rows == 1 ? 1 : of->length) * self->size;
     for (int k = 0; k < chain->arrays; k++) at[k] = begin[k] = PyArray_BYTES(chain->array[k]) + first * (of->rows == 1 ? of->along[k] : of->across[k]);
     if (of->rows == 1) return row_run(chain, self->block, at, of, desk, to, self->size, count);
@@ -227,7 +229,7 @@ static double pass_ns(const Chain* self, int sides) {
 }
 
 /* Compute an expression into `to`; whether an error was raised, or memory is short. */
-static int pass_run(const Chain* self, const Rows2* of, char* to, npy_intp size) {
+static int pass_run(const Chain* self, const Rows2* of, char* to, npy_intp size, int minded) {
     int block[CHAIN_STEPS], threads = 1, raised;
     Pass pass = {.chain = self, .of = of, .block = block, .to = to, .size = size};
     double ns = 0;
@@ -236,7 +238,7 @@ static int pass_run(const Chain* self, const Rows2* of, char* to, npy_intp size)
     blocks_assign(self, block);
     if (self->size >= LONG_FROM) ns = pass_ns(self, pass.sides), threads = desks_ready(pieces_threads(ns, pass_bytes(self)));
     if ((pass.desk = desk_take()) == NULL) return 1;
-    pass.pieces.compute = pass_piece, pass.pieces.basic = 1, pass.pieces.piece = PASS_PIECE;
+    pass.pieces.compute = pass_piece, pass.pieces.basic = 1, pass.pieces.minded = minded, pass.pieces.piece = PASS_PIECE;
     pass.pieces.whole = of->rows == 1 ? of->length : of->rows, pass.pieces.unit = of->rows == 1 ? 1 : of->length;
     raised = pieces_do(&pass.pieces, threads, ns);
     desk_leave(pass.desk);

@@ -17,15 +17,22 @@
 #define LAZYNP_SSE 1
 #endif
 
-/* Whether an error was raised since `flags_clear`. */
+/* Errors, as NumPy's bits: what was raised since `flags_clear`. */
+enum { ERROR_DIVIDE = 1, ERROR_OVER = 2, ERROR_UNDER = 4, ERROR_INVALID = 8, ERRORS = 15 };
 #ifdef LAZYNP_SSE
 static inline void flags_clear(int basic) {
     unsigned now = _mm_getcsr();
     if (now & 0x1d) _mm_setcsr(now & ~0x3fu);
     if (!basic && fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW)) feclearexcept(FE_ALL_EXCEPT);
 }
+static int flags_told(int basic) { /* the old unit's may be of long ago where nobody has cleared them */
+    unsigned now = _mm_getcsr();
+    int old = basic ? 0 : fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW);
+    return (now & 4 || old & FE_DIVBYZERO ? ERROR_DIVIDE : 0) | (now & 8 || old & FE_OVERFLOW ? ERROR_OVER : 0) | (now & 16 || old & FE_UNDERFLOW ? ERROR_UNDER : 0) |
+           (now & 1 || old & FE_INVALID ? ERROR_INVALID : 0);
+}
 static inline int flags_raised(int basic) {
-    return (_mm_getcsr() & 0x1d) || (!basic && fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW));
+    return (_mm_getcsr() & 0x1d) || (!basic && fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW)) ? flags_told(basic) : 0;
 }
 #else
 static inline void flags_clear(int basic) {
@@ -33,10 +40,35 @@ static inline void flags_clear(int basic) {
     if (fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW)) feclearexcept(FE_ALL_EXCEPT);
 }
 static inline int flags_raised(int basic) {
+    int now = fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW);
     (void)basic;
-    return fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW);
+    return now == 0 ? 0 : (now & FE_DIVBYZERO ? ERROR_DIVIDE : 0) | (now & FE_OVERFLOW ? ERROR_OVER : 0) | (now & FE_UNDERFLOW ? ERROR_UNDER : 0) | (now & FE_INVALID ? ERROR_INVALID : 0);
 }
 #endif
+
+/* Which of them somebody minds: all but those that NumPy's error state ignores, as it does with underflow unless it is told otherwise. */
+static PyObject *error_variable, *errors_minded_method; /* NumPy's context variable, and what says which errors somebody minds under its value */
+static int errors_minded(void) {
+    static PyObject* known; /* the value that was asked about */
+    static int minded;
+    PyObject *now = NULL, *found;
+    if (error_variable == NULL) return ERRORS;
+    if (PyContextVar_Get(error_variable, NULL, &now) < 0 || now == NULL) return PyErr_Clear(), ERRORS;
+    if (now == known) {
+        Py_DECREF(now);
+        return minded;
+    }
+    found = PyObject_CallNoArgs(errors_minded_method);
+    if (found == NULL || !PyLong_Check(found)) {
+        PyErr_Clear();
+        Py_XDECREF(found), Py_DECREF(now);
+        return ERRORS;
+    }
+    minded = (int)PyLong_AsLong(found);
+    Py_DECREF(found);
+    Py_XSETREF(known, now);
+    return minded;
+}
 
 /* How many threads --------------------------------------------------------------------------------------------------------------------- */
 
@@ -95,10 +127,11 @@ static int pieces_threads(double ns, npy_intp bytes) {
 /* The pieces ------------------------------------------------------------------------------------------------------------------------- */
 
 typedef struct Pieces {
-    int (*compute)(const struct Pieces*, npy_intp first, npy_intp count, int thread); /* whether an error was raised */
+    int (*compute)(const struct Pieces*, npy_intp first, npy_intp count, int thread); /* which errors were raised for which the others need not go on */
     npy_intp whole, unit, piece; /* how many there are, elements of one of them, and elements that a thread takes at a time, or one of them */
     npy_intp each, next;         /* how many are a piece, and were given out */
-    int basic; /* IEEE arithmetic, whose flags are the vector unit's */
+    int basic;  /* IEEE arithmetic, whose flags are the vector unit's */
+    int minded; /* the errors that are told of */
     int threads, raised;
     unsigned control; /* how the caller's thread rounds */
 } Pieces;
@@ -106,11 +139,11 @@ typedef struct Pieces {
 #if defined(__GNUC__)
 #define PIECES_ADD(number, by) __atomic_fetch_add(number, by, __ATOMIC_RELAXED)
 #define PIECES_SEEN(number) __atomic_load_n(number, __ATOMIC_RELAXED)
-#define PIECES_NOTE(number) __atomic_store_n(number, 1, __ATOMIC_RELAXED)
+#define PIECES_NOTE(number, bits) __atomic_fetch_or(number, bits, __ATOMIC_RELAXED)
 #else /* there are no other threads */
 #define PIECES_ADD(number, by) ((*(number) += (by)) - (by))
 #define PIECES_SEEN(number) (*(number))
-#define PIECES_NOTE(number) (*(number) = 1)
+#define PIECES_NOTE(number, bits) (*(number) |= (bits))
 #endif
 
 /* Compute pieces as long as there are any; what each thread calls. */
@@ -118,6 +151,7 @@ static void pieces_share(void* data) {
     Pieces* self = data;
     int thread = PIECES_ADD(&self->threads, 1);
     npy_intp first;
+    int errors = 0;
 #ifdef LAZYNP_SSE
     unsigned own = _mm_getcsr() & ~0x3fu;
     _mm_setcsr(self->control);
@@ -128,9 +162,9 @@ static void pieces_share(void* data) {
     flags_clear(self->basic);
     while (!PIECES_SEEN(&self->raised) && (first = PIECES_ADD(&self->next, self->each)) < self->whole) {
         npy_intp left = self->whole - first;
-        if (self->compute(self, first, left < self->each ? left : self->each, thread)) PIECES_NOTE(&self->raised);
+        if ((errors = self->compute(self, first, left < self->each ? left : self->each, thread))) PIECES_NOTE(&self->raised, errors);
     }
-    if (flags_raised(self->basic)) PIECES_NOTE(&self->raised);
+    if ((errors = flags_raised(self->basic) & self->minded)) PIECES_NOTE(&self->raised, errors);
 #ifdef LAZYNP_SSE
     _mm_setcsr(own);
 #else
@@ -158,8 +192,8 @@ static int other_threads(void) {
     return one && PyThreadState_Next(one) != NULL;
 }
 
-/* Compute all of it, of which `self` has `compute`, `whole`, `unit`, `piece` and `basic`, by so many threads, one of which would take `ns`; whether an error was
-   raised. */
+/* Compute all of it, of which `self` has `compute`, `whole`, `unit`, `piece`, `basic` and `minded`, by so many threads, one of which would take `ns`; which
+   errors were raised. */
 static int pieces_do(Pieces* self, int threads, double ns) {
     PyThreadState* saved = ns >= PIECES_LONG && other_threads() ? PyEval_SaveThread() : NULL;
     int raised;
@@ -167,7 +201,8 @@ static int pieces_do(Pieces* self, int threads, double ns) {
         raised = pieces_run(self, threads);
     } else {
         flags_clear(self->basic);
-        raised = self->compute(self, 0, self->whole, 0) || flags_raised(self->basic);
+        raised = self->compute(self, 0, self->whole, 0);
+        raised |= flags_raised(self->basic) & self->minded;
     }
     if (saved) PyEval_RestoreThread(saved);
     return raised;

@@ -50,13 +50,22 @@ static void powers_ask(const Powers* of, void* x, char* y, void* r, npy_intp n, 
     of->function(args, &n, steps, of->data);
 }
 
+/* Floats that have no sign are ordered as their bits are; to compare floats raises an error where one is a NaN. */
+static inline npy_int64 powers_bits(double x) {
+    npy_int64 bits;
+    memcpy(&bits, &x, 8);
+    return bits;
+}
+
 /* `a ** e` of positive numbers, and whether it is certain. */
 POWERS_TARGET static void powers_block(const double* a, double* high, npy_bool* certain, npy_intp n, int e) {
-    double x[POWERS_BLOCK], low[POWERS_BLOCK], lowest = ldexp(1, -900 / abs(e)), highest = ldexp(1, 900 / abs(e));
+    double x[POWERS_BLOCK], low[POWERS_BLOCK];
+    npy_int64 lowest = powers_bits(ldexp(1, -900 / abs(e))), highest = powers_bits(ldexp(1, 900 / abs(e)));
     int bit = POWERS_MOST;
     while (!(abs(e) & bit)) bit >>= 1;
     for (npy_intp k = 0; k < n; k++) {
-        certain[k] = __builtin_isgreater(a[k], lowest) & __builtin_isless(a[k], highest);
+        npy_int64 bits = powers_bits(a[k]);
+        certain[k] = (bits > lowest) & (bits < highest);
         high[k] = x[k] = certain[k] ? a[k] : 1, low[k] = 0; /* what overflows or underflows raises NumPy's flags */
     }
     while (bit >>= 1) {
@@ -89,11 +98,16 @@ POWERS_TARGET static void powers_block(const double* a, double* high, npy_bool* 
 
 /* The same of single precision, whose powers doubles hold with 20 bits more than it takes to round them. */
 POWERS_TARGET static void powers_block_float(const float* a, float* r, npy_bool* certain, npy_intp n, int e) {
-    double x[POWERS_BLOCK], power[POWERS_BLOCK], lowest = ldexp(1, -120 / abs(e)), highest = ldexp(1, 120 / abs(e));
+    double x[POWERS_BLOCK], power[POWERS_BLOCK];
+    npy_int64 lowest = powers_bits(ldexp(1, -120 / abs(e))), highest = powers_bits(ldexp(1, 120 / abs(e)));
     int bit = POWERS_MOST;
     while (!(abs(e) & bit)) bit >>= 1;
     for (npy_intp k = 0; k < n; k++) {
-        certain[k] = __builtin_isgreater(a[k], lowest) & __builtin_isless(a[k], highest);
+        npy_int32 small;
+        npy_int64 bits; /* as a double, which a conversion by arithmetic would make of it, but for what is signalling */
+        memcpy(&small, &a[k], 4);
+        bits = ((npy_int64)(small & 0x7fffffff) << 29) + ((npy_int64)896 << 52);
+        certain[k] = (bits > lowest) & (bits < highest) & (small < 0x7f800000);
         power[k] = x[k] = certain[k] ? a[k] : 1;
     }
     while (bit >>= 1) {
@@ -124,8 +138,13 @@ static int powers_look(const Powers* of) {
     return 1;
 }
 
-/* Whether there is a sign anywhere; asked of the bits, for to compare a NaN raises an error. */
+/* Whether a number has a sign, and whether one of many has. */
 #define POWERS_SIGNED(TYPE, BITS) \
+    static inline int has_sign_##TYPE(TYPE x) { \
+        BITS bits; \
+        memcpy(&bits, &x, sizeof(x)); \
+        return bits < 0; \
+    } \
     static int any_sign_##TYPE(const char* x, npy_intp n) { \
         BITS found = 0; \
         for (npy_intp k = 0; k < n; k++) found |= ((const BITS*)x)[k]; \
@@ -134,7 +153,6 @@ static int powers_look(const Powers* of) {
 POWERS_SIGNED(double, npy_int64)
 POWERS_SIGNED(float, npy_int32)
 #undef POWERS_SIGNED
-#define BELOW_ZERO(V) __builtin_isless(V, 0)
 
 #define POWERS(NAME, TYPE, OF, BLOCK, ALL) \
     static void NAME(char** args, npy_intp const* dims, npy_intp const* steps, void* data) { \
@@ -156,8 +174,8 @@ POWERS_SIGNED(float, npy_int32)
             TYPE *x = (TYPE*)args[0] + at, *r = (TYPE*)args[2] + at, *theirs = of_positive; \
             for (npy_intp k = 0; k < count; k++) { \
                 TYPE v = x[k]; \
-                negative += BELOW_ZERO(v); \
-                a[k] = BELOW_ZERO(v) ? -v : v; \
+                negative += has_sign_##TYPE(v); \
+                a[k] = has_sign_##TYPE(v) ? -v : v; \
             } \
             BLOCK(a, power, certain, count, e); \
             if (negative < count && !of->all) powers_ask(of, a, args[1], of_positive, count, sizeof(TYPE)); \
@@ -166,17 +184,17 @@ POWERS_SIGNED(float, npy_int32)
                 powers_ask(of, x, args[1], odd, count, sizeof(TYPE)); \
                 for (npy_intp k = 0; k < count; k++) { \
                     TYPE v = x[k]; \
-                    if (!certain[k] || !(BELOW_ZERO(v) || of->all)) continue; \
-                    if (odd[k] != (BELOW_ZERO(v) && e & 1 ? -power[k] : power[k])) of->compared = -1; \
+                    if (!certain[k] || !(has_sign_##TYPE(v) || of->all)) continue; \
+                    if (odd[k] != (has_sign_##TYPE(v) && e & 1 ? -power[k] : power[k])) of->compared = -1; \
                 } \
                 if (of->compared < 0) return powers_ask(of, x, args[1], r, n - at, sizeof(TYPE)); \
                 of->compared += (int)count; \
             } \
             for (npy_intp k = 0; k < count; k++) { /* (the result may lie where `x` does) */ \
                 TYPE v = x[k]; \
-                int takes = certain[k] || !(BELOW_ZERO(v) || of->all); \
+                int takes = certain[k] || !(has_sign_##TYPE(v) || of->all); \
                 place[left] = k, odd[left] = v, left += !takes; \
-                r[k] = BELOW_ZERO(v) ? (e & 1 ? -power[k] : power[k]) : theirs[k]; \
+                r[k] = has_sign_##TYPE(v) ? (e & 1 ? -power[k] : power[k]) : theirs[k]; \
             } \
             if (left == 0) continue; \
             powers_ask(of, odd, args[1], a, left, sizeof(TYPE)); \

@@ -189,6 +189,7 @@ class Allocator:
         while self._in_use + self._pooled > DECAY_FROM // 2:
             time.sleep(DECAY_SECONDS / 2)
             self.decay(time.monotonic() - DECAY_SECONDS)
+        release_heap(HEAP_KEEPS)  # what NumPy freed below a small block that is in use, the C library keeps until it is asked
         self._decaying = False
 
     def _give_back(self, size: int, address: int, mapping: Any, now: Callable[[], float] = time.monotonic) -> None:
