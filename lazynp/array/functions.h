@@ -854,11 +854,49 @@ typedef struct Ufunc {
     int theirs; /* NumPy answers calls of any form */
     int product; /* of matrices and vectors */
     int costly; /* recorded from a quarter of the limit on: kernels are faster, whatever stands around it */
+    int compared; /* how many calls with numbers were compared with NumPy's, -1: one differed */
     struct Ufunc* next; /* of all that were bound */
 } Ufunc;
 static Ufunc* ufuncs_bound;
 
 static inline int too_costly(PyArrayObject* x) { return x && PyArray_SIZE(x) > limit_now() / 4; }
+
+/* One or two numbers of 64 bits, NumPy's or Python's; NULL, perhaps without an exception, where NumPy has to see to it. */
+#define NUMBERS_COMPARED 32 /* calls, the first ones of a ufunc */
+static PyObject* number_call(Ufunc* self, PyObject* const* args, Py_ssize_t n) {
+    double real[2], result_real;
+    npy_int64 whole[2], result_whole;
+    npy_bool result_truth;
+    char *operands[2], *to;
+    int type = NPY_INT64, errors;
+    Loop* loop;
+    PyObject *made, *theirs;
+    if (self->compared < 0) return NULL;
+    for (Py_ssize_t k = 0; k < n; k++)
+        if (!whole_of(args[k], &whole[k])) type = NPY_DOUBLE;
+    if (type == NPY_INT64 && self->loops->of[type].function == NULL) type = NPY_DOUBLE;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        if (type == NPY_DOUBLE && !real_of(args[k], &real[k])) return NULL;
+        operands[k] = type == NPY_DOUBLE ? (char*)&real[k] : (char*)&whole[k];
+    }
+    if ((loop = loop_of(self->loops, type)) == NULL) return NULL;
+    switch (loop->out) {
+        case NPY_DOUBLE: to = (char*)&result_real; break;
+        case NPY_INT64: to = (char*)&result_whole; break;
+        case NPY_BOOL: to = (char*)&result_truth; break;
+        default: return NULL;
+    }
+    errors = n == 1 ? run1(loop, operands[0], to, 1, 8, loop->size) : run2(loop, operands[0], operands[1], to, 1, 8, 8, loop->size);
+    if (minds(errors) && (errors < 0 || self->compared < NUMBERS_COMPARED || loop->out == NPY_BOOL || PyUFunc_GiveFloatingpointErrors(((PyUFuncObject*)self->numpy)->name, errors))) return NULL;
+    made = loop->out == NPY_DOUBLE ? real_new(result_real) : loop->out == NPY_INT64 ? whole_new(result_whole) : Py_NewRef(result_truth ? PyArrayScalar_True : PyArrayScalar_False);
+    if (made == NULL || self->compared == NUMBERS_COMPARED) return made;
+    theirs = PyObject_Vectorcall(self->numpy, args, (size_t)n, NULL);
+    if (theirs && (!Py_IS_TYPE(theirs, Py_TYPE(made)) || (loop->out == NPY_DOUBLE ? memcmp(&((Real*)theirs)->obval, &result_real, 8) : loop->out == NPY_INT64 ? ((Whole*)theirs)->obval != result_whole : theirs != made)))
+        self->compared = -1;
+    else self->compared++;
+    Py_DECREF(made);
+    return theirs;
+}
 
 static PyObject* call_name; /* of the method in Python */
 
@@ -888,7 +926,10 @@ static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t na
             return wrapped(found);
         }
         /* numbers alone: NumPy's numbers come out, and nothing is recorded */
-        if (!x && !y && !self->real && is_number(args[0]) && (n == 1 || is_number(args[1]))) return PyObject_Vectorcall(self->numpy, args, (size_t)n, NULL);
+        if (!x && !y && !self->real && is_number(args[0]) && (n == 1 || is_number(args[1]))) {
+            found = number_call(self, args, n);
+            return found || PyErr_Occurred() ? found : PyObject_Vectorcall(self->numpy, args, (size_t)n, NULL);
+        }
     }
     if (names == NULL && self->loops && n == self->loops->nin && (IS_LIST(args[0]) || (n == 2 && IS_LIST(args[1])))) {
         PyObject* plain[2] = {NULL, NULL};
