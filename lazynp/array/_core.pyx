@@ -21,6 +21,9 @@ cdef extern from "Python.h":
     object PyUnicode_InternFromString(const char*)
     const char* PyUnicode_AsUTF8(object) except NULL
 
+cdef extern from "searching.h":
+    object core_searched "searched"(object, object, int)
+
 cdef extern from "counting.h":
     ctypedef struct Loops:
         PyObject* ufunc
@@ -431,6 +434,11 @@ def bind(ufunc, theirs, real, costly):
     """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's; ``costly``: few elements are left to NumPy."""
     name = getattr(theirs, "__name__", "")
     ufunc_bind(ufunc, theirs, name in _BASIC, real, not real and vars(np).get(name) is theirs, costly)
+
+
+def searched(a, v, bint right):
+    """Return ``a.searchsorted(v)`` of NumPy's arrays, or None where NumPy has to see to it."""
+    return core_searched(a, v, right)
 
 
 def listen(variable, listening, heard, tell, minded):

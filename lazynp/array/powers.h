@@ -15,13 +15,8 @@
 #include "numpy/ufuncobject.h"
 
 /* Where the functions that NumPy calls are known. */
-#if defined(__GLIBC__) && defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__))
+#if defined(__GNUC__) && defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))
 #define POWERS_KNOWN 1
-#else
-#define POWERS_KNOWN 0
-#endif
-
-#if POWERS_KNOWN
 #if defined(__x86_64__)
 #define POWERS_TARGET __attribute__((target("avx2,fma")))
 #define POWERS_CAN (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
@@ -207,6 +202,8 @@ POWERS_SIGNED(float, npy_int32)
 POWERS(powers_double, double, powers_of_doubles, powers_block, powers_look(of))
 POWERS(powers_float, float, powers_of_floats, powers_block_float, 0)
 #undef POWERS
+#else
+#define POWERS_KNOWN 0
 #endif
 
 /* Put these loops in the place of NumPy's. */

@@ -15,9 +15,12 @@ from typing import Any, Final
 import numpy as np
 from numpy._core import umath
 
+from lazynp.array import core
+
 _MEMORY: Final = np.ndarray
 _FLOATS: Final = frozenset(map(np.dtype, "fd"))  # themselves, which native arrays have
 _DOUBLE: Final = np.dtype("d")
+_WHOLE_NUMBERS: Final = frozenset(map(np.dtype, "ilqILQ"))
 _WHOLE: Final = (slice(None),)
 _NUMBERS: Final = frozenset({int, float})
 _EXACT: Final = 1 << 53  # up to which whole numbers are floats
@@ -109,7 +112,27 @@ def _std(*args: Any, **named: Any) -> Any:
     return None if found is None else np.sqrt(found, found) if type(found) is _MEMORY else np.sqrt(found)
 
 
+def _searchsorted(a: Any = None, v: Any = None, side: Any = "left", sorter: Any = None, *rest: Any, **named: Any) -> Any:
+    if sorter is not None or type(side) is not str or side not in ("left", "right") or rest or named:
+        return None
+    return core.searched(a, v, side == "right")
+
+
+def _unique(ar: Any = None, *rest: Any, **named: Any) -> Any:
+    """Return the different ones of whole numbers: sorted in vectors they are found sooner than by a table."""
+    if type(ar) is not _MEMORY or ar.dtype not in _WHOLE_NUMBERS or ar.size < 2 or rest or named:
+        return None
+    made = ar.flatten()
+    made.sort()
+    differs = np.empty(made.shape, bool)
+    differs[0] = True
+    np.not_equal(made[1:], made[:-1], differs[1:])
+    return made[differs]
+
+
 # Each takes any arguments, and names those that it knows as NumPy does.
-_SHORT: Final = {"clip": _clipped, "diff": _diff, "linspace": _linspace, "roll": _roll, "std": _std, "var": _var}
+_SHORT: Final = {
+    "clip": _clipped, "diff": _diff, "linspace": _linspace, "roll": _roll, "searchsorted": _searchsorted, "std": _std, "unique": _unique, "var": _var,
+}  # fmt: skip
 FUNCTIONS: Final = {name: _in_front(short, getattr(np, name)) for name, short in _SHORT.items()}
-METHODS: Final = {name: _in_front(_SHORT[name], getattr(np.ndarray, name)) for name in ("std", "var")}
+METHODS: Final = {name: _in_front(_SHORT[name], getattr(np.ndarray, name)) for name in ("searchsorted", "std", "var")}

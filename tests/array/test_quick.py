@@ -60,6 +60,12 @@ SPREADS = (
     ", keepdims=True", ", 0, keepdims=True", ", where=x > 0", ", correction=1", ", mean=0.5", ", unknown=1",
 )  # fmt: skip
 OF_METHODS = ("", "0", "1", "-1", "5", "(0, 1)", "axis=0", "ddof=1", "0, None, None, 1", "keepdims=True", "unknown=1")
+KEYS = (
+    "x", "np.sort(x, axis=None)", "x[::-1]", "np.tile(x, 7)", "0.5", "[1, 2]", "x[:0]", "np.sort(x, axis=None)[::-1]", "np.arange(-9, 9)",
+    "np.linspace(-3, 3, 99)",
+)  # fmt: skip
+SIDES = ("", ", 'right'", ", side='left'", ", side='r'", ", sorter=np.arange(x.size)", ", 'middle'", ", side=None", ", 1")
+UNIQUE = ("", ", True", ", return_counts=True", ", axis=0", ", equal_nan=False", ", sorted=True", ", return_inverse=True", ", unknown=1")
 CALLS: dict[str, list[str]] = {
     "roll": [f"np.roll(x, {shift}{axis})" for shift, axis in product(SHIFTS, AXES)],
     "diff": [f"np.diff(x{rest})" for rest in ORDERS],
@@ -68,6 +74,11 @@ CALLS: dict[str, list[str]] = {
         *(f"np.clip(x{rest})" for rest in ("", ", 0", ", min=0", ", min=0, max=1", ", 0, max=1", ", 0, 1, min=0", ", 0, 1, x.copy()")),
     ],
     "var": [f"np.{function}(x{rest})" for function, rest in product(("var", "std"), SPREADS)],
+    "searchsorted": [
+        *(f"np.searchsorted(np.sort(x, axis=None), {keys}{rest})" for keys, rest in product(KEYS, SIDES)),
+        *(f"np.sort(x, axis=None).searchsorted({keys}{rest})" for keys, rest in product(KEYS, SIDES)),
+    ],
+    "unique": [f"np.unique({of}{rest})" for of, rest in product(("x", "x[::2]", "np.tile(x, 3)"), UNIQUE)],
     "x.var": [f"x.{function}({rest})" for function, rest in product(("var", "std"), OF_METHODS)],
 }
 STARTS = ("0", "1.5", "-2", "2**60", "2**70", "1e308", "float('nan')", "True", "np.float32(1)", "[1, 2]", "1j", "'a'")
@@ -134,11 +145,15 @@ def test_the_short_way_itself(name: str) -> None:
             assert found[0] == found[1], (key, args)
 
 
-PLAIN = ("roll(x, 3)", "roll(x, -1, 0)", "diff(x)", "clip(x, -1, 0.5)", "linspace(0, 1.5)", "linspace(-1, 1, 7)", "var(x)", "std(x, 0)")
+PLAIN = (
+    "roll(x, 3)", "roll(x, -1, 0)", "diff(x)", "clip(x, -1, 0.5)", "linspace(0, 1.5)", "linspace(-1, 1, 7)", "var(x)", "std(x, 0)",
+    "unique(w)",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_plain_calls_take_it(text: str) -> None:
-    found = eval(text, {**quick._SHORT, "x": arrays(numpy)["row"]})
+    given = {"x": arrays(numpy)["row"], "w": arrays(numpy)["whole"]}
+    found = eval(text, {**quick._SHORT, **given})
     assert found is not None
-    assert numpy.array_equal(found, eval(f"np.{text}", {"np": numpy, "x": arrays(numpy)["row"]}))
+    assert numpy.array_equal(found, eval(f"np.{text}", {"np": numpy, **given}))

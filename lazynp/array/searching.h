@@ -1,0 +1,58 @@
+/* Where numbers belong among sorted ones.
+
+   In: doubles, or whole numbers of 64 bits, in order, and others.  Out: NumPy's indices.  Promise: what is sought next is looked for from where the last one
+   was found, if it is not smaller: numbers that are in order themselves take a few steps each; no index lies outside. */
+
+#ifndef LAZYNP_SEARCHING_H
+#define LAZYNP_SEARCHING_H
+
+#include "pool.h"
+
+/* NaNs come last, and are equal. */
+#define DOUBLE_BEFORE(p, q) ((p) < (q) || ((q) != (q) && (p) == (p)))
+#define WHOLE_BEFORE(p, q) ((p) < (q))
+#define GALLOP 8 /* the first step from where the last one was found */
+
+/* The first of `n` sorted numbers that is not before `v`, or (right) that `v` is before. */
+#define SEARCH(NAME, TYPE, BEFORE) \
+    static void NAME(const TYPE* a, npy_intp n, const TYPE* keys, npy_intp count, int right, npy_intp* to) { \
+        npy_intp last = 0; \
+        for (npy_intp k = 0; k < count; k++) { \
+            TYPE v = keys[k]; \
+            npy_intp low = 0, length = n, step = GALLOP; \
+            if (k && !BEFORE(v, keys[k - 1])) { \
+                low = last, length = n - last; \
+                while (step < length && (right ? !BEFORE(v, a[low + step - 1]) : BEFORE(a[low + step - 1], v))) low += step, length -= step, step *= 2; \
+                if (step < length) length = step - 1; \
+            } \
+            while (length > 0) { /* what is sought is at `low`, or one of `length` behind it */ \
+                npy_intp half = (length + 1) / 2; \
+                int on = right ? !BEFORE(v, a[low + half - 1]) : BEFORE(a[low + half - 1], v); \
+                low += on ? half : 0; \
+                length = on ? length - half : half - 1; \
+            } \
+            to[k] = last = low; \
+        } \
+    }
+SEARCH(search_double, double, DOUBLE_BEFORE)
+SEARCH(search_whole, npy_int64, WHOLE_BEFORE)
+#undef SEARCH
+
+/* `a.searchsorted(v)` of such arrays; None where NumPy has to see to it. */
+static PyObject* searched(PyObject* a, PyObject* v, int right) {
+    PyArrayObject *x = (PyArrayObject*)a, *y = (PyArrayObject*)v, *made;
+    int type;
+    if (!PyArray_CheckExact(a) || !PyArray_CheckExact(v)) Py_RETURN_NONE;
+    type = PyArray_TYPE(x);
+    if ((type != NPY_DOUBLE && type != NPY_INT64) || PyArray_TYPE(y) != type || PyArray_NDIM(x) != 1 || PyArray_NDIM(y) == 0) Py_RETURN_NONE;
+    if (!PyArray_ISCARRAY_RO(x) || !PyArray_ISCARRAY_RO(y)) Py_RETURN_NONE;
+    made = (PyArrayObject*)pool_array(PyArray_NDIM(y), PyArray_DIMS(y), PyArray_DescrFromType(NPY_INTP), PyArray_SIZE(y));
+    if (made == NULL) return NULL;
+    Py_BEGIN_ALLOW_THREADS /* the caller holds all three */
+    if (type == NPY_DOUBLE) search_double((const double*)PyArray_DATA(x), PyArray_SIZE(x), (const double*)PyArray_DATA(y), PyArray_SIZE(y), right, (npy_intp*)PyArray_DATA(made));
+    else search_whole((const npy_int64*)PyArray_DATA(x), PyArray_SIZE(x), (const npy_int64*)PyArray_DATA(y), PyArray_SIZE(y), right, (npy_intp*)PyArray_DATA(made));
+    Py_END_ALLOW_THREADS
+    return (PyObject*)made;
+}
+
+#endif
