@@ -21,9 +21,6 @@ cdef extern from "Python.h":
     object PyUnicode_InternFromString(const char*)
     const char* PyUnicode_AsUTF8(object) except NULL
 
-cdef extern from "searching.h":
-    object core_searched "searched"(object, object, int)
-
 cdef extern from "counting.h":
     ctypedef struct Loops:
         PyObject* ufunc
@@ -44,7 +41,7 @@ cdef extern from "counting.h":
     int compress_choose(int)
     int compress_used(Py_ssize_t)
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
-    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, COUNTED
+    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, COUNTED
     ctypedef object (*Direct)(object)
     Direct direct_named(const char*)
     const char* slot_name(int)
@@ -177,7 +174,7 @@ cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "asanyarray": AS_IT_IS
                     "ascontiguousarray": ORDERED, "asfortranarray": ORDERED, "zeros": ZEROS, "empty": ZEROS, "ones": FULL, "full": FULL, "eye": SQUARE,
                     "identity": SQUARE, "arange": RANGE, "__array_ufunc__": FOREIGN,
                     **dict.fromkeys(["linspace", "logspace", "geomspace"], SPACED), **dict.fromkeys(["item", "tolist"], NUMBERS),
-                    "reshape": RESHAPE, "astype": ASTYPE, "outer": PRODUCT, "dot": DOT, "inner": DOT, "where": WHERE, "concatenate": JOINED,
+                    "reshape": RESHAPE, "astype": ASTYPE, "outer": PRODUCT, "dot": DOT, "inner": DOT, "where": WHERE, "concatenate": JOINED, "searchsorted": SEARCHED,
                     **dict.fromkeys(["repeat", "tile", "kron", "meshgrid", "diag", "diagflat", "vander", "ix_", "resize"], GROWING),
                     **dict.fromkeys(["broadcast_to", "sliding_window_view"], WIDENING), "frombuffer": LIBRARY, "view": VIEW,
                     **dict.fromkeys(["tri", "tril_indices", "triu_indices", "diag_indices", "indices", "bartlett", "blackman", "hamming",
@@ -434,11 +431,6 @@ def bind(ufunc, theirs, real, costly):
     """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's; ``costly``: few elements are left to NumPy."""
     name = getattr(theirs, "__name__", "")
     ufunc_bind(ufunc, theirs, name in _BASIC, real, not real and vars(np).get(name) is theirs, costly)
-
-
-def searched(a, v, bint right):
-    """Return ``a.searchsorted(v)`` of NumPy's arrays, or None where NumPy has to see to it."""
-    return core_searched(a, v, right)
 
 
 def listen(variable, listening, heard, tell, minded):

@@ -210,11 +210,6 @@ def bind(ufunc: Any, theirs: Any, real: bool, costly: bool) -> None:
     """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's; ``costly``: few elements are left to NumPy."""
 
 
-def searched(a: Any, v: Any, right: bool) -> Any:
-    """Return ``a.searchsorted(v)`` of NumPy's arrays, or None where NumPy has to see to it."""
-    return None
-
-
 def listen(variable: Any, listening: Any, heard: dict[int, Any], tell: Callable[[], Any], minded: Callable[[], int]) -> None:
     """Set ``variable`` to ``listening`` where NumPy runs Python code, and afterwards ``tell`` of the errors that were ``heard``.
 

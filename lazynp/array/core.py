@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Cell", "Elements", "Ufunc", "any_of", "assign_rows", "bind", "chain", "chain_counts", "chain_sizes", "compresses", "count", "function",
     "kind", "lend", "listen", "of_types", "read_chosen", "register", "register_kinds", "register_parts", "register_ufunc", "release",
-    "searched", "settle", "share", "show", "workers", "write_chosen",
+    "settle", "share", "show", "workers", "write_chosen",
 ]  # fmt: skip
 
 

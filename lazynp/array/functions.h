@@ -7,13 +7,14 @@
 #define LAZYNP_FUNCTIONS_H
 
 #include "slots.h"
+#include "searching.h"
 
 #define MOST 10 /* arguments of a call that is looked at */
 
 static PyObject *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
-enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, COUNTED };
+enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, COUNTED };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
 
@@ -741,6 +742,16 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             found = where_of(x, memory_of(args[1]), memory_of(args[2]), memory_of(args[1]) ? args[2] : args[1]);
             if (found || PyErr_Occurred()) return cell_of(found, NULL);
             break;
+        case SEARCHED: { /* `(a, v, side)` */
+            PyArrayObject *sorted = n > 1 ? memory_of(args[0]) : NULL, *keys = sorted ? memory_of(args[1]) : NULL;
+            int right = total == 3 && PyUnicode_CheckExact(args[2]) && PyUnicode_CompareWithASCIIString(args[2], "right") == 0;
+            if (keys == NULL || !(total == 2 || (right && n == 3) || (right && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "side") == 0))) break;
+            Py_INCREF(sorted), Py_INCREF(keys);
+            found = searched(sorted, keys, right);
+            Py_DECREF(sorted), Py_DECREF(keys);
+            if (found || PyErr_Occurred()) return cell_of(found, NULL);
+            break;
+        }
         case JOINED:
             if (total == 1 && n == 1) found = joined(args[0]);
             if (found || PyErr_Occurred()) return answer(found, NULL, 0);

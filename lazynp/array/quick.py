@@ -15,8 +15,6 @@ from typing import Any, Final
 import numpy as np
 from numpy._core import umath
 
-from lazynp.array import core
-
 _MEMORY: Final = np.ndarray
 _FLOATS: Final = frozenset(map(np.dtype, "fd"))  # themselves, which native arrays have
 _DOUBLE: Final = np.dtype("d")
@@ -112,12 +110,6 @@ def _std(*args: Any, **named: Any) -> Any:
     return None if found is None else np.sqrt(found, found) if type(found) is _MEMORY else np.sqrt(found)
 
 
-def _searchsorted(a: Any = None, v: Any = None, side: Any = "left", sorter: Any = None, *rest: Any, **named: Any) -> Any:
-    if sorter is not None or type(side) is not str or side not in ("left", "right") or rest or named:
-        return None
-    return core.searched(a, v, side == "right")
-
-
 def _unique(ar: Any = None, *rest: Any, **named: Any) -> Any:
     """Return the different ones of whole numbers: sorted in vectors they are found sooner than by a table."""
     if type(ar) is not _MEMORY or ar.dtype not in _WHOLE_NUMBERS or ar.size < 2 or rest or named:
@@ -131,8 +123,6 @@ def _unique(ar: Any = None, *rest: Any, **named: Any) -> Any:
 
 
 # Each takes any arguments, and names those that it knows as NumPy does.
-_SHORT: Final = {
-    "clip": _clipped, "diff": _diff, "linspace": _linspace, "roll": _roll, "searchsorted": _searchsorted, "std": _std, "unique": _unique, "var": _var,
-}  # fmt: skip
+_SHORT: Final = {"clip": _clipped, "diff": _diff, "linspace": _linspace, "roll": _roll, "std": _std, "unique": _unique, "var": _var}
 FUNCTIONS: Final = {name: _in_front(short, getattr(np, name)) for name, short in _SHORT.items()}
-METHODS: Final = {name: _in_front(_SHORT[name], getattr(np.ndarray, name)) for name in ("searchsorted", "std", "var")}
+METHODS: Final = {name: _in_front(_SHORT[name], getattr(np.ndarray, name)) for name in ("std", "var")}

@@ -38,14 +38,12 @@ SEARCH(search_double, double, DOUBLE_BEFORE)
 SEARCH(search_whole, npy_int64, WHOLE_BEFORE)
 #undef SEARCH
 
-/* `a.searchsorted(v)` of such arrays; None where NumPy has to see to it. */
-static PyObject* searched(PyObject* a, PyObject* v, int right) {
-    PyArrayObject *x = (PyArrayObject*)a, *y = (PyArrayObject*)v, *made;
-    int type;
-    if (!PyArray_CheckExact(a) || !PyArray_CheckExact(v)) Py_RETURN_NONE;
-    type = PyArray_TYPE(x);
-    if ((type != NPY_DOUBLE && type != NPY_INT64) || PyArray_TYPE(y) != type || PyArray_NDIM(x) != 1 || PyArray_NDIM(y) == 0) Py_RETURN_NONE;
-    if (!PyArray_ISCARRAY_RO(x) || !PyArray_ISCARRAY_RO(y)) Py_RETURN_NONE;
+/* `x.searchsorted(y)` of such arrays; NULL, without an exception, where NumPy has to see to it. */
+static PyObject* searched(PyArrayObject* x, PyArrayObject* y, int right) {
+    int type = PyArray_TYPE(x);
+    PyArrayObject* made;
+    if ((type != NPY_DOUBLE && type != NPY_INT64) || PyArray_TYPE(y) != type || PyArray_NDIM(x) != 1 || PyArray_NDIM(y) == 0) return NULL;
+    if (!PyArray_ISCARRAY_RO(x) || !PyArray_ISCARRAY_RO(y)) return NULL;
     made = (PyArrayObject*)pool_array(PyArray_NDIM(y), PyArray_DIMS(y), PyArray_DescrFromType(NPY_INTP), PyArray_SIZE(y));
     if (made == NULL) return NULL;
     Py_BEGIN_ALLOW_THREADS /* the caller holds all three */

@@ -15,7 +15,8 @@ from lazynp.values import config
 
 NUMBERS = (
     0.0, -0.0, 1.0, -2.5, 3, -7, 0, 1, 2**53 + 1, 2**63 - 1, -(2**63), 2**63, 2**70, 1e308, 5e-324, float("nan"), float("inf"),
-    -float("inf"), True, 2j, numpy.float64(0.7), numpy.float64(-1e300), numpy.float64("nan"), numpy.int64(5), numpy.int64(-3), numpy.int64(2**62),
+    -float("inf"), True, 2j, numpy.float64(0.7), numpy.float64(-1e300), numpy.float64("nan"),
+    numpy.int64(5), numpy.int64(-3), numpy.int64(2**62),
     numpy.int64(0), numpy.float32(1.5), numpy.int32(7), numpy.uint8(200), numpy.bool(True), numpy.complex128(1 + 2j), numpy.uint64(2**63),
 )  # fmt: skip
 UFUNCS = sorted(
