@@ -897,14 +897,14 @@ static PyObject* number_call(Ufunc* self, PyObject* const* args, Py_ssize_t n) {
         case NPY_BOOL: to = (char*)&result_truth; break;
         default: return NULL;
     }
-    errors = n == 1 ? run1(loop, operands[0], to, 1, 8, loop->size) : run2(loop, operands[0], operands[1], to, 1, 8, 8, loop->size);
+    errors = n == 1 ? run1(loop, operands[0], to, 1, 0, loop->size) : run2(loop, operands[0], operands[1], to, 1, 0, 0, loop->size); /* NumPy's steps */
     if (minds(errors) && (errors < 0 || self->compared < NUMBERS_COMPARED || loop->out == NPY_BOOL || PyUFunc_GiveFloatingpointErrors(((PyUFuncObject*)self->numpy)->name, errors))) return NULL;
     made = loop->out == NPY_DOUBLE ? real_new(result_real) : loop->out == NPY_INT64 ? whole_new(result_whole) : Py_NewRef(result_truth ? PyArrayScalar_True : PyArrayScalar_False);
-    if (made == NULL || self->compared == NUMBERS_COMPARED) return made;
+    if (made == NULL || self->compared >= NUMBERS_COMPARED) return made;
     theirs = PyObject_Vectorcall(self->numpy, args, (size_t)n, NULL);
     if (theirs && (!Py_IS_TYPE(theirs, Py_TYPE(made)) || (loop->out == NPY_DOUBLE ? memcmp(&((Real*)theirs)->obval, &result_real, 8) : loop->out == NPY_INT64 ? ((Whole*)theirs)->obval != result_whole : theirs != made)))
         self->compared = -1;
-    else self->compared++;
+    else if (self->compared >= 0) self->compared++; /* another thread may have seen a difference */
     Py_DECREF(made);
     return theirs;
 }

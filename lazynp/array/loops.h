@@ -597,7 +597,7 @@ static inline PyObject* direct2(Loops* loops, PyObject* a, PyObject* b, int arra
 /* In place, through a scratch buffer, so that it can be done again; 1 if it was done. */
 #define SCRATCH 16384 /* bytes; for more, the copy costs what a ufunc does around its loop; a multiple of all sizes of elements */
 static inline int direct_into(Loops* loops, PyArrayObject* x, PyObject* b) {
-    static char scratch[SCRATCH];
+    char scratch[SCRATCH]; /* the call's own: who is asked about errors may run another one */
     PyArrayObject* y = (PyArrayObject*)b;
     int type = PyArray_TYPE(x), array = PyArray_CheckExact(b);
     npy_intp n = PyArray_SIZE(x), size = PyArray_ITEMSIZE(x);
@@ -612,6 +612,7 @@ static inline int direct_into(Loops* loops, PyArrayObject* x, PyObject* b) {
         return done;
     }
     if (minds(run2(loop, PyArray_BYTES(x), array ? PyArray_BYTES(y) : (char*)&value, scratch, n, size, array ? size : 0, size))) return 0;
+    if (!PyArray_ISWRITEABLE(x) || PyArray_SIZE(x) != n) return 0;
     memcpy(PyArray_DATA(x), scratch, (size_t)(n * size));
     return 1;
 }
@@ -768,7 +769,7 @@ static PyArrayObject* matrices_run(Matrices* of, PyArrayObject* x, PyArrayObject
     args[nin] = PyArray_BYTES(r);
     flags_clear(0);
     loop->function(args, dims, steps, loop->data);
-    if (minds(flags_raised(0) & (of->ignores ? ERROR_INVALID : ERRORS))) Py_CLEAR(r);
+    if (of->ignores ? flags_raised(0) & ERROR_INVALID : minds(flags_raised(0))) Py_CLEAR(r); /* some tell of a matrix by that error */
     return r;
 }
 

@@ -46,6 +46,21 @@ static inline int flags_raised(int basic) {
 }
 #endif
 
+static int pieces_raise(void* exception) {
+    PyErr_SetObject((PyObject*)Py_TYPE(exception), exception);
+    Py_DECREF((PyObject*)exception);
+    return -1;
+}
+
+/* What a handler of signals has raised where nobody can raise it is raised when Python next looks for signals. */
+static void pieces_put_off(void) {
+    PyObject *kind, *raised, *at;
+    PyErr_Fetch(&kind, &raised, &at);
+    PyErr_NormalizeException(&kind, &raised, &at);
+    if (raised && Py_AddPendingCall(pieces_raise, Py_NewRef(raised))) Py_DECREF(raised);
+    Py_XDECREF(kind), Py_XDECREF(raised), Py_XDECREF(at);
+}
+
 /* Which of them somebody minds: all but those that NumPy's error state ignores, as it does with underflow unless it is told otherwise. */
 static PyObject *error_variable, *errors_minded_method; /* NumPy's context variable, and what says which errors somebody minds under its value */
 static int errors_minded(void) {
@@ -60,7 +75,7 @@ static int errors_minded(void) {
     }
     found = PyObject_CallNoArgs(errors_minded_method);
     if (found == NULL || !PyLong_Check(found)) {
-        PyErr_Clear();
+        if (found == NULL) pieces_put_off();
         Py_XDECREF(found), Py_DECREF(now);
         return ERRORS;
     }
@@ -80,24 +95,15 @@ static PyObject* pool_method; /* `pool()`: how many threads kernels have */
 static PyObject* threads_name; /* of what `config` says of it */
 static long long pieces_ns = PIECES_NS, pieces_shared; /* and how often several have computed something */
 
-static int pieces_raise(void* exception) {
-    PyErr_SetObject((PyObject*)Py_TYPE(exception), exception);
-    Py_DECREF((PyObject*)exception);
-    return -1;
-}
-
 /* Have the threads started.  What a handler of signals raises meanwhile is raised when Python next looks for signals. */
 static void pieces_begin(void) {
-    PyObject *type, *value, *trace, *found, *kind, *raised, *at;
+    PyObject *type, *value, *trace, *found;
     long count;
     PyErr_Fetch(&type, &value, &trace);
     found = PyObject_CallNoArgs(pool_method);
     count = found && PyLong_Check(found) ? PyLong_AsLong(found) : 1;
     if (PyErr_Occurred()) {
-        PyErr_Fetch(&kind, &raised, &at);
-        PyErr_NormalizeException(&kind, &raised, &at);
-        if (raised && Py_AddPendingCall(pieces_raise, Py_NewRef(raised))) Py_DECREF(raised);
-        Py_XDECREF(kind), Py_XDECREF(raised), Py_XDECREF(at);
+        pieces_put_off();
     } else {
         workers_start((int)(count > WORKERS_MOST ? WORKERS_MOST : count));
     }

@@ -34,7 +34,8 @@ typedef struct {
     PyUFuncGenericFunction function; /* NumPy's */
     void* data;
     int all;      /* it takes that function of all, not of negative ones only; -1: nobody has looked */
-    int compared; /* how many were, -1: one differed */
+    int compared; /* how many were, about: several threads count */
+    int differs;  /* one did */
 } Powers;
 static Powers powers_of_doubles, powers_of_floats;
 
@@ -158,7 +159,7 @@ POWERS_SIGNED(float, npy_int32)
         npy_intp place[POWERS_BLOCK]; \
         int e; \
         (void)data; \
-        if (n == 0 || steps[1] != 0 || steps[0] != sizeof(TYPE) || steps[2] != sizeof(TYPE) || of->compared < 0) goto theirs; /* of elements apart NumPy's bits may be others */ \
+        if (n == 0 || steps[1] != 0 || steps[0] != sizeof(TYPE) || steps[2] != sizeof(TYPE) || of->differs) goto theirs; /* of elements apart NumPy's bits may be others */ \
         memcpy(&y, args[1], sizeof(y)); \
         e = __builtin_isgreaterequal(y, -POWERS_MOST) && __builtin_islessequal(y, POWERS_MOST) ? (int)y : 0; \
         if (e == 0 || e == 1 || (TYPE)e != y) goto theirs; \
@@ -180,9 +181,9 @@ POWERS_SIGNED(float, npy_int32)
                 for (npy_intp k = 0; k < count; k++) { \
                     TYPE v = x[k]; \
                     if (!certain[k] || !(has_sign_##TYPE(v) || of->all)) continue; \
-                    if (odd[k] != (has_sign_##TYPE(v) && e & 1 ? -power[k] : power[k])) of->compared = -1; \
+                    if (odd[k] != (has_sign_##TYPE(v) && e & 1 ? -power[k] : power[k])) of->differs = 1; \
                 } \
-                if (of->compared < 0) return powers_ask(of, x, args[1], r, n - at, sizeof(TYPE)); \
+                if (of->differs) return powers_ask(of, x, args[1], r, n - at, sizeof(TYPE)); \
                 of->compared += (int)count; \
             } \
             for (npy_intp k = 0; k < count; k++) { /* (the result may lie where `x` does) */ \
@@ -211,7 +212,7 @@ static void powers_install(PyUFuncGenericFunction* function, void* data, int typ
 #if POWERS_KNOWN
     Powers* of = type == NPY_DOUBLE ? &powers_of_doubles : &powers_of_floats;
     if (*function == NULL || !POWERS_CAN || *function == powers_double || *function == powers_float) return;
-    *of = (Powers){*function, data, -1, 0};
+    *of = (Powers){*function, data, -1, 0, 0};
     *function = type == NPY_DOUBLE ? powers_double : powers_float;
 #else
     (void)function, (void)data, (void)type;

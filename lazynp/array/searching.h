@@ -1,7 +1,8 @@
 /* Where numbers belong among sorted ones.
 
    In: doubles, or whole numbers of 64 bits, in order, and others.  Out: NumPy's indices.  Promise: what is sought next is looked for from where the last one
-   was found, if it is not smaller: numbers that are in order themselves take a few steps each; no index lies outside. */
+   was found, if it is not smaller: numbers that are in order themselves take a few steps each; no index lies outside.  What is not in order is left to
+   NumPy, which finds something there, too. */
 
 #ifndef LAZYNP_SEARCHING_H
 #define LAZYNP_SEARCHING_H
@@ -11,10 +12,16 @@
 /* NaNs come last, and are equal. */
 #define DOUBLE_BEFORE(p, q) ((p) < (q) || ((q) != (q) && (p) == (p)))
 #define WHOLE_BEFORE(p, q) ((p) < (q))
+#define SORTED_SHARE 4 /* numbers for each that is sought, at most: it takes a nanosecond of each to see whether they are in order */
 #define GALLOP 8 /* the first step from where the last one was found */
 
 /* The first of `n` sorted numbers that is not before `v`, or (right) that `v` is before. */
 #define SEARCH(NAME, TYPE, BEFORE) \
+    static int NAME##_in_order(const TYPE* a, npy_intp n) { \
+        int odd = 0; \
+        for (npy_intp k = 1; k < n; k++) odd |= BEFORE(a[k], a[k - 1]); \
+        return !odd; \
+    } \
     static void NAME(const TYPE* a, npy_intp n, const TYPE* keys, npy_intp count, int right, npy_intp* to) { \
         npy_intp last = 0; \
         for (npy_intp k = 0; k < count; k++) { \
@@ -44,6 +51,8 @@ static PyObject* searched(PyArrayObject* x, PyArrayObject* y, int right) {
     PyArrayObject* made;
     if ((type != NPY_DOUBLE && type != NPY_INT64) || PyArray_TYPE(y) != type || PyArray_NDIM(x) != 1 || PyArray_NDIM(y) == 0) return NULL;
     if (!PyArray_ISCARRAY_RO(x) || !PyArray_ISCARRAY_RO(y)) return NULL;
+    if (PyArray_SIZE(x) / SORTED_SHARE > PyArray_SIZE(y)) return NULL;
+    if (type == NPY_DOUBLE ? !search_double_in_order((const double*)PyArray_DATA(x), PyArray_SIZE(x)) : !search_whole_in_order((const npy_int64*)PyArray_DATA(x), PyArray_SIZE(x))) return NULL;
     made = (PyArrayObject*)pool_array(PyArray_NDIM(y), PyArray_DIMS(y), PyArray_DescrFromType(NPY_INTP), PyArray_SIZE(y));
     if (made == NULL) return NULL;
     Py_BEGIN_ALLOW_THREADS /* the caller holds all three */

@@ -5,6 +5,10 @@ The oracle is NumPy; what exists afterwards, and what was forced, is counted.
 
 from __future__ import annotations
 
+import signal
+import sys
+import threading
+import time
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -261,3 +265,69 @@ def test_parts_of_complex_numbers_that_exist_are_read_where_they_lie() -> None:
     ours, theirs = both(program)
     for x, y in zip(ours, theirs, strict=True):
         numpy.testing.assert_allclose(x, y, rtol=1e-12)
+
+
+def test_a_matrix_without_an_inverse_where_errors_are_ignored() -> None:
+    good, singular = lazynp.array([[4.0, 1.0], [1.0, 3.0]]), lazynp.array([[1.0, 2.0], [2.0, 4.0]])
+    for _ in range(9):  # the first ones are compared with NumPy's
+        lazynp.linalg.inv(good), lazynp.linalg.solve(good, good[0]), lazynp.linalg.cholesky(good)
+    for state in ({"invalid": "ignore"}, {"all": "ignore"}, {}):
+        with numpy.errstate(**state):
+            for call in (lazynp.linalg.inv, lambda x: lazynp.linalg.solve(x, x[0]), lambda x: lazynp.linalg.cholesky(-x)):
+                with pytest.raises(numpy.linalg.LinAlgError):
+                    call(singular)
+
+
+def test_writes_in_place_in_two_threads_while_the_error_state_changes() -> None:
+    stop: list[int] = []
+
+    def other() -> None:
+        y = lazynp.full(1500, 7.0)
+        while not stop:
+            y *= 1.0
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread = threading.Thread(target=other)
+    thread.start()
+    try:
+        with config.override(eager_below=1 << 16):
+            for _ in range(3000):
+                x = lazynp.array([1.0] * 1499 + [0.0])
+                with numpy.errstate(divide="ignore", invalid="ignore"):
+                    x /= 0.0
+                assert float(x[0]) == float("inf")
+    finally:
+        stop.append(1)
+        thread.join()
+        sys.setswitchinterval(interval)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers")
+def test_what_a_handler_raises_is_raised_while_the_error_state_is_asked_for() -> None:
+    class StopError(Exception):
+        pass
+
+    fired, seen = [], 0
+
+    def handler(*_: object) -> None:
+        fired.append(1)
+        raise StopError
+
+    before = signal.signal(signal.SIGALRM, handler)
+    y = lazynp.array([1.0, 0.0])
+    try:
+        with config.override(eager_below=1 << 16):
+            for _ in range(40):
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 0.002)
+                    deadline = time.monotonic() + 0.02
+                    while time.monotonic() < deadline:
+                        with numpy.errstate(divide="ignore", invalid="ignore"):
+                            y / 0.0
+                except StopError:
+                    seen += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert seen == len(fired)

@@ -57,3 +57,11 @@ def test_ordinary_numbers(name: str) -> None:
     for x, y in rng.uniform(-3, 3, (300, 2)):
         for given in ((x, y), (float(x), y), (int(x * 9), y), (numpy.int64(x * 9), int(y * 9)))[: 4 if theirs.nin == 2 else 3]:
             assert outcome(ours, given[: theirs.nin]) == outcome(theirs, given[: theirs.nin]), given
+
+
+def test_exponents_that_numpy_takes_for_other_functions() -> None:
+    """After so many calls that none is compared with NumPy's any more."""
+    rng = numpy.random.default_rng(2)
+    for x in (*rng.uniform(0.1, 9, 60), -0.0, -numpy.inf, numpy.inf, numpy.nan, -2.5):
+        for y in (3.0, 2.0, -1.0, 0.5, 0.0, 1.0, 2):
+            assert outcome(lazynp.power, (x, y)) == outcome(numpy.power, (x, y)), (x, y)

@@ -76,6 +76,7 @@ CALLS: dict[str, list[str]] = {
     "var": [f"np.{function}(x{rest})" for function, rest in product(("var", "std"), SPREADS)],
     "searchsorted": [
         *(f"np.searchsorted(np.sort(x, axis=None), {keys}{rest})" for keys, rest in product(KEYS, SIDES)),
+        *(f"np.searchsorted(np.ravel(x), {keys}{rest})" for keys, rest in product(KEYS, SIDES)),  # there is something to find, too
         *(f"np.sort(x, axis=None).searchsorted({keys}{rest})" for keys, rest in product(KEYS, SIDES)),
     ],
     "unique": [f"np.unique({of}{rest})" for of, rest in product(("x", "x[::2]", "np.tile(x, 3)"), UNIQUE)],
