@@ -5,6 +5,7 @@ The oracle is NumPy; what exists afterwards, and what was forced, is counted.
 
 from __future__ import annotations
 
+import contextvars
 import signal
 import sys
 import threading
@@ -308,26 +309,30 @@ def test_what_a_handler_raises_is_raised_while_the_error_state_is_asked_for() ->
     class StopError(Exception):
         pass
 
-    fired, seen = [], 0
+    fired: list[int] = []
+    seen: list[int] = []
 
     def handler(*_: object) -> None:
         fired.append(1)
         raise StopError
 
+    def program() -> None:
+        y = lazynp.array([1.0, 0.0])
+        for _ in range(40):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.002)
+                deadline = time.monotonic() + 0.02
+                while time.monotonic() < deadline:
+                    with numpy.errstate(divide="ignore", invalid="ignore"):
+                        y / 0.0
+            except StopError:
+                seen.append(1)
+
     before = signal.signal(signal.SIGALRM, handler)
-    y = lazynp.array([1.0, 0.0])
     try:
         with config.override(eager_below=1 << 16):
-            for _ in range(40):
-                try:
-                    signal.setitimer(signal.ITIMER_REAL, 0.002)
-                    deadline = time.monotonic() + 0.02
-                    while time.monotonic() < deadline:
-                        with numpy.errstate(divide="ignore", invalid="ignore"):
-                            y / 0.0
-                except StopError:
-                    seen += 1
+            contextvars.copy_context().run(program)  # an error state that is interrupted while it is left stays
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert seen == len(fired)
+    assert len(seen) == len(fired)
