@@ -42,9 +42,8 @@ def module(number: int) -> str:
 
 
 def begun(text: str, names: list[str], level: int = 1) -> Any:
-    work = compiler.begin(text, names, level)
-    assert work is not None
-    return work
+    compiler.begin(text, names, level)  # None where the thread is through already: with a text that it refuses it is at times
+    return compiler._begun[compiler._key(text, names, level)]
 
 
 def test_the_code_is_that_of_who_waits() -> None:
