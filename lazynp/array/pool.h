@@ -10,7 +10,6 @@
 
 #include "parts.h"
 #if defined(__linux__)
-#include <malloc.h>
 #include <sys/mman.h>
 #endif
 
@@ -36,32 +35,48 @@ static size_t pool_size(size_t size) {
     return (size + grain - 1) & ~(grain - 1);
 }
 
-/* The bytes of a block in which are `size`. */
-static inline size_t pool_room(void* memory, size_t size) {
-#if defined(__linux__)
-    (void)size;
-    return malloc_usable_size(memory);
-#else
-    (void)memory;
-    return pool_size(size);
-#endif
+/* What lies before a block.  Memory that the C library aligns would fit nobody but a smaller one afterwards: it asks itself for more than it gives,
+   and a program of arrays of a megabyte held twice the memory. */
+typedef struct {
+    void* begins; /* what the C library gave */
+    size_t room;
+    uintptr_t seal; /* by which blocks are told from other memory; none is at the start of a page, so there is something before each */
+} Block;
+#define POOL_SEAL ((uintptr_t)0x6c7a706f6f6c6279u)
+#define POOL_PAGE 4096
+#define POOL_BEFORE (2 * POOL_LINE + sizeof(Block)) /* bytes, at most */
+
+static inline Block* block_of(void* memory) {
+    Block* block = (Block*)memory - 1;
+    if ((uintptr_t)memory % POOL_LINE || (uintptr_t)memory % POOL_PAGE == 0) return NULL;
+    return block->seal == (POOL_SEAL ^ (uintptr_t)memory) ? block : NULL;
 }
 
-/* Memory that `free` takes back. */
-static void* pool_new(size_t size) {
-#if defined(_WIN32)
-    return malloc(size);
-#else
-    void* found;
-    if (posix_memalign(&found, POOL_LINE, size)) return NULL;
-#if defined(MADV_HUGEPAGE)
-    if (size >= POOL_HUGE) {
-        size_t before = (size_t)(-(intptr_t)found & 4095);
+/* A block in what the C library gave. */
+static void* block_made(void* begins, size_t room) {
+    uintptr_t at = ((uintptr_t)begins + sizeof(Block) + POOL_LINE - 1) & ~(uintptr_t)(POOL_LINE - 1);
+    if (begins == NULL) return NULL;
+    if (at % POOL_PAGE == 0) at += POOL_LINE;
+    ((Block*)at)[-1] = (Block){begins, room, POOL_SEAL ^ at};
+    return (void*)at;
+}
+
+static void block_free(void* memory) {
+    Block* block = block_of(memory);
+    void* begins = block ? block->begins : memory;
+    if (block) block->seal = 0; /* the next one who gets this memory writes elsewhere, perhaps */
+    free(begins);
+}
+
+static void* block_new(size_t size) {
+    void* found = block_made(malloc(size + POOL_BEFORE), size);
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    if (found && size >= POOL_HUGE) {
+        size_t before = (size_t)(-(intptr_t)found & (POOL_PAGE - 1));
         (void)madvise((char*)found + before, size - before, MADV_HUGEPAGE);
     }
 #endif
     return found;
-#endif
 }
 
 static void* pool_malloc(void* context, size_t size) {
@@ -74,34 +89,42 @@ static void* pool_malloc(void* context, size_t size) {
             memmove(&spares[k], &spares[k + 1], (size_t)(--spare_count - k) * sizeof(Spare));
             return found;
         }
-    return pool_new(pool_size(size));
+    return block_new(pool_size(size));
 }
 
 static void pool_free(void* context, void* memory, size_t size) {
-    (void)context;
-    if (size < POOL_FROM || (size = pool_room(memory, size)) > POOL_BYTES) {
-        free(memory);
+    Block* block = memory ? block_of(memory) : NULL;
+    (void)context, (void)size;
+    if (block == NULL || block->room > POOL_BYTES) {
+        block_free(memory);
         return;
     }
-    while (spare_count == POOL_BLOCKS || spare_bytes + size > POOL_BYTES) { /* the oldest go */
-        free(spares[0].memory);
+    while (spare_count == POOL_BLOCKS || spare_bytes + block->room > POOL_BYTES) { /* the oldest go */
+        block_free(spares[0].memory);
         spare_bytes -= spares[0].size;
         memmove(spares, spares + 1, (size_t)--spare_count * sizeof(Spare));
     }
-    spares[spare_count++] = (Spare){memory, size};
-    spare_bytes += size;
+    spares[spare_count++] = (Spare){memory, block->room};
+    spare_bytes += block->room;
 }
 
-/* A block keeps the size it has: NumPy grows few arrays in place. */
+/* NumPy grows few arrays in place. */
 static void* pool_realloc(void* context, void* memory, size_t size) {
-    (void)context;
-    return realloc(memory, size < POOL_FROM ? size : pool_size(size));
+    Block* block = memory ? block_of(memory) : NULL;
+    void* found;
+    if (block == NULL) return realloc(memory, size); /* which stays none */
+    if (size <= block->room && size >= block->room / 2) return memory;
+    if ((found = pool_malloc(context, size)) == NULL) return NULL;
+    memcpy(found, memory, size < block->room ? size : block->room);
+    pool_free(context, memory, block->room);
+    return found;
 }
 
 static void* pool_calloc(void* context, size_t count, size_t size) {
     void* found;
     size *= count; /* of an array that exists: it does not overflow */
-    if (size < POOL_FROM || size >= POOL_CLEARED) return calloc(1, size < POOL_FROM ? size : pool_size(size));
+    if (size < POOL_FROM) return calloc(1, size);
+    if (size >= POOL_CLEARED) return block_made(calloc(1, size + POOL_BEFORE), size);
     if ((found = pool_malloc(context, size))) memset(found, 0, size);
     return found;
 }

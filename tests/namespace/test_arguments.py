@@ -15,6 +15,7 @@ import numpy
 import pytest
 
 import lazynp
+from lazynp.values import config
 
 BOTH = (numpy, lazynp)
 
@@ -282,6 +283,37 @@ def test_other_classes_go_first() -> None:
         assert np.ones(2) @ Other() == "radd"
         assert np.ones(2) ** Other() == "radd"
     assert lazynp.asarray(Wrapped()).tolist() == [0, 1, 2]
+
+
+SYMBOLS = ("+", "-", "*", "/", "//", "%", "**", "@", "&", "|", "^", "<", ">=", "==", "!=")
+PICKY = [f"{a} {symbol} {b}" for symbol in SYMBOLS for a, b in ("xp", "px", "np", "pn", "xo", "ox", "no")]
+
+
+@pytest.mark.parametrize("text", [*PICKY, "divmod(x, p)", "divmod(p, x)", "divmod(n, p)", "divmod(x, o)"])
+@pytest.mark.parametrize("pending", [False, True])
+def test_other_classes_may_know_numpys_arrays_alone(text: str, pending: bool) -> None:
+    """As JAX's do: to all else they say that they do not know it."""
+
+    def forward(name: str) -> Any:
+        return lambda self, other: (name, other.tolist()) if type(other) in (numpy.ndarray, numpy.float64) else NotImplemented
+
+    operators = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "divmod"]
+    names = [f"__{side}{name}__" for name in operators for side in ("", "r")]
+    names += [f"__{name}__" for name in ("lt", "le", "gt", "ge", "eq", "ne")]
+    picky = type("Picky", (), {"__array_priority__": 100, **{name: forward(name) for name in names}})()
+    other = type("Other", (), {"__array_priority__": 100})()
+    found = []
+    for np in BOTH:
+        with config.override(eager_below=0 if pending else 4096):
+            x = np.arange(3.0) + 1
+            try:
+                found.append(eval(text, {"x": x, "n": x.sum(), "p": picky, "o": other}))
+            except (TypeError, ValueError) as error:
+                found.append((type(error), str(error).replace("numpy.", "")))
+    if "Concatenation" in str(found[0]):  # as sequences, which NumPy's arrays are to the interpreter
+        assert found[1][0] is TypeError
+    else:
+        assert found[0] == found[1]
 
 
 def test_random_sources_take_and_give_our_arrays() -> None:

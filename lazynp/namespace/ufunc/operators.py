@@ -152,15 +152,27 @@ def _binary(name: str, of: ufunc) -> Method:
             if special is not None:
                 return special
         if kind is not ndarray and defers(a, b):
-            if type(a) is ndarray or a._value is not None:
-                return NotImplemented
-            turn = getattr(kind, f"__{_MIRRORED.get(name, 'r' + name)}__", None)
-            found = NotImplemented if turn is None else turn(b, a)
-            return at_call(a.concrete("operator"), b) if found is NotImplemented else found
+            return NotImplemented if type(a) is not ndarray and a._value is not None else _their_turn(name, at_call, a, b)
         return (of if kind is not ndarray else beside_arrays)(a, b)
 
     operate.__name__ = operate.__qualname__ = f"__{name}__"
     return operate
+
+
+def _their_turn(name: str, forward: Method, a: Any, b: Any) -> Any:
+    """The operator of the other operand's class, which may know NumPy's arrays and numbers alone: those of JAX do."""
+    kind, mirrored = type(b), f"__{_MIRRORED.get(name, 'r' + name)}__"
+    turn = getattr(kind, mirrored) if any(mirrored in vars(each) for each in kind.__mro__) else None  # not the operator of classes
+    found = NotImplemented if turn is None else turn(b, a)
+    if found is not NotImplemented:
+        return found
+    if type(a) is not ndarray:
+        return forward(a.concrete("operator"), b)
+    return NotImplemented if turn is None else turn(b, np.asarray(a))
+
+
+def _numpys(a: Any) -> Any:
+    return np.asarray(a) if type(a) is ndarray else a.concrete("operator")
 
 
 def _reflected(name: str, of: ufunc) -> Method:
@@ -192,7 +204,7 @@ def _reflected(name: str, of: ufunc) -> Method:
             # what went first and left it to ours may know NumPy's arrays and numbers alone: `numpy.matrix` does, and PyTorch's tensors
             if isinstance(b, np.ndarray):
                 return forward(b, np.asarray(a))
-            return NotImplemented if type(a) is ndarray or a._value is not None else _once_more(name, forward, b, a)
+            return NotImplemented if type(a) is not ndarray and a._value is not None else _once_more(name, forward, b, a)
         return of(b, a)
 
     operate.__name__ = operate.__qualname__ = f"__r{name}__"
@@ -200,7 +212,7 @@ def _reflected(name: str, of: ufunc) -> Method:
 
 
 def _once_more(name: str, forward: Method, b: Any, a: Any) -> Any:
-    """The operator of who refused a result that is not computed yet, given NumPy's number: in place, where the program says ``b += a``."""
+    """The operator of who refused what is ours, given NumPy's: in place, where the program says ``b += a``."""
     at_place = getattr(operator, f"i{name}")
     frame: Any = _getframe()
     while frame.f_globals is globals():
@@ -208,7 +220,7 @@ def _once_more(name: str, forward: Method, b: Any, a: Any) -> Any:
     instruction, which = frame.f_code.co_code[frame.f_lasti : frame.f_lasti + 2]
     if instruction != opmap["BINARY_OP"] and hasattr(b, at_place.__name__.join(["__", "__"])):
         return NotImplemented  # who calls us may mean the one or the other
-    return (at_place if instruction == opmap["BINARY_OP"] and which in _IN_PLACE else forward)(b, a.concrete("operator"))
+    return (at_place if instruction == opmap["BINARY_OP"] and which in _IN_PLACE else forward)(b, _numpys(a))
 
 
 def _stretches(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
@@ -376,14 +388,14 @@ def _divmod(a: Any, b: Any) -> Any:
     found = answer(divmod, (a, b), {})
     if found is not NotImplemented:
         return found
-    return NotImplemented if defers(a, b) else UFUNCS["divmod"](a, b)
+    return _their_turn("divmod", divmod, a, b) if defers(a, b) else UFUNCS["divmod"](a, b)
 
 
 def _rdivmod(a: Any, b: Any) -> Any:
     found = answer(divmod, (b, a), {})
     if found is not NotImplemented:
         return found
-    return NotImplemented if defers(a, b) else UFUNCS["divmod"](b, a)
+    return divmod(b, _numpys(a)) if defers(a, b) else UFUNCS["divmod"](b, a)
 
 
 def _scalar_divmod(method: Method, reflected: bool) -> Method:
@@ -414,14 +426,14 @@ def _matmul(a: Any, b: Any) -> Any:
         found = product(operator.matmul, a, b)
     if found is not NotImplemented:
         return found
-    return NotImplemented if defers(a, b) else _product(a, b)
+    return _their_turn("matmul", operator.matmul, a, b) if defers(a, b) else _product(a, b)
 
 
 def _rmatmul(a: Any, b: Any) -> Any:
     found = answer(operator.matmul, (b, a), {})
     if found is not NotImplemented:
         return found
-    return NotImplemented if defers(a, b) else _product(b, a)
+    return operator.matmul(b, np.asarray(a)) if defers(a, b) else _product(b, a)
 
 
 def _imatmul(a: Any, b: Any) -> Any:
