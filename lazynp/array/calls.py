@@ -204,6 +204,12 @@ def fits(a: Memory, b: Memory) -> bool:
         return True  # an error, which NumPy words
 
 
+def fit(args: Sequence[Any]) -> bool:
+    """Tell the same of any arguments, if all of them are at hand."""
+    given: list[Any] = [memory_of(x) if type(x) is arrays.ndarray else x for x in args if type(x) is arrays.ndarray or type(x) is _MEMORY]
+    return len(given) != 2 or given[0] is None or given[1] is None or fits(*given)
+
+
 def of_two(function: Callable[[Any, Any], Any], a: arrays.ndarray, x: Memory, b: Any) -> Any:
     """A function of an array at hand and another operand, where that is at hand as well; else ``NotImplemented``."""
     kind = type(b)

@@ -86,11 +86,13 @@ static Direct direct_named(const char* name) {
 typedef struct {
     PyObject **cells, *few[MOST];
     Py_ssize_t count, room;
+    int foreign; /* whether there are NumPy's arrays, too */
 } Given;
 
 static void given_begin(Given* given) {
     given->cells = given->few;
     given->count = 0, given->room = MOST;
+    given->foreign = 0;
 }
 
 static void given_end(Given* given) {
@@ -145,6 +147,7 @@ static PyObject* argument(PyObject* x, Given* given, int depth) {
     }
     if (x == Py_None || is_number(x) || type == &PyUnicode_Type || type == &PySlice_Type || x == Py_Ellipsis || PyType_Check(x)) return Py_NewRef(x);
     if (type == &PyTuple_Type || type == &PyList_Type) return arguments(x, given, depth);
+    if (type == &PyArray_Type && foreign_of(x)) return given->foreign = 1, Py_NewRef(x);
     return PyObject_TypeCheck(x, &PyArrayDescr_Type) ? Py_NewRef(x) : NULL;
 }
 
@@ -486,6 +489,7 @@ static PyObject* listed(PyObject* function, PyObject* x, PyObject* dtype) {
     Py_ssize_t left = limit_now();
     PyObject *found, *plain;
     Given given;
+    if (PyArray_CheckExact(x) && dtype == NULL && foreign_of(x)) return foreign_cell((PyArrayObject*)x);
     if (!IS_LIST(x) || left == 0) return NULL;
     if (PyRange_Check(x)) {
         Py_ssize_t n = PyObject_Size(x);
@@ -567,7 +571,7 @@ static PyObject* asked(PyObject* theirs, PyObject* const* args, Py_ssize_t n, Py
         if (plain[k] == NULL && kind == LIBRARY && is_source(args[k])) plain[k] = Py_NewRef(args[k]);
         if (plain[k] == NULL) break;
     }
-    if (k == total && given.count >= least) {
+    if (k == total && (given.count >= least || given.foreign)) {
         npy_intp largest = 0;
         PyObject* before;
         for (Py_ssize_t c = 0; c < given.count; c++) {
@@ -578,7 +582,10 @@ static PyObject* asked(PyObject* theirs, PyObject* const* args, Py_ssize_t n, Py
         before = pool_begin(largest);
         found = listens ? listening(theirs, plain, (size_t)n, names) : PyObject_Vectorcall(theirs, plain, (size_t)n, names);
         pool_end(before);
-        if (borrowed && !keeps_nothing(found)) { /* a view of memory that moves, or it cannot be written */
+        for (k = 0; k < total && !(given.foreign && found == args[k]); k++) {}
+        if (k < total) { /* NumPy's own array, given for the result */
+            k = total;
+        } else if (borrowed && !keeps_nothing(found)) { /* a view of memory that moves, or it cannot be written */
             Py_CLEAR(found);
             PyErr_Clear();
         } else if (kind == WIDENING && found && PyArray_Check(found) && PyArray_SIZE((PyArrayObject*)found) > limit_now()) {
@@ -612,7 +619,7 @@ static PyObject* as_array(Function* self, PyObject* const* args, Py_ssize_t n, P
     Given given;
     given_begin(&given);
     for (k = 0; k < total; k++)
-        if ((plain[k] = argument(args[k], &given, 0)) == NULL) break;
+        if (PyArray_CheckExact(args[k]) || (plain[k] = argument(args[k], &given, 0)) == NULL) break;
     if (k == total) found = PyObject_Vectorcall(self->theirs, plain, (size_t)n, names);
     if (found && found == plain[0] && Py_TYPE(args[0]) == array_type) Py_SETREF(found, Py_NewRef(args[0]));
     else if (found && given.count == 0 && !is_named(names, "device") && holds_no_numbers(found)) { /* NumPy's, as it is */
@@ -660,6 +667,39 @@ static PyObject* of_matrices(Function* self, PyObject* const* args, Py_ssize_t n
 static int is_ufunc(PyObject* x);
 static PyObject* numpys_ufunc(PyObject* x);
 
+/* Whether there are arrays of NumPy's among the arguments, and all of ours are at hand. */
+static int any_foreign(PyObject* const* args, Py_ssize_t total) {
+    int found = 0;
+    for (Py_ssize_t k = 0; k < total; k++) found |= PyArray_CheckExact(args[k]);
+    for (Py_ssize_t k = 0; found && k < total; k++)
+        if (PyArray_CheckExact(args[k]) ? foreign_of(args[k]) == NULL : Py_TYPE(args[k]) == array_type && memory_of(args[k]) == NULL) return 0;
+    return found;
+}
+
+/* The same call with cells of what is NumPy's. */
+static PyObject* call_with_cells(vectorcallfunc call, PyObject* callable, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0), k;
+    PyObject *plain[MOST], *found = NULL;
+    for (k = 0; k < total; k++)
+        if ((plain[k] = foreign_of(args[k]) ? foreign_cell((PyArrayObject*)args[k]) : Py_NewRef(args[k])) == NULL) break;
+    if (k == total) found = call(callable, plain, (size_t)n, names);
+    while (k--) {
+        if (found == plain[k] && found != args[k]) Py_SETREF(found, Py_NewRef(args[k])); /* which was given for the result, or is it as it is */
+        Py_DECREF(plain[k]);
+    }
+    return found;
+}
+
+/* Whether arrays of NumPy's are to a function what ours are: not where it makes ours of them, or is NumPy's alone. */
+static inline int takes_cells(int kind) { return kind != LISTED && kind != AS_IT_IS && kind != ORDERED && kind != COUNTED && kind != DRAW && kind != LIBRARY; }
+
+/* A call of `array` or `asarray` with an array of NumPy's; NULL, perhaps without an exception, where the function in Python must see to it. */
+static PyObject* of_foreign(int kind, PyArrayObject* x, PyObject* dtype) {
+    int same = dtype == NULL || dtype == (PyObject*)PyArray_DESCR(x) || (dtype == (PyObject*)&PyFloat_Type && PyArray_TYPE(x) == NPY_DOUBLE);
+    if (!same) return cell_of(converted(x, dtype), NULL);
+    return kind == AS_IT_IS ? foreign_cell(x) : cell_of(copy_of(x, NPY_KEEPORDER), NULL);
+}
+
 static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
     Function* self = (Function*)callable;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total = n + (names ? PyTuple_GET_SIZE(names) : 0);
@@ -668,6 +708,7 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
     int least = limit_now() ? self->least : 1, keeps;
     if (!SETTLED) return NULL;
     if (total > MOST || (names && !self->keywords)) goto slow;
+    if (takes_cells(self->kind) && any_foreign(args, total)) return call_with_cells(function_call, callable, args, n, names);
     if (self->direct && total == 1 && n == 1) {
         x = memory_of(args[0]);
         if (x && !is_part(args[0])) {
@@ -686,8 +727,11 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             x = total == 1 && n == 1 ? memory_of(args[0]) : NULL;
             if (x && self->kind == AS_IT_IS) return Py_NewRef(args[0]);
             if (x) return cell_of(copy_of(x, NPY_KEEPORDER), NULL);
-            if (n && total < 3 && (total == 1 || n == 2 || PyTuple_GET_ITEM(names, 0) == dtype_name)) found = listed(self->theirs, args[0], total == 2 ? args[1] : NULL);
-            if (found) return found;
+            if (n && total < 3 && (total == 1 || n == 2 || PyTuple_GET_ITEM(names, 0) == dtype_name)) {
+                if (foreign_of(args[0])) found = of_foreign(self->kind, (PyArrayObject*)args[0], total == 2 ? args[1] : NULL);
+                else found = listed(self->theirs, args[0], total == 2 ? args[1] : NULL);
+            }
+            if (found || PyErr_Occurred()) return found;
             /* fall through */
         case ORDERED:
             if (limit_now() && total && (found = as_array(self, args, n, names))) return found;
@@ -861,6 +905,7 @@ typedef struct Ufunc {
     vectorcallfunc vector;
     PyObject* numpy;
     Loops* loops;
+    int nin;    /* operands; 0 where it is no ufunc of NumPy's */
     int real;   /* complex numbers are not NumPy's loop's */
     int theirs; /* NumPy answers calls of any form */
     int product; /* of matrices and vectors */
@@ -871,6 +916,12 @@ typedef struct Ufunc {
 static Ufunc* ufuncs_bound;
 
 static inline int too_costly(PyArrayObject* x) { return x && PyArray_SIZE(x) > limit_now() / 4; }
+
+static int any_too_costly(PyObject* const* args, Py_ssize_t n) {
+    for (Py_ssize_t k = 0; k < n; k++)
+        if (too_costly(PyArray_CheckExact(args[k]) ? (PyArrayObject*)args[k] : memory_of(args[k]))) return 1;
+    return 0;
+}
 
 /* One or two numbers of 64 bits, NumPy's or Python's; NULL, perhaps without an exception, where NumPy has to see to it. */
 #define NUMBERS_COMPARED 32 /* calls, the first ones of a ufunc */
@@ -915,6 +966,7 @@ static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t na
     Ufunc* self = (Ufunc*)callable;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total;
     PyObject *found = NULL, *room[MOST + 1], **with_self, *slow;
+    if (names == NULL && n == self->nin && any_foreign(args, n) && !(self->costly && any_too_costly(args, n))) return call_with_cells(ufunc_call, callable, args, n, NULL);
     if (names == NULL && self->loops && n == self->loops->nin) { /* nothing is written: what waits may go on waiting */
         PyArrayObject *x = memory_of(args[0]), *y = n == 2 ? memory_of(args[1]) : NULL;
         if (may_chain(args[0], n == 2 ? args[1] : NULL, x, y)) {
@@ -1081,6 +1133,7 @@ static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, in
     if (self->numpy == NULL) self->next = ufuncs_bound, ufuncs_bound = self;
     self->vector = ufunc_vector;
     Py_XSETREF(self->numpy, Py_NewRef(numpy));
+    self->nin = PyObject_TypeCheck(numpy, &PyUFunc_Type) && theirs->nin <= MOST ? theirs->nin : 0;
     self->real = real;
     self->theirs = theirs_all;
     self->product = PyObject_TypeCheck(numpy, &PyUFunc_Type) && theirs->core_enabled && theirs->nin == 2;

@@ -139,6 +139,23 @@ static inline PyObject* owner_of(PyObject* x) {
     return owner && (PyObject_TypeCheck(owner, array_type) || PyArray_CheckExact(owner)) ? owner : x;
 }
 
+/* A small array of NumPy's, which another library has made, if a cell could hold it: of a dtype that lazynp has, and in memory without gaps (borrowed);
+   NULL for all else. */
+static inline PyArrayObject* foreign_of(PyObject* x) {
+    PyArrayObject* owner = (PyArrayObject*)x;
+    npy_intp limit;
+    if (!PyArray_CheckExact(x) || !native_dtype(owner) || (limit = limit_now()) == 0 || PyArray_SIZE(owner) > limit) return NULL;
+    while (PyArray_BASE(owner) && PyArray_CheckExact(PyArray_BASE(owner))) owner = (PyArrayObject*)PyArray_BASE(owner);
+    return PyArray_CHKFLAGS(owner, NPY_ARRAY_C_CONTIGUOUS) || PyArray_CHKFLAGS(owner, NPY_ARRAY_F_CONTIGUOUS) ? (PyArrayObject*)x : NULL;
+}
+
+/* A cell of such an array: both sides see what the other writes. */
+static PyObject* foreign_cell(PyArrayObject* x) {
+    PyObject* made = cell_of(Py_NewRef((PyObject*)x), NULL);
+    if (made && !PyArray_ISWRITEABLE(x)) Py_SETREF(((Cell*)made)->readonly, Py_NewRef(Py_True));
+    return made;
+}
+
 /* `self` shows what `shown` (taken over) does of `memory`; `origin` says how Python is to name it, see `views.part`. */
 static void part_show(Cell* self, PyArrayObject* shown, PyArrayObject* memory, PyObject* origin) {
     part_forget(self);

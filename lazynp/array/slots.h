@@ -142,10 +142,11 @@ static inline int may_chain(PyObject* a, PyObject* b, PyArrayObject* x, PyArrayO
 /* An operand that is no longer part of a chain; -1 where NumPy raises. */
 static inline int settle_operand(PyObject* a) { return IS_CHAIN(a) ? chain_settle(a) : 0; }
 
-/* A list, tuple or range of numbers, or of what is at hand, as an array at hand: NumPy takes one for the other. NULL for all else, without an
-   exception: the method in Python sees to it. */
+/* A list, tuple or range of numbers, or of what is at hand, or an array of NumPy's, as an array at hand: NumPy takes one for the other. NULL for all
+   else, without an exception: the method in Python sees to it. */
 static PyObject* listed(PyObject* function, PyObject* x, PyObject* dtype);
 #define IS_LIST(X) (PyTuple_CheckExact(X) || PyList_CheckExact(X) || PyRange_Check(X))
+#define IS_LIKE(X) (IS_LIST(X) || PyArray_CheckExact(X))
 
 static PyObject* binary(int op, PyObject* a, PyObject* b) {
     PyArrayObject *x = memory_of(a), *y = memory_of(b);
@@ -178,7 +179,7 @@ static PyObject* binary(int op, PyObject* a, PyObject* b) {
         Py_DECREF(p), Py_DECREF(q);
         return op == MATMUL && found && !PyArray_CheckExact(found) ? found : wrapped(found);
     }
-    if (x ? IS_LIST(b) : y && IS_LIST(a)) {
+    if (x ? IS_LIKE(b) : y && IS_LIKE(a)) {
         PyObject* made = listed(NULL, x ? b : a, NULL);
         if (made) {
             found = x ? binary(op, a, made) : binary(op, made, b);
@@ -233,7 +234,7 @@ static PyObject* in_place(int op, PyObject* a, PyObject* b) {
     q = y ? (PyObject*)y : b;
     if (x == NULL && is_large(a) && (done = large_in_place(op, a, b))) return done < 0 ? NULL : Py_NewRef(a);
     if (x == NULL || !(y || is_number(b)) || op == MATMUL) {
-        if (x == NULL || !IS_LIST(b) || (q = listed(NULL, b, NULL)) == NULL) return slow2(slow_in_place[op], a, b);
+        if (x == NULL || !IS_LIKE(b) || (q = listed(NULL, b, NULL)) == NULL) return slow2(slow_in_place[op], a, b);
         found = in_place(op, a, q);
         Py_DECREF(q);
         return found;
@@ -280,7 +281,7 @@ static PyObject* compare(PyObject* a, PyObject* b, int op) {
     }
     q = y ? (PyObject*)y : b;
     if (x == NULL || !(y ? fits(x, y) : is_number(b))) {
-        if (x == NULL || !IS_LIST(b) || (q = listed(NULL, b, NULL)) == NULL) return slow2(slow_methods[LT + op], a, b);
+        if (x == NULL || !IS_LIKE(b) || (q = listed(NULL, b, NULL)) == NULL) return slow2(slow_methods[LT + op], a, b);
         found = compare(a, q, op);
         Py_DECREF(q);
         return found;
@@ -548,7 +549,7 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
         Py_XDECREF(found);
         return found ? 0 : -1;
     }
-    y = memory_of(value);
+    if ((y = memory_of(value)) == NULL) y = foreign_of(value);
     if (y == NULL && is_number(value)) {
         Value number;
         char* at;

@@ -428,7 +428,8 @@ def diag(v: Any, k: Any = 0) -> Any:
 
 def diagflat(v: Any, k: Any = 0) -> Any:
     """Make the matrix whose diagonal is the flattened input; see :func:`numpy.diagflat`."""
-    return diag(view_reshape(_asarray(v), (-1,)), k)
+    x = _asarray(v)
+    return diag(view_reshape(x, (-1,)) if type(x) is ndarray else x.reshape(-1), k)
 
 
 def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
