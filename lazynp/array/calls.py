@@ -237,6 +237,14 @@ def of_two(function: Callable[[Any, Any], Any], a: arrays.ndarray, x: Memory, b:
     return cell(value) if type(value) is _MEMORY else outcome(value)  # all operands were arrays without axes
 
 
+def plain(x: Any) -> Any:
+    """The same array without the class that a program or library has derived from NumPy's; any other object as it is."""
+    kind = type(x)
+    if kind is _ARRAY or kind is _MEMORY or not isinstance(x, _MEMORY):
+        return x
+    return arrays.asarray(x)
+
+
 def product(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     """A small product of vectors and matrices that exist, however large; else ``NotImplemented``.
 

@@ -50,15 +50,15 @@ _CORES_OWN: Final = frozenset({"array", "asarray", "asanyarray", "ascontiguousar
 
 def _shape_size(shape: Any = None, *rest: Any, **options: Any) -> int:
     """Elements of a shape argument."""
-    if type(shape) is int:
-        return shape
-    return prod(shape) if type(shape) is tuple and _whole(map(type, shape)) else _LARGE
+    if type(shape) in _WHOLE:
+        return int(shape)
+    return prod(map(int, shape)) if type(shape) in (tuple, list) and _whole(map(type, shape)) else _LARGE
 
 
 def _matrix_size(n: Any = None, m: Any = None, *rest: Any, **options: Any) -> int:
     """Elements of a matrix of n rows and, if given, m columns."""
     n, m = options.get("N", n), options.get("M", m)
-    return n * (n if m is None else m) if type(n) is int and (m is None or type(m) is int) else _LARGE
+    return int(n) * int(n if m is None else m) if type(n) in _WHOLE and (m is None or type(m) in _WHOLE) else _LARGE
 
 
 def _grid_size(dimensions: Any = None, *rest: Any, **options: Any) -> int:
@@ -68,7 +68,7 @@ def _grid_size(dimensions: Any = None, *rest: Any, **options: Any) -> int:
 
 
 def _square_size(n: Any = None, *rest: Any, **options: Any) -> int:
-    return n * n if type(n) is int else _LARGE
+    return int(n) * int(n) if type(n) in _WHOLE else _LARGE
 
 
 def _range_size(*limits: Any, **options: Any) -> int:
@@ -85,12 +85,13 @@ def _range_size(*limits: Any, **options: Any) -> int:
 def _spaced_size(start: Any = None, stop: Any = None, num: Any = 50, *rest: Any, **options: Any) -> int:
     """Elements of a space of ``num`` steps."""
     num = options.get("num", num)
-    return num * bound([x for x in (start, stop) if type(x) is not int]) if type(num) is int else _LARGE
+    return int(num) * bound([x for x in (start, stop) if type(x) is not int]) if type(num) in _WHOLE else _LARGE
 
 
 _LARGE: Final = 1 << 62
 _REAL: Final = frozenset({int, float})
-_whole: Final = frozenset({int}).issuperset
+_WHOLE: Final = frozenset({int, *(np.dtype(letter).type for letter in "bhilqBHILQ")})
+_whole: Final = _WHOLE.issuperset
 # Functions whose arguments say how large their results are.
 _SIZES: Final[dict[str, Callable[..., int]]] = {
     **dict.fromkeys(("zeros", "ones", "empty", "full"), _shape_size),

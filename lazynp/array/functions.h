@@ -234,22 +234,26 @@ static PyObject* listening(PyObject* function, PyObject* const* args, size_t n, 
     return found;
 }
 
+/* What says how many: a whole number of Python's or NumPy's; -1 of all others, and of what is negative. */
+static npy_intp length_of(PyObject* x) {
+    npy_intp length = PyLong_CheckExact(x) ? PyLong_AsSsize_t(x) : PyArray_IsScalar(x, Integer) ? PyNumber_AsSsize_t(x, NULL) : -1;
+    if (length == -1 && PyErr_Occurred()) PyErr_Clear();
+    return length < 0 ? -1 : length;
+}
+
+static int is_shape(PyObject* x) { return PyTuple_CheckExact(x) || PyList_CheckExact(x); }
+
 /* Whether a shape argument is plain and its array at hand. */
 static int small_shape(PyObject* shape) {
     npy_intp size = 1, limit = limit_now();
     if (limit == 0) return 0;
-    if (PyLong_CheckExact(shape)) size = PyLong_AsSsize_t(shape);
-    else if (PyTuple_CheckExact(shape)) {
-        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(shape); k++) {
-            PyObject* item = PyTuple_GET_ITEM(shape, k);
-            npy_intp n = PyLong_CheckExact(item) ? PyLong_AsSsize_t(item) : -1;
-            if (n < 0 || n > 1 << 20) return PyErr_Clear(), 0;
-            size *= n;
-            if (size > 1 << 20) return 0;
-        }
-    } else return 0;
-    if (size < 0) return PyErr_Clear(), 0;
-    return size <= limit;
+    if (!is_shape(shape)) size = length_of(shape);
+    for (Py_ssize_t k = 0; is_shape(shape) && k < PySequence_Fast_GET_SIZE(shape); k++) {
+        npy_intp n = length_of(PySequence_Fast_GET_ITEM(shape, k));
+        if (n < 0 || n > 1 << 20) return 0;
+        if ((size *= n) > 1 << 20) return 0;
+    }
+    return size >= 0 && size <= limit;
 }
 
 /* `x` with a shape of plain integers; NULL, perhaps without an exception, where NumPy has to see to it. */
@@ -335,12 +339,12 @@ static PyObject* joined(PyObject* list) {
 /* Zeros of a shape, of a dtype or floats; NULL, perhaps without an exception, where NumPy has to see to it. */
 static PyObject* zeros_of(PyObject* shape, PyObject* dtype) {
     npy_intp dims[NPY_MAXDIMS];
-    int ndim = PyTuple_CheckExact(shape) ? (int)PyTuple_GET_SIZE(shape) : 1;
+    int ndim = is_shape(shape) ? (int)PySequence_Fast_GET_SIZE(shape) : 1;
     npy_intp bytes = 8;
     PyArray_Descr* descr = NULL;
     PyObject *before, *made;
     if (ndim > 8) return NULL;
-    for (int k = 0; k < ndim; k++) bytes *= dims[k] = PyLong_AsSsize_t(PyTuple_CheckExact(shape) ? PyTuple_GET_ITEM(shape, k) : shape);
+    for (int k = 0; k < ndim; k++) bytes *= dims[k] = length_of(is_shape(shape) ? PySequence_Fast_GET_ITEM(shape, k) : shape);
     if (dtype == NULL) descr = PyArray_DescrFromType(NPY_DOUBLE);
     else if (!PyArray_DescrConverter(dtype, &descr)) return PyErr_Clear(), NULL;
     if (!PyTypeNum_ISNUMBER(descr->type_num) && !PyTypeNum_ISBOOL(descr->type_num)) {
@@ -377,7 +381,8 @@ static int small_range(PyObject* const* args, Py_ssize_t n) {
     if (n > 3) return 0;
     for (Py_ssize_t k = 0; k < n; k++) {
         double* to = &limits[n == 1 ? 1 : k];
-        if (PyFloat_CheckExact(args[k])) *to = PyFloat_AS_DOUBLE(args[k]);
+        if (PyFloat_Check(args[k])) *to = PyFloat_AS_DOUBLE(args[k]); /* or NumPy's */
+        else if (PyArray_IsScalar(args[k], Integer) && length_of(args[k]) >= 0) *to = (double)length_of(args[k]);
         else if (!PyLong_CheckExact(args[k])) return 0;
         else if ((*to = PyLong_AsDouble(args[k])) == -1 && PyErr_Occurred()) return PyErr_Clear(), 0;
         if (!(fabs(*to) < 1 << 30)) return 0;
@@ -394,9 +399,8 @@ static int spaced_little(PyObject* const* args, Py_ssize_t n, PyObject* names) {
     if (!is_number(args[0]) || !is_number(args[1])) return 0;
     for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++)
         if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, k), "num") == 0) steps = args[n + k];
-    if (steps) number = PyLong_CheckExact(steps) ? PyLong_AsSsize_t(steps) : -1;
-    if (number < 0) return PyErr_Clear(), 0;
-    return number <= limit_now();
+    if (steps) number = length_of(steps);
+    return number >= 0 && number <= limit_now();
 }
 
 /* A bound of the elements of what a growing function makes of an argument: the product of all there is. */
@@ -406,6 +410,8 @@ static double extent_of(PyObject* x) {
     if (PyLong_CheckExact(x)) {
         extent = fabs(PyLong_AsDouble(x));
         if (PyErr_Occurred()) PyErr_Clear(), extent = HUGE_VAL;
+    } else if (PyArray_IsScalar(x, Integer)) {
+        extent = length_of(x) < 0 ? HUGE_VAL : (double)length_of(x);
     } else if (PyTuple_CheckExact(x) || PyList_CheckExact(x)) {
         for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(x) && extent < 1e18; k++) extent *= extent_of(PySequence_Fast_ITEMS(x)[k]);
     } else if ((memory = memory_of(x)) || (PyArray_CheckExact(x) && (memory = (PyArrayObject*)x))) {
@@ -521,9 +527,9 @@ static int sized_little(PyObject* const* args, Py_ssize_t n) {
     double extent = 1;
     for (Py_ssize_t k = 0; k < n; k++) {
         PyObject *x = args[k], **items = PyTuple_CheckExact(x) ? PySequence_Fast_ITEMS(x) : NULL;
-        if (!items && !PyLong_CheckExact(x) && !PyFloat_CheckExact(x) && x != Py_None && !PyUnicode_Check(x) && !PyType_Check(x)) return 0;
+        if (!items && length_of(x) < 0 && !PyLong_CheckExact(x) && !PyFloat_CheckExact(x) && x != Py_None && !PyUnicode_Check(x) && !PyType_Check(x)) return 0;
         for (Py_ssize_t j = 0; items && j < PyTuple_GET_SIZE(x); j++)
-            if (!PyLong_CheckExact(items[j])) return 0;
+            if (length_of(items[j]) < 0 && !PyLong_CheckExact(items[j])) return 0;
         extent *= extent_of(x);
     }
     return extent * extent <= (double)limit_now();
@@ -748,7 +754,7 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             if (PyErr_Occurred()) return NULL;
             break;
         case SQUARE: {
-            Py_ssize_t side = total && n && PyLong_CheckExact(args[0]) ? PyLong_AsSsize_t(args[0]) : -1;
+            Py_ssize_t side = total && n ? length_of(args[0]) : -1;
             if (side < 0 || side > 1 << 15 || side * side > limit_now() || (n > 1 && args[1] != Py_None) || (names && PyTuple_GET_SIZE(names))) {
                 PyErr_Clear();
                 goto slow;
@@ -870,10 +876,34 @@ slow:
     return PyObject_Vectorcall(self->slow, args, (size_t)n, names);
 }
 
-/* `__array_ufunc__`: a ufunc of two operands that NumPy was asked for, because one of them is NumPy's (`np.float64(2) * x`). */
+/* What a ufunc of anybody's gave: objects are no numbers of ours. */
+static PyObject* foreign_result(PyObject* found) {
+    int ours = found && (PyArray_CheckExact(found) ? native_dtype((PyArrayObject*)found) : is_number(found));
+    return ours ? wrapped(found) : found;
+}
+
+/* A ufunc of one operand that was asked for by who knows it, NumPy or SciPy; NULL as for `reshaped`. */
+static PyObject* foreign_unary(PyUFuncObject* ufunc, PyObject* a) {
+    PyArrayObject* x = memory_of(a);
+    PyObject *before, *found, *plain = (PyObject*)x;
+    if (x == NULL || ufunc->nin != 1 || ufunc->nout != 1 || ufunc->core_enabled || PyArray_SIZE(x) > limit_now() / 4) return NULL;
+    Py_INCREF(plain);
+    before = pool_begin(PyArray_SIZE(x) * 8);
+    found = PyObject_Vectorcall((PyObject*)ufunc, &plain, 1, NULL);
+    pool_end(before);
+    Py_DECREF(plain);
+    return foreign_result(found);
+}
+
+/* `__array_ufunc__`: a ufunc of one or two operands that NumPy was asked for, because one of them is NumPy's (`np.float64(2) * x`), or the ufunc is
+   SciPy's. */
 static PyObject* foreign_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     if (!SETTLED) return NULL;
+    if (names == NULL && n == 4 && PyObject_TypeCheck(args[1], &PyUFunc_Type) && PyUnicode_Check(args[2]) && PyUnicode_CompareWithASCIIString(args[2], "__call__") == 0) {
+        PyObject* found = foreign_unary((PyUFuncObject*)args[1], args[3]);
+        if (found || PyErr_Occurred()) return found;
+    }
     if (names == NULL && n == 5 && PyObject_TypeCheck(args[1], &PyUFunc_Type) && PyUnicode_Check(args[2]) && PyUnicode_CompareWithASCIIString(args[2], "__call__") == 0) {
         PyObject *plain[2], *found;
         PyArrayObject* memory[2];
@@ -892,7 +922,7 @@ static PyObject* foreign_call(PyObject* callable, PyObject* const* args, size_t 
             if (binary_loops[k].ufunc == args[1]) found = direct2(&binary_loops[k], plain[0], plain[1], (memory[0] != NULL) | (memory[1] != NULL) << 1);
         if (found == NULL && !PyErr_Occurred()) found = PyObject_Vectorcall(args[1], plain, 2, NULL);
         Py_DECREF(plain[0]), Py_DECREF(plain[1]);
-        return wrapped(found);
+        return foreign_result(found);
     }
 slow:
     return PyObject_Vectorcall(((Function*)callable)->slow, args, (size_t)n, names);

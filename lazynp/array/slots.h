@@ -71,8 +71,13 @@ static inline int fits(PyArrayObject* x, PyArrayObject* y) { return PyArray_SAME
 
 static int fits_product(PyArrayObject* x, PyArrayObject* y) {
     int nx = PyArray_NDIM(x), ny = PyArray_NDIM(y);
-    if (nx > 2 || ny > 2) return 0;
-    return nx && ny && (nx < 2 ? 1 : PyArray_DIM(x, 0)) * (ny < 2 ? 1 : PyArray_DIM(y, 1)) <= limit_now();
+    npy_intp size = (nx < 2 ? 1 : PyArray_DIM(x, nx - 2)) * (ny < 2 ? 1 : PyArray_DIM(y, ny - 1));
+    for (int k = 3; k <= nx || k <= ny; k++) { /* of stacks of matrices */
+        npy_intp p = k <= nx ? PyArray_DIM(x, nx - k) : 1, q = k <= ny ? PyArray_DIM(y, ny - k) : 1;
+        if (size > limit_now()) break;
+        size *= p == 1 ? q : p; /* where they do not fit NumPy says so */
+    }
+    return nx && ny && size <= limit_now();
 }
 
 static PyObject* result_method; /* `hand.result`, for answers that are not plain */

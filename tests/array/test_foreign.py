@@ -236,3 +236,22 @@ def test_nothing_is_kept() -> None:
         turn()
     gc.collect()
     assert (sys.getrefcount(v), sys.getrefcount(m)) == before
+
+
+def test_ufuncs_of_others() -> None:
+    """SciPy's loops, and a program's own, which may give objects."""
+    special = pytest.importorskip("scipy.special")
+    values = numpy.array([0.5, -1.5, 3.0])
+    for x in (values, values.astype("f4"), numpy.arange(3), numpy.float64(0.5), values.reshape(3, 1)):
+        ours = lazynp.asarray(x)
+        for function in (special.erf, special.gammaln, special.expit, special.digamma, numpy.spacing, numpy.sqrt):
+            with numpy.errstate(all="ignore"):
+                found, want = function(ours), function(x)
+            assert isinstance(found, lazynp.ndarray if want.ndim else numpy.generic)
+            assert shown(found) == shown(want)
+    for text in ("one(x)", "two(x, x)", "two(x, 1)", "two(numpy.float64(2), x)"):
+        given = {"one": numpy.frompyfunc(str, 1, 1), "two": numpy.frompyfunc(lambda a, b: (a, b), 2, 1), "numpy": numpy}
+        found, want = (eval(text, given | {"x": x}) for x in (lazynp.array(values), values))
+        assert type(found) is numpy.ndarray
+        assert found.tolist() == want.tolist()
+    assert numpy.frompyfunc(str, 1, 1)(lazynp.array(2.5)) == "2.5"

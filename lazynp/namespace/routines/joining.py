@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import calls
 from lazynp.conversion import converted
 from lazynp.graph import build
 from lazynp.graph.build import concat, expand
@@ -85,6 +86,10 @@ def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = 
         wanted = _common_dtype(items, nodes, dtype, casting, out)
     except Foreign:
         return _by_numpy("concatenate", arrays, {"axis": axis, "out": out, "dtype": dtype, "casting": casting})
+    if out is None:
+        known = calls.answer(np.concatenate, ([calls.plain(item) for item in items], axis), {"dtype": dtype, "casting": casting}, 1)
+        if known is not NotImplemented:
+            return known
     node = concat([converted(part, wanted) for part in nodes], along)
     if out is not None:
         if out.shape != node.shape:
