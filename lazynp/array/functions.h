@@ -612,6 +612,11 @@ static int is_named(PyObject* names, const char* keyword) {
     return 0;
 }
 
+/* Whether all keywords of a call are one of these two. */
+static int are_named(PyObject* names, const char* one, const char* other) {
+    return names == NULL || PyTuple_GET_SIZE(names) == is_named(names, one) + is_named(names, other);
+}
+
 /* Whether it is an array of text, dates or objects. */
 static int holds_no_numbers(PyObject* x) {
     int type = PyArray_CheckExact(x) ? PyArray_TYPE((PyArrayObject*)x) : NPY_BOOL;
@@ -755,10 +760,7 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             break;
         case SQUARE: {
             Py_ssize_t side = total && n ? length_of(args[0]) : -1;
-            if (side < 0 || side > 1 << 15 || side * side > limit_now() || (n > 1 && args[1] != Py_None) || (names && PyTuple_GET_SIZE(names))) {
-                PyErr_Clear();
-                goto slow;
-            }
+            if (side < 0 || side > 1 << 15 || side * side > limit_now() || (n > 1 && args[1] != Py_None) || !are_named(names, "dtype", "k")) goto slow;
             least = 0;
             break;
         }
@@ -816,7 +818,7 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             least = 0;
             break;
         case RANGE:
-            if (!small_range(args, total)) goto slow;
+            if (n == 0 || !are_named(names, "dtype", "") || !small_range(args, n)) goto slow;
             least = 0;
             break;
         case RESHAPE:

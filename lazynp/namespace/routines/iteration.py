@@ -15,7 +15,9 @@ from lazynp.graph import build
 from lazynp.namespace.bridge.fallback import library, ours
 from lazynp.ndarray import asarray, from_numpy, host, ndarray
 from lazynp.protocols import snapshot
-from lazynp.scalars import is_scalar
+from lazynp.scalars import OF_TYPE, is_scalar, outcome
+
+_next: Final = np.ndenumerate.__next__
 
 
 @library
@@ -26,8 +28,8 @@ class ndenumerate(np.ndenumerate):
         super().__init__(host(arr, "iteration") if type(arr) is ndarray else arr)
 
     def __next__(self) -> Any:
-        at, value = super().__next__()
-        return at, ours(value)
+        at, value = _next(self)
+        return at, outcome(value) if type(value) in OF_TYPE else ours(value)
 
 
 class _Stand:

@@ -126,14 +126,17 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return np.isdtype(np.dtype(_numpys(dtype)), kinds)
 
 
+_CLASSES: Final = frozenset({float, int, *(np.dtype(letter).type for letter in "bhilqBHILQefd")})
+
+
 def finfo(dtype: Any) -> Any:
     """Tell the limits of a floating dtype, or of an array's; see :class:`numpy.finfo`."""
-    return np.finfo(_info_dtype(dtype))
+    return np.finfo(dtype if type(dtype) is type and dtype in _CLASSES else _info_dtype(dtype))
 
 
 def iinfo(int_type: Any) -> Any:
     """Tell the limits of an integer dtype, or of an array's; see :class:`numpy.iinfo`."""
-    return np.iinfo(_info_dtype(int_type))
+    return np.iinfo(int_type if type(int_type) is type and int_type in _CLASSES else _info_dtype(int_type))
 
 
 def _info_dtype(x: Any) -> Any:

@@ -28,11 +28,15 @@ class vectorize(np.vectorize):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function of every element, with broadcasting."""
-        if not kwargs and all(type(x) is ndarray or type(x) in hand.NUMBERS for x in args):
-            values = [hand.own_memory(x) if type(x) is ndarray else x for x in args]
-            if not any(value is None for value in values):
-                found = super().__call__(*values)
-                return hand.result(found) if type(found) is np.ndarray else ours(found)
+        values = []
+        for x in () if kwargs else args:
+            value = hand.own_memory(x) if type(x) is ndarray else x if type(x) in hand.NUMBERS else None
+            if value is None:
+                break
+            values.append(value)
+        if values and len(values) == len(args):
+            found = super().__call__(*values)
+            return hand.result(found) if type(found) is np.ndarray else ours(found)
         return ours(super().__call__(*to_host(args, "vectorize"), **to_host(kwargs, "vectorize")))
 
 
