@@ -178,8 +178,9 @@ static void loops_fill(Loops* loops, PyObject* object, int basic) {
 /* Operands to compare with: a few that are special, the rest ordinary; `which` tells two operands of one call apart. */
 #define SAMPLE 67
 static PyArrayObject* sample(int type, int which, int special) {
-    const double large = type == NPY_HALF ? 6e4 : type == NPY_FLOAT || type == NPY_CFLOAT ? 3e38 : 1e308; /* no warning when it is cast */
-    const double odd[] = {0.0, -0.0, 1.0, -1.0, 0.5, 3.0, -2.5, 1e-3, INFINITY, -INFINITY, NAN, large, -1 / large, 2.0, 7.0};
+    const double large = type == NPY_HALF ? 6e4 : type == NPY_FLOAT || type == NPY_CFLOAT ? 3e38 : 1e308; /* no warning when they are cast */
+    const double little = ldexp(-1.0, type == NPY_HALF ? -16 : type == NPY_FLOAT || type == NPY_CFLOAT ? -130 : -1030);
+    const double odd[] = {0.0, -0.0, 1.0, -1.0, 0.5, 3.0, -2.5, 1e-3, INFINITY, -INFINITY, NAN, large, little, 2.0, 7.0};
     npy_intp n = SAMPLE;
     PyArrayObject *made, *cast;
     double* to;
@@ -594,29 +595,6 @@ static PyObject* direct_pair(Loops* loops, PyObject* a, PyObject* b, int arrays,
 
 static inline PyObject* direct2(Loops* loops, PyObject* a, PyObject* b, int arrays) { return direct_pair(loops, a, b, arrays, 1); }
 
-/* In place, through a scratch buffer, so that it can be done again; 1 if it was done. */
-#define SCRATCH 16384 /* bytes; for more, the copy costs what a ufunc does around its loop; a multiple of all sizes of elements */
-static inline int direct_into(Loops* loops, PyArrayObject* x, PyObject* b) {
-    char scratch[SCRATCH]; /* the call's own: who is asked about errors may run another one */
-    PyArrayObject* y = (PyArrayObject*)b;
-    int type = PyArray_TYPE(x), array = PyArray_CheckExact(b);
-    npy_intp n = PyArray_SIZE(x), size = PyArray_ITEMSIZE(x);
-    Loop* loop;
-    Value value;
-    if (!PyArray_ISWRITEABLE(x) || n * size > SCRATCH || (loop = loop_of(loops, type)) == NULL || loop->out != type) return 0;
-    if (array ? PyArray_TYPE(y) != type : !value_of(b, type, &value)) return 0;
-    if (!plain_memory(x) || (array && (!PyArray_SAMESHAPE(x, y) || !plain_memory(y)))) { /* by rows */
-        PyArrayObject* r = (PyArrayObject*)direct_pair(loops, (PyObject*)x, b, array ? 3 : 1, 0); /* NumPy writes, and tells then */
-        int done = r && PyArray_SAMESHAPE(x, r) && PyArray_CopyInto(x, r) == 0;
-        Py_XDECREF(r);
-        return done;
-    }
-    if (minds(run2(loop, PyArray_BYTES(x), array ? PyArray_BYTES(y) : (char*)&value, scratch, n, size, array ? size : 0, size))) return 0;
-    if (!PyArray_ISWRITEABLE(x) || PyArray_SIZE(x) != n) return 0;
-    memcpy(PyArray_DATA(x), scratch, (size_t)(n * size));
-    return 1;
-}
-
 /* The first byte that elements take, and the one behind the last. */
 typedef struct {
     const char *low, *high;
@@ -636,6 +614,88 @@ static int may_overlap(PyArrayObject* x, PyArrayObject* y) {
     Reach p = reach_of(PyArray_BYTES(x), PyArray_NDIM(x), PyArray_DIMS(x), PyArray_STRIDES(x), PyArray_ITEMSIZE(x));
     Reach q = reach_of(PyArray_BYTES(y), PyArray_NDIM(y), PyArray_DIMS(y), PyArray_STRIDES(y), PyArray_ITEMSIZE(y));
     return p.low < q.high && q.low < p.high;
+}
+
+/* IEEE arithmetic in place, where the elements lie, and who computes some of the first axis. */
+typedef struct {
+    Pieces pieces;
+    Loop* loop;
+    Layout of; /* of what is written, and of the other operand */
+    char *to, *from;
+} OverRun;
+
+static int over_piece(const Pieces* pieces, npy_intp first, npy_intp count, int thread) {
+    const OverRun* self = (const OverRun*)pieces;
+    const Layout* of = &self->of;
+    npy_intp at[AXES] = {0}, rows = count, last = of->ndim - 1, n = of->dims[last];
+    char *to = self->to + first * of->steps[0][0], *from = self->from + first * of->steps[1][0];
+    (void)thread;
+    if (last == 0) n = count, rows = 1;
+    for (int k = 1; k < last; k++) rows *= of->dims[k];
+    while (rows--) {
+        char* args[3] = {to, from, to};
+        npy_intp dims[1] = {n}, steps[3] = {of->steps[0][last], of->steps[1][last], of->steps[0][last]};
+        self->loop->function(args, dims, steps, self->loop->data);
+        for (npy_intp k = last - 1; k >= 0; k--) {
+            to += of->steps[0][k], from += of->steps[1][k];
+            if (k == 0 || ++at[k] < of->dims[k]) break;
+            to -= of->steps[0][k] * of->dims[k], from -= of->steps[1][k] * of->dims[k];
+            at[k] = 0;
+        }
+    }
+    return 0; /* the flags are looked at when all is done */
+}
+
+#define OVER_ROW 16 /* elements of a row; of shorter ones NumPy takes many at a time */
+/* `x op= b` as NumPy does it, in rows or along a line: errors are told of when all is written.  1 if it was done, 0 where it is NumPy's to do or it
+   raises an exception. */
+static int direct_over(Loops* loops, Loop* loop, PyArrayObject* x, PyArrayObject* y, char* number) {
+    OverRun self = {.loop = loop, .to = PyArray_BYTES(x), .from = y ? PyArray_BYTES(y) : number};
+    Layout* of = &self.of;
+    npy_intp line[2] = {0, 0}, size = PyArray_SIZE(x);
+    int errors;
+    of->ndim = PyArray_NDIM(x);
+    if (!loop->basic || size == 0 || of->ndim == 0 || of->ndim > AXES || (y && PyArray_NDIM(y) > of->ndim)) return 0;
+    memcpy(of->dims, PyArray_DIMS(x), (size_t)of->ndim * sizeof(npy_intp));
+    if (!operand_steps(x, of->ndim, of->dims, of->steps[0])) return 0;
+    if (y ? !operand_steps(y, of->ndim, of->dims, of->steps[1]) || may_overlap(x, y) : 0) return 0;
+    if (!y) memset(of->steps[1], 0, sizeof(of->steps[1]));
+    if (is_line(of, of->steps[0], &line[0]) && is_line(of, of->steps[1], &line[1])) {
+        of->ndim = 1, of->dims[0] = size, of->steps[0][0] = line[0], of->steps[1][0] = line[1];
+    } else if (of->dims[of->ndim - 1] < OVER_ROW) {
+        return 0;
+    }
+    self.pieces.compute = over_piece, self.pieces.whole = of->dims[0], self.pieces.unit = size / of->dims[0], self.pieces.piece = LONG_PIECE;
+    self.pieces.basic = 1, self.pieces.minded = ERRORS;
+    {
+        double ns = (double)size * ROWS_NS;
+        errors = pieces_do(&self.pieces, size < LONG_FROM || self.pieces.whole < 2 ? 1 : pieces_threads(ns, 2 * size * PyArray_ITEMSIZE(x)), ns);
+    }
+    return !minds(errors) || PyUFunc_GiveFloatingpointErrors(((PyUFuncObject*)loops->ufunc)->name, errors) == 0;
+}
+
+/* In place, through a scratch buffer, so that it can be done again; 1 if it was done. */
+#define SCRATCH 16384 /* bytes; for more, the copy costs what a ufunc does around its loop; a multiple of all sizes of elements */
+static inline int direct_into(Loops* loops, PyArrayObject* x, PyObject* b) {
+    char scratch[SCRATCH]; /* the call's own: who is asked about errors may run another one */
+    PyArrayObject* y = (PyArrayObject*)b;
+    int type = PyArray_TYPE(x), array = PyArray_CheckExact(b);
+    npy_intp n = PyArray_SIZE(x), size = PyArray_ITEMSIZE(x);
+    Loop* loop;
+    Value value;
+    if (!PyArray_ISWRITEABLE(x) || (loop = loop_of(loops, type)) == NULL || loop->out != type) return 0;
+    if (array ? PyArray_TYPE(y) != type : !value_of(b, type, &value)) return 0;
+    if (n * size > SCRATCH) return direct_over(loops, loop, x, array ? y : NULL, (char*)&value);
+    if (!plain_memory(x) || (array && (!PyArray_SAMESHAPE(x, y) || !plain_memory(y)))) { /* by rows */
+        PyArrayObject* r = (PyArrayObject*)direct_pair(loops, (PyObject*)x, b, array ? 3 : 1, 0); /* NumPy writes, and tells then */
+        int done = r && PyArray_SAMESHAPE(x, r) && PyArray_CopyInto(x, r) == 0;
+        Py_XDECREF(r);
+        return done;
+    }
+    if (minds(run2(loop, PyArray_BYTES(x), array ? PyArray_BYTES(y) : (char*)&value, scratch, n, size, array ? size : 0, size))) return 0;
+    if (!PyArray_ISWRITEABLE(x) || PyArray_SIZE(x) != n) return 0;
+    memcpy(PyArray_DATA(x), scratch, (size_t)(n * size));
+    return 1;
 }
 
 /* IEEE arithmetic in place on large rows, which are contiguous: what NumPy does through a buffer that holds many.  `b` is a number or another
