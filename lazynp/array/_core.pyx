@@ -68,6 +68,7 @@ cdef extern from "counting.h":
     PyObject* axis_name
     PyObject* dtype_name
     PyObject* keepdims_name
+    PyObject* shape_name
     PyObject* quiet_call
     PyObject* result_method
     PyObject* scalar_method
@@ -92,7 +93,7 @@ cdef extern from "counting.h":
     int cell_lend(object) except -1
     int part_attach(object, object, object, object) except -1
     PyTypeObject function_type, ufunc_type
-    object function_new(object, object, object, int, Reduction*, Matrices*, Direct, int, int, int)
+    object function_new(object, object, object, int, Reduction*, Matrices*, Direct, int, int, object)
     int ufunc_bind(object, object, int, int, int, int) except -1
     void ufunc_register(PyTypeObject*)
     int functions_ready() except -1
@@ -124,6 +125,7 @@ at_hand_name = _keep(PyUnicode_InternFromString("at_hand"))
 axis_name = _keep(PyUnicode_InternFromString("axis"))
 call_name = _keep(PyUnicode_InternFromString("__call__"))
 keepdims_name = _keep(PyUnicode_InternFromString("keepdims"))
+shape_name = _keep(PyUnicode_InternFromString("shape"))
 dtype_name = _keep(PyUnicode_InternFromString("dtype"))
 quiet_call = _keep(_quiet)
 slots_ready()
@@ -424,7 +426,7 @@ def register_ufunc(cls):
     ufunc_register(<PyTypeObject*>cls)
     for name, kind in [("reduce", OF_UFUNC), ("accumulate", OF_UFUNC), ("reduceat", OF_UFUNC), ("outer", OUTER), ("at", AT)]:
         if name in vars(cls):
-            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NULL, NULL, NULL, 1, False, True))
+            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NULL, NULL, NULL, 1, False, None))
 
 
 def bind(ufunc, theirs, real, costly):
@@ -470,4 +472,4 @@ def function(slow, theirs, name, own, least=1):
     if (python or kind == COUNTED) and error_variable == NULL:
         return slow
     method = getattr(np.ndarray, name) if name in _METHODS and numpys_own else None
-    return function_new(slow, theirs, method, kind, reduction, matrices, direct_named(direct), least, python and name not in _MOVING, not own)
+    return function_new(slow, theirs, method, kind, reduction, matrices, direct_named(direct), least, python and name not in _MOVING, own or None)

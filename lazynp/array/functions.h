@@ -29,7 +29,7 @@ typedef struct Function {
     int kind;
     int least;    /* arrays that have to be among the arguments: 0 or 1 */
     int listens;  /* NumPy runs Python code, at whose lines it would warn */
-    int keywords; /* whether they are NumPy's, all of them */
+    PyObject* own; /* a set of the keywords that are not NumPy's; may be NULL */
     PyObject* weakrefs;
     struct Function* next; /* of all that were made */
 } Function;
@@ -678,6 +678,25 @@ static PyObject* of_matrices(Function* self, PyObject* const* args, Py_ssize_t n
 static int is_ufunc(PyObject* x);
 static PyObject* numpys_ufunc(PyObject* x);
 
+/* Whether a call has a keyword that is not NumPy's. */
+static int has_own(PyObject* own, PyObject* names) {
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(names); k++)
+        if (PySet_Contains(own, PyTuple_GET_ITEM(names, k))) return 1;
+    return 0;
+}
+
+static PyObject* shape_name;
+static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names);
+
+/* The same call with its first keyword as an argument without a name. */
+static PyObject* by_position(PyObject* callable, PyObject* const* args, PyObject* names) {
+    PyObject *rest = PyTuple_GetSlice(names, 1, PyTuple_GET_SIZE(names)), *found;
+    if (rest == NULL) return NULL;
+    found = function_call(callable, args, 1, PyTuple_GET_SIZE(rest) ? rest : NULL);
+    Py_DECREF(rest);
+    return found;
+}
+
 /* Whether there are arrays of NumPy's among the arguments, and all of ours are at hand. */
 static int any_foreign(PyObject* const* args, Py_ssize_t total) {
     int found = 0;
@@ -718,7 +737,8 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
     PyArrayObject* x;
     int least = limit_now() ? self->least : 1, keeps;
     if (!SETTLED) return NULL;
-    if (total > MOST || (names && !self->keywords)) goto slow;
+    if (total > MOST || (names && self->own && has_own(self->own, names))) goto slow;
+    if (names && n == 0 && (self->kind == ZEROS || self->kind == FULL) && PyTuple_GET_ITEM(names, 0) == shape_name) return by_position(callable, args, names);
     if (takes_cells(self->kind) && any_foreign(args, total)) return call_with_cells(function_call, callable, args, n, names);
     if (self->direct && total == 1 && n == 1) {
         x = memory_of(args[0]);
@@ -760,7 +780,8 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             break;
         case SQUARE: {
             Py_ssize_t side = total && n ? length_of(args[0]) : -1;
-            if (side < 0 || side > 1 << 15 || side * side > limit_now() || (n > 1 && args[1] != Py_None) || !are_named(names, "dtype", "k")) goto slow;
+            if (side < 0 || side > 1 << 15 || side * side > limit_now() || !are_named(names, "dtype", "k")) goto slow;
+            if (n > 1 && args[1] != Py_None && (length_of(args[1]) < 0 || length_of(args[1]) > 1 << 15 || side * length_of(args[1]) > limit_now())) goto slow;
             least = 0;
             break;
         }
@@ -1081,7 +1102,7 @@ static void function_dealloc(PyObject* self) {
     while (*before && *before != of) before = &(*before)->next;
     if (*before) *before = of->next;
     if (of->weakrefs) PyObject_ClearWeakRefs(self);
-    Py_XDECREF(of->slow), Py_XDECREF(of->theirs), Py_XDECREF(of->method);
+    Py_XDECREF(of->slow), Py_XDECREF(of->theirs), Py_XDECREF(of->method), Py_XDECREF(of->own);
     PyObject_Free(self);
 }
 
@@ -1111,7 +1132,7 @@ static PyTypeObject function_type = {
 /* What is called of functions and ufuncs that are yet to be made. */
 static vectorcallfunc function_vector = function_call, ufunc_vector = ufunc_call;
 
-static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, int keywords) {
+static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, PyObject* own) {
     Function* made = PyObject_New(Function, &function_type);
     if (made == NULL) return NULL;
     made->vector = kind == FOREIGN ? foreign_call : function_vector;
@@ -1122,7 +1143,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->reduction = reduction;
     made->least = least;
     made->listens = listens;
-    made->keywords = keywords;
+    made->own = own == Py_None ? NULL : Py_NewRef(own);
     made->direct = direct;
     made->matrices = matrices;
     made->weakrefs = NULL;

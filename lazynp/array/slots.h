@@ -367,13 +367,20 @@ static Py_ssize_t slot_len(PyObject* a) {
 
 /* Subscripts ------------------------------------------------------------------------------------------------------------------- */
 
+static inline int is_list_of_numbers(PyObject* key) {
+    if (!PyList_CheckExact(key)) return 0;
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(key); k++)
+        if (!is_number(PyList_GET_ITEM(key, k))) return 0;
+    return 1;
+}
+
 /* One part of a key as NumPy takes it (borrowed); NULL where that is for the method in Python to find out. */
 static inline PyObject* key_part(PyObject* key) {
     PyTypeObject* type = Py_TYPE(key);
     if (type == &PyLong_Type || type == &PySlice_Type || key == Py_None || key == Py_Ellipsis) return key;
     if (type == array_type) return (PyObject*)memory_of(key);
     if (type == &PyArray_Type) return native_dtype((PyArrayObject*)key) ? key : NULL;
-    return is_number(key) ? key : NULL;
+    return is_number(key) || is_list_of_numbers(key) ? key : NULL;
 }
 
 /* A key as NumPy takes it (a new reference); NULL without an exception as above. */
@@ -382,12 +389,6 @@ static inline PyObject* numpys_key(PyObject* key) {
     Py_ssize_t k, n;
     int same = 1;
     if (!PyTuple_CheckExact(key)) {
-        if (PyList_CheckExact(key)) {
-            n = PyList_GET_SIZE(key);
-            for (k = 0; k < n; k++)
-                if (!is_number(PyList_GET_ITEM(key, k))) return NULL;
-            return Py_NewRef(key);
-        }
         part = key_part(key);
         return Py_XNewRef(part);
     }
