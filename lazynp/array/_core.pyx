@@ -41,7 +41,7 @@ cdef extern from "counting.h":
     int compress_choose(int)
     int compress_used(Py_ssize_t)
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
-    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, COUNTED
+    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, COUNTED
     ctypedef object (*Direct)(object)
     Direct direct_named(const char*)
     const char* slot_name(int)
@@ -69,6 +69,7 @@ cdef extern from "counting.h":
     PyObject* dtype_name
     PyObject* keepdims_name
     PyObject* shape_name
+    PyObject* ddof_name
     PyObject* quiet_call
     PyObject* result_method
     PyObject* scalar_method
@@ -126,6 +127,7 @@ axis_name = _keep(PyUnicode_InternFromString("axis"))
 call_name = _keep(PyUnicode_InternFromString("__call__"))
 keepdims_name = _keep(PyUnicode_InternFromString("keepdims"))
 shape_name = _keep(PyUnicode_InternFromString("shape"))
+ddof_name = _keep(PyUnicode_InternFromString("ddof"))
 dtype_name = _keep(PyUnicode_InternFromString("dtype"))
 quiet_call = _keep(_quiet)
 slots_ready()
@@ -176,7 +178,7 @@ cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "asanyarray": AS_IT_IS
                     "ascontiguousarray": ORDERED, "asfortranarray": ORDERED, "zeros": ZEROS, "empty": ZEROS, "ones": FULL, "full": FULL, "eye": SQUARE,
                     "identity": SQUARE, "arange": RANGE, "__array_ufunc__": FOREIGN,
                     **dict.fromkeys(["linspace", "logspace", "geomspace"], SPACED), **dict.fromkeys(["item", "tolist"], NUMBERS),
-                    "reshape": RESHAPE, "astype": ASTYPE, "outer": PRODUCT, "dot": DOT, "inner": DOT, "where": WHERE, "concatenate": JOINED, "searchsorted": SEARCHED,
+                    "reshape": RESHAPE, "astype": ASTYPE, "outer": PRODUCT, "dot": DOT, "inner": DOT, "where": WHERE, "concatenate": JOINED, "searchsorted": SEARCHED, "var": VARIANCE, "std": DEVIATION,
                     **dict.fromkeys(["repeat", "tile", "kron", "meshgrid", "diag", "diagflat", "vander", "ix_", "resize"], GROWING),
                     **dict.fromkeys(["broadcast_to", "sliding_window_view"], WIDENING), "frombuffer": LIBRARY, "view": VIEW,
                     **dict.fromkeys(["tri", "tril_indices", "triu_indices", "diag_indices", "indices", "bartlett", "blackman", "hamming",
@@ -462,6 +464,8 @@ def function(slow, theirs, name, own, least=1):
     if name in _reduction_of:
         reduction = &_reductions[<int>_reduction_of[name]]
         kind = MEAN if name == "mean" else REDUCTION
+    if kind == VARIANCE or kind == DEVIATION:
+        reduction = &_reductions[0]
     if kind == PRODUCT and not numpys_own:
         kind = GROWING
     python = isinstance(theirs, FunctionType) or name in _IN_PYTHON

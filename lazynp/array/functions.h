@@ -8,13 +8,14 @@
 
 #include "slots.h"
 #include "searching.h"
+#include "spread.h"
 
 #define MOST 10 /* arguments of a call that is looked at */
 
 static PyObject *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
-enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, COUNTED };
+enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, COUNTED };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
 
@@ -392,15 +393,20 @@ static int small_range(PyObject* const* args, Py_ssize_t n) {
     return length <= limit_now();
 }
 
-/* Whether a space between two numbers is at hand. */
+/* Whether a space between two numbers, or arrays of them, is at hand. */
 static int spaced_little(PyObject* const* args, Py_ssize_t n, PyObject* names) {
     PyObject* steps = n > 2 ? args[2] : NULL;
     Py_ssize_t number = 50;
-    if (!is_number(args[0]) || !is_number(args[1])) return 0;
+    double extent = 1; /* of the limits, of which there may be many */
+    for (int k = 0; k < 2; k++) {
+        PyArrayObject* x = memory_of(args[k]);
+        if (!x && !is_number(args[k])) return 0;
+        if (x) extent *= (double)PyArray_SIZE(x);
+    }
     for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++)
         if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, k), "num") == 0) steps = args[n + k];
     if (steps) number = length_of(steps);
-    return number >= 0 && number <= limit_now();
+    return number >= 0 && (double)number * extent <= (double)limit_now();
 }
 
 /* A bound of the elements of what a growing function makes of an argument: the product of all there is. */
@@ -474,7 +480,7 @@ static PyObject* of_truth(Function* self, PyObject* a, PyArrayObject* x) {
     return made;
 }
 
-static PyObject *axis_name, *dtype_name, *keepdims_name;
+static PyObject *axis_name, *dtype_name, *keepdims_name, *ddof_name;
 
 /* Whether a list holds nothing but numbers, and such lists; `left` elements at most. */
 static int of_numbers(PyObject* x, int depth, Py_ssize_t* left) {
@@ -823,6 +829,28 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             found = searched(sorted, keys, right);
             Py_DECREF(sorted), Py_DECREF(keys);
             if (found || PyErr_Occurred()) return cell_of(found, NULL);
+            break;
+        }
+        case VARIANCE:
+        case DEVIATION: { /* `(a, axis, ddof=)` */
+            PyObject* axis = n == 2 ? args[1] : Py_None;
+            long ddof = 0;
+            for (Py_ssize_t k = n; k < total; k++) {
+                PyObject* name = PyTuple_GET_ITEM(names, k - n);
+                if (name == axis_name && n == 1) axis = args[k];
+                else if (name == ddof_name && PyLong_CheckExact(args[k]) && (ddof = PyLong_AsLong(args[k])) >= 0 && ddof < 1 << 20) continue;
+                else n = 0; /* another keyword, or value */
+            }
+            if (PyErr_Occurred()) PyErr_Clear();
+            if (n < 1 || n > 2 || !(axis == Py_None || PyLong_CheckExact(axis)) || (x = memory_of(args[0])) == NULL) {
+                n = PyVectorcall_NARGS(nargsf);
+                break;
+            }
+            Py_INCREF(x);
+            found = spread_of(self->reduction, x, axis, (double)ddof, self->kind == DEVIATION);
+            Py_DECREF(x);
+            if (found && PyArray_CheckExact(found)) return cell_of(found, NULL);
+            if (found || PyErr_Occurred()) return found;
             break;
         }
         case JOINED:

@@ -100,7 +100,7 @@ def _var(a: Any = None, axis: Any = None, *rest: Any, ddof: Any = 0, **named: An
     mean = _add(a, axis, keepdims=True)
     _divide(mean, count, mean)
     apart = _subtract(a, mean)
-    _multiply(apart, apart, apart)
+    np.square(apart, apart)
     found = _add(apart, axis)
     return _divide(found, count - ddof, found) if type(found) is _MEMORY else _divide(found, count - ddof)
 

@@ -158,3 +158,40 @@ def test_plain_calls_take_it(text: str) -> None:
     found = eval(text, {**quick._SHORT, **given})
     assert found is not None
     assert numpy.array_equal(found, eval(f"np.{text}", {"np": numpy, **given}))
+
+
+SPREAD = [
+    "np.std(x)", "np.var(x)", "x.std()", "x.var()", "np.std(x, ddof=1)", "x.var(ddof=2)", "np.var(x, ddof=0)", "x.std(ddof=x.size)",
+    "np.std(x, None)", "np.std(x, axis=None)", "np.std(x, axis=0)", "x.var(0)", "x.std(-1)", "np.var(x, axis=-1, ddof=1)",
+    "np.std(x, 1, ddof=1)", "x.std(axis=1, ddof=200)", "np.std(x, axis=0, keepdims=True)", "np.std(x, ddof=0.5)",
+    "np.var(x, correction=1)", "x.std(7)", "x.var(ddof=-1)", "np.std(x, axis=(0,))", "np.std(x, dtype='f4')", "np.std(x, where=x > 0)",
+    "np.std(x, mean=0.5)", "x.std(axis=True)", "np.std(a=x)",
+]  # fmt: skip
+LAID = {
+    "C": lambda x: x, "F": lambda x: x.copy(order="F"), "steps": lambda x: x[..., ::2], "rows": lambda x: x[::2],
+    "backwards": lambda x: x[::-1], "turned": lambda x: x.T, "a part": lambda x: x[..., 1:], "none": lambda x: x[:0],
+    "float32": lambda x: x.astype("f4"), "whole": lambda x: x.astype(int),
+}  # fmt: skip
+SHAPES = [(1,), (2,), (7,), (8,), (9,), (129,), (1000,), (9000,), (3, 4), (40, 9), (9, 40), (130, 70), (1, 5), (5, 1), (4, 5, 6)]
+
+
+@pytest.mark.parametrize("laid", LAID)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", ["ordinary", "equal", "huge", "infinite", "nan", "tiny"])
+def test_spread(shape: tuple[int, ...], laid: str, kind: str) -> None:
+    values = numpy.random.default_rng(1).normal(3, 2, shape)
+    values *= {"huge": 1e300, "tiny": 1e-200, "equal": 0}.get(kind, 1)
+    values.flat[0] = {"infinite": numpy.inf, "nan": numpy.nan}.get(kind, values.flat[0])
+    for text in SPREAD:
+        found = []
+        for np in (numpy, lazynp):
+            with config.override(eager_below=1 << 20), warnings.catch_warnings(record=True) as caught, numpy.errstate(under="warn"):
+                warnings.simplefilter("always")
+                try:
+                    given = {"np": np, "x": LAID[laid](np.array(values))}
+                    got = numpy.asarray(eval(text, given))
+                    one = got.dtype, got.shape, got.tobytes()
+                except Exception as error:
+                    one = type(error), (), b""
+            found.append((one, sorted({str(w.message) for w in caught})))
+        assert found[0] == found[1], text
