@@ -15,7 +15,7 @@
 static PyObject *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
-enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, COUNTED };
+enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
 
@@ -29,6 +29,7 @@ typedef struct Function {
     Direct direct; /* what it does with one array and nothing else; may be NULL */
     int kind;
     int least;    /* arrays that have to be among the arguments: 0 or 1 */
+    int all;      /* of `isclose` and `allclose`: the latter */
     int listens;  /* NumPy runs Python code, at whose lines it would warn */
     PyObject* own; /* a set of the keywords that are not NumPy's; may be NULL */
     PyObject* weakrefs;
@@ -853,6 +854,20 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             if (found || PyErr_Occurred()) return found;
             break;
         }
+        case CLOSE: { /* `(a, b, rtol, atol)` */
+            double within[2] = {1e-5, 1e-8};
+            int fine = n >= 2 && n <= 4 && limit_now();
+            for (Py_ssize_t k = 2; fine && k < total; k++) {
+                PyObject* name = k < n ? NULL : PyTuple_GET_ITEM(names, k - n);
+                int which = k < n ? (int)k - 2 : PyUnicode_CompareWithASCIIString(name, "rtol") == 0 ? 0 : PyUnicode_CompareWithASCIIString(name, "atol") == 0 ? 1 : -1;
+                if (which < 0 || !PyFloat_CheckExact(args[k])) fine = 0;
+                else within[which] = PyFloat_AS_DOUBLE(args[k]);
+            }
+            fine = fine && within[0] >= 0 && within[0] <= DBL_MAX && within[1] >= 0 && within[1] <= DBL_MAX; /* else NumPy warns */
+            if (fine) found = close_of(args[0], args[1], within[0], within[1], self->all);
+            if (found || PyErr_Occurred()) return found;
+            break;
+        }
         case JOINED:
             if (total == 1 && n == 1) found = joined(args[0]);
             if (found || PyErr_Occurred()) return answer(found, NULL, 0);
@@ -1167,7 +1182,8 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->slow = Py_NewRef(slow);
     made->theirs = Py_NewRef(theirs);
     made->method = method == Py_None ? NULL : Py_NewRef(method);
-    made->kind = kind;
+    made->kind = kind == ALL_CLOSE ? CLOSE : kind;
+    made->all = kind == ALL_CLOSE;
     made->reduction = reduction;
     made->least = least;
     made->listens = listens;

@@ -1,11 +1,13 @@
-/* Variances and standard deviations of float64: NumPy's steps, without the way through its functions.
+/* Variances and standard deviations of float64, and whether numbers are close: NumPy's steps, without the way through its functions.
 
-   In: an array, and an axis or none.  Out: what `numpy.var` and `numpy.std` compute of it, to the bit: the sum, the mean, the squares of what is apart
-   from it, their sum.  Promise: where a floating-point error is raised that somebody minds, or where it is not plain, there is no result. */
+   In: arrays, and an axis or none.  Out: what `numpy.var` and `numpy.std` compute of one, to the bit: the sum, the mean, the squares of what is apart
+   from it, their sum; what `numpy.allclose` says of two.  Promise: where a floating-point error is raised that somebody minds, or where it is not plain,
+   there is no result. */
 
 #ifndef LAZYNP_SPREAD_H
 #define LAZYNP_SPREAD_H
 
+#include <float.h>
 #include "slots.h"
 
 /* The squares of what `x` is apart from `mean`, a number or an array; NULL, perhaps without an exception, where NumPy has to see to it. */
@@ -48,6 +50,43 @@ static PyObject* spread_of(Reduction* sums, PyArrayObject* x, PyObject* axis, do
     if (found && !divide_all((double*)PyArray_DATA(found), PyArray_SIZE(found), count - ddof, root)) Py_CLEAR(found);
     Py_XDECREF(apart), Py_DECREF(mean);
     return (PyObject*)found;
+}
+
+/* Which of `n` numbers are close to others. */
+static void close_each(const double* x, npy_intp sx, const double* y, npy_intp sy, npy_intp n, double rtol, double atol, npy_bool* to) {
+    for (npy_intp k = 0; k < n; k++, x += sx, y += sy) {
+        double apart = fabs(*x - *y), share = rtol * fabs(*y), most = atol + share;
+        to[k] = (apart <= most && fabs(*y) <= DBL_MAX) || *x == *y;
+    }
+}
+
+#define CLOSE_PIECE 1024
+/* What `numpy.isclose` (`all`: `allclose`) says of arrays at hand, of an array and a number, or of two numbers; NULL, perhaps without an exception, where NumPy
+   has to see to it. */
+static PyObject* close_of(PyObject* a, PyObject* b, double rtol, double atol, int all) {
+    PyArrayObject *x = memory_of(a), *y = memory_of(b), *like = x ? x : y, *made = NULL;
+    npy_bool piece[CLOSE_PIECE], *to;
+    const double *p, *q;
+    double left = 0, right = 0;
+    npy_intp n = like ? PyArray_SIZE(like) : 1;
+    int close = 1;
+    if ((x && (PyArray_TYPE(x) != NPY_DOUBLE || !plain_memory(x) || PyArray_NDIM(x) == 0)) || (y && (PyArray_TYPE(y) != NPY_DOUBLE || !plain_memory(y) || PyArray_NDIM(y) == 0))) return NULL;
+    if ((x && y && !PyArray_SAMESHAPE(x, y)) || (!x && !real_of(a, &left)) || (!y && !real_of(b, &right))) return NULL;
+    if (!all && like && (made = result_like(like, NPY_BOOL)) == NULL) return NULL;
+    p = x ? (const double*)PyArray_DATA(x) : &left, q = y ? (const double*)PyArray_DATA(y) : &right;
+    flags_clear(1);
+    for (npy_intp at = 0; at < n && close; at += CLOSE_PIECE) {
+        npy_intp count = n - at < CLOSE_PIECE ? n - at : CLOSE_PIECE;
+        to = made ? (npy_bool*)PyArray_DATA(made) + at : piece;
+        close_each(x ? p + at : p, x != NULL, y ? q + at : q, y != NULL, count, rtol, atol, to);
+        if (!made) close = memchr(to, 0, (size_t)count) == NULL;
+    }
+    if (minds(flags_raised(1) & ~ERROR_INVALID)) { /* NumPy ignores what is invalid here */
+        Py_XDECREF(made);
+        return NULL;
+    }
+    if (made) return cell_of((PyObject*)made, NULL);
+    return all ? PyBool_FromLong(close) : Py_NewRef(close ? PyArrayScalar_True : PyArrayScalar_False);
 }
 
 #endif

@@ -195,3 +195,50 @@ def test_spread(shape: tuple[int, ...], laid: str, kind: str) -> None:
                     one = type(error), (), b""
             found.append((one, sorted({str(w.message) for w in caught})))
         assert found[0] == found[1], text
+
+
+CLOSE = [
+    "np.{}(x, y)", "np.{}(x, x)", "np.{}(y, x, 0.1)", "np.{}(x, y, 1e-3, 0.5)", "np.{}(x, y, rtol=0.2)", "np.{}(x, y, atol=1.0)",
+    "np.{}(x, 3.0)", "np.{}(2, x)", "np.{}(x, y, equal_nan=True)", "np.{}(x, x[:1])", "np.{}(x, y, 1, 1)", "np.{}(x, y, rtol=-1.0)",
+    "np.{}(x, y, atol=np.nan)", "np.{}(x, np.nan)", "np.{}(x, y, 0.1, 0.1, True)", "np.{}(x, numpy.asarray(y))", "np.{}(a=x, b=y)",
+    "np.{}(x, y.astype('f4'))", "np.{}(x.astype(int), y)", "np.{}(x, [1.0])", "np.{}(x, 'a')", "np.{}(x)", "np.{}(x > 0, y)",
+    "np.{}(x, None)", "np.{}(x, y, bogus=1)",
+]  # fmt: skip
+NUMBERS = [
+    1.0, 1, -0.0, 1 + 1e-9, float("inf"), float("-inf"), float("nan"), 2**53 + 1, 1e308, -1e308, 5e-324, True, 1j, numpy.float64(1),
+    numpy.int64(2**60), numpy.float32(1),
+]  # fmt: skip
+
+
+def outcome_of(text: str, np: Any, given: dict[str, Any]) -> Any:
+    with config.override(eager_below=1 << 20), warnings.catch_warnings(record=True) as caught, numpy.errstate(under="warn"):
+        warnings.simplefilter("always")
+        try:
+            got = eval(text, given | {"np": np, "numpy": numpy})
+            kind = type(got) if not isinstance(got, (numpy.ndarray, lazynp.ndarray)) else (got.dtype, got.shape, got.strides)
+            found: Any = kind, numpy.asarray(got).tolist()
+        except Exception as error:
+            found = type(error)
+    return found, sorted(str(w.message) for w in caught)
+
+
+@pytest.mark.parametrize("function", ["isclose", "allclose"])
+@pytest.mark.parametrize("kind", ["near", "far", "infinite", "nan", "huge", "none", "matrix", "turned", "steps", "long"])
+def test_close(function: str, kind: str) -> None:
+    x = numpy.random.default_rng(2).normal(size=(40, 70) if kind in ("matrix", "turned", "long") else 90)
+    y = x * (1 + 1e-7) if kind != "far" else x + 1
+    x, y = {"none": (x[:0], y[:0]), "turned": (x.T, y.T), "steps": (x[::2], y[::2]), "huge": (x * 1e308, -y * 1e308)}.get(kind, (x, y))
+    for special in ([numpy.inf, -numpy.inf, numpy.inf] if kind == "infinite" else [numpy.nan, 1.0, numpy.nan] if kind == "nan" else []):
+        x = numpy.append(x, special)
+        y = numpy.append(y, special if special != 1.0 else numpy.nan)
+    for text in [each.format(function) for each in CLOSE]:
+        both = [outcome_of(text, np, {"x": np.array(x), "y": np.array(y)}) for np in (lazynp, numpy)]
+        assert both[0] == both[1], text
+
+
+@pytest.mark.parametrize("function", ["isclose", "allclose"])
+def test_close_numbers(function: str) -> None:
+    for a, b in product(NUMBERS, NUMBERS):
+        for rest in ("", ", 0.0, 0.0", ", rtol=1e-3"):
+            text = f"np.{function}(a, b{rest})"
+            assert outcome_of(text, lazynp, {"a": a, "b": b}) == outcome_of(text, numpy, {"a": a, "b": b}), (text, a, b)
