@@ -34,6 +34,7 @@ cdef extern from "counting.h":
     PyTypeObject cell_type
     PyTypeObject* array_type
     void array_dealloc(PyObject*)
+    void refuse_concatenation(PyTypeObject*)
     int slots_ready() except -1
     int rows_in_place(int, object, object) except -1
     object chosen_of(object, object)
@@ -41,7 +42,7 @@ cdef extern from "counting.h":
     int compress_choose(int)
     int compress_used(Py_ssize_t)
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
-    int ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED
+    int ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED
     ctypedef object (*Direct)(object)
     Direct direct_named(const char*)
     const char* slot_name(int)
@@ -175,7 +176,7 @@ cdef frozenset _BASIC = frozenset({
     "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "isnan", "isinf", "isfinite", "signbit", "sign", "conjugate",
 })
 cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "asanyarray": AS_IT_IS,
-                    "ascontiguousarray": ORDERED, "asfortranarray": ORDERED, "zeros": ZEROS, "empty": ZEROS, "ones": FULL, "full": FULL, "eye": SQUARE,
+                    "ascontiguousarray": ORDERED, "asfortranarray": ORDERED, "zeros": ZEROS, "empty": ZEROS, "ones": ONES, "full": FULL, "eye": SQUARE,
                     "identity": SQUARE, "arange": RANGE, "__array_ufunc__": FOREIGN,
                     **dict.fromkeys(["linspace", "logspace", "geomspace"], SPACED), **dict.fromkeys(["item", "tolist"], NUMBERS),
                     "reshape": RESHAPE, "astype": ASTYPE, "outer": PRODUCT, "dot": DOT, "inner": DOT, "where": WHERE, "concatenate": JOINED, "searchsorted": SEARCHED, "var": VARIANCE, "std": DEVIATION, "allclose": ALL_CLOSE, "isclose": CLOSE,
@@ -232,6 +233,7 @@ def register(cls, result, scalar):
         if name in members:
             slow = members[name]
             setattr(cls, name, attribute_of(array_type, k, slow, PyUnicode_AsUTF8(_kept_object(slow.__doc__ or name))))
+    refuse_concatenation(array_type)
 
 
 cdef class Elements:
@@ -262,6 +264,7 @@ def chain(places, there, compiled, pool):
     cls = <object>array_type
     waiting = type.__new__(type(cls), cls.__name__, (cls,), {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__})
     _keep(waiting)
+    refuse_concatenation(<PyTypeObject*>waiting)
     chain_register(<PyTypeObject*>waiting, _keep(places), _keep(there), _keep(compiled), _keep(pool))
 
 

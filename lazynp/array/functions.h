@@ -15,7 +15,7 @@
 static PyObject *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
-enum { ANY, ZEROS, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED };
+enum { ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
 
@@ -728,11 +728,22 @@ static PyObject* call_with_cells(vectorcallfunc call, PyObject* callable, PyObje
 }
 
 /* Whether arrays of NumPy's are to a function what ours are: not where it makes ours of them, or is NumPy's alone. */
-static inline int takes_cells(int kind) { return kind != LISTED && kind != AS_IT_IS && kind != ORDERED && kind != COUNTED && kind != DRAW && kind != LIBRARY; }
+static int takes_cells(int kind) {
+    switch (kind) {
+        case LISTED: case AS_IT_IS: case ORDERED: case COUNTED: case DRAW: case LIBRARY:
+        case ZEROS: case ONES: case FULL: case SQUARE: case RANGE: case SPACED: case SIZED: return 0; /* a cell has a dtype, for which NumPy might take it */
+        default: return 1;
+    }
+}
 
 /* A call of `array` or `asarray` with an array of NumPy's; NULL, perhaps without an exception, where the function in Python must see to it. */
 static PyObject* of_foreign(int kind, PyArrayObject* x, PyObject* dtype) {
-    int same = dtype == NULL || dtype == (PyObject*)PyArray_DESCR(x) || (dtype == (PyObject*)&PyFloat_Type && PyArray_TYPE(x) == NPY_DOUBLE);
+    PyArray_Descr* descr = NULL;
+    int same = dtype == NULL;
+    if (dtype && !(PyType_Check(dtype) || PyObject_TypeCheck(dtype, &PyArrayDescr_Type))) return NULL;
+    if (dtype && !PyArray_DescrConverter(dtype, &descr)) return PyErr_Clear(), NULL;
+    if (descr) same = PyArray_EquivTypes(descr, PyArray_DESCR(x));
+    Py_XDECREF(descr);
     if (!same) return cell_of(converted(x, dtype), NULL);
     return kind == AS_IT_IS ? foreign_cell(x) : cell_of(copy_of(x, NPY_KEEPORDER), NULL);
 }
@@ -745,7 +756,7 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
     int least = limit_now() ? self->least : 1, keeps;
     if (!SETTLED) return NULL;
     if (total > MOST || (names && self->own && has_own(self->own, names))) goto slow;
-    if (names && n == 0 && (self->kind == ZEROS || self->kind == FULL) && PyTuple_GET_ITEM(names, 0) == shape_name) return by_position(callable, args, names);
+    if (names && n == 0 && (self->kind == ZEROS || self->kind == ONES || self->kind == FULL) && PyTuple_GET_ITEM(names, 0) == shape_name) return by_position(callable, args, names);
     if (takes_cells(self->kind) && any_foreign(args, total)) return call_with_cells(function_call, callable, args, n, names);
     if (self->direct && total == 1 && n == 1) {
         x = memory_of(args[0]);
@@ -775,10 +786,11 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             if (limit_now() && total && (found = as_array(self, args, n, names))) return found;
             goto slow;
         case ZEROS:
+        case ONES:
         case FULL:
             least = 0;
             if (n == 0 || !small_shape(args[0])) goto slow;
-            if (self->kind == FULL && names == NULL && total <= 2) found = full_of(args[0], total == 2 ? args[1] : NULL);
+            if (names == NULL && ((self->kind == ONES && total == 1) || (self->kind == FULL && total == 2))) found = full_of(args[0], total == 2 ? args[1] : NULL);
             if (self->kind == ZEROS && (total == 1 || (total == 2 && (n == 2 || PyTuple_GET_ITEM(names, 0) == dtype_name))))
                 found = zeros_of(args[0], total == 2 ? args[1] : NULL);
             if (found && native_dtype((PyArrayObject*)found)) return cell_of(found, NULL);

@@ -616,6 +616,16 @@ static int may_overlap(PyArrayObject* x, PyArrayObject* y) {
     return p.low < q.high && q.low < p.high;
 }
 
+/* Whether elements might have memory in common, of axes that lie as `operand_steps` asks. */
+static int may_overlap_itself(int ndim, const npy_intp* dims, const npy_intp* steps, npy_intp size) {
+    npy_intp reach = size;
+    for (int k = ndim - 1; k >= 0; k--) {
+        if (dims[k] != 1 && steps[k] < reach) return 1;
+        reach += (dims[k] - 1) * steps[k];
+    }
+    return 0;
+}
+
 /* IEEE arithmetic in place, where the elements lie, and who computes some of the first axis. */
 typedef struct {
     Pieces pieces;
@@ -658,6 +668,7 @@ static int direct_over(Loops* loops, Loop* loop, PyArrayObject* x, PyArrayObject
     if (!loop->basic || size == 0 || of->ndim == 0 || of->ndim > AXES || (y && PyArray_NDIM(y) > of->ndim)) return 0;
     memcpy(of->dims, PyArray_DIMS(x), (size_t)of->ndim * sizeof(npy_intp));
     if (!operand_steps(x, of->ndim, of->dims, of->steps[0])) return 0;
+    if (may_overlap_itself(of->ndim, of->dims, of->steps[0], PyArray_ITEMSIZE(x))) return 0; /* NumPy computes all before it writes */
     if (y ? !operand_steps(y, of->ndim, of->dims, of->steps[1]) || may_overlap(x, y) : 0) return 0;
     if (!y) memset(of->steps[1], 0, sizeof(of->steps[1]));
     if (is_line(of, of->steps[0], &line[0]) && is_line(of, of->steps[1], &line[1])) {
@@ -715,6 +726,7 @@ static npy_intp direct_rows_into(Loops* loops, PyArrayObject* x, PyObject* b) {
     if (ndim == 1) n = SCRATCH / size; /* in pieces; NumPy has what is left */
     if (n < SHORTEST || n * size > SCRATCH) return 0;
     sx = ndim == 2 ? PyArray_STRIDE(x, 0) : SCRATCH;
+    if (ndim == 2 && rows > 1 && sx < n * size && sx > -n * size) return 0; /* rows that share memory */
     if (y) step = PyArray_STRIDE(y, ndim - 1), sy = ndim == 2 ? PyArray_STRIDE(y, 0) : n * step;
     for (at = 0; at < rows; at++) {
         char *to = PyArray_BYTES(x) + at * sx, *from = y ? PyArray_BYTES(y) + at * sy : (char*)&value;

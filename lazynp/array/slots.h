@@ -298,6 +298,12 @@ static PyObject* compare(PyObject* a, PyObject* b, int op) {
     return wrapped(found);
 }
 
+/* Python takes `__add__` and `__iadd__` of a class for concatenation, too: what neither operand knows would come back as NotImplemented.  NumPy's refuses. */
+static void refuse_concatenation(PyTypeObject* type) {
+    type->tp_as_sequence->sq_concat = PyArray_Type.tp_as_sequence->sq_concat;
+    type->tp_as_sequence->sq_inplace_concat = PyArray_Type.tp_as_sequence->sq_inplace_concat;
+}
+
 #define BINARY(NAME, OP) \
     static PyObject* slot_##NAME(PyObject* a, PyObject* b) { return binary(OP, a, b); } \
     static PyObject* slot_i##NAME(PyObject* a, PyObject* b) { return in_place(OP, a, b); }

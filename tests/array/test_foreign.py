@@ -255,3 +255,43 @@ def test_ufuncs_of_others() -> None:
         assert type(found) is numpy.ndarray
         assert found.tolist() == want.tolist()
     assert numpy.frompyfunc(str, 1, 1)(lazynp.array(2.5)) == "2.5"
+
+
+DTYPES = ("float", "numpy.float64", "'f8'", "numpy.dtype('f8')", "numpy.dtype('<f8')", "int", "numpy.int64", "bool", "'?'")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_same_dtype_shares_memory(dtype: str) -> None:
+    for before in (numpy.ones(3), numpy.arange(3), numpy.array([True, False, True])):
+        found = []
+        for np in (numpy, lazynp):
+            v = before.copy()
+            x = np.asarray(v, eval(dtype))
+            v[0] = 0
+            x[1] = 1
+            found.append((v.tolist(), x.tolist(), x.dtype))
+        assert found[0] == found[1]
+
+
+SIZES = [
+    "zeros(3, q)", "identity(q, q)", "arange(numpy.uint64(4), q)", "arange(1, q, dtype='M8[s]')", "arange(numpy.timedelta64(3), q)",
+    "full(3)", "ones(3, 5)", "full(shape=3)", "full([2])", "ones([2], 5)", "full(numpy.int8(3))", "ones(shape=3)",
+    "full(shape=3, fill_value=1.5)", "ones([2, 2])", "ones(q)", "zeros(v)", "zeros((q, 2))", "eye(q)", "eye(3, q)", "linspace(0, q, 5)",
+    "linspace(v, 1, 3)", "linspace(0, 1, q)", "full(q, q)", "full((2, 3), v)", "full(3, v[0])", "indices((2, q))", "tri(q)",
+    "zeros(numpy.int64(-1))", "zeros(True)", "zeros(numpy.True_)", "eye(numpy.int8(3), numpy.uint8(2), 1)", "eye(3, M=4)", "eye(3, k=q)",
+    "zeros(2.0)", "ones('a')", "zeros(None)", "zeros([[2]])", "arange(v[1], v[2])", "arange(q, dtype=float)", "arange(stop=3)",
+    "arange(0, 1, 0.25, dtype='f4')", "arange(3, like=None)", "zeros(())", "ones([])", "zeros(2**70)", "eye(2**40)",
+    "linspace(0, 1, numpy.int8(4))", "empty([2, 0])", "hanning(q)", "tri(numpy.int64(3), 2)", "identity(numpy.int16(2), dtype=int)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SIZES)
+def test_sizes(text: str) -> None:
+    found: list[Any] = []
+    for np in (numpy, lazynp):
+        given = {"q": numpy.array(3), "v": numpy.array([1.0, 2.0, 3.0]), "numpy": numpy, "np": np}
+        try:
+            found.append(shown(eval(f"np.{text}", given)))
+        except Exception as error:
+            found.append(type(error))
+    assert found[0] == found[1]

@@ -89,3 +89,24 @@ def test_what_may_not_be_written() -> None:
         with pytest.raises(ValueError, match="broadcast"):
             b[0] += np.ones((200, 200))
         assert (b == 1).all()
+
+
+WINDOWS = [((100, 50), (8, 8)), ((100, 50), (16, 8)), ((60, 60), (472, 8)), ((60, 60), (480, 8)), ((9, 9, 40), (800, 80, 8))]
+
+
+@pytest.mark.parametrize(("shape", "strides"), WINDOWS)
+def test_elements_that_share_memory(shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+    """NumPy computes all before it writes."""
+    for text in ("w += 1.0", "w *= 3.0", "w -= w[0]", "w += w[::-1].copy()"):
+        left = []
+        for np in (numpy, lazynp):
+            memory = numpy.arange(8000.0)
+            space = {"w": np.asarray(numpy.lib.stride_tricks.as_strided(memory, shape, strides))}
+            exec(text, space)
+            left.append(memory)
+        assert numpy.array_equal(*left), text
+    if core.native:
+        windows = [np.lib.stride_tricks.sliding_window_view(np.arange(150.0), 50, writeable=True) for np in (numpy, lazynp)]
+        for each in windows:
+            each += 1
+        assert numpy.array_equal(*windows)

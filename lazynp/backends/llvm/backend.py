@@ -154,7 +154,7 @@ class LLVMBackend:
         except compiler.CompileError as error:
             raise CompileError(str(error)) from error
         for key, kernel in kernels.items():
-            self.kernels[key] = _PROTOTYPE(addresses[names[key]]), Layout(kernel)
+            self.kernels.setdefault(key, (_PROTOTYPE(addresses[names[key]]), Layout(kernel)))  # another thread may have been as quick
 
 
 _PROTOTYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
