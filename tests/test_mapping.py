@@ -180,9 +180,10 @@ PROJECT = {
     "package/__init__.py": "",
     "package/inner.py": "import numpy as np\nname = np.__name__\n",
     "tests/test_it.py": (
-        "import importlib\nimport numpy as np, sys\nfrom package import inner\n"
+        "import importlib\nimport numpy as np, pytest, sys\nfrom package import inner\nfrom pytest import importorskip as need\n"
         "def test_names(name):\n    computed = importlib.import_module('num' + 'py').__name__\n"
-        "    assert name == inner.name == np.__name__ == computed == 'WANTED'\n"
+        "    assert name == inner.name == np.__name__ == computed == pytest.importorskip('numpy', '2.0').__name__ == 'WANTED'\n"
+        "    assert need('num' + 'py').__name__ == 'WANTED'\n"
         "def test_others():\n    assert sys.modules['numpy'].__name__ == 'numpy'\n"
         "def test_fails():\n    x = np.arange(3)\n    assert x.sum() == 4\n"
     ),

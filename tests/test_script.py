@@ -64,6 +64,8 @@ REWRITTEN = [
     ("match x:\n    case 1:\n        import numpy", "match x:\n    case 1:\n        import lazynp as numpy"),
     ("__import__('numpy')", "__import__('lazynp')"),
     ("importlib.import_module('numpy.fft')", "importlib.import_module('lazynp.fft')"),
+    ("pytest.importorskip('numpy', '2.0')", "pytest.importorskip('lazynp', '2.0')"),
+    ("from pytest import importorskip as need\nneed('pandas')", "from pytest import importorskip as need\n__lazynp__.twin(need)('pandas')"),
 ]
 UNTOUCHED = [
     "import numpydoc",

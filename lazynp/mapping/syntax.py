@@ -17,11 +17,12 @@ OURS: Final = "lazynp"
 THEIRS: Final = "numpy"
 _TREE_LIMIT: Final = 10_000  # nested expressions of a mapped module
 
-EDITION: Final = 3  # one more whenever a text is mapped otherwise: pytest keeps what it compiled
+EDITION: Final = 4  # one more whenever a text is mapped otherwise: pytest keeps what it compiled
 # What may bring NumPy into a module when it runs, or reads a float from memory; as attributes (`importlib.import_module`), too, where no
 # other object has such methods.  Methods of the program's own that are called so are found not to be Python's, in `twins`.
-CALLS: Final = ("__import__", "import_module", "spec_from_file_location", "run_path", "exec", "compile", "Decimal", "timedelta", "sleep")
-_SOURCES: Final = ("importlib", "importlib.util", "builtins", "runpy", "datetime", "decimal", "time")  # what has them
+_IMPORTING: Final = ("__import__", "import_module", "importorskip")  # the latter is pytest's
+CALLS: Final = (*_IMPORTING, "spec_from_file_location", "run_path", "exec", "compile", "Decimal", "timedelta", "sleep")
+_SOURCES: Final = ("importlib", "importlib.util", "builtins", "runpy", "datetime", "decimal", "time", "pytest")  # what has them
 _BARE: Final = ("exec", "compile")
 _PROTOCOLS: Final = {"__array_function__": "asked", "__array_ufunc__": "asked", "__array__": "given"}  # and what maps such a method
 _CONCERNED: Final = re.compile(
@@ -72,7 +73,7 @@ def _with_twins(call: ast.Call, concerned: set[str]) -> None:
         case _:
             return
     match call.args:
-        case [ast.Constant(value=str(text)) as constant, *_] if name in ("__import__", "import_module"):
+        case [ast.Constant(value=str(text)) as constant, *_] if name in _IMPORTING:
             if is_numpy(text):
                 constant.value = renamed(text)
         case [first, *_] if name == "exec" and not isinstance(first, ast.Starred):

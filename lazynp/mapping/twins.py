@@ -89,6 +89,8 @@ def twin(function: Any) -> Any:
     """Return what a function is called as in the user's modules, if it is one of Python's that has a twin; else the function itself."""
     if isinstance(function, type) and function.__module__ == "decimal":  # which few programs load
         return _of_floats(function)
+    if getattr(function, "__module__", None) == "_pytest.outcomes" and function.__name__ == "importorskip":
+        return lambda name, *arguments, **keywords: function(renamed(name) if is_numpy(name) else name, *arguments, **keywords)
     try:
         return _TWINS.get(function, function)
     except TypeError:  # not hashable
