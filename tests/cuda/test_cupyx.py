@@ -103,8 +103,11 @@ def test_arrays_of_the_processor_are_refused_as_numpys_are(gpu: Any) -> None:
     there(X).realize()
     with pytest.raises(TypeError, match="Unsupported type"):
         convolve1d(np.asarray(M), np.ones(3))
-    with pytest.raises(TypeError):
-        csr_matrix(there(A)) @ np.asarray(X)
+    for product in (lambda x: csr_matrix(there(A)) @ x, lambda x: x @ csr_matrix(there(A))):
+        with pytest.raises((TypeError, ValueError)) as theirs:
+            product(numpy.asarray(X))
+        with pytest.raises(theirs.type):
+            product(np.asarray(X))
 
 
 def test_memory_that_cupy_was_given_is_not_written(gpu: Any) -> None:
