@@ -289,7 +289,7 @@ SYMBOLS = ("+", "-", "*", "/", "//", "%", "**", "@", "&", "|", "^", "<", ">=", "
 PICKY = [f"{a} {symbol} {b}" for symbol in SYMBOLS for a, b in ("xp", "px", "np", "pn", "xo", "ox", "no")]
 
 
-@pytest.mark.parametrize("text", [*PICKY, "divmod(x, p)", "divmod(p, x)", "divmod(n, p)", "divmod(x, o)"])
+@pytest.mark.parametrize("text", [*PICKY, "divmod(p, x)", "divmod(n, p)", "divmod(x, o)", "x.__add__(p)", "x.__lt__(p)", "x.__matmul__(o)"])
 @pytest.mark.parametrize("pending", [False, True])
 def test_other_classes_may_know_numpys_arrays_alone(text: str, pending: bool) -> None:
     """As JAX's do: to all else they say that they do not know it."""

@@ -57,6 +57,7 @@ COMPARE: Final = {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "grea
 UNARY: Final = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "invert"}
 
 _IN_PLACE: Final = range(13, 26)  # arguments of BINARY_OP
+_OPERATORS: Final = frozenset({opmap["BINARY_OP"], opmap["COMPARE_OP"]})
 _MIRRORED: Final = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
 _getframe = sys._getframe
@@ -160,7 +161,12 @@ def _binary(name: str, of: ufunc) -> Method:
 
 
 def _their_turn(name: str, forward: Method, a: Any, b: Any) -> Any:
-    """The operator of the other operand's class, which may know NumPy's arrays and numbers alone: those of JAX do."""
+    """The operator of the other operand's class, which may know NumPy's arrays and numbers alone: those of JAX do.
+
+    ``x.__add__(other)`` is NumPy's answer: that it is the other's turn.
+    """
+    if type(a) is ndarray and not _is_an_operator():
+        return NotImplemented
     kind, mirrored = type(b), f"__{_MIRRORED.get(name, 'r' + name)}__"
     turn = getattr(kind, mirrored) if any(mirrored in vars(each) for each in kind.__mro__) else None  # not the operator of classes
     found = NotImplemented if turn is None else turn(b, a)
@@ -169,6 +175,14 @@ def _their_turn(name: str, forward: Method, a: Any, b: Any) -> Any:
     if type(a) is not ndarray:
         return forward(a.concrete("operator"), b)
     return NotImplemented if turn is None else turn(b, np.asarray(a))
+
+
+def _is_an_operator() -> bool:
+    """Tell whether the program has written an operator, and no call, where it is now."""
+    frame: Any = _getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("lazynp."):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_code[frame.f_lasti] in _OPERATORS
 
 
 def _numpys(a: Any) -> Any:
