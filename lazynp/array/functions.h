@@ -236,9 +236,10 @@ static PyObject* listening(PyObject* function, PyObject* const* args, size_t n, 
     return found;
 }
 
-/* What says how many: a whole number of Python's or NumPy's; -1 of all others, and of what is negative. */
+/* What says how many: a whole number of Python's or NumPy's; -1 of all others, and of what is negative.  No code of a program's runs. */
 static npy_intp length_of(PyObject* x) {
-    npy_intp length = PyLong_CheckExact(x) ? PyLong_AsSsize_t(x) : PyArray_IsScalar(x, Integer) ? PyNumber_AsSsize_t(x, NULL) : -1;
+    int whole = PyArray_IsScalar(x, Integer) && !PyType_HasFeature(Py_TYPE(x), Py_TPFLAGS_HEAPTYPE); /* none of a class derived from it */
+    npy_intp length = PyLong_CheckExact(x) ? PyLong_AsSsize_t(x) : whole ? PyNumber_AsSsize_t(x, NULL) : -1;
     if (length == -1 && PyErr_Occurred()) PyErr_Clear();
     return length < 0 ? -1 : length;
 }

@@ -295,3 +295,16 @@ def test_sizes(text: str) -> None:
         except Exception as error:
             found.append(type(error))
     assert found[0] == found[1]
+
+
+def test_a_size_that_changes_the_shape_it_is_in() -> None:
+    """NumPy reads behind the list, and ends the process."""
+    shape: list[Any] = []
+
+    class Odd(numpy.int64):
+        def __index__(self) -> int:
+            shape.clear()
+            return 2
+
+    shape.extend(Odd(2) for _ in range(8))
+    assert lazynp.zeros(shape).size in (0, 1, 2**8)
