@@ -254,6 +254,7 @@ def test_numpys_functions_that_write_into_numpys_memory(x: ndarray) -> None:
     assert theirs[2, 3] == 22
 
 
+@pytest.mark.usefixtures("recorded")
 def test_foreign_ufuncs_go_through_numpy(x: ndarray) -> None:
     report.reset()
     doubled = numpy.frompyfunc(lambda v: v * 2, 1, 1)(x[0])
