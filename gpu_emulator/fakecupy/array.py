@@ -192,9 +192,17 @@ class ndarray:
     def real(self) -> ndarray:
         return self._view(self._like().real)
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        library.call("positive", value, out=self.real)
+
     @property
     def imag(self) -> ndarray:
         return self._view(self._like().imag) if self._dtype.kind == "c" else library.call("zeros_like", self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        library.call("positive", value, out=self.imag)
 
     def view(self, dtype: Any = None, type: Any = None) -> ndarray:
         return self._view(self._like().view(self._dtype if dtype is None else dtype))

@@ -86,7 +86,15 @@ def _eigvals(a: Any) -> Any:
     return _eig(a)[0]
 
 
+def _einsum(subscripts: Any, *operands: Any, **options: Any) -> Any:
+    """Half precision is added up in single precision, where NumPy's rounds each sum."""
+    if not all(x.dtype.char == "e" for x in operands if isinstance(x, np.ndarray)):
+        return np.einsum(subscripts, *operands, **options)
+    return np.einsum(subscripts, *[x.astype("f") for x in operands], **options).astype("e")
+
+
 ADAPTED = {
+    "einsum": _einsum,
     "eig": _eig, "eigvals": _eigvals,
     "take": functools.partial(np.take, mode="wrap"), "where": _where, "bincount": _bincount, "lstsq": _lstsq, "det": _det,
     "matrix_rank": _matrix_rank, "eigh": _turned("eigh"), "svd": _turned("svd"),
@@ -176,6 +184,9 @@ def enqueue(name: str, function: Callable[..., Any], args: tuple[Any, ...], kwar
             np.broadcast_to(np.broadcast_to(np.empty(()), np.shape(result)), each.shape) # the error of an output of a wrong shape
     else:
         outs = [_empty(np.shape(result), np.asarray(result).dtype) for result in results]
+    for array in _arrays((args, tuple(kwargs.values()), tuple(outs))):
+        if array.data.ptr % array.dtype.itemsize and array.size: # a kernel reads or writes an element at once
+            raise RuntimeError(f"cudaErrorMisalignedAddress: {name} of {array.dtype} at {array.data.ptr:#x}")
     places = [_Place(array) for array in outs]
     inputs, named = _mapped(args, _Place), {key: _mapped(value, _Place) for key, value in kwargs.items()}
     what = f"{name} in stream {get_current_stream().ptr:#x}"
@@ -383,6 +394,20 @@ class ufunc:
             args = (asarray(args[0]), *args[1:])
         return enqueue(self.name, self._function, args, named, out=out, casting=casting)
 
+    def at(self, a: Any, indices: Any, b: Any = None) -> None:
+        """As the real one: of the functions that have an atomic form, for the types that have it."""
+        if self.name not in ("add", "maximum", "minimum"):
+            raise NotImplementedError(f"`{self.name}.at` is not supported yet")
+        if a.dtype.name not in ("int32", "float32", "float64", "uint32", "uint64"):
+            raise TypeError(f"{self.name}.at only supports int32, float32, float64, uint32, uint64 as data type, not {a.dtype}")
+
+        def put(target: Any, *rest: Any) -> Any:
+            result = target.copy()
+            self._function.at(result, _wrapped(target.shape, rest[:-1]), rest[-1])
+            return result
+
+        enqueue(f"{self.name}.at", put, (a, *_parts(a, indices), b), {}, out=a)
+
 
 UFUNCS = {name: ufunc(name) for name in signatures.UFUNCS.split()}
 
@@ -502,19 +527,6 @@ def set_items(array: Any, index: Any, value: Any) -> None:
         return result
 
     enqueue("setitem", put, (array, *parts, value), {}, out=array)
-
-
-def scatter_max(a: Any, slices: Any, value: Any) -> None:
-    """As the real one: for types with an atomic maximum."""
-    if a.dtype.name not in ("int32", "float32", "float64", "uint32", "uint64"):
-        raise TypeError(f"scatter_max only supports int32, float32, float64, uint32, uint64 as data type, not {a.dtype}")
-
-    def put(target: Any, *rest: Any) -> Any:
-        result = target.copy()
-        np.maximum.at(result, _wrapped(target.shape, rest[:-1]), rest[-1])
-        return result
-
-    enqueue("scatter_max", put, (a, *_parts(a, slices), value), {}, out=a)
 
 
 # the methods of arrays that are functions of the table

@@ -204,7 +204,7 @@ def _table() -> dict[str, dict[str, Any]]:
         "cupy.cuda.device": _public("Device", "get_compute_capability", "get_device_id", of=device),
         "cupy.cuda.function": _public("CPointer", "Function", "Module", of=kernels),
         "cupy.cuda.compiler": _public("CompileException", of=kernels),
-        "cupyx": {**_public("errstate", "geterr", "empty_pinned", of=_here()), "scatter_max": library.scatter_max},
+        "cupyx": _public("errstate", "geterr", "empty_pinned", of=_here()),
     }
 
 

@@ -32,7 +32,7 @@ ROWS: Final[dict[Op, str]] = {
     o.IMAG: "{a}.im",
     o.SIGN: "lz_sign_{k}({a}, noted)",
     o.RINT: "{T}{{rint{f}({a}.re), rint{f}({a}.im)}}",
-    o.ABSOLUTE: "hypot{f}({a}.re, {a}.im)",
+    o.ABSOLUTE: "lz_modulus_{k}({a})",
     o.EQUAL: "lz_equal_{k}({a}, {b}, noted)",
     o.NOT_EQUAL: "!lz_equal_{k}({a}, {b}, noted)",
     o.LESS: "lz_less_{k}({a}, {b}, noted)",
@@ -52,6 +52,10 @@ _LESS: Final = "(a.re < b.re && a.im == a.im && b.im == b.im) || (a.re == b.re &
 # $P the type of the parts, otherwise as in ``functions.py``.
 DEFINITIONS: Final[dict[tuple[str, str], str]] = {
     **{(name, "c"): text for name, text in complex_functions.COMPOSED.items()},
+    ("modulus", "c"): """$P lz_modulus_$k($T a)
+{
+    return lz_hypot_$part(a.re, a.im);
+}""",
     ("add", "c"): """$T lz_add_$k($T a, $T b)
 {
     return {a.re + b.re, a.im + b.im};

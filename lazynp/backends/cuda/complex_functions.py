@@ -95,7 +95,7 @@ _UNARY: Final[dict[str, str]] = {
     # Kahan's: of two roots, one for each branch point.
     "arccos": """
     if (fabs(x) == INFINITY || fabs(y) == INFINITY)
-        return {atan2(fabs(y), x), copysign(INFINITY, -y)};
+        return {atan2(fabs(y), x), copysign(INFINITY, signbit(y) ? 1.0 : -1.0)};  // a NaN's sign is lost where it is negated
     if (x != x || y != y)
         return {x == 0 ? 1.570796326794896619231321691639751442 : x + y, x + y};
     const lz_c16 u = lz_sqrt_c16(lz_c16{1 - x, -y}), v = lz_sqrt_c16(lz_c16{1 + x, y});

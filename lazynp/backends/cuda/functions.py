@@ -145,6 +145,55 @@ DEFINITIONS: Final[dict[tuple[str, str], str]] = {
         return x - x;
     return nextafter$f(x, x < 0 ? -$infinity : $infinity) - x;
 }""",
+    # CUDA's function takes the largest number and a small one for an infinity, and is further off than C's.
+    ("hypot", "f"): """$T lz_hypot_$k($T a, $T b)
+{
+    const double x = fabs((double)a), y = fabs((double)b), most = fmax(x, y), least = fmin(x, y);
+    if (most > 0x1.fffffffffffffp1023)
+        return $infinity;
+    if (x != x || y != y)
+        return a + b;
+    if (sizeof($T) == 4)
+        return ($T)sqrt(most * most + least * least);
+    const double scale = most > 0x1p500 ? 0x1p-600 : most < 0x1p-400 ? 0x1p600 : 1.0, u = most * scale, v = least * scale;
+    const double square = u * u, other = v * v, root = sqrt(square + other), again = root * root;
+    if (root == 0)
+        return 0;
+    const double lost = fma(u, u, -square) + fma(v, v, -other) - fma(root, root, -again);
+    return ($T)((root + (square - again + other + lost) / (2 * root)) * (most > 0x1p500 ? 0x1p600 : most < 0x1p-400 ? 0x1p-600 : 1.0));
+}""",
+    # CUDA's function makes 2.9999999999999996 of 3 to the first power.  Small whole exponents are products with what their rounding
+    # loses kept beside them; in single precision products of doubles.
+    ("power", "f"): """$T lz_power_$k($T a, $T b)
+{
+    const $T size = fabs$f(b);
+    if (size == 1 && b == 1)
+        return a;
+    if (size < 64 && size == ($T)(int)size) {
+        double high = 1, low = 0, x = a, y = 0;
+        for (unsigned int rest = (unsigned int)size; rest != 0;) {
+            if (rest & 1u) {
+                const double product = high * x;
+                low = fma(high, x, -product) + (high * y + low * x);
+                high = product + low;
+                low = product - high + low;
+            }
+            rest >>= 1;
+            const double square = x * x;
+            y = fma(x, x, -square) + 2 * x * y;
+            x = square + y;
+            y = square - x + y;
+        }
+        if (b < 0) {
+            const double quotient = 1 / high, left = fma(-quotient, high, 1.0) - quotient * low;
+            low = 0;
+            high = quotient + quotient * left;
+        }
+        if (fabs(high) > 0x1p-900 && fabs(high) < 0x1p900)
+            return ($T)high;
+    }
+    return pow$f(a, b);
+}""",
     ("logaddexp", "f"): """$T lz_logaddexp_$k($T a, $T b, unsigned int& noted)
 {
     if (a == b)
@@ -293,7 +342,7 @@ def _filled(text: str, dtype: np.dtype) -> str:
     if dtype.kind == "c":
         part = complex.part_of(dtype)
         single = part.itemsize == 4
-        values |= {"P": type_of(part), "f": "f" if single else "", "infinity": INFINITY[f"f{part.itemsize}"]}
+        values |= {"P": type_of(part), "part": f"f{part.itemsize}", "f": "f" if single else "", "infinity": INFINITY[f"f{part.itemsize}"]}
     elif dtype.kind == "f":
         single = dtype.itemsize == 4
         values |= {"f": "f" if single else "", "infinity": INFINITY[key], "tiny": TINY[key]}

@@ -105,6 +105,8 @@ ROWS: Final[dict[Op, Row]] = {
     o.FLOOR: _rounding("floor"),
     o.CEIL: _rounding("ceil"),
     o.TRUNC: _rounding("trunc"),
+    o.POWER: Row(floating="lz_power_{k}({a}, {b})"),
+    o.HYPOT: Row(floating="lz_hypot_{k}({a}, {b})"),
     o.SPACING: Row(floating="lz_spacing_{k}({a})"),
     o.LOGADDEXP: Row(floating="lz_logaddexp_{k}({a}, {b}, noted)"),
     o.LOGADDEXP2: Row(floating="lz_logaddexp2_{k}({a}, {b}, noted)"),

@@ -149,10 +149,8 @@ def scattered(x: ndarray, where: ndarray, values: Node, several: bool) -> Node:
 
 def _last(cupy: Any, size: int, at: Any) -> Any:
     """Find for each write the number of the last one to the same position: all of them write its value, in whatever order."""
-    import cupyx
-
     last = cupy.zeros(size, dtype=np.uint64)
-    cupyx.scatter_max(last, at, cupy.arange(at.size, dtype=np.uint64))
+    cupy.maximum.at(last, at, cupy.arange(at.size, dtype=np.uint64))
     return last[at].astype(np.int64)
 
 

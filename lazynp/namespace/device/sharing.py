@@ -170,7 +170,11 @@ def from_gpu(obj: Any, copy: bool = False) -> Any:
     laid = array if axes is None else array.transpose(axes)
     with place.device:  # CuPy's current one, and its stream, may be another
         # Kernels read an element at once, so it lies at a multiple of its size; complex numbers of others may lie where their parts do.
-        if copy or not laid.flags.c_contiguous or laid.data.ptr % laid.itemsize:
+        if laid.data.ptr % laid.itemsize:  # CuPy's copy reads whole elements, too
+            whole = cupy.empty(laid.shape, laid.dtype)
+            whole.real, whole.imag = laid.real, laid.imag
+            laid = whole
+        elif copy or not laid.flags.c_contiguous:
             laid = cupy.array(laid, order="C")
         node = leaf(place.adopted(laid))
     if axes is None:
