@@ -1,7 +1,10 @@
-"""What every run of the tests has: where compiled code goes, and which variant of lazynp is tested.
+"""What every run of the tests has: the user's configuration, where compiled code goes, and fixtures for what is not the user's.
 
-The variants are lazynp's own environment variables, set before pytest starts: ``LAZYNP_TIER=compiled pytest``, ``LAZYNP_LIBMVEC=0``,
-``LAZYNP_DEVICE=cuda`` (any tests run on a GPU then).  ``DEFAULTS`` are those whose value for tests is not the user's.
+Tests run what users run: nothing here chooses a setting.  A test that looks inside the compiler, or counts what it does, asks for what it
+needs by the name of a fixture: ``recorded``, ``compiled``, ``in_haste``, ``waiting``.
+
+Another configuration is lazynp's own environment variables, set before pytest starts: ``LAZYNP_EAGER_BELOW=0 pytest``,
+``LAZYNP_LIBMVEC=0``, ``LAZYNP_DEVICE=cuda`` (any tests run on a GPU then).
 
 ``LAZYNP_TEST_CUDA=emulated`` (needs g++ and NVRTC) or ``gpu`` asks for the tests of the CUDA backend, which are left out otherwise.
 """
@@ -19,20 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-# Environment variables of tests, where the one who runs them names no other value.  Most tests look at what small arrays record, and some
-# count when something is compiled.
-DEFAULTS: dict[str, str] = {"LAZYNP_EAGER_BELOW": "0", "LAZYNP_BACKGROUND": "0"}
-for _name, _value in DEFAULTS.items():
-    os.environ.setdefault(_name, _value)
-
-# Files whose tests look at kernels, take long runs, or compare random programs: their kernels are optimised as the user's are.  Everywhere
-# else LLVM hurries, so that compiling takes a tenth of the time: values are the same, which ``backends/test_bits.py`` shows of every
-# operation.
-OPTIMISED = (
-    "backends/", "bench/", "codegen/", "differential/test_found.py", "differential/test_programs.py", "engine/test_budget.py",
-    "engine/test_peak.py", "examples/", "graph/test_progress.py", "test_attacks.py",
-)  # fmt: skip
 
 cuda = os.environ.get("LAZYNP_TEST_CUDA")
 collect_ignore = [] if cuda in ("emulated", "gpu") else ["cuda", "gpu_emulator"]
@@ -90,28 +79,41 @@ def share_compiled_code(config: pytest.Config) -> None:
     config.add_cleanup(restore)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def optimised_where_that_matters(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Kernels of most tests, here and in processes that are started, are compiled in haste, unless somebody names ``LAZYNP_OPTIMIZE``."""
-    from lazynp.values import config as settings
+def asked(**settings: Any) -> Iterator[None]:
+    """Settings for a test, here and in processes that it starts."""
+    from lazynp.values import config
 
-    file = request.path.relative_to(Path(__file__).parent).as_posix()
-    if "LAZYNP_OPTIMIZE" in os.environ or file.startswith(OPTIMISED):
-        yield
-        return
-    with pytest.MonkeyPatch.context() as patch, settings.override(optimize=False):
-        patch.setenv("LAZYNP_OPTIMIZE", "0")
+    with pytest.MonkeyPatch.context() as patch, config.override(**settings):
+        for name, value in settings.items():
+            patch.setenv(f"LAZYNP_{name.upper()}", str(int(value)) if isinstance(value, bool) else str(value))
         yield
 
 
 @pytest.fixture
-def recorded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing is at hand, here and in processes that are started: for tests of what is recorded, in a run where small arrays are not."""
-    from lazynp.values import config as settings
+def recorded() -> Iterator[None]:
+    """Every operation is recorded, whatever its size: for tests of graphs, schedules and kernels."""
+    yield from asked(eager_below=0)
 
-    monkeypatch.setenv("LAZYNP_EAGER_BELOW", "0")
-    with settings.override(eager_below=0):
+
+@pytest.fixture
+def compiled() -> Iterator[None]:
+    """What runs is compiled, and the program waits for it: for tests of machine code."""
+    yield from asked(tier="compiled", background=False)
+
+
+@pytest.fixture
+def waiting() -> Iterator[None]:
+    """The program waits for what is compiled: for tests that count it."""
+    yield from asked(background=False)
+
+
+@pytest.fixture
+def in_haste() -> Iterator[None]:
+    """LLVM hurries: code is there in a tenth of the time, with the same values (``backends/test_bits.py`` shows it of every operation)."""
+    if "LAZYNP_OPTIMIZE" in os.environ:
         yield
+    else:
+        yield from asked(optimize=False)
 
 
 # What ``-m`` and ``-k`` left out, said at the end ------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ print(float(y[7]), float((x + y).max()))
 """
 
 
+@pytest.mark.usefixtures("recorded", "waiting")
 @pytest.mark.parametrize("room", [900, pytest.param(0, marks=pytest.mark.slow)])
 def test_a_full_disk_changes_no_value_and_leaves_nothing_in_the_cache(tmp_path: Path, room: int) -> None:
     cache = tmp_path / "cache"
@@ -70,6 +71,7 @@ print({os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children}
 """
 
 
+@pytest.mark.usefixtures("recorded", "waiting")
 @pytest.mark.parametrize(
     ("start", "children"), [("cold", 2), pytest.param("cold", 8, marks=pytest.mark.slow), pytest.param("warm", 8, marks=pytest.mark.slow)]
 )

@@ -27,6 +27,7 @@ def test_nothing_is_left_behind(samples: object) -> None:
     assert soak.difference(found[0], found[-1]) == []
 
 
+@pytest.mark.usefixtures("recorded")
 def test_what_is_left_behind_is_noticed() -> None:
     kept = []
 

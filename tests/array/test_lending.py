@@ -237,6 +237,7 @@ def test_foreign_memory_with_gaps_and_turned_axes(below: int, rows: int) -> None
                 assert numpy.shares_memory(x, theirs) and numpy.shares_memory(x[1:].T, theirs)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_foreign_memory_is_ours_when_nobody_else_has_it() -> None:
     theirs = numpy.arange(100_000.0)
     address = theirs.ctypes.data

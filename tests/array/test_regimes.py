@@ -99,6 +99,7 @@ def _nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LLVMBackend, "kept", lambda self, program: None)
 
 
+@pytest.mark.usefixtures("waiting")
 @pytest.mark.usefixtures("_nothing_kept")
 def test_explain_says_whether_the_plan_is_there_and_what_runs_it() -> None:
     x = large()
@@ -121,6 +122,7 @@ def test_explain_says_whether_the_plan_is_there_and_what_runs_it() -> None:
         assert ran(lambda: x * 7).startswith("run by a new plan, in the NumPy tier: LAZYNP_BACKEND")
 
 
+@pytest.mark.usefixtures("waiting")
 @pytest.mark.usefixtures("_nothing_kept")
 def test_runs_left_count_down_to_compiling() -> None:
     x = np.asarray(numpy.ones(1_000_000)).copy().realize()

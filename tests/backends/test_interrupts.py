@@ -174,7 +174,7 @@ def hear(event, arguments):
     if event == "import" and threading.current_thread() is threading.main_thread():
         print(arguments[0])
 sys.addaudithook(hear)
-x = np.arange(200_000.0)
+x = np.arange(1_000_000.0)
 y = x * 3 + np.sin(x)
 y[::2] += 1
 print(float(y.sum() * 0))

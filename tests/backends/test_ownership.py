@@ -23,6 +23,8 @@ from lazynp.ndarray import ndarray, root_node
 from lazynp.schedule import cost
 from lazynp.values import allocator, config
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 TIERS = ("auto", "compiled")
 
 

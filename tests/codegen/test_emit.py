@@ -18,6 +18,8 @@ from lazynp.schedule import cost
 from lazynp.values import config
 from tests.schedule.plans import measured, scheduled
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 
 @pytest.fixture(autouse=True)
 def _compiled_and_checked() -> Iterator[None]:

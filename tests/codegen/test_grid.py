@@ -29,7 +29,10 @@ from tests.codegen.machine import GridMachine
 from tests.codegen.programs import program
 from tests.codegen.test_random_kernels import batches, close, precision
 
-pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")  # the values are at issue here
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning"),  # the values are at issue here
+    pytest.mark.usefixtures("recorded"),
+]
 
 PROGRAMS = 120
 ROUNDED = {"exp", "sin", "log", "tanh"}  # NumPy's functions and the compiled ones differ in last bits

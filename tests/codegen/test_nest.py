@@ -19,6 +19,8 @@ from lazynp.values import config
 from tests.schedule.graphs import matrix, softmax, values, vector
 from tests.schedule.plans import scheduled
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 
 def outline(statements: Iterable[ir.Statement]) -> str:
     """Loops, operations and stores to buffers, by name."""

@@ -15,6 +15,8 @@ from lazynp.values import config
 from tests.schedule.graphs import matrix, softmax, vector
 from tests.schedule.plans import program_of
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 TESTS = Path(__file__).parent.parent
 
 

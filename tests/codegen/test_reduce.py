@@ -15,6 +15,8 @@ from lazynp.engine.realize import forget_plans
 from lazynp.values import config
 from tests.codegen.engines import bits
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 Array = numpy.ndarray[Any, Any]
 Combine = Callable[[Any, Any], Any]
 OPERATIONS: dict[str, tuple[Combine, float]] = {"sum": (numpy.add, 0.0), "prod": (numpy.multiply, 1.0)}

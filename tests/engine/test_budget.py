@@ -19,6 +19,8 @@ from lazynp.graph import report
 from lazynp.ndarray import node_of
 from lazynp.values import allocator, config, pressure
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 N = 1 << 17  # elements: one mebibyte
 COUNT = 32
 

@@ -13,6 +13,8 @@ from lazynp.engine.realize import backend, forget_plans
 from lazynp.graph import report
 from lazynp.values import config
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 
 @pytest.fixture(autouse=True)
 def _compiled_tier() -> Iterator[None]:

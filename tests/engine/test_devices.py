@@ -20,6 +20,8 @@ from lazynp.engine import devices
 from lazynp.graph import op as o
 from lazynp.values import config
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 
 @pytest.fixture
 def without_cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

@@ -13,6 +13,8 @@ import pytest
 import lazynp as np
 from lazynp.graph import report
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 SIZE = 5000
 ASKED: dict[str, Callable[[Any], Any]] = {
     "finite sum": lambda x: bool(np.isfinite(np.sum(x))),

@@ -16,6 +16,8 @@ from lazynp.graph.size import Size, Trace, gcd, recipe
 from lazynp.schedule.canonicalise import canonicalise, canonicalise_in_python, without_sizes
 from lazynp.values import config
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 SHAPES = [(40, 30), (41, 30), (300, 7), (299, 5), (64, 64), (65, 65), (2, 900), (513, 33), (3, 2), (1000, 257), (512, 512), (17, 90)]
 
 

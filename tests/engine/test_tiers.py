@@ -11,6 +11,8 @@ import pytest
 import lazynp as np
 from lazynp.values import config
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 PROGRAM = """
 import json
 import lazynp as np

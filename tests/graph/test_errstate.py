@@ -17,6 +17,8 @@ from lazynp.graph import report
 from lazynp.values import config
 from tests.differential.tables import words
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 ENGINES: dict[str, dict[str, Any]] = {"auto": {}, "compiled": {"tier": "compiled"}, "numpy": {"backend": "numpy"}}
 Said = list[tuple[str, type, int]]
 

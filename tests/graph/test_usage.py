@@ -15,6 +15,8 @@ import lazynp as np
 from lazynp.graph import report
 from lazynp.values import allocator, config
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 SIZE = 1 << 18  # elements: two mebibytes
 
 

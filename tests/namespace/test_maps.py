@@ -126,7 +126,7 @@ def test_writes_go_to_the_file_and_what_was_recorded_before_stays(
     equal(pending, numpy.exp(A) + A)
     equal(total, A.sum())
     equal(copy, A)
-    equal(shown, A)
+    equal(shown, expected)
 
 
 def test_an_array_made_of_a_map_is_no_map(mapped: Any) -> None:

@@ -14,6 +14,8 @@ from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import ZERO, Program, canonicalise
 from tests.backends.numpy.programs import leaf
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 FLOAT = np.dtype(float)
 X = np.arange(1000.0)
 

@@ -17,6 +17,8 @@ from lazynp.graph.op import Kind
 from lazynp.values import config
 from tests.schedule.plans import program_of, scheduled
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 
 def given(dtype: str = "f8") -> tuple[Any, Any]:
     numbers = numpy.random.default_rng(0).uniform(1, 100, (2, 200)).astype(dtype)

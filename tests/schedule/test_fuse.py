@@ -17,6 +17,8 @@ from lazynp.schedule.simplify import simplify
 from tests.schedule.graphs import matrix, softmax, values, vector
 from tests.schedule.plans import program_of
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 
 def fused(wanted: Any, supported: Callable[[Program, int], bool] | None = None) -> Partition:
     return partition(simplify(program_of(wanted)), supported or compiler().supported)

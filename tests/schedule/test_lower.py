@@ -16,6 +16,8 @@ from lazynp.schedule.simplify import simplify
 from tests.schedule.graphs import layer_norm, matrix, softmax, values
 from tests.schedule.plans import program_of
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 
 def body_of(wanted: Any) -> Body:
     """The body of the only kernel."""

@@ -22,6 +22,8 @@ from lazynp.values import config
 from tests.schedule.graphs import values, vector
 from tests.schedule.plans import program_of
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 F8 = numpy.dtype("f8")
 
 

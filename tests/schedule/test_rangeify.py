@@ -17,6 +17,8 @@ from lazynp.schedule.rangeify import Kernel, Walk, nontrivial
 from tests.schedule.graphs import values
 from tests.schedule.plans import program_of
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 
 def kernel_over(*extents: int) -> Kernel:
     space = Space()

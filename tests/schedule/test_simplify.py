@@ -18,6 +18,8 @@ from lazynp.schedule.simplify import RULES, simplify
 from tests.schedule.graphs import values
 from tests.schedule.plans import program_of
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 F8, I8, I4, F4 = (numpy.dtype(c) for c in ("f8", "i8", "i4", "f4"))
 
 

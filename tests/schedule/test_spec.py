@@ -27,6 +27,8 @@ from lazynp.values.records import Record
 from tests.schedule.graphs import GRAPHS, Graph, layer_norm, matrix, softmax, stencil, stencils, vector
 from tests.schedule.plans import program_of
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 F4, F8, I8, BOOL = (np.dtype(c) for c in ("f4", "f8", "i8", "?"))
 
 

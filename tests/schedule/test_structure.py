@@ -24,6 +24,8 @@ from lazynp.values import config
 from tests.schedule.graphs import GRAPHS, Graph, stencil, values, vector
 from tests.schedule.plans import measured, scheduled
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 F8 = numpy.dtype("f8")
 
 

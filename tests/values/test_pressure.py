@@ -11,6 +11,8 @@ import lazynp as np
 from lazynp.graph import report
 from lazynp.values import pressure
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 SIZE = 1 << 17  # elements: one mebibyte
 
 

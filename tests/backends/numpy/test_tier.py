@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pytest
 
 from lazynp.backends.numpy import backend
 from lazynp.backends.numpy.backend import NumpyBackend
@@ -15,6 +16,8 @@ from lazynp.graph import op as o
 from lazynp.graph.node import Node
 from lazynp.schedule.canonicalise import Program, canonicalise
 from tests.backends.numpy.programs import evaluate, leaf, same, source
+
+pytestmark = pytest.mark.usefixtures("recorded")
 
 FLOAT = np.dtype(float)
 
