@@ -116,7 +116,7 @@ static inline PyObject* cell_of(PyObject* memory, PyObject* owner) {
     made->lent = Py_REFCNT(memory) > 1; /* somebody has it already: a program that gave it as `out`, or for `asarray` to show */
     made->node = Py_NewRef(Py_None);
     made->view = Py_NewRef(owner ? owner : Py_None);
-    made->readonly = Py_NewRef(owner && !PyArray_ISWRITEABLE((PyArrayObject*)memory) ? Py_True : Py_False);
+    made->readonly = Py_NewRef(!PyArray_ISWRITEABLE((PyArrayObject*)memory) ? Py_True : Py_False);
     if (owner && Py_TYPE(owner) != array_type) PyObject_GC_Track((PyObject*)made);
     return (PyObject*)made;
 }

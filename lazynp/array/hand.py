@@ -63,7 +63,7 @@ def cell(memory: Memory, owner: Any = None) -> arrays.ndarray:
     x._base = memory
     x._view = owner
     x._node = None
-    x._readonly = owner is not None and not memory.flags.writeable
+    x._readonly = not memory.flags.writeable
     return x
 
 

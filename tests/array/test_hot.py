@@ -427,6 +427,7 @@ print(core.chain_counts()[2] - before)
 """
 
 
+@pytest.mark.usefixtures("waiting")
 @pytest.mark.slow
 def test_what_several_processes_looked_for_is_compiled_though_none_of_them_needs_it_often(tmp_path: Path) -> None:
     environment = {**os.environ, "LAZYNP_CACHE_DIR": str(tmp_path), "LAZYNP_EAGER_BELOW": "100000"}

@@ -42,6 +42,7 @@ def run(folder: Path, runs: int) -> list[list[int]]:
     return said
 
 
+@pytest.mark.usefixtures("waiting")
 @pytest.mark.slow
 def test_what_comes_often_in_several_processes_is_compiled_in_the_second_and_kept_for_the_third(tmp_path: Path) -> None:
     first, second, third = (run(tmp_path, 6) for _ in range(3))

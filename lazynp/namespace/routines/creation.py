@@ -35,6 +35,8 @@ def lengths_of(shape: Any) -> Shape:
     """One length or several as a tuple of ints, which truth values are not; they may be negative."""
     if type(shape) is not tuple:
         shape = (shape,) if hasattr(shape, "__index__") and not getattr(shape, "shape", ()) else tuple(shape)
+    if len(shape) > 64:
+        raise ValueError(f"maximum supported dimension for an ndarray is currently 64, found {len(shape)}")
     found = tuple([index(n) for n in shape])
     if bool in map(type, shape):
         raise TypeError("an integer is required")
@@ -101,9 +103,14 @@ def _filled(fill_value: Any, dtype: DType | None, shape: Shape) -> Node:
         node = weak(fill_value, dtype)
     else:
         node = converted(array_node(fill_value), dtype)
-    if np.broadcast_shapes(node.shape, shape) != shape:
-        raise ValueError(f"could not broadcast input array from shape {node.shape} into shape {shape}")
-    return expand(node, addressable(shape, node.dtype))
+    addressable(shape, node.dtype)
+    given = node.shape
+    while len(given) > len(shape) and given[0] == 1:
+        given = given[1:]
+        node = reshape(node, given)
+    if len(given) > len(shape) or any(n not in (1, m) for n, m in zip(given[::-1], shape[::-1], strict=False)):
+        raise ValueError(f"could not broadcast input array from shape {given} into shape {shape}")
+    return expand(node, shape)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> Any:
@@ -365,7 +372,8 @@ def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Any:
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> Any:  # noqa: N803
     """Make a matrix with ones at and below a diagonal; see :func:`numpy.tri`."""
     dtype = np.dtype(dtype)
-    if dtype not in NATIVE or not all(hasattr(number, "__index__") for number in (N, 0 if M is None else M, k)):
+    sizes = (N, 0 if M is None else M, k)
+    if dtype not in NATIVE or not all(hasattr(number, "__index__") and not getattr(number, "shape", ()) for number in sizes):
         return fallback.call(np.tri, "tri", (N, M, k, dtype), {})
     n = max(index(N), 0)
     m = n if M is None else max(index(M), 0)
@@ -497,7 +505,8 @@ def _size(node: Node) -> int:
 
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     """Make index grids; see :func:`numpy.indices`."""
-    shape = shape_of(tuple(dimensions))
+    dimensions = tuple(dimensions)
+    shape = shape_of((len(dimensions), *dimensions))[1:]
     dtype = np.dtype(dtype)
     if dtype not in NATIVE or dtype.kind in "bc":
         return fallback.call(np.indices, "indices", (dimensions, dtype, sparse), {})
