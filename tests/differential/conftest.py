@@ -1,4 +1,4 @@
-"""Which engine runs the differential tests: every one there is, one after the other.
+"""Which engine runs the differential tests: the user's configuration, then each backend with everything recorded.
 
 ``LAZYNP_DEVICE=cuda`` is one more, which runs alone.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,9 +14,10 @@ import pytest
 
 from lazynp.values import config
 
-ENGINES: dict[str, dict[str, Any]] = {"numpy": {"backend": "numpy"}}
+ENGINES: dict[str, dict[str, Any]] = {"default": {}, "numpy": {"backend": "numpy", "eager_below": 0}}
 if importlib.util.find_spec("llvmlite") is not None and importlib.util.find_spec("lazynp.backends.llvm.backend") is not None:
-    ENGINES["llvm"] = {"backend": "llvm", "tier": "compiled"}
+    hasty = {} if "LAZYNP_OPTIMIZE" in os.environ else {"optimize": False}  # the values are the same
+    ENGINES["llvm"] = {"backend": "llvm", "tier": "compiled", "background": False, "eager_below": 0, **hasty}
 if config.device != "cpu":
     ENGINES = {config.device: {"tier": "compiled"}}
 

@@ -37,13 +37,22 @@ def chunks(first: int, end: int, size: int) -> list[Any]:
     return [pytest.param(seed, marks=pytest.mark.slow if seed > first else ()) for seed in range(first, end, size)]
 
 
+LIMITS: Final = (config.eager_below, 0, 40)  # the user's configuration, everything recorded, and arrays on both sides of the limit
+
+
 @pytest.mark.parametrize("seed", chunks(FIRST, FIRST + EXAMPLES - COMPILED, CHUNK))
 def test_programs(seed: int) -> None:
-    found = [check(k, grammar_of(k), "auto") for k in range(seed, min(seed + CHUNK, FIRST + EXAMPLES - COMPILED))]
+    found = []
+    for k in range(seed, min(seed + CHUNK, FIRST + EXAMPLES - COMPILED)):
+        below = LIMITS[k // 3 % 3]
+        with config.override(eager_below=below):
+            text = check(k, grammar_of(k), "auto")
+        found.append(text and f"LAZYNP_EAGER_BELOW={below}\n{text}")
     assert not any(found), "\n\n".join([text for text in found if text])
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("recorded", "compiled")
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COMPILED, CHUNK // 5))
 def test_compiled_programs(seed: int) -> None:
     found = [check(k, grammar_of(k), "compiled") for k in range(seed, min(seed + CHUNK // 5, FIRST + COMPILED))]

@@ -137,9 +137,9 @@ STABLE = ("argsort", ".argsort")
 ELSEWHERE = frozenset(
     WORDS(
         "save savez savez_compressed savetxt load loadtxt genfromtxt fromfile fromregex memmap set_fallback set_printoptions printoptions "
-        "seterrcall setbufsize errstate show_config show_runtime info test report memory progress explain schedule kernelize realize coverage "
+        "setbufsize errstate show_config show_runtime info test report memory progress explain schedule kernelize realize coverage "
         "lazynp_version device nditer nested_iters ndenumerate broadcast flatiter ufunc empty empty_like frompyfunc vectorize from_dlpack "
-        "seterr get_include getbufsize geterr geterrcall c_ r_ mgrid ogrid s_ index_exp"
+        "seterr seterrcall get_include getbufsize geterr geterrcall c_ r_ mgrid ogrid s_ index_exp"
     )
 )
 # Time that grows with the square or more: one long operand, a short one, or none above the limit.
