@@ -105,6 +105,12 @@ METHOD_FORMS = (
 )
 OTHERS = {
     "block": ["[[m, m], [m, m]]"],
+    **dict.fromkeys(WORDS("concat concatenate stack hstack vstack dstack row_stack column_stack"), ("[x, y]",)),
+    **dict.fromkeys(WORDS("array_split split hsplit"), ("x, 3", "x, 2")),
+    "vsplit": ["m, 2"],
+    "unstack": ["m"],
+    "choose": ["i % 2, [x, y]"],
+    "linalg.lstsq": ["m[:, :5], m[:, 5]"],
     "frombuffer": ["b'12345678'"],
     "fromstring": ["'1 2', sep=' '"],
     "fromfunction": ["lambda a, b: a + b, (4, 3)"],
@@ -223,7 +229,7 @@ def apart(got: Any, want: Any) -> str | None:
             return f"{got!r} instead of {want!r}"
         return next(filter(None, map(apart, got, want)), None)
     if isinstance(want, Exception) or isinstance(got, Exception):
-        return None if type(got) is type(want) else f"{got!r} instead of {want!r}"
+        return None if isinstance(got, type(want)) else f"{got!r} instead of {want!r}"  # of a more special class is as good
     if got[0] != want[0]:
         return f"{got[0]} {got[1]!r} instead of {want[0]} {want[1]!r}"
     if want[0] not in ("array", "scalar"):
