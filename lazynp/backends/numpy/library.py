@@ -20,7 +20,8 @@ apply           (dotted name, args, ((key, value),…)  that function; ``...`` a
 warn            (text, file name, line)               the first array; a RuntimeWarning for that line if the second is anywhere true
 refuse          (exception class, text)               the first array; the exception if the second is anywhere true
 ufunc:<name>    () or (((key, value), ...),)          that ufunc; several outputs as OUTPUT nodes
-ufunc:<name>.m  (keywords, ((key, value), ...))       its method m of the arrays; the last arrays are the named keywords
+ufunc:<name>.m  (keywords, ((key, value), ...))       its method m of the arrays; the last arrays are the named keywords; ``out`` is
+                                                      the (dtype, shape) of an array to compute into
 scipy:<name>    as ufunc:                             that special function of SciPy's, if it is installed
 ufunc:<name>.at (key,)                                a copy of the first array, updated where the key says; see ``_key``
 ==============  ====================================  ==================================================================
@@ -169,7 +170,11 @@ def _method(of: np.ufunc, name: str) -> Function:
     def function(arrays: Arrays, params: tuple[Any, ...]) -> Any:
         extra, static = params
         split = len(arrays) - len(extra)
-        return method(*arrays[:split], **dict(static), **dict(zip(extra, arrays[split:], strict=True)))
+        options = dict(static) | dict(zip(extra, arrays[split:], strict=True))
+        if "out" in options:
+            dtype, shape = options["out"]
+            options["out"] = np.empty(shape, dtype)
+        return method(*arrays[:split], **options)
 
     return function
 

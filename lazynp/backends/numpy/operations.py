@@ -143,9 +143,9 @@ def called(value: Any, k: int, dtype: np.dtype[Any], shape: tuple[int, ...], arr
     return result
 
 
-def changed(x: Array, method: str, keywords: tuple[tuple[str, Any], ...]) -> Array:
-    """The array, after a method of its own has changed it."""
-    getattr(x, method)(**dict(keywords))
+def changed(x: Array, method: str, keywords: tuple[tuple[str, Any], ...], *others: Array) -> Array:
+    """The array, after a method of its own, given the other operands, has changed it."""
+    getattr(x, method)(*others, **dict(keywords))
     return x
 
 

@@ -297,10 +297,12 @@ def _call(w: Writer, number: int, entry: Entry) -> Expression:
     if changes(entry) and size(entry.shape) >= IN_PLACE and w.dying(source, number) and w.memory[source].whole:
         memory = w.memory[source]
         root = w.program.entries[memory.root or 0]
-        if memory.writable and (root.op is not o.BUFFER or root.arg in w.own):
+        alias = any(w.memory[other].root == memory.root for other in entry.src[1:])
+        if memory.writable and not alias and (root.op is not o.BUFFER or root.arg in w.own):
             w.overwritten.add(memory.root or 0)
             w.changed.add(number)
-            return f"changed({w.names[source]}, {w.constant(params[0])}, {w.constant(params[1])})", memory
+            others = "".join([f", {w.array(other)}" for other in entry.src[1:]])
+            return f"changed({w.names[source]}, {w.constant(params[0])}, {w.constant(params[1])}{others})", memory
     function, given = w.constant(library.lookup(name)), w.constant(params)
     arrays = "".join([f"{w.array(s)}, " for s in entry.src])
     # The raw value stays under a name of its own, for the OUTPUT entries.

@@ -77,6 +77,7 @@ NEIGHBOURS: Final[dict[str, Hook]] = dict.fromkeys(
         "array_api_extra._lib._helpers",
         *CUPYX,
         "cv2",
+        "dask.utils",
         "h5py",
         "json.encoder",
         "numba",

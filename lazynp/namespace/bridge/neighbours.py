@@ -143,6 +143,17 @@ def _numba(module: Any) -> None:
         (numba.calls if module.__name__.endswith("dispatcher") else numba.names)(module)
 
 
+def _dask(module: Any) -> None:
+    """Let what is looked up by an argument's type be found for ours where it is told for NumPy's."""
+    dispatch = module.Dispatch.dispatch
+
+    def numpys_too(self: Any, cls: type) -> Any:
+        return dispatch(self, np.ndarray if cls is ndarray else cls._numpy if cls in CLASSES else cls)  # type: ignore[attr-defined]
+
+    if dispatch.__module__ != __name__:
+        module.Dispatch.dispatch = functools.wraps(dispatch, assigned=("__doc__", "__name__", "__qualname__"))(numpys_too)
+
+
 def _json(module: Any) -> None:
     """Let a result that is not computed yet be the number that NumPy's would be, for which ``default`` is not asked."""
     native, written = module.c_make_encoder, module._make_iterencode
@@ -241,6 +252,7 @@ HOOKS: Final[dict[str, Callable[[Any], None]]] = {
     "array_api_extra._lib._helpers": _extra,
     **dict.fromkeys(CUPYX, _cupyx),
     "cv2": _cv2,
+    "dask.utils": _dask,
     "h5py": _h5py,
     "json.encoder": _json,
     "numba": _numba,

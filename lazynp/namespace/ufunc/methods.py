@@ -23,7 +23,7 @@ from lazynp.namespace import assignment
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc import reductions
-from lazynp.namespace.ufunc.promotion import Foreign, mask_node, overrides
+from lazynp.namespace.ufunc.promotion import DType, Foreign, mask_node, overrides
 from lazynp.namespace.ufunc.table import REDUCTIONS
 from lazynp.ndarray import asarray, from_numpy, host, ndarray, node_of, wrap
 from lazynp.protocols import to_host
@@ -63,6 +63,11 @@ def _library(of: ufunc, method: str, nodes: list[Node], loop: Any, shape: Shape,
     return call(f"ufunc:{of.__name__}.{method}", (extra, tuple(static.items())), nodes, loop, shape)
 
 
+def _into(out: Any, dtype: DType, shape: Shape) -> dict[str, Any]:
+    """Have a recorded method compute into an array like its output, whose dtype has a say in which loop it is."""
+    return {} if out is None or out is Ellipsis else {"out": (dtype, shape)}
+
+
 def _check_binary(of: ufunc, method: str, *args: Any) -> None:
     """NumPy's error where the ufunc has no such method."""
     if of.nin != 2 or of.nout != 1 or of.signature is not None:
@@ -95,6 +100,7 @@ def reduce(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any, keepdims: Any
         static["dtype"] = np.dtype(dtype)
     if initial is None:
         static["initial"] = None
+    static |= _into(out, found, shape)
     node = _library(of, "reduce", [x, *extra.values()], found, shape, tuple(extra), **static)
     return reductions.finish(node, out, of.__name__, array, axes, None if where is True else asarray(where))
 
@@ -111,7 +117,7 @@ def accumulate(of: ufunc, array: Any, axis: Any, dtype: Any, out: Any) -> Any:
         found = _asked(of, "accumulate", [x], **_options(axis=axis, dtype=dtype, out=out)).dtype
     except Foreign:
         return fallback.call(of._numpy.accumulate, f"{of.__name__}.accumulate", (array,), _options(axis=axis, dtype=dtype, out=out))
-    static = {} if dtype is None else {"dtype": np.dtype(dtype)}
+    static = ({} if dtype is None else {"dtype": np.dtype(dtype)}) | _into(out, found, x.shape)
     node = _library(of, "accumulate", [x], found, x.shape, axis=axis, **static)
     return reductions.finish(node, out, of.__name__, array)
 
@@ -151,7 +157,7 @@ def reduceat(of: ufunc, array: Any, indices: Any, axis: Any, dtype: Any, out: An
         return fallback.call(of._numpy.reduceat, f"{of.__name__}.reduceat", (array, indices), options)
     at = at.astype(np.intp)
     shape = (*x.shape[:axis], len(at), *x.shape[axis + 1 :])
-    static = {} if dtype is None else {"dtype": np.dtype(dtype)}
+    static = ({} if dtype is None else {"dtype": np.dtype(dtype)}) | _into(out, found, shape)
     node = devices.gpus.reduceat(of, x, at, axis, found) if devices.gpus is not None else None
     if node is None:
         node = _library(of, "reduceat", [x, node_of(from_numpy(at))], found, shape, axis=axis, **static)

@@ -247,12 +247,15 @@ def _reduced(
 
 
 def reduction_loop(name: str, given: DType, dtype: Any, out: Any) -> DType:
+    """The dtype of NumPy's loop for values of a dtype; an output has a say where no ``dtype`` is given."""
+    if isinstance(out, tuple):
+        (out,) = out
     if dtype is not None:
         dtype = np.dtype(dtype)
         if dtype not in NATIVE:
             raise Foreign
         found = getattr(np, name).resolve_dtypes((None, given, None), signature=(dtype, None, None), reduction=True, casting="unsafe")[0]
-    elif out is not None and out is not Ellipsis and not isinstance(out, tuple):
+    elif out is not None and out is not Ellipsis:
         found = getattr(np, name).resolve_dtypes((out.dtype, given, None), reduction=True, casting="unsafe")[0]
     else:
         found = accumulation_dtype(name, given)
