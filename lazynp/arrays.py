@@ -32,7 +32,7 @@ from lazynp.graph.dtypes import FLOAT64, NATIVE
 from lazynp.graph.floating import at_users_line
 from lazynp.graph.node import Node, Shape
 from lazynp.layout import copy_order, geometry, joined_order, reduction_order, result_order
-from lazynp.memory import Draft, adopted, draft, elements, host, is_lent, lend, overwritten, published, shown, shown_now
+from lazynp.memory import Draft, adopted, draft, elements, host, is_lent, left_behind, lend, overwritten, published, shown, shown_now
 from lazynp.namespace import assignment, indexing
 from lazynp.scalars import CLASSES, force, generic, node_of_scalar, scalar_of, scalar_of_value
 from lazynp.values import config
@@ -54,7 +54,7 @@ from lazynp.viewing import (
     view_reshape,
     view_slice,
 )
-from lazynp.views import AXES, View
+from lazynp.views import AXES, STRIDED, View
 
 __all__ = [
     "Draft", "adopted", "anyarray", "asarray", "copy_order", "derived", "draft", "elements", "force", "from_numpy",
@@ -246,6 +246,26 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         base = self._base
         return base.strides if type(base) is _MEMORY else geometry(self)[1]
 
+    @strides.setter
+    def strides(self, strides: Any) -> None:
+        memory = hand.own_memory(self)
+        if memory is not None:
+            memory = memory[...]  # whoever else holds this view keeps its strides
+            at_users_line(setattr, (memory, "strides", strides), {})
+            self._base = memory
+            return
+        offset, before = geometry(self)
+        root = self._base if type(self._base) is ndarray else self
+        places = np.ndarray(self.shape, self.dtype, np.empty(root.nbytes, np.uint8), offset, before)  # addresses only, never touched
+        at_users_line(setattr, (places, "strides", strides), {})
+        if places.strides == before:
+            return
+        if root is self:
+            self._base = left_behind(self)
+            self._view = View(self._base.shape, self._base.dtype, (), self._base.shape, self._base.dtype, None)
+            self._node = self._stamp = None
+        self._become(derived(self, (STRIDED, (offset, places.strides, self.dtype), self.shape), self.dtype))
+
     @property
     def base(self) -> Any:
         """The array whose memory this one shows; None for an array of its own."""
@@ -422,8 +442,10 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             replace(base, node)
 
     def _become(self, view: ndarray) -> None:
-        """Show what ``view`` (of this same memory) shows, as an in-place change of shape or dtype does."""
-        if type(self._base) is ndarray:
+        """Show what ``view`` (of this same memory) shows, as an in-place change of shape, strides or dtype does."""
+        if type(view._base) is _MEMORY:
+            self._base = view._base
+        elif type(self._base) is ndarray:
             self._view = View(
                 view._view.root, view._view.root_dtype, view._view.path, view.shape, view.dtype, self._view.owner, view._view.geometry()
             )

@@ -464,6 +464,22 @@ def _drafted(root: arrays.ndarray, copy: bool = True, lent: bool = False) -> Dra
     return held
 
 
+def left_behind(root: arrays.ndarray) -> arrays.ndarray:
+    """Give the views of a plain array an array of their own, with its value and memory, for it is to show something else."""
+    other: arrays.ndarray = core.Cell.__new__(arrays.ndarray)
+    other._readonly = root._readonly
+    views = [x for x in core.of_types(gc.get_referrers(root), (arrays.ndarray,)) if getattr(x, "_base", None) is root]
+    with forking.graph:
+        held = root._base
+        other._node, other._base = root._node, held
+        if held is not None:
+            other._view = root._view
+        for x in [*views, *core.parts_of(root)]:
+            x._view = x._view  # what a part is called is made up by whose it is
+            x._base = other
+    return other
+
+
 def changes_alone(root: arrays.ndarray, x: arrays.ndarray, node: Node) -> bool:
     """Tell whether ``x`` is a part of an array that exists in host memory, and nothing refers to its value but what ``node`` is made of.
 

@@ -87,6 +87,7 @@ cdef extern from "counting.h":
     void member_fill(Member*, PyTypeObject*, object, object)
     PyObject* view_method
     void parts_release()
+    object _parts_of "parts_of"(object)
     void chain_register(PyTypeObject*, PyObject*, PyObject*, PyObject*, PyObject*)
     long long* chain_results
     long long hot_runs, hot_work
@@ -389,6 +390,11 @@ def of_types(list objects, tuple kinds):
 def release():
     """Let go of the memory that parts of large arrays show."""
     parts_release()
+
+
+def parts_of(x):
+    """List the cells that show parts of the memory of a large array."""
+    return _parts_of(x)
 
 
 def assign_rows(str name, memory, other):

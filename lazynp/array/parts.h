@@ -108,6 +108,14 @@ static void parts_release(void) {
     Py_DECREF(held);
 }
 
+/* The parts that show the memory of a plain array, as a list. */
+static PyObject* parts_of(PyObject* root) {
+    PyObject* found = PyList_New(0);
+    for (Cell* part = parts.after; found && part != &parts; part = part->after)
+        if (part->base == root && Py_REFCNT(part) > 0 && PyList_Append(found, (PyObject*)part) < 0) Py_CLEAR(found);
+    return found;
+}
+
 /* What a small array at hand holds, and what a small part shows (borrowed); NULL for everything else. */
 static inline PyArrayObject* memory_of(PyObject* x) {
     PyObject* base;

@@ -6,6 +6,7 @@ the function with the array as first argument, except the few here that write or
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from operator import index
@@ -19,7 +20,7 @@ from lazynp.conversion import as_dtype, loses_a_part, warn_complex
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import at_once
-from lazynp.memory import is_lent
+from lazynp.memory import is_lent, left_behind
 from lazynp.namespace.assignment import fitted
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.docstrings import Text
@@ -97,22 +98,42 @@ def _fill(self: Any, value: Any) -> None:
     self._write(expand(node, self.shape))
 
 
+class _Referred:
+    """An object that one variable refers to."""
+
+    def references(self, *new_shape: Any, refcheck: bool = True) -> int:
+        """Count the references as a method sees them."""
+        return sys.getrefcount(self)
+
+
+_referred: Final = _Referred()
+_REFERENCES: Final = _referred.references(1)
+
+
 def _resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
     """Change shape and size in place; see :meth:`numpy.ndarray.resize`.
 
-    Views taken before cannot be read afterwards: there is no memory that they could share with the array any more.
+    Views taken before keep the memory that the array had.
     """
+    if not self.flags.forc:
+        raise ValueError("resize only works on single-segment arrays")
+    sizes = np.empty(self.shape, np.uint8)  # what NumPy says of the new shape
+    sizes.resize(*new_shape, refcheck=False)
+    if sizes.size == self.size:
+        if sizes.shape != self.shape:
+            self._become(self.reshape(sizes.shape, order="A"))
+        return
     if self.base is not None:
         raise ValueError("cannot resize this array: it does not own its data")
-    memory = self._base
-    if refcheck and (is_lent(self) or (type(memory) is np.ndarray and not unseen(memory))):
-        raise ValueError(
-            "cannot resize an array that references or is referenced\nby another array in this way.\n"
-            "Use the np.resize function or refcheck=False"
-        )
-    copy = host(self, "resize").copy("K")
-    copy.resize(*new_shape, refcheck=False)
-    made = asarray(copy)
+    memory = hand.own_memory(self)
+    if refcheck and (is_lent(self) or (memory is not None and not unseen(memory)) or sys.getrefcount(self) > _REFERENCES):
+        others = sizes, sizes
+        sizes.resize(len(sizes.shape) + sizes.size + len(others))  # NumPy says why not
+    made = host(self, "resize").copy("K")
+    made.resize(sizes.shape, refcheck=False)
+    if memory is None:
+        left_behind(self)
+    made = asarray(made)
     self._node = None
     for name in ("_base", "_node", "_view", "_stamp"):
         if hasattr(made, name):

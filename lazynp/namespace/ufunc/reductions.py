@@ -195,7 +195,7 @@ def reduce(
         given = {key: value for key, value in options.items() if all_(value is not unset for unset in (NoValue, False, True))}
         if function is not None and overrides(array):
             # Another library's array has a method for it, which NumPy's function calls.
-            given = {key: value for key, value in given.items() if value is not None}
+            given = {key: value for key, value in given.items() if value is not None} | ({"keepdims": True} if keepdims else {})
             return fallback.call(getattr(np, function), function, (array,), given)
         return fallback.call(getattr(np, name).reduce, f"{name}.reduce", (array,), given | {"keepdims": keepdims})
     return finish(node, out, name, array, axes, mask)
@@ -392,6 +392,9 @@ def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any 
 
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue) -> Any:
     """Compute the largest minus the smallest value; see :func:`numpy.ptp`."""
+    if overrides(a):
+        given = {"out": out, "keepdims": keepdims}
+        return fallback.call(np.ptp, "ptp", (a, axis), {key: value for key, value in given.items() if value is not None and value is not NoValue})
     high, low = max(a, axis, out, keepdims=keepdims), min(a, axis, keepdims=keepdims)
     return UFUNCS["subtract"](high, low) if out is None else UFUNCS["subtract"](high, low, out=out)
 
