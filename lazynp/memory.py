@@ -480,6 +480,17 @@ def left_behind(root: arrays.ndarray) -> arrays.ndarray:
     return other
 
 
+def become(x: arrays.ndarray, array: np.ndarray[Any, Any]) -> None:
+    """Let a plain array show a NumPy array that nobody else has; its views keep the memory that it had."""
+    if hand.own_memory(x) is None:
+        left_behind(x)
+    made = from_numpy(array, copy=False)
+    x._node = None
+    for name in ("_base", "_node", "_view", "_stamp"):
+        if hasattr(made, name):
+            setattr(x, name, getattr(made, name))
+
+
 def changes_alone(root: arrays.ndarray, x: arrays.ndarray, node: Node) -> bool:
     """Tell whether ``x`` is a part of an array that exists in host memory, and nothing refers to its value but what ``node`` is made of.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from _thread import get_ident
 from collections.abc import Callable
+from pickle import PickleBuffer
 from typing import Any
 
 import numpy as np
@@ -443,6 +444,7 @@ def _deepcopy(self: Any, memo: Any) -> Any:
 
 
 def _restored(array: np.ndarray[Any, Any], readonly: bool) -> Any:
+    """What pickles of earlier versions call."""
     from lazynp.arrays import from_numpy
 
     x = from_numpy(array)
@@ -450,10 +452,42 @@ def _restored(array: np.ndarray[Any, Any], readonly: bool) -> Any:
     return x
 
 
-def _reduce(self: Any) -> tuple[Any, ...]:
-    from lazynp.arrays import host
+def _reconstruct(subtype: Any, shape: Any, dtype: Any) -> Any:
+    """Make an array whose state is set afterwards, as NumPy's function of that name."""
+    return subtype.__new__(subtype, shape, dtype)
 
-    return _restored, (host(self, "pickle"), False)
+
+def _frombuffer(buf: Any, dtype: Any, shape: Any, order: str) -> Any:
+    """Show a buffer that was pickled, as NumPy's function of that name."""
+    from lazynp.arrays import asarray
+
+    return asarray(np.frombuffer(buf, dtype).reshape(shape, order=order))  # type: ignore[call-overload]
+
+
+def _reduce(self: Any) -> tuple[Any, ...]:
+    """Describe the array for pickle."""
+    from lazynp.arrays import host, ndarray
+
+    return _reconstruct, (ndarray, (0,), b"b"), host(self, "pickle").__reduce__()[2]
+
+
+def _reduce_ex(self: Any, protocol: int, /) -> tuple[Any, ...]:
+    """Describe the array for a protocol of pickle; from the fifth on contiguous memory is a buffer, which need not be copied."""
+    flags = self.flags
+    if protocol < 5 or not flags.forc:
+        return _reduce(self)
+    memory = exported(self, "pickle")
+    order = "C" if flags.c_contiguous else "F"
+    return _frombuffer, (PickleBuffer(memory if order == "C" else memory.T), self.dtype, self.shape, order)
+
+
+def _setstate(self: Any, state: Any, /) -> None:
+    """Take what ``__reduce__`` told; see :meth:`numpy.ndarray.__setstate__`."""
+    from lazynp.memory import become
+
+    array = np.empty(0)
+    array.__setstate__(state)
+    become(self, array)
 
 
 def _repr(self: Any) -> str:
@@ -492,6 +526,8 @@ ARRAYS: dict[str, Any] = {
     "__copy__": _shallow_copy,
     "__deepcopy__": _deepcopy,
     "__reduce__": _reduce,
+    "__reduce_ex__": _reduce_ex,
+    "__setstate__": _setstate,
     "__repr__": _repr,
     "__str__": _str,
     "__format__": _format,

@@ -20,7 +20,7 @@ from lazynp.conversion import as_dtype, loses_a_part, warn_complex
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import at_once
-from lazynp.memory import is_lent, left_behind
+from lazynp.memory import become, is_lent
 from lazynp.namespace.assignment import fitted
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.docstrings import Text
@@ -129,15 +129,9 @@ def _resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
     if refcheck and (is_lent(self) or (memory is not None and not unseen(memory)) or sys.getrefcount(self) > _REFERENCES):
         others = sizes, sizes
         sizes.resize(len(sizes.shape) + sizes.size + len(others))  # NumPy says why not
-    made = host(self, "resize").copy("K")
+    made = host(self, "resize").copy("K")  # the views keep the old memory
     made.resize(sizes.shape, refcheck=False)
-    if memory is None:
-        left_behind(self)
-    made = asarray(made)
-    self._node = None
-    for name in ("_base", "_node", "_view", "_stamp"):
-        if hasattr(made, name):
-            setattr(self, name, getattr(made, name))
+    become(self, made)
 
 
 def _conjugate(self: Any, out: Any = None, /) -> Any:
