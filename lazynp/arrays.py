@@ -270,7 +270,12 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     def base(self) -> Any:
         """The array whose memory this one shows; None for an array of its own."""
         base = self._base
-        return self._view if type(base) is _MEMORY else self._view.owner if type(base) is ndarray else None
+        if type(base) is _MEMORY:
+            return self._view
+        if type(base) is ndarray:
+            owner = self._view.owner
+            return base._base.base if owner is None and type(base._base) is Draft else owner
+        return None if base is None else base.base
 
     @property
     def flags(self) -> attributes.flagsobj:

@@ -6,18 +6,25 @@ In: an array.  Out: the object NumPy would give, computed from the nominal layou
 
 from __future__ import annotations
 
+import warnings
 from math import prod
 from operator import getitem
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
 from lazynp.array import core
 from lazynp.graph.floating import at_users_line
+from lazynp.graph.node import stacklevel
 from lazynp.views import is_c_contiguous, is_f_contiguous
 
 if TYPE_CHECKING:
     from lazynp.arrays import ndarray
+
+
+_WILL_BE_READ_ONLY: Final = (
+    "future versions will not create a writeable array from broadcast_array. Set the writable flag explicitly to avoid this warning."
+)
 
 
 class flagsobj:  # noqa: N801, NumPy's name
@@ -56,12 +63,19 @@ class flagsobj:  # noqa: N801, NumPy's name
     behaved = property(lambda self: self.writeable)
     carray = property(lambda self: self.writeable and self._c)
     farray = property(lambda self: self.writeable and self.fnc)
-    num = property(lambda self: self._c + 2 * self._f + 4 * self.owndata + 0x100 + 0x400 * self.writeable)
+    num = property(lambda self: self._c + 2 * self._f + 4 * self.owndata + 0x100 + 0x400 * (self._array._readonly is not True))
 
     @property
     def writeable(self) -> bool:
         """The flag that the array may be written."""
-        return not self._array._readonly
+        if self._warns():
+            warnings.warn(_WILL_BE_READ_ONLY, FutureWarning, stacklevel=stacklevel())
+        return self._array._readonly is not True
+
+    def _warns(self) -> bool:
+        """Tell whether the first write is warned of, because ``broadcast_arrays`` gave the array."""
+        memory, readonly = self._array._base, self._array._readonly
+        return memory.flags.num < 0 if type(memory) is np.ndarray else type(readonly) is not bool and not readonly.told
 
     @writeable.setter
     def writeable(self, value: bool) -> None:
@@ -86,7 +100,9 @@ class flagsobj:  # noqa: N801, NumPy's name
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return "\n".join([f"  {name} : {self[name]}" for name in self._SHOWN]) + "\n"
+        warns = self._warns()
+        said = {"WRITEABLE": "True  (with WARN_ON_WRITE=True)"} if warns else {}
+        return "\n".join([f"  {name} : {said.get(name) or self[name]}" for name in self._SHOWN]) + "\n"
 
     __str__ = __repr__
 

@@ -121,9 +121,9 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
         if isinstance(made, np.ndarray):
             obj = made
     if isinstance(obj, np.memmap):
-        mapped = of_map(obj)
-        if mapped is not None:
-            return _converted(mapped, dtype, order, None if copy is False else copy)
+        lazy = of_map(obj)
+        if lazy is not None:
+            return _converted(lazy, dtype, order, None if copy is False else copy)
     given = copy if copy is False else None
     array = np.asarray(obj, copy=given) if dtype is None else watched(np.asarray, obj, dtype, copy=given)
     if array.dtype not in NATIVE or not array.dtype.isnative:
@@ -181,27 +181,30 @@ def of_map(x: Any) -> arrays.ndarray | None:
     told = not memory.flags.writeable or getattr(x, "tells_of_writes", False)
     if x._mmap is None or not told or devices.gpus is not None or memory.dtype not in NATIVE or not memory.dtype.isnative:
         return None
+    if memory.flags.writeable and x._mmap in shared:
+        return None
     if memory.size <= config.at_hand or not memory.flags.aligned or not memory.size:
         return None
     axes = memory_order(memory.shape, memory.strides, memory.itemsize)
     laid = memory if axes is None else memory.transpose(axes)
     if laid.flags.c_contiguous:
-        node = _mapped(laid, x._mmap)
+        node = mapped(laid, x._mmap)
         return arrays.wrap_ordered(node if axes is None else build.permute(node, tuple(np.argsort(axes).tolist())), axes)
     whole: Any = x
     while isinstance(whole.base, np.ndarray):
         whole = whole.base
     if not (whole.flags.c_contiguous or whole.flags.f_contiguous) or whole.dtype != memory.dtype:
         return None
-    root = arrays.wrap(_mapped(whole.view(np.ndarray).reshape(-1, order="A"), x._mmap))
+    root = arrays.wrap(mapped(whole.view(np.ndarray).reshape(-1, order="A"), x._mmap))
     place = memory.__array_interface__["data"][0] - whole.__array_interface__["data"][0], memory.strides
     return arrays.derived(root, (STRIDED, (*place, memory.dtype), memory.shape), memory.dtype, geometry=place)
 
 
 maps: Final[WeakKeyDictionary[Any, WeakSet[Node]]] = WeakKeyDictionary()  # the leaves that are read from a mapped file
+shared: Final[WeakSet[Any]] = WeakSet()  # mapped files whose memory was shown, so that nobody tells of writes any more
 
 
-def _mapped(memory: np.ndarray[Any, Any], file: Any) -> Node:
+def mapped(memory: np.ndarray[Any, Any], file: Any) -> Node:
     """A leaf over a mapped file; not counted among the large values, for its pages come and go."""
     node = Node(o.BUFFER, (), None, memory.dtype, memory.shape)
     node.buffer = Buffer(memory)

@@ -19,7 +19,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from lazynp import arrays, bounds
 from lazynp.array import core, hand
-from lazynp.conversion import asarray, from_numpy
+from lazynp.conversion import asarray, from_numpy, mapped
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
@@ -51,14 +51,16 @@ class Draft:
 
     ``lease`` refers to what the arrays outside keep: it is dead when none is left.  ``pinned`` is such an array, kept because somebody was
     told an address.  ``snapshot`` refers to the last node that was made of lent memory.  ``outside`` is a NumPy array over memory that
-    came from outside.
+    came from outside, where ``viewed`` says that it is a view there, too; ``file`` is the map that it is a read-only part of.
     """
 
-    __slots__ = ("array", "buffer", "dtype", "lease", "outside", "pinned", "shape", "snapshot", "views")
+    __slots__ = ("array", "buffer", "dtype", "file", "lease", "outside", "pinned", "shape", "snapshot", "viewed", "views")
 
-    def __init__(self, buffer: Buffer, outside: np.ndarray[Any, Any] | None = None) -> None:
+    def __init__(self, buffer: Buffer, outside: np.ndarray[Any, Any] | None = None, viewed: bool = False, file: Any = None) -> None:
         self.lease: ref[Any] | None = None
         self.outside = outside
+        self.viewed = viewed
+        self.file = file
         self.pinned: np.ndarray[Any, Any] | None = None
         self.snapshot: ref[Node] | None = None
         self._hold(buffer)
@@ -73,6 +75,14 @@ class Draft:
     def become(self, dtype: np.dtype[Any], shape: Shape) -> None:
         """Show the same memory in another shape, or as another dtype."""
         self._hold(self.buffer.retyped(dtype, shape))
+
+    @property
+    def base(self) -> Any:
+        """Whose memory that came from outside it is; None of an array's own."""
+        if self.outside is None or not self.viewed:
+            return None
+        base: Any = self.outside.base
+        return base if type(base) is not _MEMORY or base.base is None else base.base
 
     def exported(self) -> np.ndarray[Any, Any]:
         """The memory as an array of the world outside, whose base every view of it keeps, and nobody here."""
@@ -137,9 +147,9 @@ def adopted(array: np.ndarray[Any, Any]) -> arrays.ndarray:
 
     A large one is lent as long as somebody else can reach the memory; afterwards the memory is its own.
     """
-    readonly = not array.flags.writeable
+    readonly = not array.flags.num & hand.WRITEABLE
     if config.at_hand and array.size <= config.at_hand:
-        x = hand.cell(_without_gaps(array))
+        x = hand.cell(_without_gaps(array), array.base)
         x._readonly = readonly
         return x
     if not array.size or (devices.gpus is not None and devices.default() != devices.CPU):
@@ -161,7 +171,9 @@ def adopted(array: np.ndarray[Any, Any]) -> arrays.ndarray:
     root: arrays.ndarray = core.Cell.__new__(arrays.ndarray)
     outside = array[...]
     root._node = None
-    root._base = root._view = held = Draft(Buffer(_over(outside, start, root_dtype, laid)), outside)
+    root._base = root._view = held = Draft(
+        Buffer(_over(outside, start, root_dtype, laid)), outside, array.base is not None, file_of(array) if readonly else None
+    )
     root._readonly = readonly
     if dense and axes is None:
         return root
@@ -176,6 +188,16 @@ def adopted(array: np.ndarray[Any, Any]) -> arrays.ndarray:
     x._node = x._stamp = None
     x._readonly = readonly
     return x
+
+
+def file_of(array: np.ndarray[Any, Any]) -> Any:
+    """The map of a file whose elements an array of NumPy's shows; None of all others."""
+    at: Any = array
+    while isinstance(at, np.ndarray):
+        if isinstance(at, np.memmap):
+            return at._mmap
+        at = at.base
+    return None
 
 
 def host(x: Any, reason: str = "__array__") -> np.ndarray[Any, Any]:
@@ -257,7 +279,9 @@ def is_lent(root: arrays.ndarray) -> bool:
     held = root._base
     if type(held) is not Draft:
         return False
-    return (held.lease is not None and held.lease() is not None) or (held.outside is not None and _others_hold(held.outside))
+    if held.lease is not None and held.lease() is not None:
+        return held.file is None
+    return held.outside is not None and held.file is None and _others_hold(held.outside)
 
 
 def lend(x: arrays.ndarray, pinned: bool = False) -> np.ndarray[Any, Any] | None:
@@ -278,7 +302,7 @@ def lend(x: arrays.ndarray, pinned: bool = False) -> np.ndarray[Any, Any] | None
         if pinned and memory.base is None:
             root._base = memory = memory[...]  # which is nobody's own, and never let go
     found = memory[...] if root is x else shown(x, memory)
-    if x._readonly:
+    if x._readonly is not False:
         found.flags.writeable = False
     return found
 
@@ -342,6 +366,8 @@ def published(root: arrays.ndarray) -> Node:
         if held is None:  # another thread was here first
             node: Node = root._node
             return node
+        if held.file is not None:
+            return _mapped(held)
         return _snapshot(held) if is_lent(root) else _taken_back(root, held)
 
 
@@ -388,6 +414,15 @@ def _taken_back(root: arrays.ndarray, held: Draft) -> Node:
     node = build.leaf(value)
     root._node = node
     root._base = root._view = None
+    return node
+
+
+def _mapped(held: Draft) -> Node:
+    """A leaf over a part of a file that is read wherever it is computed with."""
+    node = None if held.snapshot is None else held.snapshot()
+    if node is None or node.shape != held.shape or node.dtype != held.dtype:
+        node = mapped(held.array, held.file)
+        held.snapshot = ref(node)
     return node
 
 

@@ -41,7 +41,7 @@ def snapshot(x: Any, reason: str) -> np.ndarray[Any, Any]:
     if type(x) is ndarray:
         root = x._base if type(x._base) is ndarray else x
         if is_lent(root) or hand.own_memory(root) is not None:
-            if x._readonly:
+            if x._readonly is not False:
                 array.flags.writeable = False
             return array
     owner = array.base
@@ -249,7 +249,7 @@ def _dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device
         return devices.gpus.dlpack(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
     wanted = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     array = exported(self, "__dlpack__")
-    if not array.flags.writeable and not getattr(self, "_readonly", False) and (max_version is None or max_version[0] < 1):
+    if not array.flags.writeable and getattr(self, "_readonly", False) is False and (max_version is None or max_version[0] < 1):
         array = array.copy(order="K")  # a snapshot, which the consumer cannot be told not to write to
     return array.__dlpack__(**{key: value for key, value in wanted.items() if value is not None})
 

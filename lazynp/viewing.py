@@ -8,9 +8,10 @@ through is read-only.
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from lazynp.array.core import Cell
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
-from lazynp.graph.node import Shape
+from lazynp.graph.node import Shape, stacklevel
 from lazynp.layout import checked_order
 from lazynp.namespace import indexing
 from lazynp.values import config
@@ -202,13 +203,15 @@ def may_be_written(x: arrays.ndarray) -> bool:
 
 
 def _known_memory(x: Any) -> np.ndarray[Any, Any] | None:
-    """Return the memory of an array of NumPy's, and of one of ours that others may see, too: at hand, or lent; None for all others."""
+    """Return the memory of an array of NumPy's, and of one of ours that others may see, too: at hand, lent, or from outside; else None."""
     if isinstance(x, np.ndarray):
         return x
     if type(x) is not arrays.ndarray:
         return None
     root = x._base if type(x._base) is arrays.ndarray else x
-    return arrays.elements(x) if type(root._base) is np.ndarray or arrays.is_lent(root) else None
+    held = root._base
+    seen = type(held) is np.ndarray or arrays.is_lent(root) or (type(held) is arrays.Draft and held.outside is not None)
+    return arrays.elements(x) if seen else None
 
 
 def shares_memory(a: Any, b: Any, exact: bool = True) -> bool:
@@ -227,6 +230,27 @@ def shares_memory(a: Any, b: Any, exact: bool = True) -> bool:
         return False
     one, two = [np.ndarray(x.shape, x.dtype, memory, *arrays.geometry(x)) for x in (a, b)]
     return bool(np.shares_memory(one, two) if exact else np.may_share_memory(one, two))
+
+
+class Warned:
+    """The flag of views that may be written, with NumPy's warning before the first write: all that ask whether they may not are told so."""
+
+    __slots__ = ("told",)
+
+    def __init__(self) -> None:
+        self.told = False
+
+    def __bool__(self) -> bool:
+        if not self.told:
+            warnings.warn(_MAY_OVERLAP, DeprecationWarning, stacklevel=stacklevel())
+            self.told = True
+        return False
+
+
+_MAY_OVERLAP: Final = (
+    "Numpy has detected that you (may be) writing to an array with\noverlapping memory from np.broadcast_arrays. If this is intentional\n"
+    "set the WRITEABLE flag True or make a copy immediately before writing."
+)
 
 
 # The views themselves ----------------------------------------------------------------------------------------------------------
@@ -265,7 +289,7 @@ def derived(
     v._base = root
     v._view = view
     v._stamp = None
-    v._readonly = x._readonly or readonly
+    v._readonly = True if readonly else x._readonly
     return v
 
 

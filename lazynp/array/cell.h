@@ -130,6 +130,10 @@ static inline int is_own(Cell* owner) {
     return !owner->lent;
 }
 
+/* Whether memory may be written with nothing said: where what `broadcast_arrays` gave is written first NumPy warns, which the highest flag says. */
+static inline int is_writable(PyArrayObject* x) { return PyArray_ISWRITEABLE(x) && PyArray_FLAGS(x) >= 0; }
+static inline int is_written_plainly(PyArrayObject* x) { return PyArray_ISBEHAVED_RO(x) && is_writable(x); }
+
 /* Whether lazynp has arrays of this dtype. */
 static inline int native_dtype(PyArrayObject* x) {
     int number = PyArray_TYPE(x);

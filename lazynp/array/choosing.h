@@ -123,7 +123,7 @@ static int chosen_write(PyArrayObject* x, PyArrayObject* mask, PyObject* value, 
     Value number;
     Chosen of;
     int axes = PyArray_NDIM(mask), rest = PyArray_NDIM(x) - axes;
-    if (!PyArray_ISBEHAVED(x) || !chosen_rows(x, mask, &of) || may_overlap(x, mask)) return 0;
+    if (!is_written_plainly(x) || !chosen_rows(x, mask, &of) || may_overlap(x, mask)) return 0;
     if (y == NULL) {
         if (rest || !value_of(value, PyArray_TYPE(x), &number)) return 0;
         from = (char*)&number;
@@ -190,7 +190,7 @@ static int placed_write(PyArrayObject* x, PyArrayObject* positions, PyObject* va
     npy_intp n = PyArray_SIZE(positions), length = PyArray_SIZE(x), next = 0;
     const char *at = PyArray_BYTES(positions), *from;
     Value number;
-    if (n > SCATTERED || !is_placed(x, positions) || !PyArray_ISBEHAVED(x) || may_overlap(x, positions)) return 0;
+    if (n > SCATTERED || !is_placed(x, positions) || !is_written_plainly(x) || may_overlap(x, positions)) return 0;
     if (y == NULL) {
         if (!value_of(value, PyArray_TYPE(x), &number)) return 0;
         from = (char*)&number;

@@ -919,7 +919,7 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             if (!PyObject_TypeCheck(first, &PyUFunc_Type)) goto slow;
             if (self->kind == OUTER && !grows_little(args + 1, total - 1)) goto slow;
             x = memory_of(args[1]);
-            if (self->kind == AT && (x == NULL || is_part(args[1]) || !PyArray_ISWRITEABLE(x))) goto slow; /* NumPy writes to read-only memory */
+            if (self->kind == AT && (x == NULL || is_part(args[1]) || !is_writable(x))) goto slow; /* NumPy writes to read-only memory */
             break;
         case REDUCTION:
         case MEAN:

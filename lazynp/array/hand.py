@@ -50,6 +50,8 @@ PLAIN_PARTS: Final = frozenset({int, slice, type(None), type(Ellipsis), *[kind f
 EXACT: Final = {float: FLOAT64, np.float64: FLOAT64, int: INT64, np.int64: INT64, bool: BOOL, np.bool_: BOOL}
 """Numbers that an array of this dtype holds as they are, or NumPy says why not."""
 _SEQUENCES: Final = frozenset({list, tuple})
+WRITEABLE: Final = 0x400
+"""The write flag among all; asked for the flag alone, NumPy warns of what ``broadcast_arrays`` gave."""
 COPIED: Final = 1 << 20
 """Bytes up to which a large value that others hold too is copied for a small write."""
 
@@ -63,7 +65,7 @@ def cell(memory: Memory, owner: Any = None) -> arrays.ndarray:
     x._base = memory
     x._view = owner
     x._node = None
-    x._readonly = not memory.flags.writeable
+    x._readonly = not memory.flags.num & WRITEABLE
     return x
 
 
@@ -141,7 +143,7 @@ def _is_fill(node: Node) -> bool:
 
 def _taken(x: arrays.ndarray, base: Any, memory: Memory, owner: Any) -> Memory:
     """Put ``x`` at hand; what its node and view were stays there for threads that are on the way to them."""
-    if x._readonly:
+    if x._readonly is True:
         memory.flags.writeable = False
     core.lend(x)  # until the core sees that nobody else holds the memory
     with forking.graph:

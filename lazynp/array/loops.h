@@ -694,7 +694,7 @@ static inline int direct_into(Loops* loops, PyArrayObject* x, PyObject* b) {
     npy_intp n = PyArray_SIZE(x), size = PyArray_ITEMSIZE(x);
     Loop* loop;
     Value value;
-    if (!PyArray_ISWRITEABLE(x) || (loop = loop_of(loops, type)) == NULL || loop->out != type) return 0;
+    if (!is_writable(x) || (loop = loop_of(loops, type)) == NULL || loop->out != type) return 0;
     if (array ? PyArray_TYPE(y) != type : !value_of(b, type, &value)) return 0;
     if (n * size > SCRATCH) return direct_over(loops, loop, x, array ? y : NULL, (char*)&value);
     if (!plain_memory(x) || (array && (!PyArray_SAMESHAPE(x, y) || !plain_memory(y)))) { /* by rows */
@@ -704,7 +704,7 @@ static inline int direct_into(Loops* loops, PyArrayObject* x, PyObject* b) {
         return done;
     }
     if (minds(run2(loop, PyArray_BYTES(x), array ? PyArray_BYTES(y) : (char*)&value, scratch, n, size, array ? size : 0, size))) return 0;
-    if (!PyArray_ISWRITEABLE(x) || PyArray_SIZE(x) != n) return 0;
+    if (!is_writable(x) || PyArray_SIZE(x) != n) return 0;
     memcpy(PyArray_DATA(x), scratch, (size_t)(n * size));
     return 1;
 }
@@ -720,7 +720,7 @@ static npy_intp direct_rows_into(Loops* loops, PyArrayObject* x, PyObject* b) {
     Loop* loop = loop_of(loops, type);
     Value value;
     if (loop == NULL || !loop->basic || loop->out != type || ndim < 1 || ndim > 2 || PyArray_SIZE(x) == 0) return 0;
-    if (!PyArray_ISBEHAVED(x) || PyArray_STRIDE(x, ndim - 1) != size) return 0;
+    if (!is_written_plainly(x) || PyArray_STRIDE(x, ndim - 1) != size) return 0;
     if (y ? PyArray_TYPE(y) != type || !PyArray_SAMESHAPE(x, y) || !PyArray_ISBEHAVED_RO(y) || may_overlap(x, y) : !value_of(b, type, &value)) return 0;
     n = PyArray_DIM(x, ndim - 1), rows = ndim == 2 ? PyArray_DIM(x, 0) : n * size / SCRATCH;
     if (ndim == 1) n = SCRATCH / size; /* in pieces; NumPy has what is left */

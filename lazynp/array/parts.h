@@ -159,7 +159,7 @@ static inline PyArrayObject* foreign_of(PyObject* x) {
 
 /* A cell of such an array: both sides see what the other writes. */
 static PyObject* foreign_cell(PyArrayObject* x) {
-    PyObject* made = cell_of(Py_NewRef((PyObject*)x), NULL);
+    PyObject* made = cell_of(Py_NewRef((PyObject*)x), PyArray_BASE(x));
     if (made && !PyArray_ISWRITEABLE(x)) Py_SETREF(((Cell*)made)->readonly, Py_NewRef(Py_True));
     return made;
 }

@@ -568,7 +568,7 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
         Cell* root;
         int own = 1;
         x = !is_large(a) ? own_memory_of(a) : ((Cell*)a)->readonly == Py_False ? large_memory(a, &root, &y, &own) : NULL;
-        if (x && own && (!is_large(a) ? PyArray_ISWRITEABLE(x) : 1) && (at = element_at(x, key)) && value_of(value, PyArray_TYPE(x), &number)) {
+        if (x && own && (!is_large(a) ? is_writable(x) : 1) && (at = element_at(x, key)) && value_of(value, PyArray_TYPE(x), &number)) {
             memcpy(at, &number, (size_t)PyArray_ITEMSIZE(x));
             return 0;
         }

@@ -34,7 +34,7 @@ static int assigned(PyArrayObject* x, PyObject* key, PyObject* value, PyArrayObj
     Value number;
     Place to;
     int last;
-    if (!PyArray_ISBEHAVED(x) || !place_of(x, key, &to)) return 0;
+    if (!is_written_plainly(x) || !place_of(x, key, &to)) return 0;
     last = to.ndim - 1, n = to.dims[last], step = to.strides[last];
     if (y) {
         if (PyArray_TYPE(y) != PyArray_TYPE(x) || PyArray_NDIM(y) != to.ndim || !PyArray_ISBEHAVED_RO(y)) return 0;

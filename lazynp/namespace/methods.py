@@ -76,11 +76,15 @@ def _clip(self: Any, min: Any = None, max: Any = None, out: Any = None, **option
 
 def _sort(self: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
     """Sort in place; see :meth:`numpy.ndarray.sort`."""
+    if self._readonly:
+        raise ValueError("sort array is read-only")
     self._write(node_of(selecting.sort(self, index(axis), kind, order, stable=stable)))
 
 
 def _partition(self: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> None:
     """Partition in place; see :meth:`numpy.ndarray.partition`."""
+    if self._readonly:
+        raise ValueError("partition array is read-only")
     self._write(node_of(selecting.partition(self, kth, index(axis), kind, order)))
 
 

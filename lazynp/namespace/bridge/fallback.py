@@ -229,8 +229,8 @@ def _at_once(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str
 
 
 def _nobodys(value: Any) -> Any:
-    """``ours`` of what shows nothing of ours: a small array may go on being a view."""
-    return hand.result(value) if type(value) is np.ndarray and value.size <= config.at_hand > 0 else ours(value)
+    """``ours`` of what shows nothing of ours: an array may go on being a view."""
+    return hand.result(value) if type(value) is np.ndarray and (value.base is not None or value.size <= config.at_hand > 0) else ours(value)
 
 
 def library_call(function: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any], writes: Sequence[int] = ()) -> Any:

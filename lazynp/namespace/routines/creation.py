@@ -181,6 +181,15 @@ def _copying(copy: Any) -> bool | None:
     return bool(copy)
 
 
+def shared(x: Any, dtype: Any = None, order: str | None = None, copy: bool | None = None) -> Any:
+    """The data as an array that shares the memory where NumPy's would, also that of a map."""
+    if isinstance(x, np.memmap):
+        from lazynp.namespace.routines.maps import shown
+
+        x = shown(x, dtype, order, copy)
+    return _asarray(x, dtype, order, copy)
+
+
 def array(
     object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", subok: bool = False, ndmin: int = 0,
     ndmax: Any = np._NoValue, like: Any = None,
@@ -197,7 +206,7 @@ def array(
         return fallback.library_call(np.array, "array", (object,), options)
     if subok and isinstance(object, np.ndarray):
         return fallback.ours(np.array(object, dtype, copy=copy, order=order, subok=True, ndmin=ndmin))  # type: ignore[call-overload]
-    made = _asarray(object, dtype, order, copy)
+    made = shared(object, dtype, order, copy)
     if made.ndim < ndmin:
         shape = (1,) * (ndmin - made.ndim) + made.shape
         return made.reshape(shape) if type(made) is not ndarray else view_reshape(made, shape)
@@ -213,7 +222,7 @@ def asarray(
         if known is not None:
             return known
     place = checked_device(device)
-    made = _asarray(a, dtype, order, _copying(copy))
+    made = shared(a, dtype, order, _copying(copy))
     if device is not None and made.dtype.kind not in "biufc":
         # Code of the array API standard: what it gets back must be an array of this namespace, and it knows what to do if that cannot be.
         raise TypeError(f"an array on a device holds numbers or truth values, not {made.dtype}")
@@ -237,12 +246,12 @@ def _one_dimensional(x: Any) -> Any:
 
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """Return the data as an array of at least one dimension in C order; see :func:`numpy.ascontiguousarray`."""
-    return _one_dimensional(_asarray(a, dtype, "C"))
+    return _one_dimensional(shared(a, dtype, "C"))
 
 
 def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     """Return the data as an array of at least one dimension in Fortran order; see :func:`numpy.asfortranarray`."""
-    return _one_dimensional(_asarray(a, dtype, "F"))
+    return _one_dimensional(shared(a, dtype, "F"))
 
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
@@ -442,6 +451,8 @@ def diagflat(v: Any, k: Any = 0) -> Any:
 
 def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     """Take a diagonal, as a read-only view; see :func:`numpy.diagonal`."""
+    if isinstance(a, np.memmap):
+        return np.diagonal(a, offset, axis1, axis2)
     x = _asarray(a)
     if type(x) is not ndarray:
         return fallback.call(np.diagonal, "diagonal", (a, offset, axis1, axis2), {})

@@ -188,11 +188,13 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
     xp = fallback.users()
     if not requirements:
         return xp.asanyarray(a, dtype)
-    wanted = {_REQUIREMENTS[name.upper()] for name in requirements} - {"E"}
+    wanted = {_REQUIREMENTS[name.upper()] for name in requirements}
+    convert = xp.asarray if "E" in wanted else xp.asanyarray
+    wanted -= {"E"}
     if {"C", "F"} <= wanted:
         raise ValueError('Cannot specify both "C" and "F" order')
     order = "F" if "F" in wanted else "C" if "C" in wanted else "A"
-    found = xp.asarray(a, dtype, order) if wanted else xp.asarray(a, dtype)
+    found = convert(a, dtype, order) if wanted else convert(a, dtype)
     for name in wanted - {"C", "F"}:
         if not found.flags[name]:
             return found.copy(order)

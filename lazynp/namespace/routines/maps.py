@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.conversion import asarray, maps
+from lazynp.conversion import asarray, maps, shared
 from lazynp.graph.node import Node
 from lazynp.memory import host, pending
 from lazynp.ndarray import ndarray, node_of, wrap
@@ -23,7 +23,7 @@ from lazynp.scalars import CLASSES, force
 PIECE_BYTES: Final = 16 << 20  # of a result that goes to a map
 
 _COMPUTING: Final = (
-    "all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj", "conjugate", "cumprod",
+    "all", "any", "argmax", "argmin", "argpartition", "argsort", "choose", "clip", "compress", "conj", "conjugate", "cumprod",
     "cumsum", "dot", "max", "mean", "min", "nonzero", "prod", "repeat", "round", "searchsorted", "std", "sum", "take", "trace", "var",
 )  # fmt: skip
 _WRITING: Final = ("byteswap", "fill", "partition", "put", "resize", "setfield", "sort")
@@ -76,6 +76,12 @@ class memmap(np.memmap):
             return found
         return asarray(found.view(np.ndarray)) if isinstance(found, memmap) and _file(found) is None else found
 
+    def astype(self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True) -> Any:
+        """Convert the elements; see :meth:`numpy.ndarray.astype`."""
+        if type(self) is not memmap or (not copy and np.dtype(dtype) == self.dtype):
+            return super().astype(dtype, order, casting, subok, copy)
+        return asarray(self).astype(dtype, order, casting, subok, copy)
+
     def __setitem__(self, key: Any, value: Any) -> None:
         _before_write(self)
         target = np.ndarray.__getitem__(self, key) if type(value) is ndarray else None
@@ -125,6 +131,18 @@ def _replaced(given: Any, change: Callable[[Any], Any]) -> Any:
     if type(given) is dict:
         return {key: _replaced(x, change) for key, x in given.items()}
     return given
+
+
+def shown(x: Any, dtype: Any = None, order: str | None = None, copy: bool | None = None) -> Any:
+    """Return a map as NumPy's array, for a caller who is to see its memory, if nothing has to be converted: else the map."""
+    if copy or x.dtype != np.dtype(x.dtype if dtype is None else dtype):
+        return x
+    if not (order is None or order in "AK" or (x.flags.f_contiguous if order == "F" else x.flags.c_contiguous)):
+        return x
+    if type(x) is memmap and x.flags.writeable and _file(x) is not None:
+        _before_write(x)  # nobody will tell of writes any more
+        shared.add(_file(x))
+    return x.view(np.ndarray)
 
 
 # Writing -----------------------------------------------------------------------------------------------------------------

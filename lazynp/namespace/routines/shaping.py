@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from math import prod
 from operator import index
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from lazynp.array import hand
 from lazynp.graph.build import broadcast_shape
 from lazynp.layout import ORDERS, checked_order, flat_order
 from lazynp.namespace.bridge import fallback
-from lazynp.namespace.routines.creation import addressable, shape_of
+from lazynp.namespace.routines.creation import addressable, shape_of, shared
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.promotion import has_subclass
 from lazynp.ndarray import (
@@ -35,6 +36,8 @@ from lazynp.ndarray import (
 )
 from lazynp.ndarray import asarray as _asarray
 from lazynp.scalars import is_scalar
+from lazynp.values import config
+from lazynp.viewing import Warned
 from lazynp.views import NEW
 
 Function = Callable[..., Any]
@@ -244,14 +247,18 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     """Show all arrays in their common shape, as views that may be written; see :func:`numpy.broadcast_arrays`."""
-    arrays = [_asarray(a) for a in args]
+    arrays = [shared(a) for a in args]
     if any(type(x) is not ndarray for x in arrays) or (subok and has_subclass(*args)):
         return fallback.call(np.broadcast_arrays, "broadcast_arrays", args, {"subok": subok})
     shape = broadcast_shape(*[x.shape for x in arrays]) if arrays else ()
+    memories = [hand.own_memory(x) for x in arrays]
+    if config.at_hand and prod(shape) <= config.at_hand and not any(memory is None for memory in memories):
+        shown = np.broadcast_arrays(*memories)
+        return tuple([x if x.shape == shape else hand.cell(view, hand.owner_of(x)) for x, view in zip(arrays, shown, strict=True)])
     found = tuple([x if x.shape == shape else view_expand(x, shape) for x in arrays])
     for x, view in zip(arrays, found, strict=True):
-        if view is not x and not x._readonly:
-            view.setflags(write=True)
+        if view is not x and x._readonly is not True:
+            view._readonly = Warned()
     return found
 
 

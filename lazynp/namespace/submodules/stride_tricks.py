@@ -13,10 +13,11 @@ import numpy as np
 
 from lazynp.array import hand
 from lazynp.namespace.bridge.fallback import library_call
+from lazynp.namespace.routines.creation import shared
 from lazynp.namespace.routines.shaping import FUNCTIONS as SHAPING
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.promotion import has_subclass
-from lazynp.ndarray import asarray, derived, geometry, ndarray
+from lazynp.ndarray import derived, geometry, ndarray
 from lazynp.views import STRIDED, WINDOWS, c_strides
 
 
@@ -28,7 +29,7 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
     ValueError
         An element of the view would lie outside the memory that the array, or the array it is a view of, has.
     """
-    array = asarray(x)
+    array = shared(x)
     if type(array) is not ndarray or (subok and has_subclass(x)):
         return library_call(np.lib.stride_tricks.as_strided, "as_strided", (x, shape, strides, subok, writeable), {})
     size = array.dtype.itemsize
@@ -58,14 +59,14 @@ def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = Fal
             )
     at = array if type(array._base) is ndarray else root
     made = derived(at, (STRIDED, (offset, steps, array.dtype), wanted), array.dtype, geometry=(offset, steps))
-    made._readonly = array._readonly or not writeable
+    made._readonly = array._readonly is not False or not writeable
     return made
 
 
 def sliding_window_view(x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False) -> Any:
     """Show windows over axes, as the last axes of a view; see :func:`numpy.lib.stride_tricks.sliding_window_view`."""
     widths = tuple([index(n) for n in window_shape]) if np.iterable(window_shape) else (index(window_shape),)
-    array = asarray(x)
+    array = shared(x)
     if type(array) is not ndarray or (subok and has_subclass(x)):
         options = {"subok": subok, "writeable": writeable}
         return library_call(np.lib.stride_tricks.sliding_window_view, "sliding_window_view", (x, window_shape, axis), options)
@@ -94,7 +95,7 @@ def sliding_window_view(x: Any, window_shape: Any, axis: Any = None, *, subok: b
         found = derived(found, (WINDOWS, (along, width), (*shape, width)), array.dtype)
     if found is array:
         found = array.view()
-    found._readonly = array._readonly or not writeable
+    found._readonly = array._readonly is not False or not writeable
     return found
 
 
