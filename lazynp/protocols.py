@@ -443,15 +443,6 @@ def _deepcopy(self: Any, memo: Any) -> Any:
     return _copy(self, "K")
 
 
-def _restored(array: np.ndarray[Any, Any], readonly: bool) -> Any:
-    """What pickles of earlier versions call."""
-    from lazynp.arrays import from_numpy
-
-    x = from_numpy(array)
-    x._readonly = readonly
-    return x
-
-
 def _reconstruct(subtype: Any, shape: Any, dtype: Any) -> Any:
     """Make an array whose state is set afterwards, as NumPy's function of that name."""
     return subtype.__new__(subtype, shape, dtype)

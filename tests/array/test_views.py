@@ -183,7 +183,7 @@ def test_memory_goes_with_its_last_array_not_with_the_garbage_collector(pending:
 
 
 def test_base_is_the_array_that_owns_the_memory() -> None:
-    x = asarray(numpy.arange(12.0).reshape(3, 4))
+    x = asarray(numpy.arange(12.0).reshape(3, 4).copy())
     assert x.base is None
     assert x[1:].base is x
     assert x[1:].T[1:].base is x

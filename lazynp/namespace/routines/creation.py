@@ -499,12 +499,14 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     shape = [1] * ndim
     for place, n in zip(places, sizes, strict=True):
         shape[place] = n
-    grids = []
-    for place, n, node in zip(places, sizes, nodes, strict=True):
-        thin = tuple([n if k == place else 1 for k in range(ndim)])
-        grid = reshape(node, thin)
-        grids.append(wrap(grid if sparse else expand(grid, tuple(shape))))
-    return tuple(grids)
+    thin = [tuple([n if k == place else 1 for k in range(ndim)]) for place, n in zip(places, sizes, strict=True)]
+    if not copy:
+        from lazynp.namespace.routines.shaping import broadcast_arrays
+
+        views = [view_reshape(shared(x), one) for x, one in zip(xi, thin, strict=True)]
+        return tuple(views) if sparse else broadcast_arrays(*views)
+    grids = [reshape(node, one) for node, one in zip(nodes, thin, strict=True)]
+    return tuple([wrap(grid if sparse else expand(grid, tuple(shape))) for grid in grids])
 
 
 def _size(node: Node) -> int:
