@@ -25,12 +25,13 @@ from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import at_users_line, watched
 from lazynp.graph.node import Node, caller, where
 from lazynp.graph.report import count_fallback
+from lazynp.memory import adopted
 from lazynp.namespace import standard
 from lazynp.namespace.bridge import proxies
 from lazynp.namespace.docstrings import Documented, Text
 from lazynp.namespace.ufunc.promotion import overrides
 from lazynp.ndarray import from_numpy, host, ndarray, node_of, root_node, scalar_of_value
-from lazynp.protocols import snapshot
+from lazynp.protocols import exported, snapshot
 from lazynp.scalars import force, is_scalar
 from lazynp.values import config
 
@@ -104,11 +105,12 @@ def ours(value: Any) -> Any:
 
 
 class Arguments:
-    """The arguments of one call on their way to NumPy."""
+    """The arguments of one call on their way to NumPy, which sees copies that it cannot write, or (``shown``) the arrays' own memory."""
 
-    __slots__ = ("nbytes", "nodes", "pending")
+    __slots__ = ("nbytes", "nodes", "pending", "shown")
 
-    def __init__(self) -> None:
+    def __init__(self, shown: bool = False) -> None:
+        self.shown: list[tuple[np.ndarray[Any, Any], ndarray]] | None = [] if shown else None
         self.pending: list[Node] = []
         self.nodes: list[Node] = []  # of all arrays
         self.nbytes = 0
@@ -144,7 +146,11 @@ class Arguments:
         """The same value with NumPy's objects in place of ours."""
         kind = type(value)
         if kind is ndarray:
-            return snapshot(value, "fallback")
+            if self.shown is None:
+                return snapshot(value, "fallback")
+            memory = exported(value, "fallback")
+            self.shown.append((memory, value))
+            return memory
         if kind is tuple:
             return tuple([self.theirs(item) for item in value])
         if kind is list:
@@ -155,6 +161,18 @@ class Arguments:
             return value.concrete("fallback")
         original = proxies.stands_for(value)
         return value if original is None else original
+
+
+    def result(self, value: Any) -> Any:
+        """``ours`` of a result that may be, or show, the memory of an argument."""
+        if type(value) in _LISTS:
+            return type(value)([self.result(item) for item in value])
+        for memory, x in self.shown or ():
+            if value is memory:
+                return x
+            if type(value) is np.ndarray and value.dtype in NATIVE and np.may_share_memory(value, memory):
+                return hand.cell(value, hand.owner_of(x)) if value.size <= config.at_hand > 0 else adopted(value)
+        return ours(value)
 
 
 def _announce(name: str) -> None:
@@ -192,7 +210,12 @@ def _are_nobodys(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
 
 
 def call(
-    function: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any], writes: Sequence[int] = ()
+    function: Callable[..., Any],
+    name: str,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    writes: Sequence[int] = (),
+    shown: bool = False,
 ) -> Any:
     """``function(*args, **kwargs)`` by NumPy.
 
@@ -206,6 +229,8 @@ def call(
         The user's arguments.
     writes : sequence of int
         Positions of arguments that the function writes to.
+    shown : bool
+        Whether NumPy sees the arrays' own memory, which the result may show, too.
 
     Returns
     -------
@@ -217,7 +242,7 @@ def call(
     if not writes and _are_nobodys(args, kwargs):
         count_fallback(name, 0, caller())
         return _at_once(function, args, kwargs)
-    arguments = Arguments()
+    arguments = Arguments(shown and devices.gpus is None)
     held = arguments.collect(tuple(args)), arguments.collect(kwargs)
     count_fallback(name, arguments.nbytes, caller())
     return _performed(function, args, kwargs, writes, arguments, held, name, "fallback")
@@ -257,6 +282,8 @@ def _performed(
         force(arguments.pending, reason)
     values = [arguments.theirs(arg) for arg in args] if held[0] else list(args)
     named = arguments.theirs(kwargs) if held[1] else kwargs
+    if arguments.shown is not None:
+        return arguments.result(watched(at_users_line, function, values, named))
     written: list[tuple[Any, np.ndarray[Any, Any]]] = []
     for position in writes:
         if position < len(args):
@@ -424,6 +451,10 @@ def library(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+# Functions, and modules of functions, whose results show what they are given.
+_SHOWING: Final = ("asmatrix", "lib.recfunctions.", "ma.", "rec.")
+
+
 class Fallback:
     """A function of NumPy that is called on host arrays; otherwise it looks like NumPy's."""
 
@@ -438,7 +469,7 @@ class Fallback:
         self._name = name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return call(self.__wrapped__, self._name, args, kwargs)
+        return call(self.__wrapped__, self._name, args, kwargs, (), self._name.startswith(_SHOWING))
 
     def noted(self) -> bool:
         """Count a call that NumPy answers about nobody's arrays, where that is all there is to do."""
