@@ -24,7 +24,7 @@ from lazynp.array import core
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, FLOAT64, INT64, NATIVE
-from lazynp.graph.errstate import current, variable
+from lazynp.graph.errstate import state_of, token, variable
 from lazynp.graph.floating import at_users_line, heard, listen_to_all, listening, stop, tell_here
 from lazynp.graph.node import Node
 from lazynp.scalars import CLASSES, OF_TYPE
@@ -33,7 +33,7 @@ from lazynp.values import config, forking
 Memory = np.ndarray[Any, Any]
 
 if variable is not None:
-    core.listen(variable, listening, heard, tell_here, lambda: current().kinds)
+    core.listen(variable, listening, heard, tell_here, lambda: state_of(token()).kinds)
 _new = core.Cell.__new__
 _MEMORY: Final = np.ndarray
 NUMBERS: Final = frozenset({bool, int, float, complex, *OF_TYPE})

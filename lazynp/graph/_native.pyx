@@ -9,8 +9,9 @@ cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject
 
 import os
+import warnings
 
-from lazynp.graph import errstate
+from lazynp.graph import errstate, filters
 from lazynp.graph import op as o
 from lazynp.values import config
 
@@ -27,6 +28,10 @@ cdef extern from "record.h":
     PyObject* default_token
     PyObject* default_state
     PyObject* state_of
+    PyObject* warnings_dict
+    PyObject* filters_name
+    PyObject* read_filters
+    PyObject* minded_name
     const char* root_name
     Py_ssize_t root_length
     ctypedef struct Op:
@@ -87,6 +92,8 @@ if errstate.variable is not None:
     state_variable = _keep(errstate.variable)
 default_token, default_state, state_of = _keep(errstate.DEFAULT_TOKEN), _keep(errstate.DEFAULT), _keep(errstate.state_of)
 default_kinds = errstate.DEFAULT.kinds
+warnings_dict, filters_name = _keep(vars(warnings)), _keep(PyUnicode_InternFromString("filters"))
+read_filters, minded_name = _keep(filters.read), _keep(PyUnicode_InternFromString("minded"))
 kinds_name = _keep(PyUnicode_InternFromString("kinds"))
 at_hand_name, eager_name = _keep(PyUnicode_InternFromString("at_hand")), _keep(PyUnicode_InternFromString("eager"))
 recorder_name = _keep(PyUnicode_InternFromString("_recorder"))

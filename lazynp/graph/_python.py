@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazynp.graph.errstate import DEFAULT, DEFAULT_TOKEN, State, state_of, token
+from lazynp.graph.errstate import State, current
 from lazynp.graph.op import BUFFER, Op
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ class Node:
         self.dtype = dtype
         self.shape = shape
         self.site = site
-        seen = token()
-        self.err: State = DEFAULT if seen is DEFAULT_TOKEN else state_of(seen)
+        self.err: State = current()
         self.buffer: Buffer | None = None
         self.error: BaseException | None = None
         self.computed = False

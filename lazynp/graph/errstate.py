@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy._core import umath
 
+from lazynp.graph import filters
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind, Op
 
@@ -42,20 +43,21 @@ class State:
     kinds : int
         Bits of the errors that are not ignored.
     eager : bool
-        Some mode wants to be told at the call, not when the value is needed.
+        Some mode wants to be told at the call, not when the value is needed; or Python's filters do.
     name : str
         The operation's name in messages where that is not the one of the graph operation.
     """
 
-    __slots__ = ("_derived", "eager", "handler", "kinds", "modes", "name")
+    __slots__ = ("_derived", "at_call", "eager", "handler", "kinds", "modes", "name")
 
-    def __init__(self, modes: dict[str, str], handler: Any = None, name: str = "") -> None:
+    def __init__(self, modes: dict[str, str], handler: Any = None, name: str = "", at_call: bool = False) -> None:
         self.modes = modes
+        self.at_call = at_call
         self.handler = handler
         self.kinds = sum([BITS[kind] for kind, mode in modes.items() if mode != "ignore"])
         if "call" in modes.values():
             self.kinds = ALL  # a callback is also told of the ignored ones
-        self.eager = any(mode not in ("ignore", "warn") for mode in modes.values())
+        self.eager = any(mode not in ("ignore", "warn") or (at_call and mode == "warn") for mode in modes.values())
         self.name = name
         self._derived: dict[str, State] = {}
 
@@ -63,7 +65,7 @@ class State:
         """The same for an operation that is called ``name``."""
         found = self._derived.get(name)
         if found is None:
-            found = self._derived[name] = State(self.modes, self.handler, name)
+            found = self._derived[name] = State(self.modes, self.handler, name, self.at_call)
         return found
 
     def without(self, *kinds: str) -> State:
@@ -71,7 +73,20 @@ class State:
         key = f"-{kinds}"  # no operation is called so
         found = self._derived.get(key)
         if found is None:
-            found = self._derived[key] = State({**self.modes, **dict.fromkeys(kinds, "ignore")}, self.handler, self.name)
+            modes = {**self.modes, **dict.fromkeys(kinds, "ignore")}
+            found = self._derived[key] = State(modes, self.handler, self.name, self.at_call)
+        return found
+
+    def minded(self, said: int) -> State:
+        """The same, with what Python's filters say of warnings (``filters.said``)."""
+        warns = [kind for kind, mode in self.modes.items() if mode == "warn"]
+        if not warns or said == filters.LATER:
+            return self
+        if said == filters.NEVER:
+            return self.without(*warns)
+        found = self._derived.get("=")  # as little a name as the other
+        if found is None:
+            found = self._derived["="] = State(self.modes, self.handler, self.name, at_call=True)
         return found
 
 
@@ -114,8 +129,8 @@ def state_of(seen: Any) -> State:
 
 
 def current() -> State:
-    """The state of the running context."""
-    return state_of(token())
+    """The state of the running context, for what is recorded now."""
+    return state_of(token()).minded(filters.said())
 
 
 # What can go wrong -------------------------------------------------------------------------------------------------------

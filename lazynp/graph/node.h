@@ -32,8 +32,58 @@ static PyObject *last_token, *last_state; /* the state that was asked for last, 
 static const char* root_name;             /* the package's directory */
 static Py_ssize_t root_length;
 
-/* The error state of the running context (a new reference). */
-static inline PyObject* current_state(void) {
+/* Python's filters of warnings, and what they say of floating-point errors (`filters.py`). */
+static PyObject *warnings_dict, *filters_name, *read_filters, *minded_name;
+static PyObject *filters_list, *filters_held; /* the list in force, and what was in it, as a tuple */
+static long filters_said;                     /* 0: they are told with the value */
+static PyObject *minded_state, *minded_made;  /* the state that was asked for last where it is not 0, and what was made of it */
+
+static inline int filters_changed(void) {
+#if PY_VERSION_HEX < 0x030C0000 /* a dictionary says whether it has changed */
+    static uint64_t version;
+    if (((PyDictObject*)warnings_dict)->ma_version_tag != version) {
+        version = ((PyDictObject*)warnings_dict)->ma_version_tag;
+        return 1;
+    }
+#else
+    if (PyDict_GetItem(warnings_dict, filters_name) != filters_list) return 1;
+#endif
+    Py_ssize_t n = filters_held ? PyTuple_GET_SIZE(filters_held) : -1;
+    return n < 0 || PyList_GET_SIZE(filters_list) != n ||
+           (n && memcmp(((PyListObject*)filters_list)->ob_item, ((PyTupleObject*)filters_held)->ob_item, (size_t)n * sizeof(PyObject*)));
+}
+
+static int filters_read(void) {
+    PyObject *list = PyDict_GetItem(warnings_dict, filters_name), *said = PyObject_CallNoArgs(read_filters);
+    if (said == NULL) return -1;
+    filters_said = PyLong_AsLong(said);
+    Py_DECREF(said);
+    Py_CLEAR(minded_state);
+    Py_XSETREF(filters_list, Py_XNewRef(list));
+    Py_XSETREF(filters_held, list && PyList_CheckExact(list) ? PyList_AsTuple(list) : NULL);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* A state (taken over) with what the filters say of its warnings. */
+static PyObject* minded(PyObject* state) {
+    PyObject *said, *found;
+    if (state == NULL) return NULL;
+    if (state == minded_state) {
+        Py_DECREF(state);
+        return Py_NewRef(minded_made);
+    }
+    said = PyLong_FromLong(filters_said);
+    found = said ? PyObject_CallMethodOneArg(state, minded_name, said) : NULL;
+    Py_XDECREF(said);
+    if (found) {
+        Py_XSETREF(minded_made, Py_NewRef(found));
+        Py_XSETREF(minded_state, state);
+    } else Py_DECREF(state);
+    return found;
+}
+
+/* The state that NumPy's error state stands for (a new reference). */
+static inline PyObject* numpys_state(void) {
     PyObject *token = NULL, *state;
     if (state_variable && PyContextVar_Get(state_variable, NULL, &token) < 0) return NULL;
     if (token == default_token || (token && token == last_token)) {
@@ -48,6 +98,12 @@ static inline PyObject* current_state(void) {
     }
     Py_XDECREF(token);
     return state;
+}
+
+/* The error state of the running context, for what is recorded now (a new reference). */
+static inline PyObject* current_state(void) {
+    if (filters_changed() && filters_read() < 0) return NULL;
+    return filters_said ? minded(numpys_state()) : numpys_state();
 }
 
 static inline int ours(PyCodeObject* code) {

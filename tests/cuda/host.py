@@ -21,7 +21,7 @@ from gpu_emulator import fakecupy
 from lazynp.backends.common import rechecks
 from lazynp.backends.cuda import memory
 from lazynp.engine import devices, realize
-from lazynp.graph import report
+from lazynp.graph import filters, report
 from lazynp.values import config
 
 EMULATED = os.environ.get("LAZYNP_TEST_CUDA") != "gpu"
@@ -100,11 +100,10 @@ def ahead() -> Iterator[list[Any]]:
     with warnings.catch_warnings(record=True) as heard:
         warnings.resetwarnings()
         warnings.simplefilter("always")
-        plain, rechecks.filters.plain = rechecks.filters.plain, warnings.filters
-        try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(filters, "process", warnings.filters)
+            warnings.simplefilter("always", RuntimeWarning)  # the list has changed
             yield heard
-        finally:
-            rechecks.filters.plain = plain
 
 
 def transfers() -> dict[str, int]:

@@ -28,7 +28,7 @@ from typing import Any, Final
 
 from lazynp.backends.base import ExecutionError
 from lazynp.backends.common.ownership import Claim
-from lazynp.graph import floating, report
+from lazynp.graph import filters, floating, report
 from lazynp.graph.errstate import current
 from lazynp.graph.native import marks
 from lazynp.graph.node import site_of
@@ -187,32 +187,12 @@ later: Final[deque[Later]] = deque()  # in the order in which they were put into
 looked: Final[deque[Found]] = deque()  # what was found and not told yet
 _telling: Final[set[int]] = set()  # threads that are telling
 _registered = False  # whether they are told of when the program ends
-
-
-class Filters:
-    """Python's filters of warnings: ``plain`` is their list outside of all blocks that catch warnings."""
-
-    __slots__ = ("calm", "plain", "seen")
-
-    def __init__(self) -> None:
-        self.plain: Any = warnings.filters
-        self.seen: list[Any] = []  # what was in it
-        self.calm = True  # and whether none of it makes an exception of a warning
-
-
-filters: Final = Filters()
 _BY_CONTEXT: Final = bool(getattr(sys.flags, "context_aware_warnings", False))
 
 
 def patient() -> bool:
     """Tell whether floating-point errors of what runs now may be told later."""
-    now = warnings.filters
-    if now is not filters.plain or _BY_CONTEXT:
-        return False
-    if now != filters.seen:
-        filters.seen = list(now)
-        filters.calm = not any(action == "error" and issubclass(RuntimeWarning, category) for action, _, category, *_ in now)
-    return filters.calm and not current().eager
+    return filters.are_the_process() and not _BY_CONTEXT and not current().eager
 
 
 class _Telling:

@@ -1,0 +1,71 @@
+"""What Python's filters of warnings say of floating-point errors, when an operation is recorded.
+
+In: ``warnings.filters``.  Out: whether a warning of such an error is told with the value, never, or at the call.  Promise: the filters in
+force at the call decide.  What they drop is silent for ever.  What they make an exception of, and all that a block which has filters of its
+own (``catch_warnings``, ``pytest.warns``) would hear, is computed at the call, so that it stays within the block.  Asking costs a look at
+the list.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any, Final
+
+try:  # the list outside of all blocks, wherever this is imported first
+    from _warnings import filters as process
+except ImportError:
+    process = warnings.filters
+
+LATER: Final = 0
+NEVER: Final = 1
+AT_CALL: Final = 2
+
+_TEXTS: Final = tuple([f"{what} encountered in " for what in ("divide by zero", "overflow", "underflow", "invalid value")])
+_LITERAL: Final = re.compile(r"[^\\.^$*+?{}\[\]|()]*")
+
+_seen: Any = None
+_held: list[Any] = []
+_said = LATER
+
+
+def are_theprocess() -> bool:
+    """Tell whether the filters in force are those outside of all blocks."""
+    return warnings.filters is process
+
+
+def said() -> int:
+    """What the filters in force say."""
+    global _seen, _held, _said
+    now: Any = warnings.filters
+    if now is not _seen or now != _held:
+        _said = read()
+        _seen, _held = now, list(now)
+    return _said
+
+
+def read() -> int:
+    """The same, from the list."""
+    actions = set()
+    for action, message, category, module, line in warnings.filters:
+        if not issubclass(RuntimeWarning, category) or not _may_match(message):
+            continue
+        actions.add(action)
+        if message is None and module is None and line == 0:
+            break
+    else:
+        actions.add("default")
+    if actions == {"ignore"}:
+        return NEVER
+    return AT_CALL if "error" in actions or not are_theprocess() else LATER
+
+
+def _may_match(message: Any) -> bool:
+    """Tell whether a pattern of a filter may match a floating-point error."""
+    if message is None:
+        return True
+    pattern = message if isinstance(message, str) else message.pattern
+    literal = _LITERAL.match(pattern)
+    assert literal is not None
+    head = "" if "|" in pattern else literal.group().lower()
+    return any(text.startswith(head) or head.startswith(text) for text in _TEXTS)
