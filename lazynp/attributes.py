@@ -65,17 +65,17 @@ class flagsobj:  # noqa: N801, NumPy's name
     farray = property(lambda self: self.writeable and self.fnc)
     num = property(lambda self: self._c + 2 * self._f + 4 * self.owndata + 0x100 + 0x400 * (self._array._readonly is not True))
 
+    def _warns(self) -> bool:
+        """Tell whether the first write is warned of, because ``broadcast_arrays`` gave the array."""
+        memory, readonly = self._array._base, self._array._readonly
+        return memory.flags.num < 0 if type(memory) is np.ndarray else type(readonly) is not bool and not readonly.told
+
     @property
     def writeable(self) -> bool:
         """The flag that the array may be written."""
         if self._warns():
             warnings.warn(_WILL_BE_READ_ONLY, FutureWarning, stacklevel=stacklevel())
         return self._array._readonly is not True
-
-    def _warns(self) -> bool:
-        """Tell whether the first write is warned of, because ``broadcast_arrays`` gave the array."""
-        memory, readonly = self._array._base, self._array._readonly
-        return memory.flags.num < 0 if type(memory) is np.ndarray else type(readonly) is not bool and not readonly.told
 
     @writeable.setter
     def writeable(self, value: bool) -> None:

@@ -195,7 +195,7 @@ def file_of(array: np.ndarray[Any, Any]) -> Any:
     at: Any = array
     while isinstance(at, np.ndarray):
         if isinstance(at, np.memmap):
-            return at._mmap
+            return at._mmap  # type: ignore[attr-defined]
         at = at.base
     return None
 

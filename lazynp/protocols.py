@@ -467,7 +467,7 @@ def _reduce_ex(self: Any, protocol: int, /) -> tuple[Any, ...]:
     flags = self.flags
     if protocol < 5 or not flags.forc:
         return _reduce(self)
-    memory = exported(self, "pickle")
+    memory: Any = exported(self, "pickle")
     order = "C" if flags.c_contiguous else "F"
     return _frombuffer, (PickleBuffer(memory if order == "C" else memory.T), self.dtype, self.shape, order)
 

@@ -11,11 +11,13 @@ Another configuration is lazynp's own environment variables, set before pytest s
 
 from __future__ import annotations
 
+import builtins
 import gc
 import hashlib
 import os
 import shutil
 import tempfile
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -87,6 +89,29 @@ def asked(**settings: Any) -> Iterator[None]:
         for name, value in settings.items():
             patch.setenv(f"LAZYNP_{name.upper()}", str(int(value)) if isinstance(value, bool) else str(value))
         yield
+
+
+FILTERS = (
+    "error::DeprecationWarning:lazynp", "error::pytest.PytestUnraisableExceptionWarning", "error:lazynp. LLVM refused:RuntimeWarning",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def filters(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The process's own filters of warnings, with those of all tests and those that a test asks for, and no block around the test.
+
+    pytest's plugin has such a block, within which everything is computed at its call.
+    """
+    before = list(warnings.filters)
+    asked_for = [text for mark in request.node.iter_markers("filterwarnings") for text in mark.args]
+    for text in (*FILTERS, *reversed(asked_for)):
+        action, message, name, module = (*text.split(":"), "", "", "")[:4]
+        category: Any = {"pytest.PytestUnraisableExceptionWarning": pytest.PytestUnraisableExceptionWarning}.get(name)
+        category = category or getattr(builtins, name or "Warning")
+        warnings.filterwarnings(action, message, category, f"{module}$" if module else "")  # type: ignore[arg-type]
+    yield
+    warnings.resetwarnings()
+    warnings.filters.extend(before)  # type: ignore[attr-defined]
 
 
 @pytest.fixture

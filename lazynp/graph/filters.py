@@ -15,7 +15,7 @@ from typing import Any, Final
 try:  # the list outside of all blocks, wherever this is imported first
     from _warnings import filters as process
 except ImportError:
-    process = warnings.filters
+    process = warnings.filters  # type: ignore[assignment]
 
 LATER: Final = 0
 NEVER: Final = 1
@@ -24,28 +24,14 @@ AT_CALL: Final = 2
 _TEXTS: Final = tuple([f"{what} encountered in " for what in ("divide by zero", "overflow", "underflow", "invalid value")])
 _LITERAL: Final = re.compile(r"[^\\.^$*+?{}\[\]|()]*")
 
-_seen: Any = None
-_held: list[Any] = []
-_said = LATER
 
-
-def are_theprocess() -> bool:
+def are_the_process() -> bool:
     """Tell whether the filters in force are those outside of all blocks."""
     return warnings.filters is process
 
 
-def said() -> int:
-    """What the filters in force say."""
-    global _seen, _held, _said
-    now: Any = warnings.filters
-    if now is not _seen or now != _held:
-        _said = read()
-        _seen, _held = now, list(now)
-    return _said
-
-
 def read() -> int:
-    """The same, from the list."""
+    """What the filters in force say."""
     actions = set()
     for action, message, category, module, line in warnings.filters:
         if not issubclass(RuntimeWarning, category) or not _may_match(message):
@@ -54,10 +40,10 @@ def read() -> int:
         if message is None and module is None and line == 0:
             break
     else:
-        actions.add("default")
+        actions.add(warnings.defaultaction)  # type: ignore[attr-defined]
     if actions == {"ignore"}:
         return NEVER
-    return AT_CALL if "error" in actions or not are_theprocess() else LATER
+    return AT_CALL if "error" in actions or not are_the_process() else LATER
 
 
 def _may_match(message: Any) -> bool:
@@ -69,3 +55,25 @@ def _may_match(message: Any) -> bool:
     assert literal is not None
     head = "" if "|" in pattern else literal.group().lower()
     return any(text.startswith(head) or head.startswith(text) for text in _TEXTS)
+
+
+class Filters:
+    """What the filters said when they were asked last, and what they were then."""
+
+    __slots__ = ("held", "said", "seen")
+
+    def __init__(self) -> None:
+        self.seen: Any = None
+        self.held: list[Any] = []
+        self.said = LATER
+
+    def now(self) -> int:
+        """``read``, where they are not what they were."""
+        at: Any = warnings.filters
+        if at is not self.seen or at != self.held:
+            self.said = read()
+            self.seen, self.held = at, list(at)
+        return self.said
+
+
+said: Final = Filters().now

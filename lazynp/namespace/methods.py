@@ -27,7 +27,7 @@ from lazynp.namespace.docstrings import Text
 from lazynp.namespace.routines import creation, selecting, shaping
 from lazynp.namespace.ufunc import reductions
 from lazynp.namespace.ufunc.ufuncs import UFUNCS
-from lazynp.ndarray import asarray, copy_order, host, ndarray, node_of, result, view_reshape, wrap_ordered
+from lazynp.ndarray import copy_order, host, ndarray, node_of, result, view_reshape, wrap_ordered
 from lazynp.scalars import is_scalar, outcome, scalar_of_value
 from lazynp.values import config
 from lazynp.values.buffer import unseen

@@ -211,9 +211,9 @@ def test_an_error_leaves_the_new_value() -> None:
 
 def test_a_warning_that_is_an_error_leaves_the_new_value() -> None:
     x, y = made(np, SIZE), fresh(numpy, SIZE)
+    x[...] = x * 1e308
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        x[...] = x * 1e308
         with pytest.raises(RuntimeWarning, match="overflow encountered in multiply"):
             x.realize()
     with numpy.errstate(over="ignore"):

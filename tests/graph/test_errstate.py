@@ -277,11 +277,12 @@ def test_once_per_location(engine: str) -> None:
 
 
 def test_warnings_as_errors(engine: str) -> None:
+    """Of what was recorded before they were errors the exception comes with the value."""
     x = lazynp.array([1.0, 0.0, -1.0])
+    y = lazynp.log(x)
+    other = x + 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        y = lazynp.log(x)
-        other = x + 1
         with pytest.raises(RuntimeWarning, match="divide by zero encountered in log") as raised:
             numpy.asarray(y)
         assert "recorded at" in raised.value.__notes__[0]
@@ -341,9 +342,8 @@ def test_inputs_written_in_place_are_evaluated_again_as_they_were() -> None:
 def test_pauses_after_hits_that_told_nothing() -> None:
     """NaN compared in vectors sets the flag of invalid operations."""
     x = lazynp.array([0.0, 1.0] * 20)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        counts = [rechecks(lambda: 1 / x) for _ in range(16)]
+    warnings.filterwarnings("ignore", "divide by zero encountered in divide")
+    counts = [rechecks(lambda: 1 / x) for _ in range(16)]
     assert counts == [1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0]
 
 
@@ -353,19 +353,18 @@ def test_a_change_of_filters_ends_the_pause() -> None:
     def run() -> int:
         return rechecks(lambda: 1 / x)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert [run() for _ in range(6)] == [1, 0, 1, 0, 0, 0]
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            assert [run() for _ in range(3)] == [1, 1, 1]
+    warnings.filterwarnings("ignore", "divide by zero encountered in divide")
+    assert [run() for _ in range(6)] == [1, 0, 1, 0, 0, 0]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert [run() for _ in range(3)] == [1, 1, 1]
     assert len(caught) == 3
 
 
 def test_another_line_has_no_pause_with_the_same_plan() -> None:
     x = lazynp.array([0.0, 1.0])
-    with warnings.catch_warnings(), config.override(tier="compiled"):
-        warnings.simplefilter("ignore")
+    warnings.filterwarnings("ignore", "divide by zero encountered in divide")
+    with config.override(tier="compiled"):
         for _ in range(4):
             numpy.asarray(1 / x)
         before = report.work.rechecks

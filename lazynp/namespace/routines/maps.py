@@ -76,7 +76,9 @@ class memmap(np.memmap):
             return found
         return asarray(found.view(np.ndarray)) if isinstance(found, memmap) and _file(found) is None else found
 
-    def astype(self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True) -> Any:
+    def astype(  # type: ignore[override]
+        self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
         """Convert the elements; see :meth:`numpy.ndarray.astype`."""
         if type(self) is not memmap or (not copy and np.dtype(dtype) == self.dtype):
             return super().astype(dtype, order, casting, subok, copy)

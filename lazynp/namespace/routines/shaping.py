@@ -251,7 +251,7 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     if any(type(x) is not ndarray for x in arrays) or (subok and has_subclass(*args)):
         return fallback.call(np.broadcast_arrays, "broadcast_arrays", args, {"subok": subok})
     shape = broadcast_shape(*[x.shape for x in arrays]) if arrays else ()
-    memories = [hand.own_memory(x) for x in arrays]
+    memories: list[Any] = [hand.own_memory(x) for x in arrays]
     if config.at_hand and prod(shape) <= config.at_hand and not any(memory is None for memory in memories):
         shown = np.broadcast_arrays(*memories)
         return tuple([x if x.shape == shape else hand.cell(view, hand.owner_of(x)) for x, view in zip(arrays, shown, strict=True)])

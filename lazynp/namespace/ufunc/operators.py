@@ -24,6 +24,7 @@ from lazynp.conversion import holds_ours
 from lazynp.graph import native
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, expand
+from lazynp.graph.errstate import current
 from lazynp.graph.floating import at_once, heard, listen_to_all, stop, tell_here
 from lazynp.graph.node import Node
 from lazynp.memory import changes_alone, host
@@ -350,6 +351,8 @@ def _scalar_binary(method: Method, function: Method, reflected: bool, name: str 
         left = a._value
         if left is None and repeats and isinstance(b, (list, tuple)):
             left = a.concrete("sequence repetition")
+        if left is None and _at_call(a, b):
+            left = a._value
         if left is not None:
             right = concrete(b)
             if right is None:
@@ -375,6 +378,16 @@ def _scalar_binary(method: Method, function: Method, reflected: bool, name: str 
 
     operate.__name__ = operate.__qualname__ = method.__name__
     return operate
+
+
+def _at_call(*operands: Any) -> bool:
+    """Compute scalars whose operations are wanted at the call, by NumPy's numbers; tells whether they are."""
+    if not current().eager:
+        return False
+    for x in operands:
+        if is_scalar(x):
+            x.concrete("eager")
+    return True
 
 
 def _repeating(method: Method) -> Method:
@@ -414,6 +427,8 @@ def _rdivmod(a: Any, b: Any) -> Any:
 
 def _scalar_divmod(method: Method, reflected: bool) -> Method:
     def operate(a: Any, b: Any) -> Any:
+        if a._value is None:
+            _at_call(a, b)
         left, right = a._value, concrete(b)
         if left is not None and right is not None:
             return ours(at_once(divmod, right, left) if reflected else at_once(divmod, left, right))

@@ -394,7 +394,8 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue) -> A
     """Compute the largest minus the smallest value; see :func:`numpy.ptp`."""
     if overrides(a):
         given = {"out": out, "keepdims": keepdims}
-        return fallback.call(np.ptp, "ptp", (a, axis), {key: value for key, value in given.items() if value is not None and value is not NoValue})
+        options = {key: value for key, value in given.items() if value is not None and value is not NoValue}
+        return fallback.call(np.ptp, "ptp", (a, axis), options)
     high, low = max(a, axis, out, keepdims=keepdims), min(a, axis, keepdims=keepdims)
     return UFUNCS["subtract"](high, low) if out is None else UFUNCS["subtract"](high, low, out=out)
 
