@@ -182,7 +182,7 @@ OF_FFT = {"fft2": "m", "fftn": "m", "ifft2": "m", "ifftn": "m", "irfft2": "m", "
           "rfftfreq": "8"}  # fmt: skip
 OF_METHODS = {
     "astype": "'f4'", "clip": "2, 5", "compress": "[True, False, True], 0", "dot": "m", "dump": "FILE", "fill": "2",
-    "getfield": "'f4'", "item": "0", "partition": "1", "put": "[0], [5]", "repeat": "2", "reshape": "-1", "resize": "2, 2",
+    "getfield": "'f4'", "item": "0", "partition": "1", "put": "[0], [5]", "repeat": "2", "reshape": "-1", "resize": "2, 2, refcheck=False",
     "searchsorted": "2", "choose": "[i, i, i, i]", "setflags": "False", "swapaxes": "0, 1", "take": "[0, 1]", "argpartition": "1",
     "setfield": "1, 'f4'", "to_device": "'cpu'", "tofile": "FILE",
 }  # fmt: skip
