@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import matplotlib
@@ -12,6 +13,8 @@ import xarray
 
 import lazynp
 from lazynp.graph import report
+from lazynp.namespace.bridge import neighbours
+from lazynp.scalars import OF_TYPE
 from tests.interoperability.library_programs import PANDAS, PLOTS, XARRAY
 
 matplotlib.use("Agg")
@@ -125,3 +128,23 @@ def picture(text: str, module: Any) -> Any:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_matplotlib_draws_the_same_picture(name: str) -> None:
     assert numpy.array_equal(picture(PLOTS[name], lazynp), picture(PLOTS[name], numpy))
+
+
+def test_tables_by_type_have_what_they_have_for_numpys() -> None:
+    """Dask looks up functions by an argument's type."""
+
+    class Dispatch:
+        def __init__(self) -> None:
+            self.table = {numpy.ndarray: "array", numpy.float64: "number", list: "list"}
+
+        def dispatch(self, cls: type) -> str:
+            return self.table[cls]
+
+    module = types.ModuleType("dask.utils")
+    module.Dispatch = Dispatch  # type: ignore[attr-defined]
+    for _ in range(2):
+        neighbours.HOOKS["dask.utils"](module)
+    kinds = [lazynp.ndarray, numpy.ndarray, OF_TYPE[numpy.float64], list]
+    assert [Dispatch().dispatch(kind) for kind in kinds] == ["array", "array", "number", "list"]
+    with pytest.raises(KeyError):
+        Dispatch().dispatch(int)

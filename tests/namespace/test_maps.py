@@ -209,3 +209,91 @@ def test_a_file_of_four_times_the_memory_limit(tmp_path: Path, tier: str) -> Non
         [sys.executable, "-c", LARGER_THAN_MEMORY, str(tmp_path)], env=environment, capture_output=True, text=True, timeout=300
     )
     assert done.stdout.split() == ["a", "limit", "True", "True"], done.stderr
+
+
+# The map as an array --------------------------------------------------------------------------------------------------------------------
+
+SHOWN: dict[str, Callable[[Any, Any], Any]] = {
+    "asarray": lambda np, x: np.asarray(x),
+    "asanyarray": lambda np, x: np.asanyarray(x),
+    "ascontiguousarray": lambda np, x: np.ascontiguousarray(x),
+    "require": lambda np, x: np.require(x, float, "C"),
+    "array": lambda np, x: np.array(x, copy=False),
+    "array where needed": lambda np, x: np.array(x, copy=None, subok=True),
+    "of the same dtype": lambda np, x: np.asarray(x, "f8"),
+    "astype": lambda np, x: x.astype(float, copy=False),
+    "ravel": lambda np, x: np.ravel(x),
+    "reshape": lambda np, x: np.asarray(x).reshape(2, -1),
+    "part": lambda np, x: np.asarray(x[1:]),
+    "every other": lambda np, x: np.asarray(x[::2]),
+    "part of the array": lambda np, x: np.asarray(x)[2:5],
+    "diagonal": lambda np, x: np.diagonal(x[:4].reshape(2, 2)),
+    "broadcast": lambda np, x: np.broadcast_to(x, (2, x.size)),
+    "strided": lambda np, x: np.lib.stride_tricks.as_strided(x, (3,)),
+    "masked": lambda np, x: np.ma.asarray(x).data,
+    "a copy": lambda np, x: np.array(x),
+    "another dtype": lambda np, x: np.asarray(x, "f4"),
+}
+
+
+@pytest.mark.parametrize("mode", ["w+", "r", "c"])
+@pytest.mark.parametrize("n", [6, 1_000_000])
+@pytest.mark.parametrize("name", SHOWN)
+def test_arrays_of_a_map_are_its_memory(tmp_path: Path, name: str, n: int, mode: str) -> None:
+    found = []
+    for np in (numpy, lazynp):
+        path = tmp_path / np.__name__
+        x = np.memmap(path, float, "w+", shape=(n,))
+        x[:] = np.arange(n)
+        x = x if mode == "w+" else np.memmap(path, float, mode, shape=(n,))
+        y = SHOWN[name](np, x)
+        flags = y.flags.writeable, y.flags.owndata, y.base is None, bool(np.shares_memory(x, y))
+        if flags[0]:
+            y[...] = 7
+        if mode != "r":
+            x[1] = 8
+        found.append((y.shape, flags, numpy.asarray(y).ravel()[:4].tolist(), numpy.asarray(x)[:4].tolist(), float((y * 2).ravel()[1])))
+        del x, y
+        found[-1] += (numpy.fromfile(path)[:4].tolist(),)
+    assert found[0] == found[1]
+
+
+ARRAY_WRITES: dict[str, Callable[[Any, Any], Any]] = {
+    "iadd": lambda np, x: operator.iadd(x, 1),
+    "out": lambda np, x: np.multiply(x, 2, out=x),
+    "slice": lambda np, x: operator.setitem(x, slice(1, 3), 9),
+    "positions": lambda np, x: operator.setitem(x, [0, 1], 5),
+    "mask": lambda np, x: operator.setitem(x, x < 2, 5),
+    "fill": lambda np, x: x.fill(3),
+    "sort": lambda np, x: x[::-1].sort(),
+    "copyto": lambda np, x: np.copyto(x, 4),
+    "at": lambda np, x: np.add.at(x, [0, 0], 1),
+    "of itself": lambda np, x: operator.setitem(x, slice(None), np.sqrt(x + 1)),
+}
+
+
+@pytest.mark.parametrize("n", [6, 1_000_000])
+@pytest.mark.parametrize("name", ARRAY_WRITES)
+def test_writes_to_an_array_of_a_map_go_to_the_file(tmp_path: Path, name: str, n: int) -> None:
+    found = []
+    for np in (numpy, lazynp):
+        m = np.memmap(tmp_path / np.__name__, float, "w+", shape=(n,))
+        m[:] = np.arange(n)
+        before, total = np.exp(-m) + m, m.sum()
+        x = np.asarray(m)
+        more = x + 1
+        ARRAY_WRITES[name](np, x)
+        m.flush()
+        assert x.base is m
+        values = [numpy.asarray(value)[:5].tolist() for value in (m, x, before, more, x * 2)]
+        found.append((values, float(total), float(x.sum()), numpy.fromfile(m.filename)[:5].tolist()))
+    assert found[0] == found[1]
+
+
+def test_arrays_of_a_map_that_nobody_writes_are_read_from_the_file(tmp_path: Path) -> None:
+    numpy.save(tmp_path / "a.npy", numpy.arange(1_000_000.0))
+    x = lazynp.asarray(lazynp.load(tmp_path / "a.npy", mmap_mode="r"))
+    before = allocator.memory()["in_use"]
+    y = (x + 1).sum()
+    assert allocator.memory()["in_use"] - before < x.nbytes // 2
+    assert float(y) == 1_000_000 * 999_999 / 2 + 1_000_000

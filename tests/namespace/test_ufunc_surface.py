@@ -220,3 +220,32 @@ def test_third_libraries_are_asked() -> None:
     assert x + Theirs() == ("theirs", "add", "__call__")
     assert numpy.add.reduce(Theirs()) == lazynp.add.reduce(Theirs()) == ("theirs", "add", "reduce")
     assert type(numpy.concatenate([x, A])) is lazynp.ndarray
+
+
+# Methods into outputs of other dtypes, which have a say in the loop ---------------------------------------------------------------------
+
+_INTO = ["?", "i1", "i8", "u8", "f2", "f4", "f8", "c16"]
+_METHODS = (("reduce", (), {"axis": 0}, (4,)), ("accumulate", (), {"axis": 1}, (2, 4)), ("reduceat", ([0, 2, 1],), {"axis": 1}, (2, 3)))
+
+
+def _into(np: Any, name: str, method: str, x: Any, args: Any, options: dict[str, Any], out: Any) -> Any:
+    try:
+        with numpy.errstate(all="ignore"):
+            value = numpy.asarray(getattr(getattr(np, name), method)(np.asarray(x.copy()), *args, **options, out=out))
+    except Exception as error:
+        return type(error).__name__, str(error)
+    return value.dtype, value.tobytes()
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize("source", _INTO)
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "subtract", "divide", "logical_or", "bitwise_or", "hypot", "less"])
+def test_methods_into_other_dtypes(name: str, source: str) -> None:
+    x = numpy.array([[1, 0, 1, 1], [1, 1, 0, 1]]).astype(source)
+    for method, args, options, shape in _METHODS:
+        for into in _INTO:
+            for dtype in (None, "f4", "i8"):
+                given = options if dtype is None else {**options, "dtype": dtype}
+                for wrap in (lambda out: out, lambda out: (out,)):
+                    found = [_into(np, name, method, x, args, given, wrap(np.zeros(shape, into))) for np in (lazynp, numpy)]
+                    assert found[0] == found[1], (method, into, dtype)
