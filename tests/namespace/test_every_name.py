@@ -229,7 +229,8 @@ def apart(got: Any, want: Any) -> str | None:
             return f"{got!r} instead of {want!r}"
         return next(filter(None, map(apart, got, want)), None)
     if isinstance(want, Exception) or isinstance(got, Exception):
-        return None if isinstance(got, type(want)) else f"{got!r} instead of {want!r}"  # of a more special class is as good
+        classes = MemoryError if isinstance(want, MemoryError) else type(want)
+        return None if isinstance(got, classes) else f"{got!r} instead of {want!r}"  # of a more special class is as good
     if got[0] != want[0]:
         return f"{got[0]} {got[1]!r} instead of {want[0]} {want[1]!r}"
     if want[0] not in ("array", "scalar"):

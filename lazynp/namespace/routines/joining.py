@@ -290,21 +290,27 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """Move elements around cyclically; see :func:`numpy.roll`."""
     x = node_of(a)
     if axis is None:
-        return wrap(build.reshape(_rolled(build.reshape(x, (build.size(x),)), int(np.sum(_shifts(shift))), 0), x.shape))
+        shape, x, axis = x.shape, build.reshape(x, (build.size(x),)), 0
+    else:
+        shape = None
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     axes = [ax.one(k, len(x.shape)) for k in axes]
     pairs = np.broadcast(_shifts(shift), axes)
     if pairs.ndim > 1:
         raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
     amounts: Any = pairs
+    totals: dict[int, int] = {}
     for amount, along in amounts:
-        x = _rolled(x, int(amount), int(along))
-    return laid_like(x, a)
+        totals[int(along)] = totals.get(int(along), 0) + int(amount)
+    for along, amount in totals.items():
+        x = _rolled(x, amount, along)
+    return laid_like(x, a) if shape is None else wrap(build.reshape(x, shape))
 
 
 def _shifts(shift: Any) -> Any:
     if type(shift) is ndarray:
-        return host(shift)
+        values = host(shift)
+        return values if values.dtype.kind in "iub" else np.asarray([int(s) for s in values.reshape(-1)]).reshape(values.shape)
     return np.asarray([int(s) for s in shift] if isinstance(shift, (tuple, list)) else int(shift))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 from operator import index
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
 
 import numpy as np
@@ -166,6 +167,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 @fallback.library
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any) -> Any:
     """Contract operands by Einstein's summation convention; see :func:`numpy.einsum`."""
+    operands = _spelled(operands)
     native = optimize in (False, True, "greedy", "optimal") if isinstance(optimize, (bool, str)) else False
     if kwargs or out is not None or not native or not operands or not isinstance(operands[0], str):
         if out is not None:
@@ -181,6 +183,20 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
         if view is not None:
             return view
     return result(call("einsum", (subscripts, *devices.precision(nodes[0].dtype)), nodes, nodes[0].dtype, shape))
+
+
+def _spelled(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands with lists of axes beside them as subscripts and operands; whatever is neither as it is."""
+    if len(operands) < 2 or isinstance(operands[0], str):
+        return operands
+    lists = operands[1::2] if len(operands) % 2 == 0 else (*operands[1::2], operands[-1])
+    texts = []
+    for axes in lists:
+        if not isinstance(axes, (list, tuple)) or not all(part is ... or (type(part) is int and 0 <= part < 52) for part in axes):
+            return operands
+        texts.append("".join(["..." if part is ... else ascii_uppercase[part] if part < 26 else ascii_lowercase[part - 26] for part in axes]))
+    inputs = texts if len(operands) % 2 == 0 else texts[:-1]
+    return (",".join(inputs) + ("" if len(operands) % 2 == 0 else f"->{texts[-1]}"), *operands[: 2 * len(inputs) : 2])
 
 
 def _einsum_shape(subscripts: str, nodes: Sequence[Node]) -> tuple[str, Shape]:
@@ -360,12 +376,14 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 @fallback.library
 def matrix_power(a: Any, n: int) -> Any:
     """Raise matrices to an integer power; see :func:`numpy.linalg.matrix_power`."""
-    exponent = index(n)
     try:
         x = array_node(a)
     except Foreign:
         return fallback.call(np.linalg.matrix_power, "linalg.matrix_power", (a, n), {})
     _square(x)
+    exponent = index(n)
+    if exponent == 1 and type(a) is ndarray:
+        return a
     if not exponent:
         return wrap(expand(node_of(eye(x.shape[-1], dtype=x.dtype)), x.shape))
     if exponent < 0:
