@@ -194,7 +194,7 @@ def _spelled(operands: tuple[Any, ...]) -> tuple[Any, ...]:
     for axes in lists:
         if not isinstance(axes, (list, tuple)) or not all(part is ... or (type(part) is int and 0 <= part < 52) for part in axes):
             return operands
-        texts.append("".join(["..." if part is ... else ascii_uppercase[part] if part < 26 else ascii_lowercase[part - 26] for part in axes]))
+        texts.append("".join(["..." if part is ... else (ascii_uppercase + ascii_lowercase)[part] for part in axes]))
     inputs = texts if len(operands) % 2 == 0 else texts[:-1]
     return (",".join(inputs) + ("" if len(operands) % 2 == 0 else f"->{texts[-1]}"), *operands[: 2 * len(inputs) : 2])
 
