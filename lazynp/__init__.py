@@ -67,13 +67,10 @@ __all__ = sorted({*_numpy.__all__, *_names.PUBLIC})  # noqa: PLE0605
 def __getattr__(name: str) -> Any:
     # `__path__` and the like are the module's own, also for who copied this function into another module, as it does all names
     if name.startswith("__") and (name in globals() or name not in vars(_numpy)):
-        raise AttributeError(f"module 'lazynp' has no attribute {name!r}")
+        raise AttributeError(f"module 'numpy' has no attribute {name!r}")
     if name in _names.OWN_MODULES:
         return _import_module(f"lazynp.{name}")
-    try:
-        value = _names.on_demand(name) if _names.answers(name) else _fallback.attribute(_numpy, name)
-    except AttributeError as error:
-        raise AttributeError(str(error).replace("'numpy'", "'lazynp'")) from None
+    value = _names.on_demand(name) if _names.answers(name) else _fallback.attribute(_numpy, name)
     globals()[name] = value
     return value
 

@@ -12,10 +12,9 @@ values goes straight in.  The first whole-array use turns the draft into a node,
 from __future__ import annotations
 
 import builtins
-import functools
 from collections.abc import Iterator
 from math import prod
-from types import FunctionType, GenericAlias, new_class
+from types import GenericAlias
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,7 @@ from lazynp.layout import copy_order, geometry, joined_order, reduction_order, r
 from lazynp.memory import Draft, adopted, draft, elements, host, is_lent, left_behind, lend, overwritten, published, shown, shown_now
 from lazynp.namespace import assignment, indexing
 from lazynp.scalars import CLASSES, force, generic, node_of_scalar, scalar_of, scalar_of_value
+from lazynp.subclasses import ArrayType
 from lazynp.values import config
 from lazynp.viewing import (
     buffer_view,
@@ -78,44 +78,6 @@ def _told_of(name: str) -> None:
     at_users_line(setattr, (nobodys, name, getattr(nobodys, name)), {})
 
 
-def _given_keys(kind: type, name: str, method: Any) -> Any:
-    """The subscript of a subclass, given NumPy's arrays as keys: an empty mask that is none of those NumPy takes for positions."""
-
-    def subscript(self: Any, key: Any, *value: Any) -> Any:
-        if type(key) is ndarray:
-            key = np.asarray(key)
-        elif type(key) is tuple and ndarray in map(type, key):
-            key = tuple([np.asarray(part) if type(part) is ndarray else part for part in key])
-        return getattr(super(kind, self), name)(key, *value) if method is None else method(self, key, *value)
-
-    return functools.update_wrapper(subscript, method or getattr(np.ndarray, name))
-
-
-class ArrayType(type):
-    """Metaclass: NumPy's arrays pass for ours in ``isinstance``, and subclasses of the user's are NumPy's.
-
-    What a subclass does (``__array_finalize__``, ``__array_wrap__``, fields of its own) is a protocol of NumPy's memory; its arrays are
-    computed by NumPy.
-    """
-
-    def __new__(mcls, name: str, bases: tuple[type, ...], members: dict[str, Any], **options: Any) -> Any:
-        if not any(type(base) is ArrayType for base in bases):
-            return super().__new__(mcls, name, bases, members)
-        theirs = tuple([np.ndarray if type(base) is ArrayType else base for base in bases])
-        made = new_class(name, theirs, options, lambda namespace: namespace.update(members))
-        for method in ("__getitem__", "__setitem__"):
-            own = members.get(method)
-            if isinstance(own, FunctionType | None):
-                setattr(made, method, _given_keys(made, method, own))
-        return made
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return type(instance) is cls or isinstance(instance, np.ndarray)
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return subclass is cls or issubclass(subclass, np.ndarray)
-
-
 class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     """A homogeneous array whose value is computed when it is needed; see :class:`numpy.ndarray`.
 
@@ -144,7 +106,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     """
 
     __slots__ = ()
-    __module__ = "lazynp"
+    __module__ = "numpy"  # which messages, annotations and other libraries call it by
     __array_priority__ = 1_000_000.0
     __hash__ = None  # type: ignore[assignment]
 

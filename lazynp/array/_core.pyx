@@ -219,6 +219,7 @@ def register(cls, result, scalar):
     members = vars(cls)
     array_type = <PyTypeObject*>cls
     array_type.tp_dealloc = array_dealloc
+    array_type.tp_name = b"numpy.ndarray"  # what messages call it
     _keep(cls)
     result_method = _keep(result)
     scalar_method = _keep(scalar)
@@ -266,6 +267,7 @@ def chain(places, there, compiled, pool):
     waiting = type.__new__(type(cls), cls.__name__, (cls,), {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__})
     _keep(waiting)
     refuse_concatenation(<PyTypeObject*>waiting)
+    (<PyTypeObject*>waiting).tp_name = array_type.tp_name
     chain_register(<PyTypeObject*>waiting, _keep(places), _keep(there), _keep(compiled), _keep(pool))
 
 

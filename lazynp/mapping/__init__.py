@@ -25,13 +25,14 @@ from lazynp.mapping.kept import compile_kept
 from lazynp.mapping.modules import UserModules, install, is_zip, programs
 from lazynp.mapping.submodules import Submodules
 from lazynp.mapping.syntax import HANDLE, compile_mapped, map_tree
-from lazynp.mapping.twins import asked, complete, executed, given, kind, twin, viewed
+from lazynp.mapping.twins import complete, executed, given, kind, lineage, numpys, twin, viewed
+from lazynp.subclasses import asked
 
 __all__ = [
     "Submodules", "UserModules", "asked", "compile_kept", "compile_mapped", "complete", "executed", "given", "install", "is_zip", "kind",
-    "map_tree", "programs", "twin", "viewed",
+    "lineage", "map_tree", "numpys", "programs", "twin", "viewed",
 ]  # fmt: skip
-# What mapped programs call: asked, complete, executed, given, kind, twin, viewed.
+# What mapped programs call: asked, complete, executed, given, kind, lineage, numpys, twin, viewed.
 setattr(builtins, HANDLE, sys.modules[__name__])
 
 

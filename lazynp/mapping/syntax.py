@@ -17,7 +17,7 @@ OURS: Final = "lazynp"
 THEIRS: Final = "numpy"
 _TREE_LIMIT: Final = 10_000  # nested expressions of a mapped module
 
-EDITION: Final = 4  # one more whenever a text is mapped otherwise: pytest keeps what it compiled
+EDITION: Final = 5  # one more whenever a text is mapped otherwise: pytest keeps what it compiled
 # What may bring NumPy into a module when it runs, or reads a float from memory; as attributes (`importlib.import_module`), too, where no
 # other object has such methods.  Methods of the program's own that are called so are found not to be Python's, in `twins`.
 _IMPORTING: Final = ("__import__", "import_module", "importorskip")  # the latter is pytest's
@@ -109,6 +109,20 @@ def _with_all_names(node: ast.AST, modules: set[str]) -> None:
             node.args[0] = _through("complete", module, module)
 
 
+_LINEAGE: Final = ("__mro__", "__bases__", "__base__")
+
+
+def _with_names_of_numpys(node: ast.AST, modules: set[str]) -> None:
+    """Let what a module is called, and what a class derives from, be read as NumPy has it."""
+    match node:
+        case ast.Attribute(value=ast.Name(id=name) as module, attr="__name__", ctx=ast.Load()) if name in modules:
+            node.value = _through("numpys", module, module)
+        case ast.Attribute(value=kind, attr=name, ctx=ast.Load()) if name in _LINEAGE:
+            node.value = _through("lineage", kind, kind)
+        case ast.Call(func=ast.Attribute(value=kind, attr="mro") as method, args=[], keywords=[]):
+            method.value = _through("lineage", kind, kind)
+
+
 def _hearing_ours(method: ast.FunctionDef) -> None:
     """Let the protocols of a user's class be asked with the functions that its module knows, and give NumPy arrays of its own."""
     if method.name in _PROTOCOLS and method.args.args:
@@ -160,6 +174,7 @@ def map_tree(tree: _Tree) -> _Tree:
             case ast.FunctionDef():
                 _hearing_ours(node)
         _with_all_names(node, modules)
+        _with_names_of_numpys(node, modules)
         for field in ("body", "orelse", "finalbody"):
             block = getattr(node, field, None)
             # a lambda's or a conditional expression's body is one expression

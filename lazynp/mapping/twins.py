@@ -19,7 +19,7 @@ import os
 import runpy
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import CodeType, ModuleType
 from typing import Any, Final
 
@@ -27,7 +27,8 @@ from lazynp import scalars
 from lazynp.array import core
 from lazynp.mapping.modules import is_zip, mapped_spec, owned
 from lazynp.mapping.syntax import OURS, THEIRS, compile_mapped, concerns, is_numpy, renamed
-from lazynp.namespace.bridge.neighbours import numpys
+from lazynp.namespace.bridge.neighbours import numpys as shown
+from lazynp.subclasses import HIDDEN
 
 _COMMON: Final = (type, ModuleType)  # what classes and modules of NumPy's are
 _FUTURE: Final = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
@@ -69,7 +70,7 @@ def _of_floats(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function in C that reads floats from memory, where a result that is not computed yet has none."""
 
     def answer(*arguments: Any, **keywords: Any) -> Any:
-        return function(*map(numpys, arguments), **{name: numpys(value) for name, value in keywords.items()})
+        return function(*map(shown, arguments), **{name: shown(value) for name, value in keywords.items()})
 
     return answer
 
@@ -107,47 +108,15 @@ def executed(function: Any, text: Any) -> Any:
         return text  # exec itself says so
 
 
-def asked(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``__array_function__`` or ``__array_ufunc__`` of a user's class, given lazynp's functions where NumPy asks with its own.
-
-    The class compares what it is asked for with what its module calls ``np.concatenate`` and ``np.add``.  Subclasses of NumPy's array,
-    whose methods hand this on to NumPy, hear NumPy's.
-    """
-
-    @functools.wraps(method)
-    def answer(self: Any, function: Any, what: Any, *arguments: Any, **keywords: Any) -> Any:
-        if not isinstance(self, sys.modules[THEIRS].ndarray):
-            function = _counterpart(function)
-            if not isinstance(what, str):  # the types of the arguments
-                what = tuple(_counterpart(kind) for kind in what)
-        return method(self, function, what, *arguments, **keywords)
-
-    return answer
-
-
 def given(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return ``__array__`` of a user's class, which gives NumPy the memory of an array of ours: it takes none but its own."""
 
     @functools.wraps(method)
     def answer(self: Any, *arguments: Any, **keywords: Any) -> Any:
         found = method(self, *arguments, **keywords)
-        return sys.modules[THEIRS].asarray(found) if type(found).__module__ == OURS else found
+        return sys.modules[THEIRS].asarray(found) if type(found) is sys.modules[OURS].ndarray else found
 
     return answer
-
-
-def _counterpart(value: Any) -> Any:
-    """Return what lazynp has under the name of NumPy's object; the object itself where it is no name of NumPy's."""
-    module, name = getattr(value, "__module__", None) or "", getattr(value, "__name__", "")
-    if isinstance(value, sys.modules[THEIRS].ufunc):
-        module = THEIRS
-    if not is_numpy(module):
-        return value
-    theirs: Any = sys.modules[THEIRS]
-    found: Any = sys.modules[OURS]
-    for part in [*module.split(".")[1:], name]:
-        theirs, found = getattr(theirs, part, None), getattr(found, part, None)
-    return found if theirs is value and found is not None else value
 
 
 def viewed(array: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -180,6 +149,28 @@ core.register_kinds(_kinds(), _kind_of_types)
 kind = core.kind
 
 
+class _Lineage:
+    """What a class of arrays derives from, as the program knows the classes."""
+
+    def __init__(self, kind: type) -> None:
+        ours, theirs = sys.modules[OURS].ndarray, sys.modules[THEIRS].ndarray
+
+        def known(kinds: Iterable[type]) -> tuple[type, ...]:
+            return tuple(dict.fromkeys([ours if each is theirs or each in HIDDEN else each for each in kinds]))
+
+        kind = theirs if kind is ours else kind
+        self.__mro__ = known(kind.__mro__)
+        self.__bases__, (self.__base__,) = known(kind.__bases__), known([kind.__base__])
+
+    def mro(self) -> list[type]:
+        return list(self.__mro__)
+
+
+def lineage(kind: Any) -> Any:
+    """Return what has ``__mro__``, ``__bases__``, ``__base__`` and ``mro()`` of a class as the program knows them."""
+    return _Lineage(kind) if isinstance(kind, type) and issubclass(kind, sys.modules[OURS].ndarray) else kind
+
+
 def complete(module: Any) -> Any:
     """Return a module, with all names in it that NumPy's has."""
     if isinstance(module, ModuleType) and (module.__name__ + ".").startswith(OURS + "."):
@@ -187,3 +178,9 @@ def complete(module: Any) -> Any:
         for name in vars(theirs) if theirs is not None else ():
             getattr(module, name, None)
     return module
+
+
+def numpys(module: Any) -> Any:
+    """Return NumPy's module in the place of ours, which the program knows by that name."""
+    name = getattr(module, "__name__", "")
+    return sys.modules.get(THEIRS + name[len(OURS) :], module) if (name + ".").startswith(OURS + ".") else module

@@ -375,7 +375,7 @@ def _is_documented(value: Any) -> bool:
     function = getattr(value, "__func__", value)  # of a ``staticmethod``
     if type(function) is FunctionType:
         return function.__globals__["__name__"].startswith("lazynp")
-    return isinstance(value, type) and type(vars(value).get("__doc__")) is str and value.__module__.startswith("lazynp")
+    return isinstance(value, type) and type(vars(value).get("__doc__")) is str and (value is ndarray or value.__module__.startswith("lazynp"))
 
 
 # Arguments that no class of others can be among.
@@ -570,14 +570,14 @@ class Submodule(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name not in ("__all__", "__doc__"):
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+            raise AttributeError(f"module 'numpy{self.__name__[6:]}' has no attribute {name!r}")
         path = _names(self)["_path"]
         own = _own(path)
         theirs = import_module(f"numpy.{path}")
         if name in own:
             value = own[name]
         elif not hasattr(theirs, name):
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+            raise AttributeError(f"module 'numpy{self.__name__[6:]}' has no attribute {name!r}")
         else:
             special = getattr(_module_of(path), "attribute", None)
             value = attribute(theirs, name, path + ".") if special is None else special(getattr(theirs, name), name)

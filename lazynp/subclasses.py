@@ -1,0 +1,278 @@
+"""Subclasses of the array that users write, and the array's own methods called with them.
+
+In: ``class Length(np.ndarray)``, and calls like ``np.ndarray.sum(length)``.  Out: a subclass of NumPy's array, for what such a class does
+(``__array_finalize__``, ``__array_wrap__``, fields of its own) is a protocol of NumPy's memory; its arrays are computed by NumPy.  Promise:
+what its methods are asked with (``__array_ufunc__``, ``__array_function__``), what they call by ``super()`` and what they read from the
+class of arrays are the objects that the program finds in lazynp.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import functools
+from abc import ABCMeta
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, Final
+
+import numpy as np
+
+from lazynp.array.core import Cell
+
+_ARRAYS: Final = (Cell, np.ndarray)
+
+
+def _package() -> Any:
+    import lazynp
+
+    return lazynp
+
+
+def counterpart(value: Any) -> Any:
+    """Return what lazynp has under the name of NumPy's object; the object itself where it is no name of NumPy's."""
+    module, name = getattr(value, "__module__", None) or "", getattr(value, "__name__", "")
+    if isinstance(value, np.ufunc):
+        module = "numpy"
+    if module.partition(".")[0] != "numpy":
+        return value
+    theirs, found = np, _package()
+    for part in [*module.split(".")[1:], name]:
+        theirs, found = getattr(theirs, part, None), getattr(found, part, None)
+    return found if theirs is value and found is not None else value
+
+
+def asked(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``__array_function__`` or ``__array_ufunc__`` of a user's class, given lazynp's functions where NumPy asks with its own.
+
+    The class compares what it is asked for with what its module calls ``np.concatenate`` and ``np.add``.  Subclasses of other libraries'
+    arrays, whose methods hand this on to those, hear NumPy's.
+    """
+    if hasattr(method, "__asked__"):
+        return method
+
+    @functools.wraps(method)
+    def answer(self: Any, function: Any, what: Any, *arguments: Any, **keywords: Any) -> Any:
+        if not isinstance(self, np.ndarray) or isinstance(type(self), SubclassType):
+            function = counterpart(function)
+            if not isinstance(what, str):  # the types of the arguments
+                what = tuple([counterpart(kind) for kind in what])
+        return method(self, function, what, *arguments, **keywords)
+
+    answer.__asked__ = True  # type: ignore[attr-defined]
+    return answer
+
+
+# What a method of NumPy's is given, and what it gives ----------------------------------------------------------------------------
+
+
+def _given(value: Any) -> Any:
+    """The argument as NumPy's: memory of arrays is shared."""
+    from lazynp.protocols import exported
+    from lazynp.scalars import is_scalar
+
+    if isinstance(value, Cell):
+        return exported(value, "argument")
+    if type(value) is tuple:
+        return tuple([_given(item) for item in value])
+    if type(value) is list:
+        return [_given(item) for item in value]
+    if type(value) is ArrayType:
+        return np.ndarray
+    return value.concrete("argument") if is_scalar(value) else value
+
+
+def of_numpys(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    """Call a method of NumPy's array with what may be ours; what it gives is ours where it is of no subclass."""
+    from lazynp.arrays import asarray
+
+    given = [_given(value) for value in arguments]
+    named = {name: _given(value) for name, value in keywords.items()}
+    found = function(*given, **named)
+    for value, theirs in zip((*arguments, *keywords.values()), (*given, *named.values()), strict=True):
+        if found is theirs:
+            return value
+    return asarray(found) if type(found) is np.ndarray else found
+
+
+def _minds(value: Any) -> bool:
+    """Tell whether an operand of a ufunc has a mind of its own, as NumPy sees it."""
+    kind = type(value)
+    if isinstance(value, Cell) or kind is np.ndarray or isinstance(value, np.generic) or kind in (int, float, complex, bool, list, tuple):
+        return False
+    return getattr(kind, "__array_ufunc__", np.ndarray.__array_ufunc__) is not np.ndarray.__array_ufunc__
+
+
+def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+    """NumPy's own ``ndarray.__array_ufunc__``: the ufunc's method, where no operand has a mind of its own."""
+    out = keywords.get("out", ())
+    if any(map(_minds, inputs)) or any(map(_minds, out if type(out) is tuple else (out,))):
+        return NotImplemented
+    return getattr(counterpart(ufunc), method)(*inputs, **keywords)
+
+
+def _array_function(self: Any, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
+    """NumPy's own ``ndarray.__array_function__``: the function without asking anybody, where all are arrays."""
+    from lazynp.namespace.bridge import fallback
+    from lazynp.scalars import generic
+
+    if not all(issubclass(kind, (*_ARRAYS, generic)) for kind in types):
+        return NotImplemented
+    theirs = getattr(function, "__wrapped__", function) if type(function).__module__.startswith("lazynp") else function
+    while not hasattr(theirs, "_implementation") and hasattr(theirs, "__wrapped__"):
+        theirs = theirs.__wrapped__
+    return fallback.call(getattr(theirs, "_implementation", theirs), function.__name__, arguments, keywords)
+
+
+class _OfUfuncs(np.ndarray):
+    """What ``super().__array_ufunc__`` means in the last class that defines it."""
+
+    __array_ufunc__ = _array_ufunc  # type: ignore[assignment]
+
+
+class _OfFunctions(np.ndarray):
+    """What ``super().__array_function__`` means in the last class that defines it."""
+
+    __array_function__ = _array_function  # type: ignore[assignment]
+
+
+_PROTOCOLS: Final[dict[str, type]] = {"__array_ufunc__": _OfUfuncs, "__array_function__": _OfFunctions}
+HIDDEN: Final = frozenset(_PROTOCOLS.values())
+"""Classes that nobody wrote."""
+
+
+def _key_for(kind: type, name: str, method: Any) -> Any:
+    """The subscript of a subclass, given NumPy's arrays as keys: an empty mask that is none of those NumPy takes for positions."""
+
+    def subscript(self: Any, key: Any, *value: Any) -> Any:
+        if isinstance(key, Cell):
+            key = np.asarray(key)
+        elif type(key) is tuple and any(isinstance(part, Cell) for part in key):
+            key = tuple([np.asarray(part) if isinstance(part, Cell) else part for part in key])
+        return getattr(super(kind, self), name)(key, *value) if method is None else method(self, key, *value)
+
+    return functools.update_wrapper(subscript, method or getattr(np.ndarray, name))
+
+
+class SubclassType(ABCMeta):
+    """Metaclass of users' subclasses of the array; abstract base classes may be among the others that they derive from."""
+
+    __instancecheck__ = type.__instancecheck__
+    __subclasscheck__ = type.__subclasscheck__
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], members: dict[str, Any], **options: Any) -> Any:
+        first = any(type(base) is ArrayType for base in bases)
+        theirs = [np.ndarray if type(base) is ArrayType else base for base in bases]
+        for protocol, last in _PROTOCOLS.items():
+            method = members.get(protocol)
+            if isinstance(method, FunctionType):
+                members = {**members, protocol: asked(method)}
+            elif method is None and not isinstance(_found(theirs, protocol), FunctionType):
+                continue
+            if not any(issubclass(base, last) for base in theirs):
+                theirs.insert(theirs.index(np.ndarray) if np.ndarray in theirs else len(theirs), last)
+        if any(base is not np.ndarray and issubclass(base, np.ndarray) for base in theirs):
+            theirs = [base for base in theirs if base is not np.ndarray]
+        made = super().__new__(mcls, name, tuple(theirs), members, **options)
+        for protocol in _PROTOCOLS:
+            found = _found(made.__mro__, protocol)
+            if isinstance(found, FunctionType) and not hasattr(found, "__asked__") and found not in (_array_ufunc, _array_function):
+                type.__setattr__(made, protocol, asked(found))
+        for method in ("__getitem__", "__setitem__"):
+            own = members.get(method)
+            if isinstance(own, FunctionType) or (first and own is None):
+                type.__setattr__(made, method, _key_for(made, method, own))
+        return made
+
+
+def _found(kinds: Any, name: str) -> Any:
+    """The member of that name of the first class that has one."""
+    for kind in kinds:
+        for each in kind.__mro__:
+            if name in vars(each):
+                return vars(each)[name]
+    return None
+
+
+# The methods of the array class, unbound -------------------------------------------------------------------------------------------
+
+
+class ArrayType(SubclassType):
+    """Metaclass of the array class: NumPy's arrays pass for ours in ``isinstance``, and for ``self`` in its methods."""
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], members: dict[str, Any], **options: Any) -> Any:
+        if any(type(base) is ArrayType for base in bases):
+            return SubclassType.__new__(SubclassType, name, bases, members, **options)
+        return type.__new__(mcls, name, bases, members)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return type(instance) is cls or isinstance(instance, np.ndarray)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return subclass is cls or issubclass(subclass, np.ndarray)
+
+    def __getattribute__(cls, name: str) -> Any:
+        if name in _NAMES:
+            found = _unbound.get(name)
+            return found if found is not None else _made_unbound(cls, name)
+        return type.__getattribute__(cls, name)
+
+
+# What of NumPy's class is a method, or an attribute, of its arrays; the rest belongs to the class.
+_NAMES: Final = frozenset(vars(np.ndarray)) - {"__new__", "__doc__", "__hash__", "__class_getitem__", "__module__"}
+_unbound: Final[dict[str, Any]] = {}
+
+
+def _made_unbound(cls: Any, name: str) -> Any:
+    own = next((vars(each)[name] for each in type.__getattribute__(cls, "__mro__") if name in vars(each)), None)
+    theirs = vars(np.ndarray)[name]
+    theirs = {"__array_ufunc__": _array_ufunc, "__array_function__": _array_function}.get(name, theirs)
+    _unbound[name] = found = _method(name, own or theirs, theirs) if callable(theirs) else _Attribute(name, own or theirs, theirs)
+    return found
+
+
+def _method(name: str, own: Any, theirs: Any) -> Any:
+    def method(*args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], Cell):
+            return own(*args, **kwargs)
+        return theirs(*args, **kwargs) if theirs in (_array_ufunc, _array_function) else of_numpys(theirs, *args, **kwargs)
+
+    functools.update_wrapper(method, own)
+    method.__name__ = name
+    return method
+
+
+class _Attribute:
+    """An attribute of arrays, as the class shows it."""
+
+    def __init__(self, name: str, own: Any, theirs: Any) -> None:
+        self._own, self._theirs = own, theirs
+        self.__name__ = self.__qualname__ = name
+        self.__doc__ = getattr(own, "__doc__", None)
+
+    @property
+    def __objclass__(self) -> Any:
+        return _package().ndarray
+
+    def __get__(self, x: Any, kind: Any = None) -> Any:
+        if x is None:
+            return self
+        return self._own.__get__(x, kind) if isinstance(x, Cell) else self._theirs.__get__(x, kind)
+
+    def __set__(self, x: Any, value: Any) -> None:
+        (self._own if isinstance(x, Cell) else self._theirs).__set__(x, _given(value) if not isinstance(x, Cell) else value)
+
+    def __repr__(self) -> str:
+        return repr(self._theirs)
+
+
+def _reduced(cls: Any) -> Any:
+    return (_array_class, ()) if type(cls) is ArrayType else cls.__qualname__
+
+
+def _array_class() -> Any:
+    return _package().ndarray
+
+
+# Classes are pickled by their names; that of the array class is NumPy's.
+copyreg.pickle(ArrayType, _reduced)
+copyreg.pickle(SubclassType, _reduced)
