@@ -34,7 +34,7 @@ from lazynp.layout import copy_order, geometry, joined_order, reduction_order, r
 from lazynp.memory import Draft, adopted, draft, elements, host, is_lent, left_behind, lend, overwritten, published, shown, shown_now
 from lazynp.namespace import assignment, indexing
 from lazynp.scalars import CLASSES, force, generic, node_of_scalar, scalar_of, scalar_of_value
-from lazynp.subclasses import ArrayType
+from lazynp.subclasses import ArrayType, based
 from lazynp.values import config
 from lazynp.viewing import (
     buffer_view,
@@ -131,13 +131,21 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         strides: Any = None,
         order: str | None = None,
     ) -> Any:
+        memory = protocols.memory_of(buffer)
         if cls is not ndarray:
-            return _numpys_new(cls, shape, dtype, protocols.memory_of(buffer), offset, strides, order)
+            made = _numpys_new(cls, shape, dtype, memory, offset, strides, order)
+            return made if memory is buffer else based(made, buffer, memory)
         if type(buffer) is ndarray and strides is None:
             return buffer_view(buffer, shape, as_dtype(dtype), offset, order)
         if buffer is None:
             return asarray(np.zeros(shape, dtype, order or "C"))  # type: ignore[call-overload]
-        return adopted(np.ndarray(shape, dtype, protocols.memory_of(buffer), offset, strides, order))  # type: ignore[arg-type]
+        array = np.ndarray(shape, dtype, memory, offset, strides, order)  # type: ignore[arg-type]
+        if memory is buffer:
+            return adopted(array)
+        if hand.own_memory(buffer) is not None:
+            return hand.cell(array, hand.owner_of(buffer))
+        lies = geometry(buffer)[0] + offset, array.strides
+        return derived(buffer, (STRIDED, (*lies, array.dtype), array.shape), array.dtype, geometry=lies)
 
     def __class_getitem__(cls, item: Any) -> GenericAlias:
         return GenericAlias(cls, item)
@@ -332,7 +340,8 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             made = derived(self, (AXES, tuple(range(self.ndim)), self.shape), self.dtype)
         if type is None or type is ndarray or type is np.ndarray:
             return made
-        return protocols.exported(made, "view").view(type)
+        memory = protocols.exported(made, "view")
+        return based(memory.view(type), self, memory)
 
     def setflags(self, write: bool | None = None, align: bool | None = None, uic: bool | None = None) -> None:
         """Allow or refuse writes."""

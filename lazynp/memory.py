@@ -17,7 +17,7 @@ from weakref import getweakrefcount, ref
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from lazynp import arrays, bounds
+from lazynp import arrays, bounds, layout, viewing
 from lazynp.array import core, hand
 from lazynp.conversion import asarray, from_numpy, mapped
 from lazynp.engine import devices
@@ -25,6 +25,7 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape
 from lazynp.scalars import CLASSES, force
+from lazynp.subclasses import owner_of
 from lazynp.values import buffer as buffers
 from lazynp.values import config, forking, pressure
 from lazynp.values.allocator import allocate
@@ -148,8 +149,14 @@ def adopted(array: np.ndarray[Any, Any]) -> arrays.ndarray:
     A large one is lent as long as somebody else can reach the memory; afterwards the memory is its own.
     """
     readonly = not array.flags.num & hand.WRITEABLE
+    owner = owner_of(array)
     if config.at_hand and array.size <= config.at_hand:
-        x = hand.cell(_without_gaps(array), array.base)
+        x = hand.cell(_without_gaps(array), owner)
+        x._readonly = readonly
+        return x
+    if type(owner) is arrays.ndarray and array.size and hand.own_memory(owner) is None and (lent := lend(owner)) is not None:
+        offset = layout.geometry(owner)[0] + array.__array_interface__["data"][0] - lent.__array_interface__["data"][0]
+        x = viewing.derived(owner, (STRIDED, (offset, array.strides, array.dtype), array.shape), array.dtype, geometry=(offset, array.strides))
         x._readonly = readonly
         return x
     if not array.size or (devices.gpus is not None and devices.default() != devices.CPU):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copyreg
 import functools
+import weakref
 from abc import ABCMeta
 from collections.abc import Callable
 from types import FunctionType
@@ -17,9 +18,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import core
 from lazynp.array.core import Cell
+from lazynp.scalars import generic, is_scalar
 
 _ARRAYS: Final = (Cell, np.ndarray)
+_NUMPYS_OWN: Final = np.ndarray.__array_ufunc__
 
 
 def _package() -> Any:
@@ -39,6 +43,15 @@ def counterpart(value: Any) -> Any:
     for part in [*module.split(".")[1:], name]:
         theirs, found = getattr(theirs, part, None), getattr(found, part, None)
     return found if theirs is value and found is not None else value
+
+
+def original(function: Any) -> Any:
+    """Return NumPy's function that lazynp has under the same name; the function itself where it has none."""
+    module, name = getattr(function, "__module__", None) or "", getattr(function, "__name__", "")
+    found: Any = np
+    for part in [*module.split(".")[1:], name] if module.partition(".")[0] == "lazynp" else [""]:
+        found = getattr(found, part, None)
+    return function if found is None else found
 
 
 def asked(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,7 +81,6 @@ def asked(method: Callable[..., Any]) -> Callable[..., Any]:
 def _given(value: Any) -> Any:
     """The argument as NumPy's: memory of arrays is shared."""
     from lazynp.protocols import exported
-    from lazynp.scalars import is_scalar
 
     if isinstance(value, Cell):
         return exported(value, "argument")
@@ -94,18 +106,16 @@ def of_numpys(function: Callable[..., Any], *arguments: Any, **keywords: Any) ->
     return asarray(found) if type(found) is np.ndarray else found
 
 
-def _minds(value: Any) -> bool:
+def minds(value: Any) -> bool:
     """Tell whether an operand of a ufunc has a mind of its own, as NumPy sees it."""
-    kind = type(value)
-    if isinstance(value, Cell) or kind is np.ndarray or isinstance(value, np.generic) or kind in (int, float, complex, bool, list, tuple):
-        return False
-    return getattr(kind, "__array_ufunc__", np.ndarray.__array_ufunc__) is not np.ndarray.__array_ufunc__
+    own = getattr(type(value), "__array_ufunc__", _NUMPYS_OWN)
+    return own is not _NUMPYS_OWN and not isinstance(value, (Cell, np.generic)) and not is_scalar(value)
 
 
 def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
     """NumPy's own ``ndarray.__array_ufunc__``: the ufunc's method, where no operand has a mind of its own."""
     out = keywords.get("out", ())
-    if any(map(_minds, inputs)) or any(map(_minds, out if type(out) is tuple else (out,))):
+    if any(map(minds, inputs)) or any(map(minds, out if type(out) is tuple else (out,))):
         return NotImplemented
     return getattr(counterpart(ufunc), method)(*inputs, **keywords)
 
@@ -113,13 +123,10 @@ def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **keywords: A
 def _array_function(self: Any, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
     """NumPy's own ``ndarray.__array_function__``: the function without asking anybody, where all are arrays."""
     from lazynp.namespace.bridge import fallback
-    from lazynp.scalars import generic
 
     if not all(issubclass(kind, (*_ARRAYS, generic)) for kind in types):
         return NotImplemented
-    theirs = getattr(function, "__wrapped__", function) if type(function).__module__.startswith("lazynp") else function
-    while not hasattr(theirs, "_implementation") and hasattr(theirs, "__wrapped__"):
-        theirs = theirs.__wrapped__
+    theirs = original(function)
     return fallback.call(getattr(theirs, "_implementation", theirs), function.__name__, arguments, keywords)
 
 
@@ -191,6 +198,30 @@ def _found(kinds: Any, name: str) -> Any:
             if name in vars(each):
                 return vars(each)[name]
     return None
+
+
+# Views ------------------------------------------------------------------------------------------------------------------------
+
+_kept: Final[dict[int, Any]] = {}  # the memory of arrays of ours that subclasses show, by the views' identities
+
+
+def owner_of(array: Any) -> Any:
+    """The base of an array of NumPy's over a subclass's memory, as NumPy tells it: the subclass's own base, where that is an array of ours."""
+    base = array.base
+    if type(base) is np.ndarray or not isinstance(base, np.ndarray):
+        return base
+    if not isinstance(base.base, Cell):
+        return base
+    return base.base.base if isinstance(base.base.base, Cell) else base.base
+
+
+def based(view: Any, owner: Any, memory: Any) -> Any:
+    """Let a view of an array's ``memory``, of a subclass, have the array for its base: by NumPy's rule the owner's own base, if of its class."""
+    if core.native:
+        key, base = id(view), owner.base
+        _kept[key] = weakref.ref(view, lambda gone: _kept.pop(key, None)), memory
+        core.belongs(view, base if type(base) is type(view) else owner)
+    return view
 
 
 # The methods of the array class, unbound -------------------------------------------------------------------------------------------

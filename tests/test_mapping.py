@@ -18,7 +18,7 @@ from lazynp.backends.common import disk_cache
 from lazynp.mapping import kept, syntax
 from tests.test_script import launch, output, write
 
-SAME = "print(np.__name__)\n"
+SAME = "print(np.__spec__.name)\n"
 
 
 @pytest.mark.slow
@@ -29,7 +29,7 @@ SAME = "print(np.__name__)\n"
         "np = importlib.import_module(name='nump' + 'y')",
         "np = load('num' + 'py')",
         "np = __import__('num' + 'py')",
-        "np = __import__('num' + 'py.linalg', fromlist=['norm']); np = sys.modules[np.__name__.partition('.')[0]]",
+        "np = __import__('num' + 'py.linalg', fromlist=['norm']); np = sys.modules[np.__spec__.name.partition('.')[0]]",
         "exec('import num' + 'py as np')",
         "scope = {}; exec('import num' + 'py as np', scope); np = scope['np']",
         "exec(b'import num' b'py as np')",
@@ -79,7 +79,7 @@ class Point:
     def __init__(self, x):
         self.x = x
 def work(point):
-    return np.__name__, helper.np.__name__, int(np.asarray(point.x).sum())
+    return np.__spec__.name, helper.np.__spec__.name, int(np.asarray(point.x).sum())
 def nested(point):
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.map(work, [point])[0]
@@ -116,7 +116,7 @@ def test_children_of_other_programs_are_left_alone(tmp_path: Path) -> None:
         tmp_path,
         main="import multiprocessing as m, helper\nif __name__ == '__main__':\n"
         "    with m.get_context('spawn').Pool(1) as pool:\n        print(pool.map(helper.name, [1]))\n",
-        helper="def name(x):\n    import numpy\n    return numpy.__name__\n",
+        helper="def name(x):\n    import numpy\n    return numpy.__spec__.name\n",
     )
     assert launch(tmp_path, "main.py", module=False).stdout.strip() == "['numpy']"
 
@@ -176,13 +176,13 @@ def test_all_names_may_be_copied_from_the_module(tmp_path: Path) -> None:
 
 PROJECT = {
     "pytest.ini": "[pytest]\n",
-    "conftest.py": "import numpy as np, pytest\n@pytest.fixture\ndef name():\n    return np.__name__\n",
+    "conftest.py": "import numpy as np, pytest\n@pytest.fixture\ndef name():\n    return np.__spec__.name\n",
     "package/__init__.py": "",
-    "package/inner.py": "import numpy as np\nname = np.__name__\n",
+    "package/inner.py": "import numpy as np\nname = np.__spec__.name\n",
     "tests/test_it.py": (
         "import importlib\nimport numpy as np, pytest, sys\nfrom package import inner\nfrom pytest import importorskip as need\n"
         "def test_names(name):\n    computed = importlib.import_module('num' + 'py').__name__\n"
-        "    assert name == inner.name == np.__name__ == computed == pytest.importorskip('numpy', '2.0').__name__ == 'WANTED'\n"
+        "    assert name == inner.name == np.__spec__.name == computed == pytest.importorskip('numpy', '2.0').__name__ == 'WANTED'\n"
         "    assert need('num' + 'py').__name__ == 'WANTED'\n"
         "def test_others():\n    assert sys.modules['numpy'].__name__ == 'numpy'\n"
         "def test_fails():\n    x = np.arange(3)\n    assert x.sum() == 4\n"
@@ -217,7 +217,7 @@ shell = SimpleNamespace(ast_transformers=[])
 lazynp.load_ipython_extension(shell)
 lazynp.load_ipython_extension(shell)  # `%load_ext` twice is once
 (transformer,) = shell.ast_transformers
-tree = compile("import numpy as np; name = np.__name__", "<cell>", "exec", flags=0x400)
+tree = compile("import numpy as np; name = np.__spec__.name", "<cell>", "exec", flags=0x400)
 exec(compile(transformer.visit(tree), "<cell>", "exec"))
 lazynp.unload_ipython_extension(shell)
 print(name, shell.ast_transformers, sys.meta_path == finders)
@@ -231,9 +231,9 @@ def test_a_notebook_maps_its_cells(tmp_path: Path) -> None:
 
 def test_a_notebook_with_ipython_itself(tmp_path: Path) -> None:
     pytest.importorskip("IPython")
-    write(tmp_path, helper="import numpy\nname = numpy.__name__\n")
-    cells = ["%load_ext lazynp", "import numpy as np; print(np.__name__)", "import helper; print(helper.name)", "%timeit -n1 -r1 np.eye(3)"]
-    cells += ["%unload_ext lazynp", "import numpy; print(numpy.__name__)"]
+    write(tmp_path, helper="import numpy\nname = numpy.__spec__.name\n")
+    cells = ["%load_ext lazynp", "import numpy as np; print(np.__spec__.name)", "import helper; print(helper.name)", "%timeit -n1 -r1 np.eye(3)"]
+    cells += ["%unload_ext lazynp", "import numpy; print(numpy.__spec__.name)"]
     shell = "from IPython.core.interactiveshell import InteractiveShell\nshell = InteractiveShell.instance()\n"
     write(tmp_path, main=f"{shell}for cell in {cells}:\n    shell.run_cell(cell).raise_error()\n")
     done = launch(tmp_path, "main.py", module=False, IPYTHONDIR=str(tmp_path / "dot"))
@@ -247,7 +247,7 @@ def test_a_notebook_with_ipython_itself(tmp_path: Path) -> None:
 def test_modules_in_a_zip_of_the_users(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "lib.zip", "w") as archive:
         archive.writestr("zipped/__init__.py", "")
-        archive.writestr("zipped/inner.py", "import numpy\nname = numpy.__name__\n")
+        archive.writestr("zipped/inner.py", "import numpy\nname = numpy.__spec__.name\n")
     path = "import sys, os\nsys.path.append(os.path.join(os.path.dirname(__file__), 'lib.zip'))\n"
     write(tmp_path, main=path + "from zipped import inner\nprint(inner.name)\n")
     assert output(tmp_path, "main.py").strip() == "lazynp"
@@ -255,7 +255,7 @@ def test_modules_in_a_zip_of_the_users(tmp_path: Path) -> None:
 
 # What was compiled before -----------------------------------------------------------------------------------------------------
 
-MODULE = b"import numpy\nname = numpy.__name__\n"
+MODULE = b"import numpy\nname = numpy.__spec__.name\n"
 
 
 class Compiled:
@@ -348,7 +348,7 @@ def test_a_text_that_is_wrong_is_wrong_every_time(compiled: Compiled) -> None:
 
 
 def test_modules_come_from_the_cache_and_follow_their_text(tmp_path: Path) -> None:
-    write(tmp_path, main="import helper\nprint(helper.name)\n", helper="import numpy\nname = numpy.__name__\n")
+    write(tmp_path, main="import helper\nprint(helper.name)\n", helper="import numpy\nname = numpy.__spec__.name\n")
     environment = {"LAZYNP_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": ""}
 
     def printed(module: bool = True) -> str:
@@ -359,7 +359,7 @@ def test_modules_come_from_the_cache_and_follow_their_text(tmp_path: Path) -> No
     assert [printed(), printed()] == ["lazynp", "lazynp"]
     assert len(list((tmp_path / "cache").iterdir())) == 2  # the program's text, and its module's
     assert printed(module=False) == "numpy"
-    (tmp_path / "helper.py").write_text("import numpy\nname = numpy.__name__ + '!'\n")
+    (tmp_path / "helper.py").write_text("import numpy\nname = numpy.__spec__.name + '!'\n")
     assert printed() == "lazynp!"
 
 

@@ -110,25 +110,25 @@ def test_numpy_is_lazynp_in_the_script_and_its_modules_only(tmp_path: Path) -> N
             "import sys\n"
             f"sys.path.append({str(installed)!r})\n"
             "import numpy as np, helper, package.inner, thirdparty\n"
-            "print(np.__name__, helper.name(), package.inner.name, thirdparty.name, sys.modules['numpy'].__name__)\n"
+            "print(np.__spec__.name, helper.name(), package.inner.name, thirdparty.name, sys.modules['numpy'].__name__)\n"
         ),
-        helper="def name():\n    from numpy import exp\n    import numpy\n    return numpy.__name__\n",
+        helper="def name():\n    from numpy import exp\n    import numpy\n    return numpy.__spec__.name\n",
         package__slash____init__="",
-        package__slash__inner="import numpy\nname = numpy.__name__\n",
+        package__slash__inner="import numpy\nname = numpy.__spec__.name\n",
     )
-    write(installed, thirdparty="import numpy\nname = numpy.__name__\n")
+    write(installed, thirdparty="import numpy\nname = numpy.__spec__.name\n")
     assert output(tmp_path, "main.py").split() == ["lazynp", "lazynp", "lazynp", "numpy", "numpy"]
 
 
 def test_a_module_elsewhere_keeps_numpy(tmp_path: Path) -> None:
-    write(tmp_path / "elsewhere", other="import numpy\nname = numpy.__name__\n")
+    write(tmp_path / "elsewhere", other="import numpy\nname = numpy.__spec__.name\n")
     write(tmp_path / "program", main=f"import sys; sys.path.append({str(tmp_path / 'elsewhere')!r})\nimport other\nprint(other.name)\n")
     assert output(tmp_path, "program/main.py").strip() == "numpy"
 
 
 @pytest.mark.slow
 def test_mapped_code_never_reaches_pythons_own_cache(tmp_path: Path) -> None:
-    write(tmp_path, main="import helper\nprint(helper.name)\n", helper="import numpy\nname = numpy.__name__\n")
+    write(tmp_path, main="import helper\nprint(helper.name)\n", helper="import numpy\nname = numpy.__spec__.name\n")
     assert output(tmp_path, "main.py").strip() == "lazynp"
     assert launch(tmp_path, "main.py", module=False).stdout.strip() == "numpy"
     assert output(tmp_path, "main.py").strip() == "lazynp"
@@ -278,7 +278,7 @@ def test_a_copied_program_prints_what_numpy_prints(tmp_path: Path) -> None:
 
 
 def test_a_numpy_beside_the_script_is_ignored(tmp_path: Path) -> None:
-    write(tmp_path, main="import numpy\nprint(numpy.__name__)\n", numpy="raise SystemExit('not NumPy')\n")
+    write(tmp_path, main="import numpy\nprint(numpy.__spec__.name)\n", numpy="raise SystemExit('not NumPy')\n")
     assert output(tmp_path, "main.py").strip() == "lazynp"
 
 
@@ -288,7 +288,7 @@ WHO = """
 import sys, os
 import numpy as np
 here = os.getcwd()
-print(np.__name__.replace("lazynp", "numpy"), [a.replace(here, "HERE") for a in sys.argv], sys.path[0].replace(here, "HERE"))
+print(np.__spec__.name.replace("lazynp", "numpy"), [a.replace(here, "HERE") for a in sys.argv], sys.path[0].replace(here, "HERE"))
 spec = globals().get("__spec__")
 print(__name__, __package__, spec and (spec.name, spec.origin.replace(here, "HERE"), spec.parent))
 print(globals().get("__file__", "").replace(here, "HERE"))
@@ -328,8 +328,8 @@ def test_a_module_and_a_package(tmp_path: Path) -> None:
 def test_modules_of_a_package_see_each_other(tmp_path: Path) -> None:
     write(
         tmp_path,
-        pkg__slash____init__="import numpy\nname = numpy.__name__\n",
-        pkg__slash__tool="from . import name\nfrom .other import np\nprint(name, np.__name__)\n",
+        pkg__slash____init__="import numpy\nname = numpy.__spec__.name\n",
+        pkg__slash__tool="from . import name\nfrom .other import np\nprint(name, np.__spec__.name)\n",
         pkg__slash__other="import numpy as np\n",
     )
     assert output(tmp_path, "-m", "pkg.tool").split() == ["lazynp", "lazynp"]
@@ -337,8 +337,8 @@ def test_modules_of_a_package_see_each_other(tmp_path: Path) -> None:
 
 def test_the_package_that_is_named_is_the_program_even_if_it_is_installed(tmp_path: Path) -> None:
     site = tmp_path / "site-packages"
-    write(site, tool__slash____main__="import numpy, thirdparty\nprint(numpy.__name__, thirdparty.name)\n", tool__slash____init__="")
-    write(site, thirdparty="import numpy\nname = numpy.__name__\n")
+    write(site, tool__slash____main__="import numpy, thirdparty\nprint(numpy.__spec__.name, thirdparty.name)\n", tool__slash____init__="")
+    write(site, thirdparty="import numpy\nname = numpy.__spec__.name\n")
     paths = os.pathsep.join([str(PACKAGE_PARENT), str(site)])
     (tmp_path / "empty").mkdir()
     done = subprocess.run(
@@ -355,7 +355,7 @@ def test_text(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("-", "a"), ("-",), ()])
 def test_standard_input(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    write(tmp_path, helper="import numpy\nname = numpy.__name__\n")
+    write(tmp_path, helper="import numpy\nname = numpy.__spec__.name\n")
     same_as_python(tmp_path, *arguments, text=WHO)
     assert launch(tmp_path, *arguments, text="import helper\nprint(helper.name)").stdout.strip() == "lazynp"
 
@@ -364,7 +364,7 @@ def test_standard_input(tmp_path: Path, arguments: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("form", ["directory", "zip"])
 def test_a_directory_or_a_zip_with_a_main(tmp_path: Path, form: str) -> None:
     files = {"__main__": WHO + "import helper\nprint(helper.name.replace('lazynp', 'numpy'))\n"}
-    files["helper"] = "import numpy\nname = numpy.__name__\n"
+    files["helper"] = "import numpy\nname = numpy.__spec__.name\n"
     if form == "directory":
         write(tmp_path / "app", **files)
         name = "app"
@@ -400,7 +400,7 @@ def test_tracebacks_of_other_forms(tmp_path: Path, arguments: tuple[str, ...]) -
 
 
 def test_a_prompt_has_np(tmp_path: Path) -> None:
-    typed = "np.__name__\nimport numpy\nnumpy.arange(3)\nfor i in range(2):\n    print(i)\n\n1 / 0\nnumpy is np\n"
+    typed = "np.__spec__.name\nimport numpy\nnumpy.arange(3)\nfor i in range(2):\n    print(i)\n\n1 / 0\nnumpy is np\n"
     inside = "import sys\nsys.argv[1:] = []\nsys.stdin.isatty = lambda: False\nfrom lazynp import prompt\nprompt.interact()\n"
     (tmp_path / "prompt.py").write_text(inside)
     shown = launch(tmp_path, str(tmp_path / "prompt.py"), module=False, text=typed)
@@ -418,7 +418,7 @@ def test_a_terminal_gets_the_prompt(tmp_path: Path) -> None:
         [sys.executable, "-m", "lazynp"], stdin=terminal, stdout=terminal, stderr=terminal, cwd=tmp_path, env=environment, close_fds=True
     )
     os.close(terminal)
-    os.write(master, b"import numpy; print(numpy.__name__ + '!', np is numpy)\nexit()\n")
+    os.write(master, b"import numpy; print(numpy.__spec__.name + '!', np is numpy)\nexit()\n")
     shown = b""
     while True:
         try:

@@ -94,6 +94,7 @@ cdef extern from "counting.h":
     void chain_resize(Py_ssize_t, Py_ssize_t, Py_ssize_t, int, long long)
     int settle_all() except -1
     int cell_lend(object) except -1
+    void view_belongs(object, object)
     int part_attach(object, object, object, object) except -1
     PyTypeObject function_type, ufunc_type
     object function_new(object, object, object, int, Reduction*, Matrices*, Direct, int, int, object)
@@ -313,6 +314,11 @@ def lend(x):
     """Tell that somebody outside may write the memory of ``x`` from now on."""
     settle_all()
     cell_lend(x)
+
+
+def belongs(cnp.ndarray view, owner):
+    """Let ``view``, of NumPy's class or a subclass, have ``owner`` for its base; somebody else keeps the memory."""
+    view_belongs(view, owner)
 
 
 cdef int _member(Member* member, object cls, str name) except -1:

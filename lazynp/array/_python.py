@@ -211,6 +211,10 @@ def lend(x: Any) -> None:
     """Tell that somebody outside may write the memory of ``x`` from now on."""
 
 
+def belongs(view: Any, owner: Any) -> None:
+    """Let ``view``, of NumPy's class or a subclass, have ``owner`` for its base; somebody else keeps the memory."""
+
+
 def bind(ufunc: Any, theirs: Any, real: bool, costly: bool) -> None:
     """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's; ``costly``: few elements are left to NumPy."""
 

@@ -134,6 +134,11 @@ static inline int is_own(Cell* owner) {
 static inline int is_writable(PyArrayObject* x) { return PyArray_ISWRITEABLE(x) && PyArray_FLAGS(x) >= 0; }
 static inline int is_written_plainly(PyArrayObject* x) { return PyArray_ISBEHAVED_RO(x) && is_writable(x); }
 
+/* Let a view of NumPy's have `owner` for its base, as the program sees it. */
+static inline void view_belongs(PyObject* view, PyObject* owner) {
+    Py_XSETREF(((PyArrayObject_fields*)view)->base, Py_NewRef(owner));
+}
+
 /* Whether lazynp has arrays of this dtype. */
 static inline int native_dtype(PyArrayObject* x) {
     int number = PyArray_TYPE(x);

@@ -1071,6 +1071,9 @@ static PyObject* number_call(Ufunc* self, PyObject* const* args, Py_ssize_t n) {
 
 static PyObject* call_name; /* of the method in Python */
 
+/* Nobody who wants to see a list that stands beside it. */
+#define PLAIN_OPERAND(X) (Py_TYPE(X) == array_type || IS_LIKE(X) || is_number(X))
+
 static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
     Ufunc* self = (Ufunc*)callable;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total;
@@ -1103,7 +1106,7 @@ static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t na
             return found || PyErr_Occurred() ? found : PyObject_Vectorcall(self->numpy, args, (size_t)n, NULL);
         }
     }
-    if (names == NULL && self->loops && n == self->loops->nin && (IS_LIST(args[0]) || (n == 2 && IS_LIST(args[1])))) {
+    if (names == NULL && self->loops && n == self->loops->nin && ((IS_LIST(args[0]) && (n == 1 || PLAIN_OPERAND(args[1]))) || (n == 2 && IS_LIST(args[1]) && PLAIN_OPERAND(args[0])))) {
         PyObject* plain[2] = {NULL, NULL};
         for (Py_ssize_t k = 0; k < n; k++) plain[k] = IS_LIST(args[k]) ? listed(NULL, args[k], NULL) : Py_NewRef(args[k]);
         if (plain[0] && plain[n - 1]) found = ufunc_call(callable, plain, (size_t)n, NULL);

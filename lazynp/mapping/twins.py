@@ -25,6 +25,7 @@ from typing import Any, Final
 
 from lazynp import scalars
 from lazynp.array import core
+from lazynp.arrays import asarray
 from lazynp.mapping.modules import is_zip, mapped_spec, owned
 from lazynp.mapping.syntax import OURS, THEIRS, compile_mapped, concerns, is_numpy, renamed
 from lazynp.namespace.bridge.neighbours import numpys as shown
@@ -127,7 +128,7 @@ def viewed(array: Any, *arguments: Any, **keywords: Any) -> Any:
         return array.view(*arguments, **keywords)
     theirs = sys.modules[THEIRS].ndarray
     keywords = {name: theirs if one is kind else one for name, one in keywords.items()}
-    return sys.modules[OURS].asarray(array.view(*[theirs if one is kind else one for one in arguments], **keywords))
+    return asarray(array.view(*[theirs if one is kind else one for one in arguments], **keywords))
 
 
 def _kinds() -> dict[type, type]:

@@ -47,7 +47,7 @@ FROM_NUMPY = "import numpy\ndef from_numpy(x):\n    return x if type(x) is numpy
 
 
 def test_a_neighbour_is_what_is_installed_under_that_name(tmp_path: Path) -> None:
-    write(tmp_path, site__slash__torch=FROM_NUMPY, app__slash__pandas="import numpy\nname = numpy.__name__\n", app__slash__main="""
+    write(tmp_path, site__slash__torch=FROM_NUMPY, app__slash__pandas="import numpy\nname = numpy.__spec__.name\n", app__slash__main="""
 import sys; sys.path.append(sys.path[0] + "/../site")
 import numpy as np, pandas, torch
 x = np.zeros(3)

@@ -41,7 +41,7 @@ def test_numpys_version_is_numpys() -> None:
 
 
 def test_a_name_numpy_lacks_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="'lazynp' has no attribute 'nonsense'"):
+    with pytest.raises(AttributeError, match="'numpy' has no attribute 'nonsense'"):
         lazynp.nonsense
     with pytest.raises(AttributeError, match="nonsense"):
         lazynp.linalg.nonsense

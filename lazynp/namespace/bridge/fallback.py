@@ -381,6 +381,7 @@ def _is_documented(value: Any) -> bool:
 # Arguments that no class of others can be among.
 _PLAIN: Final = frozenset({ndarray, np.ndarray, int, float, bool, complex, str, bytes, type, NoneType, slice, range, np.dtype})
 _LOOKED_AT: Final = 64  # elements of a list; of longer ones the first
+_NUMPYS_OWN: Final = np.ndarray.__array_function__
 _minding: dict[Any, Any] = {}
 
 
@@ -393,7 +394,7 @@ def _overridden(values: Iterable[Any], depth: int = 0) -> bool:
         if kind is list or kind is tuple:
             if depth < 2 and _overridden(value if len(value) <= _LOOKED_AT else value[:1], depth + 1):
                 return True
-        elif hasattr(kind, "__array_function__") and not issubclass(kind, np.ndarray) and not is_scalar(value) and kind is not ndarray:
+        elif getattr(kind, "__array_function__", _NUMPYS_OWN) is not _NUMPYS_OWN and not is_scalar(value):
             return True
     return False
 

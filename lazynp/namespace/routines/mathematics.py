@@ -392,4 +392,4 @@ FUNCTIONS: Final = {
         round, fix, nan_to_num, real, imag, angle, iscomplexobj, isrealobj, iscomplex, isreal, isposinf, isneginf, isclose, allclose,
         array_equal, array_equiv, diff, ediff1d, cross, sinc,
     )
-} | {"around": round}  # fmt: skip
+} | {"around": red.named(round, "around")}  # fmt: skip

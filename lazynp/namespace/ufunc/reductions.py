@@ -11,6 +11,7 @@ from builtins import all as all_
 from collections.abc import Callable
 from math import prod as product
 from operator import index
+from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
@@ -319,6 +320,14 @@ def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, *, w
     return reduce(UFUNCS["logical_and"], a, axis, None, out, _flag(keepdims), NoValue, _mask(where), "all")
 
 
+def named(function: Any, name: str) -> Any:
+    """Copy a function: of some NumPy has another under an older name, and a table of functions tells the two."""
+    copy = FunctionType(function.__code__, function.__globals__, name, function.__defaults__, function.__closure__)
+    copy.__kwdefaults__, copy.__doc__ = function.__kwdefaults__, function.__doc__
+    copy.__dict__.update(function.__dict__)
+    return copy
+
+
 def _flag(keepdims: Any) -> bool:
     return False if keepdims is NoValue else bool(keepdims)
 
@@ -457,4 +466,4 @@ FUNCTIONS: Final = {
     for function in (
         sum, prod, max, min, any, all, cumsum, cumprod, cumulative_sum, cumulative_prod, ptp, count_nonzero, argmax, argmin,
     )
-} | {"amax": max, "amin": min}  # fmt: skip
+} | {"amax": named(max, "amax"), "amin": named(min, "amin")}  # fmt: skip

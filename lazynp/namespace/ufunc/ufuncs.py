@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any, Final
 
@@ -32,6 +32,7 @@ from lazynp.namespace.ufunc.promotion import DType, Foreign, Key, broadcast, con
 from lazynp.namespace.ufunc.table import LOWERING
 from lazynp.ndarray import host, ndarray, node_of, result, result_order, wrap, wrap_ordered
 from lazynp.scalars import CLASSES, OF_TYPE, node_of_scalar
+from lazynp.subclasses import minds
 from lazynp.values import config
 
 # A kernel of ours computes these several times as fast as NumPy, from few elements on.
@@ -75,6 +76,23 @@ class Rule:
     def __init__(self, ins: tuple[DType, ...], outs: tuple[DType, ...]) -> None:
         self.ins = ins
         self.outs = outs
+
+
+def _asking(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let NumPy, which asks them, take a method's calls with objects that have a mind of their own."""
+    name = method.__name__
+
+    @functools.wraps(method)
+    def asking(self: ufunc, *args: Any, **kwargs: Any) -> Any:
+        if any(map(minds, args)) or (kwargs and any(map(minds, [*kwargs.values(), *_listed(kwargs.get("out"))]))):
+            return fallback.call(getattr(self._numpy, name), f"{self.__name__}.{name}", args, kwargs, (0,) if name == "at" else ())
+        return method(self, *args, **kwargs)
+
+    return asking
+
+
+def _listed(out: Any) -> tuple[Any, ...]:
+    return out if type(out) is tuple else ()
 
 
 class UfuncType(type):
@@ -240,7 +258,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             found = floating.at_once(self._of_numbers, *values)
             return fallback.ours(found) if any(type(arg) in CLASSES for arg in args) else found
         known = NotImplemented
-        if config.at_hand and not _LISTS.isdisjoint(map(type, args)):
+        if config.at_hand and not _LISTS.isdisjoint(map(type, args)) and not any(map(overrides, args)):
             args = [arg if (made := hand.listed(arg, None)) is None else made for arg in args]
         if self._at_call is not None and calls.fit(args):
             known = calls.answer(self._of_numbers, args, {})
@@ -362,7 +380,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             order = checked_order(order)
         if not isinstance(kwargs.get("casting", ""), str):
             raise TypeError(f"casting must be str, not {type(kwargs['casting']).__name__}")
-        if any(out is not None and overrides(out) for out in outs):
+        if overrides(where) or any(out is not None and overrides(out) for out in outs):
             return self._by_numpy(args, kwargs)
         if getattr(outs[0], "tells_of_writes", False):  # a map, which takes its result piece by piece
             return outs[0].__array_ufunc__(self._numpy, "__call__", *inputs, **{**kwargs, "out": outs})
@@ -450,6 +468,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
 
     # Methods ------------------------------------------------------------------------------------------------------------
 
+    @_asking
     def reduce(
         self,
         array: Any,
@@ -469,6 +488,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             return known
         return reduce(self, array, axis, dtype, out, keepdims, initial, where)
 
+    @_asking
     def accumulate(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
         """Running combination along ``axis``; see :meth:`numpy.ufunc.accumulate`."""
         from lazynp.namespace.ufunc.methods import accumulate
@@ -478,6 +498,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             return known
         return accumulate(self, array, axis, dtype, out)
 
+    @_asking
     def reduceat(self, array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
         """Combine over segments; see :meth:`numpy.ufunc.reduceat`."""
         from lazynp.namespace.ufunc.methods import reduceat
@@ -487,6 +508,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             return known
         return reduceat(self, array, indices, axis, dtype, out)
 
+    @_asking
     def outer(self, *args: Any, **kwargs: Any) -> Any:
         """The function of all pairs; see :meth:`numpy.ufunc.outer`."""
         from lazynp.namespace.ufunc.methods import outer
@@ -496,6 +518,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             return known
         return outer(self, args, kwargs)
 
+    @_asking
     def at(self, a: Any, indices: Any, /, *b: Any) -> None:
         """Unbuffered in-place operation; see :meth:`numpy.ufunc.at`."""
         from lazynp.namespace.ufunc.methods import at
