@@ -382,6 +382,7 @@ def _is_documented(value: Any) -> bool:
 _PLAIN: Final = frozenset({ndarray, np.ndarray, int, float, bool, complex, str, bytes, type, NoneType, slice, range, np.dtype})
 _LOOKED_AT: Final = 64  # elements of a list; of longer ones the first
 _NUMPYS_OWN: Final = np.ndarray.__array_function__
+_LARGE: Final = 1 << 30
 _minding: dict[Any, Any] = {}
 
 
@@ -399,6 +400,29 @@ def _overridden(values: Iterable[Any], depth: int = 0) -> bool:
     return False
 
 
+# NumPy's functions that ask an object for its own method, or attribute, of a name (``_wrapreduction``, ``_wrapfunc``), and which argument.
+_ASKING: Final = dict.fromkeys(
+    (
+        "all", "amax", "amin", "any", "argmax", "argmin", "argpartition", "argsort", "around", "choose", "clip", "cumprod", "cumsum",
+        "diagonal", "imag", "max", "mean", "min", "ndim", "nonzero", "prod", "ptp", "put", "ravel", "real", "repeat", "reshape", "round",
+        "searchsorted", "shape", "size", "squeeze", "std", "sum", "swapaxes", "take", "trace", "transpose", "var",
+    ),
+    0,
+) | {"compress": 1}  # fmt: skip
+
+
+def _is_somebodys(value: Any) -> bool:
+    """Tell whether an object is nobody's array, list or number, so that it may have methods of its own."""
+    kind = type(value)
+    return kind not in _PLAIN and kind not in _LISTS and not issubclass(kind, np.generic) and not is_scalar(value)
+
+
+def _by_its_owner(theirs: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """NumPy's function of somebody's object, which answers itself: numbers are NumPy's."""
+    found = call(theirs, name, args, kwargs)
+    return found.concrete("fallback") if is_scalar(found) else found
+
+
 def _with_overrides(function: Any, name: str, theirs: Any) -> Any:
     """Let NumPy, which asks them, take the calls with objects that answer themselves."""
     if type(function) is not FunctionType or type(theirs) is not _DISPATCHED:
@@ -407,9 +431,12 @@ def _with_overrides(function: Any, name: str, theirs: Any) -> Any:
         return function
     found = _minding.get(function)
     if found is None:
+        place = _ASKING.get(name, _LARGE) if getattr(np, name, None) is theirs else _LARGE
 
         @functools.wraps(function)
         def minding(*args: Any, **kwargs: Any) -> Any:
+            if len(args) > place and _is_somebodys(args[place]):
+                return _by_its_owner(theirs, name, args, kwargs)
             if _overridden(args) or (kwargs and _overridden(kwargs.values())):
                 return call(theirs, name, args, kwargs)
             return function(*args, **kwargs)

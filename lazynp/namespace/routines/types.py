@@ -53,8 +53,8 @@ def common_type(*arrays: Any) -> Any:
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     """Convert the values to another dtype; see :func:`numpy.astype`."""
-    if not isinstance(x, np.ndarray) and type(x) is not ndarray and not is_scalar(x):
-        raise TypeError(f"Input should be a NumPy array. It is of type {type(x)}.")
+    if not isinstance(x, np.ndarray) and type(x) is not ndarray and not is_scalar(x) and not np.isscalar(x):
+        raise TypeError(f"Input should be a NumPy array or scalar. It is a {type(x)} instead.")
     place = checked_device(device)
     return placed((x if type(x) is not np.ndarray else asarray(x)).astype(dtype, copy=copy), place)
 

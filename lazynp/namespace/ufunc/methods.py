@@ -53,7 +53,7 @@ def _asked(of: ufunc, method: str, nodes: list[Node], *args: Any, **options: Any
         options["out"] = _stand_in(given.shape, given.dtype) if isinstance(given, (ndarray, np.ndarray)) else given
     with np.errstate(all="ignore"):
         found = getattr(of._numpy, method)(*[_stand_in(node.shape, node.dtype) for node in nodes], *args, **options)
-    if found is not None and found.dtype not in NATIVE:
+    if found is not None and getattr(found, "dtype", None) not in NATIVE:  # a function of Python's gives any object
         raise Foreign
     return found
 

@@ -28,7 +28,7 @@ from lazynp.memory import stand_in
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.loops import truth
-from lazynp.namespace.ufunc.promotion import DType, Foreign, broadcast, mask_node, operand, overrides
+from lazynp.namespace.ufunc.promotion import DType, Foreign, broadcast, mask_node, operand
 from lazynp.namespace.ufunc.table import ON_BOOL, REDUCTIONS
 from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, PER_OPERAND, UFUNCS, need_array, ufunc, write_out
 from lazynp.ndarray import asarray, copy_order, host, ndarray, node_of, reduction_order, result, wrap, wrap_ordered
@@ -192,13 +192,11 @@ def reduce(
     try:
         node, axes = _reduced(of, array, axis, dtype, out, keepdims, initial, where)
     except Foreign:
-        options = {"axis": axis, "dtype": dtype, "out": out, "keepdims": keepdims, "initial": initial, "where": where}
-        given = {key: value for key, value in options.items() if all_(value is not unset for unset in (NoValue, False, True))}
-        if function is not None and overrides(array):
-            # Another library's array has a method for it, which NumPy's function calls.
-            given = {key: value for key, value in given.items() if value is not None} | ({"keepdims": True} if keepdims else {})
-            return fallback.call(getattr(np, function), function, (array,), given)
-        return fallback.call(getattr(np, name).reduce, f"{name}.reduce", (array,), given | {"keepdims": keepdims})
+        given = {key: value for key, value in {"dtype": dtype, "out": out, "keepdims": keepdims or None}.items() if value is not None}
+        given |= {key: value for key, value in {"initial": initial, "where": where}.items() if value is not NoValue and value is not True}
+        if function is not None:  # NumPy's has a dtype of its own (of truth), and asks another library's array for its method
+            return fallback.call(getattr(np, function), function, (array, axis), given)
+        return fallback.call(getattr(np, name).reduce, f"{name}.reduce", (array, axis), given)
     return finish(node, out, name, array, axes, mask)
 
 
