@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copyreg
 import functools
+import sys
 import weakref
 from abc import ABCMeta
 from collections.abc import Callable
@@ -20,6 +21,8 @@ import numpy as np
 
 from lazynp.array import core
 from lazynp.array.core import Cell
+from lazynp.graph.node import caller
+from lazynp.graph.report import count_fallback
 from lazynp.scalars import generic, is_scalar
 
 _ARRAYS: Final = (Cell, np.ndarray)
@@ -27,9 +30,7 @@ _NUMPYS_OWN: Final = np.ndarray.__array_ufunc__
 
 
 def _package() -> Any:
-    import lazynp
-
-    return lazynp
+    return sys.modules["lazynp"]
 
 
 def counterpart(value: Any) -> Any:
@@ -122,12 +123,11 @@ def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **keywords: A
 
 def _array_function(self: Any, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
     """NumPy's own ``ndarray.__array_function__``: the function without asking anybody, where all are arrays."""
-    from lazynp.namespace.bridge import fallback
-
     if not all(issubclass(kind, (*_ARRAYS, generic)) for kind in types):
         return NotImplemented
     theirs = original(function)
-    return fallback.call(getattr(theirs, "_implementation", theirs), function.__name__, arguments, keywords)
+    count_fallback(function.__name__, 0, caller())
+    return of_numpys(getattr(theirs, "_implementation", theirs), *arguments, **keywords)
 
 
 class _OfUfuncs(np.ndarray):

@@ -62,7 +62,6 @@ UPWARD: Final = {
     "lazynp.namespace.coverage -> lazynp": "coverage asks every public name who answers it",
     "lazynp.namespace.docstrings -> lazynp.namespace.help_texts": "help texts are made when somebody reads one",
     "lazynp.namespace.routines.correlation -> lazynp.namespace.submodules.linalg": "a covariance is a matrix product, which lives there",
-    "lazynp.subclasses -> lazynp": "subclasses are asked with the functions that programs find in the package",
     "lazynp.protocols -> lazynp": "the namespace of an array is the package",
     "lazynp.protocols -> lazynp.namespace.standard": "seen through the standard, which has arrays where NumPy has scalars",
 }

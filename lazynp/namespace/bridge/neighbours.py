@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Iterable
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from operator import methodcaller
-from types import BuiltinFunctionType, CodeType, FunctionType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any, Final
 
 import numpy as np
@@ -103,11 +103,58 @@ def _class(kind: type, package: str, shown: Shown = _NUMPYS) -> None:
                 setattr(owner, name, told if member is function else type(member)(told))
 
 
+_CALLING: Final = ("agg", "aggregate", "apply", "applymap", "combine", "filter", "map", "pivot_table", "transform")  # methods that are given functions
+_FUNCTIONS: Final = (FunctionType, MethodType, functools.partial)
+
+
+def _answering(value: Any, known: dict[int, Any]) -> Any:
+    """Return a function whose answers are NumPy's arrays and numbers, also in lists, tuples and dictionaries; anything else as it is.
+
+    A function that is given twice is one, which ``known`` tells by its identity.
+    """
+    if isinstance(value, FunctionType | MethodType):
+
+        def answer(*arguments: Any, **keywords: Any) -> Any:
+            return numpys(value(*arguments, **keywords))
+
+        return known.setdefault(id(value), functools.update_wrapper(answer, value))
+    if isinstance(value, functools.partial):  # whose name is its function's
+        return functools.partial(_answering(value.func, known), *value.args, **value.keywords)
+    if isinstance(value, list | tuple) and any(isinstance(item, (*_FUNCTIONS, list, tuple, dict)) for item in value):
+        found = [_answering(item, known) for item in value]
+        return type(value)(*found) if hasattr(value, "_make") else type(value)(found)
+    return {key: _answering(item, known) for key, item in value.items()} if type(value) is dict else value
+
+
+def _calling(kind: type) -> None:
+    """Let what a class's methods call of the program's answer with NumPy's."""
+    for owner in kind.__mro__:
+        for name in _CALLING if owner.__module__.startswith("pandas.") else ():
+            method = vars(owner).get(name)
+            if isinstance(method, FunctionType) and not hasattr(method, "__calls__"):
+                setattr(owner, name, _given_functions(method))
+
+
+def _given_functions(method: Any) -> Any:
+    @functools.wraps(method)
+    def answer(*arguments: Any, **keywords: Any) -> Any:
+        known: dict[int, Any] = {}
+        given = [_answering(value, known) for value in arguments]
+        return method(*given, **{name: _answering(value, known) for name, value in keywords.items()})
+
+    answer.__calls__ = True  # type: ignore[attr-defined]
+    return answer
+
+
 def _pandas(module: Any) -> None:
     _functions(module, list(vars(module)))
     frame = module.DataFrame()
     for kind in (module.DataFrame, module.Series, module.Index, *map(type, (frame.loc, frame.iloc, frame.at, frame.iat))):
         _class(kind, "pandas.")
+    typing = module.api.typing
+    groups = [getattr(typing, name, object) for name in ("DataFrameGroupBy", "SeriesGroupBy", "Resampler", "Rolling", "Expanding")]
+    for kind in (module.DataFrame, module.Series, module.Index, *groups):
+        _calling(kind)
 
 
 def _cv2(module: Any) -> None:

@@ -47,13 +47,15 @@ def _stand_in(shape: Shape, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
 
 def _asked(of: ufunc, method: str, nodes: list[Node], *args: Any, **options: Any) -> Any:
     """NumPy's answer for stand-ins; its dtype is the result's, its errors are the call's."""
+    if all(set(loop) == {"O", "-", ">"} for loop in of._numpy.types):
+        raise Foreign  # a function of Python's, which gives any object
     out = options.get("out")
     if out is not None:
         given = out[0] if type(out) is tuple and len(out) == 1 else out
         options["out"] = _stand_in(given.shape, given.dtype) if isinstance(given, (ndarray, np.ndarray)) else given
     with np.errstate(all="ignore"):
         found = getattr(of._numpy, method)(*[_stand_in(node.shape, node.dtype) for node in nodes], *args, **options)
-    if found is not None and getattr(found, "dtype", None) not in NATIVE:  # a function of Python's gives any object
+    if found is not None and found.dtype not in NATIVE:
         raise Foreign
     return found
 

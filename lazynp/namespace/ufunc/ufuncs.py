@@ -7,6 +7,7 @@ nothing.
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import sys
 import warnings
@@ -109,6 +110,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
     """
 
     __doc__ = Documented(__doc__, "of_ufunc")
+    __module__ = "numpy"
 
     def __init__(self, numpy_ufunc: np.ufunc, lower: Lowering | None) -> None:
         self._numpy = numpy_ufunc
@@ -363,7 +365,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         nin, nout = self.nin, self.nout
         if not nin <= len(args) <= nin + nout:
             raise TypeError(
-                f"{self.__name__}() takes from {nin} to {nin + nout} positional arguments but {len(args)} were given"
+                f"{self.__name__}() takes from {nin} to {nin + nout} positional arguments but {len(args)} {'was' if len(args) == 1 else 'were'} given"
             )
         for keyword in kwargs:
             if keyword not in _KEYWORDS:
@@ -597,6 +599,7 @@ def castable(dtype: DType, out: Any, function: Any = np.add, number: int = 0) ->
 
 ufunc.__call__ = native.calls(ufunc.__call__)  # type: ignore[method-assign]
 core.register_ufunc(ufunc)
+copyreg.pickle(UfuncType, lambda kind: (getattr, (sys.modules["lazynp"], kind.__name__)))  # a class is found by its name, which is NumPy's
 UFUNCS: Final[dict[str, ufunc]] = {name: ufunc(getattr(np, name), lower) for name, lower in LOWERING.items()}
 UFUNCS["isnat"] = ufunc(np.isnat, None)  # of dates alone
 
