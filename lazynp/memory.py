@@ -41,6 +41,9 @@ FEW = 4096
 READERS = 64
 """Pending operations that are looked at for who reads an array that is changed."""
 
+WRITEABLE = 0x400
+"""NumPy's flag, among ``flags.num``."""
+
 COMPARED = 1 << 17
 """Words that are compared with a snapshot at a time."""
 

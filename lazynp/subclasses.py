@@ -107,6 +107,17 @@ def of_numpys(function: Callable[..., Any], *arguments: Any, **keywords: Any) ->
     return asarray(found) if type(found) is np.ndarray else found
 
 
+def unasking(theirs: Any) -> Callable[..., Any]:
+    """Return a function of NumPy's that asks none of its arguments (``np.sum._implementation``), which libraries call of what they are asked."""
+    inner = getattr(theirs, "_implementation", theirs)
+
+    def implementation(*arguments: Any, **keywords: Any) -> Any:
+        count_fallback(inner.__name__, 0, caller())
+        return of_numpys(inner, *arguments, **keywords)
+
+    return functools.update_wrapper(implementation, inner)
+
+
 def minds(value: Any) -> bool:
     """Tell whether an operand of a ufunc has a mind of its own, as NumPy sees it."""
     own = getattr(type(value), "__array_ufunc__", _NUMPYS_OWN)
@@ -125,9 +136,7 @@ def _array_function(self: Any, function: Any, types: Any, arguments: Any, keywor
     """NumPy's own ``ndarray.__array_function__``: the function without asking anybody, where all are arrays."""
     if not all(issubclass(kind, (*_ARRAYS, generic)) for kind in types):
         return NotImplemented
-    theirs = original(function)
-    count_fallback(function.__name__, 0, caller())
-    return of_numpys(getattr(theirs, "_implementation", theirs), *arguments, **keywords)
+    return unasking(original(function))(*arguments, **keywords)
 
 
 class _OfUfuncs(np.ndarray):
@@ -160,6 +169,19 @@ def _key_for(kind: type, name: str, method: Any) -> Any:
     return functools.update_wrapper(subscript, method or getattr(np.ndarray, name))
 
 
+def _view_for(kind: type) -> Any:
+    """The method ``view`` of a subclass, which may be told the class of arrays."""
+
+    @functools.wraps(np.ndarray.view)
+    def view(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        of = super(kind, self).view
+        if any(type(value) is ArrayType for value in (*arguments, *keywords.values())):
+            return of_numpys(of, *arguments, **keywords)
+        return of(*arguments, **keywords)
+
+    return view
+
+
 class SubclassType(ABCMeta):
     """Metaclass of users' subclasses of the array; abstract base classes may be among the others that they derive from."""
 
@@ -188,6 +210,8 @@ class SubclassType(ABCMeta):
             own = members.get(method)
             if isinstance(own, FunctionType) or (first and own is None):
                 type.__setattr__(made, method, _key_for(made, method, own))
+        if first and "view" not in members:
+            type.__setattr__(made, "view", _view_for(made))
         return made
 
 

@@ -100,12 +100,12 @@ def _of_kinds(nodes: list[ast.AST]) -> None:
                     node.func = _through("kind", function)
 
 
-def _with_all_names(node: ast.AST, modules: set[str]) -> None:
-    """Let ``np.__dict__`` and ``vars(np)`` be read when all names are there: lazynp makes most of them when they are asked for."""
+def _with_all_names(node: ast.AST) -> None:
+    """Let ``np.__dict__`` and ``vars(np)``, whatever name the module has there, be read when all names are there: lazynp makes most of them when they are asked for."""
     match node:
-        case ast.Attribute(value=ast.Name(id=name) as module, attr="__dict__") if name in modules:
+        case ast.Attribute(value=ast.Name(id=name) as module, attr="__dict__", ctx=ast.Load()) if name not in ("self", "cls"):
             node.value = _through("complete", module, module)
-        case ast.Call(func=ast.Name(id="vars"), args=[ast.Name(id=name) as module]) if name in modules:
+        case ast.Call(func=ast.Name(id="vars"), args=[ast.Name(id=name) as module]) if name not in ("self", "cls"):
             node.args[0] = _through("complete", module, module)
 
 
@@ -173,7 +173,7 @@ def map_tree(tree: _Tree) -> _Tree:
                 _with_twins(node, concerned)
             case ast.FunctionDef():
                 _hearing_ours(node)
-        _with_all_names(node, modules)
+        _with_all_names(node)
         _with_names_of_numpys(node, modules)
         for field in ("body", "orelse", "finalbody"):
             block = getattr(node, field, None)

@@ -120,15 +120,20 @@ def given(method: Callable[..., Any]) -> Callable[..., Any]:
     return answer
 
 
+def _numpys_own() -> tuple[type, type]:
+    return sys.modules[THEIRS].ndarray, sys.modules[THEIRS].generic
+
+
 def viewed(array: Any, *arguments: Any, **keywords: Any) -> Any:
     """``array.view(np.ndarray)``, where the array is of a subclass, which is NumPy's and does not know our class."""
     kind = sys.modules[OURS].ndarray
     wanted = [*arguments, *keywords.values()]
-    if not isinstance(array, sys.modules[THEIRS].ndarray) or type(array) is kind or not any(one is kind for one in wanted):
+    if not isinstance(array, _numpys_own()) or type(array) is kind or not any(one is kind for one in wanted):
         return array.view(*arguments, **keywords)
     theirs = sys.modules[THEIRS].ndarray
     keywords = {name: theirs if one is kind else one for name, one in keywords.items()}
-    return asarray(array.view(*[theirs if one is kind else one for one in arguments], **keywords))
+    found = array.view(*[theirs if one is kind else one for one in arguments], **keywords)
+    return asarray(found) if type(found) is theirs else found
 
 
 def _kinds() -> dict[type, type]:

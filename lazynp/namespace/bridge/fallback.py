@@ -33,6 +33,7 @@ from lazynp.namespace.ufunc.promotion import overrides
 from lazynp.ndarray import from_numpy, host, ndarray, node_of, root_node, scalar_of_value
 from lazynp.protocols import exported, snapshot
 from lazynp.scalars import force, is_scalar
+from lazynp.subclasses import of_numpys, unasking
 from lazynp.values import config
 
 _DISPATCHED: Final = type(np.concatenate)  # a function that asks its arguments first
@@ -350,6 +351,10 @@ class Library:
             return known
         return library_call(self.__wrapped__, self._name, args, kwargs)
 
+    @property
+    def _implementation(self) -> Callable[..., Any]:
+        return unasking(self.__wrapped__)
+
     def __reduce__(self) -> Any:
         return by_path, (self._name,)
 
@@ -418,9 +423,15 @@ def _is_somebodys(value: Any) -> bool:
 
 
 def _by_its_owner(theirs: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """NumPy's function of somebody's object, which answers itself: numbers are NumPy's."""
-    found = call(theirs, name, args, kwargs)
-    return found.concrete("fallback") if is_scalar(found) else found
+    """NumPy's function of somebody's object, which answers itself: it gets the memory of our arrays, and its answer is given as it is."""
+    if config.fallback != "silent":
+        _announce(name)
+    count_fallback(name, 0, caller())
+
+    def told(*arguments: Any, **keywords: Any) -> Any:
+        return watched(at_users_line, theirs, arguments, keywords)
+
+    return of_numpys(told, *args, **kwargs)
 
 
 def _with_overrides(function: Any, name: str, theirs: Any) -> Any:
@@ -438,7 +449,7 @@ def _with_overrides(function: Any, name: str, theirs: Any) -> Any:
             if len(args) > place and _is_somebodys(args[place]):
                 return _by_its_owner(theirs, name, args, kwargs)
             if _overridden(args) or (kwargs and _overridden(kwargs.values())):
-                return call(theirs, name, args, kwargs)
+                return _by_its_owner(theirs, name, args, kwargs)
             return function(*args, **kwargs)
 
         found = _minding[function] = _minding[minding] = minding
@@ -464,6 +475,10 @@ def published(name: str, value: Any, module: str) -> Any:
         value.__qualname__ = value.__name__
     own = standard.KEYWORDS.get(f"{module[7:]}.{name}".lstrip("."), {})
     theirs = _theirs(name, module)
+    if type(value) is FunctionType and type(theirs) is _DISPATCHED and (module == "lazynp" or not hasattr(value, "_implementation")):
+        value._implementation = unasking(theirs)  # type: ignore[attr-defined]
+        if not hasattr(value, "__wrapped__") and "<locals>" in value.__code__.co_qualname:
+            value.__wrapped__ = theirs  # type: ignore[attr-defined]  # whose source is a function's
     return dispatch.first(name, _with_overrides(value, name, theirs), theirs, module, frozenset(own))
 
 
@@ -508,6 +523,10 @@ class Fallback:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["__wrapped__"], name)
+
+    @property
+    def _implementation(self) -> Callable[..., Any]:
+        return unasking(self.__wrapped__)
 
     def __reduce__(self) -> Any:
         return by_path, (self._name,)

@@ -375,7 +375,7 @@ def _cumulative_standard(of: ufunc, x: Any, axis: Any, dtype: Any, out: Any, inc
         return fallback.call(getattr(np, f"cumulative_{name}"), f"cumulative_{name}", (x,), options)
     if axis is None:
         if len(node.shape) >= 2:
-            raise ValueError(f"For arrays which have more than one dimension ``axis`` argument is required. (cumulative_{name})")
+            raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
         axis = 0
     if not include_initial:
         return _cumulative(of, x, axis, dtype, out)

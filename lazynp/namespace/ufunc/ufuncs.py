@@ -92,6 +92,11 @@ def _asking(method: Callable[..., Any]) -> Callable[..., Any]:
     return asking
 
 
+def _are_complex(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Tell whether numbers may be complex, of which some functions of ours have other values than NumPy's."""
+    return any(type(x) is complex or np.dtype(getattr(x, "dtype", None) or float).kind == "c" for x in (*args, *kwargs.values()) if x is not None)
+
+
 def _listed(out: Any) -> tuple[Any, ...]:
     return out if type(out) is tuple else ()
 
@@ -154,7 +159,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
                 return known
         if kwargs or len(args) != self.nin:
             known = NotImplemented
-            if self._of_numbers is self._at_call:
+            if self._at_call is not None and (self._of_numbers is self._at_call or not _are_complex(args, kwargs)):
                 known = calls.answer(self._numpy, args, kwargs, 1, calls.ALWAYS if "casting" in kwargs else 0)
             return known if known is not NotImplemented else self._with_keywords(args, kwargs)
         a = args[0]
