@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import warnings
 from math import prod
 from typing import Any
 from weakref import getweakrefcount, ref
@@ -41,8 +42,8 @@ FEW = 4096
 READERS = 64
 """Pending operations that are looked at for who reads an array that is changed."""
 
-WRITEABLE = 0x400
-"""NumPy's flag, among ``flags.num``."""
+WRITEABLE, WARNS = 0x400, 1 << 31
+"""NumPy's flags, among ``flags.num``."""
 
 COMPARED = 1 << 17
 """Words that are compared with a snapshot at a time."""

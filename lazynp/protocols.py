@@ -21,6 +21,7 @@ from lazynp.conversion import NO_COPY
 from lazynp.engine import devices
 from lazynp.graph.node import caller
 from lazynp.scalars import CLASSES, generic
+from lazynp.subclasses import array_function, array_ufunc
 
 BUFFERS = core.native or sys.version_info >= (3, 12)
 """Whether arrays have Python's buffer protocol."""
@@ -180,6 +181,8 @@ OF_NUMBERS = frozenset(
 
 def _array_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """``numpy.sin(x)`` and its kin: lazy, except where the result goes into NumPy's own memory."""
+    if isinstance(self, np.ndarray):  # ``np.ndarray.__array_ufunc__`` of a subclass
+        return array_ufunc(self, ufunc, method, *inputs, **kwargs)
     if ufunc in OF_NUMBERS and not kwargs and method == "__call__":  # a number of NumPy's on the left
         from lazynp.array import calls
 
@@ -221,6 +224,8 @@ def _is_scipys(ufunc: np.ufunc) -> bool:
 
 def _array_function(self: Any, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
     """``numpy.concatenate([x, y])`` and its kin: lazynp's function of the same name."""
+    if isinstance(self, np.ndarray):
+        return array_function(self, func, types, args, kwargs)
     import lazynp
 
     if not all(issubclass(cls, (lazynp.ndarray, generic)) for cls in types):

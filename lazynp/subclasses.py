@@ -124,7 +124,7 @@ def minds(value: Any) -> bool:
     return own is not _NUMPYS_OWN and not isinstance(value, (Cell, np.generic)) and not is_scalar(value)
 
 
-def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
     """NumPy's own ``ndarray.__array_ufunc__``: the ufunc's method, where no operand has a mind of its own."""
     out = keywords.get("out", ())
     if any(map(minds, inputs)) or any(map(minds, out if type(out) is tuple else (out,))):
@@ -132,7 +132,7 @@ def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **keywords: A
     return getattr(counterpart(ufunc), method)(*inputs, **keywords)
 
 
-def _array_function(self: Any, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
+def array_function(self: Any, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
     """NumPy's own ``ndarray.__array_function__``: the function without asking anybody, where all are arrays."""
     if not all(issubclass(kind, (*_ARRAYS, generic)) for kind in types):
         return NotImplemented
@@ -142,13 +142,13 @@ def _array_function(self: Any, function: Any, types: Any, arguments: Any, keywor
 class _OfUfuncs(np.ndarray):
     """What ``super().__array_ufunc__`` means in the last class that defines it."""
 
-    __array_ufunc__ = _array_ufunc  # type: ignore[assignment]
+    __array_ufunc__ = array_ufunc  # type: ignore[assignment]
 
 
 class _OfFunctions(np.ndarray):
     """What ``super().__array_function__`` means in the last class that defines it."""
 
-    __array_function__ = _array_function  # type: ignore[assignment]
+    __array_function__ = array_function  # type: ignore[assignment]
 
 
 _PROTOCOLS: Final[dict[str, type]] = {"__array_ufunc__": _OfUfuncs, "__array_function__": _OfFunctions}
@@ -204,7 +204,7 @@ class SubclassType(ABCMeta):
         made = super().__new__(mcls, name, tuple(theirs), members, **options)
         for protocol in _PROTOCOLS:
             found = _found(made.__mro__, protocol)
-            if isinstance(found, FunctionType) and not hasattr(found, "__asked__") and found not in (_array_ufunc, _array_function):
+            if isinstance(found, FunctionType) and not hasattr(found, "__asked__") and found not in (array_ufunc, array_function):
                 type.__setattr__(made, protocol, asked(found))
         for method in ("__getitem__", "__setitem__"):
             own = members.get(method)
@@ -265,31 +265,28 @@ class ArrayType(SubclassType):
     def __subclasscheck__(cls, subclass: type) -> bool:
         return subclass is cls or issubclass(subclass, np.ndarray)
 
-    def __getattribute__(cls, name: str) -> Any:
-        if name in _NAMES:
-            found = _unbound.get(name)
-            return found if found is not None else _made_unbound(cls, name)
-        return type.__getattribute__(cls, name)
 
-
-# What of NumPy's class is a method, or an attribute, of its arrays; the rest belongs to the class.
-_NAMES: Final = frozenset(vars(np.ndarray)) - {"__new__", "__doc__", "__hash__", "__class_getitem__", "__module__"}
-_unbound: Final[dict[str, Any]] = {}
+# What of NumPy's class is a method, or an attribute, of its arrays.  The rest belongs to the class; the protocols, which NumPy looks for on
+# the class with every call, answer for subclasses themselves.
+_NOT_OF_ARRAYS: Final = {"__new__", "__doc__", "__hash__", "__class_getitem__", "__module__", "__array_ufunc__", "__array_function__"}
+_unbound: Final[dict[str, Any]] = dict.fromkeys(vars(np.ndarray).keys() - _NOT_OF_ARRAYS)
 
 
 def _made_unbound(cls: Any, name: str) -> Any:
-    own = next((vars(each)[name] for each in type.__getattribute__(cls, "__mro__") if name in vars(each)), None)
+    own = next((vars(each)[name] for each in cls.__mro__ if name in vars(each)), None)
     theirs = vars(np.ndarray)[name]
-    theirs = {"__array_ufunc__": _array_ufunc, "__array_function__": _array_function}.get(name, theirs)
     _unbound[name] = found = _method(name, own or theirs, theirs) if callable(theirs) else _Attribute(name, own or theirs, theirs)
     return found
+
+
+core.class_reads(ArrayType, _unbound, _made_unbound)
 
 
 def _method(name: str, own: Any, theirs: Any) -> Any:
     def method(*args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], Cell):
             return own(*args, **kwargs)
-        return theirs(*args, **kwargs) if theirs in (_array_ufunc, _array_function) else of_numpys(theirs, *args, **kwargs)
+        return of_numpys(theirs, *args, **kwargs)
 
     functools.update_wrapper(method, own)
     method.__name__ = name

@@ -95,6 +95,7 @@ cdef extern from "counting.h":
     int settle_all() except -1
     int cell_lend(object) except -1
     void view_belongs(object, object)
+    void class_register(PyTypeObject*, object, object)
     int part_attach(object, object, object, object) except -1
     PyTypeObject function_type, ufunc_type
     object function_new(object, object, object, int, Reduction*, Matrices*, Direct, int, int, object)
@@ -314,6 +315,11 @@ def lend(x):
     """Tell that somebody outside may write the memory of ``x`` from now on."""
     settle_all()
     cell_lend(x)
+
+
+def class_reads(metaclass, dict names, make):
+    """Let ``names`` be read from the classes of ``metaclass`` as they are there; those that are None are made by ``make(cls, name)`` first."""
+    class_register(<PyTypeObject*>metaclass, names, make)
 
 
 def belongs(cnp.ndarray view, owner):

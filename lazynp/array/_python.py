@@ -211,6 +211,18 @@ def lend(x: Any) -> None:
     """Tell that somebody outside may write the memory of ``x`` from now on."""
 
 
+def class_reads(metaclass: Any, names: dict[str, Any], make: Callable[[Any, str], Any]) -> None:
+    """Let ``names`` be read from the classes of ``metaclass`` as they are there; those that are None are made by ``make(cls, name)`` first."""
+
+    def read(cls: Any, name: str) -> Any:
+        if name not in names:
+            return type.__getattribute__(cls, name)
+        found = names[name]
+        return make(cls, name) if found is None else found
+
+    metaclass.__getattribute__ = read
+
+
 def belongs(view: Any, owner: Any) -> None:
     """Let ``view``, of NumPy's class or a subclass, have ``owner`` for its base; somebody else keeps the memory."""
 

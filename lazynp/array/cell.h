@@ -139,6 +139,22 @@ static inline void view_belongs(PyObject* view, PyObject* owner) {
     Py_XSETREF(((PyArrayObject_fields*)view)->base, Py_NewRef(owner));
 }
 
+/* What is read from the class of arrays, and is not simply its own: name -> object, or None until `class_make` has made it. */
+static PyObject *class_names, *class_make;
+
+static PyObject* class_getattro(PyObject* type, PyObject* name) {
+    PyObject* found = PyDict_GetItemWithError(class_names, name);
+    if (found && found != Py_None) return Py_NewRef(found);
+    if (found) return PyObject_CallFunctionObjArgs(class_make, type, name, NULL);
+    return PyErr_Occurred() ? NULL : PyType_Type.tp_getattro(type, name);
+}
+
+static inline void class_register(PyTypeObject* metaclass, PyObject* names, PyObject* make) {
+    class_names = Py_NewRef(names), class_make = Py_NewRef(make);
+    metaclass->tp_getattro = class_getattro;
+    PyType_Modified(metaclass);
+}
+
 /* Whether lazynp has arrays of this dtype. */
 static inline int native_dtype(PyArrayObject* x) {
     int number = PyArray_TYPE(x);

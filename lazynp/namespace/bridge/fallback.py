@@ -475,10 +475,10 @@ def published(name: str, value: Any, module: str) -> Any:
         value.__qualname__ = value.__name__
     own = standard.KEYWORDS.get(f"{module[7:]}.{name}".lstrip("."), {})
     theirs = _theirs(name, module)
-    if type(value) is FunctionType and type(theirs) is _DISPATCHED and (module == "lazynp" or not hasattr(value, "_implementation")):
-        value._implementation = unasking(theirs)  # type: ignore[attr-defined]
-        if not hasattr(value, "__wrapped__") and "<locals>" in value.__code__.co_qualname:
-            value.__wrapped__ = theirs  # type: ignore[attr-defined]  # whose source is a function's
+    if type(theirs) is _DISPATCHED and hasattr(value, "__code__") and (module == "lazynp" or not hasattr(value, "_implementation")):
+        value._implementation = unasking(theirs)
+        if not hasattr(value, "__wrapped__") and value.__code__.co_qualname != value.__name__:
+            value.__wrapped__ = theirs  # whose source is that of a function of this name
     return dispatch.first(name, _with_overrides(value, name, theirs), theirs, module, frozenset(own))
 
 
