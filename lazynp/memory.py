@@ -42,9 +42,6 @@ FEW = 4096
 READERS = 64
 """Pending operations that are looked at for who reads an array that is changed."""
 
-WRITEABLE, WARNS = 0x400, 1 << 31
-"""NumPy's flags, among ``flags.num``."""
-
 COMPARED = 1 << 17
 """Words that are compared with a snapshot at a time."""
 
@@ -152,6 +149,14 @@ def adopted(array: np.ndarray[Any, Any]) -> arrays.ndarray:
 
     A large one is lent as long as somebody else can reach the memory; afterwards the memory is its own.
     """
+    if array.flags.num >= 0:
+        return _adopted(array)
+    with warnings.catch_warnings():  # of what is broadcast, where its address is asked for
+        warnings.simplefilter("ignore", FutureWarning)
+        return _adopted(array)
+
+
+def _adopted(array: np.ndarray[Any, Any]) -> arrays.ndarray:
     readonly = not array.flags.num & hand.WRITEABLE
     owner = owner_of(array)
     if config.at_hand and array.size <= config.at_hand:
@@ -160,7 +165,8 @@ def adopted(array: np.ndarray[Any, Any]) -> arrays.ndarray:
         return x
     if type(owner) is arrays.ndarray and array.size and hand.own_memory(owner) is None and (lent := lend(owner)) is not None:
         offset = layout.geometry(owner)[0] + array.__array_interface__["data"][0] - lent.__array_interface__["data"][0]
-        x = viewing.derived(owner, (STRIDED, (offset, array.strides, array.dtype), array.shape), array.dtype, geometry=(offset, array.strides))
+        lies = offset, array.strides
+        x = viewing.derived(owner, (STRIDED, (*lies, array.dtype), array.shape), array.dtype, geometry=lies)
         x._readonly = readonly
         return x
     if not array.size or (devices.gpus is not None and devices.default() != devices.CPU):

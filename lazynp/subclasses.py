@@ -40,7 +40,8 @@ def counterpart(value: Any) -> Any:
         module = "numpy"
     if module.partition(".")[0] != "numpy":
         return value
-    theirs, found = np, _package()
+    theirs: Any = np
+    found: Any = _package()
     for part in [*module.split(".")[1:], name]:
         theirs, found = getattr(theirs, part, None), getattr(found, part, None)
     return found if theirs is value and found is not None else value
@@ -108,7 +109,7 @@ def of_numpys(function: Callable[..., Any], *arguments: Any, **keywords: Any) ->
 
 
 def unasking(theirs: Any) -> Callable[..., Any]:
-    """Return a function of NumPy's that asks none of its arguments (``np.sum._implementation``), which libraries call of what they are asked."""
+    """Return a function of NumPy's that asks none of its arguments: ``np.sum._implementation``, which ``__array_function__`` calls."""
     inner = getattr(theirs, "_implementation", theirs)
 
     def implementation(*arguments: Any, **keywords: Any) -> Any:
@@ -142,7 +143,7 @@ def array_function(self: Any, function: Any, types: Any, arguments: Any, keyword
 class _OfUfuncs(np.ndarray):
     """What ``super().__array_ufunc__`` means in the last class that defines it."""
 
-    __array_ufunc__ = array_ufunc  # type: ignore[assignment]
+    __array_ufunc__ = array_ufunc
 
 
 class _OfFunctions(np.ndarray):
@@ -156,7 +157,7 @@ HIDDEN: Final = frozenset(_PROTOCOLS.values())
 """Classes that nobody wrote."""
 
 
-def _key_for(kind: type, name: str, method: Any) -> Any:
+def _key_for(kind: Any, name: str, method: Any) -> Any:
     """The subscript of a subclass, given NumPy's arrays as keys: an empty mask that is none of those NumPy takes for positions."""
 
     def subscript(self: Any, key: Any, *value: Any) -> Any:
@@ -169,7 +170,7 @@ def _key_for(kind: type, name: str, method: Any) -> Any:
     return functools.update_wrapper(subscript, method or getattr(np.ndarray, name))
 
 
-def _view_for(kind: type) -> Any:
+def _view_for(kind: Any) -> Any:
     """The method ``view`` of a subclass, which may be told the class of arrays."""
 
     @functools.wraps(np.ndarray.view)
@@ -230,7 +231,7 @@ _kept: Final[dict[int, Any]] = {}  # the memory of arrays of ours that subclasse
 
 
 def owner_of(array: Any) -> Any:
-    """The base of an array of NumPy's over a subclass's memory, as NumPy tells it: the subclass's own base, where that is an array of ours."""
+    """The base of an array of NumPy's over a subclass's memory, by NumPy's rule: that one's own base, where it is an array of ours."""
     base = array.base
     if type(base) is np.ndarray or not isinstance(base, np.ndarray):
         return base
@@ -240,7 +241,7 @@ def owner_of(array: Any) -> Any:
 
 
 def based(view: Any, owner: Any, memory: Any) -> Any:
-    """Let a view of an array's ``memory``, of a subclass, have the array for its base: by NumPy's rule the owner's own base, if of its class."""
+    """Let a view of an array's ``memory``, of a subclass, have the array for its base; by NumPy's rule the array's own, if of its class."""
     if core.native:
         key, base = id(view), owner.base
         _kept[key] = weakref.ref(view, lambda gone: _kept.pop(key, None)), memory

@@ -232,8 +232,8 @@ def test_a_notebook_maps_its_cells(tmp_path: Path) -> None:
 def test_a_notebook_with_ipython_itself(tmp_path: Path) -> None:
     pytest.importorskip("IPython")
     write(tmp_path, helper="import numpy\nname = numpy.__spec__.name\n")
-    cells = ["%load_ext lazynp", "import numpy as np; print(np.__spec__.name)", "import helper; print(helper.name)", "%timeit -n1 -r1 np.eye(3)"]
-    cells += ["%unload_ext lazynp", "import numpy; print(numpy.__spec__.name)"]
+    cells = ["%load_ext lazynp", "import numpy as np; print(np.__spec__.name)", "import helper; print(helper.name)"]
+    cells += ["%timeit -n1 -r1 np.eye(3)", "%unload_ext lazynp", "import numpy; print(numpy.__spec__.name)"]
     shell = "from IPython.core.interactiveshell import InteractiveShell\nshell = InteractiveShell.instance()\n"
     write(tmp_path, main=f"{shell}for cell in {cells}:\n    shell.run_cell(cell).raise_error()\n")
     done = launch(tmp_path, "main.py", module=False, IPYTHONDIR=str(tmp_path / "dot"))

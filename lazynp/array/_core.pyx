@@ -318,7 +318,7 @@ def lend(x):
 
 
 def class_reads(metaclass, dict names, make):
-    """Let ``names`` be read from the classes of ``metaclass`` as they are there; those that are None are made by ``make(cls, name)`` first."""
+    """Let ``names`` be read from the classes of ``metaclass`` as they are there, made by ``make(cls, name)`` where they are None."""
     class_register(<PyTypeObject*>metaclass, names, make)
 
 

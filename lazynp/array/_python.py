@@ -212,7 +212,7 @@ def lend(x: Any) -> None:
 
 
 def class_reads(metaclass: Any, names: dict[str, Any], make: Callable[[Any, str], Any]) -> None:
-    """Let ``names`` be read from the classes of ``metaclass`` as they are there; those that are None are made by ``make(cls, name)`` first."""
+    """Let ``names`` be read from the classes of ``metaclass`` as they are there, made by ``make(cls, name)`` where they are None."""
 
     def read(cls: Any, name: str) -> Any:
         if name not in names:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from lazynp.array._python import *  # noqa: F403
 
 __all__ = [
-    "Cell", "Elements", "Ufunc", "any_of", "assign_rows", "belongs", "bind", "chain", "chain_counts", "chain_sizes", "class_reads", "compresses", "count", "function",
-    "kind", "lend", "listen", "of_types", "parts_of", "read_chosen", "register", "register_kinds", "register_parts", "register_ufunc",
-    "release", "settle", "share", "show", "workers", "write_chosen",
+    "Cell", "Elements", "Ufunc", "any_of", "assign_rows", "belongs", "bind", "chain", "chain_counts", "chain_sizes", "class_reads",
+    "compresses", "count", "function", "kind", "lend", "listen", "of_types", "parts_of", "read_chosen", "register",
+    "register_kinds", "register_parts", "register_ufunc", "release", "settle", "share", "show", "workers", "write_chosen",
 ]  # fmt: skip
 
 

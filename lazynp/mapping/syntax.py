@@ -101,7 +101,10 @@ def _of_kinds(nodes: list[ast.AST]) -> None:
 
 
 def _with_all_names(node: ast.AST) -> None:
-    """Let ``np.__dict__`` and ``vars(np)``, whatever name the module has there, be read when all names are there: lazynp makes most of them when they are asked for."""
+    """Let ``np.__dict__`` and ``vars(np)``, whatever the module is called there, be read when all names are there.
+
+    lazynp makes most of them when they are asked for.
+    """
     match node:
         case ast.Attribute(value=ast.Name(id=name) as module, attr="__dict__", ctx=ast.Load()) if name not in ("self", "cls"):
             node.value = _through("complete", module, module)

@@ -128,7 +128,7 @@ def viewed(array: Any, *arguments: Any, **keywords: Any) -> Any:
     """``array.view(np.ndarray)``, where the array is of a subclass, which is NumPy's and does not know our class."""
     kind = sys.modules[OURS].ndarray
     wanted = [*arguments, *keywords.values()]
-    if not isinstance(array, _numpys_own()) or type(array) is kind or not any(one is kind for one in wanted):
+    if not issubclass(type(array), _numpys_own()) or type(array) is kind or not any(one is kind for one in wanted):
         return array.view(*arguments, **keywords)
     theirs = sys.modules[THEIRS].ndarray
     keywords = {name: theirs if one is kind else one for name, one in keywords.items()}
@@ -158,7 +158,7 @@ kind = core.kind
 class _Lineage:
     """What a class of arrays derives from, as the program knows the classes."""
 
-    def __init__(self, kind: type) -> None:
+    def __init__(self, kind: Any) -> None:
         ours, theirs = sys.modules[OURS].ndarray, sys.modules[THEIRS].ndarray
 
         def known(kinds: Iterable[type]) -> tuple[type, ...]:

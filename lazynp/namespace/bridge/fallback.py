@@ -380,7 +380,8 @@ def _is_documented(value: Any) -> bool:
     function = getattr(value, "__func__", value)  # of a ``staticmethod``
     if type(function) is FunctionType:
         return function.__globals__["__name__"].startswith("lazynp")
-    return isinstance(value, type) and type(vars(value).get("__doc__")) is str and (value is ndarray or value.__module__.startswith("lazynp"))
+    own = value is ndarray or (isinstance(value, type) and value.__module__.startswith("lazynp"))
+    return own and type(vars(value).get("__doc__")) is str
 
 
 # Arguments that no class of others can be among.

@@ -103,7 +103,8 @@ def _class(kind: type, package: str, shown: Shown = _NUMPYS) -> None:
                 setattr(owner, name, told if member is function else type(member)(told))
 
 
-_CALLING: Final = ("agg", "aggregate", "apply", "applymap", "combine", "filter", "map", "pivot_table", "transform")  # methods that are given functions
+# Methods that are given functions.
+_CALLING: Final = ("agg", "aggregate", "apply", "applymap", "combine", "filter", "map", "pivot_table", "transform")
 _FUNCTIONS: Final = (FunctionType, MethodType, functools.partial)
 
 

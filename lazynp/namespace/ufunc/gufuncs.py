@@ -154,7 +154,8 @@ class gufunc(ufunc):
 
     def _with_keywords(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not 2 <= len(args) <= 3:
-            raise TypeError(f"{self.__name__}() takes from 2 to 3 positional arguments but {len(args)} {'was' if len(args) == 1 else 'were'} given")
+            were = "was" if len(args) == 1 else "were"
+            raise TypeError(f"{self.__name__}() takes from 2 to 3 positional arguments but {len(args)} {were} given")
         (out,) = self._outputs(args[2:], kwargs)
         if not overrides(out):
             need_array(out)

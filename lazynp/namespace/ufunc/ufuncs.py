@@ -94,7 +94,8 @@ def _asking(method: Callable[..., Any]) -> Callable[..., Any]:
 
 def _are_complex(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
     """Tell whether numbers may be complex, of which some functions of ours have other values than NumPy's."""
-    return any(type(x) is complex or np.dtype(getattr(x, "dtype", None) or float).kind == "c" for x in (*args, *kwargs.values()) if x is not None)
+    values = (*args, *kwargs.values())
+    return any(type(x) is complex or (x is not None and np.dtype(getattr(x, "dtype", float)).kind == "c") for x in values)
 
 
 def _listed(out: Any) -> tuple[Any, ...]:
@@ -369,9 +370,8 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
     def _with_keywords(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         nin, nout = self.nin, self.nout
         if not nin <= len(args) <= nin + nout:
-            raise TypeError(
-                f"{self.__name__}() takes from {nin} to {nin + nout} positional arguments but {len(args)} {'was' if len(args) == 1 else 'were'} given"
-            )
+            were = "was" if len(args) == 1 else "were"
+            raise TypeError(f"{self.__name__}() takes from {nin} to {nin + nout} positional arguments but {len(args)} {were} given")
         for keyword in kwargs:
             if keyword not in _KEYWORDS:
                 raise TypeError(f"{self.__name__}() got an unexpected keyword argument '{keyword}'")
@@ -604,7 +604,7 @@ def castable(dtype: DType, out: Any, function: Any = np.add, number: int = 0) ->
 
 ufunc.__call__ = native.calls(ufunc.__call__)  # type: ignore[method-assign]
 core.register_ufunc(ufunc)
-copyreg.pickle(UfuncType, lambda kind: (getattr, (sys.modules["lazynp"], kind.__name__)))  # a class is found by its name, which is NumPy's
+copyreg.pickle(UfuncType, lambda kind: (fallback.by_path, (kind.__name__,)))  # its own name is NumPy's
 UFUNCS: Final[dict[str, ufunc]] = {name: ufunc(getattr(np, name), lower) for name, lower in LOWERING.items()}
 UFUNCS["isnat"] = ufunc(np.isnat, None)  # of dates alone
 
