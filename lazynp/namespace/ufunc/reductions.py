@@ -28,7 +28,7 @@ from lazynp.memory import stand_in
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.loops import truth
-from lazynp.namespace.ufunc.promotion import DType, Foreign, broadcast, mask_node, operand
+from lazynp.namespace.ufunc.promotion import DType, Foreign, broadcast, mask_node, operand, overrides
 from lazynp.namespace.ufunc.table import ON_BOOL, REDUCTIONS
 from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, PER_OPERAND, UFUNCS, need_array, ufunc, write_out
 from lazynp.ndarray import asarray, copy_order, host, ndarray, node_of, reduction_order, result, wrap, wrap_ordered
