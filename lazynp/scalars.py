@@ -16,13 +16,11 @@ from __future__ import annotations
 import numbers
 import operator
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 from weakref import ref
 
 import numpy as np
 
-from lazynp.backends.common.interrupts import aside
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
@@ -30,15 +28,15 @@ from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape
 from lazynp.graph.op import Kind, Op
-from lazynp.values import forking
+from lazynp.values.loading import load
 
 _new = object.__new__
 _realize: Callable[[Sequence[Node], str], None] | None = None
 
 
 def _load() -> Callable[[Sequence[Node], str], None]:
-    """Import what computes values, with the backend that the processor's will want: one wait for another thread, not one each."""
-    engine: Any = import_module("lazynp.engine.realize")
+    """Import what computes values, with the backend that the processor's will want."""
+    engine: Any = load("lazynp.engine.realize")
     if devices.gpus is None:
         engine.choose()
     return engine.realize
@@ -50,8 +48,7 @@ def force(nodes: Sequence[Node], reason: str) -> None:
     if _realize is None:
         if not [node for node in nodes if node.buffer is None]:
             return  # what computes is not loaded for what has its value
-        with forking.loading:
-            _realize = aside(_load)
+        _realize = _load()
     _realize(nodes, reason)
 
 
@@ -147,8 +144,7 @@ class generic(metaclass=ScalarType):
         """Fix now which kernels compute the value; run them later."""
         if self._node is not None:
             self._node = build.contiguous(self._node)
-            from lazynp.engine.realize import prepare
-
+            prepare = load("lazynp.engine.realize").prepare
             prepare([self._node])
         return self
 

@@ -19,6 +19,7 @@ from lazynp.schedule.fuse import partition
 from lazynp.schedule.lower import Body, lower
 from lazynp.schedule.simplify import simplify
 from lazynp.values import config
+from lazynp.values.loading import load
 from lazynp.values.records import Row
 
 
@@ -85,6 +86,4 @@ def _run(program: Program, target: Target, passes: Iterable[Pass]) -> Any:
 
 
 def _check(name: str, product: Any) -> None:
-    from lazynp.codegen import spec  # only for who debugs
-
-    getattr(spec, name)(product)
+    getattr(load("lazynp.codegen.spec"), name)(product)  # only for who debugs

@@ -19,6 +19,7 @@ from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import Canonical, Program
 from lazynp.schedule.claims import nbytes
 from lazynp.values import config, limits, pressure
+from lazynp.values.loading import load
 
 ASK_SHARE: Final = 16  # of the machine's memory: a run that needs less is not asked about
 MOST: Final = 4096  # programs that are remembered
@@ -48,9 +49,7 @@ class Large(dict[Any, int]):
         total = sum([_size(node) for node in canonical.nodes if node.op.kind is not Kind.LEAF and node.op.kind is not Kind.MOVEMENT])
         if total <= self.least:
             return
-        from lazynp.codegen import pipeline  # few programs need much
-        from lazynp.schedule.memory import recorded_peak
-
+        pipeline, recorded_peak = load("lazynp.codegen.pipeline"), load("lazynp.schedule.memory").recorded_peak  # few programs need much
         program = Program.of(canonical)
         given = sum([nbytes(entry) for entry in program.entries if entry.op.kind is Kind.LEAF])
         peak = recorded_peak(program) - given
@@ -76,12 +75,11 @@ def cut(wanted: Sequence[Node]) -> list[Node]:
 
     The order is that of recording, in which NumPy would compute.
     """
-    from lazynp.schedule.fuse import VIEWS
-
+    views = load("lazynp.schedule.fuse").VIEWS
     order = _pending(wanted)
     base = {node: node for node in order}
     for node in order:
-        if node.op in VIEWS and node.src[0] in base:
+        if node.op in views and node.src[0] in base:
             base[node] = base[node.src[0]]
     last: dict[Node, int] = {}
     for position, node in enumerate(order):

@@ -12,13 +12,11 @@ import os
 import warnings
 from collections import OrderedDict
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any, Final
 from weakref import WeakSet
 
 from lazynp.backends.base import Backend, CompileError, ExecutionError, Plan, Target
 from lazynp.backends.common import ownership, rechecks
-from lazynp.backends.common.interrupts import aside
 from lazynp.engine import budget, devices, facts, in_place
 from lazynp.graph import floating, report
 from lazynp.graph import op as o
@@ -31,6 +29,7 @@ from lazynp.schedule.claims import Claims
 from lazynp.schedule.families import Families
 from lazynp.values import config, forking, pressure
 from lazynp.values.buffer import Buffer
+from lazynp.values.loading import load
 
 PLANS: Final = 2048  # plans kept, the least recently used go first
 
@@ -295,8 +294,7 @@ def _watched(plan: Plan, canonical: Canonical, claim: ownership.Claim | None) ->
 def _shown(plan: Plan, canonical: Canonical, claim: ownership.Claim | None) -> list[Buffer]:
     if not config.progress:
         return plan.run(canonical.buffers, canonical.integers, canonical.scalars, claim)
-    from lazynp.graph import progress
-
+    progress = load("lazynp.graph.progress")
     steps = getattr(getattr(plan, "plan", plan), "steps", None) or canonical.walked
     with progress.Run(len(steps), canonical.wanted[-1]) as run:
         run.nodes = canonical.nodes
@@ -499,7 +497,7 @@ def choose() -> Backend:
 @functools.cache
 def _can_compile() -> bool:
     try:
-        aside(import_module, "llvmlite")  # a version number: LLVM itself is not loaded by this
+        load("llvmlite")  # a version number: LLVM itself is not loaded by this
     except ImportError:
         return False
     return True
@@ -517,14 +515,14 @@ _MODULES: Final = {"numpy": "lazynp.backends.numpy.backend", "llvm": "lazynp.bac
 def _made(name: str) -> Backend:
     if name not in _MODULES:
         raise ValueError(f"backend {name!r} is not one of {', '.join(_MODULES)}")
-    module = aside(import_module, _MODULES[name])
+    module = load(_MODULES[name])
     made: Backend
     if name == "numpy":
         made = module.NumpyBackend()
     elif name == "llvm":
         made = module.LLVMBackend(backend("numpy").prepare)
     else:
-        ready = aside(import_module, "lazynp.backends.numpy.ready")
+        ready = load("lazynp.backends.numpy.ready")
         made = module.TieredBackend(ready.ReadyBackend(backend("llvm")), backend("llvm"))
     return _engine.backends.setdefault(name, made)
 

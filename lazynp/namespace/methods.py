@@ -31,6 +31,7 @@ from lazynp.ndarray import copy_order, host, ndarray, node_of, result, view_resh
 from lazynp.scalars import is_scalar, outcome, scalar_of_value
 from lazynp.values import config
 from lazynp.values.buffer import unseen
+from lazynp.values.loading import load
 
 
 def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
@@ -320,9 +321,7 @@ def _pool() -> int:
 
 def _llvm(name: str) -> Any:
     """Import a module of the LLVM backend, which short programs do not need; Ctrl-C waits, as it does for all imports of backends."""
-    from lazynp.backends.common.interrupts import aside
-
-    return aside(import_module, f"lazynp.backends.llvm.{name}")
+    return load(f"lazynp.backends.llvm.{name}")
 
 
 def _described(name: str, function: FunctionType, theirs: Any) -> FunctionType:

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 
 from lazynp.schedule import cost
+from lazynp.values.loading import load
 
 
 class CycleError(Exception):
@@ -88,8 +89,7 @@ def _reaches(after: Mapping[int, Iterable[int]], start: int, goals: set[int]) ->
 def _as_recorded(after: Mapping[int, Iterable[int]], writes: Mapping[int, Iterable[int]]) -> list[int]:
     if len(after) < 2:
         return list(after)
-    import heapq  # which a process's first programs, of one kernel mostly, do without
-
+    heapq = load("heapq")  # which a process's first programs, of one kernel mostly, do without
     waiting = _waiting(after)
     place = {number: min(writes[number], default=0) for number in after}
     ready = [(place[number], number) for number in after if not waiting[number]]
@@ -113,8 +113,7 @@ def _frugal(
     sizes: Mapping[int, int],
 ) -> list[int]:
     """Take of what is ready always that which adds least to what is held: what it makes, without what it reads last."""
-    import heapq
-
+    heapq = load("heapq")
     waiting = _waiting(after)
     left = {e: set(numbers) for e, numbers in readers.items()}
 

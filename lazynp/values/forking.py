@@ -16,7 +16,7 @@ import time
 from _thread import RLock, get_ident
 from typing import Any, Final
 
-loading: Final = RLock()  # the first value imports the runtime
+loading: Final = RLock()  # a GPU is looked for
 graph: Final = RLock()  # nodes are walked and published, inputs are claimed, a backend is imported
 compiler: Final = RLock()  # LLVM, which has locks of its own
 

@@ -30,6 +30,7 @@ from lazynp.schedule.memory import Update, evaluate, meet
 from lazynp.values import config
 from lazynp.values.allocator import allocate
 from lazynp.values.buffer import Buffer
+from lazynp.values.loading import load
 
 if TYPE_CHECKING:
     from lazynp.graph.progress import Run
@@ -203,9 +204,8 @@ class Launcher:
 
 
 def _watching() -> Run | None:
-    from lazynp.graph import progress  # for who asked for it
-
-    return progress.current()
+    run: Run | None = load("lazynp.graph.progress").current()  # for who asked for it
+    return run
 
 
 class KernelError(Exception):

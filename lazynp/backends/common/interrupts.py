@@ -3,7 +3,7 @@
 In: a kernel's function, its argument block, and where the chunk counters of its phases lie there.  Out: the kernel has run, or what a
 signal handler raised is on its way and the kernel is over.  Promise: a handler runs when its signal comes, however long the kernel takes;
 what it raises stops the kernel at its next chunks, and the memory of the run is not let go before.  And ``aside`` calls what nothing must
-be raised in: imports and LLVM's binding, whose locks and whose objects do not survive that.
+be raised in: LLVM's binding, whose objects do not survive that; it imports nothing there (``values/loading.py``).
 
 Python runs signal handlers in its main thread, between instructions of Python.  So there a long kernel is left to another thread, for which
 the main thread waits: that wait is interrupted.  Threads claim chunks by adding to a counter until it has reached the end, and whoever
@@ -17,6 +17,8 @@ import sys
 from _thread import LockType, allocate_lock, get_ident, start_new_thread
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from lazynp.values.loading import WantedError, helpers, load
 
 if TYPE_CHECKING:
     from array import array
@@ -50,13 +52,10 @@ def run(function: Callable[[int], None], block: array[int], counters: range) -> 
         raise
 
 
-_helpers: Final[set[int]] = set()  # threads that work for one that waits
-
-
 def _in_main_thread() -> bool:
     """Tell whether signal handlers may run in this thread; before ``threading`` is imported, in all but helpers."""
     here = get_ident()
-    if here in _helpers:
+    if here in helpers:
         return False
     main = getattr(sys.modules.get("threading"), "main_thread", None)
     return main is None or here == main().ident
@@ -77,10 +76,20 @@ def aside(function: Callable[..., R], *arguments: object) -> R:
     """Call a function where no signal handler runs: for the main thread, another one calls it.
 
     What a handler raises ends the wait, not the call, whose result is dropped then.  Who calls this in the main thread holds no lock that
-    the function wants.
+    the function wants; a module that it wants (``loading.load``) is imported here, and it is called again.
     """
     if not _in_main_thread():
         return function(*arguments)
+    while True:
+        try:
+            return _called(function, arguments)
+        except WantedError as wanted:
+            name = wanted.name
+        load(name)
+
+
+def _called(function: Callable[..., R], arguments: tuple[object, ...]) -> R:
+    """Have another thread call a function, and return or raise what it does."""
     found: list[Any] = [None, None]
 
     def call() -> None:
@@ -113,10 +122,10 @@ def _elsewhere(work: Callable[[], None], turn: LockType, done: LockType) -> None
         if turn.acquire(blocking=False):
             helper = get_ident()
             try:
-                _helpers.add(helper)
+                helpers.add(helper)
                 work()
             finally:
-                _helpers.discard(helper)
+                helpers.discard(helper)
                 done.release()
 
     try:

@@ -27,7 +27,9 @@ from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.families import is_of_family, prepared, shares
 from lazynp.schedule.lower import Body
 from lazynp.values import config
+from lazynp.values.loading import load
 
+NEST = "lazynp.codegen.nest"  # loaded the first time something is compiled
 RENDERED = 64  # programs whose kernels are kept as text, for they are soon asked for again
 _can_be_rendered = cache(scalars.supported)  # asked of every operation of every program
 
@@ -73,6 +75,7 @@ class LLVMBackend:
 
     def _made(self, program: Program, how: str) -> Plan:
         """Compile a program in another way than by waiting for it."""
+        load(NEST)
         other = copy.copy(self)
         other.how = how
         _, rendered = self.rendered.pop(id(program), (None, None))
@@ -95,6 +98,7 @@ class LLVMBackend:
             made: Plan = prepared(self.name, program, lambda program: CompiledPlan(program, self, self.numpy_plan))
             return made
 
+        load(NEST)
         try:
             return make() if shares(self.name, program) else aside(make)
         except OSError as error:  # LLVM itself: no memory to map it, or it is not all there
@@ -110,9 +114,8 @@ class LLVMBackend:
         return in_kernels(program, e, _can_be_rendered)
 
     def emit(self, body: Body) -> tuple[ir.Kernel, ir.Launch]:
-        from lazynp.codegen.nest import emit  # the first time something is compiled
-
-        return emit(body)
+        launch: tuple[ir.Kernel, ir.Launch] = load(NEST).emit(body)
+        return launch
 
     def render(self, code: ir.Kernel) -> str:
         return render.render([("lzk", code)])

@@ -21,6 +21,7 @@ from lazynp.backends.common import disk_cache
 from lazynp.backends.llvm import background, loader, mathlib, threads
 from lazynp.backends.llvm.host import binding, host
 from lazynp.values import config, forking
+from lazynp.values.loading import load
 
 PIPELINE: Final = "levels+dce/1"  # names the pass pipelines below in cache keys: change it whenever they change
 
@@ -341,9 +342,7 @@ def _keep_text(ir_text: str) -> str:
     """Write refused IR where a developer can look at it, and say where."""
     if not config.debug:
         return ""
-    import tempfile  # only for who debugs
-
-    descriptor, path = tempfile.mkstemp(prefix="lazynp-", suffix=".ll")
+    descriptor, path = load("tempfile").mkstemp(prefix="lazynp-", suffix=".ll")
     with os.fdopen(descriptor, "w") as file:
         file.write(ir_text)
     return f" (kept in {path})"

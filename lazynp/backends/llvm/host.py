@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from lazynp.backends.common import disk_cache
 from lazynp.values import config
+from lazynp.values.loading import load
 from lazynp.values.records import Row
 
 
@@ -52,8 +53,7 @@ AARCH64_ABIS: Final = (VectorABI("neon", "n", 128, "aarch64_vector_pcs ", ()),)
 @functools.cache
 def binding() -> Any:
     """Return llvmlite.binding with the native target ready."""
-    import llvmlite.binding as llvm
-
+    llvm = load("llvmlite.binding")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm
@@ -87,9 +87,7 @@ def _running_system() -> str:
 
 
 def _llvmlite() -> str:
-    import llvmlite  # its version, LLVM itself is not loaded by this
-
-    return str(llvmlite.__version__)
+    return str(load("llvmlite").__version__)  # LLVM itself is not loaded by this
 
 
 @functools.cache

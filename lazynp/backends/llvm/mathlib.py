@@ -44,6 +44,7 @@ from typing import Final
 from lazynp.backends.llvm import polynomials, roots
 from lazynp.backends.llvm.host import VectorABI, vector_abi, vector_bits
 from lazynp.graph import op as o
+from lazynp.values import loading
 from lazynp.values.records import Row
 
 
@@ -121,9 +122,7 @@ def _libraries() -> tuple[ctypes.CDLL | None, ctypes.CDLL | None]:
         return load("ucrtbase") or load("msvcrt"), None
     libm = load("libm.so.6" if sys.platform == "linux" else None)
     if libm is None:
-        from ctypes.util import find_library  # dear, for it brings subprocess along
-
-        libm = load(find_library("m"))
+        libm = load(loading.load("ctypes.util").find_library("m"))  # dear, for it brings subprocess along
     return libm, load("libmvec.so.1") if sys.platform == "linux" else None
 
 
@@ -159,8 +158,7 @@ def _definition(name: str, kind: str, abi: VectorABI | None) -> str:
     if name == roots.NAME:
         return roots.definition(group)
     if name not in FUNCTIONS:
-        from lazynp.backends.llvm.polynomials import special  # few programs want one
-
+        special = loading.load("lazynp.backends.llvm.polynomials.special")  # few programs want one
         head = f"define internal {element} @{scalar}({element} %x0) alwaysinline {PURE}"
         return f"{special.definition(name, kind, head, polynomials.fused())}attributes {group} = {{ {PURE} }}\n"
     function = FUNCTIONS[name]

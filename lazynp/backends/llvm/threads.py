@@ -26,6 +26,7 @@ from typing import Any, Final
 
 from lazynp.array import core
 from lazynp.values import config, limits
+from lazynp.values.loading import load
 
 SYMBOL: Final = "lz_parallel"
 DECLARATION: Final = "declare void @lz_parallel(ptr, ptr, i32)\n"
@@ -94,10 +95,8 @@ def _native_pool() -> int | None:
 
 
 def _generated_pool() -> int | None:
-    from lazynp.backends.llvm import compiler
-    from lazynp.backends.llvm.host import host
-
-    machine = host().triple.split("-")[0]
+    compiler = load("lazynp.backends.llvm.compiler")
+    machine = load("lazynp.backends.llvm.host").host().triple.split("-")[0]
     names = ["lz_parallel", "lz_pool_start", "lz_pool_spin", "lz_pool_worker"]
     try:
         addresses = compiler.compile_module(pool_ir(sys.platform == "win32", machine), names, 0)
@@ -113,13 +112,13 @@ def _generated_pool() -> int | None:
     elapsed = max(time.perf_counter() - begin, 1e-7)
     start(int(SPIN_SECONDS / elapsed * trial) + 1)
     _start_workers(worker)
-    return addresses["lz_parallel"]
+    found: int = addresses["lz_parallel"]
+    return found
 
 
 def _python_pool() -> int:
-    import queue  # the other engines need none
-
-    tasks: queue.SimpleQueue[tuple[Callable[[int], None], int, queue.SimpleQueue[None]]] = queue.SimpleQueue()
+    queue = load("queue")  # the other engines need none
+    tasks: Any = queue.SimpleQueue()
     idle = _thread.allocate_lock()
 
     def work() -> None:

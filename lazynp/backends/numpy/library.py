@@ -32,10 +32,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
+
+from lazynp.values.loading import load
 
 Arrays = tuple[Any, ...]
 Function = Callable[[Arrays, tuple[Any, ...]], Any]
@@ -180,7 +181,7 @@ def _method(of: np.ufunc, name: str) -> Function:
 
 
 def _scipys(name: str) -> Any:
-    found = getattr(import_module("scipy.special"), name)
+    found = getattr(load("scipy.special"), name)
     return getattr(found, "__wrapped__", found)  # without its dispatch to other array libraries
 
 

@@ -18,6 +18,7 @@ from lazynp.graph import special_values
 from lazynp.graph.op import Kind, Op
 from lazynp.values.allocator import Export, allocate
 from lazynp.values.buffer import Buffer
+from lazynp.values.loading import load
 
 Array = np.ndarray[Any, Any]
 
@@ -35,9 +36,8 @@ def _special(name: str) -> Callable[..., Array]:
     """A special function, whose module is loaded when it is called."""
 
     def function(*arrays: Array) -> Array:
-        from lazynp.backends.numpy.special import UFUNCS
-
-        return UFUNCS[name](*arrays)
+        found: Array = load("lazynp.backends.numpy.special").UFUNCS[name](*arrays)
+        return found
 
     function.__name__ = name
     return function

@@ -1,0 +1,82 @@
+"""Importing what is wanted late.
+
+In: the name of a module.  Out: the module.  Promise: what a signal handler raises does not strike inside such an import, where it would
+leave modules half made and Python's locks taken: handlers run when the import is over.  And a thread that works for one that waits imports
+nothing, for the one that waits may hold a lock of the import system: it is told what is wanted, imports it, and the work begins anew.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]  # of which `signal` makes enumerations, which takes a while
+import sys
+from _thread import get_ident
+from collections.abc import Callable
+from importlib import import_module
+from types import FrameType
+from typing import Any, Final
+
+helpers: Final[set[int]] = set()  # threads that work for one that waits
+
+
+class WantedError(BaseException):
+    """A thread that works for another one wants a module, which that one is to import."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+def load(name: str) -> Any:
+    """Import a module, once; no signal handler runs meanwhile."""
+    module = sys.modules.get(name)
+    if module is not None and not getattr(module.__spec__, "_initializing", False):
+        return module
+    if get_ident() in helpers:
+        raise WantedError(name)
+    with Deferred():
+        return import_module(name)
+
+
+class Deferred:
+    """Handlers of signals that come meanwhile are called afterwards.
+
+    Python calls them in its main thread between any two instructions; so others stand in their places, in the main thread, which note what
+    comes.  One that is still there when all is over hands on what it is given.
+    """
+
+    __slots__ = ("came", "handlers", "over")
+
+    def __init__(self) -> None:
+        self.handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        self.came: list[tuple[int, FrameType | None]] = []
+        self.over = False
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.over:
+            self.handlers[number](number, frame)
+        else:
+            self.came.append((number, frame))
+
+    def __enter__(self) -> None:
+        try:
+            for number in range(1, _signal.NSIG):
+                handler = _signal.getsignal(number)
+                if callable(handler):
+                    self.handlers[number] = handler
+                    _signal.signal(number, self._note)
+        except ValueError:  # another thread than the main one: handlers do not run in it
+            pass
+        except BaseException:
+            self._give_back()
+            raise
+
+    def __exit__(self, *raised: object) -> None:
+        self._give_back()
+
+    def _give_back(self) -> None:
+        for number, handler in self.handlers.items():
+            if _signal.getsignal(number) == self._note:  # else the import has set one
+                _signal.signal(number, handler)
+        self.over = True
+        for number, frame in self.came:
+            self.handlers[number](number, frame)

@@ -1,0 +1,222 @@
+"""Imports while values are computed: by who computes, with no handler of signals in them; nobody waits for a thread that waits for him."""
+
+from __future__ import annotations
+
+import ast
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import lazynp
+from lazynp.backends.common.interrupts import aside
+from lazynp.values import loading
+
+SECONDS = 60.0
+HELD = """
+import _imp
+import numpy, lazynp as np
+numpys = {n: numpy.arange(float(n)) for n in (2000, 900_000)}
+_imp.acquire_lock()  # as a handler that raises in an import may leave it
+for n, x in numpys.items():
+    a = np.arange(float(n))
+    assert abs(float(EXPRESSION(np, a)) - float(EXPRESSION(numpy, x))) <= 1e-9 * abs(float(EXPRESSION(numpy, x))) + 1e-9
+    b = np.zeros(n)
+    for k in range(3):
+        b[k::3] += a[k::3]
+    assert np.array_equal(numpy.asarray(b), x)
+print("held")
+"""
+EXPRESSIONS = [
+    "lambda np, a: (a * 2 + 1).sum()",
+    "lambda np, a: np.exp(-a / 1e6).max() + np.sin(a).min()",
+    "lambda np, a: np.sort(a[::-1])[7] + np.cumsum(a)[-1]",
+    "lambda np, a: np.fft.fft(a).real.sum() + np.linalg.norm(a)",
+    "lambda np, a: np.partition(a, 7)[7] + a.reshape(-1, 100).mean(axis=0)[3] + np.where(a > 5, a, 0).std()",
+    "lambda np, a: (a + 1j * a).imag.sum() + np.log1p(a).sum() + (a % 7).astype('int8').sum()",
+]
+SWITCHES = [{}, {"LAZYNP_TIER": "compiled"}, {"LAZYNP_PURE": "1", "LAZYNP_EAGER_BELOW": "0"}, {"LAZYNP_BACKEND": "numpy"}]
+
+
+def run(program: str, tmp_path: Path, **switches: str) -> str:
+    """Run a program in a process of its own, which has compiled nothing yet, and ends soon."""
+    environment = {**os.environ, "LAZYNP_EAGER_BELOW": "786432", "LAZYNP_BACKGROUND": "1", **switches}
+    environment["LAZYNP_CACHE_DIR"] = str(tmp_path / "cache")
+    environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), str(Path(lazynp.__file__).parents[1])])
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS, env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("switches", SWITCHES, ids=lambda switches: "-".join(switches) or "default")
+def test_a_value_asked_for_while_the_lock_of_imports_is_held(switches: dict[str, str], tmp_path: Path) -> None:
+    assert run(HELD.replace("EXPRESSION", f"({EXPRESSIONS[0]})"), tmp_path, **switches) == "held\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("switches", SWITCHES, ids=lambda switches: "-".join(switches) or "default")
+@pytest.mark.parametrize("expression", EXPRESSIONS[1:])
+def test_other_values_asked_for_while_the_lock_of_imports_is_held(expression: str, switches: dict[str, str], tmp_path: Path) -> None:
+    program = HELD
+    if "fft" in expression:  # a module of its own, which the program imports
+        program = program.replace("_imp.acquire_lock()", "np.fft, np.linalg\n_imp.acquire_lock()")
+    assert run(program.replace("EXPRESSION", f"({expression})"), tmp_path, **switches) == "held\n"
+
+
+MODULE = """
+import threading, time
+import numpy, lazynp as np
+started.set()
+time.sleep(0.05)
+total = float((np.exp(np.arange(900_000.0) / 1e6) * NUMBER).sum())
+part = np.zeros(900_000)
+part[::2] += np.arange(450_000.0)
+again = float(part.sum())
+"""
+IMPORTED = """
+import builtins, importlib, sys, threading
+builtins.started = threading.Event()
+import numpy
+def other(name):
+    started.wait()
+    importlib.import_module(name)
+threads = [threading.Thread(target=other, args=(name,), daemon=True) for name in ("first", "second", "first", "third")]
+for thread in threads: thread.start()
+import first
+for thread in threads: thread.join(40)
+assert not any(thread.is_alive() for thread in threads)
+import second, third
+wanted = numpy.exp(numpy.arange(900_000.0) / 1e6).sum()
+for number, module in enumerate((first, second, third), 1):
+    assert abs(module.total / number - wanted) < 1e-6 * wanted and module.again == numpy.arange(450_000.0).sum()
+print("held")
+"""
+
+
+@pytest.mark.parametrize("switches", [SWITCHES[0], pytest.param(SWITCHES[1], marks=pytest.mark.slow)], ids=["default", "compiled"])
+def test_modules_that_compute_while_other_threads_import_them(switches: dict[str, str], tmp_path: Path) -> None:
+    for number, name in enumerate(("first", "second", "third"), 1):
+        (tmp_path / f"{name}.py").write_text(MODULE.replace("NUMBER", str(number)))
+    assert run(IMPORTED, tmp_path, **switches) == "held\n"
+
+
+STRUCK = """
+import signal, sys, threading
+import numpy, lazynp as np
+class Struck(Exception): pass
+armed = False
+def handler(*args):
+    global armed
+    if armed:
+        armed = False
+        raise Struck
+signal.signal(signal.SIGALRM, handler)
+x = numpy.linspace(0, 1, 900_000)
+a = np.asarray(x) + 0
+def program(np, a): return float((np.exp(a) * 3 + a).sum())
+struck = 0
+signal.setitimer(signal.ITIMER_REAL, DELAY, 0.004)
+for _ in range(5):
+    try:
+        armed = True
+        program(np, a)
+        armed = False
+    except Struck:
+        struck += 1
+signal.setitimer(signal.ITIMER_REAL, 0)
+found = []
+thread = threading.Thread(target=lambda: found.append(program(np, np.arange(900_000.0) / 899_999)), daemon=True)
+thread.start()
+thread.join(40)
+assert found and abs(found[0] - program(numpy, x)) < 1e-5, found
+assert abs(program(np, a) - program(numpy, x)) < 1e-5
+assert signal.getsignal(signal.SIGALRM) is handler and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+print("held", struck)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a system without timers")
+@pytest.mark.parametrize(
+    "switches", [pytest.param(SWITCHES[0], marks=pytest.mark.slow), SWITCHES[1]], ids=["default", "compiled"]
+)
+def test_signals_while_what_computes_is_imported(switches: dict[str, str], tmp_path: Path) -> None:
+    struck = 0
+    for delay in (0.001, 0.006, 0.015):
+        said = run(STRUCK.replace("DELAY", str(delay)), tmp_path / "", **switches).split()
+        assert said[0] == "held"
+        struck += int(said[1])
+    assert struck  # else it tested nothing
+
+
+SLOW_MODULE = """
+import os, signal
+os.kill(os.getpid(), signal.SIGUSR1)
+for _ in range(1000): pass
+os.kill(os.getpid(), signal.SIGUSR2)
+done = True
+"""
+
+
+def test_handlers_run_when_the_import_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "slow_to_import.py").write_text(SLOW_MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    came: list[tuple[int, bool]] = []
+
+    def note(number: int, frame: object) -> None:
+        came.append((number, getattr(sys.modules.get("slow_to_import"), "done", False)))
+        if number == signal.SIGUSR2:
+            raise KeyError
+
+    before = [signal.signal(number, note) for number in (signal.SIGUSR1, signal.SIGUSR2)]
+    try:
+        with pytest.raises(KeyError):
+            loading.load("slow_to_import")
+        assert came == [(signal.SIGUSR1, True), (signal.SIGUSR2, True)]
+        assert [signal.getsignal(number) for number in (signal.SIGUSR1, signal.SIGUSR2)] == [note, note]
+        assert loading.load("slow_to_import").done
+    finally:
+        for number, handler in zip((signal.SIGUSR1, signal.SIGUSR2), before, strict=True):
+            signal.signal(number, handler)
+        sys.modules.pop("slow_to_import", None)
+
+
+def test_a_thread_that_works_for_another_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "says_where.py").write_text("import threading\nwhere = threading.get_ident()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    calls: list[int] = []
+
+    def work(argument: int) -> tuple[int, int]:
+        calls.append(threading.get_ident())
+        return argument, loading.load("says_where").where
+
+    try:
+        assert aside(work, 7) == (7, threading.main_thread().ident)
+        assert len(calls) == 2 and threading.main_thread().ident not in calls
+    finally:
+        sys.modules.pop("says_where", None)
+
+
+def test_a_module_that_is_not_there_is_an_error_of_who_asked() -> None:
+    with pytest.raises(ModuleNotFoundError):
+        aside(loading.load, "no_module_of_this_name")
+
+
+LATE = {"backends/common", "backends/llvm", "codegen", "engine", "schedule"}
+
+
+def test_what_computes_imports_late_by_load_alone() -> None:
+    package = Path(lazynp.__file__).parent
+    found = []
+    for folder in LATE:
+        for file in (package / folder).rglob("*.py"):
+            for function in ast.walk(ast.parse(file.read_text())):
+                if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                    for node in ast.walk(function):
+                        names = ast.unparse(node) if isinstance(node, ast.Import | ast.ImportFrom) else ""
+                        if names and "backends.cuda" not in names:  # of GPUs, which need no thread that works for another
+                            found.append(f"{file.relative_to(package)}: {names}")
+    assert found == []
