@@ -79,6 +79,8 @@ NEIGHBOURS: Final[dict[str, Hook]] = dict.fromkeys(
         "cv2",
         "dask.utils",
         "h5py",
+        "joblib._memmapping_reducer",
+        "joblib.numpy_pickle",
         "json.encoder",
         "numba",
         "numba.core.dispatcher",

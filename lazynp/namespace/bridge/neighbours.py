@@ -8,7 +8,7 @@ libraries' own.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from operator import methodcaller
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
@@ -19,7 +19,8 @@ import numpy as np
 from lazynp.array import core
 from lazynp.engine import devices
 from lazynp.namespace.bridge.meeting import CUPYX
-from lazynp.ndarray import ndarray
+from lazynp.namespace.routines.maps import memmap
+from lazynp.ndarray import from_numpy, host, ndarray
 from lazynp.scalars import CLASSES
 
 _OPERATORS: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "divmod", "and", "or", "xor", "lshift", "rshift", "matmul")
@@ -296,12 +297,55 @@ def _making(function: Callable[..., Any], made: Callable[[Any], Any]) -> Callabl
     return answer
 
 
+def _of_joblib(found: Any) -> Any:
+    """What joblib has restored of an array of ours: a map stays one, everything else is an array."""
+    if isinstance(found, np.memmap):
+        return found.view(memmap)
+    return from_numpy(found) if isinstance(found, np.ndarray) else found
+
+
+def _made_of(function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+    return _of_joblib(function(*arguments))
+
+
+def _joblib(module: Any) -> None:
+    """What joblib sends to its workers by NumPy's types: large arrays as the name of a file that they map."""
+    make = module.get_memmapping_reducers
+
+    @functools.wraps(make)
+    def reducers(*arguments: Any, **keywords: Any) -> Any:
+        found = make(*arguments, **keywords)
+        for table in found:
+            for kind, theirs in ((ndarray, np.ndarray), (memmap, np.memmap)):
+                if theirs in table:
+                    table[kind] = functools.partial(_sent, table[theirs], theirs)
+        return found
+
+    module.get_memmapping_reducers = reducers
+
+
+def _sent(reduce: Callable[[Any], Any], theirs: type, x: Any) -> Any:
+    return _made_of, tuple(reduce(x.view(theirs) if theirs is np.memmap else host(x, "pickle")))
+
+
+def _joblibs_files(module: Any) -> None:
+    """What joblib keeps in files that can be mapped."""
+    kind = module.NumpyPickler
+    kind.dispatch = {**kind.dispatch, ndarray: _kept, memmap: _kept}
+
+
+def _kept(pickler: Any, x: Any) -> None:
+    pickler.save_reduce(_of_joblib, (host(x, "pickle") if type(x) is ndarray else x.view(np.memmap),), obj=x)
+
+
 HOOKS: Final[dict[str, Callable[[Any], None]]] = {
     "array_api_extra._lib._helpers": _extra,
     **dict.fromkeys(CUPYX, _cupyx),
     "cv2": _cv2,
     "dask.utils": _dask,
     "h5py": _h5py,
+    "joblib._memmapping_reducer": _joblib,
+    "joblib.numpy_pickle": _joblibs_files,
     "json.encoder": _json,
     "numba": _numba,
     "numba.core.dispatcher": _numba,
