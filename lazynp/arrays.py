@@ -12,7 +12,8 @@ values goes straight in.  The first whole-array use turns the draft into a node,
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from math import prod
 from types import GenericAlias
 from typing import Any
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from lazynp import attributes, protocols
-from lazynp.array import hand
+from lazynp.array import core, hand
 from lazynp.array.core import Cell, native
 from lazynp.bounds import DEPTH_CUT, changes, cut, ends_turn, goes_to_what_exists, remember
 from lazynp.conversion import anyarray, as_dtype, asarray, from_numpy
@@ -31,11 +32,12 @@ from lazynp.graph.dtypes import FLOAT64, NATIVE
 from lazynp.graph.floating import at_users_line
 from lazynp.graph.node import Node, Shape
 from lazynp.layout import copy_order, geometry, joined_order, reduction_order, result_order
-from lazynp.memory import Draft, adopted, draft, elements, host, is_lent, left_behind, lend, overwritten, published, shown, shown_now
+from lazynp.memory import Draft, adopted, draft, elements, host, is_lent, left_behind, lend, published, shown, shown_now, written
 from lazynp.namespace import assignment, indexing
 from lazynp.scalars import CLASSES, force, generic, node_of_scalar, scalar_of, scalar_of_value
 from lazynp.subclasses import ArrayType, based
 from lazynp.values import config
+from lazynp.values.loading import load
 from lazynp.viewing import (
     buffer_view,
     derived,
@@ -57,9 +59,9 @@ from lazynp.viewing import (
 from lazynp.views import AXES, STRIDED, View
 
 __all__ = [
-    "Draft", "adopted", "anyarray", "asarray", "copy_order", "derived", "draft", "elements", "force", "from_numpy",
+    "Draft", "adopted", "anyarray", "asarray", "change", "copy_order", "derived", "draft", "elements", "force", "from_numpy",
     "generic", "geometry", "host", "is_lent", "joined_order", "lend", "ndarray", "node_of", "reduction_order", "replace", "reshaped_shape",
-    "result", "result_order", "root_node", "scalar_of", "scalar_of_value", "shares_memory", "shown", "view_axes", "view_diagonal",
+    "result", "result_order", "root_node", "scalar_of", "scalar_of_value", "shares_memory", "shown", "update", "view_axes", "view_diagonal",
     "view_dtype", "view_expand", "view_flip", "view_key", "view_part", "view_permute", "view_reshape", "view_slice", "wrap", "wrap_ordered",
 ]  # fmt: skip
 
@@ -405,17 +407,16 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             base[...] = host(wrap(node), "a value at hand")
             return
         if devices.gpus is not None:
-            node = devices.gpus.kept(node, root_node(base if type(base) is ndarray else self), type(base) is not ndarray)
-        if base is None or type(base) is Draft:
+            root = base if type(base) is ndarray else self
+            node = devices.gpus.kept(node, root_node(root), self.size == root.size)
+        if type(base) is not ndarray:
             replace(self, node)
-        elif is_lent(base):
-            memory = elements(self)
-            assert memory is not None
-            memory[...] = host(wrap(node), "shared memory")
-        else:
-            node = self._view.write(root_node(base), node)
-            self._node = self._stamp = None  # made from the old value, which need not live on
-            replace(base, node)
+            return
+        view = self._view
+        self._node = self._stamp = None  # made from the old value, which need not live on
+        while not change(base, lambda old: view.write(old, node)):
+            if written(self, node):
+                return
 
     def _become(self, view: ndarray) -> None:
         """Show what ``view`` (of this same memory) shows, as an in-place change of shape, strides or dtype does."""
@@ -472,9 +473,11 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         >>> import lazynp as np
         >>> x = (np.arange(3) + 1).realize()
         """
-        root = self._base if type(self._base) is ndarray else self
-        if root._base is None:
-            force([root._node], "realize")
+        base = self._base
+        root = base if type(base) is ndarray else self
+        held, node = root._base, root._node
+        if held is None:
+            force([node], "realize")
         return self
 
     def kernelize(self) -> ndarray:
@@ -492,14 +495,11 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         >>> x + 1
         array([1, 3, 5])
         """
-        from lazynp.engine.realize import prepare
-
         if hand.own_memory(self) is not None:
             return self
         root = self._base if type(self._base) is ndarray else self
-        replace(root, build.contiguous(root_node(root)))
-        if root._base is None:
-            prepare([root._node])
+        if change(root, build.contiguous):
+            load("lazynp.engine.realize").prepare([root._node])
         return self
 
     def contiguous(self) -> ndarray:
@@ -529,8 +529,9 @@ def _read(x: ndarray, base: Any, key: Any) -> Any:
         return hand.read(x, memory, key)
     if kind is int or kind is tuple or kind is slice:
         at: Any = base
+        if base is None and (at := x._node) is None:  # another thread made it a draft
+            at = base = x._base
         if base is None:
-            at = x._node
             memory = None if at.buffer is None else at.buffer.at_hand
         elif type(base) is Draft:
             memory = base.array
@@ -562,16 +563,18 @@ def _assign(x: ndarray, base: Any, key: Any, value: Any) -> None:
     if type(base) is _MEMORY:
         hand.write(base, key, value)
         return
-    if _shows_keys and type(base) is Draft and type(value) is ndarray and not x._readonly and _put(base.array, key, value):
-        return
-    if base is not None and not x._readonly and assignment.is_concrete(key, value):
-        if type(base) is Draft:
-            base.array[key] = value._value if type(value) in CLASSES else value
-            return
-        if type(base._base) is Draft:
-            memory: Any = elements(x)
-            memory[key] = value._value if type(value) in CLASSES else value
-            return
+    if base is not None and not x._readonly:
+        held = base._base if type(base) is ndarray else base
+        shows = _shows_keys and held is base and type(value) is ndarray
+        if type(held) is Draft and (shows or assignment.is_concrete(key, value)):
+            with core.writing(x):
+                if (x if held is base else base)._base is held:  # as it was
+                    memory: Any = elements(x)
+                    if not shows:
+                        memory[key] = value._value if type(value) in CLASSES else value
+                        return
+                    if _put(memory, key, value):
+                        return
     assignment.write(x, key, value)
 
 
@@ -640,18 +643,18 @@ def result(node: Node) -> Any:
 def node_of(x: Any) -> Node:
     """The node of an array, a scalar, or anything ``asarray`` takes, in logical order."""
     if type(x) is ndarray:
-        base = x._base
+        base, node = x._base, x._node  # with nothing in between
         if base is None:
-            node: Node = x._node
-            return node
+            found: Node = node
+            return found
+        del node
         if type(base) is _MEMORY:
             del base
             return hand.captured(x)
         if type(base) is Draft:
             return published(x)
-        if base._base is None:
-            root = base._node
-        else:
+        inner, root = base._base, base._node
+        if inner is not None:
             now = shown_now(x)
             if now is not None:
                 return now
@@ -659,8 +662,8 @@ def node_of(x: Any) -> Node:
         # The cached node is derived again once the base has its value: it may bypass the base (two movements that cancel) and would then
         # compute what the base already has.
         stamp = root if root.buffer is None else root.buffer
-        if x._stamp is stamp:
-            cached: Node = x._node
+        known, cached = x._stamp, x._node
+        if known is stamp and cached is not None:
             return cached
         node = x._view.read(root)
         x._node = node
@@ -669,10 +672,10 @@ def node_of(x: Any) -> Node:
     kind = type(x)
     if kind in CLASSES:
         return node_of_scalar(x)
-    found = asarray(x)
-    if type(found) is not ndarray:
-        raise TypeError(f"lazynp does not compute with dtype {found.dtype}")
-    return node_of(found)
+    array = asarray(x)
+    if type(array) is not ndarray:
+        raise TypeError(f"lazynp does not compute with dtype {array.dtype}")
+    return node_of(array)
 
 
 def together(reason: str, *wanted: ndarray) -> None:
@@ -686,25 +689,72 @@ def together(reason: str, *wanted: ndarray) -> None:
 
 def root_node(root: ndarray) -> Node:
     """The current node of a plain array."""
-    node: Node = root._node if root._base is None else published(root)
+    held, found = root._base, root._node  # with nothing in between
+    node: Node = found if held is None else published(root)
     return node
 
 
 def replace(root: ndarray, node: Node) -> None:
-    """A plain array's new value."""
-    if root._base is not None and overwritten(root, node):
-        return
-    if node.depth > DEPTH_CUT // 2:
-        if node.depth > DEPTH_CUT:
-            cut(node)
-        remember(root)
+    """Give a plain array a new value, which does not depend on what other threads write meanwhile."""
+    while True:
+        held, old = root._base, root._node
+        if held is not None and written(root, node):
+            return
+        if _exchanged(root, held, old, node):
+            break
+    del held, old
+    _settle(root, node)
+
+
+def change(root: ndarray, made: Callable[[Node], Node]) -> bool:
+    """Give a plain array the value that ``made`` makes of its present one, in one step: what other threads write meanwhile is in it.
+
+    Returns False where others see the memory, which is to be written then.
+    """
+    while True:
+        held = root._base
+        if held is not None and (type(held) is _MEMORY or held.file is not None or is_lent(root)):
+            return False
+        old = root_node(root)
+        node = made(old)
+        if _exchanged(root, None, old, node):
+            break
+    del held, old
+    _settle(root, node)
+    return True
+
+
+def update(x: ndarray, made: Callable[[Node], Node]) -> bool:
+    """Do as ``change``, of a plain array or a view, which may be written."""
+    if devices.gpus is not None:
+        x._write(made(node_of(x)))
+        return True
+    base = x._base
+    if type(base) is not ndarray:
+        return change(x, made)
+    view = x._view
+    x._node = x._stamp = None  # made from the old value, which need not live on
+    return change(base, lambda old: view.write(old, made(view.read(old))))
+
+
+def _exchanged(root: ndarray, held: Any, old: Any, node: Node) -> bool:
+    """Let a plain array have a new value, if it still has the old one."""
+    if node.depth > DEPTH_CUT:
+        cut(node)
     if (node.err.eager or config.eager) and node.buffer is None:
         try:
             force([node], "eager")
         finally:
-            if node.buffer is not None:
-                root._node = node  # a floating-point error is raised after the write
-    root._node = node
+            # a floating-point error is raised after the write
+            done = node.buffer is not None and core.exchange(root, held, old, None, None, node)
+        return done
+    return core.exchange(root, held, old, None, None, node)
+
+
+def _settle(root: ndarray, node: Node) -> None:
+    """Compute what a write leaves to be computed now."""
+    if node.depth > DEPTH_CUT // 2:
+        remember(root)
     if node.op is not o.STORE:
         changes(root, node)
     elif goes_to_what_exists(node):

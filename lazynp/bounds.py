@@ -67,7 +67,7 @@ def changes(x: ndarray, node: Node) -> None:
 
 def changed() -> list[Node]:
     """Return the pending nodes of large arrays that were changed in place since the last time."""
-    found = [x._node for r in _changed.values() if (x := r()) is not None and x._base is None and x._node.buffer is None]
+    found = [x._node for r in list(_changed.values()) if (x := r()) is not None and x._base is None and x._node.buffer is None]
     _changed.clear()
     return found
 

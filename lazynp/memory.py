@@ -227,10 +227,11 @@ def host(x: Any, reason: str = "__array__") -> np.ndarray[Any, Any]:
     if type(base) is _MEMORY:
         return base
     root = base if type(base) is arrays.ndarray else x
-    if type(root._base) is _MEMORY:
-        return shown(x, root._base)
-    if is_lent(root):
-        array = root._base.array
+    held = root._base
+    if type(held) is _MEMORY:
+        return shown(x, held)
+    if held is not None and is_lent(root):
+        array = held.array
     else:
         node = arrays.root_node(root)
         if node.op is o.CONST:
@@ -261,12 +262,15 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
     if type(base) is not arrays.ndarray:
         if base is not None:
             return base.array
-        buffer = x._node.buffer
+        node = x._node
+        if node is None:  # another thread made it a draft
+            return elements(x)
+        buffer = node.buffer
         return None if buffer is None else buffer.at_hand
-    inner = base._base
+    inner, node = base._base, base._node
     if type(inner) is _MEMORY:
         return shown(x, inner)
-    memory = base._node.buffer if inner is None else inner
+    memory = node.buffer if inner is None else inner
     if memory is None:
         return None
     if type(x._view) is Keyed:
@@ -291,11 +295,16 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
     return found
 
 
-def is_lent(root: arrays.ndarray) -> bool:
-    """Tell whether somebody outside may write into the memory of a plain array."""
+def is_lent(root: arrays.ndarray, own: int = 0) -> bool:
+    """Tell whether the memory of a plain array may be written while we look: by somebody outside, or by a write that is under way.
+
+    ``own`` are the caller's own writes (``core.writing``).
+    """
     held = root._base
     if type(held) is not Draft:
         return False
+    if root._writers > own:
+        return True
     if held.lease is not None and held.lease() is not None:
         return held.file is None
     return held.outside is not None and held.file is None and _others_hold(held.outside)
@@ -326,20 +335,21 @@ def lend(x: arrays.ndarray, pinned: bool = False) -> np.ndarray[Any, Any] | None
 
 def _lent(root: arrays.ndarray, pinned: bool) -> np.ndarray[Any, Any] | None:
     while True:
-        if root._base is None and not _is_known(root._node):
-            force([root._node], "__array__")  # before the lock is taken
+        held, node = root._base, root._node
+        if held is None and not _is_known(node):
+            force([node], "__array__")  # before the lock is taken
+        del node
         with forking.graph:
-            held = root._base
+            held, node = root._base, root._node
             if held is None:
-                node = root._node
                 if not _is_known(node):
                     continue  # another thread wrote
                 if node.buffer is not None and node.buffer.place is not None:
                     return None
                 del node  # which only the cell shall hold
-                held = _drafted(root, lent=True)
-                assert held is not None
-                _install(root, held)  # lent from the beginning: whoever finds it waits for the lock
+                held = _drafted(root, lent=True)  # lent from the beginning
+                if held is None:
+                    continue  # another thread wrote
                 array: np.ndarray[Any, Any] = held.exported()
                 if not pinned:
                     held.pinned = None
@@ -358,34 +368,40 @@ def _is_known(node: Node) -> bool:
     return node.buffer is not None or node.op is o.CONST or (node.op is o.EXPAND and sources[0].op is o.CONST)
 
 
-def overwritten(root: arrays.ndarray, node: Node) -> bool:
-    """Put a new value into memory that is lent, where those outside see it; tells whether it was."""
-    held = root._base
-    if type(held) is _MEMORY:
-        held[...] = host(arrays.wrap(node), "a value at hand")
-        return True
-    if not is_lent(root):
-        root._base = root._view = None
+def written(x: arrays.ndarray, node: Node) -> bool:
+    """Put a new value into memory that is lent, or at hand, where others see it; tells whether it was."""
+    base = x._base
+    root: arrays.ndarray = base if type(base) is arrays.ndarray else x
+    if type(root._base) is not _MEMORY and not is_lent(root):
         return False
-    held.array[...] = host(arrays.wrap(node), "shared memory")
+    value = host(arrays.wrap(node), "shared memory")
+    with core.writing(x):
+        if root._base is None:  # nobody is left to see it
+            return False
+        memory = elements(x)
+        assert memory is not None
+        memory[...] = value
     return True
 
 
 def published(root: arrays.ndarray) -> Node:
     """The node of an array that was being filled; its memory is not written again, or it is a copy."""
-    held = root._base
-    if type(held) is _MEMORY:
-        return hand.captured(root)
-    if held.lease is None and held.outside is None:
-        return _taken_back(root, held)
-    with forking.graph:
-        held = root._base
+    while True:
+        held, node = root._base, root._node
         if held is None:  # another thread was here first
-            node: Node = root._node
+            assert node is not None
             return node
+        if type(held) is _MEMORY:
+            return hand.captured(root)
         if held.file is not None:
             return _mapped(held)
-        return _snapshot(held) if is_lent(root) else _taken_back(root, held)
+        if not is_lent(root):
+            taken = _taken_back(root, held)
+            if taken is not None:
+                return taken
+        with forking.graph:
+            if root._base is held and is_lent(root):
+                return _snapshot(held)
 
 
 def shown_now(x: arrays.ndarray) -> Node | None:
@@ -423,15 +439,14 @@ def _copied(memory: np.ndarray[Any, Any], device: str | None) -> Node:
     return build.leaf(buffer if device is None else buffer.at_home(device))
 
 
-def _taken_back(root: arrays.ndarray, held: Draft) -> Node:
+def _taken_back(root: arrays.ndarray, held: Draft) -> Node | None:
+    """Make a draft the array's value, unless somebody is writing."""
     value = held.buffer
     owner = None if held.outside is None else held.outside.base
     if type(owner) is _MEMORY and owner.base is None and owner.flags.carray and owner.nbytes == value.nbytes:
         value = Buffer(owner.reshape(-1).view(held.dtype).reshape(held.shape))  # of which can be told who else holds it
     node = build.leaf(value)
-    root._node = node
-    root._base = root._view = None
-    return node
+    return node if core.exchange(root, held, None, None, None, node) else None
 
 
 def _mapped(held: Draft) -> Node:
@@ -470,21 +485,30 @@ def draft(root: arrays.ndarray, copy: bool = True) -> np.ndarray[Any, Any] | Non
 
     It is the array's own where no other cell and nothing pending refers to its value; else a copy, or None if none is wanted.
     """
-    if hand.own_memory(root) is not None:
-        return root._base
-    held = root._base
-    if held is None:
-        held = _drafted(root, copy)
+    memory = hand.own_memory(root)
+    if memory is not None:
+        return memory
+    while True:
+        held = root._base
+        if type(held) is _MEMORY:
+            return held
         if held is None:
+            held = _drafted(root, copy)
+        if held is not None:
+            found: np.ndarray[Any, Any] = held.array
+            return found
+        if not copy:
             return None
-        _install(root, held)
-    found: np.ndarray[Any, Any] = held.array
-    return found
 
 
 def _drafted(root: arrays.ndarray, copy: bool = True, lent: bool = False) -> Draft | None:
-    """A draft with the value of a plain array, to be installed at once: over its own memory if nothing but the cell leads there."""
+    """Make a plain array a draft, over its own memory if nothing but the cell leads there; None where another thread was quicker.
+
+    Without ``copy`` also where the memory is not its own.
+    """
     node = root._node
+    if node is None:
+        return None
     sources = node.src
     one = sources[0] if node.op is o.EXPAND else node
     del sources
@@ -495,12 +519,11 @@ def _drafted(root: arrays.ndarray, copy: bool = True, lent: bool = False) -> Dra
         del one
         force([node], "element writes")
         buffer = node.buffer
-        del node
         if buffer.place is None and (buffer.exclusive() or buffer.alone()):
             held = Draft(buffer.retyped(buffer.dtype, buffer.shape))
             if lent:
                 held.pinned = held.exported()
-            if _holders_of_node(root) <= _CELL_ALONE:
+            if core.exchange(root, None, node, held, held, None, _NODE_ALONE):
                 return held
         if not copy:
             return None
@@ -513,7 +536,7 @@ def _drafted(root: arrays.ndarray, copy: bool = True, lent: bool = False) -> Dra
     held = Draft(buffer)
     if lent:
         held.pinned = held.exported()
-    return held
+    return held if core.exchange(root, None, node, held, held, None) else None
 
 
 def left_behind(root: arrays.ndarray) -> arrays.ndarray:
@@ -575,13 +598,6 @@ def _readers(old: Node, node: Node) -> int:
     return readers
 
 
-def _install(root: arrays.ndarray, held: Draft) -> None:
-    """Make a draft an array's value; in this order, for other threads may look at the array, and an interrupt may come."""
-    root._view = held
-    root._base = held
-    root._node = None
-
-
 def _holders_of_node(root: Any) -> int:
     return sys.getrefcount(root._node)
 
@@ -589,6 +605,19 @@ def _holders_of_node(root: Any) -> int:
 _sample = core.Cell()
 _sample._node = object()
 _CELL_ALONE = _holders_of_node(_sample)
+
+
+def _fewest(x: Any) -> int:
+    """Count the references to a node that its cell and a function that asks for another state have, as ``core.exchange`` sees them."""
+    node = x._node
+    holders = 0
+    while not core.exchange(x, None, node, None, None, None, holders):
+        holders += 1
+    return holders
+
+
+_sample._base = _sample._view = None
+_NODE_ALONE = _fewest(_sample)
 
 
 def _empty(shape: Shape, dtype: np.dtype[Any]) -> Buffer:

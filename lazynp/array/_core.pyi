@@ -10,6 +10,7 @@ from lazynp.array._python import chain as chain
 from lazynp.array._python import chain_counts as chain_counts
 from lazynp.array._python import chain_sizes as chain_sizes
 from lazynp.array._python import count as count
+from lazynp.array._python import exchange as exchange
 from lazynp.array._python import function as function
 from lazynp.array._python import kind as kind
 from lazynp.array._python import lend as lend
@@ -26,3 +27,4 @@ from lazynp.array._python import share as share
 from lazynp.array._python import show as show
 from lazynp.array._python import workers as workers
 from lazynp.array._python import write_chosen as write_chosen
+from lazynp.array._python import writing as writing

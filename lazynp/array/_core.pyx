@@ -4,6 +4,7 @@
 In: operands that are at hand.  Out: NumPy's results, as cells.  Promise: whatever is not plain is left to the class's own method in Python.
 """
 
+cimport cython
 cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.ref cimport Py_DECREF
@@ -96,6 +97,11 @@ cdef extern from "counting.h":
     int cell_lend(object) except -1
     void view_belongs(object, object)
     void class_register(PyTypeObject*, object, object)
+    ctypedef struct CellStruct "Cell":
+        int writers
+    bint cell_exchange(object, object, object, object, object, object, Py_ssize_t)
+    CellStruct* writing_begin(object)
+    void writing_end(CellStruct*)
     int part_attach(object, object, object, object) except -1
     PyTypeObject function_type, ufunc_type
     object function_new(object, object, object, int, Reduction*, Matrices*, Direct, int, int, object)
@@ -325,6 +331,35 @@ def class_reads(metaclass, dict names, make):
 def belongs(cnp.ndarray view, owner):
     """Let ``view``, of NumPy's class or a subclass, have ``owner`` for its base; somebody else keeps the memory."""
     view_belongs(view, owner)
+
+
+def exchange(x, base, node, to_base, to_view, to_node, Py_ssize_t holders=-1):
+    """Give ``x`` another state if it is in the one that is named, without anything in between; tells whether it did.
+
+    It has this ``base``, and where that is None this ``node``; nobody is writing into memory that it leaves, and what it leaves has no more
+    than ``holders`` references.
+    """
+    return cell_exchange(x, base, node, to_base, to_view, to_node, holders)
+
+
+@cython.final
+@cython.freelist(8)
+cdef class writing:
+    """While somebody writes into the memory of a large array, or of a part of one, that stays its memory: what is recorded is a copy."""
+
+    cdef object _of
+    cdef CellStruct* _root
+
+    def __cinit__(self, x):
+        if not isinstance(x, Cell):
+            raise TypeError("not an array")
+        self._of = x
+
+    def __enter__(self):
+        self._root = writing_begin(self._of)
+
+    def __exit__(self, *raised):
+        writing_end(self._root)
 
 
 cdef int _member(Member* member, object cls, str name) except -1:

@@ -7,6 +7,7 @@ nothing else.  What Python can do in its place is in ``lazynp.array.plain``.
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Callable
 from types import ModuleType
@@ -23,6 +24,52 @@ class Cell:
     _readonly: Any
     _stamp: Any
     _view: Any
+
+    @property
+    def _writers(self) -> int:
+        """How many writes into the memory of a draft are under way."""
+        return _writers.get(id(self), 0)
+
+
+_states: Final = threading.RLock()  # held where cells change their state
+_writers: Final[dict[int, int]] = {}  # how many writes are under way, by ``id`` of the array that owns the memory
+
+
+def exchange(x: Any, base: Any, node: Any, to_base: Any, to_view: Any, to_node: Any, holders: int = -1) -> bool:
+    """Give ``x`` another state if it is in the one that is named, without anything in between; tells whether it did.
+
+    It has this ``base``, and where that is None this ``node``; nobody is writing into memory that it leaves, and what it leaves has no more
+    than ``holders`` references.
+    """
+    with _states:
+        if x._base is not base or (x._node is not node if base is None else x._writers > 0):
+            return False
+        if 0 <= holders < sys.getrefcount(node if base is None else base) - 1:
+            return False
+        x._node, x._view, x._base = to_node, to_view, to_base
+        return True
+
+
+class writing:  # noqa: N801, as the native core has it
+    """While somebody writes into the memory of a large array, or of a part of one, that stays its memory: what is recorded is a copy."""
+
+    __slots__ = ("_root",)
+
+    def __init__(self, x: Any) -> None:
+        base = x._base
+        self._root = base if type(base) is type(x) else x
+
+    def __enter__(self) -> None:
+        key = id(self._root)
+        with _states:
+            _writers[key] = _writers.get(key, 0) + 1
+
+    def __exit__(self, *raised: object) -> None:
+        key = id(self._root)
+        with _states:
+            _writers[key] -= 1
+            if not _writers[key]:
+                del _writers[key]
 
 
 class Elements:

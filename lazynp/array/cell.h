@@ -22,6 +22,7 @@ typedef struct Cell {
     PyObject* origin;
     struct Cell *before, *after;
     char lent; /* somebody outside may write the memory, see `is_own` */
+    int writers; /* threads and callers that are writing into the memory of a draft */
 } Cell;
 
 static PyTypeObject* array_type; /* the class of arrays, once it is registered */
@@ -29,6 +30,7 @@ static PyTypeObject* array_type; /* the class of arrays, once it is registered *
 static PyMemberDef cell_members[] = {
     {"_base", T_OBJECT_EX, offsetof(Cell, base), 0, NULL},   {"_node", T_OBJECT_EX, offsetof(Cell, node), 0, NULL},
     {"_stamp", T_OBJECT_EX, offsetof(Cell, stamp), 0, NULL}, {"_readonly", T_OBJECT_EX, offsetof(Cell, readonly), 0, NULL},
+    {"_writers", T_INT, offsetof(Cell, writers), READONLY, "how many writes into the memory of a draft are under way"},
     {"_known_view", T_OBJECT_EX, offsetof(Cell, view), READONLY, "_view, if somebody has asked for it"}, {NULL, 0, 0, 0, NULL}};
 
 /* All cells that show a part of a large array, in a ring. */
@@ -101,6 +103,7 @@ static inline Cell* cell_new(void) {
     made->stamp = made->origin = made->weakrefs = NULL;
     made->shown = NULL;
     made->lent = 0;
+    made->writers = 0;
     return made;
 }
 
@@ -153,6 +156,31 @@ static inline void class_register(PyTypeObject* metaclass, PyObject* names, PyOb
     class_names = Py_NewRef(names), class_make = Py_NewRef(make);
     metaclass->tp_getattro = class_getattro;
     PyType_Modified(metaclass);
+}
+
+/* Give a cell another state if it is in the one that is named: it has this `base`, and where that is None this `node`; nobody is writing into the memory that
+   it leaves, and what it leaves has no more than `holders` references (-1: any number).  Whether it was done.  Nothing comes in between, no other thread and no handler. */
+static int cell_exchange(PyObject* object, PyObject* base, PyObject* node, PyObject* to_base, PyObject* to_view, PyObject* to_node, Py_ssize_t holders) {
+    Cell* self = (Cell*)object;
+    PyObject *old_base = self->base, *old_view = self->view, *old_node = self->node;
+    if (old_base != base || (base == Py_None ? old_node != node : self->writers > 0)) return 0;
+    if (holders >= 0 && Py_REFCNT(base == Py_None ? node : base) > holders) return 0;
+    self->base = Py_NewRef(to_base), self->view = Py_NewRef(to_view), self->node = Py_NewRef(to_node);
+    part_forget(self); /* from here on anything may run */
+    Py_XDECREF(old_base), Py_XDECREF(old_view), Py_XDECREF(old_node);
+    return 1;
+}
+
+/* Between these two the memory of a draft stays the array's: what is recorded meanwhile is a copy.  Of a view, or of the array itself. */
+static inline Cell* writing_begin(PyObject* x) {
+    PyObject* base = ((Cell*)x)->base;
+    Cell* root = (Cell*)Py_NewRef(base && Py_TYPE(base) == array_type ? base : x);
+    root->writers++;
+    return root;
+}
+static inline void writing_end(Cell* root) {
+    root->writers--;
+    Py_DECREF(root);
 }
 
 /* Whether lazynp has arrays of this dtype. */

@@ -28,7 +28,7 @@ from lazynp.graph.errstate import state_of, token, variable
 from lazynp.graph.floating import at_users_line, heard, listen_to_all, listening, stop, tell_here
 from lazynp.graph.node import Node
 from lazynp.scalars import CLASSES, OF_TYPE
-from lazynp.values import config, forking
+from lazynp.values import config
 
 Memory = np.ndarray[Any, Any]
 
@@ -97,29 +97,33 @@ def _found(x: arrays.ndarray) -> Memory | None:
     """``memory_of`` an array that is not known to be at hand; if it is small and exists it is from now on."""
     base = x._base
     limit = config.at_hand
+    node = x._node
     if base is None:
-        node = x._node
+        if node is None:  # another thread made it a draft
+            return _found(x)
         buffer = node.buffer
         if buffer is None:
             sources = node.src  # before it is looked at: another thread may publish it
             if not _is_fill(node) or not limit or prod(node.shape) > limit:
                 return None  # pending, as most operands here are
-            return _taken(x, base, np.full(node.shape, sources[0].arg, node.dtype), None)
+            return _taken(x, base, node, np.full(node.shape, sources[0].arg, node.dtype), None)
         if not limit or prod(node.shape) > limit:
             return None
         found = buffer.at_hand
-        return None if found is None or buffer.device is not None else _taken(x, base, found.copy(), None)
+        return None if found is None or buffer.device is not None else _taken(x, base, node, found.copy(), None)
     if not limit:
         return None
     if type(base) is not arrays.ndarray:
-        return None if prod(base.shape) > limit or base.buffer.device is not None else _taken(x, base, base.array, None)
+        return None if prod(base.shape) > limit or base.buffer.device is not None else _taken(x, base, node, base.array, None)
     view = x._view
     if prod(view.shape) > limit:
         return None
-    if type(base._base) is not _MEMORY and (prod(base.shape) > limit or _found(base) is None):
+    inner = base._base
+    if type(inner) is not _MEMORY and (prod(base.shape) > limit or (inner := _found(base)) is None):
         found = arrays.elements(x)
-        return _part_of_fill(x, base._node) if found is None else found
-    return _taken(x, base, arrays.shown(x, base._base)[...], view.owner)
+        whole = base._node
+        return _part_of_fill(x, whole) if found is None and whole is not None else found
+    return _taken(x, base, node, arrays.shown(x, inner)[...], view.owner)
 
 
 def _part_of_fill(x: arrays.ndarray, node: Node) -> Memory | None:
@@ -141,22 +145,15 @@ def _is_fill(node: Node) -> bool:
     return node.op is o.EXPAND and sources[0].op is o.CONST
 
 
-def _taken(x: arrays.ndarray, base: Any, memory: Memory, owner: Any) -> Memory:
-    """Put ``x`` at hand; what its node and view were stays there for threads that are on the way to them."""
+def _taken(x: arrays.ndarray, base: Any, node: Any, memory: Memory, owner: Any) -> Memory | None:
+    """Put ``x`` at hand, whose node stays there for threads that are on the way to it; None where another thread is writing."""
     if x._readonly is True:
         memory.flags.writeable = False
     core.lend(x)  # until the core sees that nobody else holds the memory
-    with forking.graph:
-        if x._base is not base:  # another thread was here first
-            found: Memory = x._base
-            return found
-        if base is None:
-            x._view = owner
-            x._base = memory
-        else:
-            x._base = memory
-            x._view = owner
-    return memory
+    if core.exchange(x, base, node, memory, owner, node):
+        return memory
+    found = x._base
+    return found if type(found) is _MEMORY else None if found is base is not None else _found(x)
 
 
 def captured(x: arrays.ndarray) -> Node:
@@ -357,13 +354,28 @@ def let_go(x: arrays.ndarray, others: int) -> bool:
         return False
     if sys.getrefcount(memory) > others + 3:  # the cell's, this function's, and what is asked
         return False
-    x._node = build.buffer(memory)
-    x._base = None
-    return True
+    return core.exchange(x, memory, None, None, None, build.buffer(memory), others + _OWN)
+
+
+def _own_references() -> int:
+    """Count the references that ``core.exchange`` sees to memory of which nobody but ``let_go`` knows."""
+    x = core.Cell()
+    x._base = memory = np.empty(1)
+    x._view = x._node = None
+    node = build.buffer(memory)
+    holders = 0
+    while not core.exchange(x, memory, None, None, None, node, holders):
+        holders += 1
+    return holders
+
+
+_OWN: Final = _own_references()
 
 
 def writable(x: arrays.ndarray, large: bool = False) -> Memory | None:
     """Memory that a write to ``x`` goes to now: its own, its part of a large array that nobody else sees, or what is lent.
+
+    Who asks holds ``core.writing(x)``.
 
     ``large``: also a large part, where the array exists: with nothing recorded to share a kernel with, NumPy's loop is the shortest way.
     """
@@ -371,7 +383,7 @@ def writable(x: arrays.ndarray, large: bool = False) -> Memory | None:
     if memory is not None:
         return memory
     base = x._base
-    if base is not None and arrays.is_lent(base if type(base) is arrays.ndarray else x):
+    if base is not None and arrays.is_lent(base if type(base) is arrays.ndarray else x, own=1):
         return None if x._readonly else arrays.elements(x)
     if type(base) is not arrays.ndarray or not config.at_hand or x._readonly:
         return None
@@ -382,9 +394,9 @@ def writable(x: arrays.ndarray, large: bool = False) -> Memory | None:
 def _has_own_memory(root: arrays.ndarray, small: bool = True) -> bool:
     """Tell whether writes may go to a large array's memory; for small ones it gets some of its own where that costs no more than it cost
     NumPy."""
-    if root._base is not None:
+    held, node = root._base, root._node
+    if held is not None:
         return True
-    node = root._node
     fill = _is_fill(node)
     if node.buffer is None and not (fill and small):
         return False
@@ -403,18 +415,23 @@ def written(x: arrays.ndarray, root: arrays.ndarray, key: Any, lengths: Sequence
         return False
     small = prod(lengths) <= limit
     kind = type(value)
-    if small and (kind is arrays.ndarray or kind in CLASSES) and root._base is None and root._node.buffer is not None:
+    held, node = root._base, root._node
+    exists = held is None and node.buffer is not None
+    del held, node  # the memory is the array's own if nobody else holds it
+    if small and exists and (kind is arrays.ndarray or kind in CLASSES):
         _computed(value, kind)
     if kind is arrays.ndarray:
-        if not small or memory_of(value) is None or not _has_own_memory(root):
+        if not small or memory_of(value) is None:
             return False
-        value = memory_of(value)
-    elif (kind not in NUMBERS and (kind not in CLASSES or value._value is None)) or not _has_own_memory(root, small):
+    elif kind not in NUMBERS and (kind not in CLASSES or value._value is None):
         return False
-    memory = arrays.elements(x)
-    if memory is None or value is None:
-        return False
-    write(memory, key, value)
+    with core.writing(x):
+        memory = arrays.elements(x) if _has_own_memory(root, small) else None
+        if kind is arrays.ndarray:
+            value = memory_of(value)  # which may be a part of what is written
+        if memory is None or value is None:
+            return False
+        write(memory, key, value)
     return True
 
 

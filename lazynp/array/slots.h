@@ -217,7 +217,7 @@ static int rows_in_place(int op, PyObject* x, PyObject* b) {
 /* The same of a large part of an array that nobody else sees, and of an operand that exists: there is nothing that a kernel would do with it. */
 static int large_in_place(int op, PyObject* a, PyObject* b) {
     PyArrayObject *to, *memory, *y = NULL;
-    Cell* root;
+    Cell *root, *written;
     int own, done;
     if (!is_part(a) || ((Cell*)a)->readonly != Py_False || op == POW) return 0;
     if (!is_number(b) && (y = memory_of(b)) == NULL && (y = read_memory(b)) == NULL) return 0;
@@ -225,7 +225,9 @@ static int large_in_place(int op, PyObject* a, PyObject* b) {
     if (y) b = (PyObject*)y;
     PyArray_ENABLEFLAGS(to, NPY_ARRAY_WRITEABLE);
     Py_INCREF(to), Py_INCREF(b);
+    written = writing_begin(a);
     done = rows_in_place(op, (PyObject*)to, b);
+    writing_end(written);
     Py_DECREF(to), Py_DECREF(b);
     return done;
 }
@@ -233,6 +235,7 @@ static int large_in_place(int op, PyObject* a, PyObject* b) {
 static PyObject* in_place(int op, PyObject* a, PyObject* b) {
     PyArrayObject *x, *y;
     PyObject *q, *found;
+    Cell* written;
     int done;
     if (!SETTLED) return NULL;
     y = memory_of(b), x = own_memory_of(a);
@@ -245,12 +248,14 @@ static PyObject* in_place(int op, PyObject* a, PyObject* b) {
         return found;
     }
     Py_INCREF(x), Py_INCREF(q);
+    written = writing_begin(a);
     done = binary_loops[op].ufunc && direct_into(&binary_loops[op], x, q);
     if (!done && !PyErr_Occurred()) {
         found = numpys_in_place[op]((PyObject*)x, q);
         done = found != NULL;
         Py_XDECREF(found);
     }
+    writing_end(written);
     Py_DECREF(x), Py_DECREF(q);
     return done ? Py_NewRef(a) : NULL;
 }
@@ -591,10 +596,12 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
         if (x) PyArray_ENABLEFLAGS(x, NPY_ARRAY_WRITEABLE);
     }
     if (x && (y || is_number(value)) && (plain = numpys_key(key))) {
+        Cell* written = writing_begin(a);
         if (y) value = (PyObject*)y;
         Py_INCREF(x), Py_INCREF(value);
         if (PyArray_CheckExact(plain) && (PyArray_ISBOOL((PyArrayObject*)plain) ? chosen_write : placed_write)(x, (PyArrayObject*)plain, value, y)) failed = 0;
         else failed = PyArray_Type.tp_as_mapping->mp_ass_subscript((PyObject*)x, plain, value);
+        writing_end(written);
         Py_DECREF(x), Py_DECREF(value), Py_DECREF(plain);
         return failed;
     }

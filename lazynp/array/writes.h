@@ -68,11 +68,12 @@ static int assigned(PyArrayObject* x, PyObject* key, PyObject* value, PyArrayObj
 static int large_setitem(PyObject* a, PyObject* key, PyObject* value, PyArrayObject* y) {
     PyArrayObject *to, *memory;
     PyObject* found;
-    Cell* root;
+    Cell *root, *written;
     int own, done = 0;
     if (((Cell*)a)->readonly != Py_False || !is_basic(key) || (to = large_memory(a, &root, &memory, &own)) == NULL || !own) return 0;
     PyArray_ENABLEFLAGS(to, NPY_ARRAY_WRITEABLE);
     Py_INCREF(to), Py_INCREF(value);
+    written = writing_begin(a);
     if (assigned(to, key, value, y)) {
         done = 1;
     } else if (y == NULL) {
@@ -84,6 +85,7 @@ static int large_setitem(PyObject* a, PyObject* key, PyObject* value, PyArrayObj
             done = same_place((PyArrayObject*)found, y) || PyArray_CopyObject((PyArrayObject*)found, value) == 0 ? 1 : -1;
         Py_DECREF(found);
     }
+    writing_end(written);
     Py_DECREF(to), Py_DECREF(value);
     return done;
 }

@@ -67,30 +67,27 @@ def write(x: arrays.ndarray, key: Any, value: Any) -> None:
     if config.at_hand and hand.written(x, root, key, lengths, value):
         return
     if root._base is not None and arrays.is_lent(root):
-        hand.write(memory(x), key, value)
+        with core.writing(x):
+            hand.write(memory(x), key, value)
         return
     if root is x and (type(value) is not arrays.ndarray or value._base is not root):
         # A plain array, the usual case: one STORE.
-        old = arrays.root_node(x)
-        dtype = old.dtype
+        dtype = x.dtype
         if len(axes) == len(lengths) and NEW not in axes:
             node = fitted(value, lengths, dtype)
         else:
             node = fitted(value, tuple([1 if axis < 0 else lengths[axis] for axis in axes]), dtype)
             node = put(None, lengths, (AXES, axes, node.shape), node)
         if devices.gpus is not None:
-            node = devices.gpus.kept(node, old, lengths == old.shape)
-        arrays.replace(x, build.store(old, region, node))
-        return
+            node = devices.gpus.kept(node, arrays.root_node(x), lengths == x.shape)
+        if arrays.change(x, lambda old: build.store(old, region, node)):
+            return
     view = arrays.view_key(x, region, lengths, axes)
     if type(value) is arrays.ndarray and value._base is root and value._view.path == view._view.path and value.dtype == view.dtype:
         return  # x[key] += ...: the view was written already and is put back where it lies
-    node = fitted(value, view.shape, view.dtype)
-    if devices.gpus is not None:
-        node = devices.gpus.kept(node, arrays.root_node(root), view.size == root.size)
-    arrays.replace(root, view._view.write(arrays.root_node(root), node))
     if root is not x:
         x._node = x._stamp = None  # made from the old value, which need not live on
+    view._write(fitted(value, view.shape, view.dtype))
 
 
 def _write_element(x: arrays.ndarray, root: arrays.ndarray, region: Region, value: Any) -> bool:
@@ -106,18 +103,22 @@ def _write_element(x: arrays.ndarray, root: arrays.ndarray, region: Region, valu
             return False
     elif kind not in _PLAIN:
         return False
-    if root._base is None:
-        if _worth_draft(root._node):
-            arrays.draft(root)
-        elif root._node.buffer is None or arrays.draft(root, copy=False) is None:
-            return False
-    memory = arrays.elements(x)
-    assert memory is not None
-    place = tuple([start for start, _ in region])
-    if memory.dtype.char in _NARROW:
-        at_once(memory.__setitem__, place, value)
-    else:
-        memory[place] = value
+    with core.writing(x):
+        held, node = root._base, root._node
+        if held is None:
+            worth, exists = _worth_draft(node), node.buffer is not None
+            del node  # the memory is the array's own if nobody else holds it
+            if worth:
+                arrays.draft(root)
+            elif not exists or arrays.draft(root, copy=False) is None:
+                return False
+        memory = arrays.elements(x)
+        assert memory is not None
+        place = tuple([start for start, _ in region])
+        if memory.dtype.char in _NARROW:
+            at_once(memory.__setitem__, place, value)
+        else:
+            memory[place] = value
     return True
 
 
@@ -204,9 +205,10 @@ def _write_advanced(x: arrays.ndarray, key: Any, value: Any) -> None:
         arrays.together("indexed write", x, value)
     if type(value) is arrays.ndarray or type(value) in CLASSES:
         value = arrays.host(value, "indexed write")
-    target, value = memory(x), _real_for(x, value)
-    if not core.write_chosen(target, key, value):
-        target[key] = value
+    with core.writing(x):
+        target, value = memory(x), _real_for(x, value)
+        if not core.write_chosen(target, key, value):
+            target[key] = value
 
 
 def _real_for(x: arrays.ndarray, value: Any) -> Any:
@@ -235,8 +237,20 @@ def _write_masked(x: arrays.ndarray, key: Any, value: Any) -> bool:
     mask = arrays.node_of(key)
     if len(mask_shape) != len(shape):
         mask = build.expand(build.reshape(mask, mask_shape + (1,) * (len(shape) - len(mask_shape))), shape)
-    x._write(build.elementwise(o.WHERE, x.dtype, mask, chosen, arrays.node_of(x)))
-    return True
+    return arrays.update(x, lambda old: build.elementwise(o.WHERE, old.dtype, mask, chosen, old))
+
+
+def fits(shape: Shape, *given: Shape) -> bool:
+    """Tell whether all of these shapes broadcast to just the first."""
+    return all(len(each) <= len(shape) and all(n in (m, 1) for n, m in zip(each[::-1], shape[::-1], strict=False)) for each in given)
+
+
+def write_where(x: arrays.ndarray, mask: Node, values: Node) -> None:
+    """Write where a mask is true, of nodes that broadcast to the shape and have the dtype; all else stays as other threads write it."""
+    if not arrays.update(x, lambda old: build.elementwise(o.WHERE, old.dtype, build.expand(mask, old.shape), values, old)):
+        known = [arrays.host(arrays.wrap(node), "shared memory") for node in (values, mask)]
+        with core.writing(x):
+            np.copyto(memory(x), known[0], where=known[1])
 
 
 def _host_key(part: Any) -> Any:
@@ -256,7 +270,7 @@ def _root(x: arrays.ndarray) -> arrays.ndarray:
 
 
 def memory(x: arrays.ndarray, reason: str = "indexed write") -> np.ndarray[Any, Any]:
-    """The array as memory that may be written now."""
+    """The array as memory that may be written now, by who holds ``core.writing(x)`` meanwhile."""
     if devices.gpus is not None:
         devices.gpus.count_on_host(reason, x)
     arrays.draft(_root(x))
@@ -278,8 +292,9 @@ def write_flat(x: arrays.ndarray, key: Any, value: Any, whole: bool = False) -> 
     elif type(value) is arrays.ndarray or type(value) in CLASSES:
         value = arrays.host(value, "indexed write")
     key = tuple([_host_key(part) for part in key]) if type(key) is tuple else _host_key(key)
-    target, value = memory(x), _real_for(x, value)
-    if whole:
-        at_once(setattr, target, "flat", value)
-    else:
-        at_once(target.flat.__setitem__, key, value)
+    with core.writing(x):
+        target, value = memory(x), _real_for(x, value)
+        if whole:
+            at_once(setattr, target, "flat", value)
+        else:
+            at_once(target.flat.__setitem__, key, value)

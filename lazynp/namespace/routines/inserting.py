@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import core
 from lazynp.conversion import converted
 from lazynp.engine import devices
 from lazynp.graph import build
@@ -20,12 +21,14 @@ from lazynp.graph.build import cast, const, elementwise, expand, reshape
 from lazynp.graph.dtypes import INT64
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape
+from lazynp.namespace.assignment import memory, write_where
 from lazynp.namespace.bridge.fallback import library, library_call
 from lazynp.namespace.indexing import check_known
 from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc.loops import truth
 from lazynp.namespace.ufunc.promotion import DType
-from lazynp.ndarray import Draft, asarray, host, ndarray, node_of
+from lazynp.ndarray import Draft, asarray, host, ndarray, node_of, update
+from lazynp.ndarray import wrap as array_of
 from lazynp.scalars import is_scalar
 
 
@@ -77,8 +80,7 @@ def putmask(a: Any, /, mask: Any, values: Any) -> None:
     chosen = _mask(mask, a, "putmask")
     new = values_for(values, a.dtype)
     if build.size(new) and a.size:
-        new = reshape(cycled(new, a.size), a.shape)
-        a._write(elementwise(o.WHERE, a.dtype, chosen, new, node_of(a)))
+        write_where(a, chosen, reshape(cycled(new, a.size), a.shape))
 
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
@@ -96,8 +98,8 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         return
     # The k-th true element gets value k mod n; elsewhere the count before it is as good as any.
     rank = elementwise(o.SUBTRACT, INT64, build.scan(o.ADD, cast(chosen, INT64), 0), cast(chosen, INT64))
-    new = build.gather(values, elementwise(o.REMAINDER, INT64, rank, const(n, INT64))) if n > 1 else values
-    arr._write(reshape(elementwise(o.WHERE, arr.dtype, chosen, new, _flat(node_of(arr))), arr.shape))
+    new = build.gather(values, elementwise(o.REMAINDER, INT64, rank, const(n, INT64))) if n > 1 else expand(values, chosen.shape)
+    write_where(arr, reshape(chosen, arr.shape), reshape(new, arr.shape))
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
@@ -120,8 +122,11 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     count = len(range(0, end, step))
     values = values_for(val, a.dtype, "unsafe")
     if count and build.size(values):
-        written = build.store(_flat(node_of(a)), ((0, step),), cycled(values, count))
-        a._write(reshape(written, shape))
+        diagonal = cycled(values, count)
+        if not update(a, lambda old: reshape(build.store(_flat(old), ((0, step),), diagonal), shape)):
+            known = host(array_of(values), "fill_diagonal")
+            with core.writing(a):
+                np.fill_diagonal(memory(a), known, wrap)
 
 
 def _write_item(
@@ -136,12 +141,14 @@ def _write_item(
     if bounds is not None and positions.buffer is not None:
         check_known(positions.buffer.array, *bounds)
     sources = positions, values
-    if type(a._base) is Draft:
-        known = [node.buffer.array for node in sources if node.buffer is not None]
-        if len(known) == len(sources):
-            getattr(np, name)(a._base.array, *known, **static)
-            return
-    a._write(build.call("write", (name, tuple(static.items())), (node_of(a), *sources), a.dtype, a.shape))
+    dtype, shape = a.dtype, a.shape
+    exist = all(node.buffer is not None for node in sources)
+    if (type(a._base) is Draft and exist) or not update(
+        a, lambda old: build.call("write", (name, tuple(static.items())), (old, *sources), dtype, shape)
+    ):
+        known = [host(array_of(node), name) for node in sources]
+        with core.writing(a):
+            getattr(np, name)(memory(a), *known, **static)
 
 
 @library

@@ -11,12 +11,13 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.layout import geometry
+from lazynp.namespace.assignment import fits, write_where
 from lazynp.namespace.bridge import fallback, proxies
 from lazynp.namespace.routines.creation import placed
 from lazynp.namespace.standard import checked_device
 from lazynp.namespace.ufunc import axes as ax
-from lazynp.namespace.ufunc.promotion import overrides
-from lazynp.ndarray import asarray, host, ndarray, shares_memory
+from lazynp.namespace.ufunc.promotion import mask_node, overrides
+from lazynp.ndarray import asarray, host, ndarray, node_of, shares_memory
 from lazynp.scalars import ABSTRACT, CLASSES, is_scalar
 
 proxies.register(ndarray, np.ndarray)
@@ -165,7 +166,14 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
         raise TypeError(f"Cannot cast array data from {value.dtype!r} to {dst.dtype!r} according to the rule '{casting}'")
     if isinstance(where, (ndarray, np.ndarray)) and where.dtype != np.bool_:
         raise TypeError(f"Cannot cast array data from {where.dtype!r} to dtype('bool') according to the rule 'safe'")
-    dst[...] = value if where is True else where_(where, value.astype(dst.dtype), dst)
+    if where is not True:
+        value = value.astype(dst.dtype)
+        mask = mask_node(where)
+        if fits(dst.shape, mask.shape, value.shape):
+            write_where(dst, mask, node_of(value))
+            return
+        value = where_(where, value, dst)
+    dst[...] = value
 
 
 def _same_memory(a: ndarray, b: Any) -> bool:

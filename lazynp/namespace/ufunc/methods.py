@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from lazynp.array import core
 from lazynp.conversion import loses_a_part, warn_complex
 from lazynp.engine import devices
 from lazynp.graph import op as o
@@ -25,7 +26,7 @@ from lazynp.namespace.ufunc import axes as ax
 from lazynp.namespace.ufunc import reductions
 from lazynp.namespace.ufunc.promotion import DType, Foreign, mask_node, overrides
 from lazynp.namespace.ufunc.table import REDUCTIONS
-from lazynp.ndarray import asarray, from_numpy, host, ndarray, node_of, wrap
+from lazynp.ndarray import asarray, from_numpy, host, ndarray, node_of, update, wrap
 from lazynp.protocols import to_host
 
 if TYPE_CHECKING:
@@ -206,10 +207,14 @@ def at(of: ufunc, a: Any, indices: Any, values: tuple[Any, ...]) -> None:
         if len(node.shape) > chosen.ndim or any(n not in (1, m) for n, m in zip(node.shape[::-1], chosen.shape[::-1], strict=False)):
             raise ValueError("array is not broadcastable to correct shape")
     described, arrays = _described(key)
-    if lossy or described is None or (_is_known(a) and all(_exists(node) for node in nodes)):
-        # Memory that nobody else sees takes this and the calls that follow, and is not copied for each.
+    # Memory that nobody else sees takes this and the calls that follow, and is not copied for each.
+    if not lossy and described is not None and not (_is_known(a) and all(_exists(node) for node in nodes)):
+        sources = [*[node_of(from_numpy(array)) for array in arrays], *nodes]
+        if update(a, lambda old: call(f"ufunc:{of.__name__}.at", described, [old, *sources], old.dtype, old.shape)):
+            return
+    values = tuple([host(wrap(node), "ufunc.at") for node in nodes])
+    with core.writing(a):
         memory = assignment.memory(a, f"{of.__name__}.at")
-        values = tuple([host(wrap(node), "ufunc.at") for node in nodes])
         if not lossy:
             of._numpy.at(memory, key, *values)
             return
@@ -217,10 +222,6 @@ def at(of: ufunc, a: Any, indices: Any, values: tuple[Any, ...]) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", np.exceptions.ComplexWarning)  # NumPy's own names a line of ours
             of._numpy.at(memory, key, *values)
-        return
-    x = node_of(a)
-    sources = [x, *[node_of(from_numpy(array)) for array in arrays], *nodes]
-    a._write(call(f"ufunc:{of.__name__}.at", described, sources, x.dtype, x.shape))
 
 
 def _exists(node: Node) -> bool:

@@ -32,7 +32,7 @@ from lazynp.namespace.bridge.fallback import ours
 from lazynp.namespace.ufunc.loops import filled, power_of_numbers
 from lazynp.namespace.ufunc.promotion import broadcast, concrete
 from lazynp.namespace.ufunc.ufuncs import UFUNCS, ordered, site, ufunc
-from lazynp.ndarray import ndarray, node_of, result, wrap
+from lazynp.ndarray import ndarray, node_of, result, update, wrap
 from lazynp.protocols import from_host
 from lazynp.scalars import CLASSES, OF_TYPE, generic, is_scalar, scalar_of_value
 from lazynp.views import View
@@ -257,27 +257,33 @@ def _in_place(name: str, of: ufunc) -> Method:
         if large and (base is None or (type(base) is _MEMORY and let_go(a, 1))):
             pass  # a loop that changes small weights by large data computes nothing in between
         elif base is not None or a._node.buffer is not None:
-            memory = writable(a, (type(b) in NUMBERS and not power) or a.dtype.kind == "c")
-            if memory is not None:
-                known = into(at_call, memory, b)
-                if known is not NotImplemented:
-                    return a
+            with core.writing(a):
+                memory = writable(a, (type(b) in NUMBERS and not power) or a.dtype.kind == "c")
+                if memory is not None:
+                    known = into(at_call, memory, b)
+                    if known is not NotImplemented:
+                        return a
         if type(b) is ndarray and not a._readonly:
             rule = of.direct((a.dtype, b.dtype))
             if rule is not None and rule[1] == a.dtype:
                 if type(base) is ndarray and not rule[0].rounds and changes_alone(base, a, node_of(b)):
                     # NumPy's loop goes over the part once, a kernel twice: its result lies elsewhere until it is known to be one
                     host(b, "part of an array")
-                    memory = writable(a, large=True)
-                    if memory is not None:
-                        into(by_rows, memory, b)
-                        return a
-                x, y = node_of(a), node_of(b)
-                if x.shape == y.shape or _stretches(y.shape, x.shape):
+                    with core.writing(a):
+                        memory = writable(a, large=True)
+                        if memory is not None:
+                            into(by_rows, memory, b)
+                            return a
+                y, shape = node_of(b), a.shape
+                if y.shape == shape or _stretches(y.shape, shape):
                     frame = _getframe(_UP)
-                    node = Node(rule[0], (x, y), None, rule[1], x.shape, (frame.f_code, frame.f_lasti))
-                    del x, y  # a write looks who refers to the old value
-                    a._write(node)
+                    where = frame.f_code, frame.f_lasti
+
+                    def changed(x: Node) -> Node:
+                        return Node(rule[0], (x, y), None, rule[1], shape, where)
+
+                    if not update(a, changed):
+                        a._write(changed(node_of(a)))
                     return a
         if type(b) is not ndarray and not isinstance(b, np.ndarray) and defers(a, b):
             return NotImplemented

@@ -26,6 +26,7 @@ from lazynp.graph.dtypes import BOOL, NATIVE
 from lazynp.graph.node import Node, Site, caller
 from lazynp.graph.op import Kind, Op
 from lazynp.layout import ORDERS, checked_order, lies_in_c_order
+from lazynp.namespace.assignment import fits, write_where
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.docstrings import Documented
 from lazynp.namespace.ufunc.loops import Lowered, Lowering
@@ -403,7 +404,10 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
                 if "out" not in kwargs and len(args) == nin and _WARNS_OF_MASKS:
                     warnings.warn(_NO_OUT, UserWarning, stacklevel=3)
                 mask = mask_node(where)
-                values = _masked(self.nodes(inputs, rule, mask), mask, outs)
+                values = self.nodes(inputs, rule, mask)
+                if nout == 1 and _written_where(outs[0], values, mask):
+                    return outs[0]
+                values = _masked(values, mask, outs)
         except Foreign:
             return self._by_numpy(args, kwargs)
         several = values if isinstance(values, tuple) else (values,)
@@ -567,6 +571,14 @@ def _masked(values: Lowered, mask: Node, outs: Sequence[Any]) -> Lowered:
         broadcast(value.shape, mask.shape, other.shape)
         masked.append(elementwise(o.WHERE, value.dtype, mask, value, other))
     return tuple(masked) if isinstance(values, tuple) else masked[0]
+
+
+def _written_where(out: Any, value: Any, mask: Node) -> bool:
+    """Write where a mask is true into an output that it fits; tells whether it did."""
+    if type(out) is not ndarray or not fits(out.shape, value.shape, mask.shape):
+        return False
+    write_where(out, mask, cast(value, out.dtype))
+    return True
 
 
 def need_array(out: Any, refusal: str = "return arrays must be of ArrayType") -> None:
