@@ -159,7 +159,11 @@ class flatiter(core.Elements):  # noqa: N801, NumPy's name
         size = len(self) if memory is None else memory.size
         if self._index >= size:
             raise StopIteration
-        item = self._flat()[self._index] if memory is None else memory.flat[self._index]
+        if memory is None:
+            from lazynp.arrays import host
+
+            memory = host(self._array, "iteration")  # the loop wants every element: they are computed together, once
+        item = memory.flat[self._index]
         self._index += 1
         return item
 
@@ -194,10 +198,9 @@ class flatiter(core.Elements):  # noqa: N801, NumPy's name
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __getitem__(self, key: Any) -> Any:
+    def _read(self, key: Any) -> Any:
         kind = type(key)
         memory = _memory(self._array)
-        self._index = 0  # NumPy's begins anew, too
         if memory is not None and kind is int:
             return memory.flat[key]
         from lazynp.array import hand
@@ -213,15 +216,15 @@ class flatiter(core.Elements):  # noqa: N801, NumPy's name
         # Everything else has rules of its own, which NumPy's iterator knows.
         return from_host(host(self._array, "flat").flat[to_host(key, "flat")])
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def _write(self, key: Any, value: Any) -> None:
         from lazynp.namespace import assignment
 
         # NumPy repeats values that are too short here, so NumPy's own iterator does the writing.
         assignment.write_flat(self._array, key, value)
         self._index = 0
 
-    def __delitem__(self, key: Any) -> None:
-        raise TypeError("Cannot delete iterator elements")
-
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return np.array(self.copy(), dtype)
+
+
+core.register_elements(flatiter)

@@ -641,5 +641,5 @@ def pending() -> list[Node]:
 
 
 pressure.hand_over(pending, bounds.changed, force)
-core.register_parts(Node, Buffer, Draft, part)
+core.register_parts(Node, Buffer, Draft, part, elements)
 buffers.release = core.release

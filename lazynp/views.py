@@ -190,15 +190,22 @@ def part(
 ) -> View:
     """Name a part of an array by its place in the memory.
 
-    ``origin`` is the plain array ``root``; or (owner, path, shape): whose memory it is, and the reshape of the root's that was cut.
+    ``origin`` is the plain array ``root``; or (owner, path, shape): whose memory it is, and the reshape of the root's that was cut (None: the
+    one to that shape).
     """
     at = root._node if root._base is None else root._base
     owner, path, inner = (root, (), at.shape) if origin is root else origin
-    found = basic_path(inner, at.dtype.itemsize, offset, shape, strides) if dtype == at.dtype else None
-    if found is None:
-        path = ((STRIDED, (offset, strides, dtype), shape),)
-    else:
+    if path is None:
+        path = ((o.RESHAPE, None, inner),) if inner != at.shape else ()
+    same = dtype == at.dtype
+    found = basic_path(inner, at.dtype.itemsize, offset, shape, strides) if same else None
+    if found is not None:
         path = (*path, *found)
+    elif same and is_c_contiguous(shape, strides, dtype.itemsize) and offset % dtype.itemsize == 0:
+        run = prod(shape)
+        path = ((o.RESHAPE, None, (prod(at.shape),)), (o.SLICE, ((offset // dtype.itemsize, 1),), (run,)), (o.RESHAPE, None, shape))
+    else:
+        path = ((STRIDED, (offset, strides, dtype), shape),)
     return View(at.shape, at.dtype, path, shape, dtype, owner, (offset, strides))
 
 

@@ -18,6 +18,7 @@ from lazynp.array._python import listen as listen
 from lazynp.array._python import of_types as of_types
 from lazynp.array._python import read_chosen as read_chosen
 from lazynp.array._python import register as register
+from lazynp.array._python import register_elements as register_elements
 from lazynp.array._python import register_kinds as register_kinds
 from lazynp.array._python import register_parts as register_parts
 from lazynp.array._python import register_ufunc as register_ufunc

@@ -7,7 +7,6 @@ In: operands that are at hand.  Out: NumPy's results, as cells.  Promise: whatev
 cimport cython
 cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
-from cpython.ref cimport Py_DECREF
 
 from types import FunctionType
 
@@ -63,7 +62,8 @@ cdef extern from "counting.h":
     ctypedef struct Attribute:
         PyGetSetDef definition
     Attribute* attributes
-    PyObject* element_of(object, Py_ssize_t) except? NULL
+    PyTypeObject elements_type
+    void elements_register(PyTypeObject*)
     object attribute_of(PyTypeObject*, int, object, const char*)
     PyObject* config_dict
     PyObject* at_hand_name
@@ -87,6 +87,7 @@ cdef extern from "counting.h":
     Member member_buffer, member_array, member_draft, member_lease, member_outside
     void member_fill(Member*, PyTypeObject*, object, object)
     PyObject* view_method
+    PyObject* show_method
     void parts_release()
     object _parts_of "parts_of"(object)
     void chain_register(PyTypeObject*, PyObject*, PyObject*, PyObject*, PyObject*)
@@ -144,6 +145,7 @@ slots_ready()
 functions_ready()
 Cell = <object>&cell_type
 Ufunc = <object>&ufunc_type
+Elements = <object>&elements_type
 
 # NumPy's loops ------------------------------------------------------------------------------------------------------------------
 
@@ -246,23 +248,10 @@ def register(cls, result, scalar):
     refuse_concatenation(array_type)
 
 
-cdef class Elements:
-    """The elements of an array, one after the other; ``_next`` of a subclass finds those that are not at hand, and the end."""
-
-    cdef public object _array
-    cdef public Py_ssize_t _index
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        cdef PyObject* found = element_of(self._array, self._index)
-        if found == NULL:
-            return self._next()
-        self._index += 1
-        item = <object>found
-        Py_DECREF(item)
-        return item
+def register_elements(cls):
+    """Make ``cls`` the class of what ``flat`` gives: its ``_next``, ``_read`` and ``_write`` see to elements that are not at hand."""
+    _keep(cls)
+    elements_register(<PyTypeObject*>cls)
 
 
 def chain(places, there, compiled, pool):
@@ -368,15 +357,16 @@ cdef int _member(Member* member, object cls, str name) except -1:
     return 0
 
 
-def register_parts(node, buffer, draft, view):
-    """Tell where the memory of a large array is found; ``view`` names how a part of it lies in there."""
-    global view_method
+def register_parts(node, buffer, draft, view, elements):
+    """Tell where the memory of a large array is found; ``view`` names how a part of it lies in there, ``elements`` of a view calls ``show``."""
+    global view_method, show_method
     _member(&member_buffer, node, "buffer")
     _member(&member_array, buffer, "_array")
     _member(&member_draft, draft, "array")
     _member(&member_lease, draft, "lease")
     _member(&member_outside, draft, "outside")
     view_method = _keep(view)
+    show_method = _keep(elements)
 
 
 def show(x, shown, memory, origin):

@@ -73,7 +73,7 @@ class writing:  # noqa: N801, as the native core has it
 
 
 class Elements:
-    """The elements of an array, one after the other, which ``_next`` of a subclass finds."""
+    """The elements of an array, one after the other, which ``_next``, ``_read`` and ``_write`` of a subclass find."""
 
     __slots__ = ("_array", "_index")
 
@@ -85,6 +85,16 @@ class Elements:
 
     def __next__(self) -> Any:
         return self._next()  # type: ignore[attr-defined]
+
+    def __getitem__(self, key: Any) -> Any:
+        self._index = 0  # NumPy's begins anew, too
+        return self._read(key)  # type: ignore[attr-defined]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._write(key, value)  # type: ignore[attr-defined]
+
+    def __delitem__(self, key: Any) -> None:
+        raise TypeError("Cannot delete iterator elements")
 
 
 class Ufunc:
@@ -101,13 +111,17 @@ def register(cls: type, result: Callable[..., Any], scalar: Callable[[Any], Any]
     _classes.append(cls)
 
 
+def register_elements(cls: type) -> None:
+    """Make ``cls`` the class of what ``flat`` gives."""
+
+
 def register_ufunc(cls: type) -> None:
     """Make ``cls`` the class of ufuncs."""
     _classes.append(cls)
 
 
-def register_parts(node: type, buffer: type, draft: type, view: Callable[..., Any]) -> None:
-    """Tell where the memory of a large array is found; ``view`` names how a part of it lies in there."""
+def register_parts(node: type, buffer: type, draft: type, view: Callable[..., Any], elements: Callable[[Any], Any]) -> None:
+    """Tell where the memory of a large array is found; ``view`` names how a part of it lies in there, ``elements`` of a view calls ``show``."""
 
 
 _kinds: dict[type, type] = {}  # a type, and what a program knows it as

@@ -23,6 +23,7 @@ typedef struct Cell {
     struct Cell *before, *after;
     char lent; /* somebody outside may write the memory, see `is_own` */
     int writers; /* threads and callers that are writing into the memory of a draft */
+    char whole; /* all that `origin`, an array, owns, in another shape */
 } Cell;
 
 static PyTypeObject* array_type; /* the class of arrays, once it is registered */

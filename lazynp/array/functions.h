@@ -38,7 +38,15 @@ typedef struct Function {
 static Function* functions_made;
 
 /* What NumPy's C code does with one array, without the way through its functions. */
-static PyObject* direct_ravel(PyArrayObject* x) { return PyArray_Ravel(x, NPY_CORDER); }
+static PyObject* direct_ravel(PyArrayObject* x) {
+    npy_intp size = size_of(x);
+    PyObject* found;
+    if (!PyArray_IS_C_CONTIGUOUS(x)) return PyArray_Ravel(x, NPY_CORDER);
+    Py_INCREF(PyArray_DESCR(x));
+    found = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), 1, &size, NULL, PyArray_BYTES(x), PyArray_FLAGS(x), NULL);
+    if (found && PyArray_SetBaseObject((PyArrayObject*)found, Py_NewRef((PyObject*)x)) < 0) Py_CLEAR(found);
+    return found;
+}
 static PyObject* direct_flatten(PyArrayObject* x) { return PyArray_Flatten(x, NPY_CORDER); }
 static PyObject* direct_transpose(PyArrayObject* x) { return PyArray_Transpose(x, NULL); }
 static PyObject* direct_squeeze(PyArrayObject* x) { return PyArray_Squeeze(x); }
@@ -276,6 +284,14 @@ static PyObject* reshaped(PyArrayObject* x, PyObject* const* lengths, Py_ssize_t
     Py_DECREF(x);
     return found;
 }
+
+/* The same of large arrays. */
+typedef struct {
+    PyObject* const* lengths;
+    Py_ssize_t n;
+} Lengths;
+static PyObject* view_reshaped(PyArrayObject* x, const void* with) { return reshaped(x, ((const Lengths*)with)->lengths, ((const Lengths*)with)->n); }
+static PyObject* view_direct(PyArrayObject* x, const void* with) { return (*(const Direct*)with)(x); }
 
 /* The values of `x` as a dtype of ours; NULL as for `reshaped`. */
 static PyObject* converted(PyArrayObject* x, PyObject* dtype) {
@@ -683,6 +699,42 @@ static PyObject* of_matrices(Function* self, PyObject* const* args, Py_ssize_t n
     return found || PyErr_Occurred() ? found : PyObject_Vectorcall(self->slow, args, (size_t)n, NULL);
 }
 
+/* What an operand shows, of any size, if it exists, or the number or slice that it is (borrowed); NULL for all others. */
+static PyObject* existing(PyObject* x) {
+    PyArrayObject* memory = Py_TYPE(x) != array_type ? NULL : is_large(x) ? read_memory(x) : memory_of(x);
+    return memory ? (PyObject*)memory : is_number(x) || PySlice_Check(x) || x == Py_Ellipsis || (PyArray_CheckExact(x) && native_dtype((PyArrayObject*)x)) ? x : NULL;
+}
+
+/* `ufunc.at(x, key, values)` where all exist, and nobody else sees what is written; NULL, perhaps without an exception, where Python has to see to it. */
+static PyObject* at_positions(PyObject* ufunc, PyObject* const* args, Py_ssize_t n) {
+    PyObject *a = args[0], *key = args[1], *values = n == 3 ? args[2] : NULL, *plain[4] = {ufunc, NULL, NULL, NULL}, *found = NULL, *name;
+    PyArrayObject *x, *memory;
+    Cell* root;
+    int own = 1;
+    if (n > 3 || Py_TYPE(a) != array_type || ((Cell*)a)->readonly != Py_False || limit_now() == 0) return NULL;
+    x = is_large(a) ? large_memory(a, &root, &memory, &own) : own_memory_of(a);
+    if (x == NULL || !own) return NULL;
+    if (is_large(a)) PyArray_ENABLEFLAGS(x, NPY_ARRAY_WRITEABLE);
+    else if (!PyArray_ISWRITEABLE(x)) return NULL;
+    if (values && (values = existing(values)) == NULL) return NULL;
+    if (PyTuple_CheckExact(key)) {
+        if ((plain[2] = PyTuple_New(PyTuple_GET_SIZE(key))) == NULL) return NULL;
+        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(key); k++) {
+            PyObject* part = PyTuple_GET_ITEM(key, k) == Py_None ? Py_None : existing(PyTuple_GET_ITEM(key, k));
+            if (part == NULL) return Py_DECREF(plain[2]), NULL;
+            PyTuple_SET_ITEM(plain[2], k, Py_NewRef(part));
+        }
+    } else {
+        if ((key = existing(key)) == NULL) return NULL;
+        plain[2] = Py_NewRef(key);
+    }
+    plain[1] = Py_NewRef((PyObject*)x), plain[3] = Py_XNewRef(values);
+    if ((name = PyUnicode_FromString("at"))) found = PyObject_VectorcallMethod(name, plain, (size_t)n + 1, NULL);
+    for (int k = 1; k < 4; k++) Py_XDECREF(plain[k]);
+    Py_XDECREF(name);
+    return found;
+}
+
 static int is_ufunc(PyObject* x);
 static PyObject* numpys_ufunc(PyObject* x);
 
@@ -766,6 +818,9 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             found = self->direct(x);
             Py_DECREF(x);
             if (found || PyErr_Occurred()) return self->kind == NUMBERS ? found : answer(found, (PyObject**)args, 1);
+        } else if (self->direct == direct_ravel || self->direct == direct_transpose || self->direct == direct_squeeze) {
+            found = self->direct == direct_ravel ? large_view(args[0], NULL, NULL, 1) : large_view(args[0], view_direct, &self->direct, 0);
+            if (found || PyErr_Occurred()) return found;
         }
     }
     switch (self->kind) {
@@ -899,9 +954,15 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             least = 0;
             break;
         case RESHAPE:
-            if (names == NULL && (n == 2 || (n > 2 && Py_IS_TYPE(self->theirs, &PyMethodDescr_Type))) && (x = memory_of(args[0])) && !is_part(args[0]))
+            if (names || !(n == 2 || (n > 2 && Py_IS_TYPE(self->theirs, &PyMethodDescr_Type)))) break;
+            if ((x = memory_of(args[0])) && !is_part(args[0])) {
                 found = reshaped(x, args + 1, n - 1);
-            if (found || PyErr_Occurred()) return answer(found, (PyObject**)args, 1);
+                if (found || PyErr_Occurred()) return answer(found, (PyObject**)args, 1);
+            } else {
+                Lengths lengths = {args + 1, n - 1};
+                found = large_view(args[0], view_reshaped, &lengths, 1);
+                if (found || PyErr_Occurred()) return found;
+            }
             break;
         case ASTYPE:
             if (names == NULL && n == 2 && (x = memory_of(args[0]))) found = converted(x, args[1]);
@@ -918,8 +979,10 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             first = numpys_ufunc(args[0]);
             if (!PyObject_TypeCheck(first, &PyUFunc_Type)) goto slow;
             if (self->kind == OUTER && !grows_little(args + 1, total - 1)) goto slow;
+            if (self->kind != AT) break;
+            if (names == NULL && n > 2 && ((found = at_positions(first, args + 1, n - 1)) || PyErr_Occurred())) return found;
             x = memory_of(args[1]);
-            if (self->kind == AT && (x == NULL || is_part(args[1]) || !is_writable(x))) goto slow; /* NumPy writes to read-only memory */
+            if (x == NULL || is_part(args[1]) || !is_writable(x)) goto slow; /* NumPy writes to read-only memory */
             break;
         case REDUCTION:
         case MEAN:
@@ -1101,7 +1164,7 @@ static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t na
             return wrapped(found);
         }
         /* numbers alone: NumPy's numbers come out, and nothing is recorded */
-        if (!x && !y && !self->real && is_number(args[0]) && (n == 1 || is_number(args[1]))) {
+        if (!x && !y && is_number(args[0]) && (n == 1 || is_number(args[1])) && !(self->real && (is_complex(args[0]) || (n == 2 && is_complex(args[1]))))) {
             found = number_call(self, args, n);
             return found || PyErr_Occurred() ? found : PyObject_Vectorcall(self->numpy, args, (size_t)n, NULL);
         }

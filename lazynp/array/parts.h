@@ -67,12 +67,20 @@ static inline int is_part(PyObject* x) { return Py_TYPE(x) == array_type && ((Ce
 
 #define FIELDS(x) ((PyArrayObject_fields*)(x))
 
+/* `PyArray_SIZE` and `PyArray_NBYTES` without a call: they are asked for at every use of a part. */
+static inline npy_intp size_of(PyArrayObject* x) {
+    npy_intp size = 1;
+    for (int k = PyArray_NDIM(x); k--;) size *= PyArray_DIM(x, k);
+    return size;
+}
+static inline npy_intp nbytes_of(PyArrayObject* x) { return size_of(x) * PyArray_ITEMSIZE(x); }
+
 /* What a part shows now (borrowed), of any size; NULL where its owner's value is yet to be computed. */
 static PyArrayObject* part_shown(Cell* self, int* own) {
     PyArrayObject *shown = self->shown, *memory;
     if (self->base == NULL || Py_TYPE(self->base) != array_type) return NULL;
     memory = root_memory((Cell*)self->base, own);
-    if (memory == NULL || PyArray_NBYTES(memory) != self->extent) return NULL; /* of another size: it was resized in place */
+    if (memory == NULL || nbytes_of(memory) != self->extent) return NULL; /* of another size: it was resized in place */
     if (PyArray_BASE(shown) != (PyObject*)memory) {
         if (Py_REFCNT(shown) > 1) { /* somebody still reads the old memory */
             PyArrayObject* made = (PyArrayObject*)PyArray_NewFromDescr(
@@ -125,7 +133,7 @@ static inline PyArrayObject* memory_of(PyObject* x) {
     base = ((Cell*)x)->base;
     if (base == NULL) return NULL;
     if (Py_TYPE(base) == &PyArray_Type) return (PyArrayObject*)base;
-    if (((Cell*)x)->shown == NULL || PyArray_SIZE(((Cell*)x)->shown) > limit_now()) return NULL;
+    if (((Cell*)x)->shown == NULL || size_of(((Cell*)x)->shown) > limit_now()) return NULL;
     shown = part_shown((Cell*)x, &own);
     if (shown) PyArray_CLEARFLAGS(shown, NPY_ARRAY_WRITEABLE);
     return shown;
@@ -152,7 +160,7 @@ static inline PyObject* owner_of(PyObject* x) {
 static inline PyArrayObject* foreign_of(PyObject* x) {
     PyArrayObject* owner = (PyArrayObject*)x;
     npy_intp limit;
-    if (!PyArray_CheckExact(x) || !native_dtype(owner) || (limit = limit_now()) == 0 || PyArray_SIZE(owner) > limit) return NULL;
+    if (!PyArray_CheckExact(x) || !native_dtype(owner) || (limit = limit_now()) == 0 || size_of(owner) > limit) return NULL;
     while (PyArray_BASE(owner) && PyArray_CheckExact(PyArray_BASE(owner))) owner = (PyArrayObject*)PyArray_BASE(owner);
     return PyArray_CHKFLAGS(owner, NPY_ARRAY_C_CONTIGUOUS) || PyArray_CHKFLAGS(owner, NPY_ARRAY_F_CONTIGUOUS) ? (PyArrayObject*)x : NULL;
 }
@@ -170,34 +178,60 @@ static void part_show(Cell* self, PyArrayObject* shown, PyArrayObject* memory, P
     if (PyArray_BASE(shown) != (PyObject*)memory) Py_XSETREF(FIELDS(shown)->base, Py_NewRef((PyObject*)memory));
     self->shown = shown;
     self->offset = PyArray_BYTES(shown) - PyArray_BYTES(memory);
-    self->extent = PyArray_NBYTES(memory);
+    self->extent = nbytes_of(memory);
     self->origin = Py_NewRef(origin);
+    self->whole = 0;
     self->after = parts.after;
     self->before = &parts;
     parts.after->before = self;
     parts.after = self;
 }
 
-/* The cell of a part of `from`, itself a part or the plain array `root`, that NumPy made of it (taken over). */
-static PyObject* part_of(Cell* root, PyObject* from, PyArrayObject* memory, PyArrayObject* found) {
-    PyObject* origin = ((Cell*)from)->shown ? ((Cell*)from)->origin : (PyObject*)root;
-    Cell* made;
-    if (PyTuple_CheckExact(origin) && PyTuple_GET_ITEM(origin, 0) == Py_None) /* `from` is whose memory it is */
-        origin = PyTuple_Pack(3, from, PyTuple_GET_ITEM(origin, 1), PyTuple_GET_ITEM(origin, 2));
-    else Py_INCREF(origin);
-    made = origin ? cell_new() : NULL;
-    if (made == NULL) {
-        Py_XDECREF(origin), Py_DECREF(found);
-        return NULL;
-    }
+/* The cell of what NumPy made of `from`, a part or the plain array `root` (`found` is taken over). */
+static Cell* part_from(Cell* root, PyObject* from, PyArrayObject* memory, PyArrayObject* found, PyObject* origin) {
+    Cell* made = origin ? cell_new() : NULL;
+    if (made == NULL) return Py_DECREF(found), NULL;
     made->base = Py_NewRef((PyObject*)root);
     made->node = Py_NewRef(Py_None);
     made->view = NULL;
     made->stamp = Py_NewRef(Py_None);
     made->readonly = Py_XNewRef(((Cell*)from)->readonly);
     part_show(made, found, memory, origin);
-    Py_DECREF(origin);
-    return (PyObject*)made; /* untracked: what it holds, an array that exists, leads back to it in no program worth a collection a slice */
+    return made; /* untracked: what it holds, an array that exists, leads back to it in no program worth a collection a slice */
+}
+
+/* How Python is to name parts of `from` (borrowed). */
+static PyObject* origin_of(Cell* root, PyObject* from) {
+    Cell* self = (Cell*)from;
+    if (self->shown == NULL) return (PyObject*)root;
+    if (self->whole) { /* by a reshape of the owner's, and a key */
+        PyObject* shape = PyArray_IntTupleFromIntp(PyArray_NDIM(self->shown), PyArray_DIMS(self->shown));
+        PyObject* origin = shape ? PyTuple_Pack(3, self->origin, Py_None, shape) : NULL;
+        Py_XDECREF(shape);
+        if (origin == NULL) return NULL;
+        Py_SETREF(self->origin, origin);
+        self->whole = 0;
+    }
+    return self->origin;
+}
+
+/* The same of a part of `from`. */
+static PyObject* part_of(Cell* root, PyObject* from, PyArrayObject* memory, PyArrayObject* found) {
+    PyObject *origin = origin_of(root, from), *made;
+    if (origin == NULL || !PyTuple_CheckExact(origin) || PyTuple_GET_ITEM(origin, 0) != Py_None) return (PyObject*)part_from(root, from, memory, found, origin);
+    origin = PyTuple_Pack(3, from, PyTuple_GET_ITEM(origin, 1), PyTuple_GET_ITEM(origin, 2)); /* `from` is whose memory it is */
+    made = (PyObject*)part_from(root, from, memory, found, origin);
+    Py_XDECREF(origin);
+    return made;
+}
+
+/* The same of all of `from`, which is all of the owner's memory, in another shape. */
+static PyObject* part_whole(Cell* root, PyObject* from, PyArrayObject* memory, PyArrayObject* found) {
+    PyObject* origin = ((Cell*)from)->shown ? ((Cell*)from)->origin : from;
+    Cell* made;
+    if (PyTuple_CheckExact(origin)) origin = PyTuple_GET_ITEM(origin, 0) == Py_None ? from : PyTuple_GET_ITEM(origin, 0);
+    if ((made = part_from(root, from, memory, found, origin))) made->whole = 1;
+    return (PyObject*)made;
 }
 
 /* What a large array that exists, or a part of one, shows (borrowed), and who owns the memory; NULL for everything else. */
@@ -310,10 +344,52 @@ static PyObject* large_getitem(PyObject* a, PyObject* key) {
     Py_INCREF(from), Py_INCREF(memory);
     found = subscript(from, key);
     if (found && PyArray_CheckExact(found)) {
-        npy_intp size = PyArray_SIZE((PyArrayObject*)found);
+        npy_intp size = size_of((PyArrayObject*)found);
         if (size && (own || size <= limit_now()) && PyArray_BASE((PyArrayObject*)found)) found = part_of(root, a, memory, (PyArrayObject*)found);
         else Py_CLEAR(found);
     }
+    Py_DECREF(from), Py_DECREF(memory);
+    return found;
+}
+
+/* Whether `a` is a view of an array that exists, which nobody has shown to the core. */
+static PyObject* show_method;
+static inline int is_unseen(PyObject* a) {
+    Cell* self = (Cell*)a;
+    int own;
+    return Py_TYPE(a) == array_type && self->base && Py_TYPE(self->base) == array_type && self->shown == NULL && limit_now() && root_memory((Cell*)self->base, &own);
+}
+
+/* All elements of a large array that exists, or of a part of one, in another shape or with axes in another order, as `view`, which is given `with`, makes
+   them of NumPy's array (NULL: in one row); NULL, perhaps without an exception, where Python has to answer. */
+typedef PyObject* (*ViewOf)(PyArrayObject* x, const void* with);
+static PyObject* large_view(PyObject* a, ViewOf view, const void* with, int in_order) {
+    PyArrayObject *from, *memory;
+    PyObject* found;
+    Cell* root;
+    npy_intp size;
+    int own, whole = 0;
+    if ((from = large_memory(a, &root, &memory, &own)) == NULL && is_unseen(a)) { /* Python made the view: from now on it is a part like others */
+        if ((found = PyObject_CallOneArg(show_method, a)) == NULL) return NULL;
+        Py_DECREF(found);
+        from = large_memory(a, &root, &memory, &own);
+    }
+    if (from == NULL || (size = size_of(from)) == 0) return NULL;
+    if (in_order && size > limit_now()) { /* a copy is recorded; parts of a reshape are named by it and a key */
+        whole = from == memory || size * PyArray_ITEMSIZE(from) == ((Cell*)a)->extent;
+        if (!whole || !PyArray_IS_C_CONTIGUOUS(from)) return NULL;
+    }
+    Py_INCREF(from), Py_INCREF(memory);
+    if (view == NULL && PyArray_IS_C_CONTIGUOUS(from)) {
+        Py_INCREF(PyArray_DESCR(from));
+        found = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(from), 1, &size, NULL, PyArray_BYTES(from), PyArray_FLAGS(from), NULL);
+        if (found) FIELDS(found)->base = Py_NewRef((PyObject*)memory);
+    } else {
+        found = view ? view(from, with) : PyArray_Ravel(from, NPY_CORDER);
+    }
+    if (found && (!PyArray_CheckExact(found) || Py_REFCNT(found) > 1)) Py_CLEAR(found);
+    else if (found && PyArray_BASE((PyArrayObject*)found) == NULL) found = cell_of(found, NULL);
+    else if (found) found = (whole ? part_whole : part_of)(root, a, memory, (PyArrayObject*)found);
     Py_DECREF(from), Py_DECREF(memory);
     return found;
 }
@@ -333,6 +409,7 @@ static PyObject* get_view(PyObject* object, void* closure) {
         PyArrayObject* shown = self->shown;
         PyObject* made;
         if (shown == NULL) return PyErr_SetString(PyExc_AttributeError, "_view"), NULL;
+        if (origin_of((Cell*)self->base, object) == NULL) return NULL;
         made = PyObject_CallFunction(
             view_method, "OOnNNO", self->base, self->origin, (Py_ssize_t)self->offset, PyArray_IntTupleFromIntp(PyArray_NDIM(shown), PyArray_DIMS(shown)),
             PyArray_IntTupleFromIntp(PyArray_NDIM(shown), PyArray_STRIDES(shown)), (PyObject*)PyArray_DESCR(shown));

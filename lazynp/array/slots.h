@@ -54,6 +54,10 @@ static inline int is_number(PyObject* x) {
            type == &PyULongArrType_Type || type == &PyULongLongArrType_Type;
 }
 
+static inline int is_complex(PyObject* number) {
+    return Py_IS_TYPE(number, &PyComplex_Type) || Py_IS_TYPE(number, &PyCDoubleArrType_Type) || Py_IS_TYPE(number, &PyCFloatArrType_Type);
+}
+
 /* Whether the result of broadcasting is at hand as well, or NumPy's to refuse. */
 static int fits_broadcast(PyArrayObject* x, PyArrayObject* y) {
     int nx = PyArray_NDIM(x), ny = PyArray_NDIM(y);
@@ -632,23 +636,44 @@ static int rows_traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(((Rows*)self)->array);
     return 0;
 }
+/* Row or element `at` of `from`, what the large array `a` shows, as `large_getitem` has it. */
+static PyObject* large_row(PyObject* a, npy_intp at, Cell* root, PyArrayObject* from, PyArrayObject* memory, int own) {
+    PyObject* found;
+    if (PyArray_NDIM(from) == 1) return PyArray_ISBEHAVED_RO(from) ? element(from, PyArray_BYTES(from) + at * PyArray_STRIDE(from, 0)) : NULL;
+    if (PyArray_SIZE(from) == 0 || !(own || PyArray_SIZE(from) / PyArray_DIM(from, 0) <= limit_now())) return NULL;
+    Py_INCREF(from), Py_INCREF(memory), Py_INCREF(PyArray_DESCR(from));
+    found = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(from), PyArray_NDIM(from) - 1, PyArray_DIMS(from) + 1, PyArray_STRIDES(from) + 1,
+                                 PyArray_BYTES(from) + at * PyArray_STRIDE(from, 0), PyArray_FLAGS(from), NULL);
+    if (found) found = part_of(root, a, memory, (PyArrayObject*)found);
+    Py_DECREF(from), Py_DECREF(memory);
+    return found;
+}
+
 static PyObject* rows_next(PyObject* object) {
     Rows* self = (Rows*)object;
-    PyArrayObject* x = self->array ? memory_of(self->array) : NULL;
-    PyObject *index, *found;
-    if (x && self->at < PyArray_DIM(x, 0) && !is_part(self->array)) {
+    int large, own = 0;
+    PyArrayObject *x, *memory;
+    PyObject *index, *found = NULL;
+    Cell* root;
+    if (self->array == NULL) return NULL;
+    large = is_large(self->array);
+    x = large ? large_memory(self->array, &root, &memory, &own) : (PyArrayObject*)((Cell*)self->array)->base;
+    if (self->at >= (x && PyArray_NDIM(x) ? PyArray_DIM(x, 0) : slot_len(self->array))) {
+        Py_CLEAR(self->array);
+        return NULL;
+    }
+    if (x && !large) {
         Py_INCREF(x);
         found = PyArray_Type.tp_as_sequence->sq_item((PyObject*)x, self->at++);
         Py_DECREF(x);
         return cell_of(found, owner_of(self->array));
     }
-    if (self->array == NULL || self->at >= slot_len(self->array)) {
-        Py_CLEAR(self->array);
-        return NULL;
+    if (x && PyArray_NDIM(x)) found = large_row(self->array, self->at, root, x, memory, own);
+    if (found == NULL && !PyErr_Occurred() && (index = PyLong_FromSsize_t(self->at))) {
+        found = slot_getitem(self->array, index);
+        Py_DECREF(index);
     }
-    index = PyLong_FromSsize_t(self->at++);
-    found = index ? slot_getitem(self->array, index) : NULL;
-    Py_XDECREF(index);
+    self->at++;
     return found;
 }
 static PyTypeObject rows_type = {
@@ -663,11 +688,10 @@ static PyTypeObject rows_type = {
 };
 
 static PyObject* slot_iter(PyObject* a) {
-    PyArrayObject* x = memory_of(a);
+    PyArrayObject* x = is_large(a) ? read_memory(a) : memory_of(a);
     Rows* made;
-    if (x == NULL) return slow1(slow_methods[ITER], a);
-    if (PyArray_NDIM(x) < 2 && !is_part(a)) return PyArray_Type.tp_iter((PyObject*)x);
-    if (PyArray_NDIM(x) == 0) return slow1(slow_methods[ITER], a);
+    if (x == NULL || PyArray_NDIM(x) == 0) return slow1(slow_methods[ITER], a);
+    if (PyArray_NDIM(x) == 1 && !is_large(a)) return PyArray_Type.tp_iter((PyObject*)x);
     made = PyObject_GC_New(Rows, &rows_type);
     if (made == NULL) return NULL;
     made->array = Py_NewRef(a);
@@ -676,14 +700,129 @@ static PyObject* slot_iter(PyObject* a) {
     return (PyObject*)made;
 }
 
-/* Element `k` of an array at hand, in C order; NULL, without an exception, of others and beyond the end. */
-static PyObject* element_of(PyObject* a, Py_ssize_t k) {
-    PyArrayObject* x = memory_of(a);
+/* All elements in C order, as `flat` gives them; what is not at hand is for the methods `_next`, `_read` and `_write` of the class that derives from this one. */
+typedef struct {
+    PyObject_HEAD
+    PyObject* array;
+    Py_ssize_t at;
+} Elements;
+
+static PyTypeObject* flat_type; /* that class, once it is registered */
+static PyObject *flat_kept, *next_name, *read_name, *write_name; /* the memory of one that is gone: `a.flat[k]` makes one at every turn */
+
+static int elements_traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(((Elements*)self)->array);
+    return 0;
+}
+static int elements_clear(PyObject* self) {
+    Py_CLEAR(((Elements*)self)->array);
+    return 0;
+}
+static void elements_dealloc(PyObject* self) { /* of the base class alone */
+    PyObject_GC_UnTrack(self);
+    elements_clear(self);
+    Py_TYPE(self)->tp_free(self);
+}
+static void flat_dealloc(PyObject* self) { /* of the class that is registered, which adds nothing */
+    PyTypeObject* type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    elements_clear(self);
+    if (flat_kept == NULL) flat_kept = self;
+    else PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+static PyObject* elements_new(PyObject* a, int ndim) { /* NULL, without an exception, where the class has to see to it */
+    Elements* made;
+    if (flat_type == NULL || ndim > 32) return NULL;
+    made = flat_kept ? (Elements*)PyObject_Init(flat_kept, flat_type) : PyObject_GC_New(Elements, flat_type);
+    if (made == NULL) return NULL;
+    flat_kept = NULL;
+    made->array = Py_NewRef(a);
+    made->at = 0;
+    PyObject_GC_Track((PyObject*)made);
+    return (PyObject*)made;
+}
+
+/* Where element `k` lies, counted from the end if it is negative; NULL of arrays that are not at hand, and beyond the ends. */
+static char* element_in_order(PyArrayObject* x, npy_intp k) {
+    npy_intp size = x ? PyArray_SIZE(x) : 0;
     char* at;
-    if (x == NULL || is_part(a) || k < 0 || k >= PyArray_SIZE(x)) return NULL;
+    if (k < 0) k += size;
+    if (k < 0 || k >= size || !PyArray_ISBEHAVED_RO(x)) return NULL;
     at = PyArray_BYTES(x);
+    if (PyArray_IS_C_CONTIGUOUS(x)) return at + k * PyArray_ITEMSIZE(x);
     for (int axis = PyArray_NDIM(x); axis--; k /= PyArray_DIM(x, axis)) at += k % PyArray_DIM(x, axis) * PyArray_STRIDE(x, axis);
-    return PyArray_Scalar(at, PyArray_DESCR(x), (PyObject*)x);
+    return at;
+}
+
+static inline PyArrayObject* elements_memory(PyObject* a) {
+    return a == NULL || Py_TYPE(a) != array_type ? NULL : is_large(a) ? read_memory(a) : memory_of(a);
+}
+
+static PyObject* elements_next(PyObject* object) {
+    Elements* self = (Elements*)object;
+    PyArrayObject* x = elements_memory(self->array);
+    char* at = self->at < 0 ? NULL : element_in_order(x, self->at);
+    if (at == NULL) return PyObject_CallMethodNoArgs(object, next_name);
+    self->at++;
+    return element(x, at);
+}
+
+static PyObject* elements_read(PyObject* object, PyObject* key) {
+    Elements* self = (Elements*)object;
+    PyArrayObject* x = elements_memory(self->array);
+    npy_intp k;
+    char* at = x && integer_of(key, &k) ? element_in_order(x, k) : NULL;
+    self->at = 0; /* NumPy's begins anew, too */
+    return at ? element(x, at) : PyObject_CallMethodOneArg(object, read_name, key);
+}
+
+static int elements_write(PyObject* object, PyObject* key, PyObject* value) {
+    Elements* self = (Elements*)object;
+    PyObject* a = self->array;
+    PyArrayObject *x = NULL, *memory;
+    Cell* root;
+    npy_intp k;
+    Value number;
+    char* at;
+    int own = 1;
+    if (!SETTLED) return -1;
+    if (value == NULL) return PyErr_SetString(PyExc_TypeError, "Cannot delete iterator elements"), -1;
+    if (a && Py_TYPE(a) == array_type && ((Cell*)a)->readonly == Py_False && is_number(value))
+        x = is_large(a) ? large_memory(a, &root, &memory, &own) : own_memory_of(a);
+    if (x && own && (is_large(a) || PyArray_ISWRITEABLE(x)) && integer_of(key, &k) && (at = element_in_order(x, k)) && value_of(value, PyArray_TYPE(x), &number)) {
+        memcpy(at, &number, (size_t)PyArray_ITEMSIZE(x));
+        self->at = 0;
+        return 0;
+    }
+    if (PyErr_Occurred()) return -1;
+    a = PyObject_CallMethodObjArgs(object, write_name, key, value, NULL);
+    Py_XDECREF(a);
+    return a ? 0 : -1;
+}
+
+static PyMemberDef elements_members[] = {
+    {"_array", T_OBJECT, offsetof(Elements, array), 0, NULL}, {"_index", T_PYSSIZET, offsetof(Elements, at), 0, NULL}, {NULL, 0, 0, 0, NULL}};
+static PyMappingMethods elements_mapping = {.mp_subscript = elements_read, .mp_ass_subscript = elements_write};
+static PyTypeObject elements_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.array._core.Elements",
+    .tp_doc = "The elements of an array, one after the other.",
+    .tp_basicsize = sizeof(Elements),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .tp_new = PyType_GenericNew,
+    .tp_dealloc = elements_dealloc,
+    .tp_traverse = elements_traverse,
+    .tp_clear = elements_clear,
+    .tp_iter = PyObject_SelfIter,
+    .tp_iternext = elements_next,
+    .tp_as_mapping = &elements_mapping,
+    .tp_members = elements_members,
+};
+
+/* Make `type`, which derives from Elements, the class of what `flat` gives. */
+static void elements_register(PyTypeObject* type) {
+    flat_type = type;
+    type->tp_dealloc = flat_dealloc;
 }
 
 /* Attributes ------------------------------------------------------------------------------------------------------------------- */
@@ -708,16 +847,16 @@ static PyObject* get_imag(PyObject* a, PyArrayObject* x) { /* of real numbers ze
     return made;
 }
 static PyObject* get_mT(PyObject* a, PyArrayObject* x) { return PyArray_NDIM(x) < 2 ? NULL : cell_of(PyArray_SwapAxes(x, -2, -1), owner_of(a)); }
+static PyObject* view_transposed(PyArrayObject* x, const void* with) { return (void)with, PyArray_Transpose(x, NULL); }
 static PyObject* get_T(PyObject* a, PyArrayObject* x) {
-    PyObject* found = PyArray_Transpose(x, NULL);
-    if (found && is_part(a)) return part_of((Cell*)((Cell*)a)->base, a, (PyArrayObject*)PyArray_BASE(x), (PyArrayObject*)found);
-    return cell_of(found, owner_of(a));
+    return x && !is_part(a) ? cell_of(PyArray_Transpose(x, NULL), owner_of(a)) : large_view(a, view_transposed, NULL, 0);
 }
+static PyObject* get_flat(PyObject* a, PyArrayObject* x) { return x || (x = read_memory(a)) ? elements_new(a, PyArray_NDIM(x)) : NULL; }
 
 typedef struct {
     PyGetSetDef definition;
     attribute fast;
-    int of_memory; /* asks for more than shape, strides and dtype: 1 of memory at hand, 2 of that of parts, too */
+    int of_memory; /* asks for more than shape, strides and dtype: 1 of memory at hand, 2 of that of large arrays and their parts, too */
     PyObject* slow; /* the property of the class */
 } Attribute;
 
@@ -728,13 +867,14 @@ static Attribute attributes[] = {
     {.definition = {.name = "nbytes"}, .fast = get_nbytes}, {.definition = {.name = "real"}, .fast = get_real, .of_memory = 1},
     {.definition = {.name = "imag"}, .fast = get_imag, .of_memory = 1},
     {.definition = {.name = "mT"}, .fast = get_mT, .of_memory = 1},
-    {.definition = {.name = "T"}, .fast = get_T, .of_memory = 2}};
+    {.definition = {.name = "T"}, .fast = get_T, .of_memory = 2},
+    {.definition = {.name = "flat"}, .fast = get_flat, .of_memory = 2}};
 #define ATTRIBUTES ((int)(sizeof(attributes) / sizeof(attributes[0])))
 
 static PyObject* attribute_get(PyObject* a, void* closure) {
     Attribute* of = (Attribute*)closure;
     PyArrayObject* x = is_part(a) && of->of_memory < 2 ? of->of_memory ? NULL : ((Cell*)a)->shown : memory_of(a);
-    PyObject* found = x ? of->fast(a, x) : NULL;
+    PyObject* found = x || of->of_memory == 2 ? of->fast(a, x) : NULL;
     return found || PyErr_Occurred() ? found : Py_TYPE(of->slow)->tp_descr_get(of->slow, a, (PyObject*)Py_TYPE(a));
 }
 
@@ -815,9 +955,10 @@ static int slots_ready(void) {
         theirs->nb_inplace_and, theirs->nb_inplace_or, theirs->nb_inplace_xor, numpys_power_in_place, theirs->nb_inplace_matrix_multiply,
         NULL};
     numbers_ready();
+    next_name = PyUnicode_InternFromString("_next"), read_name = PyUnicode_InternFromString("_read"), write_name = PyUnicode_InternFromString("_write");
     memcpy(numpys, of, sizeof(of));
     memcpy(numpys_in_place, in_place_of, sizeof(in_place_of));
-    return pool_ready() < 0 || PyType_Ready(&cell_type) < 0 || PyType_Ready(&rows_type) < 0 ? -1 : 0;
+    return pool_ready() < 0 || PyType_Ready(&cell_type) < 0 || PyType_Ready(&rows_type) < 0 || PyType_Ready(&elements_type) < 0 ? -1 : 0;
 }
 
 #endif

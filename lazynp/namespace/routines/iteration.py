@@ -1,7 +1,8 @@
 """Iterators over arrays, element by element.
 
-In: arrays.  Out: NumPy's iterators over their values.  Promise: indices and scalars are NumPy's; what is written through an iterator is in
-the array when the iteration ends, at the latest; a broadcast object computes nothing until its values are asked for.
+In: arrays.  Out: NumPy's iterators over their memory.  Promise: indices and scalars are NumPy's; what is written through an iterator is in
+the array at once, but for arrays on a device, which have it when the iteration ends; a broadcast object computes nothing until its values are
+asked for.
 """
 
 from __future__ import annotations
@@ -13,23 +14,17 @@ import numpy as np
 
 from lazynp.graph import build
 from lazynp.namespace.bridge.fallback import library, ours
+from lazynp.arrays import lend
 from lazynp.ndarray import asarray, from_numpy, host, ndarray
 from lazynp.protocols import snapshot
-from lazynp.scalars import OF_TYPE, is_scalar, outcome
-
-_next: Final = np.ndenumerate.__next__
-
+from lazynp.scalars import is_scalar
 
 @library
 class ndenumerate(np.ndenumerate):
     """Walk through an array, giving indices and values; see :class:`numpy.ndenumerate`."""
 
     def __init__(self, arr: Any) -> None:
-        super().__init__(host(arr, "iteration") if type(arr) is ndarray else arr)
-
-    def __next__(self) -> Any:
-        at, value = _next(self)
-        return at, outcome(value) if type(value) in OF_TYPE else ours(value)
+        super().__init__(snapshot(arr, "iteration") if type(arr) is ndarray else arr)
 
 
 class _Stand:
@@ -92,7 +87,7 @@ def _writes(flags: Any) -> bool:
 
 
 class _Operands:
-    """The operands of an iterator: values of our arrays, in memory of their own where the iterator may write."""
+    """The operands of an iterator: the memory of our arrays; of those on a device a copy where the iterator may write."""
 
     def __init__(self, op: Any, op_flags: Any) -> None:
         self.several = isinstance(op, (list, tuple))
@@ -101,7 +96,9 @@ class _Operands:
         each = list(flags) if flags and not isinstance(flags[0], str) else [flags] * len(given)
         # Our array, the iterator's memory, and what our array has of it.
         self.written: list[tuple[ndarray, np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
+        self.known: dict[int, ndarray] = {}  # whose memory
         self.values = [self._value(x, each[k] if k < len(each) else ()) for k, x in enumerate(given)]
+        self.is_numpys = not self.written and all(x is not None for x in given)
 
     def _value(self, x: Any, flags: Any) -> Any:
         if is_scalar(x):
@@ -110,12 +107,15 @@ class _Operands:
             return x
         if not _writes(flags):
             return snapshot(x, "iteration")
-        copy = host(x, "iteration").copy(order="K")
-        if x._readonly:
-            copy.flags.writeable = False
-        else:
-            self.written.append((x, copy, copy.copy(order="K")))
-        return copy
+        memory = lend(x)
+        if memory is None:
+            memory = host(x, "iteration").copy(order="K")
+            if x._readonly:
+                memory.flags.writeable = False
+            else:
+                self.written.append((x, memory, memory.copy(order="K")))
+        self.known[id(memory)] = x
+        return memory
 
     def argument(self) -> Any:
         return self.values if self.several else self.values[0]
@@ -131,20 +131,18 @@ class _Operands:
 class nditer(_Stand, metaclass=_Passing):
     """Walk through several arrays, element by element or in chunks; see :class:`numpy.nditer`.
 
-    The elements that it yields are NumPy arrays over memory of the iterator; our arrays get what was written there when the iteration ends,
-    when it is closed, or when the iterator goes away.
+    The elements that it yields are NumPy arrays over the memory of ours, and what it yields is NumPy's own iterator where it makes no array.
     """
 
     _numpy = np.nditer
 
-    def __init__(
-        self, op: Any, flags: Any = None, op_flags: Any = None, op_dtypes: Any = None, order: Any = "K", casting: Any = "safe",
+    def __new__(
+        cls, op: Any, flags: Any = None, op_flags: Any = None, op_dtypes: Any = None, order: Any = "K", casting: Any = "safe",
         op_axes: Any = None, itershape: Any = None, buffersize: int = 0,
-    ) -> None:  # fmt: skip
-        self._held = _Operands(op, op_flags)
-        self._iterator = np.nditer(
-            self._held.argument(), flags, op_flags, op_dtypes, order, casting, op_axes, itershape, buffersize
-        )
+    ) -> Any:  # fmt: skip
+        held = _Operands(op, op_flags)
+        iterator = np.nditer(held.argument(), flags, op_flags, op_dtypes, order, casting, op_axes, itershape, buffersize)
+        return iterator if held.is_numpys else cls._around(iterator, held)
 
     @classmethod
     def _around(cls, iterator: Any, held: _Operands) -> Any:
@@ -161,8 +159,8 @@ class nditer(_Stand, metaclass=_Passing):
         if not self._iterator.finished:
             return tuple(self._iterator.operands)
         self._held.write_back()
-        known = {id(copy): x for x, copy, _ in self._held.written}
-        return tuple([known.get(id(x)) or (from_numpy(x) if type(x) is np.ndarray else x) for x in self._iterator.operands])
+        known = self._held.known
+        return tuple([known[id(x)] if id(x) in known else from_numpy(x) if type(x) is np.ndarray else x for x in self._iterator.operands])
 
     def __len__(self) -> int:
         return len(self._iterator)
@@ -175,7 +173,7 @@ class nditer(_Stand, metaclass=_Passing):
         self._held.write_back()
 
     def __iter__(self) -> Iterator[Any]:
-        return self
+        return self if self._held.written else self._iterator  # type: ignore[no-any-return]
 
     def __next__(self) -> Any:
         try:
@@ -222,7 +220,8 @@ class nditer(_Stand, metaclass=_Passing):
 def nested_iters(op: Any, axes: Any, flags: Any = None, op_flags: Any = None, *args: Any, **kwargs: Any) -> Any:
     """Make iterators nested over groups of axes; see :func:`numpy.nested_iters`."""
     held = _Operands(op, op_flags)
-    return tuple([nditer._around(it, held) for it in np.nested_iters(held.argument(), axes, flags, op_flags, *args, **kwargs)])
+    made = np.nested_iters(held.argument(), axes, flags, op_flags, *args, **kwargs)
+    return made if held.is_numpys else tuple([nditer._around(it, held) for it in made])
 
 
 nested_iters.__wrapped__ = np.nested_iters  # type: ignore[attr-defined]  # its signature

@@ -202,16 +202,17 @@ def at(of: ufunc, a: Any, indices: Any, values: tuple[Any, ...]) -> None:
     if devices.gpus is not None and not lossy and devices.gpus.at(of, a, indices, nodes):
         return
     key = to_host(indices, "index")
-    chosen = np.broadcast_to(np.False_, a.shape)[key]
-    for node in nodes:
-        if len(node.shape) > chosen.ndim or any(n not in (1, m) for n, m in zip(node.shape[::-1], chosen.shape[::-1], strict=False)):
-            raise ValueError("array is not broadcastable to correct shape")
-    described, arrays = _described(key)
+    if not (lossy or (_is_known(a) and all(_exists(node) for node in nodes))):
+        chosen = np.broadcast_to(np.False_, a.shape)[key]
+        for node in nodes:
+            if len(node.shape) > chosen.ndim or any(n not in (1, m) for n, m in zip(node.shape[::-1], chosen.shape[::-1], strict=False)):
+                raise ValueError("array is not broadcastable to correct shape")
+        described, arrays = _described(key)
+        if described is not None:
+            sources = [*[node_of(from_numpy(array)) for array in arrays], *nodes]
+            if update(a, lambda old: call(f"ufunc:{of.__name__}.at", described, [old, *sources], old.dtype, old.shape)):
+                return
     # Memory that nobody else sees takes this and the calls that follow, and is not copied for each.
-    if not lossy and described is not None and not (_is_known(a) and all(_exists(node) for node in nodes)):
-        sources = [*[node_of(from_numpy(array)) for array in arrays], *nodes]
-        if update(a, lambda old: call(f"ufunc:{of.__name__}.at", described, [old, *sources], old.dtype, old.shape)):
-            return
     values = tuple([host(wrap(node), "ufunc.at") for node in nodes])
     with core.writing(a):
         memory = assignment.memory(a, f"{of.__name__}.at")
