@@ -21,13 +21,16 @@ from weakref import ref
 
 import numpy as np
 
+from lazynp.backends.numpy.operations import iota
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape
-from lazynp.graph.op import Kind, Op
+from lazynp.graph.op import IOTA, Kind, Op
+from lazynp.values import config, forking, pressure
+from lazynp.values.buffer import Buffer
 from lazynp.values.loading import load
 
 _new = object.__new__
@@ -45,11 +48,28 @@ def _load() -> Callable[[Sequence[Node], str], None]:
 def force(nodes: Sequence[Node], reason: str) -> None:
     """Compute ``nodes`` now; ``reason`` is what the report shows."""
     global _realize
+    if nodes and nodes[0].op is IOTA and config.at_hand and devices.gpus is None:
+        for node in nodes:
+            _count_up(node)
     if _realize is None:
         if not [node for node in nodes if node.buffer is None]:
             return  # what computes is not loaded for what has its value
         _realize = _load()
     _realize(nodes, reason)
+
+
+def _count_up(node: Node) -> None:
+    """Compute a range, which needs no program: scripts that begin with one would wait for what computes to be loaded."""
+    shape, dtype, arg = node.shape, node.dtype, node.arg  # before the operation is looked at: another thread may publish it in between
+    if node.op is not IOTA or node.err.eager:
+        return
+    with np.errstate(all="ignore"):
+        value = Buffer(iota(shape[0], *arg, dtype))
+    with forking.graph:
+        if node.buffer is None:
+            node.publish(value)
+            if value.nbytes >= pressure.COUNTED_FROM:
+                pressure.count(value)
 
 
 class ScalarType(type):

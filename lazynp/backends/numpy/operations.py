@@ -84,6 +84,10 @@ def iota(count: int, start: Any, step: Any, dtype: np.dtype[Any]) -> Array:
         case "b":
             return (np.arange(count) * int(step) + int(start)).astype(dtype)
         case "i" | "u":
+            start, step = int(start), int(step)
+            if step and -(2**63) <= min(start, start + count * step) and max(start, start + count * step) < 2**63:
+                return np.arange(start, start + count * step, step).astype(dtype, copy=False)
+            start, step = dtype.type(start), dtype.type(step)
             # Modulo 2**bits, which the index itself may exceed in a narrow type.
             return np.arange(count, dtype=np.int64).astype(dtype) * step + start
         case "c":
@@ -93,7 +97,10 @@ def iota(count: int, start: Any, step: Any, dtype: np.dtype[Any]) -> Array:
             result.imag = index * step.imag + start.imag
             return result
         case _:
-            return np.arange(count, dtype=dtype) * step + start
+            result = np.arange(count, dtype=dtype)
+            result *= step
+            result += start
+            return result
 
 
 def padding(fill: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
