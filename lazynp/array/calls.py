@@ -14,6 +14,7 @@ import numpy as np
 
 from lazynp import arrays
 from lazynp.array.hand import AS_THEY_ARE, CHARS, NUMBERS, REAL, Memory, cell, memory_of, result
+from lazynp.engine import devices
 from lazynp.graph.floating import at_once, at_users_line, heard, hearing, listen_to_all, stop, tell_here
 from lazynp.scalars import CLASSES, OF_TYPE, outcome
 from lazynp.values import config
@@ -259,6 +260,25 @@ def product(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
         return NotImplemented
     value = at_once(function, x, y)
     return cell(value) if type(value) is _MEMORY else value
+
+
+def contraction(subscripts: str, operands: Sequence[Any], optimize: Any) -> Any:
+    """``numpy.einsum`` of arrays that exist, however large, which reads views where they lie; else ``NotImplemented``.
+
+    What is pending of a view that is larger than its memory (windows, a broadcast) is computed: a schedule would write the view out.
+    """
+    values = []
+    for x in operands:
+        if type(x) is not arrays.ndarray or not config.at_hand or devices.gpus is not None:
+            return NotImplemented
+        if type(x._base) is arrays.ndarray and x.size > x._base.size:
+            arrays.host(x, "einsum")
+        memory = arrays.elements(x)
+        if memory is None:
+            return NotImplemented
+        values.append(memory)
+    value = at_once(np.einsum, subscripts, *values, optimize=optimize)
+    return NotImplemented if type(value) is _MEMORY and value.base is not None else result(value)
 
 
 def of_complex(function: Callable[..., Any], args: Sequence[Any]) -> Any:
