@@ -58,6 +58,7 @@ typedef struct Chain {
     Value value[CHAIN_STEPS + 1];
 } Chain;
 
+static PyObject* result_method; /* `hand.result`, for answers that are not plain */
 static PyTypeObject* chain_type; /* the class of arrays while they are not computed yet; its instances become the former's */
 static long long chain_results[2]; /* computed in one pass, and step by step */
 static Chain waiting = {.before = &waiting, .after = &waiting};
@@ -157,8 +158,8 @@ static int places_look(PyFrameObject* frame, PyCodeObject* code) {
 }
 
 /* Whether the operator of the user's that runs now has a result that is only there for the next one; -1 where somebody interrupts it.  A piece of
-   the program is looked at when it runs again: looking costs more than what runs once could win. */
-static int site_waits(Site* site) {
+   the program is looked at when it runs again, or with large arrays: looking costs more than what runs once could win with small ones. */
+static int site_waits(Site* site, int large) {
     PyFrameObject* frame = places_method ? PyEval_GetFrame() : NULL;
     unsigned char* waits;
     Places* of;
@@ -169,8 +170,8 @@ static int site_waits(Site* site) {
     site->offset = PyFrame_GetLasti(frame);
     if ((of = places_of(site->code)) == NULL) {
         places_add(site->code, site->offset);
-        if (chain_sizes.runs == 0) failed = places_look(frame, site->code);
-    } else if (of->waits == NULL && site->offset <= of->first) {
+        if (chain_sizes.runs == 0 || large) failed = places_look(frame, site->code);
+    } else if (of->waits == NULL && (site->offset <= of->first || large)) {
         failed = places_look(frame, site->code);
     }
     if (failed) return -1;

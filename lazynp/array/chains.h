@@ -102,29 +102,53 @@ static PyArrayObject* chain_compute(Chain* self, int wanted, Hot** hot) {
     return found || PyErr_Occurred() ? found : chain_steps(self);
 }
 
+/* A large result as a large array has it; NULL with an exception. */
+static PyObject* chain_large(PyArrayObject* found) {
+    PyObject *given = PyTuple_New(0), *made = given ? PyObject_CallFunctionObjArgs(result_method, (PyObject*)found, given, NULL) : NULL;
+    Py_XDECREF(given);
+    if (made && Py_TYPE(made) != array_type) {
+        Py_CLEAR(made);
+        PyErr_SetString(PyExc_TypeError, "a large result is no array");
+    }
+    return made;
+}
+
+/* Let a cell have the value of another one. */
+static void chain_become(Cell* cell, PyObject* made) {
+    Cell* other = (Cell*)made;
+    Py_XSETREF(cell->node, Py_XNewRef(other->node));
+    Py_XSETREF(cell->view, Py_XNewRef(other->view));
+    Py_XSETREF(cell->stamp, Py_XNewRef(other->stamp));
+    Py_XSETREF(cell->base, Py_XNewRef(other->base));
+    if (!PyObject_GC_IsTracked((PyObject*)cell)) PyObject_GC_Track((PyObject*)cell);
+}
+
 /* Compute what `x` stands for: afterwards it is an array at hand like others; -1 where NumPy raises. */
 static int chain_settle(PyObject* x) {
     Cell* cell = (Cell*)x;
     Chain* self = CHAIN_OF(x);
     PyArrayObject* found;
+    PyObject* large = NULL;
     Hot* hot = NULL;
     Py_INCREF(x), self->users++;
     if (self->after != self) chain_leave(self); /* NumPy may call a program's handler of errors, or another thread: they may settle all others */
     found = chain_compute(self, 1, &hot);
+    if (found && self->size > limit_now() && (large = chain_large(found)) == NULL) Py_CLEAR(found);
     self->users--;
     if (found == NULL) {
         self->told = 1;
         if (self->users == 0 && IS_CHAIN(x)) chain_enter(self);
     } else if (IS_CHAIN(x)) {
         cell->before = NULL;
-        Py_SETREF(cell->base, Py_NewRef((PyObject*)found));
+        if (large) chain_become(cell, large);
+        else Py_SETREF(cell->base, Py_NewRef((PyObject*)found));
         Py_SET_TYPE(x, array_type);
         Py_INCREF(array_type), Py_DECREF(chain_type);
     } /* else somebody who was asked meanwhile has computed it */
     if (self->users == 0 && !IS_CHAIN(x)) chain_free(self);
     if (found == NULL) hot_put_off(hot);
     else if (hot && hot_compile(hot)) Py_CLEAR(found);
-    Py_XDECREF(found), Py_DECREF(x);
+    Py_XDECREF(found), Py_XDECREF(large), Py_DECREF(x);
     return found ? 0 : -1;
 }
 
@@ -262,11 +286,25 @@ static int chain_join(Chain* self, const Chain* other) {
     return 1;
 }
 
+/* What a large array of complex numbers that exists shows (borrowed), or a part of one: no kernel computes with them; NULL for all others. */
+static inline PyArrayObject* large_complex(PyObject* a) {
+    PyArrayObject *x, *memory;
+    PyObject* base;
+    Cell* root;
+    int own;
+    if (Py_TYPE(a) != array_type || ((base = ((Cell*)a)->base) && Py_TYPE(base) == &PyArray_Type)) return NULL;
+    x = large_memory(a, &root, &memory, &own);
+    return x && PyArray_ISCOMPLEX(x) ? x : NULL;
+}
+
 /* Whether the memory of `a` is nobody else's to write. */
 static inline int is_private(PyObject* a) {
     PyObject *owner = owner_of(a), *held;
-    if (!is_part(a)) return Py_TYPE(owner) == array_type && is_own((Cell*)owner);
-    held = ((Cell*)((Cell*)a)->base)->base; /* None: a value, which nobody writes; else a draft, which nobody outside was shown */
+    held = ((Cell*)a)->base;
+    if (held && PyArray_CheckExact(held)) return Py_TYPE(owner) == array_type && is_own((Cell*)owner);
+    if (is_part(a)) held = ((Cell*)held)->base;
+    if (held == NULL) return 0;
+    /* None: a value, which nobody writes; else a draft, which nobody outside was shown */
     return held == Py_None || (member_of(&member_lease, held) == Py_None && member_of(&member_outside, held) == Py_None);
 }
 
@@ -277,7 +315,7 @@ static inline int operand_read(PyObject* x, PyArrayObject** array, Chain** chain
         if (Py_REFCNT(x) != 1) return -2; /* it got away */
         return chain_type_of(*chain = CHAIN_OF(x));
     }
-    if ((*array = memory_of(x)) == NULL) return -1;
+    if ((*array = memory_of(x)) == NULL && (*array = large_complex(x)) == NULL) return -1;
     return is_private(x) ? PyArray_TYPE(*array) : -2;
 }
 
@@ -291,7 +329,7 @@ static PyObject* chain_step(Loops* loops, PyObject* a, PyObject* b) {
     Operand of[2] = {{OF_NUMBER, 0}, {OF_NUMBER, 0}};
     Loop* loop;
     Site site = {NULL, 0};
-    if ((waits = site_waits(&site)) < 0 || site.code == NULL || (!waits && !IS_CHAIN(a) && !(b && IS_CHAIN(b)))) return NULL;
+    if ((waits = site_waits(&site, large_complex(a) || (b && large_complex(b)))) < 0 || site.code == NULL || (!waits && !IS_CHAIN(a) && !(b && IS_CHAIN(b)))) return NULL;
     for (int o = 0; o < nin; o++) {
         if ((found = operand_read(operands[o], &arrays[o], &chains[o])) == -2 || (found >= 0 && type >= 0 && found != type)) return NULL;
         if (found >= 0) type = found;
@@ -303,7 +341,7 @@ static PyObject* chain_step(Loops* loops, PyObject* a, PyObject* b) {
     if (chains[0] == NULL && chains[1] == NULL) {
         PyArrayObject *x = arrays[0] ? arrays[0] : arrays[1], *y = arrays[0] ? arrays[1] : NULL;
         if (!waits || x == NULL || !broadcast_dims(x, y, &self->ndim, self->dims, &self->size)) goto refused;
-        if (self->size < chain_sizes.from || self->size > limit_now()) goto refused;
+        if (self->size < chain_sizes.from || (self->size > limit_now() && !PyTypeNum_ISCOMPLEX(type))) goto refused;
     }
     for (int o = 0; o < nin; o++) {
         if (chains[o] && !chain_join(self, chains[o])) goto refused;

@@ -112,11 +112,13 @@ static inline int step_run(const Chain* self, int k, const int* block, char* con
     return flags_raised(1) & desk->minded;
 }
 
-/* The elements in one row, from `at` on; whether an error was raised. */
+/* The elements in one row, from `at` on; whether an error was raised.  Of complex numbers fewer are computed at a time: two operands, what is between
+   and the result are to stay in the first-level cache. */
 static inline int row_run(const Chain* self, const int* block, char** at, const Rows2* of, Desk* desk, char* to, npy_intp size, npy_intp length) {
     int last = self->steps - 1;
-    for (npy_intp done = 0; done < length; done += chain_sizes.block) {
-        npy_intp n = length - done < chain_sizes.block ? length - done : chain_sizes.block;
+    npy_intp most = PyTypeNum_ISCOMPLEX(self->step[0].type) && chain_sizes.block > 3 ? chain_sizes.block / 4 : chain_sizes.block;
+    for (npy_intp done = 0; done < length; done += most) {
+        npy_intp n = length - done < most ? length - done : most;
         for (int k = 0; k < last; k++)
             if (step_run(self, k, block, at, of, desk, desk->blocks[block[k]], n)) return 1;
         if (step_run(self, last, block, at, of, desk, to + done * size, n)) return 1;

@@ -84,7 +84,6 @@ static int fits_product(PyArrayObject* x, PyArrayObject* y) {
     return nx && ny && size <= limit_now();
 }
 
-static PyObject* result_method; /* `hand.result`, for answers that are not plain */
 static PyObject* scalar_method; /* makes a scalar of NumPy's ours */
 
 /* An item of what NumPy returned, which keeps it only where somebody else has it, too: nobody but the item's cell shall hold its memory. */
@@ -159,7 +158,7 @@ static PyObject* listed(PyObject* function, PyObject* x, PyObject* dtype);
 
 static PyObject* binary(int op, PyObject* a, PyObject* b) {
     PyArrayObject *x = memory_of(a), *y = memory_of(b);
-    if (op != MATMUL && may_chain(a, b, x, y)) {
+    if (op != MATMUL && (may_chain(a, b, x, y) || (x == NULL && large_complex(a)) || (y == NULL && large_complex(b)))) {
         PyObject* found = NULL;
         if (op < POW && binary_loops[op].ufunc) found = chain_step(&binary_loops[op], a, b);
         else if (op == POW && is_two(b)) found = chain_step(&square_loops, a, NULL);
