@@ -75,6 +75,7 @@ cdef extern from "counting.h":
     PyObject* quiet_call
     PyObject* result_method
     PyObject* scalar_method
+    PyObject* passing_method
     PyObject* error_variable
     PyObject* errors_minded_method
     PyObject* error_listening
@@ -219,12 +220,13 @@ cdef dict _DIRECTS = {
 }
 
 
-def register(cls, result, scalar):
+def register(cls, result, scalar, passing):
     """Make ``cls`` the class of arrays: what the core does faster than one of its methods, it does, and leaves the rest to the method.
 
-    ``result`` makes an answer of NumPy's ours, given the cells it was computed from, and ``scalar`` a scalar.
+    ``result`` makes an answer of NumPy's ours, given the cells it was computed from, and ``scalar`` a scalar; ``passing`` multiplies an
+    expression that nobody else has with an array.
     """
-    global array_type, result_method, scalar_method, slow_buffer
+    global array_type, result_method, scalar_method, passing_method, slow_buffer
     cdef int k
     members = vars(cls)
     array_type = <PyTypeObject*>cls
@@ -233,6 +235,7 @@ def register(cls, result, scalar):
     _keep(cls)
     result_method = _keep(result)
     scalar_method = _keep(scalar)
+    passing_method = _keep(passing)
     for k in range(METHODS):
         name = slot_name(k).decode()
         slow_methods[k] = _take(cls, members, f"__{name}__")

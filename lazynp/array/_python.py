@@ -106,8 +106,8 @@ class Ufunc:
 _classes: list[type] = []  # of arrays and of ufuncs
 
 
-def register(cls: type, result: Callable[..., Any], scalar: Callable[[Any], Any]) -> None:
-    """Make ``cls`` the class of arrays; ``result`` makes answers of NumPy's ours, ``scalar`` scalars."""
+def register(cls: type, result: Callable[..., Any], scalar: Callable[[Any], Any], passing: Callable[[Any, Any], Any]) -> None:
+    """Make ``cls`` the class of arrays; ``result`` makes answers of NumPy's ours, ``scalar`` scalars, ``passing`` products in passing."""
     _classes.append(cls)
 
 

@@ -14,8 +14,12 @@ import numpy as np
 
 from lazynp import arrays
 from lazynp.array.hand import AS_THEY_ARE, CHARS, NUMBERS, REAL, Memory, cell, memory_of, result
+from lazynp.backends.numpy.operations import UFUNCS
 from lazynp.engine import devices
+from lazynp.graph import op as o
+from lazynp.graph.errstate import current
 from lazynp.graph.floating import at_once, at_users_line, heard, hearing, listen_to_all, stop, tell_here
+from lazynp.graph.node import Node
 from lazynp.scalars import CLASSES, OF_TYPE, outcome
 from lazynp.values import config
 
@@ -260,6 +264,72 @@ def product(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
         return NotImplemented
     value = at_once(function, x, y)
     return cell(value) if type(value) is _MEMORY else value
+
+
+def product_in_passing(a: arrays.ndarray, b: Any) -> Any:
+    """``(alpha * A) @ x``: the product of an expression that nobody else has and of what exists; else ``NotImplemented``.
+
+    The expression is arithmetic on elements of arrays that exist: its rows are computed some at a time, and never lie in memory together.
+    """
+    if not config.at_hand or devices.gpus is not None or a._base is not None or type(b) is not arrays.ndarray:
+        return NotImplemented
+    node, y = a._node, arrays.elements(b)
+    if y is None or len(node.shape) != 2 or y.ndim not in (1, 2) or y.dtype != node.dtype or y.shape[0] != node.shape[1]:
+        return NotImplemented
+    columns = y.shape[1] if y.ndim == 2 else 1
+    if columns > _COLUMNS or node.shape[0] * columns > config.at_hand:
+        return NotImplemented
+    steps = _arithmetic(node)
+    if steps is None:
+        return NotImplemented
+    try:
+        with np.errstate(**{kind: "ignore" if mode == "ignore" else "raise" for kind, mode in current().modes.items()}):  # type: ignore[arg-type]
+            return result(_product_by_rows(steps, node, y))
+    except FloatingPointError:  # rows would tell of it one by one
+        return NotImplemented
+
+
+_COLUMNS: Final = 16  # of the second operand of such a product: with more it costs more than what is saved
+_STEPS: Final = 8  # operations of such an expression
+_PASSING: Final = 1 << 20  # bytes of its rows that are computed at a time
+
+
+_Steps = list[tuple[Node, np.ufunc, tuple[Node, ...]]]
+
+
+def _arithmetic(node: Node) -> _Steps | None:
+    """The operations of an expression, operands first, if it is IEEE arithmetic on numbers and on arrays of its own shape and dtype that exist."""
+    state = current()
+    steps: dict[Node, tuple[np.ufunc, tuple[Node, ...]]] = {}
+    todo = [node]
+    while todo:
+        step = todo.pop()
+        sources, op = step.src, step.op  # in this order: another thread may publish it in between
+        if step.buffer is not None or op is o.CONST:
+            if step.dtype != node.dtype or (step.buffer is not None and (step.shape != node.shape or step.buffer.at_hand is None)):
+                return None
+            continue
+        known = op in UFUNCS and "f" not in op.rounds and step.err is state and not state.eager and step.error is None
+        if not known or step.shape != node.shape or step.dtype != node.dtype or step.dtype.kind != "f" or len(steps) == _STEPS:
+            return None
+        steps.pop(step, None)  # it comes before all that read it, in the end
+        steps[step] = UFUNCS[op], sources
+        todo += sources
+    return [(step, *steps[step]) for step in reversed(steps)]
+
+
+def _product_by_rows(steps: _Steps, node: Node, y: Memory) -> Memory:
+    rows = min(max(_PASSING // (node.shape[1] * node.dtype.itemsize), 1), node.shape[0])
+    room = {step: np.empty((rows, node.shape[1]), node.dtype) for step, _, _ in steps}
+    made: Memory = np.empty((node.shape[0], *y.shape[1:]), node.dtype)
+    for first in range(0, node.shape[0], rows):
+        count = min(rows, node.shape[0] - first)
+        values = {step: memory[:count] for step, memory in room.items()}
+        for step, function, sources in steps:
+            operands = [values[x] if x in values else x.arg if x.buffer is None else x.buffer.array[first : first + count] for x in sources]
+            function(*operands, out=values[step])
+        np.matmul(values[node], y, out=made[first : first + count])
+    return made
 
 
 def contraction(subscripts: str, operands: Sequence[Any], optimize: Any) -> Any:

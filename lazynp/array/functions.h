@@ -880,6 +880,7 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
         case DOT: /* of vectors, which is `@`, too, but for one number, which is a product, and errors that are not told of */
             if (names == NULL && n == 2 && (x = memory_of(args[0])) && PyArray_NDIM(x) == 1 && PyArray_TYPE(x) == NPY_DOUBLE && memory_of(args[1]))
                 if (PyArray_NDIM(memory_of(args[1])) == 1 && PyArray_DIM(x, 0) != 1) found = direct_product(x, memory_of(args[1]));
+            if (names == NULL && n == 2 && x == NULL) found = product_in_passing(args[0], args[1]);
             if (found || PyErr_Occurred()) return found;
             break;
         case MATRICES:

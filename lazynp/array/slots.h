@@ -156,6 +156,25 @@ static PyObject* listed(PyObject* function, PyObject* x, PyObject* dtype);
 #define IS_LIST(X) (PyTuple_CheckExact(X) || PyList_CheckExact(X) || PyRange_Check(X))
 #define IS_LIKE(X) (IS_LIST(X) || PyArray_CheckExact(X))
 
+/* Whether an operand is an intermediate result, which goes with the operation: the interpreter's stack alone holds it. */
+static inline int is_passing(PyObject* x) {
+#if PY_VERSION_HEX >= 0x030E0000 /* locals are lent to the stack */
+    return PyUnstable_Object_IsUniqueReferencedTemporary(x);
+#else
+    return Py_REFCNT(x) == 1;
+#endif
+}
+
+/* The product of an expression of large arrays and an array that exists; NULL, perhaps without an exception, where it is recorded. */
+static PyObject* passing_method;
+static PyObject* product_in_passing(PyObject* a, PyObject* b) {
+    PyObject* found;
+    if (Py_TYPE(a) != array_type || ((Cell*)a)->base != Py_None || limit_now() == 0 || !is_passing(a)) return NULL;
+    found = PyObject_CallFunctionObjArgs(passing_method, a, b, NULL);
+    if (found == Py_NotImplemented) Py_CLEAR(found);
+    return found;
+}
+
 static PyObject* binary(int op, PyObject* a, PyObject* b) {
     PyArrayObject *x = memory_of(a), *y = memory_of(b);
     if (op != MATMUL && (may_chain(a, b, x, y) || (x == NULL && large_complex(a)) || (y == NULL && large_complex(b)))) {
@@ -169,6 +188,11 @@ static PyObject* binary(int op, PyObject* a, PyObject* b) {
     if (op == MATMUL) { /* a library's, which nothing is fused with: where the result is small it is computed at once */
         if (x == NULL) x = read_memory(a);
         if (y == NULL) y = read_memory(b);
+        if (x == NULL && y) {
+            PyObject* found = product_in_passing(a, b);
+            if (found || PyErr_Occurred()) return found;
+            y = memory_of(b) ? memory_of(b) : read_memory(b); /* it has run code */
+        }
     }
     PyObject *p = x ? (PyObject*)x : a, *q = y ? (PyObject*)y : b, *found = NULL;
     int arrays = (x != NULL) | (y != NULL) << 1;

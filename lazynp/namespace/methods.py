@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import core, dispatch, hand, plain
+from lazynp.array.calls import product_in_passing
 from lazynp.conversion import as_dtype, loses_a_part, warn_complex
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
@@ -291,7 +292,7 @@ def at_hand(cls: type) -> None:
         if not core.native and name in plain.OTHERS:
             function = plain.OTHERS[name](function, theirs)
         setattr(cls, name, core.function(function, theirs, name, frozenset()))
-    core.register(cls, hand.result, outcome)
+    core.register(cls, hand.result, outcome, product_in_passing)
     core.chain(_places, _there, _compiled, _pool)
 
 
