@@ -64,7 +64,7 @@ def _count_up(node: Node) -> None:
     if node.op is not IOTA or node.err.eager:
         return
     with np.errstate(all="ignore"):
-        value = Buffer(iota(shape[0], *arg, dtype))
+        value = Buffer(iota(shape[0], arg[0], arg[1], dtype))
     with forking.graph:
         if node.buffer is None:
             node.publish(value)

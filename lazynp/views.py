@@ -190,8 +190,8 @@ def part(
 ) -> View:
     """Name a part of an array by its place in the memory.
 
-    ``origin`` is the plain array ``root``; or (owner, path, shape): whose memory it is, and the reshape of the root's that was cut (None: the
-    one to that shape).
+    ``origin`` is the plain array ``root``; or (owner, path, shape): whose memory it is, and the reshape of the root's that was cut (None:
+    the one to that shape).
     """
     at = root._node if root._base is None else root._base
     owner, path, inner = (root, (), at.shape) if origin is root else origin

@@ -120,7 +120,9 @@ def register_ufunc(cls: type) -> None:
     _classes.append(cls)
 
 
-def register_parts(node: type, buffer: type, draft: type, view: Callable[..., Any], elements: Callable[[Any], Any]) -> None:
+def register_parts(
+    node: type, buffer: type, draft: type, view: Callable[..., Any], elements: Callable[[Any], Any]
+) -> None:
     """Tell where the memory of a large array is found; ``view`` names how a part of it lies in there, ``elements`` of a view calls ``show``."""
 
 

@@ -298,7 +298,7 @@ _Steps = list[tuple[Node, np.ufunc, tuple[Node, ...]]]
 
 
 def _arithmetic(node: Node) -> _Steps | None:
-    """The operations of an expression, operands first, if it is IEEE arithmetic on numbers and on arrays of its own shape and dtype that exist."""
+    """The operations of an expression, operands first, if it is IEEE arithmetic on numbers and existing arrays of its own shape and dtype."""
     state = current()
     steps: dict[Node, tuple[np.ufunc, tuple[Node, ...]]] = {}
     todo = [node]
@@ -319,7 +319,7 @@ def _arithmetic(node: Node) -> _Steps | None:
 
 
 def _product_by_rows(steps: _Steps, node: Node, y: Memory) -> Memory:
-    rows = min(max(_PASSING // (node.shape[1] * node.dtype.itemsize), 1), node.shape[0])
+    rows = min(max(_PASSING // (len(steps) * node.shape[1] * node.dtype.itemsize), 1), node.shape[0])
     room = {step: np.empty((rows, node.shape[1]), node.dtype) for step, _, _ in steps}
     made: Memory = np.empty((node.shape[0], *y.shape[1:]), node.dtype)
     for first in range(0, node.shape[0], rows):
@@ -335,19 +335,22 @@ def _product_by_rows(steps: _Steps, node: Node, y: Memory) -> Memory:
 def contraction(subscripts: str, operands: Sequence[Any], optimize: Any) -> Any:
     """``numpy.einsum`` of arrays that exist, however large, which reads views where they lie; else ``NotImplemented``.
 
-    What is pending of a view that is larger than its memory (windows, a broadcast) is computed: a schedule would write the view out.
+    What is pending of a view that is larger than its memory (windows, a broadcast) is computed: a schedule would write the view out.  Three
+    operands and more are contracted in pairs, as any user of large arrays asks for, but for such views, which that would write out as well.
     """
     values = []
+    wide = False
     for x in operands:
         if type(x) is not arrays.ndarray or not config.at_hand or devices.gpus is not None:
             return NotImplemented
         if type(x._base) is arrays.ndarray and x.size > x._base.size:
+            wide = True
             arrays.host(x, "einsum")
         memory = arrays.elements(x)
         if memory is None:
             return NotImplemented
         values.append(memory)
-    value = at_once(np.einsum, subscripts, *values, optimize=optimize)
+    value = at_once(np.einsum, subscripts, *values, optimize=optimize or (len(values) > 2 and not wide))
     return NotImplemented if type(value) is _MEMORY and value.base is not None else result(value)
 
 

@@ -85,7 +85,7 @@ def iota(count: int, start: Any, step: Any, dtype: np.dtype[Any]) -> Array:
             return (np.arange(count) * int(step) + int(start)).astype(dtype)
         case "i" | "u":
             start, step = int(start), int(step)
-            if step and -(2**63) <= min(start, start + count * step) and max(start, start + count * step) < 2**63:
+            if step and min(start, start + count * step) >= -(2**63) and max(start, start + count * step) < 2**63:
                 return np.arange(start, start + count * step, step).astype(dtype, copy=False)
             start, step = dtype.type(start), dtype.type(step)
             # Modulo 2**bits, which the index itself may exceed in a narrow type.

@@ -1,8 +1,8 @@
 """Iterators over arrays, element by element.
 
-In: arrays.  Out: NumPy's iterators over their memory.  Promise: indices and scalars are NumPy's; what is written through an iterator is in
-the array at once, but for arrays on a device, which have it when the iteration ends; a broadcast object computes nothing until its values are
-asked for.
+In: arrays.  Out: NumPy's iterators over their memory.  Promise: indices and scalars are NumPy's; what is written through an iterator is
+in the array at once, but for arrays on a device, which have it when the iteration ends; a broadcast object computes nothing until its
+values are asked for.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.arrays import lend
 from lazynp.graph import build
 from lazynp.namespace.bridge.fallback import library, ours
-from lazynp.arrays import lend
 from lazynp.ndarray import asarray, from_numpy, host, ndarray
 from lazynp.protocols import snapshot
 from lazynp.scalars import is_scalar
+
 
 @library
 class ndenumerate(np.ndenumerate):
@@ -131,7 +132,7 @@ class _Operands:
 class nditer(_Stand, metaclass=_Passing):
     """Walk through several arrays, element by element or in chunks; see :class:`numpy.nditer`.
 
-    The elements that it yields are NumPy arrays over the memory of ours, and what it yields is NumPy's own iterator where it makes no array.
+    The elements that it yields are NumPy arrays over the memory of ours; where it makes no array it is NumPy's own iterator.
     """
 
     _numpy = np.nditer
@@ -173,7 +174,7 @@ class nditer(_Stand, metaclass=_Passing):
         self._held.write_back()
 
     def __iter__(self) -> Iterator[Any]:
-        return self if self._held.written else self._iterator  # type: ignore[no-any-return]
+        return self if self._held.written else self._iterator
 
     def __next__(self) -> Any:
         try:

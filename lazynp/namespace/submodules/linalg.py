@@ -173,7 +173,7 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
         if out is not None:
             kwargs["out"] = out
         return fallback.call(np.einsum, "einsum", operands, {**kwargs, "optimize": optimize})
-    found = calls.contraction(operands[0], operands[1:], optimize or len(operands) > 3)
+    found = calls.contraction(operands[0], operands[1:], optimize)
     if found is not NotImplemented:
         return found
     try:
