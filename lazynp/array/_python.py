@@ -123,7 +123,7 @@ def register_ufunc(cls: type) -> None:
 def register_parts(
     node: type, buffer: type, draft: type, view: Callable[..., Any], elements: Callable[[Any], Any]
 ) -> None:
-    """Tell where the memory of a large array is found; ``view`` names how a part of it lies in there, ``elements`` of a view calls ``show``."""
+    """Tell where the memory of a large array is found; ``view`` names how a part of it lies in there, ``elements`` shows a view."""
 
 
 _kinds: dict[type, type] = {}  # a type, and what a program knows it as

@@ -298,7 +298,7 @@ _Steps = list[tuple[Node, np.ufunc, tuple[Node, ...]]]
 
 
 def _arithmetic(node: Node) -> _Steps | None:
-    """The operations of an expression, operands first, if it is IEEE arithmetic on numbers and existing arrays of its own shape and dtype."""
+    """The operations of an expression, operands first, if it is IEEE arithmetic on numbers and existing arrays like itself."""
     state = current()
     steps: dict[Node, tuple[np.ufunc, tuple[Node, ...]]] = {}
     todo = [node]

@@ -1,5 +1,5 @@
 """Large arrays that exist, read and written where they lie: elements, views, iterators, sums at positions, contractions, products,
-expressions of complex numbers.  What is asserted is counted: nothing is recorded, nothing runs, and no more memory is taken than NumPy takes.
+expressions of complex numbers.  What is asserted is counted: nothing is recorded, nothing runs, and no more memory than NumPy's is taken.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ def nested(np: Any, x: Any) -> None:
         lambda np, x: [w.__setitem__(..., v) for v, w in np.nditer([x[0].copy(), x], op_flags=[["readonly"], ["writeonly"]])],
         nested,
         lambda np, x: [v.__iadd__(1) for v in np.nditer(x, flags=["external_loop"], op_flags=["readwrite"], order="F")],
-        lambda np, x: [v.__imul__(2) for v in np.nditer(x, ["buffered", "external_loop"], ["readwrite"], op_dtypes=["f8"], casting="unsafe")],
+        lambda np, x: [v.__imul__(2) for v in np.nditer(x, ["buffered", "external_loop"], ["readwrite"], ["f8"], casting="unsafe")],
     ],
 )
 @pytest.mark.parametrize("shape", [(3, 4), (12, 15)])
