@@ -32,6 +32,8 @@ FAMILIES: Final = {
     "newton": "Newton and line search with tests",
     "chance": "Markov chains and Monte Carlo",
     "masks": "masks with shrinking sets",
+    "singles": "large arrays, an element at a time",
+    "passes": "large arrays in one call",
 }
 
 
