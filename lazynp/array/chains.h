@@ -289,10 +289,14 @@ static int chain_join(Chain* self, const Chain* other) {
 /* What a large array of complex numbers that exists shows (borrowed), or a part of one: no kernel computes with them; NULL for all others. */
 static inline PyArrayObject* large_complex(PyObject* a) {
     PyArrayObject *x, *memory;
-    PyObject* base;
+    PyObject* found;
     Cell* root;
     int own;
-    if (Py_TYPE(a) != array_type || ((base = ((Cell*)a)->base) && Py_TYPE(base) == &PyArray_Type)) return NULL;
+    if (Py_TYPE(a) != array_type || ((Cell*)a)->base == NULL || Py_TYPE(((Cell*)a)->base) == &PyArray_Type) return NULL;
+    if (((Cell*)a)->base == Py_None) { /* most that are recorded are no complex numbers, and are seen to be none quickly */
+        found = member_of(&member_array, member_of(&member_buffer, ((Cell*)a)->node));
+        if (found == NULL || !PyArray_Check(found) || !PyArray_ISCOMPLEX((PyArrayObject*)found)) return NULL;
+    }
     x = large_memory(a, &root, &memory, &own);
     return x && PyArray_ISCOMPLEX(x) ? x : NULL;
 }
@@ -329,7 +333,13 @@ static PyObject* chain_step(Loops* loops, PyObject* a, PyObject* b) {
     Operand of[2] = {{OF_NUMBER, 0}, {OF_NUMBER, 0}};
     Loop* loop;
     Site site = {NULL, 0};
-    if ((waits = site_waits(&site, large_complex(a) || (b && large_complex(b)))) < 0 || site.code == NULL || (!waits && !IS_CHAIN(a) && !(b && IS_CHAIN(b)))) return NULL;
+    waits = site_waits(&site, 0);
+    if (waits == 0 && !IS_CHAIN(a) && !(b && IS_CHAIN(b))) {
+        if (!large_complex(a) && !(b && large_complex(b))) return NULL;
+        waits = site_waits(&site, 1);
+        if (waits == 0) return NULL;
+    }
+    if (waits < 0 || site.code == NULL) return NULL;
     for (int o = 0; o < nin; o++) {
         if ((found = operand_read(operands[o], &arrays[o], &chains[o])) == -2 || (found >= 0 && type >= 0 && found != type)) return NULL;
         if (found >= 0) type = found;
