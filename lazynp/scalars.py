@@ -48,7 +48,7 @@ def _load() -> Callable[[Sequence[Node], str], None]:
 def force(nodes: Sequence[Node], reason: str) -> None:
     """Compute ``nodes`` now; ``reason`` is what the report shows."""
     global _realize
-    if nodes and nodes[0].op is IOTA and config.at_hand and devices.gpus is None:
+    if nodes and nodes[0].op is IOTA and config.tier == "auto" and devices.gpus is None:
         for node in nodes:
             _count_up(node)
     if _realize is None:

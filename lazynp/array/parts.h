@@ -234,10 +234,10 @@ static PyObject* part_whole(Cell* root, PyObject* from, PyArrayObject* memory, P
     return (PyObject*)made;
 }
 
-/* What a large array that exists, or a part of one, shows (borrowed), and who owns the memory; NULL for everything else. */
-static PyArrayObject* large_memory(PyObject* a, Cell** root, PyArrayObject** memory, int* own) {
+/* What an array that exists in memory of its own, or a part of one, shows (borrowed), and who owns the memory; NULL for everything else. */
+static PyArrayObject* stored_memory(PyObject* a, Cell** root, PyArrayObject** memory, int* own) {
     Cell* self = (Cell*)a;
-    if (Py_TYPE(a) != array_type || self->base == NULL || limit_now() == 0) return NULL;
+    if (Py_TYPE(a) != array_type || self->base == NULL) return NULL;
     if (Py_TYPE(self->base) == array_type) {
         PyArrayObject* shown = self->shown ? part_shown(self, own) : NULL;
         if (shown == NULL) return NULL;
@@ -248,6 +248,11 @@ static PyArrayObject* large_memory(PyObject* a, Cell** root, PyArrayObject** mem
     }
     *root = self;
     return *memory = root_memory(self, own);
+}
+
+/* The same of large arrays, where small ones are at hand; elsewhere everything but reads and views is recorded. */
+static PyArrayObject* large_memory(PyObject* a, Cell** root, PyArrayObject** memory, int* own) {
+    return limit_now() ? stored_memory(a, root, memory, own) : NULL;
 }
 
 static int part_attach(PyObject* x, PyObject* shown, PyObject* memory, PyObject* origin) {
@@ -369,7 +374,7 @@ static PyObject* large_view(PyObject* a, ViewOf view, const void* with, int in_o
     Cell* root;
     npy_intp size;
     int own, whole = 0;
-    if ((from = large_memory(a, &root, &memory, &own)) == NULL && is_unseen(a)) { /* Python made the view: from now on it is a part like others */
+    if ((from = stored_memory(a, &root, &memory, &own)) == NULL && is_unseen(a)) { /* Python made the view: from now on it is a part like others */
         if ((found = PyObject_CallOneArg(show_method, a)) == NULL) return NULL;
         Py_DECREF(found);
         from = large_memory(a, &root, &memory, &own);

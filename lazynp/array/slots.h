@@ -139,6 +139,14 @@ static PyArrayObject* read_memory(PyObject* a) {
     return Py_TYPE(a) == array_type ? large_memory(a, &root, &memory, &own) : NULL;
 }
 
+/* The same for elements, which are read wherever they lie. */
+static inline PyArrayObject* stored(PyObject* a) {
+    PyArrayObject* memory;
+    Cell* root;
+    int own;
+    return stored_memory(a, &root, &memory, &own);
+}
+
 /* Whether operands are worth a chain, or part of one. */
 static inline int may_chain(PyObject* a, PyObject* b, PyArrayObject* x, PyArrayObject* y) {
     npy_intp n = x ? PyArray_SIZE(x) : 0, m = y ? PyArray_SIZE(y) : 0;
@@ -544,7 +552,7 @@ static inline PyObject* element(PyArrayObject* x, char* at) {
 }
 
 static PyObject* slot_getitem(PyObject* a, PyObject* key) {
-    PyArrayObject* x = is_large(a) ? read_memory(a) : memory_of(a);
+    PyArrayObject* x = is_large(a) ? stored(a) : memory_of(a);
     PyObject *plain, *found, *base;
     char* at = x ? element_at(x, key) : NULL;
     if (at) return element(x, at);
@@ -779,7 +787,7 @@ static char* element_in_order(PyArrayObject* x, npy_intp k) {
 }
 
 static inline PyArrayObject* elements_memory(PyObject* a) {
-    return a == NULL || Py_TYPE(a) != array_type ? NULL : is_large(a) ? read_memory(a) : memory_of(a);
+    return a == NULL || Py_TYPE(a) != array_type ? NULL : is_large(a) ? stored(a) : memory_of(a);
 }
 
 static PyObject* elements_next(PyObject* object) {
@@ -874,7 +882,7 @@ static PyObject* view_transposed(PyArrayObject* x, const void* with) { return (v
 static PyObject* get_T(PyObject* a, PyArrayObject* x) {
     return x && !is_part(a) ? cell_of(PyArray_Transpose(x, NULL), owner_of(a)) : large_view(a, view_transposed, NULL, 0);
 }
-static PyObject* get_flat(PyObject* a, PyArrayObject* x) { return x || (x = read_memory(a)) ? elements_new(a, PyArray_NDIM(x)) : NULL; }
+static PyObject* get_flat(PyObject* a, PyArrayObject* x) { return x || (x = stored(a)) ? elements_new(a, PyArray_NDIM(x)) : NULL; }
 
 typedef struct {
     PyGetSetDef definition;
