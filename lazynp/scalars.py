@@ -21,7 +21,6 @@ from weakref import ref
 
 import numpy as np
 
-from lazynp.backends.numpy.operations import iota
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
@@ -63,6 +62,8 @@ def _count_up(node: Node) -> None:
     shape, dtype, arg = node.shape, node.dtype, node.arg  # before the operation is looked at: another thread may publish it in between
     if node.op is not IOTA or node.err.eager:
         return
+    from lazynp.backends.numpy.operations import iota  # few programs want one as it is
+
     with np.errstate(all="ignore"):
         value = Buffer(iota(shape[0], arg[0], arg[1], dtype))
     with forking.graph:

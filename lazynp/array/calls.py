@@ -14,7 +14,6 @@ import numpy as np
 
 from lazynp import arrays
 from lazynp.array.hand import AS_THEY_ARE, CHARS, NUMBERS, REAL, Memory, cell, memory_of, result
-from lazynp.backends.numpy.operations import UFUNCS
 from lazynp.engine import devices
 from lazynp.graph import op as o
 from lazynp.graph.errstate import current
@@ -299,6 +298,8 @@ _Steps = list[tuple[Node, np.ufunc, tuple[Node, ...]]]
 
 def _arithmetic(node: Node) -> _Steps | None:
     """The operations of an expression, operands first, if it is IEEE arithmetic on numbers and existing arrays like itself."""
+    from lazynp.backends.numpy.operations import UFUNCS  # few programs have such products
+
     state = current()
     steps: dict[Node, tuple[np.ufunc, tuple[Node, ...]]] = {}
     todo = [node]

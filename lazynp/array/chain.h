@@ -94,11 +94,13 @@ static void chain_free(Chain* self) {
 /* A chain without steps, which does not wait yet. */
 static PyObject* chain_new(const Site* site) {
     Chain* self = kept_chain_count ? kept_chains[--kept_chain_count] : PyMem_Malloc(sizeof(Chain));
-    Cell* cell = self ? (Cell*)cell_of(Py_NewRef(Py_None), NULL) : NULL;
+    Cell* cell = self ? cell_new() : NULL;
     if (cell == NULL) {
         PyMem_Free(self);
         return self ? NULL : PyErr_NoMemory();
     }
+    cell->base = Py_NewRef(Py_None), cell->node = Py_NewRef(Py_None), cell->view = Py_NewRef(Py_None);
+    cell->readonly = Py_NewRef(Py_False);
     Py_SET_TYPE((PyObject*)cell, chain_type);
     Py_INCREF(chain_type), Py_DECREF(array_type);
     cell->before = (Cell*)self;

@@ -139,12 +139,13 @@ static PyArrayObject* read_memory(PyObject* a) {
     return Py_TYPE(a) == array_type ? large_memory(a, &root, &memory, &own) : NULL;
 }
 
-/* The same for elements, which are read wherever they lie. */
+/* The same for elements, which are read wherever they lie; of an array without axes it is a result, which is recorded where nothing is at hand. */
 static inline PyArrayObject* stored(PyObject* a) {
-    PyArrayObject* memory;
+    PyArrayObject *memory, *x;
     Cell* root;
     int own;
-    return stored_memory(a, &root, &memory, &own);
+    x = stored_memory(a, &root, &memory, &own);
+    return x && (PyArray_NDIM(x) || limit_now()) ? x : NULL;
 }
 
 /* Whether operands are worth a chain, or part of one. */
