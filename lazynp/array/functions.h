@@ -715,7 +715,7 @@ static PyObject* at_positions(PyObject* ufunc, PyObject* const* args, Py_ssize_t
     x = is_large(a) ? large_memory(a, &root, &memory, &own) : own_memory_of(a);
     if (x == NULL || !own) return NULL;
     if (is_large(a)) PyArray_ENABLEFLAGS(x, NPY_ARRAY_WRITEABLE);
-    else if (!PyArray_ISWRITEABLE(x)) return NULL;
+    else if (!is_writable(x)) return NULL;
     if (values && (values = existing(values)) == NULL) return NULL;
     if (PyTuple_CheckExact(key)) {
         if ((plain[2] = PyTuple_New(PyTuple_GET_SIZE(key))) == NULL) return NULL;

@@ -822,7 +822,7 @@ static int elements_write(PyObject* object, PyObject* key, PyObject* value) {
     if (value == NULL) return PyErr_SetString(PyExc_TypeError, "Cannot delete iterator elements"), -1;
     if (a && Py_TYPE(a) == array_type && ((Cell*)a)->readonly == Py_False && is_number(value))
         x = is_large(a) ? large_memory(a, &root, &memory, &own) : own_memory_of(a);
-    if (x && own && (is_large(a) || PyArray_ISWRITEABLE(x)) && integer_of(key, &k) && (at = element_in_order(x, k)) && value_of(value, PyArray_TYPE(x), &number)) {
+    if (x && own && (is_large(a) || is_writable(x)) && integer_of(key, &k) && (at = element_in_order(x, k)) && value_of(value, PyArray_TYPE(x), &number)) {
         memcpy(at, &number, (size_t)PyArray_ITEMSIZE(x));
         self->at = 0;
         return 0;
