@@ -12,7 +12,6 @@ values goes straight in.  The first whole-array use turns the draft into a node,
 from __future__ import annotations
 
 import builtins
-import functools
 from collections.abc import Callable, Iterator
 from math import prod
 from types import GenericAlias
