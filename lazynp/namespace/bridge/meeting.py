@@ -74,6 +74,7 @@ CUPYX: Final = (
 )  # fmt: skip
 NEIGHBOURS: Final[dict[str, Hook]] = dict.fromkeys(
     (
+        "array_api_compat.common._helpers",
         "array_api_extra._lib._helpers",
         *CUPYX,
         "cv2",
@@ -87,10 +88,13 @@ NEIGHBOURS: Final[dict[str, Hook]] = dict.fromkeys(
         "numba.core.interpreter",
         "numba.stencils.stencil",
         "pandas",
+        "scipy._lib._array_api_override",
+        "scipy._lib.array_api_compat.common._helpers",
         "scipy.sparse._coo",
         "scipy.sparse._index",
         "scipy.sparse._lil",
         "scipy.sparse.linalg",
+        "sklearn.externals.array_api_compat.common._helpers",
         "sklearn.externals.array_api_extra._lib._helpers",
         "sklearn.preprocessing",
         "torch",

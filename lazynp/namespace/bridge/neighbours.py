@@ -31,6 +31,7 @@ _METHODS: Final = {f"__{kind}{name}__" for kind in ("", "r", "i") for name in _O
 Shown = Callable[[Any], Any]  # an array of ours -> another library's
 _NUMPYS: Final[Shown] = methodcaller("to_numpy")
 _LOOKED_INTO: Final[frozenset[type]] = frozenset({ndarray, *CLASSES, list, tuple, dict, slice})
+_OURS: Final[frozenset[type]] = frozenset({ndarray, *CLASSES})
 any_of = core.any_of
 
 _LOOKING: Final = {"eval", "query"}  # they read the names of whoever calls them
@@ -252,6 +253,22 @@ def _extra(module: Any) -> None:
         module.is_python_scalar = is_python_scalar
 
 
+def _namespaces(module: Any) -> None:
+    """Beside an array of ours a number of NumPy's is a result of ours, ``x.sum()`` or ``x[0]``: it has no say in whose the arrays are."""
+    asked = module.array_namespace
+
+    def array_namespace(*xs: Any, **keywords: Any) -> Any:
+        if not _OURS.isdisjoint(map(type, xs)):
+            xs = tuple([x for x in xs if type(x) in _OURS or not isinstance(x, np.generic)])
+        return asked(*xs, **keywords)
+
+    if not hasattr(asked, "__given__"):
+        array_namespace.__given__ = True  # type: ignore[attr-defined]
+        module.array_namespace = functools.wraps(asked)(array_namespace)
+        if hasattr(module, "get_namespace"):
+            module.get_namespace = module.array_namespace
+
+
 def _sparse(module: Any) -> None:
     """Let sparse matrices broadcast copies of what is no array's memory: they set its write flag, which NumPy refuses where it has gaps."""
     broadcast: Any = getattr(module, "_broadcast_arrays", None)  # not in every version of SciPy
@@ -339,6 +356,13 @@ def _kept(pickler: Any, x: Any) -> None:
 
 
 HOOKS: Final[dict[str, Callable[[Any], None]]] = {
+    **dict.fromkeys(
+        (
+            "array_api_compat.common._helpers", "scipy._lib._array_api_override", "scipy._lib.array_api_compat.common._helpers",
+            "sklearn.externals.array_api_compat.common._helpers",
+        ),
+        _namespaces,
+    ),
     "array_api_extra._lib._helpers": _extra,
     **dict.fromkeys(CUPYX, _cupyx),
     "cv2": _cv2,
