@@ -80,7 +80,7 @@ def main():
     if options.output:
         draw(trend, table, options.output)
     results |= {
-        "arrays": type(trend.data).__module__,
+        "arrays": np.__package__ if isinstance(trend.data, np.ndarray) else type(trend.data).__module__,
         "trend": [float(x) for x in trend.mean("lon").data],
         "spread": float(anomaly.std()),
         "north": float(trend.sel(lat=slice(60, 90)).mean()),

@@ -65,9 +65,9 @@ def main():
             computed.append(time.perf_counter() - start)
 
     if options.json:
-        print(json.dumps({"shape": pixels.shape, "load": loaded, "compute": computed, "results": results, "arrays": np.__name__}))
+        print(json.dumps({"shape": pixels.shape, "load": loaded, "compute": computed, "results": results, "arrays": np.__package__}))
     else:
-        print(f"{len(pixels)} digits in arrays of {np.__name__}, {min(computed):.2f} s")
+        print(f"{len(pixels)} digits in arrays of {np.__package__}, {min(computed):.2f} s")
         print(f"30 components explain {results['explained']:.1%}; {results['accuracy']:.1%} of the digits not seen before are read right")
         print(f"ink of the lower half from the upper half: best penalty {results['alpha']:g}, R² {max(results['scores']):.3f}")
 

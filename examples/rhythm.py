@@ -77,9 +77,9 @@ def main():
         computed.append(time.perf_counter() - start)
 
     if options.json:
-        print(json.dumps({"shape": rested.shape, "compute": computed, "results": results, "arrays": np.__name__}))
+        print(json.dumps({"shape": rested.shape, "compute": computed, "results": results, "arrays": np.__package__}))
         return
-    print(f"2 x {options.people} recordings of {SECONDS} s in arrays of {np.__name__}, {min(computed):.2f} s")
+    print(f"2 x {options.people} recordings of {SECONDS} s in arrays of {np.__package__}, {min(computed):.2f} s")
     for name in ("beats", "strength", "variation"):
         (a, b), (t_test, rank_test) = results[name]["means"], results[name]["p"]
         print(f"{name:10} {a:8.3f} {b:8.3f}   t test p = {t_test:.2g}, rank test p = {rank_test:.2g}")
