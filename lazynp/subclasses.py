@@ -268,8 +268,9 @@ class ArrayType(SubclassType):
 
 
 # What of NumPy's class is a method, or an attribute, of its arrays.  The rest belongs to the class; the protocols, which NumPy looks for on
-# the class with every call, answer for subclasses themselves.
-_NOT_OF_ARRAYS: Final = {"__new__", "__doc__", "__hash__", "__class_getitem__", "__module__", "__array_ufunc__", "__array_function__"}
+# the class with every call, and what counts references to its array answer for subclasses themselves.
+_OF_THE_CLASS: Final = {"__new__", "__doc__", "__hash__", "__class_getitem__", "__module__"}
+_NOT_OF_ARRAYS: Final = _OF_THE_CLASS | {"__array_ufunc__", "__array_function__", "resize"}
 _unbound: Final[dict[str, Any]] = dict.fromkeys(vars(np.ndarray).keys() - _NOT_OF_ARRAYS)
 
 

@@ -121,6 +121,9 @@ def _resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
 
     Views taken before keep the memory that the array had.
     """
+    if isinstance(self, np.ndarray):  # of a subclass, whose method this is not
+        np.ndarray.resize(self, *new_shape, refcheck=refcheck)
+        return
     if not self.flags.forc:
         raise ValueError("resize only works on single-segment arrays")
     sizes = np.empty(self.shape, np.uint8)  # what NumPy says of the new shape
