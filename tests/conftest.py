@@ -110,8 +110,13 @@ def filters(request: pytest.FixtureRequest) -> Iterator[None]:
         category = category or getattr(builtins, name or "Warning")
         warnings.filterwarnings(action, message, category, f"{module}$" if module else "")  # type: ignore[arg-type]
     yield
+    from lazynp.graph.filters import process
+
+    left = warnings.filters is not process
+    warnings.filters = process  # type: ignore[attr-defined]
     warnings.resetwarnings()
     warnings.filters.extend(before)  # type: ignore[attr-defined]
+    assert not left, "the test left a block of filters open"
 
 
 @pytest.fixture
