@@ -1179,6 +1179,8 @@ static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t na
     }
 slow:
     if (!SETTLED) return NULL;
+    if (self->numpy && PyObject_TypeCheck(self->numpy, &PyUFunc_Type) && (n < ((PyUFuncObject*)self->numpy)->nin || n > ((PyUFuncObject*)self->numpy)->nargs))
+        return PyObject_Vectorcall(self->numpy, args, (size_t)n, names); /* which says so, from C as NumPy's callers expect it */
     total = n + (names ? PyTuple_GET_SIZE(names) : 0);
     if (self->product ? n == 2 && memory_of(args[0]) && memory_of(args[1]) && fits_product(memory_of(args[0]), memory_of(args[1]))
                       : self->theirs && (names || self->loops == NULL || n != self->loops->nin) && total) if (total <= MOST) {

@@ -476,10 +476,13 @@ def published(name: str, value: Any, module: str) -> Any:
         value.__qualname__ = value.__name__
     own = standard.KEYWORDS.get(f"{module[7:]}.{name}".lstrip("."), {})
     theirs = _theirs(name, module)
+    innermost = value
     if type(theirs) is _DISPATCHED and hasattr(value, "__code__") and (module == "lazynp" or not hasattr(value, "_implementation")):
         value._implementation = unasking(theirs)
-        if not hasattr(value, "__wrapped__") and value.__code__.co_qualname != value.__name__:
-            value.__wrapped__ = theirs  # whose source is that of a function of this name
+    while type(inner := getattr(innermost, "__wrapped__", None)) is FunctionType and inner.__globals__["__name__"].startswith("lazynp"):
+        innermost = inner
+    if inner is None and type(theirs) in (_DISPATCHED, FunctionType) and type(innermost) is FunctionType and innermost.__code__.co_qualname != name:
+        innermost.__wrapped__ = theirs  # type: ignore[attr-defined]  # whose source is that of a function of this name
     return dispatch.first(name, _with_overrides(value, name, theirs), theirs, module, frozenset(own))
 
 

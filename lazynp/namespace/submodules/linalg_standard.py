@@ -16,6 +16,7 @@ from lazynp.namespace.routines.mathematics import cross as _cross
 from lazynp.namespace.routines.shaping import matrix_transpose
 from lazynp.namespace.submodules import linalg
 from lazynp.namespace.ufunc import axes as ax
+from lazynp.namespace.ufunc.reductions import named
 from lazynp.ndarray import asarray, view_permute
 
 
@@ -96,5 +97,5 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 FUNCTIONS: Final = {
     function.__name__: function
-    for function in (matmul, tensordot, vecdot, outer, diagonal, trace, cross, matrix_norm, vector_norm, matrix_transpose)
-}
+    for function in (matmul, tensordot, vecdot, outer, diagonal, trace, cross, matrix_norm, vector_norm)
+} | {"matrix_transpose": named(matrix_transpose, "matrix_transpose")}  # NumPy has two
