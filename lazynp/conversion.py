@@ -144,6 +144,15 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
     return arrays.adopted(array)
 
 
+def told(obj: Any, dtype: Any = None, copy: bool | None = None) -> Any:
+    """What an object of a foreign class says it is, which may be an array of a subclass; anything else as it is."""
+    kind = type(obj)
+    if kind is arrays.ndarray or kind in CLASSES or issubclass(kind, (np.ndarray, np.generic)):
+        return obj
+    says = hasattr(kind, "__array__") and not hasattr(kind, "__array_interface__")
+    return _from_protocol(obj, dtype, copy) if says else obj
+
+
 def anyarray(obj: Any) -> Any:
     """``obj`` as an array; one of a subclass of NumPy's passes, for NumPy to compute with."""
     kind = type(obj)

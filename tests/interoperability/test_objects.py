@@ -148,6 +148,31 @@ s, b, later, m = x.copy().view(Super), x.copy().view(Below), x.view(Later), x.vi
 """
 
 
+SAID = """
+class Length(np.ndarray): pass
+class Says:
+    def __init__(self, kind): self.kind = kind
+    def __array__(self, dtype=None, copy=None): return np.arange(3.0).view(self.kind).astype(dtype or float)
+"""
+
+
+def test_objects_that_say_they_are_a_subclass_are_one() -> None:
+    same(
+        SAID,
+        """
+np.asanyarray(Says(Length))
+np.array(Says(Length), subok=True)
+np.asarray(Says(Length))
+np.array(Says(Length))
+np.asanyarray(Says(Length), dtype=int)
+np.asanyarray(Says(np.ndarray))
+np.asanyarray(Says(np.matrix))
+np.matrix_transpose._implementation(np.ones((2, 3))), np.linalg.matrix_transpose is np.matrix_transpose
+np.ndarray.resize(np.arange(3), 4)
+""",
+    )
+
+
 def test_super_means_numpys_protocol() -> None:
     same(SUPER, """
 s + s

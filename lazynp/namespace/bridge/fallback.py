@@ -481,8 +481,9 @@ def published(name: str, value: Any, module: str) -> Any:
         value._implementation = unasking(theirs)
     while type(inner := getattr(innermost, "__wrapped__", None)) is FunctionType and inner.__globals__["__name__"].startswith("lazynp"):
         innermost = inner
-    if inner is None and type(theirs) in (_DISPATCHED, FunctionType) and type(innermost) is FunctionType and innermost.__code__.co_qualname != name:
-        innermost.__wrapped__ = theirs  # type: ignore[attr-defined]  # whose source is that of a function of this name
+    nested = inner is None and type(innermost) is FunctionType and innermost.__code__.co_qualname != name
+    if nested and type(theirs) in (_DISPATCHED, FunctionType):
+        innermost.__wrapped__ = theirs  # whose source is that of a function of this name
     return dispatch.first(name, _with_overrides(value, name, theirs), theirs, module, frozenset(own))
 
 

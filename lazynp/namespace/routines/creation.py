@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import hand
-from lazynp.conversion import as_dtype, converted
+from lazynp.conversion import as_dtype, converted, told
 from lazynp.engine import devices
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, iota, pad, reshape
@@ -204,6 +204,7 @@ def array(
         # How deep sequences are taken apart is for NumPy to say; what lies deeper are objects.
         options = {"dtype": dtype, "copy": copy, "order": order, "subok": subok, "ndmin": ndmin, "ndmax": ndmax}
         return fallback.library_call(np.array, "array", (object,), options)
+    object = told(object, dtype, copy) if subok else object
     if subok and isinstance(object, np.ndarray):
         return fallback.ours(np.array(object, dtype, copy=copy, order=order, subok=True, ndmin=ndmin))  # type: ignore[call-overload]
     made = shared(object, dtype, order, copy)
@@ -234,6 +235,7 @@ def asanyarray(
 ) -> Any:
     """Return the data as an array, or an array of a subclass; see :func:`numpy.asanyarray`."""
     place = checked_device(device)
+    a = told(a, dtype, copy)
     if type(a) is not ndarray and isinstance(a, np.ndarray) and type(a) is not np.ndarray:
         return np.asanyarray(a, dtype, order, copy=copy)  # type: ignore[arg-type]
     made = _asarray(a, dtype, order, copy)
