@@ -21,7 +21,7 @@ import numpy as np
 
 from lazynp import attributes, protocols
 from lazynp.array import core, hand
-from lazynp.array.core import Cell, native
+from lazynp.array.core import Cell, native, rows
 from lazynp.bounds import DEPTH_CUT, changes, cut, ends_turn, goes_to_what_exists, remember
 from lazynp.conversion import anyarray, as_dtype, asarray, from_numpy
 from lazynp.engine import devices
@@ -450,13 +450,10 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         shape = self.shape
         if not shape:
             raise TypeError("iteration over a 0-d array")
-        memory = hand.memory_of(self)
-        if memory is not None:
-            return iter(memory) if len(shape) == 1 else map(self.__getitem__, range(shape[0]))
-        if len(shape) == 1:
+        if len(shape) == 1 and hand.memory_of(self) is None:
             # The loop wants every element: compute them together, once.
             host(self, "iteration")
-        return map(self.__getitem__, range(shape[0]))
+        return rows(self)
 
     # Forcing -----------------------------------------------------------------------------------------------------------
     def realize(self) -> ndarray:

@@ -26,6 +26,7 @@ from lazynp.layout import ORDERS, checked_order
 from lazynp.scalars import CLASSES, node_of_scalar
 from lazynp.values import config
 from lazynp.values.buffer import Buffer
+from lazynp.values.nesting import MOST_AXES, too_deep
 from lazynp.views import STRIDED, memory_order
 
 NO_COPY = (
@@ -108,7 +109,7 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
         stacked = _stacked(obj, dtype) if known is None else None
         if stacked is not None:
             return arrays.wrap(stacked)
-        obj = obj if known is None else known
+        obj = _apart(obj) if known is None else known
     if hasattr(kind, "__cuda_array_interface__") and hasattr(obj, "__cuda_array_interface__"):  # PyTorch's class has it for all its tensors
         made = devices.use().adopted(obj, copy)
         if made is not None:
@@ -276,9 +277,11 @@ def _stacked(items: Sequence[Any], dtype: np.dtype[Any] | None) -> Node | None:
     return build.concat([build.reshape(build.cast(part, dtype), (1, *shape)) for part in parts], 0)
 
 
-def holds_ours(items: Sequence[Any]) -> bool:
+def holds_ours(items: Sequence[Any], depth: int = 0) -> bool:
+    if depth > MOST_AXES:
+        raise too_deep()
     for item in items:
-        if type(item) is arrays.ndarray or type(item) in CLASSES or (isinstance(item, (list, tuple)) and holds_ours(item)):
+        if type(item) is arrays.ndarray or type(item) in CLASSES or (isinstance(item, (list, tuple)) and holds_ours(item, depth + 1)):
             return True
     return False
 
@@ -301,6 +304,11 @@ def _known(items: Sequence[Any]) -> list[Any] | None:
                 return None
         known.append(item)
     return known
+
+
+def _apart(items: Any) -> Any:
+    """A (nested) sequence as one that nobody else has: NumPy does not hold what it looks at, and what is of ours in it runs code."""
+    return type(items)([_apart(item) for item in items]) if type(items) in (list, tuple) else items
 
 
 def _common(a: Shape, b: Shape) -> int:

@@ -22,6 +22,7 @@ from lazynp.engine import devices
 from lazynp.graph.node import caller
 from lazynp.scalars import CLASSES, generic
 from lazynp.subclasses import array_function, array_ufunc
+from lazynp.values.nesting import MOST_AXES, too_deep
 
 BUFFERS = core.native or sys.version_info >= (3, 12)
 """Whether arrays have Python's buffer protocol."""
@@ -135,14 +136,16 @@ def _is_ours(x: object) -> bool:
     return type(x) is ndarray or type(x) in CLASSES
 
 
-def to_host(x: Any, reason: str) -> Any:
+def to_host(x: Any, reason: str, depth: int = 0) -> Any:
     """``x`` with every array and scalar of ours in it, also inside lists, tuples and dictionaries, as NumPy's."""
     if _is_ours(x):
         return x.concrete(reason) if type(x) in CLASSES else snapshot(x, reason)
+    if depth > MOST_AXES:
+        raise too_deep()
     if type(x) in (list, tuple):
-        return type(x)([to_host(item, reason) for item in x])
+        return type(x)([to_host(item, reason, depth + 1) for item in x])
     if type(x) is dict:
-        return {key: to_host(item, reason) for key, item in x.items()}
+        return {key: to_host(item, reason, depth + 1) for key, item in x.items()}
     return x
 
 

@@ -14,6 +14,7 @@ from lazynp.array._python import exchange as exchange
 from lazynp.array._python import function as function
 from lazynp.array._python import kind as kind
 from lazynp.array._python import lend as lend
+from lazynp.array._python import rows as rows
 from lazynp.array._python import listen as listen
 from lazynp.array._python import of_types as of_types
 from lazynp.array._python import read_chosen as read_chosen

@@ -42,7 +42,7 @@ cdef extern from "counting.h":
     int compress_choose(int)
     int compress_used(Py_ssize_t)
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
-    int ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED
+    int ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED
     ctypedef object (*Direct)(object)
     Direct direct_named(const char*)
     const char* slot_name(int)
@@ -96,6 +96,7 @@ cdef extern from "counting.h":
     long long hot_runs, hot_work
     void chain_resize(Py_ssize_t, Py_ssize_t, Py_ssize_t, int, long long)
     int settle_all() except -1
+    object rows_of_array(object)
     int cell_lend(object) except -1
     void view_belongs(object, object)
     void class_register(PyTypeObject*, object, object)
@@ -193,7 +194,7 @@ cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "asanyarray": AS_IT_IS
                     **dict.fromkeys(["linspace", "logspace", "geomspace"], SPACED), **dict.fromkeys(["item", "tolist"], NUMBERS),
                     "reshape": RESHAPE, "astype": ASTYPE, "outer": PRODUCT, "dot": DOT, "inner": DOT, "where": WHERE, "concatenate": JOINED, "searchsorted": SEARCHED, "var": VARIANCE, "std": DEVIATION, "allclose": ALL_CLOSE, "isclose": CLOSE,
                     **dict.fromkeys(["repeat", "tile", "kron", "meshgrid", "diag", "diagflat", "vander", "ix_", "resize"], GROWING),
-                    **dict.fromkeys(["broadcast_to", "sliding_window_view"], WIDENING), "frombuffer": LIBRARY, "view": VIEW,
+                    **dict.fromkeys(["broadcast_to", "sliding_window_view"], WIDENING), "frombuffer": LIBRARY, "view": VIEW, "ndarray.resize": RESIZED,
                     **dict.fromkeys(["tri", "tril_indices", "triu_indices", "diag_indices", "indices", "bartlett", "blackman", "hamming",
                                      "hanning", "kaiser", "fftfreq", "rfftfreq"], SIZED)}
 # Functions in Python that compute nothing, so that there are no floating-point errors to listen to, and those that ask for the error state.
@@ -307,6 +308,11 @@ def count(hook):
 def settle():
     """Compute what operators have put off."""
     settle_all()
+
+
+def rows(x):
+    """Return an iterator over the first axis of an array, whatever its shape is each time."""
+    return rows_of_array(x)
 
 
 def lend(x):

@@ -270,6 +270,14 @@ def settle() -> None:
     """Compute what operators have put off."""
 
 
+def rows(x: Any) -> Any:
+    """Return an iterator over the first axis of an array, whatever its shape is each time."""
+    at = 0
+    while at < len(x):
+        yield x[at]
+        at += 1
+
+
 def lend(x: Any) -> None:
     """Tell that somebody outside may write the memory of ``x`` from now on."""
 

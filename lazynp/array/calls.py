@@ -21,6 +21,7 @@ from lazynp.graph.floating import at_once, at_users_line, heard, hearing, listen
 from lazynp.graph.node import Node
 from lazynp.scalars import CLASSES, OF_TYPE, outcome
 from lazynp.values import config
+from lazynp.values.nesting import MOST_AXES
 
 _MEMORY: Final = np.ndarray
 _ARRAY: Final = arrays.ndarray
@@ -39,7 +40,7 @@ class _Elsewhere(Exception):  # noqa: N818 - a turn of the road, not a mistake
     """An argument is not at hand."""
 
 
-def _given(value: Any, cells: list[arrays.ndarray]) -> Any:
+def _given(value: Any, cells: list[arrays.ndarray], depth: int = 0) -> Any:
     """An argument as NumPy takes it; arrays of ours are remembered in ``cells``."""
     kind = type(value)
     if kind is arrays.ndarray:
@@ -51,11 +52,11 @@ def _given(value: Any, cells: list[arrays.ndarray]) -> Any:
     if kind in AS_THEY_ARE:
         return value
     if kind is tuple or kind is list:
-        if len(value) > config.at_hand:
+        if len(value) > config.at_hand or depth > MOST_AXES:
             raise _Elsewhere
         if NUMBERS.issuperset(map(type, value)):
             return value
-        return kind([_given(item, cells) for item in value])
+        return kind([_given(item, cells, depth + 1) for item in value])
     if kind is _MEMORY:
         if value.size > config.at_hand or value.dtype.char not in CHARS or not value.dtype.isnative:
             raise _Elsewhere
@@ -95,7 +96,7 @@ def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
     return _answer(theirs, args, kwargs, least, warns_below)
 
 
-def _plain(given: Sequence[Any], cells: list[arrays.ndarray], warns_below: int) -> list[Any] | None:
+def _plain(given: Sequence[Any], cells: list[arrays.ndarray], warns_below: int, depth: int = 0) -> list[Any] | None:
     """The commonest arguments as NumPy takes them: arrays of real numbers at hand, numbers, names of what is wanted, lists of those.
 
     None where there are others; arrays of ours are remembered in ``cells``.
@@ -112,9 +113,9 @@ def _plain(given: Sequence[Any], cells: list[arrays.ndarray], warns_below: int) 
         elif kind in AS_THEY_ARE:
             values.append(value)
         elif kind is list or kind is tuple:
-            if len(value) > config.at_hand:
+            if len(value) > config.at_hand or depth > MOST_AXES:
                 return None
-            inner = value if NUMBERS.issuperset(map(type, value)) else _plain(value, cells, warns_below)
+            inner = value if NUMBERS.issuperset(map(type, value)) else _plain(value, cells, warns_below, depth + 1)
             if inner is None:
                 return None
             values.append(inner if kind is list else tuple(inner))
@@ -415,14 +416,16 @@ def into(function: Callable[[Any, Any], Any], memory: Memory, b: Any) -> Any:
             tell_here()
 
 
-def bound(values: Sequence[Any]) -> int:
+def bound(values: Sequence[Any], depth: int = 0) -> int:
     """A bound of what a growing function makes of these."""
-    extent = 1
+    extent = 1 if depth <= MOST_AXES else ALWAYS
     for value in values:
+        if extent >= ALWAYS:
+            break
         if type(value) is int:
             extent *= max(abs(value), 1)
         elif type(value) in (tuple, list):
-            extent *= bound(value)
+            extent *= bound(value, depth + 1)
         elif type(value) is arrays.ndarray or type(value) is _MEMORY:
             extent *= max(value.size, 1)
     return extent

@@ -110,16 +110,16 @@ static inline Cell* cell_new(void) {
 
 /* The cell of `memory` (the reference is taken over), which belongs to `owner`, or to itself (NULL). */
 static inline PyObject* cell_of(PyObject* memory, PyObject* owner) {
-    Cell* made;
-    if (memory == NULL) return NULL;
-    if ((made = cell_new()) == NULL) {
-        Py_DECREF(memory);
+    PyObject* view = Py_NewRef(owner ? owner : Py_None); /* before there is a cell: making one may run code, a collection of garbage */
+    Cell* made = memory ? cell_new() : NULL;
+    if (made == NULL) {
+        Py_XDECREF(memory), Py_DECREF(view);
         return NULL;
     }
     made->base = memory;
     made->lent = Py_REFCNT(memory) > 1; /* somebody has it already: a program that gave it as `out`, or for `asarray` to show */
     made->node = Py_NewRef(Py_None);
-    made->view = Py_NewRef(owner ? owner : Py_None);
+    made->view = view;
     made->readonly = Py_NewRef(!PyArray_ISWRITEABLE((PyArrayObject*)memory) ? Py_True : Py_False);
     if (owner && Py_TYPE(owner) != array_type) PyObject_GC_Track((PyObject*)made);
     return (PyObject*)made;
@@ -182,6 +182,13 @@ static inline Cell* writing_begin(PyObject* x) {
 static inline void writing_end(Cell* root) {
     root->writers--;
     Py_DECREF(root);
+}
+
+/* Extents or strides as a tuple, whose making may run code: the array may have others then. */
+static PyObject* lengths_tuple(int n, const npy_intp* lengths) {
+    npy_intp copy[NPY_MAXDIMS];
+    if (n) memcpy(copy, lengths, (size_t)n * sizeof(npy_intp));
+    return PyArray_IntTupleFromIntp(n, copy);
 }
 
 /* Whether lazynp has arrays of this dtype. */

@@ -174,6 +174,7 @@ static void chain_dealloc(PyObject* x) {
 }
 
 static int settle_all(void) {
+    if (faded_count) faded_go();
     while (waiting_count) {
         PyObject* x = Py_NewRef((PyObject*)waiting.after->cell);
         int failed = chain_settle(x);
@@ -184,7 +185,7 @@ static int settle_all(void) {
 }
 
 /* What waits is computed before anything but the next operator looks at it, or at what it was made of. */
-#define SETTLED (waiting_count == 0 || settle_all() == 0)
+#define SETTLED ((waiting_count | faded_count) == 0 || settle_all() == 0)
 
 /* Somebody outside may write the memory of `x`. */
 static int cell_lend(PyObject* x) {
@@ -344,7 +345,9 @@ static PyObject* chain_step(Loops* loops, PyObject* a, PyObject* b) {
         if ((found = operand_read(operands[o], &arrays[o], &chains[o])) == -2 || (found >= 0 && type >= 0 && found != type)) return NULL;
         if (found >= 0) type = found;
     }
-    if (type < 0 || (loop = loop_of(loops, type)) == NULL || !loop->joins || (cell = chain_new(&site)) == NULL) return NULL;
+    if (type < 0) return NULL;
+    if ((loop = loop_of(loops, type)) == NULL && (loop = loop_of(loops, type)) == NULL) return NULL; /* it may have been tried just now */
+    if (!loop->joins || (cell = chain_new(&site)) == NULL) return NULL;
     self = CHAIN_OF(cell);
     for (int o = 0; o < nin; o++) /* once more: trying a loop and making a cell may run code (a collection of garbage); from here on nothing does */
         if ((found = operand_read(operands[o], &arrays[o], &chains[o])) != -1 && found != type) goto refused;

@@ -131,6 +131,7 @@ static int chosen_write(PyArrayObject* x, PyArrayObject* mask, PyObject* value, 
         if (PyArray_TYPE(y) != PyArray_TYPE(x) || PyArray_NDIM(y) != 1 + rest || !PyArray_ISBEHAVED_RO(y) || may_overlap(x, y)) return 0;
         if (rest ? !PyArray_IS_C_CONTIGUOUS(y) || !PyArray_CompareLists(PyArray_DIMS(y) + 1, PyArray_DIMS(x) + axes, rest) : 0) return 0;
         if ((room = PyArray_DIM(y, 0)) != truths_count(mask, &of)) return 0;
+        if (room == 0) return 1; /* there is no element to read */
         from = PyArray_BYTES(y), next = PyArray_STRIDE(y, 0);
     }
     for (npy_intp row = 0; row < of.rows; row++)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Cell", "Elements", "Ufunc", "any_of", "assign_rows", "belongs", "bind", "chain", "chain_counts", "chain_sizes", "class_reads",
     "compresses", "count", "exchange", "function", "kind", "lend", "listen", "of_types", "parts_of", "read_chosen", "register",
-    "register_elements", "register_kinds", "register_parts", "register_ufunc", "release", "settle", "share", "show", "workers",
+    "register_elements", "register_kinds", "register_parts", "register_ufunc", "release", "rows", "settle", "share", "show", "workers",
     "write_chosen", "writing",
 ]  # fmt: skip
 

@@ -10,12 +10,17 @@
 #include "searching.h"
 #include "spread.h"
 
+#if PY_VERSION_HEX < 0x030E0000
+#define CALLERS 2 /* references to an array whose method is called: the variable's, and the call's own */
+#else
+#define CALLERS 1
+#endif
 #define MOST 10 /* arguments of a call that is looked at */
 
 static PyObject *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
-enum { ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED };
+enum { ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
 
@@ -92,7 +97,7 @@ static Direct direct_named(const char* name) {
     return NULL;
 }
 
-/* The cells among the arguments of a call, borrowed from them. */
+/* The cells among the arguments of a call, held: a list that one was found in may be another one when the call is over. */
 typedef struct {
     PyObject **cells, *few[MOST];
     Py_ssize_t count, room;
@@ -106,6 +111,7 @@ static void given_begin(Given* given) {
 }
 
 static void given_end(Given* given) {
+    while (given->count) Py_DECREF(given->cells[--given->count]);
     if (given->cells != given->few) PyMem_Free(given->cells);
 }
 
@@ -114,10 +120,10 @@ static int given_add(Given* given, PyObject* cell) {
         PyObject** more = PyMem_Malloc((size_t)(given->room *= 4) * sizeof(PyObject*));
         if (more == NULL) return 0;
         memcpy(more, given->cells, (size_t)given->count * sizeof(PyObject*));
-        given_end(given);
+        if (given->cells != given->few) PyMem_Free(given->cells);
         given->cells = more;
     }
-    given->cells[given->count++] = cell;
+    given->cells[given->count++] = Py_NewRef(cell);
     return 1;
 }
 
@@ -125,21 +131,22 @@ static int given_add(Given* given, PyObject* cell) {
 static PyObject* argument(PyObject* x, Given* given, int depth);
 static PyObject* arguments(PyObject* x, Given* given, int depth) {
     Py_ssize_t n = PySequence_Fast_GET_SIZE(x);
-    PyObject *made, **items = PySequence_Fast_ITEMS(x);
+    PyObject* made;
     int same = 1;
     Py_ssize_t numbers = 0;
     if (n > limit_now() || depth > 3) return NULL;
-    while (numbers < n && is_number(items[numbers])) numbers++;
+    while (numbers < n && is_number(PySequence_Fast_GET_ITEM(x, numbers))) numbers++;
     if (numbers == n) return Py_NewRef(x);
     made = PyTuple_CheckExact(x) ? PyTuple_New(n) : PyList_New(n);
     if (made == NULL) return NULL;
-    for (Py_ssize_t k = 0; k < n; k++) {
-        PyObject* item = argument(items[k], given, depth + 1);
+    for (Py_ssize_t k = 0; k < n; k++) { /* making lists and tuples may run code, which may write to this list */
+        PyObject *of = k < PySequence_Fast_GET_SIZE(x) ? Py_NewRef(PySequence_Fast_GET_ITEM(x, k)) : NULL, *item = of ? argument(of, given, depth + 1) : NULL;
+        same &= item == of;
+        Py_XDECREF(of);
         if (item == NULL) {
             Py_DECREF(made);
             return NULL;
         }
-        same &= item == items[k];
         if (PyTuple_CheckExact(x)) PyTuple_SET_ITEM(made, k, item);
         else PyList_SET_ITEM(made, k, item);
     }
@@ -197,8 +204,9 @@ static PyObject* answer(PyObject* found, PyObject** cells, Py_ssize_t count) {
     } else if (PyList_CheckExact(found)) {
         Py_ssize_t n = PyList_GET_SIZE(found);
         made = PyList_New(n);
-        for (Py_ssize_t k = 0; made && k < n; k++) {
-            PyObject* item = answer(item_of(found, &PyList_GET_ITEM(found, k)), cells, count);
+        for (Py_ssize_t k = 0; made && k < n; k++) { /* it may be somebody's, who may write to it */
+            PyObject* item = k < PyList_GET_SIZE(found) ? answer(item_of(found, &PyList_GET_ITEM(found, k)), cells, count) : NULL;
+            if (item == NULL && !PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "list changed size while it was read");
             if (item) PyList_SET_ITEM(made, k, item);
             else Py_CLEAR(made);
         }
@@ -298,15 +306,10 @@ static PyObject* converted(PyArrayObject* x, PyObject* dtype) {
     PyArray_Descr* descr = NULL;
     PyObject* made;
     if (!(PyType_Check(dtype) || PyObject_TypeCheck(dtype, &PyArrayDescr_Type))) return NULL;
-    if (!PyArray_DescrConverter(dtype, &descr)) return PyErr_Clear(), NULL;
-    made = (PyObject*)room_like(x, descr);
-    if (made == NULL) return NULL;
-    if (!native_dtype((PyArrayObject*)made)) {
-        Py_DECREF(made);
-        return NULL;
-    }
-    Py_INCREF(x);
-    if (PyArray_CopyInto((PyArrayObject*)made, x) < 0) Py_CLEAR(made);
+    Py_INCREF(x); /* a class may have a dtype that it computes */
+    made = PyArray_DescrConverter(dtype, &descr) ? (PyObject*)room_like(x, descr) : (PyErr_Clear(), NULL);
+    if (made && !native_dtype((PyArrayObject*)made)) Py_CLEAR(made);
+    if (made && PyArray_CopyInto((PyArrayObject*)made, x) < 0) Py_CLEAR(made);
     Py_DECREF(x);
     return made;
 }
@@ -427,8 +430,9 @@ static int spaced_little(PyObject* const* args, Py_ssize_t n, PyObject* names) {
     return number >= 0 && (double)number * extent <= (double)limit_now();
 }
 
-/* A bound of the elements of what a growing function makes of an argument: the product of all there is. */
-static double extent_of(PyObject* x) {
+/* A bound of the elements of what a growing function makes of an argument: the product of all there is.  What lies deeper than NumPy's arrays have
+   axes, a list that holds itself, has none. */
+static double extent_of(PyObject* x, int depth) {
     double extent = 1;
     PyArrayObject* memory;
     if (PyLong_CheckExact(x)) {
@@ -437,7 +441,8 @@ static double extent_of(PyObject* x) {
     } else if (PyArray_IsScalar(x, Integer)) {
         extent = length_of(x) < 0 ? HUGE_VAL : (double)length_of(x);
     } else if (PyTuple_CheckExact(x) || PyList_CheckExact(x)) {
-        for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(x) && extent < 1e18; k++) extent *= extent_of(PySequence_Fast_ITEMS(x)[k]);
+        if (depth > NPY_MAXDIMS) return HUGE_VAL;
+        for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(x) && extent < 1e18; k++) extent *= extent_of(PySequence_Fast_GET_ITEM(x, k), depth + 1);
     } else if ((memory = memory_of(x)) || (PyArray_CheckExact(x) && (memory = (PyArrayObject*)x))) {
         extent = (double)PyArray_SIZE(memory);
     } else if (Py_TYPE(x) == array_type) {
@@ -448,7 +453,7 @@ static double extent_of(PyObject* x) {
 
 static int grows_little(PyObject* const* args, Py_ssize_t n) {
     double extent = 1;
-    for (Py_ssize_t k = 0; k < n; k++) extent *= extent_of(args[k]);
+    for (Py_ssize_t k = 0; k < n; k++) extent *= extent_of(args[k], 0);
     return extent <= (double)limit_now();
 }
 
@@ -554,7 +559,7 @@ static int sized_little(PyObject* const* args, Py_ssize_t n) {
         if (!items && length_of(x) < 0 && !PyLong_CheckExact(x) && !PyFloat_CheckExact(x) && x != Py_None && !PyUnicode_Check(x) && !PyType_Check(x)) return 0;
         for (Py_ssize_t j = 0; items && j < PyTuple_GET_SIZE(x); j++)
             if (length_of(items[j]) < 0 && !PyLong_CheckExact(items[j])) return 0;
-        extent *= extent_of(x);
+        extent *= extent_of(x, 0);
     }
     return extent * extent <= (double)limit_now();
 }
@@ -689,7 +694,8 @@ static PyObject* of_matrices(Function* self, PyObject* const* args, Py_ssize_t n
     if (r == NULL && PyErr_Occurred()) return NULL;
     found = asked(self->theirs, args, n, NULL, 1, self->listens, ANY, NULL);
     if (r && found) { /* the first ones are compared */
-        PyObject* theirs = PyArray_FromAny(Py_TYPE(found) == array_type ? Py_NewRef((PyObject*)memory_of(found)) : Py_NewRef(found), NULL, 0, 0, 0, NULL);
+        PyArrayObject* memory = memory_of(found);
+        PyObject* theirs = PyArray_FromAny(memory ? (PyObject*)memory : found, NULL, 0, 0, 0, NULL);
         if (theirs == NULL) PyErr_Clear();
         else if (!same_bits(r, (PyArrayObject*)theirs)) loop->state = UNUSABLE;
         else if (loop->state != UNUSABLE && ++of->compared == COMPARED) loop->state = USABLE;
@@ -869,6 +875,8 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             break;
         case LIBRARY:
             break;
+        case RESIZED: /* `theirs` where more than the caller has the array */
+            return PyObject_Vectorcall(n && Py_REFCNT(args[0]) > CALLERS ? self->theirs : self->slow, args, (size_t)n, names);
         case COUNTED:
             if ((found = counted_answer(self, args, n, names)) || PyErr_Occurred()) return found;
             goto slow;

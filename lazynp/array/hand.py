@@ -29,6 +29,7 @@ from lazynp.graph.floating import at_users_line, heard, listen_to_all, listening
 from lazynp.graph.node import Node
 from lazynp.scalars import CLASSES, OF_TYPE
 from lazynp.values import config
+from lazynp.values.nesting import MOST_AXES, too_deep
 
 Memory = np.ndarray[Any, Any]
 
@@ -245,7 +246,7 @@ def read(x: arrays.ndarray, memory: Memory, key: Any) -> Any:
     return cell(found, base)  # gathered, perhaps in another order
 
 
-def _key(part: Any) -> Any:
+def _key(part: Any, depth: int = 0) -> Any:
     """A key, or a part of one, as NumPy takes it."""
     kind = type(part)
     if kind is arrays.ndarray:
@@ -256,7 +257,9 @@ def _key(part: Any) -> Any:
     if kind is tuple or kind is list:
         if PLAIN_PARTS.issuperset(map(type, part)):
             return part
-        return kind([_key(item) for item in part])
+        if depth > MOST_AXES:
+            raise too_deep()
+        return kind([_key(item, depth + 1) for item in part])
     return part
 
 

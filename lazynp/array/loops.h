@@ -229,8 +229,8 @@ static int same_one_by_one(const Loops* loops, Loop* loop, PyArrayObject* x, PyA
     return 1;
 }
 
-/* Compare a loop with NumPy's ufunc, the first time it is asked for; 1 if it may be used. */
-static int loop_check(Loops* loops, int type) {
+/* Compare a loop with NumPy's ufunc, the first time it is asked for. */
+static void loop_check(Loops* loops, int type) {
     Loop* loop = &loops->of[type];
     int fine = 1;
     loop->state = UNUSABLE;
@@ -253,15 +253,17 @@ static int loop_check(Loops* loops, int type) {
     PyErr_Clear();
     flags_clear(0); /* a loop of NumPy's over objects may be around this */
     if (fine) loop->state = USABLE;
-    return fine;
 }
 
+/* A loop that may be used; NULL where there is none, and where it was compared only now: that runs code in Python, and what the caller knows of its
+   operands may no longer be so.  NumPy does it this time. */
 static inline Loop* loop_of(Loops* loops, int type) {
     Loop* loop;
     if (loops == NULL || type >= TYPES) return NULL;
     loop = &loops->of[type];
-    if (loop->function == NULL || loop->state == UNUSABLE) return NULL;
-    return loop->state == USABLE || loop_check(loops, type) ? loop : NULL;
+    if (loop->state == USABLE) return loop;
+    if (loop->function && loop->state == UNKNOWN) loop_check(loops, type);
+    return NULL;
 }
 
 /* Numbers ---------------------------------------------------------------------------------------------------------------------- */
@@ -757,7 +759,7 @@ static PyArrayObject* product_run(Loop* loop, PyArrayObject* x, PyArrayObject* y
     return r;
 }
 
-static int product_check(Loop* loop, int type) {
+static void product_check(Loop* loop, int type) {
     static const int lengths[][3] = {{1, 67, 1}, {1, 1, 1}, {7, 9, 1}, {1, 9, 7}, {6, 5, 4}, {4, 8, 4}, {1, 8, 8}, {3, 1, 5}};
     int fine = 1;
     loop->state = UNUSABLE;
@@ -781,7 +783,6 @@ static int product_check(Loop* loop, int type) {
     }
     PyErr_Clear();
     if (fine) loop->state = USABLE;
-    return fine;
 }
 
 /* `x @ y` of small vectors and matrices; NULL without an exception where it is NumPy's to do. */
@@ -794,7 +795,8 @@ static PyObject* direct_product(PyArrayObject* x, PyArrayObject* y) {
     if (PyArray_DIM(x, nx - 1) != PyArray_DIM(y, 0) || !PyArray_ISBEHAVED_RO(x) || !PyArray_ISBEHAVED_RO(y)) return NULL;
     if (PyArray_SIZE(x) == 0 || PyArray_SIZE(y) == 0 || PyArray_SIZE(x) * (ny == 2 ? PyArray_DIM(y, 1) : 1) > SMALL_PRODUCT) return NULL;
     loop = &product_loops.of[type];
-    if (loop->function == NULL || loop->state == UNUSABLE || (loop->state == UNKNOWN && !product_check(loop, type))) return NULL;
+    if (loop->function && loop->state == UNKNOWN) return product_check(loop, type), NULL; /* as `loop_of` */
+    if (loop->state != USABLE) return NULL;
     r = product_run(loop, x, y);
     if (r == NULL || PyArray_NDIM(r)) return (PyObject*)r;
     found = PyArray_Scalar(PyArray_DATA(r), PyArray_DESCR(r), NULL);
@@ -867,7 +869,7 @@ static int reduce_into(Reduction* of, Loop* loop, PyArrayObject* x, Value* value
 }
 
 /* Compare with NumPy: several lengths, special values, two axes. */
-static int reduction_check(Reduction* of, Loop* loop, int type) {
+static void reduction_check(Reduction* of, Loop* loop, int type) {
     static const npy_intp lengths[] = {1, 2, 3, 7, 8, 9, 16, 17, 31, 64, 65, 66};
     int fine = 1;
     of->state[type] = UNUSABLE;
@@ -891,7 +893,6 @@ static int reduction_check(Reduction* of, Loop* loop, int type) {
     }
     PyErr_Clear();
     if (fine) of->state[type] = USABLE;
-    return fine;
 }
 
 /* All elements combined, as a value of their type; 0 (without an exception) where it is NumPy's to do. */
@@ -902,7 +903,7 @@ static inline int direct_reduce(Reduction* of, PyArrayObject* x, Value* value) {
     Loop* loop;
     if (!plain_memory(x) || n == 0 || n > LONGEST || (loop = loop_of(&of->loops, type)) == NULL || loop->out != type) return 0;
     if (PyArray_ITEMSIZE(x) > (npy_intp)sizeof(Value) || of->state[type] == UNUSABLE) return 0;
-    if (of->state[type] == UNKNOWN && !reduction_check(of, loop, type)) return 0;
+    if (of->state[type] == UNKNOWN) return reduction_check(of, loop, type), 0; /* as `loop_of` */
     return reduce_into(of, loop, x, value);
 }
 
@@ -1023,7 +1024,7 @@ static PyArrayObject* reduce_axis(Reduction* of, Loop* loop, PyArrayObject* x, i
     return r;
 }
 
-static int rows_check(Reduction* of, Loop* loop, int type) {
+static void rows_check(Reduction* of, Loop* loop, int type) {
     static const npy_intp shapes[][3] = {{2, 33}, {33, 2}, {3, 22}, {8, 8}, {22, 3}, {2, 2}, {3, 11, 2}, {2, 3, 11}, {5, 2, 6}, {2, 16, 2}};
     int fine = 1;
     of->rows[type] = UNUSABLE;
@@ -1046,7 +1047,6 @@ static int rows_check(Reduction* of, Loop* loop, int type) {
     }
     PyErr_Clear();
     if (fine) of->rows[type] = USABLE;
-    return fine;
 }
 
 /* One axis of several combined; NULL without an exception where it is NumPy's to do. */
@@ -1064,7 +1064,8 @@ static PyObject* direct_axis(Reduction* of, PyArrayObject* x, PyObject* axis, in
     if ((behind == 1 ? PyArray_DIM(x, number) : behind) > LONGEST) return NULL;
     if (ndim == 2 ? PyArray_STRIDE(x, 1) != PyArray_ITEMSIZE(x) || PyArray_STRIDE(x, 0) < PyArray_DIM(x, 1) * PyArray_ITEMSIZE(x) : !PyArray_IS_C_CONTIGUOUS(x)) return NULL;
     if ((loop = loop_of(&of->loops, type)) == NULL || loop->out != type || !loop->basic) return NULL;
-    if (of->rows[type] == UNUSABLE || (of->rows[type] == UNKNOWN && !rows_check(of, loop, type))) return NULL;
+    if (of->rows[type] == UNKNOWN) return rows_check(of, loop, type), NULL; /* as `loop_of` */
+    if (of->rows[type] == UNUSABLE) return NULL;
     return (PyObject*)reduce_axis(of, loop, x, (int)number, keeps);
 }
 

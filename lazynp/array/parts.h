@@ -75,22 +75,47 @@ static inline npy_intp size_of(PyArrayObject* x) {
 }
 static inline npy_intp nbytes_of(PyArrayObject* x) { return size_of(x) * PyArray_ITEMSIZE(x); }
 
-/* What a part shows now (borrowed), of any size; NULL where its owner's value is yet to be computed. */
+/* Whether no code of a program's runs when a reference to it goes. */
+static inline int goes_quietly(PyObject* memory) {
+    if (memory == NULL || Py_REFCNT(memory) > 1) return 1;
+    return PyArray_CheckExact(memory) && PyArray_BASE((PyArrayObject*)memory) == NULL && FIELDS(memory)->weakreflist == NULL;
+}
+
+/* Memory that parts show no more, and whose end may run code: who asks what a part shows holds other memory without a reference.  It goes before the
+   next operation that writes, or is none of the core's. */
+static PyObject* faded; /* a list, made before there are parts */
+static int faded_count;
+
+static void faded_go(void) {
+    PyObject *made = PyList_New(0), *held = faded;
+    if (made == NULL) {
+        PyErr_Clear();
+        return;
+    }
+    faded = made, faded_count = 0;
+    Py_DECREF(held);
+}
+
+/* What a part shows now (borrowed), of any size; NULL where its owner's value is yet to be computed.  No code of a program's runs. */
 static PyArrayObject* part_shown(Cell* self, int* own) {
     PyArrayObject *shown = self->shown, *memory;
     if (self->base == NULL || Py_TYPE(self->base) != array_type) return NULL;
     memory = root_memory((Cell*)self->base, own);
     if (memory == NULL || nbytes_of(memory) != self->extent) return NULL; /* of another size: it was resized in place */
     if (PyArray_BASE(shown) != (PyObject*)memory) {
+        if (!goes_quietly(PyArray_BASE(shown))) {
+            if (PyList_Append(faded, PyArray_BASE(shown)) < 0) return PyErr_Clear(), NULL;
+            faded_count = 1;
+        }
         if (Py_REFCNT(shown) > 1) { /* somebody still reads the old memory */
             PyArrayObject* made = (PyArrayObject*)PyArray_NewFromDescr(
                 &PyArray_Type, (Py_INCREF(PyArray_DESCR(shown)), PyArray_DESCR(shown)), PyArray_NDIM(shown), PyArray_DIMS(shown),
                 PyArray_STRIDES(shown), PyArray_DATA(shown), 0, NULL);
-            if (made == NULL) return NULL;
+            if (made == NULL) return PyErr_Clear(), NULL;
             Py_SETREF(self->shown, made);
             shown = made;
         }
-        FIELDS(shown)->data = PyArray_BYTES(memory) + self->offset; /* before the old memory goes, which may run code */
+        FIELDS(shown)->data = PyArray_BYTES(memory) + self->offset;
         Py_XSETREF(FIELDS(shown)->base, Py_NewRef((PyObject*)memory));
     }
     return shown;
@@ -189,14 +214,20 @@ static void part_show(Cell* self, PyArrayObject* shown, PyArrayObject* memory, P
 
 /* The cell of what NumPy made of `from`, a part or the plain array `root` (`found` is taken over). */
 static Cell* part_from(Cell* root, PyObject* from, PyArrayObject* memory, PyArrayObject* found, PyObject* origin) {
-    Cell* made = origin ? cell_new() : NULL;
-    if (made == NULL) return Py_DECREF(found), NULL;
-    made->base = Py_NewRef((PyObject*)root);
+    Cell* made;
+    if (origin == NULL) return Py_DECREF(found), NULL;
+    Py_INCREF(root), Py_INCREF(origin); /* making a cell may run code, and `from` be another part then */
+    if ((made = cell_new()) == NULL) {
+        Py_DECREF(root), Py_DECREF(origin), Py_DECREF(found);
+        return NULL;
+    }
+    made->base = (PyObject*)root;
     made->node = Py_NewRef(Py_None);
     made->view = NULL;
     made->stamp = Py_NewRef(Py_None);
     made->readonly = Py_XNewRef(((Cell*)from)->readonly);
     part_show(made, found, memory, origin);
+    Py_DECREF(origin);
     return made; /* untracked: what it holds, an array that exists, leads back to it in no program worth a collection a slice */
 }
 
@@ -205,7 +236,7 @@ static PyObject* origin_of(Cell* root, PyObject* from) {
     Cell* self = (Cell*)from;
     if (self->shown == NULL) return (PyObject*)root;
     if (self->whole) { /* by a reshape of the owner's, and a key */
-        PyObject* shape = PyArray_IntTupleFromIntp(PyArray_NDIM(self->shown), PyArray_DIMS(self->shown));
+        PyObject* shape = lengths_tuple(PyArray_NDIM(self->shown), PyArray_DIMS(self->shown));
         PyObject* origin = shape ? PyTuple_Pack(3, self->origin, Py_None, shape) : NULL;
         Py_XDECREF(shape);
         if (origin == NULL) return NULL;
@@ -217,11 +248,12 @@ static PyObject* origin_of(Cell* root, PyObject* from) {
 
 /* The same of a part of `from`. */
 static PyObject* part_of(Cell* root, PyObject* from, PyArrayObject* memory, PyArrayObject* found) {
-    PyObject *origin = origin_of(root, from), *made;
+    PyObject *origin = origin_of(root, from), *held, *made;
     if (origin == NULL || !PyTuple_CheckExact(origin) || PyTuple_GET_ITEM(origin, 0) != Py_None) return (PyObject*)part_from(root, from, memory, found, origin);
-    origin = PyTuple_Pack(3, from, PyTuple_GET_ITEM(origin, 1), PyTuple_GET_ITEM(origin, 2)); /* `from` is whose memory it is */
+    held = Py_NewRef(origin);
+    origin = PyTuple_Pack(3, from, PyTuple_GET_ITEM(held, 1), PyTuple_GET_ITEM(held, 2)); /* `from` is whose memory it is */
     made = (PyObject*)part_from(root, from, memory, found, origin);
-    Py_XDECREF(origin);
+    Py_XDECREF(origin), Py_DECREF(held);
     return made;
 }
 
@@ -346,14 +378,14 @@ static PyObject* large_getitem(PyObject* a, PyObject* key) {
     Cell* root;
     int own;
     if ((from = large_memory(a, &root, &memory, &own)) == NULL) return NULL;
-    Py_INCREF(from), Py_INCREF(memory);
+    Py_INCREF(from), Py_INCREF(memory), Py_INCREF(root);
     found = subscript(from, key);
     if (found && PyArray_CheckExact(found)) {
         npy_intp size = size_of((PyArrayObject*)found);
         if (size && (own || size <= limit_now()) && PyArray_BASE((PyArrayObject*)found)) found = part_of(root, a, memory, (PyArrayObject*)found);
         else Py_CLEAR(found);
     }
-    Py_DECREF(from), Py_DECREF(memory);
+    Py_DECREF(from), Py_DECREF(memory), Py_DECREF(root);
     return found;
 }
 
@@ -411,13 +443,14 @@ static PyObject* get_view(PyObject* object, void* closure) {
     Cell* self = (Cell*)object;
     (void)closure;
     if (self->view == NULL) {
-        PyArrayObject* shown = self->shown;
+        PyArrayObject* shown = (PyArrayObject*)Py_XNewRef((PyObject*)self->shown);
         PyObject* made;
         if (shown == NULL) return PyErr_SetString(PyExc_AttributeError, "_view"), NULL;
         if (origin_of((Cell*)self->base, object) == NULL) return NULL;
         made = PyObject_CallFunction(
-            view_method, "OOnNNO", self->base, self->origin, (Py_ssize_t)self->offset, PyArray_IntTupleFromIntp(PyArray_NDIM(shown), PyArray_DIMS(shown)),
-            PyArray_IntTupleFromIntp(PyArray_NDIM(shown), PyArray_STRIDES(shown)), (PyObject*)PyArray_DESCR(shown));
+            view_method, "OOnNNO", self->base, self->origin, (Py_ssize_t)self->offset, lengths_tuple(PyArray_NDIM(shown), PyArray_DIMS(shown)),
+            lengths_tuple(PyArray_NDIM(shown), PyArray_STRIDES(shown)), (PyObject*)PyArray_DESCR(shown));
+        Py_DECREF(shown);
         if (made == NULL) return NULL;
         if (self->view == NULL) self->view = made;
         else Py_DECREF(made);

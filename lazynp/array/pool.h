@@ -39,33 +39,33 @@ static size_t pool_size(size_t size) {
    and a program of arrays of a megabyte held twice the memory. */
 typedef struct {
     void* begins; /* what the C library gave */
-    size_t room;
-    uintptr_t seal; /* by which blocks are told from other memory; none is at the start of a page, so there is something before each */
+    size_t room;  /* 0: it is less than a block, and this is all that lies before it, the last POOL_HEAD bytes */
 } Block;
-#define POOL_SEAL ((uintptr_t)0x6c7a706f6f6c6279u)
+#define POOL_HEAD 16 /* bytes: as the C library aligns */
 #define POOL_PAGE 4096
-#define POOL_BEFORE (2 * POOL_LINE + sizeof(Block)) /* bytes, at most */
+#define POOL_BEFORE (POOL_LINE + sizeof(Block)) /* bytes, at most */
 
-static inline Block* block_of(void* memory) {
-    Block* block = (Block*)memory - 1;
-    if ((uintptr_t)memory % POOL_LINE || (uintptr_t)memory % POOL_PAGE == 0) return NULL;
-    return block->seal == (POOL_SEAL ^ (uintptr_t)memory) ? block : NULL;
-}
+static inline size_t* room_of(void* memory) { return (size_t*)memory - 1; }
+
+static inline Block* block_of(void* memory) { return *room_of(memory) ? (Block*)memory - 1 : NULL; }
 
 /* A block in what the C library gave. */
 static void* block_made(void* begins, size_t room) {
     uintptr_t at = ((uintptr_t)begins + sizeof(Block) + POOL_LINE - 1) & ~(uintptr_t)(POOL_LINE - 1);
     if (begins == NULL) return NULL;
-    if (at % POOL_PAGE == 0) at += POOL_LINE;
-    ((Block*)at)[-1] = (Block){begins, room, POOL_SEAL ^ at};
+    ((Block*)at)[-1] = (Block){begins, room};
     return (void*)at;
 }
 
+/* The same of less than a block. */
+static void* little_made(void* begins) {
+    void* memory = begins ? (char*)begins + POOL_HEAD : NULL;
+    if (memory) *room_of(memory) = 0;
+    return memory;
+}
+
 static void block_free(void* memory) {
-    Block* block = block_of(memory);
-    void* begins = block ? block->begins : memory;
-    if (block) block->seal = 0; /* the next one who gets this memory writes elsewhere, perhaps */
-    free(begins);
+    if (memory) free(*room_of(memory) ? block_of(memory)->begins : (char*)memory - POOL_HEAD);
 }
 
 static void* block_new(size_t size) {
@@ -81,7 +81,7 @@ static void* block_new(size_t size) {
 
 static void* pool_malloc(void* context, size_t size) {
     (void)context;
-    if (size < POOL_FROM) return malloc(size);
+    if (size < POOL_FROM) return little_made(malloc(size + POOL_HEAD));
     for (int k = spare_count; k--;)
         if (spares[k].size >= size && spares[k].size - size <= size / 4) { /* of arrays that shrink each finds the last one's memory */
             void* found = spares[k].memory;
@@ -112,7 +112,7 @@ static void pool_free(void* context, void* memory, size_t size) {
 static void* pool_realloc(void* context, void* memory, size_t size) {
     Block* block = memory ? block_of(memory) : NULL;
     void* found;
-    if (block == NULL) return realloc(memory, size); /* which stays none */
+    if (block == NULL) return little_made(realloc(memory ? (char*)memory - POOL_HEAD : NULL, size + POOL_HEAD)); /* however much it is now */
     if (size <= block->room && size >= block->room / 2) return memory;
     if ((found = pool_malloc(context, size)) == NULL) return NULL;
     memcpy(found, memory, size < block->room ? size : block->room);
@@ -123,7 +123,7 @@ static void* pool_realloc(void* context, void* memory, size_t size) {
 static void* pool_calloc(void* context, size_t count, size_t size) {
     void* found;
     size *= count; /* of an array that exists: it does not overflow */
-    if (size < POOL_FROM) return calloc(1, size);
+    if (size < POOL_FROM) return little_made(calloc(1, size + POOL_HEAD));
     if (size >= POOL_CLEARED) return block_made(calloc(1, size + POOL_BEFORE), size);
     if ((found = pool_malloc(context, size))) memset(found, 0, size);
     return found;

@@ -48,16 +48,20 @@ SEARCH(search_whole, npy_int64, WHOLE_BEFORE)
 /* `x.searchsorted(y)` of such arrays; NULL, without an exception, where NumPy has to see to it. */
 static PyObject* searched(PyArrayObject* x, PyArrayObject* y, int right) {
     int type = PyArray_TYPE(x);
+    npy_intp n, count;
+    const void *sorted, *keys;
     PyArrayObject* made;
+    void* to;
     if ((type != NPY_DOUBLE && type != NPY_INT64) || PyArray_TYPE(y) != type || PyArray_NDIM(x) != 1 || PyArray_NDIM(y) == 0) return NULL;
     if (!PyArray_ISCARRAY_RO(x) || !PyArray_ISCARRAY_RO(y)) return NULL;
     if (PyArray_SIZE(x) / SORTED_SHARE > PyArray_SIZE(y)) return NULL;
     if (type == NPY_DOUBLE ? !search_double_in_order((const double*)PyArray_DATA(x), PyArray_SIZE(x)) : !search_whole_in_order((const npy_int64*)PyArray_DATA(x), PyArray_SIZE(x))) return NULL;
     made = (PyArrayObject*)pool_array(PyArray_NDIM(y), PyArray_DIMS(y), PyArray_DescrFromType(NPY_INTP), PyArray_SIZE(y));
     if (made == NULL) return NULL;
-    Py_BEGIN_ALLOW_THREADS /* the caller holds all three */
-    if (type == NPY_DOUBLE) search_double((const double*)PyArray_DATA(x), PyArray_SIZE(x), (const double*)PyArray_DATA(y), PyArray_SIZE(y), right, (npy_intp*)PyArray_DATA(made));
-    else search_whole((const npy_int64*)PyArray_DATA(x), PyArray_SIZE(x), (const npy_int64*)PyArray_DATA(y), PyArray_SIZE(y), right, (npy_intp*)PyArray_DATA(made));
+    n = PyArray_SIZE(x), count = PyArray_SIZE(y), sorted = PyArray_DATA(x), keys = PyArray_DATA(y), to = PyArray_DATA(made);
+    Py_BEGIN_ALLOW_THREADS /* the caller holds the memory; the shapes may change meanwhile */
+    if (type == NPY_DOUBLE) search_double(sorted, n, keys, count, right, to);
+    else search_whole(sorted, n, keys, count, right, to);
     Py_END_ALLOW_THREADS
     return (PyObject*)made;
 }

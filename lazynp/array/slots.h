@@ -448,7 +448,13 @@ static inline PyObject* numpys_key(PyObject* key) {
     if (same) return Py_NewRef(key);
     made = PyTuple_New(n);
     if (made == NULL) return NULL;
-    for (k = 0; k < n; k++) PyTuple_SET_ITEM(made, k, Py_NewRef(key_part(PyTuple_GET_ITEM(key, k))));
+    for (k = 0; k < n; k++) { /* once more: making the tuple may have run code, which may have written to a list */
+        if ((part = key_part(PyTuple_GET_ITEM(key, k))) == NULL) {
+            Py_DECREF(made);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(made, k, Py_NewRef(part));
+    }
     return made;
 }
 
@@ -489,13 +495,13 @@ static PyObject* large_gathered(PyObject* a, PyObject* key) {
     Cell* root;
     int own;
     if ((from = large_memory(a, &root, &memory, &own)) == NULL) return NULL;
-    if ((plain = numpys_key(key)) == NULL) return NULL;
     Py_INCREF(from);
-    if (selects_few(from, plain)) {
+    plain = numpys_key(key);
+    if (plain && selects_few(from, plain)) {
         found = PyArray_CheckExact(plain) ? chosen(from, (PyArrayObject*)plain) : NULL;
         if (found == NULL && !PyErr_Occurred()) found = PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)from, plain);
     }
-    Py_DECREF(from), Py_DECREF(plain);
+    Py_DECREF(from), Py_XDECREF(plain);
     if (found == NULL || !PyArray_CheckExact(found)) return found;
     if (PyArray_BASE((PyArrayObject*)found)) {
         Py_DECREF(found);
@@ -561,18 +567,24 @@ static PyObject* slot_getitem(PyObject* a, PyObject* key) {
         found = is_basic(key) ? large_getitem(a, key) : large_gathered(a, key);
         return found || PyErr_Occurred() ? found : slow2(slow_methods[GETITEM], a, key);
     }
-    if (x == NULL || (plain = numpys_key(key)) == NULL) return PyErr_Occurred() ? NULL : slow2(slow_methods[GETITEM], a, key);
+    if (x == NULL) return slow2(slow_methods[GETITEM], a, key);
     if (((Cell*)a)->lent) is_own((Cell*)a); /* as long as there is no view */
     Py_INCREF(x);
+    if ((plain = numpys_key(key)) == NULL) {
+        Py_DECREF(x);
+        return PyErr_Occurred() ? NULL : slow2(slow_methods[GETITEM], a, key);
+    }
     found = PyArray_CheckExact(plain) ? chosen(x, (PyArrayObject*)plain) : NULL;
     if (found == NULL && !PyErr_Occurred()) found = subscript(x, plain);
-    Py_DECREF(x), Py_DECREF(plain);
-    if (found == NULL || !PyArray_CheckExact(found)) return found;
-    base = PyArray_BASE((PyArrayObject*)found);
-    if (base && (base == (PyObject*)x || base == PyArray_BASE(x))) return cell_of(found, owner_of(a));
-    if (PyArray_SIZE((PyArrayObject*)found) <= PyArray_SIZE(x) || PyArray_SIZE((PyArrayObject*)found) <= limit_now()) return cell_of(found, base);
-    Py_DECREF(found);
-    return slow2(slow_methods[GETITEM], a, key);
+    Py_DECREF(plain);
+    if (found && PyArray_CheckExact(found)) {
+        base = PyArray_BASE((PyArrayObject*)found);
+        if (base && (base == (PyObject*)x || base == PyArray_BASE(x))) found = cell_of(found, owner_of(a));
+        else if (PyArray_SIZE((PyArrayObject*)found) <= PyArray_SIZE(x) || PyArray_SIZE((PyArrayObject*)found) <= limit_now()) found = cell_of(found, base);
+        else Py_SETREF(found, slow2(slow_methods[GETITEM], a, key));
+    }
+    Py_DECREF(x);
+    return found;
 }
 
 /* Whether `a[key]` is what `value`, a part of the same array, shows: the end of `a[key] += ...`, which has written there already. */
@@ -584,11 +596,11 @@ static int is_put_back(PyObject* a, PyObject* key, PyObject* value) {
     if (!is_part(value) || ((Cell*)a)->readonly != Py_False || !is_basic(key)) return 0;
     if ((from = large_memory(a, &root, &memory, &own)) == NULL || ((Cell*)value)->base != (PyObject*)root) return 0;
     if ((shown = part_shown((Cell*)value, &own)) == NULL) return 0;
-    Py_INCREF(from);
+    Py_INCREF(from), Py_INCREF(shown);
     found = subscript(from, key);
     if (found == NULL) PyErr_Clear(); /* Python says what is wrong */
     same = found && PyArray_CheckExact(found) && same_place((PyArrayObject*)found, shown);
-    Py_XDECREF(found), Py_DECREF(from);
+    Py_XDECREF(found), Py_DECREF(from), Py_DECREF(shown);
     return same;
 }
 
@@ -631,15 +643,16 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
         if (x && (!own || is_basic(key))) x = NULL;
         if (x) PyArray_ENABLEFLAGS(x, NPY_ARRAY_WRITEABLE);
     }
-    if (x && (y || is_number(value)) && (plain = numpys_key(key))) {
+    if (x && (y || is_number(value))) {
+        PyObject* from = y ? (PyObject*)y : value;
         Cell* written = writing_begin(a);
-        if (y) value = (PyObject*)y;
-        Py_INCREF(x), Py_INCREF(value);
-        if (PyArray_CheckExact(plain) && (PyArray_ISBOOL((PyArrayObject*)plain) ? chosen_write : placed_write)(x, (PyArrayObject*)plain, value, y)) failed = 0;
-        else failed = PyArray_Type.tp_as_mapping->mp_ass_subscript((PyObject*)x, plain, value);
+        Py_INCREF(x), Py_INCREF(from);
+        if ((plain = numpys_key(key)) == NULL) failed = 1;
+        else if (PyArray_CheckExact(plain) && (PyArray_ISBOOL((PyArrayObject*)plain) ? chosen_write : placed_write)(x, (PyArrayObject*)plain, from, y)) failed = 0;
+        else failed = PyArray_Type.tp_as_mapping->mp_ass_subscript((PyObject*)x, plain, from);
         writing_end(written);
-        Py_DECREF(x), Py_DECREF(value), Py_DECREF(plain);
-        return failed;
+        Py_DECREF(x), Py_DECREF(from), Py_XDECREF(plain);
+        if (failed < 1) return failed;
     }
     if (PyErr_Occurred()) return -1;
     if (slow_methods[SETITEM] == NULL) {
@@ -673,41 +686,69 @@ static PyObject* large_row(PyObject* a, npy_intp at, Cell* root, PyArrayObject* 
     PyObject* found;
     if (PyArray_NDIM(from) == 1) return PyArray_ISBEHAVED_RO(from) ? element(from, PyArray_BYTES(from) + at * PyArray_STRIDE(from, 0)) : NULL;
     if (PyArray_SIZE(from) == 0 || !(own || PyArray_SIZE(from) / PyArray_DIM(from, 0) <= limit_now())) return NULL;
-    Py_INCREF(from), Py_INCREF(memory), Py_INCREF(PyArray_DESCR(from));
+    Py_INCREF(from), Py_INCREF(memory), Py_INCREF(root), Py_INCREF(PyArray_DESCR(from));
     found = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(from), PyArray_NDIM(from) - 1, PyArray_DIMS(from) + 1, PyArray_STRIDES(from) + 1,
                                  PyArray_BYTES(from) + at * PyArray_STRIDE(from, 0), PyArray_FLAGS(from), NULL);
     if (found) found = part_of(root, a, memory, (PyArrayObject*)found);
-    Py_DECREF(from), Py_DECREF(memory);
+    Py_DECREF(from), Py_DECREF(memory), Py_DECREF(root);
     return found;
 }
 
-static PyObject* rows_next(PyObject* object) {
+static PyObject* rows_next(PyObject* object) { /* the array may have another shape each time */
     Rows* self = (Rows*)object;
     int large, own = 0;
-    PyArrayObject *x, *memory;
-    PyObject *index, *found = NULL;
+    PyArrayObject *x = NULL, *memory;
+    PyObject *array = self->array, *index, *found = NULL;
     Cell* root;
-    if (self->array == NULL) return NULL;
-    large = is_large(self->array);
-    x = large ? large_memory(self->array, &root, &memory, &own) : (PyArrayObject*)((Cell*)self->array)->base;
-    if (self->at >= (x && PyArray_NDIM(x) ? PyArray_DIM(x, 0) : slot_len(self->array))) {
+    if (array == NULL) return NULL;
+    large = Py_TYPE(array) != array_type || is_large(array);
+    if (!large) x = (PyArrayObject*)((Cell*)array)->base;
+    else if (Py_TYPE(array) == array_type) x = large_memory(array, &root, &memory, &own);
+    if (x && !large && PyArray_NDIM(x) && self->at < PyArray_DIM(x, 0)) {
+        if (PyArray_NDIM(x) == 1 && PyArray_ISBEHAVED_RO(x)) return element(x, PyArray_BYTES(x) + self->at++ * PyArray_STRIDE(x, 0));
+        found = PyArray_Type.tp_as_sequence->sq_item((PyObject*)x, self->at++); /* a view, which runs no code */
+        return found && PyArray_CheckExact(found) ? cell_of(found, owner_of(array)) : found;
+    }
+    Py_INCREF(array);
+    if (self->at >= (x && PyArray_NDIM(x) ? PyArray_DIM(x, 0) : slot_len(array))) {
         Py_CLEAR(self->array);
-        return NULL;
+    } else {
+        if (x && large && PyArray_NDIM(x)) found = large_row(array, self->at, root, x, memory, own);
+        if (found == NULL && !PyErr_Occurred() && (index = PyLong_FromSsize_t(self->at))) {
+            found = slot_getitem(array, index);
+            Py_DECREF(index);
+        }
+        self->at++;
     }
-    if (x && !large) {
-        Py_INCREF(x);
-        found = PyArray_Type.tp_as_sequence->sq_item((PyObject*)x, self->at++);
-        Py_DECREF(x);
-        return cell_of(found, owner_of(self->array));
-    }
-    if (x && PyArray_NDIM(x)) found = large_row(self->array, self->at, root, x, memory, own);
-    if (found == NULL && !PyErr_Occurred() && (index = PyLong_FromSsize_t(self->at))) {
-        found = slot_getitem(self->array, index);
-        Py_DECREF(index);
-    }
-    self->at++;
+    Py_DECREF(array);
     return found;
 }
+
+static PyObject* rows_left(PyObject* object, PyObject* none) {
+    Rows* self = (Rows*)object;
+    Py_ssize_t length = self->array ? slot_len(self->array) : 0;
+    (void)none;
+    return length < 0 ? NULL : PyLong_FromSsize_t(length > self->at ? length - self->at : 0);
+}
+
+/* As Python's own iterators over sequences: an array to go through, and from where. */
+static PyObject* rows_reduce(PyObject* object, PyObject* none) {
+    Rows* self = (Rows*)object;
+    PyObject* iter = PyDict_GetItemString(PyEval_GetBuiltins(), "iter");
+    (void)none;
+    if (iter == NULL) return PyErr_SetString(PyExc_AttributeError, "iter"), NULL;
+    return self->array ? Py_BuildValue("(O(O)n)", iter, self->array, self->at) : Py_BuildValue("(O(()))", iter);
+}
+
+static PyObject* rows_set(PyObject* object, PyObject* at) {
+    Py_ssize_t index = PyLong_AsSsize_t(at);
+    if (index == -1 && PyErr_Occurred()) return NULL;
+    ((Rows*)object)->at = index < 0 ? 0 : index;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef rows_methods[] = {
+    {"__length_hint__", rows_left, METH_NOARGS, NULL}, {"__reduce__", rows_reduce, METH_NOARGS, NULL}, {"__setstate__", rows_set, METH_O, NULL}, {NULL, NULL, 0, NULL}};
 static PyTypeObject rows_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.array._core.Rows",
     .tp_doc = "The rows of an array, one after the other.",
@@ -717,19 +758,21 @@ static PyTypeObject rows_type = {
     .tp_traverse = rows_traverse,
     .tp_iter = PyObject_SelfIter,
     .tp_iternext = rows_next,
+    .tp_methods = rows_methods,
 };
 
-static PyObject* slot_iter(PyObject* a) {
-    PyArrayObject* x = is_large(a) ? read_memory(a) : memory_of(a);
-    Rows* made;
-    if (x == NULL || PyArray_NDIM(x) == 0) return slow1(slow_methods[ITER], a);
-    if (PyArray_NDIM(x) == 1 && !is_large(a)) return PyArray_Type.tp_iter((PyObject*)x);
-    made = PyObject_GC_New(Rows, &rows_type);
+static PyObject* rows_of_array(PyObject* a) {
+    Rows* made = PyObject_GC_New(Rows, &rows_type);
     if (made == NULL) return NULL;
     made->array = Py_NewRef(a);
     made->at = 0;
     PyObject_GC_Track((PyObject*)made);
     return (PyObject*)made;
+}
+
+static PyObject* slot_iter(PyObject* a) {
+    PyArrayObject* x = is_large(a) ? read_memory(a) : memory_of(a);
+    return x && PyArray_NDIM(x) ? rows_of_array(a) : slow1(slow_methods[ITER], a);
 }
 
 /* All elements in C order, as `flat` gives them; what is not at hand is for the methods `_next`, `_read` and `_write` of the class that derives from this one. */
@@ -766,9 +809,10 @@ static void flat_dealloc(PyObject* self) { /* of the class that is registered, w
 static PyObject* elements_new(PyObject* a, int ndim) { /* NULL, without an exception, where the class has to see to it */
     Elements* made;
     if (flat_type == NULL || ndim > 32) return NULL;
-    made = flat_kept ? (Elements*)PyObject_Init(flat_kept, flat_type) : PyObject_GC_New(Elements, flat_type);
+    made = (Elements*)flat_kept;
+    flat_kept = NULL; /* before one is made, which may run code */
+    made = made ? (Elements*)PyObject_Init((PyObject*)made, flat_type) : PyObject_GC_New(Elements, flat_type);
     if (made == NULL) return NULL;
-    flat_kept = NULL;
     made->array = Py_NewRef(a);
     made->at = 0;
     PyObject_GC_Track((PyObject*)made);
@@ -861,8 +905,8 @@ static void elements_register(PyTypeObject* type) {
 
 typedef PyObject* (*attribute)(PyObject* a, PyArrayObject* x);
 
-static PyObject* get_shape(PyObject* a, PyArrayObject* x) { return (void)a, PyArray_IntTupleFromIntp(PyArray_NDIM(x), PyArray_DIMS(x)); }
-static PyObject* get_strides(PyObject* a, PyArrayObject* x) { return (void)a, PyArray_IntTupleFromIntp(PyArray_NDIM(x), PyArray_STRIDES(x)); }
+static PyObject* get_shape(PyObject* a, PyArrayObject* x) { return (void)a, lengths_tuple(PyArray_NDIM(x), PyArray_DIMS(x)); }
+static PyObject* get_strides(PyObject* a, PyArrayObject* x) { return (void)a, lengths_tuple(PyArray_NDIM(x), PyArray_STRIDES(x)); }
 static PyObject* get_dtype(PyObject* a, PyArrayObject* x) { return (void)a, Py_NewRef(PyArray_DESCR(x)); }
 static PyObject* get_ndim(PyObject* a, PyArrayObject* x) { return (void)a, PyLong_FromLong(PyArray_NDIM(x)); }
 static PyObject* get_size(PyObject* a, PyArrayObject* x) { return (void)a, PyLong_FromSsize_t(PyArray_SIZE(x)); }
@@ -906,7 +950,10 @@ static Attribute attributes[] = {
 static PyObject* attribute_get(PyObject* a, void* closure) {
     Attribute* of = (Attribute*)closure;
     PyArrayObject* x = is_part(a) && of->of_memory < 2 ? of->of_memory ? NULL : ((Cell*)a)->shown : memory_of(a);
-    PyObject* found = x || of->of_memory == 2 ? of->fast(a, x) : NULL;
+    PyObject* found;
+    Py_XINCREF(x);
+    found = x || of->of_memory == 2 ? of->fast(a, x) : NULL;
+    Py_XDECREF(x);
     return found || PyErr_Occurred() ? found : Py_TYPE(of->slow)->tp_descr_get(of->slow, a, (PyObject*)Py_TYPE(a));
 }
 
@@ -990,7 +1037,8 @@ static int slots_ready(void) {
     next_name = PyUnicode_InternFromString("_next"), read_name = PyUnicode_InternFromString("_read"), write_name = PyUnicode_InternFromString("_write");
     memcpy(numpys, of, sizeof(of));
     memcpy(numpys_in_place, in_place_of, sizeof(in_place_of));
-    return pool_ready() < 0 || PyType_Ready(&cell_type) < 0 || PyType_Ready(&rows_type) < 0 || PyType_Ready(&elements_type) < 0 ? -1 : 0;
+    if ((faded = PyList_New(0)) == NULL || pool_ready() < 0) return -1;
+    return PyType_Ready(&cell_type) < 0 || PyType_Ready(&rows_type) < 0 || PyType_Ready(&elements_type) < 0 ? -1 : 0;
 }
 
 #endif

@@ -51,7 +51,7 @@ typedef struct {
 static struct {
     Node** nodes;        /* what the walk met; new references */
     Node** entries;      /* entry -> its earliest node */
-    PyObject **buffers, **scalars;
+    PyObject **buffers, **scalars; /* new references, too: code that runs meanwhile may publish nodes */
     long long* offsets;
     word *key, *scratch;
     Slot* table;
@@ -234,7 +234,7 @@ static int leaf_entry(Node* node) {
         if (found != -1) return found >= 0 ? node->entry = found : found;
         if (ROOM(scalars, scalar_count, 1) < 0) return -1;
         word words[2] = {((int)(op - ops)) | code << 8, (word)walk.scalar_count};
-        walk.scalars[walk.scalar_count++] = value;
+        walk.scalars[walk.scalar_count++] = Py_NewRef(value);
         return write_key(words, 2) < 0 ? -1 : new_entry(node);
     }
     at[0] = (int)(op - ops) | code << 8;
@@ -248,12 +248,12 @@ static int leaf_entry(Node* node) {
         }
         if (ROOM(buffers, buffer_count, 1) < 0) return -1;
         at[1] = (word)walk.buffer_count;
-        walk.buffers[walk.buffer_count++] = node->buffer;
+        walk.buffers[walk.buffer_count++] = Py_NewRef(node->buffer);
     } else if (op->op == iota_op && node->arg && PyTuple_CheckExact(node->arg) && PyTuple_GET_SIZE(node->arg) == 2) {
         if (ROOM(scalars, scalar_count, 2) < 0) return -1;
         at[1] = (word)walk.scalar_count;
-        walk.scalars[walk.scalar_count++] = PyTuple_GET_ITEM(node->arg, 0);
-        walk.scalars[walk.scalar_count++] = PyTuple_GET_ITEM(node->arg, 1);
+        walk.scalars[walk.scalar_count++] = Py_NewRef(PyTuple_GET_ITEM(node->arg, 0));
+        walk.scalars[walk.scalar_count++] = Py_NewRef(PyTuple_GET_ITEM(node->arg, 1));
     } else {
         return GIVEN_UP;
     }
@@ -318,11 +318,11 @@ static Py_ssize_t write_argument(PyObject* arg, Py_ssize_t used, int depth) {
 /* Write an argument that is no number: it stands beside the string, where equal ones have one number. */
 static Py_ssize_t write_object(PyObject* arg, Py_ssize_t used) {
     PyObject *number, *found;
-    if (walk.arguments == NULL && (walk.arguments = PyDict_New()) == NULL) return -1;
-    number = PyLong_FromSsize_t(PyDict_GET_SIZE(walk.arguments));
-    if (number == NULL) return -1;
-    found = PyDict_SetDefault(walk.arguments, arg, number); /* borrowed */
-    Py_DECREF(number);
+    Py_INCREF(arg); /* comparing it may run code */
+    if (walk.arguments == NULL) walk.arguments = PyDict_New();
+    number = walk.arguments ? PyLong_FromSsize_t(PyDict_GET_SIZE(walk.arguments)) : NULL;
+    found = number ? PyDict_SetDefault(walk.arguments, arg, number) : NULL; /* borrowed */
+    Py_XDECREF(number), Py_DECREF(arg);
     if (found == NULL || ROOM(scratch, scratch_count, used + 2) < 0) return -1;
     walk.scratch[walk.scratch_count + used] = ARG_OBJECT;
     walk.scratch[walk.scratch_count + used + 1] = (word)PyLong_AsLong(found);
@@ -671,6 +671,8 @@ static PyObject* canonicalise(PyObject* module, PyObject* nodes) {
         if (made->walked == NULL) Py_CLEAR(made);
     }
     for (k = 0; k < walk.node_count; k++) Py_DECREF(walk.nodes[k]);
+    for (k = 0; k < walk.buffer_count; k++) Py_DECREF(walk.buffers[k]);
+    for (k = 0; k < walk.scalar_count; k++) Py_DECREF(walk.scalars[k]);
     Py_CLEAR(walk.arguments);
     walk.busy = 0;
     if (done == GIVEN_UP) {
@@ -768,8 +770,8 @@ static PyObject* marks(PyObject* module, PyObject* nodes) {
     (void)module;
     if (count < 0) PyErr_SetString(PyExc_TypeError, "a list of nodes");
     for (k = 0; made && k < count; k++) {
-        Node* node = (Node*)PyList_GET_ITEM(nodes, k);
-        PyObject* offset = is_node((PyObject*)node) ? PyLong_FromLong(node->code ? node->offset : 0) : NULL;
+        Node* node = k < PyList_GET_SIZE(nodes) ? (Node*)PyList_GET_ITEM(nodes, k) : NULL;
+        PyObject* offset = node && is_node((PyObject*)node) ? PyLong_FromLong(node->code ? node->offset : 0) : NULL;
         if (offset == NULL) {
             if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "a list of nodes");
             Py_CLEAR(made);

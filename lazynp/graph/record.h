@@ -105,6 +105,7 @@ static int in_c_order(PyObject* view) {
 static Node* slice_of(Node* root, PyObject* view) {
     PyObject *path = FIELD(view, path_at), *step, *region, *lengths;
     Py_ssize_t k;
+    Node* made;
     int whole = 1;
     if (PyTuple_GET_SIZE(path) != 1 || FIELD(view, root_at) != root->shape || FIELD(view, root_dtype_at) != root->dtype) return NULL;
     step = PyTuple_GET_ITEM(path, 0);
@@ -115,7 +116,10 @@ static Node* slice_of(Node* root, PyObject* view) {
     if (whole) return NULL; /* it may be all of it */
     for (k = 0; k < PyTuple_GET_SIZE(lengths); k++) /* along an axis of length one any step is the same, and written 1 */
         if (PyLong_AsLongLong(PyTuple_GET_ITEM(lengths, k)) <= 1 && PyLong_AsLongLong(PyTuple_GET_ITEM(PyTuple_GET_ITEM(region, k), 1)) != 1) return NULL;
-    return node_make(slice_op, PyTuple_Pack(1, root), Py_NewRef(region), root->dtype, lengths, Py_XNewRef(root->code), root->offset);
+    Py_INCREF(path); /* making a tuple may run code, and the view be another one then */
+    made = node_make(slice_op, PyTuple_Pack(1, root), Py_NewRef(region), root->dtype, lengths, Py_XNewRef(root->code), root->offset);
+    Py_DECREF(path);
+    return made;
 }
 
 /* The node of an array that is plain, or a view of one that is (a new reference); NULL, mostly without an exception, for all others.
@@ -146,12 +150,14 @@ static Node* operand(PyObject* x, int first) {
     /* The node is derived again once the base has its value. */
     stamp = root->buffer == Py_None ? (PyObject*)root : root->buffer;
     if (FIELD(x, stamp_at) == stamp && FIELD(x, node_at) && Py_TYPE(FIELD(x, node_at)) == &node_type) return (Node*)Py_NewRef(FIELD(x, node_at));
+    Py_INCREF(root), Py_INCREF(stamp);
     node = slice_of(root, view);
-    if (node) {
+    if (node && FIELD(x, view_at) == view) {
         Py_XSETREF(FIELD(x, node_at), Py_NewRef((PyObject*)node));
         Py_XSETREF(FIELD(x, stamp_at), Py_NewRef(stamp));
-        return node;
     }
+    Py_DECREF(root), Py_DECREF(stamp);
+    if (node) return node;
     if (PyErr_Occurred()) return NULL;
     node = (Node*)PyObject_CallOneArg(node_function, x);
     if (node && Py_TYPE(node) != &node_type) Py_CLEAR(node);
@@ -327,6 +333,7 @@ static PyObject* record_slice(PyObject* x, PyObject* key) {
         element &= PyLong_CheckExact(part);
     }
     if (taken > ndim || ellipses > 1 || (element && taken == ndim)) return NULL;
+    Py_INCREF(node); /* making a tuple, and a slice's bounds, may run code */
     region = PyTuple_New(ndim);
     lengths = PyTuple_New(ndim);
     if (region == NULL || lengths == NULL) goto done;
@@ -396,6 +403,7 @@ static PyObject* record_slice(PyObject* x, PyObject* key) {
     FIELD(made, stamp_at) = Py_NewRef(Py_None);
     FIELD(made, readonly_at) = Py_NewRef(FIELD(x, readonly_at));
 done:
+    Py_DECREF(node);
     Py_XDECREF(region), Py_XDECREF(lengths), Py_XDECREF(kept), Py_XDECREF(shape), Py_XDECREF(path), Py_XDECREF(view);
     return made;
 #undef PART

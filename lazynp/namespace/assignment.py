@@ -22,7 +22,7 @@ from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape
 from lazynp.memory import DRAFT_BYTES
-from lazynp.namespace.indexing import basic
+from lazynp.namespace.indexing import located
 from lazynp.scalars import CLASSES, OF_TYPE
 from lazynp.values import config
 from lazynp.views import AXES, NEW, Region, put
@@ -50,7 +50,7 @@ def write(x: arrays.ndarray, key: Any, value: Any) -> None:
     """``x[key] = value``."""
     if x._readonly:
         raise ValueError("assignment destination is read-only")
-    found = basic(key, x.shape)
+    found = located(x, key)
     if found is None:
         _write_advanced(x, key, value)
         return

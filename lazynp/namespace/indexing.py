@@ -118,6 +118,19 @@ def basic(key: Any, shape: Shape) -> Basic | None:
     return tuple(region), tuple(lengths), tuple(axes), element, copies
 
 
+def located(x: arrays.ndarray, key: Any) -> Basic | None:
+    """The same of an array, which may get another shape while the key's parts are asked for their values."""
+    shape = x.shape
+    found = basic(key, shape)
+    if x.shape == shape:
+        return found
+    shape = x.shape
+    found = basic(key, shape)
+    if x.shape != shape:
+        raise IndexError("the array gets another shape whenever its key is read")
+    return found
+
+
 def _outside(at: int, axis: int, n: int) -> Exception:
     if not -INT64_END <= at < INT64_END:
         # To NumPy it is an array without axes: of uint64, or an object.
@@ -161,8 +174,7 @@ PLACES_BYTES: Final = 32 << 20
 
 def read(x: arrays.ndarray, key: Any) -> Any:
     """``x[key]``."""
-    shape = x.shape
-    found = basic(key, shape)
+    found = located(x, key)
     if found is None:
         return _read_advanced(x, key)
     region, lengths, axes, element, copies = found

@@ -124,6 +124,15 @@ def _resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
     if isinstance(self, np.ndarray):  # of a subclass, whose method this is not
         np.ndarray.resize(self, *new_shape, refcheck=refcheck)
         return
+    _resized(self, new_shape, refcheck, not core.native and sys.getrefcount(self) > _REFERENCES)
+
+
+def _resize_held(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
+    """The same where more than the caller has the array, which the core sees: another variable, or a view of it."""
+    _resized(self, new_shape, refcheck, True)
+
+
+def _resized(self: Any, new_shape: tuple[Any, ...], refcheck: bool, held: bool) -> None:
     if not self.flags.forc:
         raise ValueError("resize only works on single-segment arrays")
     sizes = np.empty(self.shape, np.uint8)  # what NumPy says of the new shape
@@ -135,7 +144,7 @@ def _resize(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
     if self.base is not None:
         raise ValueError("cannot resize this array: it does not own its data")
     memory = hand.own_memory(self)
-    if refcheck and (is_lent(self) or (memory is not None and not unseen(memory)) or sys.getrefcount(self) > _REFERENCES):
+    if refcheck and (is_lent(self) or (memory is not None and not unseen(memory)) or held):
         others = sizes, sizes
         sizes.resize(len(sizes.shape) + sizes.size + len(others))  # NumPy says why not
     made = host(self, "resize").copy("K")  # the views keep the old memory
@@ -295,6 +304,7 @@ def at_hand(cls: type) -> None:
         if not core.native and name in plain.OTHERS:
             function = plain.OTHERS[name](function, theirs)
         setattr(cls, name, core.function(function, theirs, name, frozenset()))
+    cls.resize = core.function(vars(cls)["resize"], _resize_held, "ndarray.resize", frozenset())  # type: ignore[attr-defined]
     core.register(cls, hand.result, outcome, product_in_passing)
     core.chain(_places, _there, _compiled, _pool)
 

@@ -35,6 +35,7 @@ from lazynp.protocols import exported, snapshot
 from lazynp.scalars import force, is_scalar
 from lazynp.subclasses import of_numpys, unasking
 from lazynp.values import config
+from lazynp.values.nesting import MOST_AXES, too_deep
 
 _DISPATCHED: Final = type(np.concatenate)  # a function that asks its arguments first
 _WRITTEN_KEYWORDS: Final = ("a", "arr", "dst")  # what functions that write to their first argument call it
@@ -116,7 +117,7 @@ class Arguments:
         self.nodes: list[Node] = []  # of all arrays
         self.nbytes = 0
 
-    def collect(self, value: Any) -> bool:
+    def collect(self, value: Any, depth: int = 0) -> bool:
         """Tell whether ``value`` holds anything of ours; remembers what has to be realized."""
         kind = type(value)
         if kind in _NOBODYS:
@@ -134,9 +135,11 @@ class Arguments:
             return True
         if kind in (list, tuple):
             # Long lists of plain numbers are common: look at each item once and no deeper than needed.
-            return any(self.collect(item) for item in value)
+            if depth > MOST_AXES:
+                raise too_deep()
+            return any(self.collect(item, depth + 1) for item in value)
         if kind is dict:
-            return any(self.collect(item) for item in value.values())
+            return any(self.collect(item, depth + 1) for item in value.values())
         if is_scalar(value):
             if value._node is not None:
                 self.pending.append(value._node)

@@ -23,6 +23,7 @@ from lazynp.graph.node import Node, Shape, stacklevel, user_frame
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.ufunc.promotion import DType, Foreign
 from lazynp.scalars import force
+from lazynp.values.nesting import MOST_AXES, too_deep
 
 Function = Callable[..., Any]
 
@@ -50,11 +51,13 @@ def native(function: Function) -> Function:
 # Items of the schedule --------------------------------------------------------------------------------------------------------
 
 
-def _template(value: Any, nodes: list[Node]) -> Any:
+def _template(value: Any, nodes: list[Node], depth: int = 0) -> Any:
+    if depth > MOST_AXES:
+        raise too_deep()
     if isinstance(value, Node):
         nodes.append(value)
         return ...
-    return tuple([_template(item, nodes) for item in value]) if isinstance(value, (tuple, list)) else value
+    return tuple([_template(item, nodes, depth + 1) for item in value]) if isinstance(value, (tuple, list)) else value
 
 
 def item(name: str, args: Sequence[Any], options: dict[str, Any], outs: Sequence[tuple[DType, Shape]], fails: bool = False) -> list[Node]:
