@@ -10,6 +10,7 @@
 #   make sklearn   scikit-learn's array-API tests on lazynp, compared with the recorded results
 #   make scipy   a fixed choice of SciPy's array-API tests on lazynp, likewise
 #   VARIANT="LAZYNP_TIER=compiled LAZYNP_THREADS=1" with test, pytest or quick runs them with these environment variables
+#   make sanitize   the native core under gcc's address and undefined-behaviour sanitizers: tests of arrays, and random programs with hostile hooks
 #   make clean   remove .venv and caches
 
 VENV := .venv
@@ -24,7 +25,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	if command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
 	then command -v $$p; break; fi; done)
 
-.PHONY: run test quick lint types pytest test-cuda-emulated test-gpu g++ bench bench-gpu conformance sklearn scipy clean
+.PHONY: run test quick lint types pytest test-cuda-emulated test-gpu g++ bench bench-gpu conformance sklearn scipy sanitize clean
 .DEFAULT_GOAL := test
 
 run: $(VENV)/.examples
@@ -63,6 +64,9 @@ bench-gpu: $(VENV)/.gpu
 g++:
 	@command -v "$${CXX:-g++}" >/dev/null || { echo "the CUDA emulator needs g++ 12 or newer: apt-get install g++ (Debian, Ubuntu)," \
 		"dnf install gcc-c++ (Fedora); or name it by CXX"; exit 1; }
+
+sanitize: $(VENV)/.dev
+	PYTHON=$(PY) tools/sanitize.sh
 
 bench: $(VENV)/.bench
 	$(PY) -m bench

@@ -14,7 +14,6 @@ from lazynp.array._python import exchange as exchange
 from lazynp.array._python import function as function
 from lazynp.array._python import kind as kind
 from lazynp.array._python import lend as lend
-from lazynp.array._python import rows as rows
 from lazynp.array._python import listen as listen
 from lazynp.array._python import of_types as of_types
 from lazynp.array._python import read_chosen as read_chosen
@@ -24,6 +23,7 @@ from lazynp.array._python import register_kinds as register_kinds
 from lazynp.array._python import register_parts as register_parts
 from lazynp.array._python import register_ufunc as register_ufunc
 from lazynp.array._python import release as release
+from lazynp.array._python import rows as rows
 from lazynp.array._python import settle as settle
 from lazynp.array._python import share as share
 from lazynp.array._python import show as show

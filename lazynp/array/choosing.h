@@ -132,7 +132,7 @@ static int chosen_write(PyArrayObject* x, PyArrayObject* mask, PyObject* value, 
         if (rest ? !PyArray_IS_C_CONTIGUOUS(y) || !PyArray_CompareLists(PyArray_DIMS(y) + 1, PyArray_DIMS(x) + axes, rest) : 0) return 0;
         if ((room = PyArray_DIM(y, 0)) != truths_count(mask, &of)) return 0;
         if (room == 0) return 1; /* there is no element to read */
-        from = PyArray_BYTES(y), next = PyArray_STRIDE(y, 0);
+        from = PyArray_BYTES(y), next = room > 1 ? PyArray_STRIDE(y, 0) : 0;
     }
     for (npy_intp row = 0; row < of.rows; row++)
         from = row_write(PyArray_BYTES(mask) + row * of.across_mask, from, next, PyArray_BYTES(x) + row * of.across, of.length, &room, of.size);
@@ -198,7 +198,7 @@ static int placed_write(PyArrayObject* x, PyArrayObject* positions, PyObject* va
     } else {
         if (PyArray_TYPE(y) != PyArray_TYPE(x) || PyArray_NDIM(positions) != 1 || PyArray_NDIM(y) != 1 || PyArray_DIM(y, 0) != n) return 0;
         if (!PyArray_ISBEHAVED_RO(y) || may_overlap(x, y)) return 0;
-        from = PyArray_BYTES(y), next = PyArray_STRIDE(y, 0);
+        from = PyArray_BYTES(y), next = n > 1 ? PyArray_STRIDE(y, 0) : 0;
     }
     if (!all_within(at, n, length)) return 0;
     return scattered_by(at, n, PyArray_BYTES(x), length, PyArray_STRIDE(x, 0), from, next, PyArray_ITEMSIZE(x));

@@ -17,13 +17,13 @@ static inline void elements_copy(char* to, npy_intp step, const char* from, npy_
         memcpy(to, from, (size_t)(n * size));
         return;
     }
-#define COPY(TYPE) for (; n--; to += step, from += from_step) *(TYPE*)to = *(const TYPE*)from
+#define COPY(TYPE) for (npy_intp k = 0; k < n; k++) *(TYPE*)(to + k * step) = *(const TYPE*)(from + k * from_step)
     switch (size) {
         case 1: COPY(npy_uint8); break;
         case 2: COPY(npy_uint16); break;
         case 4: COPY(npy_uint32); break;
         case 8: COPY(npy_uint64); break;
-        default: for (; n--; to += step, from += from_step) memcpy(to, from, (size_t)size);
+        default: for (npy_intp k = 0; k < n; k++) memcpy(to + k * step, from + k * from_step, (size_t)size);
     }
 #undef COPY
 }
@@ -55,10 +55,12 @@ static int assigned(PyArrayObject* x, PyObject* key, PyObject* value, PyArrayObj
     while (elements_copy(to.data, step, from, from_step, n, size), --rows) {
         for (int k = last - 1; k >= 0; k--) {
             npy_intp turn = y ? PyArray_STRIDE(y, k) : 0;
-            to.data += to.strides[k], from += turn;
-            if (++at[k] < to.dims[k]) break;
-            to.data -= to.strides[k] * to.dims[k], from -= turn * to.dims[k];
-            at[k] = 0;
+            if (++at[k] < to.dims[k]) {
+                to.data += to.strides[k], from += turn;
+                break;
+            }
+            at[k] = 0; /* back to the first; a stride of one element may lead anywhere */
+            to.data -= to.strides[k] * (to.dims[k] - 1), from -= turn * (to.dims[k] - 1);
         }
     }
     return 1;

@@ -50,8 +50,17 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 @pytest.mark.parametrize(
     ("before", "taken", "after"),
-    [((2, 2), 1, (4,)), ((4,), 1, (2, 2)), ((2, 3), 0, (3, 2)), ((6,), 2, (1, 6)), ((1, 6), 0, (6, 1)), ((3, 2), 1, (1, 2, 3)), ((2, 2), 2, (4,)), ((4,), 4, (4, 1))],
-)  # fmt: skip
+    [
+        ((2, 2), 1, (4,)),
+        ((4,), 1, (2, 2)),
+        ((2, 3), 0, (3, 2)),
+        ((6,), 2, (1, 6)),
+        ((1, 6), 0, (6, 1)),
+        ((3, 2), 1, (1, 2, 3)),
+        ((2, 2), 2, (4,)),
+        ((4,), 4, (4, 1)),
+    ],
+)
 def test_rows_of_an_array_that_gets_another_shape(before: tuple[int, ...], taken: int, after: tuple[int, ...]) -> None:
     def rows(np: Any) -> list[Any]:
         x = np.arange(float(numpy.prod(before))).reshape(before).copy()
@@ -116,12 +125,54 @@ def deep() -> list[Any]:
     return x
 
 
-OF_ONE: Final = (
-    "diag diagflat meshgrid ix_ vander array asarray sum sin mean concatenate stack vstack unique sort median cumsum trace tril argmax nonzero isnan ravel "
-    "gradient atleast_2d flip linalg.inv linalg.norm fft.fft"
-).split()
-OF_TWO: Final = "kron outer add multiply.outer add.outer dot cross convolve isclose allclose searchsorted tensordot append intersect1d".split()
-WITH_NUMBER: Final = "tile repeat resize roll percentile full_like".split()
+OF_ONE: Final = [
+    "diag",
+    "diagflat",
+    "meshgrid",
+    "ix_",
+    "vander",
+    "array",
+    "asarray",
+    "sum",
+    "sin",
+    "mean",
+    "concatenate",
+    "stack",
+    "vstack",
+    "unique",
+    "sort",
+    "median",
+    "cumsum",
+    "trace",
+    "tril",
+    "argmax",
+    "nonzero",
+    "isnan",
+    "ravel",
+    "gradient",
+    "atleast_2d",
+    "flip",
+    "linalg.inv",
+    "linalg.norm",
+    "fft.fft",
+]
+OF_TWO: Final = [
+    "kron",
+    "outer",
+    "add",
+    "multiply.outer",
+    "add.outer",
+    "dot",
+    "cross",
+    "convolve",
+    "isclose",
+    "allclose",
+    "searchsorted",
+    "tensordot",
+    "append",
+    "intersect1d",
+]
+WITH_NUMBER: Final = ["tile", "repeat", "resize", "roll", "percentile", "full_like"]
 
 
 @pytest.mark.parametrize("made", [itself, deep])
@@ -224,7 +275,7 @@ def test_an_array_that_changes_when_a_key_is_asked_for_its_value(deed: str, use:
         elif use == "write":
             held[0][k] = 5
         elif use == "read a slice":
-            held[0][k : k : k].sum()
+            held[0][k:k:k].sum()
         elif use == "write a slice":
             held[0][k:9] = 5
         elif use == "reshape":
@@ -254,9 +305,22 @@ def resized_with(np: Any, n: int, other: Callable[[Any], Any]) -> Any:
 @pytest.mark.parametrize("n", [40, LARGE])
 @pytest.mark.parametrize(
     "other",
-    [lambda a: a[5:10], lambda a: a, lambda a: a.reshape(1, -1), lambda a: a.T[::2], lambda a: a[1:][1:], lambda a: a.view("i8"), lambda a: a.flat, iter, lambda a: a + 1,
-     lambda a: float(a[3]), lambda a: None, lambda a: a[[1, 2]], lambda a: a[5:10].sum()],
-)  # fmt: skip
+    [
+        lambda a: a[5:10],
+        lambda a: a,
+        lambda a: a.reshape(1, -1),
+        lambda a: a.T[::2],
+        lambda a: a[1:][1:],
+        lambda a: a.view("i8"),
+        lambda a: a.flat,
+        iter,
+        lambda a: a + 1,
+        lambda a: float(a[3]),
+        lambda a: None,
+        lambda a: a[[1, 2]],
+        lambda a: a[5:10].sum(),
+    ],
+)
 def test_what_somebody_else_has_is_not_resized(other: Callable[[Any], Any], n: int) -> None:
     assert outcome(lambda: resized_with(lazynp, n, other)) == outcome(lambda: resized_with(numpy, n, other))
 
@@ -272,7 +336,12 @@ def test_to_the_same_size_it_is_another_shape_of_the_same_memory(n: int) -> None
 
 @native
 def test_forms_of_the_call_that_numpy_takes() -> None:
-    for call in (lambda a: a.resize(*(3,)), lambda a: a.resize((3,), **{"refcheck": True}), lambda a: lazynp.ndarray.resize(a, 3), lambda a: getattr(a, "resize")(3)):  # noqa: B009
+    for call in (
+        lambda a: a.resize(*(3,)),
+        lambda a: a.resize((3,), refcheck=True),
+        lambda a: lazynp.ndarray.resize(a, 3),
+        lambda a: operator.attrgetter("resize")(a)(3),
+    ):
         held = [lazynp.arange(5.0)]
         call(held.pop())
     x = lazynp.arange(5.0)

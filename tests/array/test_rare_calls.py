@@ -6,6 +6,7 @@ Each case is compared with its type, dtype, layout, flags, base, exceptions, and
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -147,7 +148,8 @@ def outcome(text: str, np: Any) -> Any:
             found = shown(eval(compile(f"\n\n{text}", "program", "eval"), names(np)))
         except Exception as error:
             found = type(error), str(error)
-    return found, sorted((w.category.__name__, str(w.message), w.filename, w.lineno) for w in caught)
+    told = [re.sub("0x[0-9a-f]+", "an address", str(w.message)) for w in caught]
+    return found, sorted((w.category.__name__, text, w.filename, w.lineno) for w, text in zip(caught, told, strict=True))
 
 
 def same(theirs: Any, ours: Any) -> bool:
