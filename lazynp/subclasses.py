@@ -319,7 +319,7 @@ class _Attribute:
         return repr(self._theirs)
 
 
-def _reduced(cls: Any) -> Any:
+def reduced(cls: Any) -> Any:
     return (_array_class, ()) if type(cls) is ArrayType else cls.__qualname__
 
 
@@ -328,5 +328,5 @@ def _array_class() -> Any:
 
 
 # Classes are pickled by their names; that of the array class is NumPy's.
-copyreg.pickle(ArrayType, _reduced)
-copyreg.pickle(SubclassType, _reduced)
+copyreg.pickle(ArrayType, reduced)
+copyreg.pickle(SubclassType, reduced)

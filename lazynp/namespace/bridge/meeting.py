@@ -77,6 +77,8 @@ NEIGHBOURS: Final[dict[str, Hook]] = dict.fromkeys(
         "array_api_compat.common._helpers",
         "array_api_extra._lib._helpers",
         *CUPYX,
+        "cloudpickle.cloudpickle",
+        "joblib.externals.cloudpickle.cloudpickle",
         "cv2",
         "dask.utils",
         "h5py",

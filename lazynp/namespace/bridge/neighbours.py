@@ -22,6 +22,7 @@ from lazynp.namespace.bridge.meeting import CUPYX
 from lazynp.namespace.routines.maps import memmap
 from lazynp.ndarray import from_numpy, host, ndarray
 from lazynp.scalars import CLASSES
+from lazynp.subclasses import ArrayType, reduced
 
 _OPERATORS: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "divmod", "and", "or", "xor", "lshift", "rshift", "matmul")
 _METHODS: Final = {f"__{kind}{name}__" for kind in ("", "r", "i") for name in _OPERATORS} | {
@@ -269,6 +270,18 @@ def _namespaces(module: Any) -> None:
             module.get_namespace = module.array_namespace
 
 
+def _cloudpickle(module: Any) -> None:
+    """The class of arrays is called by NumPy's name, and found by ours."""
+    asked = module._class_reduce
+
+    def _class_reduce(kind: type) -> Any:
+        return reduced(kind) if type(kind) is ArrayType else asked(kind)
+
+    if not hasattr(asked, "__given__"):
+        _class_reduce.__given__ = True  # type: ignore[attr-defined]
+        module._class_reduce = _class_reduce
+
+
 def _sparse(module: Any) -> None:
     """Let sparse matrices broadcast copies of what is no array's memory: they set its write flag, which NumPy refuses where it has gaps."""
     broadcast: Any = getattr(module, "_broadcast_arrays", None)  # not in every version of SciPy
@@ -365,6 +378,8 @@ HOOKS: Final[dict[str, Callable[[Any], None]]] = {
     ),
     "array_api_extra._lib._helpers": _extra,
     **dict.fromkeys(CUPYX, _cupyx),
+    "cloudpickle.cloudpickle": _cloudpickle,
+    "joblib.externals.cloudpickle.cloudpickle": _cloudpickle,
     "cv2": _cv2,
     "dask.utils": _dask,
     "h5py": _h5py,
