@@ -29,7 +29,7 @@ SAME = "print(np.__spec__.name)\n"
         "np = importlib.import_module(name='nump' + 'y')",
         "np = load('num' + 'py')",
         "np = __import__('num' + 'py')",
-        "np = __import__('num' + 'py.linalg', fromlist=['norm']); np = sys.modules[np.__spec__.name.partition('.')[0]]",
+        "np = __import__('num' + 'py.linalg', fromlist=['norm']); np = sys.modules[getattr(np, '__name__').partition('.')[0]]",
         "exec('import num' + 'py as np')",
         "scope = {}; exec('import num' + 'py as np', scope); np = scope['np']",
         "exec(b'import num' b'py as np')",
