@@ -18,8 +18,8 @@ import numpy as np
 
 from lazynp.array import core
 from lazynp.engine import devices
+from lazynp.namespace.bridge.fallback import users
 from lazynp.namespace.bridge.meeting import CUPYX
-from lazynp.namespace.routines.maps import memmap
 from lazynp.ndarray import from_numpy, host, ndarray
 from lazynp.scalars import CLASSES
 from lazynp.subclasses import ArrayType, reduced
@@ -330,7 +330,7 @@ def _making(function: Callable[..., Any], made: Callable[[Any], Any]) -> Callabl
 def _of_joblib(found: Any) -> Any:
     """What joblib has restored of an array of ours: a map stays one, everything else is an array."""
     if isinstance(found, np.memmap):
-        return found.view(memmap)
+        return found.view(users().memmap)
     return from_numpy(found) if isinstance(found, np.ndarray) else found
 
 
@@ -346,7 +346,7 @@ def _joblib(module: Any) -> None:
     def reducers(*arguments: Any, **keywords: Any) -> Any:
         found = make(*arguments, **keywords)
         for table in found:
-            for kind, theirs in ((ndarray, np.ndarray), (memmap, np.memmap)):
+            for kind, theirs in ((ndarray, np.ndarray), (users().memmap, np.memmap)):
                 if theirs in table:
                     table[kind] = functools.partial(_sent, table[theirs], theirs)
         return found
@@ -361,7 +361,7 @@ def _sent(reduce: Callable[[Any], Any], theirs: type, x: Any) -> Any:
 def _joblibs_files(module: Any) -> None:
     """What joblib keeps in files that can be mapped."""
     kind = module.NumpyPickler
-    kind.dispatch = {**kind.dispatch, ndarray: _kept, memmap: _kept}
+    kind.dispatch = {**kind.dispatch, ndarray: _kept, users().memmap: _kept}
 
 
 def _kept(pickler: Any, x: Any) -> None:
