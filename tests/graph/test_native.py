@@ -221,7 +221,9 @@ def test_threads_walk_one_graph() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(keys) == 800 and len({hash(key) for key in keys}) == 1
+    # A walk that finds another one under way (the collector may run code in the midst of it) leaves the graph to the twin.
+    known = {canonicalise([top]).key, canonicalise_in_python([top]).key}
+    assert len(keys) == 800 and known.issuperset(keys)
 
 
 # Recording ------------------------------------------------------------------------------------------------------------------------
