@@ -34,7 +34,7 @@ from lazynp.graph.node import Node, Shape
 from lazynp.layout import copy_order, geometry, joined_order, reduction_order, result_order
 from lazynp.memory import Draft, adopted, draft, elements, host, is_lent, left_behind, lend, overwritten, published, shown, shown_now
 from lazynp.namespace import assignment, indexing
-from lazynp.scalars import CLASSES, force, generic, node_of_scalar, scalar_of, scalar_of_value
+from lazynp.scalars import CLASSES, force, generic, node_of_scalar, number, scalar_of, scalar_of_value
 from lazynp.values import config
 from lazynp.viewing import (
     buffer_view,
@@ -394,7 +394,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             ):
                 found = base[key]
                 if type(found) is not _MEMORY:
-                    return found
+                    return number(found)
                 owner = self._view
                 made = _new(ndarray)
                 made._base = found
@@ -481,7 +481,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             raise TypeError("iteration over a 0-d array")
         memory = hand.memory_of(self)
         if memory is not None:
-            return iter(memory) if len(shape) == 1 else map(self.__getitem__, range(shape[0]))
+            return map(number, memory) if len(shape) == 1 else map(self.__getitem__, range(shape[0]))
         if len(shape) == 1:
             # The loop wants every element: compute them together, once.
             host(self, "iteration")
@@ -569,18 +569,18 @@ def _read(x: ndarray, base: Any, key: Any) -> Any:
             if _shows_keys and type(base) is not ndarray and (kind is not tuple or (key and _plain(map(type, key)))):
                 found = memory[key]
                 if type(found) is not _MEMORY:
-                    return found
+                    return number(found)
                 if found.size <= config.at_hand:
                     return view_keyed(x, at, key, found.shape)
             elif kind is int:
                 if memory.ndim == 1:
-                    return memory[key]
+                    return number(memory[key])
             elif kind is tuple and len(key) == memory.ndim and key:
                 for part in key:
                     if type(part) is not int:
                         break
                 else:
-                    return memory[key]
+                    return number(memory[key])
     return indexing.read(x, key)
 
 

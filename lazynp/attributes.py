@@ -161,7 +161,7 @@ class flatiter(core.Elements):  # noqa: N801, NumPy's name
             raise StopIteration
         item = self._flat()[self._index] if memory is None else memory.flat[self._index]
         self._index += 1
-        return item
+        return core.number(item)
 
     def _flat(self) -> ndarray:
         from lazynp.arrays import view_reshape
@@ -199,7 +199,7 @@ class flatiter(core.Elements):  # noqa: N801, NumPy's name
         memory = _memory(self._array)
         self._index = 0  # NumPy's begins anew, too
         if memory is not None and kind is int:
-            return memory.flat[key]
+            return core.number(memory.flat[key])
         from lazynp.array import hand
         from lazynp.arrays import host, ndarray, node_of, wrap
         from lazynp.protocols import from_host, to_host

@@ -36,6 +36,16 @@ cdef extern from "counting.h":
     void array_dealloc(PyObject*)
     void refuse_concatenation(PyTypeObject*)
     int slots_ready() except -1
+    int numbers_ready() except -1
+    int NUMBER_TYPES
+    ctypedef struct NumberClass:
+        PyTypeObject type
+        PyTypeObject* numpys
+    NumberClass* number_classes
+    PyObject* number_as(object, PyTypeObject*) except NULL
+    PyTypeObject* number_class_below(object)
+    PyObject* numpys_plain "numpys_number" (object) except NULL
+    int number_members_set(object) except -1
     int rows_in_place(int, object, object) except -1
     object chosen_of(object, object)
     int chosen_put(object, object, object)
@@ -73,7 +83,6 @@ cdef extern from "counting.h":
     PyObject* ddof_name
     PyObject* quiet_call
     PyObject* result_method
-    PyObject* scalar_method
     PyObject* error_variable
     PyObject* errors_minded_method
     PyObject* error_listening
@@ -132,6 +141,7 @@ shape_name = _keep(PyUnicode_InternFromString("shape"))
 ddof_name = _keep(PyUnicode_InternFromString("ddof"))
 dtype_name = _keep(PyUnicode_InternFromString("dtype"))
 quiet_call = _keep(_quiet)
+numbers_ready()
 slots_ready()
 functions_ready()
 Cell = <object>&cell_type
@@ -209,19 +219,18 @@ cdef dict _DIRECTS = {
 }
 
 
-def register(cls, result, scalar):
+def register(cls, result):
     """Make ``cls`` the class of arrays: what the core does faster than one of its methods, it does, and leaves the rest to the method.
 
-    ``result`` makes an answer of NumPy's ours, given the cells it was computed from, and ``scalar`` a scalar.
+    ``result`` makes an answer of NumPy's ours, given the cells it was computed from.
     """
-    global array_type, result_method, scalar_method, slow_buffer
+    global array_type, result_method, slow_buffer
     cdef int k
     members = vars(cls)
     array_type = <PyTypeObject*>cls
     array_type.tp_dealloc = array_dealloc
     _keep(cls)
     result_method = _keep(result)
-    scalar_method = _keep(scalar)
     for k in range(METHODS):
         name = slot_name(k).decode()
         slow_methods[k] = _take(cls, members, f"__{name}__")
@@ -235,6 +244,36 @@ def register(cls, result, scalar):
             slow = members[name]
             setattr(cls, name, attribute_of(array_type, k, slow, PyUnicode_AsUTF8(_kept_object(slow.__doc__ or name))))
     refuse_concatenation(array_type)
+
+
+number_classes_of = {}
+for _k in range(NUMBER_TYPES):
+    if number_classes[_k].numpys != NULL:
+        number_classes_of[<object>number_classes[_k].numpys] = <object>&number_classes[_k].type
+
+
+def number(x):
+    """Return a number of NumPy's as a result, see ``numbers.h``; everything else as it is."""
+    cdef PyTypeObject* kind = number_class_below(x)
+    if kind == NULL:
+        return x
+    cdef PyObject* made = number_as(x, kind)
+    found = <object>made
+    Py_DECREF(found)
+    return found
+
+
+def numpys_number(x):
+    """Return a result as NumPy's own number; everything else as it is."""
+    cdef PyObject* made = numpys_plain(x)
+    found = <object>made
+    Py_DECREF(found)
+    return found
+
+
+def number_members(members):
+    """Give the classes of results attributes in addition to NumPy's."""
+    number_members_set(members)
 
 
 cdef class Elements:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Cell", "Elements", "Ufunc", "any_of", "assign_rows", "bind", "chain", "chain_counts", "chain_sizes", "compresses", "count", "function",
-    "kind", "lend", "listen", "of_types", "parts_of", "read_chosen", "register", "register_kinds", "register_parts", "register_ufunc",
-    "release", "settle", "share", "show", "workers", "write_chosen",
+    "kind", "lend", "listen", "number", "number_classes_of", "number_members", "numpys_number", "of_types", "parts_of", "read_chosen",
+    "register", "register_kinds", "register_parts", "register_ufunc", "release", "settle", "share", "show", "workers", "write_chosen",
 ]  # fmt: skip
 
 

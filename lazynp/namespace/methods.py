@@ -28,7 +28,7 @@ from lazynp.namespace.routines import creation, selecting, shaping
 from lazynp.namespace.ufunc import reductions
 from lazynp.namespace.ufunc.ufuncs import UFUNCS
 from lazynp.ndarray import copy_order, host, ndarray, node_of, result, view_reshape, wrap_ordered
-from lazynp.scalars import is_scalar, outcome, scalar_of_value
+from lazynp.scalars import is_scalar, scalar_of_value
 from lazynp.values import config
 from lazynp.values.buffer import unseen
 
@@ -290,7 +290,7 @@ def at_hand(cls: type) -> None:
         if not core.native and name in plain.OTHERS:
             function = plain.OTHERS[name](function, theirs)
         setattr(cls, name, core.function(function, theirs, name, frozenset()))
-    core.register(cls, hand.result, outcome)
+    core.register(cls, hand.result)
     core.chain(_places, _there, _compiled, _pool)
 
 

@@ -15,7 +15,7 @@ from lazynp.graph import build
 from lazynp.namespace.bridge.fallback import library, ours
 from lazynp.ndarray import asarray, from_numpy, host, ndarray
 from lazynp.protocols import snapshot
-from lazynp.scalars import OF_TYPE, is_scalar, outcome
+from lazynp.scalars import OF_TYPE, is_scalar, number
 
 _next: Final = np.ndenumerate.__next__
 
@@ -29,7 +29,7 @@ class ndenumerate(np.ndenumerate):
 
     def __next__(self) -> Any:
         at, value = _next(self)
-        return at, outcome(value) if type(value) in OF_TYPE else ours(value)
+        return at, number(value) if type(value) in OF_TYPE else ours(value)
 
 
 class _Stand:
