@@ -129,8 +129,6 @@ BUGS = [
     Bug("a read tells of no earlier run", memory.Place, "downloaded", "rechecks.tell()", "pass", P.test_a_value_that_is_read_tells),
     Bug("what is written in place is not looked at before", rechecks, "look", "_look()", "break",
         P.test_what_is_written_in_place_is_looked_at_before),
-    Bug("who catches warnings hears them later", rechecks, "patient", "filters.are_the_process()", "True",
-        P.test_who_catches_warnings_hears_them_at_once),
     Bug("the last block is not launched", launch.Phase, "launch", "block[self.slot]\n", "max(block[self.slot] - 1, 1)\n",
         H.test_programs, ("elementwise",)),
     Bug("graphs of other arguments", graphs.Launch, "key", "self.block.tobytes()", "0",
