@@ -407,15 +407,17 @@ def published(root: arrays.ndarray) -> Node:
 def shown_now(x: arrays.ndarray) -> Node | None:
     """A leaf with what a view shows of memory that is lent, has gaps, or is much more, if that is less than all of it; else None."""
     root: arrays.ndarray = x._base
-    size, whole = prod(x._view.shape), prod(root._base.shape)
-    if type(root._base) is not Draft or size >= whole:
+    held = root._base
+    if type(held) is not Draft:
+        return None
+    size, whole = prod(x._view.shape), prod(held.shape)
+    if size >= whole:
         return None
     few = size <= FEW and size <= whole >> 2 and config.at_hand  # a copy, so that the rest stays a draft
-    if not few and not is_lent(root) and (root._base.outside is None or x._view.path[0][0] is not STRIDED):
+    if not few and not is_lent(root) and (held.outside is None or x._view.path[0][0] is not STRIDED):
         return None
     memory = elements(x)
-    assert memory is not None
-    return _copied(memory, root._base.buffer.device)
+    return None if memory is None else _copied(memory, held.buffer.device)
 
 
 def stand_in(x: Any) -> arrays.ndarray | None:
@@ -519,12 +521,13 @@ def _drafted(root: arrays.ndarray, copy: bool = True, lent: bool = False) -> Dra
         del one
         force([node], "element writes")
         buffer = node.buffer
-        if buffer.place is None and (buffer.exclusive() or buffer.alone()):
-            held = Draft(buffer.retyped(buffer.dtype, buffer.shape))
-            if lent:
-                held.pinned = held.exported()
-            if core.exchange(root, None, node, held, held, None, _NODE_ALONE):
-                return held
+        with forking.graph:  # who else looks whether the memory is his alone waits
+            if buffer.place is None and (buffer.exclusive() or buffer.alone()):
+                held = Draft(buffer.retyped(buffer.dtype, buffer.shape))
+                if lent:
+                    held.pinned = held.exported()
+                if core.exchange(root, None, node, held, held, None, _NODE_ALONE):
+                    return held
         if not copy:
             return None
         old = buffer.array

@@ -224,8 +224,8 @@ def method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        base = self._base
-        if type(base) is _MEMORY or ((base is not None or self._node.buffer is not None) and memory_of(self) is not None):
+        base, node = self._base, self._node
+        if type(base) is _MEMORY or ((base is not None or node.buffer is not None) and memory_of(self) is not None):
             found = answer(theirs, (self, *args), kwargs, 1, warns_below)
             if found is not NotImplemented:
                 return found

@@ -715,7 +715,7 @@ static PyObject* existing(PyObject* x) {
 static PyObject* at_positions(PyObject* ufunc, PyObject* const* args, Py_ssize_t n) {
     PyObject *a = args[0], *key = args[1], *values = n == 3 ? args[2] : NULL, *plain[4] = {ufunc, NULL, NULL, NULL}, *found = NULL, *name;
     PyArrayObject *x, *memory;
-    Cell* root;
+    Cell *root, *written;
     int own = 1;
     if (n > 3 || Py_TYPE(a) != array_type || ((Cell*)a)->readonly != Py_False || limit_now() == 0) return NULL;
     x = is_large(a) ? large_memory(a, &root, &memory, &own) : own_memory_of(a);
@@ -735,7 +735,9 @@ static PyObject* at_positions(PyObject* ufunc, PyObject* const* args, Py_ssize_t
         plain[2] = Py_NewRef(key);
     }
     plain[1] = Py_NewRef((PyObject*)x), plain[3] = Py_XNewRef(values);
+    written = writing_begin(a);
     if ((name = PyUnicode_FromString("at"))) found = PyObject_VectorcallMethod(name, plain, (size_t)n + 1, NULL);
+    writing_end(written);
     for (int k = 1; k < 4; k++) Py_XDECREF(plain[k]);
     Py_XDECREF(name);
     return found;

@@ -114,8 +114,8 @@ else:
         def new(cls_: type, *args: Any, **named: Any) -> Any:
             text = f"    return tuple_of(cls_, ({', '.join(fields)},))\n"
             made = _compiled("__new__", "cls_", fields, defaults, text)
-            cls.__new__ = staticmethod(made)
             cls._replace = _replacing(fields)
+            cls.__new__ = staticmethod(made)  # last: an interrupt may come, and another thread
             return made(cls_, *args, **named)
 
         return new

@@ -80,3 +80,25 @@ def test_a_program_that_names_lazynp_gets_maps_of_ours(tmp_path: Path) -> None:
     )
     said = _said(script)
     assert said.startswith("[('memmap', False, '<f8', (400000,), 1.0)] [160000400000.0]")
+
+
+CLOUDPICKLED = """
+import pickle, sys
+import cloudpickle, numpy
+import lazynp as np
+kinds = [np.ndarray, np.float64, type(np.add), numpy.ndarray]
+def function(x, kind=np.ndarray): return isinstance(x, kind) and type(x) is kind
+again = pickle.loads(cloudpickle.dumps(function))
+assert again(np.arange(3)) and again(np.arange(900_000.0))
+for kind in kinds:
+    found = pickle.loads(cloudpickle.dumps(kind))
+    assert found is kind, (kind, found)
+print("held")
+"""
+
+
+def test_classes_are_sent_by_cloudpickle(tmp_path: Path) -> None:
+    pytest.importorskip("cloudpickle")
+    script = tmp_path / "program.py"
+    script.write_text(CLOUDPICKLED)
+    assert _said(script) == "held\n"

@@ -7,6 +7,7 @@ libraries' own.
 
 from __future__ import annotations
 
+import copyreg
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from inspect import CO_VARARGS, CO_VARKEYWORDS
@@ -22,7 +23,6 @@ from lazynp.namespace.bridge.fallback import users
 from lazynp.namespace.bridge.meeting import CUPYX
 from lazynp.ndarray import from_numpy, host, ndarray
 from lazynp.scalars import CLASSES
-from lazynp.subclasses import ArrayType, reduced
 
 _OPERATORS: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "divmod", "and", "or", "xor", "lshift", "rshift", "matmul")
 _METHODS: Final = {f"__{kind}{name}__" for kind in ("", "r", "i") for name in _OPERATORS} | {
@@ -271,11 +271,12 @@ def _namespaces(module: Any) -> None:
 
 
 def _cloudpickle(module: Any) -> None:
-    """The class of arrays is called by NumPy's name, and found by ours."""
+    """The classes of arrays and ufuncs are called by NumPy's names, and found by ours: they say how, as pickle asks them."""
     asked = module._class_reduce
 
     def _class_reduce(kind: type) -> Any:
-        return reduced(kind) if type(kind) is ArrayType else asked(kind)
+        how: Any = copyreg.dispatch_table.get(type(kind))
+        return asked(kind) if how is None else how(kind)
 
     if not hasattr(asked, "__given__"):
         _class_reduce.__given__ = True  # type: ignore[attr-defined]
@@ -341,6 +342,8 @@ def _made_of(function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
 def _joblib(module: Any) -> None:
     """What joblib sends to its workers by NumPy's types: large arrays as the name of a file that they map."""
     make = module.get_memmapping_reducers
+    if hasattr(make, "__given__"):
+        return
 
     @functools.wraps(make)
     def reducers(*arguments: Any, **keywords: Any) -> Any:
@@ -351,6 +354,7 @@ def _joblib(module: Any) -> None:
                     table[kind] = functools.partial(_sent, table[theirs], theirs)
         return found
 
+    reducers.__given__ = True  # type: ignore[attr-defined]
     module.get_memmapping_reducers = reducers
 
 
@@ -379,12 +383,13 @@ HOOKS: Final[dict[str, Callable[[Any], None]]] = {
     "array_api_extra._lib._helpers": _extra,
     **dict.fromkeys(CUPYX, _cupyx),
     "cloudpickle.cloudpickle": _cloudpickle,
-    "joblib.externals.cloudpickle.cloudpickle": _cloudpickle,
     "cv2": _cv2,
     "dask.utils": _dask,
     "h5py": _h5py,
-    "joblib._memmapping_reducer": _joblib,
+    "joblib.executor": _joblib,
+    "joblib.externals.cloudpickle.cloudpickle": _cloudpickle,
     "joblib.numpy_pickle": _joblibs_files,
+    "joblib.pool": _joblib,
     "json.encoder": _json,
     "numba": _numba,
     "numba.core.dispatcher": _numba,

@@ -116,7 +116,7 @@ def _binary(name: str, of: ufunc) -> Method:
         kind = type(b)
         if type(a) is ndarray:
             base = a._base
-            if base is not None or a._node.buffer is not None:
+            if base is not None or (node := a._node) is None or node.buffer is not None:
                 memory = base if type(base) is _MEMORY else memory_of(a)
                 if memory is not None and not (power and is_much(memory) and not (kind is int and b == 2)):
                     known = of_two(at_call, a, memory, b)
@@ -198,7 +198,7 @@ def _reflected(name: str, of: ufunc) -> Method:
 
     def operate(a: Any, b: Any) -> Any:
         kind = type(b)
-        if type(a) is ndarray and (a._base is not None or a._node.buffer is not None):
+        if type(a) is ndarray and (a._base is not None or (node := a._node) is None or node.buffer is not None):
             memory = memory_of(a)
             if memory is not None:
                 known = of_two(at_call, a, memory, b)
@@ -256,7 +256,7 @@ def _in_place(name: str, of: ufunc) -> Method:
         large = type(b) is ndarray and memory_of(b) is None
         if large and (base is None or (type(base) is _MEMORY and let_go(a, 1))):
             pass  # a loop that changes small weights by large data computes nothing in between
-        elif base is not None or a._node.buffer is not None:
+        elif base is not None or (node := a._node) is None or node.buffer is not None:
             with core.writing(a):
                 memory = writable(a, (type(b) in NUMBERS and not power) or a.dtype.kind == "c")
                 if memory is not None:
@@ -305,7 +305,7 @@ def _unary(name: str, of: ufunc) -> Method:
     at_call = getattr(operator, name)
 
     def operate(a: Any) -> Any:
-        if type(a) is ndarray and (a._base is not None or a._node.buffer is not None):
+        if type(a) is ndarray and (a._base is not None or (node := a._node) is None or node.buffer is not None):
             memory = memory_of(a)
             if memory is not None:
                 return of_one(at_call, memory)

@@ -167,7 +167,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         a = args[0]
         if type(a) is ndarray:
             base = a._base
-            if base is not None or a._node.buffer is not None:
+            if base is not None or (node := a._node) is None or node.buffer is not None:
                 memory = hand.memory_of(a)
                 if memory is not None and self.nout == 1 and self._at_call is not None and not (self._costly and hand.is_much(memory)):
                     if self.nin == 1:
