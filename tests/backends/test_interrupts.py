@@ -71,6 +71,7 @@ print(sorted(waits)[len(waits) // 2], length)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("recorded", "compiled")
 def test_a_signal_is_answered_in_a_long_kernel_and_nothing_is_lost() -> None:
     environment = {**os.environ, "LAZYNP_TIER": "compiled"}
     run = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True)
