@@ -5,7 +5,8 @@ goes through operations with keys, numbers, arrays and dtypes that are objects o
 (``__index__``, ``__array__``, ``__float__``, ``dtype``), finalizers, callbacks of collections of garbage and the handler of a timer
 reshape, resize, write, grow, shrink and let go of these arrays and lists. Promise: a seed makes the same program, but for the timer's
 part; exceptions are allowed, crashes are not, and every array can be read afterwards, or a ``ValueError`` says why not. A list that
-holds what runs code is nobody else's: NumPy itself does not survive that one shrinks while it makes an array of it.
+holds what runs code is nobody else's, and collections and timers leave lists alone: NumPy itself does not survive that one shrinks
+while it makes an array of it.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Hostile:
             return x[::-1]
         return x[1:-1] if kind < 0.5 else x
 
-    def __call__(self) -> None:
+    def __call__(self, lists: bool = True) -> None:
         """The program's code runs."""
         if self.inside or not self.armed or self.left == 0:
             return
@@ -63,7 +64,7 @@ class Hostile:
         self.left -= 1
         try:
             for _ in range(self.random.randrange(1, 3)):
-                self.random.choice(self.deeds)(self)
+                self.random.choice(self.to_arrays + self.to_lists if lists else self.to_arrays)(self)
         except (ValueError, TypeError, AttributeError, IndexError):
             pass
         finally:
@@ -107,7 +108,8 @@ class Hostile:
         np.eval()
         float(np.arange(3.0).sum())
 
-    deeds: Final = (reshape, reshape, without_axes, retype, resize, write, add, let_go, grow, shrink, fill, collect, compute)
+    to_arrays: Final = (reshape, reshape, without_axes, retype, resize, write, add, let_go, collect, compute)
+    to_lists: Final = (grow, shrink, fill)
 
 
 class Number:
@@ -164,7 +166,7 @@ class Dying:
         self.itself = self  # a collection finds it
 
     def __del__(self) -> None:
-        copy_context().run(self.program)
+        copy_context().run(self.program, False)
 
 
 def typed(program: Hostile) -> type:
@@ -299,13 +301,16 @@ def operations(program: Hostile) -> list[Callable[[], Any]]:
 
 @contextmanager
 def hooked(program: Hostile) -> Iterator[None]:
-    """The program's code runs in collections of garbage, which come with every tuple, and when a timer rings."""
+    """The program's code runs in collections of garbage, which come with every tuple, and when a timer rings.
+
+    In a context of its own: Python 3.11 forgets to hold the value of a context variable where code runs while another value is set.
+    """
 
     def collected(phase: str, info: dict[str, int]) -> None:
-        copy_context().run(program)  # Python 3.11 forgets to hold a context variable's value when a collection comes while another is set
+        copy_context().run(program, False)
 
     def rang(number: int, frame: Any) -> None:
-        program()
+        copy_context().run(program, False)
 
     threshold = gc.get_threshold()
     timed = hasattr(signal, "setitimer")
