@@ -146,7 +146,7 @@ def asarray(obj: Any, dtype: Any = None, order: str | None = None, copy: bool | 
 
 
 def told(obj: Any, dtype: Any = None, copy: bool | None = None) -> Any:
-    """What an object of a foreign class says it is, which may be an array of a subclass; anything else as it is."""
+    """Ask an object of a foreign class what it is, which may be an array of a subclass; anything else stays as it is."""
     kind = type(obj)
     if kind is arrays.ndarray or kind in CLASSES or issubclass(kind, (np.ndarray, np.generic)):
         return obj

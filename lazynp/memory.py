@@ -80,7 +80,7 @@ class Draft:
 
     @property
     def base(self) -> Any:
-        """Whose memory that came from outside it is; None of an array's own."""
+        """The owner of memory that came from outside; None of an array's own."""
         if self.outside is None or not self.viewed:
             return None
         base: Any = self.outside.base

@@ -141,13 +141,13 @@ def array_function(self: Any, function: Any, types: Any, arguments: Any, keyword
 
 
 class _OfUfuncs(np.ndarray):
-    """What ``super().__array_ufunc__`` means in the last class that defines it."""
+    """The meaning of ``super().__array_ufunc__`` in the last class that defines it."""
 
     __array_ufunc__ = array_ufunc
 
 
 class _OfFunctions(np.ndarray):
-    """What ``super().__array_function__`` means in the last class that defines it."""
+    """The meaning of ``super().__array_function__`` in the last class that defines it."""
 
     __array_function__ = array_function  # type: ignore[assignment]
 

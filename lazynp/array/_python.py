@@ -27,7 +27,7 @@ class Cell:
 
     @property
     def _writers(self) -> int:
-        """How many writes into the memory of a draft are under way."""
+        """Count the writes into the memory of a draft that are under way."""
         return _writers.get(id(self), 0)
 
 

@@ -31,7 +31,7 @@ def are_the_process() -> bool:
 
 
 def read() -> int:
-    """What the filters in force say."""
+    """Read what the filters in force say."""
     actions = set()
     for action, message, category, module, line in warnings.filters:
         if not issubclass(RuntimeWarning, category) or not _may_match(message):
@@ -58,7 +58,7 @@ def _may_match(message: Any) -> bool:
 
 
 class Filters:
-    """What the filters said when they were asked last, and what they were then."""
+    """The answers of the filters when they were asked last, and what they were then."""
 
     __slots__ = ("held", "said", "seen")
 

@@ -156,7 +156,7 @@ kind = core.kind
 
 
 class _Lineage:
-    """What a class of arrays derives from, as the program knows the classes."""
+    """Bases of a class of arrays, as the program knows the classes."""
 
     def __init__(self, kind: Any) -> None:
         ours, theirs = sys.modules[OURS].ndarray, sys.modules[THEIRS].ndarray

@@ -22,7 +22,7 @@ from numpy.linalg import norm
 import numpy._core.umath as ncu
 
 def test_np_is_lazynp():
-    assert np.__name__ == LIBRARY and type(np.zeros(3)).__module__ == LIBRARY
+    assert hasattr(np, "realize") == (LIBRARY == "lazynp") and type(np.zeros(3)) is np.ndarray
     assert ncu.sin is np.sin
 
 def test_assertions_take_arrays():

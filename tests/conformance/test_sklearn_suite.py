@@ -36,13 +36,16 @@ def launch(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("below", [None, "0"], ids=["by default", "recorded"])
 @pytest.mark.parametrize("path", ["tests/test_naive_bayes.py", "preprocessing/tests/test_label.py"])
-def test_scikit_learns_own_tests(path: str) -> None:
+def test_scikit_learns_own_tests(path: str, below: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if below is not None:
+        monkeypatch.setenv("LAZYNP_EAGER_BELOW", below)
     ours = run_file(path, "lazynp", 300)
     assert not ours.crash
     assert sum("lazynp-cpu-float32" in test for test in ours.collected) == sum("lazynp-cpu-float64" in test for test in ours.collected) > 0
     assert {test: reason for test in ours.collected if (reason := ours.failed(test))} == {}
-    assert ours.work["forced"] > 0
+    assert ours.work["forced"] > 0 or below is None
     assert ours.work["fallbacks"] == 0
 
 

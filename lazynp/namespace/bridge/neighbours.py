@@ -329,7 +329,7 @@ def _making(function: Callable[..., Any], made: Callable[[Any], Any]) -> Callabl
 
 
 def _of_joblib(found: Any) -> Any:
-    """What joblib has restored of an array of ours: a map stays one, everything else is an array."""
+    """Make of what joblib restored the array it was: a map stays one, everything else is an array."""
     if isinstance(found, np.memmap):
         return found.view(users().memmap)
     return from_numpy(found) if isinstance(found, np.ndarray) else found
@@ -340,7 +340,7 @@ def _made_of(function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
 
 
 def _joblib(module: Any) -> None:
-    """What joblib sends to its workers by NumPy's types: large arrays as the name of a file that they map."""
+    """Send arrays to joblib's workers by NumPy's types: large arrays as the name of a file that they map."""
     make = module.get_memmapping_reducers
     if hasattr(make, "__given__"):
         return
@@ -363,7 +363,7 @@ def _sent(reduce: Callable[[Any], Any], theirs: type, x: Any) -> Any:
 
 
 def _joblibs_files(module: Any) -> None:
-    """What joblib keeps in files that can be mapped."""
+    """Keep arrays in joblib's files so that they can be mapped."""
     kind = module.NumpyPickler
     kind.dispatch = {**kind.dispatch, ndarray: _kept, users().memmap: _kept}
 
