@@ -36,9 +36,11 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     if mode not in ("raise", "wrap", "clip"):
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
     numbers = asarray(a)
-    given = [choices[k] for k in range(len(choices))] if type(choices) is ndarray else list(choices)
-    if not given:
+    if not len(choices):
         raise ValueError("0-length sequence.")
+    if len(choices) >= 64:  # as many as NumPy walks at once, the numbers being one of them
+        raise ValueError("Need at least 0 and at most 64 array objects.")
+    given = [choices[k] for k in range(len(choices))] if type(choices) is ndarray else list(choices)
     parts = [asarray(choice) for choice in given]
     if any(type(x) is not ndarray for x in (numbers, *parts)) or has_subclass(a, *given):
         return fallback.call(np.choose, "choose", (a, choices, out, mode), {})

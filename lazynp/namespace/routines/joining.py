@@ -212,9 +212,12 @@ def block(arrays: Any) -> Any:
 def tile(A: Any, reps: Any) -> Any:  # noqa: N803
     """Put copies of an array side by side; see :func:`numpy.tile`."""
     try:
-        counts = tuple([index(n) for n in reps])
+        given = tuple(reps)
     except TypeError:
-        counts = (index(reps),)
+        given = (reps,)
+    if len(given) > 64:
+        raise ValueError("ndmin must be <= ndmax (64)")
+    counts = tuple([int(n) if isinstance(n, np.bool) or (isinstance(n, float) and n == 1) else index(n) for n in given])
     np.array(counts, np.intp)  # what no C long holds is an OverflowError
     try:
         x = array_node(A)
