@@ -110,6 +110,7 @@ OTHERS = {
     "vsplit": ["m, 2"],
     "unstack": ["m"],
     "choose": ["i % 2, [x, y]"],
+    "select": ["[b, ~b], [x, y]"],
     "linalg.lstsq": ["m[:, :5], m[:, 5]"],
     "frombuffer": ["b'12345678'"],
     "fromstring": ["'1 2', sep=' '"],
@@ -157,6 +158,7 @@ SLOW = {
     "poly": [],
     "roots": [],
     "polyfit": ["x, y, 2"],
+    "polyval": ["s, x"],
     "apply_along_axis": [],
     "vander": ["x, 3"],
 }
