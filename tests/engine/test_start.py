@@ -46,8 +46,9 @@ def test_importing_loads_no_engine_and_no_topic_that_few_programs_need(process: 
     assert not {"inspect", "threading", "heapq", "array"} & set(process)
 
 
-def test_the_first_value_waits_for_one_other_thread_or_two(process: list[str]) -> None:
-    assert process[1] in ("1", "2")  # the program is compiled; once more where LLVM is wanted, which is imported by who waits
+def test_the_first_value_waits_for_one_other_thread_and_what_it_wants(process: list[str]) -> None:
+    # The program is compiled; once more for llvmlite, whose version names what is on disk, and for LLVM itself where nothing is.
+    assert process[1] in ("1", "2", "3")
 
 
 def test_what_has_its_value_waits_for_nothing(process: list[str]) -> None:
