@@ -17,7 +17,11 @@ from lazynp.graph import build
 from lazynp.namespace.bridge.fallback import library, ours
 from lazynp.ndarray import asarray, from_numpy, host, ndarray
 from lazynp.protocols import snapshot
-from lazynp.scalars import is_scalar
+from lazynp.scalars import is_scalar, number
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 @library
@@ -25,7 +29,12 @@ class ndenumerate(np.ndenumerate):
     """Walk through an array, giving indices and values; see :class:`numpy.ndenumerate`."""
 
     def __init__(self, arr: Any) -> None:
+        self._number = number if type(arr) is ndarray else _itself
         super().__init__(snapshot(arr, "iteration") if type(arr) is ndarray else arr)
+
+    def __next__(self) -> Any:
+        at = self.iter.coords
+        return at, self._number(next(self.iter))
 
 
 class _Stand:
