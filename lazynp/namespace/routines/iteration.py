@@ -28,6 +28,8 @@ def _itself(value: Any) -> Any:
 class ndenumerate(np.ndenumerate):
     """Walk through an array, giving indices and values; see :class:`numpy.ndenumerate`."""
 
+    iter: Any
+
     def __init__(self, arr: Any) -> None:
         self._number = number if type(arr) is ndarray else _itself
         super().__init__(snapshot(arr, "iteration") if type(arr) is ndarray else arr)
