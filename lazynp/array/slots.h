@@ -54,7 +54,7 @@ static inline int is_number(PyObject* x) {
 }
 
 static inline int is_complex(PyObject* number) {
-    return Py_IS_TYPE(number, &PyComplex_Type) || Py_IS_TYPE(number, &PyCDoubleArrType_Type) || Py_IS_TYPE(number, &PyCFloatArrType_Type);
+    return Py_IS_TYPE(number, &PyComplex_Type) || IS_A(number, NPY_CDOUBLE) || IS_A(number, NPY_CFLOAT);
 }
 
 /* Whether the result of broadcasting is at hand as well, or NumPy's to refuse. */
