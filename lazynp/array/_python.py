@@ -126,6 +126,16 @@ def _compared(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return lambda self, other: NotImplemented if isinstance(other, Cell) else function(numpys_number(self), numpys_number(other))
 
 
+class NumberType(type):
+    """The class of the classes of results: each is equal to NumPy's, and has its place in tables."""
+
+    def __eq__(cls, other: object) -> bool:
+        return cls.__mro__[1] is (other.__mro__[1] if type(other) is NumberType else other)
+
+    def __hash__(cls) -> int:
+        return hash(cls.__mro__[1])
+
+
 def _class_of(kind: type) -> type:
     members: dict[str, Any] = {"__slots__": (), "__module__": "numpy", "__doc__": kind.__doc__, "__hash__": kind.__hash__}
     members["__class__"] = property(lambda self: kind)
@@ -138,17 +148,16 @@ def _class_of(kind: type) -> type:
         members[f"__{name}__"] = _compared(getattr(operator, f"__{name}__"))
     members["__repr__"] = lambda self: repr(numpys_number(self))
     members["__getitem__"] = lambda self, key: self if key == () and type(key) is tuple else _result(numpys_number(self)[key])
-    return type(kind.__name__, (kind,), members)
+    return NumberType(kind.__name__, (kind,), members)
 
 
 number_classes_of: Final = {kind: _class_of(kind) for kind in [np.dtype(letter).type for letter in "bBhHiIlLqQefdFD"]}
-_numpys_of: Final = {ours: theirs for theirs, ours in number_classes_of.items()}
 
 
 def numpys_number(x: Any) -> Any:
     """Return a result as NumPy's own number; everything else as it is."""
-    kind = _numpys_of.get(type(x))
-    return x if kind is None else kind(x)
+    kind: Any = type(x)
+    return kind.__mro__[1](x) if type(kind) is NumberType else x
 
 
 def number(x: Any) -> Any:
@@ -156,7 +165,7 @@ def number(x: Any) -> Any:
     if type(x) is tuple:  # of `divmod`
         return tuple(map(number, x))
     kind = number_classes_of.get(type(x))
-    return x if kind is None else kind(x)
+    return x if kind is None or type(x) is kind else kind(x)
 
 
 def number_members(members: dict[str, Any]) -> None:

@@ -437,10 +437,30 @@ static PyObject* number_subscript(PyObject* a, PyObject* key) {
 
 /* Classes -------------------------------------------------------------------------------------------------------------------------------- */
 
+/* A class of results is equal to NumPy's, and has its place in tables: who compares the type of a number, or looks it up, means that. */
+static inline PyTypeObject* numpys_class(PyObject* x) { return is_number_class((PyTypeObject*)x) ? ((PyTypeObject*)x)->tp_base : (PyTypeObject*)x; }
+
+static PyObject* number_type_richcompare(PyObject* a, PyObject* b, int op) {
+    if (op != Py_EQ && op != Py_NE) Py_RETURN_NOTIMPLEMENTED;
+    return PyBool_FromLong((numpys_class(a) == numpys_class(b)) == (op == Py_EQ));
+}
+
+static Py_hash_t number_type_hash(PyObject* a) { return PyObject_Hash((PyObject*)numpys_class(a)); }
+
+static PyTypeObject number_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.array._core.NumberType",
+    .tp_doc = "The class of the classes of results.",
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_richcompare = number_type_richcompare,
+    .tp_hash = number_type_hash,
+};
+
 static int numbers_ready(void) {
     static const int types[] = {NPY_BYTE, NPY_UBYTE, NPY_SHORT, NPY_USHORT, NPY_INT, NPY_UINT, NPY_LONG, NPY_ULONG, NPY_LONGLONG, NPY_ULONGLONG, NPY_HALF, NPY_FLOAT, NPY_DOUBLE, NPY_CFLOAT, NPY_CDOUBLE};
     NumberClass blank = {.type = {PyVarObject_HEAD_INIT(NULL, 0)}};
     if (NUMPYS(NPY_DOUBLE)) return 0; /* in another interpreter of the process */
+    number_type.tp_base = &PyType_Type;
+    if (PyType_Ready(&number_type) < 0) return -1;
     for (size_t k = 0; k < sizeof(types) / sizeof(types[0]); k++) {
         NumberClass* of = &number_classes[types[k]];
         PyTypeObject *type = &of->type, *numpys;
@@ -451,6 +471,7 @@ static int numbers_ready(void) {
         Py_DECREF(descr);
         *of = blank;
         of->numpys = numpys;
+        Py_SET_TYPE((PyObject*)type, &number_type);
         type->tp_name = numpys->tp_name;
         type->tp_doc = numpys->tp_doc;
         type->tp_base = numpys;

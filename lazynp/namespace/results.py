@@ -6,7 +6,9 @@ class and its module, copies and pickles it, says NumPy's.
 
 from __future__ import annotations
 
+import copyreg
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -35,8 +37,13 @@ def _attribute(name: str) -> property:
     return property(lambda self: hand.result(getattr(core.numpys_number(self), name)), doc=getattr(np.generic, name).__doc__)
 
 
+def _pickled(kind: type) -> tuple[Any, ...]:
+    return operator.getitem, ((kind.__mro__[1],), 0)  # NumPy's
+
+
 def install() -> None:
     """Complete the classes of results."""
+    copyreg.pickle(type(core.number_classes_of[np.float64]), _pickled)
     core.number_members(
         {
             **{name: _method(name) for name in _METHODS},

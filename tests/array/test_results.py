@@ -68,6 +68,18 @@ WAYS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def test_a_class_of_results_is_equal_to_numpys() -> None:
+    for kind, ours in core.number_classes_of.items():
+        assert ours is not kind and ours == kind and kind == ours and not ours != kind and not kind != ours  # noqa: SIM202
+        assert hash(ours) == hash(kind) and ours in {kind} and {kind: 1}[ours] == 1 and {ours: 1}[kind] == 1
+        assert ours not in {float, int, object} and {float: 1}.get(ours) is None and not ours == float  # noqa: E721, SIM201
+        assert pickle.loads(pickle.dumps(ours)) is kind and numpy.dtype(ours) is numpy.dtype(kind) and issubclass(ours, kind)
+        assert isinstance(ours, type) and repr(ours) == repr(kind)
+    assert len(set(core.number_classes_of.values())) == len(core.number_classes_of)
+    x = lazynp.arange(5)
+    assert {numpy.int64: 1, numpy.float64: 2}[type(x.sum())] == 1 and type(x[1]) in {numpy.int64} and type(x.mean()) in (int, numpy.float64)
+
+
 def array(np: Any, size: str, dtype: str) -> Any:
     return np.asarray(numpy.arange(SIZES[size]) % 7).astype(dtype)
 

@@ -33,9 +33,9 @@ _METHODS: Final = {f"__{kind}{name}__" for kind in ("", "r", "i") for name in _O
 Shown = Callable[[Any], Any]  # an array of ours -> another library's
 _NUMPYS: Final[Shown] = methodcaller("to_numpy")
 _LOOKED_INTO: Final[frozenset[type]] = frozenset({ndarray, *CLASSES, list, tuple, dict, slice})
-_RESULTS: Final = frozenset(core.number_classes_of.values())
-_NUMPYS_NUMBERS: Final = frozenset({np.bool, *core.number_classes_of})
-_OURS: Final = frozenset({ndarray, *CLASSES}) | _RESULTS
+_OURS: Final = frozenset({ndarray, *CLASSES})
+_NUMBERS: Final = frozenset({np.bool, *core.number_classes_of})
+_RESULTS: Final = type(core.number_classes_of[np.float64])
 any_of = core.any_of
 
 _LOOKING: Final = {"eval", "query"}  # they read the names of whoever calls them
@@ -220,9 +220,10 @@ def _namespaces(module: Any) -> None:
     result = _Result()
 
     def array_namespace(*xs: Any, **keywords: Any) -> Any:
-        kinds = set(map(type, xs))
-        if not _OURS.isdisjoint(kinds):
-            xs = tuple([result if type(x) in _RESULTS else x for x in xs if type(x) not in _NUMPYS_NUMBERS])
+        results = [type(type(x)) is _RESULTS for x in xs]
+        if any(results) or not _OURS.isdisjoint(map(type, xs)):
+            told = [result if is_result else x for x, is_result in zip(xs, results, strict=True) if is_result or type(x) not in _NUMBERS]
+            return asked(*told, **keywords)
         return asked(*xs, **keywords)
 
     if not hasattr(asked, "__given__"):
