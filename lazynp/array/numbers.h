@@ -213,11 +213,19 @@ static inline PyObject* narrow_new(int type, npy_int64 value) {
 
 /* What lies in memory as one number of an array. */
 static inline PyObject* number_read(void* at, PyArray_Descr* dtype, PyObject* array) {
-    switch (dtype->type_num) {
-    case NPY_DOUBLE: if (PyDataType_ISNOTSWAPPED(dtype)) return real_new(*(double*)at); break;
-    case WHOLE: if (PyDataType_ISNOTSWAPPED(dtype)) return whole_new(*(npy_int64*)at); break;
-    }
-    return number_of(PyArray_Scalar(at, dtype, array));
+    int type = dtype->type_num;
+    PyObject* found;
+    Pair pair;
+    if (PyDataType_ISNOTSWAPPED(dtype)) switch (type) {
+        case NPY_DOUBLE: return real_new(*(double*)at);
+        case WHOLE: return whole_new(*(npy_int64*)at);
+        case NPY_BOOL: return Py_NewRef(*(npy_bool*)at ? PyArrayScalar_True : PyArrayScalar_False);
+        case NPY_FLOAT: return single_new(*(float*)at);
+        case NPY_CDOUBLE: return pair_new(*(Pair*)memcpy(&pair, at, sizeof(pair)));
+        }
+    found = PyArray_Scalar(at, dtype, array);
+    if (found && type < NUMBER_TYPES && Py_IS_TYPE(found, NUMPYS(type)) && Py_REFCNT(found) == 1) return Py_SET_TYPE(found, CLASS(type)), found;
+    return number_of(found);
 }
 
 /* Operators ------------------------------------------------------------------------------------------------------------------------------ */
@@ -417,6 +425,16 @@ static PyObject* whole_richcompare(PyObject* a, PyObject* b, int op) {
 }
 #undef HOLDS
 
+/* NumPy's is the C library's, too. */
+static PyObject* real_power(PyObject* a, PyObject* b, PyObject* modulo) {
+    double x, y, value;
+    if (modulo == Py_None && real_of(a, &x) && real_of(b, &y)) {
+        value = pow(x, y);
+        if (fabs(value) <= DBL_MAX && fabs(value) > DBL_MIN) return real_new(value);
+    }
+    return number_power(a, b, modulo);
+}
+
 static PyObject* real_negative(PyObject* a) { return real_new(-((Real*)a)->obval); }
 static PyObject* real_absolute(PyObject* a) { return real_new(fabs(((Real*)a)->obval)); }
 
@@ -491,7 +509,7 @@ static int numbers_ready(void) {
         methods->nb_invert = number_invert;
         if (types[k] == NPY_DOUBLE) {
             methods->nb_add = real_add, methods->nb_subtract = real_subtract, methods->nb_multiply = real_multiply;
-            methods->nb_true_divide = real_true_divide, methods->nb_negative = real_negative, methods->nb_absolute = real_absolute;
+            methods->nb_true_divide = real_true_divide, methods->nb_negative = real_negative, methods->nb_absolute = real_absolute, methods->nb_power = real_power;
             type->tp_richcompare = real_richcompare;
         } else if (types[k] == WHOLE) {
             methods->nb_add = whole_add, methods->nb_subtract = whole_subtract, methods->nb_multiply = whole_multiply;

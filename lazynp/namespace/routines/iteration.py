@@ -8,6 +8,7 @@ values are asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -20,10 +21,6 @@ from lazynp.protocols import snapshot
 from lazynp.scalars import is_scalar, number
 
 
-def _itself(value: Any) -> Any:
-    return value
-
-
 @library
 class ndenumerate(np.ndenumerate):
     """Walk through an array, giving indices and values; see :class:`numpy.ndenumerate`."""
@@ -31,12 +28,12 @@ class ndenumerate(np.ndenumerate):
     iter: Any
 
     def __init__(self, arr: Any) -> None:
-        self._number = number if type(arr) is ndarray else _itself
         super().__init__(snapshot(arr, "iteration") if type(arr) is ndarray else arr)
+        values = map(number, self.iter) if type(arr) is ndarray else self.iter
+        self._pairs = zip(product(*map(range, self.iter.base.shape)), values, strict=False)
 
     def __next__(self) -> Any:
-        at = self.iter.coords
-        return at, self._number(next(self.iter))
+        return next(self._pairs)
 
 
 class _Stand:
