@@ -37,7 +37,7 @@ DECAY_FROM: Final = 64 << 20  # bytes in use and kept from which on what is kept
 DECAY_SECONDS: Final = 2.0
 POOL_SLACK: Final = 16 << 20  # bytes that may be in use and kept together beyond the most that was ever in use
 KEEP_SHARE: Final = 8  # at most this part of the machine's memory is kept for reuse
-HEAP_KEEPS: Final = 64 << 20  # bytes that the C library keeps of what NumPy frees
+HEAP_KEEPS: Final = 64 << 20  # bytes of what NumPy frees that are left to the C library when it is asked for the rest
 
 
 class Block:
