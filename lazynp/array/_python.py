@@ -126,11 +126,11 @@ def _compared(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return lambda self, other: NotImplemented if isinstance(other, Cell) else function(numpys_number(self), numpys_number(other))
 
 
-class NumberType(type):
+class _NumberType(type):
     """The class of the classes of results: each is equal to NumPy's, and has its place in tables."""
 
     def __eq__(cls, other: object) -> bool:
-        return cls.__mro__[1] is (other.__mro__[1] if type(other) is NumberType else other)
+        return cls.__mro__[1] is (other.__mro__[1] if type(other) is _NumberType else other)
 
     def __hash__(cls) -> int:
         return hash(cls.__mro__[1])
@@ -148,7 +148,7 @@ def _class_of(kind: type) -> type:
         members[f"__{name}__"] = _compared(getattr(operator, f"__{name}__"))
     members["__repr__"] = lambda self: repr(numpys_number(self))
     members["__getitem__"] = lambda self, key: self if key == () and type(key) is tuple else _result(numpys_number(self)[key])
-    return NumberType(kind.__name__, (kind,), members)
+    return _NumberType(kind.__name__, (kind,), members)
 
 
 number_classes_of: Final = {kind: _class_of(kind) for kind in [np.dtype(letter).type for letter in "bBhHiIlLqQefdFD"]}
@@ -157,7 +157,7 @@ number_classes_of: Final = {kind: _class_of(kind) for kind in [np.dtype(letter).
 def numpys_number(x: Any) -> Any:
     """Return a result as NumPy's own number; everything else as it is."""
     kind: Any = type(x)
-    return kind.__mro__[1](x) if type(kind) is NumberType else x
+    return kind.__mro__[1](x) if type(kind) is _NumberType else x
 
 
 def number(x: Any) -> Any:
