@@ -21,7 +21,9 @@ import pytest
 
 import lazynp
 from lazynp.array import core
+from lazynp.graph import report
 from lazynp.namespace.standard import namespace_of
+from lazynp.values import config
 
 SIZES = {"few": 6, "at the limit": 786_432, "above it": 786_433}
 DTYPES = (
@@ -214,3 +216,19 @@ def test_lists_of_results_are_arrays() -> None:
         found, expected = lazynp.array(values), numpy.array(wanted)
         assert found.dtype == expected.dtype and found.tolist() == expected.tolist()
     assert lazynp.array([x[1], 2**70]).dtype == numpy.array([numpy.float64(1), 2**70]).dtype
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_a_variance_takes_a_known_mean_and_keeps_its_bits(dtype: str) -> None:
+    values = numpy.random.default_rng(7).random(1_000_000).astype(dtype)
+    with config.override(numbers="wait"):
+        wanted = [float(lazynp.asarray(values.copy()).std()), float(lazynp.asarray(values.copy()).var(ddof=1))]
+    x = lazynp.asarray(values)
+    found = [x.std(), x.var(ddof=1)]
+    assert found == wanted and [type(s) == numpy.dtype(dtype).type for s in found] == [True, True]  # noqa: E721
+    before = report.schedules.remembered
+    assert x.mean() == float(numpy.float64(lazynp.asarray(values.copy()).mean())) and report.schedules.remembered == before + 1
+    wide = lazynp.asarray(numpy.full(900_000, 1e308))
+    with pytest.warns(RuntimeWarning, match="overflow encountered in reduce") as told:
+        assert wide.std() == numpy.inf
+    assert len(told) == 1
