@@ -7,7 +7,6 @@ name that NumPy has is here; importing starts no thread, loads no compiler and t
 
 from __future__ import annotations
 
-import gc as _gc
 import sys as _sys
 from contextlib import suppress as _suppress
 from importlib import import_module as _import_module
@@ -22,39 +21,31 @@ if _sys.argv[:1] == ["-m"] and not _sys.flags.safe_path:
 
 import numpy as _numpy
 
-# Nothing that is made here is garbage: looking for it would walk all that NumPy's modules hold, for a fifth of the time.  It is put
-# among what is old, as if it had been looked at.
-_collects = _gc.isenabled()
-_gc.disable()
-try:
-    from lazynp import arrays as _arrays  # first: the modules of the array object import each other, and this is the way in
-    from lazynp.engine import devices as _devices
-    from lazynp.namespace import methods as _methods
-    from lazynp.namespace import names as _names
-    from lazynp.namespace import standard as _standard
-    from lazynp.namespace.bridge import fallback as _fallback
-    from lazynp.namespace.bridge import meeting as _meeting
-    from lazynp.namespace.ufunc import operators as _operators
-    from lazynp.ndarray import ndarray
-    from lazynp.scalars import generic as _generic
+from lazynp import arrays as _arrays  # first: the modules of the array object import each other, and this is the way in
+from lazynp.engine import devices as _devices
+from lazynp.namespace import methods as _methods
+from lazynp.namespace import names as _names
+from lazynp.namespace import results as _results
+from lazynp.namespace import standard as _standard
+from lazynp.namespace.bridge import fallback as _fallback
+from lazynp.namespace.bridge import meeting as _meeting
+from lazynp.namespace.ufunc import operators as _operators
+from lazynp.ndarray import ndarray
+from lazynp.scalars import generic as _generic
+from lazynp.values import config as _config
 
-    # Rooms whose names are public functions too: loaded before the functions take the names, so that no later import takes them back.
-    for _room in ("array", "memory", "schedule"):
-        _import_module(f"lazynp.{_room}")
-        globals()[_room] = _names.on_demand(_room)
+# Rooms whose names are public functions too: loaded before the functions take the names, so that no later import takes them back.
+for _room in ("array", "memory", "schedule"):
+    _import_module(f"lazynp.{_room}")
+    globals()[_room] = _names.on_demand(_room)
 
-    _operators.install(ndarray)
-    _operators.install(_generic)
-    _methods.install(ndarray)
-    _methods.install(_generic)
-    _methods.describe(ndarray, _numpy.ndarray)
-    _methods.at_hand(ndarray)
-finally:
-    if _collects:
-        if not _gc.get_freeze_count():
-            _gc.freeze()
-            _gc.unfreeze()
-        _gc.enable()
+_operators.install(ndarray)
+_operators.install(_generic)
+_methods.install(ndarray)
+_methods.install(_generic)
+_methods.describe(ndarray, _numpy.ndarray)
+_methods.at_hand(ndarray)
+_results.install()
 
 lazynp_version = "0.1.0"
 __lazynp_version__ = lazynp_version
@@ -103,4 +94,5 @@ def _gpus() -> Any:
 
 _devices.made_by(_gpus)
 _devices.settle()
-_meeting.tell(_meeting.NEIGHBOURS)
+if _config.adaptors:
+    _meeting.tell(_meeting.NEIGHBOURS)

@@ -33,7 +33,7 @@ from lazynp.graph.node import Node, Shape
 from lazynp.layout import copy_order, geometry, joined_order, reduction_order, result_order
 from lazynp.memory import Draft, adopted, draft, elements, host, is_lent, left_behind, lend, published, shown, shown_now, written
 from lazynp.namespace import assignment, indexing
-from lazynp.scalars import CLASSES, force, generic, node_of_scalar, scalar_of, scalar_of_value
+from lazynp.scalars import CLASSES, force, generic, node_of_scalar, number, scalar_of, scalar_of_value
 from lazynp.subclasses import ArrayType, based
 from lazynp.values import config
 from lazynp.values.loading import load
@@ -366,7 +366,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             ):
                 found = base[key]
                 if type(found) is not _MEMORY:
-                    return found
+                    return number(found)
                 owner = self._view
                 made = _new(ndarray)
                 made._base = found
@@ -537,18 +537,18 @@ def _read(x: ndarray, base: Any, key: Any) -> Any:
             if _shows_keys and type(base) is not ndarray and (kind is not tuple or (key and _plain(map(type, key)))):
                 found = memory[key]
                 if type(found) is not _MEMORY:
-                    return found
+                    return number(found)
                 if found.size <= config.at_hand:
                     return view_keyed(x, at, key, found.shape)
             elif kind is int:
                 if memory.ndim == 1:
-                    return memory[key]
+                    return number(memory[key])
             elif kind is tuple and len(key) == memory.ndim and key:
                 for part in key:
                     if type(part) is not int:
                         break
                 else:
-                    return memory[key]
+                    return number(memory[key])
     return indexing.read(x, key)
 
 

@@ -165,7 +165,7 @@ class flatiter(core.Elements):  # noqa: N801, NumPy's name
             memory = host(self._array, "iteration")  # the loop wants every element: they are computed together, once
         item = memory.flat[self._index]
         self._index += 1
-        return item
+        return core.number(item)
 
     def _flat(self) -> ndarray:
         from lazynp.arrays import view_reshape
@@ -202,7 +202,7 @@ class flatiter(core.Elements):  # noqa: N801, NumPy's name
         kind = type(key)
         memory = _memory(self._array)
         if memory is not None and kind is int:
-            return memory.flat[key]
+            return core.number(memory.flat[key])
         from lazynp.array import hand
         from lazynp.arrays import host, ndarray, node_of, wrap
         from lazynp.protocols import from_host, to_host

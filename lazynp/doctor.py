@@ -34,7 +34,7 @@ class Check(NamedTuple):
 
 def checks() -> Iterator[Check]:
     """All checks, one after the other."""
-    for section in (_versions, _processor, _cache, _compiler, _cuda):
+    for section in (_versions, _processor, _cache, _compiler, _adaptors, _cuda):
         try:
             yield from section()
         except Exception as error:  # the point of this program is to say what does not work
@@ -129,6 +129,18 @@ def _tried(subject: str, device: str) -> Check:
     if not np.allclose(found, (x * 3 + 1).sum() + (ELEMENTS - 2)):
         return Check(BROKEN, subject, f"computed {found}, which is wrong")
     return Check(FOUND, subject, f"compiled, run and right ({report.work.kernels - before} kernels)")
+
+
+def _adaptors() -> Iterator[Check]:
+    from lazynp.mapping.modules import FRIENDS
+    from lazynp.namespace.bridge.meeting import NEIGHBOURS
+    from lazynp.values import config
+
+    if config.adaptors:
+        yield Check(FOUND, "adaptors", f"told of lazynp when they are loaded: {', '.join(sorted(NEIGHBOURS))}")
+        yield Check(FOUND, "adaptors, mapped", f"also where numpy is lazynp: {', '.join(sorted(FRIENDS))}")
+    else:
+        yield Check(ABSENT, "adaptors", "turned off by LAZYNP_ADAPTORS")
 
 
 def _cuda() -> Iterator[Check]:

@@ -21,6 +21,7 @@ from weakref import ref
 
 import numpy as np
 
+from lazynp.array import core
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
@@ -356,6 +357,7 @@ CLASSES = frozenset(CONCRETE.values())
 _OF_DTYPE = {cls._dtype: cls for cls in CONCRETE.values()}
 # Two C types of one size (long, long long) are one dtype but two scalar types.
 OF_TYPE: dict[type, type[generic]] = {np.dtype(char).type: _OF_DTYPE[np.dtype(char)] for char in "?bBhHiIlLqQefdFD"}
+OF_TYPE |= {ours: OF_TYPE[theirs] for theirs, ours in core.number_classes_of.items()}
 
 bool_ = CONCRETE["bool"]
 
@@ -373,8 +375,10 @@ PENDING = 4096  # pending scalars that are remembered
 _pending: list[ref[generic]] = []
 
 
-def scalar_of(node: Node) -> generic:
-    """The scalar of a 0-d node."""
+def scalar_of(node: Node) -> Any:
+    """The result of a 0-d node: it waits on a GPU, and is computed now on the processor."""
+    if not config.numbers_wait and (devices.gpus is None or devices.of(node) == devices.CPU):
+        return number(read_element(node, "a number"))
     if node.op is o.CONST:
         return scalar_of_value(node.arg)
     self: generic = _new(_OF_DTYPE[node.dtype])
@@ -400,26 +404,17 @@ def pending_scalars() -> list[Node]:
 _BOOL = np.bool
 
 
-_numpys = False  # whether ``outcome`` gives NumPy's own scalars
+number = core.number
+"""Makes a number of NumPy's a result: an instance of a class of ours below NumPy's (``array/numbers.h``)."""
 
 
-def give_numpys_own() -> None:
-    """Let operations on arrays without axes at hand give NumPy's own scalars from now on, as NumPy does.
-
-    To the array API standard a result without axes is an array, so they are ours by default; a program whose ``numpy`` is lazynp looks at
-    their type.
-    """
-    global _numpys
-    _numpys = True
+def scalar_of_value(value: Any) -> Any:
+    """The result that holds a NumPy scalar."""
+    return _holding(value) if config.numbers_wait else number(value)
 
 
-def outcome(value: Any) -> Any:
-    """Return the result without axes of an operation at hand."""
-    return value if _numpys else scalar_of_value(value)
-
-
-def scalar_of_value(value: Any) -> generic:
-    """The scalar that holds a NumPy scalar."""
+def _holding(value: Any) -> generic:
+    """A scalar of the family that is known."""
     if type(value) is _BOOL:
         return TRUE if value else FALSE
     self: generic = _new(OF_TYPE[type(value)])

@@ -10,7 +10,6 @@ Each function here is the whole life of a process: import hooks, ``sys.argv``, `
 from __future__ import annotations
 
 import ast
-import gc
 import importlib.machinery
 import importlib.util
 import io
@@ -62,8 +61,6 @@ def read(path: str) -> bytes:
 
 def fresh_main(**attributes: Any) -> dict[str, Any]:
     """A fresh ``__main__``: pickle, dataclasses and the like look the running program up under this name."""
-    # What was imported lives as long as the process: no collection looks at it, and none at the end.  The program's own comes after.
-    gc.freeze()
     module = ModuleType("__main__")
     if sys.version_info < (3, 14):
         attributes["__annotations__"] = {}

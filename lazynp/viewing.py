@@ -55,6 +55,8 @@ def view_reshape(x: arrays.ndarray, shape: Any, order: str = "C", copy: bool | N
     number = not hasattr(shape, "__iter__") or (hasattr(shape, "__index__") and not getattr(shape, "shape", ()))
     asked = old if shape is None else (shape,) if number else tuple(shape)
     shape = reshaped_shape(old, asked)
+    if x.shape != old:  # a length is an object, which changed the array when it was asked for its value
+        return view_reshape(x, shape, order, copy)
     if order not in ("C", "F", "A"):
         order = checked_order(order)
         if order == "K":

@@ -121,8 +121,8 @@ def filters(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def recorded() -> Iterator[None]:
-    """Every operation is recorded, whatever its size: for tests of graphs, schedules and kernels."""
-    yield from asked(eager_below=0)
+    """Every operation is recorded, whatever its size, and numbers wait: for tests of graphs, schedules and kernels."""
+    yield from asked(eager_below=0, numbers="wait")
 
 
 @pytest.fixture
@@ -135,6 +135,12 @@ def compiled() -> Iterator[None]:
 def waiting() -> Iterator[None]:
     """The program waits for what is compiled: for tests that count it."""
     yield from asked(background=False)
+
+
+@pytest.fixture
+def numbers_wait() -> Iterator[None]:
+    """Numbers of pending arrays are computed when somebody asks, as on GPUs."""
+    yield from asked(numbers="wait")
 
 
 @pytest.fixture

@@ -15,6 +15,10 @@ from lazynp.array._python import function as function
 from lazynp.array._python import kind as kind
 from lazynp.array._python import lend as lend
 from lazynp.array._python import listen as listen
+from lazynp.array._python import number as number
+from lazynp.array._python import number_classes_of as number_classes_of
+from lazynp.array._python import number_members as number_members
+from lazynp.array._python import numpys_number as numpys_number
 from lazynp.array._python import of_types as of_types
 from lazynp.array._python import read_chosen as read_chosen
 from lazynp.array._python import register as register

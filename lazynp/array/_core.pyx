@@ -7,6 +7,7 @@ In: operands that are at hand.  Out: NumPy's results, as cells.  Promise: whatev
 cimport cython
 cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
+from cpython.ref cimport Py_DECREF
 
 from types import FunctionType
 
@@ -36,6 +37,16 @@ cdef extern from "counting.h":
     void array_dealloc(PyObject*)
     void refuse_concatenation(PyTypeObject*)
     int slots_ready() except -1
+    int numbers_ready() except -1
+    int NUMBER_TYPES
+    ctypedef struct NumberClass:
+        PyTypeObject type
+        PyTypeObject* numpys
+    NumberClass* number_classes
+    PyObject* number_as(object, PyTypeObject*) except NULL
+    PyTypeObject* number_class_below(object)
+    PyObject* numpys_plain "numpys_number" (object) except NULL
+    int number_members_set(object) except -1
     int rows_in_place(int, object, object) except -1
     object chosen_of(object, object)
     int chosen_put(object, object, object)
@@ -74,7 +85,6 @@ cdef extern from "counting.h":
     PyObject* ddof_name
     PyObject* quiet_call
     PyObject* result_method
-    PyObject* scalar_method
     PyObject* passing_method
     PyObject* error_variable
     PyObject* errors_minded_method
@@ -143,6 +153,7 @@ shape_name = _keep(PyUnicode_InternFromString("shape"))
 ddof_name = _keep(PyUnicode_InternFromString("ddof"))
 dtype_name = _keep(PyUnicode_InternFromString("dtype"))
 quiet_call = _keep(_quiet)
+numbers_ready()
 slots_ready()
 functions_ready()
 Cell = <object>&cell_type
@@ -221,13 +232,13 @@ cdef dict _DIRECTS = {
 }
 
 
-def register(cls, result, scalar, passing):
+def register(cls, result, passing):
     """Make ``cls`` the class of arrays: what the core does faster than one of its methods, it does, and leaves the rest to the method.
 
-    ``result`` makes an answer of NumPy's ours, given the cells it was computed from, and ``scalar`` a scalar; ``passing`` multiplies an
-    expression that nobody else has with an array.
+    ``result`` makes an answer of NumPy's ours, given the cells it was computed from; ``passing`` multiplies an expression that nobody else has
+    with an array.
     """
-    global array_type, result_method, scalar_method, passing_method, slow_buffer
+    global array_type, result_method, passing_method, slow_buffer
     cdef int k
     members = vars(cls)
     array_type = <PyTypeObject*>cls
@@ -235,7 +246,6 @@ def register(cls, result, scalar, passing):
     array_type.tp_name = b"numpy.ndarray"  # what messages call it
     _keep(cls)
     result_method = _keep(result)
-    scalar_method = _keep(scalar)
     passing_method = _keep(passing)
     for k in range(METHODS):
         name = slot_name(k).decode()
@@ -256,6 +266,36 @@ def register_elements(cls):
     """Make ``cls`` the class of what ``flat`` gives: its ``_next``, ``_read`` and ``_write`` see to elements that are not at hand."""
     _keep(cls)
     elements_register(<PyTypeObject*>cls)
+
+
+number_classes_of = {}
+for _k in range(NUMBER_TYPES):
+    if number_classes[_k].numpys != NULL:
+        number_classes_of[<object>number_classes[_k].numpys] = <object>&number_classes[_k].type
+
+
+def number(x):
+    """Return a number of NumPy's as a result, see ``numbers.h``; everything else as it is."""
+    cdef PyTypeObject* kind = number_class_below(x)
+    if kind == NULL:
+        return x
+    cdef PyObject* made = number_as(x, kind)
+    found = <object>made
+    Py_DECREF(found)
+    return found
+
+
+def numpys_number(x):
+    """Return a result as NumPy's own number; everything else as it is."""
+    cdef PyObject* made = numpys_plain(x)
+    found = <object>made
+    Py_DECREF(found)
+    return found
+
+
+def number_members(members):
+    """Give the classes of results attributes in addition to NumPy's."""
+    number_members_set(members)
 
 
 def chain(places, there, compiled, pool):

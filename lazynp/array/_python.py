@@ -7,11 +7,14 @@ nothing else.  What Python can do in its place is in ``lazynp.array.plain``.
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 import threading
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Final
+
+import numpy as np
 
 
 class Cell:
@@ -97,18 +100,97 @@ class Elements:
         raise TypeError("Cannot delete iterator elements")
 
 
+_TWO: Final = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or", "xor")
+_ONE: Final = ("neg", "pos", "abs", "invert")
+
+
+def _two(function: Callable[[Any, Any], Any]) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """An operator of results, and the same with the result on the right."""
+
+    def forward(self: Any, other: Any) -> Any:
+        if isinstance(other, Cell):
+            return NotImplemented
+        return number(function(numpys_number(self), numpys_number(other)))
+
+    def reflected(self: Any, other: Any) -> Any:
+        return number(function(numpys_number(other), numpys_number(self)))
+
+    return forward, reflected
+
+
+def _one(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda self: number(function(numpys_number(self)))
+
+
+def _compared(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda self, other: NotImplemented if isinstance(other, Cell) else function(numpys_number(self), numpys_number(other))
+
+
+class _NumberType(type):
+    """The class of the classes of results: each is equal to NumPy's, and has its place in tables."""
+
+    def __eq__(cls, other: object) -> bool:
+        return cls.__mro__[1] is (other.__mro__[1] if type(other) is _NumberType else other)
+
+    def __hash__(cls) -> int:
+        return hash(cls.__mro__[1])
+
+
+def _class_of(kind: type) -> type:
+    members: dict[str, Any] = {"__slots__": (), "__module__": "numpy", "__doc__": kind.__doc__, "__hash__": kind.__hash__}
+    members["__class__"] = property(lambda self: kind)
+    for name in _TWO:
+        function = getattr(operator, f"__{name}__", divmod)
+        members[f"__{name}__"], members[f"__r{name}__"] = _two(function)
+    for name in _ONE:
+        members[f"__{name}__"] = _one(getattr(operator, f"__{name}__"))
+    for name in ("lt", "le", "eq", "ne", "gt", "ge"):
+        members[f"__{name}__"] = _compared(getattr(operator, f"__{name}__"))
+    members["__repr__"] = lambda self: repr(numpys_number(self))
+    members["__getitem__"] = lambda self, key: self if key == () and type(key) is tuple else _result(numpys_number(self)[key])
+    return _NumberType(kind.__name__, (kind,), members)
+
+
+number_classes_of: Final = {kind: _class_of(kind) for kind in [np.dtype(letter).type for letter in "bBhHiIlLqQefdFD"]}
+
+
+def numpys_number(x: Any) -> Any:
+    """Return a result as NumPy's own number; everything else as it is."""
+    kind: Any = type(x)
+    return kind.__mro__[1](x) if type(kind) is _NumberType else x
+
+
+def number(x: Any) -> Any:
+    """Return a number of NumPy's as a result, an instance of a class below NumPy's; everything else as it is."""
+    if type(x) is tuple:  # of `divmod`
+        return tuple(map(number, x))
+    kind = number_classes_of.get(type(x))
+    return x if kind is None or type(x) is kind else kind(x)
+
+
+def number_members(members: dict[str, Any]) -> None:
+    """Give the classes of results attributes in addition to NumPy's."""
+    for kind in number_classes_of.values():
+        for name, member in members.items():
+            if name != "__class__":  # which a class has from the beginning, or never
+                setattr(kind, name, member)
+
+
 class Ufunc:
     """The part of a ufunc that the core knows."""
 
     __slots__ = ()
 
 
+_result: Callable[..., Any] = number  # what makes answers of NumPy's ours
 _classes: list[type] = []  # of arrays and of ufuncs
 
 
-def register(cls: type, result: Callable[..., Any], scalar: Callable[[Any], Any], passing: Callable[[Any, Any], Any]) -> None:
-    """Make ``cls`` the class of arrays; ``result`` makes answers of NumPy's ours, ``scalar`` scalars, ``passing`` products in passing."""
+def register(cls: type, result: Callable[..., Any], passing: Callable[[Any, Any], Any]) -> None:
+    """Make ``cls`` the class of arrays; ``result`` makes answers of NumPy's ours, ``passing`` products in passing."""
+    global _result
     _classes.append(cls)
+    _result = result
 
 
 def register_elements(cls: type) -> None:

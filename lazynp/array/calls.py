@@ -19,7 +19,7 @@ from lazynp.graph import op as o
 from lazynp.graph.errstate import current
 from lazynp.graph.floating import at_once, at_users_line, heard, hearing, listen_to_all, stop, tell_here
 from lazynp.graph.node import Node
-from lazynp.scalars import CLASSES, OF_TYPE, outcome
+from lazynp.scalars import CLASSES, OF_TYPE, number
 from lazynp.values import config
 from lazynp.values.nesting import MOST_AXES
 
@@ -86,7 +86,7 @@ def answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, An
     if values is not None and len(cells) >= least and (not kwargs or _all_as_they_are(map(type, kwargs.values()))):
         try:
             value = hearing(theirs, *values, **kwargs) if kwargs else hearing(theirs, *values)
-            return value if type(value) in OF_TYPE else result(value, cells)
+            return number(value) if type(value) in OF_TYPE else result(value, cells)
         except RuntimeError:  # another thread computes
             pass
         finally:
@@ -179,7 +179,7 @@ def _answer(theirs: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
         if (kwargs and value is kwargs.get("out")) or any(value is x for x in args):
             return value  # NumPy's own array, given for the result
     elif kind in OF_TYPE or (borrowed and _shows(value)):
-        return value if kind in OF_TYPE else NotImplemented
+        return number(value) if kind in OF_TYPE else NotImplemented
     return result(value, cells)
 
 
@@ -239,7 +239,7 @@ def of_two(function: Callable[[Any, Any], Any], a: arrays.ndarray, x: Memory, b:
         stop(before)
         if heard:
             tell_here()
-    return cell(value) if type(value) is _MEMORY else outcome(value)  # all operands were arrays without axes
+    return cell(value) if type(value) is _MEMORY else number(value)  # all operands were arrays without axes
 
 
 def plain(x: Any) -> Any:
@@ -263,7 +263,7 @@ def product(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     if (x.shape[0] if x.ndim == 2 else 1) * (y.shape[1] if y.ndim == 2 else 1) > config.at_hand:
         return NotImplemented
     value = at_once(function, x, y)
-    return cell(value) if type(value) is _MEMORY else value
+    return cell(value) if type(value) is _MEMORY else number(value)
 
 
 def product_in_passing(a: arrays.ndarray, b: Any) -> Any:
@@ -378,12 +378,12 @@ def of_complex(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     return result(at_once(function, *values)) if found else NotImplemented
 
 
-def of_number(function: Callable[[Any, Any], Any], number: Any, x: Any) -> Any:
+def of_number(function: Callable[[Any, Any], Any], other: Any, x: Any) -> Any:
     """Apply a function to a number of NumPy's and an array, where that is at hand; else ``NotImplemented``."""
-    if type(number) not in NUMBERS or type(x) is not arrays.ndarray:
+    if type(other) not in NUMBERS or type(x) is not arrays.ndarray:
         return NotImplemented
     memory = memory_of(x)
-    return NotImplemented if memory is None else of_one(functools.partial(function, number), memory)
+    return NotImplemented if memory is None else of_one(functools.partial(function, other), memory)
 
 
 def of_one(function: Callable[[Any], Any], memory: Memory) -> Any:
@@ -395,7 +395,7 @@ def of_one(function: Callable[[Any], Any], memory: Memory) -> Any:
         stop(before)
         if heard:
             tell_here()
-    return cell(value) if type(value) is _MEMORY else outcome(value)
+    return cell(value) if type(value) is _MEMORY else number(value)
 
 
 def into(function: Callable[[Any, Any], Any], memory: Memory, b: Any) -> Any:

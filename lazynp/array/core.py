@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Cell", "Elements", "Ufunc", "any_of", "assign_rows", "belongs", "bind", "chain", "chain_counts", "chain_sizes", "class_reads",
-    "compresses", "count", "exchange", "function", "kind", "lend", "listen", "of_types", "parts_of", "read_chosen", "register",
-    "register_elements", "register_kinds", "register_parts", "register_ufunc", "release", "rows", "settle", "share", "show", "workers",
-    "write_chosen", "writing",
+    "compresses", "count", "exchange", "function", "kind", "lend", "listen", "number", "number_classes_of", "number_members",
+    "numpys_number", "of_types", "parts_of", "read_chosen", "register", "register_elements", "register_kinds", "register_parts",
+    "register_ufunc", "release", "rows", "settle", "share", "show", "workers", "write_chosen", "writing",
 ]  # fmt: skip
 
 

@@ -44,11 +44,14 @@ AS_THEY_ARE: Final = frozenset({*NUMBERS, str, type(None), slice, type(Ellipsis)
 CHARS: Final = frozenset(dtype.char for dtype in NATIVE) | frozenset("lLqQ")
 """Of the dtypes that arrays of ours have."""
 REAL: Final = frozenset(dtype for dtype in NATIVE if dtype.kind != "c")
-_INTEGERS: Final = frozenset({int, np.int64})
+_INTEGERS: Final = frozenset({int, np.int64, core.number_classes_of[np.int64]})
 PLAIN_PARTS: Final = frozenset({int, slice, type(None), type(Ellipsis), *[kind for kind in OF_TYPE if issubclass(kind, np.integer)]})
 """Types of what a key is made of that NumPy takes as it is."""
 
-EXACT: Final = {float: FLOAT64, np.float64: FLOAT64, int: INT64, np.int64: INT64, bool: BOOL, np.bool_: BOOL}
+EXACT: Final = {
+    float: FLOAT64, np.float64: FLOAT64, core.number_classes_of[np.float64]: FLOAT64, int: INT64, np.int64: INT64,
+    core.number_classes_of[np.int64]: INT64, bool: BOOL, np.bool_: BOOL,
+}  # fmt: skip
 """Numbers that an array of this dtype holds as they are, or NumPy says why not."""
 _SEQUENCES: Final = frozenset({list, tuple})
 WRITEABLE: Final = 0x400
@@ -220,7 +223,7 @@ def result(value: Any, given: Sequence[arrays.ndarray] = ()) -> Any:
         return [result(item, given) for item in value]
     if isinstance(value, tuple) and hasattr(kind, "_make"):
         return kind._make([result(item, given) for item in value])
-    return value
+    return core.number(value)
 
 
 # Elements ---------------------------------------------------------------------------------------------------------------------
@@ -231,7 +234,7 @@ def read(x: arrays.ndarray, memory: Memory, key: Any) -> Any:
     at = key._base if type(key) is arrays.ndarray else None
     found = memory[at if type(at) is _MEMORY else _key(key)]
     if type(found) is not _MEMORY:
-        return found
+        return core.number(found)
     base = found.base
     if base is None and found.size <= config.at_hand:
         made: arrays.ndarray = _new(arrays.ndarray)  # a cell, spelled out
@@ -297,7 +300,7 @@ def gathered(x: arrays.ndarray, key: Any) -> Any:
     except ValueError:
         return NotImplemented
     value = memory[tuple(found)]
-    return cell(value) if type(value) is _MEMORY else value
+    return cell(value) if type(value) is _MEMORY else core.number(value)
 
 
 def write(memory: Memory, key: Any, value: Any) -> None:

@@ -14,7 +14,6 @@
 #include "powers.h"
 #include "sides.h"
 #include "numpy/ufuncobject.h"
-#include "numpy/arrayscalars.h"
 
 #define TYPES 17 /* the numbers of NumPy's numeric types, NPY_BOOL to NPY_CLONGDOUBLE */
 enum { UNKNOWN, USABLE, UNUSABLE };
@@ -325,15 +324,15 @@ static inline int value_of(PyObject* x, int type, Value* to) {
         to->b = x == Py_True;
         return 1;
     }
-    if (Py_IS_TYPE(x, &PyDoubleArrType_Type) && type == NPY_DOUBLE) {
+    if (IS_A(x, NPY_DOUBLE) && type == NPY_DOUBLE) {
         to->d = PyArrayScalar_VAL(x, Double);
         return 1;
     }
-    if (Py_IS_TYPE(x, &PyFloatArrType_Type) && type == NPY_FLOAT) {
+    if (IS_A(x, NPY_FLOAT) && type == NPY_FLOAT) {
         to->f = PyArrayScalar_VAL(x, Float);
         return 1;
     }
-    if (Py_IS_TYPE(x, &PyLongArrType_Type) && type == NPY_LONG) {
+    if (IS_A(x, NPY_LONG) && type == NPY_LONG) {
         to->l = PyArrayScalar_VAL(x, Long);
         return 1;
     }
@@ -799,7 +798,7 @@ static PyObject* direct_product(PyArrayObject* x, PyArrayObject* y) {
     if (loop->state != USABLE) return NULL;
     r = product_run(loop, x, y);
     if (r == NULL || PyArray_NDIM(r)) return (PyObject*)r;
-    found = PyArray_Scalar(PyArray_DATA(r), PyArray_DESCR(r), NULL);
+    found = number_read(PyArray_DATA(r), PyArray_DESCR(r), NULL);
     Py_DECREF(r);
     return found;
 }

@@ -7,8 +7,7 @@
 #ifndef LAZYNP_PARTS_H
 #define LAZYNP_PARTS_H
 
-#include "cell.h"
-#include "numpy/arrayscalars.h"
+#include "numbers.h"
 
 static PyObject *config_dict, *at_hand_name; /* where `config.at_hand` is looked up */
 
@@ -297,7 +296,7 @@ static int part_attach(PyObject* x, PyObject* shown, PyObject* memory, PyObject*
 /* Integers, slices, new axes and an ellipsis. */
 static inline int is_basic_part(PyObject* key) {
     PyTypeObject* type = Py_TYPE(key);
-    return type == &PyLong_Type || type == &PySlice_Type || key == Py_None || key == Py_Ellipsis || type == &PyLongArrType_Type;
+    return type == &PyLong_Type || type == &PySlice_Type || key == Py_None || key == Py_Ellipsis || IS_A(key, NPY_LONG);
 }
 static int is_basic(PyObject* key) {
     if (!PyTuple_CheckExact(key)) return is_basic_part(key);
@@ -315,13 +314,13 @@ typedef struct {
 } Place;
 
 static inline int integer_of(PyObject* x, npy_intp* to) {
-    if (Py_IS_TYPE(x, &PyLongArrType_Type)) return *to = PyArrayScalar_VAL(x, Long), 1;
+    if (IS_A(x, NPY_LONG)) return *to = PyArrayScalar_VAL(x, Long), 1;
     if (!PyLong_CheckExact(x)) return 0;
     *to = PyLong_AsSsize_t(x);
     return *to == -1 && PyErr_Occurred() ? (PyErr_Clear(), 0) : 1;
 }
 
-static inline int is_bound(PyObject* x) { return x == Py_None || PyLong_CheckExact(x) || Py_IS_TYPE(x, &PyLongArrType_Type); }
+static inline int is_bound(PyObject* x) { return x == Py_None || PyLong_CheckExact(x) || IS_A(x, NPY_LONG); }
 
 /* 0, without an exception, where NumPy has to see to it: elements, other keys, and such as it refuses. */
 static int place_of(PyArrayObject* x, PyObject* key, Place* to) {

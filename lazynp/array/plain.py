@@ -21,7 +21,7 @@ from lazynp.array.hand import AS_THEY_ARE, NUMBERS, REAL, memory_of, result
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import heard, hearing, tell_here
 from lazynp.protocols import OF_NUMBERS
-from lazynp.scalars import OF_TYPE, outcome
+from lazynp.scalars import OF_TYPE, number
 from lazynp.values import config
 
 Method = Callable[..., Any]
@@ -56,7 +56,7 @@ def binary(slow: Method, loop: Method, costly: bool = False) -> Method:
                 if plain and not (costly and x.size > config.at_hand >> 2):
                     value = hearing(loop, x, y)
                     if type(value) is not _MEMORY:
-                        return outcome(value)
+                        return number(value)
                     made = _new(_array)
                     made._base = value
                     made._view = made._node = None
@@ -88,7 +88,7 @@ def product(slow: Method, loop: Method) -> Method:
                 if y is not None and x.size * y.size <= config.at_hand:
                     value = hearing(loop, x, y)
                     if type(value) is not _MEMORY:
-                        return value
+                        return number(value)
                     made = _new(_array)
                     made._base = value
                     made._view = made._node = None
@@ -116,7 +116,7 @@ def reflected(slow: Method, loop: Method, costly: bool = False) -> Method:
             if x is not None and type(b) in NUMBERS and not (costly and x.size > config.at_hand >> 2):
                 value = hearing(loop, b, x)
                 if type(value) is not _MEMORY:
-                    return outcome(value)
+                    return number(value)
                 made = _new(_array)
                 made._base = value
                 made._view = made._node = None
@@ -144,7 +144,7 @@ def unary(slow: Method, loop: Method) -> Method:
             if x is not None:
                 value = hearing(loop, x)
                 if type(value) is not _MEMORY:
-                    return outcome(value)
+                    return number(value)
                 made = _new(_array)
                 made._base = value
                 made._view = made._node = None
@@ -201,14 +201,14 @@ def ufunc(loop: np.ufunc | None, costly: bool) -> Callable[[tuple[Any, ...]], An
             if len(args) == 1:
                 a = args[0]
                 if type(a) is not _array:
-                    return hearing(loop, a) if type(a) in NUMBERS else NotImplemented
+                    return number(hearing(loop, a)) if type(a) in NUMBERS else NotImplemented
                 x = a._base
                 if type(x) is not _MEMORY:
                     x = memory_of(a)
                 if x is not None and not (costly and x.size > config.at_hand >> 2):
                     value = hearing(loop, x)
                     if type(value) is not _MEMORY:
-                        return outcome(value)
+                        return number(value)
                     made = _new(_array)
                     made._base = value
                     made._view = made._node = None
@@ -236,7 +236,7 @@ def ufunc(loop: np.ufunc | None, costly: bool) -> Callable[[tuple[Any, ...]], An
                 if plain and not (costly and array and x.size > config.at_hand >> 2):
                     value = hearing(loop, x, y)
                     if type(value) is not _MEMORY:
-                        return outcome(value) if array else value
+                        return number(value)
                     made = _new(_array)
                     made._base = value
                     made._view = made._node = None
@@ -272,7 +272,7 @@ def method(slow: Method, theirs: Method, warns_below: int) -> Method:
                         else:
                             value = hearing(theirs, x, *args) if args else hearing(theirs, x)
                         if type(value) is not _MEMORY:
-                            return value if type(value) in OF_TYPE else result(value, (self,))
+                            return number(value) if type(value) in OF_TYPE else result(value, (self,))
                         if value.base is not None or value is x or value.dtype not in NATIVE or value.size > config.at_hand:
                             return result(value, (self,))
                         made = _new(_array)
@@ -310,7 +310,7 @@ def reduction(slow: Method, theirs: Method, warns_below: int) -> Method:
             ):
                 value = hearing(theirs, x, axis, **kwargs) if kwargs else hearing(theirs, x, axis)
                 if type(value) is not _MEMORY:
-                    return value if type(value) in OF_TYPE else result(value, (self,))
+                    return number(value) if type(value) in OF_TYPE else result(value, (self,))
                 if value.base is not None or value is x or value.dtype not in NATIVE or value.size > config.at_hand:
                     return result(value, (self,))
                 made = _new(_array)
@@ -348,7 +348,7 @@ def _foreign(slow: Method, theirs: Method) -> Method:
                     if x is not None:
                         value = hearing(loop, a, x)
                         if type(value) is not _MEMORY:
-                            return outcome(value)
+                            return number(value)
                         made = _new(_array)
                         made._base = value
                         made._view = made._node = None

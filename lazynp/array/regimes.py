@@ -113,7 +113,7 @@ def _operands(node: Node) -> list[Node]:
 def told(x: Any) -> str:
     """Tell of an array, or a scalar, which regime it belongs to, and why."""
     if not is_ours(x):
-        return f"at hand: a number, computed at the call, because what it was computed from exists and has at most {limit()} elements"
+        return "a number: computed at the call"
     if _at_hand(x):
         return f"at hand: computed at the call by NumPy's loops, because it has {_elements(x.size)}, at most {limit()}"
     node = pending(x)

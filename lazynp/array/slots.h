@@ -7,7 +7,6 @@
 #define LAZYNP_SLOTS_H
 
 #include "choosing.h"
-#include "numbers.h"
 
 /* Methods in Python, by slot. */
 enum {
@@ -48,14 +47,14 @@ static inline int is_number(PyObject* x) {
     PyTypeObject* type = Py_TYPE(x);
     if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyDoubleArrType_Type || type == &PyLongArrType_Type) return 1;
     if (type == &PyBool_Type || type == &PyComplex_Type) return 1;
-    return type == &PyFloatArrType_Type || type == &PyBoolArrType_Type || type == &PyIntArrType_Type || type == &PyCDoubleArrType_Type ||
+    return is_number_class(type) || type == &PyFloatArrType_Type || type == &PyBoolArrType_Type || type == &PyIntArrType_Type || type == &PyCDoubleArrType_Type ||
            type == &PyCFloatArrType_Type || type == &PyHalfArrType_Type || type == &PyByteArrType_Type || type == &PyShortArrType_Type ||
            type == &PyLongLongArrType_Type || type == &PyUByteArrType_Type || type == &PyUShortArrType_Type || type == &PyUIntArrType_Type ||
            type == &PyULongArrType_Type || type == &PyULongLongArrType_Type;
 }
 
 static inline int is_complex(PyObject* number) {
-    return Py_IS_TYPE(number, &PyComplex_Type) || Py_IS_TYPE(number, &PyCDoubleArrType_Type) || Py_IS_TYPE(number, &PyCFloatArrType_Type);
+    return Py_IS_TYPE(number, &PyComplex_Type) || IS_A(number, NPY_CDOUBLE) || IS_A(number, NPY_CFLOAT);
 }
 
 /* Whether the result of broadcasting is at hand as well, or NumPy's to refuse. */
@@ -84,7 +83,6 @@ static int fits_product(PyArrayObject* x, PyArrayObject* y) {
     return nx && ny && size <= limit_now();
 }
 
-static PyObject* scalar_method; /* makes a scalar of NumPy's ours */
 
 /* An item of what NumPy returned, which keeps it only where somebody else has it, too: nobody but the item's cell shall hold its memory. */
 static inline PyObject* item_of(PyObject* found, PyObject** item) {
@@ -94,7 +92,7 @@ static inline PyObject* item_of(PyObject* found, PyObject** item) {
     return taken;
 }
 
-/* NumPy's result as ours: of arrays without axes it is a scalar. */
+/* NumPy's result as ours: of arrays without axes it is a number. */
 static PyObject* wrapped(PyObject* found) {
     PyObject* made;
     if (found == NULL || PyArray_CheckExact(found)) return cell_of(found, NULL);
@@ -105,9 +103,7 @@ static PyObject* wrapped(PyObject* found) {
         Py_XDECREF(first), Py_XDECREF(second);
         return made;
     }
-    made = PyObject_CallOneArg(scalar_method, found);
-    Py_DECREF(found);
-    return made;
+    return number_of(found);
 }
 
 static PyObject* numpys_power(PyObject* x, PyObject* y) { return PyArray_Type.tp_as_number->nb_power(x, y, Py_None); }
@@ -214,11 +210,12 @@ static PyObject* binary(int op, PyObject* a, PyObject* b) {
         else if (op == POW && is_power(x, q, arrays)) found = direct2(&power_loops, p, q, arrays);
         if (found == NULL && !PyErr_Occurred()) {
             PyObject* before = pool_begin(((x ? PyArray_SIZE(x) : 0) + (y ? PyArray_SIZE(y) : 0)) * 8);
-            found = numpys[op](p, q);
+            p = numpys_taken(p), q = numpys_taken(q);
+            found = p && q ? numpys[op](p, q) : NULL;
             pool_end(before);
         }
-        Py_DECREF(p), Py_DECREF(q);
-        return op == MATMUL && found && !PyArray_CheckExact(found) ? found : wrapped(found);
+        Py_XDECREF(p), Py_XDECREF(q);
+        return wrapped(found);
     }
     if (x ? IS_LIKE(b) : y && IS_LIKE(a)) {
         PyObject* made = listed(NULL, x ? b : a, NULL);
@@ -286,13 +283,13 @@ static PyObject* in_place(int op, PyObject* a, PyObject* b) {
     Py_INCREF(x), Py_INCREF(q);
     written = writing_begin(a);
     done = binary_loops[op].ufunc && direct_into(&binary_loops[op], x, q);
-    if (!done && !PyErr_Occurred()) {
+    if (!done && !PyErr_Occurred() && (q = numpys_taken(q))) {
         found = numpys_in_place[op]((PyObject*)x, q);
         done = found != NULL;
         Py_XDECREF(found);
     }
     writing_end(written);
-    Py_DECREF(x), Py_DECREF(q);
+    Py_DECREF(x), Py_XDECREF(q);
     return done ? Py_NewRef(a) : NULL;
 }
 
@@ -334,8 +331,8 @@ static PyObject* compare(PyObject* a, PyObject* b, int op) {
     }
     Py_INCREF(x), Py_INCREF(q);
     found = direct2(&compare_loops[op], (PyObject*)x, q, y ? 3 : 1);
-    if (found == NULL && !PyErr_Occurred()) found = PyArray_Type.tp_richcompare((PyObject*)x, q, op);
-    Py_DECREF(x), Py_DECREF(q);
+    if (found == NULL && !PyErr_Occurred() && (q = numpys_taken(q))) found = PyArray_Type.tp_richcompare((PyObject*)x, q, op);
+    Py_DECREF(x), Py_XDECREF(q);
     return wrapped(found);
 }
 
@@ -502,7 +499,7 @@ static PyObject* large_gathered(PyObject* a, PyObject* key) {
         if (found == NULL && !PyErr_Occurred()) found = PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)from, plain);
     }
     Py_DECREF(from), Py_XDECREF(plain);
-    if (found == NULL || !PyArray_CheckExact(found)) return found;
+    if (found == NULL || !PyArray_CheckExact(found)) return number_of(found);
     if (PyArray_BASE((PyArrayObject*)found)) {
         Py_DECREF(found);
         return NULL;
@@ -530,7 +527,7 @@ static inline char* element_at(PyArrayObject* x, PyObject* key) {
         if (PyLong_CheckExact(parts[k])) {
             index = PyLong_AsSsize_t(parts[k]);
             if (index == -1 && PyErr_Occurred()) return PyErr_Clear(), NULL;
-        } else if (Py_IS_TYPE(parts[k], &PyLongArrType_Type)) {
+        } else if (IS_A(parts[k], NPY_LONG)) {
             index = PyArrayScalar_VAL(parts[k], Long);
         } else {
             return NULL;
@@ -542,21 +539,7 @@ static inline char* element_at(PyArrayObject* x, PyObject* key) {
     return PyArray_ISBEHAVED_RO(x) ? at : NULL;
 }
 
-static inline PyObject* element(PyArrayObject* x, char* at) {
-    PyObject* found;
-    switch (PyArray_TYPE(x)) {
-        case NPY_DOUBLE:
-            found = PyArrayScalar_New(Double);
-            if (found) PyArrayScalar_ASSIGN(found, Double, *(npy_double*)at);
-            return found;
-        case NPY_LONG:
-            found = PyArrayScalar_New(Long);
-            if (found) PyArrayScalar_ASSIGN(found, Long, *(npy_long*)at);
-            return found;
-        default:
-            return PyArray_Scalar(at, PyArray_DESCR(x), (PyObject*)x);
-    }
-}
+static inline PyObject* element(PyArrayObject* x, char* at) { return number_read(at, PyArray_DESCR(x), (PyObject*)x); }
 
 static PyObject* slot_getitem(PyObject* a, PyObject* key) {
     PyArrayObject* x = is_large(a) ? stored(a) : memory_of(a);
@@ -584,7 +567,7 @@ static PyObject* slot_getitem(PyObject* a, PyObject* key) {
         else Py_SETREF(found, slow2(slow_methods[GETITEM], a, key));
     }
     Py_DECREF(x);
-    return found;
+    return number_of(found);
 }
 
 /* Whether `a[key]` is what `value`, a part of the same array, shows: the end of `a[key] += ...`, which has written there already. */
@@ -1033,7 +1016,6 @@ static int slots_ready(void) {
         theirs->nb_inplace_floor_divide, theirs->nb_inplace_remainder, theirs->nb_inplace_lshift, theirs->nb_inplace_rshift,
         theirs->nb_inplace_and, theirs->nb_inplace_or, theirs->nb_inplace_xor, numpys_power_in_place, theirs->nb_inplace_matrix_multiply,
         NULL};
-    numbers_ready();
     next_name = PyUnicode_InternFromString("_next"), read_name = PyUnicode_InternFromString("_read"), write_name = PyUnicode_InternFromString("_write");
     memcpy(numpys, of, sizeof(of));
     memcpy(numpys_in_place, in_place_of, sizeof(in_place_of));

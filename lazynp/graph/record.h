@@ -264,6 +264,12 @@ static Node* second_operand(PyObject* b, int* column) {
         if (descr == NULL) return NULL;
         if (dtype_code((PyObject*)descr) >= 0 && descr->typeobj == type)
             node = constant(Py_NewRef(b), (PyObject*)descr);
+        else if (dtype_code((PyObject*)descr) >= 0 && descr->typeobj == type->tp_base && !PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) { /* a result */
+            npy_clongdouble room;
+            PyObject* number;
+            PyArray_ScalarAsCtype(b, &room);
+            if ((number = PyArray_Scalar(&room, descr, NULL)) != NULL) node = constant(number, (PyObject*)descr);
+        }
         Py_DECREF(descr);
     }
     if (node && (*column = compact_code(node->dtype)) < 0) Py_CLEAR(node);

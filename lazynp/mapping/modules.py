@@ -1,7 +1,7 @@
 """Whose modules are mapped.
 
 In: the directory of a program.  Out: an import hook that gives the user's modules a loader which maps them.  Promise: installed packages
-are never mapped; modules of others that compile, or start processes, for the user (``_FRIENDS``) are told of the mapping.
+are never mapped; modules of others that compile, or start processes, for the user (``FRIENDS``) are told of the mapping.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, ModuleType
 from typing import Any, Final
 
-from lazynp import scalars
 from lazynp.mapping.kept import compile_kept
 from lazynp.mapping.submodules import Submodules
 from lazynp.mapping.syntax import EDITION, OURS, compile_mapped, concerns, map_tree
 from lazynp.namespace.bridge import meeting
+from lazynp.values import config
 
 SCRIPT: Final = "__lazynp_main__"  # the name under which a child made by spawn imports the script
 
@@ -150,12 +150,12 @@ def owned(path: str) -> bool:
 def install(root: str, package: str = "", script: str = "") -> UserModules:
     """Map the modules of a program, from now on and for the life of the process."""
     program = UserModules(root, package, script)
-    scalars.give_numpys_own()
     # where Python's own search stands: hooks before it (pytest's is one) have their say first
     searching = (meeting.Finder, importlib.machinery.PathFinder)
     place = next((i for i, finder in enumerate(sys.meta_path) if finder in searching), len(sys.meta_path))
     sys.meta_path[place:place] = (program, Submodules())
-    meeting.tell(_FRIENDS)
+    if config.adaptors:
+        meeting.tell(FRIENDS)
     return program
 
 
@@ -195,7 +195,7 @@ def _pytest(module: Any) -> None:
         module.PYC_TAIL = f".{module.PYTEST_TAG}-{OURS}{EDITION}{module.PYC_EXT}"  # mapped code is not for runs without the mapping
 
 
-_FRIENDS: Final[dict[str, Callable[[Any], None]]] = {
+FRIENDS: Final[dict[str, Callable[[Any], None]]] = {
     "_pytest.assertion.rewrite": _pytest,
     "multiprocessing.spawn": _spawn,
 }

@@ -188,14 +188,14 @@ def read(x: arrays.ndarray, key: Any) -> Any:
 
 
 def _element(x: arrays.ndarray, region: Region) -> Any:
-    """The element at a region of single indices: a scalar of NumPy's.
+    """The element at a region of single indices: a number.
 
     What is pending is computed now: who reads an element wants a number, and Python's loops over elements should cost what NumPy's do.
     """
     memory = arrays.elements(x)
     if memory is None:
         memory = arrays.host(x, "element")
-    return memory[tuple([start for start, _ in region])]
+    return core.number(memory[tuple([start for start, _ in region])])
 
 
 class Index:

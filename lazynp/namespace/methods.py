@@ -29,7 +29,7 @@ from lazynp.namespace.routines import creation, selecting, shaping
 from lazynp.namespace.ufunc import reductions
 from lazynp.namespace.ufunc.ufuncs import UFUNCS
 from lazynp.ndarray import copy_order, host, ndarray, node_of, result, view_reshape, wrap_ordered
-from lazynp.scalars import is_scalar, outcome, scalar_of_value
+from lazynp.scalars import is_scalar, scalar_of_value
 from lazynp.values import config
 from lazynp.values.buffer import unseen
 from lazynp.values.loading import load
@@ -305,7 +305,7 @@ def at_hand(cls: type) -> None:
             function = plain.OTHERS[name](function, theirs)
         setattr(cls, name, core.function(function, theirs, name, frozenset()))
     cls.resize = core.function(vars(cls)["resize"], _resize_held, "ndarray.resize", frozenset())  # type: ignore[attr-defined]
-    core.register(cls, hand.result, outcome, product_in_passing)
+    core.register(cls, hand.result, product_in_passing)
     core.chain(_places, _there, _compiled, _pool)
 
 

@@ -208,7 +208,7 @@ def canonicalise_in_python(nodes_wanted: Sequence[Node]) -> Canonical:
             number = entries[entry] = len(nodes)
             nodes.append(node)
         index[node] = number
-    if calls or config.at_hand:
+    if walked and (calls or config.at_hand):
         source = node  # of the names here, one that nobody counts
         wanted += _asked_for_later(walked, index, kept)
     outputs = tuple([index[node] for node in wanted])  # first: a wanted leaf that nothing reads becomes an entry here

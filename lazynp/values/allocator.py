@@ -26,7 +26,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.values import config, limits
+from lazynp.values import limits
 
 SLAB_BYTES: Final = 4 << 20
 SMALL_LIMIT: Final = 256 << 10  # blocks up to this size come from slabs: the number of mappings of a process is bounded
@@ -37,8 +37,7 @@ DECAY_FROM: Final = 64 << 20  # bytes in use and kept from which on what is kept
 DECAY_SECONDS: Final = 2.0
 POOL_SLACK: Final = 16 << 20  # bytes that may be in use and kept together beyond the most that was ever in use
 KEEP_SHARE: Final = 8  # at most this part of the machine's memory is kept for reuse
-HEAP_KEEPS: Final = 64 << 20  # bytes that the C library keeps of what NumPy frees
-HEAP_SERVES: Final = 32 << 20  # and the arrays that it takes from there
+HEAP_KEEPS: Final = 64 << 20  # bytes of what NumPy frees that are left to the C library when it is asked for the rest
 
 
 class Block:
@@ -341,25 +340,13 @@ def _map(size: int, huge: bool) -> tuple[int, Any]:
     return address, keep
 
 
-def _heap() -> Callable[[int], object]:
-    """Let the C library keep what NumPy frees, up to a bound: pages that come and go cost more than what is computed in them.
-
-    The bounds are those that glibc arrives at by itself once an array of 32 MiB was freed.  Who has set some himself keeps them.  Returned:
-    what makes it give back all but a number of bytes.
-    """
-    library = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
-    adjust = getattr(library, "mallopt", None)
-    if adjust is not None and not config.heap_is_set():
-        adjust(_MMAP_THRESHOLD, HEAP_SERVES)
-        adjust(_TRIM_THRESHOLD, HEAP_KEEPS)
-    release: Callable[[int], object] = getattr(library, "malloc_trim", int)
+def _releasing() -> Callable[[int], object]:
+    """What makes the C library give back all but a number of bytes of what it keeps."""
+    release: Callable[[int], object] = getattr(ctypes.CDLL(None), "malloc_trim", int) if sys.platform.startswith("linux") else int
     return release
 
 
-_TRIM_THRESHOLD: Final = -1  # as <malloc.h> has them
-_MMAP_THRESHOLD: Final = -3
-
-release_heap: Final = _heap()
+release_heap: Final = _releasing()
 _pool = Allocator()
 allocate = _pool.allocate
 in_use = _pool.in_use

@@ -12,6 +12,7 @@ LAZYNP_DEVICE             cpu, cuda, cuda:N         where arrays live that nobod
 LAZYNP_TIER               auto, compiled            ``compiled``: never the NumPy tier for small programs; values are the same
 LAZYNP_EAGER              0, 1                      run, and raise, every operation at its call
 LAZYNP_EAGER_BELOW        786432, N                 values of at most N elements are computed at the call by NumPy; 0: none are
+LAZYNP_NUMBERS            now, wait                 ``wait``: numbers of pending arrays are computed when they are asked for, as on GPUs
 LAZYNP_DEBUG              0, 1                      check dtypes and shapes between passes and after every operation
 LAZYNP_BACKGROUND         1, 0                      ``0``: the program waits whenever something is compiled
 LAZYNP_OPTIMIZE           1, 0                      ``0``: kernels are compiled in a tenth of the time, without vectors; same values
@@ -19,6 +20,7 @@ LAZYNP_PURE               0, 1                      leave the native core alone 
 LAZYNP_THREADS            (number of usable cores)  threads of kernels, and of what takes long at hand
 LAZYNP_MEMORY             (half of what is free)    bytes (``500M``, ``2G``) that a run may need besides its inputs
 LAZYNP_PROGRESS           0, 1                      show on standard error how far a run is that takes more than two seconds
+LAZYNP_ADAPTORS           1, 0                      ``0``: no other library is told of lazynp (``doctor`` lists those that are)
 LAZYNP_FALLBACK           silent, warn, error       what a call that only NumPy itself can answer does
 LAZYNP_CUDA_GRAPHS        0 (never), N              replay schedules of N or more kernels that repeat on a GPU as CUDA graphs
 LAZYNP_TF32               0, 1                      ``1``: products of float32 on a GPU in TF32 (``lazynp.cuda.tf32``)
@@ -40,6 +42,7 @@ from typing import Any, Final
 
 BACKENDS: Final = ("llvm", "numpy")
 TIERS: Final = ("auto", "compiled")
+NUMBERS: Final = ("now", "wait")
 FALLBACKS: Final = ("silent", "warn", "error")
 LIBMVECS: Final = ("0", "sse", "avx2", "avx512", "neon")  # ``backends/llvm/host.py`` says what they are
 _SWITCH: Final = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
@@ -49,6 +52,7 @@ backend: str | None  # None: nobody chose, the runtime takes the best there is
 tier: str
 eager: bool
 eager_below: int  # elements; what hot paths look at is ``at_hand``
+numbers: str
 debug: bool
 optimize: bool
 background: bool
@@ -56,6 +60,7 @@ pure: bool
 progress: bool
 memory: int | None  # bytes; None: nobody chose, ``budget`` of ``values/pressure.py`` looks at what is free
 threads: int | None  # None: nobody chose, the backend counts the usable cores
+adaptors: bool
 fallback: str
 graphs: int
 nvtx: bool
@@ -68,6 +73,7 @@ sklearn_namespace: str
 device = "cpu"  # or "cuda:N"
 watched = False  # somebody looks at each run: ``progress`` or ``nvtx``
 at_hand = 0  # ``eager_below``, or 0 where values may live on GPUs
+numbers_wait = False  # ``numbers`` is "wait"
 generation = 0  # grows with every change, so that caches of derived facts notice it with one comparison
 followers: Final[list[Callable[[], None]]] = []  # called after every change
 
@@ -127,6 +133,7 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         "tier": _choice("LAZYNP_TIER", read("LAZYNP_TIER") or "auto", TIERS),
         "eager": _switch("LAZYNP_EAGER", read("LAZYNP_EAGER")),
         "eager_below": _count("LAZYNP_EAGER_BELOW", read("LAZYNP_EAGER_BELOW") or "786432", 0),
+        "numbers": _choice("LAZYNP_NUMBERS", read("LAZYNP_NUMBERS") or "now", NUMBERS),
         "debug": _switch("LAZYNP_DEBUG", read("LAZYNP_DEBUG")),
         "progress": _switch("LAZYNP_PROGRESS", read("LAZYNP_PROGRESS")),
         "optimize": _switch("LAZYNP_OPTIMIZE", read("LAZYNP_OPTIMIZE") or "1"),
@@ -134,6 +141,7 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         "pure": _switch("LAZYNP_PURE", read("LAZYNP_PURE")),
         "memory": _bytes("LAZYNP_MEMORY", memory_) if memory_ else None,
         "threads": _count("LAZYNP_THREADS", threads_) if threads_ else None,
+        "adaptors": _switch("LAZYNP_ADAPTORS", read("LAZYNP_ADAPTORS") or "1"),
         "fallback": _choice("LAZYNP_FALLBACK", fallback_, FALLBACKS) if fallback_ else "silent",
         "graphs": _count("LAZYNP_CUDA_GRAPHS", read("LAZYNP_CUDA_GRAPHS") or "0", 0),
         # By the other name profilers tell the NVTX library where ranges go.
@@ -150,13 +158,15 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
 def _derived() -> dict[str, Any]:
     """Settings that follow from others, for hot paths to look at."""
     settings = globals()
-    return {"at_hand": settings["eager_below"], "watched": settings["progress"] or settings["nvtx"]}
+    waits = settings["numbers"] == "wait"
+    return {"at_hand": settings["eager_below"], "numbers_wait": waits, "watched": settings["progress"] or settings["nvtx"]}
 
 
 _CHECKS: Final[dict[str, tuple[Any, ...]]] = {
     "backend": (None, *BACKENDS),
     "tier": TIERS,
     "eager": (False, True),
+    "numbers": NUMBERS,
     "debug": (False, True),
     "optimize": (False, True),
     "background": (False, True),
@@ -202,11 +212,6 @@ def override(**settings: Any) -> Iterator[None]:
         yield
     finally:
         update(**before)
-
-
-def heap_is_set() -> bool:
-    """Tell whether the environment says how the C library keeps memory."""
-    return any(name.startswith("MALLOC_") or name == "GLIBC_TUNABLES" for name in os.environ)
 
 
 globals().update(parse(os.environ))

@@ -260,7 +260,7 @@ def test_elements(dtype: str) -> None:
         for value in NUMBERS:
             want, got = [outcome(functools.partial(operator.setitem, z, key, value)) for z in pair]
             assert got[:2] == want[:2] and _bits(pair[0]) == _bits(pair[1]), (key, value)
-    assert type(pair[1][0, 0]) is type(x[0, 0])
+    assert pair[1][0, 0].__class__ is type(x[0, 0])
 
 
 def test_subscripts() -> None:

@@ -220,7 +220,7 @@ def test_pickles(protocol: int) -> None:
     x = lazy()
     for value in (x, x.T, x[:, ::2], x.sum(), x.sum(0), lazynp.array(3.0), lazynp.zeros((0, 3))):
         got = pickle.loads(pickle.dumps(value, protocol))
-        assert type(got) is type(value)
+        assert got.__class__ is value.__class__
         assert got.tolist() == value.tolist()
     for value in (lazynp.add, lazynp.float64, lazynp.ndarray):
         assert pickle.loads(pickle.dumps(value, protocol)) is value

@@ -68,7 +68,7 @@ def test_reads_and_writes_between_everything_else(shape: tuple[int, ...], seed: 
                 held.append((found, wanted))
                 assert found.strides == wanted.strides and (found.base is ours) == (wanted.base is theirs or wanted.base is theirs.base)
             else:
-                assert found == wanted and type(found) is type(wanted)
+                assert found == wanted and found.__class__ is wanted.__class__
         elif kind == 1:
             value = rng.randrange(100)
             ours[key] = value

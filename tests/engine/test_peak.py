@@ -20,6 +20,8 @@ from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program, canonicalise
 from lazynp.schedule.memory import recorded_peak
 
+pytestmark = pytest.mark.usefixtures("numbers_wait")
+
 N = 1_000_000
 ARRAY = 8 * N
 

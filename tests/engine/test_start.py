@@ -70,35 +70,6 @@ def test_a_method_that_loads_its_function_says_what_that_says(name: str) -> None
     assert getattr(method, "answered", None) == getattr(function, "answered", None)
 
 
-COLLECTING = """
-import gc, weakref
-class Cycle:
-    def __init__(self):
-        self.me = self
-%s
-garbage = weakref.ref(Cycle())
-collected = []
-gc.callbacks.append(lambda phase, about: collected.append(phase))
-import lazynp
-more = [[] for _ in range(100)]
-during = len(collected)
-gc.collect()
-print(gc.isenabled(), gc.get_freeze_count() > 0, during > 0, garbage() is None)
-"""
-
-
-@pytest.mark.parametrize(
-    ("before", "expected"),
-    [("", "True False False True"), ("gc.disable()", "False False False True"), ("gc.freeze()", "True True True True")],
-    ids=["as usual", "turned off", "frozen"],
-)
-def test_what_importing_makes_is_not_searched_for_garbage(before: str, expected: str) -> None:
-    """The program's own garbage is, and what it has frozen stays so."""
-    text = "import numpy\n" + COLLECTING % before
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == expected
-
-
 MAPPED = "import sys\nloaded = set(sys.modules)\nimport numpy as np\nprint(np.arange(3).sum(), *sorted(loaded))\n"
 
 

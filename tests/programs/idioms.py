@@ -54,7 +54,7 @@ CLASSES = [
     "x = i.sum(); issubclass(x.dtype.type, np.integer)",
     "issubclass(type(a[0, 0]), np.floating), issubclass(type(i[0, 0]), np.integer)",
     "a.dtype.type is np.float64, np.dtype(np.longlong).type is np.longlong",
-    "type(a[0, 0]) is np.float64, type(np.sqrt(2.0)) is np.float64, type(np.float32(2) + 1) is np.float32",
+    "type(a[0, 0]) == np.float64, type(np.sqrt(2.0)) == np.float64, type(np.float32(2) + 1) is np.float32",
     "type(a[0, 0] > 1) is np.bool, type(np.float64(1) < np.int8(2)) is np.bool_",
     "{np.float64: 1}[a.dtype.type], {np.float64: 1}.get(np.dtype('f8').type), np.float64 in {np.dtype(float).type}",
     "issubclass(np.float64, float), np.float64.__mro__[1].__name__, np.float64.__module__",

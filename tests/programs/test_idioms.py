@@ -66,11 +66,12 @@ def test_what_a_lazy_scalar_cannot_be() -> None:
     for refused, works in (
         (lambda: decimal.Decimal(s), lambda: decimal.Decimal(float(s))),
         (lambda: datetime.timedelta(seconds=s), lambda: datetime.timedelta(seconds=float(s))),
+        (lambda: json.dumps([s]), lambda: json.dumps([float(s)])),
+        (lambda: json.dumps({s: 1}), lambda: json.dumps({float(s): 1})),
     ):
         with pytest.raises(TypeError):
             refused()
         assert works()
-    assert json.dumps([s, {s: s}]) == json.dumps([s.item(), {s.item(): s.item()}])  # it asks for what a number is in Python
 
 
 def test_scalar_types_are_numpys_own() -> None:

@@ -21,6 +21,8 @@ def test_defaults() -> None:
         "progress": False,
         "threads": None,
         "fallback": "silent",
+        "adaptors": True,
+        "numbers": "now",
         "graphs": 0,
         "nvtx": False,
         "tf32": False,

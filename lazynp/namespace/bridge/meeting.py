@@ -85,7 +85,6 @@ NEIGHBOURS: Final[dict[str, Hook]] = dict.fromkeys(
         "joblib.externals.cloudpickle.cloudpickle",
         "joblib.numpy_pickle",
         "joblib.pool",
-        "json.encoder",
         "numba",
         "numba.core.dispatcher",
         "numba.core.interpreter",

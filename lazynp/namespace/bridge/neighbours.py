@@ -22,6 +22,7 @@ from lazynp.engine import devices
 from lazynp.namespace.bridge.fallback import users
 from lazynp.namespace.bridge.meeting import CUPYX
 from lazynp.ndarray import from_numpy, host, ndarray
+from lazynp.protocols import SHARED
 from lazynp.scalars import CLASSES
 
 _OPERATORS: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "divmod", "and", "or", "xor", "lshift", "rshift", "matmul")
@@ -32,7 +33,9 @@ _METHODS: Final = {f"__{kind}{name}__" for kind in ("", "r", "i") for name in _O
 Shown = Callable[[Any], Any]  # an array of ours -> another library's
 _NUMPYS: Final[Shown] = methodcaller("to_numpy")
 _LOOKED_INTO: Final[frozenset[type]] = frozenset({ndarray, *CLASSES, list, tuple, dict, slice})
-_OURS: Final[frozenset[type]] = frozenset({ndarray, *CLASSES})
+_OURS: Final = frozenset({ndarray, *CLASSES})
+_NUMBERS: Final = frozenset({np.bool, *core.number_classes_of})
+_RESULTS: Final = type(core.number_classes_of[np.float64])
 any_of = core.any_of
 
 _LOOKING: Final = {"eval", "query"}  # they read the names of whoever calls them
@@ -205,38 +208,29 @@ def _dask(module: Any) -> None:
         module.Dispatch.dispatch = functools.wraps(dispatch, assigned=("__doc__", "__name__", "__qualname__"))(numpys_too)
 
 
-def _json(module: Any) -> None:
-    """Let a result that is not computed yet be the number that NumPy's would be, for which ``default`` is not asked."""
-    native, written = module.c_make_encoder, module._make_iterencode
+class _Result:
+    """What stands for a number of ours where a library asks whose an argument is, by its class."""
 
-    def known(default: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def answer(value: Any) -> Any:
-            number = numpys(value) if type(value) in CLASSES else value
-            return float(number) if isinstance(number, float) else default(value)
+    __array_namespace__ = SHARED["__array_namespace__"]
 
-        return answer
 
-    def c_make_encoder(markers: Any, default: Any, *options: Any) -> Any:
-        encode = native(markers, known(default), *options)
+def _namespaces(module: Any) -> None:
+    """Let results, which are NumPy's numbers by their class, belong to lazynp; beside arrays of ours NumPy's own numbers do, too."""
+    asked = module.array_namespace
+    result = _Result()
 
-        def encoded(value: Any, level: int) -> Any:
-            try:
-                return encode(value, level)
-            except TypeError as error:
-                if not str(error).startswith("keys must be"):
-                    raise
-            if markers is not None:
-                markers.clear()  # of those that it was in the midst of
-            return encode(numpys(value), level)
+    def array_namespace(*xs: Any, **keywords: Any) -> Any:
+        results = [type(type(x)) is _RESULTS for x in xs]
+        if any(results) or not _OURS.isdisjoint(map(type, xs)):
+            told = [result if is_result else x for x, is_result in zip(xs, results, strict=True) if is_result or type(x) not in _NUMBERS]
+            return asked(*told, **keywords)
+        return asked(*xs, **keywords)
 
-        return encoded
-
-    def _make_iterencode(markers: Any, default: Any, encoder: Any, indent: Any, floatstr: Any, *options: Any, **keywords: Any) -> Any:
-        return written(markers, known(default), encoder, indent, lambda number: floatstr(float(number)), *options, **keywords)
-
-    if written.__module__ != __name__:
-        module._make_iterencode = _make_iterencode
-        module.c_make_encoder = native and c_make_encoder
+    if not hasattr(asked, "__given__"):
+        array_namespace.__given__ = True  # type: ignore[attr-defined]
+        module.array_namespace = functools.wraps(asked)(array_namespace)
+        if hasattr(module, "get_namespace"):
+            module.get_namespace = module.array_namespace
 
 
 def _sklearn(module: Any) -> None:
@@ -252,22 +246,6 @@ def _extra(module: Any) -> None:
 
     if asked.__module__ != __name__:
         module.is_python_scalar = is_python_scalar
-
-
-def _namespaces(module: Any) -> None:
-    """Beside an array of ours a number of NumPy's is a result of ours, ``x.sum()`` or ``x[0]``: it has no say in whose the arrays are."""
-    asked = module.array_namespace
-
-    def array_namespace(*xs: Any, **keywords: Any) -> Any:
-        if not _OURS.isdisjoint(map(type, xs)):
-            xs = tuple([x for x in xs if type(x) in _OURS or not isinstance(x, np.generic)])
-        return asked(*xs, **keywords)
-
-    if not hasattr(asked, "__given__"):
-        array_namespace.__given__ = True  # type: ignore[attr-defined]
-        module.array_namespace = functools.wraps(asked)(array_namespace)
-        if hasattr(module, "get_namespace"):
-            module.get_namespace = module.array_namespace
 
 
 def _cloudpickle(module: Any) -> None:
@@ -390,7 +368,6 @@ HOOKS: Final[dict[str, Callable[[Any], None]]] = {
     "joblib.externals.cloudpickle.cloudpickle": _cloudpickle,
     "joblib.numpy_pickle": _joblibs_files,
     "joblib.pool": _joblib,
-    "json.encoder": _json,
     "numba": _numba,
     "numba.core.dispatcher": _numba,
     "numba.core.interpreter": _numba,

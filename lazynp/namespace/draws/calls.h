@@ -126,11 +126,16 @@ static int wanted_size(Wanted* w, PyObject* size) {
     return w->axes > 0;
 }
 
+/* A number of NumPy's or a result, which is of a class below it. */
+static inline int is_double(PyObject* x) {
+    return PyObject_TypeCheck(x, &PyDoubleArrType_Type) && !PyType_HasFeature(Py_TYPE(x), Py_TPFLAGS_HEAPTYPE);
+}
+
 static int wanted_numbers(const Method* method, Wanted* w, PyObject* const* given) {
     double number[2] = {method->defaults[0], method->defaults[1]};
     for (int k = 0; k < 2; k++) {
         if (given[k] == NULL) continue;
-        if (!PyFloat_CheckExact(given[k]) && !PyLong_CheckExact(given[k]) && !Py_IS_TYPE(given[k], &PyDoubleArrType_Type)) return 0;
+        if (!PyFloat_CheckExact(given[k]) && !PyLong_CheckExact(given[k]) && !is_double(given[k])) return 0;
         number[k] = PyFloat_AsDouble(given[k]);
         if (number[k] == -1 && PyErr_Occurred()) return PyErr_Clear(), 0;
         if (!isfinite(number[k])) return 0;

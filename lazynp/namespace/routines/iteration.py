@@ -8,6 +8,7 @@ values are asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -17,15 +18,22 @@ from lazynp.graph import build
 from lazynp.namespace.bridge.fallback import library, ours
 from lazynp.ndarray import asarray, from_numpy, host, ndarray
 from lazynp.protocols import snapshot
-from lazynp.scalars import is_scalar
+from lazynp.scalars import is_scalar, number
 
 
 @library
 class ndenumerate(np.ndenumerate):
     """Walk through an array, giving indices and values; see :class:`numpy.ndenumerate`."""
 
+    iter: Any
+
     def __init__(self, arr: Any) -> None:
         super().__init__(snapshot(arr, "iteration") if type(arr) is ndarray else arr)
+        values = map(number, self.iter) if type(arr) is ndarray else self.iter
+        self._pairs = zip(product(*map(range, self.iter.base.shape)), values, strict=False)
+
+    def __next__(self) -> Any:
+        return next(self._pairs)
 
 
 class _Stand:

@@ -225,7 +225,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         elif kind in CLASSES:
             y = node_of_scalar(b)
         elif kind in OF_TYPE:
-            y = Node(o.CONST, (), b, b.dtype, ())
+            y = Node(o.CONST, (), core.numpys_number(b), b.dtype, ())
         elif kind is float or kind is int:
             weak_direct = self.direct((x.dtype, kind))
             if weak_direct is None or not x.shape:
@@ -262,10 +262,8 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
                 break
             values.append(value)
         else:
-            # Nothing here is lazy: NumPy's rules, at once.  Only Python's and NumPy's own scalars give NumPy's: functions that pandas
-            # applies to its values must give it such.
-            found = floating.at_once(self._of_numbers, *values)
-            return fallback.ours(found) if any(type(arg) in CLASSES for arg in args) else found
+            # Nothing here is lazy: NumPy's rules, at once.
+            return fallback.ours(floating.at_once(self._of_numbers, *values))
         known = NotImplemented
         if config.at_hand and not _LISTS.isdisjoint(map(type, args)) and not any(map(overrides, args)):
             args = [arg if (made := hand.listed(arg, None)) is None else made for arg in args]
