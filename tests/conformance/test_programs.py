@@ -22,7 +22,13 @@ np.savetxt("out.txt", x * np.random.rand())
 print(x.sum(), os.path.basename(__file__), sys.argv[1:])
 """
 OTHER = "import numpy as np\nname = 'lazynp' if hasattr(np, 'realize') else 'numpy'\nx = np.ones(3) * (name == 'numpy')\nprint(name)\n"
-TESTS = "import numpy as np\n\ndef test_sum():\n    assert np.arange(3).sum() == 3\n\ndef test_name():\n    assert not hasattr(np, 'realize')\n"
+TESTS = """
+import numpy as np
+def test_sum():
+    assert np.arange(3).sum() == 3
+def test_name():
+    assert not hasattr(np, "realize")
+"""
 ROWS: list[dict[str, Any]] = [
     {"name": "same", "repository": "somebody/work", "field": "simulation", "script": ["main.py", "--flag"]},
     {"name": "other", "repository": "somebody/work", "field": "simulation", "folder": "inner", "script": "other.py"},
