@@ -117,7 +117,7 @@ cdef extern from "counting.h":
     void writing_end(CellStruct*)
     int part_attach(object, object, object, object) except -1
     PyTypeObject function_type, ufunc_type
-    object function_new(object, object, object, int, Reduction*, Matrices*, Direct, int, int, object)
+    object function_new(object, object, object, int, Reduction*, Matrices*, Direct, int, int, int, object)
     int ufunc_bind(object, object, int, int, int, int) except -1
     void ufunc_register(PyTypeObject*)
     int functions_ready() except -1
@@ -525,7 +525,7 @@ def register_ufunc(cls):
     ufunc_register(<PyTypeObject*>cls)
     for name, kind in [("reduce", OF_UFUNC), ("accumulate", OF_UFUNC), ("reduceat", OF_UFUNC), ("outer", OUTER), ("at", AT)]:
         if name in vars(cls):
-            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NULL, NULL, NULL, 1, False, None))
+            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NULL, NULL, NULL, 1, False, False, None))
 
 
 def bind(ufunc, theirs, real, costly):
@@ -553,6 +553,8 @@ def function(slow, theirs, name, own, least=1):
     cdef Matrices* matrices = NULL
     cdef int kind = DRAW if name.startswith("draw ") else COUNTED if hasattr(type(slow), "noted") else LIBRARY if hasattr(type(slow), "at_hand") else _KINDS.get(name, ANY)
     cdef bint numpys_own = getattr(np, name, None) is theirs  # not a namesake of a submodule's
+    cdef bint in_their_place = str(getattr(theirs, "__module__", "")).startswith("lazynp")
+    cdef bint plain = not hasattr(getattr(np, name, theirs) if in_their_place else theirs, "__wrapped__")
     cdef bytes direct = b"stable order" if name == "argsort" else _DIRECTS.get(getattr(theirs, "__wrapped__", theirs), b"")
     if theirs in _MATRICES and numpys_matrices[<int>_MATRICES[theirs]].loops.ufunc != NULL:
         kind = MATRICES
@@ -573,4 +575,4 @@ def function(slow, theirs, name, own, least=1):
     if (python or kind == COUNTED) and error_variable == NULL:
         return slow
     method = getattr(np.ndarray, name) if name in _METHODS and numpys_own else None
-    return function_new(slow, theirs, method, kind, reduction, matrices, direct_named(direct), least, python and name not in _MOVING, own or None)
+    return function_new(slow, theirs, method, kind, reduction, matrices, direct_named(direct), least, python and name not in _MOVING, plain, own or None)

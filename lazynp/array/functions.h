@@ -36,6 +36,7 @@ typedef struct Function {
     int least;    /* arrays that have to be among the arguments: 0 or 1 */
     int all;      /* of `isclose` and `allclose`: the latter */
     int listens;  /* NumPy runs Python code, at whose lines it would warn */
+    int plain;    /* NumPy's asks no argument whether it overrides it, and wraps nothing, which programs look for */
     PyObject* own; /* a set of the keywords that are not NumPy's; may be NULL */
     PyObject* weakrefs;
     struct Function* next; /* of all that were made */
@@ -1254,10 +1255,20 @@ slow:
 
 /* Types ------------------------------------------------------------------------------------------------------------------------------ */
 
+/* The signature that the one in Python shows, by what it wraps. */
+static PyObject* function_signature(PyObject* slow, PyObject* name) {
+    PyObject *inspect = PyImport_ImportModule("inspect"), *found = inspect ? PyObject_CallMethod(inspect, "signature", "O", slow) : NULL;
+    Py_XDECREF(inspect);
+    if (found == NULL && PyErr_ExceptionMatches(PyExc_ValueError)) PyErr_SetObject(PyExc_AttributeError, name); /* a builtin that says none */
+    return found;
+}
+
 /* A function stands for the one in Python in everything but being called: name, signature, module, documentation. */
 static PyObject* function_getattro(PyObject* self, PyObject* name) {
     const char* text = PyUnicode_AsUTF8(name);
     if (text == NULL) return NULL;
+    if (((Function*)self)->plain && strcmp(text, "__wrapped__") == 0) return PyErr_SetObject(PyExc_AttributeError, name), NULL;
+    if (((Function*)self)->plain && strcmp(text, "__signature__") == 0) return function_signature(((Function*)self)->slow, name);
     if (strncmp(text, "__reduce", 8) == 0 || strcmp(text, "__get__") == 0 || strcmp(text, "__call__") == 0) return PyObject_GenericGetAttr(self, name);
     return PyObject_GetAttr(((Function*)self)->slow, name);
 }
@@ -1311,7 +1322,7 @@ static PyTypeObject function_type = {
 /* What is called of functions and ufuncs that are yet to be made. */
 static vectorcallfunc function_vector = function_call, ufunc_vector = ufunc_call;
 
-static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, PyObject* own) {
+static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, int plain, PyObject* own) {
     Function* made = PyObject_New(Function, &function_type);
     if (made == NULL) return NULL;
     made->vector = kind == FOREIGN ? foreign_call : function_vector;
@@ -1323,6 +1334,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->reduction = reduction;
     made->least = least;
     made->listens = listens;
+    made->plain = plain;
     made->own = own == Py_None ? NULL : Py_NewRef(own);
     made->direct = direct;
     made->matrices = matrices;

@@ -22,6 +22,7 @@ from lazynp.mapping.kept import compile_kept
 from lazynp.mapping.submodules import Submodules
 from lazynp.mapping.syntax import EDITION, OURS, compile_mapped, concerns, map_tree
 from lazynp.namespace.bridge import meeting
+from lazynp.namespace.standard import numpys_names
 from lazynp.values import config
 
 SCRIPT: Final = "__lazynp_main__"  # the name under which a child made by spawn imports the script
@@ -156,6 +157,7 @@ def install(root: str, package: str = "", script: str = "") -> UserModules:
     sys.meta_path[place:place] = (program, Submodules())
     if config.adaptors:
         meeting.tell(FRIENDS)
+    numpys_names()
     return program
 
 

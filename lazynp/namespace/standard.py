@@ -7,6 +7,7 @@ Promise: whatever NumPy accepts stays valid and means the same; the tests compar
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from inspect import Parameter, Signature, signature
 from types import ModuleType
@@ -53,6 +54,12 @@ def exchanged(function: Callable[..., Any]) -> Callable[..., Any]:
     parameters = [p.replace(name=names.get(p.name, p.name), annotation=Parameter.empty) for p in signature(function).parameters.values()]
     function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return function
+
+
+def numpys_names() -> None:
+    """Let the functions of ``EXCHANGED`` show NumPy's signatures: the process is a program that was written for NumPy."""
+    for name in EXCHANGED:
+        setattr(getattr(sys.modules["lazynp"], name), "__signature__", signature(getattr(np, name)))  # noqa: B010
 
 
 def checked_device(device: Any) -> str | None:

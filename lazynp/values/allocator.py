@@ -341,7 +341,7 @@ def _map(size: int, huge: bool) -> tuple[int, Any]:
 
 
 def _releasing() -> Callable[[int], object]:
-    """What makes the C library give back all but a number of bytes of what it keeps."""
+    """Return what makes the C library give back all but a number of bytes of what it keeps."""
     release: Callable[[int], object] = getattr(ctypes.CDLL(None), "malloc_trim", int) if sys.platform.startswith("linux") else int
     return release
 

@@ -5,6 +5,7 @@ Found by NumPy's own tests (``python -m conformance numpy``); each line here is 
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 import pickle
@@ -15,6 +16,7 @@ import numpy
 import pytest
 
 import lazynp
+from lazynp.namespace.standard import EXCHANGED, KEYWORDS
 from lazynp.values import config
 
 BOTH = (numpy, lazynp)
@@ -233,6 +235,22 @@ def test_signatures_are_numpys() -> None:
         assert inspect.signature(getattr(lazynp, name)) == inspect.signature(getattr(numpy, name))
     for name in ("sum", "astype", "reshape", "__add__"):
         assert str(inspect.signature(getattr(lazynp.ndarray, name))) == str(inspect.signature(getattr(numpy.ndarray, name)))
+
+
+@pytest.mark.parametrize("path", ["", ".linalg", ".fft", ".ma", ".char", ".lib.stride_tricks"])
+def test_functions_show_what_numpys_show(path: str) -> None:
+    # What wraps something takes part in ``__array_function__``: programs look for it.
+    theirs, ours = (functools.reduce(getattr, path.split(".")[1:], module) for module in (numpy, lazynp))
+    different = []
+    for name in sorted({*dir(theirs)} - {name for name in dir(theirs) if name.startswith("_")}):
+        function, found = getattr(theirs, name), getattr(ours, name)
+        if not callable(function) or isinstance(function, type | numpy.ufunc):
+            continue
+        shown = [str(inspect.signature(each)) if hasattr(each, "__wrapped__") else "" for each in (function, found)]
+        changed = f"{path}.{name}".removeprefix(".") in {*KEYWORDS, *EXCHANGED}
+        if hasattr(function, "__wrapped__") != hasattr(found, "__wrapped__") or (all(shown) and shown[0] != shown[1] and not changed):
+            different.append((name, *shown))
+    assert not different
 
 
 def test_resize() -> None:

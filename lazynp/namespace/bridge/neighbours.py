@@ -209,7 +209,7 @@ def _dask(module: Any) -> None:
 
 
 class _Result:
-    """What stands for a number of ours where a library asks whose an argument is, by its class."""
+    """Stand-in for a number of ours where a library asks whose an argument is, by its class."""
 
     __array_namespace__ = SHARED["__array_namespace__"]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, Final
 
 import numpy as np
@@ -33,7 +34,10 @@ class NpzFile(np.lib.npyio.NpzFile):
 def _like(function: Callable[..., Any]) -> Callable[..., Any]:
     """The wrapper's name, signature are NumPy's."""
     theirs = getattr(np, function.__name__)
-    function.__wrapped__ = theirs  # type: ignore[attr-defined]
+    if hasattr(theirs, "__wrapped__"):
+        function.__wrapped__ = theirs  # type: ignore[attr-defined]
+    else:  # and wraps nothing, which programs look for
+        function.__signature__ = signature(theirs)  # type: ignore[attr-defined]
     return library(function)
 
 
