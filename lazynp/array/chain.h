@@ -42,18 +42,19 @@ typedef struct {
     int offset;
 } Site;
 
-/* What an expression is so far; it belongs to the cell that stands for its value. */
+/* Operations that wait, in the program's order, over one space of elements.  Cells that have a step's value name the tape and the step. */
 typedef struct Chain {
-    Cell* cell;
     struct Chain *before, *after; /* all that wait, in a ring */
     int steps, arrays, numbers, ndim;
-    int told;  /* its errors were told of, or are another chain's to tell */
-    unsigned long thread;
+    int cells; /* that have a step's value */
+    int told;  /* its errors were told of */
     int users; /* calls that compute it now */
+    unsigned long thread;
     npy_intp dims[AXES], size;
-    PyCodeObject* code; /* where the operator is that waits first */
-    int offset;
+    PyObject* errors; /* NumPy's error state, in which all steps were recorded; may be NULL */
     Step step[CHAIN_STEPS];
+    Cell* cell[CHAIN_STEPS]; /* borrowed; NULL: nobody has this step's value */
+    Site site[CHAIN_STEPS];  /* whose code objects are held */
     PyArrayObject* array[CHAIN_STEPS + 1];
     Value value[CHAIN_STEPS + 1];
 } Chain;
@@ -66,6 +67,7 @@ static int waiting_count;
 
 #define IS_CHAIN(x) (Py_TYPE(x) == chain_type)
 #define CHAIN_OF(x) ((Chain*)((Cell*)(x))->before)
+#define STEP_OF(x) ((int)((Cell*)(x))->offset)
 
 static Chain* kept_chains[8];
 static int kept_chain_count;
@@ -86,31 +88,34 @@ static void chain_enter(Chain* self) {
 static void chain_free(Chain* self) {
     if (self->after != self) chain_leave(self);
     for (int k = 0; k < self->arrays; k++) Py_DECREF(self->array[k]);
-    Py_DECREF(self->code);
+    for (int k = 0; k < self->steps; k++) Py_XDECREF(self->site[k].code);
+    Py_XDECREF(self->errors);
     if (kept_chain_count < 8) kept_chains[kept_chain_count++] = self;
     else PyMem_Free(self);
 }
 
-/* A chain without steps, which does not wait yet. */
-static PyObject* chain_new(const Site* site) {
+/* A tape without steps, which does not wait yet. */
+static Chain* chain_new(PyObject* errors) {
     Chain* self = kept_chain_count ? kept_chains[--kept_chain_count] : PyMem_Malloc(sizeof(Chain));
-    Cell* cell = self ? cell_new() : NULL;
-    if (cell == NULL) {
-        PyMem_Free(self);
-        return self ? NULL : PyErr_NoMemory();
-    }
+    if (self == NULL) return (Chain*)PyErr_NoMemory();
+    self->steps = self->arrays = self->numbers = self->cells = self->told = self->users = 0;
+    self->thread = PyThread_get_thread_ident();
+    self->errors = Py_XNewRef(errors);
+    self->before = self->after = self;
+    return self;
+}
+
+/* The cell of the step that comes next. */
+static Cell* chain_cell(void) {
+    Cell* cell = cell_new();
+    if (cell == NULL) return NULL;
     cell->base = Py_NewRef(Py_None), cell->node = Py_NewRef(Py_None), cell->view = Py_NewRef(Py_None);
     cell->readonly = Py_NewRef(Py_False);
     Py_SET_TYPE((PyObject*)cell, chain_type);
     Py_INCREF(chain_type), Py_DECREF(array_type);
-    cell->before = (Cell*)self;
+    cell->before = NULL;
     cell->lent = 0;
-    self->cell = cell;
-    self->steps = self->arrays = self->numbers = self->told = self->users = 0;
-    self->thread = PyThread_get_thread_ident();
-    self->code = (PyCodeObject*)Py_NewRef((PyObject*)site->code), self->offset = site->offset;
-    self->before = self->after = self;
-    return (PyObject*)cell;
+    return cell;
 }
 
 /* Which operators wait ------------------------------------------------------------------------------------------------------------ */

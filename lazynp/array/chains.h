@@ -14,64 +14,69 @@
 
 /* Computing ------------------------------------------------------------------------------------------------------------------------ */
 
-/* All in one pass; NULL without an exception where it is to be done step by step.  `hot`: what is to be compiled afterwards. */
-static PyArrayObject* chain_run(Chain* self, Hot** hot) {
-    const Step* last = &self->step[self->steps - 1];
-    Loop* loop = &last->loops->of[last->type];
-    PyArrayObject* made;
+/* What somebody has, and what that reads. */
+static void outs_of(const Chain* self, Outs* outs) {
+    outs->count = 0;
+    for (int k = 0; k < self->steps; k++) outs->wanted[k] = self->cell[k] != NULL, outs->count += self->cell[k] != NULL, outs->to[k] = NULL;
+    for (int k = self->steps; k--;)
+        for (int o = 0; outs->wanted[k] && o < self->step[k].loops->nin; o++)
+            if (self->step[k].of[o].kind == OF_STEP) outs->wanted[self->step[k].of[o].number] = 1;
+}
+
+static int all_wanted(const Chain* self, const Outs* outs) {
+    for (int k = 0; k < self->steps; k++)
+        if (!outs->wanted[k]) return 0;
+    return 1;
+}
+
+/* All in one pass; 0 where it is to be done step by step.  `hot`: what is to be compiled afterwards. */
+static int chain_run(Chain* self, Outs* outs, PyArrayObject** made, Hot** hot) {
     RowsFunction function;
     Hot* known;
     Rows2 of;
-    int raised, minded;
-    if (self->steps < 2 || self->size == 0 || !rows_of(self, &of)) return NULL;
-    if ((made = result_of(self->ndim, self->dims, loop->out, self->size)) == NULL) return NULL;
+    int raised, minded, last = self->steps - 1;
+    if (self->size == 0 || !rows_of(self, &of)) return 0;
+    for (int k = 0; k < self->steps; k++) {
+        if (self->cell[k] == NULL) continue;
+        if ((made[k] = result_of(self->ndim, self->dims, self->step[k].loops->of[self->step[k].type].out, self->size)) == NULL) return 0;
+        outs->to[k] = PyArray_BYTES(made[k]);
+    }
     minded = errors_minded();
-    known = of.rows == 1 || of.length >= HOT_ROW ? hot_of(self, &of) : NULL;
+    known = self->steps > 1 && outs->count == 1 && outs->to[last] && all_wanted(self, outs) && (of.rows == 1 || of.length >= HOT_ROW) ? hot_of(self, &of) : NULL;
     function = known ? known->function : NULL; /* other threads of the program may run meanwhile, and change it */
     if (known) known->busy++;
-    if (function) raised = !hot_run(function, self, &of, PyArray_BYTES(made), loop->size, minded);
+    if (function) raised = !hot_run(function, self, &of, outs->to[last], step_size(self, last), minded);
     else *hot = hot_count(known, self->size), raised = 1;
     if (raised) {
-        raised = pass_run(self, &of, PyArray_BYTES(made), loop->size, minded);
+        raised = pass_run(self, outs, &of, minded);
         if (!raised && function && ++known->refused > HOT_REFUSALS) known->function = NULL; /* its flags say too much */
     }
     if (known) known->busy--;
-    if (raised) Py_CLEAR(made);
-    return made;
+    return !raised;
 }
 
-/* An operator whose waiting was in vain again and again waits no more. */
-static void chain_learn(const Chain* self, int fine) {
-    unsigned char* waits = waits_at(self->code, self->offset);
-    chain_results[!fine]++;
-    if (waits && *waits) *waits = (unsigned char)(!fine ? *waits - 1 : *waits < FAILURES ? *waits + 1 : *waits);
-}
-
-/* What calls a function where the chain's operators are, if the program is elsewhere: an array may be asked for by code that stands between them.  Of
-   errors that are another chain's to tell, or in another thread, nobody here wants to hear. */
-static PyObject* chain_there(const Chain* self) {
-    if (self->told || self->thread != PyThread_get_thread_ident()) return Py_NewRef(quiet_call);
-    PyFrameObject* frame = PyEval_GetFrame();
-    PyCodeObject* code = frame ? PyFrame_GetCode(frame) : NULL;
-    int here = code == self->code && PyFrame_GetLineNumber(frame) == PyCode_Addr2Line(self->code, self->offset);
-    Py_XDECREF(code);
-    return here ? Py_NewRef(Py_None) : PyObject_CallFunction(there_method, "Oi", self->code, self->offset);
+/* What calls a function where a step was recorded.  Of errors that were told nobody wants to hear again. */
+static PyObject* chain_there(const Chain* self, int k) {
+    const Site* site = &self->site[k];
+    if (self->told || site->code == NULL) return Py_NewRef(quiet_call);
+    return PyObject_CallFunction(there_method, "Oi", site->code, site->offset);
 }
 
 /* Step by step, as NumPy does. */
-static PyArrayObject* chain_steps(Chain* self) {
-    PyObject *made[CHAIN_STEPS] = {NULL}, *there = chain_there(self);
-    PyArrayObject* found = NULL;
+static int chain_steps(Chain* self, const Outs* outs, PyArrayObject** found) {
+    PyObject *made[CHAIN_STEPS] = {NULL}, *there, *token = NULL;
     int k;
-    if (there == NULL) return NULL;
+    if (self->errors && (token = PyContextVar_Set(error_variable, self->errors)) == NULL) return 0;
     for (k = 0; k < self->steps; k++) {
         Step* step = &self->step[k];
         PyObject *called[3] = {step->loops->ufunc, NULL, NULL}, **args = called + 1, *before;
+        if (!outs->wanted[k]) continue;
+        if ((there = chain_there(self, k)) == NULL) break;
         for (int o = 0; o < step->loops->nin; o++) {
             int number = step->of[o].number;
             switch (step->of[o].kind) {
             case OF_ARRAY: args[o] = Py_NewRef((PyObject*)self->array[number]); break;
-            case OF_STEP: args[o] = made[number], made[number] = NULL; break;
+            case OF_STEP: args[o] = Py_NewRef(made[number]); break;
             default: {
                 PyArray_Descr* descr = PyArray_DescrFromType(step->type);
                 args[o] = PyArray_Scalar(&self->value[number], descr, NULL);
@@ -81,25 +86,28 @@ static PyArrayObject* chain_steps(Chain* self) {
         }
         if (args[0] && (args[1] || step->loops->nin == 1)) {
             before = pool_begin(self->size * 8);
-            if (there == Py_None) made[k] = PyObject_Vectorcall(called[0], args, (size_t)step->loops->nin, NULL);
-            else made[k] = PyObject_Vectorcall(there, called, (size_t)step->loops->nin + 1, NULL);
+            made[k] = PyObject_Vectorcall(there, called, (size_t)step->loops->nin + 1, NULL);
             pool_end(before);
         }
-        Py_XDECREF(args[0]), Py_XDECREF(args[1]);
+        Py_XDECREF(args[0]), Py_XDECREF(args[1]), Py_DECREF(there);
+        if (made[k] && !PyArray_CheckExact(made[k])) {
+            PyErr_SetString(PyExc_TypeError, "a ufunc of NumPy's returned no array");
+            break;
+        }
         if (made[k] == NULL) break;
     }
-    if (k == self->steps && PyArray_CheckExact(made[k - 1])) found = (PyArrayObject*)made[--k];
-    else if (k == self->steps) PyErr_SetString(PyExc_TypeError, "a ufunc of NumPy's returned no array");
-    while (k--) Py_XDECREF(made[k]);
-    Py_DECREF(there);
-    return found;
-}
-
-/* In one pass if that goes; NULL where NumPy raises.  `wanted`: whether it went is remembered. */
-static PyArrayObject* chain_compute(Chain* self, int wanted, Hot** hot) {
-    PyArrayObject* found = chain_run(self, hot);
-    if (wanted && !self->told) chain_learn(self, found != NULL);
-    return found || PyErr_Occurred() ? found : chain_steps(self);
+    for (int j = 0; j < self->steps; j++) {
+        if (k == self->steps && self->cell[j]) Py_XSETREF(found[j], (PyArrayObject*)Py_XNewRef(made[j]));
+        Py_XDECREF(made[j]);
+    }
+    if (token) {
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        PyContextVar_Reset(error_variable, token);
+        Py_DECREF(token);
+        PyErr_Restore(type, value, trace);
+    }
+    return k == self->steps;
 }
 
 /* A large result as a large array has it; NULL with an exception. */
@@ -123,64 +131,73 @@ static void chain_become(Cell* cell, PyObject* made) {
     if (!PyObject_GC_IsTracked((PyObject*)cell)) PyObject_GC_Track((PyObject*)cell);
 }
 
-/* Compute what `x` stands for: afterwards it is an array at hand like others; -1 where NumPy raises. */
-static int chain_settle(PyObject* x) {
-    Cell* cell = (Cell*)x;
-    Chain* self = CHAIN_OF(x);
-    PyArrayObject* found;
+/* Compute what waits on a tape: afterwards its cells are arrays at hand like others; -1 where NumPy raises. */
+static int tape_settle(Chain* self) {
+    PyArrayObject* made[CHAIN_STEPS] = {NULL};
     PyObject* large = NULL;
+    Outs outs;
     Hot* hot = NULL;
-    Py_INCREF(x), self->users++;
+    int fine, failed = 0;
+    self->users++;
     if (self->after != self) chain_leave(self); /* NumPy may call a program's handler of errors, or another thread: they may settle all others */
-    found = chain_compute(self, 1, &hot);
-    if (found && self->size > limit_now() && (large = chain_large(found)) == NULL) Py_CLEAR(found);
+    outs_of(self, &outs);
+    fine = chain_run(self, &outs, made, &hot);
+    if (!self->told) chain_results[!fine]++;
+    if (!fine && !PyErr_Occurred()) fine = chain_steps(self, &outs, made);
     self->users--;
-    if (found == NULL) {
-        self->told = 1;
-        if (self->users == 0 && IS_CHAIN(x)) chain_enter(self);
-    } else if (IS_CHAIN(x)) {
-        cell->before = NULL;
-        if (large) chain_become(cell, large);
-        else Py_SETREF(cell->base, Py_NewRef((PyObject*)found));
-        Py_SET_TYPE(x, array_type);
-        Py_INCREF(array_type), Py_DECREF(chain_type);
-    } /* else somebody who was asked meanwhile has computed it */
-    if (self->users == 0 && !IS_CHAIN(x)) chain_free(self);
-    if (found == NULL) hot_put_off(hot);
-    else if (hot && hot_compile(hot)) Py_CLEAR(found);
-    Py_XDECREF(found), Py_XDECREF(large), Py_DECREF(x);
-    return found ? 0 : -1;
+    if (!fine) self->told = 1, failed = -1;
+    for (int k = 0; k < self->steps; k++) {
+        Cell* cell = fine ? self->cell[k] : NULL;
+        if (cell && made[k]) {
+            if (self->size > limit_now() && (large = chain_large(made[k])) == NULL) {
+                failed = -1;
+                break;
+            }
+            Py_INCREF(cell);
+            self->cell[k] = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
+            if (large) chain_become(cell, large);
+            else Py_SETREF(cell->base, Py_NewRef((PyObject*)made[k]));
+            Py_SET_TYPE((PyObject*)cell, array_type);
+            Py_INCREF(array_type), Py_DECREF(chain_type);
+            Py_CLEAR(large);
+            Py_DECREF(cell);
+        }
+    }
+    for (int k = 0; k < self->steps; k++) Py_XDECREF(made[k]);
+    if (self->users == 0) {
+        if (self->cells == 0) chain_free(self);
+        else chain_enter(self);
+    }
+    if (!fine) hot_put_off(hot);
+    else if (hot && hot_compile(hot)) failed = -1;
+    return failed;
 }
 
-/* Nobody wants it, because an exception came between; of the errors that it would have raised somebody may want to hear. */
+static int chain_settle(PyObject* x) {
+    int failed;
+    Py_INCREF(x);
+    failed = tape_settle(CHAIN_OF(x));
+    Py_DECREF(x);
+    return failed;
+}
+
+/* What nobody has is not computed, unless something reads it. */
 static void chain_dealloc(PyObject* x) {
     Chain* self = CHAIN_OF(x);
-    PyObject *type, *value, *trace;
-    PyArrayObject* found;
-    Hot* hot = NULL;
+    int k = STEP_OF(x);
+    ((Cell*)x)->offset = 0;
     Py_SET_TYPE(x, array_type);
     Py_INCREF(array_type), Py_DECREF(chain_type);
     array_dealloc(x);
-    if (self->after != self) chain_leave(self);
-    if (!self->told) {
-        PyErr_Fetch(&type, &value, &trace);
-        found = chain_compute(self, 0, &hot);
-        hot_put_off(hot);
-        if (found == NULL) PyErr_Clear();
-        Py_XDECREF(found);
-        PyErr_Restore(type, value, trace);
-    }
-    chain_free(self);
+    if (self == NULL) return;
+    self->cell[k] = NULL;
+    if (--self->cells == 0 && self->users == 0) chain_free(self);
 }
 
 static int settle_all(void) {
     if (faded_count) faded_go();
-    while (waiting_count) {
-        PyObject* x = Py_NewRef((PyObject*)waiting.after->cell);
-        int failed = chain_settle(x);
-        Py_DECREF(x);
-        if (failed) return -1;
-    }
+    while (waiting_count)
+        if (tape_settle(waiting.after)) return -1;
     return 0;
 }
 
@@ -239,10 +256,7 @@ static int chain_takes(const Chain* self, PyArrayObject* x) {
     return PyArray_NDIM(x) <= self->ndim && (PyArray_IS_C_CONTIGUOUS(x) ? 1 : self->ndim <= 2) && operand_steps(x, self->ndim, self->dims, steps);
 }
 
-static int chain_type_of(const Chain* self) {
-    const Step* last = &self->step[self->steps - 1];
-    return last->loops->of[last->type].out;
-}
+static inline int step_type(const Chain* self, int k) { return self->step[k].loops->of[self->step[k].type].out; }
 
 /* Put `x` (an array, or NULL and the number `b`) among the operands. */
 static int chain_operand(Chain* self, PyArrayObject* x, PyObject* b, int type, Operand* to) {
@@ -256,34 +270,6 @@ static int chain_operand(Chain* self, PyArrayObject* x, PyObject* b, int type, O
     }
     if (self->numbers > CHAIN_STEPS || !value_of(b, type, &self->value[self->numbers])) return 0;
     *to = (Operand){OF_NUMBER, self->numbers++};
-    return 1;
-}
-
-/* Add the steps of `other` to those of `self`; `other` keeps its own, for somebody may have got its cell (NumPy's arrays of objects do). */
-static int chain_join(Chain* self, const Chain* other) {
-    int first = self->steps, arrays[CHAIN_STEPS + 1];
-    if (first == 0) {
-        Py_SETREF(self->code, (PyCodeObject*)Py_NewRef((PyObject*)other->code));
-        self->offset = other->offset;
-        self->ndim = other->ndim, self->size = other->size;
-        memcpy(self->dims, other->dims, (size_t)other->ndim * sizeof(npy_intp));
-    }
-    if (first + other->steps >= CHAIN_STEPS || self->ndim != other->ndim || memcmp(self->dims, other->dims, (size_t)self->ndim * sizeof(npy_intp))) return 0;
-    if (self->arrays + other->arrays > CHAIN_STEPS || self->numbers + other->numbers > CHAIN_STEPS) return 0;
-    for (int k = 0; k < other->arrays; k++) {
-        Operand to = {OF_ARRAY, k};
-        if (first) chain_operand(self, other->array[k], NULL, 0, &to);
-        else self->array[self->arrays++] = (PyArrayObject*)Py_NewRef((PyObject*)other->array[k]);
-        arrays[k] = to.number;
-    }
-    for (int k = 0; k < other->numbers; k++) self->value[self->numbers + k] = other->value[k];
-    for (int k = 0; k < other->steps; k++) {
-        Step* step = &self->step[self->steps++];
-        *step = other->step[k];
-        for (int o = 0; o < 2; o++)
-            step->of[o].number = step->of[o].kind == OF_ARRAY ? arrays[step->of[o].number] : step->of[o].number + (step->of[o].kind == OF_STEP ? first : self->numbers);
-    }
-    self->numbers += other->numbers;
     return 1;
 }
 
@@ -313,64 +299,132 @@ static inline int is_private(PyObject* a) {
     return held == Py_None || (member_of(&member_lease, held) == Py_None && member_of(&member_outside, held) == Py_None);
 }
 
-/* The type of an operand, an array or a chain; -1 of all others, -2 of what no chain may read. */
+/* The type of an operand, an array or a step; -1 of all others, -2 of what may not wait to be read. */
 static inline int operand_read(PyObject* x, PyArrayObject** array, Chain** chain) {
     *array = NULL, *chain = NULL;
-    if (IS_CHAIN(x)) {
-        if (Py_REFCNT(x) != 1) return -2; /* it got away */
-        return chain_type_of(*chain = CHAIN_OF(x));
-    }
+    if (IS_CHAIN(x)) return (*chain = CHAIN_OF(x)) ? step_type(*chain, STEP_OF(x)) : -1;
     if ((*array = memory_of(x)) == NULL && (*array = large_complex(x)) == NULL) return -1;
     return is_private(x) ? PyArray_TYPE(*array) : -2;
 }
 
-/* `a op b` (b is NULL for an operation on one array) as a step of an expression: a cell that waits, or has the whole expression's value; NULL
-   (perhaps without an exception) where it is to be computed by itself. */
-static PyObject* chain_step(Loops* loops, PyObject* a, PyObject* b) {
-    PyObject *operands[2] = {a, b}, *cell;
-    PyArrayObject* arrays[2] = {NULL, NULL};
-    Chain *chains[2] = {NULL, NULL}, *self;
-    int type = -1, found, nin = b ? 2 : 1, waits;
-    Operand of[2] = {{OF_NUMBER, 0}, {OF_NUMBER, 0}};
-    Loop* loop;
-    Site site = {NULL, 0};
-    waits = site_waits(&site, 0);
-    if (waits == 0 && !IS_CHAIN(a) && !(b && IS_CHAIN(b))) {
-        if (!large_complex(a) && !(b && large_complex(b))) return NULL;
-        waits = site_waits(&site, 1);
-        if (waits == 0) return NULL;
+#define TURN 16
+
+/* Whether a tape takes another step, from this place. */
+static inline int takes_step(const Chain* self, const Site* site, PyObject* errors) {
+    if (self->users || self->told || self->steps >= CHAIN_STEPS || self->arrays + 2 > CHAIN_STEPS || self->numbers + 2 > CHAIN_STEPS) return 0;
+    if (self->errors != errors) return 0;
+    return self->steps < TURN || self->site[0].code != site->code || self->site[0].offset != site->offset;
+}
+
+/* The latest tape over this space that takes a step; NULL where there is none. */
+static Chain* tape_over(int ndim, const npy_intp* dims, const Site* site, PyObject* errors) {
+    for (Chain* self = waiting.before; self != &waiting; self = self->before)
+        if (self->ndim == ndim && !memcmp(self->dims, dims, (size_t)ndim * sizeof(npy_intp)) && takes_step(self, site, errors)) return self;
+    return NULL;
+}
+
+static PyObject* warnings_dict; /* of the module, where the filters in force are looked up */
+static PyObject *filters_name, *filters_said, *filters_held, *filters_first;
+static Py_ssize_t filters_length;
+static int filters_later;
+
+/* Whether warnings may be told later: the filters in force are the process's own, and make no exception of them. */
+static int may_wait(void) {
+    PyObject *now, *first, *found;
+    if (warnings_dict == NULL) {
+        PyObject *module = PyImport_ImportModule("warnings"), *own = module ? PyImport_ImportModule("lazynp.graph.filters") : NULL;
+        if (own == NULL) return PyErr_Clear(), 0;
+        warnings_dict = Py_NewRef(PyModule_GetDict(module));
+        filters_name = PyUnicode_InternFromString("filters");
+        filters_said = PyObject_GetAttrString(own, "said");
     }
-    if (waits < 0 || site.code == NULL) return NULL;
+    now = PyDict_GetItemWithError(warnings_dict, filters_name);
+    if (now == NULL || !PyList_CheckExact(now)) return PyErr_Clear(), 0;
+    first = PyList_GET_SIZE(now) ? PyList_GET_ITEM(now, 0) : NULL;
+    if (now == filters_held && first == filters_first && PyList_GET_SIZE(now) == filters_length) return filters_later;
+    found = PyObject_CallNoArgs(filters_said);
+    if (found == NULL) return PyErr_Clear(), 0;
+    Py_XSETREF(filters_held, Py_NewRef(now));
+    Py_XSETREF(filters_first, Py_XNewRef(first));
+    filters_length = PyList_GET_SIZE(now);
+    filters_later = PyLong_AsLong(found) != 2;
+    Py_DECREF(found);
+    return filters_later;
+}
+
+/* Where the program is; 0 where there is no frame of Python's. */
+static inline int site_now(Site* site) {
+    PyFrameObject* frame = PyEval_GetFrame();
+    if (frame == NULL) return 0;
+    site->code = PyFrame_GetCode(frame); /* held */
+    site->offset = PyFrame_GetLasti(frame);
+    return 1;
+}
+
+/* `a op b` (b is NULL for an operation on one array) as a step that waits; NULL (perhaps without an exception) where it is to be computed now. */
+static PyObject* chain_step(Loops* loops, PyObject* a, PyObject* b) {
+    PyObject *operands[2] = {a, b}, *errors = NULL;
+    PyArrayObject* arrays[2] = {NULL, NULL};
+    Chain *chains[2] = {NULL, NULL}, *self = NULL;
+    int type = -1, found, nin = b ? 2 : 1, ndim, tries, arrays_before, numbers_before;
+    Operand of[2] = {{OF_NUMBER, 0}, {OF_NUMBER, 0}};
+    npy_intp dims[AXES], size;
+    Loop* loop;
+    Cell* cell;
+    Site site = {NULL, 0};
     for (int o = 0; o < nin; o++) {
         if ((found = operand_read(operands[o], &arrays[o], &chains[o])) == -2 || (found >= 0 && type >= 0 && found != type)) return NULL;
         if (found >= 0) type = found;
     }
-    if (type < 0) return NULL;
+    if (type < 0 || !may_wait()) return NULL;
     if ((loop = loop_of(loops, type)) == NULL && (loop = loop_of(loops, type)) == NULL) return NULL; /* it may have been tried just now */
-    if (!loop->joins || (cell = chain_new(&site)) == NULL) return NULL;
-    self = CHAIN_OF(cell);
-    for (int o = 0; o < nin; o++) /* once more: trying a loop and making a cell may run code (a collection of garbage); from here on nothing does */
-        if ((found = operand_read(operands[o], &arrays[o], &chains[o])) != -1 && found != type) goto refused;
-    if (chains[0] == NULL && chains[1] == NULL) {
-        PyArrayObject *x = arrays[0] ? arrays[0] : arrays[1], *y = arrays[0] ? arrays[1] : NULL;
-        if (!waits || x == NULL || !broadcast_dims(x, y, &self->ndim, self->dims, &self->size)) goto refused;
-        if (self->size < chain_sizes.from || (self->size > limit_now() && !PyTypeNum_ISCOMPLEX(type))) goto refused;
+    if (!loop->joins || (cell = chain_cell()) == NULL) return NULL;
+    if (!site_now(&site)) goto refused;
+    if (error_variable && (PyContextVar_Get(error_variable, NULL, &errors) < 0)) goto refused;
+    Py_XDECREF(errors); /* the context has it */
+    for (tries = 0;; tries++) {
+        for (int o = 0; o < nin; o++) /* once more: trying a loop and making a cell may run code (a collection of garbage); from here on nothing does */
+            if ((found = operand_read(operands[o], &arrays[o], &chains[o])) != -1 && found != type) goto refused;
+        self = chains[0] ? chains[0] : chains[1];
+        if (self == NULL) {
+            PyArrayObject *x = arrays[0] ? arrays[0] : arrays[1], *y = arrays[0] ? arrays[1] : NULL;
+            if (x == NULL || !broadcast_dims(x, y, &ndim, dims, &size)) goto refused;
+            if (size < chain_sizes.from || (size > limit_now() && !PyTypeNum_ISCOMPLEX(type))) goto refused;
+            if ((self = tape_over(ndim, dims, &site, errors)) == NULL) {
+                if ((self = chain_new(errors)) == NULL) goto refused;
+                self->ndim = ndim, self->size = size;
+                memcpy(self->dims, dims, (size_t)ndim * sizeof(npy_intp));
+            }
+        } else if (!takes_step(self, &site, errors) || (chains[0] && chains[1] && chains[0] != chains[1])) {
+            found = 0;
+            goto settle;
+        }
+        arrays_before = self->arrays, numbers_before = self->numbers;
+        found = 1;
+        for (int o = 0; o < nin && found; o++) {
+            if (chains[o]) of[o] = (Operand){OF_STEP, STEP_OF(operands[o])};
+            else found = chain_operand(self, arrays[o], operands[o], type, &of[o]);
+        }
+        if (found) break;
+        while (self->arrays > arrays_before) Py_DECREF(self->array[--self->arrays]);
+        self->numbers = numbers_before;
+    settle:
+        if (self->steps == 0) {
+            chain_free(self);
+            goto refused;
+        }
+        if (tries || (chains[0] == NULL && chains[1] == NULL)) goto refused;
+        for (int o = 0; o < nin; o++)
+            if (IS_CHAIN(operands[o]) && chain_settle(operands[o]) < 0) goto refused;
     }
-    for (int o = 0; o < nin; o++) {
-        if (chains[o] && !chain_join(self, chains[o])) goto refused;
-        if (chains[o]) of[o] = (Operand){OF_STEP, self->steps - 1};
-    }
-    for (int o = 0; o < nin; o++)
-        if (!chains[o] && !chain_operand(self, arrays[o], operands[o], type, &of[o])) goto refused;
-    self->step[self->steps++] = (Step){loops, type, {of[0], of[1]}};
-    for (int o = 0; o < nin; o++)
-        if (chains[o]) chains[o]->told = 1;
-    chain_enter(self);
-    if (waits || chain_settle(cell) == 0) return cell;
-    Py_DECREF(cell);
-    return NULL;
+    self->step[self->steps] = (Step){loops, type, {of[0], of[1]}};
+    self->site[self->steps] = site;
+    self->cell[self->steps] = cell, self->cells++;
+    cell->before = (Cell*)self, cell->offset = self->steps++;
+    if (self->after == self) chain_enter(self);
+    return (PyObject*)cell;
 refused:
-    self->told = 1, self->steps = 0;
+    Py_XDECREF(site.code);
     Py_DECREF(cell);
     return NULL;
 }

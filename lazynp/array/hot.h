@@ -200,9 +200,11 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
             memcpy(&tried.value[hot->step[k].of[o].number], PyArray_BYTES(numbers[k]) + (3 + 2 * k) % TRIED * size, (size_t)size);
         }
     if (fine) {
-        blocks_assign(&tried, block);
+        Outs outs = {.count = 0};
+        memset(outs.wanted, 1, sizeof(outs.wanted));
+        blocks_assign(&tried, &outs, block);
         for (int k = 0; k < hot->arrays; k++) at[k] = PyArray_BYTES(sampled[k]);
-        for (int k = 0; k < hot->steps; k++) step_run(&tried, k, block, at, &of, desk, desk->blocks[block[k]], TRIED);
+        for (int k = 0; k < hot->steps; k++) step_run(&tried, k, block, at, &of, desk, outs.to, TRIED);
         function(at, of.across, of.along, tried.value, found, 1, TRIED);
         flags_clear(0);
         fine = hot_same(found, desk->blocks[block[hot->steps - 1]], loop->out, loop->size);
