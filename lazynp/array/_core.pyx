@@ -101,7 +101,7 @@ cdef extern from "counting.h":
     PyObject* show_method
     void parts_release()
     object _parts_of "parts_of"(object)
-    void chain_register(PyTypeObject*, PyObject*, PyObject*, PyObject*, PyObject*)
+    void chain_register(PyObject*, PyObject*, PyObject*)
     long long* chain_results
     long long hot_runs, hot_work
     void chain_resize(Py_ssize_t, Py_ssize_t, Py_ssize_t, int, long long)
@@ -304,12 +304,7 @@ def chain(places, there, compiled, pool):
     ``there`` returns for an operator's place in one what calls a function as if it stood there; ``compiled`` an address of machine
     code for an expression that comes often, or 0, and ``pool`` how many threads kernels have.
     """
-    cls = <object>array_type
-    waiting = type.__new__(type(cls), cls.__name__, (cls,), {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__})
-    _keep(waiting)
-    refuse_concatenation(<PyTypeObject*>waiting)
-    (<PyTypeObject*>waiting).tp_name = array_type.tp_name
-    chain_register(<PyTypeObject*>waiting, _keep(places), _keep(there), _keep(compiled), _keep(pool))
+    chain_register(_keep(there), _keep(compiled), _keep(pool))
 
 
 def chain_sizes(least, row, block, runs=1, work=500_000_000):

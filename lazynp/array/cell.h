@@ -28,8 +28,31 @@ typedef struct Cell {
 
 static PyTypeObject* array_type; /* the class of arrays, once it is registered */
 
+/* What stands for the memory of a cell whose value waits on a tape (`chain.h`); nothing else reads it. */
+static PyTypeObject waiting_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.array._core.Waiting", .tp_basicsize = sizeof(PyObject), .tp_flags = Py_TPFLAGS_DEFAULT};
+static struct {
+    PyObject_HEAD
+} waiting_value = {PyObject_HEAD_INIT(&waiting_type)};
+#define WAITS(x) (((Cell*)(x))->base == (PyObject*)&waiting_value)
+static int settle_cell(PyObject* x);
+static void forget_cell(PyObject* x);
+
+/* The members in which a value lies: who asks for one has the value computed. */
+static PyObject* cell_value(PyObject* self, void* at) {
+    PyObject* found;
+    if (WAITS(self) && settle_cell(self) < 0) return NULL;
+    found = *(PyObject**)((char*)self + (size_t)at);
+    return found ? Py_NewRef(found) : (PyErr_SetString(PyExc_AttributeError, "no value"), NULL);
+}
+static int cell_set_value(PyObject* self, PyObject* to, void* at) {
+    if (WAITS(self) && settle_cell(self) < 0) return -1;
+    Py_XSETREF(*(PyObject**)((char*)self + (size_t)at), Py_XNewRef(to));
+    return 0;
+}
+
 static PyMemberDef cell_members[] = {
-    {"_base", T_OBJECT_EX, offsetof(Cell, base), 0, NULL},   {"_node", T_OBJECT_EX, offsetof(Cell, node), 0, NULL},
+    {"_known_base", T_OBJECT_EX, offsetof(Cell, base), READONLY, "_base, or what stands for it"},
+    {"_known_node", T_OBJECT_EX, offsetof(Cell, node), READONLY, "_node, likewise"},
     {"_stamp", T_OBJECT_EX, offsetof(Cell, stamp), 0, NULL}, {"_readonly", T_OBJECT_EX, offsetof(Cell, readonly), 0, NULL},
     {"_writers", T_INT, offsetof(Cell, writers), READONLY, "how many writes into the memory of a draft are under way"},
     {"_known_view", T_OBJECT_EX, offsetof(Cell, view), READONLY, "_view, if somebody has asked for it"}, {NULL, 0, 0, 0, NULL}};
@@ -67,6 +90,7 @@ static int cell_clear(PyObject* object) {
 
 static inline void cell_release(PyObject* self) {
     PyObject_GC_UnTrack(self);
+    if (WAITS(self)) forget_cell(self);
     if (((Cell*)self)->weakrefs) PyObject_ClearWeakRefs(self);
     cell_clear(self);
     Py_CLEAR(((Cell*)self)->readonly);

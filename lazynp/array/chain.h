@@ -29,13 +29,6 @@ typedef struct {
     int end; /* 0: no byte of a step is undefined, so that two may be compared */
 } Step;
 
-/* A piece of a program: a byte an instruction says how often an operator there may still wait in vain, 0 of all that do not wait. */
-typedef struct {
-    PyCodeObject* code;
-    PyObject* waits; /* NULL: nobody has looked yet */
-    int first;       /* where the operator is that came here first */
-} Places;
-
 /* Where an operator is. */
 typedef struct {
     PyCodeObject* code; /* borrowed */
@@ -60,12 +53,11 @@ typedef struct Chain {
 } Chain;
 
 static PyObject* result_method; /* `hand.result`, for answers that are not plain */
-static PyTypeObject* chain_type; /* the class of arrays while they are not computed yet; its instances become the former's */
 static long long chain_results[2]; /* computed in one pass, and step by step */
 static Chain waiting = {.before = &waiting, .after = &waiting};
 static int waiting_count;
 
-#define IS_CHAIN(x) (Py_TYPE(x) == chain_type)
+#define IS_CHAIN(x) (Py_TYPE(x) == array_type && WAITS(x))
 #define CHAIN_OF(x) ((Chain*)((Cell*)(x))->before)
 #define STEP_OF(x) ((int)((Cell*)(x))->offset)
 
@@ -109,81 +101,13 @@ static Chain* chain_new(PyObject* errors) {
 static Cell* chain_cell(void) {
     Cell* cell = cell_new();
     if (cell == NULL) return NULL;
-    cell->base = Py_NewRef(Py_None), cell->node = Py_NewRef(Py_None), cell->view = Py_NewRef(Py_None);
+    cell->base = Py_NewRef((PyObject*)&waiting_value), cell->node = Py_NewRef(Py_None), cell->view = Py_NewRef(Py_None);
     cell->readonly = Py_NewRef(Py_False);
-    Py_SET_TYPE((PyObject*)cell, chain_type);
-    Py_INCREF(chain_type), Py_DECREF(array_type);
     cell->before = NULL;
     cell->lent = 0;
     return cell;
 }
 
-/* Which operators wait ------------------------------------------------------------------------------------------------------------ */
-
-#define SET_BITS 6
-#define WAYS 4
-#define FAILURES 4
-static Places places[1 << SET_BITS][WAYS]; /* of a set, the latest first */
-static PyObject *places_method, *there_method; /* `sites.places` and `sites.there` */
-
-static Places* places_set(PyCodeObject* code) { return places[((uint64_t)((uintptr_t)code >> 4) * 0x9E3779B97F4A7C15u) >> (64 - SET_BITS)]; }
-
-static Places* places_of(PyCodeObject* code) {
-    Places* set = places_set(code);
-    for (int k = 0; k < WAYS; k++)
-        if (set[k].code == code) return &set[k];
-    return NULL;
-}
-
-/* A new piece takes the place of that which came first. */
-static void places_add(PyCodeObject* code, int first) {
-    Places *set = places_set(code), last = set[WAYS - 1];
-    memmove(set + 1, set, (WAYS - 1) * sizeof(Places));
-    set[0] = (Places){(PyCodeObject*)Py_NewRef((PyObject*)code), NULL, first};
-    Py_XDECREF(last.code), Py_XDECREF(last.waits);
-}
-
-static unsigned char* waits_at(PyCodeObject* code, int offset) {
-    Places* of = places_of(code);
-    if (of == NULL || of->waits == NULL || offset < 0 || offset / 2 >= PyByteArray_GET_SIZE(of->waits)) return NULL;
-    return (unsigned char*)PyByteArray_AS_STRING(of->waits) + offset / 2;
-}
-
-/* Look where operators wait in a piece of the program; -1 where somebody interrupts it. */
-static int places_look(PyFrameObject* frame, PyCodeObject* code) {
-    PyObject *names = PyFrame_GetGlobals(frame), *found = PyObject_CallFunctionObjArgs(places_method, (PyObject*)code, names, NULL);
-    Places* of;
-    Py_DECREF(names);
-    if (found == NULL && !PyErr_ExceptionMatches(PyExc_Exception)) return -1;
-    if (found == NULL) PyErr_Clear();
-    if (found == NULL || !PyByteArray_CheckExact(found)) Py_XSETREF(found, PyByteArray_FromStringAndSize(NULL, 0));
-    if (found == NULL) return -1;
-    for (Py_ssize_t k = 0; k < PyByteArray_GET_SIZE(found); k++) PyByteArray_AS_STRING(found)[k] *= FAILURES;
-    if ((of = places_of(code)) != NULL) Py_XSETREF(of->waits, Py_NewRef(found));
-    Py_DECREF(found);
-    return 0;
-}
-
-/* Whether the operator of the user's that runs now has a result that is only there for the next one; -1 where somebody interrupts it.  A piece of
-   the program is looked at when it runs again, or with large arrays: looking costs more than what runs once could win with small ones. */
-static int site_waits(Site* site, int large) {
-    PyFrameObject* frame = places_method ? PyEval_GetFrame() : NULL;
-    unsigned char* waits;
-    Places* of;
-    int failed = 0;
-    if (frame == NULL) return 0;
-    site->code = PyFrame_GetCode(frame);
-    Py_DECREF(site->code); /* the frame has it */
-    site->offset = PyFrame_GetLasti(frame);
-    if ((of = places_of(site->code)) == NULL) {
-        places_add(site->code, site->offset);
-        if (chain_sizes.runs == 0 || large) failed = places_look(frame, site->code);
-    } else if (of->waits == NULL && (site->offset <= of->first || large)) {
-        failed = places_look(frame, site->code);
-    }
-    if (failed) return -1;
-    waits = waits_at(site->code, site->offset);
-    return waits && *waits;
-}
+static PyObject* there_method; /* `sites.there` */
 
 #endif

@@ -157,8 +157,6 @@ static int tape_settle(Chain* self) {
             self->cell[k] = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
             if (large) chain_become(cell, large);
             else Py_SETREF(cell->base, Py_NewRef((PyObject*)made[k]));
-            Py_SET_TYPE((PyObject*)cell, array_type);
-            Py_INCREF(array_type), Py_DECREF(chain_type);
             Py_CLEAR(large);
             Py_DECREF(cell);
         }
@@ -181,14 +179,13 @@ static int chain_settle(PyObject* x) {
     return failed;
 }
 
-/* What nobody has is not computed, unless something reads it. */
-static void chain_dealloc(PyObject* x) {
+static int settle_cell(PyObject* x) { return chain_settle(x); }
+
+/* A cell goes.  What nobody has is not computed, unless something reads it. */
+static void forget_cell(PyObject* x) {
     Chain* self = CHAIN_OF(x);
     int k = STEP_OF(x);
-    ((Cell*)x)->offset = 0;
-    Py_SET_TYPE(x, array_type);
-    Py_INCREF(array_type), Py_DECREF(chain_type);
-    array_dealloc(x);
+    ((Cell*)x)->before = NULL, ((Cell*)x)->offset = 0;
     if (self == NULL) return;
     self->cell[k] = NULL;
     if (--self->cells == 0 && self->users == 0) chain_free(self);
@@ -212,10 +209,6 @@ static int cell_lend(PyObject* x) {
     return 0;
 }
 
-/* Any attribute: everything that is not an operator. */
-static PyObject* chain_getattr(PyObject* x, PyObject* name) { return SETTLED ? PyObject_GenericGetAttr(x, name) : NULL; }
-static int chain_setattr(PyObject* x, PyObject* name, PyObject* value) { return SETTLED ? PyObject_GenericSetAttr(x, name, value) : -1; }
-
 /* For tests: chains of few elements. */
 static void chain_resize(npy_intp from, npy_intp row, npy_intp block, int runs, long long work) {
     chain_sizes.from = from, chain_sizes.runs = runs;
@@ -225,13 +218,9 @@ static void chain_resize(npy_intp from, npy_intp row, npy_intp block, int runs, 
     hot_work = work;
 }
 
-static void chain_register(PyTypeObject* type, PyObject* look, PyObject* there, PyObject* compiled, PyObject* pool) {
-    chain_type = type;
-    places_method = look, there_method = there, hot_method = compiled, pool_method = pool;
+static void chain_register(PyObject* there, PyObject* compiled, PyObject* pool) {
+    there_method = there, hot_method = compiled, pool_method = pool;
     threads_name = PyUnicode_InternFromString("threads");
-    type->tp_dealloc = chain_dealloc;
-    type->tp_getattro = chain_getattr;
-    type->tp_setattro = chain_setattr;
 }
 
 /* Steps ---------------------------------------------------------------------------------------------------------------------------- */

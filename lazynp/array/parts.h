@@ -465,6 +465,8 @@ static int set_view(PyObject* object, PyObject* value, void* closure) {
     return 0;
 }
 
-static PyGetSetDef cell_getset[] = {{"_view", get_view, set_view, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
+static PyGetSetDef cell_getset[] = {
+    {"_base", cell_value, cell_set_value, NULL, (void*)offsetof(Cell, base)}, {"_node", cell_value, cell_set_value, NULL, (void*)offsetof(Cell, node)},
+    {"_view", get_view, set_view, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
 
 #endif

@@ -1020,7 +1020,7 @@ static int slots_ready(void) {
     memcpy(numpys, of, sizeof(of));
     memcpy(numpys_in_place, in_place_of, sizeof(in_place_of));
     if ((faded = PyList_New(0)) == NULL || pool_ready() < 0) return -1;
-    return PyType_Ready(&cell_type) < 0 || PyType_Ready(&rows_type) < 0 || PyType_Ready(&elements_type) < 0 ? -1 : 0;
+    return PyType_Ready(&waiting_type) < 0 || PyType_Ready(&cell_type) < 0 || PyType_Ready(&rows_type) < 0 || PyType_Ready(&elements_type) < 0 ? -1 : 0;
 }
 
 #endif
