@@ -197,7 +197,8 @@ def test_the_report_counts_regimes_by_line(tmp_path: Path) -> None:
     assert found[13, HAND] == 1
     assert found[14, PENDING] == found[14, SIZE] == 0, "what a function computes on its way is not counted; a number is run where it stands"
     runs = [(line, name) for (line, name), count in found.items() if line in (14, 15) and name.startswith("run by ") and count == 1]
-    assert [line for line, _ in runs] == [14, 15] and all(name.startswith("run by a new plan, in the NumPy tier, because ") for _, name in runs)
+    assert [line for line, _ in runs] == [14, 15]
+    assert all(name.startswith("run by a new plan, in the NumPy tier, because ") for _, name in runs)
 
 
 @pytest.mark.slow
