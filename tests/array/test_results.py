@@ -8,6 +8,7 @@ import fractions
 import json
 import math
 import operator
+import os
 import pickle
 import statistics
 import struct
@@ -150,6 +151,28 @@ def test_results_with_arrays_belong_to_lazynp(size: str) -> None:
     assert array_api_compat.array_namespace(numpy.float64(1)) is array_api_compat.array_namespace(numpy.ones(2))
     with pytest.raises(TypeError, match="Multiple namespaces"):
         array_api_compat.array_namespace(x, numpy.ones(2))
+
+
+LOADED_FIRST = """
+import scipy.stats, sklearn.linear_model
+from scipy._lib._array_api import array_namespace
+from sklearn.utils._array_api import get_namespace
+import lazynp as np
+x = np.arange(5.)
+for result in (x.sum(), x[1], x.any(), x.mean(dtype="f4")):
+    assert array_namespace(x, result).__name__ == "lazynp"
+    with sklearn.config_context(array_api_dispatch=True):
+        assert get_namespace(x, result)[0].__name__ == "lazynp"
+assert array_namespace(x.sum(), x[1]).__name__ == "lazynp"
+"""
+
+
+def test_libraries_that_were_loaded_first_are_told_too() -> None:
+    pytest.importorskip("sklearn")
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED_FIRST], env={**os.environ, "SCIPY_ARRAY_API": "1"}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", ["__add__", "__sub__", "__mul__", "__truediv__", "__floordiv__", "__mod__", "__pow__", "__lt__", "__eq__"])

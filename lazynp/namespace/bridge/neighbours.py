@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import copyreg
 import functools
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from operator import methodcaller
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -215,7 +216,10 @@ class _Result:
 
 
 def _namespaces(module: Any) -> None:
-    """Let results, which are NumPy's numbers by their class, belong to lazynp; beside arrays of ours NumPy's own numbers do, too."""
+    """Let results, which are NumPy's numbers by their class, belong to lazynp; beside arrays of ours NumPy's own numbers do, too.
+
+    Where the library was loaded first its modules have the function already, under either name, and are given this one.
+    """
     asked = module.array_namespace
     result = _Result()
 
@@ -228,9 +232,9 @@ def _namespaces(module: Any) -> None:
 
     if not hasattr(asked, "__given__"):
         array_namespace.__given__ = True  # type: ignore[attr-defined]
-        module.array_namespace = functools.wraps(asked)(array_namespace)
-        if hasattr(module, "get_namespace"):
-            module.get_namespace = module.array_namespace
+        made = functools.wraps(asked)(array_namespace)
+        for names in [vars(each) for each in list(sys.modules.values()) if isinstance(each, ModuleType)]:
+            names.update({name: made for name in ("array_namespace", "get_namespace") if names.get(name) is asked})
 
 
 def _sklearn(module: Any) -> None:
