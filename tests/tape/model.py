@@ -28,6 +28,7 @@ simple: each entry one call of NumPy on the memory itself, where the core has gr
     what is at the call is NumPy's own call, with our way of telling in it (``tell_now``).
 31. What a loop casts is handed to NumPy as the program gave it: whether NumPy says "in cast" or "in add" depends on whether an operand
     was broadcast before.
+32. A comparison with a number of NumPy's on the left brings it as an array without axes (rule 18): that is a number, read at the call.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ class Engine:
         if isinstance(x, Array):
             return x.part
         if isinstance(x, np.ndarray):
-            return self.part(x, lent=True)
+            return self.part(x, lent=True) if x.ndim else x[()]
         return self.part(np.array(x)) if isinstance(x, list) else x
 
     def place(self) -> Place | None:
