@@ -4,8 +4,14 @@ In: NumPy's ufuncs, indices and writes on ``Array``; a thread's number in ``Engi
 data.  Out: arrays whose values, dtypes, shapes and strides are NumPy's, and warnings at the line that recorded them.  Promise: a program
 cannot tell a tape from NumPy but by when it computes and when it warns; the native core keeps the same promise and is tested against it.
 
-``Rules`` has what can be decided wrongly, one method a rule, in the order of the holes of the design's review (1 to 18).  What runs is
-simple: each entry one call of NumPy on the memory itself, where the core has groups and plans.  Holes that the model found, beyond these:
+``notions`` has the nouns; ``rules`` what can be decided wrongly, by the holes of the design's review (1 to 18); this module what follows:
+recording, order, running, telling.  An entry is one call of NumPy on the memory itself, where the core has groups and plans.  Left out:
+positions and masks that are data (they ask for values), products, maps, in-place operations that need no write, speed.
+
+What waits to be told is told while the list of filters is in force under which it was recorded, by what that list says then: who changes
+the process's own list in place, outside of blocks, changes it for what is pending.
+
+Holes that the model found beyond the review's, each with its rule:
 
 19. An export is a write to come: it settles who has recorded a read, and computes nodes that read the memory, as a write does (``lend``).
 20. A node that reads another node's result is a reader of memory that does not exist yet: readers belong to the result, with bytes or
@@ -318,7 +324,7 @@ class Engine:
     def store(self, entry: Entry, sources: list[Any], alone: bool) -> None:
         """Compute an entry's values into its target, beside it where they would meet what is still to be read."""
         target, op = entry.target.view(), entry.op
-        casts = any(x.layout.dtype != target.dtype for x in entry.parts)
+        casts = any(x.dtype != target.dtype for x in sources if isinstance(x, np.ndarray | np.generic))
         if entry.loops == "kernel" and op.own_bits:
             beside = np.empty_like(target)
             op.into(beside, sources)

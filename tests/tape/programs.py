@@ -160,10 +160,12 @@ class Side:
     def run(self, steps: tuple[Step, ...]) -> dict[str, Any]:
         """Run a program; its values at the end."""
         with own_filters(self.heard):
-            for step in steps:
-                self.execute(step)
-            while self.open:
-                self.leave()
+            try:
+                for step in steps:
+                    self.execute(step)
+            finally:
+                while self.open:
+                    self.leave()
             names = sorted(name for name in self.names if re.fullmatch(r"[vwsi]\d+", name))
             values = {name: self.tried(partial(self.value, self.names[name])) for name in names}
             self.close()
@@ -369,11 +371,11 @@ class Writer:
 
     def statement(self) -> str:
         v, choice = self.name(), self.random.random
-        match self.random.choices(range(17), [2, 1, 1, 1, 10, 3, 4, 5, 4, 2, 4, 3, 3, 2, 2, 2, 1])[0]:
+        match self.random.choices(range(17), [2, 2, 2, 3, 11, 4, 4, 6, 5, 2, 3, 2, 3, 3, 2, 1.5, 0.5])[0]:
             case 0:
                 return f"{self.new()} = np.array({self.numpys()})"
             case 1:
-                return f"{self.new()} = np.asarray({self.numpys()})" if choice() < 0.4 else f"{self.new('w')} = {self.numpys()} * 1"
+                return f"{self.new()} = np.asarray({self.numpys()})" if choice() < 0.3 else f"{self.new('w')} = {self.numpys()} * 1"
             case 2:
                 w = self.name("w")
                 return f"{self.new()} = np.asarray({w})" if choice() < 0.7 else f"{self.new()} = np.asarray({w}[1:])"
@@ -439,10 +441,10 @@ class Writer:
 
     def line(self) -> str:
         """A statement that NumPy runs, or now and then one that it refuses."""
-        if self.chance(0.06) and self.blocks < 3:
+        if self.chance(0.07) and self.blocks < 3:
             self.blocks += 1
             return f"enter('{self.random.choice(BLOCKS)}')"
-        if self.blocks and self.chance(0.2):
+        if self.blocks and self.chance(0.25):
             self.blocks -= 1
             return "leave()"
         for _ in range(20):
@@ -464,11 +466,12 @@ def write(seed: int) -> Program:
     writer = Writer(seed)
     chosen = writer.random
     texts: list[tuple[str, int]] = []
-    for k in range(3):
-        texts.append((f"v{k} = np.array({writer.numpys()})", k + 1))
-        writer.runs(texts[-1][0])
-    line = 3
-    while len(texts) < chosen.randrange(6, 45):
+    foreign = [f"w0 = {writer.numpys()} * 1", "v3 = np.asarray(w0)"] if writer.chance(0.4) else []
+    for text in [f"v{k} = np.array({writer.numpys()})" for k in range(3)] + foreign:
+        writer.runs(text)
+        texts.append((text, len(texts) + 1))
+    line = len(texts)
+    while len(texts) < chosen.randrange(8, 45):
         loop = writer.chance(0.15)
         depth = writer.blocks
         body = [writer.line() for _ in range(chosen.randrange(2, 7) if loop else 1)]

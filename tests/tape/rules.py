@@ -223,7 +223,7 @@ class Rules:
         """The warnings of an operation: one a flag, in NumPy's order."""
         return sorted(set(texts), key=lambda text: [text.startswith(kind) for kind in KINDS].index(True))
 
-    # 19 to 25. What the model found.
+    # 19 on. What the model found.
 
     def lend(self, engine: Engine, memory: Memory) -> None:
         """Give memory to the outside, for ever, which may write there from now on."""
