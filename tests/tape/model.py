@@ -29,7 +29,7 @@ Holes that the model found beyond the review's, each with its rule:
     call: a pattern that begins otherwise than any floating-point error says nothing (``may_match``).
 28. Where the first of an operation's warnings raises NumPy tells no other: an operation's warnings wait, and are dropped, together.
 29. A number that meets an array is cast at the call, and what is told of that (``x32 *= 1e300``) may raise before anything is done: it is
-    told at the call, though the operation waits (``of_numbers``).
+    told at the call, though the operation waits (``of_numbers``).  An element has it told when it is written, by NumPy (30).
 30. What raises at its call leaves what NumPy leaves: all that it wrote, or, where NumPy puts values beside for an overlap, nothing.  So
     what is at the call is NumPy's own call, with our way of telling in it (``tell_now``).
 31. What a loop casts is handed to NumPy as the program gave it: whether NumPy says "in cast" or "in add" depends on whether an operand
@@ -138,14 +138,14 @@ class Engine:
         self.tell()
         when = self.when(entry)
         entry.filters = None if when is NEVER else in_force()
-        entry.told = self.rules.of_numbers(log)
-        self.hear(entry, entry.told)
-        self.tell()
         number = not isinstance(sample, np.ndarray)
         if when is AT_CALL or number or not (out is None or out.layout.shape):  # a number is asked for now, an element written
             self.rules.alone(self, entry)
             self.tell()
         else:
+            entry.told = self.rules.of_numbers(log)
+            self.hear(entry, entry.told)
+            self.tell()
             self.append(entry)
         if number:
             return target.view()[()]
