@@ -454,10 +454,11 @@ class Writer:
         return "v0 = np.array(numpy.arange(5.0))"
 
     def in_the_middle(self) -> str:
+        """A statement that binds no name that the one in whose middle it runs may have read."""
         v, number = self.name(), self.random.choice(["2", "-1.5", "0"])
-        made, op = f"i{self.random.randrange(100)}", self.random.choice("+*")
+        made, op, f = f"i{self.random.randrange(100)}", self.random.choice("+*"), self.random.choice(["add", "multiply"])
         return self.random.choice(
-            [f"{made} = {v} {op} {self.name()}", f"{v} {op}= {number}", f"{v}[...] = {number}", f"{v}[{self.element(v)}] = {number}",
+            [f"{made} = {v} {op} {self.name()}", f"np.{f}({v}, {number}, out={v})", f"{v}[...] = {number}", f"{v}[{self.element(v)}] = {number}",
              f"{made} = kernels(np.add.reduce({v}, axis=0), {v})", f"{made} = np.maximum.reduce({v}, axis=None)", f"{v}[1:] = {v}[:-1]"]
         )  # fmt: skip
 
