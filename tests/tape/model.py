@@ -35,6 +35,8 @@ Holes that the model found beyond the review's, each with its rule:
 31. What a loop casts is handed to NumPy as the program gave it: whether NumPy says "in cast" or "in add" depends on whether an operand
     was broadcast before.
 32. A comparison with a number of NumPy's on the left brings it as an array without axes (rule 18): that is a number, read at the call.
+33. Which of two NaNs a sum or product gives depends on whether an element is in a loop's vectors or in its rest (float64 and float32, with
+    AVX-512): splitting into blocks, rows and writing in place change the sign of a NaN.  All NaNs are one when bits are compared.
 """
 
 from __future__ import annotations
