@@ -41,7 +41,7 @@ class Layout:
         self.size = math.prod(shape)
 
     def over(self, data: Any, offset: int) -> np.ndarray:
-        return np.ndarray(self.shape, self.dtype, data, offset, self.strides)
+        return np.ndarray(self.shape, self.dtype, data, offset if self.size else 0, self.strides)  # nothing may lie anywhere
 
     def interval(self, at: int) -> tuple[int, int]:
         """The bytes that elements cover, of which the first lies at an address; steps have a sign."""

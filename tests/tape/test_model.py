@@ -838,6 +838,12 @@ def test_a_cast_within_a_loop_says_what_numpy_says() -> None:
     assert difference(program) is None
 
 
+def test_views_of_nothing() -> None:
+    e = engine(RULES)
+    x = e.asarray(numpy.zeros((1, 6))[1:])[::-1, 1:] + 1
+    assert value(x).shape == (0, 5)
+
+
 def test_at_the_call_everything_is_computed_at_the_call() -> None:
     e = Engine(Bounds(large=LARGE), eager=True)
     with telling() as told:
