@@ -101,7 +101,7 @@ cdef extern from "counting.h":
     PyObject* show_method
     void parts_release()
     object _parts_of "parts_of"(object)
-    void chain_register(PyObject*, PyObject*, PyObject*)
+    void chain_register(PyObject*, PyObject*, PyObject*, PyObject*, PyObject*)
     long long* chain_results
     long long hot_runs, hot_work
     void chain_resize(Py_ssize_t, Py_ssize_t, Py_ssize_t, int, long long)
@@ -298,13 +298,14 @@ def number_members(members):
     number_members_set(members)
 
 
-def chain(places, there, compiled, pool):
-    """Let operators wait for one another where ``places`` of a code object says so; see ``chains.h``.
+def chain(state, place, step, compiled, pool):
+    """Let operations wait on tapes; see ``chains.h``.
 
-    ``there`` returns for an operator's place in one what calls a function as if it stood there; ``compiled`` an address of machine
-    code for an expression that comes often, or 0, and ``pool`` how many threads kernels have.
+    ``state`` returns the error state for what is recorded now, or None where it may not wait; ``place`` where the user's program stands;
+    ``step`` computes one operation and tells of its errors; ``compiled`` returns an address of machine code for a tape that comes often,
+    or 0, and ``pool`` how many threads kernels have.
     """
-    chain_register(_keep(there), _keep(compiled), _keep(pool))
+    chain_register(_keep(state), _keep(place), _keep(step), _keep(compiled), _keep(pool))
 
 
 def chain_sizes(least, row, block, runs=1, work=500_000_000):

@@ -272,15 +272,17 @@ def write_chosen(memory: Any, mask: Any, values: Any) -> bool:
 
 
 def chain(
-    places: Callable[[Any, Any], bytearray],
-    there: Callable[[Any, int], Callable[..., Any]],
+    state: Callable[[], Any],
+    place: Callable[[], Any],
+    step: Callable[..., Any],
     compiled: Callable[[Any, Any, str, bool], int],
     pool: Callable[[], int],
 ) -> None:
-    """Let operators wait for one another where ``places`` of a code object and its names says so.
+    """Let operations wait on tapes; see ``chains.h``.
 
-    ``there`` returns for an operator's place in one what calls a function as if it stood there; ``compiled`` an address of machine
-    code for an expression that comes often, or 0, and ``pool`` how many threads kernels have.
+    ``state`` returns the error state for what is recorded now, or None where it may not wait; ``place`` where the user's program stands;
+    ``step`` computes one operation and tells of its errors; ``compiled`` returns an address of machine code for a tape that comes often,
+    or 0, and ``pool`` how many threads kernels have.
     """
 
 

@@ -34,6 +34,8 @@ static struct {
     PyObject_HEAD
 } waiting_value = {PyObject_HEAD_INIT(&waiting_type)};
 #define WAITS(x) (((Cell*)(x))->base == (PyObject*)&waiting_value)
+static int waiting_count;         /* tapes on which something waits */
+static npy_intp orphaned_bytes;   /* of memory that only tapes hold, at most: its cells have died meanwhile */
 static int settle_cell(PyObject* x);
 static void forget_cell(PyObject* x);
 
@@ -91,6 +93,8 @@ static int cell_clear(PyObject* object) {
 static inline void cell_release(PyObject* self) {
     PyObject_GC_UnTrack(self);
     if (WAITS(self)) forget_cell(self);
+    else if (waiting_count && ((Cell*)self)->base && PyArray_CheckExact(((Cell*)self)->base) && Py_REFCNT(((Cell*)self)->base) > 1)
+        orphaned_bytes += PyArray_NBYTES((PyArrayObject*)((Cell*)self)->base);
     if (((Cell*)self)->weakrefs) PyObject_ClearWeakRefs(self);
     cell_clear(self);
     Py_CLEAR(((Cell*)self)->readonly);

@@ -44,7 +44,8 @@ typedef struct Chain {
     int users; /* calls that compute it now */
     unsigned long thread;
     npy_intp dims[AXES], size;
-    PyObject* errors; /* NumPy's error state, in which all steps were recorded; may be NULL */
+    PyObject* state; /* of errors, in which all steps were recorded */
+    int minded;      /* errors of which somebody is told */
     Step step[CHAIN_STEPS];
     Cell* cell[CHAIN_STEPS]; /* borrowed; NULL: nobody has this step's value */
     Site site[CHAIN_STEPS];  /* whose code objects are held */
@@ -55,7 +56,6 @@ typedef struct Chain {
 static PyObject* result_method; /* `hand.result`, for answers that are not plain */
 static long long chain_results[2]; /* computed in one pass, and step by step */
 static Chain waiting = {.before = &waiting, .after = &waiting};
-static int waiting_count;
 
 #define IS_CHAIN(x) (Py_TYPE(x) == array_type && WAITS(x))
 #define CHAIN_OF(x) ((Chain*)((Cell*)(x))->before)
@@ -81,18 +81,18 @@ static void chain_free(Chain* self) {
     if (self->after != self) chain_leave(self);
     for (int k = 0; k < self->arrays; k++) Py_DECREF(self->array[k]);
     for (int k = 0; k < self->steps; k++) Py_XDECREF(self->site[k].code);
-    Py_XDECREF(self->errors);
+    Py_XDECREF(self->state);
     if (kept_chain_count < 8) kept_chains[kept_chain_count++] = self;
     else PyMem_Free(self);
 }
 
 /* A tape without steps, which does not wait yet. */
-static Chain* chain_new(PyObject* errors) {
+static Chain* chain_new(PyObject* state, int minded) {
     Chain* self = kept_chain_count ? kept_chains[--kept_chain_count] : PyMem_Malloc(sizeof(Chain));
     if (self == NULL) return (Chain*)PyErr_NoMemory();
     self->steps = self->arrays = self->numbers = self->cells = self->told = self->users = 0;
     self->thread = PyThread_get_thread_ident();
-    self->errors = Py_XNewRef(errors);
+    self->state = Py_NewRef(state), self->minded = minded;
     self->before = self->after = self;
     return self;
 }
@@ -108,6 +108,6 @@ static Cell* chain_cell(void) {
     return cell;
 }
 
-static PyObject* there_method; /* `sites.there` */
+static PyObject *state_method, *place_method, *step_method; /* of `tapes.py` */
 
 #endif

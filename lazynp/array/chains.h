@@ -34,14 +34,13 @@ static int chain_run(Chain* self, Outs* outs, PyArrayObject** made, Hot** hot) {
     RowsFunction function;
     Hot* known;
     Rows2 of;
-    int raised, minded, last = self->steps - 1;
+    int raised, minded = self->minded, last = self->steps - 1;
     if (self->size == 0 || !rows_of(self, &of)) return 0;
     for (int k = 0; k < self->steps; k++) {
         if (self->cell[k] == NULL) continue;
         if ((made[k] = result_of(self->ndim, self->dims, self->step[k].loops->of[self->step[k].type].out, self->size)) == NULL) return 0;
         outs->to[k] = PyArray_BYTES(made[k]);
     }
-    minded = errors_minded();
     known = self->steps > 1 && outs->count == 1 && outs->to[last] && all_wanted(self, outs) && (of.rows == 1 || of.length >= HOT_ROW) ? hot_of(self, &of) : NULL;
     function = known ? known->function : NULL; /* other threads of the program may run meanwhile, and change it */
     if (known) known->busy++;
@@ -55,23 +54,15 @@ static int chain_run(Chain* self, Outs* outs, PyArrayObject** made, Hot** hot) {
     return !raised;
 }
 
-/* What calls a function where a step was recorded.  Of errors that were told nobody wants to hear again. */
-static PyObject* chain_there(const Chain* self, int k) {
-    const Site* site = &self->site[k];
-    if (self->told || site->code == NULL) return Py_NewRef(quiet_call);
-    return PyObject_CallFunction(there_method, "Oi", site->code, site->offset);
-}
-
 /* Step by step, as NumPy does. */
 static int chain_steps(Chain* self, const Outs* outs, PyArrayObject** found) {
-    PyObject *made[CHAIN_STEPS] = {NULL}, *there, *token = NULL;
+    PyObject* made[CHAIN_STEPS] = {NULL};
     int k;
-    if (self->errors && (token = PyContextVar_Set(error_variable, self->errors)) == NULL) return 0;
     for (k = 0; k < self->steps; k++) {
         Step* step = &self->step[k];
-        PyObject *called[3] = {step->loops->ufunc, NULL, NULL}, **args = called + 1, *before;
+        PyObject *called[6] = {self->state, (PyObject*)self->site[k].code, NULL, step->loops->ufunc, NULL, NULL}, **args = called + 4, *before;
+        int quiet = self->told;
         if (!outs->wanted[k]) continue;
-        if ((there = chain_there(self, k)) == NULL) break;
         for (int o = 0; o < step->loops->nin; o++) {
             int number = step->of[o].number;
             switch (step->of[o].kind) {
@@ -84,12 +75,14 @@ static int chain_steps(Chain* self, const Outs* outs, PyArrayObject** found) {
             }
             }
         }
-        if (args[0] && (args[1] || step->loops->nin == 1)) {
+        called[2] = PyLong_FromLong(self->site[k].offset);
+        if (called[2] && args[0] && (args[1] || step->loops->nin == 1)) {
             before = pool_begin(self->size * 8);
-            made[k] = PyObject_Vectorcall(there, called, (size_t)step->loops->nin + 1, NULL);
+            if (quiet) made[k] = PyObject_Vectorcall(quiet_call, called + 3, (size_t)step->loops->nin + 1, NULL);
+            else made[k] = PyObject_Vectorcall(step_method, called, (size_t)step->loops->nin + 4, NULL);
             pool_end(before);
         }
-        Py_XDECREF(args[0]), Py_XDECREF(args[1]), Py_DECREF(there);
+        Py_XDECREF(args[0]), Py_XDECREF(args[1]), Py_XDECREF(called[2]);
         if (made[k] && !PyArray_CheckExact(made[k])) {
             PyErr_SetString(PyExc_TypeError, "a ufunc of NumPy's returned no array");
             break;
@@ -99,13 +92,6 @@ static int chain_steps(Chain* self, const Outs* outs, PyArrayObject** found) {
     for (int j = 0; j < self->steps; j++) {
         if (k == self->steps && self->cell[j]) Py_XSETREF(found[j], (PyArrayObject*)Py_XNewRef(made[j]));
         Py_XDECREF(made[j]);
-    }
-    if (token) {
-        PyObject *type, *value, *trace;
-        PyErr_Fetch(&type, &value, &trace);
-        PyContextVar_Reset(error_variable, token);
-        Py_DECREF(token);
-        PyErr_Restore(type, value, trace);
     }
     return k == self->steps;
 }
@@ -195,6 +181,7 @@ static int settle_all(void) {
     if (faded_count) faded_go();
     while (waiting_count)
         if (tape_settle(waiting.after)) return -1;
+    orphaned_bytes = 0;
     return 0;
 }
 
@@ -218,8 +205,8 @@ static void chain_resize(npy_intp from, npy_intp row, npy_intp block, int runs, 
     hot_work = work;
 }
 
-static void chain_register(PyObject* there, PyObject* compiled, PyObject* pool) {
-    there_method = there, hot_method = compiled, pool_method = pool;
+static void chain_register(PyObject* state, PyObject* place, PyObject* step, PyObject* compiled, PyObject* pool) {
+    state_method = state, place_method = place, step_method = step, hot_method = compiled, pool_method = pool;
     threads_name = PyUnicode_InternFromString("threads");
 }
 
@@ -296,66 +283,106 @@ static inline int operand_read(PyObject* x, PyArrayObject** array, Chain** chain
     return is_private(x) ? PyArray_TYPE(*array) : -2;
 }
 
-#define TURN 16
+#define TURN 16                 /* steps from which on a turn of a loop begins another tape */
+#define ORPHANED_MOST (8 << 20) /* bytes that only tapes hold */
 
 /* Whether a tape takes another step, from this place. */
-static inline int takes_step(const Chain* self, const Site* site, PyObject* errors) {
+static inline int takes_step(const Chain* self, const Site* site, PyObject* state) {
     if (self->users || self->told || self->steps >= CHAIN_STEPS || self->arrays + 2 > CHAIN_STEPS || self->numbers + 2 > CHAIN_STEPS) return 0;
-    if (self->errors != errors) return 0;
+    if (self->state != state) return 0;
     return self->steps < TURN || self->site[0].code != site->code || self->site[0].offset != site->offset;
 }
 
 /* The latest tape over this space that takes a step; NULL where there is none. */
-static Chain* tape_over(int ndim, const npy_intp* dims, const Site* site, PyObject* errors) {
+static Chain* tape_over(int ndim, const npy_intp* dims, const Site* site, PyObject* state) {
     for (Chain* self = waiting.before; self != &waiting; self = self->before)
-        if (self->ndim == ndim && !memcmp(self->dims, dims, (size_t)ndim * sizeof(npy_intp)) && takes_step(self, site, errors)) return self;
+        if (self->ndim == ndim && !memcmp(self->dims, dims, (size_t)ndim * sizeof(npy_intp)) && takes_step(self, site, state)) return self;
     return NULL;
 }
 
-static PyObject* warnings_dict; /* of the module, where the filters in force are looked up */
-static PyObject *filters_name, *filters_said, *filters_held, *filters_first;
-static Py_ssize_t filters_length;
-static int filters_later;
+static PyObject *warnings_dict, *filters_name; /* of the module, where the filters in force are looked up */
 
-/* Whether warnings may be told later: the filters in force are the process's own, and make no exception of them. */
-static int may_wait(void) {
-    PyObject *now, *first, *found;
+/* The error state of what is recorded now, with what the filters of warnings say (borrowed); NULL, without an exception, where an operation is computed at its
+   call.  It was asked for before, mostly: under the same value of NumPy's context variable, with the same list of filters. */
+static struct {
+    PyObject *errors, *filters, *first, *state;
+    Py_ssize_t length;
+    int minded;
+} said;
+
+static PyObject* state_now(int* minded) {
+    PyObject *errors = NULL, *filters, *first, *found;
+    if (error_variable == NULL || state_method == NULL) return NULL;
     if (warnings_dict == NULL) {
-        PyObject *module = PyImport_ImportModule("warnings"), *own = module ? PyImport_ImportModule("lazynp.graph.filters") : NULL;
-        if (own == NULL) return PyErr_Clear(), 0;
+        PyObject* module = PyImport_ImportModule("warnings");
+        if (module == NULL) return PyErr_Clear(), NULL;
         warnings_dict = Py_NewRef(PyModule_GetDict(module));
         filters_name = PyUnicode_InternFromString("filters");
-        filters_said = PyObject_GetAttrString(own, "said");
+        Py_DECREF(module);
     }
-    now = PyDict_GetItemWithError(warnings_dict, filters_name);
-    if (now == NULL || !PyList_CheckExact(now)) return PyErr_Clear(), 0;
-    first = PyList_GET_SIZE(now) ? PyList_GET_ITEM(now, 0) : NULL;
-    if (now == filters_held && first == filters_first && PyList_GET_SIZE(now) == filters_length) return filters_later;
-    found = PyObject_CallNoArgs(filters_said);
-    if (found == NULL) return PyErr_Clear(), 0;
-    Py_XSETREF(filters_held, Py_NewRef(now));
-    Py_XSETREF(filters_first, Py_XNewRef(first));
-    filters_length = PyList_GET_SIZE(now);
-    filters_later = PyLong_AsLong(found) != 2;
+    filters = PyDict_GetItemWithError(warnings_dict, filters_name);
+    if (filters == NULL || !PyList_CheckExact(filters)) return PyErr_Clear(), NULL;
+    if (PyContextVar_Get(error_variable, NULL, &errors) < 0 || errors == NULL) return PyErr_Clear(), NULL;
+    first = PyList_GET_SIZE(filters) ? PyList_GET_ITEM(filters, 0) : NULL;
+    if (errors == said.errors && filters == said.filters && first == said.first && PyList_GET_SIZE(filters) == said.length) {
+        Py_DECREF(errors);
+        return *minded = said.minded, said.state;
+    }
+    Py_INCREF(filters), Py_XINCREF(first);
+    found = PyObject_CallNoArgs(state_method);
+    if (found == NULL) {
+        Py_DECREF(errors), Py_DECREF(filters), Py_XDECREF(first);
+        return PyErr_Clear(), NULL;
+    }
+    Py_XSETREF(said.state, found == Py_None ? NULL : Py_NewRef(PyTuple_GET_ITEM(found, 0)));
+    said.minded = found == Py_None ? 0 : (int)PyLong_AsLong(PyTuple_GET_ITEM(found, 1));
+    said.length = PyList_GET_SIZE(filters);
     Py_DECREF(found);
-    return filters_later;
+    Py_XSETREF(said.errors, errors);
+    Py_XSETREF(said.filters, filters);
+    Py_XSETREF(said.first, first);
+    return *minded = said.minded, said.state;
 }
 
-/* Where the program is; 0 where there is no frame of Python's. */
+/* Whether code is lazynp's own, whose place is no place of the program's. */
+static int is_inside(PyCodeObject* code) {
+    static struct {
+        PyCodeObject* code; /* held */
+        int inside;
+    } known[64];
+    int k = (int)(((uint64_t)((uintptr_t)code >> 4) * 0x9E3779B97F4A7C15u) >> 58);
+    if (known[k].code != code) {
+        PyObject* names = place_method ? PyFunction_GetGlobals(place_method) : NULL;
+        PyObject* root = names ? PyDict_GetItemString(names, "ROOT") : NULL;
+        Py_INCREF(code);
+        Py_XSETREF(known[k].code, code);
+        known[k].inside = root && PyUnicode_Check(code->co_filename) && PyUnicode_Tailmatch(code->co_filename, root, 0, PY_SSIZE_T_MAX, -1) == 1;
+    }
+    return known[k].inside;
+}
+
+/* Where the program is (the code is held); 0 where there is no frame of Python's. */
 static inline int site_now(Site* site) {
     PyFrameObject* frame = PyEval_GetFrame();
+    PyObject* found;
     if (frame == NULL) return 0;
-    site->code = PyFrame_GetCode(frame); /* held */
+    site->code = PyFrame_GetCode(frame);
     site->offset = PyFrame_GetLasti(frame);
+    if (!is_inside(site->code)) return 1;
+    found = PyObject_CallNoArgs(place_method);
+    if (found == NULL || !PyTuple_Check(found)) return Py_XDECREF(found), 0;
+    Py_SETREF(site->code, (PyCodeObject*)Py_NewRef(PyTuple_GET_ITEM(found, 0)));
+    site->offset = (int)PyLong_AsLong(PyTuple_GET_ITEM(found, 1));
+    Py_DECREF(found);
     return 1;
 }
 
 /* `a op b` (b is NULL for an operation on one array) as a step that waits; NULL (perhaps without an exception) where it is to be computed now. */
 static PyObject* chain_step(Loops* loops, PyObject* a, PyObject* b) {
-    PyObject *operands[2] = {a, b}, *errors = NULL;
+    PyObject *operands[2] = {a, b}, *state;
     PyArrayObject* arrays[2] = {NULL, NULL};
     Chain *chains[2] = {NULL, NULL}, *self = NULL;
-    int type = -1, found, nin = b ? 2 : 1, ndim, tries, arrays_before, numbers_before;
+    int type = -1, found, nin = b ? 2 : 1, ndim, tries, arrays_before, numbers_before, minded = 0;
     Operand of[2] = {{OF_NUMBER, 0}, {OF_NUMBER, 0}};
     npy_intp dims[AXES], size;
     Loop* loop;
@@ -365,12 +392,12 @@ static PyObject* chain_step(Loops* loops, PyObject* a, PyObject* b) {
         if ((found = operand_read(operands[o], &arrays[o], &chains[o])) == -2 || (found >= 0 && type >= 0 && found != type)) return NULL;
         if (found >= 0) type = found;
     }
-    if (type < 0 || !may_wait()) return NULL;
-    if ((loop = loop_of(loops, type)) == NULL && (loop = loop_of(loops, type)) == NULL) return NULL; /* it may have been tried just now */
-    if (!loop->joins || (cell = chain_cell()) == NULL) return NULL;
+    if (type < 0 || (state = state_now(&minded)) == NULL) return NULL;
+    if (orphaned_bytes > ORPHANED_MOST) return waiting_count ? settle_all(), NULL : (orphaned_bytes = 0, NULL);
+    Py_INCREF(state);
+    if ((loop = loop_of(loops, type)) == NULL && (loop = loop_of(loops, type)) == NULL) return Py_DECREF(state), NULL; /* it may have been tried just now */
+    if (!loop->joins || (cell = chain_cell()) == NULL) return Py_DECREF(state), NULL;
     if (!site_now(&site)) goto refused;
-    if (error_variable && (PyContextVar_Get(error_variable, NULL, &errors) < 0)) goto refused;
-    Py_XDECREF(errors); /* the context has it */
     for (tries = 0;; tries++) {
         for (int o = 0; o < nin; o++) /* once more: trying a loop and making a cell may run code (a collection of garbage); from here on nothing does */
             if ((found = operand_read(operands[o], &arrays[o], &chains[o])) != -1 && found != type) goto refused;
@@ -379,12 +406,12 @@ static PyObject* chain_step(Loops* loops, PyObject* a, PyObject* b) {
             PyArrayObject *x = arrays[0] ? arrays[0] : arrays[1], *y = arrays[0] ? arrays[1] : NULL;
             if (x == NULL || !broadcast_dims(x, y, &ndim, dims, &size)) goto refused;
             if (size < chain_sizes.from || (size > limit_now() && !PyTypeNum_ISCOMPLEX(type))) goto refused;
-            if ((self = tape_over(ndim, dims, &site, errors)) == NULL) {
-                if ((self = chain_new(errors)) == NULL) goto refused;
+            if ((self = tape_over(ndim, dims, &site, state)) == NULL) {
+                if ((self = chain_new(state, minded)) == NULL) goto refused;
                 self->ndim = ndim, self->size = size;
                 memcpy(self->dims, dims, (size_t)ndim * sizeof(npy_intp));
             }
-        } else if (!takes_step(self, &site, errors) || (chains[0] && chains[1] && chains[0] != chains[1])) {
+        } else if (!takes_step(self, &site, state) || (chains[0] && chains[1] && chains[0] != chains[1])) {
             found = 0;
             goto settle;
         }
@@ -411,8 +438,10 @@ static PyObject* chain_step(Loops* loops, PyObject* a, PyObject* b) {
     self->cell[self->steps] = cell, self->cells++;
     cell->before = (Cell*)self, cell->offset = self->steps++;
     if (self->after == self) chain_enter(self);
+    Py_DECREF(state);
     return (PyObject*)cell;
 refused:
+    Py_DECREF(state);
     Py_XDECREF(site.code);
     Py_DECREF(cell);
     return NULL;

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.array import core, dispatch, hand, plain
+from lazynp.array import core, dispatch, hand, plain, tapes
 from lazynp.array.calls import product_in_passing
 from lazynp.conversion import as_dtype, loses_a_part, warn_complex
 from lazynp.graph.build import cast, const, expand
@@ -306,19 +306,7 @@ def at_hand(cls: type) -> None:
         setattr(cls, name, core.function(function, theirs, name, frozenset()))
     cls.resize = core.function(vars(cls)["resize"], _resize_held, "ndarray.resize", frozenset())  # type: ignore[attr-defined]
     core.register(cls, hand.result, product_in_passing)
-    core.chain(_places, _there, _compiled, _pool)
-
-
-def _places(code: Any, names: Any) -> bytearray:
-    from lazynp.array.sites import places  # it needs the interpreter's table of instructions
-
-    return places(code, names)
-
-
-def _there(code: Any, offset: int) -> Any:
-    from lazynp.array.sites import there
-
-    return there(code, offset)
+    core.chain(tapes.state, tapes.place, tapes.step, _compiled, _pool)
 
 
 def _compiled(steps: Any, dtypes: Any, lies: str, kept: bool | None) -> int:
