@@ -25,6 +25,7 @@ static Loops binary_loops[BINARIES], unary_loops[METHODS], compare_loops[6], squ
 static PyObject* not_implemented(void) { return Py_NewRef(Py_NotImplemented); }
 
 static PyObject* slow1(PyObject* method, PyObject* a) {
+    if (PyErr_Occurred()) return NULL;
     if (method == NULL) return PyErr_Format(PyExc_TypeError, "%s does not have this", Py_TYPE(a)->tp_name);
     if (!SETTLED) return NULL;
     return PyObject_CallOneArg(method, a);
@@ -155,6 +156,9 @@ static inline int may_chain(PyObject* a, PyObject* b, PyArrayObject* x, PyArrayO
 /* An operand that is no longer part of a chain; -1 where NumPy raises. */
 static inline int settle_operand(PyObject* a) { return IS_CHAIN(a) ? chain_settle(a) : 0; }
 
+/* The memory of a value that is asked for; NULL, perhaps with an exception, of all that is not at hand. */
+static inline PyArrayObject* settled_memory(PyObject* a) { return settle_operand(a) < 0 ? NULL : memory_of(a); }
+
 /* A list, tuple or range of numbers, or of what is at hand, or an array of NumPy's, as an array at hand: NumPy takes one for the other. NULL for all
    else, without an exception: the method in Python sees to it. */
 static PyObject* listed(PyObject* function, PyObject* x, PyObject* dtype);
@@ -188,6 +192,10 @@ static PyObject* binary(int op, PyObject* a, PyObject* b) {
         else if (op == POW && is_two(b)) found = chain_step(&square_loops, a, NULL);
         if (found) return found;
         if (PyErr_Occurred() || settle_operand(a) < 0 || settle_operand(b) < 0) return NULL;
+        x = memory_of(a), y = memory_of(b);
+    }
+    if ((op == MATMUL || op >= POW) && waiting_count) { /* no step, or not with these operands */
+        if (settle_operand(a) < 0 || settle_operand(b) < 0) return NULL;
         x = memory_of(a), y = memory_of(b);
     }
     if (op == MATMUL) { /* a library's, which nothing is fused with: where the result is small it is computed at once */
@@ -367,7 +375,7 @@ static PyObject* slot_abs(PyObject* a) { return unary(ABS, a, PyArray_Type.tp_as
 static PyObject* slot_invert(PyObject* a) { return unary(INVERT, a, PyArray_Type.tp_as_number->nb_invert); }
 
 static inline PyObject* number(int op, PyObject* a, unaryfunc numpys_own) {
-    PyArrayObject* x = memory_of(a);
+    PyArrayObject* x = settled_memory(a);
     PyObject* found;
     if (x == NULL) return slow1(slow_methods[op], a);
     Py_INCREF(x);
@@ -380,7 +388,7 @@ static PyObject* slot_float(PyObject* a) { return number(FLOAT, a, PyArray_Type.
 static PyObject* slot_index(PyObject* a) { return number(INDEX, a, PyArray_Type.tp_as_number->nb_index); }
 
 static int slot_bool(PyObject* a) {
-    PyArrayObject* x = memory_of(a);
+    PyArrayObject* x = settled_memory(a);
     PyObject* found;
     int truth;
     if (x) {
@@ -400,6 +408,7 @@ static Py_ssize_t slot_len(PyObject* a) {
     PyArrayObject* x = memory_of(a);
     PyObject* found;
     Py_ssize_t length;
+    if (IS_CHAIN(a) && CHAIN_OF(a)) return (Py_ssize_t)CHAIN_OF(a)->dims[0];
     if (x == NULL && is_part(a)) x = ((Cell*)a)->shown; /* its shape is known, whatever it shows now */
     if (x) return PyArray_Type.tp_as_mapping->mp_length((PyObject*)x);
     found = slow1(slow_methods[LEN], a);
@@ -542,9 +551,12 @@ static inline char* element_at(PyArrayObject* x, PyObject* key) {
 static inline PyObject* element(PyArrayObject* x, char* at) { return number_read(at, PyArray_DESCR(x), (PyObject*)x); }
 
 static PyObject* slot_getitem(PyObject* a, PyObject* key) {
-    PyArrayObject* x = is_large(a) ? stored(a) : memory_of(a);
+    PyArrayObject* x;
     PyObject *plain, *found, *base;
-    char* at = x ? element_at(x, key) : NULL;
+    char* at;
+    if (waiting_count && (settle_operand(a) < 0 || settle_operand(key) < 0)) return NULL;
+    x = is_large(a) ? stored(a) : memory_of(a);
+    at = x ? element_at(x, key) : NULL;
     if (at) return element(x, at);
     if (is_large(a)) {
         found = is_basic(key) ? large_getitem(a, key) : large_gathered(a, key);
@@ -754,7 +766,9 @@ static PyObject* rows_of_array(PyObject* a) {
 }
 
 static PyObject* slot_iter(PyObject* a) {
-    PyArrayObject* x = is_large(a) ? read_memory(a) : memory_of(a);
+    PyArrayObject* x;
+    if (settle_operand(a) < 0) return NULL;
+    x = is_large(a) ? read_memory(a) : memory_of(a);
     return x && PyArray_NDIM(x) ? rows_of_array(a) : slow1(slow_methods[ITER], a);
 }
 
