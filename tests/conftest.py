@@ -144,6 +144,15 @@ def numbers_wait() -> Iterator[None]:
 
 
 @pytest.fixture
+def unheard() -> Iterator[None]:
+    """Floating-point errors are ignored, so that nothing is kept until a device has told of them."""
+    import numpy
+
+    with numpy.errstate(all="ignore"):
+        yield
+
+
+@pytest.fixture
 def in_haste() -> Iterator[None]:
     """LLVM hurries: code is there in a tenth of the time, with the same values (``backends/test_bits.py`` shows it of every operation)."""
     if "LAZYNP_OPTIMIZE" in os.environ:

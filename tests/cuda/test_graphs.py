@@ -202,6 +202,7 @@ def test_not_by_default_and_not_for_single_kernels() -> None:
         assert not report.work.graphs
 
 
+@pytest.mark.usefixtures("unheard")
 def test_the_switch_is_looked_at_again() -> None:
     with machine(seed=0) as fake:
         fake.policy = fake.policy._replace(reuse=1.0)

@@ -17,7 +17,10 @@ from tests.codegen.test_grid import ROWS, nodes_of, operations
 from tests.codegen.test_random_kernels import batches
 from tests.cuda import guarded
 
-pytestmark = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")  # the values are at issue here
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning"),  # the values are at issue here
+    pytest.mark.usefixtures("numbers_wait"),
+]
 
 PROGRAMS = 60
 OPTIONS = [Options("descending"), Options("random", 1), Options("random", 2, races=True)]

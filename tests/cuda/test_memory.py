@@ -44,6 +44,7 @@ def made(value: float) -> Any:
 # What is told ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("unheard")
 def test_what_values_hold_by_line(one: Any) -> None:
     x = made(2.0)
     y = (x * 2).realize()
@@ -152,6 +153,7 @@ def test_pending_work_that_holds_a_device_is_computed(one: Any, monkeypatch: pyt
     assert [float(m) for m in means] == [2.0 * k for k in range(60)]
 
 
+@pytest.mark.usefixtures("recorded")
 def test_a_device_that_is_full_computes_nothing_of_the_host(one: Any) -> None:
     memory.place("cuda:0").account.total = 64 * MIB
     host = np.asarray(numpy.ones(1 << 20))

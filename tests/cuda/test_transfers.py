@@ -176,6 +176,7 @@ def test_downloads_without_page_locked_memory(gpu: Machine, monkeypatch: pytest.
 
     x = there(numpy.arange(2.0e6)).realize()
     y = (x * 2).realize()
+    place().synchronize()  # what was sent has arrived
     for piece in place().uploads._pieces:
         piece.memory = None
     monkeypatch.setattr(cupy.cuda, "alloc_pinned_memory", full)
