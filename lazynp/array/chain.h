@@ -42,7 +42,6 @@ typedef struct Chain {
     int cells; /* that have a step's value */
     int told;  /* its errors were told of */
     int users; /* calls that compute it now */
-    unsigned long thread;
     npy_intp dims[AXES], size;
     PyObject* state; /* of errors, in which all steps were recorded */
     int minded;      /* errors of which somebody is told */
@@ -91,7 +90,6 @@ static Chain* chain_new(PyObject* state, int minded) {
     Chain* self = kept_chain_count ? kept_chains[--kept_chain_count] : PyMem_Malloc(sizeof(Chain));
     if (self == NULL) return (Chain*)PyErr_NoMemory();
     self->steps = self->arrays = self->numbers = self->cells = self->told = self->users = 0;
-    self->thread = PyThread_get_thread_ident();
     self->state = Py_NewRef(state), self->minded = minded;
     self->before = self->after = self;
     return self;

@@ -232,8 +232,20 @@ static int pass_run(const Chain* self, const Outs* outs, const Rows2* of, int mi
     int block[CHAIN_STEPS], threads = 1, raised;
     Pass pass = {.chain = self, .outs = outs, .of = of, .block = block};
     double ns = 0;
+    if (self->steps == 1) block[0] = -1; /* somebody wants it, or nothing runs */
+    else blocks_assign(self, outs, block);
+    if (of->rows == 1 && self->size <= chain_sizes.block / (PyTypeNum_ISCOMPLEX(self->step[0].type) ? 4 : 1)) { /* one block */
+        char *at[CHAIN_STEPS + 1], *out[CHAIN_STEPS];
+        if ((pass.desk = desk_take()) == NULL) return 1;
+        pass.desk->minded = minded;
+        for (int k = 0; k < self->arrays; k++) at[k] = PyArray_BYTES(self->array[k]);
+        for (int k = 0; k < self->steps; k++) out[k] = outs->to[k];
+        flags_clear(1);
+        raised = steps_run(self, outs, block, at, of, pass.desk, out, self->size);
+        desk_leave(pass.desk);
+        return raised;
+    }
     pass.sides = of->rows > 1 && of->length < chain_sizes.row && sides_fit(self);
-    blocks_assign(self, outs, block);
     if (self->size >= LONG_FROM) ns = pass_ns(self, outs, pass.sides), threads = desks_ready(pieces_threads(ns, pass_bytes(self, outs)));
     if ((pass.desk = desk_take()) == NULL) return 1;
     pass.pieces.compute = pass_piece, pass.pieces.basic = 1, pass.pieces.minded = minded, pass.pieces.piece = PASS_PIECE;
