@@ -34,17 +34,17 @@ static int chain_run(Chain* self, Outs* outs, PyArrayObject** made, Hot** hot) {
     RowsFunction function;
     Hot* known;
     Rows2 of;
-    int raised, minded = self->minded, last = self->steps - 1;
+    int raised, minded = self->minded;
     if (self->size == 0 || !rows_of(self, &of)) return 0;
     for (int k = 0; k < self->steps; k++) {
         if (self->cell[k] == NULL) continue;
         if ((made[k] = result_of(self->ndim, self->dims, self->step[k].loops->of[self->step[k].type].out, self->size)) == NULL) return 0;
         outs->to[k] = PyArray_BYTES(made[k]);
     }
-    known = self->steps > 1 && outs->count == 1 && outs->to[last] && all_wanted(self, outs) && (of.rows == 1 || of.length >= HOT_ROW) ? hot_of(self, &of) : NULL;
+    known = self->steps > 1 && all_wanted(self, outs) && (of.rows == 1 || of.length >= HOT_ROW) ? hot_of(self, &of, outs) : NULL;
     function = known ? known->function : NULL; /* other threads of the program may run meanwhile, and change it */
     if (known) known->busy++;
-    if (function) raised = !hot_run(function, self, &of, outs->to[last], step_size(self, last), minded);
+    if (function) raised = !hot_run(function, self, &of, outs, minded);
     else *hot = hot_count(known, self->size), raised = 1;
     if (raised) {
         raised = pass_run(self, outs, &of, minded);

@@ -309,10 +309,10 @@ def at_hand(cls: type) -> None:
     core.chain(tapes.state, tapes.place, tapes.step, _compiled, _pool)
 
 
-def _compiled(steps: Any, dtypes: Any, lies: str, kept: bool | None) -> int:
+def _compiled(steps: Any, dtypes: Any, lies: str, outs: Any, kept: bool | None) -> int:
     if config.backend == "numpy":
         return 0
-    address: int = _llvm("expressions").compiled(steps, dtypes, lies, kept)
+    address: int = _llvm("expressions").compiled(steps, dtypes, lies, outs, kept)
     return address
 
 
