@@ -127,7 +127,7 @@ def differs(want: Any, got: Any, tolerance: float, depth: int = 0) -> str:
         return next((text for a, b in zip(want.values(), got.values(), strict=True) if (text := differs(a, b, tolerance, depth + 1))), "")
     if isinstance(want, numpy.ndarray) and hasattr(got, "to_numpy"):
         got = numpy.asarray(got)  # what scikit-learn hands on as it is
-    if type(want) is not type(got):
+    if type(want) != type(got):  # noqa: E721 - classes of results are equal to NumPy's
         return f"{type(want).__name__}, {type(got).__name__}"
     if isinstance(want, numpy.ndarray | numpy.generic | float | int | complex):
         one, two = numpy.asarray(want), numpy.asarray(got)

@@ -1277,7 +1277,7 @@ static int function_setattro(PyObject* self, PyObject* name, PyObject* value) { 
 
 static PyObject* function_get(PyObject* self, PyObject* object, PyObject* type) {
     (void)type;
-    return object == NULL || object == Py_None || ((Function*)self)->kind == DRAW || PyObject_TypeCheck(((Function*)self)->slow, &PyStaticMethod_Type) ? Py_NewRef(self) : PyMethod_New(self, object);
+    return object == NULL || object == Py_None ? Py_NewRef(self) : PyMethod_New(self, object);
 }
 
 static PyObject* function_reduce(PyObject* self, PyObject* none) {
@@ -1303,27 +1303,21 @@ static PyObject* function_doc(PyObject* self, void* closure) { return (void)clos
 static PyGetSetDef function_getset[] = {{"__doc__", function_doc, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
 static PyMethodDef function_methods[] = {{"__reduce__", function_reduce, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
 
-static PyTypeObject function_type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.array._core.Function",
-    .tp_basicsize = sizeof(Function),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
-    .tp_vectorcall_offset = offsetof(Function, vector),
-    .tp_call = PyVectorcall_Call,
-    .tp_getattro = function_getattro,
-    .tp_setattro = function_setattro,
-    .tp_descr_get = function_get,
-    .tp_methods = function_methods,
-    .tp_getset = function_getset,
-    .tp_repr = function_repr,
-    .tp_dealloc = function_dealloc,
-    .tp_weaklistoffset = offsetof(Function, weakrefs),
-};
+#define FUNCTION(FLAGS) \
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.array._core.Function", .tp_basicsize = sizeof(Function), \
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | (FLAGS), .tp_vectorcall_offset = offsetof(Function, vector), \
+    .tp_call = PyVectorcall_Call, .tp_getattro = function_getattro, .tp_setattro = function_setattro, .tp_methods = function_methods, \
+    .tp_getset = function_getset, .tp_repr = function_repr, .tp_dealloc = function_dealloc, .tp_weaklistoffset = offsetof(Function, weakrefs)
+static PyTypeObject function_type = {FUNCTION(Py_TPFLAGS_METHOD_DESCRIPTOR), .tp_descr_get = function_get};
+/* Of what is a builtin in NumPy, or a method of an object: as an attribute of a class it does not become a method. */
+static PyTypeObject builtin_type = {FUNCTION(0)};
 
 /* What is called of functions and ufuncs that are yet to be made. */
 static vectorcallfunc function_vector = function_call, ufunc_vector = ufunc_call;
 
 static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, int plain, PyObject* own) {
-    Function* made = PyObject_New(Function, &function_type);
+    int bound = kind == DRAW || PyObject_TypeCheck(slow, &PyStaticMethod_Type);
+    Function* made = PyObject_New(Function, bound ? &builtin_type : &function_type);
     if (made == NULL) return NULL;
     made->vector = kind == FOREIGN ? foreign_call : function_vector;
     made->slow = Py_NewRef(slow);
@@ -1398,6 +1392,6 @@ static void ufunc_register(PyTypeObject* type) {
     PyType_Modified(type);
 }
 
-static int functions_ready(void) { return PyType_Ready(&function_type) < 0 || PyType_Ready(&ufunc_type) < 0 ? -1 : 0; }
+static int functions_ready(void) { return PyType_Ready(&function_type) < 0 || PyType_Ready(&builtin_type) < 0 || PyType_Ready(&ufunc_type) < 0 ? -1 : 0; }
 
 #endif

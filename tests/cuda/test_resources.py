@@ -93,7 +93,6 @@ INSTRUCTIONS = {
 }
 
 
-@pytest.mark.usefixtures("numbers_wait")
 @pytest.mark.parametrize("name", INSTRUCTIONS)
 def test_instructions(name: str) -> None:
     launches = counts(name)

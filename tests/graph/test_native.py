@@ -222,8 +222,10 @@ def test_threads_walk_one_graph() -> None:
     for thread in threads:
         thread.join()
     # A walk that finds another one under way (the collector may run code in the midst of it) leaves the graph to the twin.
-    known = {canonicalise([top]).key, canonicalise_in_python([top]).key}
-    assert len(keys) == 800 and known.issuperset(keys)
+    # What another walk holds at that moment is held by somebody, and listed behind the rest: it may be kept.
+    native, twins = canonicalise([top]).key, canonicalise_in_python([top]).key
+    assert len(keys) == 800
+    assert {key[: len(native)] if isinstance(key, bytes) else key[0] for key in keys} <= {native, native[0], twins[0]}
 
 
 # Recording ------------------------------------------------------------------------------------------------------------------------

@@ -190,6 +190,7 @@ def test_updates_at_indices() -> None:
 # Laziness -------------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("numbers_wait")
 def test_results_are_recorded_not_computed() -> None:
     x = lazynp.asarray(X)
     for name, kind in (("erf", o.ERF), ("gammaln", o.GAMMALN), ("gamma", o.CALL), ("zeta", o.CALL)):
