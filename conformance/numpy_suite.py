@@ -14,6 +14,7 @@ import os
 import platform
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -53,6 +54,9 @@ FILES: dict[str, float] = {
         0.8,
     ),
 }  # fmt: skip
+
+
+INSTALLED = sysconfig.get_path("purelib") + os.sep  # which a result does not name
 
 
 class MissingTests(Exception):  # noqa: N818 - says what is missing
@@ -122,7 +126,7 @@ def outcomes(lines: Iterable[str], ending: str) -> Outcomes:
         elif result.outcome.get(short(event["test"])) in (None, "passed"):
             test = short(event["test"])
             result.outcome[test] = event["outcome"]
-            result.reason[test] = event["reason"]
+            result.reason[test] = event["reason"].replace(INSTALLED, "")
     if error:
         result.crash = f"the file could not be collected: {error}"
     elif ending:

@@ -25,6 +25,7 @@ from lazynp.graph.node import Shape, stacklevel
 from lazynp.layout import checked_order
 from lazynp.namespace import indexing
 from lazynp.values import config
+from lazynp.values.nesting import checked_shape
 from lazynp.views import AXES, NEW, REINTERPRET, STRIDED, Geometry, Keyed, Path, Region, Step, View, reshaped_strides
 
 _new = Cell.__new__
@@ -91,8 +92,8 @@ def length(n: Any) -> int:
 
 def reshaped_shape(old: Shape, shape: Any) -> Shape:
     """``shape`` with its -1 filled in; raises what NumPy raises where the sizes differ."""
-    if isinstance(shape, (tuple, list)) and len(shape) > 64:
-        raise ValueError(f"maximum supported dimension for an ndarray is currently 64, found {len(shape)}")
+    if isinstance(shape, (tuple, list)):
+        checked_shape(shape)
     if type(shape) is tuple and shape and {int}.issuperset(map(type, shape)) and min(shape) >= 0 and prod(shape) == prod(old):
         return shape
     new = (length(shape),) if not isinstance(shape, (tuple, list)) else tuple([length(n) for n in shape])

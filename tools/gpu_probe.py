@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 Say = Callable[..., None]
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # which a result does not name
 SOURCE = """struct args { unsigned long long slot[12]; };
 extern "C" __global__ void k(const args a) { if (a.slot[0]) *(int*)a.slot[0] = 1; }"""
 
@@ -205,7 +206,7 @@ def main() -> int:
     with open(options.file, "a") as file:
 
         def say(item: str, **values: Any) -> None:
-            text = json.dumps({"item": item, **values})
+            text = json.dumps({"item": item, **values}).replace(ROOT, "")
             print(text, file=file, flush=True)
             print(text, flush=True)
 

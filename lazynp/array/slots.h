@@ -83,7 +83,6 @@ static int fits_product(PyArrayObject* x, PyArrayObject* y) {
     return nx && ny && size <= limit_now();
 }
 
-
 /* An item of what NumPy returned, which keeps it only where somebody else has it, too: nobody but the item's cell shall hold its memory. */
 static inline PyObject* item_of(PyObject* found, PyObject** item) {
     PyObject* taken = *item;

@@ -59,7 +59,8 @@ def exchanged(function: Callable[..., Any]) -> Callable[..., Any]:
 def numpys_names() -> None:
     """Let the functions of ``EXCHANGED`` show NumPy's signatures: the process is a program that was written for NumPy."""
     for name in EXCHANGED:
-        setattr(getattr(sys.modules["lazynp"], name), "__signature__", signature(getattr(np, name)))  # noqa: B010
+        function: Any = getattr(sys.modules["lazynp"], name)
+        function.__signature__ = signature(getattr(np, name))
 
 
 def checked_device(device: Any) -> str | None:

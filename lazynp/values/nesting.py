@@ -1,13 +1,20 @@
-"""How deep lists and tuples are looked into: no deeper than NumPy's arrays have axes, for one may hold itself.
+"""How many axes there may be, and how deep lists and tuples are looked into: no deeper, for one may hold itself.
 
-In: how deep one is.  Out: NumPy's exception where that is too deep.  Promise: what NumPy takes is not refused.
+In: how deep one is, a shape.  Out: NumPy's exception where that is too much.  Promise: what NumPy takes is not refused.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 MOST_AXES: Final = 64
+
+
+def checked_shape(shape: Sequence[Any]) -> None:
+    """Refuse a shape of too many axes before anybody looks at its lengths."""
+    if len(shape) > MOST_AXES:
+        raise ValueError(f"maximum supported dimension for an ndarray is currently {MOST_AXES}, found {len(shape)}")
 
 
 def too_deep() -> ValueError:

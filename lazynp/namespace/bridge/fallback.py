@@ -603,7 +603,7 @@ def library_attribute(value: Any, path: str) -> Any:
 
 
 # A module's names as they are; ``Submodule.__dict__`` looks all of them up first.
-_names: Callable[[ModuleType], dict[str, Any]] = vars(ModuleType)["__dict__"].__get__
+names_in: Callable[[ModuleType], dict[str, Any]] = vars(ModuleType)["__dict__"].__get__
 
 
 class Submodule(ModuleType):
@@ -614,19 +614,19 @@ class Submodule(ModuleType):
 
     def __init__(self, path: str) -> None:
         super().__init__(f"lazynp.{path}")
-        _names(self).update(_path=path, __path__=[])
+        names_in(self).update(_path=path, __path__=[])
 
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
         """All names, for those who list a module's."""
         for name in dir(self):
             getattr(self, name, None)
-        return _names(self)
+        return names_in(self)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name not in ("__all__", "__doc__"):
             raise AttributeError(f"module 'numpy{self.__name__[6:]}' has no attribute {name!r}")
-        path = _names(self)["_path"]
+        path = names_in(self)["_path"]
         own = _own(path)
         theirs = import_module(f"numpy.{path}")
         if name in own:
@@ -636,11 +636,11 @@ class Submodule(ModuleType):
         else:
             special = getattr(_module_of(path), "attribute", None)
             value = attribute(theirs, name, path + ".") if special is None else special(getattr(theirs, name), name)
-        value = _names(self)[name] = published(name, value, self.__name__)
+        value = names_in(self)[name] = published(name, value, self.__name__)
         return value
 
     def __dir__(self) -> list[str]:
-        names = _names(self)
+        names = names_in(self)
         return sorted({*names, *dir(import_module(f"numpy.{names['_path']}"))})
 
 

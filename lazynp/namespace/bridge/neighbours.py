@@ -20,7 +20,7 @@ import numpy as np
 
 from lazynp.array import core
 from lazynp.engine import devices
-from lazynp.namespace.bridge.fallback import users
+from lazynp.namespace.bridge.fallback import names_in, users
 from lazynp.namespace.bridge.meeting import CUPYX
 from lazynp.ndarray import from_numpy, host, ndarray
 from lazynp.protocols import SHARED
@@ -233,7 +233,7 @@ def _namespaces(module: Any) -> None:
     if not hasattr(asked, "__given__"):
         array_namespace.__given__ = True  # type: ignore[attr-defined]
         made = functools.wraps(asked)(array_namespace)
-        for names in [vars(each) for each in list(sys.modules.values()) if isinstance(each, ModuleType)]:
+        for names in [names_in(each) for each in list(sys.modules.values()) if isinstance(each, ModuleType)]:
             names.update({name: made for name in ("array_namespace", "get_namespace") if names.get(name) is asked})
 
 

@@ -29,14 +29,14 @@ from lazynp.namespace.ufunc.reductions import array_node
 from lazynp.ndarray import anyarray, copy_order, ndarray, node_of, result_order, view_diagonal, view_reshape, wrap, wrap_ordered
 from lazynp.ndarray import asarray as _asarray
 from lazynp.values import config
+from lazynp.values.nesting import checked_shape
 
 
 def lengths_of(shape: Any) -> Shape:
     """One length or several as a tuple of ints, which truth values are not; they may be negative."""
     if type(shape) is not tuple:
         shape = (shape,) if hasattr(shape, "__index__") and not getattr(shape, "shape", ()) else tuple(shape)
-    if len(shape) > 64:
-        raise ValueError(f"maximum supported dimension for an ndarray is currently 64, found {len(shape)}")
+    checked_shape(shape)
     found = tuple([index(n) for n in shape])
     if bool in map(type, shape):
         raise TypeError("an integer is required")

@@ -27,6 +27,7 @@ from lazynp.namespace.ufunc.promotion import has_subclass
 from lazynp.namespace.ufunc.ufuncs import NO_ARRAY, UFUNCS, need_array, write_out
 from lazynp.ndarray import asarray, from_numpy, host, ndarray, node_of, result, view_permute, wrap
 from lazynp.values import config
+from lazynp.values.nesting import MOST_AXES
 
 # choose -----------------------------------------------------------------------------------------------------------------------
 
@@ -38,8 +39,8 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     numbers = asarray(a)
     if not len(choices):
         raise ValueError("0-length sequence.")
-    if len(choices) >= 64:  # as many as NumPy walks at once, the numbers being one of them
-        raise ValueError("Need at least 0 and at most 64 array objects.")
+    if len(choices) >= MOST_AXES:  # as many arrays as NumPy walks at once, the numbers being one of them
+        raise ValueError(f"Need at least 0 and at most {MOST_AXES} array objects.")
     given = [choices[k] for k in range(len(choices))] if type(choices) is ndarray else list(choices)
     parts = [asarray(choice) for choice in given]
     if any(type(x) is not ndarray for x in (numbers, *parts)) or has_subclass(a, *given):

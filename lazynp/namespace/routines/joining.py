@@ -29,6 +29,7 @@ from lazynp.namespace.ufunc.reductions import array_node, laid_like
 from lazynp.namespace.ufunc.ufuncs import need_array, write_out
 from lazynp.ndarray import asarray as _asarray
 from lazynp.ndarray import host, joined_order, ndarray, node_of, view_axes, view_reshape, wrap, wrap_ordered
+from lazynp.values.nesting import MOST_AXES
 from lazynp.views import NEW
 
 can_cast: Any = np.can_cast
@@ -215,8 +216,8 @@ def tile(A: Any, reps: Any) -> Any:  # noqa: N803
         given = tuple(reps)
     except TypeError:
         given = (reps,)
-    if len(given) > 64:
-        raise ValueError("ndmin must be <= ndmax (64)")
+    if len(given) > MOST_AXES:
+        raise ValueError(f"ndmin must be <= ndmax ({MOST_AXES})")
     counts = tuple([int(n) if isinstance(n, np.bool) or (isinstance(n, float) and n == 1) else index(n) for n in given])
     np.array(counts, np.intp)  # what no C long holds is an OverflowError
     try:
