@@ -13,8 +13,8 @@ from setuptools import Extension, setup
 
 SOURCES = {
     "lazynp/array/_core": [
-        "cell.h", "parts.h", "workers.h", "pieces.h", "pool.h", "powers.h", "sides.h", "loops.h", "chain.h", "passes.h", "hot.h",
-        "chains.h", "writes.h", "truths.h", "compress.h", "choosing.h", "searching.h", "numbers.h", "slots.h", "spread.h",
+        "cell.h", "parts.h", "workers.h", "pieces.h", "pool.h", "powers.h", "sides.h", "loops.h", "chain.h", "passes.h", "hot.h", "items.h",
+        "chains.h", "attributes.h", "writes.h", "truths.h", "compress.h", "choosing.h", "searching.h", "numbers.h", "slots.h", "spread.h",
         "functions.h", "counting.h",
     ],
     "lazynp/graph/_native": ["node.h", "canonical.h", "record.h"],

@@ -491,6 +491,9 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         >>> x + 1
         array([1, 3, 5])
         """
+        if core.tape(self) is not None:
+            core.seal(self)
+            return self
         if hand.own_memory(self) is not None:
             return self
         root = self._base if type(self._base) is ndarray else self

@@ -42,7 +42,7 @@ FLOORS: Final = [
     ["namespace.docstrings"],
     [
         "arrays attributes bounds conversion layout memory ndarray protocols scalars subclasses viewing views array.hand "
-        "array.calls array.dispatch array.plain array.regimes namespace.indexing namespace.assignment"
+        "array.calls array.dispatch array.plain array.regimes array.tapes namespace.indexing namespace.assignment"
     ],
     ["namespace.standard namespace.ufunc.promotion namespace.device.placement"],
     ["namespace.bridge"],

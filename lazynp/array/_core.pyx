@@ -9,7 +9,7 @@ cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.ref cimport Py_DECREF
 
-from types import FunctionType
+from types import FunctionType, MethodDescriptorType
 
 import numpy as np
 
@@ -53,7 +53,8 @@ cdef extern from "counting.h":
     int compress_choose(int)
     int compress_used(Py_ssize_t)
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
-    int ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED
+    int ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED
+    int NOT_RECORDED, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, NO_REDUCTION, SUMS, EXTREMES, TRUTHS_OF
     ctypedef object (*Direct)(object)
     Direct direct_named(const char*)
     const char* slot_name(int)
@@ -101,11 +102,16 @@ cdef extern from "counting.h":
     PyObject* show_method
     void parts_release()
     object _parts_of "parts_of"(object)
-    void chain_register(PyTypeObject*, PyObject*, PyObject*, PyObject*, PyObject*)
+    int chain_register(PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*, PyObject*) except -1
     long long* chain_results
     long long hot_runs, hot_work
-    void chain_resize(Py_ssize_t, Py_ssize_t, Py_ssize_t, int, long long)
+    void chain_resize(Py_ssize_t, Py_ssize_t, Py_ssize_t, long long)
     int settle_all() except -1
+    object tape_told(object)
+    void tape_seal(object)
+    void tapes_pause(int)
+    void state_forget()
+    object property_new(object, int)
     object rows_of_array(object)
     int cell_lend(object) except -1
     void view_belongs(object, object)
@@ -117,7 +123,7 @@ cdef extern from "counting.h":
     void writing_end(CellStruct*)
     int part_attach(object, object, object, object) except -1
     PyTypeObject function_type, ufunc_type
-    object function_new(object, object, object, int, Reduction*, Matrices*, Direct, int, int, int, object)
+    object function_new(object, object, object, int, int, int, Reduction*, Matrices*, Direct, int, int, int, object)
     int ufunc_bind(object, object, int, int, int, int) except -1
     void ufunc_register(PyTypeObject*)
     int functions_ready() except -1
@@ -199,9 +205,12 @@ cdef frozenset _BASIC = frozenset({
     "less", "less_equal", "equal", "not_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
     "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "isnan", "isinf", "isfinite", "signbit", "sign", "conjugate",
 })
+cdef dict _RECORDED = {"copy": COPIES, "cumsum": SCANS, "cumprod": SCANS, "sort": SORTS, "argsort": SORTS_POSITIONS, "clip": CLIPS, "diff": DIFFERS,
+                       "round": ROUNDS, "argmax": ARG_EXTREMES, "argmin": ARG_EXTREMES, "dot": PRODUCTS}
+cdef dict _REDUCES = {"sum": SUMS, "prod": SUMS, "max": EXTREMES, "min": EXTREMES, "amax": EXTREMES, "amin": EXTREMES, "any": TRUTHS_OF, "all": TRUTHS_OF}
 cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "asanyarray": AS_IT_IS,
                     "ascontiguousarray": ORDERED, "asfortranarray": ORDERED, "zeros": ZEROS, "empty": ZEROS, "ones": ONES, "full": FULL, "eye": SQUARE,
-                    "identity": SQUARE, "arange": RANGE, "__array_ufunc__": FOREIGN,
+                    "identity": SQUARE, "arange": RANGE, "__array_ufunc__": FOREIGN, "realize": REALIZED,
                     **dict.fromkeys(["linspace", "logspace", "geomspace"], SPACED), **dict.fromkeys(["item", "tolist"], NUMBERS),
                     "reshape": RESHAPE, "astype": ASTYPE, "outer": PRODUCT, "dot": DOT, "inner": DOT, "where": WHERE, "concatenate": JOINED, "searchsorted": SEARCHED, "var": VARIANCE, "std": DEVIATION, "allclose": ALL_CLOSE, "isclose": CLOSE,
                     **dict.fromkeys(["repeat", "tile", "kron", "meshgrid", "diag", "diagflat", "vander", "ix_", "resize"], GROWING),
@@ -298,26 +307,22 @@ def number_members(members):
     number_members_set(members)
 
 
-def chain(places, there, compiled, pool):
-    """Let operators wait for one another where ``places`` of a code object says so; see ``chains.h``.
+def chain(state, place, step, tell, cast, compiled, pool):
+    """Let operations wait on tapes; see ``chains.h``.
 
-    ``there`` returns for an operator's place in one what calls a function as if it stood there; ``compiled`` an address of machine
-    code for an expression that comes often, or 0, and ``pool`` how many threads kernels have.
+    ``state`` returns the error state for what is recorded now, or None where it may not wait; ``place`` where the user's program stands;
+    ``step`` computes one operation and tells of its errors, which ``tell`` does alone; ``cast`` returns what casts arrays to the type of a number; ``compiled``
+    an address of machine code for a tape that comes often, or 0, and ``pool`` how many threads kernels have.
     """
-    cls = <object>array_type
-    waiting = type.__new__(type(cls), cls.__name__, (cls,), {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__})
-    _keep(waiting)
-    refuse_concatenation(<PyTypeObject*>waiting)
-    (<PyTypeObject*>waiting).tp_name = array_type.tp_name
-    chain_register(<PyTypeObject*>waiting, _keep(places), _keep(there), _keep(compiled), _keep(pool))
+    chain_register(_keep(state), _keep(place), _keep(step), _keep(tell), _keep(cast), _keep(compiled), _keep(pool))
 
 
 def chain_sizes(least, row, block, runs=1, work=500_000_000):
-    """Let arrays of ``least`` elements make chains, in rows of ``row`` at least, of which ``block`` are computed at a time; for tests.
+    """Record results of ``least`` elements and more, in rows of ``row`` at least, of which ``block`` are computed at a time; for tests.
 
-    What has run less often than ``runs`` times, once or never, is not looked at; what has cost ``work`` element operations is compiled.
+    What has cost ``work`` element operations is compiled.
     """
-    chain_resize(least, row, block, runs, work)
+    chain_resize(least, row, block, work)
 
 
 def chain_counts():
@@ -348,6 +353,31 @@ def count(hook):
 def settle():
     """Compute what operators have put off."""
     settle_all()
+
+
+def tape(x):
+    """Return what an array waits for, `(serial, step, steps, item, operands, sites)`, or None; see ``namespace/waiting.py``."""
+    return tape_told(x)
+
+
+def seal(x):
+    """Let what is computed of an array that waits be computed apart from it."""
+    tape_seal(x)
+
+
+def attribute(slow, name):
+    """Return what tells `shape`, `dtype`, `ndim` or `size` of what waits without computing it; ``slow``, a property, tells of all else."""
+    return property_new(slow, ("shape", "dtype", "ndim", "size").index(name))
+
+
+def forget():
+    """Ask anew whether operations may wait: settings have changed."""
+    state_forget()
+
+
+def pause(on):
+    """Let nothing that waits be computed in this thread, or again."""
+    tapes_pause(on)
 
 
 def rows(x):
@@ -525,7 +555,7 @@ def register_ufunc(cls):
     ufunc_register(<PyTypeObject*>cls)
     for name, kind in [("reduce", OF_UFUNC), ("accumulate", OF_UFUNC), ("reduceat", OF_UFUNC), ("outer", OUTER), ("at", AT)]:
         if name in vars(cls):
-            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NULL, NULL, NULL, 1, False, False, None))
+            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, False, None))
 
 
 def bind(ufunc, theirs, real, costly):
@@ -553,6 +583,7 @@ def function(slow, theirs, name, own, least=1):
     cdef Matrices* matrices = NULL
     cdef int kind = DRAW if name.startswith("draw ") else COUNTED if hasattr(type(slow), "noted") else LIBRARY if hasattr(type(slow), "at_hand") else _KINDS.get(name, ANY)
     cdef bint numpys_own = getattr(np, name, None) is theirs  # not a namesake of a submodule's
+    cdef bint stands_for_it = getattr(np, name, None) is getattr(theirs, "__wrapped__", theirs)
     cdef bint in_their_place = str(getattr(theirs, "__module__", "")).startswith("lazynp")
     cdef bint plain = not hasattr(getattr(np, name, theirs) if in_their_place else theirs, "__wrapped__")
     cdef bytes direct = b"stable order" if name == "argsort" else _DIRECTS.get(getattr(theirs, "__wrapped__", theirs), b"")
@@ -575,4 +606,7 @@ def function(slow, theirs, name, own, least=1):
     if (python or kind == COUNTED) and error_variable == NULL:
         return slow
     method = getattr(np.ndarray, name) if name in _METHODS and numpys_own else None
-    return function_new(slow, theirs, method, kind, reduction, matrices, direct_named(direct), least, python and name not in _MOVING, plain, own or None)
+    cdef int recorded = _RECORDED.get(name, NOT_RECORDED) if numpys_own or stands_for_it or in_their_place or isinstance(theirs, MethodDescriptorType) else NOT_RECORDED
+    if name == "sort" and not numpys_own:
+        recorded = NOT_RECORDED  # the method writes
+    return function_new(slow, theirs, method, kind, recorded, _REDUCES.get(name, NO_REDUCTION), reduction, matrices, direct_named(direct), least, python and name not in _MOVING, plain, own or None)

@@ -272,22 +272,26 @@ def write_chosen(memory: Any, mask: Any, values: Any) -> bool:
 
 
 def chain(
-    places: Callable[[Any, Any], bytearray],
-    there: Callable[[Any, int], Callable[..., Any]],
-    compiled: Callable[[Any, Any, str, bool], int],
+    state: Callable[[], Any],
+    place: Callable[[], Any],
+    step: Callable[..., Any],
+    tell: Callable[..., Any],
+    cast: Callable[[int], Any],
+    compiled: Callable[[Any, Any, str, Any, bool | None], int],
     pool: Callable[[], int],
 ) -> None:
-    """Let operators wait for one another where ``places`` of a code object and its names says so.
+    """Let operations wait on tapes; see ``chains.h``.
 
-    ``there`` returns for an operator's place in one what calls a function as if it stood there; ``compiled`` an address of machine
-    code for an expression that comes often, or 0, and ``pool`` how many threads kernels have.
+    ``state`` returns the error state for what is recorded now, or None where it may not wait; ``place`` where the user's program stands;
+    ``step`` computes one operation and tells of its errors; ``compiled`` returns an address of machine code for a tape that comes often,
+    or 0, and ``pool`` how many threads kernels have.
     """
 
 
 def chain_sizes(least: int, row: int, block: int, runs: int = 1, work: int = 500_000_000) -> None:
-    """Let arrays of ``least`` elements make chains, in rows of ``row`` at least, of which ``block`` are computed at a time; for tests.
+    """Record results of ``least`` elements and more, in rows of ``row`` at least, of which ``block`` are computed at a time; for tests.
 
-    What has run less often than ``runs`` times, once or never, is not looked at; what has cost ``work`` element operations is compiled.
+    What has cost ``work`` element operations is compiled.
     """
 
 
@@ -350,6 +354,28 @@ def count(hook: Callable[[bool, Any, Any, Any], Any]) -> None:
 
 def settle() -> None:
     """Compute what operators have put off."""
+
+
+def tape(x: Any) -> Any:
+    """Return what an array waits for, `(serial, step, steps, item, operands, sites)`, or None; see ``namespace/waiting.py``."""
+    return None
+
+
+def seal(x: Any) -> None:
+    """Let what is computed of an array that waits be computed apart from it."""
+
+
+def attribute(slow: Any, name: str) -> Any:
+    """Return what tells `shape`, `dtype`, `ndim` or `size` of what waits without computing it; ``slow``, a property, tells of all else."""
+    return slow
+
+
+def forget() -> None:
+    """Ask anew whether operations may wait: settings have changed."""
+
+
+def pause(on: bool) -> None:
+    """Let nothing that waits be computed in this thread, or again."""
 
 
 def rows(x: Any) -> Any:

@@ -28,8 +28,44 @@ typedef struct Cell {
 
 static PyTypeObject* array_type; /* the class of arrays, once it is registered */
 
+/* What stands for the memory of a cell whose value waits on a tape (`chain.h`); nothing else reads it. */
+static PyTypeObject waiting_type = {PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.array._core.Waiting", .tp_basicsize = sizeof(PyObject), .tp_flags = Py_TPFLAGS_DEFAULT};
+static struct {
+    PyObject_HEAD
+} waiting_value = {PyObject_HEAD_INIT(&waiting_type)};
+#define WAITS(x) (((Cell*)(x))->base == (PyObject*)&waiting_value)
+static int waiting_count;         /* tapes on which something waits */
+static npy_intp orphaned_bytes;   /* of memory that only tapes hold, at most: its cells have died meanwhile */
+static int settle_cell(PyObject* x);
+static void forget_cell(PyObject* x);
+
+/* What NumPy's arrays are made of, without one: the result of what was recorded, until somebody asks for an array (`pool.h`).  It is read by NumPy's macros, which
+   look at nothing but these fields. */
+typedef struct {
+    PyArrayObject_fields fields; /* `base`: the array that has the memory now */
+    npy_intp lengths[2 * 4];     /* the shape and the strides */
+} Raw;
+static PyTypeObject raw_type;
+#define IS_RAW(x) (Py_TYPE(x) == &raw_type)
+static PyArrayObject* cell_array(PyObject* x);
+
+/* The members in which a value lies: who asks for one has the value computed. */
+static PyObject* cell_value(PyObject* self, void* at) {
+    PyObject* found;
+    if (WAITS(self) && settle_cell(self) < 0) return NULL;
+    if (((Cell*)self)->base && IS_RAW(((Cell*)self)->base) && cell_array(self) == NULL) return NULL;
+    found = *(PyObject**)((char*)self + (size_t)at);
+    return found ? Py_NewRef(found) : (PyErr_SetString(PyExc_AttributeError, "no value"), NULL);
+}
+static int cell_set_value(PyObject* self, PyObject* to, void* at) {
+    if (WAITS(self) && settle_cell(self) < 0) return -1;
+    Py_XSETREF(*(PyObject**)((char*)self + (size_t)at), Py_XNewRef(to));
+    return 0;
+}
+
 static PyMemberDef cell_members[] = {
-    {"_base", T_OBJECT_EX, offsetof(Cell, base), 0, NULL},   {"_node", T_OBJECT_EX, offsetof(Cell, node), 0, NULL},
+    {"_known_base", T_OBJECT_EX, offsetof(Cell, base), READONLY, "_base, or what stands for it"},
+    {"_known_node", T_OBJECT_EX, offsetof(Cell, node), READONLY, "_node, likewise"},
     {"_stamp", T_OBJECT_EX, offsetof(Cell, stamp), 0, NULL}, {"_readonly", T_OBJECT_EX, offsetof(Cell, readonly), 0, NULL},
     {"_writers", T_INT, offsetof(Cell, writers), READONLY, "how many writes into the memory of a draft are under way"},
     {"_known_view", T_OBJECT_EX, offsetof(Cell, view), READONLY, "_view, if somebody has asked for it"}, {NULL, 0, 0, 0, NULL}};
@@ -67,6 +103,9 @@ static int cell_clear(PyObject* object) {
 
 static inline void cell_release(PyObject* self) {
     PyObject_GC_UnTrack(self);
+    if (WAITS(self)) forget_cell(self);
+    else if (waiting_count && ((Cell*)self)->base && (IS_RAW(((Cell*)self)->base) || PyArray_CheckExact(((Cell*)self)->base)) && Py_REFCNT(((Cell*)self)->base) > 1)
+        orphaned_bytes += PyArray_NBYTES((PyArrayObject*)((Cell*)self)->base);
     if (((Cell*)self)->weakrefs) PyObject_ClearWeakRefs(self);
     cell_clear(self);
     Py_CLEAR(((Cell*)self)->readonly);

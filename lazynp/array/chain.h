@@ -1,22 +1,22 @@
-/* What an expression of values at hand is until it is computed: its steps and operands, and where in a program its operators may wait.
+/* What is recorded and not yet computed: operations over arrays that lie in memory.
 
-   In: operators, as the interpreter comes to them.  Out: cells that wait in a ring; whether an operator's result is only there for the next one.
-   Promise: what the program's code does not show for certain is denied. */
+   In: operations, in the program's order.  Out: tapes, each of steps over one space of elements, and cells whose values wait on them.
+   Promise: a tape reads nothing of younger tapes, so that computing the oldest first needs no other one. */
 
 #ifndef LAZYNP_CHAIN_H
 #define LAZYNP_CHAIN_H
 
 #include "loops.h"
 
-#define CHAIN_STEPS 24
+#define CHAIN_STEPS 64
 #define CHAIN_BLOCK 1024 /* elements that are computed at a time, at most */
 #define CHAIN_SIZE 16    /* bytes of an element, at most */
+#define CHAINS_MOST 32   /* tapes that wait: then the oldest is computed */
 static struct {
-    npy_intp from;  /* elements, from which a result that lies in memory costs more than looking at the program's code */
+    npy_intp from;  /* elements of a result, from which on it is recorded */
     npy_intp row;   /* elements in a row, fewer are laid beside other rows: they are not worth a call of a loop */
     npy_intp block; /* elements that are computed at a time */
-    int runs;       /* of a piece of the program, before it is looked at */
-} chain_sizes = {256, 32, CHAIN_BLOCK, 1};
+} chain_sizes = {1, 32, CHAIN_BLOCK};
 
 enum { OF_ARRAY, OF_NUMBER, OF_STEP };
 typedef struct {
@@ -26,46 +26,61 @@ typedef struct {
     Loops* loops;
     int type; /* of its operands */
     Operand of[2];
-    int end; /* 0: no byte of a step is undefined, so that two may be compared */
-} Step;
+    int out;  /* type of its result */
+} Step; /* without padding, so that two may be compared byte by byte */
 
-/* A piece of a program: a byte an instruction says how often an operator there may still wait in vain, 0 of all that do not wait. */
+/* Where an operation is in the program. */
 typedef struct {
-    PyCodeObject* code;
-    PyObject* waits; /* NULL: nobody has looked yet */
-    int first;       /* where the operator is that came here first */
-} Places;
-
-/* Where an operator is. */
-typedef struct {
-    PyCodeObject* code; /* borrowed */
+    PyCodeObject* code; /* held */
     int offset;
 } Site;
 
-/* What an expression is so far; it belongs to the cell that stands for its value. */
+/* A function that is recorded whole, and its arguments; see `items.h`. */
+#define ITEM_ARGS 4
+typedef struct {
+    PyObject* (*answer)(PyObject* call, PyObject* const* args, Py_ssize_t n, PyObject* names); /* makes the call, of arrays in memory */
+    PyObject *call, *names;     /* held */
+    PyObject* args[ITEM_ARGS];  /* held; NULL: an operand, the one that `of` says */
+    Py_ssize_t n;
+    int total, joined;          /* arguments; whether the operands are the items of the first one */
+    int of[ITEM_ARGS];
+} Item;
+
+enum { OPEN, ALONE, ITEM }; /* a tape that takes further steps; one step, over whole arrays; a function */
+
+/* Steps that wait, in the program's order, over one space of elements.  Cells that have a step's value name the tape and the step. */
 typedef struct Chain {
-    Cell* cell;
-    struct Chain *before, *after; /* all that wait, in a ring */
+    struct Chain *before, *after; /* all that wait, in a ring, the oldest first */
+    long long serial;             /* counts up with age */
     int steps, arrays, numbers, ndim;
-    int told;  /* its errors were told of, or are another chain's to tell */
-    unsigned long thread;
-    int users; /* calls that compute it now */
+    int cells;    /* that have a step's value */
+    int sources;  /* operands that wait themselves */
+    int closed;   /* OPEN, or why it takes no further step */
+    int sealed;   /* it takes no further step, since somebody has asked for that */
+    int flat;     /* all its arrays lie as its results do */
+    int told;     /* its errors were told of */
+    int users;    /* calls that compute it now */
+    PyThreadState* runner; /* which thread's the latest of them is */
     npy_intp dims[AXES], size;
-    PyCodeObject* code; /* where the operator is that waits first */
-    int offset;
+    PyObject* state; /* of errors, in which all steps were recorded */
+    int minded;      /* errors of which somebody is told */
     Step step[CHAIN_STEPS];
-    PyArrayObject* array[CHAIN_STEPS + 1];
+    Cell* cell[CHAIN_STEPS]; /* borrowed; NULL: nobody has this step's value */
+    Site site[CHAIN_STEPS];
+    PyArrayObject* array[CHAIN_STEPS + 1]; /* NULL where `source`, a cell, waits */
+    Cell* source[CHAIN_STEPS + 1];
     Value value[CHAIN_STEPS + 1];
+    Item item;
 } Chain;
 
 static PyObject* result_method; /* `hand.result`, for answers that are not plain */
-static PyTypeObject* chain_type; /* the class of arrays while they are not computed yet; its instances become the former's */
 static long long chain_results[2]; /* computed in one pass, and step by step */
+static long long chain_serial;
 static Chain waiting = {.before = &waiting, .after = &waiting};
-static int waiting_count;
 
-#define IS_CHAIN(x) (Py_TYPE(x) == chain_type)
+#define IS_CHAIN(x) (Py_TYPE(x) == array_type && WAITS(x))
 #define CHAIN_OF(x) ((Chain*)((Cell*)(x))->before)
+#define STEP_OF(x) ((int)((Cell*)(x))->offset)
 
 static Chain* kept_chains[8];
 static int kept_chain_count;
@@ -85,100 +100,44 @@ static void chain_enter(Chain* self) {
 
 static void chain_free(Chain* self) {
     if (self->after != self) chain_leave(self);
-    for (int k = 0; k < self->arrays; k++) Py_DECREF(self->array[k]);
-    Py_DECREF(self->code);
+    for (int k = 0; k < self->steps; k++) Py_XDECREF(self->site[k].code);
+    self->steps = 0;
+    for (int k = 0; k < self->arrays; k++) { /* what goes with them may have code run, which finds no such tape any more */
+        Py_XDECREF(self->array[k]);
+        Py_XDECREF(self->source[k]);
+    }
+    for (int k = 0; self->closed == ITEM && k < self->item.total; k++) Py_XDECREF(self->item.args[k]);
+    if (self->closed == ITEM) Py_DECREF(self->item.call), Py_XDECREF(self->item.names);
+    Py_XDECREF(self->state);
     if (kept_chain_count < 8) kept_chains[kept_chain_count++] = self;
     else PyMem_Free(self);
 }
 
-/* A chain without steps, which does not wait yet. */
-static PyObject* chain_new(const Site* site) {
+/* A tape without steps, which does not wait yet. */
+static Chain* chain_new(PyObject* state, int minded, int ndim, const npy_intp* dims, npy_intp size) {
     Chain* self = kept_chain_count ? kept_chains[--kept_chain_count] : PyMem_Malloc(sizeof(Chain));
-    Cell* cell = self ? cell_new() : NULL;
-    if (cell == NULL) {
-        PyMem_Free(self);
-        return self ? NULL : PyErr_NoMemory();
-    }
-    cell->base = Py_NewRef(Py_None), cell->node = Py_NewRef(Py_None), cell->view = Py_NewRef(Py_None);
-    cell->readonly = Py_NewRef(Py_False);
-    Py_SET_TYPE((PyObject*)cell, chain_type);
-    Py_INCREF(chain_type), Py_DECREF(array_type);
-    cell->before = (Cell*)self;
-    cell->lent = 0;
-    self->cell = cell;
-    self->steps = self->arrays = self->numbers = self->told = self->users = 0;
-    self->thread = PyThread_get_thread_ident();
-    self->code = (PyCodeObject*)Py_NewRef((PyObject*)site->code), self->offset = site->offset;
+    if (self == NULL) return (Chain*)PyErr_NoMemory();
+    self->serial = ++chain_serial;
+    self->steps = self->arrays = self->numbers = self->cells = self->sources = self->closed = self->sealed = self->told = self->users = 0;
+    self->flat = 1;
+    self->ndim = ndim, self->size = size;
+    for (int k = 0; k < ndim; k++) self->dims[k] = dims[k];
+    self->state = Py_NewRef(state), self->minded = minded;
     self->before = self->after = self;
-    return (PyObject*)cell;
+    return self;
 }
 
-/* Which operators wait ------------------------------------------------------------------------------------------------------------ */
-
-#define SET_BITS 6
-#define WAYS 4
-#define FAILURES 4
-static Places places[1 << SET_BITS][WAYS]; /* of a set, the latest first */
-static PyObject *places_method, *there_method; /* `sites.places` and `sites.there` */
-
-static Places* places_set(PyCodeObject* code) { return places[((uint64_t)((uintptr_t)code >> 4) * 0x9E3779B97F4A7C15u) >> (64 - SET_BITS)]; }
-
-static Places* places_of(PyCodeObject* code) {
-    Places* set = places_set(code);
-    for (int k = 0; k < WAYS; k++)
-        if (set[k].code == code) return &set[k];
-    return NULL;
+/* The cell of the step that comes next. */
+static Cell* chain_cell(void) {
+    Cell* cell = cell_new();
+    if (cell == NULL) return NULL;
+    cell->base = Py_NewRef((PyObject*)&waiting_value), cell->node = Py_NewRef(Py_None), cell->view = Py_NewRef(Py_None);
+    cell->readonly = Py_NewRef(Py_False);
+    cell->before = NULL;
+    cell->lent = 0;
+    return cell;
 }
 
-/* A new piece takes the place of that which came first. */
-static void places_add(PyCodeObject* code, int first) {
-    Places *set = places_set(code), last = set[WAYS - 1];
-    memmove(set + 1, set, (WAYS - 1) * sizeof(Places));
-    set[0] = (Places){(PyCodeObject*)Py_NewRef((PyObject*)code), NULL, first};
-    Py_XDECREF(last.code), Py_XDECREF(last.waits);
-}
-
-static unsigned char* waits_at(PyCodeObject* code, int offset) {
-    Places* of = places_of(code);
-    if (of == NULL || of->waits == NULL || offset < 0 || offset / 2 >= PyByteArray_GET_SIZE(of->waits)) return NULL;
-    return (unsigned char*)PyByteArray_AS_STRING(of->waits) + offset / 2;
-}
-
-/* Look where operators wait in a piece of the program; -1 where somebody interrupts it. */
-static int places_look(PyFrameObject* frame, PyCodeObject* code) {
-    PyObject *names = PyFrame_GetGlobals(frame), *found = PyObject_CallFunctionObjArgs(places_method, (PyObject*)code, names, NULL);
-    Places* of;
-    Py_DECREF(names);
-    if (found == NULL && !PyErr_ExceptionMatches(PyExc_Exception)) return -1;
-    if (found == NULL) PyErr_Clear();
-    if (found == NULL || !PyByteArray_CheckExact(found)) Py_XSETREF(found, PyByteArray_FromStringAndSize(NULL, 0));
-    if (found == NULL) return -1;
-    for (Py_ssize_t k = 0; k < PyByteArray_GET_SIZE(found); k++) PyByteArray_AS_STRING(found)[k] *= FAILURES;
-    if ((of = places_of(code)) != NULL) Py_XSETREF(of->waits, Py_NewRef(found));
-    Py_DECREF(found);
-    return 0;
-}
-
-/* Whether the operator of the user's that runs now has a result that is only there for the next one; -1 where somebody interrupts it.  A piece of
-   the program is looked at when it runs again, or with large arrays: looking costs more than what runs once could win with small ones. */
-static int site_waits(Site* site, int large) {
-    PyFrameObject* frame = places_method ? PyEval_GetFrame() : NULL;
-    unsigned char* waits;
-    Places* of;
-    int failed = 0;
-    if (frame == NULL) return 0;
-    site->code = PyFrame_GetCode(frame);
-    Py_DECREF(site->code); /* the frame has it */
-    site->offset = PyFrame_GetLasti(frame);
-    if ((of = places_of(site->code)) == NULL) {
-        places_add(site->code, site->offset);
-        if (chain_sizes.runs == 0 || large) failed = places_look(frame, site->code);
-    } else if (of->waits == NULL && (site->offset <= of->first || large)) {
-        failed = places_look(frame, site->code);
-    }
-    if (failed) return -1;
-    waits = waits_at(site->code, site->offset);
-    return waits && *waits;
-}
+static PyObject *state_method, *place_method, *step_method, *tell_method; /* of `tapes.py` */
 
 #endif

@@ -1,9 +1,8 @@
-/* Expressions of values at hand, computed in one pass over their operands.
+/* Recording operations on arrays that lie in memory, and computing what waits.
 
-   In: operators on arrays at hand of hundreds of elements and more, within one expression of the program (`a * x + b * y`).  Out: NumPy's bits; but what is
-   between the operators is computed block by block, in the first-level cache, and never lies in memory.  Promise: an operator waits for the next one
-   only where the program's own code says that the next one, on the same line, is all that will ever see its result; nothing that is read is
-   written, or shown to somebody who could write it, before; where an error is raised NumPy computes step by step, to warn as it does.
+   In: operations of every size, wherever the program has them.  Out: cells whose values wait; NumPy's bits when one is asked for.  Promise: steps over
+   one space of elements are computed in one pass, block by block, in the first-level cache, and what nobody has lies in no memory; nothing
+   that is read is written, or shown to somebody who could write it, before; errors are told at the line that recorded the operation.
 
    No compiler is needed: a step is NumPy's inner loop, called on some hundred elements at a time. */
 
@@ -14,64 +13,129 @@
 
 /* Computing ------------------------------------------------------------------------------------------------------------------------ */
 
-/* All in one pass; NULL without an exception where it is to be done step by step.  `hot`: what is to be compiled afterwards. */
-static PyArrayObject* chain_run(Chain* self, Hot** hot) {
-    const Step* last = &self->step[self->steps - 1];
-    Loop* loop = &last->loops->of[last->type];
-    PyArrayObject* made;
-    RowsFunction function;
-    Hot* known;
-    Rows2 of;
-    int raised, minded;
-    if (self->steps < 2 || self->size == 0 || !rows_of(self, &of)) return NULL;
-    if ((made = result_of(self->ndim, self->dims, loop->out, self->size)) == NULL) return NULL;
-    minded = errors_minded();
-    known = of.rows == 1 || of.length >= HOT_ROW ? hot_of(self, &of) : NULL;
-    function = known ? known->function : NULL; /* other threads of the program may run meanwhile, and change it */
-    if (known) known->busy++;
-    if (function) raised = !hot_run(function, self, &of, PyArray_BYTES(made), loop->size, minded);
-    else *hot = hot_count(known, self->size), raised = 1;
-    if (raised) {
-        raised = pass_run(self, &of, PyArray_BYTES(made), loop->size, minded);
-        if (!raised && function && ++known->refused > HOT_REFUSALS) known->function = NULL; /* its flags say too much */
+static int tape_settle(Chain* self);
+
+/* The array of a cell that may wait (a new reference); NULL with an exception. */
+static PyArrayObject* source_array(Cell* cell) {
+    PyArrayObject* found;
+    if (WAITS(cell) && CHAIN_OF(cell) && tape_settle(CHAIN_OF(cell)) < 0) return NULL;
+    if (cell->base && IS_RAW(cell->base)) return (PyArrayObject*)Py_NewRef(cell->base);
+    found = memory_of((PyObject*)cell);
+    return found ? (PyArrayObject*)Py_NewRef((PyObject*)found) : (PyArrayObject*)PyArray_FROM_O((PyObject*)cell);
+}
+
+/* Have all operands that wait themselves computed, by older tapes. */
+static int sources_settle(Chain* self) {
+    for (int k = 0; k < self->arrays; k++) {
+        Cell* cell = self->source[k];
+        PyArrayObject* found;
+        if (cell == NULL) continue;
+        Py_INCREF(cell);
+        found = source_array(cell);
+        Py_DECREF(cell);
+        if (found == NULL) return -1;
+        if (self->source[k]) { /* else another thread has done it meanwhile */
+            self->array[k] = (PyArrayObject*)Py_NewRef((PyObject*)found);
+            self->sources--;
+            Py_CLEAR(self->source[k]);
+        }
+        Py_DECREF(found);
     }
-    if (known) known->busy--;
-    if (raised) Py_CLEAR(made);
+    return 0;
+}
+
+/* What somebody has, and what that reads. */
+static void outs_of(const Chain* self, Outs* outs) {
+    outs->count = 0;
+    for (int k = 0; k < self->steps; k++) outs->wanted[k] = self->cell[k] != NULL, outs->count += self->cell[k] != NULL, outs->to[k] = NULL;
+    for (int k = self->steps; k--;)
+        for (int o = 0; outs->wanted[k] && o < self->step[k].loops->nin; o++)
+            if (self->step[k].of[o].kind == OF_STEP) outs->wanted[self->step[k].of[o].number] = 1;
+}
+
+static int all_wanted(const Chain* self, const Outs* outs) {
+    for (int k = 0; k < self->steps; k++)
+        if (!outs->wanted[k]) return 0;
+    return 1;
+}
+
+/* One step over whole arrays; NULL, perhaps without an exception, where NumPy's ufunc is to do it. */
+static PyObject* step_direct(const Chain* self, int k, PyObject* const* made) {
+    const Step* step = &self->step[k];
+    PyObject* operands[2] = {NULL, NULL};
+    const Value* number = NULL;
+    int arrays = 0;
+    for (int o = 0; o < step->loops->nin; o++) {
+        int from = step->of[o].number;
+        if (step->of[o].kind == OF_NUMBER) number = &self->value[from];
+        else operands[o] = step->of[o].kind == OF_STEP ? made[from] : (PyObject*)self->array[from], arrays |= 1 << o;
+    }
+    if (step->loops->nin == 1) return direct1_minded(step->loops, (PyArrayObject*)operands[0], self->minded);
+    return direct_minded(step->loops, operands[0], operands[1], arrays, number, self->minded);
+}
+
+/* The only step of a tape over a whole array; NULL, perhaps without an exception, where it is to be done step by step. */
+static PyArrayObject* one_run(Chain* self) {
+    Step* step = &self->step[0];
+    Loop* loop = &step->loops->of[step->type];
+    int nin = step->loops->nin, errors;
+    PyArrayObject* made;
+    char* from[2] = {NULL, NULL};
+    npy_intp size = 0, along[2] = {0, 0};
+    if (!self->flat) return (PyArrayObject*)step_direct(self, 0, NULL);
+    if (self->size == 0 || (made = raw_new(self->ndim, self->dims, step->out, self->size)) == NULL) return NULL;
+    for (int o = 0; o < nin; o++) {
+        int number = step->of[o].number;
+        if (step->of[o].kind == OF_ARRAY) from[o] = PyArray_BYTES(self->array[number]), along[o] = size = PyArray_ITEMSIZE(self->array[number]);
+        else from[o] = (char*)&self->value[number];
+    }
+    if (nin == 1) errors = long1(loop, step->type, from[0], PyArray_BYTES(made), self->size, size, loop->size);
+    else errors = long2(loop, step->type, from[0], from[1], PyArray_BYTES(made), self->size, along[0], along[1], loop->size);
+    if (errors && (errors < 0 || errors & self->minded)) Py_CLEAR(made);
     return made;
 }
 
-/* An operator whose waiting was in vain again and again waits no more. */
-static void chain_learn(const Chain* self, int fine) {
-    unsigned char* waits = waits_at(self->code, self->offset);
-    chain_results[!fine]++;
-    if (waits && *waits) *waits = (unsigned char)(!fine ? *waits - 1 : *waits < FAILURES ? *waits + 1 : *waits);
-}
-
-/* What calls a function where the chain's operators are, if the program is elsewhere: an array may be asked for by code that stands between them.  Of
-   errors that are another chain's to tell, or in another thread, nobody here wants to hear. */
-static PyObject* chain_there(const Chain* self) {
-    if (self->told || self->thread != PyThread_get_thread_ident()) return Py_NewRef(quiet_call);
-    PyFrameObject* frame = PyEval_GetFrame();
-    PyCodeObject* code = frame ? PyFrame_GetCode(frame) : NULL;
-    int here = code == self->code && PyFrame_GetLineNumber(frame) == PyCode_Addr2Line(self->code, self->offset);
-    Py_XDECREF(code);
-    return here ? Py_NewRef(Py_None) : PyObject_CallFunction(there_method, "Oi", self->code, self->offset);
+/* All in one pass; 0 where it is to be done step by step.  `hot`: what is to be compiled afterwards. */
+static int chain_run(Chain* self, Outs* outs, PyArrayObject** made, Hot** hot) {
+    RowsFunction function;
+    Hot* known;
+    Rows2 of;
+    int raised, minded = self->minded;
+    if (self->size == 0 || !rows_of(self, &of)) return 0;
+    for (int k = 0; k < self->steps; k++) {
+        if (self->cell[k] == NULL) continue;
+        if ((made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) return 0;
+        outs->to[k] = PyArray_BYTES(made[k]);
+    }
+    known = self->steps > 1 && all_wanted(self, outs) && (of.rows == 1 || of.length >= HOT_ROW) ? hot_of(self, &of, outs) : NULL;
+    function = known ? known->function : NULL; /* other threads of the program may run meanwhile, and change it */
+    if (known) known->busy++;
+    if (function) raised = !hot_run(function, self, &of, outs, minded);
+    else *hot = hot_count(known, self->size), raised = 1;
+    if (raised) {
+        raised = pass_run(self, outs, &of, minded);
+        if (!raised && function && ++known->refused > HOT_REFUSALS) known->function = NULL; /* its flags say too much */
+    }
+    if (known) known->busy--;
+    return !raised;
 }
 
 /* Step by step, as NumPy does. */
-static PyArrayObject* chain_steps(Chain* self) {
-    PyObject *made[CHAIN_STEPS] = {NULL}, *there = chain_there(self);
-    PyArrayObject* found = NULL;
+static int chain_steps(Chain* self, const Outs* outs, PyArrayObject** found) {
+    PyObject* made[CHAIN_STEPS] = {NULL};
     int k;
-    if (there == NULL) return NULL;
     for (k = 0; k < self->steps; k++) {
         Step* step = &self->step[k];
-        PyObject *called[3] = {step->loops->ufunc, NULL, NULL}, **args = called + 1, *before;
+        PyObject *called[6] = {self->state, (PyObject*)self->site[k].code, NULL, step->loops->ufunc, NULL, NULL}, **args = called + 4, *before;
+        int quiet = self->told;
+        if (!outs->wanted[k]) continue;
+        if ((made[k] = step_direct(self, k, made))) continue;
+        if (PyErr_Occurred()) break;
         for (int o = 0; o < step->loops->nin; o++) {
             int number = step->of[o].number;
             switch (step->of[o].kind) {
-            case OF_ARRAY: args[o] = Py_NewRef((PyObject*)self->array[number]); break;
-            case OF_STEP: args[o] = made[number], made[number] = NULL; break;
+            case OF_ARRAY: args[o] = (PyObject*)array_of(self->array[number]); break;
+            case OF_STEP: args[o] = Py_NewRef(made[number]); break;
             default: {
                 PyArray_Descr* descr = PyArray_DescrFromType(step->type);
                 args[o] = PyArray_Scalar(&self->value[number], descr, NULL);
@@ -79,33 +143,32 @@ static PyArrayObject* chain_steps(Chain* self) {
             }
             }
         }
-        if (args[0] && (args[1] || step->loops->nin == 1)) {
+        called[2] = PyLong_FromLong(self->site[k].offset);
+        if (called[2] && args[0] && (args[1] || step->loops->nin == 1)) {
             before = pool_begin(self->size * 8);
-            if (there == Py_None) made[k] = PyObject_Vectorcall(called[0], args, (size_t)step->loops->nin, NULL);
-            else made[k] = PyObject_Vectorcall(there, called, (size_t)step->loops->nin + 1, NULL);
+            if (quiet) made[k] = PyObject_Vectorcall(quiet_call, called + 3, (size_t)step->loops->nin + 1, NULL);
+            else made[k] = PyObject_Vectorcall(step_method, called, (size_t)step->loops->nin + 4, NULL);
             pool_end(before);
         }
-        Py_XDECREF(args[0]), Py_XDECREF(args[1]);
+        Py_XDECREF(args[0]), Py_XDECREF(args[1]), Py_XDECREF(called[2]);
+        if (made[k] && !PyArray_CheckExact(made[k])) {
+            PyErr_SetString(PyExc_TypeError, "a ufunc of NumPy's returned no array");
+            break;
+        }
         if (made[k] == NULL) break;
     }
-    if (k == self->steps && PyArray_CheckExact(made[k - 1])) found = (PyArrayObject*)made[--k];
-    else if (k == self->steps) PyErr_SetString(PyExc_TypeError, "a ufunc of NumPy's returned no array");
-    while (k--) Py_XDECREF(made[k]);
-    Py_DECREF(there);
-    return found;
-}
-
-/* In one pass if that goes; NULL where NumPy raises.  `wanted`: whether it went is remembered. */
-static PyArrayObject* chain_compute(Chain* self, int wanted, Hot** hot) {
-    PyArrayObject* found = chain_run(self, hot);
-    if (wanted && !self->told) chain_learn(self, found != NULL);
-    return found || PyErr_Occurred() ? found : chain_steps(self);
+    for (int j = 0; j < self->steps; j++) {
+        if (k == self->steps && self->cell[j]) Py_XSETREF(found[j], (PyArrayObject*)Py_XNewRef(made[j]));
+        Py_XDECREF(made[j]);
+    }
+    return k == self->steps;
 }
 
 /* A large result as a large array has it; NULL with an exception. */
 static PyObject* chain_large(PyArrayObject* found) {
-    PyObject *given = PyTuple_New(0), *made = given ? PyObject_CallFunctionObjArgs(result_method, (PyObject*)found, given, NULL) : NULL;
-    Py_XDECREF(given);
+    PyArrayObject* array = array_of(found);
+    PyObject *given = PyTuple_New(0), *made = given && array ? PyObject_CallFunctionObjArgs(result_method, (PyObject*)array, given, NULL) : NULL;
+    Py_XDECREF(given), Py_XDECREF(array);
     if (made && Py_TYPE(made) != array_type) {
         Py_CLEAR(made);
         PyErr_SetString(PyExc_TypeError, "a large result is no array");
@@ -123,65 +186,183 @@ static void chain_become(Cell* cell, PyObject* made) {
     if (!PyObject_GC_IsTracked((PyObject*)cell)) PyObject_GC_Track((PyObject*)cell);
 }
 
-/* Compute what `x` stands for: afterwards it is an array at hand like others; -1 where NumPy raises. */
-static int chain_settle(PyObject* x) {
-    Cell* cell = (Cell*)x;
-    Chain* self = CHAIN_OF(x);
-    PyArrayObject* found;
+/* Let a cell have its value (the reference is taken over); -1 with an exception. */
+static int cell_settled(Chain* self, int k, PyArrayObject* made) {
+    Cell* cell = self->cell[k];
     PyObject* large = NULL;
-    Hot* hot = NULL;
-    Py_INCREF(x), self->users++;
-    if (self->after != self) chain_leave(self); /* NumPy may call a program's handler of errors, or another thread: they may settle all others */
-    found = chain_compute(self, 1, &hot);
-    if (found && self->size > limit_now() && (large = chain_large(found)) == NULL) Py_CLEAR(found);
-    self->users--;
-    if (found == NULL) {
-        self->told = 1;
-        if (self->users == 0 && IS_CHAIN(x)) chain_enter(self);
-    } else if (IS_CHAIN(x)) {
-        cell->before = NULL;
-        if (large) chain_become(cell, large);
-        else Py_SETREF(cell->base, Py_NewRef((PyObject*)found));
-        Py_SET_TYPE(x, array_type);
-        Py_INCREF(array_type), Py_DECREF(chain_type);
-    } /* else somebody who was asked meanwhile has computed it */
-    if (self->users == 0 && !IS_CHAIN(x)) chain_free(self);
-    if (found == NULL) hot_put_off(hot);
-    else if (hot && hot_compile(hot)) Py_CLEAR(found);
-    Py_XDECREF(found), Py_XDECREF(large), Py_DECREF(x);
-    return found ? 0 : -1;
+    if (self->size > limit_now()) {
+        if ((large = chain_large(made)) == NULL) return Py_DECREF(made), -1;
+        if ((cell = self->cell[k]) == NULL) return Py_DECREF(large), Py_DECREF(made), 0; /* it has gone, or has its value, meanwhile */
+    }
+    self->cell[k] = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
+    Py_INCREF(cell);
+    if (large) {
+        chain_become(cell, large);
+        Py_DECREF(large), Py_DECREF(made);
+    } else {
+        Py_DECREF(cell->base);
+        cell->base = (PyObject*)made;
+    }
+    Py_DECREF(cell);
+    return 0;
 }
 
-/* Nobody wants it, because an exception came between; of the errors that it would have raised somebody may want to hear. */
-static void chain_dealloc(PyObject* x) {
-    Chain* self = CHAIN_OF(x);
-    PyObject *type, *value, *trace;
-    PyArrayObject* found;
-    Hot* hot = NULL;
-    Py_SET_TYPE(x, array_type);
-    Py_INCREF(array_type), Py_DECREF(chain_type);
-    array_dealloc(x);
-    if (self->after != self) chain_leave(self);
-    if (!self->told) {
-        PyErr_Fetch(&type, &value, &trace);
-        found = chain_compute(self, 0, &hot);
-        hot_put_off(hot);
-        if (found == NULL) PyErr_Clear();
-        Py_XDECREF(found);
-        PyErr_Restore(type, value, trace);
-    }
-    chain_free(self);
+/* No call computes the tape any more. */
+static inline void chain_done(Chain* self) {
+    if (--self->users == 0 && self->cells == 0) chain_free(self);
 }
+
+/* Compute what waits on a tape of several steps, or of one that has to be looked at closer. */
+static int tape_compute(Chain* self) {
+    PyArrayObject* made[CHAIN_STEPS];
+    Outs outs;
+    Hot* hot = NULL;
+    int fine = 0, failed = 0;
+    for (int k = 0; k < self->steps; k++) made[k] = NULL;
+    outs_of(self, &outs);
+    if (!self->closed) fine = chain_run(self, &outs, made, &hot);
+    if (!self->told) chain_results[!fine && !self->closed]++;
+    if (!fine && !PyErr_Occurred()) fine = chain_steps(self, &outs, made);
+    if (!fine) self->told = 1, failed = -1;
+    for (int k = 0; k < self->steps; k++) {
+        if (fine && !failed && self->cell[k] && made[k]) failed = cell_settled(self, k, made[k]);
+        else Py_XDECREF(made[k]);
+    }
+    chain_done(self);
+    if (!fine) hot_put_off(hot);
+    else if (hot && hot_compile(hot)) failed = -1;
+    return failed;
+}
+
+#define SMALL 256     /* elements, of which all steps of a tape fit the cache */
+#define SMALL_STEPS 6 /* of more it pays to look for machine code */
+
+/* A tape of few steps over few elements that lie as the results do, without what a pass needs besides; whether it was done. */
+static int small_settle(Chain* self) {
+    static char blocks[SMALL_STEPS][SMALL * CHAIN_SIZE]; /* nobody else runs meanwhile */
+    PyArrayObject* made[SMALL_STEPS];
+    char* at[SMALL_STEPS];
+    unsigned wanted = 0;
+    int k, steps = self->steps, failed = 0;
+    for (k = steps; k--;) {
+        if (self->cell[k]) wanted |= 1u << k;
+        for (int o = 0; wanted >> k & 1 && o < self->step[k].loops->nin; o++)
+            if (self->step[k].of[o].kind == OF_STEP) wanted |= 1u << self->step[k].of[o].number;
+    }
+    for (k = 0; k < steps; k++) {
+        made[k] = NULL, at[k] = blocks[k];
+        if (self->cell[k] == NULL) continue;
+        if ((made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) break;
+        at[k] = PyArray_BYTES(made[k]);
+    }
+    failed = k < steps;
+    flags_clear(1);
+    for (int j = 0; j < steps && !failed; j++) {
+        const Step* step = &self->step[j];
+        const Loop* loop = &step->loops->of[step->type];
+        int nin = step->loops->nin;
+        char* args[3];
+        npy_intp along[3], dims[1] = {self->size};
+        if (!(wanted >> j & 1)) continue;
+        for (int o = 0; o < nin; o++) {
+            int number = step->of[o].number;
+            switch (step->of[o].kind) {
+            case OF_ARRAY: args[o] = PyArray_BYTES(self->array[number]), along[o] = PyArray_ITEMSIZE(self->array[number]); break;
+            case OF_NUMBER: args[o] = (char*)&self->value[number], along[o] = 0; break;
+            default: args[o] = at[number], along[o] = step_size(self, number);
+            }
+        }
+        args[nin] = at[j], along[nin] = loop->size;
+        loop->function(args, dims, along, loop->data);
+        failed = flags_raised(1) & self->minded;
+    }
+    if (failed) {
+        while (k--) Py_XDECREF(made[k]);
+        return 0;
+    }
+    chain_results[0]++;
+    for (int j = 0; j < steps; j++) {
+        if (self->cell[j] && made[j] && !failed) failed = cell_settled(self, j, made[j]);
+        else Py_XDECREF(made[j]);
+    }
+    return !failed;
+}
+
+/* Compute what waits on a tape: afterwards its cells are arrays in memory like others; -1 where NumPy raises.  The tape stays among those that wait until
+   it is done: who writes an operand meanwhile, from another thread, has it computed before. */
+static int item_settle(Chain* self);
+static int tape_settle(Chain* self) {
+    PyArrayObject* made;
+    self->users++, self->runner = PyThreadState_Get();
+    if (self->sources && sources_settle(self) < 0) return chain_done(self), -1;
+    if (self->closed == ITEM) return item_settle(self);
+    if (self->steps == 1 && self->cell[0] && (made = one_run(self))) {
+        int failed = 0;
+        chain_results[0]++;
+        if (self->cell[0]) failed = cell_settled(self, 0, made);
+        else Py_DECREF(made);
+        chain_done(self);
+        return failed;
+    }
+    if (PyErr_Occurred()) return chain_done(self), -1;
+    if (self->steps > 1 && self->steps < SMALL_STEPS && self->closed == OPEN && self->flat && self->size <= SMALL && self->size > 0) {
+        if (small_settle(self)) return chain_done(self), 0;
+        if (PyErr_Occurred()) return chain_done(self), -1;
+    }
+    return tape_compute(self);
+}
+
+static int chain_settle(PyObject* x) {
+    Chain* self = CHAIN_OF(x);
+    int failed;
+    if (self == NULL) return 0;
+    Py_INCREF(x);
+    failed = tape_settle(self);
+    Py_DECREF(x);
+    return failed;
+}
+
+static int settle_cell(PyObject* x) { return chain_settle(x); }
+
+/* A cell goes.  What nobody has is not computed, unless something reads it. */
+static void forget_cell(PyObject* x) {
+    Chain* self = CHAIN_OF(x);
+    int k = STEP_OF(x);
+    ((Cell*)x)->before = NULL, ((Cell*)x)->offset = 0;
+    if (self == NULL) return;
+    self->cell[k] = NULL;
+    if (--self->cells == 0 && self->users == 0) chain_free(self);
+}
+
+/* The oldest tape that this thread does not compute already; NULL where there is none. */
+static Chain* oldest_waiting(void) {
+    for (Chain* self = waiting.after; self != &waiting; self = self->after)
+        if (self->users == 0 || self->runner != PyThreadState_Get()) return self;
+    return NULL;
+}
+
+static PyThreadState* pausing; /* the thread that looks at what waits, and has nothing of it computed */
 
 static int settle_all(void) {
+    Chain* self;
+    if (pausing == PyThreadState_Get()) return 0;
     if (faded_count) faded_go();
-    while (waiting_count) {
-        PyObject* x = Py_NewRef((PyObject*)waiting.after->cell);
-        int failed = chain_settle(x);
-        Py_DECREF(x);
-        if (failed) return -1;
-    }
+    while ((self = oldest_waiting()))
+        if (tape_settle(self)) return -1;
+    if (waiting_count == 0) orphaned_bytes = 0;
     return 0;
+}
+
+/* Have an array computed; whether that is all there is to it: it lies in memory, and is no large one.  -1 where NumPy raises. */
+static int array_settled(PyObject* x) {
+    if (Py_TYPE(x) != array_type) return 0;
+    if (WAITS(x) && settle_cell(x) < 0) return -1;
+    return ((Cell*)x)->base && (Py_TYPE(((Cell*)x)->base) == &PyArray_Type || IS_RAW(((Cell*)x)->base));
+}
+
+/* Let errors be told again of what could not be computed: who asked did not hear them. */
+static void tapes_tell_again(void) {
+    for (Chain* self = waiting.after; self != &waiting; self = self->after) self->told = 0;
 }
 
 /* What waits is computed before anything but the next operator looks at it, or at what it was made of. */
@@ -195,97 +376,137 @@ static int cell_lend(PyObject* x) {
     return 0;
 }
 
-/* Any attribute: everything that is not an operator. */
-static PyObject* chain_getattr(PyObject* x, PyObject* name) { return SETTLED ? PyObject_GenericGetAttr(x, name) : NULL; }
-static int chain_setattr(PyObject* x, PyObject* name, PyObject* value) { return SETTLED ? PyObject_GenericSetAttr(x, name, value) : -1; }
-
-/* For tests: chains of few elements. */
-static void chain_resize(npy_intp from, npy_intp row, npy_intp block, int runs, long long work) {
-    chain_sizes.from = from, chain_sizes.runs = runs;
+/* For tests: passes over few elements. */
+static void chain_resize(npy_intp from, npy_intp row, npy_intp block, long long work) {
+    chain_sizes.from = from;
     chain_sizes.row = row > CHAIN_BLOCK ? CHAIN_BLOCK : row; /* rows that are laid side by side fit a block */
     chain_sizes.block = block < 1 ? 1 : block > CHAIN_BLOCK ? CHAIN_BLOCK : block;
     if (work != hot_work) hot_forget();
     hot_work = work;
 }
 
-static void chain_register(PyTypeObject* type, PyObject* look, PyObject* there, PyObject* compiled, PyObject* pool) {
-    chain_type = type;
-    places_method = look, there_method = there, hot_method = compiled, pool_method = pool;
-    threads_name = PyUnicode_InternFromString("threads");
-    type->tp_dealloc = chain_dealloc;
-    type->tp_getattro = chain_getattr;
-    type->tp_setattro = chain_setattr;
+/* Casts ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* What NumPy does to an operand before its loop gets it: numbers of one type as those of another that holds them, or a float of 64 bits. */
+static Loops cast_loops[TYPES]; /* by the type that they become */
+
+#define CAST(FROM, TO) \
+    static void cast_##FROM##_##TO(char** args, const npy_intp* dims, const npy_intp* steps, void* data) { \
+        const char* from = args[0]; \
+        char* to = args[1]; \
+        (void)data; \
+        for (npy_intp k = dims[0]; k > 0; k--, from += steps[0], to += steps[1]) *(TO*)to = (TO)*(const FROM*)from; \
+    }
+#define CAST_TO_LARGER(X, TO) X(npy_bool, TO) X(npy_byte, TO) X(npy_ubyte, TO)
+#define CASTS(X) \
+    X(npy_bool, npy_byte) X(npy_bool, npy_ubyte) CAST_TO_LARGER(X, npy_short) X(npy_bool, npy_ushort) X(npy_ubyte, npy_ushort) \
+    CAST_TO_LARGER(X, npy_int) X(npy_short, npy_int) X(npy_ushort, npy_int) X(npy_bool, npy_uint) X(npy_ubyte, npy_uint) X(npy_ushort, npy_uint) \
+    CAST_TO_LARGER(X, npy_int64) X(npy_short, npy_int64) X(npy_ushort, npy_int64) X(npy_int, npy_int64) X(npy_uint, npy_int64) \
+    X(npy_bool, npy_uint64) X(npy_ubyte, npy_uint64) X(npy_ushort, npy_uint64) X(npy_uint, npy_uint64) \
+    CAST_TO_LARGER(X, npy_float) X(npy_short, npy_float) X(npy_ushort, npy_float) \
+    CAST_TO_LARGER(X, npy_double) X(npy_short, npy_double) X(npy_ushort, npy_double) X(npy_int, npy_double) X(npy_uint, npy_double) \
+    X(npy_int64, npy_double) X(npy_uint64, npy_double) X(npy_float, npy_double)
+CASTS(CAST)
+
+#define NUMBER_OF(X) (sizeof(X) == sizeof(npy_long) ? NPY_LONG : NPY_LONGLONG) /* of the integers of 64 bits NumPy has two */
+
+static int cast_type_npy_bool(void) { return NPY_BOOL; }
+static int cast_type_npy_byte(void) { return NPY_BYTE; }
+static int cast_type_npy_ubyte(void) { return NPY_UBYTE; }
+static int cast_type_npy_short(void) { return NPY_SHORT; }
+static int cast_type_npy_ushort(void) { return NPY_USHORT; }
+static int cast_type_npy_int(void) { return NPY_INT; }
+static int cast_type_npy_uint(void) { return NPY_UINT; }
+static int cast_type_npy_int64(void) { return NPY_INT64; }
+static int cast_type_npy_uint64(void) { return NPY_UINT64; }
+static int cast_type_npy_float(void) { return NPY_FLOAT; }
+static int cast_type_npy_double(void) { return NPY_DOUBLE; }
+
+/* `cast(number)` returns a function of one array that is called in the place of a loop; by the number of the type that an array becomes. */
+static int casts_fill(PyObject* cast) {
+    for (int to = 0; to < TYPES; to++) {
+        PyObject* number = PyLong_FromLong(to);
+        cast_loops[to].nin = 1;
+        cast_loops[to].ufunc = number ? PyObject_CallOneArg(cast, number) : NULL;
+        Py_XDECREF(number);
+        if (cast_loops[to].ufunc == NULL) return -1;
+    }
+#define FILL(FROM, TO) \
+    cast_loops[cast_type_##TO()].of[cast_type_##FROM()] = \
+        (Loop){.function = (PyUFuncGenericFunction)cast_##FROM##_##TO, .out = (char)cast_type_##TO(), .size = sizeof(TO), .state = USABLE, .basic = 1, .joins = 1};
+    CASTS(FILL)
+    return 0;
 }
 
-/* Steps ---------------------------------------------------------------------------------------------------------------------------- */
-
-/* The shape of `x` and `y` together; 0 where NumPy has to see to it. */
-static int broadcast_dims(PyArrayObject* x, PyArrayObject* y, int* ndim, npy_intp* dims, npy_intp* size) {
-    int nx = PyArray_NDIM(x), ny = y ? PyArray_NDIM(y) : 0;
-    *ndim = nx > ny ? nx : ny;
-    *size = 1;
-    if (*ndim == 0 || *ndim > AXES) return 0;
-    for (int k = 0; k < *ndim; k++) {
-        npy_intp p = k < *ndim - nx ? 1 : PyArray_DIM(x, k - (*ndim - nx)), q = k < *ndim - ny ? 1 : PyArray_DIM(y, k - (*ndim - ny));
-        if (p != q && p != 1 && q != 1) return 0;
-        *size *= dims[k] = p == 1 ? q : p;
+/* The type in which two of different types are computed; -1 where NumPy has to say. */
+static int common_type(int a, int b) {
+    static signed char known[TYPES][TYPES]; /* one more than the type */
+    if (a == b) return a;
+    if (known[a][b] == 0) {
+        PyArray_Descr *x = PyArray_DescrFromType(a), *y = PyArray_DescrFromType(b), *both = PyArray_PromoteTypes(x, y);
+        int type = both ? both->type_num : -1;
+        if (both == NULL) PyErr_Clear();
+        if (type >= 0 && (type >= TYPES || (type != a && cast_loops[type].of[a].function == NULL) || (type != b && cast_loops[type].of[b].function == NULL))) type = -1;
+        if (type == NPY_DOUBLE && !PyTypeNum_ISFLOAT(a) && !PyTypeNum_ISFLOAT(b)) type = -1; /* signed and unsigned: some loops compare them as they are */
+        known[a][b] = (signed char)(type < 0 ? -1 : type + 1);
+        Py_DECREF(x), Py_DECREF(y), Py_XDECREF(both);
     }
+    return known[a][b] < 0 ? -1 : known[a][b] - 1;
+}
+
+/* The type in which an operation without a loop for `type` is computed. */
+static int loops_type(const Loops* loops, int type) {
+    if (loops->of[type].function) return type;
+    if (loops->integers_divide && PyTypeNum_ISINTEGER(type)) return NPY_DOUBLE;
+    switch (type) {
+    case NPY_SHORT: case NPY_USHORT: type = NPY_FLOAT; break;
+    case NPY_INT: case NPY_UINT: case NPY_LONG: case NPY_ULONG: case NPY_LONGLONG: case NPY_ULONGLONG: type = NPY_DOUBLE; break;
+    default: return -1;
+    }
+    return loops->of[type].function ? type : -1;
+}
+
+/* Recording -------------------------------------------------------------------------------------------------------------------------- */
+
+/* An operand, as it is found. */
+typedef struct {
+    PyArrayObject* array;
+    Chain* chain; /* on which it waits */
+    int type;     /* -1: it is a number, or nothing that waits */
+    int ndim;
+    const npy_intp* dims;
+} Read;
+
+/* The shape of operands together, and its elements; -1 where NumPy has to see to it. */
+static inline npy_intp dims_join(const Read* read, int nin, int* ndim, npy_intp* dims) {
+    const Read *x = &read[0], *y = nin > 1 ? &read[1] : &read[0];
+    npy_intp size = 1;
+    if (x->type < 0) x = y;
+    else if (y->type < 0) y = x;
+    *ndim = x->ndim > y->ndim ? x->ndim : y->ndim;
+    if (*ndim == 0 || *ndim > AXES) return -1;
+    for (int k = 0; k < *ndim; k++) {
+        npy_intp p = k < *ndim - x->ndim ? 1 : x->dims[k - (*ndim - x->ndim)], q = k < *ndim - y->ndim ? 1 : y->dims[k - (*ndim - y->ndim)];
+        if (p != q && p != 1 && q != 1) return -1;
+        size *= dims[k] = p == 1 ? q : p;
+    }
+    return size;
+}
+
+static inline int same_lengths(const npy_intp* one, const npy_intp* two, int n) {
+    while (n--)
+        if (one[n] != two[n]) return 0;
     return 1;
 }
 
-/* Whether an array is an operand under the shape of a chain, in the order of its memory. */
+/* Whether an array is an operand under the shape of a tape, in the order of its memory. */
 static int chain_takes(const Chain* self, PyArrayObject* x) {
     npy_intp steps[AXES];
+    if (PyArray_ISCARRAY_RO(x) && PyArray_NDIM(x) == self->ndim && same_lengths(PyArray_DIMS(x), self->dims, self->ndim)) return PyArray_STRIDE(x, self->ndim - 1) >= 0;
     return PyArray_NDIM(x) <= self->ndim && (PyArray_IS_C_CONTIGUOUS(x) ? 1 : self->ndim <= 2) && operand_steps(x, self->ndim, self->dims, steps);
 }
 
-static int chain_type_of(const Chain* self) {
-    const Step* last = &self->step[self->steps - 1];
-    return last->loops->of[last->type].out;
-}
-
-/* Put `x` (an array, or NULL and the number `b`) among the operands. */
-static int chain_operand(Chain* self, PyArrayObject* x, PyObject* b, int type, Operand* to) {
-    if (x) {
-        if (self->arrays > CHAIN_STEPS || !chain_takes(self, x)) return 0;
-        for (int k = 0; k < self->arrays; k++)
-            if (self->array[k] == x) return *to = (Operand){OF_ARRAY, k}, 1;
-        *to = (Operand){OF_ARRAY, self->arrays};
-        self->array[self->arrays++] = (PyArrayObject*)Py_NewRef((PyObject*)x);
-        return 1;
-    }
-    if (self->numbers > CHAIN_STEPS || !value_of(b, type, &self->value[self->numbers])) return 0;
-    *to = (Operand){OF_NUMBER, self->numbers++};
-    return 1;
-}
-
-/* Add the steps of `other` to those of `self`; `other` keeps its own, for somebody may have got its cell (NumPy's arrays of objects do). */
-static int chain_join(Chain* self, const Chain* other) {
-    int first = self->steps, arrays[CHAIN_STEPS + 1];
-    if (first == 0) {
-        Py_SETREF(self->code, (PyCodeObject*)Py_NewRef((PyObject*)other->code));
-        self->offset = other->offset;
-        self->ndim = other->ndim, self->size = other->size;
-        memcpy(self->dims, other->dims, (size_t)other->ndim * sizeof(npy_intp));
-    }
-    if (first + other->steps >= CHAIN_STEPS || self->ndim != other->ndim || memcmp(self->dims, other->dims, (size_t)self->ndim * sizeof(npy_intp))) return 0;
-    if (self->arrays + other->arrays > CHAIN_STEPS || self->numbers + other->numbers > CHAIN_STEPS) return 0;
-    for (int k = 0; k < other->arrays; k++) {
-        Operand to = {OF_ARRAY, k};
-        if (first) chain_operand(self, other->array[k], NULL, 0, &to);
-        else self->array[self->arrays++] = (PyArrayObject*)Py_NewRef((PyObject*)other->array[k]);
-        arrays[k] = to.number;
-    }
-    for (int k = 0; k < other->numbers; k++) self->value[self->numbers + k] = other->value[k];
-    for (int k = 0; k < other->steps; k++) {
-        Step* step = &self->step[self->steps++];
-        *step = other->step[k];
-        for (int o = 0; o < 2; o++)
-            step->of[o].number = step->of[o].kind == OF_ARRAY ? arrays[step->of[o].number] : step->of[o].number + (step->of[o].kind == OF_STEP ? first : self->numbers);
-    }
-    self->numbers += other->numbers;
-    return 1;
-}
+static inline int step_type(const Chain* self, int k) { return self->step[k].out; }
 
 /* What a large array of complex numbers that exists shows (borrowed), or a part of one: no kernel computes with them; NULL for all others. */
 static inline PyArrayObject* large_complex(PyObject* a) {
@@ -293,7 +514,7 @@ static inline PyArrayObject* large_complex(PyObject* a) {
     PyObject* found;
     Cell* root;
     int own;
-    if (Py_TYPE(a) != array_type || ((Cell*)a)->base == NULL || Py_TYPE(((Cell*)a)->base) == &PyArray_Type) return NULL;
+    if (Py_TYPE(a) != array_type || ((Cell*)a)->base == NULL || Py_TYPE(((Cell*)a)->base) == &PyArray_Type || IS_RAW(((Cell*)a)->base)) return NULL;
     if (((Cell*)a)->base == Py_None) { /* most that are recorded are no complex numbers, and are seen to be none quickly */
         found = member_of(&member_array, member_of(&member_buffer, ((Cell*)a)->node));
         if (found == NULL || !PyArray_Check(found) || !PyArray_ISCOMPLEX((PyArrayObject*)found)) return NULL;
@@ -306,6 +527,10 @@ static inline PyArrayObject* large_complex(PyObject* a) {
 static inline int is_private(PyObject* a) {
     PyObject *owner = owner_of(a), *held;
     held = ((Cell*)a)->base;
+    if (held && IS_RAW(held)) { /* nobody was shown its array */
+        held = ((Raw*)held)->fields.base;
+        return held == NULL || (Py_REFCNT(held) == 1 && ((PyArrayObject_fields*)held)->weakreflist == NULL);
+    }
     if (held && PyArray_CheckExact(held)) return Py_TYPE(owner) == array_type && is_own((Cell*)owner);
     if (is_part(a)) held = ((Cell*)held)->base;
     if (held == NULL) return 0;
@@ -313,66 +538,282 @@ static inline int is_private(PyObject* a) {
     return held == Py_None || (member_of(&member_lease, held) == Py_None && member_of(&member_outside, held) == Py_None);
 }
 
-/* The type of an operand, an array or a chain; -1 of all others, -2 of what no chain may read. */
-static inline int operand_read(PyObject* x, PyArrayObject** array, Chain** chain) {
-    *array = NULL, *chain = NULL;
-    if (IS_CHAIN(x)) {
-        if (Py_REFCNT(x) != 1) return -2; /* it got away */
-        return chain_type_of(*chain = CHAIN_OF(x));
-    }
-    if ((*array = memory_of(x)) == NULL && (*array = large_complex(x)) == NULL) return -1;
-    return is_private(x) ? PyArray_TYPE(*array) : -2;
+#define TURN 16                 /* steps from which on a turn of a loop begins another tape */
+#define ORPHANED_MOST (8 << 20) /* bytes that only tapes hold */
+
+/* Whether a tape takes another step, and the casts of its operands, from this place. */
+static inline int takes_step(const Chain* self, const Site* site, PyObject* state) {
+    if (self->users | self->told | self->closed | self->sealed) return 0;
+    if (self->steps + 3 > CHAIN_STEPS || self->arrays + 2 > CHAIN_STEPS || self->numbers + 2 > CHAIN_STEPS || self->state != state) return 0;
+    return self->steps < TURN || self->site[0].code != site->code || self->site[0].offset != site->offset;
 }
 
-/* `a op b` (b is NULL for an operation on one array) as a step of an expression: a cell that waits, or has the whole expression's value; NULL
-   (perhaps without an exception) where it is to be computed by itself. */
+/* Whether another tape reads what this one computes. */
+static int tape_is_read(const Chain* self) {
+    for (const Chain* other = self->after; other != &waiting; other = other->after) /* no older one does */
+        for (int k = 0; other->sources && k < other->arrays; k++)
+            if (other->source[k] && WAITS(other->source[k]) && CHAIN_OF(other->source[k]) == self) return 1;
+    return 0;
+}
+
+/* The latest tape over this space that takes a step, and reads tapes up to `serial`; NULL where there is none.  An older one becomes the youngest. */
+static Chain* tape_over(int ndim, const npy_intp* dims, const Site* site, PyObject* state, long long serial) {
+    for (Chain* self = waiting.before; self != &waiting; self = self->before) {
+        if (self->ndim != ndim || !same_lengths(self->dims, dims, ndim) || !takes_step(self, site, state)) continue;
+        if (self->serial >= serial) return self;
+        if (tape_is_read(self)) continue;
+        chain_leave(self);
+        self->serial = ++chain_serial;
+        chain_enter(self);
+        return self;
+    }
+    return NULL;
+}
+
+static PyObject *warnings_dict, *filters_name; /* of the module, where the filters in force are looked up */
+
+/* The error state of what is recorded now, with what the filters of warnings say (borrowed); NULL, without an exception, where an operation is computed at its
+   call.  It was asked for before, mostly: under the same value of NumPy's context variable, with the same list of filters. */
+static struct {
+    PyObject *errors, *filters, *first, *state;
+    Py_ssize_t length;
+    int minded;
+} said;
+
+static PyObject* state_now(int* minded) {
+    PyObject *errors = NULL, *filters, *first, *found;
+    if (error_variable == NULL || state_method == NULL) return NULL;
+    if (warnings_dict == NULL) {
+        PyObject* module = PyImport_ImportModule("warnings");
+        if (module == NULL) return PyErr_Clear(), NULL;
+        warnings_dict = Py_NewRef(PyModule_GetDict(module));
+        filters_name = PyUnicode_InternFromString("filters");
+        Py_DECREF(module);
+    }
+    filters = PyDict_GetItemWithError(warnings_dict, filters_name);
+    if (filters == NULL || !PyList_CheckExact(filters)) return PyErr_Clear(), NULL;
+    if (PyContextVar_Get(error_variable, NULL, &errors) < 0 || errors == NULL) return PyErr_Clear(), NULL;
+    first = PyList_GET_SIZE(filters) ? PyList_GET_ITEM(filters, 0) : NULL;
+    if (errors == said.errors && filters == said.filters && first == said.first && PyList_GET_SIZE(filters) == said.length) {
+        Py_DECREF(errors);
+        return *minded = said.minded, said.state;
+    }
+    Py_INCREF(filters), Py_XINCREF(first);
+    found = PyObject_CallNoArgs(state_method);
+    if (found == NULL) {
+        Py_DECREF(errors), Py_DECREF(filters), Py_XDECREF(first);
+        return pieces_put_off(), NULL;
+    }
+    Py_XSETREF(said.state, found == Py_None ? NULL : Py_NewRef(PyTuple_GET_ITEM(found, 0)));
+    said.minded = found == Py_None ? 0 : (int)PyLong_AsLong(PyTuple_GET_ITEM(found, 1));
+    said.length = PyList_GET_SIZE(filters);
+    Py_DECREF(found);
+    Py_XSETREF(said.errors, errors);
+    Py_XSETREF(said.filters, filters);
+    Py_XSETREF(said.first, first);
+    return *minded = said.minded, said.state;
+}
+
+/* The settings have changed: the state is asked for again. */
+static void state_forget(void) {
+    Py_CLEAR(said.errors);
+    Py_CLEAR(said.filters);
+    Py_CLEAR(said.first);
+    Py_CLEAR(said.state);
+    said.length = -1;
+}
+
+/* Whether code is lazynp's own, whose place is no place of the program's. */
+static int is_inside(PyCodeObject* code) {
+    static struct {
+        PyCodeObject* code; /* held */
+        int inside;
+    } known[64];
+    int k = (int)(((uint64_t)((uintptr_t)code >> 4) * 0x9E3779B97F4A7C15u) >> 58);
+    if (known[k].code != code) {
+        PyObject* names = place_method ? PyFunction_GetGlobals(place_method) : NULL;
+        PyObject* root = names ? PyDict_GetItemString(names, "ROOT") : NULL;
+        Py_INCREF(code);
+        Py_XSETREF(known[k].code, code);
+        known[k].inside = root && PyUnicode_Check(code->co_filename) && PyUnicode_Tailmatch(code->co_filename, root, 0, PY_SSIZE_T_MAX, -1) == 1;
+    }
+    return known[k].inside;
+}
+
+/* Where the program is (the code is held); 0 where there is no frame of Python's. */
+static inline int site_now(Site* site) {
+    PyFrameObject* frame = PyEval_GetFrame();
+    PyObject* found;
+    if (frame == NULL) return 0;
+    site->code = PyFrame_GetCode(frame);
+    site->offset = PyFrame_GetLasti(frame);
+    if (!is_inside(site->code)) return 1;
+    found = PyObject_CallNoArgs(place_method);
+    if (found == NULL || !PyTuple_Check(found)) return Py_XDECREF(found), 0;
+    Py_SETREF(site->code, (PyCodeObject*)Py_NewRef(PyTuple_GET_ITEM(found, 0)));
+    site->offset = (int)PyLong_AsLong(PyTuple_GET_ITEM(found, 1));
+    Py_DECREF(found);
+    return 1;
+}
+
+/* Put an array, or a cell that waits, among the operands of a tape; -1 where it does not lie so. */
+static int chain_array(Chain* self, const Read* read, PyObject* x) {
+    int k, contiguous;
+    for (k = 0; k < self->arrays; k++)
+        if (read->array ? self->array[k] == read->array : self->source[k] == (Cell*)x) return k;
+    if (read->array) {
+        if (!chain_takes(self, read->array)) return -1;
+        contiguous = PyArray_IS_C_CONTIGUOUS(read->array) && size_of(read->array) == self->size;
+    } else {
+        contiguous = read->chain->size == self->size;
+        self->sources++;
+    }
+    self->flat &= contiguous;
+    self->array[k] = (PyArrayObject*)Py_XNewRef((PyObject*)read->array);
+    self->source[k] = read->array ? NULL : (Cell*)Py_NewRef(x);
+    self->arrays++;
+    return k;
+}
+
+/* Append a step, whose value `cell` (NULL: nobody) has. */
+static void chain_append(Chain* self, Loops* loops, int type, const Operand* of, Cell* cell, const Site* site) {
+    int k = self->steps++;
+    Step* step = &self->step[k];
+    step->loops = loops, step->type = type, step->of[0] = of[0], step->of[1] = of[1], step->out = loops->of[type].out;
+    self->site[k] = *site;
+    self->cell[k] = cell;
+    if (cell) cell->before = (Cell*)self, cell->offset = k, self->cells++;
+}
+
+/* An operand as one of another type. */
+static Operand chain_cast(Chain* self, Operand from, int type, int to, const Site* site) {
+    Operand of[2] = {from, {OF_NUMBER, 0}};
+    Site own = {(PyCodeObject*)Py_NewRef((PyObject*)site->code), site->offset};
+    for (int k = 0; k < self->steps; k++)
+        if (self->step[k].loops == &cast_loops[to] && self->step[k].of[0].kind == from.kind && self->step[k].of[0].number == from.number) return Py_DECREF(own.code), (Operand){OF_STEP, (short)k};
+    chain_append(self, &cast_loops[to], type, of, NULL, &own);
+    return (Operand){OF_STEP, (short)(self->steps - 1)};
+}
+
+/* What an operand is; 0 where nothing that reads it is recorded. */
+static inline int operand_read(PyObject* x, Read* to) {
+    to->array = NULL, to->chain = NULL, to->type = -1;
+    if (Py_TYPE(x) != array_type) return 1;
+    if (WAITS(x)) {
+        Chain* chain = CHAIN_OF(x);
+        if (chain == NULL) return 0;
+        to->chain = chain, to->type = step_type(chain, STEP_OF(x)), to->ndim = chain->ndim, to->dims = chain->dims;
+        return 1;
+    }
+    if (((Cell*)x)->base && IS_RAW(((Cell*)x)->base)) to->array = (PyArrayObject*)((Cell*)x)->base;
+    else if ((to->array = memory_of(x)) == NULL && (to->array = large_complex(x)) == NULL) return 0;
+    to->type = PyArray_TYPE(to->array), to->ndim = PyArray_NDIM(to->array), to->dims = PyArray_DIMS(to->array);
+    return to->type < TYPES && is_private(x);
+}
+
+/* The type in which the operands are computed; -1 where that is not recorded. */
+static int operands_type(const Loops* loops, const Read* read, PyObject* a, PyObject* b) {
+    PyObject* number = NULL;
+    int type = read[0].type;
+    if (type < 0) type = read[1].type, number = a;
+    else if (b && read[1].type >= 0) type = common_type(type, read[1].type);
+    else if (b) number = b;
+    if (type < 0) return -1;
+    if (number && type < NPY_FLOAT && PyFloat_CheckExact(number)) type = NPY_DOUBLE;
+    else if (number && type == NPY_BOOL && PyLong_CheckExact(number)) type = NPY_LONG;
+    return loops_type(loops, type);
+}
+
+static inline int casts_known(int type, const Read* read, int nin) {
+    for (int o = 0; o < nin; o++)
+        if (read[o].type >= 0 && read[o].type != type && cast_loops[type].of[read[o].type].function == NULL) return 0;
+    return 1;
+}
+
+/* Whether there is something that keeps an operation from being recorded, at first sight. */
+static inline int is_lent(PyObject* x) { return Py_TYPE(x) == array_type && ((Cell*)x)->lent && !is_private(x); }
+
+/* Keep what waits within bounds; -1 where NumPy raises. */
+static inline int tapes_bound(void) {
+    Chain* oldest = waiting_count >= CHAINS_MOST ? oldest_waiting() : NULL;
+    if (oldest && tape_settle(oldest) < 0) return -1;
+    if (orphaned_bytes <= ORPHANED_MOST) return 0;
+    orphaned_bytes = 0;
+    return settle_all();
+}
+
+/* `a op b` (b is NULL for an operation on one array) as a step that waits; NULL, perhaps without an exception, where it is to be computed now. */
 static PyObject* chain_step(Loops* loops, PyObject* a, PyObject* b) {
-    PyObject *operands[2] = {a, b}, *cell;
-    PyArrayObject* arrays[2] = {NULL, NULL};
-    Chain *chains[2] = {NULL, NULL}, *self;
-    int type = -1, found, nin = b ? 2 : 1, waits;
+    PyObject *operands[2] = {a, b}, *state;
+    int type, nin = b ? 2 : 1, ndim, minded = 0, joins;
+    npy_intp dims[AXES], size;
+    long long serial = 0;
+    Read read[2] = {{.type = -1}, {.type = -1}};
     Operand of[2] = {{OF_NUMBER, 0}, {OF_NUMBER, 0}};
+    Value value;
+    Chain* self;
     Loop* loop;
+    Cell* cell;
     Site site = {NULL, 0};
-    waits = site_waits(&site, 0);
-    if (waits == 0 && !IS_CHAIN(a) && !(b && IS_CHAIN(b))) {
-        if (!large_complex(a) && !(b && large_complex(b))) return NULL;
-        waits = site_waits(&site, 1);
-        if (waits == 0) return NULL;
+    if (is_lent(a) || (b && is_lent(b)) || (state = state_now(&minded)) == NULL) return NULL;
+    if (tapes_bound() < 0) return NULL;
+    Py_INCREF(state);
+    if ((cell = chain_cell()) == NULL) return Py_DECREF(state), NULL;
+    if (!site_now(&site)) goto refused;
+reading: /* from here on no code of a program's runs */
+    if (!operand_read(a, &read[0]) || (b && !operand_read(b, &read[1]))) goto refused;
+    if ((type = operands_type(loops, read, a, b)) < 0 || !casts_known(type, read, nin)) goto refused;
+    loop = &loops->of[type];
+    if (loop->state == UNKNOWN && loop->function) { /* but here */
+        loop_of(loops, type);
+        goto reading;
     }
-    if (waits < 0 || site.code == NULL) return NULL;
+    if (loop->state != USABLE) goto refused;
+    joins = loop->joins;
+    if (loop->raises || (PyTypeNum_ISCOMPLEX(type) && !joins)) goto refused;
+    size = dims_join(read, nin, &ndim, dims);
+    if (size < chain_sizes.from || (size > limit_now() && !PyTypeNum_ISCOMPLEX(type))) goto refused;
     for (int o = 0; o < nin; o++) {
-        if ((found = operand_read(operands[o], &arrays[o], &chains[o])) == -2 || (found >= 0 && type >= 0 && found != type)) return NULL;
-        if (found >= 0) type = found;
+        if (read[o].type < 0 && !value_of(operands[o], type, &value)) goto refused;
+        if (read[o].chain && read[o].chain->serial > serial) serial = read[o].chain->serial;
     }
-    if (type < 0) return NULL;
-    if ((loop = loop_of(loops, type)) == NULL && (loop = loop_of(loops, type)) == NULL) return NULL; /* it may have been tried just now */
-    if (!loop->joins || (cell = chain_new(&site)) == NULL) return NULL;
-    self = CHAIN_OF(cell);
-    for (int o = 0; o < nin; o++) /* once more: trying a loop and making a cell may run code (a collection of garbage); from here on nothing does */
-        if ((found = operand_read(operands[o], &arrays[o], &chains[o])) != -1 && found != type) goto refused;
-    if (chains[0] == NULL && chains[1] == NULL) {
-        PyArrayObject *x = arrays[0] ? arrays[0] : arrays[1], *y = arrays[0] ? arrays[1] : NULL;
-        if (!waits || x == NULL || !broadcast_dims(x, y, &self->ndim, self->dims, &self->size)) goto refused;
-        if (self->size < chain_sizes.from || (self->size > limit_now() && !PyTypeNum_ISCOMPLEX(type))) goto refused;
-    }
+    self = joins && waiting_count ? tape_over(ndim, dims, &site, state, serial) : NULL;
+    if (self == NULL && (self = chain_new(state, minded, ndim, dims, size)) == NULL) goto refused;
     for (int o = 0; o < nin; o++) {
-        if (chains[o] && !chain_join(self, chains[o])) goto refused;
-        if (chains[o]) of[o] = (Operand){OF_STEP, self->steps - 1};
+        int k;
+        if (read[o].chain == self) {
+            of[o] = (Operand){OF_STEP, (short)STEP_OF(operands[o])};
+        } else if (read[o].type >= 0) {
+            if ((k = chain_array(self, &read[o], operands[o])) < 0) goto unfit;
+            of[o] = (Operand){OF_ARRAY, (short)k};
+        } else {
+            self->value[self->numbers] = value;
+            of[o] = (Operand){OF_NUMBER, (short)self->numbers++};
+        }
     }
     for (int o = 0; o < nin; o++)
-        if (!chains[o] && !chain_operand(self, arrays[o], operands[o], type, &of[o])) goto refused;
-    self->step[self->steps++] = (Step){loops, type, {of[0], of[1]}};
-    for (int o = 0; o < nin; o++)
-        if (chains[o]) chains[o]->told = 1;
-    chain_enter(self);
-    if (waits || chain_settle(cell) == 0) return cell;
-    Py_DECREF(cell);
-    return NULL;
+        if (read[o].type >= 0 && read[o].type != type) {
+            if (!joins) goto unfit;
+            of[o] = chain_cast(self, of[o], read[o].type, type, &site);
+        }
+    chain_append(self, loops, type, of, cell, &site);
+    self->closed = joins ? OPEN : ALONE;
+    if (self->after == self) chain_enter(self);
+    Py_DECREF(state);
+    return (PyObject*)cell;
+unfit: /* an operand that this tape has taken meanwhile is no harm */
+    if (self->steps == 0) chain_free(self);
 refused:
-    self->told = 1, self->steps = 0;
+    Py_DECREF(state);
+    Py_XDECREF(site.code);
     Py_DECREF(cell);
     return NULL;
+}
+
+static int chain_register(PyObject* state, PyObject* place, PyObject* step, PyObject* tell, PyObject* cast, PyObject* compiled, PyObject* pool) {
+    state_method = state, place_method = place, step_method = step, tell_method = tell, hot_method = compiled, pool_method = pool;
+    threads_name = PyUnicode_InternFromString("threads");
+    return threads_name == NULL ? -1 : casts_fill(cast);
 }
 
 #endif

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from lazynp.array._python import *  # noqa: F403
 
 __all__ = [
-    "Cell", "Elements", "Ufunc", "any_of", "assign_rows", "belongs", "bind", "chain", "chain_counts", "chain_sizes", "class_reads",
-    "compresses", "count", "exchange", "function", "kind", "lend", "listen", "number", "number_classes_of", "number_members",
-    "numpys_number", "of_types", "parts_of", "read_chosen", "register", "register_elements", "register_kinds", "register_parts",
-    "register_ufunc", "release", "rows", "settle", "share", "show", "workers", "write_chosen", "writing",
+    "Cell", "Elements", "Ufunc", "any_of", "assign_rows", "attribute", "belongs", "bind", "chain", "chain_counts", "chain_sizes",
+    "class_reads", "compresses", "count", "exchange", "forget", "function", "kind", "lend", "listen", "number", "number_classes_of",
+    "number_members", "numpys_number", "of_types", "parts_of", "pause", "read_chosen", "register", "register_elements",
+    "register_kinds", "register_parts", "register_ufunc", "release", "rows", "seal", "settle", "share", "show", "tape", "workers",
+    "write_chosen", "writing",
 ]  # fmt: skip
 
 

@@ -112,7 +112,6 @@ static void count_slots(PyTypeObject* type) {
 static void count_with(PyObject* hook) {
     count_hook = hook;
     count_slots(array_type);
-    if (chain_type) count_slots(chain_type);
     function_vector = counted_function, ufunc_vector = counted_ufunc;
     for (Function* made = functions_made; made; made = made->next)
         if (made->vector == function_call) made->vector = counted_function;

@@ -6,7 +6,7 @@
 #ifndef LAZYNP_FUNCTIONS_H
 #define LAZYNP_FUNCTIONS_H
 
-#include "slots.h"
+#include "attributes.h"
 #include "searching.h"
 #include "spread.h"
 
@@ -17,10 +17,13 @@
 #endif
 #define MOST 10 /* arguments of a call that is looked at */
 
-static PyObject *error_listening, *errors_heard, *errors_tell;
 
 /* How a function is answered. */
-enum { ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED };
+enum { ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED };
+
+/* Functions that are recorded without a kind of their own, and reductions by the dtype of their results. */
+enum { NOT_RECORDED, CASTS_TO, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS };
+enum { NO_REDUCTION, SUMS, EXTREMES, TRUTHS_OF };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
 
@@ -33,6 +36,7 @@ typedef struct Function {
     Matrices* matrices; /* one, or two of which the first is for vectors */
     Direct direct; /* what it does with one array and nothing else; may be NULL */
     int kind;
+    int recorded, reduces;
     int least;    /* arrays that have to be among the arguments: 0 or 1 */
     int all;      /* of `isclose` and `allclose`: the latter */
     int listens;  /* NumPy runs Python code, at whose lines it would warn */
@@ -241,7 +245,7 @@ static PyObject* listening(PyObject* function, PyObject* const* args, size_t n, 
     PyErr_Fetch(&type, &value, &trace);
     PyContextVar_Reset(error_variable, token);
     Py_DECREF(token);
-    if (PyDict_GET_SIZE(errors_heard)) {
+    if (PyDict_GET_SIZE(errors_heard) && item_thread != PyThreadState_Get()) { /* else the item tells of them, at its own line */
         told = PyObject_CallNoArgs(errors_tell);
         if (told == NULL) {
             Py_CLEAR(found);
@@ -459,8 +463,22 @@ static int grows_little(PyObject* const* args, Py_ssize_t n) {
     return extent <= (double)limit_now();
 }
 
-static PyObject* reduced(Function* self, PyObject* a, PyArrayObject* x, PyObject* axis, int keeps) {
+/* A reduction of all elements, by macros alone; NULL, perhaps without an exception, where it is NumPy's to do. */
+static PyObject* reduced_whole(Function* self, PyArrayObject* x) {
     Value value;
+    if (!direct_reduce(self->reduction, x, &value)) return NULL;
+    if (self->kind == REDUCTION) return number_read(&value, PyArray_DESCR(x), NULL);
+    if (PyArray_TYPE(x) == NPY_DOUBLE) {
+        double sum = value.d, mean;
+        flags_clear(1);
+        mean = sum / (double)PyArray_SIZE(x);
+        value.d = mean;
+        if (!flags_raised(1)) return number_read(&value, PyArray_DESCR(x), NULL);
+    }
+    return NULL;
+}
+
+static PyObject* reduced(Function* self, PyObject* a, PyArrayObject* x, PyObject* axis, int keeps) {
     PyObject *args[2], *found, *number;
     if (axis != Py_None && (self->kind == REDUCTION || PyArray_TYPE(x) == NPY_DOUBLE)) {
         found = direct_axis(self->reduction, x, axis, keeps);
@@ -472,16 +490,7 @@ static PyObject* reduced(Function* self, PyObject* a, PyArrayObject* x, PyObject
         if (found || PyErr_Occurred()) return cell_of(found, NULL);
     }
     if (keeps) return NULL;
-    if (axis == Py_None && direct_reduce(self->reduction, x, &value)) {
-        if (self->kind == REDUCTION) return number_read(&value, PyArray_DESCR(x), NULL);
-        if (PyArray_TYPE(x) == NPY_DOUBLE) {
-            double sum = value.d, mean;
-            flags_clear(1);
-            mean = sum / (double)PyArray_SIZE(x);
-            value.d = mean;
-            if (!flags_raised(1)) return number_read(&value, PyArray_DESCR(x), NULL);
-        }
-    }
+    if (axis == Py_None && (found = reduced_whole(self, x))) return found;
     if (PyErr_Occurred() || self->kind == MEAN) return NULL;
     args[0] = (PyObject*)x, args[1] = axis;
     Py_INCREF(x);
@@ -842,13 +851,15 @@ static PyObject* of_foreign(int kind, PyArrayObject* x, PyObject* dtype) {
     return kind == AS_IT_IS ? foreign_cell(x) : cell_of(copy_of(x, NPY_KEEPORDER), NULL);
 }
 
-static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
+static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names);
+
+/* What a function gives whose arguments lie in memory. */
+static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     Function* self = (Function*)callable;
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf), total = n + (names ? PyTuple_GET_SIZE(names) : 0);
+    Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0), given = n;
     PyObject *found = NULL, *first = NULL;
     PyArrayObject* x;
     int least = limit_now() ? self->least : 1, keeps;
-    if (!SETTLED) return NULL;
     if (total > MOST || (names && self->own && has_own(self->own, names))) goto slow;
     if (names && n == 0 && (self->kind == ZEROS || self->kind == ONES || self->kind == FULL) && PyTuple_GET_ITEM(names, 0) == shape_name) return by_position(callable, args, names);
     if (takes_cells(self->kind) && any_foreign(args, total)) return call_with_cells(function_call, callable, args, n, names);
@@ -956,7 +967,7 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
             }
             if (PyErr_Occurred()) PyErr_Clear();
             if (n < 1 || n > 2 || !(axis == Py_None || PyLong_CheckExact(axis)) || (x = memory_of(args[0])) == NULL) {
-                n = PyVectorcall_NARGS(nargsf);
+                n = given;
                 break;
             }
             Py_INCREF(x);
@@ -1031,6 +1042,12 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
         case REDUCTION:
         case MEAN:
             if (total == 0 || total > 3) break;
+            if (total == 1 && n == 1 && Py_TYPE(args[0]) == array_type && ((Cell*)args[0])->base && IS_RAW(((Cell*)args[0])->base)) {
+                x = (PyArrayObject*)Py_NewRef(((Cell*)args[0])->base);
+                found = PyArray_ISBOOL(x) ? NULL : reduced_whole(self, x);
+                Py_DECREF(x);
+                if (found || PyErr_Occurred()) return found;
+            }
             x = memory_of(args[0]);
             if (total == 1 && n == 1) {
                 PyArrayObject* values = x ? x : read_memory(args[0]);
@@ -1062,6 +1079,265 @@ slow:
     return PyObject_Vectorcall(self->slow, args, (size_t)n, names);
 }
 
+/* Calls that are recorded ---------------------------------------------------------------------------------------------------------------- */
+
+/* `(a, axis)`, `(a, axis=axis)`, and either with `keepdims=True`: which axis; -1 of all other calls. */
+static int call_axis(PyObject* const* args, Py_ssize_t n, PyObject* names, int ndim, int* keeps) {
+    Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0, next = 0;
+    int axis = -1;
+    *keeps = 0;
+    if (n == 2) axis = axis_of(args[1], ndim);
+    else if (n == 1 && named && PyTuple_GET_ITEM(names, 0) == axis_name) axis = axis_of(args[1], ndim), next = 1;
+    if (axis < 0) return -1;
+    if (next < named && PyTuple_GET_ITEM(names, next) == keepdims_name && PyBool_Check(args[n + next])) *keeps = args[n + next] == Py_True, next++;
+    return next == named ? axis : -1;
+}
+
+/* A reduction along an axis. */
+static int reduction_call(Call* call, Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    const Read* x = &call->read[0];
+    npy_intp dims[AXES];
+    int ndim = 0, axis, keeps, type;
+    if (!call_takes(call, args[0]) || (axis = call_axis(args, n, names, x->ndim, &keeps)) < 0 || read_size(x) == 0) return 0;
+    type = x->type;
+    if (self->kind == VARIANCE || self->kind == DEVIATION) {
+        if (keeps || (type != NPY_DOUBLE && type != NPY_FLOAT)) return 0;
+    } else if (self->kind == MEAN) {
+        if (type == NPY_BOOL || PyTypeNum_ISINTEGER(type)) type = NPY_DOUBLE;
+    } else {
+        switch (self->reduces) {
+        case SUMS: type = sum_type(type); break;
+        case EXTREMES: break;
+        case TRUTHS_OF: type = NPY_BOOL; break;
+        default: return 0;
+        }
+    }
+    for (int k = 0; k < x->ndim; k++)
+        if (k != axis || keeps) dims[ndim++] = k == axis ? 1 : x->dims[k];
+    call_gives(call, type, ndim, dims);
+    return 1;
+}
+
+/* A number beside arrays of `type`, as it changes the type of the result; -1 where NumPy has to say. */
+static int beside_number(int type, PyObject* number) {
+    Value value;
+    if (PyFloat_CheckExact(number) && (type == NPY_BOOL || PyTypeNum_ISINTEGER(type))) return NPY_DOUBLE;
+    if (PyLong_CheckExact(number) && type == NPY_BOOL) return NPY_LONG;
+    return (PyFloat_CheckExact(number) || PyLong_CheckExact(number) || PyBool_Check(number)) && value_of(number, type, &value) ? type : -1;
+}
+
+/* `where(c, x, y)` of three arrays, or two and a number. */
+static int where_call(Call* call, PyObject* const* args) {
+    Read both[2];
+    npy_intp dims[AXES], so_far[AXES], size = 0;
+    int ndim = 0, type, at[2] = {-1, -1};
+    for (int k = 0; k < 3; k++) {
+        int arrays = call->count;
+        if (k && is_number(args[k])) continue;
+        if (!call_takes(call, args[k])) return 0;
+        if (k) at[k - 1] = arrays;
+    }
+    if (at[0] < 0 && at[1] < 0) return 0;
+    if (at[0] >= 0 && at[1] >= 0) type = common_type(call->read[at[0]].type, call->read[at[1]].type);
+    else type = beside_number(call->read[at[0] >= 0 ? at[0] : at[1]].type, args[at[0] >= 0 ? 2 : 1]);
+    if (type < 0) return 0;
+    both[0] = call->read[0];
+    for (int k = 1; k < call->count; k++) {
+        both[1] = call->read[k];
+        if ((size = dims_join(both, 2, &ndim, dims)) < 0) return 0;
+        memcpy(so_far, dims, sizeof(dims));
+        both[0].ndim = ndim, both[0].dims = so_far;
+    }
+    call_gives(call, type, ndim, dims);
+    return size > 0;
+}
+
+/* `concatenate([...])` and `concatenate([...], axis)`; the list becomes a tuple, which nobody changes. */
+static int joined_call(Call* call, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    npy_intp dims[AXES], length = 0;
+    PyObject** items = PySequence_Fast_ITEMS(args[0]);
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(args[0]), total = n + (names ? PyTuple_GET_SIZE(names) : 0);
+    int axis = 0, type = -1, ndim;
+    if (count == 0 || count > CHAIN_STEPS) return 0;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        if (!call_takes(call, items[k])) return 0;
+        type = k ? common_type(type, call->read[k].type) : call->read[k].type;
+        if (type < 0) return 0;
+    }
+    ndim = call->read[0].ndim;
+    if (total == 2 && (n == 2 || PyTuple_GET_ITEM(names, 0) == axis_name)) axis = axis_of(args[1], ndim);
+    else if (total > 1) return 0;
+    if (axis < 0) return 0;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        const Read* x = &call->read[k];
+        if (x->ndim != ndim) return 0;
+        for (int d = 0; d < ndim; d++)
+            if (d != axis && x->dims[d] != call->read[0].dims[d]) return 0;
+        length += x->dims[axis];
+    }
+    memcpy(dims, call->read[0].dims, (size_t)ndim * sizeof(npy_intp));
+    dims[axis] = length;
+    call_gives(call, type, ndim, dims);
+    return 1;
+}
+
+/* The number of a dtype that is named by an object; -1 where no code shall run to find it. */
+static int dtype_number(PyObject* dtype) {
+    PyArray_Descr* descr = NULL;
+    int number = -1;
+    if (dtype == (PyObject*)&PyFloat_Type) return NPY_DOUBLE;
+    if (dtype == (PyObject*)&PyLong_Type) return NPY_LONG;
+    if (dtype == (PyObject*)&PyBool_Type) return NPY_BOOL;
+    if (!PyObject_TypeCheck(dtype, &PyArrayDescr_Type) && !(PyType_Check(dtype) && PyType_IsSubtype((PyTypeObject*)dtype, &PyGenericArrType_Type))) return -1;
+    if (!PyArray_DescrConverter(dtype, &descr)) return PyErr_Clear(), -1;
+    if (descr->type_num < TYPES && PyArray_ISNBO(descr->byteorder)) number = descr->type_num;
+    Py_DECREF(descr);
+    return number;
+}
+
+/* Calls whose answer is like their operand, but for its dtype: casts, scans, sorts. */
+static int like_call(Call* call, Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    const Read* x = &call->read[0];
+    int type, axis, keeps = 0;
+    npy_intp size;
+    if (!call_takes(call, args[0]) || (size = read_size(x)) == 0) return 0;
+    type = x->type;
+    switch (self->kind == ASTYPE ? CASTS_TO : self->recorded) {
+    case CASTS_TO:
+        if (names || n != 2 || PyTypeNum_ISCOMPLEX(type) || (type = dtype_number(args[1])) < 0 || type == NPY_LONGDOUBLE || type == NPY_CLONGDOUBLE) return 0;
+        break;
+    case COPIES:
+        if (names || n != 1) return 0;
+        break;
+    case SCANS:
+        type = sum_type(type);
+        if (n == 1 && names == NULL) return call_gives(call, type, 1, &size), 1;
+        if (call_axis(args, n, names, x->ndim, &keeps) < 0 || keeps) return 0;
+        break;
+    case SORTS:
+    case SORTS_POSITIONS:
+        if (n != 1 || names) {
+            if (call_axis(args, n, names, x->ndim, &keeps) < 0 || keeps) return 0;
+        }
+        if (self->recorded == SORTS_POSITIONS) type = NPY_INTP;
+        break;
+    case CLIPS: { /* `(a, low, high)` */
+        if (names || n != 3) return 0;
+        for (int k = 1; k < 3; k++)
+            if (args[k] != Py_None && (!is_number(args[k]) || beside_number(type, args[k]) != type)) return 0;
+        if (args[1] == Py_None && args[2] == Py_None) return 0;
+        break;
+    }
+    case DIFFERS: { /* `(a)`, `(a, n=1)` no */
+        npy_intp dims[AXES];
+        if (names || n != 1 || type == NPY_BOOL) return 0;
+        memcpy(dims, x->dims, (size_t)x->ndim * sizeof(npy_intp));
+        if (--dims[x->ndim - 1] <= 0) return 0;
+        call_gives(call, type, x->ndim, dims);
+        return 1;
+    }
+    case ROUNDS:
+        if (names || n > 2 || (n == 2 && axis_of(args[1], 16) < 0) || !PyTypeNum_ISFLOAT(type)) return 0;
+        break;
+    case ARG_EXTREMES: {
+        npy_intp dims[AXES];
+        int ndim = 0;
+        if (PyTypeNum_ISCOMPLEX(type) || (axis = call_axis(args, n, names, x->ndim, &keeps)) < 0 || keeps) return 0;
+        for (int k = 0; k < x->ndim; k++)
+            if (k != axis) dims[ndim++] = x->dims[k];
+        call_gives(call, NPY_INTP, ndim, dims);
+        return 1;
+    }
+    default:
+        return 0;
+    }
+    call_gives(call, type, x->ndim, x->dims);
+    return 1;
+}
+
+/* The product of all pairs. */
+static int outer_call(Call* call, PyObject* const* args) {
+    npy_intp dims[2];
+    if (!call_takes(call, args[0]) || !call_takes(call, args[1]) || call->read[0].ndim != 1 || call->read[1].ndim != 1) return 0;
+    if (call->count < 2 || call->read[0].type != call->read[1].type || call->read[0].type == NPY_BOOL) return 0;
+    dims[0] = call->read[0].dims[0], dims[1] = call->read[1].dims[0];
+    call_gives(call, call->read[0].type, 2, dims);
+    return 1;
+}
+
+/* Whether a call is one of those that are recorded, at first sight. */
+static inline int may_be_recorded(const Function* self, PyObject* const* args, Py_ssize_t n, Py_ssize_t total) {
+    if (n == 0 || total > ITEM_ARGS || limit_now() == 0) return 0;
+    switch (self->kind) {
+    case REDUCTION: case MEAN: case VARIANCE: case DEVIATION: return total > 1 && Py_TYPE(args[0]) == array_type;
+    case WHERE: return n == 3 && total == 3;
+    case JOINED: return IS_LIST(args[0]) && !PyRange_Check(args[0]);
+    case ASTYPE: return n == 2 && Py_TYPE(args[0]) == array_type;
+    case PRODUCT: return n == 2 && total == 2;
+    case DOT: return n == 2 && total == 2 && axes_of(args[0]) + axes_of(args[1]) > 2;
+    default: return self->recorded && Py_TYPE(args[0]) == array_type;
+    }
+}
+
+/* A call as a cell that waits; NULL, perhaps without an exception, where it is made now. */
+static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
+    PyObject* made = NULL;
+    Call call;
+    Begun begun;
+    int fits = 0;
+    call.count = 0;
+    if (!may_be_recorded(self, args, n, total) || !recording_begin(&begun)) return NULL;
+    switch (self->kind) {
+    case REDUCTION: case MEAN: case VARIANCE: case DEVIATION: fits = reduction_call(&call, self, args, n, names); break;
+    case WHERE: fits = names == NULL && where_call(&call, args); break;
+    case JOINED: fits = joined_call(&call, args, n, names); break;
+    case PRODUCT: fits = names == NULL && outer_call(&call, args); break;
+    case DOT: fits = names == NULL && self->recorded && product_call(&call, args[0], args[1]); break;
+    default: fits = like_call(&call, self, args, n, names);
+    }
+    if (fits && call_fits(&call))
+        made = call_waits(&call, begun.state, begun.minded, begun.cell, &begun.site, function_answer, (PyObject*)self, args, n, names, self->kind == JOINED);
+    return recording_end(&begun, made);
+}
+
+/* Whether a function writes into none of its arguments, and shows nobody their memory, whatever they are. */
+static int only_reads(const Function* self, PyObject* names) {
+    switch (self->kind) {
+    case REDUCTION: case MEAN: case VARIANCE: case DEVIATION: return names == NULL || !is_named(names, "out");
+    case WHERE: case JOINED: case ASTYPE: case DOT: case PRODUCT: case MATRICES: case SEARCHED: case NUMBERS: return names == NULL;
+    case ZEROS: case ONES: case FULL: case SQUARE: case RANGE: case SPACED: return 1;
+    default: return 0;
+    }
+}
+
+/* Have the arguments of a function computed, or where it might write all that waits. */
+static int arguments_settle(const Function* self, PyObject* const* args, Py_ssize_t total, PyObject* names) {
+    if ((waiting_count | faded_count) == 0) return 0;
+    if (faded_count || !only_reads(self, names)) return settle_all();
+    for (Py_ssize_t k = 0; k < total; k++) {
+        if (IS_CHAIN(args[k]) && chain_settle(args[k]) < 0) return -1;
+        if (IS_LIST(args[k])) return settle_all();
+    }
+    return 0;
+}
+
+static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
+    Function* self = (Function*)callable;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf), total = n + (names ? PyTuple_GET_SIZE(names) : 0);
+    PyObject* found;
+    if (self->kind == REALIZED) { /* `(*arrays)` */
+        Py_ssize_t k = 0;
+        for (int done = 1; names == NULL && k < n && (done = array_settled(args[k])); k++)
+            if (done < 0) return NULL;
+        if (k == n && n == 1 && names == NULL) return Py_NewRef(args[0]);
+        return PyObject_Vectorcall(self->slow, args, (size_t)n, names);
+    }
+    if ((found = function_recorded(self, args, n, names)) || PyErr_Occurred()) return found;
+    if (arguments_settle(self, args, total, names) < 0) return NULL;
+    return function_answer(callable, args, n, names);
+}
+
 /* What a ufunc of anybody's gave: objects are no numbers of ours. */
 static PyObject* foreign_result(PyObject* found) {
     int ours = found && (PyArray_CheckExact(found) ? native_dtype((PyArrayObject*)found) : is_number(found));
@@ -1085,6 +1361,12 @@ static PyObject* foreign_unary(PyUFuncObject* ufunc, PyObject* a) {
    SciPy's. */
 static PyObject* foreign_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (names == NULL && n == 5 && PyUnicode_Check(args[2]) && PyUnicode_CompareWithASCIIString(args[2], "__call__") == 0 && is_number(args[3]) && Py_TYPE(args[4]) == array_type) {
+        PyObject* found = NULL; /* a number of NumPy's on the left */
+        for (int k = 0; k < POW && found == NULL; k++)
+            if (binary_loops[k].ufunc == args[1]) found = chain_step(&binary_loops[k], args[3], args[4]);
+        if (found || PyErr_Occurred()) return found;
+    }
     if (!SETTLED) return NULL;
     if (names == NULL && n == 4 && PyObject_TypeCheck(args[1], &PyUFunc_Type) && PyUnicode_Check(args[2]) && PyUnicode_CompareWithASCIIString(args[2], "__call__") == 0) {
         PyObject* found = foreign_unary((PyUFuncObject*)args[1], args[3]);
@@ -1099,6 +1381,12 @@ static PyObject* foreign_call(PyObject* callable, PyObject* const* args, size_t 
             if (memory[k] ? !native_dtype(memory[k]) || PyArray_SIZE(memory[k]) > limit_now() : !is_number(x)) goto slow;
             plain[k] = memory[k] ? (PyObject*)memory[k] : x;
             if (is_number_class(Py_TYPE(x))) goto slow;
+        }
+        if (((PyUFuncObject*)args[1])->core_enabled && strcmp(((PyUFuncObject*)args[1])->name, "matmul") == 0 && memory[0] && memory[1] && fits_product(memory[0], memory[1])) {
+            Py_INCREF(plain[0]), Py_INCREF(plain[1]); /* as they lie: the sums follow from that */
+            found = PyObject_Vectorcall(args[1], plain, 2, NULL);
+            Py_DECREF(plain[0]), Py_DECREF(plain[1]);
+            return foreign_result(found);
         }
         if (((PyUFuncObject*)args[1])->nout != 1 || ((PyUFuncObject*)args[1])->core_enabled) goto slow;
         if (!(memory[0] && PyArray_NDIM(memory[0])) && !(memory[1] && PyArray_NDIM(memory[1]))) goto slow;
@@ -1125,7 +1413,7 @@ typedef struct Ufunc {
     int nin;    /* operands; 0 where it is no ufunc of NumPy's */
     int real;   /* complex numbers are not NumPy's loop's */
     int theirs; /* NumPy answers calls of any form */
-    int product; /* of matrices and vectors */
+    int product, multiplies; /* of matrices and vectors; it is `matmul` */
     int costly; /* recorded from a quarter of the limit on: kernels are faster, whatever stands around it */
     int compared; /* how many calls with numbers were compared with NumPy's, -1: one differed */
     struct Ufunc* next; /* of all that were bound */
@@ -1136,7 +1424,15 @@ static inline int too_costly(PyArrayObject* x) { return x && PyArray_SIZE(x) > l
 
 static int any_too_costly(PyObject* const* args, Py_ssize_t n) {
     for (Py_ssize_t k = 0; k < n; k++)
-        if (too_costly(PyArray_CheckExact(args[k]) ? (PyArrayObject*)args[k] : memory_of(args[k]))) return 1;
+        if (IS_CHAIN(args[k]) ? CHAIN_OF(args[k]) && CHAIN_OF(args[k])->size > limit_now() / 4 : too_costly(PyArray_CheckExact(args[k]) ? (PyArrayObject*)args[k] : seen_of(args[k]))) return 1;
+    return 0;
+}
+
+static int any_complex(PyObject* const* args, Py_ssize_t n) {
+    for (Py_ssize_t k = 0; k < n; k++) {
+        if (IS_CHAIN(args[k]) ? CHAIN_OF(args[k]) && PyTypeNum_ISCOMPLEX(step_type(CHAIN_OF(args[k]), STEP_OF(args[k]))) : is_complex(args[k])) return 1;
+        if (seen_of(args[k]) && PyArray_ISCOMPLEX(seen_of(args[k]))) return 1;
+    }
     return 0;
 }
 
@@ -1198,13 +1494,13 @@ static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t na
     PyObject *found = NULL, *room[MOST + 1], **with_self, *slow;
     if (names == NULL && n == self->nin && any_foreign(args, n) && !(self->costly && any_too_costly(args, n))) return call_with_cells(ufunc_call, callable, args, n, NULL);
     if (names == NULL && self->loops && n == self->loops->nin) { /* nothing is written: what waits may go on waiting */
-        PyArrayObject *x = memory_of(args[0]), *y = n == 2 ? memory_of(args[1]) : NULL;
+        PyArrayObject *x = seen_of(args[0]), *y = n == 2 ? seen_of(args[1]) : NULL;
         if (may_chain(args[0], n == 2 ? args[1] : NULL, x, y)) {
-            found = chain_step(self->loops, args[0], n == 2 ? args[1] : NULL);
+            if (!(self->costly && any_too_costly(args, n)) && !(self->real && any_complex(args, n))) found = chain_step(self->loops, args[0], n == 2 ? args[1] : NULL);
             if (found) return found;
             if (PyErr_Occurred() || settle_operand(args[0]) < 0 || (n == 2 && settle_operand(args[1]) < 0)) return NULL;
-            x = memory_of(args[0]), y = n == 2 ? memory_of(args[1]) : NULL;
         }
+        x = memory_of(args[0]), y = n == 2 ? memory_of(args[1]) : NULL;
         if (self->costly && (too_costly(x) || too_costly(y))) goto slow;
         if (n == 1 ? x && !(self->real && PyArray_ISCOMPLEX(x)) : x && y ? fits(x, y) : (x || y) && is_number(args[x ? 1 : 0])) {
             PyObject* plain[2] = {x ? (PyObject*)x : args[0], n == 1 ? NULL : y ? (PyObject*)y : args[1]};
@@ -1233,6 +1529,7 @@ static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t na
         if (found || PyErr_Occurred()) return found;
     }
 slow:
+    if (self->multiplies && names == NULL && n == 2 && ((found = product_recorded(args[0], args[1])) || PyErr_Occurred())) return found;
     if (!SETTLED) return NULL;
     if (self->numpy && PyObject_TypeCheck(self->numpy, &PyUFunc_Type) && (n < ((PyUFuncObject*)self->numpy)->nin || n > ((PyUFuncObject*)self->numpy)->nargs))
         return PyObject_Vectorcall(self->numpy, args, (size_t)n, names); /* which says so, from C as NumPy's callers expect it */
@@ -1315,7 +1612,7 @@ static PyTypeObject builtin_type = {FUNCTION(0)};
 /* What is called of functions and ufuncs that are yet to be made. */
 static vectorcallfunc function_vector = function_call, ufunc_vector = ufunc_call;
 
-static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, int plain, PyObject* own) {
+static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, int recorded, int reduces, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, int plain, PyObject* own) {
     int bound = kind == DRAW || PyObject_TypeCheck(slow, &PyStaticMethod_Type);
     Function* made = PyObject_New(Function, bound ? &builtin_type : &function_type);
     if (made == NULL) return NULL;
@@ -1324,6 +1621,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->theirs = Py_NewRef(theirs);
     made->method = method == Py_None ? NULL : Py_NewRef(method);
     made->kind = kind == ALL_CLOSE ? CLOSE : kind;
+    made->recorded = recorded, made->reduces = reduces;
     made->all = kind == ALL_CLOSE;
     made->reduction = reduction;
     made->least = least;
@@ -1377,6 +1675,7 @@ static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, in
     self->theirs = theirs_all;
     self->product = PyObject_TypeCheck(numpy, &PyUFunc_Type) && theirs->core_enabled && theirs->nin == 2;
     self->costly = costly;
+    self->multiplies = self->product && strcmp(theirs->name, "matmul") == 0;
     if (!PyObject_TypeCheck(numpy, &PyUFunc_Type) || theirs->nout != 1 || theirs->nin > 2 || theirs->core_enabled || self->loops) return 0;
     self->loops = PyMem_Malloc(sizeof(Loops));
     if (self->loops == NULL) return PyErr_NoMemory(), -1;

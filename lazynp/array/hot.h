@@ -10,7 +10,7 @@
 
 #include "passes.h"
 
-typedef void (*RowsFunction)(char* const* at, const npy_intp* across, const npy_intp* along, const Value* numbers, char* to, npy_intp rows, npy_intp length);
+typedef void (*RowsFunction)(char* const* at, const npy_intp* across, const npy_intp* along, const Value* numbers, char* const* to, npy_intp rows, npy_intp length);
 
 /* What is known of expressions with the same steps, whose operands lie alike. */
 typedef struct {
@@ -21,7 +21,8 @@ typedef struct {
     int busy;              /* how many compile it, or compute with it */
     int asking;            /* somebody has it compiled, or is about to */
     int ahead;             /* a thread of its own compiles it, or could */
-    int steps, arrays;
+    int steps, arrays, outs;
+    int out[CHAIN_STEPS]; /* steps whose results are wanted */
     Step step[CHAIN_STEPS];
     char type[CHAIN_STEPS + 1], lies[CHAIN_STEPS + 2]; /* of each array: its dtype, and a letter, ended by a zero */
 } Hot;
@@ -48,39 +49,43 @@ static char array_lies(const Chain* self, const Rows2* of, int k) {
     return of->along[k] == PyArray_ITEMSIZE(self->array[k]) ? 'c' : of->along[k] == 0 ? 'o' : 's';
 }
 
-static int hot_is(const Hot* hot, const Chain* self, const Rows2* of) {
+static int hot_is(const Hot* hot, const Chain* self, const Rows2* of, const Outs* outs) {
     if (hot->steps != self->steps || hot->arrays != self->arrays) return 0;
-    if (memcmp(hot->step, self->step, (size_t)self->steps * sizeof(Step))) return 0;
+    if (hot->outs != outs->count || memcmp(hot->step, self->step, (size_t)self->steps * sizeof(Step))) return 0;
+    for (int k = 0; k < hot->outs; k++)
+        if (outs->to[hot->out[k]] == NULL) return 0;
     for (int k = 0; k < self->arrays; k++)
         if (hot->type[k] != PyArray_TYPE(self->array[k]) || hot->lies[k] != array_lies(self, of, k)) return 0;
     return 1;
 }
 
-static Hot* hot_new(const Chain* self, const Rows2* of) {
+static Hot* hot_new(const Chain* self, const Rows2* of, const Outs* outs) {
     Hot* hot = PyMem_Calloc(1, sizeof(Hot));
     if (hot == NULL) return NULL;
     hot->asked = hot_work == 0, hot->steps = self->steps, hot->arrays = self->arrays;
     memcpy(hot->step, self->step, (size_t)self->steps * sizeof(Step));
+    for (int k = 0; k < self->steps; k++)
+        if (outs->to[k]) hot->out[hot->outs++] = k;
     for (int k = 0; k < self->arrays; k++) hot->type[k] = (char)PyArray_TYPE(self->array[k]), hot->lies[k] = array_lies(self, of, k);
     return hot;
 }
 
 /* What is known of an expression; NULL where memory is short, or all that could go is in use. */
-static Hot* hot_of(const Chain* self, const Rows2* of) {
+static Hot* hot_of(const Chain* self, const Rows2* of, const Outs* outs) {
     uint64_t hash = (uint64_t)self->steps * 31 + (uint64_t)self->arrays;
     Hot **set, *found, *last;
     for (int k = 0; k < self->steps; k++) {
         const Step* step = &self->step[k];
         hash = (hash ^ ((uint64_t)(uintptr_t)step->loops >> 4) ^ (uint64_t)(step->of[0].number * 8 + step->of[0].kind)) * 0x9E3779B97F4A7C15u;
-        hash ^= (hash >> 32) + (uint64_t)(step->of[1].number * 8 + step->of[1].kind + 64 * step->type);
+        hash ^= (hash >> 32) + (uint64_t)(step->of[1].number * 8 + step->of[1].kind + 64 * step->type + 4096 * (outs->to[k] != NULL));
     }
     for (int k = 0; k < self->arrays; k++) hash = (hash + (uint64_t)array_lies(self, of, k)) * 0x9E3779B97F4A7C15u;
     set = hot_table[hash >> (64 - HOT_BITS)];
     for (int k = 0; k < HOT_WAYS; k++)
-        if (set[k] && hot_is(set[k], self, of)) return set[k];
+        if (set[k] && hot_is(set[k], self, of, outs)) return set[k];
     last = set[HOT_WAYS - 1];
     if (last && last->busy) return NULL;
-    if ((found = hot_new(self, of)) == NULL) return NULL;
+    if ((found = hot_new(self, of, outs)) == NULL) return NULL;
     memmove(set + 1, set, (HOT_WAYS - 1) * sizeof(Hot*));
     set[0] = found;
     PyMem_Free(last);
@@ -104,24 +109,25 @@ typedef struct {
     RowsFunction function;
     const Chain* chain;
     const Rows2* of;
-    char* to;
-    npy_intp size; /* bytes of an element of the result */
+    const Outs* outs;
 } HotRun;
 
-static int hot_piece(const Pieces* pieces, npy_intp first, npy_intp count, int thread) {
+static int hot_piece(const Pieces* pieces, npy_intp first, npy_intp rows, int thread) {
     const HotRun* self = (const HotRun*)pieces;
     const Rows2* of = self->of;
-    char* at[CHAIN_STEPS + 1];
-    int row = of->rows == 1;
+    char *at[CHAIN_STEPS + 1], *to[CHAIN_STEPS];
+    int row = of->rows == 1, count = 0;
     (void)thread;
+    for (int k = 0; k < self->chain->steps; k++)
+        if (self->outs->to[k]) to[count++] = self->outs->to[k] + first * (row ? 1 : of->length) * step_size(self->chain, k);
     for (int k = 0; k < self->chain->arrays; k++) at[k] = PyArray_BYTES(self->chain->array[k]) + first * (row ? of->along[k] : of->across[k]);
-    self->function(at, of->across, of->along, self->chain->value, self->to + first * (row ? 1 : of->length) * self->size, row ? 1 : count, row ? count : of->length);
+    self->function(at, of->across, of->along, self->chain->value, to, row ? 1 : rows, row ? rows : of->length);
     return 0; /* its flags are asked for at the end */
 }
 
 /* Compute by machine code; whether that was all. */
-static int hot_run(RowsFunction function, const Chain* self, const Rows2* of, char* to, npy_intp size, int minded) {
-    HotRun run = {.function = function, .chain = self, .of = of, .to = to, .size = size};
+static int hot_run(RowsFunction function, const Chain* self, const Rows2* of, const Outs* outs, int minded) {
+    HotRun run = {.function = function, .chain = self, .of = of, .outs = outs};
     double ns = (double)self->size * self->steps * HOT_NS;
     int raised;
     run.pieces.compute = hot_piece, run.pieces.basic = 1, run.pieces.minded = minded, run.pieces.piece = HOT_PIECE;
@@ -174,10 +180,9 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
     Chain tried;
     Rows2 of = {.rows = 1, .length = TRIED};
     PyArrayObject *sampled[CHAIN_STEPS + 1] = {NULL}, *numbers[CHAIN_STEPS] = {NULL};
-    const Step* last = &hot->step[hot->steps - 1];
-    Loop* loop = &last->loops->of[last->type];
     int block[CHAIN_STEPS], fine = 1;
-    char *at[CHAIN_STEPS + 1], found[TRIED * CHAIN_SIZE];
+    static char found[CHAIN_STEPS][TRIED * CHAIN_SIZE], wanted[CHAIN_STEPS][TRIED * CHAIN_SIZE]; /* one check at a time */
+    char *at[CHAIN_STEPS + 1], *to[CHAIN_STEPS];
     Desk* desk = desk_take();
     if (desk == NULL) return 0;
     memset(&tried, 0, sizeof(tried));
@@ -200,12 +205,19 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
             memcpy(&tried.value[hot->step[k].of[o].number], PyArray_BYTES(numbers[k]) + (3 + 2 * k) % TRIED * size, (size_t)size);
         }
     if (fine) {
-        blocks_assign(&tried, block);
+        Outs outs = {.count = 0};
+        memset(outs.wanted, 1, sizeof(outs.wanted));
+        memset(outs.to, 0, sizeof(outs.to));
+        for (int k = 0; k < hot->outs; k++) outs.to[hot->out[k]] = wanted[k], to[k] = found[k];
+        blocks_assign(&tried, &outs, block);
         for (int k = 0; k < hot->arrays; k++) at[k] = PyArray_BYTES(sampled[k]);
-        for (int k = 0; k < hot->steps; k++) step_run(&tried, k, block, at, &of, desk, desk->blocks[block[k]], TRIED);
-        function(at, of.across, of.along, tried.value, found, 1, TRIED);
+        for (int k = 0; k < hot->steps; k++) step_run(&tried, k, block, at, &of, desk, outs.to, TRIED);
+        function(at, of.across, of.along, tried.value, to, 1, TRIED);
         flags_clear(0);
-        fine = hot_same(found, desk->blocks[block[hot->steps - 1]], loop->out, loop->size);
+        for (int k = 0; k < hot->outs && fine; k++) {
+            const Step* step = &hot->step[hot->out[k]];
+            fine = hot_same(found[k], wanted[k], step->loops->of[step->type].out, step->loops->of[step->type].size);
+        }
     }
     desk_leave(desk);
     for (int k = 0; k <= CHAIN_STEPS; k++) Py_XDECREF(sampled[k]);
@@ -221,12 +233,15 @@ static void hot_put_off(Hot* hot) {
 
 /* Have an expression compiled; -1 where somebody interrupts it. */
 static int hot_compile(Hot* hot) {
-    PyObject *steps, *dtypes, *found = NULL;
+    PyObject *steps, *dtypes, *outs, *found = NULL;
     PyObject* kept = hot->asked == 1 ? Py_True : hot->ahead ? Py_None : Py_False;
     RowsFunction function;
     long long address;
     steps = hot_steps(hot), dtypes = hot_dtypes(hot);
-    if (steps && dtypes) found = PyObject_CallFunction(hot_method, "OOsO", steps, dtypes, hot->lies, kept);
+    outs = PyTuple_New(hot->outs);
+    for (int k = 0; outs && k < hot->outs; k++) PyTuple_SET_ITEM(outs, k, PyLong_FromLong(hot->out[k]));
+    if (steps && dtypes && outs) found = PyObject_CallFunction(hot_method, "OOsOO", steps, dtypes, hot->lies, outs, kept);
+    Py_XDECREF(outs);
     address = found ? PyLong_AsLongLong(found) : 0;
     function = address == HOT_LATER || address == HOT_CAN || PyErr_Occurred() ? NULL : (RowsFunction)(uintptr_t)address;
     Py_XDECREF(steps), Py_XDECREF(dtypes), Py_XDECREF(found);

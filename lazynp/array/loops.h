@@ -26,6 +26,7 @@ typedef struct {
     char state; /* whether it was compared with NumPy */
     char basic; /* IEEE arithmetic only, whose errors are in the vector unit's flags */
     char joins; /* it may be a step of an expression in one pass: its bits and flags do not depend on how many elements it gets at a time */
+    char raises; /* it raises exceptions, by what it is given */
     char timed; /* how often it was */
     float ns;   /* that an element takes, at best */
 } Loop;
@@ -33,6 +34,7 @@ typedef struct {
 typedef struct Loops {
     PyObject* ufunc; /* NumPy's */
     int nin;
+    int integers_divide; /* of whole numbers it gives floats of 64 bits */
     Loop of[TYPES];
 } Loops;
 
@@ -154,6 +156,7 @@ static void loops_fill(Loops* loops, PyObject* object, int basic) {
     memset(loops, 0, sizeof(*loops));
     loops->ufunc = Py_NewRef(object);
     loops->nin = nin;
+    loops->integers_divide = strcmp(ufunc->name, "divide") == 0;
     if (ufunc->nout != 1 || nin > 2) return;
     for (int k = 0; k < ufunc->ntypes; k++) {
         const char* types = ufunc->types + k * (nin + 1);
@@ -168,6 +171,7 @@ static void loops_fill(Loops* loops, PyObject* object, int basic) {
         Py_DECREF(descr);
         /* halves, and functions from libraries, also use the flags of the old floating-point unit */
         loops->of[type].basic = (char)(basic && type != NPY_HALF && !PyTypeNum_ISCOMPLEX(type));
+        loops->of[type].raises = strcmp(ufunc->name, "power") == 0 && PyTypeNum_ISINTEGER(type);
         loops->of[type].joins = (char)(loops->of[type].basic || (basic && PyTypeNum_ISCOMPLEX(type) && is_complex_arithmetic(ufunc->name)));
     }
     if (strcmp(ufunc->name, "power") == 0)
@@ -493,11 +497,13 @@ static int is_line(const Layout* of, const npy_intp* steps, npy_intp* step) {
     return 1;
 }
 
-/* A result, if no error was raised, or (`tells`) NumPy has told of those that were as it tells of its own; else NULL, with an exception where it raises
-   one. */
+/* What becomes of errors: NumPy is told of those that somebody minds now, they end it, or (a mask of 0 and more) those of a mask end it. */
+enum { TELLS = -1, ENDS = -2 };
+
+/* A result, if no error was raised, or NumPy has told of those that were as it tells of its own; else NULL, with an exception where it raises one. */
 static inline PyObject* told(const Loops* loops, const Loop* loop, PyArrayObject* r, int errors, int tells) {
-    if (!minds(errors)) return (PyObject*)r;
-    if (tells && errors > 0 && loop->out != NPY_BOOL && PyUFunc_GiveFloatingpointErrors(((PyUFuncObject*)loops->ufunc)->name, errors) == 0) return (PyObject*)r;
+    if (tells >= 0 ? errors == 0 || (errors > 0 && !(errors & tells)) : !minds(errors)) return (PyObject*)r;
+    if (tells == TELLS && errors > 0 && loop->out != NPY_BOOL && PyUFunc_GiveFloatingpointErrors(((PyUFuncObject*)loops->ufunc)->name, errors) == 0) return (PyObject*)r;
     Py_DECREF(r);
     return NULL;
 }
@@ -540,7 +546,7 @@ static npy_intp line_step(PyArrayObject* x) {
 }
 
 /* The function of one array, as an array; NULL without an exception where it is NumPy's to do. */
-static inline PyObject* direct1(Loops* loops, PyArrayObject* x) {
+static inline PyObject* direct1_minded(Loops* loops, PyArrayObject* x, int tells) {
     Loop* loop;
     PyArrayObject* r;
     npy_intp step = PyArray_ITEMSIZE(x);
@@ -548,13 +554,14 @@ static inline PyObject* direct1(Loops* loops, PyArrayObject* x) {
     if ((loop = loop_of(loops, PyArray_TYPE(x))) == NULL) return NULL;
     r = result_like(x, loop->out);
     if (r == NULL) return NULL;
-    return told(loops, loop, r, long1(loop, PyArray_TYPE(x), PyArray_BYTES(x), PyArray_BYTES(r), PyArray_SIZE(x), step, PyArray_ITEMSIZE(r)), 1);
+    return told(loops, loop, r, long1(loop, PyArray_TYPE(x), PyArray_BYTES(x), PyArray_BYTES(r), PyArray_SIZE(x), step, PyArray_ITEMSIZE(r)), tells);
 }
+static inline PyObject* direct1(Loops* loops, PyArrayObject* x) { return direct1_minded(loops, x, TELLS); }
 
 /* Whether an operand of the first type becomes one of the second, where NumPy looks for a loop for both. */
 static inline int gives_way(int type, int to) { return to == NPY_DOUBLE && (PyTypeNum_ISBOOL(type) || PyTypeNum_ISINTEGER(type)); }
 
-static PyObject* direct_pair(Loops* loops, PyObject* a, PyObject* b, int arrays, int tells);
+static PyObject* direct_minded(Loops* loops, PyObject* a, PyObject* b, int arrays, const Value* number, int tells);
 /* Two arrays, one of which is of whole numbers: NumPy converts some at a time, and computes those. */
 static PyObject* direct_mixed(Loops* loops, PyArrayObject* x, PyArrayObject* y, int tells) {
     int first = gives_way(PyArray_TYPE(x), PyArray_TYPE(y));
@@ -564,13 +571,13 @@ static PyObject* direct_mixed(Loops* loops, PyArrayObject* x, PyArrayObject* y, 
     if (!first && !gives_way(PyArray_TYPE(y), PyArray_TYPE(x))) return NULL;
     if (PyArray_NDIM(whole) > AXES || !operand_steps(whole, PyArray_NDIM(whole), PyArray_DIMS(whole), steps)) return NULL; /* it would lie in C's order then */
     if (loop_of(loops, NPY_DOUBLE)) cast = PyArray_CastToType(whole, PyArray_DescrFromType(NPY_DOUBLE), 0);
-    if (cast) found = direct_pair(loops, first ? cast : (PyObject*)x, first ? (PyObject*)y : cast, 3, tells);
+    if (cast) found = direct_minded(loops, first ? cast : (PyObject*)x, first ? (PyObject*)y : cast, 3, NULL, tells);
     Py_XDECREF(cast);
     return found;
 }
 
-/* The same of two operands; bit k of `arrays` says whether operand k is one, or a number. */
-static PyObject* direct_pair(Loops* loops, PyObject* a, PyObject* b, int arrays, int tells) {
+/* The same of two operands; bit k of `arrays` says whether operand k is one, or a number, which `number` is where it is known as an element. */
+static PyObject* direct_minded(Loops* loops, PyObject* a, PyObject* b, int arrays, const Value* number, int tells) {
     PyArrayObject *x = (PyArrayObject*)a, *y = (PyArrayObject*)b, *like, *r;
     Loop* loop;
     Value value;
@@ -584,7 +591,8 @@ static PyObject* direct_pair(Loops* loops, PyObject* a, PyObject* b, int arrays,
         if (!plain_memory(x) || !plain_memory(y) || !PyArray_SAMESHAPE(x, y)) return direct_rows(loops, loop, x, y, NULL, 0, tells);
         p = PyArray_BYTES(x), q = PyArray_BYTES(y);
     } else {
-        if (!value_of(arrays == 1 ? b : a, PyArray_TYPE(like), &value)) return NULL;
+        if (number) value = *number;
+        else if (!value_of(arrays == 1 ? b : a, PyArray_TYPE(like), &value)) return NULL;
         if (!plain_memory(like)) return direct_rows(loops, loop, like, NULL, (char*)&value, arrays == 2, tells);
         if (arrays == 1) p = PyArray_BYTES(x), q = (char*)&value, sy = 0;
         else p = (char*)&value, q = PyArray_BYTES(y), sx = 0;
@@ -594,7 +602,7 @@ static PyObject* direct_pair(Loops* loops, PyObject* a, PyObject* b, int arrays,
     return told(loops, loop, r, long2(loop, PyArray_TYPE(like), p, q, PyArray_BYTES(r), PyArray_SIZE(like), sx, sy, PyArray_ITEMSIZE(r)), tells);
 }
 
-static inline PyObject* direct2(Loops* loops, PyObject* a, PyObject* b, int arrays) { return direct_pair(loops, a, b, arrays, 1); }
+static inline PyObject* direct2(Loops* loops, PyObject* a, PyObject* b, int arrays) { return direct_minded(loops, a, b, arrays, NULL, TELLS); }
 
 /* The first byte that elements take, and the one behind the last. */
 typedef struct {
@@ -699,7 +707,7 @@ static inline int direct_into(Loops* loops, PyArrayObject* x, PyObject* b) {
     if (array ? PyArray_TYPE(y) != type : !value_of(b, type, &value)) return 0;
     if (n * size > SCRATCH) return direct_over(loops, loop, x, array ? y : NULL, (char*)&value);
     if (!plain_memory(x) || (array && (!PyArray_SAMESHAPE(x, y) || !plain_memory(y)))) { /* by rows */
-        PyArrayObject* r = (PyArrayObject*)direct_pair(loops, (PyObject*)x, b, array ? 3 : 1, 0); /* NumPy writes, and tells then */
+        PyArrayObject* r = (PyArrayObject*)direct_minded(loops, (PyObject*)x, b, array ? 3 : 1, NULL, ENDS); /* NumPy writes, and tells then */
         int done = r && PyArray_SAMESHAPE(x, r) && PyArray_CopyInto(x, r) == 0;
         Py_XDECREF(r);
         return done;

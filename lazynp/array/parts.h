@@ -157,10 +157,16 @@ static inline PyArrayObject* memory_of(PyObject* x) {
     base = ((Cell*)x)->base;
     if (base == NULL) return NULL;
     if (Py_TYPE(base) == &PyArray_Type) return (PyArrayObject*)base;
+    if (IS_RAW(base)) return cell_array(x);
     if (((Cell*)x)->shown == NULL || size_of(((Cell*)x)->shown) > limit_now()) return NULL;
     shown = part_shown((Cell*)x, &own);
     if (shown) PyArray_CLEARFLAGS(shown, NPY_ARRAY_WRITEABLE);
     return shown;
+}
+
+/* The same for macros alone, also where there is no array yet. */
+static inline PyArrayObject* seen_of(PyObject* x) {
+    return Py_TYPE(x) == array_type && ((Cell*)x)->base && IS_RAW(((Cell*)x)->base) ? (PyArrayObject*)((Cell*)x)->base : memory_of(x);
 }
 
 /* The same to be written; NULL where Python has to see to it. */
@@ -176,7 +182,7 @@ static inline PyArrayObject* own_memory_of(PyObject* x) {
 /* The cell that the memory of `x`, which is at hand, belongs to (borrowed). */
 static inline PyObject* owner_of(PyObject* x) {
     PyObject* owner = ((Cell*)x)->view; /* of memory that is no array's, bytes or a map, it is the cell that shows it first */
-    return owner && (PyObject_TypeCheck(owner, array_type) || PyArray_CheckExact(owner)) ? owner : x;
+    return owner && owner != Py_None && (Py_TYPE(owner) == array_type || PyObject_TypeCheck(owner, array_type) || PyArray_CheckExact(owner)) ? owner : x;
 }
 
 /* A small array of NumPy's, which another library has made, if a cell could hold it: of a dtype that lazynp has, and in memory without gaps (borrowed);
@@ -465,6 +471,8 @@ static int set_view(PyObject* object, PyObject* value, void* closure) {
     return 0;
 }
 
-static PyGetSetDef cell_getset[] = {{"_view", get_view, set_view, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
+static PyGetSetDef cell_getset[] = {
+    {"_base", cell_value, cell_set_value, NULL, (void*)offsetof(Cell, base)}, {"_node", cell_value, cell_set_value, NULL, (void*)offsetof(Cell, node)},
+    {"_view", get_view, set_view, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
 
 #endif

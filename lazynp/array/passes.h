@@ -38,21 +38,40 @@ static int desks_ready(int threads) {
     return desk_count < threads ? desk_count : threads;
 }
 
+/* Which steps are computed, and where their results lie: in memory that somebody wants, or (NULL) in blocks. */
+typedef struct {
+    char wanted[CHAIN_STEPS];
+    char* to[CHAIN_STEPS];
+    int count; /* of results in memory */
+} Outs;
+
+static inline npy_intp step_size(const Chain* self, int k) { return self->step[k].loops->of[self->step[k].type].size; }
+
 /* Which block each step's result goes to: that of an operand it is the last to read, if an element is as large there. */
-static void blocks_assign(const Chain* self, int* block) {
-    int free_blocks[CHAIN_STEPS + 1], count = CHAIN_STEPS + 1;
+static void blocks_assign(const Chain* self, const Outs* outs, int* block) {
+    int free_blocks[CHAIN_STEPS + 1], last[CHAIN_STEPS], count = CHAIN_STEPS + 1;
     for (int k = 0; k < count; k++) free_blocks[k] = count - 1 - k;
     for (int k = 0; k < self->steps; k++) {
+        last[k] = -1;
+        if (!outs->wanted[k]) continue;
+        for (int o = 0; o < self->step[k].loops->nin; o++)
+            if (self->step[k].of[o].kind == OF_STEP) last[self->step[k].of[o].number] = k;
+    }
+    for (int k = 0; k < self->steps; k++) {
         const Step* step = &self->step[k];
-        npy_intp size = step->loops->of[step->type].size;
-        int taken = -1;
-        for (int o = 0; o < step->loops->nin; o++) {
-            const Step* source = step->of[o].kind == OF_STEP ? &self->step[step->of[o].number] : NULL;
-            if (source && taken < 0 && source->loops->of[source->type].size == size) taken = block[step->of[o].number];
+        int taken = -1, freed = -1;
+        block[k] = -1;
+        if (!outs->wanted[k]) continue;
+        for (int o = 0; o < step->loops->nin && outs->to[k] == NULL; o++) {
+            int source = step->of[o].kind == OF_STEP ? step->of[o].number : -1;
+            if (source >= 0 && taken < 0 && last[source] == k && outs->to[source] == NULL && step_size(self, source) == step_size(self, k)) taken = block[source];
         }
-        block[k] = taken < 0 ? free_blocks[--count] : taken;
-        for (int o = 0; o < step->loops->nin; o++)
-            if (step->of[o].kind == OF_STEP && block[step->of[o].number] != taken) free_blocks[count++] = block[step->of[o].number];
+        if (outs->to[k] == NULL) block[k] = taken < 0 ? free_blocks[--count] : taken;
+        for (int o = 0; o < step->loops->nin; o++) {
+            int source = step->of[o].kind == OF_STEP ? step->of[o].number : -1;
+            if (source < 0 || last[source] != k || outs->to[source] || block[source] == taken || block[source] == freed) continue;
+            free_blocks[count++] = freed = block[source];
+        }
     }
 }
 
@@ -63,8 +82,7 @@ typedef struct {
 } Rows2;
 
 static int rows_of(const Chain* self, Rows2* of) {
-    int flat = 1;
-    for (int k = 0; k < self->arrays; k++) flat = flat && PyArray_SIZE(self->array[k]) == self->size && PyArray_IS_C_CONTIGUOUS(self->array[k]);
+    int flat = self->flat;
     of->rows = flat || self->ndim == 1 ? 1 : self->dims[0];
     of->length = flat ? self->size : self->dims[self->ndim - 1];
     for (int k = 0; k < self->arrays; k++) {
@@ -80,20 +98,9 @@ static int rows_of(const Chain* self, Rows2* of) {
     return 1;
 }
 
-/* Whether all arrays lie in rows that are equally far apart, in elements: then they are computed as if the gaps were elements, too. */
-static npy_intp apart_in_all(const Chain* self, const Rows2* of) {
-    npy_intp apart = 0;
-    for (int k = 0; k < self->arrays; k++) {
-        npy_intp size = PyArray_ITEMSIZE(self->array[k]), found = of->across[k] / size;
-        if (of->along[k] != size || found * size != of->across[k] || (k && found != apart)) return 0;
-        apart = found;
-    }
-    return apart >= of->length && apart - of->length <= of->length / 4 ? apart : 0;
-}
-
 /* One step on `n` elements: of block buffers from their start, of arrays from where `at` says.  Whether it raised an error is asked at once: what
    compares and negates clears the flags that the step before it has set. */
-static inline int step_run(const Chain* self, int k, const int* block, char* const* at, const Rows2* of, Desk* desk, char* to, npy_intp n) {
+static inline int step_run(const Chain* self, int k, const int* block, char* const* at, const Rows2* of, Desk* desk, char* const* out, npy_intp n) {
     const Step* step = &self->step[k];
     Loop* loop = &step->loops->of[step->type];
     char* args[3];
@@ -104,43 +111,31 @@ static inline int step_run(const Chain* self, int k, const int* block, char* con
         switch (step->of[o].kind) {
         case OF_ARRAY: args[o] = at[number], steps[o] = of->along[number]; break;
         case OF_NUMBER: args[o] = (char*)&self->value[number], steps[o] = 0; break;
-        default: args[o] = desk->blocks[block[number]], steps[o] = self->step[number].loops->of[self->step[number].type].size;
+        default: args[o] = out[number] ? out[number] : desk->blocks[block[number]], steps[o] = step_size(self, number);
         }
     }
-    args[nin] = to, steps[nin] = loop->size;
+    args[nin] = out[k] ? out[k] : desk->blocks[block[k]], steps[nin] = loop->size;
     loop->function(args, dims, steps, loop->data);
     return flags_raised(1) & desk->minded;
 }
 
-/* The elements in one row, from `at` on; whether an error was raised.  Of complex numbers fewer are computed at a time: two operands, what is between
-   and the result are to stay in the first-level cache. */
-static inline int row_run(const Chain* self, const int* block, char** at, const Rows2* of, Desk* desk, char* to, npy_intp size, npy_intp length) {
-    int last = self->steps - 1;
-    npy_intp most = PyTypeNum_ISCOMPLEX(self->step[0].type) && chain_sizes.block > 3 ? chain_sizes.block / 4 : chain_sizes.block;
-    for (npy_intp done = 0; done < length; done += most) {
-        npy_intp n = length - done < most ? length - done : most;
-        for (int k = 0; k < last; k++)
-            if (step_run(self, k, block, at, of, desk, desk->blocks[block[k]], n)) return 1;
-        if (step_run(self, last, block, at, of, desk, to + done * size, n)) return 1;
-        for (int k = 0; k < self->arrays; k++) at[k] += n * of->along[k];
-    }
+/* All steps of a block. */
+static inline int steps_run(const Chain* self, const Outs* outs, const int* block, char* const* at, const Rows2* of, Desk* desk, char* const* out, npy_intp n) {
+    for (int k = 0; k < self->steps; k++)
+        if (outs->wanted[k] && step_run(self, k, block, at, of, desk, out, n)) return 1;
     return 0;
 }
 
-/* The same where rows are short and lie equally far apart, as if they were one: `rows` of them; `to` gets what is no gap. */
-static int gaps_run(const Chain* self, const int* block, char** at, const Rows2* of, Desk* desk, char* to, npy_intp size, npy_intp apart, npy_intp rows) {
-    npy_intp span = (rows - 1) * apart + of->length, row = 0;
-    int last = self->steps - 1;
-    for (npy_intp done = 0; done < span; done += chain_sizes.block) {
-        npy_intp n = span - done < chain_sizes.block ? span - done : chain_sizes.block;
-        for (int k = 0; k <= last; k++)
-            if (step_run(self, k, block, at, of, desk, desk->blocks[block[k]], n)) return 1;
-        for (; row < rows; row++) { /* the pieces of rows in this block */
-            npy_intp from = row * apart, end = from + of->length, first = from > done ? from : done, past = end < done + n ? end : done + n;
-            if (first < past) memcpy(to + (row * of->length + first - from) * size, desk->blocks[block[last]] + (first - done) * size, (size_t)((past - first) * size));
-            if (end > done + n) break;
-        }
+/* The elements in one row, from `at` on; whether an error was raised.  Of complex numbers fewer are computed at a time: two operands, what is between
+   and the result are to stay in the first-level cache. */
+static inline int row_run(const Chain* self, const Outs* outs, const int* block, char** at, const Rows2* of, Desk* desk, char** out, npy_intp length) {
+    npy_intp most = PyTypeNum_ISCOMPLEX(self->step[0].type) && chain_sizes.block > 3 ? chain_sizes.block / 4 : chain_sizes.block;
+    for (npy_intp done = 0; done < length; done += most) {
+        npy_intp n = length - done < most ? length - done : most;
+        if (steps_run(self, outs, block, at, of, desk, out, n)) return 1;
         for (int k = 0; k < self->arrays; k++) at[k] += n * of->along[k];
+        for (int k = 0; k < self->steps; k++)
+            if (out[k]) out[k] += n * step_size(self, k);
     }
     return 0;
 }
@@ -153,9 +148,9 @@ static int sides_fit(const Chain* self) {
 }
 
 /* The same where rows are short, as many at a time as a block holds, side by side: `count` rows, which begin at `begin`. */
-static int sides_pass(const Chain* self, const int* block, char* const* begin, const Rows2* of, Desk* desk, char* to, npy_intp size, npy_intp count) {
+static int sides_pass(const Chain* self, const Outs* outs, const int* block, char* const* begin, const Rows2* of, Desk* desk, char** out, npy_intp count) {
     npy_intp n = of->length, most = n < chain_sizes.block ? chain_sizes.block / n : 1, dims[2] = {of->rows, n};
-    int last = self->steps - 1, how[CHAIN_STEPS + 1];
+    int how[CHAIN_STEPS + 1];
     char *from[CHAIN_STEPS + 1], *at[CHAIN_STEPS + 1];
     Rows2 flat = {.rows = 1};
     for (int k = 0; k < self->arrays; k++) {
@@ -171,9 +166,9 @@ static int sides_pass(const Chain* self, const int* block, char* const* begin, c
         for (int k = 0; k < self->arrays; k++)
             if (how[k] == LIES_APART) sides(desk->laid[k], from[k] + first * of->across[k], rows, n, of->across[k], of->along[k], PyArray_ITEMSIZE(self->array[k]));
             else if (how[k] == LIES_DENSE) at[k] = from[k] + first * of->across[k];
-        for (int k = 0; k < last; k++)
-            if (step_run(self, k, block, at, &flat, desk, desk->blocks[block[k]], rows * n)) return 1;
-        if (step_run(self, last, block, at, &flat, desk, to + first * n * size, rows * n)) return 1;
+        if (steps_run(self, outs, block, at, &flat, desk, out, rows * n)) return 1;
+        for (int k = 0; k < self->steps; k++)
+            if (out[k]) out[k] += rows * n * step_size(self, k);
     }
     return 0;
 }
@@ -183,15 +178,14 @@ static int sides_pass(const Chain* self, const int* block, char* const* begin, c
 #define PASS_NS 0.25       /* nanoseconds that one step of an element takes, where nobody has measured */
 #define PASS_PIECE 8192    /* elements that a thread takes at a time, at most, or a row */
 
-/* A pass over an expression's operands, and who computes a piece of it: whole rows, or elements where there is one row. */
+/* A pass over a tape's operands, and who computes a piece of it: whole rows, or elements where there is one row. */
 typedef struct {
     Pieces pieces;
     const Chain* chain;
+    const Outs* outs;
     const Rows2* of;
     const int* block;
     Desk* desk;
-    char* to;
-    npy_intp size, apart; /* bytes of an element of the result; elements from row to row where all lie with equal gaps */
     int sides;
 } Pass;
 
@@ -201,44 +195,57 @@ static int pass_piece(const Pieces* pieces, npy_intp first, npy_intp count, int 
     const Rows2* of = self->of;
     Desk* desk = thread ? desks[thread] : self->desk;
     desk->minded = pieces->minded;
-    char *begin[CHAIN_STEPS + 1], *at[CHAIN_STEPS + 1], *to = self->to + first * (of->rows == 1 ? 1 : of->length) * self->size;
+    char *begin[CHAIN_STEPS + 1], *at[CHAIN_STEPS + 1], *out[CHAIN_STEPS];
+    for (int k = 0; k < chain->steps; k++) out[k] = self->outs->to[k] ? self->outs->to[k] + first * (of->rows == 1 ? 1 : of->length) * step_size(chain, k) : NULL;
     for (int k = 0; k < chain->arrays; k++) at[k] = begin[k] = PyArray_BYTES(chain->array[k]) + first * (of->rows == 1 ? of->along[k] : of->across[k]);
-    if (of->rows == 1) return row_run(chain, self->block, at, of, desk, to, self->size, count);
-    if (self->apart) return gaps_run(chain, self->block, at, of, desk, to, self->size, self->apart, count);
-    if (self->sides) return sides_pass(chain, self->block, begin, of, desk, to, self->size, count);
+    if (of->rows == 1) return row_run(chain, self->outs, self->block, at, of, desk, out, count);
+    if (self->sides) return sides_pass(chain, self->outs, self->block, begin, of, desk, out, count);
     for (npy_intp row = 0; row < count; row++) {
         for (int k = 0; k < chain->arrays; k++) at[k] = begin[k] + row * of->across[k];
-        if (row_run(chain, self->block, at, of, desk, to + row * of->length * self->size, self->size, of->length)) return 1;
+        if (row_run(chain, self->outs, self->block, at, of, desk, out, of->length)) return 1;
     }
     return 0;
 }
 
-/* Bytes that an expression reads and writes. */
-static npy_intp pass_bytes(const Chain* self) {
-    npy_intp bytes = self->size * self->step[self->steps - 1].loops->of[self->step[self->steps - 1].type].size;
+/* Bytes that a tape reads and writes. */
+static npy_intp pass_bytes(const Chain* self, const Outs* outs) {
+    npy_intp bytes = 0;
+    for (int k = 0; k < self->steps; k++)
+        if (outs->to[k]) bytes += self->size * step_size(self, k);
     for (int k = 0; k < self->arrays; k++) bytes += PyArray_NBYTES(self->array[k]);
     return bytes;
 }
 
 /* Nanoseconds that it takes one thread. */
-static double pass_ns(const Chain* self, int sides) {
+static double pass_ns(const Chain* self, const Outs* outs, int sides) {
     double ns = sides ? SIDES_NS : 0;
     for (int k = 0; k < self->steps; k++) {
         const Loop* loop = &self->step[k].loops->of[self->step[k].type];
-        ns += loop->timed == LONG_TIMED && loop->ns > PASS_NS ? (double)loop->ns : PASS_NS;
+        if (outs->wanted[k]) ns += loop->timed == LONG_TIMED && loop->ns > PASS_NS ? (double)loop->ns : PASS_NS;
     }
     return ns * (double)self->size;
 }
 
-/* Compute an expression into `to`; whether an error was raised, or memory is short. */
-static int pass_run(const Chain* self, const Rows2* of, char* to, npy_intp size, int minded) {
+/* Compute a tape; whether an error was raised, or memory is short. */
+static int pass_run(const Chain* self, const Outs* outs, const Rows2* of, int minded) {
     int block[CHAIN_STEPS], threads = 1, raised;
-    Pass pass = {.chain = self, .of = of, .block = block, .to = to, .size = size};
+    Pass pass = {.chain = self, .outs = outs, .of = of, .block = block};
     double ns = 0;
-    if (of->rows > 1 && of->length < chain_sizes.block) pass.apart = apart_in_all(self, of);
-    pass.sides = of->rows > 1 && !pass.apart && of->length < chain_sizes.row && sides_fit(self);
-    blocks_assign(self, block);
-    if (self->size >= LONG_FROM) ns = pass_ns(self, pass.sides), threads = desks_ready(pieces_threads(ns, pass_bytes(self)));
+    if (self->steps == 1) block[0] = -1; /* somebody wants it, or nothing runs */
+    else blocks_assign(self, outs, block);
+    if (of->rows == 1 && self->size <= chain_sizes.block / (PyTypeNum_ISCOMPLEX(self->step[0].type) ? 4 : 1)) { /* one block */
+        char *at[CHAIN_STEPS + 1], *out[CHAIN_STEPS];
+        if ((pass.desk = desk_take()) == NULL) return 1;
+        pass.desk->minded = minded;
+        for (int k = 0; k < self->arrays; k++) at[k] = PyArray_BYTES(self->array[k]);
+        for (int k = 0; k < self->steps; k++) out[k] = outs->to[k];
+        flags_clear(1);
+        raised = steps_run(self, outs, block, at, of, pass.desk, out, self->size);
+        desk_leave(pass.desk);
+        return raised;
+    }
+    pass.sides = of->rows > 1 && of->length < chain_sizes.row && sides_fit(self);
+    if (self->size >= LONG_FROM) ns = pass_ns(self, outs, pass.sides), threads = desks_ready(pieces_threads(ns, pass_bytes(self, outs)));
     if ((pass.desk = desk_take()) == NULL) return 1;
     pass.pieces.compute = pass_piece, pass.pieces.basic = 1, pass.pieces.minded = minded, pass.pieces.piece = PASS_PIECE;
     pass.pieces.whole = of->rows == 1 ? of->length : of->rows, pass.pieces.unit = of->rows == 1 ? 1 : of->length;

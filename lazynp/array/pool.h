@@ -47,6 +47,9 @@ typedef struct {
 
 static inline size_t* room_of(void* memory) { return (size_t*)memory - 1; }
 
+/* Of less than a block: one more than its size in lines, where it is kept when it is freed. */
+static inline size_t* class_of(void* memory) { return (size_t*)memory - 2; }
+
 static inline Block* block_of(void* memory) { return *room_of(memory) ? (Block*)memory - 1 : NULL; }
 
 /* A block in what the C library gave. */
@@ -60,7 +63,7 @@ static void* block_made(void* begins, size_t room) {
 /* The same of less than a block. */
 static void* little_made(void* begins) {
     void* memory = begins ? (char*)begins + POOL_HEAD : NULL;
-    if (memory) *room_of(memory) = 0;
+    if (memory) *room_of(memory) = *class_of(memory) = 0;
     return memory;
 }
 
@@ -79,8 +82,22 @@ static void* block_new(size_t size) {
     return found;
 }
 
+/* Memory of few bytes, by lines: some of what was freed latest. */
+#define LITTLE 1024
+#define LITTLE_KEPT 16
+static struct {
+    int count;
+    void* memory[LITTLE_KEPT];
+} little[LITTLE / POOL_LINE + 1];
+
 static void* pool_malloc(void* context, size_t size) {
     (void)context;
+    if (size <= LITTLE) {
+        size_t class = (size + POOL_LINE - 1) / POOL_LINE;
+        void* found = little[class].count ? little[class].memory[--little[class].count] : little_made(malloc(class * POOL_LINE + POOL_HEAD));
+        if (found) *class_of(found) = class + 1;
+        return found;
+    }
     if (size < POOL_FROM) return little_made(malloc(size + POOL_HEAD));
     for (int k = spare_count; k--;)
         if (spares[k].size >= size && spares[k].size - size <= size / 4) { /* of arrays that shrink each finds the last one's memory */
@@ -95,6 +112,13 @@ static void* pool_malloc(void* context, size_t size) {
 static void pool_free(void* context, void* memory, size_t size) {
     Block* block = memory ? block_of(memory) : NULL;
     (void)context, (void)size;
+    if (memory && block == NULL && *class_of(memory)) {
+        size_t class = *class_of(memory) - 1;
+        if (little[class].count < LITTLE_KEPT) {
+            little[class].memory[little[class].count++] = memory;
+            return;
+        }
+    }
     if (block == NULL || block->room > POOL_BYTES) {
         block_free(memory);
         return;
@@ -155,6 +179,72 @@ static PyObject* pool_array(int ndim, npy_intp* dims, PyArray_Descr* dtype, npy_
     } else {
         pool_free(NULL, memory, (size_t)bytes);
     }
+    return made;
+}
+
+/* Results that no array shows yet ---------------------------------------------------------------------------------------------- */
+
+#define RAWS_KEPT 64
+static Raw* kept_raws[RAWS_KEPT];
+static int kept_raw_count;
+static PyArray_Descr* raw_dtypes[NPY_CLONGDOUBLE + 1]; /* by number, held */
+
+static void raw_dealloc(PyObject* object) {
+    Raw* self = (Raw*)object;
+    PyArrayObject_fields* of = &self->fields;
+    if (of->base) {
+        Py_DECREF(of->base);
+    } else if (of->data) {
+        size_t bytes = (size_t)(PyArray_SIZE((PyArrayObject*)object) * PyDataType_ELSIZE(of->descr));
+        PyTraceMalloc_Untrack(POOL_DOMAIN, (uintptr_t)of->data);
+        pool_free(NULL, of->data, bytes);
+    }
+    if (kept_raw_count < RAWS_KEPT) kept_raws[kept_raw_count++] = self;
+    else PyObject_Free(self);
+}
+
+static PyTypeObject raw_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.array._core.Raw", .tp_basicsize = sizeof(Raw), .tp_flags = Py_TPFLAGS_DEFAULT, .tp_dealloc = raw_dealloc};
+
+/* Room for a result in C's order, of at most four axes; to be read as an array by macros alone. */
+static PyArrayObject* raw_new(int ndim, const npy_intp* dims, int type, npy_intp size) {
+    Raw* made = kept_raw_count ? (Raw*)PyObject_Init((PyObject*)kept_raws[--kept_raw_count], &raw_type) : PyObject_New(Raw, &raw_type);
+    PyArray_Descr* dtype = raw_dtypes[type];
+    npy_intp bytes, stride;
+    if (made == NULL) return NULL;
+    if (dtype == NULL) dtype = raw_dtypes[type] = PyArray_DescrFromType(type);
+    stride = PyDataType_ELSIZE(dtype), bytes = size * stride;
+    made->fields.base = NULL;
+    made->fields.nd = ndim, made->fields.dimensions = made->lengths, made->fields.strides = made->lengths + 4;
+    made->fields.descr = dtype;
+    made->fields.flags = NPY_ARRAY_CARRAY | (ndim == 1 ? NPY_ARRAY_F_CONTIGUOUS : 0);
+    for (int k = ndim; k--; stride *= dims[k]) made->lengths[k] = dims[k], made->lengths[4 + k] = stride;
+    if ((made->fields.data = pool_malloc(NULL, (size_t)(bytes ? bytes : 1))) == NULL) return Py_DECREF(made), (PyArrayObject*)PyErr_NoMemory();
+    PyTraceMalloc_Track(POOL_DOMAIN, (uintptr_t)made->fields.data, (size_t)bytes);
+    return (PyArrayObject*)made;
+}
+
+/* An array over the memory of what is none yet, which is the array's from now on (a new reference); of an array itself. */
+static PyArrayObject* array_of(PyArrayObject* x) {
+    PyArrayObject_fields* of = (PyArrayObject_fields*)x;
+    PyObject* made;
+    if (!IS_RAW(x)) return (PyArrayObject*)Py_NewRef((PyObject*)x);
+    if (of->base == NULL) {
+        made = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr*)Py_NewRef((PyObject*)of->descr), of->nd, of->dimensions, NULL, of->data, NPY_ARRAY_CARRAY, NULL);
+        if (made == NULL) return NULL;
+        if (of->base) return Py_DECREF(made), (PyArrayObject*)Py_NewRef(of->base); /* somebody has been quicker, and this one owns nothing */
+        ((PyArrayObject_fields*)made)->mem_handler = Py_NewRef(pool_capsule);
+        PyArray_ENABLEFLAGS((PyArrayObject*)made, NPY_ARRAY_OWNDATA);
+        of->base = made;
+    }
+    return (PyArrayObject*)Py_NewRef(of->base);
+}
+
+/* The array of a cell whose value is what is none yet (borrowed); NULL, without an exception, where memory is short. */
+static PyArrayObject* cell_array(PyObject* x) {
+    PyArrayObject* made = array_of((PyArrayObject*)((Cell*)x)->base);
+    if (made == NULL) return PyErr_Clear(), NULL;
+    Py_SETREF(((Cell*)x)->base, (PyObject*)made);
     return made;
 }
 

@@ -36,7 +36,7 @@ def watch() -> None:
 
 
 def _count(one_pass: bool, found: Any, first: Any, second: Any) -> None:
-    name = f"at hand, in one pass: at most {limit()} elements" if one_pass else _outcome(found, first, second)
+    name = f"recorded on a tape: at most {limit()} elements" if one_pass else _outcome(found, first, second)
     if name:
         report.count_operation(name, caller())
 

@@ -25,6 +25,7 @@ static Loops binary_loops[BINARIES], unary_loops[METHODS], compare_loops[6], squ
 static PyObject* not_implemented(void) { return Py_NewRef(Py_NotImplemented); }
 
 static PyObject* slow1(PyObject* method, PyObject* a) {
+    if (PyErr_Occurred()) return NULL;
     if (method == NULL) return PyErr_Format(PyExc_TypeError, "%s does not have this", Py_TYPE(a)->tp_name);
     if (!SETTLED) return NULL;
     return PyObject_CallOneArg(method, a);
@@ -39,7 +40,7 @@ static PyObject* slow2(PyObject* method, PyObject* a, PyObject* b) {
 /* Whether an array may be large, or a part of a large one. */
 static inline int is_large(PyObject* a) {
     PyObject* base = ((Cell*)a)->base;
-    return base == NULL || Py_TYPE(base) != &PyArray_Type;
+    return base == NULL || !(Py_TYPE(base) == &PyArray_Type || IS_RAW(base));
 }
 
 /* Numbers that NumPy takes as they are, and lazynp, too. */
@@ -154,6 +155,9 @@ static inline int may_chain(PyObject* a, PyObject* b, PyArrayObject* x, PyArrayO
 /* An operand that is no longer part of a chain; -1 where NumPy raises. */
 static inline int settle_operand(PyObject* a) { return IS_CHAIN(a) ? chain_settle(a) : 0; }
 
+/* The memory of a value that is asked for; NULL, perhaps with an exception, of all that is not at hand. */
+static inline PyArrayObject* settled_memory(PyObject* a) { return settle_operand(a) < 0 ? NULL : memory_of(a); }
+
 /* A list, tuple or range of numbers, or of what is at hand, or an array of NumPy's, as an array at hand: NumPy takes one for the other. NULL for all
    else, without an exception: the method in Python sees to it. */
 static PyObject* listed(PyObject* function, PyObject* x, PyObject* dtype);
@@ -179,14 +183,30 @@ static PyObject* product_in_passing(PyObject* a, PyObject* b) {
     return found;
 }
 
+static PyObject* binary_answer(int op, PyObject* a, PyObject* b);
+static PyObject* product_recorded(PyObject* a, PyObject* b);
 static PyObject* binary(int op, PyObject* a, PyObject* b) {
-    PyArrayObject *x = memory_of(a), *y = memory_of(b);
+    PyArrayObject *x = seen_of(a), *y = seen_of(b);
     if (op != MATMUL && (may_chain(a, b, x, y) || (x == NULL && large_complex(a)) || (y == NULL && large_complex(b)))) {
         PyObject* found = NULL;
         if (op < POW && binary_loops[op].ufunc) found = chain_step(&binary_loops[op], a, b);
         else if (op == POW && is_two(b)) found = chain_step(&square_loops, a, NULL);
+        else if (op == POW && x && is_power(x, b, y ? 3 : 1) && PyArray_SIZE(x) <= limit_now() / 4 && (y == NULL || PyArray_SIZE(y) <= limit_now() / 4)) found = chain_step(&power_loops, a, b);
         if (found) return found;
         if (PyErr_Occurred() || settle_operand(a) < 0 || settle_operand(b) < 0) return NULL;
+    }
+    if (op == MATMUL) {
+        PyObject* found = product_recorded(a, b);
+        if (found || PyErr_Occurred()) return found;
+    }
+    return binary_answer(op, a, b);
+}
+
+/* What an operator gives where it is computed now. */
+static PyObject* binary_answer(int op, PyObject* a, PyObject* b) {
+    PyArrayObject *x = memory_of(a), *y = memory_of(b);
+    if ((op == MATMUL || op >= POW) && waiting_count) { /* no step, or not with these operands */
+        if (settle_operand(a) < 0 || settle_operand(b) < 0) return NULL;
         x = memory_of(a), y = memory_of(b);
     }
     if (op == MATMUL) { /* a library's, which nothing is fused with: where the result is small it is computed at once */
@@ -197,6 +217,8 @@ static PyObject* binary(int op, PyObject* a, PyObject* b) {
             if (found || PyErr_Occurred()) return found;
             y = memory_of(b) ? memory_of(b) : read_memory(b); /* it has run code */
         }
+        if (x && y == NULL && PyArray_CheckExact(b) && native_dtype((PyArrayObject*)b)) y = (PyArrayObject*)b; /* as it lies: the sums follow from that */
+        if (y && x == NULL && PyArray_CheckExact(a) && native_dtype((PyArrayObject*)a)) x = (PyArrayObject*)a;
     }
     PyObject *p = x ? (PyObject*)x : a, *q = y ? (PyObject*)y : b, *found = NULL;
     int arrays = (x != NULL) | (y != NULL) << 1;
@@ -264,11 +286,77 @@ static int large_in_place(int op, PyObject* a, PyObject* b) {
     return done;
 }
 
+/* Whether nobody but the cell sees the memory of an array, so that a write is not seen either: there are no views, exports or lenders of it. */
+static int is_alone(PyObject* a) {
+    Cell* self = (Cell*)a;
+    PyArrayObject* memory = (PyArrayObject*)self->base;
+    if (Py_TYPE(a) != array_type || memory == NULL || self->readonly != Py_False || self->view != Py_None) return 0;
+    if (WAITS(a)) return CHAIN_OF(a) != NULL;
+    if (IS_RAW(memory)) return ((Raw*)memory)->fields.base == NULL;
+    return PyArray_CheckExact(memory) && is_writable(memory) && Py_REFCNT(memory) == 1 && is_own(self);
+}
+
+/* Let a cell have the value of a step that `made` has until now; what reads its old value keeps it, in `old`. */
+static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
+    Chain* next = CHAIN_OF(made);
+    int step = STEP_OF(made), kept = 0;
+    if (WAITS(cell)) {
+        Chain* before = CHAIN_OF(cell);
+        int at = STEP_OF(cell);
+        for (Chain* self = waiting.after; self != &waiting; self = self->after)
+            for (int k = 0; self->sources && k < self->arrays; k++)
+                if (self->source[k] == cell) {
+                    self->source[k] = (Cell*)Py_NewRef((PyObject*)old);
+                    kept = 1, Py_DECREF(cell); /* the program has it, too */
+                }
+        before->cell[at] = kept ? old : NULL;
+        if (kept) old->before = (Cell*)before, old->offset = at;
+        else if (--before->cells == 0 && before->users == 0) chain_free(before);
+    } else {
+        PyArrayObject* memory = (PyArrayObject*)cell->base;
+        orphaned_bytes += PyArray_NBYTES(memory);
+        cell->base = Py_NewRef((PyObject*)&waiting_value);
+        Py_DECREF(memory);
+    }
+    next->cell[step] = cell, cell->before = (Cell*)next, cell->offset = step;
+    made->before = NULL, made->offset = 0;
+}
+
+#define AT_ONCE 16384 /* bytes, up to which a write of what lies in memory is made at once: there is nothing to fuse it with */
+
+/* `a op= b` as a step: nobody sees that the result lies elsewhere.  NULL, perhaps without an exception, where it is to be written now. */
+static PyObject* in_place_recorded(int op, PyObject* a, PyObject* b) {
+    Cell *old = NULL, *made;
+    Chain* next;
+    PyArrayObject* x;
+    int type, ndim, same;
+    npy_intp dims[AXES];
+    if (op >= POW || binary_loops[op].ufunc == NULL || !is_alone(a)) return NULL;
+    x = WAITS(a) ? NULL : (PyArrayObject*)((Cell*)a)->base;
+    if (x && !IS_CHAIN(b) && PyArray_NBYTES(x) <= AT_ONCE) return NULL;
+    if (x && PyArray_NDIM(x) > AXES) return NULL;
+    type = x ? PyArray_TYPE(x) : step_type(CHAIN_OF(a), STEP_OF(a)), ndim = x ? PyArray_NDIM(x) : CHAIN_OF(a)->ndim;
+    memcpy(dims, x ? PyArray_DIMS(x) : CHAIN_OF(a)->dims, (size_t)ndim * sizeof(npy_intp));
+    if (x == NULL && (old = chain_cell()) == NULL) return NULL;
+    made = (Cell*)chain_step(&binary_loops[op], a, b);
+    next = made ? CHAIN_OF(made) : NULL;
+    same = next && next->step[STEP_OF(made)].out == type && next->ndim == ndim && !memcmp(next->dims, dims, (size_t)ndim * sizeof(npy_intp));
+    if (same && is_alone(a) && (x ? (PyObject*)x == ((Cell*)a)->base : WAITS(a))) { /* as before: recording may have had code run */
+        cell_rebind((Cell*)a, made, old);
+        Py_INCREF(a);
+    } else {
+        a = NULL;
+    }
+    Py_XDECREF(made), Py_XDECREF(old);
+    return a;
+}
+
 static PyObject* in_place(int op, PyObject* a, PyObject* b) {
     PyArrayObject *x, *y;
     PyObject *q, *found;
     Cell* written;
     int done;
+    if ((found = in_place_recorded(op, a, b)) || PyErr_Occurred()) return found;
     if (!SETTLED) return NULL;
     y = memory_of(b), x = own_memory_of(a);
     q = y ? (PyObject*)y : b;
@@ -293,14 +381,14 @@ static PyObject* in_place(int op, PyObject* a, PyObject* b) {
 }
 
 static inline PyObject* unary(int op, PyObject* a, unaryfunc numpys_own) {
-    PyArrayObject* x = memory_of(a);
+    PyArrayObject* x = seen_of(a);
     PyObject* found = NULL;
     if (may_chain(a, NULL, x, NULL)) {
         if (unary_loops[op].ufunc) found = chain_step(&unary_loops[op], a, NULL);
         if (found || PyErr_Occurred()) return found;
         if (settle_operand(a) < 0) return NULL;
-        x = memory_of(a);
     }
+    x = memory_of(a);
     if (x == NULL) return slow1(slow_methods[op], a);
     Py_INCREF(x);
     if (unary_loops[op].ufunc) found = direct1(&unary_loops[op], x);
@@ -314,13 +402,13 @@ static inline PyObject* unary(int op, PyObject* a, unaryfunc numpys_own) {
 }
 
 static PyObject* compare(PyObject* a, PyObject* b, int op) {
-    PyArrayObject *x = memory_of(a), *y = memory_of(b);
+    PyArrayObject *x = seen_of(a), *y = seen_of(b);
     PyObject *q, *found;
     if (may_chain(a, b, x, y)) {
         if ((found = chain_step(&compare_loops[op], a, b))) return found;
         if (PyErr_Occurred() || settle_operand(a) < 0 || settle_operand(b) < 0) return NULL;
-        x = memory_of(a), y = memory_of(b);
     }
+    x = memory_of(a), y = memory_of(b);
     q = y ? (PyObject*)y : b;
     if (x == NULL || !(y ? fits(x, y) : is_number(b))) {
         if (x == NULL || !IS_LIKE(b) || (q = listed(NULL, b, NULL)) == NULL) return slow2(slow_methods[LT + op], a, b);
@@ -366,7 +454,7 @@ static PyObject* slot_abs(PyObject* a) { return unary(ABS, a, PyArray_Type.tp_as
 static PyObject* slot_invert(PyObject* a) { return unary(INVERT, a, PyArray_Type.tp_as_number->nb_invert); }
 
 static inline PyObject* number(int op, PyObject* a, unaryfunc numpys_own) {
-    PyArrayObject* x = memory_of(a);
+    PyArrayObject* x = settled_memory(a);
     PyObject* found;
     if (x == NULL) return slow1(slow_methods[op], a);
     Py_INCREF(x);
@@ -379,7 +467,7 @@ static PyObject* slot_float(PyObject* a) { return number(FLOAT, a, PyArray_Type.
 static PyObject* slot_index(PyObject* a) { return number(INDEX, a, PyArray_Type.tp_as_number->nb_index); }
 
 static int slot_bool(PyObject* a) {
-    PyArrayObject* x = memory_of(a);
+    PyArrayObject* x = settled_memory(a);
     PyObject* found;
     int truth;
     if (x) {
@@ -399,6 +487,7 @@ static Py_ssize_t slot_len(PyObject* a) {
     PyArrayObject* x = memory_of(a);
     PyObject* found;
     Py_ssize_t length;
+    if (IS_CHAIN(a) && CHAIN_OF(a)) return (Py_ssize_t)CHAIN_OF(a)->dims[0];
     if (x == NULL && is_part(a)) x = ((Cell*)a)->shown; /* its shape is known, whatever it shows now */
     if (x) return PyArray_Type.tp_as_mapping->mp_length((PyObject*)x);
     found = slow1(slow_methods[LEN], a);
@@ -541,9 +630,13 @@ static inline char* element_at(PyArrayObject* x, PyObject* key) {
 static inline PyObject* element(PyArrayObject* x, char* at) { return number_read(at, PyArray_DESCR(x), (PyObject*)x); }
 
 static PyObject* slot_getitem(PyObject* a, PyObject* key) {
-    PyArrayObject* x = is_large(a) ? stored(a) : memory_of(a);
+    PyArrayObject* x;
     PyObject *plain, *found, *base;
-    char* at = x ? element_at(x, key) : NULL;
+    char* at;
+    if (waiting_count && (settle_operand(a) < 0 || settle_operand(key) < 0)) return NULL;
+    if (((Cell*)a)->base && IS_RAW(((Cell*)a)->base) && (at = element_at((PyArrayObject*)((Cell*)a)->base, key))) return element((PyArrayObject*)((Cell*)a)->base, at);
+    x = is_large(a) ? stored(a) : memory_of(a);
+    at = x ? element_at(x, key) : NULL;
     if (at) return element(x, at);
     if (is_large(a)) {
         found = is_basic(key) ? large_getitem(a, key) : large_gathered(a, key);
@@ -684,7 +777,7 @@ static PyObject* rows_next(PyObject* object) { /* the array may have another sha
     Cell* root;
     if (array == NULL) return NULL;
     large = Py_TYPE(array) != array_type || is_large(array);
-    if (!large) x = (PyArrayObject*)((Cell*)array)->base;
+    if (!large) x = memory_of(array);
     else if (Py_TYPE(array) == array_type) x = large_memory(array, &root, &memory, &own);
     if (x && !large && PyArray_NDIM(x) && self->at < PyArray_DIM(x, 0)) {
         if (PyArray_NDIM(x) == 1 && PyArray_ISBEHAVED_RO(x)) return element(x, PyArray_BYTES(x) + self->at++ * PyArray_STRIDE(x, 0));
@@ -753,7 +846,9 @@ static PyObject* rows_of_array(PyObject* a) {
 }
 
 static PyObject* slot_iter(PyObject* a) {
-    PyArrayObject* x = is_large(a) ? read_memory(a) : memory_of(a);
+    PyArrayObject* x;
+    if (settle_operand(a) < 0) return NULL;
+    x = is_large(a) ? read_memory(a) : memory_of(a);
     return x && PyArray_NDIM(x) ? rows_of_array(a) : slow1(slow_methods[ITER], a);
 }
 
@@ -959,8 +1054,10 @@ static PyObject* attribute_of(PyTypeObject* type, int k, PyObject* slow, const c
 static PyObject* slow_buffer;
 
 static int slot_buffer(PyObject* a, Py_buffer* view, int flags) {
-    PyObject* found = slow_buffer && SETTLED ? PyObject_CallFunction(slow_buffer, "Oi", a, flags) : NULL;
+    PyObject* found = NULL;
     int failed = -1;
+    if (!SETTLED) return tapes_tell_again(), -1; /* NumPy takes that for no more than an array without a buffer, and asks by `__array__` */
+    if (slow_buffer) found = PyObject_CallFunction(slow_buffer, "Oi", a, flags);
     if (found && PyMemoryView_Check(found)) failed = PyObject_GetBuffer(PyMemoryView_GET_BUFFER(found)->obj, view, flags);
     else if (!PyErr_Occurred()) PyErr_SetString(PyExc_BufferError, "not an array");
     Py_XDECREF(found);
@@ -1019,7 +1116,7 @@ static int slots_ready(void) {
     memcpy(numpys, of, sizeof(of));
     memcpy(numpys_in_place, in_place_of, sizeof(in_place_of));
     if ((faded = PyList_New(0)) == NULL || pool_ready() < 0) return -1;
-    return PyType_Ready(&cell_type) < 0 || PyType_Ready(&rows_type) < 0 || PyType_Ready(&elements_type) < 0 ? -1 : 0;
+    return PyType_Ready(&waiting_type) < 0 || PyType_Ready(&raw_type) < 0 || PyType_Ready(&cell_type) < 0 || PyType_Ready(&rows_type) < 0 || PyType_Ready(&elements_type) < 0 ? -1 : 0;
 }
 
 #endif

@@ -13,7 +13,7 @@
 /* The squares of what `x` is apart from `mean`, a number or an array; NULL, perhaps without an exception, where NumPy has to see to it. */
 static PyArrayObject* squares_apart(PyArrayObject* x, PyObject* mean) {
     Loop* loop = loop_of(&binary_loops[MUL], NPY_DOUBLE);
-    PyArrayObject* made = loop ? (PyArrayObject*)direct_pair(&binary_loops[SUB], (PyObject*)x, mean, PyArray_CheckExact(mean) ? 3 : 1, 0) : NULL;
+    PyArrayObject* made = loop ? (PyArrayObject*)direct_minded(&binary_loops[SUB], (PyObject*)x, mean, PyArray_CheckExact(mean) ? 3 : 1, NULL, ENDS) : NULL;
     char* to = made ? PyArray_BYTES(made) : NULL;
     if (made && PyArray_TYPE(made) == NPY_DOUBLE && !minds(long2(loop, NPY_DOUBLE, to, to, to, PyArray_SIZE(made), 8, 8, 8))) return made;
     Py_XDECREF(made);

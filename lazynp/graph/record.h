@@ -505,9 +505,11 @@ static PyTypeObject calls_type = {RECORDER("lazynp.graph._native.Calls"), .tp_do
 static Py_ssize_t member_offset(PyObject* type, const char* name) {
     PyObject* member = PyObject_GetAttrString(type, name);
     Py_ssize_t offset = -1;
-    if (member && Py_TYPE(member) == &PyGetSetDescr_Type && strcmp(name, "_view") == 0) { /* the native cell makes it when it is asked for */
+    if (member && Py_TYPE(member) == &PyGetSetDescr_Type) { /* what the native cell makes when it is asked for */
+        char known[32];
         Py_DECREF(member);
-        return member_offset(type, "_known_view");
+        snprintf(known, sizeof(known), "_known%s", name);
+        return member_offset(type, known);
     }
     if (member && Py_TYPE(member) == &PyMemberDescr_Type) offset = ((PyMemberDescrObject*)member)->d_member->offset;
     else if (member) PyErr_Format(PyExc_TypeError, "%s is no member of arrays", name);

@@ -139,9 +139,8 @@ def viewed(array: Any, *arguments: Any, **keywords: Any) -> Any:
 def _kinds() -> dict[type, type]:
     """List the types that a program knows as others: its ``np.float64`` of a result, its ``np.ndarray`` of NumPy's."""
     ours, theirs = sys.modules[OURS], sys.modules[THEIRS]
-    waiting = dict.fromkeys(type.__subclasses__(ours.ndarray), ours.ndarray)  # for the next operator, see ``array/chains.h``
     results = {result: kind for kind, result in core.number_classes_of.items()} | {kind: kind._numpy for kind in scalars.CLASSES}
-    return waiting | {theirs.ndarray: ours.ndarray, theirs.ufunc: ours.ufunc} | results
+    return {theirs.ndarray: ours.ndarray, theirs.ufunc: ours.ufunc} | results
 
 
 def _kind_of_types(function: Any, value: Any) -> Any:

@@ -10,12 +10,16 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.array import core
 from lazynp.graph.node import Node
 from lazynp.namespace.bridge.fallback import set_fallback
 from lazynp.ndarray import ndarray, node_of, root_node
 from lazynp.scalars import force, is_scalar
 from lazynp.values import config
 
+WAITS: Final = (
+    "recorded on a tape: it is computed block by block by NumPy's loops, or by machine code once it has come often; as kernels it were"
+)
 _MEMORY: Final = np.ndarray  # what an array at hand is made of
 
 
@@ -66,7 +70,7 @@ def realize(*arrays: Any) -> Any:
     >>> squares
     array([0., 1., 4., 9.])
     """
-    nodes = _nodes(tuple([x for x in arrays if type(x) is not ndarray or type(x._base) is not _MEMORY]))  # others are at hand
+    nodes = _nodes(tuple([x for x in arrays if type(x) is not ndarray or type(x._base) is not _MEMORY]))  # others lie in memory
     if nodes:
         force(nodes, "realize")
     return arrays[0] if len(arrays) == 1 else arrays
@@ -99,8 +103,9 @@ def schedule(*arrays: Any) -> Any:
     1
     """
     from lazynp.engine import explain as runtime
+    from lazynp.namespace import waiting
 
-    return runtime.schedule(_nodes(arrays))
+    return runtime.schedule(_nodes(tuple(waiting.as_graphs(_flat(arrays)))))
 
 
 def explain(*arrays: Any) -> str:
@@ -133,11 +138,13 @@ def explain(*arrays: Any) -> str:
     """
     from lazynp.array import regimes
     from lazynp.engine import explain as runtime
+    from lazynp.namespace import waiting
 
-    _nodes(arrays)  # refuses what is no array
-    values = _flat(arrays)
+    waits = [core.tape(x) is not None for x in _flat(arrays)]
+    values = waiting.as_graphs(_flat(arrays))
+    _nodes(tuple(values))  # refuses what is no array
     nodes = {id(node): node for node in map(regimes.pending, filter(regimes.is_ours, values)) if node is not None}
-    lines = [regimes.told(x) for x in values]
+    lines = [WAITS if waits[k] else regimes.told(x) for k, x in enumerate(values)]
     return runtime.explain(list(nodes.values()), lines if len(lines) == 1 else [f"{k}: {line}" for k, line in enumerate(lines)])
 
 
@@ -170,9 +177,12 @@ def kernelize(*arrays: Any) -> Any:
     >>> y + 1
     array([1, 3, 5])
     """
-    _nodes(arrays)  # refuses what is no array
     for x in arrays:
-        x.kernelize()
+        if core.tape(x) is not None:
+            core.seal(x)
+        else:
+            _nodes((x,))  # refuses what is no array
+            x.kernelize()
     return arrays[0] if len(arrays) == 1 else arrays
 
 

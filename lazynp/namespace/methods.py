@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.array import core, dispatch, hand, plain
+from lazynp.array import core, dispatch, hand, plain, tapes
 from lazynp.array.calls import product_in_passing
 from lazynp.conversion import as_dtype, loses_a_part, warn_complex
 from lazynp.graph.build import cast, const, expand
@@ -32,7 +32,7 @@ from lazynp.ndarray import copy_order, host, ndarray, node_of, result, view_resh
 from lazynp.scalars import is_scalar, scalar_of_value
 from lazynp.values import config
 from lazynp.values.buffer import unseen
-from lazynp.values.loading import load
+from lazynp.values.loading import load, under_way
 
 
 def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
@@ -304,28 +304,24 @@ def at_hand(cls: type) -> None:
         if not core.native and name in plain.OTHERS:
             function = plain.OTHERS[name](function, theirs)
         setattr(cls, name, core.function(function, theirs, name, frozenset()))
+    for name in ("shape", "dtype", "ndim", "size"):
+        setattr(cls, name, core.attribute(vars(cls)[name], name))
     cls.resize = core.function(vars(cls)["resize"], _resize_held, "ndarray.resize", frozenset())  # type: ignore[attr-defined]
     core.register(cls, hand.result, product_in_passing)
-    core.chain(_places, _there, _compiled, _pool)
+    core.chain(tapes.state, tapes.place, tapes.step, tapes.tell, tapes.cast, _compiled, _pool)
+    config.followers.append(core.forget)
 
 
-def _places(code: Any, names: Any) -> bytearray:
-    from lazynp.array.sites import places  # it needs the interpreter's table of instructions
-
-    return places(code, names)
-
-
-def _there(code: Any, offset: int) -> Any:
-    from lazynp.array.sites import there
-
-    return there(code, offset)
-
-
-def _compiled(steps: Any, dtypes: Any, lies: str, kept: bool | None) -> int:
+def _compiled(steps: Any, dtypes: Any, lies: str, outs: Any, kept: bool | None) -> int:
     if config.backend == "numpy":
         return 0
-    address: int = _llvm("expressions").compiled(steps, dtypes, lies, kept)
+    if under_way("lazynp", "llvmlite"):  # whose locks a thread that compiles would wait for, as this one waits for it
+        return _AGAIN if kept is None else _AHEAD
+    address: int = _llvm("expressions").compiled(steps, dtypes, lies, outs, kept)
     return address
+
+
+_AGAIN, _AHEAD = -1, -2  # in the place of addresses, see ``backends/llvm/expressions.py``: it is asked for again
 
 
 def _pool() -> int:

@@ -37,6 +37,14 @@ def load(name: str) -> Any:
         return import_module(name)
 
 
+def under_way(*roots: str) -> bool:
+    """Tell whether a module of these packages is being imported: code that a collection of garbage runs finds it half made."""
+    return any(
+        name.partition(".")[0] in roots and getattr(getattr(module, "__spec__", None), "_initializing", False)
+        for name, module in list(sys.modules.items())
+    )
+
+
 class Deferred:
     """Handlers of signals that come meanwhile are called afterwards.
 

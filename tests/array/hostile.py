@@ -6,7 +6,8 @@ goes through operations with keys, numbers, arrays and dtypes that are objects o
 reshape, resize, write, grow, shrink and let go of these arrays and lists. Promise: a seed makes the same program, but for the timer's
 part; exceptions are allowed, crashes are not, and every array can be read afterwards, or a ``ValueError`` says why not. A list that
 holds what runs code is nobody else's, and collections and timers leave lists alone: NumPy itself does not survive that one shrinks
-while it makes an array of it.
+while it makes an array of it. A third of the programs runs in a block of filters of warnings, where every operation is computed at its
+call; in the others operations wait on tapes, whose values they keep and use later.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import faulthandler
 import gc
 import random
 import signal
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
@@ -26,6 +26,7 @@ import numpy
 
 import lazynp as np
 from lazynp.values import config
+from tests.array import chained
 
 SIZES: Final = (0, 1, 6, 24, 24, 60, 240, 5040)
 LARGE: Final = 786_432 + 48  # elements: one more than fit in hand
@@ -44,6 +45,7 @@ class Hostile:
         self.size = LARGE if large else self.random.choice(SIZES)
         self.arrays = [self.array() for _ in range(3)]
         self.lists: list[Any] = [[0, 1, 0], [0.5, 1.5], [self.arrays[0], self.arrays[1]], [[0, 1], [2, 3]]]
+        self.kept: list[Any] = [None] * 4
         self.armed = self.inside = False
         self.left = 0
 
@@ -55,6 +57,15 @@ class Hostile:
         if kind < 0.4:
             return x[::-1]
         return x[1:-1] if kind < 0.5 else x
+
+    def go_on(self) -> None:
+        """Work with what comes of an array, which is as large, and may wait; hold some of what was between."""
+        if self.size > SIZES[-1] or config.eager_below == 0:
+            return  # a program may change the shape of what is read in the middle: large results would take all memory when they are read
+        k = self.random.randrange(3)
+        steps = recorded(self.arrays[k], self.random.choice([self.arrays[k], 2, 0.5]))
+        self.kept[self.random.randrange(4)] = self.random.choice(steps)
+        self.arrays[k] = steps[-1]
 
     def __call__(self, lists: bool = True) -> None:
         """The program's code runs."""
@@ -241,6 +252,11 @@ def operations(program: Hostile) -> list[Callable[[], Any]]:
         lambda: value * b,
         lambda: a < value,
         lambda: a * 2 + b * 3 - a / 4,
+        lambda: recorded(a, b),
+        lambda: recorded(a, recorded(b, a)[1]),
+        lambda: [recorded(a, c)[0] for _ in range(9)][3:5],
+        program.go_on,
+        program.go_on,
         lambda: np.sqrt(a) + np.abs(b),
         lambda: a @ b,
         lambda: a**2 + b,
@@ -299,6 +315,16 @@ def operations(program: Hostile) -> list[Callable[[], Any]]:
     ]
 
 
+def recorded(x: Any, y: Any) -> list[Any]:
+    """Several statements, one of whose values nobody reads."""
+    first = x * 2
+    second = first + y
+    third = second - x
+    x < y
+    second = abs(second)
+    return [first, third, third * second]
+
+
 @contextmanager
 def hooked(program: Hostile) -> Iterator[None]:
     """The program's code runs in collections of garbage, which come with every tuple, and when a timer rings.
@@ -333,8 +359,9 @@ def hooked(program: Hostile) -> Iterator[None]:
 def run(seed: int) -> None:
     """Run the program of a seed."""
     program = Hostile(seed, large=seed % 16 == 0)
-    with config.override(eager_below=(786_432, 786_432, 0)[seed % 3]), warnings.catch_warnings(), hooked(program):
-        warnings.simplefilter("ignore")
+    way = (chained.BLOCKS, chained.IGNORED, chained.TOLD)[seed // 3 % 3]
+    sizes = chained.SIZES[seed % len(chained.SIZES)]
+    with config.override(eager_below=(786_432, 786_432, 0)[seed % 3]), chained.chains_of(sizes), chained.hears(way), hooked(program):
         for _ in range(STEPS):
             operation = program.random.choice(operations(program))
             program.armed, program.left = True, DEEDS
@@ -342,7 +369,7 @@ def run(seed: int) -> None:
                 operation()
             program.armed = False
         del operation
-    for x in program.arrays:
+    for x in [*program.arrays, *(x for x in program.kept if type(x) is np.ndarray)]:
         with suppress(ValueError):  # a write that a timer came into the middle of may not fit any more, nor a view of what was resized
             assert numpy.asarray(x).shape == x.shape
 

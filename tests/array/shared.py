@@ -7,7 +7,6 @@ runs then share.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +16,7 @@ import lazynp
 from lazynp.array import core
 from lazynp.graph import special_values
 from lazynp.values import config
+from tests.array import chained
 
 N = 30_011  # elements: seven pieces and a part of one
 RUNS = 6
@@ -107,9 +107,8 @@ def as_it_lies(x: Any) -> Any:
     return lazynp.lib.stride_tricks.as_strided(whole, x.shape, x.strides)
 
 
-def found(case: Case, xp: Any, x: Any, y: Any) -> Any:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+def found(case: Case, xp: Any, x: Any, y: Any, way: str = chained.BLOCKS) -> Any:
+    with chained.hears(way) as caught:
         try:
             made = case(xp, x, y)
         except Exception as error:
@@ -130,8 +129,8 @@ def main() -> int:
             count += 1
             expected = found(case, numpy, x, y)
             p, q = as_it_lies(x), as_it_lies(y)
-            for _ in range(RUNS):
-                ours = found(case, lazynp, p, q)
+            for way in (*[chained.BLOCKS] * RUNS, chained.TOLD, chained.TOLD):  # at the call, and on a tape
+                ours = found(case, lazynp, p, q, way)
                 if ours != expected:
                     failed += 1
                     print(name, ours[:3], expected[:3], ours[4:], expected[4:])

@@ -3,7 +3,6 @@
 import ctypes
 import mmap
 import operator
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -48,14 +47,14 @@ def operands(shape: tuple[int, ...], dtype: str, seed: int) -> list[numpy.ndarra
     ]  # fmt: skip
 
 
-def outcome(function: Callable[[], Any]) -> tuple[Any, ...]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+def outcome(function: Callable[[], Any], way: str = chained.BLOCKS) -> tuple[Any, ...]:
+    """What a function gives and tells, in a block, where each operation is computed at its call, or in one of the other ways."""
+    with chained.hears(way) as caught:
         try:
             found = function()
         except TypeError as error:
             return (type(error),)
-    array = numpy.asarray(found)
+        array = numpy.asarray(found)
     assert array.dtype == found.dtype
     return array.dtype, array.shape, found.strides, array.tobytes(), [str(w.message) for w in caught]
 
@@ -82,7 +81,7 @@ def test_all_ways_of_lying(shape: tuple[int, ...], dtype: str) -> None:
 @pytest.mark.parametrize("dtype", "?bHilfd")
 @pytest.mark.parametrize("shape", [shape for shape in SHAPES if len(shape) == 2], ids=str)
 def test_all_ways_of_lying_in_one_pass(shape: tuple[int, int], dtype: str) -> None:
-    """Operators wait for one another only where nobody else may write the memory."""
+    """Operations wait only where nobody else may write the memory."""
     rows, n = shape
     rng = numpy.random.default_rng(rows)
     whole = (rng.integers(1, 9, (3, 2 * rows, 2 * n)) if dtype in "bHil?" else rng.standard_normal((3, 2 * rows, 2 * n))).astype(dtype)
@@ -94,16 +93,20 @@ def test_all_ways_of_lying_in_one_pass(shape: tuple[int, int], dtype: str) -> No
             given[2][:rows, :1], given[2][::2, 1:2], given[2][:1, :1], xp.array(whole[1][:rows, :1]),
         ]  # fmt: skip
 
-    before = core.chain_counts()[0]
+    before, count = core.chain_counts(), 0
     core.chain_sizes(1, 64, 1024, 0, chained.NEVER)
     try:
         for p, x in zip(operands(numpy), operands(lazynp), strict=True):
             for q, y in zip(operands(numpy), operands(lazynp), strict=True):
                 for operate in EXPRESSIONS:
-                    assert outcome(lambda: operate(x, y)) == outcome(lambda: operate(p, q))  # noqa: B023 - called at once
+                    for way in (chained.IGNORED, chained.TOLD):
+                        found, wanted = outcome(lambda: operate(x, y), way), outcome(lambda: operate(p, q), way)  # noqa: B023
+                        assert found == wanted
+                        count += len(found) > 1
     finally:
         core.chain_sizes(*chained.SIZES[0])
-    assert core.chain_counts()[0] > before
+    after = core.chain_counts()
+    assert (after[0] - before[0] >= count > 0, after[1] - before[1]) == (True, 0)
 
 
 @pytest.mark.parametrize("n", range(1, 9))
@@ -126,7 +129,10 @@ def test_rows_that_are_longer_than_a_block_are_no_short_ones() -> None:
     p, q = numpy.random.default_rng(3).standard_normal((2, 3, 4000))
     x, y = lazynp.array(p), lazynp.array(q[0])
     core.chain_sizes(1, 5000, 1024, 0, chained.NEVER)
+    before = core.chain_counts()[0]
     try:
-        assert outcome(lambda: (x + y) * (x - y) * y) == outcome(lambda: (p + q[0]) * (p - q[0]) * q[0])
+        for way in (chained.BLOCKS, chained.TOLD):
+            assert outcome(lambda: (x + y) * (x - y) * y, way) == outcome(lambda: (p + q[0]) * (p - q[0]) * q[0], way)
+        assert core.chain_counts()[0] == before + 1
     finally:
         core.chain_sizes(*chained.SIZES[0])

@@ -8,12 +8,15 @@ import signal
 import subprocess
 import sys
 import threading
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import lazynp
 from lazynp.backends.common.interrupts import aside
+from lazynp.namespace import methods
 from lazynp.values import loading
 
 SECONDS = 60.0
@@ -221,3 +224,14 @@ def test_what_computes_imports_late_by_load_alone() -> None:
                         if names and "backends.cuda" not in names:  # of GPUs, which need no thread that works for another
                             found.append(f"{file.relative_to(package)}: {names}")
     assert found == []
+
+
+def test_nothing_is_compiled_while_what_compiles_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collection of garbage inside the import may run code that computes: a thread that compiled for it would wait for the import."""
+    module = ModuleType("llvmlite.half_made")
+    module.__spec__ = ModuleSpec("llvmlite.half_made", None)
+    module.__spec__._initializing = True  # type: ignore[attr-defined]
+    assert not loading.under_way("lazynp", "llvmlite")
+    monkeypatch.setitem(sys.modules, "llvmlite.half_made", module)
+    assert loading.under_way("lazynp", "llvmlite")
+    assert [methods._compiled((), (), "", (), kept) for kept in (True, None)] == [methods._AHEAD, methods._AGAIN]

@@ -35,27 +35,29 @@ _CHOOSES: Final = frozenset({"maximum", "minimum"})
 _OF_TRUTH: Final = {"logical_and": o.BITWISE_AND, "logical_or": o.BITWISE_OR, "logical_not": o.INVERT}
 
 
-def compiled(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, kept: bool | None = False) -> int:
+def compiled(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, outs: Sequence[int], kept: bool | None = False) -> int:
     """Compile an expression and return the address of its function; 0 where that does not go.
 
     Parameters
     ----------
     steps : sequence of (str, dtype, dtype, operands)
-        In the order of computation; the last one's result is the expression's.  An operand is (kind, number).
+        In the order of computation.  An operand is (kind, number).
     dtypes : sequence of dtype
         Of the arrays.
     lies : str
         A letter an array: ``c``, ``o`` or ``s``, see above.
+    outs : sequence of int
+        The steps whose results are wanted.
     kept : bool or None
         True: only look whether an earlier run of the program left it on disk, or looked for it, too; the answer is ``AHEAD`` where it
         did not, and a thread could compile it meanwhile.  None: have one do so, which is ``LATER`` as long as it does.
     """
-    expression = (tuple(steps), tuple(dtypes), lies)
+    expression = (tuple(steps), tuple(dtypes), lies, tuple(outs))
     work = _works.get(expression)
     if work is not None and not work.over and kept is None:
         return LATER
     _works.pop(expression, None)
-    text = source(steps, dtypes, lies)
+    text = source(steps, dtypes, lies, outs)
     if not text:
         return 0
     try:
@@ -80,7 +82,7 @@ def compiled(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, kept: bo
         return 0
 
 
-def source(steps: Sequence[Step], dtypes: Sequence[DType], lies: str) -> str:
+def source(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, outs: Sequence[int]) -> str:
     """Return the text of an expression's module, an empty one where there is none."""
     lines = Lines()
     steps, reads = _reads(steps, len(dtypes))
@@ -105,12 +107,14 @@ def source(steps: Sequence[Step], dtypes: Sequence[DType], lies: str) -> str:
         if value is None or lines.noted:
             return ""
         values.append(value)
-    to = steps[-1][2]
-    stored = lines.temp(f"zext i1 {values[-1]} to i8") if to.kind == "b" else values[-1]
-    place = lines.temp(f"getelementptr inbounds {memory_type(to)}, ptr %to, i64 %i")
-    lines.emit(f"store {memory_type(to)} {stored}, ptr {place}, align {to.itemsize}")
+    for k, out in enumerate(outs):
+        to = steps[out][2]
+        stored = lines.temp(f"zext i1 {values[out]} to i8") if to.kind == "b" else values[out]
+        place = lines.temp(f"getelementptr inbounds {memory_type(to)}, ptr %to{k}, i64 %i")
+        lines.emit(f"store {memory_type(to)} {stored}, ptr {place}, align {to.itemsize}")
 
-    taken = ["ptr noalias %to", "i64 %length", *(f"ptr noalias readonly %p{k}" for k in arrays), *(f"i64 %s{k}" for k in arrays)]
+    taken = [*(f"ptr noalias %to{k}" for k in range(len(outs))), "i64 %length", *(f"ptr noalias readonly %p{k}" for k in arrays)]
+    taken += [f"i64 %s{k}" for k in arrays]
     taken += [f"ptr noalias readonly %n{k}" for k in numbers]
     words = "\n".join(
         f"  %a{k} = getelementptr ptr, ptr %at, i64 {reads[k]}\n  %p{k} = load ptr, ptr %a{k}\n"
@@ -118,13 +122,18 @@ def source(steps: Sequence[Step], dtypes: Sequence[DType], lies: str) -> str:
         f"  %d{k} = getelementptr i64, ptr %along, i64 {reads[k]}\n  %s{k} = load i64, ptr %d{k}"
         for k in arrays
     )
+    words += "".join(f"\n  %e{k} = getelementptr ptr, ptr %to, i64 {k}\n  %t{k} = load ptr, ptr %e{k}" for k in range(len(outs)))
     words += "".join(f"\n  %n{k} = getelementptr i8, ptr %numbers, i64 {k * NUMBER_BYTES}" for k in numbers)
     rows = "\n".join(f"  %o{k} = mul i64 %row, %c{k}\n  %q{k} = getelementptr i8, ptr %p{k}, i64 %o{k}" for k in arrays)
-    passed = ["ptr %here", "i64 %length", *(f"ptr %q{k}" for k in arrays), *(f"i64 %s{k}" for k in arrays)]
+    rows += "".join(
+        f"\n  %x{k} = mul i64 %before, {steps[out][2].itemsize}\n  %h{k} = getelementptr i8, ptr %t{k}, i64 %x{k}"
+        for k, out in enumerate(outs)
+    )
+    passed = [*(f"ptr %h{k}" for k in range(len(outs))), "i64 %length", *(f"ptr %q{k}" for k in arrays), *(f"i64 %s{k}" for k in arrays)]
     passed += [f"ptr %n{k}" for k in numbers]
     body = _TEXT % {
         "taken": ", ".join(taken), "outside": "\n".join(outside), "inside": "\n".join(lines.lines), "words": words, "rows": rows,
-        "passed": ", ".join(passed), "name": NAME, "size": to.itemsize,
+        "passed": ", ".join(passed), "name": NAME,
     }  # fmt: skip
     return "\n".join([*sorted(lines.intrinsics), mathlib.prelude(lines.functions), body, compiler.TAIL])
 
@@ -156,6 +165,8 @@ def _load(lines: Lines, pointer: str, dtype: DType) -> str:
 
 def _step(lines: Lines, name: str, dtype: DType, result: DType, operands: list[str]) -> str | None:
     """One step, None where it is none of those that have NumPy's bits."""
+    if name == "cast":
+        return scalars.cast(lines, operands[0], dtype, result)
     op = _operation(name, dtype)
     if op is None:
         return None
@@ -194,13 +205,11 @@ after:
 define void @%(name)s(ptr %%at, ptr %%across, ptr %%along, ptr %%numbers, ptr %%to, i64 %%rows, i64 %%length) #0 {
 entry:
 %(words)s
-  %%bytes = mul i64 %%length, %(size)s
   br label %%each
 each:
   %%row = phi i64 [ 0, %%entry ], [ %%next, %%each ]
+  %%before = mul i64 %%row, %%length
 %(rows)s
-  %%before = mul i64 %%row, %%bytes
-  %%here = getelementptr i8, ptr %%to, i64 %%before
   call void @row(%(passed)s)
   %%next = add nuw nsw i64 %%row, 1
   %%again = icmp slt i64 %%next, %%rows

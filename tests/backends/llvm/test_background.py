@@ -144,7 +144,7 @@ def test_expressions_at_hand() -> None:
 
     def counted(*arguments: Any) -> int:
         address = compiled(*arguments)
-        asked.append((arguments[3], address))
+        asked.append((arguments[4], address))
         return address
 
     with config.override(eager_below=1 << 18), pytest.MonkeyPatch.context() as patch:

@@ -1,0 +1,335 @@
+/* Functions that are recorded whole: reductions along an axis, products, choices, joins, casts, scans, sorts.
+
+   In: calls with arrays in memory, or such that wait.  Out: cells that wait, of the shape and dtype that NumPy gives.  Promise: what is wrong with a call is
+   said at the call, by NumPy, since only calls are recorded that cannot fail, whatever the elements are; the answer is made by the very code that
+   makes it at once. */
+
+#ifndef LAZYNP_ITEMS_H
+#define LAZYNP_ITEMS_H
+
+#include "slots.h"
+
+/* Computing ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* The arguments of a call that waits, with cells for its operands; those of a list of operands are one tuple. */
+static int item_arguments(Chain* self, PyObject** args) {
+    Item* item = &self->item;
+    PyObject* joined = item->joined ? PyTuple_New(self->arrays) : NULL;
+    if (item->joined && joined == NULL) return -1;
+    for (int k = 0; k < item->total; k++) args[k] = Py_XNewRef(item->args[k]);
+    for (int k = 0; joined && k < self->arrays; k++) {
+        PyObject* cell = cell_of(Py_NewRef((PyObject*)self->array[k]), NULL);
+        if (cell == NULL) return Py_DECREF(joined), -1;
+        PyTuple_SET_ITEM(joined, k, cell);
+    }
+    if (joined) return args[0] = joined, 0;
+    for (int k = 0; k < item->total; k++)
+        if (args[k] == NULL && (args[k] = cell_of(Py_NewRef((PyObject*)self->array[item->of[k]]), NULL)) == NULL) return -1;
+    return 0;
+}
+
+static PyObject *error_listening, *errors_heard, *errors_tell;
+static PyThreadState* item_thread; /* which makes such a call */
+
+/* While NumPy says nothing of floating-point errors itself: in a context that is always in that state, a quarter of the price of setting it, or where another
+   call is in there, by setting it. */
+typedef struct {
+    PyObject *context, *token;
+} Hearing;
+static PyObject* hearing_context;
+
+static int hearing_begin(Hearing* hearing) {
+    hearing->context = hearing->token = NULL;
+    if (hearing_context == NULL && (hearing_context = PyContext_New())) { /* one that is set once */
+        if (PyContext_Enter(hearing_context) < 0) return -1;
+        Py_XDECREF(PyContextVar_Set(error_variable, error_listening));
+        if (PyContext_Exit(hearing_context) < 0) return -1;
+    }
+    if (hearing_context && PyContext_Enter(hearing_context) == 0) return hearing->context = hearing_context, 0;
+    PyErr_Clear();
+    return (hearing->token = PyContextVar_Set(error_variable, error_listening)) ? 0 : -1;
+}
+
+static void hearing_end(Hearing* hearing) {
+    if (hearing->context ? PyContext_Exit(hearing->context) < 0 : PyContextVar_Reset(error_variable, hearing->token) < 0) PyErr_Clear();
+    Py_XDECREF(hearing->token);
+}
+
+/* Make the call now.  Floating-point errors are told at the line that recorded it. */
+static PyObject* item_answer(Chain* self) {
+    Item* item = &self->item;
+    PyObject *args[ITEM_ARGS] = {NULL}, *found = NULL, *told, *type, *value, *trace;
+    PyThreadState* before = item_thread;
+    Hearing hearing;
+    if (item_arguments(self, args) == 0 && hearing_begin(&hearing) == 0) {
+        item_thread = PyThreadState_Get();
+        found = item->answer(item->call, args, item->n, item->names);
+        item_thread = before;
+        PyErr_Fetch(&type, &value, &trace);
+        hearing_end(&hearing);
+        if (PyDict_GET_SIZE(errors_heard)) {
+            told = PyObject_CallFunction(tell_method, "OOi", self->state, (PyObject*)self->site[0].code, self->site[0].offset);
+            if (told == NULL) {
+                Py_CLEAR(found);
+                Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
+                type = value = trace = NULL;
+                PyErr_Fetch(&type, &value, &trace);
+            }
+            Py_XDECREF(told);
+        }
+        PyErr_Restore(type, value, trace);
+    }
+    for (int k = 0; k < ITEM_ARGS; k++) Py_XDECREF(args[k]);
+    return found;
+}
+
+/* Whether an answer is what was said when the call was recorded. */
+static int is_as_recorded(const Chain* self, PyObject* found) {
+    PyArrayObject* x = Py_TYPE(found) == array_type ? memory_of(found) : NULL;
+    if (x == NULL) return Py_TYPE(found) == array_type; /* a graph: the limit has been changed meanwhile */
+    return PyArray_TYPE(x) == self->step[0].out && PyArray_NDIM(x) == self->ndim && !memcmp(PyArray_DIMS(x), self->dims, (size_t)self->ndim * sizeof(npy_intp));
+}
+
+static int item_settle(Chain* self) {
+    PyObject* found = item_answer(self);
+    if (found && !is_as_recorded(self, found)) {
+        PyArrayObject* x = memory_of(found);
+        PyErr_Format(PyExc_SystemError, "%R was recorded with type %d of %d axes, and NumPy gives type %d of %d axes", self->item.call, self->step[0].out, self->ndim, x ? PyArray_TYPE(x) : -1,
+                     x ? PyArray_NDIM(x) : -1);
+        Py_CLEAR(found);
+    }
+    if (found && self->cell[0]) {
+        Cell* cell = self->cell[0];
+        PyObject* memory = ((Cell*)found)->base;
+        self->cell[0] = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
+        Py_INCREF(cell);
+        if (memory && (PyArray_CheckExact(memory) || IS_RAW(memory)) && ((Cell*)found)->view == Py_None) Py_SETREF(cell->base, Py_NewRef(memory));
+        else chain_become(cell, found);
+        Py_DECREF(cell);
+    }
+    Py_XDECREF(found);
+    chain_done(self);
+    return found ? 0 : -1;
+}
+
+/* Recording ------------------------------------------------------------------------------------------------------------------------------ */
+
+/* A call that is about to be recorded: its operands, and what NumPy's answer will be. */
+typedef struct {
+    PyObject* operands[CHAIN_STEPS];
+    Read read[CHAIN_STEPS];
+    int count;
+    int out, ndim;
+    npy_intp dims[AXES], size;
+} Call;
+
+/* Read an operand whose elements lie in C's order, without gaps. */
+static int call_takes(Call* call, PyObject* x) {
+    Read* read = &call->read[call->count];
+    if (call->count == CHAIN_STEPS || Py_TYPE(x) != array_type || !operand_read(x, read) || read->type < 0 || read->ndim > AXES || read->ndim == 0) return 0;
+    if (read->array && !(PyArray_ISCARRAY_RO(read->array) && plain_memory(read->array))) return 0;
+    call->operands[call->count++] = x;
+    return 1;
+}
+
+/* That the answer is like the first operand. */
+static void call_gives(Call* call, int out, int ndim, const npy_intp* dims) {
+    call->out = out, call->ndim = ndim, call->size = 1;
+    for (int k = 0; k < ndim; k++) call->size *= call->dims[k] = dims[k];
+}
+
+static npy_intp read_size(const Read* read) {
+    npy_intp size = 1;
+    for (int k = 0; k < read->ndim; k++) size *= read->dims[k];
+    return size;
+}
+
+/* An axis of `ndim`; -1 where it is none. */
+static int axis_of(PyObject* x, int ndim) {
+    int overflow;
+    long axis = PyLong_CheckExact(x) ? PyLong_AsLongAndOverflow(x, &overflow) : AXES;
+    if (!PyLong_CheckExact(x) || overflow || axis < -ndim || axis >= ndim) return -1;
+    return (int)(axis < 0 ? axis + ndim : axis);
+}
+
+/* The dtype of sums and products, and of what is summed up on the way. */
+static int sum_type(int type) {
+    if (type == NPY_BOOL || (PyTypeNum_ISSIGNED(type) && PyTypeNum_ISINTEGER(type) && type < NPY_LONG)) return NPY_LONG;
+    return PyTypeNum_ISUNSIGNED(type) && type < NPY_ULONG ? NPY_ULONG : type;
+}
+
+/* The call waits: `args` without its operands; NULL, perhaps without an exception, where it cannot. */
+static PyObject* call_waits(Call* call, PyObject* state, int minded, Cell* cell, Site* site, PyObject* (*answer)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*), PyObject* callable,
+                            PyObject* const* args, Py_ssize_t n, PyObject* names, int joined) {
+    Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
+    Chain* self = chain_new(state, minded, call->ndim, call->dims, call->size);
+    if (self == NULL) return NULL;
+    self->closed = ITEM;
+    self->item.answer = answer, self->item.call = Py_NewRef(callable), self->item.names = Py_XNewRef(names);
+    self->item.n = n, self->item.total = (int)total, self->item.joined = joined;
+    for (int k = 0; k < total; k++) {
+        int of = -1;
+        for (int o = 0; o < call->count && of < 0; o++)
+            if (call->operands[o] == args[k]) of = o;
+        self->item.of[k] = of;
+        self->item.args[k] = of >= 0 || (joined && k == 0) ? NULL : Py_NewRef(args[k]);
+    }
+    for (int o = 0; o < call->count; o++) {
+        self->array[o] = (PyArrayObject*)Py_XNewRef((PyObject*)call->read[o].array);
+        self->source[o] = call->read[o].array ? NULL : (Cell*)Py_NewRef(call->operands[o]);
+        self->sources += call->read[o].array == NULL;
+        self->arrays++;
+    }
+    self->step[0].loops = NULL, self->step[0].out = call->out;
+    self->steps = 1, self->site[0] = *site, self->cell[0] = cell, self->cells = 1;
+    cell->before = (Cell*)self, cell->offset = 0;
+    chain_enter(self);
+    return (PyObject*)cell;
+}
+
+/* What is needed for a step or a call to wait; 0, perhaps without an exception, where it is computed now. */
+typedef struct {
+    PyObject* state;
+    int minded;
+    Cell* cell;
+    Site site;
+} Begun;
+
+static int recording_begin(Begun* begun) {
+    *begun = (Begun){NULL, 0, NULL, {NULL, 0}};
+    if (error_variable == NULL || (begun->state = state_now(&begun->minded)) == NULL) return 0;
+    if (tapes_bound() < 0) return 0;
+    Py_INCREF(begun->state);
+    if ((begun->cell = chain_cell()) && site_now(&begun->site)) return 1;
+    Py_CLEAR(begun->state);
+    Py_CLEAR(begun->cell);
+    return 0;
+}
+
+static PyObject* recording_end(Begun* begun, PyObject* made) {
+    Py_XDECREF(begun->state);
+    if (made == NULL) {
+        Py_XDECREF(begun->site.code);
+        Py_XDECREF(begun->cell);
+    }
+    return made;
+}
+
+static inline int call_fits(const Call* call) { return call->ndim > 0 && call->size >= chain_sizes.from && call->size <= limit_now(); }
+
+/* A product of matrices, or of one and a vector, of floating-point numbers. */
+static int product_call(Call* call, PyObject* a, PyObject* b) {
+    const Read *x = &call->read[0], *y = &call->read[1];
+    npy_intp dims[2];
+    int ndim = 0;
+    if (!call_takes(call, a) || !call_takes(call, b) || x->type != y->type || !(x->type == NPY_DOUBLE || x->type == NPY_FLOAT)) return 0;
+    if (x->ndim > 2 || y->ndim > 2 || x->ndim + y->ndim < 3 || x->dims[x->ndim - 1] != y->dims[0]) return 0;
+    if (read_size(x) == 0 || read_size(y) == 0) return 0;
+    if (x->ndim == 2) dims[ndim++] = x->dims[0];
+    if (y->ndim == 2) dims[ndim++] = y->dims[1];
+    call_gives(call, x->type, ndim, dims);
+    return 1;
+}
+
+static PyObject* product_answer(PyObject* callable, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    (void)callable, (void)n, (void)names;
+    return binary_answer(MATMUL, args[0], args[1]);
+}
+
+/* The axes of an array that lies in memory or waits; 0 of all else. */
+static inline int axes_of(PyObject* x) {
+    PyArrayObject* memory;
+    if (Py_TYPE(x) != array_type) return 0;
+    if (WAITS(x)) return CHAIN_OF(x) ? CHAIN_OF(x)->ndim : 0;
+    memory = seen_of(x);
+    return memory ? PyArray_NDIM(memory) : 0;
+}
+
+static PyObject* product_recorded(PyObject* a, PyObject* b) {
+    PyObject *args[2] = {a, b}, *made = NULL;
+    Call call;
+    Begun begun;
+    call.count = 0;
+    int axes = axes_of(a), others = axes ? axes_of(b) : 0;
+    if (others == 0 || axes + others < 3 || !recording_begin(&begun)) return NULL; /* of two vectors it is a number */
+    if (product_call(&call, a, b) && call_fits(&call))
+        made = call_waits(&call, begun.state, begun.minded, begun.cell, &begun.site, product_answer, slow_methods[MATMUL] ? slow_methods[MATMUL] : Py_None, args, 2, NULL, 0);
+    return recording_end(&begun, made);
+}
+
+/* Showing -------------------------------------------------------------------------------------------------------------------------------- */
+
+static PyObject* operand_told(const Chain* self, const Step* step, const Operand* of) {
+    PyArray_Descr* descr;
+    PyObject *number, *made;
+    if (of->kind != OF_NUMBER) return Py_BuildValue("(ii)", of->kind, of->number);
+    descr = PyArray_DescrFromType(step->type);
+    number = PyArray_Scalar((void*)&self->value[of->number], descr, NULL);
+    made = number ? Py_BuildValue("(iO)", of->kind, number) : NULL;
+    Py_XDECREF(number), Py_DECREF(descr);
+    return made;
+}
+
+static PyObject* steps_told(const Chain* self) {
+    PyObject* made = PyList_New(0);
+    for (int k = 0; made && self->closed != ITEM && k < self->steps; k++) {
+        const Step* step = &self->step[k];
+        PyObject *first = operand_told(self, step, &step->of[0]), *second = step->loops->nin == 2 ? operand_told(self, step, &step->of[1]) : Py_NewRef(Py_None);
+        PyObject* told = first && second ? Py_BuildValue("(OOO)", step->loops->ufunc, first, second) : NULL;
+        if (told == NULL || PyList_Append(made, told) < 0) Py_CLEAR(made);
+        Py_XDECREF(first), Py_XDECREF(second), Py_XDECREF(told);
+    }
+    return made;
+}
+
+static PyObject* item_told(const Chain* self) {
+    const Item* item = &self->item;
+    PyObject *args, *made;
+    if (self->closed != ITEM) return Py_NewRef(Py_None);
+    args = PyList_New(0);
+    for (int k = 0; args && k < item->total; k++) {
+        PyObject* told = item->args[k] ? Py_BuildValue("(iO)", -1, item->args[k]) : Py_BuildValue("(iO)", item->joined ? -2 : item->of[k], Py_None);
+        if (told == NULL || PyList_Append(args, told) < 0) Py_CLEAR(args);
+        Py_XDECREF(told);
+    }
+    made = args ? Py_BuildValue("(OOnO)", item->call, args, item->n, item->names ? item->names : Py_None) : NULL;
+    Py_XDECREF(args);
+    return made;
+}
+
+static PyObject* sites_told(const Chain* self) {
+    PyObject* made = PyList_New(0);
+    for (int k = 0; made && k < self->steps; k++) {
+        PyObject* told = Py_BuildValue("(Oi)", (PyObject*)self->site[k].code, self->site[k].offset);
+        if (told == NULL || PyList_Append(made, told) < 0) Py_CLEAR(made);
+        Py_XDECREF(told);
+    }
+    return made;
+}
+
+/* What an array waits for: `(serial, step, steps, item, operands, sites)`; None where it does not. */
+static PyObject* tape_told(PyObject* x) {
+    const Chain* self = IS_CHAIN(x) ? CHAIN_OF(x) : NULL;
+    PyObject *operands, *steps, *item, *sites, *made;
+    if (self == NULL) return Py_NewRef(Py_None);
+    operands = PyList_New(0);
+    for (int k = 0; operands && k < self->arrays; k++)
+    {
+        PyObject* operand = self->array[k] ? (PyObject*)array_of(self->array[k]) : Py_NewRef((PyObject*)self->source[k]);
+        if (operand == NULL || PyList_Append(operands, operand) < 0) Py_CLEAR(operands);
+        Py_XDECREF(operand);
+    }
+    steps = steps_told(self), item = item_told(self), sites = sites_told(self);
+    made = operands && steps && item && sites ? Py_BuildValue("(LiOOOO)", self->serial, STEP_OF(x), steps, item, operands, sites) : NULL;
+    Py_XDECREF(operands), Py_XDECREF(steps), Py_XDECREF(item), Py_XDECREF(sites);
+    return made;
+}
+
+static void tapes_pause(int on) { pausing = on ? PyThreadState_Get() : NULL; }
+
+/* From now on what is computed of an array that waits is computed apart from it. */
+static void tape_seal(PyObject* x) {
+    if (IS_CHAIN(x) && CHAIN_OF(x)) CHAIN_OF(x)->sealed = 1;
+}
+
+#endif
