@@ -90,8 +90,25 @@ static int is_as_recorded(const Chain* self, PyObject* found) {
     return PyArray_TYPE(x) == self->step[0].out && PyArray_NDIM(x) == self->ndim && !memcmp(PyArray_DIMS(x), self->dims, (size_t)self->ndim * sizeof(npy_intp));
 }
 
+static PyObject* product_answer(PyObject* callable, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    (void)callable, (void)n, (void)names;
+    return binary_answer(MATMUL, args[0], args[1]);
+}
+
+/* A small product by NumPy's loop, without what a call needs besides; NULL, perhaps without an exception, where an error is to be told of, or there is none. */
+static PyObject* product_at_once(Chain* self) {
+    const Item* item = &self->item;
+    PyObject* found;
+    if (item->answer != product_answer || item->of[0] < 0 || item->of[1] < 0 || self->minded & ~errors_minded()) return NULL;
+    found = direct_product(self->array[item->of[0]], self->array[item->of[1]]);
+    if (found && PyArray_CheckExact(found)) return cell_of(found, NULL);
+    Py_XDECREF(found);
+    return NULL;
+}
+
 static int item_settle(Chain* self) {
-    PyObject* found = item_answer(self);
+    PyObject* found = product_at_once(self);
+    if (found == NULL && !PyErr_Occurred()) found = item_answer(self);
     if (found && !is_as_recorded(self, found)) {
         PyArrayObject* x = memory_of(found);
         PyErr_Format(PyExc_SystemError, "%R was recorded with type %d of %d axes, and NumPy gives type %d of %d axes", self->item.call, self->step[0].out, self->ndim, x ? PyArray_TYPE(x) : -1,
@@ -229,11 +246,6 @@ static int product_call(Call* call, PyObject* a, PyObject* b) {
     if (y->ndim == 2) dims[ndim++] = y->dims[1];
     call_gives(call, x->type, ndim, dims);
     return 1;
-}
-
-static PyObject* product_answer(PyObject* callable, PyObject* const* args, Py_ssize_t n, PyObject* names) {
-    (void)callable, (void)n, (void)names;
-    return binary_answer(MATMUL, args[0], args[1]);
 }
 
 /* The axes of an array that lies in memory or waits; 0 of all else. */

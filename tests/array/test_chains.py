@@ -41,6 +41,7 @@ Counts = tuple[int, int, int]  # see ``core.chain_counts``
 @pytest.fixture(autouse=True)
 def _usual_limit() -> Iterator[None]:
     """Tapes as by default, none of which is compiled."""
+    core.settle()  # what another test has left waiting is none of this one's
     with config.override(eager_below=65536), chained.chains_of(chained.SIZES[0]):
         yield
 
