@@ -37,8 +37,9 @@ typedef struct {
 
 /* A function that is recorded whole, and its arguments; see `items.h`. */
 #define ITEM_ARGS 4
+typedef PyObject* (*Answer)(PyObject* call, PyObject* const* args, Py_ssize_t n, PyObject* names);
 typedef struct {
-    PyObject* (*answer)(PyObject* call, PyObject* const* args, Py_ssize_t n, PyObject* names); /* makes the call, of arrays in memory */
+    Answer answer;              /* makes the call, of arrays in memory */
     PyObject *call, *names;     /* held */
     PyObject* args[ITEM_ARGS];  /* held; NULL: an operand, the one that `of` says */
     Py_ssize_t n;

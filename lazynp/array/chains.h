@@ -742,10 +742,36 @@ static inline int tapes_bound(void) {
     return settle_all();
 }
 
+/* What anything that waits needs: its error state, a cell, its place in the program. */
+typedef struct {
+    PyObject* state;
+    int minded;
+    Cell* cell;
+    Site site;
+} Begun;
+
+static inline PyObject* recording_end(Begun* begun, PyObject* made) {
+    Py_XDECREF(begun->state);
+    if (made == NULL) {
+        Py_XDECREF(begun->site.code);
+        Py_XDECREF(begun->cell);
+    }
+    return made;
+}
+
+/* Whether something may be recorded now; 0, perhaps with an exception, where it is computed at once.  Code of a program's may run. */
+static inline int recording_begin(Begun* begun) {
+    begun->cell = NULL, begun->site = (Site){NULL, 0};
+    if (tapes_bound() < 0 || (begun->state = state_now(&begun->minded)) == NULL) return 0;
+    Py_INCREF(begun->state); /* what is asked next may let go of it */
+    if ((begun->cell = chain_cell()) && site_now(&begun->site)) return 1;
+    return recording_end(begun, NULL), 0;
+}
+
 /* `a op b` (b is NULL for an operation on one array) as a step that waits; NULL, perhaps without an exception, where it is to be computed now. */
 static PyObject* chain_step(Loops* loops, PyObject* a, PyObject* b) {
-    PyObject *operands[2] = {a, b}, *state;
-    int type, nin = b ? 2 : 1, ndim, minded = 0, joins;
+    PyObject* operands[2] = {a, b};
+    int type, nin = b ? 2 : 1, ndim, joins;
     npy_intp dims[AXES], size;
     long long serial = 0;
     Read read[2] = {{.type = -1}, {.type = -1}};
@@ -753,13 +779,8 @@ static PyObject* chain_step(Loops* loops, PyObject* a, PyObject* b) {
     Value value;
     Chain* self;
     Loop* loop;
-    Cell* cell;
-    Site site = {NULL, 0};
-    if (is_lent(a) || (b && is_lent(b)) || (state = state_now(&minded)) == NULL) return NULL;
-    if (tapes_bound() < 0) return NULL;
-    Py_INCREF(state);
-    if ((cell = chain_cell()) == NULL) return Py_DECREF(state), NULL;
-    if (!site_now(&site)) goto refused;
+    Begun begun;
+    if (is_lent(a) || (b && is_lent(b)) || !recording_begin(&begun)) return NULL;
 reading: /* from here on no code of a program's runs */
     if (!operand_read(a, &read[0]) || (b && !operand_read(b, &read[1]))) goto refused;
     if ((type = operands_type(loops, read, a, b)) < 0 || !casts_known(type, read, nin)) goto refused;
@@ -777,8 +798,8 @@ reading: /* from here on no code of a program's runs */
         if (read[o].type < 0 && !value_of(operands[o], type, &value)) goto refused;
         if (read[o].chain && read[o].chain->serial > serial) serial = read[o].chain->serial;
     }
-    self = joins && waiting_count ? tape_over(ndim, dims, &site, state, serial) : NULL;
-    if (self == NULL && (self = chain_new(state, minded, ndim, dims, size)) == NULL) goto refused;
+    self = joins && waiting_count ? tape_over(ndim, dims, &begun.site, begun.state, serial) : NULL;
+    if (self == NULL && (self = chain_new(begun.state, begun.minded, ndim, dims, size)) == NULL) goto refused;
     for (int o = 0; o < nin; o++) {
         int k;
         if (read[o].chain == self) {
@@ -794,20 +815,16 @@ reading: /* from here on no code of a program's runs */
     for (int o = 0; o < nin; o++)
         if (read[o].type >= 0 && read[o].type != type) {
             if (!joins) goto unfit;
-            of[o] = chain_cast(self, of[o], read[o].type, type, &site);
+            of[o] = chain_cast(self, of[o], read[o].type, type, &begun.site);
         }
-    chain_append(self, loops, type, of, cell, &site);
+    chain_append(self, loops, type, of, begun.cell, &begun.site);
     self->closed = joins ? OPEN : ALONE;
     if (self->after == self) chain_enter(self);
-    Py_DECREF(state);
-    return (PyObject*)cell;
+    return recording_end(&begun, (PyObject*)begun.cell);
 unfit: /* an operand that this tape has taken meanwhile is no harm */
     if (self->steps == 0) chain_free(self);
 refused:
-    Py_DECREF(state);
-    Py_XDECREF(site.code);
-    Py_DECREF(cell);
-    return NULL;
+    return recording_end(&begun, NULL);
 }
 
 static int chain_register(PyObject* state, PyObject* place, PyObject* step, PyObject* tell, PyObject* cast, PyObject* compiled, PyObject* pool) {

@@ -1297,7 +1297,7 @@ static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssi
     default: fits = like_call(&call, self, args, n, names);
     }
     if (fits && call_fits(&call))
-        made = call_waits(&call, begun.state, begun.minded, begun.cell, &begun.site, function_answer, (PyObject*)self, args, n, names, self->kind == JOINED);
+        made = call_waits(&call, &begun, function_answer, (PyObject*)self, args, n, names, self->kind == JOINED);
     return recording_end(&begun, made);
 }
 

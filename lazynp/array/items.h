@@ -149,7 +149,7 @@ static int call_takes(Call* call, PyObject* x) {
     return 1;
 }
 
-/* That the answer is like the first operand. */
+/* Note the dtype and the shape of the answer. */
 static void call_gives(Call* call, int out, int ndim, const npy_intp* dims) {
     call->out = out, call->ndim = ndim, call->size = 1;
     for (int k = 0; k < ndim; k++) call->size *= call->dims[k] = dims[k];
@@ -175,11 +175,10 @@ static int sum_type(int type) {
     return PyTypeNum_ISUNSIGNED(type) && type < NPY_ULONG ? NPY_ULONG : type;
 }
 
-/* The call waits: `args` without its operands; NULL, perhaps without an exception, where it cannot. */
-static PyObject* call_waits(Call* call, PyObject* state, int minded, Cell* cell, Site* site, PyObject* (*answer)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*), PyObject* callable,
-                            PyObject* const* args, Py_ssize_t n, PyObject* names, int joined) {
+/* The call waits: `args` without its operands; NULL with an exception where memory is short. */
+static PyObject* call_waits(Call* call, Begun* begun, Answer answer, PyObject* callable, PyObject* const* args, Py_ssize_t n, PyObject* names, int joined) {
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
-    Chain* self = chain_new(state, minded, call->ndim, call->dims, call->size);
+    Chain* self = chain_new(begun->state, begun->minded, call->ndim, call->dims, call->size);
     if (self == NULL) return NULL;
     self->closed = ITEM;
     self->item.answer = answer, self->item.call = Py_NewRef(callable), self->item.names = Py_XNewRef(names);
@@ -198,38 +197,10 @@ static PyObject* call_waits(Call* call, PyObject* state, int minded, Cell* cell,
         self->arrays++;
     }
     self->step[0].loops = NULL, self->step[0].out = call->out;
-    self->steps = 1, self->site[0] = *site, self->cell[0] = cell, self->cells = 1;
-    cell->before = (Cell*)self, cell->offset = 0;
+    self->steps = 1, self->site[0] = begun->site, self->cell[0] = begun->cell, self->cells = 1;
+    begun->cell->before = (Cell*)self, begun->cell->offset = 0;
     chain_enter(self);
-    return (PyObject*)cell;
-}
-
-/* What is needed for a step or a call to wait; 0, perhaps without an exception, where it is computed now. */
-typedef struct {
-    PyObject* state;
-    int minded;
-    Cell* cell;
-    Site site;
-} Begun;
-
-static int recording_begin(Begun* begun) {
-    *begun = (Begun){NULL, 0, NULL, {NULL, 0}};
-    if (error_variable == NULL || (begun->state = state_now(&begun->minded)) == NULL) return 0;
-    if (tapes_bound() < 0) return 0;
-    Py_INCREF(begun->state);
-    if ((begun->cell = chain_cell()) && site_now(&begun->site)) return 1;
-    Py_CLEAR(begun->state);
-    Py_CLEAR(begun->cell);
-    return 0;
-}
-
-static PyObject* recording_end(Begun* begun, PyObject* made) {
-    Py_XDECREF(begun->state);
-    if (made == NULL) {
-        Py_XDECREF(begun->site.code);
-        Py_XDECREF(begun->cell);
-    }
-    return made;
+    return (PyObject*)begun->cell;
 }
 
 static inline int call_fits(const Call* call) { return call->ndim > 0 && call->size >= chain_sizes.from && call->size <= limit_now(); }
@@ -265,7 +236,7 @@ static PyObject* product_recorded(PyObject* a, PyObject* b) {
     int axes = axes_of(a), others = axes ? axes_of(b) : 0;
     if (others == 0 || axes + others < 3 || !recording_begin(&begun)) return NULL; /* of two vectors it is a number */
     if (product_call(&call, a, b) && call_fits(&call))
-        made = call_waits(&call, begun.state, begun.minded, begun.cell, &begun.site, product_answer, slow_methods[MATMUL] ? slow_methods[MATMUL] : Py_None, args, 2, NULL, 0);
+        made = call_waits(&call, &begun, product_answer, slow_methods[MATMUL] ? slow_methods[MATMUL] : Py_None, args, 2, NULL, 0);
     return recording_end(&begun, made);
 }
 
@@ -325,8 +296,7 @@ static PyObject* tape_told(PyObject* x) {
     PyObject *operands, *steps, *item, *sites, *made;
     if (self == NULL) return Py_NewRef(Py_None);
     operands = PyList_New(0);
-    for (int k = 0; operands && k < self->arrays; k++)
-    {
+    for (int k = 0; operands && k < self->arrays; k++) {
         PyObject* operand = self->array[k] ? (PyObject*)array_of(self->array[k]) : Py_NewRef((PyObject*)self->source[k]);
         if (operand == NULL || PyList_Append(operands, operand) < 0) Py_CLEAR(operands);
         Py_XDECREF(operand);

@@ -195,9 +195,8 @@ static void raw_dealloc(PyObject* object) {
     if (of->base) {
         Py_DECREF(of->base);
     } else if (of->data) {
-        size_t bytes = (size_t)(PyArray_SIZE((PyArrayObject*)object) * PyDataType_ELSIZE(of->descr));
         PyTraceMalloc_Untrack(POOL_DOMAIN, (uintptr_t)of->data);
-        pool_free(NULL, of->data, bytes);
+        pool_free(NULL, of->data, 0); /* which knows its size */
     }
     if (kept_raw_count < RAWS_KEPT) kept_raws[kept_raw_count++] = self;
     else PyObject_Free(self);

@@ -298,11 +298,10 @@ static int is_alone(PyObject* a) {
 
 /* Let a cell have the value of a step that `made` has until now; what reads its old value keeps it, in `old`. */
 static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
-    Chain* next = CHAIN_OF(made);
-    int step = STEP_OF(made), kept = 0;
-    if (WAITS(cell)) {
-        Chain* before = CHAIN_OF(cell);
-        int at = STEP_OF(cell);
+    Chain *next = CHAIN_OF(made), *before = WAITS(cell) ? CHAIN_OF(cell) : NULL, *free = NULL;
+    PyArrayObject* memory = before ? NULL : (PyArrayObject*)cell->base;
+    int step = STEP_OF(made), at = STEP_OF(cell), kept = 0;
+    if (before) {
         for (Chain* self = waiting.after; self != &waiting; self = self->after)
             for (int k = 0; self->sources && k < self->arrays; k++)
                 if (self->source[k] == cell) {
@@ -311,15 +310,15 @@ static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
                 }
         before->cell[at] = kept ? old : NULL;
         if (kept) old->before = (Cell*)before, old->offset = at;
-        else if (--before->cells == 0 && before->users == 0) chain_free(before);
+        else if (--before->cells == 0 && before->users == 0) free = before;
     } else {
-        PyArrayObject* memory = (PyArrayObject*)cell->base;
         orphaned_bytes += PyArray_NBYTES(memory);
         cell->base = Py_NewRef((PyObject*)&waiting_value);
-        Py_DECREF(memory);
     }
     next->cell[step] = cell, cell->before = (Cell*)next, cell->offset = step;
     made->before = NULL, made->offset = 0;
+    if (free) chain_free(free); /* from here on anything may run */
+    Py_XDECREF(memory);
 }
 
 #define AT_ONCE 16384 /* bytes, up to which a write of what lies in memory is made at once: there is nothing to fuse it with */
