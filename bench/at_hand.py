@@ -2,7 +2,8 @@
 
 In: ``--only TEXT``, ``--seconds S`` an operation; ``--calls`` for the longer table: what forces or is called often, over SIZES, of which no
 ratio may pass 1.3.  Out: a table: nanoseconds of both on this thread's clock, the best of short runs that take turns, and their
-ratio (below 1 lazynp is faster).  Each operation runs in a loop written in Python, as users have it.
+ratio (below 1 lazynp is faster).  Each operation runs in a loop written in Python, as users have it; where lazynp gives an array, its value
+is asked for, each time.
 """
 
 from __future__ import annotations
@@ -84,6 +85,15 @@ CALLS: tuple[str, ...] = (
 )  # fmt: skip
 
 
+def asked(operation: str, ours: tuple[Any, ...]) -> str:
+    """The operation, and that its value is wanted where it is an array: without that only recording would be timed."""
+    try:
+        found = eval(operation, dict(zip(NAMES.split(", "), ours, strict=True)))
+    except SyntaxError:  # a statement
+        return operation
+    return f"np.realize({operation})" if isinstance(found, lazynp.ndarray) else operation
+
+
 def loop(operation: str) -> Callable[..., None]:
     """A function that runs an operation ``n`` times."""
     space: dict[str, Any] = {}
@@ -111,17 +121,17 @@ def operands(xp: Any, n: int = 100) -> tuple[Any, ...]:
 
 def measure(operation: str, seconds: float, n: int = 100) -> tuple[float, float]:
     """Best nanoseconds of NumPy and of lazynp."""
-    run = loop(operation)
     theirs, ours = operands(numpy, n), operands(lazynp, n)
-    run(10, *theirs), run(10, *ours)
+    run_theirs, run_ours = loop(operation), loop(asked(operation, ours))
+    run_theirs(10, *theirs), run_ours(10, *ours)
     start = time.thread_time()
-    run(20, *theirs)
+    run_theirs(20, *theirs)
     number = max(int(min(2e-3, seconds / 10) / max((time.thread_time() - start) / 20, 1e-8)), 3)
     pairs: list[tuple[float, float]] = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(pairs) < 5:
         times = []
-        for arguments in (theirs, ours):
+        for run, arguments in ((run_theirs, theirs), (run_ours, ours)):
             start = time.thread_time()
             run(number, *arguments)
             times.append((time.thread_time() - start) / number * 1e9)

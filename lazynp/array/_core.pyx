@@ -317,7 +317,7 @@ def chain(state, place, step, tell, cast, compiled, pool):
     chain_register(_keep(state), _keep(place), _keep(step), _keep(tell), _keep(cast), _keep(compiled), _keep(pool))
 
 
-def chain_sizes(least, row, block, runs=1, work=500_000_000):
+def chain_sizes(least, row, block, work=500_000_000):
     """Record results of ``least`` elements and more, in rows of ``row`` at least, of which ``block`` are computed at a time; for tests.
 
     What has cost ``work`` element operations is compiled.

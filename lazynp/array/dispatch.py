@@ -45,7 +45,7 @@ NOT_AT_HAND: Final = frozenset(
 )  # fmt: skip
 
 # Among them those of which the native core can: arrays of numbers, and what asks for an error state that is not changed there.
-_CORES_OWN: Final = frozenset({"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "isclose", "allclose"})
+_CORES_OWN: Final = frozenset({"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "isclose", "allclose", "realize"})
 
 
 def _shape_size(shape: Any = None, *rest: Any, **options: Any) -> int:
@@ -143,8 +143,6 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
         theirs = _INSTEAD[name]
     elif name in _CORES_OWN and module == "lazynp":
         return core.function(function, theirs, name, own)
-    if name == "realize" and module == "lazynp":
-        return core.function(function, function, name, own, 0)
     if hasattr(type(function), "at_hand"):  # it does what follows itself
         return core.function(function, theirs, name, own, 0)
     if not isinstance(function, FunctionType | staticmethod) or module not in _MODULES or name in NOT_AT_HAND or not callable(theirs):

@@ -11,7 +11,7 @@ LAZYNP_BACKEND            llvm, numpy               what runs programs; without 
 LAZYNP_DEVICE             cpu, cuda, cuda:N         where arrays live that nobody placed (``engine/devices.py``)
 LAZYNP_TIER               auto, compiled            ``compiled``: never the NumPy tier for small programs; values are the same
 LAZYNP_EAGER              0, 1                      run, and raise, every operation at its call
-LAZYNP_EAGER_BELOW        786432, N                 values of at most N elements are computed at the call by NumPy; 0: none are
+LAZYNP_EAGER_BELOW        786432, N                 values of at most N elements are computed by NumPy's loops; 0: none are
 LAZYNP_NUMBERS            now, wait                 ``wait``: numbers of pending arrays are computed when they are asked for, as on GPUs
 LAZYNP_DEBUG              0, 1                      check dtypes and shapes between passes and after every operation
 LAZYNP_BACKGROUND         1, 0                      ``0``: the program waits whenever something is compiled

@@ -249,7 +249,7 @@ def canonical(x: Any) -> bytes:
 @contextmanager
 def chains_of(sizes: tuple[int, int, int], work: int = NEVER) -> Iterator[None]:
     """Within, tapes begin at other sizes; what has cost ``work`` element operations is compiled."""
-    core.chain_sizes(*sizes, 0, work)
+    core.chain_sizes(*sizes, work)
     try:
         yield
     finally:

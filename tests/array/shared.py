@@ -122,7 +122,7 @@ def found(case: Case, xp: Any, x: Any, y: Any, way: str = chained.BLOCKS) -> Any
 
 def main() -> int:
     count = failed = 0
-    core.chain_sizes(256, 32, 1024, 0, 1 << 62)
+    core.chain_sizes(256, 32, 1024, 1 << 62)
     before = core.share(0)
     with config.override(eager_below=1 << 20):
         for name, case, x, y in cases():

@@ -588,7 +588,7 @@ def line(a, b):
 
 u = np.asarray([0.5, 1.5] * 3200).reshape(80, 80).copy()
 v = np.realize(u * 2.0)
-core.chain_sizes(256, 32, 1024, 0, 160 * 3 * (6400 + 300))
+core.chain_sizes(256, 32, 1024, 160 * 3 * (6400 + 300))
 for _ in range(40):
     np.realize(line(u, v))
 before = core.chain_counts()[2]

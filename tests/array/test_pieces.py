@@ -188,7 +188,7 @@ def test_a_warning_is_at_the_users_line() -> None:
 @pytest.mark.parametrize("work", ["1 << 62", "0"])
 def test_many_threads_of_a_program(tmp_path: Path, work: str) -> None:
     program = f"""
-core.chain_sizes(256, 32, 1024, 0, {work})
+core.chain_sizes(256, 32, 1024, {work})
 from concurrent.futures import ThreadPoolExecutor
 core.share(0)
 p, q = numpy.asarray(x).copy(), numpy.asarray(y).copy()
@@ -254,7 +254,7 @@ ends.append(1)
 def test_other_threads_of_the_program_run_meanwhile(tmp_path: Path) -> None:
     for threads in ("1", "3"):
         for sizes in ("1 << 62", "0"):
-            program = f"core.chain_sizes(256, 32, 1024, 0, {sizes})\n{RUNNING}"
+            program = f"core.chain_sizes(256, 32, 1024, {sizes})\n{RUNNING}"
             found = say(tmp_path, program, LAZYNP_THREADS=threads, LAZYNP_EAGER_BELOW="4000000")
             assert found == ["True True True", "True", "True True", "False"]
 

@@ -90,7 +90,7 @@ import sys
 import {} as np
 if np.__name__ == "lazynp":
     from lazynp.array import core
-    core.chain_sizes(256, 32, 1024, 1, 1 << 62)  # nothing is compiled: that takes memory, too
+    core.chain_sizes(256, 32, 1024, 1 << 62)  # nothing is compiled: that takes memory, too
 def most():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
 def deep(n, x):

@@ -64,7 +64,7 @@ def outcome(function: Callable[[], Any], way: str = chained.BLOCKS) -> tuple[Any
 def test_all_ways_of_lying(shape: tuple[int, ...], dtype: str) -> None:
     given = operands(shape, dtype, len(shape))
     ours = [lazynp.asarray(x) for x in given]
-    core.chain_sizes(1, 64, 1024, 0, chained.NEVER)
+    core.chain_sizes(1, 64, 1024, chained.NEVER)
     try:
         for p, x in zip(given, ours, strict=True):
             for q, y in zip(given, ours, strict=True):
@@ -94,7 +94,7 @@ def test_all_ways_of_lying_in_one_pass(shape: tuple[int, int], dtype: str) -> No
         ]  # fmt: skip
 
     before, count = core.chain_counts(), 0
-    core.chain_sizes(1, 64, 1024, 0, chained.NEVER)
+    core.chain_sizes(1, 64, 1024, chained.NEVER)
     try:
         for p, x in zip(operands(numpy), operands(lazynp), strict=True):
             for q, y in zip(operands(numpy), operands(lazynp), strict=True):
@@ -128,7 +128,7 @@ def test_nothing_is_read_behind_the_last_row(n: int) -> None:
 def test_rows_that_are_longer_than_a_block_are_no_short_ones() -> None:
     p, q = numpy.random.default_rng(3).standard_normal((2, 3, 4000))
     x, y = lazynp.array(p), lazynp.array(q[0])
-    core.chain_sizes(1, 5000, 1024, 0, chained.NEVER)
+    core.chain_sizes(1, 5000, 1024, chained.NEVER)
     before = core.chain_counts()[0]
     try:
         for way in (chained.BLOCKS, chained.TOLD):
