@@ -1,4 +1,4 @@
-/* Expressions that come often, as machine code.
+/* Tapes that come often, as machine code.
 
    In: expressions, as they are computed.  Out: a function for those that have cost as much as compiling one does.  Promise: which ones follows
    from counts alone; from when on, where a thread compiles them while the program goes on, from when that is done; a function is used after its
@@ -40,7 +40,7 @@ typedef struct {
 #define HOT_WAYS 2
 static long long hot_work = 500000000; /* element operations that cost as much as compiling: a tenth of a second */
 static Hot* hot_table[1 << HOT_BITS][HOT_WAYS]; /* of a set, the latest first */
-/* `compiled(steps, dtypes, lies, kept)`: an address, or 0.  `kept` is True where it is only looked for (HOT_CAN: a thread could compile it), None
+/* `compiled(steps, dtypes, lies, outs, kept)`: an address, or 0.  `kept` is True where it is only looked for (HOT_CAN: a thread could compile it), None
    where a thread is to compile it (HOT_LATER: it does) and else False. */
 static PyObject* hot_method;
 static long long hot_runs;

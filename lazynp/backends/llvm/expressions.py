@@ -1,4 +1,4 @@
-"""Expressions of values at hand as machine code: what `array/chains.h` computes by NumPy's loops until it has come often enough.
+"""Tapes as machine code: what `array/chains.h` computes by NumPy's loops until it has come often enough.
 
 In: the steps of an expression, the dtypes of its arrays and how they lie along a row.  Out: the address of
 ``void(ptr at, ptr across, ptr along, ptr numbers, ptr to, i64 rows, i64 length)``, or 0.  Promise: IEEE arithmetic and integers only,
