@@ -96,9 +96,11 @@ def ran(make: Callable[[], Any]) -> str:
 
 @pytest.fixture
 def _nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if no earlier process had compiled anything."""
+    """As if no earlier process had compiled anything, and no earlier test had run programs of the same structure."""
     from lazynp.backends.llvm.backend import LLVMBackend
+    from lazynp.engine import realize
 
+    getattr(realize.backend("auto"), "accounts", {}).clear()
     monkeypatch.setattr(LLVMBackend, "kept", lambda self, program: None)
 
 
