@@ -46,6 +46,15 @@ def _usual_limit() -> Iterator[None]:
         yield
 
 
+def in_threads(program: Callable[[int], Any], count: int) -> None:
+    """Run a program in ``count`` threads at once, each with its number."""
+    threads = [threading.Thread(target=program, args=(k,)) for k in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def grid(xp: Any, seed: int = 0, dtype: Any = float) -> Any:
     return xp.asarray((numpy.random.default_rng(seed).standard_normal((SIDE, SIDE)) * 10).astype(dtype), copy=True)
 
@@ -1110,11 +1119,7 @@ def test_threads() -> None:
             if not numpy.array_equal(x + y - 1.0, expected):
                 failed.append(1)
 
-    threads = [threading.Thread(target=program) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(lambda _: program(), 4)
     assert not failed
 
 
@@ -1140,11 +1145,7 @@ def test_threads_that_ask_for_values_of_one_tape(size: int) -> None:
                 if found.tobytes() != wanted[j % 3].tobytes():
                     failed.append((turn, k, j))
 
-        threads = [threading.Thread(target=program, args=(k,)) for k in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(program, 4)
     assert not failed
 
 
@@ -1169,11 +1170,7 @@ def test_threads_that_record_on_one_tape_and_let_go() -> None:
             if numpy.asarray(z).tobytes() != ((p * k + q) * (p * k + q) - turn).tobytes():
                 failed.append((k, turn))
 
-    threads = [threading.Thread(target=program, args=(k,)) for k in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(program, 5)
     assert not failed
 
 
