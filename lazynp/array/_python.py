@@ -274,6 +274,7 @@ def write_chosen(memory: Any, mask: Any, values: Any) -> bool:
 def chain(
     state: Callable[[], Any],
     place: Callable[[], Any],
+    root: str,
     step: Callable[..., Any],
     tell: Callable[..., Any],
     cast: Callable[[int], Any],
@@ -282,9 +283,10 @@ def chain(
 ) -> None:
     """Let operations wait on tapes; see ``chains.h``.
 
-    ``state`` returns the error state for what is recorded now, or None where it may not wait; ``place`` where the user's program stands;
-    ``step`` computes one operation and tells of its errors; ``compiled`` returns an address of machine code for a tape that comes often,
-    or 0, and ``pool`` how many threads kernels have.
+    ``state`` returns the error state for what is recorded now, or None where it may not wait; ``place`` where the user's program stands
+    where that is not the code that runs, whose file's name begins with ``root``; ``step`` computes one operation and tells of its errors,
+    which ``tell`` does alone; ``cast`` returns what casts arrays to the type of a number; ``compiled`` an address of machine code for a
+    tape that comes often, or 0, and ``pool`` how many threads kernels have.
     """
 
 

@@ -139,6 +139,7 @@ static Cell* chain_cell(void) {
     return cell;
 }
 
-static PyObject *state_method, *place_method, *step_method, *tell_method; /* of `tapes.py` */
+static PyObject *state_method, *place_method, *step_method, *tell_method; /* of `tapes.py`, and `caller` of `graph/node.py` */
+static PyObject* own_root; /* how the names of lazynp's own files begin */
 
 #endif

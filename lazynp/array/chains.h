@@ -631,11 +631,9 @@ static int is_inside(PyCodeObject* code) {
     } known[64];
     int k = (int)(((uint64_t)((uintptr_t)code >> 4) * 0x9E3779B97F4A7C15u) >> 58);
     if (known[k].code != code) {
-        PyObject* names = place_method ? PyFunction_GetGlobals(place_method) : NULL;
-        PyObject* root = names ? PyDict_GetItemString(names, "ROOT") : NULL;
         Py_INCREF(code);
         Py_XSETREF(known[k].code, code);
-        known[k].inside = root && PyUnicode_Check(code->co_filename) && PyUnicode_Tailmatch(code->co_filename, root, 0, PY_SSIZE_T_MAX, -1) == 1;
+        known[k].inside = PyUnicode_Check(code->co_filename) && PyUnicode_Tailmatch(code->co_filename, own_root, 0, PY_SSIZE_T_MAX, -1) == 1;
     }
     return known[k].inside;
 }
@@ -827,8 +825,8 @@ refused:
     return recording_end(&begun, NULL);
 }
 
-static int chain_register(PyObject* state, PyObject* place, PyObject* step, PyObject* tell, PyObject* cast, PyObject* compiled, PyObject* pool) {
-    state_method = state, place_method = place, step_method = step, tell_method = tell, hot_method = compiled, pool_method = pool;
+static int chain_register(PyObject* state, PyObject* place, PyObject* root, PyObject* step, PyObject* tell, PyObject* cast, PyObject* compiled, PyObject* pool) {
+    state_method = state, place_method = place, own_root = root, step_method = step, tell_method = tell, hot_method = compiled, pool_method = pool;
     threads_name = PyUnicode_InternFromString("threads");
     return threads_name == NULL ? -1 : casts_fill(cast);
 }

@@ -1128,7 +1128,7 @@ static int beside_number(int type, PyObject* number) {
 
 /* `where(c, x, y)` of three arrays, or two and a number. */
 static int where_call(Call* call, PyObject* const* args) {
-    Read both[2];
+    Read both[2] = {{.type = -1}, {.type = -1}};
     npy_intp dims[AXES], so_far[AXES], size = 0;
     int ndim = 0, type, at[2] = {-1, -1};
     for (int k = 0; k < 3; k++) {

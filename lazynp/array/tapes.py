@@ -16,7 +16,6 @@ import numpy as np
 from lazynp.graph.errstate import State, current
 from lazynp.graph.floating import Finding, heard, listen_to_all, stop, take
 from lazynp.graph.floating import tell as tell_all
-from lazynp.graph.node import caller
 from lazynp.values import config
 
 ROOT: Final = os.path.dirname(os.path.dirname(__file__)) + os.sep  # where lazynp's own code lies
@@ -27,11 +26,6 @@ def state() -> tuple[State, int] | None:
     """Return the error state of what is recorded now, and the bits of what it minds; None where operations are computed at their call."""
     found = current()
     return None if found.eager or config.eager else (found, found.kinds)
-
-
-def place() -> Any:
-    """Return where the user's program stands, for operations of lazynp's own code."""
-    return caller()
 
 
 def cast(number: int) -> Callable[[Any], Any]:

@@ -140,8 +140,9 @@ def explain(*arrays: Any) -> str:
     from lazynp.engine import explain as runtime
     from lazynp.namespace import waiting
 
-    waits = [core.tape(x) is not None for x in _flat(arrays)]
-    values = waiting.as_graphs(_flat(arrays))
+    given = _flat(arrays)
+    waits = [core.tape(x) is not None for x in given]
+    values = waiting.as_graphs(given)
     _nodes(tuple(values))  # refuses what is no array
     nodes = {id(node): node for node in map(regimes.pending, filter(regimes.is_ours, values)) if node is not None}
     lines = [WAITS if waits[k] else regimes.told(x) for k, x in enumerate(values)]

@@ -21,6 +21,7 @@ from lazynp.conversion import as_dtype, loses_a_part, warn_complex
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import at_once
+from lazynp.graph.node import caller
 from lazynp.memory import become, is_lent
 from lazynp.namespace.assignment import fitted
 from lazynp.namespace.bridge import fallback
@@ -308,7 +309,7 @@ def at_hand(cls: type) -> None:
         setattr(cls, name, core.attribute(vars(cls)[name], name))
     cls.resize = core.function(vars(cls)["resize"], _resize_held, "ndarray.resize", frozenset())  # type: ignore[attr-defined]
     core.register(cls, hand.result, product_in_passing)
-    core.chain(tapes.state, tapes.place, tapes.step, tapes.tell, tapes.cast, _compiled, _pool)
+    core.chain(tapes.state, caller, tapes.ROOT, tapes.step, tapes.tell, tapes.cast, _compiled, _pool)
     config.followers.append(core.forget)
 
 
