@@ -107,7 +107,7 @@ static int chain_run(Chain* self, Outs* outs, PyArrayObject** made, Hot** hot) {
         if ((made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) return 0;
         outs->to[k] = PyArray_BYTES(made[k]);
     }
-    known = self->steps > 1 && all_wanted(self, outs) && (of.rows == 1 || of.length >= HOT_ROW) ? hot_of(self, &of, outs) : NULL;
+    known = self->steps > 1 && !self->whole && all_wanted(self, outs) && (of.rows == 1 || of.length >= HOT_ROW) ? hot_of(self, &of, outs) : NULL;
     function = known ? known->function : NULL; /* other threads of the program may run meanwhile, and change it */
     if (known) known->busy++;
     if (function) raised = !hot_run(function, self, &of, outs, minded);
@@ -256,7 +256,7 @@ static int small_settle(Chain* self) {
         at[k] = PyArray_BYTES(made[k]);
     }
     failed = k < steps;
-    flags_clear(1);
+    flags_clear(!self->whole);
     for (int j = 0; j < steps && !failed; j++) {
         const Step* step = &self->step[j];
         const Loop* loop = &step->loops->of[step->type];
@@ -274,7 +274,7 @@ static int small_settle(Chain* self) {
         }
         args[nin] = at[j], along[nin] = loop->size;
         loop->function(args, dims, along, loop->data);
-        failed = flags_raised(1) & self->minded;
+        failed = flags_raised(loop->basic) & self->minded;
     }
     if (failed) {
         while (k--) Py_XDECREF(made[k]);
@@ -406,7 +406,13 @@ static Loops cast_loops[TYPES]; /* by the type that they become */
     CAST_TO_LARGER(X, npy_float) X(npy_short, npy_float) X(npy_ushort, npy_float) \
     CAST_TO_LARGER(X, npy_double) X(npy_short, npy_double) X(npy_ushort, npy_double) X(npy_int, npy_double) X(npy_uint, npy_double) \
     X(npy_int64, npy_double) X(npy_uint64, npy_double) X(npy_float, npy_double)
+/* And what a program asks for: copies, and the casts to a smaller type that are the same however they are compiled. */
+#define COPY_OF(X, TYPE) X(TYPE, TYPE)
+#define ASKED_CASTS(X) \
+    COPY_OF(X, npy_byte) COPY_OF(X, npy_ubyte) COPY_OF(X, npy_short) COPY_OF(X, npy_ushort) COPY_OF(X, npy_int) COPY_OF(X, npy_uint) \
+    COPY_OF(X, npy_int64) COPY_OF(X, npy_uint64) COPY_OF(X, npy_float) COPY_OF(X, npy_double) X(npy_double, npy_float) X(npy_int64, npy_int) X(npy_int64, npy_float)
 CASTS(CAST)
+ASKED_CASTS(CAST)
 
 #define NUMBER_OF(X) (sizeof(X) == sizeof(npy_long) ? NPY_LONG : NPY_LONGLONG) /* of the integers of 64 bits NumPy has two */
 
@@ -435,6 +441,7 @@ static int casts_fill(PyObject* cast) {
     cast_loops[cast_type_##TO()].of[cast_type_##FROM()] = \
         (Loop){.function = (PyUFuncGenericFunction)cast_##FROM##_##TO, .out = (char)cast_type_##TO(), .size = sizeof(TO), .state = USABLE, .basic = 1, .joins = 1};
     CASTS(FILL)
+    ASKED_CASTS(FILL)
     return 0;
 }
 
@@ -556,10 +563,12 @@ static int tape_is_read(const Chain* self) {
     return 0;
 }
 
-/* The latest tape over this space that takes a step, and reads tapes up to `serial`; NULL where there is none.  An older one becomes the youngest. */
-static Chain* tape_over(int ndim, const npy_intp* dims, const Site* site, PyObject* state, long long serial) {
+/* The latest tape over this space that takes a step, and reads tapes up to `serial`; NULL where there is none.  An older one becomes the youngest.  `flat`, `whole`: as
+   of the step; where a loop is to get all elements at once, everything lies as the results do. */
+static Chain* tape_over(int ndim, const npy_intp* dims, const Site* site, PyObject* state, long long serial, int flat, int whole) {
     for (Chain* self = waiting.before; self != &waiting; self = self->before) {
         if (self->ndim != ndim || !same_lengths(self->dims, dims, ndim) || !takes_step(self, site, state)) continue;
+        if ((self->whole && !flat) || (whole && !self->flat)) continue;
         if (self->serial >= serial) return self;
         if (tape_is_read(self)) continue;
         chain_leave(self);
@@ -571,6 +580,21 @@ static Chain* tape_over(int ndim, const npy_intp* dims, const Site* site, PyObje
 }
 
 static PyObject *warnings_dict, *filters_name; /* of the module, where the filters in force are looked up */
+
+/* The list of filters that is in force (borrowed); NULL, without an exception, where there is none. */
+static inline PyObject* filters_now(void) {
+#if PY_VERSION_HEX < 0x030C0000 /* PEP 509: what a dict holds is the same while its version is */
+    static PyObject* found;
+    static uint64_t version;
+    if (version == ((PyDictObject*)warnings_dict)->ma_version_tag) return found;
+    version = ((PyDictObject*)warnings_dict)->ma_version_tag;
+    found = PyDict_GetItemWithError(warnings_dict, filters_name);
+#else
+    PyObject* found = PyDict_GetItemWithError(warnings_dict, filters_name);
+#endif
+    if (found == NULL) PyErr_Clear();
+    return found;
+}
 
 /* The error state of what is recorded now, with what the filters of warnings say (borrowed); NULL, without an exception, where an operation is computed at its
    call.  It was asked for before, mostly: under the same value of NumPy's context variable, with the same list of filters. */
@@ -590,8 +614,8 @@ static PyObject* state_now(int* minded) {
         filters_name = PyUnicode_InternFromString("filters");
         Py_DECREF(module);
     }
-    filters = PyDict_GetItemWithError(warnings_dict, filters_name);
-    if (filters == NULL || !PyList_CheckExact(filters)) return PyErr_Clear(), NULL;
+    filters = filters_now();
+    if (filters == NULL || !PyList_CheckExact(filters)) return NULL;
     if (PyContextVar_Get(error_variable, NULL, &errors) < 0 || errors == NULL) return PyErr_Clear(), NULL;
     first = PyList_GET_SIZE(filters) ? PyList_GET_ITEM(filters, 0) : NULL;
     if (errors == said.errors && filters == said.filters && first == said.first && PyList_GET_SIZE(filters) == said.length) {
@@ -654,19 +678,22 @@ static inline int site_now(Site* site) {
     return 1;
 }
 
+/* Whether the elements of an operand lie as those of a result of so many. */
+static inline int lies_flat(const Read* read, npy_intp size) {
+    return read->array ? PyArray_IS_C_CONTIGUOUS(read->array) && size_of(read->array) == size : read->chain->size == size;
+}
+
 /* Put an array, or a cell that waits, among the operands of a tape; -1 where it does not lie so. */
 static int chain_array(Chain* self, const Read* read, PyObject* x) {
-    int k, contiguous;
+    int k;
     for (k = 0; k < self->arrays; k++)
         if (read->array ? self->array[k] == read->array : self->source[k] == (Cell*)x) return k;
     if (read->array) {
         if (!chain_takes(self, read->array)) return -1;
-        contiguous = PyArray_IS_C_CONTIGUOUS(read->array) && size_of(read->array) == self->size;
     } else {
-        contiguous = read->chain->size == self->size;
         self->sources++;
     }
-    self->flat &= contiguous;
+    self->flat &= lies_flat(read, self->size);
     self->array[k] = (PyArrayObject*)Py_XNewRef((PyObject*)read->array);
     self->source[k] = read->array ? NULL : (Cell*)Py_NewRef(x);
     self->arrays++;
@@ -769,7 +796,7 @@ static inline int recording_begin(Begun* begun) {
 /* `a op b` (b is NULL for an operation on one array) as a step that waits; NULL, perhaps without an exception, where it is to be computed now. */
 static PyObject* chain_step(Loops* loops, PyObject* a, PyObject* b) {
     PyObject* operands[2] = {a, b};
-    int type, nin = b ? 2 : 1, ndim, joins;
+    int type, nin = b ? 2 : 1, ndim, joins, flat, whole;
     npy_intp dims[AXES], size;
     long long serial = 0;
     Read read[2] = {{.type = -1}, {.type = -1}};
@@ -792,11 +819,15 @@ reading: /* from here on no code of a program's runs */
     if (loop->raises || (PyTypeNum_ISCOMPLEX(type) && !joins)) goto refused;
     size = dims_join(read, nin, &ndim, dims);
     if (size < chain_sizes.from || (size > limit_now() && !PyTypeNum_ISCOMPLEX(type))) goto refused;
+    flat = 1;
     for (int o = 0; o < nin; o++) {
         if (read[o].type < 0 && !value_of(operands[o], type, &value)) goto refused;
         if (read[o].chain && read[o].chain->serial > serial) serial = read[o].chain->serial;
+        flat &= read[o].type < 0 || lies_flat(&read[o], size);
     }
-    self = joins && waiting_count ? tape_over(ndim, dims, &begun.site, begun.state, serial) : NULL;
+    whole = !joins && flat && size <= chain_sizes.block;
+    joins |= whole;
+    self = joins && waiting_count ? tape_over(ndim, dims, &begun.site, begun.state, serial, flat, whole) : NULL;
     if (self == NULL && (self = chain_new(begun.state, begun.minded, ndim, dims, size)) == NULL) goto refused;
     for (int o = 0; o < nin; o++) {
         int k;
@@ -816,7 +847,7 @@ reading: /* from here on no code of a program's runs */
             of[o] = chain_cast(self, of[o], read[o].type, type, &begun.site);
         }
     chain_append(self, loops, type, of, begun.cell, &begun.site);
-    self->closed = joins ? OPEN : ALONE;
+    self->closed = joins ? OPEN : ALONE, self->whole |= whole;
     if (self->after == self) chain_enter(self);
     return recording_end(&begun, (PyObject*)begun.cell);
 unfit: /* an operand that this tape has taken meanwhile is no harm */

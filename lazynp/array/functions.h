@@ -1188,11 +1188,23 @@ static int dtype_number(PyObject* dtype) {
     if (dtype == (PyObject*)&PyFloat_Type) return NPY_DOUBLE;
     if (dtype == (PyObject*)&PyLong_Type) return NPY_LONG;
     if (dtype == (PyObject*)&PyBool_Type) return NPY_BOOL;
-    if (!PyObject_TypeCheck(dtype, &PyArrayDescr_Type) && !(PyType_Check(dtype) && PyType_IsSubtype((PyTypeObject*)dtype, &PyGenericArrType_Type))) return -1;
+    if (PyUnicode_CheckExact(dtype)) {
+        if (PyUnicode_GET_LENGTH(dtype) == 0 || PyUnicode_READ_CHAR(dtype, 0) > 127 || strchr("?bBhHiIlLqQfdu", (int)PyUnicode_READ_CHAR(dtype, 0)) == NULL) return -1;
+    } else if (!PyObject_TypeCheck(dtype, &PyArrayDescr_Type) && !(PyType_Check(dtype) && PyType_IsSubtype((PyTypeObject*)dtype, &PyGenericArrType_Type))) return -1;
     if (!PyArray_DescrConverter(dtype, &descr)) return PyErr_Clear(), -1;
     if (descr->type_num < TYPES && PyArray_ISNBO(descr->byteorder)) number = descr->type_num;
     Py_DECREF(descr);
     return number;
+}
+
+/* A cast or a copy as a step of a tape; NULL, perhaps without an exception, where it is none. */
+static PyObject* cast_recorded(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    Read read;
+    int to;
+    if (names || n != (self->kind == ASTYPE ? 2 : 1) || !operand_read(args[0], &read) || read.type < 0) return NULL;
+    to = self->kind == ASTYPE ? dtype_number(args[1]) : read.type;
+    if (to < 0 || to >= TYPES || cast_loops[to].of[read.type].function == NULL) return NULL;
+    return chain_step(&cast_loops[to], args[0], NULL);
 }
 
 /* Calls whose answer is like their operand, but for its dtype: casts, scans, sorts. */
@@ -1287,7 +1299,9 @@ static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssi
     Begun begun;
     int fits = 0;
     call.count = 0;
-    if (!may_be_recorded(self, args, n, total) || !recording_begin(&begun)) return NULL;
+    if (!may_be_recorded(self, args, n, total)) return NULL;
+    if ((self->kind == ASTYPE || self->recorded == COPIES) && ((made = cast_recorded(self, args, n, names)) || PyErr_Occurred())) return made;
+    if (!recording_begin(&begun)) return NULL;
     switch (self->kind) {
     case REDUCTION: case MEAN: case VARIANCE: case DEVIATION: fits = reduction_call(&call, self, args, n, names); break;
     case WHERE: fits = names == NULL && where_call(&call, args); break;

@@ -116,7 +116,7 @@ static inline int step_run(const Chain* self, int k, const int* block, char* con
     }
     args[nin] = out[k] ? out[k] : desk->blocks[block[k]], steps[nin] = loop->size;
     loop->function(args, dims, steps, loop->data);
-    return flags_raised(1) & desk->minded;
+    return flags_raised(loop->basic) & desk->minded;
 }
 
 /* All steps of a block. */
@@ -239,7 +239,7 @@ static int pass_run(const Chain* self, const Outs* outs, const Rows2* of, int mi
         pass.desk->minded = minded;
         for (int k = 0; k < self->arrays; k++) at[k] = PyArray_BYTES(self->array[k]);
         for (int k = 0; k < self->steps; k++) out[k] = outs->to[k];
-        flags_clear(1);
+        flags_clear(!self->whole);
         raised = steps_run(self, outs, block, at, of, pass.desk, out, self->size);
         desk_leave(pass.desk);
         return raised;
