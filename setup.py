@@ -5,8 +5,11 @@ Promise: no compiler, a compiler that fails, no Cython and no NumPy headers are 
 ``LAZYNP_PURE=1`` does not even try, and makes a ``py3-none-any`` wheel.
 """
 
+import importlib
 import os
 import platform
+import sys
+import types
 import warnings
 
 from setuptools import Extension, setup
@@ -15,7 +18,7 @@ SOURCES = {
     "lazynp/array/_core": [
         "cell.h", "parts.h", "workers.h", "pieces.h", "pool.h", "powers.h", "sides.h", "loops.h", "chain.h", "passes.h", "hot.h", "items.h",
         "chains.h", "attributes.h", "writes.h", "truths.h", "compress.h", "choosing.h", "searching.h", "numbers.h", "slots.h", "spread.h",
-        "functions.h", "counting.h",
+        "made.h", "functions.h", "counting.h", "compiled.h", "polynomials.h",
     ],
     "lazynp/graph/_native": ["node.h", "canonical.h", "record.h"],
     "lazynp/backends/common/_launch": ["launch.h"],
@@ -25,6 +28,20 @@ SOURCES = {
 }
 if os.name == "nt":
     del SOURCES["lazynp/backends/llvm/_background"]  # its thread is one of POSIX
+
+
+def write_functions():
+    """Write the C of the mathematical functions from their definitions, which are part of a package that cannot be imported yet."""
+    path = ""
+    for name in ("lazynp", "backends", "llvm", "polynomials"):
+        path = f"{path}{'/' * bool(path)}{name}"
+        package = sys.modules[path.replace("/", ".")] = types.ModuleType(path.replace("/", "."))
+        package.__path__ = [path]
+    text = importlib.import_module("lazynp.backends.llvm.polynomials.c").header()
+    header = "lazynp/array/polynomials.h"
+    if not os.path.exists(header) or open(header).read() != text:
+        with open(header, "w") as file:
+            file.write(text)
 
 
 def extensions():
@@ -42,6 +59,7 @@ def extensions():
         if not all(os.path.exists(source + ".c") for source in SOURCES):
             warnings.warn("Cython is not there to build with: lazynp's native core is left out", stacklevel=2)
             return []
+    write_functions()
     sources = [
         Extension(
             source.replace("/", "."),

@@ -124,7 +124,8 @@ cdef extern from "counting.h":
     int part_attach(object, object, object, object) except -1
     PyTypeObject function_type, ufunc_type
     object function_new(object, object, object, int, int, int, Reduction*, Matrices*, Direct, int, int, int, object)
-    int ufunc_bind(object, object, int, int, int, int) except -1
+    int ufunc_bind(object, object, int, int, int, int, int) except -1
+    int compiled_call(const char*, object, object, int)
     void ufunc_register(PyTypeObject*)
     int functions_ready() except -1
     void count_with(PyObject*)
@@ -559,10 +560,19 @@ def register_ufunc(cls):
             setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, False, None))
 
 
-def bind(ufunc, theirs, real, costly):
-    """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's; ``costly``: few elements are left to NumPy."""
+def bind(ufunc, theirs, real, costly, compiled):
+    """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's; ``costly``: few elements are left to NumPy; ``compiled``: many
+    are left to the core's own C, where it has the function."""
     name = getattr(theirs, "__name__", "")
-    ufunc_bind(ufunc, theirs, name in _BASIC, real, not real and vars(np).get(name) is theirs, costly)
+    ufunc_bind(ufunc, theirs, name in _BASIC, real, not real and vars(np).get(name) is theirs, costly, compiled)
+
+
+def compiled(name, x, level=-1):
+    """Return the kernels' function ``name`` of an array, computed by the core's C for one set of instructions (-1: the best one that is here, then from the
+    least one on); None where there is no such C.  For tests."""
+    given = np.ascontiguousarray(x)
+    made = np.empty_like(given)
+    return made if compiled_call(PyUnicode_AsUTF8(name), given, made, level) else None
 
 
 def listen(variable, listening, heard, tell, minded):

@@ -408,8 +408,12 @@ def belongs(view: Any, owner: Any) -> None:
     """Let ``view``, of NumPy's class or a subclass, have ``owner`` for its base; somebody else keeps the memory."""
 
 
-def bind(ufunc: Any, theirs: Any, real: bool, costly: bool) -> None:
+def bind(ufunc: Any, theirs: Any, real: bool, costly: bool, compiled: bool) -> None:
     """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's; ``costly``: few elements are left to NumPy."""
+
+
+def compiled(name: str, x: Any, level: int = -1) -> Any:
+    """Return None: there is no C."""
 
 
 def listen(variable: Any, listening: Any, heard: dict[int, Any], tell: Callable[[], Any], minded: Callable[[], int]) -> None:

@@ -39,11 +39,15 @@ static npy_intp orphaned_bytes;   /* of memory that only tapes hold, at most: it
 static int settle_cell(PyObject* x);
 static void forget_cell(PyObject* x);
 
-/* What NumPy's arrays are made of, without one: the result of what was recorded, until somebody asks for an array (`pool.h`).  It is read by NumPy's macros, which
+#define RAW_AXES 4
+
+/* What NumPy's arrays are made of, without one: the result of what was recorded, and a view, until somebody asks for an array (`pool.h`).  It is read by NumPy's macros, which
    look at nothing but these fields. */
 typedef struct {
     PyArrayObject_fields fields; /* `base`: the array that has the memory now */
-    npy_intp lengths[2 * 4];     /* the shape and the strides */
+    npy_intp lengths[2 * RAW_AXES]; /* the shape and the strides */
+    PyObject* holds; /* of a view: whose memory it is, an array or another of these; else NULL */
+    int views;       /* how many hold this one */
 } Raw;
 static PyTypeObject raw_type;
 #define IS_RAW(x) (Py_TYPE(x) == &raw_type)

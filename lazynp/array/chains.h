@@ -120,6 +120,24 @@ static int chain_run(Chain* self, Outs* outs, PyArrayObject** made, Hot** hot) {
     return !raised;
 }
 
+/* What NumPy has told of the errors of, with the kernels' bits; -1 with an exception. */
+static int kernels_again(const Chain* self, int k, PyObject* const* made) {
+    const Step* step = &self->step[k];
+    const Loop* loop = &step->loops->of[step->type];
+    int number = step->of[0].number;
+    PyObject* from = step->of[0].kind == OF_STEP ? Py_NewRef(made[number]) : step->of[0].kind == OF_ARRAY ? (PyObject*)array_of(self->array[number]) : NULL;
+    if (from) Py_SETREF(from, PyArray_FromArray((PyArrayObject*)from, PyArray_DescrFromType(step->type), NPY_ARRAY_CARRAY_RO));
+    if (from == NULL || !PyArray_IS_C_CONTIGUOUS((PyArrayObject*)made[k])) return Py_XDECREF(from), PyErr_Occurred() ? -1 : 0;
+    if (PyArray_SIZE((PyArrayObject*)from) == PyArray_SIZE((PyArrayObject*)made[k])) {
+        char* args[2] = {PyArray_BYTES((PyArrayObject*)from), PyArray_BYTES((PyArrayObject*)made[k])};
+        npy_intp steps[2] = {loop->size, loop->size}, dims[1] = {PyArray_SIZE((PyArrayObject*)from)};
+        loop->function(args, dims, steps, loop->data);
+        flags_clear(1);
+    }
+    Py_DECREF(from);
+    return 0;
+}
+
 /* Step by step, as NumPy does. */
 static int chain_steps(Chain* self, const Outs* outs, PyArrayObject** found) {
     PyObject* made[CHAIN_STEPS] = {NULL};
@@ -156,6 +174,7 @@ static int chain_steps(Chain* self, const Outs* outs, PyArrayObject** found) {
             break;
         }
         if (made[k] == NULL) break;
+        if (step->loops->kernels && kernels_again(self, k, made) < 0) break;
     }
     for (int j = 0; j < self->steps; j++) {
         if (k == self->steps && self->cell[j]) Py_XSETREF(found[j], (PyArrayObject*)Py_XNewRef(made[j]));
@@ -535,7 +554,8 @@ static inline int is_private(PyObject* a) {
     PyObject *owner = owner_of(a), *held;
     held = ((Cell*)a)->base;
     if (held && IS_RAW(held)) { /* nobody was shown its array */
-        held = ((Raw*)held)->fields.base;
+        if (((Raw*)held)->holds && !IS_RAW(((Raw*)held)->holds)) return Py_TYPE(owner) == array_type && is_own((Cell*)owner);
+        held = ((Raw*)(((Raw*)held)->holds ? ((Raw*)held)->holds : held))->fields.base;
         return held == NULL || (Py_REFCNT(held) == 1 && ((PyArrayObject_fields*)held)->weakreflist == NULL);
     }
     if (held && PyArray_CheckExact(held)) return Py_TYPE(owner) == array_type && is_own((Cell*)owner);
@@ -843,7 +863,7 @@ reading: /* from here on no code of a program's runs */
     }
     for (int o = 0; o < nin; o++)
         if (read[o].type >= 0 && read[o].type != type) {
-            if (!joins) goto unfit;
+            if (!loop->joins && (nin == 2 || !joins)) goto unfit; /* which loop it is for two types is NumPy's to say */
             of[o] = chain_cast(self, of[o], read[o].type, type, &begun.site);
         }
     chain_append(self, loops, type, of, begun.cell, &begun.site);

@@ -7,6 +7,7 @@
 #define LAZYNP_FUNCTIONS_H
 
 #include "attributes.h"
+#include "made.h"
 #include "searching.h"
 #include "spread.h"
 
@@ -258,29 +259,6 @@ static PyObject* listening(PyObject* function, PyObject* const* args, size_t n, 
     return found;
 }
 
-/* What says how many: a whole number of Python's or NumPy's; -1 of all others, and of what is negative.  No code of a program's runs. */
-static npy_intp length_of(PyObject* x) {
-    int whole = PyArray_IsScalar(x, Integer) && !PyType_HasFeature(Py_TYPE(x), Py_TPFLAGS_HEAPTYPE); /* none of a class derived from it */
-    npy_intp length = PyLong_CheckExact(x) ? PyLong_AsSsize_t(x) : whole ? PyNumber_AsSsize_t(x, NULL) : -1;
-    if (length == -1 && PyErr_Occurred()) PyErr_Clear();
-    return length < 0 ? -1 : length;
-}
-
-static int is_shape(PyObject* x) { return PyTuple_CheckExact(x) || PyList_CheckExact(x); }
-
-/* Whether a shape argument is plain and its array at hand. */
-static int small_shape(PyObject* shape) {
-    npy_intp size = 1, limit = limit_now();
-    if (limit == 0) return 0;
-    if (!is_shape(shape)) size = length_of(shape);
-    for (Py_ssize_t k = 0; is_shape(shape) && k < PySequence_Fast_GET_SIZE(shape); k++) {
-        npy_intp n = length_of(PySequence_Fast_GET_ITEM(shape, k));
-        if (n < 0 || n > 1 << 20) return 0;
-        if ((size *= n) > 1 << 20) return 0;
-    }
-    return size >= 0 && size <= limit;
-}
-
 /* `x` with a shape of plain integers; NULL, perhaps without an exception, where NumPy has to see to it. */
 static PyObject* reshaped(PyArrayObject* x, PyObject* const* lengths, Py_ssize_t n) {
     npy_intp dims[8];
@@ -361,45 +339,6 @@ static PyObject* joined(PyObject* list) {
         at += length;
     }
     if (at < size) Py_CLEAR(made);
-    return (PyObject*)made;
-}
-
-/* Zeros of a shape, of a dtype or floats; NULL, perhaps without an exception, where NumPy has to see to it. */
-static PyObject* zeros_of(PyObject* shape, PyObject* dtype) {
-    npy_intp dims[NPY_MAXDIMS];
-    int ndim = is_shape(shape) ? (int)PySequence_Fast_GET_SIZE(shape) : 1;
-    npy_intp bytes = 8;
-    PyArray_Descr* descr = NULL;
-    PyObject *before, *made;
-    if (ndim > 8) return NULL;
-    for (int k = 0; k < ndim; k++) bytes *= dims[k] = length_of(is_shape(shape) ? PySequence_Fast_GET_ITEM(shape, k) : shape);
-    if (dtype == NULL) descr = PyArray_DescrFromType(NPY_DOUBLE);
-    else if (!PyArray_DescrConverter(dtype, &descr)) return PyErr_Clear(), NULL;
-    if (!PyTypeNum_ISNUMBER(descr->type_num) && !PyTypeNum_ISBOOL(descr->type_num)) {
-        Py_DECREF(descr);
-        return NULL;
-    }
-    before = pool_begin(bytes);
-    made = PyArray_Zeros(ndim, dims, descr, 0);
-    pool_end(before);
-    return made;
-}
-
-/* An array full of one number; NULL as for `zeros_of`. */
-static PyObject* full_of(PyObject* shape, PyObject* value) {
-    int type = value == NULL || Py_TYPE(value) == &PyFloat_Type || IS_A(value, NPY_DOUBLE) ? NPY_DOUBLE : NPY_LONG;
-    PyObject* dtype;
-    PyArrayObject* made;
-    Value number;
-    if (value == NULL) number.d = 1;
-    else if (!value_of(value, type, &number)) return NULL;
-    dtype = (PyObject*)PyArray_DescrFromType(type);
-    made = dtype ? (PyArrayObject*)zeros_of(shape, dtype) : NULL;
-    Py_XDECREF(dtype);
-    if (made == NULL) return NULL;
-    for (npy_intp k = 0, n = PyArray_SIZE(made); k < n; k++)
-        if (type == NPY_DOUBLE) ((double*)PyArray_DATA(made))[k] = number.d;
-        else ((npy_long*)PyArray_DATA(made))[k] = number.l;
     return (PyObject*)made;
 }
 
@@ -909,6 +848,7 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
             Py_ssize_t side = total && n ? length_of(args[0]) : -1;
             if (side < 0 || side > 1 << 15 || side * side > limit_now() || !are_named(names, "dtype", "k")) goto slow;
             if (n > 1 && args[1] != Py_None && (length_of(args[1]) < 0 || length_of(args[1]) > 1 << 15 || side * length_of(args[1]) > limit_now())) goto slow;
+            if ((x = eye_of(args, n, names))) return cell_of((PyObject*)x, NULL);
             least = 0;
             break;
         }
@@ -1006,6 +946,7 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
             break;
         case RANGE:
             if (n == 0 || !are_named(names, "dtype", "") || !small_range(args, n)) goto slow;
+            if (names == NULL && (x = range_of(args, n))) return cell_of((PyObject*)x, NULL);
             least = 0;
             break;
         case RESHAPE:
@@ -1428,7 +1369,8 @@ typedef struct Ufunc {
     int real;   /* complex numbers are not NumPy's loop's */
     int theirs; /* NumPy answers calls of any form */
     int product, multiplies; /* of matrices and vectors; it is `matmul` */
-    int costly; /* recorded from a quarter of the limit on: kernels are faster, whatever stands around it */
+    int costly; /* computed by the kernels' functions from a quarter of the limit on: they are faster, whatever stands around it */
+    Loops* kernels; /* those that need no kernel; may be NULL */
     int compared; /* how many calls with numbers were compared with NumPy's, -1: one differed */
     struct Ufunc* next; /* of all that were bound */
 } Ufunc;
@@ -1499,6 +1441,16 @@ static PyObject* number_call(Ufunc* self, PyObject* const* args, Py_ssize_t n) {
 
 static PyObject* call_name; /* of the method in Python */
 
+/* A function of much memory by a loop of the kernels'; NULL, without an exception, where there is none, or it raises an error that somebody is told of. */
+static PyObject* kernels_call(Loops* loops, PyArrayObject* x) {
+    PyObject* found;
+    if (PyArray_TYPE(x) >= TYPES || loops->of[PyArray_TYPE(x)].function == NULL) return NULL;
+    Py_INCREF(x);
+    found = direct1(loops, x);
+    Py_DECREF(x);
+    return found;
+}
+
 /* Nobody who wants to see a list that stands beside it. */
 #define PLAIN_OPERAND(X) (Py_TYPE(X) == array_type || IS_LIKE(X) || is_number(X))
 
@@ -1506,16 +1458,22 @@ static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t na
     Ufunc* self = (Ufunc*)callable;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total;
     PyObject *found = NULL, *room[MOST + 1], **with_self, *slow;
-    if (names == NULL && n == self->nin && any_foreign(args, n) && !(self->costly && any_too_costly(args, n))) return call_with_cells(ufunc_call, callable, args, n, NULL);
-    if (names == NULL && self->loops && n == self->loops->nin) { /* nothing is written: what waits may go on waiting */
+    int costly = names == NULL && self->costly && any_too_costly(args, n);
+    Loops* loops = costly ? self->kernels : self->loops;
+    if (names == NULL && n == self->nin && any_foreign(args, n) && !(costly && loops == NULL)) return call_with_cells(ufunc_call, callable, args, n, NULL);
+    if (names == NULL && loops && n == loops->nin) { /* nothing is written: what waits may go on waiting */
         PyArrayObject *x = seen_of(args[0]), *y = n == 2 ? seen_of(args[1]) : NULL;
         if (may_chain(args[0], n == 2 ? args[1] : NULL, x, y)) {
-            if (!(self->costly && any_too_costly(args, n)) && !(self->real && any_complex(args, n))) found = chain_step(self->loops, args[0], n == 2 ? args[1] : NULL);
+            if (!(self->real && any_complex(args, n))) found = chain_step(loops, args[0], n == 2 ? args[1] : NULL);
             if (found) return found;
             if (PyErr_Occurred() || settle_operand(args[0]) < 0 || (n == 2 && settle_operand(args[1]) < 0)) return NULL;
         }
         x = memory_of(args[0]), y = n == 2 ? memory_of(args[1]) : NULL;
-        if (self->costly && (too_costly(x) || too_costly(y))) goto slow;
+        if (costly) { /* of all else a kernel does it */
+            if (x && n == 1 && (found = kernels_call(loops, x))) return wrapped(found);
+            if (PyErr_Occurred()) return NULL;
+            goto slow;
+        }
         if (n == 1 ? x && !(self->real && PyArray_ISCOMPLEX(x)) : x && y ? fits(x, y) : (x || y) && is_number(args[x ? 1 : 0])) {
             PyObject* plain[2] = {x ? (PyObject*)x : args[0], n == 1 ? NULL : y ? (PyObject*)y : args[1]};
             Py_INCREF(plain[0]), Py_XINCREF(plain[1]);
@@ -1677,7 +1635,7 @@ static PyTypeObject ufunc_type = {
 static int is_ufunc(PyObject* x) { return PyObject_TypeCheck(x, &ufunc_type) && ((Ufunc*)x)->numpy; }
 static PyObject* numpys_ufunc(PyObject* x) { return ((Ufunc*)x)->numpy; }
 
-static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, int theirs_all, int costly) {
+static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, int theirs_all, int costly, int compiled) {
     Ufunc* self = (Ufunc*)object;
     PyUFuncObject* theirs = (PyUFuncObject*)numpy;
     if (!PyObject_TypeCheck(object, &ufunc_type)) return PyErr_SetString(PyExc_TypeError, "not a ufunc"), -1;
@@ -1694,6 +1652,7 @@ static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, in
     self->loops = PyMem_Malloc(sizeof(Loops));
     if (self->loops == NULL) return PyErr_NoMemory(), -1;
     loops_fill(self->loops, numpy, basic);
+    if (costly && compiled) self->kernels = loops_compiled(numpy);
     return 0;
 }
 

@@ -96,19 +96,24 @@ static PyObject* product_answer(PyObject* callable, PyObject* const* args, Py_ss
 }
 
 /* A small product by NumPy's loop, without what a call needs besides; NULL, perhaps without an exception, where an error is to be told of, or there is none. */
-static PyObject* product_at_once(Chain* self) {
+static PyArrayObject* product_at_once(Chain* self) {
     const Item* item = &self->item;
-    PyObject* found;
-    if (item->answer != product_answer || item->of[0] < 0 || item->of[1] < 0 || self->minded & ~errors_minded()) return NULL;
-    found = direct_product(self->array[item->of[0]], self->array[item->of[1]]);
-    if (found && PyArray_CheckExact(found)) return cell_of(found, NULL);
-    Py_XDECREF(found);
-    return NULL;
+    Loop* loop;
+    if (item->answer != product_answer || item->of[0] < 0 || item->of[1] < 0) return NULL;
+    loop = product_loop(self->array[item->of[0]], self->array[item->of[1]]);
+    return loop ? product_run(loop, self->array[item->of[0]], self->array[item->of[1]], 1, self->minded) : NULL;
 }
 
 static int item_settle(Chain* self) {
-    PyObject* found = product_at_once(self);
-    if (found == NULL && !PyErr_Occurred()) found = item_answer(self);
+    PyObject* found = NULL;
+    PyArrayObject* product = product_at_once(self);
+    if (product) {
+        int failed = 0;
+        if (self->cell[0]) failed = cell_settled(self, 0, product);
+        else Py_DECREF(product);
+        return chain_done(self), failed;
+    }
+    if (!PyErr_Occurred()) found = item_answer(self);
     if (found && !is_as_recorded(self, found)) {
         PyArrayObject* x = memory_of(found);
         PyErr_Format(PyExc_SystemError, "%R was recorded with type %d of %d axes, and NumPy gives type %d of %d axes", self->item.call, self->step[0].out, self->ndim, x ? PyArray_TYPE(x) : -1,
@@ -140,13 +145,19 @@ typedef struct {
     npy_intp dims[AXES], size;
 } Call;
 
-/* Read an operand whose elements lie in C's order, without gaps. */
-static int call_takes(Call* call, PyObject* x) {
+/* Read an operand, however its elements lie. */
+static int call_takes_any(Call* call, PyObject* x) {
     Read* read = &call->read[call->count];
     if (call->count == CHAIN_STEPS || Py_TYPE(x) != array_type || !operand_read(x, read) || read->type < 0 || read->ndim > AXES || read->ndim == 0) return 0;
-    if (read->array && !(PyArray_ISCARRAY_RO(read->array) && plain_memory(read->array))) return 0;
+    if (read->array && !PyArray_ISBEHAVED_RO(read->array)) return 0;
     call->operands[call->count++] = x;
     return 1;
+}
+
+/* Read an operand whose elements lie in C's order, without gaps. */
+static int call_takes(Call* call, PyObject* x) {
+    const Read* read = &call->read[call->count];
+    return call_takes_any(call, x) && (read->array == NULL || (PyArray_ISCARRAY_RO(read->array) && plain_memory(read->array)));
 }
 
 /* Note the dtype and the shape of the answer. */
@@ -210,7 +221,7 @@ static int product_call(Call* call, PyObject* a, PyObject* b) {
     const Read *x = &call->read[0], *y = &call->read[1];
     npy_intp dims[2];
     int ndim = 0;
-    if (!call_takes(call, a) || !call_takes(call, b) || x->type != y->type || !(x->type == NPY_DOUBLE || x->type == NPY_FLOAT)) return 0;
+    if (!call_takes_any(call, a) || !call_takes_any(call, b) || x->type != y->type || !(x->type == NPY_DOUBLE || x->type == NPY_FLOAT)) return 0;
     if (x->ndim > 2 || y->ndim > 2 || x->ndim + y->ndim < 3 || x->dims[x->ndim - 1] != y->dims[0]) return 0;
     if (read_size(x) == 0 || read_size(y) == 0) return 0;
     if (x->ndim == 2) dims[ndim++] = x->dims[0];

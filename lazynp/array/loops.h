@@ -9,6 +9,7 @@
 #define LAZYNP_LOOPS_H
 
 #include <math.h>
+#include "compiled.h"
 #include "pieces.h"
 #include "pool.h"
 #include "powers.h"
@@ -35,6 +36,7 @@ typedef struct Loops {
     PyObject* ufunc; /* NumPy's */
     int nin;
     int integers_divide; /* of whole numbers it gives floats of 64 bits */
+    int kernels; /* its loops have the kernels' bits, not NumPy's */
     Loop of[TYPES];
 } Loops;
 
@@ -176,6 +178,22 @@ static void loops_fill(Loops* loops, PyObject* object, int basic) {
     }
     if (strcmp(ufunc->name, "power") == 0)
         for (int type = NPY_FLOAT; type <= NPY_DOUBLE; type++) powers_install(&loops->of[type].function, loops->of[type].data, type);
+}
+
+#define COMPILED_NS 1.0f /* nanoseconds that an element takes, about */
+
+/* The kernels' functions in the place of NumPy's, as steps; NULL where this processor has none. */
+static Loops* loops_compiled(PyObject* object) {
+    PyUFuncObject* ufunc = (PyUFuncObject*)object;
+    Loops* loops = NULL;
+    for (int type = NPY_FLOAT; ufunc->nin == 1 && ufunc->nout == 1 && type <= NPY_DOUBLE; type++) {
+        PyUFuncGenericFunction loop = compiled_loop(ufunc->name, type, -1);
+        if (loop == NULL || (loops == NULL && (loops = PyMem_Calloc(1, sizeof(Loops))) == NULL)) continue;
+        loops->ufunc = object, loops->nin = 1, loops->kernels = 1;
+        loops->of[type] = (Loop){.function = loop, .out = (char)type, .size = type == NPY_DOUBLE ? 8 : 4, .state = USABLE, .basic = 1, .joins = 1, .timed = LONG_TIMED, .ns = COMPILED_NS};
+    }
+    if (loops) Py_INCREF(object);
+    return loops;
 }
 
 /* Operands to compare with: a few that are special, the rest ordinary; `which` tells two operands of one call apart. */
@@ -718,6 +736,23 @@ static inline int direct_into(Loops* loops, PyArrayObject* x, PyObject* b) {
     return 1;
 }
 
+/* The same of few elements, one after the other, of two arrays that are looked at by macros alone, or of one and a number (`y` is NULL); no code of a program's
+   runs.  0 also where it is not known yet whether the loop is to be used. */
+static inline int direct_into_few(const Loops* loops, PyArrayObject* x, PyArrayObject* y, PyObject* number) {
+    char scratch[1024];
+    int type = PyArray_TYPE(x);
+    npy_intp n = 1, size = PyArray_ITEMSIZE(x);
+    Loop* loop = type < TYPES ? (Loop*)&loops->of[type] : NULL;
+    Value value;
+    if (loop == NULL || loop->state != USABLE || loop->out != type || !is_writable(x) || !plain_memory(x)) return 0;
+    for (int k = PyArray_NDIM(x); k--;) n *= PyArray_DIM(x, k);
+    if (n * size > (npy_intp)sizeof(scratch)) return 0;
+    if (y ? PyArray_TYPE(y) != type || !PyArray_SAMESHAPE(x, y) || !plain_memory(y) : !value_of(number, type, &value)) return 0;
+    if (minds(run2(loop, PyArray_BYTES(x), y ? PyArray_BYTES(y) : (char*)&value, scratch, n, size, y ? size : 0, size))) return 0;
+    memcpy(PyArray_DATA(x), scratch, (size_t)(n * size));
+    return 1;
+}
+
 /* IEEE arithmetic in place on large rows, which are contiguous: what NumPy does through a buffer that holds many.  `b` is a number or another
    array's rows.  Returns the number of elements of the first axis that are done: the first ones, which raised no flag. */
 #define SHORTEST 32 /* elements of a row; of shorter ones NumPy takes many at a time */
@@ -750,19 +785,20 @@ static npy_intp direct_rows_into(Loops* loops, PyArrayObject* x, PyObject* b) {
 static Loops product_loops; /* of `matmul` */
 #define SMALL_PRODUCT (1 << 16) /* multiplications; more are worth NumPy's way, which lets other threads run */
 
-/* The product as NumPy's loop makes it; NULL (perhaps without an exception) where it is NumPy's to do. */
-static PyArrayObject* product_run(Loop* loop, PyArrayObject* x, PyArrayObject* y) {
+/* The product as NumPy's loop makes it; NULL (perhaps without an exception) where it is NumPy's to do.  `raw`: the result is to be read by macros alone. */
+static PyArrayObject* raw_new(int ndim, const npy_intp* dims, int type, npy_intp size);
+static PyArrayObject* product_run(Loop* loop, PyArrayObject* x, PyArrayObject* y, int raw, int minded) {
     int rows = PyArray_NDIM(x) == 2, columns = PyArray_NDIM(y) == 2;
     npy_intp m = rows ? PyArray_DIM(x, 0) : 1, n = PyArray_DIM(x, rows), p = columns ? PyArray_DIM(y, 1) : 1, size = PyArray_ITEMSIZE(x);
     npy_intp dims[4] = {1, m, n, p}, lengths[2] = {rows ? m : p, p};
     npy_intp steps[9] = {0, 0, 0, rows ? PyArray_STRIDE(x, 0) : 0, PyArray_STRIDE(x, rows), PyArray_STRIDE(y, 0), columns ? PyArray_STRIDE(y, 1) : 0,
                          rows ? p * size : 0, columns ? size : 0};
-    PyArrayObject* r = result_of(rows + columns, lengths, loop->out, m * p);
+    PyArrayObject* r = raw ? raw_new(rows + columns, lengths, loop->out, m * p) : result_of(rows + columns, lengths, loop->out, m * p);
     char* args[3] = {PyArray_BYTES(x), PyArray_BYTES(y), r ? PyArray_BYTES(r) : NULL};
     if (r == NULL) return NULL;
     flags_clear(loop->basic);
     loop->function(args, dims, steps, loop->data);
-    if (minds(loop_errors(loop))) Py_CLEAR(r);
+    if ((steps[0] = loop_errors(loop)) && (minded < 0 ? minds((int)steps[0]) : (int)steps[0] & minded)) Py_CLEAR(r);
     return r;
 }
 
@@ -784,7 +820,7 @@ static void product_check(Loop* loop, int type) {
         if (y && k & 2) Py_SETREF(y, (PyArrayObject*)PyArray_Transpose(y, NULL));
         if (x && y) theirs = PyObject_CallFunctionObjArgs(quiet_call, product_loops.ufunc, x, y, NULL);
         if (theirs) Py_SETREF(theirs, PyArray_FromAny(theirs, NULL, 0, 0, 0, NULL));
-        if (theirs) r = product_run(loop, x, y);
+        if (theirs) r = product_run(loop, x, y, 0, -1);
         fine = theirs && !PyErr_Occurred() && (r == NULL ? k & 1 : same_bits(r, (PyArrayObject*)theirs));
         Py_XDECREF(whole), Py_XDECREF(x), Py_XDECREF(y), Py_XDECREF(r), Py_XDECREF(theirs);
     }
@@ -792,19 +828,23 @@ static void product_check(Loop* loop, int type) {
     if (fine) loop->state = USABLE;
 }
 
-/* `x @ y` of small vectors and matrices; NULL without an exception where it is NumPy's to do. */
-static PyObject* direct_product(PyArrayObject* x, PyArrayObject* y) {
+/* The loop for `x @ y` of small vectors and matrices; NULL where it is NumPy's to do. */
+static Loop* product_loop(PyArrayObject* x, PyArrayObject* y) {
     int nx = PyArray_NDIM(x), ny = PyArray_NDIM(y), type = PyArray_TYPE(x);
-    PyArrayObject* r;
     Loop* loop;
-    PyObject* found;
     if (nx < 1 || ny < 1 || nx > 2 || ny > 2 || type != PyArray_TYPE(y) || type >= TYPES) return NULL;
     if (PyArray_DIM(x, nx - 1) != PyArray_DIM(y, 0) || !PyArray_ISBEHAVED_RO(x) || !PyArray_ISBEHAVED_RO(y)) return NULL;
     if (PyArray_SIZE(x) == 0 || PyArray_SIZE(y) == 0 || PyArray_SIZE(x) * (ny == 2 ? PyArray_DIM(y, 1) : 1) > SMALL_PRODUCT) return NULL;
     loop = &product_loops.of[type];
     if (loop->function && loop->state == UNKNOWN) return product_check(loop, type), NULL; /* as `loop_of` */
-    if (loop->state != USABLE) return NULL;
-    r = product_run(loop, x, y);
+    return loop->state == USABLE ? loop : NULL;
+}
+
+/* `x @ y` of small vectors and matrices; NULL without an exception where it is NumPy's to do. */
+static PyObject* direct_product(PyArrayObject* x, PyArrayObject* y) {
+    Loop* loop = product_loop(x, y);
+    PyArrayObject* r = loop ? product_run(loop, x, y, 0, -1) : NULL;
+    PyObject* found;
     if (r == NULL || PyArray_NDIM(r)) return (PyObject*)r;
     found = number_read(PyArray_DATA(r), PyArray_DESCR(r), NULL);
     Py_DECREF(r);

@@ -155,8 +155,10 @@ static void* pool_calloc(void* context, size_t count, size_t size) {
 
 static PyDataMem_Handler pool_handler = {"lazynp_pool", 1, {NULL, pool_malloc, pool_calloc, pool_realloc, pool_free}};
 static PyObject* pool_capsule;
+static PyArray_Descr* raw_dtypes[NPY_CLONGDOUBLE + 1]; /* by number, held */
 
 static int pool_ready(void) {
+    for (int k = 0; k <= NPY_CLONGDOUBLE; k++) raw_dtypes[k] = PyArray_DescrFromType(k);
     pool_capsule = PyCapsule_New(&pool_handler, "mem_handler", NULL);
     return pool_capsule ? 0 : -1;
 }
@@ -187,14 +189,18 @@ static PyObject* pool_array(int ndim, npy_intp* dims, PyArray_Descr* dtype, npy_
 #define RAWS_KEPT 64
 static Raw* kept_raws[RAWS_KEPT];
 static int kept_raw_count;
-static PyArray_Descr* raw_dtypes[NPY_CLONGDOUBLE + 1]; /* by number, held */
+
+static PyArrayObject* array_of(PyArrayObject* x);
 
 static void raw_dealloc(PyObject* object) {
     Raw* self = (Raw*)object;
     PyArrayObject_fields* of = &self->fields;
-    if (of->base) {
-        Py_DECREF(of->base);
-    } else if (of->data) {
+    PyObject* holds = self->holds;
+    Py_XDECREF(of->base);
+    if (holds) {
+        if (IS_RAW(holds)) ((Raw*)holds)->views--;
+        Py_DECREF(holds);
+    } else if (of->base == NULL && of->data) {
         PyTraceMalloc_Untrack(POOL_DOMAIN, (uintptr_t)of->data);
         pool_free(NULL, of->data, 0); /* which knows its size */
     }
@@ -211,16 +217,65 @@ static PyArrayObject* raw_new(int ndim, const npy_intp* dims, int type, npy_intp
     PyArray_Descr* dtype = raw_dtypes[type];
     npy_intp bytes, stride;
     if (made == NULL) return NULL;
-    if (dtype == NULL) dtype = raw_dtypes[type] = PyArray_DescrFromType(type);
     stride = PyDataType_ELSIZE(dtype), bytes = size * stride;
-    made->fields.base = NULL;
-    made->fields.nd = ndim, made->fields.dimensions = made->lengths, made->fields.strides = made->lengths + 4;
+    made->fields.base = NULL, made->holds = NULL, made->views = 0;
+    made->fields.nd = ndim, made->fields.dimensions = made->lengths, made->fields.strides = made->lengths + RAW_AXES;
     made->fields.descr = dtype;
     made->fields.flags = NPY_ARRAY_CARRAY | (ndim == 1 ? NPY_ARRAY_F_CONTIGUOUS : 0);
-    for (int k = ndim; k--; stride *= dims[k]) made->lengths[k] = dims[k], made->lengths[4 + k] = stride;
+    for (int k = ndim; k--; stride *= dims[k]) made->lengths[k] = dims[k], made->lengths[RAW_AXES + k] = size ? stride : 0; /* as NumPy has it of nothing */
     if ((made->fields.data = pool_malloc(NULL, (size_t)(bytes ? bytes : 1))) == NULL) return Py_DECREF(made), (PyArrayObject*)PyErr_NoMemory();
     PyTraceMalloc_Track(POOL_DOMAIN, (uintptr_t)made->fields.data, (size_t)bytes);
     return (PyArrayObject*)made;
+}
+
+/* The flags of what lies so: as NumPy has it, an axis of one element, and what has none, lies in both orders. */
+static int flags_of(int ndim, const npy_intp* dims, const npy_intp* strides, npy_intp itemsize, int flags) {
+    npy_intp row = itemsize, column = itemsize;
+    int orders = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS;
+    for (int k = 0; k < ndim; k++) {
+        int other = ndim - 1 - k;
+        if (dims[k] == 0) return flags | NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS;
+        if (dims[k] != 1 && strides[k] != column) orders &= ~NPY_ARRAY_F_CONTIGUOUS;
+        if (dims[other] != 1 && strides[other] != row) orders &= ~NPY_ARRAY_C_CONTIGUOUS;
+        column *= dims[k], row *= dims[other];
+    }
+    return flags | orders;
+}
+
+/* A view of `x`, which has its memory as long as it is there; NULL, perhaps without an exception, where NumPy has to make it. */
+static PyArrayObject* raw_view(PyArrayObject* x, int ndim, const npy_intp* dims, const npy_intp* strides, char* data) {
+    PyObject* holds = (PyObject*)x;
+    int type = PyArray_TYPE(x);
+    Raw* made;
+    if (IS_RAW(x)) {
+        if (((Raw*)x)->holds) holds = ((Raw*)x)->holds;
+    } else {
+        while (PyArray_BASE((PyArrayObject*)holds) && PyArray_CheckExact(PyArray_BASE((PyArrayObject*)holds))) holds = PyArray_BASE((PyArrayObject*)holds);
+        if (!PyArray_CHKFLAGS((PyArrayObject*)holds, NPY_ARRAY_OWNDATA)) return NULL;
+    }
+    if (ndim > RAW_AXES || type < 0 || type > NPY_CLONGDOUBLE || raw_dtypes[type] != PyArray_DESCR(x) || !PyArray_ISALIGNED(x) || PyArray_FLAGS(x) < 0) return NULL;
+    made = kept_raw_count ? (Raw*)PyObject_Init((PyObject*)kept_raws[--kept_raw_count], &raw_type) : PyObject_New(Raw, &raw_type);
+    if (made == NULL) return NULL;
+    made->fields.base = NULL, made->holds = Py_NewRef(holds), made->views = 0;
+    if (IS_RAW(holds)) ((Raw*)holds)->views++;
+    made->fields.nd = ndim, made->fields.dimensions = made->lengths, made->fields.strides = made->lengths + RAW_AXES;
+    made->fields.descr = PyArray_DESCR(x), made->fields.data = data;
+    for (int k = 0; k < ndim; k++) made->lengths[k] = dims[k], made->lengths[RAW_AXES + k] = strides[k];
+    made->fields.flags = flags_of(ndim, dims, strides, PyArray_ITEMSIZE(x), PyArray_FLAGS(x) & (NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE));
+    return (PyArrayObject*)made;
+}
+
+/* NumPy's array of a view. */
+static PyObject* view_of(Raw* self) {
+    PyArrayObject_fields* of = &self->fields;
+    PyArrayObject* holds = array_of((PyArrayObject*)self->holds);
+    PyObject* made;
+    if (holds == NULL) return NULL;
+    Py_INCREF(of->descr);
+    made = PyArray_NewFromDescr(&PyArray_Type, of->descr, of->nd, of->dimensions, of->strides, of->data, of->flags, NULL);
+    if (made == NULL) return Py_DECREF(holds), NULL;
+    FIELDS(made)->base = (PyObject*)holds;
+    return made;
 }
 
 /* An array over the memory of what is none yet, which is the array's from now on (a new reference); of an array itself. */
@@ -229,19 +284,25 @@ static PyArrayObject* array_of(PyArrayObject* x) {
     PyObject* made;
     if (!IS_RAW(x)) return (PyArrayObject*)Py_NewRef((PyObject*)x);
     if (of->base == NULL) {
-        made = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr*)Py_NewRef((PyObject*)of->descr), of->nd, of->dimensions, NULL, of->data, NPY_ARRAY_CARRAY, NULL);
+        if (((Raw*)x)->holds) made = view_of((Raw*)x);
+        else made = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr*)Py_NewRef((PyObject*)of->descr), of->nd, of->dimensions, of->strides, of->data, NPY_ARRAY_CARRAY, NULL);
         if (made == NULL) return NULL;
         if (of->base) return Py_DECREF(made), (PyArrayObject*)Py_NewRef(of->base); /* somebody has been quicker, and this one owns nothing */
-        ((PyArrayObject_fields*)made)->mem_handler = Py_NewRef(pool_capsule);
-        PyArray_ENABLEFLAGS((PyArrayObject*)made, NPY_ARRAY_OWNDATA);
+        if (((Raw*)x)->holds == NULL) {
+            FIELDS(made)->mem_handler = Py_NewRef(pool_capsule);
+            PyArray_ENABLEFLAGS((PyArrayObject*)made, NPY_ARRAY_OWNDATA);
+        }
         of->base = made;
     }
     return (PyArrayObject*)Py_NewRef(of->base);
 }
 
-/* The array of a cell whose value is what is none yet (borrowed); NULL, without an exception, where memory is short. */
+/* The array of a cell whose value is what is none yet (borrowed), and of the cell that owns its memory; NULL, without an exception, where memory is short. */
 static PyArrayObject* cell_array(PyObject* x) {
-    PyArrayObject* made = array_of((PyArrayObject*)((Cell*)x)->base);
+    PyObject* owner = owner_of(x);
+    PyArrayObject* made;
+    if (owner != x && Py_TYPE(owner) == array_type && ((Cell*)owner)->base && IS_RAW(((Cell*)owner)->base) && cell_array(owner) == NULL) return NULL;
+    made = array_of((PyArrayObject*)((Cell*)x)->base);
     if (made == NULL) return PyErr_Clear(), NULL;
     Py_SETREF(((Cell*)x)->base, (PyObject*)made);
     return made;

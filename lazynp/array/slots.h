@@ -43,6 +43,9 @@ static inline int is_large(PyObject* a) {
     return base == NULL || !(Py_TYPE(base) == &PyArray_Type || IS_RAW(base));
 }
 
+/* The memory of a cell that has memory, to be read by macros alone (borrowed); NULL of all else. */
+static inline PyArrayObject* plain_of(PyObject* x) { return Py_TYPE(x) != array_type || is_large(x) ? NULL : (PyArrayObject*)((Cell*)x)->base; }
+
 /* Numbers that NumPy takes as they are, and lazynp, too. */
 static inline int is_number(PyObject* x) {
     PyTypeObject* type = Py_TYPE(x);
@@ -292,7 +295,7 @@ static int is_alone(PyObject* a) {
     PyArrayObject* memory = (PyArrayObject*)self->base;
     if (Py_TYPE(a) != array_type || memory == NULL || self->readonly != Py_False || self->view != Py_None) return 0;
     if (WAITS(a)) return CHAIN_OF(a) != NULL;
-    if (IS_RAW(memory)) return ((Raw*)memory)->fields.base == NULL;
+    if (IS_RAW(memory)) return ((Raw*)memory)->fields.base == NULL && ((Raw*)memory)->views == 0;
     return PyArray_CheckExact(memory) && is_writable(memory) && Py_REFCNT(memory) == 1 && is_own(self);
 }
 
@@ -357,6 +360,8 @@ static PyObject* in_place(int op, PyObject* a, PyObject* b) {
     int done;
     if ((found = in_place_recorded(op, a, b)) || PyErr_Occurred()) return found;
     if (!SETTLED) return NULL;
+    x = plain_of(a), y = plain_of(b);
+    if (x && (y || is_number(b)) && op < BINARIES && binary_loops[op].ufunc && direct_into_few(&binary_loops[op], x, y, b)) return Py_NewRef(a);
     y = memory_of(b), x = own_memory_of(a);
     q = y ? (PyObject*)y : b;
     if (x == NULL && is_large(a) && (done = large_in_place(op, a, b))) return done < 0 ? NULL : Py_NewRef(a);
@@ -628,12 +633,24 @@ static inline char* element_at(PyArrayObject* x, PyObject* key) {
 
 static inline PyObject* element(PyArrayObject* x, char* at) { return number_read(at, PyArray_DESCR(x), (PyObject*)x); }
 
+/* The view of `a` that a place in its memory is; NULL, perhaps without an exception, where NumPy has to make it. */
+static PyObject* viewed(PyObject* a, PyArrayObject* x, int ndim, const npy_intp* dims, const npy_intp* strides, char* data) {
+    PyArrayObject* made;
+    if (!IS_RAW(x) && ((Cell*)a)->lent) is_own((Cell*)a); /* as long as there is no view */
+    made = raw_view(x, ndim, dims, strides, data);
+    return made ? cell_of((PyObject*)made, owner_of(a)) : NULL;
+}
+
 static PyObject* slot_getitem(PyObject* a, PyObject* key) {
     PyArrayObject* x;
     PyObject *plain, *found, *base;
     char* at;
+    Place place;
     if (waiting_count && (settle_operand(a) < 0 || settle_operand(key) < 0)) return NULL;
-    if (((Cell*)a)->base && IS_RAW(((Cell*)a)->base) && (at = element_at((PyArrayObject*)((Cell*)a)->base, key))) return element((PyArrayObject*)((Cell*)a)->base, at);
+    if ((x = plain_of(a))) {
+        if ((at = element_at(x, key))) return element(x, at);
+        if (place_of(x, key, &place) && ((found = viewed(a, x, place.ndim, place.dims, place.strides, place.data)) || PyErr_Occurred())) return found;
+    }
     x = is_large(a) ? stored(a) : memory_of(a);
     at = x ? element_at(x, key) : NULL;
     if (at) return element(x, at);
@@ -688,14 +705,23 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
         Py_XDECREF(found);
         return found ? 0 : -1;
     }
+    if ((x = plain_of(a))) {
+        Value number;
+        char* at;
+        if ((y = plain_of(value)) == NULL && is_number(value) && is_writable(x) && (at = element_at(x, key)) && value_of(value, PyArray_TYPE(x), &number)) {
+            memcpy(at, &number, (size_t)PyArray_ITEMSIZE(x));
+            return 0;
+        }
+        if ((y || is_number(value)) && assigned(x, key, value, y)) return 0;
+    }
     if ((y = memory_of(value)) == NULL) y = foreign_of(value);
     if (y == NULL && is_number(value)) {
         Value number;
         char* at;
         Cell* root;
         int own = 1;
-        x = !is_large(a) ? own_memory_of(a) : ((Cell*)a)->readonly == Py_False ? large_memory(a, &root, &y, &own) : NULL;
-        if (x && own && (!is_large(a) ? is_writable(x) : 1) && (at = element_at(x, key)) && value_of(value, PyArray_TYPE(x), &number)) {
+        x = is_large(a) && ((Cell*)a)->readonly == Py_False ? large_memory(a, &root, &y, &own) : NULL;
+        if (x && own && (at = element_at(x, key)) && value_of(value, PyArray_TYPE(x), &number)) {
             memcpy(at, &number, (size_t)PyArray_ITEMSIZE(x));
             return 0;
         }
@@ -776,10 +802,13 @@ static PyObject* rows_next(PyObject* object) { /* the array may have another sha
     Cell* root;
     if (array == NULL) return NULL;
     large = Py_TYPE(array) != array_type || is_large(array);
-    if (!large) x = memory_of(array);
+    if (!large) x = plain_of(array);
     else if (Py_TYPE(array) == array_type) x = large_memory(array, &root, &memory, &own);
     if (x && !large && PyArray_NDIM(x) && self->at < PyArray_DIM(x, 0)) {
         if (PyArray_NDIM(x) == 1 && PyArray_ISBEHAVED_RO(x)) return element(x, PyArray_BYTES(x) + self->at++ * PyArray_STRIDE(x, 0));
+        found = viewed(array, x, PyArray_NDIM(x) - 1, PyArray_DIMS(x) + 1, PyArray_STRIDES(x) + 1, PyArray_BYTES(x) + self->at * PyArray_STRIDE(x, 0));
+        if (found || PyErr_Occurred()) return self->at++, found;
+        if ((x = memory_of(array)) == NULL) return PyErr_NoMemory();
         found = PyArray_Type.tp_as_sequence->sq_item((PyObject*)x, self->at++); /* a view, which runs no code */
         return found && PyArray_CheckExact(found) ? cell_of(found, owner_of(array)) : found;
     }
@@ -1001,6 +1030,15 @@ static PyObject* get_imag(PyObject* a, PyArrayObject* x) { /* of real numbers ze
 static PyObject* get_mT(PyObject* a, PyArrayObject* x) { return PyArray_NDIM(x) < 2 ? NULL : cell_of(PyArray_SwapAxes(x, -2, -1), owner_of(a)); }
 static PyObject* view_transposed(PyArrayObject* x, const void* with) { return (void)with, PyArray_Transpose(x, NULL); }
 static PyObject* get_T(PyObject* a, PyArrayObject* x) {
+    PyArrayObject* plain = plain_of(a);
+    npy_intp dims[RAW_AXES], strides[RAW_AXES];
+    int ndim = plain ? PyArray_NDIM(plain) : 0;
+    PyObject* made;
+    if (ndim > 1 && ndim <= RAW_AXES) {
+        for (int k = 0; k < ndim; k++) dims[k] = PyArray_DIM(plain, ndim - 1 - k), strides[k] = PyArray_STRIDE(plain, ndim - 1 - k);
+        if ((made = viewed(a, plain, ndim, dims, strides, PyArray_BYTES(plain))) || PyErr_Occurred()) return made;
+    }
+    if (plain && (x = memory_of(a)) == NULL) return PyErr_NoMemory();
     return x && !is_part(a) ? cell_of(PyArray_Transpose(x, NULL), owner_of(a)) : large_view(a, view_transposed, NULL, 0);
 }
 static PyObject* get_flat(PyObject* a, PyArrayObject* x) { return x || (x = stored(a)) ? elements_new(a, PyArray_NDIM(x)) : NULL; }
@@ -1025,8 +1063,10 @@ static Attribute attributes[] = {
 
 static PyObject* attribute_get(PyObject* a, void* closure) {
     Attribute* of = (Attribute*)closure;
-    PyArrayObject* x = is_part(a) && of->of_memory < 2 ? of->of_memory ? NULL : ((Cell*)a)->shown : memory_of(a);
+    PyArrayObject* x = is_part(a) && of->of_memory < 2 ? of->of_memory ? NULL : ((Cell*)a)->shown : NULL;
     PyObject* found;
+    if (x == NULL && !is_part(a) && !WAITS(a) && (of->of_memory == 0 || of->fast == get_T)) x = plain_of(a);
+    if (x == NULL && !(is_part(a) && of->of_memory < 2)) x = memory_of(a);
     Py_XINCREF(x);
     found = x || of->of_memory == 2 ? of->fast(a, x) : NULL;
     Py_XDECREF(x);

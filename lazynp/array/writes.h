@@ -50,7 +50,12 @@ static int assigned(PyArrayObject* x, PyObject* key, PyObject* value, PyArrayObj
     if (rows * n > FEW && (n < SHORT || step != size || (y && from_step != size))) return 0;
     if (y) {
         Reach ours = reach_of(to.data, to.ndim, to.dims, to.strides, size), theirs = reach_of(from, to.ndim, to.dims, PyArray_STRIDES(y), size);
-        if (ours.low < theirs.high && theirs.low < ours.high) return 0;
+        if (ours.low < theirs.high && theirs.low < ours.high) {
+            char beside[2048];
+            if (last > 0 || n * size > (npy_intp)sizeof(beside)) return 0;
+            elements_copy(beside, size, from, from_step, n, size);
+            return elements_copy(to.data, step, beside, size, n, size), 1;
+        }
     }
     while (elements_copy(to.data, step, from, from_step, n, size), --rows) {
         for (int k = last - 1; k >= 0; k--) {

@@ -45,6 +45,8 @@ def lengths_of(shape: Any) -> Shape:
 
 def shape_of(shape: Any) -> Shape:
     """A shape argument as a tuple of ints; raises what NumPy raises."""
+    if type(shape) not in (int, tuple, list):
+        shape = np.empty(shape, "V0").shape  # NumPy says what is none; elements without bytes take no memory
     found: Shape = (shape,) if type(shape) is int else lengths_of(shape)
     for n in found:
         if n < 0:

@@ -126,7 +126,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         self._lower = lower
         self._costly = numpy_ufunc.__name__ in COSTLY
         self._plain = plain.ufunc(numpy_ufunc if self._of_numbers is self._at_call else None, self._costly)
-        core.bind(self, numpy_ufunc, self._of_numbers is not numpy_ufunc, self._costly)
+        core.bind(self, numpy_ufunc, self._of_numbers is not numpy_ufunc, self._costly, config.polynomials)
         self._rules: dict[tuple[Key, ...], Rule] = {}
         self._directs: dict[tuple[Key, ...], Direct | None] = {}
         self.__name__: str = numpy_ufunc.__name__

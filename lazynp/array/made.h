@@ -1,0 +1,129 @@
+/* Arrays that are made of no array: zeros, one number, ranges, ones on a diagonal.
+
+   In: lengths and numbers, as a program gives them.  Out: memory with NumPy's values, dtype and shape.  Promise: only what is plain is made here; everything
+   else, and what is wrong, is NumPy's. */
+
+#ifndef LAZYNP_MADE_H
+#define LAZYNP_MADE_H
+
+#include "items.h"
+
+/* What says how many: a whole number of Python's or NumPy's; -1 of all others, and of what is negative.  No code of a program's runs. */
+static npy_intp length_of(PyObject* x) {
+    int whole = PyArray_IsScalar(x, Integer) && !PyType_HasFeature(Py_TYPE(x), Py_TPFLAGS_HEAPTYPE); /* none of a class derived from it */
+    npy_intp length = PyLong_CheckExact(x) ? PyLong_AsSsize_t(x) : whole ? PyNumber_AsSsize_t(x, NULL) : -1;
+    if (length == -1 && PyErr_Occurred()) PyErr_Clear();
+    return length < 0 ? -1 : length;
+}
+
+static int is_shape(PyObject* x) { return PyTuple_CheckExact(x) || PyList_CheckExact(x); }
+
+/* Whether a shape argument is plain and its array at hand. */
+static int small_shape(PyObject* shape) {
+    npy_intp size = 1, limit = limit_now();
+    if (limit == 0) return 0;
+    if (!is_shape(shape)) size = length_of(shape);
+    for (Py_ssize_t k = 0; is_shape(shape) && k < PySequence_Fast_GET_SIZE(shape); k++) {
+        npy_intp n = length_of(PySequence_Fast_GET_ITEM(shape, k));
+        if (n < 0 || n > 1 << 20) return 0;
+        if ((size *= n) > 1 << 20) return 0;
+    }
+    return size >= 0 && size <= limit;
+}
+
+/* Zeros of a shape, of a dtype or floats, to be read by macros alone; NULL, perhaps without an exception, where NumPy has to see to it. */
+static PyObject* zeros_of(PyObject* shape, PyObject* dtype) {
+    npy_intp dims[NPY_MAXDIMS];
+    int ndim = is_shape(shape) ? (int)PySequence_Fast_GET_SIZE(shape) : 1;
+    npy_intp bytes = 8;
+    PyArray_Descr* descr = NULL;
+    PyObject *before, *made;
+    if (ndim > 8) return NULL;
+    for (int k = 0; k < ndim; k++) bytes *= dims[k] = length_of(is_shape(shape) ? PySequence_Fast_GET_ITEM(shape, k) : shape);
+    if (dtype == NULL) descr = PyArray_DescrFromType(NPY_DOUBLE);
+    else if (!PyArray_DescrConverter(dtype, &descr)) return PyErr_Clear(), NULL;
+    if (!PyTypeNum_ISNUMBER(descr->type_num) && !PyTypeNum_ISBOOL(descr->type_num)) {
+        Py_DECREF(descr);
+        return NULL;
+    }
+    bytes = bytes / 8 * PyDataType_ELSIZE(descr);
+    if (ndim && ndim <= RAW_AXES && descr->type_num <= NPY_CDOUBLE && descr->type_num != NPY_LONGDOUBLE && raw_dtypes[descr->type_num] == descr && bytes < POOL_CLEARED) {
+        PyArrayObject* plain = raw_new(ndim, dims, descr->type_num, bytes / PyDataType_ELSIZE(descr));
+        Py_DECREF(descr);
+        if (plain) memset(PyArray_DATA(plain), 0, (size_t)bytes);
+        return (PyObject*)plain;
+    }
+    before = pool_begin(bytes);
+    made = PyArray_Zeros(ndim, dims, descr, 0);
+    pool_end(before);
+    return made;
+}
+
+/* An array full of one number; NULL as for `zeros_of`. */
+static PyObject* full_of(PyObject* shape, PyObject* value) {
+    int type = value == NULL || Py_TYPE(value) == &PyFloat_Type || IS_A(value, NPY_DOUBLE) ? NPY_DOUBLE : NPY_LONG;
+    PyObject* dtype;
+    PyArrayObject* made;
+    Value number;
+    if (value == NULL) number.d = 1;
+    else if (!value_of(value, type, &number)) return NULL;
+    dtype = (PyObject*)PyArray_DescrFromType(type);
+    made = dtype ? (PyArrayObject*)zeros_of(shape, dtype) : NULL;
+    Py_XDECREF(dtype);
+    if (made == NULL) return NULL;
+    for (npy_intp k = 0, n = PyArray_SIZE(made); k < n; k++)
+        if (type == NPY_DOUBLE) ((double*)PyArray_DATA(made))[k] = number.d;
+        else ((npy_long*)PyArray_DATA(made))[k] = number.l;
+    return (PyObject*)made;
+}
+
+/* Ones on a diagonal: `(rows)`, `(rows, columns)`, either with `k=`; NULL, without an exception, where NumPy has to see to it. */
+static PyArrayObject* eye_of(PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
+    npy_intp dims[2], k = 0;
+    PyArrayObject* made;
+    if (n < 1 || n > 2 || named > 1 || (named && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "k"))) return NULL;
+    dims[0] = length_of(args[0]), dims[1] = n == 2 && args[1] != Py_None ? length_of(args[1]) : dims[0];
+    if (named && !PyLong_CheckExact(args[n])) return NULL;
+    if (named && (k = PyLong_AsSsize_t(args[n])) == -1 && PyErr_Occurred()) return PyErr_Clear(), NULL;
+    if (k > 1 << 20 || k < -(1 << 20)) return NULL;
+    if (dims[0] < 0 || dims[1] < 0 || dims[0] > 1 << 10 || dims[1] > 1 << 10) return NULL;
+    if ((made = raw_new(2, dims, NPY_DOUBLE, dims[0] * dims[1])) == NULL) return PyErr_Clear(), NULL;
+    memset(PyArray_DATA(made), 0, (size_t)(dims[0] * dims[1]) * sizeof(double));
+    for (npy_intp row = k < 0 ? -k : 0; row < dims[0] && row + k < dims[1]; row++) ((double*)PyArray_DATA(made))[row * dims[1] + row + k] = 1;
+    return made;
+}
+
+#define RANGE_MOST 65536 /* of more elements the call costs nothing */
+
+/* A range of integers, or of floats as NumPy fills it: a start, and what the second element is further.  `args` were found to be small; NULL, without an
+   exception, where NumPy has to see to it. */
+static PyArrayObject* range_of(PyObject* const* args, Py_ssize_t n) {
+    double limits[3] = {0, 0, 1}, length, delta;
+    npy_intp size;
+    PyArrayObject* made;
+    int floats = 0;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        double* to = &limits[n == 1 ? 1 : k];
+        if (PyFloat_CheckExact(args[k])) *to = PyFloat_AS_DOUBLE(args[k]), floats = 1;
+        else if (PyLong_CheckExact(args[k])) *to = PyLong_AsDouble(args[k]);
+        else return NULL;
+    }
+    delta = limits[1] - limits[0], length = delta / limits[2];
+    if (length == 0 && delta != 0) return NULL;
+    size = length > 0 ? (npy_intp)ceil(length) : 0;
+    if (size > RANGE_MOST) return NULL;
+    if ((made = raw_new(1, &size, floats ? NPY_DOUBLE : NPY_LONG, size)) == NULL) return PyErr_Clear(), NULL;
+    if (floats) {
+        double* to = PyArray_DATA(made);
+        delta = (limits[0] + limits[2]) - limits[0];
+        for (npy_intp k = 0; k < size; k++) to[k] = limits[0] + (double)k * delta;
+        if (size > 1) to[1] = limits[0] + limits[2];
+    } else {
+        npy_long *to = PyArray_DATA(made), start = (npy_long)limits[0], step = (npy_long)limits[2];
+        for (npy_intp k = 0; k < size; k++) to[k] = start + (npy_long)k * step;
+    }
+    return made;
+}
+
+#endif
