@@ -7,6 +7,7 @@ Promise: no compiler, a compiler that fails, no Cython and no NumPy headers are 
 
 import importlib
 import os
+import pathlib
 import platform
 import sys
 import types
@@ -18,7 +19,7 @@ SOURCES = {
     "lazynp/array/_core": [
         "cell.h", "parts.h", "workers.h", "pieces.h", "pool.h", "powers.h", "sides.h", "loops.h", "chain.h", "passes.h", "hot.h", "items.h",
         "chains.h", "attributes.h", "writes.h", "truths.h", "compress.h", "choosing.h", "searching.h", "numbers.h", "slots.h", "spread.h",
-        "made.h", "functions.h", "counting.h", "compiled.h", "polynomials.h",
+        "made.h", "functions.h", "programs.h", "counting.h", "compiled.h", "polynomials.h",
     ],
     "lazynp/graph/_native": ["node.h", "canonical.h", "record.h"],
     "lazynp/backends/common/_launch": ["launch.h"],
@@ -38,10 +39,9 @@ def write_functions():
         package = sys.modules[path.replace("/", ".")] = types.ModuleType(path.replace("/", "."))
         package.__path__ = [path]
     text = importlib.import_module("lazynp.backends.llvm.polynomials.c").header()
-    header = "lazynp/array/polynomials.h"
-    if not os.path.exists(header) or open(header).read() != text:
-        with open(header, "w") as file:
-            file.write(text)
+    header = pathlib.Path("lazynp/array/polynomials.h")
+    if not header.exists() or header.read_text() != text:
+        header.write_text(text)
 
 
 def extensions():

@@ -126,6 +126,9 @@ cdef extern from "counting.h":
     object function_new(object, object, object, int, int, int, Reduction*, Matrices*, Direct, int, int, int, object)
     int ufunc_bind(object, object, int, int, int, int, int) except -1
     int compiled_call(const char*, object, object, int)
+    int compiled_run(const char*, object, object)
+    object together_new(object, object)
+    object together_compute(object, object, object, int)
     void ufunc_register(PyTypeObject*)
     int functions_ready() except -1
     void count_with(PyObject*)
@@ -568,11 +571,21 @@ def bind(ufunc, theirs, real, costly, compiled):
 
 
 def compiled(name, x, level=-1):
-    """Return the kernels' function ``name`` of an array, computed by the core's C for one set of instructions (-1: the best one that is here, then from the
-    least one on); None where there is no such C.  For tests."""
-    given = np.ascontiguousarray(x)
-    made = np.empty_like(given)
-    return made if compiled_call(PyUnicode_AsUTF8(name), given, made, level) else None
+    """Return the kernels' function ``name`` of an array in C's order, computed by the core's C for one set of instructions, from the least one on (-1: the best
+    one that is here), and NumPy's bits of the errors it raised; None where there is no such C.  For tests, if a level is given."""
+    made = np.empty_like(x)
+    cdef int errors = compiled_run(PyUnicode_AsUTF8(name), x, made) if level < 0 else compiled_call(PyUnicode_AsUTF8(name), x, made, level)
+    return None if errors < 0 else (made, errors)
+
+
+def together(steps, outs):
+    """Return what computes elementwise operations in one pass, see ``programs.h``; None where they cannot be in one."""
+    return together_new(steps, outs)
+
+
+def pass_over(of, arrays, numbers, errors):
+    """Compute what ``together`` returned of arrays and numbers; None where one of ``errors`` is raised, or something does not fit."""
+    return together_compute(of, arrays, numbers, errors)
 
 
 def listen(variable, listening, heard, tell, minded):

@@ -412,6 +412,14 @@ def bind(ufunc: Any, theirs: Any, real: bool, costly: bool, compiled: bool) -> N
     """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's; ``costly``: few elements are left to NumPy."""
 
 
+def together(steps: tuple[Any, ...], outs: tuple[int, ...]) -> Any:
+    """Return None: there is no C."""
+
+
+def pass_over(of: Any, arrays: tuple[Any, ...], numbers: tuple[Any, ...], errors: int) -> Any:
+    """Return None: there is no C."""
+
+
 def compiled(name: str, x: Any, level: int = -1) -> Any:
     """Return None: there is no C."""
 

@@ -836,7 +836,7 @@ reading: /* from here on no code of a program's runs */
     }
     if (loop->state != USABLE) goto refused;
     joins = loop->joins;
-    if (loop->raises || (PyTypeNum_ISCOMPLEX(type) && !joins)) goto refused;
+    if (loop->raises || (PyTypeNum_ISCOMPLEX(type) && !joins) || (loops->kernels && begun.minded & ERROR_UNDER)) goto refused;
     size = dims_join(read, nin, &ndim, dims);
     if (size < chain_sizes.from || (size > limit_now() && !PyTypeNum_ISCOMPLEX(type))) goto refused;
     flat = 1;

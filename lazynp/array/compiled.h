@@ -58,8 +58,6 @@ static inline float float_of_bits(uint32_t bits) {
             for (npy_intp k = 0; k < n; k++) *(TYPE*)(args[1] + k * steps[1]) = LEVEL(NAME)(*(const TYPE*)(args[0] + k * steps[0])); \
         } \
     }
-#define FAR_BITS 0x4130000000000000u /* of 2^20 */
-static inline int is_far(double x) { return (bits_of_double(x) & 0x7fffffffffffffffu) - FAR_BITS < 0x7ff0000000000000u - FAR_BITS; }
 #define PARTIAL_LOOP(NAME, BEYOND) \
     static void LEVEL(NAME##_loop)(char** args, const npy_intp* dims, const npy_intp* steps, void* data) { \
         npy_intp n = dims[0]; \
@@ -68,7 +66,7 @@ static inline int is_far(double x) { return (bits_of_double(x) & 0x7ffffffffffff
         if (steps[0] == sizeof(double) && steps[1] == sizeof(double)) { \
             const double* from = (const double*)args[0]; \
             double* to = (double*)args[1]; \
-            for (npy_intp k = 0; k < n; k++) far |= (uint64_t)is_far(from[k]); \
+            for (npy_intp k = 0; k < n; k++) far |= (uint64_t)LEVEL(is_far)(from[k]); \
             if (!far) { \
                 VECTORS for (npy_intp k = 0; k < n; k++) to[k] = LEVEL(NAME)(from[k]); \
                 return; \
@@ -76,7 +74,7 @@ static inline int is_far(double x) { return (bits_of_double(x) & 0x7ffffffffffff
         } \
         for (npy_intp k = 0; k < n; k++) { \
             double x = *(const double*)(args[0] + k * steps[0]); \
-            *(double*)(args[1] + k * steps[1]) = is_far(x) ? BEYOND(x) : LEVEL(NAME)(x); \
+            *(double*)(args[1] + k * steps[1]) = LEVEL(is_far)(x) ? BEYOND(x) : LEVEL(NAME)(x); \
         } \
     }
 
@@ -137,13 +135,13 @@ static PyUFuncGenericFunction compiled_loop(const char* name, int type, int leve
     return NULL;
 }
 
-/* For tests: `to` = the function of `from`, both without gaps and of one type; whether there is such a loop. */
+/* For tests: `to` = the function of `from`, both without gaps and of one type; -1 where there is no such loop. */
 static int compiled_call(const char* name, PyObject* from, PyObject* to, int level) {
     PyUFuncGenericFunction loop = compiled_loop(name, PyArray_TYPE((PyArrayObject*)from), level);
     npy_intp dims[1] = {PyArray_SIZE((PyArrayObject*)from)}, steps[2] = {PyArray_ITEMSIZE((PyArrayObject*)from), PyArray_ITEMSIZE((PyArrayObject*)from)};
     char* args[2] = {PyArray_BYTES((PyArrayObject*)from), PyArray_BYTES((PyArrayObject*)to)};
     if (loop) loop(args, dims, steps, NULL);
-    return loop != NULL;
+    return loop ? 0 : -1;
 }
 
 #endif

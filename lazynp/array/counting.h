@@ -6,7 +6,7 @@
 #ifndef LAZYNP_COUNTING_H
 #define LAZYNP_COUNTING_H
 
-#include "functions.h"
+#include "programs.h"
 
 #ifdef _MSC_VER
 #define PER_THREAD __declspec(thread)

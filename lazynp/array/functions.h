@@ -1444,7 +1444,7 @@ static PyObject* call_name; /* of the method in Python */
 /* A function of much memory by a loop of the kernels'; NULL, without an exception, where there is none, or it raises an error that somebody is told of. */
 static PyObject* kernels_call(Loops* loops, PyArrayObject* x) {
     PyObject* found;
-    if (PyArray_TYPE(x) >= TYPES || loops->of[PyArray_TYPE(x)].function == NULL) return NULL;
+    if (PyArray_TYPE(x) >= TYPES || loops->of[PyArray_TYPE(x)].function == NULL || errors_minded() & ERROR_UNDER) return NULL;
     Py_INCREF(x);
     found = direct1(loops, x);
     Py_DECREF(x);

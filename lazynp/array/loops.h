@@ -182,18 +182,34 @@ static void loops_fill(Loops* loops, PyObject* object, int basic) {
 
 #define COMPILED_NS 1.0f /* nanoseconds that an element takes, about */
 
+/* The kernels' function of a name, of `type`, as a loop like NumPy's; whether there is one. */
+static int compiled_as_loop(const char* name, int type, Loop* to) {
+    PyUFuncGenericFunction function = compiled_loop(name, type, -1);
+    if (function) *to = (Loop){.function = function, .out = (char)type, .size = type == NPY_DOUBLE ? 8 : 4, .state = USABLE, .basic = 1, .joins = 1, .timed = LONG_TIMED, .ns = COMPILED_NS};
+    return function != NULL;
+}
+
 /* The kernels' functions in the place of NumPy's, as steps; NULL where this processor has none. */
 static Loops* loops_compiled(PyObject* object) {
     PyUFuncObject* ufunc = (PyUFuncObject*)object;
     Loops* loops = NULL;
+    Loop loop;
     for (int type = NPY_FLOAT; ufunc->nin == 1 && ufunc->nout == 1 && type <= NPY_DOUBLE; type++) {
-        PyUFuncGenericFunction loop = compiled_loop(ufunc->name, type, -1);
-        if (loop == NULL || (loops == NULL && (loops = PyMem_Calloc(1, sizeof(Loops))) == NULL)) continue;
+        if (!compiled_as_loop(ufunc->name, type, &loop) || (loops == NULL && (loops = PyMem_Calloc(1, sizeof(Loops))) == NULL)) continue;
         loops->ufunc = object, loops->nin = 1, loops->kernels = 1;
-        loops->of[type] = (Loop){.function = loop, .out = (char)type, .size = type == NPY_DOUBLE ? 8 : 4, .state = USABLE, .basic = 1, .joins = 1, .timed = LONG_TIMED, .ns = COMPILED_NS};
+        loops->of[type] = loop;
     }
     if (loops) Py_INCREF(object);
     return loops;
+}
+
+/* `to` = the kernels' function of `from`, both without gaps and of one type, by several threads; the errors; -1 where there is none. */
+static int compiled_run(const char* name, PyObject* from, PyObject* to) {
+    PyArrayObject *x = (PyArrayObject*)from, *r = (PyArrayObject*)to;
+    int type = PyArray_TYPE(x);
+    Loop loop;
+    if (type >= TYPES || PyArray_TYPE(r) != type || PyArray_SIZE(r) != PyArray_SIZE(x) || !compiled_as_loop(name, type, &loop)) return -1;
+    return long1(&loop, type, PyArray_BYTES(x), PyArray_BYTES(r), PyArray_SIZE(x), loop.size, loop.size);
 }
 
 /* Operands to compare with: a few that are special, the rest ordinary; `which` tells two operands of one call apart. */

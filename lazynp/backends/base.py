@@ -8,14 +8,13 @@ one that is an input is that input, marked as shared).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import prod
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 
 from lazynp.backends.common.ownership import Claim
-from lazynp.codegen import ir, pipeline
 from lazynp.graph import op as o
 from lazynp.graph.op import Kind, Op
 from lazynp.schedule.canonicalise import Program
@@ -112,16 +111,3 @@ class Compiler(Backend, Protocol):
     def begin(self, program: Program) -> Plan | tuple[Any, ...]:
         """The plan for ``program``, or what compiles it meanwhile; once all of that is ``over`` it is to be asked for again."""
         ...
-
-
-@runtime_checkable
-class Target(pipeline.Target, Protocol):
-    """A target compiles and launches kernels on one kind of device."""
-
-    name: str
-
-    def compile(self, kernels: Sequence[ir.Kernel], sources: Sequence[str]) -> Sequence[tuple[Callable[[int], None], Layout]]:
-        """The machine code of loop nests, with the layout of its arguments; ``sources`` are what ``render`` made of them."""
-        ...
-
-    def threads(self) -> int: ...

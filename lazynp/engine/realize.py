@@ -12,10 +12,10 @@ import os
 import warnings
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
-from lazynp.backends.base import Backend, CompileError, ExecutionError, Plan, Target
+from lazynp.backends.base import Backend, CompileError, ExecutionError, Plan
 from lazynp.backends.common import ownership, rechecks
 from lazynp.engine import budget, devices, facts, in_place
 from lazynp.graph import floating, report
@@ -30,6 +30,9 @@ from lazynp.schedule.families import Families
 from lazynp.values import config, forking, pressure
 from lazynp.values.buffer import Buffer
 from lazynp.values.loading import load
+
+if TYPE_CHECKING:
+    from lazynp.backends.common.target import Target
 
 PLANS: Final = 2048  # plans kept, the least recently used go first
 
@@ -509,6 +512,19 @@ def backend(name: str) -> Backend:
     return _made(name) if made is None else made
 
 
+class _Later:
+    """The compiling backend, whose modules are loaded when something is to be compiled, and not to find that nothing is."""
+
+    name = "llvm"
+
+    def supported(self, program: Program, e: int) -> bool:
+        found: bool = load("lazynp.backends.llvm.supported").supported(program, e)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(backend("llvm"), name)
+
+
 _MODULES: Final = {"numpy": "lazynp.backends.numpy.backend", "llvm": "lazynp.backends.llvm.backend", "auto": "lazynp.engine.tiers"}
 
 
@@ -523,7 +539,7 @@ def _made(name: str) -> Backend:
         made = module.LLVMBackend(backend("numpy").prepare)
     else:
         ready = load("lazynp.backends.numpy.ready")
-        made = module.TieredBackend(ready.ReadyBackend(backend("llvm")), backend("llvm"))
+        made = module.TieredBackend(ready.ReadyBackend(_Later()), _Later())
     return _engine.backends.setdefault(name, made)
 
 
@@ -541,8 +557,7 @@ def _gpu(device: str) -> Any:
 def compiler(nodes: Sequence[Node] = ()) -> Target:
     """The target that programs are scheduled for; those of ``nodes`` where they belong."""
     device = devices.CPU if devices.gpus is None or not nodes else _one_device(list(nodes))
-    target = backend("llvm") if device == devices.CPU else _gpu(device)
-    assert isinstance(target, Target)
+    target: Any = backend("llvm") if device == devices.CPU else _gpu(device)
     return target
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from lazynp.backends.base import Backend, CompileError, Compiler, Plan
 from lazynp.backends.common.ownership import Claim
+from lazynp.backends.numpy import together
 from lazynp.graph.op import SPECIAL, STORE, Kind
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.claims import Claims
@@ -65,13 +66,16 @@ def work(program: Program) -> Price:
         # A write costs what it writes: the rest stays or is copied fast.
         size = prod(program.entries[entry.src[1]].shape if entry.op is STORE else entry.shape)
         if entry.op in SPECIAL:
-            total += max(SPECIAL_FACTOR * size * entry.op.cost, SPECIAL_WORK)
+            total += max(SPECIAL_FACTOR * size * entry.op.cost, SPECIAL_WORK) * together.PARTS
         else:
-            total += size * max(entry.op.cost, 1)
+            if kind is Kind.ELEMENTWISE and entry.src:
+                total += size * together.price(entry, program.entries[entry.src[0]].dtype)
+            else:
+                total += size * max(entry.op.cost, 1) * together.PARTS
         if kind is Kind.REDUCTION:
-            total += prod(program.entries[entry.src[0]].shape)
+            total += prod(program.entries[entry.src[0]].shape) * together.PARTS
     patterns = _patterns(program)
-    return Price(total, operations * PLAN_WORK, len(patterns) * COMPILE_WORK, hash((operations, patterns)))
+    return Price(total // together.PARTS, operations * PLAN_WORK, len(patterns) * COMPILE_WORK, hash((operations, patterns)))
 
 
 def _patterns(program: Program) -> frozenset[int]:

@@ -45,7 +45,7 @@ def run(folder: Path, runs: int) -> list[list[int]]:
 @pytest.mark.usefixtures("waiting")
 @pytest.mark.slow
 def test_what_comes_often_in_several_processes_is_compiled_in_the_second_and_kept_for_the_third(tmp_path: Path) -> None:
-    first, second, third = (run(tmp_path, 6) for _ in range(3))
+    first, second, third = (run(tmp_path, 12) for _ in range(3))
     assert not any(compiled for compiled, _ in first), "one process alone does not come often enough"
     assert not any(modules for _, modules in first), "who only looks does not ask LLVM"
     assert second[-1][0], "what two processes looked for is wanted"
@@ -67,6 +67,6 @@ def test_a_look_that_finds_nothing_leaves_a_program_as_it_is(monkeypatch: pytest
     monkeypatch.setattr(LLVMBackend, "kept", lambda self, program: asked.append(program))
     with config.override(backend=None, tier="auto"):
         x = np.asarray([1.5] * 700_000).copy().realize()
-        values = [float((x / 7.0 - 11.0).realize()[0]) for _ in range(12)]
+        values = [float((x / 7.0 - 11.0).realize()[0]) for _ in range(16)]
     assert len(asked) == 1
     assert set(values) == {1.5 / 7.0 - 11.0}

@@ -14,7 +14,7 @@ from contextlib import suppress
 from ctypes import memmove
 from typing import TYPE_CHECKING, Any
 
-from lazynp.backends.base import ExecutionError, Layout, Plan, Target
+from lazynp.backends.base import ExecutionError, Layout, Plan
 from lazynp.backends.common import interrupts
 from lazynp.backends.common.ownership import Claim
 from lazynp.backends.common.rechecks import Flagged
@@ -33,6 +33,7 @@ from lazynp.values.buffer import Buffer
 from lazynp.values.loading import load
 
 if TYPE_CHECKING:
+    from lazynp.backends.common.target import Target
     from lazynp.graph.progress import Run
 
 _native: Any = None

@@ -9,20 +9,17 @@ from __future__ import annotations
 import copy
 import ctypes
 from collections.abc import Callable, Sequence
-from functools import cache
-from math import prod
 from typing import Any
 
-from lazynp.backends.base import CompileError, Plan, in_kernels
+from lazynp.backends.base import CompileError, Plan
 from lazynp.backends.common import disk_cache
 from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.backends.common.disk_cache import digest
 from lazynp.backends.common.interrupts import aside
-from lazynp.backends.llvm import background, compiler, phases, render, scalars, support, threads
+from lazynp.backends.llvm import background, compiler, phases, render, support, threads
+from lazynp.backends.llvm.supported import supported
 from lazynp.codegen import ir, pipeline
 from lazynp.codegen.block import Layout
-from lazynp.graph import op as o
-from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program
 from lazynp.schedule.families import is_of_family, prepared, shares
 from lazynp.schedule.lower import Body
@@ -31,7 +28,6 @@ from lazynp.values.loading import load
 
 NEST = "lazynp.codegen.nest"  # loaded the first time something is compiled
 RENDERED = 64  # programs whose kernels are kept as text, for they are soon asked for again
-_can_be_rendered = cache(scalars.supported)  # asked of every operation of every program
 
 
 class LLVMBackend:
@@ -108,10 +104,7 @@ class LLVMBackend:
         return threads.count()
 
     def supported(self, program: Program, e: int) -> bool:
-        entry = program.entries[e]
-        if entry.op is o.STORE and prod(program.entries[entry.src[1]].shape) < cost.SMALL_STORE:
-            return False
-        return in_kernels(program, e, _can_be_rendered)
+        return supported(program, e)
 
     def emit(self, body: Body) -> tuple[ir.Kernel, ir.Launch]:
         launch: tuple[ir.Kernel, ir.Launch] = load(NEST).emit(body)

@@ -6,7 +6,8 @@ program compiled: a program gives the same in its first run and its thousandth.
 Most of NumPy's loops have the bits of kernels: what IEEE arithmetic defines, integers, whatever moves elements (``Op.rounds`` and
 ``Op.ordered`` say which have not).  In place of the others run
 
-* functions such as ``exp``: a kernel of one operation over elements in a row, ready-made for all sizes, compiled once and kept on disk;
+* functions such as ``exp``: the native core's C (``compiled.py``), or where it has none a kernel of one operation over elements in a row,
+  ready-made for all sizes, compiled once and kept on disk;
 * reductions whose order shows: NumPy's loops in our order (``ordered.py``), for which nothing has to be compiled.
 
 What kernels cannot do (complex numbers, long doubles, library calls) is NumPy's in every tier.
@@ -15,12 +16,11 @@ What kernels cannot do (complex numbers, long doubles, library calls) is NumPy's
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lazynp.backends.base import Target
-from lazynp.backends.numpy import ordered
+from lazynp.backends.numpy import compiled, ordered
 from lazynp.backends.numpy.backend import NumpyPlan
 from lazynp.backends.numpy.operations import SPECIAL, UFUNCS
 from lazynp.backends.numpy.source import Expression, Memory, Writer
@@ -32,6 +32,9 @@ from lazynp.schedule.canonicalise import Entry, Program
 from lazynp.schedule.families import Family, prepared
 from lazynp.values import config
 from lazynp.values.buffer import Buffer
+
+if TYPE_CHECKING:
+    from lazynp.backends.common.target import Target
 
 Array = np.ndarray[Any, Any]
 DType = np.dtype[Any]
@@ -119,6 +122,7 @@ class Kernels:
         self.compiler = compiler
         self.known: dict[tuple[Any, ...], Kernel] = {}
         self.reductions: dict[tuple[Any, ...], Reduction] = {}
+        self.functions: dict[tuple[Op, int], compiled.Compiled] = {}
 
     def expression(self, w: Writer, number: int, entry: Entry) -> Expression | None:
         op, kind = entry.op, entry.op.kind
@@ -133,9 +137,12 @@ class Kernels:
             arguments = ", ".join([w.names[s] for s in entry.src])
             if op.name in ordered.COMPOSED:
                 return f"ordered.{op.name}({arguments})", Memory(number, True, True, False)
-            kernel = self.kernel(op, entry.dtype, sources, w.program.errors & possible(op, None, entry.dtype, sources[0]))
-            w.needs.append((kernel, prod(entry.shape)))
+            errors = w.program.errors & possible(op, None, entry.dtype, sources[0])
             c_order = len(entry.shape) != 2 or all(w.memory[s].c_order for s in entry.src)
+            if not errors & UNDER and sources == (entry.dtype,) and compiled.available(op.name, entry.dtype.char):
+                return f"{w.constant(self.function(op, errors))}({arguments})", Memory(number, True, True, c_order)
+            kernel = self.kernel(op, entry.dtype, sources, errors)
+            w.needs.append((kernel, prod(entry.shape)))
             return f"{w.constant(kernel)}({arguments})", Memory(number, True, True, c_order)
         if op is o.REDUCE and entry.dtype.kind in entry.arg[0].ordered and self.compiler.supported(w.program, number):
             over, axes = entry.arg
@@ -146,6 +153,13 @@ class Kernels:
             text = f"{w.constant(reduction)}({w.names[entry.src[0]]}, {w.constant(axes)})"
             return text, Memory(number, True, True, True)
         return None
+
+    def function(self, op: Op, errors: int) -> compiled.Compiled:
+        """The native core's C for an operation, made when first asked for."""
+        found = self.functions.get((op, errors))
+        if found is None:
+            found = self.functions[op, errors] = compiled.Compiled(op, errors)
+        return found
 
     def kernel(self, op: Op, dtype: DType, sources: tuple[DType, ...], errors: int) -> Kernel:
         """The kernel of an operation, made when first asked for."""

@@ -13,8 +13,10 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
+from lazynp.array import core
 from lazynp.backends.numpy import library, operations, ordered
 from lazynp.backends.numpy.operations import COMPLEX, MATERIALISE, SPECIAL, UFUNCS, size
+from lazynp.backends.numpy.together import Together
 from lazynp.graph import op as o
 from lazynp.graph.op import Op
 from lazynp.schedule import cost
@@ -40,6 +42,7 @@ NAMESPACE: Final[dict[str, Any]] = {
     "concatenate": np.concatenate,
     "asarray": np.asarray,
     "ordered": ordered,
+    "pass_over": core.pass_over,
     "Buffer": Buffer,
 }
 
@@ -398,8 +401,22 @@ def translate(
         elif entry.op is o.OUTPUT:
             calls[entry.src[0]] = number
 
+    readers: list[list[int]] = [[] for _ in entries]
+    for number, entry in enumerate(entries):
+        for source in entry.src:
+            readers[source].append(number)
+    together = None if ours is None or debug else Together(readers, outputs)
+
     laid_out = _laid_out(program)
     for number, entry in enumerate(entries):
+        if together is not None:
+            if together.takes(w, number, entry):
+                w.memory.append(Memory(number, True, True, True))
+                w.group[number] = max(w.group.get(number, -1), w.last[number])
+                w.names.append(f"t{number}")
+                continue
+            if entry.op not in (o.BUFFER, o.CONST):
+                together.end(w)
         made = None if ours is None else ours.expression(w, number, entry)
         text, memory = made or WRITERS[entry.op](w, number, entry)
         if number in laid_out and not memory.c_order and memory.root == number and entry.op is not o.STORE:
@@ -417,6 +434,8 @@ def translate(
             w.line(f"checked({w.names[number]}, {number}, {declared})", number)
         _drop(w, number, entry, calls)
 
+    if together is not None:
+        together.end(w)
     _results(w, outputs)
     text = "\n    ".join([f"def run(b, i, s, w{''.join([f', k{n}' for n in range(len(w.constants))])}):", *w.lines])
     return Source(text + "\n", tuple(w.constants), [None, *w.entry_of_line], w.needs)

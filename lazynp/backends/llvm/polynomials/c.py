@@ -1,8 +1,8 @@
 """A writer of C for the bodies of mathematical functions, from the definitions that LLVM IR is written from.
 
-In: the algorithms of this package, called with a writer of C.  Out: the text of a header: for each function and type one of a number, without a
-branch, and a loop over it that a C compiler vectorises.  Promise: operation by operation the same as the IR, so that the core has the
-kernels' bits without LLVM (products and sums must not be contracted: ``-ffp-contract=off``).
+In: the algorithms of this package, called with a writer of C.  Out: the text of a header: for each function and type one of a number,
+without a branch, and a loop over it that a C compiler vectorises.  Promise: operation by operation the same as the IR, so that the core
+has the kernels' bits without LLVM (products and sums must not be contracted: ``-ffp-contract=off``).
 
 The header is written where the core is built; nothing of this module is needed afterwards, and it imports nothing but its neighbours.
 """
@@ -14,7 +14,7 @@ import struct
 from typing import Final
 
 from lazynp.backends.llvm.polynomials import exponential, logarithm, trigonometric
-from lazynp.backends.llvm.polynomials.code import FORMATS, Code, Format, Operand, Value
+from lazynp.backends.llvm.polynomials.code import DOUBLE, FORMATS, Code, Format, Operand, Value
 
 # The functions that kernels take from here whatever the C library has (``preferred`` of this package's table), and for which types.
 WRITTEN: Final = {
@@ -29,7 +29,7 @@ WRITTEN: Final = {
 }
 PARTIAL: Final = {"sin": trigonometric.sin, "cos": trigonometric.cos, "tan": trigonometric.tan}  # of doubles; C's beyond their limit
 _WORDS: Final = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^", "shl": "<<", "lshr": ">>"}
-_COMPARED: Final = {"eq": "==", "ne": "!=", "ult": "<", "ule": "<=", "ugt": ">", "uge": ">=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">="}
+_COMPARED: Final = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
 class CCode(Code):
@@ -57,7 +57,9 @@ class CCode(Code):
         return f"({float.hex(value)}{self.suffix})"
 
     def integer_operand(self, x: Value | int) -> str:
-        return x if isinstance(x, str) else f"({self.unsigned})0x{x & (1 << self.format.bits) - 1:x}u{'ll' * (self.format.bits == 64)}"
+        if isinstance(x, str):
+            return x
+        return f"({self.unsigned})0x{x & (1 << self.format.bits) - 1:x}u{'ll' * (self.format.bits == 64)}"
 
     def _binary(self, word: str, a: Operand, b: Operand) -> Value:
         sign = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/"}[word]
@@ -85,7 +87,8 @@ class CCode(Code):
 
     def compare(self, predicate: str, a: Value | int, b: Value | int) -> Value:
         kind = self.signed if predicate[0] == "s" else self.unsigned
-        return self.declare("int", f"({kind}){self.integer_operand(a)} {_COMPARED[predicate]} ({kind}){self.integer_operand(b)}")
+        sign = _COMPARED[predicate.lstrip("us")]
+        return self.declare("int", f"({kind}){self.integer_operand(a)} {sign} ({kind}){self.integer_operand(b)}")
 
     def equal(self, a: Operand, b: Operand) -> Value:
         return self.declare("int", f"{self.operand(a)} == {self.operand(b)}")
@@ -105,8 +108,11 @@ class CCode(Code):
 
 def header() -> str:
     """Return the C text of all functions, to be included once for each set of instructions, with ``LEVEL(name)`` naming its own."""
-    out = ["/* Written by lazynp/backends/llvm/polynomials/c.py. */\n"]
+    out = ["/* Written by lazynp/backends/llvm/polynomials/c.py. */\n#if defined(__GNUC__)\n"]
     listed = []
+    beyond = f"(bits_of_double(x) & 0x{DOUBLE.magnitude:x}u) - 0x{DOUBLE.of(trigonometric.LIMIT):x}u"
+    beyond += f" < 0x{DOUBLE.infinity - DOUBLE.of(trigonometric.LIMIT):x}u"
+    out.append(f"static inline int LEVEL(is_far)(double x) {{ return {beyond}; }}\n")
     for name, (body, kinds) in WRITTEN.items():
         for kind in kinds.split():
             code = CCode(FORMATS[kind])
@@ -116,13 +122,13 @@ def header() -> str:
             listed.append((name, kind))
     for name, partial in PARTIAL.items():
         code = CCode(FORMATS["f64"])
-        result, far = partial(code, "x")
+        result, _ = partial(code, "x")
         out.append(_function(f"{name}_f64", code, f"    return {result};\n"))
         out.append(f"PARTIAL_LOOP({name}_f64, {name})\n")
         listed.append((name, "f64"))
     types = {"f64": "NPY_DOUBLE", "f32": "NPY_FLOAT"}
     rows = "".join(f'    {{"{name}", {types[kind]}, LEVEL({name}_{kind}_loop)}},\n' for name, kind in listed)
-    out.append(f"static const Compiled LEVEL(functions)[] = {{\n{rows}    {{NULL, 0, NULL}}}};\n")
+    out.append(f"static const Compiled LEVEL(functions)[] = {{\n{rows}    {{NULL, 0, NULL}}}};\n#endif\n")
     return "".join(out)
 
 

@@ -1,0 +1,139 @@
+/* Elementwise operations of a program of large arrays, in one pass: what runs before there is a kernel, and where none pays.
+
+   In: steps, as the NumPy tier describes them, and arrays of one shape in C's order.  Out: the results that somebody wants.  Promise: nothing is compiled;
+   the bits are those of kernels; where an error is raised that somebody is told of, nothing is returned, and the caller goes step by step. */
+
+#ifndef LAZYNP_PROGRAMS_H
+#define LAZYNP_PROGRAMS_H
+
+#include "functions.h"
+
+typedef struct {
+    int steps, arrays, numbers;
+    Step step[CHAIN_STEPS];
+    char out[CHAIN_STEPS];               /* steps whose results are wanted */
+    signed char array[CHAIN_STEPS + 1];  /* the dtypes of what is read */
+    signed char number[CHAIN_STEPS + 1];
+} Together;
+
+static void together_free(PyObject* capsule) { PyMem_Free(PyCapsule_GetPointer(capsule, NULL)); }
+
+/* The loops of a ufunc of NumPy's, or of the kernels' function of that name; NULL where there are none that may be a step. */
+static Loops* loops_for(PyObject* ufunc, int kernels, int type) {
+    for (Ufunc* of = ufuncs_bound; of; of = of->next) {
+        Loops* loops = kernels ? of->kernels : of->loops;
+        if (of->numpy != ufunc || loops == NULL) continue;
+        if (!kernels) loop_of(loops, type); /* compares it, the first time */
+        return loops->of[type].function && loops->of[type].state == USABLE && loops->of[type].joins && !loops->of[type].raises ? loops : NULL;
+    }
+    return NULL;
+}
+
+static int together_operand(Together* self, PyObject* operand, int k, int type, Operand* to) {
+    int kind, number;
+    if (!PyArg_ParseTuple(operand, "ii", &kind, &number)) return -1;
+    if (kind == OF_STEP ? number < 0 || number >= k || self->step[number].out != type : number < 0 || number >= CHAIN_STEPS) return 0;
+    if (kind == OF_ARRAY) {
+        if (self->array[number] >= 0 && self->array[number] != type) return 0;
+        self->array[number] = (signed char)type;
+        if (number >= self->arrays) self->arrays = number + 1;
+    } else if (kind == OF_NUMBER) {
+        self->number[number] = (signed char)type;
+        if (number >= self->numbers) self->numbers = number + 1;
+    }
+    *to = (Operand){(short)kind, (short)number};
+    return 1;
+}
+
+/* `steps`: `(ufunc, kernels, type of the operands, type of the result, operands)`, where an operand is a kind (0: array, 1: number, 2: step) and its place; `ufunc` is
+   None for a cast.  None where they cannot be in one pass. */
+static PyObject* together_new(PyObject* steps, PyObject* outs) {
+    Together* self = PyMem_Calloc(1, sizeof(Together));
+    PyObject* made;
+    int fine = 1;
+    if (self == NULL) return PyErr_NoMemory();
+    memset(self->array, -1, sizeof(self->array)), memset(self->number, -1, sizeof(self->number));
+    for (Py_ssize_t k = 0; fine > 0 && k < PyTuple_GET_SIZE(steps); k++) {
+        PyObject *ufunc, *operands;
+        int kernels, type, out;
+        Loops* loops;
+        Step* step = &self->step[k];
+        if (k == CHAIN_STEPS || !PyArg_ParseTuple(PyTuple_GET_ITEM(steps, k), "OiiiO", &ufunc, &kernels, &type, &out, &operands)) {
+            fine = k == CHAIN_STEPS ? 0 : -1;
+            break;
+        }
+        if (type < 0 || type >= TYPES || out < 0 || out >= TYPES) fine = 0;
+        else if (ufunc == Py_None) loops = cast_loops[out].of[type].function ? &cast_loops[out] : NULL;
+        else loops = loops_for(ufunc, kernels, type);
+        if (fine && (loops == NULL || loops->nin != PyTuple_GET_SIZE(operands) || loops->of[type].out != out || PyTypeNum_ISCOMPLEX(type))) fine = 0;
+        if (fine <= 0) break;
+        step->loops = loops, step->type = type, step->out = out;
+        for (int o = 0; fine > 0 && o < loops->nin; o++) fine = together_operand(self, PyTuple_GET_ITEM(operands, o), (int)k, type, &step->of[o]);
+        if (loops->nin == 1) step->of[1] = (Operand){OF_NUMBER, 0};
+        self->steps++;
+    }
+    for (Py_ssize_t k = 0; fine > 0 && k < PyTuple_GET_SIZE(outs); k++) {
+        long out = PyLong_AsLong(PyTuple_GET_ITEM(outs, k));
+        if (out < 0 || out >= self->steps) fine = PyErr_Occurred() ? -1 : 0;
+        else self->out[out] = 1;
+    }
+    if (fine <= 0) {
+        PyMem_Free(self);
+        return fine < 0 ? NULL : Py_NewRef(Py_None);
+    }
+    made = PyCapsule_New(self, NULL, together_free);
+    if (made == NULL) PyMem_Free(self);
+    return made;
+}
+
+/* Compute; a tuple of the results, or None where it has to be done step by step. */
+static PyObject* together_compute(PyObject* capsule, PyObject* arrays, PyObject* numbers, int minded) {
+    const Together* self = PyCapsule_GetPointer(capsule, NULL);
+    PyArrayObject* first;
+    PyObject *made[CHAIN_STEPS] = {NULL}, *results = NULL;
+    Chain* chain;
+    Outs outs;
+    Rows2 of;
+    Py_ssize_t count = 0;
+    int fine = 0;
+    if (self == NULL) return NULL;
+    if (PyTuple_GET_SIZE(arrays) != self->arrays || PyTuple_GET_SIZE(numbers) != self->numbers || self->arrays == 0) return Py_NewRef(Py_None);
+    first = (PyArrayObject*)PyTuple_GET_ITEM(arrays, 0);
+    if ((chain = PyMem_Malloc(sizeof(Chain))) == NULL) return PyErr_NoMemory();
+    chain->steps = self->steps, chain->arrays = self->arrays, chain->numbers = self->numbers, chain->ndim = 1, chain->flat = 1, chain->whole = 0;
+    memcpy(chain->step, self->step, (size_t)self->steps * sizeof(Step));
+    for (int k = 0; k < self->arrays; k++) {
+        PyArrayObject* x = (PyArrayObject*)PyTuple_GET_ITEM(arrays, k);
+        if (!PyArray_CheckExact(x) || PyArray_TYPE(x) != self->array[k] || !PyArray_ISCARRAY_RO(x) || PyArray_NDIM(x) == 0 || !PyArray_SAMESHAPE(x, first)) goto done;
+        chain->array[k] = x, chain->source[k] = NULL;
+    }
+    for (int k = 0; k < self->numbers; k++) {
+        PyObject* x = PyTuple_GET_ITEM(numbers, k);
+        PyArray_Descr* descr = PyArray_IsScalar(x, Generic) ? PyArray_DescrFromScalar(x) : NULL;
+        int type = descr ? descr->type_num : -1;
+        Py_XDECREF(descr);
+        if (type != self->number[k]) goto done;
+        PyArray_ScalarAsCtype(x, &chain->value[k]);
+    }
+    chain->size = chain->dims[0] = size_of(first);
+    outs.count = 0;
+    for (int k = 0; k < self->steps; k++) outs.wanted[k] = self->out[k], outs.to[k] = NULL, outs.count += self->out[k];
+    for (int k = self->steps; k--;)
+        for (int o = 0; outs.wanted[k] && o < self->step[k].loops->nin; o++)
+            if (self->step[k].of[o].kind == OF_STEP) outs.wanted[self->step[k].of[o].number] = 1;
+    for (int k = 0; k < self->steps; k++) {
+        if (!self->out[k]) continue;
+        if ((made[k] = (PyObject*)result_of(PyArray_NDIM(first), PyArray_DIMS(first), self->step[k].out, chain->size)) == NULL) goto done;
+        outs.to[k] = PyArray_BYTES((PyArrayObject*)made[k]);
+    }
+    fine = chain->size > 0 && rows_of(chain, &of) && !pass_run(chain, &outs, &of, minded);
+    if (fine && (results = PyTuple_New(outs.count)))
+        for (int k = 0; k < self->steps; k++)
+            if (made[k]) PyTuple_SET_ITEM(results, count++, made[k]), made[k] = NULL;
+done:
+    for (int k = 0; k < self->steps; k++) Py_XDECREF(made[k]);
+    PyMem_Free(chain);
+    return results || PyErr_Occurred() ? results : Py_NewRef(Py_None);
+}
+
+#endif
