@@ -71,7 +71,11 @@ def addressable(shape: Shape, dtype: np.dtype[Any]) -> Shape:
 
 def _constant(name: str, value: int, shape: Any, dtype: Any, order: str, device: Any) -> Any:
     place = checked_device(device)
-    found = as_dtype(float if dtype is None else dtype)
+    try:
+        found = as_dtype(float if dtype is None else dtype)
+    except TypeError:
+        shape_of(shape)  # of two that are wrong NumPy names the first
+        raise
     if found not in NATIVE:
         return fallback.call(getattr(np, name), name, (shape, dtype, order), {})
     return _laid_out(expand(const(value, found), addressable(shape_of(shape), found)), order, place)
