@@ -44,6 +44,7 @@ typedef struct {
     PyObject* args[ITEM_ARGS];  /* held; NULL: an operand, the one that `of` says */
     Py_ssize_t n;
     int total, joined;          /* arguments; whether the operands are the items of the first one */
+    int silent;                 /* NumPy tells of no floating-point errors of it */
     int of[ITEM_ARGS];
 } Item;
 

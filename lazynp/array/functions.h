@@ -240,13 +240,14 @@ static int keeps_nothing(PyObject* found) {
 
 /* Call NumPy so that it says nothing of floating-point errors itself; they are told at the caller's line, as those of operators are. */
 static PyObject* listening(PyObject* function, PyObject* const* args, size_t n, PyObject* names) {
-    PyObject *found, *told, *token = PyContextVar_Set(error_variable, error_listening), *type, *value, *trace;
-    if (token == NULL) return NULL;
+    PyObject *found, *told, *token, *type, *value, *trace;
+    if (item_thread && item_thread == PyThreadState_Get()) return PyObject_Vectorcall(function, args, n, names); /* the item listens, and tells of them at its own line */
+    if ((token = PyContextVar_Set(error_variable, error_listening)) == NULL) return NULL;
     found = PyObject_Vectorcall(function, args, n, names);
     PyErr_Fetch(&type, &value, &trace);
     PyContextVar_Reset(error_variable, token);
     Py_DECREF(token);
-    if (PyDict_GET_SIZE(errors_heard) && item_thread != PyThreadState_Get()) { /* else the item tells of them, at its own line */
+    if (PyDict_GET_SIZE(errors_heard)) {
         told = PyObject_CallNoArgs(errors_tell);
         if (told == NULL) {
             Py_CLEAR(found);
@@ -1232,6 +1233,16 @@ static inline int may_be_recorded(const Function* self, PyObject* const* args, P
     }
 }
 
+/* Whether NumPy tells of no floating-point errors of a function, whatever it is given. */
+static int is_silent(const Function* self) {
+    switch (self->kind) {
+    case WHERE: case JOINED: case DOT: return 1;
+    case REDUCTION: return self->reduces == EXTREMES || self->reduces == TRUTHS_OF;
+    case MEAN: case VARIANCE: case DEVIATION: case PRODUCT: case ASTYPE: return 0;
+    default: return self->recorded == COPIES || self->recorded == SORTS || self->recorded == SORTS_POSITIONS || self->recorded == ARG_EXTREMES;
+    }
+}
+
 /* A call as a cell that waits; NULL, perhaps without an exception, where it is made now. */
 static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
@@ -1251,6 +1262,7 @@ static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssi
     case DOT: fits = names == NULL && self->recorded && product_call(&call, args[0], args[1]); break;
     default: fits = like_call(&call, self, args, n, names);
     }
+    call.silent = is_silent(self);
     if (fits && call_fits(&call))
         made = call_waits(&call, &begun, function_answer, (PyObject*)self, args, n, names, self->kind == JOINED);
     return recording_end(&begun, made);

@@ -61,7 +61,10 @@ static PyObject* item_answer(Chain* self) {
     PyObject *args[ITEM_ARGS] = {NULL}, *found = NULL, *told, *type, *value, *trace;
     PyThreadState* before = item_thread;
     Hearing hearing;
-    if (item_arguments(self, args) == 0 && hearing_begin(&hearing) == 0) {
+    if (item_arguments(self, args) < 0) {
+    } else if (item->silent) {
+        found = item->answer(item->call, args, item->n, item->names);
+    } else if (hearing_begin(&hearing) == 0) {
         item_thread = PyThreadState_Get();
         found = item->answer(item->call, args, item->n, item->names);
         item_thread = before;
@@ -142,6 +145,7 @@ typedef struct {
     Read read[CHAIN_STEPS];
     int count;
     int out, ndim;
+    int silent; /* NumPy tells of no floating-point errors of it */
     npy_intp dims[AXES], size;
 } Call;
 
@@ -193,7 +197,7 @@ static PyObject* call_waits(Call* call, Begun* begun, Answer answer, PyObject* c
     if (self == NULL) return NULL;
     self->closed = ITEM;
     self->item.answer = answer, self->item.call = Py_NewRef(callable), self->item.names = Py_XNewRef(names);
-    self->item.n = n, self->item.total = (int)total, self->item.joined = joined;
+    self->item.n = n, self->item.total = (int)total, self->item.joined = joined, self->item.silent = call->silent;
     for (int k = 0; k < total; k++) {
         int of = -1;
         for (int o = 0; o < call->count && of < 0; o++)
@@ -243,7 +247,7 @@ static PyObject* product_recorded(PyObject* a, PyObject* b) {
     PyObject *args[2] = {a, b}, *made = NULL;
     Call call;
     Begun begun;
-    call.count = 0;
+    call.count = call.silent = 0;
     int axes = axes_of(a), others = axes ? axes_of(b) : 0;
     if (others == 0 || axes + others < 3 || !recording_begin(&begun)) return NULL; /* of two vectors it is a number */
     if (product_call(&call, a, b) && call_fits(&call))

@@ -86,6 +86,29 @@ static PyObject* together_new(PyObject* steps, PyObject* outs) {
     return made;
 }
 
+/* How what is read lies, as rows; 0 where it lies otherwise, as transposed matrices do, for which NumPy goes through all in another order. */
+static int lie_in_rows(Chain* chain, PyArrayObject* first, Rows2* of) {
+    int ndim = PyArray_NDIM(first);
+    of->rows = chain->flat || ndim == 1 ? 1 : PyArray_DIM(first, 0);
+    of->length = chain->flat ? chain->size : PyArray_DIM(first, ndim - 1);
+    if (!chain->flat && ndim > 2) return 0;
+    chain->ndim = chain->flat ? 1 : ndim;
+    for (int k = 0; k < ndim && k < 2; k++) chain->dims[k] = PyArray_DIM(first, k);
+    if (chain->flat) chain->dims[0] = chain->size;
+    for (int k = 0; k < chain->arrays; k++) {
+        PyArrayObject* x = chain->array[k];
+        of->across[k] = chain->flat || ndim == 1 || of->rows == 1 ? 0 : PyArray_STRIDE(x, 0);
+        of->along[k] = chain->flat ? PyArray_ITEMSIZE(x) : of->length == 1 ? 0 : PyArray_STRIDE(x, ndim - 1);
+        if (of->across[k] < 0 || of->along[k] < 0) return 0;
+        if (of->rows > 1 && of->length > 1 && of->across[k] && of->across[k] < of->along[k]) return 0;
+    }
+    if (of->length == 1) { /* a column is a row */
+        of->length = of->rows, of->rows = 1;
+        memcpy(of->along, of->across, sizeof(of->along));
+    }
+    return 1;
+}
+
 /* Compute; a tuple of the results, or None where it has to be done step by step. */
 static PyObject* together_compute(PyObject* capsule, PyObject* arrays, PyObject* numbers, int minded) {
     const Together* self = PyCapsule_GetPointer(capsule, NULL);
@@ -95,17 +118,19 @@ static PyObject* together_compute(PyObject* capsule, PyObject* arrays, PyObject*
     Outs outs;
     Rows2 of;
     Py_ssize_t count = 0;
-    int fine = 0;
+    int fine = 0, ndim;
     if (self == NULL) return NULL;
     if (PyTuple_GET_SIZE(arrays) != self->arrays || PyTuple_GET_SIZE(numbers) != self->numbers || self->arrays == 0) return Py_NewRef(Py_None);
     first = (PyArrayObject*)PyTuple_GET_ITEM(arrays, 0);
     if ((chain = PyMem_Malloc(sizeof(Chain))) == NULL) return PyErr_NoMemory();
-    chain->steps = self->steps, chain->arrays = self->arrays, chain->numbers = self->numbers, chain->ndim = 1, chain->flat = 1, chain->whole = 0;
+    ndim = PyArray_CheckExact(first) ? PyArray_NDIM(first) : 0;
+    chain->steps = self->steps, chain->arrays = self->arrays, chain->numbers = self->numbers, chain->flat = 1, chain->whole = 0;
     memcpy(chain->step, self->step, (size_t)self->steps * sizeof(Step));
     for (int k = 0; k < self->arrays; k++) {
         PyArrayObject* x = (PyArrayObject*)PyTuple_GET_ITEM(arrays, k);
-        if (!PyArray_CheckExact(x) || PyArray_TYPE(x) != self->array[k] || !PyArray_ISCARRAY_RO(x) || PyArray_NDIM(x) == 0 || !PyArray_SAMESHAPE(x, first)) goto done;
+        if (!PyArray_CheckExact(x) || PyArray_TYPE(x) != self->array[k] || !PyArray_ISBEHAVED_RO(x) || ndim == 0 || !PyArray_SAMESHAPE(x, first)) goto done;
         chain->array[k] = x, chain->source[k] = NULL;
+        chain->flat &= PyArray_IS_C_CONTIGUOUS(x);
     }
     for (int k = 0; k < self->numbers; k++) {
         PyObject* x = PyTuple_GET_ITEM(numbers, k);
@@ -115,7 +140,8 @@ static PyObject* together_compute(PyObject* capsule, PyObject* arrays, PyObject*
         if (type != self->number[k]) goto done;
         PyArray_ScalarAsCtype(x, &chain->value[k]);
     }
-    chain->size = chain->dims[0] = size_of(first);
+    chain->size = size_of(first);
+    if (!lie_in_rows(chain, first, &of)) goto done;
     outs.count = 0;
     for (int k = 0; k < self->steps; k++) outs.wanted[k] = self->out[k], outs.to[k] = NULL, outs.count += self->out[k];
     for (int k = self->steps; k--;)
@@ -126,7 +152,7 @@ static PyObject* together_compute(PyObject* capsule, PyObject* arrays, PyObject*
         if ((made[k] = (PyObject*)result_of(PyArray_NDIM(first), PyArray_DIMS(first), self->step[k].out, chain->size)) == NULL) goto done;
         outs.to[k] = PyArray_BYTES((PyArrayObject*)made[k]);
     }
-    fine = chain->size > 0 && rows_of(chain, &of) && !pass_run(chain, &outs, &of, minded);
+    fine = chain->size > 0 && !pass_run(chain, &outs, &of, minded);
     if (fine && (results = PyTuple_New(outs.count)))
         for (int k = 0; k < self->steps; k++)
             if (made[k]) PyTuple_SET_ITEM(results, count++, made[k]), made[k] = NULL;

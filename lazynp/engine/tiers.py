@@ -69,7 +69,7 @@ def work(program: Program) -> Price:
             total += max(SPECIAL_FACTOR * size * entry.op.cost, SPECIAL_WORK) * together.PARTS
         else:
             if kind is Kind.ELEMENTWISE and entry.src:
-                total += size * together.price(entry, program.entries[entry.src[0]].dtype)
+                total += size * together.price(program.entries, entry)
             else:
                 total += size * max(entry.op.cost, 1) * together.PARTS
         if kind is Kind.REDUCTION:

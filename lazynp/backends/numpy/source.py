@@ -410,12 +410,13 @@ def translate(
     laid_out = _laid_out(program)
     for number, entry in enumerate(entries):
         if together is not None:
-            if together.takes(w, number, entry):
-                w.memory.append(Memory(number, True, True, True))
+            c_order = all(w.memory[source].c_order for source in entry.src)  # as NumPy's loops would have it
+            if (c_order or number not in laid_out) and together.takes(w, number, entry):
+                w.memory.append(Memory(number, True, True, c_order))
                 w.group[number] = max(w.group.get(number, -1), w.last[number])
                 w.names.append(f"t{number}")
                 continue
-            if entry.op not in (o.BUFFER, o.CONST):
+            if not together.stays(w, number, entry):
                 together.end(w)
         made = None if ours is None else ours.expression(w, number, entry)
         text, memory = made or WRITERS[entry.op](w, number, entry)

@@ -8,6 +8,7 @@ one, which also run where an error is raised that somebody is told of.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -28,6 +29,9 @@ Step = tuple[Any, int, int, int, tuple[tuple[int, int], ...]]
 
 LEAST: Final = 1 << 15  # elements, of fewer a call of NumPy's costs nothing beside the operation's memory
 MOST: Final = 48  # operations
+VIEWED: Final = frozenset([o.BUFFER, o.CONST, o.SLICE, o.RESHAPE, o.PERMUTE, o.EXPAND])  # which nothing is computed for
+VIEWS: Final = frozenset([o.SLICE, o.PERMUTE, o.EXPAND])  # of which some do not lie in C's order
+AXES: Final = 2  # of those that are read all the same
 PARTS: Final = 4  # of one vectorised addition that goes through memory: what one in a pass costs
 ARRAY, NUMBER, STEP = range(3)
 
@@ -49,9 +53,11 @@ def step(op: Op, dtype: DType, source: DType) -> tuple[Any, int, int, int] | Non
     return found if core.together(((*found, operands),), (0,)) is not None else None
 
 
-def price(entry: Entry, source: DType) -> int:
-    """Return what an element of an operation costs in this tier, in ``PARTS`` of an addition."""
-    if size(entry.shape) >= LEAST and step(entry.op, entry.dtype, source) is not None:
+def price(entries: Sequence[Entry], entry: Entry) -> int:
+    """Return what an element of an elementwise operation costs in this tier, in ``PARTS`` of an addition."""
+    source = entries[entry.src[0]].dtype
+    alike = all(entries[s].shape in (entry.shape, ()) and (len(entry.shape) <= AXES or entries[s].op not in VIEWS) for s in entry.src)
+    if alike and size(entry.shape) >= LEAST and step(entry.op, entry.dtype, source) is not None:
         return PARTS if source.kind in entry.op.rounds else 1
     return PARTS * max(entry.op.cost, 1)
 
@@ -102,7 +108,16 @@ class Together:
         source = w.program.entries[s]
         if source.dtype != dtype:
             return False
-        return source.op is o.CONST if not source.shape else source.shape == entry.shape and (s in self.members or w.memory[s].c_order)
+        if not source.shape:
+            return source.op is o.CONST
+        return source.shape == entry.shape and (s in self.members or w.memory[s].c_order or len(entry.shape) <= AXES)
+
+    def stays(self, w: Writer, number: int, entry: Entry) -> bool:
+        """Tell whether the line of an entry may stand before what waits here."""
+        if entry.op not in VIEWED:
+            return False
+        read = self.arrays.keys() | self.numbers.keys()
+        return not any(s in self.members or (s in read and w.last[s] == number) for s in entry.src)
 
     def end(self, w: Writer) -> None:
         """Write the lines of what has come together."""
