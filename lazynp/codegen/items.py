@@ -14,8 +14,8 @@ from lazynp.codegen import ir
 from lazynp.graph import op as o
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Entry, Program
-from lazynp.schedule.claims import claims, nbytes
-from lazynp.schedule.fuse import VIEWS, Partition, partition, view_base
+from lazynp.schedule.claims import VIEWS, claims, nbytes, view_base
+from lazynp.schedule.fuse import Partition, partition
 from lazynp.schedule.lower import Body, Lowered, lower
 from lazynp.schedule.memory import Update, lifetimes, recorded_peak, take_over, updates
 from lazynp.schedule.order import grouped, order

@@ -28,6 +28,7 @@ from lazynp.codegen.emit import (
 from lazynp.codegen.ir import Memory, Operand
 from lazynp.graph.index import Formula, Offset, Range
 from lazynp.schedule import cost
+from lazynp.schedule.chunks import CHUNK
 from lazynp.schedule.lower import ACCUMULATE, CHECKED, LOAD, SCALAR, Body, Output, Value
 from lazynp.schedule.movement import Guard
 from lazynp.values.records import Record
@@ -440,7 +441,7 @@ class Nest(Emitter):
             reduce.unrolled(self, ranges[0], own, iteration)
         else:
             trees = reduce.Trees(self, own)
-            if len(ranges) == 1 and ranges[0].extent <= reduce.CHUNK:
+            if len(ranges) == 1 and ranges[0].extent <= CHUNK:
                 totals = reduce.single_chunk(self, trees, ranges[0], iteration if inside else None)
             else:
                 reduce.chunks(self, trees, ranges, "0", None, iteration, rows)

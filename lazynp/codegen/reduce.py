@@ -26,13 +26,11 @@ from lazynp.codegen.emit import COLUMNS, Emitter, Result
 from lazynp.codegen.ir import Memory, Operand
 from lazynp.graph import op as o
 from lazynp.graph.index import Formula, Range
+from lazynp.schedule.chunks import CHUNK, LANES, ROWS
 from lazynp.schedule.lower import LOAD, Output, Value
 
-LANES = 32
-CHUNK = 512
 PARTIAL_CHUNKS = 64  # a power of two, so that partial results are whole subtrees
 PARTIAL = CHUNK * PARTIAL_CHUNKS
-ROWS = 256
 PIECE_BLOCKS = 16  # of rows, a power of two: what a thread takes at a time where columns are few
 PIECE = ROWS * PIECE_BLOCKS
 ROWS_TOGETHER = 4  # rows added in one go where columns are reduced: as many streams, and accumulators stay in registers between

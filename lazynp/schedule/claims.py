@@ -7,10 +7,20 @@ found out when the program runs (``backends/common/ownership.py``).
 from __future__ import annotations
 
 from math import prod
+from typing import Final
 
 from lazynp.graph import op as o
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Entry, Program
+
+VIEWS: Final = frozenset({o.PERMUTE, o.EXPAND, o.SLICE, o.RESHAPE})
+
+
+def view_base(program: Program, e: int) -> int:
+    """The entry under a chain of views."""
+    while program.entries[e].op in VIEWS:
+        e = program.entries[e].src[0]
+    return e
 
 
 class Claims(list[int]):

@@ -18,7 +18,7 @@ from lazynp.graph.node import Shape
 from lazynp.graph.op import Kind
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Entry, Program
-from lazynp.schedule.claims import nbytes
+from lazynp.schedule.claims import nbytes, view_base
 from lazynp.schedule.movement import NO_GUARDS, Point
 from lazynp.schedule.rangeify import Kernel, Walk, nontrivial
 from lazynp.values.records import Record
@@ -34,16 +34,6 @@ class Partition(Record):
 
 # Movements that a library can follow by itself: all but PAD, whose border is in nobody's memory.
 CROWDED: Final = "the kernel needs many values at the same time already"
-
-VIEWS: Final = frozenset({o.PERMUTE, o.EXPAND, o.SLICE, o.RESHAPE})
-
-
-def view_base(program: Program, e: int) -> int:
-    """The entry under a chain of views."""
-    while program.entries[e].op in VIEWS:
-        e = program.entries[e].src[0]
-    return e
-
 
 def partition(program: Program, supported: Callable[[Program, int], bool], joined: int | None = None) -> Partition:
     """Split ``program`` into kernels and library calls.
@@ -431,4 +421,4 @@ class _Fusion:
         return False
 
 
-__all__ = ["Partition", "partition", "view_base"]
+__all__ = ["Partition", "partition"]

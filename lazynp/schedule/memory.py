@@ -14,8 +14,7 @@ from lazynp.graph import op as o
 from lazynp.graph.index import Formula, Index, Offset, Range
 from lazynp.graph.size import gcd
 from lazynp.schedule.canonicalise import ZERO, Program
-from lazynp.schedule.claims import nbytes
-from lazynp.schedule.fuse import view_base
+from lazynp.schedule.claims import nbytes, view_base
 from lazynp.schedule.lower import ACCUMULATE, LOAD, Body, Output, Value
 from lazynp.schedule.movement import Point
 from lazynp.schedule.rangeify import Kernel

@@ -19,7 +19,8 @@ from lazynp.graph.index import Index, Loaded, Offset, Range
 from lazynp.graph.node import Shape
 from lazynp.graph.op import Kind, Op
 from lazynp.schedule.canonicalise import ZERO, Entry, Program
-from lazynp.schedule.fuse import Partition, view_base
+from lazynp.schedule.claims import view_base
+from lazynp.schedule.fuse import Partition
 from lazynp.schedule.lower import ACCUMULATE, CHECKED, INSIDE, LOAD, POSITION, SCALAR, Body, Lowered, Value
 from lazynp.schedule.rangeify import Kernel, Request
 from lazynp.schedule.spec_rules import BOOL, INT64, Complaints, SpecError, refuse, scalar_rule

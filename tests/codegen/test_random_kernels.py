@@ -19,6 +19,7 @@ from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node
 from lazynp.schedule import cost
+from lazynp.schedule.chunks import CHUNK, ROWS
 from lazynp.values import config
 from tests.codegen.engines import Array, bits, compiled, compiled_plan, first_difference, interpreted, leaf, run
 from tests.codegen.programs import program
@@ -167,9 +168,9 @@ def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
             patch.setattr(runtime, "PARALLEL_WORK", 0.0)
             patch.setattr(nest, "PARALLEL_ELEMENTS", 64)
             patch.setattr(reduce, "PARTIAL_CHUNKS", 1)
-            patch.setattr(reduce, "PARTIAL", reduce.CHUNK)
+            patch.setattr(reduce, "PARTIAL", CHUNK)
             patch.setattr(reduce, "PIECE_BLOCKS", 1)
-            patch.setattr(reduce, "PIECE", reduce.ROWS)
+            patch.setattr(reduce, "PIECE", ROWS)
             plan = compiled_plan(nodes)
             for _ in range(3):
                 same_bits(seed, run(plan, nodes), expected, "two threads")

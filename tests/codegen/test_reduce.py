@@ -10,8 +10,9 @@ import pytest
 
 import lazynp as np
 from lazynp.backends.numpy import ordered
-from lazynp.codegen.reduce import CHUNK, LANES, PARTIAL, PIECE, ROWS
+from lazynp.codegen.reduce import PARTIAL, PIECE
 from lazynp.engine.realize import forget_plans
+from lazynp.schedule.chunks import CHUNK, LANES, ROWS
 from lazynp.values import config
 from tests.codegen.engines import bits
 

@@ -12,7 +12,8 @@ from lazynp.engine.realize import compiler
 from lazynp.graph import op as o
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program
-from lazynp.schedule.fuse import Partition, partition, view_base
+from lazynp.schedule.claims import view_base
+from lazynp.schedule.fuse import Partition, partition
 from lazynp.schedule.simplify import simplify
 from tests.schedule.graphs import matrix, softmax, values, vector
 from tests.schedule.plans import program_of

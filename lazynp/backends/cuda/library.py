@@ -20,7 +20,7 @@ from lazynp.graph.build import TF32
 from lazynp.graph.errstate import UNDER
 from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import ZERO, Entry, Program
-from lazynp.schedule.fuse import VIEWS
+from lazynp.schedule.claims import VIEWS
 from lazynp.values import records
 
 if TYPE_CHECKING:

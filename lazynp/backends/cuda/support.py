@@ -58,7 +58,7 @@ def _element(dtype: DType, text: str) -> str:
 
 
 def _halve(op: Op, dtype: DType) -> str:
-    from lazynp.codegen.reduce import LANES
+    from lazynp.schedule.chunks import LANES
 
     t, m = type_of(dtype), memory_type(dtype)
     return f"""{t} lz_halve_{op.name}_{code(dtype)}({m}* lanes, unsigned int& noted)

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.backends.llvm import mathlib
+from lazynp.backends.llvm.supported import can_be_rendered
 from lazynp.graph import op as o
 from lazynp.graph.errstate import DIVIDE, INVALID, OVER, UNDER, raises
 from lazynp.graph.op import Op
@@ -416,21 +417,10 @@ HALF_LOWERINGS: dict[Op, Lowering] = {
     o.FMIN: _extremum("ole", "", "", True),
 }
 
+
 def supported(op: Op, dtype: DType, sources: Sequence[DType]) -> bool:
     """Tell whether ``op`` on scalars of these dtypes has a lowering."""
-    if any(d.kind not in "biufc" or d.char in "gG" for d in (dtype, *sources)):
-        return False
-    if op is o.WHERE:
-        return True
-    if any(d.kind == "c" for d in (dtype, *sources)):
-        return op is o.BITCAST and dtype.itemsize == sources[0].itemsize
-    if op is o.CAST:
-        return True
-    if op is o.BITCAST:
-        return dtype.kind != "b" and sources[0].kind != "b"
-    if op not in LOWERINGS or any(d != sources[0] for d in sources):
-        return False
-    return op.takes(sources[0]) and (sources[0].kind == "f" or op not in MATH)
+    return can_be_rendered(op, dtype, tuple(sources))
 
 
 # Their functions return zero without the flag, which would cost those something who do not care.

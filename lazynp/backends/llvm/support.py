@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from lazynp.backends.llvm import compiler, mathlib, scalars
 from lazynp.backends.llvm.scalars import Lines, literal, memory_type
 from lazynp.codegen import ir
-from lazynp.codegen.reduce import LANES
 from lazynp.graph.op import Op
+from lazynp.schedule.chunks import LANES
 
 Key = tuple[Op, ir.DType]
 

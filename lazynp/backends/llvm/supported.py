@@ -1,21 +1,32 @@
 """Which operations kernels of the processor compute.
 
-In: an entry of a program.  Out: yes or no.  Promise: LLVM, and what writes for it, is not loaded for that.
+In: an entry of a program.  Out: yes or no.  Promise: what writes code is not loaded for that; its table of texts (``scalars.py``) has all
+that is said to be supported here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from math import prod
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from lazynp.backends.base import in_kernels
-from lazynp.backends.llvm import scalars
 from lazynp.graph import op as o
+from lazynp.graph.op import Kind, Op
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import Program
 
-_can_be_rendered: Final = cache(scalars.supported)  # asked of every operation of every program
+DType = np.dtype[Any]
+
+# What is put together from other operations before it comes here, or left to NumPy.
+WITHOUT: Final = frozenset(
+    [o.LOGADDEXP, o.LOGADDEXP2, o.NEXTAFTER, o.SPACING, o.LDEXP, o.GCD, o.LCM, o.REAL, o.IMAG, o.COMPLEX, o.CONJUGATE]
+)
+# Of the operations with a name in C, those that instructions compute, of integers, too.
+INSTRUCTIONS: Final = frozenset([o.ABSOLUTE, o.SQRT, o.FLOOR, o.CEIL, o.TRUNC, o.RINT, o.COPYSIGN, o.FMOD])
 
 
 def supported(program: Program, e: int) -> bool:
@@ -23,4 +34,22 @@ def supported(program: Program, e: int) -> bool:
     entry = program.entries[e]
     if entry.op is o.STORE and prod(program.entries[entry.src[1]].shape) < cost.SMALL_STORE:
         return False
-    return in_kernels(program, e, _can_be_rendered)
+    return in_kernels(program, e, can_be_rendered)
+
+
+@cache
+def can_be_rendered(op: Op, dtype: DType, sources: Sequence[DType]) -> bool:
+    """Tell whether there is code for an operation on numbers of these dtypes."""
+    if any(d.kind not in "biufc" or d.char in "gG" for d in (dtype, *sources)):
+        return False
+    if op is o.WHERE:
+        return True
+    if any(d.kind == "c" for d in (dtype, *sources)):
+        return op is o.BITCAST and dtype.itemsize == sources[0].itemsize
+    if op is o.CAST:
+        return True
+    if op is o.BITCAST:
+        return dtype.kind != "b" and sources[0].kind != "b"
+    if op.kind is not Kind.ELEMENTWISE or op in WITHOUT or any(d != sources[0] for d in sources):
+        return False
+    return op.takes(sources[0]) and (sources[0].kind == "f" or not op.c_name or op in INSTRUCTIONS)

@@ -18,9 +18,8 @@ from lazynp.graph import floating
 from lazynp.graph import op as o
 from lazynp.graph.size import Size, recipe
 from lazynp.schedule.canonicalise import Program
-from lazynp.schedule.claims import Claims, claims
+from lazynp.schedule.claims import Claims, claims, view_base
 from lazynp.schedule.families import Sized, prepared
-from lazynp.schedule.fuse import view_base
 from lazynp.values import config
 from lazynp.values.buffer import Buffer
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from lazynp.codegen.reduce import CHUNK, LANES, ROWS
+from lazynp.schedule.chunks import CHUNK, LANES, ROWS
 from lazynp.values import config
 
 _native: Any = None

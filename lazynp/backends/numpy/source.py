@@ -21,8 +21,7 @@ from lazynp.graph import op as o
 from lazynp.graph.op import Op
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import ZERO, Entry, Program
-from lazynp.schedule.claims import nbytes
-from lazynp.schedule.fuse import view_base
+from lazynp.schedule.claims import nbytes, view_base
 from lazynp.values.buffer import Buffer
 from lazynp.values.records import Record, field
 

@@ -15,8 +15,9 @@ from lazynp.codegen.grid import reduce as grid_reduce
 from lazynp.codegen.grid.launch import FLAT_THREADS, WARP, Launches
 from lazynp.codegen.ir import Memory, Operand
 from lazynp.codegen.nest import Work
-from lazynp.codegen.reduce import ROWS, accumulator
+from lazynp.codegen.reduce import accumulator
 from lazynp.graph.index import Formula, Range
+from lazynp.schedule.chunks import ROWS
 from lazynp.schedule.lower import Output, Value
 
 COLUMNS_ENOUGH = 1 << 16  # from so many columns on, a thread for each keeps the device busy

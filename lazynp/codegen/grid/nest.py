@@ -30,6 +30,7 @@ from lazynp.codegen.ir import Memory, Operand
 from lazynp.codegen.nest import Work
 from lazynp.graph.index import Formula, Offset, Range
 from lazynp.schedule import cost
+from lazynp.schedule.chunks import CHUNK
 from lazynp.schedule.lower import ACCUMULATE, CHECKED, LOAD, SCALAR, Body, Output, Value
 
 ACCESS_BYTES = 16  # that a thread reads or writes at once where all accesses are along memory
@@ -235,7 +236,7 @@ class GridNest(Launches):
         """Teams for main[:depth], in C order."""
         ranges = tuple(self.body.main[:depth])
         n = prod([r.extent for r in ranges])
-        chunks = -(-longest // reduce.CHUNK)
+        chunks = -(-longest // CHUNK)
         warps = min(WARPS, 1 << (chunks - 1).bit_length())
         if warps == 1:
             teams = TEAMS

@@ -15,8 +15,9 @@ from lazynp.codegen import ir, reduce
 from lazynp.codegen.emit import Result, Scope
 from lazynp.codegen.grid.launch import Launches
 from lazynp.codegen.ir import Memory, Operand
-from lazynp.codegen.reduce import CHUNK, LANES, PARTIAL_CHUNKS, Iteration, accumulator
+from lazynp.codegen.reduce import PARTIAL_CHUNKS, Iteration, accumulator
 from lazynp.graph.index import Formula, Range
+from lazynp.schedule.chunks import CHUNK, LANES
 from lazynp.schedule.lower import Value
 
 PARTS_BYTES = 32 << 10  # of a block's shared memory, for results of PARTIAL_CHUNKS chunks each

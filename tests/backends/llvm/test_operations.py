@@ -11,7 +11,7 @@ import pytest
 from lazynp.backends.llvm import scalars
 from lazynp.graph import build
 from lazynp.graph import op as o
-from lazynp.graph.op import Op
+from lazynp.graph.op import Kind, Op
 from tests.codegen.engines import Array, compiled, first_difference, interpreted, leaf
 
 BOOL = np.dtype(np.bool_)
@@ -200,3 +200,12 @@ def test_every_table_is_complete_for(dtype: np.dtype) -> None:
     able = {op for op in scalars.LOWERINGS if scalars.supported(op, result(op, dtype), [dtype])}
     # The special functions are not NumPy's: tests/backends/test_special.py has them.
     assert able - trivial <= tested | set(scalars.MATH) | o.SPECIAL
+
+
+def test_all_that_is_said_to_be_supported_has_a_text() -> None:
+    from lazynp.backends.llvm import supported
+
+    written = {*scalars.LOWERINGS, o.CAST, o.BITCAST, o.WHERE}
+    assert {op for op in o.ALL if op.kind is Kind.ELEMENTWISE and op not in written} == supported.WITHOUT
+    named = {op for op in scalars.LOWERINGS if op.c_name}
+    assert named - supported.INSTRUCTIONS == set(scalars.MATH)
