@@ -277,6 +277,7 @@ def chain(
     root: str,
     step: Callable[..., Any],
     tell: Callable[..., Any],
+    raised: Callable[..., Any],
     cast: Callable[[int], Any],
     compiled: Callable[[Any, Any, str, Any, bool | None], int],
     pool: Callable[[], int],

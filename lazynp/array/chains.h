@@ -74,16 +74,45 @@ static PyObject* step_direct(const Chain* self, int k, PyObject* const* made) {
     return direct_minded(step->loops, operands[0], operands[1], arrays, number, self->minded);
 }
 
-/* The only step of a tape over a whole array; NULL, perhaps without an exception, where it is to be done step by step. */
-static PyArrayObject* one_run(Chain* self) {
+static inline int same_lengths(const npy_intp* one, const npy_intp* two, int n) {
+    while (n--)
+        if (one[n] != two[n]) return 0;
+    return 1;
+}
+
+#define REUSED_FROM 65536 /* bytes: less stays in the nearest caches, wherever it lies */
+
+/* Whether nobody but this tape, which is computed by nobody else, has the memory of an operand: the result of an operation on its elements may lie there. */
+static int is_left(const Chain* self, PyArrayObject* x, int type) {
+    if (Py_REFCNT(x) != 1 || PyArray_TYPE(x) != type || !PyArray_ISCARRAY(x) || self->users != 1 || size_of(x) * PyArray_ITEMSIZE(x) < REUSED_FROM) return 0;
+    if (PyArray_NDIM(x) != self->ndim || !same_lengths(PyArray_DIMS(x), self->dims, self->ndim) || other_threads()) return 0;
+    if (IS_RAW(x)) return FIELDS(x)->base == NULL && ((Raw*)x)->holds == NULL && ((Raw*)x)->views == 0;
+    return PyArray_CheckExact(x) && PyArray_CHKFLAGS(x, NPY_ARRAY_OWNDATA) && PyArray_BASE(x) == NULL && FIELDS(x)->weakreflist == NULL && is_writable(x);
+}
+
+/* Tell of the errors of a step whose result is there; -1 with an exception. */
+static PyObject* raised_method;
+static int step_tell(const Chain* self, int k, int errors) {
+    PyObject* ufunc = self->step[k].loops->ufunc;
+    PyObject* told = PyObject_CallFunction(raised_method, "OOisi", self->state, (PyObject*)self->site[k].code, self->site[k].offset,
+                                           PyObject_TypeCheck(ufunc, &PyUFunc_Type) ? ((PyUFuncObject*)ufunc)->name : "cast", errors & self->minded);
+    Py_XDECREF(told);
+    return told ? 0 : -1;
+}
+
+/* The only step of a tape over a whole array; NULL, perhaps without an exception, where it is to be done step by step.  `told`: errors that are still to be told. */
+static PyArrayObject* one_run(Chain* self, int* told) {
     Step* step = &self->step[0];
     Loop* loop = &step->loops->of[step->type];
-    int nin = step->loops->nin, errors;
-    PyArrayObject* made;
+    int nin = step->loops->nin, errors, left = 0;
+    PyArrayObject* made = NULL;
     char* from[2] = {NULL, NULL};
     npy_intp size = 0, along[2] = {0, 0};
     if (!self->flat) return (PyArrayObject*)step_direct(self, 0, NULL);
-    if (self->size == 0 || (made = raw_new(self->ndim, self->dims, step->out, self->size)) == NULL) return NULL;
+    if (self->size == 0) return NULL;
+    for (int o = 0; o < nin && made == NULL && long_shares(loop, step->type); o++)
+        if (step->of[o].kind == OF_ARRAY && is_left(self, self->array[step->of[o].number], step->out)) made = (PyArrayObject*)Py_NewRef((PyObject*)self->array[step->of[o].number]), left = 1;
+    if (made == NULL && (made = raw_new(self->ndim, self->dims, step->out, self->size)) == NULL) return NULL;
     for (int o = 0; o < nin; o++) {
         int number = step->of[o].number;
         if (step->of[o].kind == OF_ARRAY) from[o] = PyArray_BYTES(self->array[number]), along[o] = size = PyArray_ITEMSIZE(self->array[number]);
@@ -91,7 +120,8 @@ static PyArrayObject* one_run(Chain* self) {
     }
     if (nin == 1) errors = long1(loop, step->type, from[0], PyArray_BYTES(made), self->size, size, loop->size);
     else errors = long2(loop, step->type, from[0], from[1], PyArray_BYTES(made), self->size, along[0], along[1], loop->size);
-    if (errors && (errors < 0 || errors & self->minded)) Py_CLEAR(made);
+    if (left) *told = errors & self->minded;
+    else if (errors && (errors < 0 || errors & self->minded)) Py_CLEAR(made);
     return made;
 }
 
@@ -312,14 +342,16 @@ static int small_settle(Chain* self) {
 static int item_settle(Chain* self);
 static int tape_settle(Chain* self) {
     PyArrayObject* made;
+    int told = 0;
     self->users++, self->runner = PyThreadState_Get();
     if (self->sources && sources_settle(self) < 0) return chain_done(self), -1;
     if (self->closed == ITEM) return item_settle(self);
-    if (self->steps == 1 && self->cell[0] && (made = one_run(self))) {
+    if (self->steps == 1 && self->cell[0] && (made = one_run(self, &told))) {
         int failed = 0;
         chain_results[0]++;
         if (self->cell[0]) failed = cell_settled(self, 0, made);
         else Py_DECREF(made);
+        if (told && !failed) failed = step_tell(self, 0, told);
         chain_done(self);
         return failed;
     }
@@ -517,12 +549,6 @@ static inline npy_intp dims_join(const Read* read, int nin, int* ndim, npy_intp*
         size *= dims[k] = p == 1 ? q : p;
     }
     return size;
-}
-
-static inline int same_lengths(const npy_intp* one, const npy_intp* two, int n) {
-    while (n--)
-        if (one[n] != two[n]) return 0;
-    return 1;
 }
 
 /* Whether an array is an operand under the shape of a tape, in the order of its memory. */
@@ -876,7 +902,8 @@ refused:
     return recording_end(&begun, NULL);
 }
 
-static int chain_register(PyObject* state, PyObject* place, PyObject* root, PyObject* step, PyObject* tell, PyObject* cast, PyObject* compiled, PyObject* pool) {
+static int chain_register(PyObject* state, PyObject* place, PyObject* root, PyObject* step, PyObject* tell, PyObject* raised, PyObject* cast, PyObject* compiled, PyObject* pool) {
+    raised_method = raised;
     state_method = state, place_method = place, own_root = root, step_method = step, tell_method = tell, hot_method = compiled, pool_method = pool;
     threads_name = PyUnicode_InternFromString("threads");
     return threads_name == NULL ? -1 : casts_fill(cast);

@@ -78,6 +78,8 @@ static inline float float_of_bits(uint32_t bits) {
         } \
     }
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-variable" /* of a definition not every value is wanted by every function */
 #if defined(__x86_64__)
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
@@ -120,6 +122,7 @@ static const Compiled* compiled_here(void) { return functions_neon; }
 #define COMPILED_LEVELS 1
 static const Compiled* compiled_level(int level) { return level == 0 ? functions_neon : NULL; }
 #endif
+#pragma GCC diagnostic pop
 #endif
 #ifndef COMPILED_LEVELS
 static const Compiled* compiled_here(void) { return NULL; }

@@ -324,6 +324,7 @@ static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
     Py_XDECREF(memory);
 }
 
+#define ALONE_FROM (1 << 19) /* bytes, from which on a write is a tape of its own, whose result lies where the old value did: more memory costs more than a further pass */
 #define AT_ONCE 16384 /* bytes, up to which a write of what lies in memory is made at once: there is nothing to fuse it with */
 
 /* `a op= b` as a step: nobody sees that the result lies elsewhere.  NULL, perhaps without an exception, where it is to be written now. */
@@ -345,6 +346,7 @@ static PyObject* in_place_recorded(int op, PyObject* a, PyObject* b) {
     same = next && next->step[STEP_OF(made)].out == type && next->ndim == ndim && !memcmp(next->dims, dims, (size_t)ndim * sizeof(npy_intp));
     if (same && is_alone(a) && (x ? (PyObject*)x == ((Cell*)a)->base : WAITS(a))) { /* as before: recording may have had code run */
         cell_rebind((Cell*)a, made, old);
+        if (next->steps == 1 && x && PyArray_NBYTES(x) >= ALONE_FROM) next->closed = ALONE;
         Py_INCREF(a);
     } else {
         a = NULL;

@@ -19,6 +19,7 @@ from lazynp.graph.floating import tell as tell_all
 from lazynp.values import config
 
 ROOT: Final = os.path.dirname(os.path.dirname(__file__)) + os.sep  # where lazynp's own code lies
+RAISED: Final = {1: "divide by zero", 2: "overflow", 4: "underflow", 8: "invalid value"}  # NumPy's words, in its order
 NUMBERED: Final = "?bBhHiIlLqQfdgFDG"  # the characters of dtypes, by NumPy's numbers
 
 
@@ -47,6 +48,11 @@ def step(errors: State, code: CodeType, offset: int, function: Any, *operands: A
         stop(before)
         if heard:
             tell(errors, code, offset)
+
+
+def raised(errors: State, code: CodeType, offset: int, name: str, bits: int) -> None:
+    """Tell of the errors, NumPy's bits, that a loop of NumPy's function ``name`` has raised."""
+    tell_all([Finding(errors, (code, offset), f"{what} encountered in {name}", None) for bit, what in RAISED.items() if bits & bit])
 
 
 def tell(errors: State, code: CodeType, offset: int) -> None:
