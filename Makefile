@@ -2,7 +2,7 @@
 #
 #   make run     the two example programs through NumPy and through lazynp, with a table
 #   make test    lint, types, tests; machine code that the tests compile stays in .pytest_cache, so the second time takes a fraction
-#   make quick   a tour of the tests: without those marked slow, most of which are of compiled kernels; it ends with what it left out
+#   make quick   a tour of the tests: without those marked slow, and of each table some rows; it ends with what it left out
 #   make test-cuda-emulated   the tests of the CUDA backend without a GPU: needs g++, and installs NVRTC
 #   make test-gpu   the tests that run on a real GPU; make bench-gpu its benchmarks; tools/first_light.sh does both where nothing can be installed
 #   make bench   the benchmarks against NumPy and the peers that are installed
@@ -43,7 +43,7 @@ pytest: $(VENV)/.dev
 	$(VARIANT) $(PYTEST) $(PYTEST_ARGS)
 
 quick: $(VENV)/.dev
-	$(VARIANT) $(PYTEST) -m "not slow" $(PYTEST_ARGS)
+	$(VARIANT) $(PYTEST) -m "not slow" --rows 12 $(PYTEST_ARGS)
 
 test-cuda-emulated: g++ $(VENV)/.cuda-test
 	LAZYNP_TEST_CUDA=emulated $(PYTEST) tests/cuda tests/gpu_emulator $(PYTEST_ARGS)

@@ -161,7 +161,27 @@ def in_haste() -> Iterator[None]:
         yield from asked(optimize=False)
 
 
-# What ``-m`` and ``-k`` left out, said at the end ------------------------------------------------------------------------------
+# A tour: of each test with a table at most so many rows -------------------------------------------------------------------------------
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rows", type=int, default=0, help="of each test function at most so many cases, evenly spread (0: all)")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    most = config.getoption("rows")
+    if not most:
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    kept = {id(group[k * len(group) // min(most, len(group))]) for group in cases.values() for k in range(min(most, len(group)))}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
+    items[:] = [item for item in items if id(item) in kept]
+
+
+# What ``-m``, ``-k`` and ``--rows`` left out, said at the end -----------------------------------------------------------------------
 
 left_out: Counter[str] = Counter()  # tests by file
 
@@ -184,4 +204,4 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     if left_out:
         files = ", ".join(f"{name.removeprefix('tests/')} {count}" for name, count in left_out.most_common())
-        terminalreporter.write_line(f"left out by -m or -k: {left_out.total()} tests ({files})")
+        terminalreporter.write_line(f"left out by -m, -k or --rows: {left_out.total()} tests ({files})")

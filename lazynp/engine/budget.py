@@ -17,7 +17,7 @@ from typing import Any, Final
 from lazynp.graph.node import Node
 from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import Canonical, Program
-from lazynp.schedule.claims import nbytes
+from lazynp.schedule.claims import VIEWS, nbytes
 from lazynp.values import config, limits, pressure
 from lazynp.values.loading import load
 
@@ -75,11 +75,10 @@ def cut(wanted: Sequence[Node]) -> list[Node]:
 
     The order is that of recording, in which NumPy would compute.
     """
-    views = load("lazynp.schedule.fuse").VIEWS
     order = _pending(wanted)
     base = {node: node for node in order}
     for node in order:
-        if node.op in views and node.src[0] in base:
+        if node.op in VIEWS and node.src[0] in base:
             base[node] = base[node.src[0]]
     last: dict[Node, int] = {}
     for position, node in enumerate(order):

@@ -10,6 +10,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = r"""
 import sys
 if sys.argv[1] == "lazynp":
@@ -81,6 +83,7 @@ def told(library: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_operators_on_numpys_numbers_give_what_they_give_without_lazynp() -> None:
     with_lazynp, without = told("lazynp"), told("numpy")
     assert len(with_lazynp) == len(without) > 10_000

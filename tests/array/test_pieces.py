@@ -30,6 +30,7 @@ def shared(threads: int) -> tuple[int, int]:
     return int(counted[1]), int(counted[2])
 
 
+@pytest.mark.slow
 def test_pieces_have_numpys_bits_and_warnings() -> None:
     differ, count = shared(3)
     assert (differ, count > 20_000 or os.name == "nt") == (0, True)

@@ -108,6 +108,7 @@ print(most() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system says it elsewhere")
 def test_memory_does_not_spread() -> None:
     """What the C library aligns fits nobody of the same size afterwards: arrays that come and go took up to six times NumPy's memory."""

@@ -109,6 +109,7 @@ OTHERS = {
     **dict.fromkeys(WORDS("array_split split hsplit"), ("x, 3", "x, 2")),
     "vsplit": ["m, 2"],
     "unstack": ["m"],
+    "histogramdd": ["m[:, :2]", "m[:, :3], 4", "m[:, 0]", "[x, y]"],  # of a matrix it has ten to the power of its columns
     "choose": ["i % 2, [x, y]"],
     "select": ["[b, ~b], [x, y]"],
     "linalg.lstsq": ["m[:, :5], m[:, 5]"],

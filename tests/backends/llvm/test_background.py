@@ -233,6 +233,7 @@ def test_what_nobody_asked_for_is_kept_for_the_next_process(tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="there is no fork")
 def test_a_fork_while_it_compiles(tmp_path: Path) -> None:
     done = run(
