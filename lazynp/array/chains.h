@@ -864,7 +864,7 @@ reading: /* from here on no code of a program's runs */
     joins = loop->joins;
     if (loop->raises || (PyTypeNum_ISCOMPLEX(type) && !joins) || (loops->kernels && begun.minded & ERROR_UNDER)) goto refused;
     size = dims_join(read, nin, &ndim, dims);
-    if (size < chain_sizes.from || (size > limit_now() && !PyTypeNum_ISCOMPLEX(type))) goto refused;
+    if (size < (chain_sizes.from == 1 ? 0 : chain_sizes.from) || (size > limit_now() && !PyTypeNum_ISCOMPLEX(type))) goto refused;
     flat = 1;
     for (int o = 0; o < nin; o++) {
         if (read[o].type < 0 && !value_of(operands[o], type, &value)) goto refused;

@@ -150,7 +150,7 @@ static inline PyArrayObject* stored(PyObject* a) {
 /* Whether operands are worth a chain, or part of one. */
 static inline int may_chain(PyObject* a, PyObject* b, PyArrayObject* x, PyArrayObject* y) {
     npy_intp n = x ? PyArray_SIZE(x) : 0, m = y ? PyArray_SIZE(y) : 0;
-    if (n >= chain_sizes.from || m >= chain_sizes.from) return 1;
+    if (n >= chain_sizes.from || m >= chain_sizes.from || (chain_sizes.from == 1 && ((x && n == 0) || (y && m == 0)))) return 1;
     if (waiting_count && (IS_CHAIN(a) || (b && IS_CHAIN(b)))) return 1;
     return n * m >= chain_sizes.from && !PyArray_SAMESHAPE(x, y);
 }
