@@ -125,8 +125,9 @@ cdef extern from "counting.h":
     PyTypeObject function_type, ufunc_type
     object function_new(object, object, object, int, int, int, Reduction*, Matrices*, Direct, int, int, int, object)
     int ufunc_bind(object, object, int, int, int, int, int) except -1
-    int compiled_call(const char*, object, object, int)
-    int compiled_run(const char*, object, object)
+    int compiled_call(const char*, object, PyObject*, object, int)
+    int compiled_run(const char*, object, PyObject*, object)
+    char vectors_wanted[8]
     object together_new(object, object)
     object together_compute(object, object, object, int)
     void ufunc_register(PyTypeObject*)
@@ -570,12 +571,22 @@ def bind(ufunc, theirs, real, costly, compiled):
     ufunc_bind(ufunc, theirs, name in _BASIC, real, not real and vars(np).get(name) is theirs, costly, compiled)
 
 
-def compiled(name, x, level=-1):
-    """Return the kernels' function ``name`` of an array in C's order, computed by the core's C for one set of instructions, from the least one on (-1: the best
-    one that is here), and NumPy's bits of the errors it raised; None where there is no such C.  For tests, if a level is given."""
+def compiled(name, x, y=None, level=-1):
+    """Return the kernels' function ``name`` of an array in C's order, or of two, computed by the core's C for one set of instructions, from the least one on
+    (-1: the best one that is here), and NumPy's bits of the errors it raised; None where there is no such C.  For tests, if a level is given."""
     made = np.empty_like(x)
-    cdef int errors = compiled_run(PyUnicode_AsUTF8(name), x, made) if level < 0 else compiled_call(PyUnicode_AsUTF8(name), x, made, level)
+    cdef PyObject* beside = NULL if y is None else <PyObject*>y
+    cdef int errors
+    errors = compiled_run(PyUnicode_AsUTF8(name), x, beside, made) if level < 0 else compiled_call(PyUnicode_AsUTF8(name), x, beside, made, level)
     return None if errors < 0 else (made, errors)
+
+
+def vectors(wanted):
+    """Say which of the C library's vector functions kernels take: ``0`` none, ``sse``, ``avx2``; all else: the widest."""
+    cdef bytes text = wanted.encode()[:7]
+    cdef int k
+    for k in range(8):
+        vectors_wanted[k] = text[k] if k < len(text) else 0
 
 
 def together(steps, outs):
@@ -634,3 +645,5 @@ def function(slow, theirs, name, own, least=1):
     if name == "sort" and not numpys_own:
         recorded = NOT_RECORDED  # the method writes
     return function_new(slow, theirs, method, kind, recorded, _REDUCES.get(name, NO_REDUCTION), reduction, matrices, direct_named(direct), least, python and name not in _MOVING, plain, own or None)
+
+vectors(config.libmvec)

@@ -421,8 +421,12 @@ def pass_over(of: Any, arrays: tuple[Any, ...], numbers: tuple[Any, ...], errors
     """Return None: there is no C."""
 
 
-def compiled(name: str, x: Any, level: int = -1) -> Any:
+def compiled(name: str, x: Any, y: Any = None, level: Any = -1) -> Any:
     """Return None: there is no C."""
+
+
+def vectors(wanted: str) -> None:
+    """Say which of the C library's vector functions kernels take: there is no C."""
 
 
 def listen(variable: Any, listening: Any, heard: dict[int, Any], tell: Callable[[], Any], minded: Callable[[], int]) -> None:

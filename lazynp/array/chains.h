@@ -150,22 +150,36 @@ static int chain_run(Chain* self, Outs* outs, PyArrayObject** made, Hot** hot) {
     return !raised;
 }
 
+/* An operand of a step as elements of `type` side by side, as many as `like` has (a new reference); NULL, without an exception, of a number. */
+static PyArrayObject* operand_laid(const Chain* self, const Operand* of, int type, PyObject* const* made, PyArrayObject* like) {
+    PyArrayObject *from, *laid;
+    if (of->kind == OF_NUMBER) return NULL;
+    from = of->kind == OF_STEP ? (PyArrayObject*)Py_NewRef(made[of->number]) : array_of(self->array[of->number]);
+    laid = from ? (PyArrayObject*)PyArray_SimpleNew(PyArray_NDIM(like), PyArray_DIMS(like), type) : NULL;
+    if (laid && PyArray_CopyInto(laid, from) < 0) Py_CLEAR(laid);
+    Py_XDECREF(from);
+    return laid;
+}
+
 /* What NumPy has told of the errors of, with the kernels' bits; -1 with an exception. */
 static int kernels_again(const Chain* self, int k, PyObject* const* made) {
     const Step* step = &self->step[k];
     const Loop* loop = &step->loops->of[step->type];
-    int number = step->of[0].number;
-    PyObject* from = step->of[0].kind == OF_STEP ? Py_NewRef(made[number]) : step->of[0].kind == OF_ARRAY ? (PyObject*)array_of(self->array[number]) : NULL;
-    if (from) Py_SETREF(from, PyArray_FromArray((PyArrayObject*)from, PyArray_DescrFromType(step->type), NPY_ARRAY_CARRAY_RO));
-    if (from == NULL || !PyArray_IS_C_CONTIGUOUS((PyArrayObject*)made[k])) return Py_XDECREF(from), PyErr_Occurred() ? -1 : 0;
-    if (PyArray_SIZE((PyArrayObject*)from) == PyArray_SIZE((PyArrayObject*)made[k])) {
-        char* args[2] = {PyArray_BYTES((PyArrayObject*)from), PyArray_BYTES((PyArrayObject*)made[k])};
-        npy_intp steps[2] = {loop->size, loop->size}, dims[1] = {PyArray_SIZE((PyArrayObject*)from)};
+    PyArrayObject *laid[2] = {NULL, NULL}, *to = (PyArrayObject*)made[k];
+    int nin = step->loops->nin;
+    char* args[3];
+    npy_intp steps[3], dims[1] = {PyArray_SIZE(to)};
+    for (int o = 0; o < nin && !PyErr_Occurred(); o++) {
+        laid[o] = operand_laid(self, &step->of[o], step->type, made, to);
+        args[o] = laid[o] ? PyArray_BYTES(laid[o]) : (char*)&self->value[step->of[o].number], steps[o] = laid[o] ? loop->size : 0;
+    }
+    if (!PyErr_Occurred() && PyArray_IS_C_CONTIGUOUS(to)) {
+        args[nin] = PyArray_BYTES(to), steps[nin] = loop->size;
         loop->function(args, dims, steps, loop->data);
         flags_clear(1);
     }
-    Py_DECREF(from);
-    return 0;
+    Py_XDECREF(laid[0]), Py_XDECREF(laid[1]);
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 /* Step by step, as NumPy does. */
@@ -855,6 +869,8 @@ static PyObject* chain_step(Loops* loops, PyObject* a, PyObject* b) {
 reading: /* from here on no code of a program's runs */
     if (!operand_read(a, &read[0]) || (b && !operand_read(b, &read[1]))) goto refused;
     if ((type = operands_type(loops, read, a, b)) < 0 || !casts_known(type, read, nin)) goto refused;
+    for (int o = 0; loops->kernels && nin == 2 && o < 2; o++) /* which loop it is for others is NumPy's to say */
+        if (read[o].type >= 0 && read[o].type != NPY_DOUBLE && read[o].type != NPY_FLOAT) goto refused;
     loop = &loops->of[type];
     if (loop->state == UNKNOWN && loop->function) { /* but here */
         loop_of(loops, type);

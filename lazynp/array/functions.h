@@ -1383,6 +1383,7 @@ typedef struct Ufunc {
     int product, multiplies; /* of matrices and vectors; it is `matmul` */
     int costly; /* computed by the kernels' functions from a quarter of the limit on: they are faster, whatever stands around it */
     Loops* kernels; /* those that need no kernel; may be NULL */
+    int powers; /* it is `power` */
     int compared; /* how many calls with numbers were compared with NumPy's, -1: one differed */
     struct Ufunc* next; /* of all that were bound */
 } Ufunc;
@@ -1454,12 +1455,15 @@ static PyObject* number_call(Ufunc* self, PyObject* const* args, Py_ssize_t n) {
 static PyObject* call_name; /* of the method in Python */
 
 /* A function of much memory by a loop of the kernels'; NULL, without an exception, where there is none, or it raises an error that somebody is told of. */
-static PyObject* kernels_call(Loops* loops, PyArrayObject* x) {
-    PyObject* found;
-    if (PyArray_TYPE(x) >= TYPES || loops->of[PyArray_TYPE(x)].function == NULL || errors_minded() & ERROR_UNDER) return NULL;
-    Py_INCREF(x);
-    found = direct1(loops, x);
-    Py_DECREF(x);
+static PyObject* kernels_call(Loops* loops, PyObject* const* args, PyArrayObject* x, PyArrayObject* y, int nin) {
+    PyObject *found, *plain[2] = {x ? (PyObject*)x : args[0], y ? (PyObject*)y : nin == 2 ? args[1] : NULL};
+    PyArrayObject* arrays[2] = {x, y};
+    if (errors_minded() & ERROR_UNDER) return NULL;
+    for (int k = 0; k < 2; k++)
+        if (arrays[k] && (PyArray_TYPE(arrays[k]) >= TYPES || loops->of[PyArray_TYPE(arrays[k])].function == NULL)) return NULL;
+    Py_INCREF(plain[0]), Py_XINCREF(plain[1]);
+    found = nin == 1 ? direct1(loops, x) : direct2(loops, plain[0], plain[1], (x != NULL) | (y != NULL) << 1);
+    Py_DECREF(plain[0]), Py_XDECREF(plain[1]);
     return found;
 }
 
@@ -1472,6 +1476,7 @@ static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t na
     PyObject *found = NULL, *room[MOST + 1], **with_self, *slow;
     int costly = names == NULL && self->costly && any_too_costly(args, n);
     Loops* loops = costly ? self->kernels : self->loops;
+    if (costly && loops && self->powers && n == 2 && PyFloat_CheckExact(args[1]) && PyFloat_AS_DOUBLE(args[1]) == 0.5) loops = NULL; /* a graph has a root as such */
     if (names == NULL && n == self->nin && any_foreign(args, n) && !(costly && loops == NULL)) return call_with_cells(ufunc_call, callable, args, n, NULL);
     if (names == NULL && loops && n == loops->nin) { /* nothing is written: what waits may go on waiting */
         PyArrayObject *x = seen_of(args[0]), *y = n == 2 ? seen_of(args[1]) : NULL;
@@ -1482,7 +1487,7 @@ static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t na
         }
         x = memory_of(args[0]), y = n == 2 ? memory_of(args[1]) : NULL;
         if (costly) { /* of all else a kernel does it */
-            if (x && n == 1 && (found = kernels_call(loops, x))) return wrapped(found);
+            if ((n == 1 ? x != NULL : x && y ? fits(x, y) : (x || y) && is_number(args[x ? 1 : 0])) && (found = kernels_call(loops, args, x, y, (int)n))) return wrapped(found);
             if (PyErr_Occurred()) return NULL;
             goto slow;
         }
@@ -1665,6 +1670,8 @@ static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, in
     if (self->loops == NULL) return PyErr_NoMemory(), -1;
     loops_fill(self->loops, numpy, basic);
     if (costly && compiled) self->kernels = loops_compiled(numpy);
+    self->powers = strcmp(theirs->name, "power") == 0;
+    if (self->kernels && self->powers) power_kernels = self->kernels;
     return 0;
 }
 

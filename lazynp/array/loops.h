@@ -184,9 +184,10 @@ static void loops_fill(Loops* loops, PyObject* object, int basic) {
 
 /* The kernels' function of a name, of `type`, as a loop like NumPy's; whether there is one. */
 static int compiled_as_loop(const char* name, int type, Loop* to) {
-    PyUFuncGenericFunction function = compiled_loop(name, type, -1);
-    if (function) *to = (Loop){.function = function, .out = (char)type, .size = type == NPY_DOUBLE ? 8 : 4, .state = USABLE, .basic = 1, .joins = 1, .timed = LONG_TIMED, .ns = COMPILED_NS};
-    return function != NULL;
+    Compiled of;
+    if (!compiled_find(name, type, -1, &of)) return 0;
+    *to = (Loop){.function = of.loop, .data = of.data, .out = (char)type, .size = type == NPY_DOUBLE ? 8 : 4, .state = USABLE, .basic = 1, .joins = 1, .timed = LONG_TIMED, .ns = COMPILED_NS};
+    return 1;
 }
 
 /* The kernels' functions in the place of NumPy's, as steps; NULL where this processor has none. */
@@ -194,21 +195,23 @@ static Loops* loops_compiled(PyObject* object) {
     PyUFuncObject* ufunc = (PyUFuncObject*)object;
     Loops* loops = NULL;
     Loop loop;
-    for (int type = NPY_FLOAT; ufunc->nin == 1 && ufunc->nout == 1 && type <= NPY_DOUBLE; type++) {
+    for (int type = NPY_FLOAT; ufunc->nin <= 2 && ufunc->nout == 1 && type <= NPY_DOUBLE; type++) {
         if (!compiled_as_loop(ufunc->name, type, &loop) || (loops == NULL && (loops = PyMem_Calloc(1, sizeof(Loops))) == NULL)) continue;
-        loops->ufunc = object, loops->nin = 1, loops->kernels = 1;
+        loops->ufunc = object, loops->nin = ufunc->nin, loops->kernels = 1;
         loops->of[type] = loop;
     }
     if (loops) Py_INCREF(object);
     return loops;
 }
 
-/* `to` = the kernels' function of `from`, both without gaps and of one type, by several threads; the errors; -1 where there is none. */
-static int compiled_run(const char* name, PyObject* from, PyObject* to) {
-    PyArrayObject *x = (PyArrayObject*)from, *r = (PyArrayObject*)to;
+/* `to` = the kernels' function of `from`, and of `with` (or NULL), all without gaps and of one type, by several threads; the errors; -1 where there is none. */
+static int compiled_run(const char* name, PyObject* from, PyObject* with, PyObject* to) {
+    PyArrayObject *x = (PyArrayObject*)from, *y = (PyArrayObject*)with, *r = (PyArrayObject*)to;
     int type = PyArray_TYPE(x);
     Loop loop;
-    if (type >= TYPES || PyArray_TYPE(r) != type || PyArray_SIZE(r) != PyArray_SIZE(x) || !compiled_as_loop(name, type, &loop)) return -1;
+    if (type >= TYPES || PyArray_TYPE(r) != type || PyArray_SIZE(r) != PyArray_SIZE(x) || (y && (PyArray_TYPE(y) != type || PyArray_SIZE(y) != PyArray_SIZE(x)))) return -1;
+    if (!compiled_as_loop(name, type, &loop)) return -1;
+    if (y) return long2(&loop, type, PyArray_BYTES(x), PyArray_BYTES(y), PyArray_BYTES(r), PyArray_SIZE(x), loop.size, loop.size, loop.size);
     return long1(&loop, type, PyArray_BYTES(x), PyArray_BYTES(r), PyArray_SIZE(x), loop.size, loop.size);
 }
 

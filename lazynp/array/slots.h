@@ -21,6 +21,7 @@ static PyObject *slow_methods[METHODS], *slow_reflected[BINARIES], *slow_in_plac
 static binaryfunc numpys[BINARIES], numpys_in_place[BINARIES];
 
 static Loops binary_loops[BINARIES], unary_loops[METHODS], compare_loops[6], square_loops, power_loops;
+static Loops* power_kernels; /* of many elements; NULL where the core has none */
 
 static PyObject* not_implemented(void) { return Py_NewRef(Py_NotImplemented); }
 
@@ -120,14 +121,17 @@ static inline int is_two(PyObject* x) {
 }
 
 /* Whether `x ** y` is what the ufunc computes of floats: -1, 0, 0.5, 1 and 2 NumPy takes as other functions. */
-static inline int is_power(PyArrayObject* x, PyObject* y, int arrays) {
+static inline int is_power_number(PyObject* y) {
     double number;
-    if (arrays == 2 || (PyArray_TYPE(x) != NPY_DOUBLE && PyArray_TYPE(x) != NPY_FLOAT)) return 0;
-    if (arrays == 3) return 1;
     if (!PyFloat_CheckExact(y) && !PyLong_CheckExact(y)) return 0;
     number = PyFloat_AsDouble(y);
     if (number == -1 && PyErr_Occurred()) PyErr_Clear();
     return number != -1 && number != 0 && number != 0.5 && number != 1 && number != 2;
+}
+static inline int is_power(PyArrayObject* x, PyObject* y, int arrays) {
+    if (arrays == 2 || (PyArray_TYPE(x) != NPY_DOUBLE && PyArray_TYPE(x) != NPY_FLOAT)) return 0;
+    if (arrays == 3) return 1;
+    return is_power_number(y);
 }
 
 /* What a large array that exists, or a part of one, shows (borrowed), for what only reads it; NULL for all others. */
@@ -194,7 +198,10 @@ static PyObject* binary(int op, PyObject* a, PyObject* b) {
         PyObject* found = NULL;
         if (op < POW && binary_loops[op].ufunc) found = chain_step(&binary_loops[op], a, b);
         else if (op == POW && is_two(b)) found = chain_step(&square_loops, a, NULL);
-        else if (op == POW && x && is_power(x, b, y ? 3 : 1) && PyArray_SIZE(x) <= limit_now() / 4 && (y == NULL || PyArray_SIZE(y) <= limit_now() / 4)) found = chain_step(&power_loops, a, b);
+        else if (op == POW && x && is_power(x, b, y ? 3 : 1)) {
+            int many = PyArray_SIZE(x) > limit_now() / 4 || (y && PyArray_SIZE(y) > limit_now() / 4);
+            if (!many || power_kernels) found = chain_step(many ? power_kernels : &power_loops, a, b);
+        }
         if (found) return found;
         if (PyErr_Occurred() || settle_operand(a) < 0 || settle_operand(b) < 0) return NULL;
     }
@@ -225,7 +232,7 @@ static PyObject* binary_answer(int op, PyObject* a, PyObject* b) {
     }
     PyObject *p = x ? (PyObject*)x : a, *q = y ? (PyObject*)y : b, *found = NULL;
     int arrays = (x != NULL) | (y != NULL) << 1;
-    if (op == POW && arrays && !(arrays == 1 && is_two(b)) && PyArray_SIZE(x ? x : y) > limit_now() / 4) arrays = 0; /* kernels are faster */
+    if (op == POW && arrays && !(arrays == 1 && is_two(b)) && PyArray_SIZE(x ? x : y) > limit_now() / 4) arrays = 0; /* the kernels' bits */
     if (arrays == 3 ? op == MATMUL ? fits_product(x, y) : fits(x, y) : op != MATMUL && arrays && is_number(arrays == 1 ? b : a)) {
         Py_INCREF(p), Py_INCREF(q);
         if (op == MATMUL) found = direct_product(x, y);

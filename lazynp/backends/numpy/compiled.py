@@ -13,18 +13,21 @@ import numpy as np
 
 from lazynp.array import core
 from lazynp.backends.numpy.operations import UFUNCS
-from lazynp.graph.op import Op
+from lazynp.graph.op import Kind, Op
 from lazynp.values import config
 
 
 @functools.cache
-def available(name: str, char: str) -> bool:
-    """Tell whether the core has the function ``name`` of the dtype with that character."""
-    return config.polynomials and char in "fd" and core.compiled(name, np.ones(1, char)) is not None
+def available(op: Op, char: str) -> bool:
+    """Tell whether the core has the function of the dtype with that character."""
+    if not config.polynomials or char not in "fd" or op.kind is not Kind.ELEMENTWISE or op.special:
+        return False
+    one = np.ones(1, char)
+    return core.compiled(op.name, one, *[one] * ((op.arity or 1) - 1)) is not None
 
 
 class Compiled:
-    """A function of one array; called like a ufunc.  ``errors`` are those that somebody wants to hear of, as NumPy's bits.
+    """A function of one array or two; called like a ufunc.  ``errors`` are those that somebody wants to hear of, as NumPy's bits.
 
     Not of numbers that vanish, of which kernels tell in another way.
     """
@@ -36,10 +39,13 @@ class Compiled:
         self.loop: Any = UFUNCS[op]
         self.errors = errors
 
-    def __call__(self, x: Any) -> Any:
-        turned = x.ndim == 2 and abs(x.strides[0]) < abs(x.strides[1])  # as NumPy's loops give a transposed matrix for one
-        rows = np.ascontiguousarray(x.T if turned else x)
-        found, errors = core.compiled(self.name, rows)
+    def __call__(self, *arrays: Any) -> Any:
+        shape = arrays[0].shape if len(arrays) == 1 else np.broadcast_shapes(*[x.shape for x in arrays])
+        whole = [x for x in arrays if x.shape == shape]
+        # As NumPy's loops give a transposed matrix for one.
+        turned = len(shape) == 2 and bool(whole) and all(abs(x.strides[0]) < abs(x.strides[1]) for x in whole)
+        given = [x if x.shape == shape else np.broadcast_to(x, shape) for x in arrays]
+        found, errors = core.compiled(self.name, *[np.ascontiguousarray(x.T if turned else x) for x in given])
         if errors & self.errors:
-            self.loop(x)  # says what is to be told
-        return found.T if turned else found.reshape(x.shape)
+            self.loop(*arrays)  # says what is to be told
+        return found.T if turned else found.reshape(shape)

@@ -139,7 +139,7 @@ class Kernels:
                 return f"ordered.{op.name}({arguments})", Memory(number, True, True, False)
             errors = w.program.errors & possible(op, None, entry.dtype, sources[0])
             c_order = len(entry.shape) != 2 or all(w.memory[s].c_order for s in entry.src)
-            if not errors & UNDER and sources == (entry.dtype,) and compiled.available(op.name, entry.dtype.char):
+            if not errors & UNDER and set(sources) == {entry.dtype} and compiled.available(op, entry.dtype.char):
                 return f"{w.constant(self.function(op, errors))}({arguments})", Memory(number, True, True, c_order)
             kernel = self.kernel(op, entry.dtype, sources, errors)
             w.needs.append((kernel, prod(entry.shape)))

@@ -45,7 +45,7 @@ def step(op: Op, dtype: DType, source: DType) -> tuple[Any, int, int, int] | Non
     found: tuple[Any, int, int, int]
     if op is o.CAST:
         found = (None, 0, source.num, dtype.num)
-    elif op not in UFUNCS or (kernels and not compiled.available(op.name, source.char)):
+    elif op not in UFUNCS or (kernels and not compiled.available(op, source.char)):
         return None
     else:
         found = (UFUNCS[op], int(kernels), source.num, dtype.num)

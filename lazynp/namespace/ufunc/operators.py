@@ -83,8 +83,11 @@ def defers(x: Any, other: Any) -> bool:
     return priority > (0.0 if type(x) is ndarray else _SCALARS_PRIORITY)
 
 
+_OF_FLOATS: Final = {1.0: "positive", -1.0: "reciprocal", 2.0: "square"}
+
+
 def _power_shortcut(x: Any, exponent: Any) -> Any:
-    """NumPy's rule for ``x ** 2``, ``x ** -1`` and ``x ** 0.5``, by the Python type of the exponent; None where it does not apply."""
+    """NumPy's rule for ``x ** 2``, ``x ** -1``, ``x ** 1`` and ``x ** 0.5``, by the Python type of the exponent; None where it does not apply."""
     kind = type(exponent)
     if kind is int:
         if exponent == 2:
@@ -99,8 +102,12 @@ def _power_shortcut(x: Any, exponent: Any) -> Any:
             return UFUNCS["square"](x)
         if exponent == -1 and x.dtype.kind in "fc":
             return UFUNCS["reciprocal"](x)
+        if exponent == 1 and type(x) is ndarray and x.dtype.kind == "f":
+            return UFUNCS["positive"](x)
     elif kind is float and exponent == 0.5 and x.dtype.kind in ("fc" if type(x) is ndarray else "c"):
         return UFUNCS["sqrt"](x)
+    elif kind is float and type(x) is ndarray and x.dtype.kind == "f" and exponent in _OF_FLOATS:
+        return UFUNCS[_OF_FLOATS[exponent]](x)
     return None
 
 

@@ -13,7 +13,7 @@ import math
 import struct
 from typing import Final
 
-from lazynp.backends.llvm.polynomials import exponential, logarithm, trigonometric
+from lazynp.backends.llvm.polynomials import exponential, logarithm, power, trigonometric
 from lazynp.backends.llvm.polynomials.code import DOUBLE, FORMATS, Code, Format, Operand, Value
 
 # The functions that kernels take from here whatever the C library has (``preferred`` of this package's table), and for which types.
@@ -26,7 +26,9 @@ WRITTEN: Final = {
     "cosh": (exponential.cosh, "f64 f32"),
     "log": (logarithm.log, "f64 f32"),
     "log1p": (logarithm.log1p, "f32"),
+    "power": (power.power, "f64 f32"),
 }
+OF_TWO: Final = ("power",)
 PARTIAL: Final = {"sin": trigonometric.sin, "cos": trigonometric.cos, "tan": trigonometric.tan}  # of doubles; C's beyond their limit
 _WORDS: Final = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^", "shl": "<<", "lshr": ">>"}
 _COMPARED: Final = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -35,8 +37,9 @@ _COMPARED: Final = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "g
 class CCode(Code):
     """The body of one function of a number."""
 
-    def __init__(self, format_: Format) -> None:
+    def __init__(self, format_: Format, masks: bool = False) -> None:
         super().__init__(format_)
+        self.masks = masks  # choices are made of bits: of many, one after the other, compilers make branches, and then no vectors
         self.unsigned = f"uint{format_.bits}_t"
         self.signed = f"int{format_.bits}_t"
         self.suffix = "" if format_.bits == 64 else "f"
@@ -60,6 +63,17 @@ class CCode(Code):
         if isinstance(x, str):
             return x
         return f"({self.unsigned})0x{x & (1 << self.format.bits) - 1:x}u{'ll' * (self.format.bits == 64)}"
+
+    def widened(self) -> CCode:
+        wide = CCode(DOUBLE, self.masks)
+        wide.lines = self.lines
+        return wide
+
+    def extended(self, x: Value) -> Value:
+        return self.declare("double", f"(double){x}")
+
+    def truncated(self, x: Value) -> Value:
+        return self.declare("float", f"(float){x}")
 
     def _binary(self, word: str, a: Operand, b: Operand) -> Value:
         sign = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/"}[word]
@@ -100,9 +114,15 @@ class CCode(Code):
         return self.declare("int", f"{a} {_WORDS[operation]} {int(b) if isinstance(b, bool) else b}")
 
     def select(self, condition: Value, a: Operand, b: Operand) -> Value:
-        return self.declare(self.element, f"{condition} ? {self.operand(a)} : {self.operand(b)}")
+        if not self.masks:
+            return self.declare(self.element, f"{condition} ? {self.operand(a)} : {self.operand(b)}")
+        mask = self.declare(self.unsigned, f"-({self.unsigned}){condition}")
+        return self.number(self.word("or", self.word("and", self.bits(self.operand(a)), mask), self.word("and", self.bits(self.operand(b)), f"~{mask}")))
 
     def select_word(self, condition: Value, a: Value | int, b: Value | int) -> Value:
+        if self.masks:
+            mask = self.declare(self.unsigned, f"-({self.unsigned}){condition}")
+            return self.word("or", self.word("and", a, mask), self.word("and", b, f"~{mask}"))
         return self.declare(self.unsigned, f"{condition} ? {self.integer_operand(a)} : {self.integer_operand(b)}")
 
 
@@ -115,22 +135,23 @@ def header() -> str:
     out.append(f"static inline int LEVEL(is_far)(double x) {{ return {beyond}; }}\n")
     for name, (body, kinds) in WRITTEN.items():
         for kind in kinds.split():
-            code = CCode(FORMATS[kind])
-            result = body(code, "x")
-            out.append(_function(f"{name}_{kind}", code, f"    return {result};\n"))
-            out.append(f"FUNCTION_LOOP({name}_{kind}, {code.element})\n")
+            code = CCode(FORMATS[kind], name in OF_TWO)
+            arguments = ["x", "y"][: 1 + (name in OF_TWO)]
+            out.append(_function(f"{name}_{kind}", code, body(code, *arguments), arguments))
+            out.append(f"FUNCTION_LOOP{len(arguments)}({name}_{kind}, {code.element})\n")
             listed.append((name, kind))
     for name, partial in PARTIAL.items():
         code = CCode(FORMATS["f64"])
         result, _ = partial(code, "x")
-        out.append(_function(f"{name}_f64", code, f"    return {result};\n"))
+        out.append(_function(f"{name}_f64", code, result, ["x"]))
         out.append(f"PARTIAL_LOOP({name}_f64, {name})\n")
         listed.append((name, "f64"))
     types = {"f64": "NPY_DOUBLE", "f32": "NPY_FLOAT"}
-    rows = "".join(f'    {{"{name}", {types[kind]}, LEVEL({name}_{kind}_loop)}},\n' for name, kind in listed)
-    out.append(f"static const Compiled LEVEL(functions)[] = {{\n{rows}    {{NULL, 0, NULL}}}};\n#endif\n")
+    rows = "".join(f'    {{"{name}", {types[kind]}, LEVEL({name}_{kind}_loop), NULL}},\n' for name, kind in listed)
+    out.append(f"static const Compiled LEVEL(functions)[] = {{\n{rows}    {{NULL, 0, NULL, NULL}}}};\n#endif\n")
     return "".join(out)
 
 
-def _function(name: str, code: Code, end: str) -> str:
-    return f"static inline {code.element} LEVEL({name})({code.element} x) {{\n{''.join(code.lines)}{end}}}\n"
+def _function(name: str, code: Code, result: Value, arguments: list[str]) -> str:
+    head = ", ".join([f"{code.element} {argument}" for argument in arguments])
+    return f"ALWAYS {code.element} LEVEL({name})({head}) {{\n{''.join(code.lines)}    return {result};\n}}\n"
