@@ -402,7 +402,7 @@ static void forget_cell(PyObject* x) {
 /* The oldest tape that this thread does not compute already; NULL where there is none. */
 static Chain* oldest_waiting(void) {
     for (Chain* self = waiting.after; self != &waiting; self = self->after)
-        if (self->users == 0 || self->runner != PyThreadState_Get()) return self;
+        if (!self->failed && (self->users == 0 || self->runner != PyThreadState_Get())) return self;
     return NULL;
 }
 

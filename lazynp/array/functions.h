@@ -1064,7 +1064,7 @@ static int reduction_call(Call* call, Function* self, PyObject* const* args, Py_
 static int beside_number(int type, PyObject* number) {
     Value value;
     if (PyFloat_CheckExact(number) && (type == NPY_BOOL || PyTypeNum_ISINTEGER(type))) return NPY_DOUBLE;
-    if (PyLong_CheckExact(number) && type == NPY_BOOL) return NPY_LONG;
+    if (PyLong_CheckExact(number) && type == NPY_BOOL) return value_of(number, NPY_LONG, &value) ? NPY_LONG : -1;
     return (PyFloat_CheckExact(number) || PyLong_CheckExact(number) || PyBool_Check(number)) && value_of(number, type, &value) ? type : -1;
 }
 

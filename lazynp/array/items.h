@@ -132,6 +132,7 @@ static int item_settle(Chain* self) {
         else chain_become(cell, found);
         Py_DECREF(cell);
     }
+    self->failed = found == NULL && PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError);
     Py_XDECREF(found);
     chain_done(self);
     return found ? 0 : -1;

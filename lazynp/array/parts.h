@@ -402,6 +402,11 @@ static inline int is_unseen(PyObject* a) {
     return Py_TYPE(a) == array_type && self->base && Py_TYPE(self->base) == array_type && self->shown == NULL && limit_now() && root_memory((Cell*)self->base, &own);
 }
 
+/* Whether an array, which has elements, begins in the memory of another one. */
+static inline int lies_within(PyArrayObject* x, PyArrayObject* memory) {
+    return PyArray_BYTES(x) >= PyArray_BYTES(memory) && PyArray_BYTES(x) < PyArray_BYTES(memory) + nbytes_of(memory);
+}
+
 /* All elements of a large array that exists, or of a part of one, in another shape or with axes in another order, as `view`, which is given `with`, makes
    them of NumPy's array (NULL: in one row); NULL, perhaps without an exception, where Python has to answer. */
 typedef PyObject* (*ViewOf)(PyArrayObject* x, const void* with);
@@ -429,6 +434,8 @@ static PyObject* large_view(PyObject* a, ViewOf view, const void* with, int in_o
     } else {
         found = view ? view(from, with) : PyArray_Ravel(from, NPY_CORDER);
     }
+    if (found && PyArray_CheckExact(found) && PyArray_BASE((PyArrayObject*)found) && !lies_within((PyArrayObject*)found, memory)) /* a copy, in another shape */
+        Py_SETREF(found, PyArray_NewCopy((PyArrayObject*)found, NPY_CORDER));
     if (found && (!PyArray_CheckExact(found) || Py_REFCNT(found) > 1)) Py_CLEAR(found);
     else if (found && PyArray_BASE((PyArrayObject*)found) == NULL) found = cell_of(found, NULL);
     else if (found) found = (whole ? part_whole : part_of)(root, a, memory, (PyArrayObject*)found);

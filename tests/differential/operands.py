@@ -71,7 +71,7 @@ def averages(x: Any) -> bool:
 
 def no_tied_zeros(*values: Any) -> bool:
     """Whether the sign of a zero cannot depend on which of two equal ones was taken."""
-    signs = [numpy.signbit(x[x == 0]) for x in map(numpy.asarray, values) if x.dtype.kind == "f"]
+    signs = [numpy.signbit(x[x == 0].astype(float)) for x in map(numpy.asarray, values) if x.dtype.kind in "fbiu"]
     found = numpy.concatenate(signs) if signs else numpy.zeros(0, bool)
     return bool(found.all() or not found.any())
 

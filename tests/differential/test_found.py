@@ -39,6 +39,13 @@ PROGRAMS: dict[str, list[str]] = {
     "nothing to squeeze": ["v0 = np.ones((2, 3))", "v1 = v0.squeeze()", "v1[0] = 4", "v2 = np.squeeze(v0, axis=())"],
     "nothing to tile": [EMPTY, "v0.flags.writeable = False", "v1 = np.tile(v0, 2)"],
     # Values
+    "reshape of a small part that is a copy": [
+        "v0 = np.arange(48.0).reshape(6, 2, 4)[np.array([True] * 6)]", "v1 = np.array_split(v0[1:], 2, axis=2)[1].reshape((-1, 1))", "v1[...] = 1",
+    ],
+    "a number that no whole number holds": ["v0 = np.ones(3, '?')", "v1 = np.where(v0, v0, 10**20)", "v2 = np.ones(3)", "v3 = v2 + 1"],
+    "complex numbers that are rounded, laid out as a copy": [
+        "v0 = np.broadcast_to(np.arange(6.0).reshape(2, 3) * 1j, (4, 2, 3))", "v1 = np.round(v0)", "v2 = np.round(v0.T, 1)",
+    ],
     "numbers in an outer product": ["v0 = np.ones(3, 'u4')", "v1 = np.power.outer(v0, 1)", "v2 = np.left_shift.outer(1, v0.astype('i4'))"],
     "a sum of nothing but -0.0": [
         "v0 = np.array(-0.0)", "v1 = np.sum(v0)", "v2 = np.sum(np.array([-0.0, 0.0]), axis=())", "v3 = np.add.reduce(v0, ())",

@@ -59,6 +59,8 @@ def round(a: Any, decimals: Any = 0, out: Any = None) -> Any:
         node = elementwise(o.COMPLEX, x.dtype, *parts)
         if out is not None and out.dtype.kind != "c":
             raise TypeError("array does not have imaginary part to set")
+        if out is None and x.shape:
+            return wrap_ordered(node, copy_order(_asarray(a), "K"))  # NumPy rounds the parts of a copy
     elif x.dtype == BOOL and digits and out is None:
         raise np._core._exceptions._UFuncOutputCastingError(  # type: ignore[attr-defined]
             np.multiply if digits > 0 else np.divide, "same_kind", FLOAT64, BOOL, 2
