@@ -15,13 +15,11 @@ from lazynp.values import config
 CHARS = {"f64": "d", "f32": "f"}
 FUNCTIONS = [(name, CHARS[kind]) for name, (_, kinds) in c.WRITTEN.items() for kind in kinds.split()]
 FUNCTIONS += [(name, "d") for name in c.PARTIAL]
-OF_THE_LIBRARY = [
-    (name, char)
-    for name in ["log2", "log10", "log1p", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "arctan2", "sinh", "arcsinh", "arccosh", "arctanh", "cbrt", "hypot"]
-    for char in "df"
-    if (name, char) not in FUNCTIONS
-]
-SPECIAL = [0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, 1.0, -1.0, 2.0**20, -(2.0**20), 2.0**20 - 1, 1e-320, 710.0, -746.0, 88.8, -104.0]
+NAMED = ["log2", "log10", "log1p", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "arctan2", "sinh", "arcsinh", "arccosh", "arctanh", "cbrt", "hypot"]
+OF_THE_LIBRARY = [(name, char) for name in NAMED for char in "df" if (name, char) not in FUNCTIONS]
+SPECIAL = [
+    0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, 1.0, -1.0, 2.0**20, -(2.0**20), 2.0**20 - 1, 1e-320, 710.0, -746.0, 88.8, -104.0, 3.0, 0.5,
+]  # fmt: skip
 
 pytestmark = pytest.mark.skipif(
     not config.polynomials or core.compiled("exp", numpy.ones(1)) is None, reason="no polynomials, no fused multiply-add, or no C"
@@ -138,6 +136,8 @@ def test_types_of_two_operands(name: str, types: str) -> None:
 
 @pytest.mark.parametrize("name", ["exp", "sin", "log", "log2", "arctan"])
 def test_a_large_operation_runs_without_a_compiler(name: str) -> None:
+    if core.compiled(name, numpy.ones(1)) is None:
+        pytest.skip("the C library has no such vectors, or they are turned off")
     x = numpy.random.default_rng(0).random(300_000)
     y = lazynp.array(x)
     with numpy.errstate(all="ignore"):

@@ -40,7 +40,9 @@ PROGRAMS: dict[str, list[str]] = {
     "nothing to tile": [EMPTY, "v0.flags.writeable = False", "v1 = np.tile(v0, 2)"],
     # Values
     "reshape of a small part that is a copy": [
-        "v0 = np.arange(48.0).reshape(6, 2, 4)[np.array([True] * 6)]", "v1 = np.array_split(v0[1:], 2, axis=2)[1].reshape((-1, 1))", "v1[...] = 1",
+        "v0 = np.arange(48.0).reshape(6, 2, 4)[np.array([True] * 6)]",
+        "v1 = np.array_split(v0[1:], 2, axis=2)[1].reshape((-1, 1))",
+        "v1[...] = 1",
     ],
     "a number that no whole number holds": ["v0 = np.ones(3, '?')", "v1 = np.where(v0, v0, 10**20)", "v2 = np.ones(3)", "v3 = v2 + 1"],
     "complex numbers that are rounded, laid out as a copy": [

@@ -87,7 +87,7 @@ _OF_FLOATS: Final = {1.0: "positive", -1.0: "reciprocal", 2.0: "square"}
 
 
 def _power_shortcut(x: Any, exponent: Any) -> Any:
-    """NumPy's rule for ``x ** 2``, ``x ** -1``, ``x ** 1`` and ``x ** 0.5``, by the Python type of the exponent; None where it does not apply."""
+    """NumPy's rule for ``x ** 2``, ``-1``, ``1`` and ``0.5``, by the Python type of the exponent; None where it does not apply."""
     kind = type(exponent)
     if kind is int:
         if exponent == 2:

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 from typing import Final
 
 from lazynp.backends.llvm.polynomials import exponential, logarithm, power, trigonometric
 from lazynp.backends.llvm.polynomials.code import DOUBLE, FORMATS, Code, Format, Operand, Value
 
 # The functions that kernels take from here whatever the C library has (``preferred`` of this package's table), and for which types.
-WRITTEN: Final = {
+WRITTEN: Final[dict[str, tuple[Callable[..., Value], str]]] = {
     "exp": (exponential.exp, "f64 f32"),
     "exp2": (exponential.exp2, "f64 f32"),
     "expm1": (exponential.expm1, "f64 f32"),
@@ -117,7 +118,8 @@ class CCode(Code):
         if not self.masks:
             return self.declare(self.element, f"{condition} ? {self.operand(a)} : {self.operand(b)}")
         mask = self.declare(self.unsigned, f"-({self.unsigned}){condition}")
-        return self.number(self.word("or", self.word("and", self.bits(self.operand(a)), mask), self.word("and", self.bits(self.operand(b)), f"~{mask}")))
+        chosen = [self.word("and", self.bits(self.operand(x)), taken) for x, taken in ((a, mask), (b, f"~{mask}"))]
+        return self.number(self.word("or", *chosen))
 
     def select_word(self, condition: Value, a: Value | int, b: Value | int) -> Value:
         if self.masks:
