@@ -15,7 +15,10 @@ from lazynp.values import config
 CHARS = {"f64": "d", "f32": "f"}
 FUNCTIONS = [(name, CHARS[kind]) for name, (_, kinds) in c.WRITTEN.items() for kind in kinds.split()]
 FUNCTIONS += [(name, "d") for name in c.PARTIAL]
-NAMED = ["log2", "log10", "log1p", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "arctan2", "sinh", "arcsinh", "arccosh", "arctanh", "cbrt", "hypot"]
+NAMED = (
+    *("log2", "log10", "log1p", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "arctan2"),
+    *("sinh", "arcsinh", "arccosh", "arctanh", "cbrt", "hypot"),
+)
 OF_THE_LIBRARY = [(name, char) for name in NAMED for char in "df" if (name, char) not in FUNCTIONS]
 SPECIAL = [
     0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, 1.0, -1.0, 2.0**20, -(2.0**20), 2.0**20 - 1, 1e-320, 710.0, -746.0, 88.8, -104.0, 3.0, 0.5,
