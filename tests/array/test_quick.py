@@ -242,3 +242,16 @@ def test_close_numbers(function: str) -> None:
         for rest in ("", ", 0.0, 0.0", ", rtol=1e-3"):
             text = f"np.{function}(a, b{rest})"
             assert outcome_of(text, lazynp, {"a": a, "b": b}) == outcome_of(text, numpy, {"a": a, "b": b}), (text, a, b)
+
+
+@pytest.mark.parametrize("char", "dfli")
+@pytest.mark.parametrize("n", [4095, 4096, 20_000])
+def test_positions_that_sort_keep_the_order_of_equal_elements(char: str, n: int) -> None:
+    draw = numpy.random.default_rng(n)
+    kinds = [draw.integers(0, 50, n), draw.integers(0, 10**6, n), numpy.zeros(n), numpy.arange(n)[::-1], draw.integers(-3, 3, n) * 0.5]
+    if char in "df":
+        seldom = draw.random(n) < 0.2
+        kinds += [draw.random(n), numpy.where(seldom, numpy.nan, draw.integers(0, 9, n)), numpy.where(seldom, 0.0, -0.0)]
+    for x in kinds:
+        x = x.astype(char)
+        assert numpy.asarray(lazynp.argsort(lazynp.array(x))).tolist() == numpy.argsort(x, kind="stable").tolist()

@@ -58,7 +58,7 @@ def price(entries: Sequence[Entry], entry: Entry) -> int:
     source = entries[entry.src[0]].dtype
     alike = all(entries[s].shape in (entry.shape, ()) and (len(entry.shape) <= AXES or entries[s].op not in VIEWS) for s in entry.src)
     if alike and size(entry.shape) >= LEAST and step(entry.op, entry.dtype, source) is not None:
-        return PARTS if source.kind in entry.op.rounds else 1
+        return PARTS if source.kind in entry.op.rounds else entry.op.cost
     return PARTS * max(entry.op.cost, 1)
 
 
