@@ -116,7 +116,8 @@ def test_explain_says_whether_the_plan_is_there_and_what_runs_it() -> None:
     assert re.fullmatch(
         r"run by a plan from the cache, in the NumPy tier, and compiled after \d+ more runs of its kind", ran(lambda: middle * 3)
     )
-    assert ran(lambda: middle.reshape(1000, 1000).cumsum(axis=0)[:, ::-1] ** middle[:1000]) == f"run by a new plan, compiled, because {tiers.LARGE}"
+    square = middle.reshape(1000, 1000)
+    assert ran(lambda: square.cumsum(axis=0)[:, ::-1] ** middle[:1000]) == f"run by a new plan, compiled, because {tiers.LARGE}"
     with config.override(tier="compiled"):
         assert ran(lambda: x * 7) == "run by a new plan, compiled: LAZYNP_TIER asks for it"
         (x * 7).realize()
