@@ -37,7 +37,9 @@ def outcome(ufunc: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
         warnings.simplefilter("always")
         try:
             found = ufunc(*given)
-            said = type(found).__name__, numpy.asarray(found).dtype, numpy.asarray(found).tobytes() if found == found else "nan"
+            value = numpy.asarray(found)
+            bits = repr(found) if value.dtype.hasobject else value.tobytes()  # of objects the bytes are places
+            said = type(found).__name__, value.dtype, bits if found == found else "nan"
         except (TypeError, ValueError, OverflowError) as error:
             said = (type(error).__mro__,)
     return said, [(str(w.message), w.category) for w in told]
