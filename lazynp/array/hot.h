@@ -145,6 +145,7 @@ static PyObject* hot_steps(const Hot* hot) {
     for (int k = 0; steps && k < hot->steps; k++) {
         const Step* step = &hot->step[k];
         PyObject *name = PyObject_GetAttrString(step->loops->ufunc, "__name__"), *told = NULL;
+        if (name && step->loops->kernels) Py_SETREF(name, PyUnicode_FromFormat("kernels %U", name));
         PyArray_Descr *from = PyArray_DescrFromType(step->type), *to = PyArray_DescrFromType(step->loops->of[step->type].out);
         const Operand* of = step->of;
         if (name && step->loops->nin == 1) told = Py_BuildValue("OOO((ii))", name, from, to, of[0].kind, of[0].number);

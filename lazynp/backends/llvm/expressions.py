@@ -1,8 +1,9 @@
 """Tapes as machine code: what `array/chains.h` computes by NumPy's loops until it has come often enough.
 
 In: the steps of an expression, the dtypes of its arrays and how they lie along a row.  Out: the address of
-``void(ptr at, ptr across, ptr along, ptr numbers, ptr to, i64 rows, i64 length)``, or 0.  Promise: IEEE arithmetic and integers only,
-one operation a step, so that the bits are NumPy's; floating-point errors are in the processor's flags, and nothing is written but ``to``.
+``void(ptr at, ptr across, ptr along, ptr numbers, ptr to, i64 rows, i64 length)``, or 0.  Promise: IEEE arithmetic and integers,
+one operation a step, so that the bits are NumPy's, and functions where they are to be the kernels'; floating-point errors are in the
+processor's flags, and nothing is written but ``to``.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ ARRAY, NUMBER, STEP = 0, 1, 2  # kinds of operands
 ONE, APART = "o", "s"  # how an array lies along a row: one element, elements apart; else, side by side
 NUMBER_BYTES: Final = 16  # what a number takes in memory
 NAME: Final = "lzx"
+KERNELS: Final = "kernels "  # how the names of functions begin that are to have the kernels' bits
 LATER, AHEAD = -1, -2  # in the place of addresses
 _works: Final[dict[Any, Any]] = {}  # by expression: what compiles it meanwhile
 
@@ -167,14 +169,15 @@ def _step(lines: Lines, name: str, dtype: DType, result: DType, operands: list[s
     """One step, None where it is none of those that have NumPy's bits."""
     if name == "cast":
         return scalars.cast(lines, operands[0], dtype, result)
-    op = _operation(name, dtype)
+    kernels = name.startswith(KERNELS)
+    op = _operation(name.removeprefix(KERNELS), dtype)
     if op is None:
         return None
     if name == "square":
         operands = operands * 2
     if op is o.DIVIDE and dtype.kind in "iu":  # of integers: NumPy divides them as floats
         operands, dtype = [scalars.cast(lines, x, dtype, result) for x in operands], result
-    if dtype.kind in op.rounds or not scalars.supported(op, result, [dtype] * len(operands)):
+    if (dtype.kind in op.rounds and not kernels) or not scalars.supported(op, result, [dtype] * len(operands)):
         return None
     return scalars.compute(lines, op, result, tuple(operands), dtype)
 
