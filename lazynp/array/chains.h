@@ -48,9 +48,7 @@ static int sources_settle(Chain* self) {
 static void outs_of(const Chain* self, Outs* outs) {
     outs->count = 0;
     for (int k = 0; k < self->steps; k++) outs->wanted[k] = self->cell[k] != NULL, outs->count += self->cell[k] != NULL, outs->to[k] = NULL;
-    for (int k = self->steps; k--;)
-        for (int o = 0; outs->wanted[k] && o < self->step[k].loops->nin; o++)
-            if (self->step[k].of[o].kind == OF_STEP) outs->wanted[self->step[k].of[o].number] = 1;
+    outs_close(self, outs);
 }
 
 static int all_wanted(const Chain* self, const Outs* outs) {

@@ -760,11 +760,11 @@ static inline int direct_into(Loops* loops, PyArrayObject* x, PyObject* b) {
 
 /* The same of few elements, one after the other, of two arrays that are looked at by macros alone, or of one and a number (`y` is NULL); no code of a program's
    runs.  0 also where it is not known yet whether the loop is to be used. */
-static inline int direct_into_few(const Loops* loops, PyArrayObject* x, PyArrayObject* y, PyObject* number) {
+static inline int direct_into_few(Loops* loops, PyArrayObject* x, PyArrayObject* y, PyObject* number) {
     char scratch[1024];
     int type = PyArray_TYPE(x);
     npy_intp n = 1, size = PyArray_ITEMSIZE(x);
-    Loop* loop = type < TYPES ? (Loop*)&loops->of[type] : NULL;
+    Loop* loop = type < TYPES ? &loops->of[type] : NULL;
     Value value;
     if (loop == NULL || loop->state != USABLE || loop->out != type || !is_writable(x) || !plain_memory(x)) return 0;
     for (int k = PyArray_NDIM(x); k--;) n *= PyArray_DIM(x, k);
@@ -815,12 +815,14 @@ static PyArrayObject* product_run(Loop* loop, PyArrayObject* x, PyArrayObject* y
     npy_intp dims[4] = {1, m, n, p}, lengths[2] = {rows ? m : p, p};
     npy_intp steps[9] = {0, 0, 0, rows ? PyArray_STRIDE(x, 0) : 0, PyArray_STRIDE(x, rows), PyArray_STRIDE(y, 0), columns ? PyArray_STRIDE(y, 1) : 0,
                          rows ? p * size : 0, columns ? size : 0};
+    int errors;
     PyArrayObject* r = raw ? raw_new(rows + columns, lengths, loop->out, m * p) : result_of(rows + columns, lengths, loop->out, m * p);
     char* args[3] = {PyArray_BYTES(x), PyArray_BYTES(y), r ? PyArray_BYTES(r) : NULL};
     if (r == NULL) return NULL;
     flags_clear(loop->basic);
     loop->function(args, dims, steps, loop->data);
-    if ((steps[0] = loop_errors(loop)) && (minded < 0 ? minds((int)steps[0]) : (int)steps[0] & minded)) Py_CLEAR(r);
+    errors = loop_errors(loop);
+    if (errors && (minded < 0 ? minds(errors) : errors & minded)) Py_CLEAR(r);
     return r;
 }
 

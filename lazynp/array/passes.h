@@ -45,6 +45,13 @@ typedef struct {
     int count; /* of results in memory */
 } Outs;
 
+/* Wants what the wanted steps read, too. */
+static void outs_close(const Chain* self, Outs* outs) {
+    for (int k = self->steps; k--;)
+        for (int o = 0; outs->wanted[k] && o < self->step[k].loops->nin; o++)
+            if (self->step[k].of[o].kind == OF_STEP) outs->wanted[self->step[k].of[o].number] = 1;
+}
+
 static inline npy_intp step_size(const Chain* self, int k) { return self->step[k].loops->of[self->step[k].type].size; }
 
 /* Which block each step's result goes to: that of an operand it is the last to read, if an element is as large there. */

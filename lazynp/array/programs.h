@@ -144,9 +144,7 @@ static PyObject* together_compute(PyObject* capsule, PyObject* arrays, PyObject*
     if (!lie_in_rows(chain, first, &of)) goto done;
     outs.count = 0;
     for (int k = 0; k < self->steps; k++) outs.wanted[k] = self->out[k], outs.to[k] = NULL, outs.count += self->out[k];
-    for (int k = self->steps; k--;)
-        for (int o = 0; outs.wanted[k] && o < self->step[k].loops->nin; o++)
-            if (self->step[k].of[o].kind == OF_STEP) outs.wanted[self->step[k].of[o].number] = 1;
+    outs_close(chain, &outs);
     for (int k = 0; k < self->steps; k++) {
         if (!self->out[k]) continue;
         if ((made[k] = (PyObject*)result_of(PyArray_NDIM(first), PyArray_DIMS(first), self->step[k].out, chain->size)) == NULL) goto done;

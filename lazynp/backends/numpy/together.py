@@ -19,6 +19,7 @@ from lazynp.backends.numpy.operations import UFUNCS, size
 from lazynp.graph import op as o
 from lazynp.graph.errstate import UNDER
 from lazynp.graph.op import Kind, Op
+from lazynp.schedule import claims
 from lazynp.schedule.canonicalise import Entry
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ Step = tuple[Any, int, int, int, tuple[tuple[int, int], ...]]
 
 LEAST: Final = 1 << 15  # elements, of fewer a call of NumPy's costs nothing beside the operation's memory
 MOST: Final = 48  # operations
-VIEWED: Final = frozenset([o.BUFFER, o.CONST, o.SLICE, o.RESHAPE, o.PERMUTE, o.EXPAND])  # which nothing is computed for
-VIEWS: Final = frozenset([o.SLICE, o.PERMUTE, o.EXPAND])  # of which some do not lie in C's order
+VIEWED: Final = claims.VIEWS | {o.BUFFER, o.CONST}  # which nothing is computed for
+VIEWS: Final = claims.VIEWS - {o.RESHAPE}  # of which some do not lie in C's order
+PLANS: Final = 1024  # that are kept
 AXES: Final = 2  # of those that are read all the same
 PARTS: Final = 4  # of one vectorised addition that goes through memory: what one in a pass costs
 ARRAY, NUMBER, STEP = range(3)
@@ -62,7 +64,7 @@ def price(entries: Sequence[Entry], entry: Entry) -> int:
     return PARTS * max(entry.op.cost, 1)
 
 
-@functools.cache
+@functools.lru_cache(PLANS)
 def plan(steps: tuple[Step, ...], outs: tuple[int, ...]) -> Any:
     """Return what computes the steps; the same for the same ones, so that functions with it are alike."""
     return core.together(steps, outs)
