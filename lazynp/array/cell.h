@@ -128,8 +128,11 @@ static int kept_count;
 static void array_dealloc(PyObject* self) { /* of the class of arrays itself, which adds nothing to a cell */
     PyTypeObject* type = Py_TYPE(self);
     cell_release(self);
-    if (kept_count < KEPT) kept_cells[kept_count++] = self;
-    else PyObject_GC_Del(self);
+    if (kept_count < KEPT) {
+        kept_cells[kept_count++] = self; /* with its type */
+        return;
+    }
+    PyObject_GC_Del(self);
     Py_DECREF(type);
 }
 
@@ -142,8 +145,9 @@ static PyObject* cell_create(PyTypeObject* type, PyObject* args, PyObject* kwarg
 
 /* A cell whose members are yet to be set. */
 static inline Cell* cell_new(void) {
-    Cell* made = kept_count ? (Cell*)PyObject_Init(kept_cells[--kept_count], array_type) : PyObject_GC_New(Cell, array_type);
+    Cell* made = kept_count ? (Cell*)kept_cells[--kept_count] : PyObject_GC_New(Cell, array_type);
     if (made == NULL) return NULL;
+    Py_SET_REFCNT((PyObject*)made, 1);
     made->stamp = made->origin = made->weakrefs = NULL;
     made->shown = NULL;
     made->lent = 0;

@@ -9,6 +9,7 @@
 #ifndef LAZYNP_CHAINS_H
 #define LAZYNP_CHAINS_H
 
+#include "frames.h"
 #include "hot.h"
 
 /* Computing ------------------------------------------------------------------------------------------------------------------------ */
@@ -295,26 +296,32 @@ static int tape_compute(Chain* self) {
     return failed;
 }
 
-#define SMALL 256     /* elements, of which all steps of a tape fit the cache */
-#define SMALL_STEPS 6 /* of more it pays to look for machine code */
+#define SMALL 256            /* elements, of which all steps of a tape fit the cache */
+#define SMALL_STEPS 32       /* a tape of as many takes few calls */
+#define SMALL_BYTES 32768    /* of all results together */
 
-/* A tape of few steps over few elements that lie as the results do, without what a pass needs besides; whether it was done. */
+/* A tape of few elements that lie as the results do, without what a pass needs besides: each step has room of its own; whether it was done. */
 static int small_settle(Chain* self) {
-    static char blocks[SMALL_STEPS][SMALL * CHAIN_SIZE]; /* nobody else runs meanwhile */
+    static char room[SMALL_BYTES]; /* nobody else runs meanwhile */
     PyArrayObject* made[SMALL_STEPS];
-    char* at[SMALL_STEPS];
+    char *at[SMALL_STEPS], *free = room;
     unsigned wanted = 0;
     int k, steps = self->steps, failed = 0;
+    npy_intp apart = self->size * CHAIN_SIZE + 64; /* NumPy's loops take neighbours for an overlap */
     for (k = steps; k--;) {
-        if (self->cell[k]) wanted |= 1u << k;
-        for (int o = 0; wanted >> k & 1 && o < self->step[k].loops->nin; o++)
-            if (self->step[k].of[o].kind == OF_STEP) wanted |= 1u << self->step[k].of[o].number;
+        const Step* step = &self->step[k];
+        wanted |= (unsigned)(self->cell[k] != NULL) << k;
+        for (int o = 0; wanted >> k & 1 && o < step->loops->nin; o++)
+            if (step->of[o].kind == OF_STEP) wanted |= 1u << step->of[o].number;
     }
     for (k = 0; k < steps; k++) {
-        made[k] = NULL, at[k] = blocks[k];
-        if (self->cell[k] == NULL) continue;
-        if ((made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) break;
-        at[k] = PyArray_BYTES(made[k]);
+        made[k] = NULL;
+        if (self->cell[k]) {
+            if ((made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) break;
+            at[k] = PyArray_BYTES(made[k]);
+        } else if (wanted >> k & 1) {
+            at[k] = free, free += apart;
+        }
     }
     failed = k < steps;
     flags_clear(!self->whole);
@@ -343,8 +350,9 @@ static int small_settle(Chain* self) {
     }
     chain_results[0]++;
     for (int j = 0; j < steps; j++) {
-        if (self->cell[j] && made[j] && !failed) failed = cell_settled(self, j, made[j]);
-        else Py_XDECREF(made[j]);
+        if (made[j] == NULL) continue;
+        if (self->cell[j] && !failed) failed = cell_settled(self, j, made[j]);
+        else Py_DECREF(made[j]);
     }
     return !failed;
 }
@@ -368,7 +376,7 @@ static int tape_settle(Chain* self) {
         return failed;
     }
     if (PyErr_Occurred()) return chain_done(self), -1;
-    if (self->steps > 1 && self->steps < SMALL_STEPS && self->closed == OPEN && self->flat && self->size <= SMALL && self->size > 0) {
+    if (self->steps > 1 && self->steps <= SMALL_STEPS && self->closed == OPEN && self->flat && self->size <= SMALL && self->size > 0 && self->steps * (self->size * CHAIN_SIZE + 64) <= SMALL_BYTES) {
         if (small_settle(self)) return chain_done(self), 0;
         if (PyErr_Occurred()) return chain_done(self), -1;
     }
@@ -662,9 +670,19 @@ static struct {
     int minded;
 } said;
 
+/* It, if it was asked for under the same circumstances (borrowed); NULL, without an exception, where it has to be asked for.  No code of a program's runs. */
+static inline PyObject* state_known(int* minded) {
+    PyObject *errors = NULL, *filters = warnings_dict ? filters_now() : NULL;
+    if (filters == NULL || filters != said.filters || PyList_GET_SIZE(filters) != said.length || (said.length && PyList_GET_ITEM(filters, 0) != said.first)) return NULL;
+    if (PyContextVar_Get(error_variable, NULL, &errors) < 0 || errors == NULL) return PyErr_Clear(), NULL;
+    Py_DECREF(errors); /* the context has it */
+    return *minded = said.minded, errors == said.errors ? said.state : NULL;
+}
+
 static PyObject* state_now(int* minded) {
     PyObject *errors = NULL, *filters, *first, *found;
     if (error_variable == NULL || state_method == NULL) return NULL;
+    if ((found = state_known(minded))) return found;
     if (warnings_dict == NULL) {
         PyObject* module = PyImport_ImportModule("warnings");
         if (module == NULL) return PyErr_Clear(), NULL;
@@ -678,7 +696,7 @@ static PyObject* state_now(int* minded) {
     first = PyList_GET_SIZE(filters) ? PyList_GET_ITEM(filters, 0) : NULL;
     if (errors == said.errors && filters == said.filters && first == said.first && PyList_GET_SIZE(filters) == said.length) {
         Py_DECREF(errors);
-        return *minded = said.minded, said.state;
+        return NULL; /* everything is computed at its call */
     }
     Py_INCREF(filters), Py_XINCREF(first);
     found = PyObject_CallNoArgs(state_method);
@@ -706,27 +724,35 @@ static void state_forget(void) {
 }
 
 /* Whether code is lazynp's own, whose place is no place of the program's. */
+static struct {
+    PyCodeObject* code; /* held */
+    int inside;
+} known_codes[64];
+static inline int code_place(const PyCodeObject* code) { return (int)(((uint64_t)((uintptr_t)code >> 4) * 0x9E3779B97F4A7C15u) >> 58); }
 static int is_inside(PyCodeObject* code) {
-    static struct {
-        PyCodeObject* code; /* held */
-        int inside;
-    } known[64];
-    int k = (int)(((uint64_t)((uintptr_t)code >> 4) * 0x9E3779B97F4A7C15u) >> 58);
-    if (known[k].code != code) {
+    int k = code_place(code);
+    if (known_codes[k].code != code) {
         Py_INCREF(code);
-        Py_XSETREF(known[k].code, code);
-        known[k].inside = PyUnicode_Check(code->co_filename) && PyUnicode_Tailmatch(code->co_filename, own_root, 0, PY_SSIZE_T_MAX, -1) == 1;
+        known_codes[k].inside = PyUnicode_Check(code->co_filename) && PyUnicode_Tailmatch(code->co_filename, own_root, 0, PY_SSIZE_T_MAX, -1) == 1;
+        Py_XSETREF(known_codes[k].code, code);
+        return PyUnicode_Check(code->co_filename) && PyUnicode_Tailmatch(code->co_filename, own_root, 0, PY_SSIZE_T_MAX, -1) == 1; /* letting go of the old one may have run code */
     }
-    return known[k].inside;
+    return known_codes[k].inside;
+}
+
+/* Where the program is (the code is borrowed), if its code was looked at before; NULL where that is still to be done.  No code of a program's runs. */
+static inline PyCodeObject* site_known(int* offset) {
+    PyCodeObject* code = frame_code(offset);
+    int k = code_place(code);
+    return code && known_codes[k].code == code && !known_codes[k].inside ? code : NULL;
 }
 
 /* Where the program is (the code is held); 0 where there is no frame of Python's. */
 static inline int site_now(Site* site) {
-    PyFrameObject* frame = PyEval_GetFrame();
     PyObject* found;
-    if (frame == NULL) return 0;
-    site->code = PyFrame_GetCode(frame);
-    site->offset = PyFrame_GetLasti(frame);
+    site->code = frame_code(&site->offset);
+    if (site->code == NULL) return 0;
+    Py_INCREF(site->code);
     if (!is_inside(site->code)) return 1;
     found = PyObject_CallNoArgs(place_method);
     if (found == NULL || !PyTuple_Check(found)) return Py_XDECREF(found), 0;
@@ -849,6 +875,89 @@ static inline int recording_begin(Begun* begun) {
     Py_INCREF(begun->state); /* what is asked next may let go of it */
     if ((begun->cell = chain_cell()) && site_now(&begun->site)) return 1;
     return recording_end(begun, NULL), 0;
+}
+
+/* The array of an operand that lies in memory, side by side, and is nobody else's to write (borrowed); NULL of all else. */
+static inline PyArrayObject* next_array(PyObject* x) {
+    PyObject* base = ((Cell*)x)->base;
+    if (base == NULL) return NULL;
+    if (IS_RAW(base)) {
+        if ((((Raw*)base)->holds || ((Raw*)base)->fields.base) && !is_private(x)) return NULL;
+    } else if (Py_TYPE(base) != &PyArray_Type || !is_private(x)) {
+        return NULL;
+    }
+    return PyArray_ISCARRAY_RO((PyArrayObject*)base) && PyArray_TYPE((PyArrayObject*)base) < TYPES ? (PyArrayObject*)base : NULL;
+}
+
+static inline int lies_so(PyArrayObject* x, int ndim, const npy_intp* dims) {
+    return PyArray_NDIM(x) == ndim && same_lengths(PyArray_DIMS(x), dims, ndim) && PyArray_STRIDE(x, ndim - 1) >= 0;
+}
+
+/* What most operations are: a step that goes on with the tape of its operands, or with the youngest one, or begins the only one; all operands are of one type, and lie as
+   the results do.  NULL, without an exception: it has to be looked at closer (`chain_step`).  No code of a program's runs. */
+static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
+    PyObject *operands[2] = {a, b}, *state;
+    PyArrayObject* array[2] = {NULL, NULL};
+    PyArrayObject* like = NULL;
+    Operand of[2] = {{OF_NUMBER, 0}, {OF_NUMBER, 0}};
+    Chain* self = NULL;
+    Loop* loop;
+    Value value;
+    Site site;
+    Cell* cell;
+    int type = -1, nin = b ? 2 : 1, minded;
+    for (int o = 0; o < nin; o++) {
+        PyObject* x = operands[o];
+        int found;
+        if (Py_TYPE(x) != array_type) continue;
+        if (WAITS(x)) {
+            Chain* chain = CHAIN_OF(x);
+            if (chain == NULL || (self && self != chain) || ((Cell*)x)->lent) return NULL;
+            self = chain, found = step_type(chain, STEP_OF(x));
+            of[o] = (Operand){OF_STEP, (short)STEP_OF(x)};
+        } else {
+            if ((array[o] = like = next_array(x)) == NULL) return NULL;
+            found = PyArray_TYPE(like);
+        }
+        if (type >= 0 && type != found) return NULL;
+        type = found;
+    }
+    if (type < 0 || PyTypeNum_ISCOMPLEX(type) || loops->kernels) return NULL;
+    loop = &loops->of[type];
+    if (loop->state != USABLE || !loop->joins || loop->raises) return NULL;
+    if (kept_count == 0 || waiting_count >= CHAINS_MOST || orphaned_bytes > ORPHANED_MOST) return NULL;
+    for (int o = 0; o < nin; o++)
+        if (of[o].kind == OF_NUMBER && array[o] == NULL && !value_of(operands[o], type, &value)) return NULL;
+    if ((state = state_known(&minded)) == NULL || (site.code = site_known(&site.offset)) == NULL) return NULL;
+    if (self == NULL && waiting_count) self = waiting.before;
+    if (self) {
+        if (!takes_step(self, &site, state)) return NULL;
+        for (int o = 0; o < nin; o++)
+            if (array[o] && !lies_so(array[o], self->ndim, self->dims)) return NULL;
+    } else {
+        npy_intp size = size_of(like);
+        int ndim = PyArray_NDIM(like);
+        if (ndim == 0 || ndim > AXES || size == 0 || size < chain_sizes.from || size > limit_now()) return NULL;
+        for (int o = 0; o < nin; o++)
+            if (array[o] && !lies_so(array[o], ndim, PyArray_DIMS(like))) return NULL;
+        if ((self = chain_new(state, minded, ndim, PyArray_DIMS(like), size)) == NULL) return PyErr_Clear(), NULL;
+        chain_enter(self);
+    }
+    for (int o = 0; o < nin; o++) {
+        int k = 0;
+        if (array[o]) {
+            while (k < self->arrays && self->array[k] != array[o]) k++;
+            if (k == self->arrays) self->array[self->arrays++] = (PyArrayObject*)Py_NewRef((PyObject*)array[o]), self->source[k] = NULL;
+            of[o] = (Operand){OF_ARRAY, (short)k};
+        } else if (of[o].kind == OF_NUMBER) {
+            self->value[self->numbers] = value;
+            of[o].number = (short)self->numbers++;
+        }
+    }
+    cell = chain_cell(); /* which is a kept one */
+    Py_INCREF(site.code);
+    chain_append(self, loops, type, of, cell, &site);
+    return (PyObject*)cell;
 }
 
 /* `a op b` (b is NULL for an operation on one array) as a step that waits; NULL, perhaps without an exception, where it is to be computed now. */

@@ -1528,6 +1528,7 @@ static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t na
     PyObject *found = NULL, *room[MOST + 1], **with_self, *slow;
     int costly = names == NULL && self->costly && any_too_costly(args, n);
     Loops* loops = costly ? self->kernels : self->loops;
+    if (names == NULL && !costly && loops && n == loops->nin && (found = step_next(loops, args[0], n == 2 ? args[1] : NULL))) return found;
     if (costly && loops && self->powers && n == 2 && PyFloat_CheckExact(args[1]) && PyFloat_AS_DOUBLE(args[1]) == 0.5) loops = NULL; /* a graph has a root as such */
     if (names == NULL && n == self->nin && any_foreign(args, n) && !(costly && loops == NULL)) return call_with_cells(ufunc_call, callable, args, n, NULL);
     if (names == NULL && loops && n == loops->nin) { /* nothing is written: what waits may go on waiting */

@@ -193,7 +193,12 @@ static PyObject* product_in_passing(PyObject* a, PyObject* b) {
 static PyObject* binary_answer(int op, PyObject* a, PyObject* b);
 static PyObject* product_recorded(PyObject* a, PyObject* b);
 static PyObject* binary(int op, PyObject* a, PyObject* b) {
-    PyArrayObject *x = seen_of(a), *y = seen_of(b);
+    PyArrayObject *x, *y;
+    if (op < POW && binary_loops[op].ufunc) {
+        PyObject* found = step_next(&binary_loops[op], a, b);
+        if (found) return found;
+    }
+    x = seen_of(a), y = seen_of(b);
     if (op != MATMUL && (may_chain(a, b, x, y) || (x == NULL && large_complex(a)) || (y == NULL && large_complex(b)))) {
         PyObject* found = NULL;
         if (op < POW && binary_loops[op].ufunc) found = chain_step(&binary_loops[op], a, b);
@@ -348,7 +353,8 @@ static PyObject* in_place_recorded(int op, PyObject* a, PyObject* b) {
     type = x ? PyArray_TYPE(x) : step_type(CHAIN_OF(a), STEP_OF(a)), ndim = x ? PyArray_NDIM(x) : CHAIN_OF(a)->ndim;
     memcpy(dims, x ? PyArray_DIMS(x) : CHAIN_OF(a)->dims, (size_t)ndim * sizeof(npy_intp));
     if (x == NULL && (old = chain_cell()) == NULL) return NULL;
-    made = (Cell*)chain_step(&binary_loops[op], a, b);
+    made = (Cell*)step_next(&binary_loops[op], a, b);
+    if (made == NULL) made = (Cell*)chain_step(&binary_loops[op], a, b);
     next = made ? CHAIN_OF(made) : NULL;
     same = next && next->step[STEP_OF(made)].out == type && next->ndim == ndim && !memcmp(next->dims, dims, (size_t)ndim * sizeof(npy_intp));
     if (same && is_alone(a) && (x ? (PyObject*)x == ((Cell*)a)->base : WAITS(a))) { /* as before: recording may have had code run */
@@ -394,8 +400,10 @@ static PyObject* in_place(int op, PyObject* a, PyObject* b) {
 }
 
 static inline PyObject* unary(int op, PyObject* a, unaryfunc numpys_own) {
-    PyArrayObject* x = seen_of(a);
-    PyObject* found = NULL;
+    PyArrayObject* x;
+    PyObject* found = unary_loops[op].ufunc ? step_next(&unary_loops[op], a, NULL) : NULL;
+    if (found) return found;
+    x = seen_of(a);
     if (may_chain(a, NULL, x, NULL)) {
         if (unary_loops[op].ufunc) found = chain_step(&unary_loops[op], a, NULL);
         if (found || PyErr_Occurred()) return found;
@@ -415,8 +423,10 @@ static inline PyObject* unary(int op, PyObject* a, unaryfunc numpys_own) {
 }
 
 static PyObject* compare(PyObject* a, PyObject* b, int op) {
-    PyArrayObject *x = seen_of(a), *y = seen_of(b);
-    PyObject *q, *found;
+    PyArrayObject *x, *y;
+    PyObject *q, *found = step_next(&compare_loops[op], a, b);
+    if (found) return found;
+    x = seen_of(a), y = seen_of(b);
     if (may_chain(a, b, x, y)) {
         if ((found = chain_step(&compare_loops[op], a, b))) return found;
         if (PyErr_Occurred() || settle_operand(a) < 0 || settle_operand(b) < 0) return NULL;
