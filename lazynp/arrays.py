@@ -23,7 +23,7 @@ from lazynp import attributes, protocols
 from lazynp.array import core, hand
 from lazynp.array.core import Cell, native, rows
 from lazynp.bounds import DEPTH_CUT, changes, cut, ends_turn, goes_to_what_exists, remember
-from lazynp.conversion import anyarray, as_dtype, asarray, from_numpy
+from lazynp.conversion import anyarray, as_dtype, asarray, from_numpy, no_array
 from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
@@ -334,7 +334,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             dtype, type = None, dtype
         made = self
         if dtype is not None:
-            made = view_dtype(self, np.dtype(dtype))
+            made = view_dtype(self, np.dtype(no_array(dtype)))
         elif builtins.type(self._base) is _MEMORY:  # as writable as this array, whatever happened to its owner since
             made = hand.cell(self._base.view(), hand.owner_of(self))
         elif type is None or type is ndarray or type is np.ndarray:

@@ -45,7 +45,14 @@ def as_dtype(dtype: Any) -> Any:
     if isinstance(dtype, _DTYPE_CLASS):
         found = np.empty(0, dtype).dtype
         return found if found in NATIVE else dtype
-    return np.dtype(dtype)
+    return np.dtype(no_array(dtype))
+
+
+def no_array(dtype: Any) -> Any:
+    """Return a dtype argument as it is; an array of ours is none, though it has a dtype."""
+    if type(dtype) is arrays.ndarray:
+        raise TypeError("Cannot construct a dtype from an array")
+    return dtype
 
 
 def _from_protocol(obj: Any, dtype: Any, copy: bool | None) -> Any:

@@ -287,6 +287,8 @@ def _to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
     """Copy the values to a device; return this array where it lives there."""
     if stream is not None:
         raise ValueError("The stream argument in to_device() is not supported")
+    if not isinstance(device, str) and not type(device).__module__.startswith("cupy"):
+        np.empty(0).to_device(device)  # which says so
     name = devices.name_of(device)
     devices.checked(name)
     return self if name == devices.CPU and devices.gpus is None else devices.use().moved(self, name)

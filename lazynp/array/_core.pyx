@@ -92,6 +92,7 @@ cdef extern from "counting.h":
     PyObject* error_listening
     PyObject* errors_heard
     PyObject* errors_tell
+    PyObject* refusal_method
     PyObject* noted_method
     PyObject* call_name
     ctypedef struct Member:
@@ -607,6 +608,12 @@ def listen(variable, listening, heard, tell, minded):
     global error_variable, error_listening, errors_heard, errors_tell, errors_minded_method
     errors_minded_method = _keep(minded)
     error_variable, error_listening, errors_heard, errors_tell = _keep(variable), _keep(listening), _keep(heard), _keep(tell)
+
+
+def words(refusal):
+    """Let ``refusal(slow, args, kwargs, error)`` say which exception a refused call of a function raises in place of ``error``, or None."""
+    global refusal_method
+    refusal_method = _keep(refusal)
 
 
 def function(slow, theirs, name, own, least=1):

@@ -11,7 +11,7 @@ import operator
 import sys
 import threading
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -146,6 +146,7 @@ def _class_of(kind: type) -> type:
         members[f"__{name}__"] = _one(getattr(operator, f"__{name}__"))
     for name in ("lt", "le", "eq", "ne", "gt", "ge"):
         members[f"__{name}__"] = _compared(getattr(operator, f"__{name}__"))
+    members["__iter__"] = None  # or Python would iterate by asking for element 0
     members["__repr__"] = lambda self: repr(numpys_number(self))
     members["__getitem__"] = lambda self, key: self if key == () and type(key) is tuple else _result(numpys_number(self)[key])
     return _NumberType(kind.__name__, (kind,), members)
@@ -436,9 +437,32 @@ def listen(variable: Any, listening: Any, heard: dict[int, Any], tell: Callable[
     """
 
 
+def words(refusal: Callable[..., Any]) -> None:
+    """Let ``refusal(slow, args, kwargs, error)`` say which exception a refused call of a function raises in place of ``error``, or None."""
+    _refusals[:] = [refusal]
+
+
+_refusals: Final[list[Callable[..., Any]]] = []
+
+
 def function(slow: Callable[..., Any], theirs: Any, name: str, own: frozenset[str], least: int = 1) -> Any:
     """Return ``slow``, a public function or method that lets NumPy answer where everything is at hand.
 
     ``own`` are keywords that NumPy's has not; ``least`` arrays have to be among the arguments, one or none.
     """
-    return slow
+    inner = slow.__func__ if isinstance(slow, staticmethod) else slow
+    if not isinstance(inner, FunctionType):
+        return slow
+
+    @functools.wraps(inner)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return inner(*args, **kwargs)
+        except Exception as error:
+            said = _refusals[0](slow, args, kwargs, error) if _refusals else None
+            if said is None:
+                raise
+            raise said.with_traceback(error.__traceback__) from None
+
+    kind: Any = type(slow)
+    return call if inner is slow else kind(call)

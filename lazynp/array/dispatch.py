@@ -93,7 +93,7 @@ _REAL: Final = frozenset({int, float})
 _WHOLE: Final = frozenset({int, *(np.dtype(letter).type for letter in "bhilqBHILQ")})
 _whole: Final = _WHOLE.issuperset
 # Functions whose arguments say how large their results are.
-_SIZES: Final[dict[str, Callable[..., int]]] = {
+SIZES: Final[dict[str, Callable[..., int]]] = {
     **dict.fromkeys(("zeros", "ones", "empty", "full"), _shape_size),
     **dict.fromkeys(("eye", "tri"), _matrix_size),
     **dict.fromkeys(("identity", "tril_indices", "triu_indices", "diag_indices"), _square_size),
@@ -118,10 +118,10 @@ def _zeros_for(empty: Callable[..., Any], zeros: Callable[..., Any]) -> Callable
 
 _ZEROS: Final = {"empty": _zeros_for(np.empty, np.zeros), "empty_like": _zeros_for(np.empty_like, np.zeros_like)}
 # Their results are larger than their arguments: the product of all sizes and numbers bounds them.
-_GROWING: Final = frozenset({"outer", "kron", "meshgrid", "tile", "repeat", "diagflat", "vander", "diag", "ix_", "resize"})
+GROWING: Final = frozenset({"outer", "kron", "meshgrid", "tile", "repeat", "diagflat", "vander", "diag", "ix_", "resize"})
 # Their results are views that may be larger than the memory.
 _WIDENING: Final = frozenset({"broadcast_to", "sliding_window_view"})
-_MODULES: Final = frozenset({"lazynp", "lazynp.linalg", "lazynp.fft", "lazynp.lib.stride_tricks", "lazynp.lib.scimath"})
+MODULES: Final = frozenset({"lazynp", "lazynp.linalg", "lazynp.fft", "lazynp.lib.stride_tricks", "lazynp.lib.scimath"})
 _first: Final[dict[Any, Any]] = {}
 
 
@@ -145,16 +145,16 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
         return core.function(function, theirs, name, own)
     if hasattr(type(function), "at_hand"):  # it does what follows itself
         return core.function(function, theirs, name, own, 0)
-    if not isinstance(function, FunctionType | staticmethod) or module not in _MODULES or name in NOT_AT_HAND or not callable(theirs):
+    if not isinstance(function, FunctionType | staticmethod) or module not in MODULES or name in NOT_AT_HAND or not callable(theirs):
         return function
     if isinstance(theirs, (type, np.ufunc)):
         return function
-    if name in _SIZES or name in _LIKE:
+    if name in SIZES or name in _LIKE:
         made = _maker(name, function, theirs, own)
         made = type(function)(made) if isinstance(function, staticmethod) else made
         return core.function(made, _ZEROS.get(name, theirs), name, own)
     directly = getattr(theirs, "_implementation", theirs)  # the arguments are known: nobody overrides it
-    answered: Callable[..., Any] = growing if name in _GROWING else widening if name in _WIDENING else answer
+    answered: Callable[..., Any] = growing if name in GROWING else widening if name in _WIDENING else answer
     warns_below = _FEW.get(name, 0) if name in _QUIET else ALWAYS
 
     @functools.wraps(function)
@@ -170,7 +170,7 @@ def _letting_numpy(name: str, function: Any, theirs: Any, module: str, own: froz
 
 def _maker(name: str, function: Any, theirs: Any, own: frozenset[str]) -> Any:
     """``first`` for a function that makes arrays of a size it is given."""
-    size, theirs = _SIZES.get(name), _ZEROS.get(name, theirs)
+    size, theirs = SIZES.get(name), _ZEROS.get(name, theirs)
     plain = name in ("zeros", "ones", "empty")
 
     @functools.wraps(function)
@@ -209,7 +209,19 @@ def unique_values(x: Any, /) -> Any:
     return np.unique(x, equal_nan=False)
 
 
-_INSTEAD: Final = {"argsort": _argsort, "unique_values": unique_values}  # of NumPy's functions
+def _asking(theirs: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's function with its question whose call it is: it refuses an operand that cannot be iterated over."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return theirs(*args, **kwargs)
+
+    return call
+
+
+_INSTEAD: Final = {  # of NumPy's functions
+    "argsort": _argsort, "unique_values": unique_values, "poly": _asking(np.poly), "roots": _asking(np.roots),
+    "ravel_multi_index": _asking(np.ravel_multi_index),
+}  # fmt: skip
 
 
 def numpys_method(name: str) -> Any:

@@ -788,6 +788,7 @@ static int has_own(PyObject* own, PyObject* names) {
 }
 
 static PyObject* shape_name;
+static PyObject* refusal_method; /* `refusals.refusal`: what NumPy says of a call that is refused */
 static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names);
 
 /* The same call with its first keyword as an argument without a name. */
@@ -1341,7 +1342,7 @@ static int arguments_settle(const Function* self, PyObject* const* args, Py_ssiz
     return 0;
 }
 
-static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
+static PyObject* function_called(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
     Function* self = (Function*)callable;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total = n + (names ? PyTuple_GET_SIZE(names) : 0);
     PyObject* found;
@@ -1355,6 +1356,36 @@ static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t
     if ((found = function_recorded(self, args, n, names)) || PyErr_Occurred()) return found;
     if (arguments_settle(self, args, total, names) < 0) return NULL;
     return function_answer(callable, args, n, names);
+}
+
+/* Let the exception of a call be the one that NumPy raises for it, where it would raise one; always NULL. */
+static PyObject* refused(PyObject* callable, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    PyObject *type, *error, *trace, *given, *named, *said = NULL;
+    if (refusal_method == NULL) return NULL;
+    PyErr_Fetch(&type, &error, &trace);
+    PyErr_NormalizeException(&type, &error, &trace);
+    if (trace) PyException_SetTraceback(error, trace);
+    given = PyTuple_New(n), named = PyDict_New();
+    if (given && named) {
+        int fine = 1;
+        for (Py_ssize_t k = 0; k < n; k++) PyTuple_SET_ITEM(given, k, Py_NewRef(args[k]));
+        for (Py_ssize_t k = 0; fine && names && k < PyTuple_GET_SIZE(names); k++) fine = PyDict_SetItem(named, PyTuple_GET_ITEM(names, k), args[n + k]) == 0;
+        if (fine) said = PyObject_CallFunctionObjArgs(refusal_method, ((Function*)callable)->slow, given, named, error, NULL);
+    }
+    Py_XDECREF(given), Py_XDECREF(named);
+    PyErr_Clear(); /* of who was asked: what is known is said */
+    if (said && PyExceptionInstance_Check(said)) {
+        Py_SETREF(type, Py_NewRef((PyObject*)Py_TYPE(said)));
+        Py_SETREF(error, Py_NewRef(said));
+    }
+    Py_XDECREF(said);
+    PyErr_Restore(type, error, trace);
+    return NULL;
+}
+
+static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
+    PyObject* found = function_called(callable, args, nargsf, names);
+    return found ? found : refused(callable, args, PyVectorcall_NARGS(nargsf), names);
 }
 
 /* What a ufunc of anybody's gave: objects are no numbers of ours. */

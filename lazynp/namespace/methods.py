@@ -310,7 +310,14 @@ def at_hand(cls: type) -> None:
     cls.resize = core.function(vars(cls)["resize"], _resize_held, "ndarray.resize", frozenset())  # type: ignore[attr-defined]
     core.register(cls, hand.result, product_in_passing)
     core.chain(tapes.state, caller, tapes.ROOT, tapes.step, tapes.tell, tapes.raised, tapes.cast, _compiled, _pool)
+    core.words(_refusal)
     config.followers.append(core.forget)
+
+
+def _refusal(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Any:
+    from lazynp.namespace.bridge.refusals import refusal  # most programs make no mistake
+
+    return refusal(function, args, kwargs, error)
 
 
 def _compiled(steps: Any, dtypes: Any, lies: str, outs: Any, kept: bool | None) -> int:

@@ -138,7 +138,10 @@ def _like(name: str, prototype: Any, value: Any, dtype: Any, order: str, subok: 
     if type(model) is not ndarray or wanted not in NATIVE:
         args = (prototype, value) if name == "full_like" else (prototype,)
         return fallback.call(getattr(np, name), name, args, {"dtype": dtype, "order": order, "subok": subok, "shape": shape})
-    node = _filled(value, wanted, model.shape if shape is None else shape_of(shape))
+    try:
+        node = _filled(value, wanted, model.shape if shape is None else shape_of(shape))
+    except Foreign:
+        return fallback.call(np.full_like, name, (prototype, value), {"dtype": dtype, "order": order, "subok": subok, "shape": shape})
     place = place or devices.home(node_of(model))
     if shape is not None and len(node.shape) != len(model.shape):
         return _laid_out(node, "F" if order == "A" and model.flags.fnc else order, place)
@@ -302,6 +305,8 @@ def arange(*args: Any, device: Any = None, like: Any = None, **options: Any) -> 
             given = {"start": 0, "stop": args[0], **options}
         else:
             return placed(_asarray(np.arange(*args, **options)), place)
+    if given.get("start", 0) is None and given["stop"] is not None:
+        return placed(_asarray(np.arange(*args, **options)), place)
     if given.get("stop") is None:
         given["start"], given["stop"] = 0, given.get("start")
     start, stop, step = [_number(given.get(name)) for name in ("start", "stop", "step")]

@@ -11,6 +11,7 @@ from operator import setitem
 from typing import Any, Final
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from lazynp.array import hand
 from lazynp.graph import op as o
@@ -165,7 +166,7 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any
     if type(values) is not ndarray or has_subclass(arr):
         return fallback.call(np.apply_along_axis, "apply_along_axis", (func1d, axis, arr, *args), kwargs)
     ndim = values.ndim
-    axis = ax.one(axis, ndim)
+    axis = normalize_axis_index(axis, ndim)
     order: tuple[int, ...] = (*range(axis), *range(axis + 1, ndim), axis)
     memory = hand.own_memory(values)
     rows: Any = view_permute(values, order) if memory is None else memory.transpose(order)

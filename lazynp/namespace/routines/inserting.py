@@ -18,7 +18,7 @@ from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, reshape
-from lazynp.graph.dtypes import INT64
+from lazynp.graph.dtypes import INT64, NATIVE
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape
 from lazynp.namespace.assignment import memory, write_where
@@ -36,10 +36,11 @@ def values_for(values: Any, dtype: DType, casting: Any = "safe") -> Node:
     """Values to write as a node of the array's dtype; arrays are held to a casting rule, numbers must fit."""
     if type(values) is not ndarray and not is_scalar(values) and not isinstance(values, np.ndarray):
         return node_of(asarray(at_once(np.asarray, values, dtype)))
-    node = node_of(values)
-    if not np.can_cast(node.dtype, dtype, casting):
-        raise TypeError(f"Cannot cast array data from {node.dtype!r} to {dtype!r} according to the rule '{casting}'")
-    return converted(node, dtype)
+    if not np.can_cast(values.dtype, dtype, casting):
+        raise TypeError(f"Cannot cast array data from {values.dtype!r} to {dtype!r} according to the rule '{casting}'")
+    if values.dtype not in NATIVE:  # of objects and texts the one who writes knows the values
+        return node_of(at_once(values.astype, dtype))
+    return converted(node_of(values), dtype)
 
 
 def _flat(x: Node) -> Node:

@@ -224,6 +224,8 @@ def tile(A: Any, reps: Any) -> Any:  # noqa: N803
         x = array_node(A)
     except Foreign:
         return fallback.call(np.tile, "tile", (A, reps), {})
+    if max(len(counts), len(x.shape)) * 2 > MOST_AXES:
+        return fallback.call(np.tile, "tile", (A, reps), {})
     if type(A) is ndarray and len(counts) <= len(x.shape) and set(counts) <= {1}:
         return laid_like(x, A)
     ndim = max(len(counts), len(x.shape))

@@ -76,7 +76,7 @@ def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> 
 
 def _extreme(ufunc: str, a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any) -> Any:
     x = array_node(a)
-    kept = keepdims is not NoValue and bool(keepdims)
+    kept = ax.keeps(keepdims)
     array = a if type(a) is ndarray else wrap(x)
     found = red.reduce(UFUNCS[ufunc], array, axis, None, None, kept, initial, True if where is NoValue else where)
     node = node_of(found)

@@ -60,6 +60,8 @@ def polyder(p: Any, m: Any = 1) -> Any:
     len(value)  # a number has no coefficients to number
     for _ in range(order):
         value = _multiply(value[:-1], arange(len(value) - 1, 0, -1))
+    if value.ndim > 1:  # NumPy derives once more than it has to
+        _multiply(value[:-1], arange(len(value) - 1, 0, -1))
     return _like(value, p)
 
 

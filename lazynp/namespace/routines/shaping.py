@@ -233,6 +233,7 @@ atleast_3d = _at_least("atleast_3d", 3)
 @of_arrays
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     """Show an array in a larger shape, as a read-only view; see :func:`numpy.broadcast_to`."""
+    bool(subok)  # an array is neither true nor false
     wanted = shape_of(shape)
     try:
         if broadcast_shape(array.shape, wanted) != wanted:

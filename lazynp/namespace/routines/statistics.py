@@ -51,7 +51,7 @@ def mean_loops(x: Node, dtype: Any) -> tuple[DType, DType]:
 
 
 def _kept(keepdims: Any) -> bool:
-    return keepdims is not NoValue and bool(keepdims)
+    return ax.keeps(keepdims)
 
 
 class _Counted:
@@ -109,7 +109,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims:
         loop, final = mean_loops(x, None)
         if count and x.shape:
             # What nearly every call is.
-            total = reduce_node("add", x, axes, loop, keepdims is not NoValue and bool(keepdims))
+            total = reduce_node("add", x, axes, loop, ax.keeps(keepdims))
             divided = Node(o.DIVIDE, (total, const(loop.type(count), loop)), None, loop, total.shape, total.site)
             return laid_out(cast(divided, final), a, axes)
     red.checked_out(out)
@@ -229,7 +229,7 @@ def std(
 
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NoValue) -> Any:
     """Compute the weighted mean; see :func:`numpy.average`."""
-    kept = keepdims is not NoValue and bool(keepdims)
+    kept = ax.keeps(keepdims)
     try:
         x = array_node(a)
         w = None if weights is None else array_node(weights)

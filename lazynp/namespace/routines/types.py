@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.conversion import no_array
 from lazynp.layout import geometry
 from lazynp.namespace.assignment import fits, write_where
 from lazynp.namespace.bridge import fallback, proxies
@@ -37,7 +38,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     """Tell whether a cast is allowed; see :func:`numpy.can_cast`."""
-    return np.can_cast(_dtype_like(from_), to, casting)  # type: ignore[arg-type]
+    return np.can_cast(_dtype_like(from_), no_array(to), casting)  # type: ignore[arg-type]
 
 
 def min_scalar_type(a: Any, /) -> Any:
@@ -101,6 +102,7 @@ def may_share_memory(a: Any, b: Any, /, max_work: Any = 0) -> bool:
     """Tell whether arrays may overlap; see :func:`numpy.may_share_memory`."""
     if type(a) is not ndarray and type(b) is not ndarray:
         return np.may_share_memory(a, b)
+    _refuse_ragged(a, b)
     return shares_memory(a, b, exact=False)
 
 
@@ -108,12 +110,19 @@ def shares_memory_(a: Any, b: Any, /, max_work: Any = -1) -> bool:
     """Tell whether arrays overlap; see :func:`numpy.shares_memory`."""
     if type(a) is not ndarray and type(b) is not ndarray:
         return np.shares_memory(a, b)
+    _refuse_ragged(a, b)
     return shares_memory(a, b)
+
+
+def _refuse_ragged(*values: Any) -> None:
+    for value in values:
+        if type(value) is not ndarray and not isinstance(value, np.ndarray):
+            np.may_share_memory(value, np.empty(0))  # what is no array NumPy refuses
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Tell whether a dtype is below another in the tree; see :func:`numpy.issubdtype`."""
-    return np.issubdtype(_numpys(arg1), _numpys(arg2))
+    return np.issubdtype(no_array(_numpys(arg1)), no_array(_numpys(arg2)))
 
 
 def _numpys(x: Any) -> Any:
@@ -124,7 +133,9 @@ def _numpys(x: Any) -> Any:
 def isdtype(dtype: Any, kind: Any) -> bool:
     """Tell whether a dtype is of a kind; see :func:`numpy.isdtype`."""
     kinds = tuple([_numpys(k) for k in kind]) if isinstance(kind, tuple) else _numpys(kind)
-    return np.isdtype(np.dtype(_numpys(dtype)), kinds)
+    if type(dtype) is ndarray:
+        raise TypeError(f"dtype argument must be a NumPy dtype, but it is a {ndarray}.")
+    return np.isdtype(_numpys(dtype), kinds)
 
 
 _CLASSES: Final = frozenset({float, int, *(np.dtype(letter).type for letter in "bhilqBHILQefd")})

@@ -60,6 +60,11 @@ def reduced(axis: Any, ndim: int, beyond: type[Exception] = ValueError) -> tuple
     return reduced(index(axis), ndim, beyond)
 
 
+def keeps(keepdims: Any) -> bool:
+    """Read a ``keepdims`` argument, which NumPy takes for a number; without one the axes go."""
+    return keepdims is not np._NoValue and index(keepdims) != 0
+
+
 def kept(node: Node, shape: Shape, axes: tuple[int, ...]) -> Node:
     """A reduced node with the reduced axes put back as length one."""
     return reshape(node, tuple([1 if axis in axes else n for axis, n in enumerate(shape)]))

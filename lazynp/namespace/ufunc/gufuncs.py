@@ -130,7 +130,7 @@ class gufunc(ufunc):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Record the product; see :class:`numpy.ufunc` for the keywords."""
         if kwargs or len(args) != 2:
-            return self._with_keywords(args, kwargs)
+            return self._keyed(args, kwargs)
         if self.__name__ == "matmul":
             found = calls.product(np.matmul, *args)
             if found is not NotImplemented:

@@ -288,34 +288,34 @@ def sum(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue
 ) -> Any:
     """Add up the elements over axes; see :func:`numpy.sum`."""
-    return reduce(UFUNCS["add"], a, axis, dtype, out, _flag(keepdims), initial, _mask(where), "sum")
+    return reduce(UFUNCS["add"], a, axis, dtype, out, ax.keeps(keepdims), initial, _mask(where), "sum")
 
 
 def prod(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue
 ) -> Any:
     """Multiply the elements over axes; see :func:`numpy.prod`."""
-    return reduce(UFUNCS["multiply"], a, axis, dtype, out, _flag(keepdims), initial, _mask(where), "prod")
+    return reduce(UFUNCS["multiply"], a, axis, dtype, out, ax.keeps(keepdims), initial, _mask(where), "prod")
 
 
 def max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue) -> Any:
     """Compute the largest value over axes, NaN if there is one; see :func:`numpy.max`."""
-    return reduce(UFUNCS["maximum"], a, axis, None, out, _flag(keepdims), initial, _mask(where), "max")
+    return reduce(UFUNCS["maximum"], a, axis, None, out, ax.keeps(keepdims), initial, _mask(where), "max")
 
 
 def min(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue) -> Any:
     """Compute the smallest value over axes, NaN if there is one; see :func:`numpy.min`."""
-    return reduce(UFUNCS["minimum"], a, axis, None, out, _flag(keepdims), initial, _mask(where), "min")
+    return reduce(UFUNCS["minimum"], a, axis, None, out, ax.keeps(keepdims), initial, _mask(where), "min")
 
 
 def any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> Any:
     """Tell whether something is true along axes; see :func:`numpy.any`."""
-    return reduce(UFUNCS["logical_or"], a, axis, None, out, _flag(keepdims), NoValue, _mask(where), "any")
+    return reduce(UFUNCS["logical_or"], a, axis, None, out, ax.keeps(keepdims), NoValue, _mask(where), "any")
 
 
 def all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> Any:
     """Tell whether everything is true along axes; see :func:`numpy.all`."""
-    return reduce(UFUNCS["logical_and"], a, axis, None, out, _flag(keepdims), NoValue, _mask(where), "all")
+    return reduce(UFUNCS["logical_and"], a, axis, None, out, ax.keeps(keepdims), NoValue, _mask(where), "all")
 
 
 def named(function: Any, name: str) -> Any:
@@ -326,8 +326,6 @@ def named(function: Any, name: str) -> Any:
     return copy
 
 
-def _flag(keepdims: Any) -> bool:
-    return False if keepdims is NoValue else bool(keepdims)
 
 
 def _mask(where: Any) -> Any:
@@ -416,7 +414,12 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     axes = ax.reduced(axis, len(x.shape))
     if x.dtype != BOOL and not lies_in_c_order(a):
         a = laid_like(truth(x), a)  # NumPy counts a copy, whose broadcast axes lie elsewhere
-    return laid_out(reduce_node("add", cast(truth(x), INT64), axes, INT64, keepdims), a, axes)
+    return laid_out(reduce_node("add", cast(truth(x), INT64), axes, INT64, keepdims is not None and ax.keeps(keepdims)), a, axes)
+
+
+def _flag(keepdims: Any) -> bool:
+    """Read a ``keepdims`` argument of what finds positions, which takes any object for true or false."""
+    return keepdims is not NoValue and bool(keepdims)
 
 
 def _position(a: Any, axis: Any, out: Any, keepdims: Any, name: str) -> Any:

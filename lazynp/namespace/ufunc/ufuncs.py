@@ -163,7 +163,9 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
             known = NotImplemented
             if self._at_call is not None and (self._of_numbers is self._at_call or not _are_complex(args, kwargs)):
                 known = calls.answer(self._numpy, args, kwargs, 1, calls.ALWAYS if "casting" in kwargs else 0)
-            return known if known is not NotImplemented else self._with_keywords(args, kwargs)
+            if known is not NotImplemented:
+                return known
+            return self._keyed(args, kwargs)
         a = args[0]
         if type(a) is ndarray:
             base = a._base
@@ -365,6 +367,18 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         return ordered(values, args, order)
 
     # Keywords -----------------------------------------------------------------------------------------------------------
+
+    def _keyed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Answer a call with keywords or outputs, or refuse it as NumPy does."""
+        try:
+            return self._with_keywords(args, kwargs)
+        except Exception as error:
+            from lazynp.namespace.bridge.refusals import refusal  # most programs make no mistake
+
+            said = refusal(self, args, kwargs, error)
+            if said is None:
+                raise
+            raise said.with_traceback(error.__traceback__) from None
 
     def _with_keywords(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         nin, nout = self.nin, self.nout
