@@ -31,7 +31,7 @@ from lazynp.values.nesting import MOST_AXES
 _OURS: Final = (TypeError, ValueError, IndexError, AttributeError, Foreign)
 """What may be said in NumPy's words.  Others are of values or of the machine (no memory, an interrupt, a fallback that is refused)."""
 _DISPATCHED: Final = type(np.concatenate)
-_MOST: Final = 1 << 24
+_MOST: Final = 1 << 21
 """Elements of all arrays of a call together, up to which NumPy is asked with arrays of their sizes."""
 _OF_PAIRS: Final = 1 << 20
 """The same of functions whose work grows faster than their arguments."""
