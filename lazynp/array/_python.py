@@ -466,3 +466,7 @@ def function(slow: Callable[..., Any], theirs: Any, name: str, own: frozenset[st
 
     kind: Any = type(slow)
     return call if inner is slow else kind(call)
+
+
+def stand_for(function: Any, theirs: Any) -> None:
+    """Let a function of ours be equal to NumPy's, which functions in Python cannot be."""

@@ -21,7 +21,7 @@ __all__ = [
     "class_reads", "compiled", "compresses", "count", "exchange", "forget", "function", "kind", "lend", "listen", "number",
     "number_classes_of", "number_members", "numpys_number", "of_types", "parts_of", "pass_over", "pause", "read_chosen", "register",
     "register_elements", "register_kinds", "register_parts", "register_ufunc", "release", "rows", "seal", "settle", "share", "show",
-    "tape", "together", "vectors", "words", "workers", "write_chosen", "writing",
+    "stand_for", "tape", "together", "vectors", "words", "workers", "write_chosen", "writing",
 ]  # fmt: skip
 
 

@@ -131,6 +131,7 @@ def first(name: str, function: Any, theirs: Any, module: str = "lazynp", own: fr
     if found is None:
         found = _letting_numpy(name, function, theirs, module, own)
         if found is not function:
+            core.stand_for(found, theirs)
             _first[function] = found
             _first[found] = found
     return found

@@ -43,6 +43,7 @@ typedef struct Function {
     int listens;  /* NumPy runs Python code, at whose lines it would warn */
     int plain;    /* NumPy's asks no argument whether it overrides it, and wraps nothing, which programs look for */
     PyObject* own; /* a set of the keywords that are not NumPy's; may be NULL */
+    PyObject* stands_for; /* NumPy's function of that name, which it is equal to; may be NULL */
     PyObject* weakrefs;
     struct Function* next; /* of all that were made */
 } Function;
@@ -1662,13 +1663,27 @@ static void function_dealloc(PyObject* self) {
     while (*before && *before != of) before = &(*before)->next;
     if (*before) *before = of->next;
     if (of->weakrefs) PyObject_ClearWeakRefs(self);
-    Py_XDECREF(of->slow), Py_XDECREF(of->theirs), Py_XDECREF(of->method), Py_XDECREF(of->own);
+    Py_XDECREF(of->slow), Py_XDECREF(of->theirs), Py_XDECREF(of->method), Py_XDECREF(of->own), Py_XDECREF(of->stands_for);
     PyObject_Free(self);
 }
 
 static PyObject* function_repr(PyObject* self) { return PyObject_Repr(((Function*)self)->slow); }
 
 static PyObject* function_doc(PyObject* self, void* closure) { return (void)closure, PyObject_GetAttrString(((Function*)self)->slow, "__doc__"); }
+
+/* Tables that a library keeps by NumPy's functions, and asks with NumPy's, are filled and asked by programs with ours, and the other way
+   round: they are equal as keys. */
+static Py_hash_t function_hash(PyObject* self) {
+    PyObject* theirs = ((Function*)self)->stands_for;
+    return theirs ? PyObject_Hash(theirs) : PyBaseObject_Type.tp_hash(self);
+}
+
+static PyObject* function_compare(PyObject* self, PyObject* other, int how) {
+    PyObject* theirs = ((Function*)self)->stands_for;
+    int same = self == other || (theirs && (other == theirs || (Py_TYPE(other)->tp_hash == function_hash && ((Function*)other)->stands_for == theirs)));
+    if (!same || (how != Py_EQ && how != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+    return PyBool_FromLong(how == Py_EQ);
+}
 
 static PyGetSetDef function_getset[] = {{"__doc__", function_doc, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
 static PyMethodDef function_methods[] = {{"__reduce__", function_reduce, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
@@ -1677,7 +1692,7 @@ static PyMethodDef function_methods[] = {{"__reduce__", function_reduce, METH_NO
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "lazynp.array._core.Function", .tp_basicsize = sizeof(Function), \
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | (FLAGS), .tp_vectorcall_offset = offsetof(Function, vector), \
     .tp_call = PyVectorcall_Call, .tp_getattro = function_getattro, .tp_setattro = function_setattro, .tp_methods = function_methods, \
-    .tp_getset = function_getset, .tp_repr = function_repr, .tp_dealloc = function_dealloc, .tp_weaklistoffset = offsetof(Function, weakrefs)
+    .tp_getset = function_getset, .tp_repr = function_repr, .tp_hash = function_hash, .tp_richcompare = function_compare, .tp_dealloc = function_dealloc, .tp_weaklistoffset = offsetof(Function, weakrefs)
 static PyTypeObject function_type = {FUNCTION(Py_TPFLAGS_METHOD_DESCRIPTOR), .tp_descr_get = function_get};
 /* Of what is a builtin in NumPy, or a method of an object: as an attribute of a class it does not become a method. */
 static PyTypeObject builtin_type = {FUNCTION(0)};
@@ -1703,10 +1718,16 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->own = own == Py_None ? NULL : Py_NewRef(own);
     made->direct = direct;
     made->matrices = matrices;
+    made->stands_for = NULL;
     made->weakrefs = NULL;
     made->next = functions_made;
     functions_made = made;
     return (PyObject*)made;
+}
+
+/* Before anything has it as a key. */
+static void function_stand_for(PyObject* function, PyObject* theirs) {
+    if (Py_TYPE(function)->tp_hash == function_hash) Py_XSETREF(((Function*)function)->stands_for, Py_NewRef(theirs));
 }
 
 static void ufunc_dealloc(PyObject* self) { /* of a subclass, which lets its type go */

@@ -17,16 +17,16 @@ OURS: Final = "lazynp"
 THEIRS: Final = "numpy"
 _TREE_LIMIT: Final = 10_000  # nested expressions of a mapped module
 
-EDITION: Final = 5  # one more whenever a text is mapped otherwise: pytest keeps what it compiled
-# What may bring NumPy into a module when it runs, or reads a float from memory; as attributes (`importlib.import_module`), too, where no
-# other object has such methods.  Methods of the program's own that are called so are found not to be Python's, in `twins`.
+EDITION: Final = 6  # one more whenever a text is mapped otherwise: pytest keeps what it compiled
+# What may bring NumPy into a module when it runs, or reads a float or an array from memory; as attributes (`importlib.import_module`), too,
+# where no other object has such methods.  Methods of the program's own that are called so are found not to be Python's, in `twins`.
 _IMPORTING: Final = ("__import__", "import_module", "importorskip")  # the latter is pytest's
-CALLS: Final = (*_IMPORTING, "spec_from_file_location", "run_path", "exec", "compile", "Decimal", "timedelta", "sleep")
+CALLS: Final = (*_IMPORTING, "spec_from_file_location", "run_path", "exec", "compile", "Decimal", "timedelta", "sleep", "shuffle")
 _SOURCES: Final = ("importlib", "importlib.util", "builtins", "runpy", "datetime", "decimal", "time", "pytest")  # what has them
 _BARE: Final = ("exec", "compile")
 _PROTOCOLS: Final = {"__array_function__": "asked", "__array_ufunc__": "asked", "__array__": "given"}  # and what maps such a method
 _CONCERNED: Final = re.compile(
-    rb"numpy|__array_(?:(?:ufunc|function)_)?_|__import__|import_module|spec_from_file_location|run_path|Decimal|timedelta|sleep|(?<!\.)\b(exec|compile|type)\s*\("
+    rb"numpy|__array_(?:(?:ufunc|function)_)?_|__import__|import_module|spec_from_file_location|run_path|Decimal|timedelta|sleep|shuffle|(?<!\.)\b(exec|compile|type)\s*\("
 )
 _Tree = TypeVar("_Tree", bound=ast.AST)
 

@@ -1,6 +1,6 @@
 """What runs in place of what the user's module calls.
 
-In: calls of a mapped module that may bring NumPy when they run, or read a float from memory (``syntax.CALLS``), and NumPy's protocols of
+In: calls of a mapped module that may bring NumPy when they run, or read memory (``syntax.CALLS``), and NumPy's protocols of
 the user's own classes.  Out: what Python's own function gives, with what it imports or compiles mapped, and with numbers that are computed.
 Promise: any other function is called as it is.
 """
@@ -67,8 +67,8 @@ def _run_path(path_name: str, init_globals: dict[str, Any] | None = None, run_na
     return runpy._run_module_code(code, init_globals, name, pkg_name=name.rpartition(".")[0], script_name=path_name)  # type: ignore[attr-defined]
 
 
-def _of_floats(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function in C that reads floats from memory, where a result that is not computed yet has none."""
+def _reading(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function in C that reads memory, where a result that is not computed yet has none, and our arrays are none of NumPy's."""
 
     def answer(*arguments: Any, **keywords: Any) -> Any:
         return function(*map(shown, arguments), **{name: shown(value) for name, value in keywords.items()})
@@ -79,8 +79,8 @@ def _of_floats(function: Callable[..., Any]) -> Callable[..., Any]:
 _TWINS: Final[dict[Any, Any]] = {
     builtins.__import__: _import,
     builtins.compile: _compile,
-    datetime.timedelta: _of_floats(datetime.timedelta),
-    time.sleep: _of_floats(time.sleep),
+    datetime.timedelta: _reading(datetime.timedelta),
+    time.sleep: _reading(time.sleep),
     importlib.import_module: _import_module,
     importlib.util.spec_from_file_location: _spec_from_file_location,
     runpy.run_path: _run_path,
@@ -90,9 +90,11 @@ _TWINS: Final[dict[Any, Any]] = {
 def twin(function: Any) -> Any:
     """Return what a function is called as in the user's modules, if it is one of Python's that has a twin; else the function itself."""
     if isinstance(function, type) and function.__module__ == "decimal":  # which few programs load
-        return _of_floats(function)
+        return _reading(function)
     if getattr(function, "__module__", None) == "_pytest.outcomes" and function.__name__ == "importorskip":
         return lambda name, *arguments, **keywords: function(renamed(name) if is_numpy(name) else name, *arguments, **keywords)
+    if getattr(function, "__name__", None) == "shuffle" and type(getattr(function, "__self__", None)).__module__.startswith("numpy.random"):
+        return _reading(function)  # of what is no array of NumPy's it exchanges rows, which are views: one is lost each time
     try:
         return _TWINS.get(function, function)
     except TypeError:  # not hashable

@@ -88,6 +88,10 @@ for kind in (sp.lil_matrix, sp.csr_matrix, sp.csc_array, sp.dok_array, sp.coo_ar
     a = kind((40, 40)); a[np.arange(10), np.arange(10)] = v[:, 1]; a[:10, 3] = v[:, :1]; a[5, :2] = v[1]; print(a.sum())
 a, y = sp.csc_matrix(np.diag(np.arange(n) + 1.0)), np.arange(float(n))
 print(splu(a).solve(y), sl.factorized(a)(y), sl.spilu(a).solve(y), sl.spsolve(a, y), splu(a).shape, splu(a).L.sum(), splu(A=a).nnz)
+d, w = m[:6, :4] + np.eye(6, 4), np.ones(6)
+print([f(d, w)[0].round(6) for f in (sl.lsqr, sl.lsmr)])
+print([f(d.T @ d + 1, w[:4])[0].round(6) for f in (sl.cg, sl.gmres, sl.bicgstab, sl.minres)])
+print(sl.svds(d, k=1)[1].round(6), sl.aslinearoperator(d).shape, sl.aslinearoperator(d) @ w[:4], sl.onenormest(d.T @ d).round(6))
 from sklearn.preprocessing import MultiLabelBinarizer
 binarizer = MultiLabelBinarizer(); found = np.asarray(binarizer.fit_transform([(1, 2), (3,), (1, 3)] * 5)) * 1
 print(binarizer.inverse_transform(found), binarizer.inverse_transform(yt=found[:2]))
@@ -154,4 +158,15 @@ big = np.ones((600, 600), np.float32); print(cv2.blur(big * 2, (3, 3)).sum(), cv
 z = big + 1; cv2.line(big, (0, 0), (599, 599), 5.0); cv2.circle(z, (300, 300), 50, 9.0, -1); print(big.sum(), z.sum(), (z > 8).sum())
 """
 
-PROGRAMS = {"types": TYPES, "json": JSON, "numbers": NUMBERS, "sparse": SPARSE, "pandas": PANDAS, "h5py": H5PY, "cv2": CV2}
+SHUFFLED = """
+from sklearn.utils import check_random_state
+rng, large, listed = check_random_state(3), np.arange(1000000.0).reshape(-1, 2), [1, 2, 3]
+y, other = np.arange(24).reshape(8, 3), large + 1
+rng.shuffle(y); print(y); rng.shuffle(y.T[::-1]); print(y); rng.shuffle(y[2:6, 1]); print(y); rng.shuffle(x=m); print(m[:2])
+rng.shuffle(large); print(large[:3], large.sum(), other.sum()); rng.shuffle(listed); print(listed)
+shuffle = rng.shuffle; z = y * 2; shuffle(z); print(z, np.random.default_rng(1).permutation(5).shape)
+"""
+
+PROGRAMS = {
+    "types": TYPES, "json": JSON, "numbers": NUMBERS, "sparse": SPARSE, "pandas": PANDAS, "h5py": H5PY, "cv2": CV2, "shuffled": SHUFFLED,
+}  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from operator import attrgetter
 from typing import Any
 
 import matplotlib
@@ -12,6 +13,7 @@ import pytest
 import xarray
 
 import lazynp
+from lazynp.array import core
 from lazynp.graph import report
 from lazynp.namespace.bridge import neighbours
 from lazynp.scalars import OF_TYPE
@@ -148,3 +150,33 @@ def test_tables_by_type_have_what_they_have_for_numpys() -> None:
     assert [Dispatch().dispatch(kind) for kind in kinds] == ["array", "array", "number", "list"]
     with pytest.raises(KeyError):
         Dispatch().dispatch(int)
+
+
+def test_operators_of_lazy_arrays_are_given_numpys() -> None:
+    """Dask's operators, called as methods, hand over to any array that is not NumPy's."""
+
+    class Array:
+        def __mul__(self, other: object) -> object:
+            return type(other) if isinstance(other, numpy.ndarray) and type(other) is not lazynp.ndarray else NotImplemented
+
+    Array.__module__ = "dask.array.core"
+    module = types.ModuleType("dask.array.core")
+    module.Array = Array  # type: ignore[attr-defined]
+    for _ in range(2):
+        neighbours.HOOKS["dask.array.core"](module)
+    assert Array().__mul__(lazynp.arange(3)) is numpy.ndarray
+    assert Array().__mul__(3) is NotImplemented
+
+
+NAMES = ["add", "matmul", "sum", "concatenate", "where", "zeros_like", "iscomplexobj", "busday_count", "linalg.norm", "fft.fft"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tables_by_function_have_what_they_have_for_numpys(name: str) -> None:
+    """A program fills a library's table with its own ``np.add``; the library asks with NumPy's. Or the other way round."""
+    ours, theirs = attrgetter(name)(lazynp), attrgetter(name)(numpy)
+    if not isinstance(theirs, numpy.ufunc) and not core.native:
+        pytest.skip("without the native core functions are Python's")
+    assert {ours: name}[theirs] == {theirs: name}[ours] == {(ours, "Vector"): name}[theirs, "Vector"] == name
+    assert (ours == theirs, theirs == ours, ours != theirs, ours == ours, ours != ours) == (True, True, False, True, False)
+    assert all(ours != other for other in (lazynp.subtract, numpy.subtract, lazynp.prod, numpy.prod, None, name))

@@ -593,7 +593,9 @@ def attribute(module: ModuleType, name: str, prefix: str = "") -> Any:
 
         return standing_for(value)
     if _is_function(value):
-        return core.function(Fallback(value, f"{prefix}{name}"), value, name, frozenset(), 0)
+        made = core.function(Fallback(value, f"{prefix}{name}"), value, name, frozenset(), 0)
+        core.stand_for(made, value)
+        return made
     return value
 
 

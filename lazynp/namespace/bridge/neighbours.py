@@ -209,6 +209,11 @@ def _dask(module: Any) -> None:
         module.Dispatch.dispatch = functools.wraps(dispatch, assigned=("__doc__", "__name__", "__qualname__"))(numpys_too)
 
 
+def _dasks_arrays(module: Any) -> None:
+    """An operator that is called as a method hands over to arrays of other kinds than NumPy's."""
+    _class(module.Array, "dask.")
+
+
 class _Result:
     """Stand-in for a number of ours where a library asks whose an argument is, by its class."""
 
@@ -232,9 +237,13 @@ def _namespaces(module: Any) -> None:
 
     if not hasattr(asked, "__given__"):
         array_namespace.__given__ = True  # type: ignore[attr-defined]
-        made = functools.wraps(asked)(array_namespace)
-        for names in [names_in(each) for each in list(sys.modules.values()) if isinstance(each, ModuleType)]:
-            names.update({name: made for name in ("array_namespace", "get_namespace") if names.get(name) is asked})
+        _everywhere(asked, functools.wraps(asked)(array_namespace), ("array_namespace", "get_namespace"))
+
+
+def _everywhere(function: Any, made: Any, called: tuple[str, ...]) -> None:
+    """Put a function in the place of another in all modules that have that under one of these names."""
+    for names in [names_in(each) for each in list(sys.modules.values()) if isinstance(each, ModuleType)]:
+        names.update({name: made for name in called if names.get(name) is function})
 
 
 def _sklearn(module: Any) -> None:
@@ -302,6 +311,13 @@ def _superlu(module: Any) -> None:
             setattr(module, name, _making(given(function), made))
 
 
+def _operators(module: Any) -> None:
+    """Let a matrix be an operator, which iterative solvers, eigenvalues and norms ask for."""
+    function = module.aslinearoperator
+    if not hasattr(function, "__given__"):
+        _everywhere(function, given(function), ("aslinearoperator",))
+
+
 def _making(function: Callable[..., Any], made: Callable[[Any], Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def answer(*arguments: Any, **keywords: Any) -> Any:
@@ -366,6 +382,7 @@ HOOKS: Final[dict[str, Callable[[Any], None]]] = {
     **dict.fromkeys(CUPYX, _cupyx),
     "cloudpickle.cloudpickle": _cloudpickle,
     "cv2": _cv2,
+    "dask.array.core": _dasks_arrays,
     "dask.utils": _dask,
     "h5py": _h5py,
     "joblib.executor": _joblib,
@@ -381,6 +398,7 @@ HOOKS: Final[dict[str, Callable[[Any], None]]] = {
     "scipy.sparse._index": _sparse,
     "scipy.sparse._lil": _sparse,
     "scipy.sparse.linalg": _superlu,
+    "scipy.sparse.linalg._interface": _operators,
     "sklearn.externals.array_api_extra._lib._helpers": _extra,
     "sklearn.preprocessing": _sklearn,
     "torch": _torch,

@@ -141,6 +141,14 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
     def _stands_for(self) -> np.ufunc:
         return self._numpy
 
+    # Tables that a library keeps by NumPy's ufuncs are filled and asked by programs with ours, and the other way round.
+    def __eq__(self, other: object) -> Any:
+        theirs = other._numpy if isinstance(type(other), UfuncType) else other  # type: ignore[attr-defined]
+        return True if theirs is self._numpy else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._numpy)
+
     def __repr__(self) -> str:
         return f"<ufunc '{self.__name__}'>"
 
