@@ -21,6 +21,7 @@ typedef struct Cell {
     npy_intp offset, extent;
     PyObject* origin;
     struct Cell *before, *after;
+    int readers; /* tapes that read the value when it is there */
     char lent; /* somebody outside may write the memory, see `is_own` */
     int writers; /* threads and callers that are writing into the memory of a draft */
     char whole; /* all that `origin`, an array, owns, in another shape */
@@ -151,7 +152,7 @@ static inline Cell* cell_new(void) {
     made->stamp = made->origin = made->weakrefs = NULL;
     made->shown = NULL;
     made->lent = 0;
-    made->writers = 0;
+    made->writers = made->readers = 0;
     return made;
 }
 

@@ -102,13 +102,25 @@ static void chain_enter(Chain* self) {
     waiting_count++;
 }
 
+/* A cell that waits, as an operand: it is known to be read. */
+static inline Cell* source_new(PyObject* x) {
+    ((Cell*)x)->readers++;
+    return (Cell*)Py_NewRef(x);
+}
+
+static inline void source_drop(Cell* x) {
+    if (x == NULL) return;
+    x->readers--;
+    Py_DECREF(x);
+}
+
 static void chain_free(Chain* self) {
     if (self->after != self) chain_leave(self);
     for (int k = 0; k < self->steps; k++) Py_XDECREF(self->site[k].code);
     self->steps = 0;
     for (int k = 0; k < self->arrays; k++) { /* what goes with them may have code run, which finds no such tape any more */
         Py_XDECREF(self->array[k]);
-        Py_XDECREF(self->source[k]);
+        source_drop(self->source[k]);
     }
     for (int k = 0; self->closed == ITEM && k < self->item.total; k++) Py_XDECREF(self->item.args[k]);
     if (self->closed == ITEM) Py_DECREF(self->item.call), Py_XDECREF(self->item.names);

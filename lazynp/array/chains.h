@@ -38,7 +38,8 @@ static int sources_settle(Chain* self) {
         if (self->source[k]) { /* else another thread has done it meanwhile */
             self->array[k] = (PyArrayObject*)Py_NewRef((PyObject*)found);
             self->sources--;
-            Py_CLEAR(self->source[k]);
+            cell = self->source[k], self->source[k] = NULL; /* by now perhaps the cell that keeps the old value (`cell_rebind`) */
+            source_drop(cell);
         }
         Py_DECREF(found);
     }
@@ -623,17 +624,19 @@ static inline int takes_step(const Chain* self, const Site* site, PyObject* stat
 
 /* Whether another tape reads what this one computes. */
 static int tape_is_read(const Chain* self) {
-    for (const Chain* other = self->after; other != &waiting; other = other->after) /* no older one does */
-        for (int k = 0; other->sources && k < other->arrays; k++)
-            if (other->source[k] && WAITS(other->source[k]) && CHAIN_OF(other->source[k]) == self) return 1;
+    for (int k = 0; k < self->steps; k++)
+        if (self->cell[k] && self->cell[k]->readers) return 1;
     return 0;
 }
+
+#define LOOKED_AT 8 /* tapes, the youngest ones, among which one over the same space is looked for */
 
 /* The latest tape over this space that takes a step, and reads tapes up to `serial`; NULL where there is none.  An older one becomes the youngest.  `flat`, `whole`: as
    of the step; where a loop is to get all elements at once, everything lies as the results do. */
 static Chain* tape_over(int ndim, const npy_intp* dims, const Site* site, PyObject* state, long long serial, int flat, int whole) {
-    for (Chain* self = waiting.before; self != &waiting; self = self->before) {
-        if (self->ndim != ndim || !same_lengths(self->dims, dims, ndim) || !takes_step(self, site, state)) continue;
+    int looked = 0;
+    for (Chain* self = waiting.before; self != &waiting && looked++ < LOOKED_AT; self = self->before) {
+        if (self->closed || self->ndim != ndim || !same_lengths(self->dims, dims, ndim) || !takes_step(self, site, state)) continue;
         if ((self->whole && !flat) || (whole && !self->flat)) continue;
         if (self->serial >= serial) return self;
         if (tape_is_read(self)) continue;
@@ -779,7 +782,7 @@ static int chain_array(Chain* self, const Read* read, PyObject* x) {
     }
     self->flat &= lies_flat(read, self->size);
     self->array[k] = (PyArrayObject*)Py_XNewRef((PyObject*)read->array);
-    self->source[k] = read->array ? NULL : (Cell*)Py_NewRef(x);
+    self->source[k] = read->array ? NULL : source_new(x);
     self->arrays++;
     return k;
 }
@@ -889,75 +892,72 @@ static inline PyArrayObject* next_array(PyObject* x) {
     return PyArray_ISCARRAY_RO((PyArrayObject*)base) && PyArray_TYPE((PyArrayObject*)base) < TYPES ? (PyArrayObject*)base : NULL;
 }
 
-static inline int lies_so(PyArrayObject* x, int ndim, const npy_intp* dims) {
-    return PyArray_NDIM(x) == ndim && same_lengths(PyArray_DIMS(x), dims, ndim) && PyArray_STRIDE(x, ndim - 1) >= 0;
-}
-
-/* What most operations are: a step that goes on with the tape of its operands, or with the youngest one, or begins the only one; all operands are of one type, and lie as
-   the results do.  NULL, without an exception: it has to be looked at closer (`chain_step`).  No code of a program's runs. */
+/* What most operations are: a step over operands of one type and one shape that lie, or will, as the results do.  NULL, without an exception: it has to be looked at
+   closer (`chain_step`).  No code of a program's runs. */
 static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
     PyObject *operands[2] = {a, b}, *state;
     PyArrayObject* array[2] = {NULL, NULL};
-    PyArrayObject* like = NULL;
-    Operand of[2] = {{OF_NUMBER, 0}, {OF_NUMBER, 0}};
-    Chain* self = NULL;
+    Chain *chain[2] = {NULL, NULL}, *self = NULL;
+    const npy_intp* dims = NULL;
+    long long serial = 0;
+    Operand of[2];
     Loop* loop;
     Value value;
     Site site;
-    Cell* cell;
-    int type = -1, nin = b ? 2 : 1, minded;
+    int type = -1, ndim = 0, nin = b ? 2 : 1, minded;
     for (int o = 0; o < nin; o++) {
         PyObject* x = operands[o];
-        int found;
+        const npy_intp* own;
+        int found, axes;
         if (Py_TYPE(x) != array_type) continue;
         if (WAITS(x)) {
-            Chain* chain = CHAIN_OF(x);
-            if (chain == NULL || (self && self != chain) || ((Cell*)x)->lent) return NULL;
-            self = chain, found = step_type(chain, STEP_OF(x));
-            of[o] = (Operand){OF_STEP, (short)STEP_OF(x)};
+            if ((chain[o] = CHAIN_OF(x)) == NULL || ((Cell*)x)->lent) return NULL;
+            found = step_type(chain[o], STEP_OF(x)), axes = chain[o]->ndim, own = chain[o]->dims;
+            if (chain[o]->serial > serial) serial = chain[o]->serial, self = chain[o];
         } else {
-            if ((array[o] = like = next_array(x)) == NULL) return NULL;
-            found = PyArray_TYPE(like);
+            if ((array[o] = next_array(x)) == NULL) return NULL;
+            found = PyArray_TYPE(array[o]), axes = PyArray_NDIM(array[o]), own = PyArray_DIMS(array[o]);
+            if (axes == 0 || axes > AXES || PyArray_STRIDE(array[o], axes - 1) < 0) return NULL;
         }
-        if (type >= 0 && type != found) return NULL;
-        type = found;
+        if (type < 0) type = found, ndim = axes, dims = own;
+        else if (type != found || ndim != axes || (dims != own && !same_lengths(dims, own, ndim))) return NULL;
     }
     if (type < 0 || PyTypeNum_ISCOMPLEX(type) || loops->kernels) return NULL;
     loop = &loops->of[type];
     if (loop->state != USABLE || !loop->joins || loop->raises) return NULL;
     if (kept_count == 0 || waiting_count >= CHAINS_MOST || orphaned_bytes > ORPHANED_MOST) return NULL;
     for (int o = 0; o < nin; o++)
-        if (of[o].kind == OF_NUMBER && array[o] == NULL && !value_of(operands[o], type, &value)) return NULL;
+        if (array[o] == NULL && chain[o] == NULL && !value_of(operands[o], type, &value)) return NULL;
     if ((state = state_known(&minded)) == NULL || (site.code = site_known(&site.offset)) == NULL) return NULL;
-    if (self == NULL && waiting_count) self = waiting.before;
-    if (self) {
-        if (!takes_step(self, &site, state)) return NULL;
-        for (int o = 0; o < nin; o++)
-            if (array[o] && !lies_so(array[o], self->ndim, self->dims)) return NULL;
-    } else {
-        npy_intp size = size_of(like);
-        int ndim = PyArray_NDIM(like);
-        if (ndim == 0 || ndim > AXES || size == 0 || size < chain_sizes.from || size > limit_now()) return NULL;
-        for (int o = 0; o < nin; o++)
-            if (array[o] && !lies_so(array[o], ndim, PyArray_DIMS(like))) return NULL;
-        if ((self = chain_new(state, minded, ndim, PyArray_DIMS(like), size)) == NULL) return PyErr_Clear(), NULL;
+    if (self == NULL || !takes_step(self, &site, state)) self = waiting_count ? tape_over(ndim, dims, &site, state, serial, 1, 0) : NULL;
+    if (self == NULL) {
+        npy_intp size = 1;
+        for (int k = 0; k < ndim; k++) size *= dims[k];
+        if (size == 0 || size < chain_sizes.from || size > limit_now()) return NULL;
+        if ((self = chain_new(state, minded, ndim, dims, size)) == NULL) return PyErr_Clear(), NULL;
         chain_enter(self);
     }
     for (int o = 0; o < nin; o++) {
         int k = 0;
-        if (array[o]) {
-            while (k < self->arrays && self->array[k] != array[o]) k++;
-            if (k == self->arrays) self->array[self->arrays++] = (PyArrayObject*)Py_NewRef((PyObject*)array[o]), self->source[k] = NULL;
+        if (chain[o] == self) {
+            of[o] = (Operand){OF_STEP, (short)STEP_OF(operands[o])};
+        } else if (array[o] || chain[o]) {
+            Cell* source = chain[o] ? (Cell*)operands[o] : NULL;
+            while (k < self->arrays && (self->array[k] != array[o] || self->source[k] != source)) k++;
+            if (k == self->arrays) {
+                self->array[k] = (PyArrayObject*)Py_XNewRef((PyObject*)array[o]), self->source[k] = source ? source_new((PyObject*)source) : NULL;
+                self->arrays++, self->sources += source != NULL;
+            }
             of[o] = (Operand){OF_ARRAY, (short)k};
-        } else if (of[o].kind == OF_NUMBER) {
+        } else {
             self->value[self->numbers] = value;
-            of[o].number = (short)self->numbers++;
+            of[o] = (Operand){OF_NUMBER, (short)self->numbers++};
         }
     }
-    cell = chain_cell(); /* which is a kept one */
+    if (nin == 1) of[1] = (Operand){OF_NUMBER, 0};
     Py_INCREF(site.code);
-    chain_append(self, loops, type, of, cell, &site);
-    return (PyObject*)cell;
+    chain_append(self, loops, type, of, chain_cell(), &site); /* a kept cell */
+    return (PyObject*)self->cell[self->steps - 1];
 }
 
 /* `a op b` (b is NULL for an operation on one array) as a step that waits; NULL, perhaps without an exception, where it is to be computed now. */

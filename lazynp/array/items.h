@@ -208,7 +208,7 @@ static PyObject* call_waits(Call* call, Begun* begun, Answer answer, PyObject* c
     }
     for (int o = 0; o < call->count; o++) {
         self->array[o] = (PyArrayObject*)Py_XNewRef((PyObject*)call->read[o].array);
-        self->source[o] = call->read[o].array ? NULL : (Cell*)Py_NewRef(call->operands[o]);
+        self->source[o] = call->read[o].array ? NULL : source_new(call->operands[o]);
         self->sources += call->read[o].array == NULL;
         self->arrays++;
     }

@@ -317,11 +317,11 @@ static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
     PyArrayObject* memory = before ? NULL : (PyArrayObject*)cell->base;
     int step = STEP_OF(made), at = STEP_OF(cell), kept = 0;
     if (before) {
-        for (Chain* self = waiting.after; self != &waiting; self = self->after)
+        for (Chain* self = waiting.before; cell->readers && self != &waiting; self = self->before)
             for (int k = 0; self->sources && k < self->arrays; k++)
                 if (self->source[k] == cell) {
-                    self->source[k] = (Cell*)Py_NewRef((PyObject*)old);
-                    kept = 1, Py_DECREF(cell); /* the program has it, too */
+                    self->source[k] = source_new((PyObject*)old);
+                    kept = 1, source_drop(cell); /* the program has it, too */
                 }
         before->cell[at] = kept ? old : NULL;
         if (kept) old->before = (Cell*)before, old->offset = at;
