@@ -426,6 +426,10 @@ def compiled(name: str, x: Any, y: Any = None, level: Any = -1) -> Any:
     """Return None: there is no C."""
 
 
+def clips(ufunc: Any) -> None:
+    """Say which ufunc of three operands NumPy's ``clip`` calls where there are two bounds: nothing waits here."""
+
+
 def vectors(wanted: str) -> None:
     """Say which of the C library's vector functions kernels take: there is no C."""
 

@@ -22,12 +22,14 @@ enum { OF_ARRAY, OF_NUMBER, OF_STEP };
 typedef struct {
     short kind, number;
 } Operand;
+#define OPERANDS 3
 typedef struct {
     Loops* loops;
-    int type; /* of its operands */
-    Operand of[2];
-    int out;  /* type of its result */
+    short type, out; /* of its operands (of a mask see `operand_type`), and of its result */
+    Operand of[OPERANDS];
 } Step; /* without padding, so that two may be compared byte by byte */
+
+static inline int operand_type(const Loops* loops, int type, int o) { return loops->chooses && o == 0 ? NPY_BOOL : type; }
 
 /* Where an operation is in the program. */
 typedef struct {

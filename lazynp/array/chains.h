@@ -65,6 +65,7 @@ static PyObject* step_direct(const Chain* self, int k, PyObject* const* made) {
     PyObject* operands[2] = {NULL, NULL};
     const Value* number = NULL;
     int arrays = 0;
+    if (step->loops->nin > 2) return NULL;
     for (int o = 0; o < step->loops->nin; o++) {
         int from = step->of[o].number;
         if (step->of[o].kind == OF_NUMBER) number = &self->value[from];
@@ -108,6 +109,7 @@ static PyArrayObject* one_run(Chain* self, int* told) {
     PyArrayObject* made = NULL;
     char* from[2] = {NULL, NULL};
     npy_intp size = 0, along[2] = {0, 0};
+    if (nin > 2) return NULL; /* a pass does it */
     if (!self->flat) return (PyArrayObject*)step_direct(self, 0, NULL);
     if (self->size == 0) return NULL;
     for (int o = 0; o < nin && made == NULL && long_shares(loop, step->type); o++)
@@ -188,8 +190,8 @@ static int chain_steps(Chain* self, const Outs* outs, PyArrayObject** found) {
     int k;
     for (k = 0; k < self->steps; k++) {
         Step* step = &self->step[k];
-        PyObject *called[6] = {self->state, (PyObject*)self->site[k].code, NULL, step->loops->ufunc, NULL, NULL}, **args = called + 4, *before;
-        int quiet = self->told;
+        PyObject *called[4 + OPERANDS] = {self->state, (PyObject*)self->site[k].code, NULL, step->loops->ufunc}, **args = called + 4, *before;
+        int quiet = self->told, there = 1;
         if (!outs->wanted[k]) continue;
         if ((made[k] = step_direct(self, k, made))) continue;
         if (PyErr_Occurred()) break;
@@ -204,15 +206,17 @@ static int chain_steps(Chain* self, const Outs* outs, PyArrayObject** found) {
                 Py_DECREF(descr);
             }
             }
+            there &= args[o] != NULL;
         }
         called[2] = PyLong_FromLong(self->site[k].offset);
-        if (called[2] && args[0] && (args[1] || step->loops->nin == 1)) {
+        if (called[2] && there) {
             before = pool_begin(self->size * 8);
             if (quiet) made[k] = PyObject_Vectorcall(quiet_call, called + 3, (size_t)step->loops->nin + 1, NULL);
             else made[k] = PyObject_Vectorcall(step_method, called, (size_t)step->loops->nin + 4, NULL);
             pool_end(before);
         }
-        Py_XDECREF(args[0]), Py_XDECREF(args[1]), Py_XDECREF(called[2]);
+        for (int o = 0; o < OPERANDS; o++) Py_XDECREF(args[o]);
+        Py_XDECREF(called[2]);
         if (made[k] && !PyArray_CheckExact(made[k])) {
             PyErr_SetString(PyExc_TypeError, "a ufunc of NumPy's returned no array");
             break;
@@ -330,8 +334,8 @@ static int small_settle(Chain* self) {
         const Step* step = &self->step[j];
         const Loop* loop = &step->loops->of[step->type];
         int nin = step->loops->nin;
-        char* args[3];
-        npy_intp along[3], dims[1] = {self->size};
+        char* args[OPERANDS + 1];
+        npy_intp along[OPERANDS + 1], dims[1] = {self->size};
         if (!(wanted >> j & 1)) continue;
         for (int o = 0; o < nin; o++) {
             int number = step->of[o].number;
@@ -377,7 +381,7 @@ static int tape_settle(Chain* self) {
         return failed;
     }
     if (PyErr_Occurred()) return chain_done(self), -1;
-    if (self->steps > 1 && self->steps <= SMALL_STEPS && self->closed == OPEN && self->flat && self->size <= SMALL && self->size > 0 && self->steps * (self->size * CHAIN_SIZE + 64) <= SMALL_BYTES) {
+    if (self->steps <= SMALL_STEPS && self->closed == OPEN && self->flat && self->size <= SMALL && self->size > 0 && self->steps * (self->size * CHAIN_SIZE + 64) <= SMALL_BYTES) {
         if (small_settle(self)) return chain_done(self), 0;
         if (PyErr_Occurred()) return chain_done(self), -1;
     }
@@ -558,16 +562,21 @@ typedef struct {
 
 /* The shape of operands together, and its elements; -1 where NumPy has to see to it. */
 static inline npy_intp dims_join(const Read* read, int nin, int* ndim, npy_intp* dims) {
-    const Read *x = &read[0], *y = nin > 1 ? &read[1] : &read[0];
     npy_intp size = 1;
-    if (x->type < 0) x = y;
-    else if (y->type < 0) y = x;
-    *ndim = x->ndim > y->ndim ? x->ndim : y->ndim;
+    *ndim = 0;
+    for (int o = 0; o < nin; o++)
+        if (read[o].type >= 0 && read[o].ndim > *ndim) *ndim = read[o].ndim;
     if (*ndim == 0 || *ndim > AXES) return -1;
     for (int k = 0; k < *ndim; k++) {
-        npy_intp p = k < *ndim - x->ndim ? 1 : x->dims[k - (*ndim - x->ndim)], q = k < *ndim - y->ndim ? 1 : y->dims[k - (*ndim - y->ndim)];
-        if (p != q && p != 1 && q != 1) return -1;
-        size *= dims[k] = p == 1 ? q : p;
+        npy_intp length = 1;
+        for (int o = 0; o < nin; o++) {
+            int own = read[o].type < 0 ? -1 : k - (*ndim - read[o].ndim);
+            npy_intp of = own < 0 ? 1 : read[o].dims[own];
+            if (of == 1) continue;
+            if (length != 1 && length != of) return -1;
+            length = of;
+        }
+        size *= dims[k] = length;
     }
     return size;
 }
@@ -618,7 +627,7 @@ static inline int is_private(PyObject* a) {
 /* Whether a tape takes another step, and the casts of its operands, from this place. */
 static inline int takes_step(const Chain* self, const Site* site, PyObject* state) {
     if (self->users | self->told | self->closed | self->sealed) return 0;
-    if (self->steps + 3 > CHAIN_STEPS || self->arrays + 2 > CHAIN_STEPS || self->numbers + 2 > CHAIN_STEPS || self->state != state) return 0;
+    if (self->steps + OPERANDS > CHAIN_STEPS || self->arrays + OPERANDS > CHAIN_STEPS || self->numbers + OPERANDS > CHAIN_STEPS || self->state != state) return 0;
     return self->steps < TURN || self->site[0].code != site->code || self->site[0].offset != site->offset;
 }
 
@@ -791,7 +800,8 @@ static int chain_array(Chain* self, const Read* read, PyObject* x) {
 static void chain_append(Chain* self, Loops* loops, int type, const Operand* of, Cell* cell, const Site* site) {
     int k = self->steps++;
     Step* step = &self->step[k];
-    step->loops = loops, step->type = type, step->of[0] = of[0], step->of[1] = of[1], step->out = loops->of[type].out;
+    step->loops = loops, step->type = (short)type, step->out = loops->of[type].out;
+    memcpy(step->of, of, sizeof(step->of));
     self->site[k] = *site;
     self->cell[k] = cell;
     if (cell) cell->before = (Cell*)self, cell->offset = k, self->cells++;
@@ -799,7 +809,7 @@ static void chain_append(Chain* self, Loops* loops, int type, const Operand* of,
 
 /* An operand as one of another type. */
 static Operand chain_cast(Chain* self, Operand from, int type, int to, const Site* site) {
-    Operand of[2] = {from, {OF_NUMBER, 0}};
+    Operand of[OPERANDS] = {from};
     Site own = {(PyCodeObject*)Py_NewRef((PyObject*)site->code), site->offset};
     for (int k = 0; k < self->steps; k++)
         if (self->step[k].loops == &cast_loops[to] && self->step[k].of[0].kind == from.kind && self->step[k].of[0].number == from.number) return Py_DECREF(own.code), (Operand){OF_STEP, (short)k};
@@ -827,6 +837,10 @@ static inline int operand_read(PyObject* x, Read* to) {
 static int operands_type(const Loops* loops, const Read* read, PyObject* a, PyObject* b) {
     PyObject* number = NULL;
     int type = read[0].type;
+    if (type < 0 && b && read[1].type < 0) { /* what is chosen are numbers */
+        if (!loops->chooses || !(PyFloat_CheckExact(a) || PyLong_CheckExact(a)) || !(PyFloat_CheckExact(b) || PyLong_CheckExact(b))) return -1;
+        return PyFloat_CheckExact(a) || PyFloat_CheckExact(b) ? NPY_DOUBLE : NPY_LONG;
+    }
     if (type < 0) type = read[1].type, number = a;
     else if (b && read[1].type >= 0) type = common_type(type, read[1].type);
     else if (b) number = b;
@@ -836,9 +850,9 @@ static int operands_type(const Loops* loops, const Read* read, PyObject* a, PyOb
     return loops_type(loops, type);
 }
 
-static inline int casts_known(int type, const Read* read, int nin) {
-    for (int o = 0; o < nin; o++)
-        if (read[o].type >= 0 && read[o].type != type && cast_loops[type].of[read[o].type].function == NULL) return 0;
+static inline int casts_known(const Loops* loops, int type, const Read* read) {
+    for (int o = 0; o < loops->nin; o++)
+        if (read[o].type >= 0 && read[o].type != operand_type(loops, type, o) && cast_loops[type].of[read[o].type].function == NULL) return 0;
     return 1;
 }
 
@@ -900,7 +914,7 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
     Chain *chain[2] = {NULL, NULL}, *self = NULL;
     const npy_intp* dims = NULL;
     long long serial = 0;
-    Operand of[2];
+    Operand of[OPERANDS] = {{OF_NUMBER, 0}, {OF_NUMBER, 0}, {OF_NUMBER, 0}};
     Loop* loop;
     Value value;
     Site site;
@@ -954,28 +968,33 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
             of[o] = (Operand){OF_NUMBER, (short)self->numbers++};
         }
     }
-    if (nin == 1) of[1] = (Operand){OF_NUMBER, 0};
     Py_INCREF(site.code);
     chain_append(self, loops, type, of, chain_cell(), &site); /* a kept cell */
     return (PyObject*)self->cell[self->steps - 1];
 }
 
-/* `a op b` (b is NULL for an operation on one array) as a step that waits; NULL, perhaps without an exception, where it is to be computed now. */
-static PyObject* chain_step(Loops* loops, PyObject* a, PyObject* b) {
-    PyObject* operands[2] = {a, b};
-    int type, nin = b ? 2 : 1, ndim, joins, flat, whole;
+/* An operation as a step that waits; NULL, perhaps without an exception, where it is to be computed now. */
+static PyObject* step_recorded(Loops* loops, PyObject* const* operands) {
+    int type, nin = loops->nin, from = loops->chooses, ndim, joins, flat, whole;
     npy_intp dims[AXES], size;
     long long serial = 0;
-    Read read[2] = {{.type = -1}, {.type = -1}};
-    Operand of[2] = {{OF_NUMBER, 0}, {OF_NUMBER, 0}};
-    Value value;
+    Read read[OPERANDS] = {{.type = -1}, {.type = -1}, {.type = -1}};
+    Operand of[OPERANDS] = {{OF_NUMBER, 0}, {OF_NUMBER, 0}, {OF_NUMBER, 0}};
+    Value value[OPERANDS];
     Chain* self;
     Loop* loop;
     Begun begun;
-    if (is_lent(a) || (b && is_lent(b)) || !recording_begin(&begun)) return NULL;
+    for (int o = 0; o < nin; o++)
+        if (is_lent(operands[o])) return NULL;
+    if (!recording_begin(&begun)) return NULL;
 reading: /* from here on no code of a program's runs */
-    if (!operand_read(a, &read[0]) || (b && !operand_read(b, &read[1]))) goto refused;
-    if ((type = operands_type(loops, read, a, b)) < 0 || !casts_known(type, read, nin)) goto refused;
+    for (int o = 0; o < nin; o++)
+        if (!operand_read(operands[o], &read[o])) goto refused;
+    if (from && read[0].type != NPY_BOOL) goto refused;
+    type = nin - from > 2 ? read[0].type : operands_type(loops, read + from, operands[from], nin - from > 1 ? operands[from + 1] : NULL);
+    for (int o = 1; nin - from > 2 && o < nin; o++)
+        if (read[o].type >= 0 && read[o].type != type) goto refused;
+    if (type < 0 || !casts_known(loops, type, read)) goto refused;
     for (int o = 0; loops->kernels && nin == 2 && o < 2; o++) /* which loop it is for others is NumPy's to say */
         if (read[o].type >= 0 && read[o].type != NPY_DOUBLE && read[o].type != NPY_FLOAT) goto refused;
     loop = &loops->of[type];
@@ -990,7 +1009,7 @@ reading: /* from here on no code of a program's runs */
     if (size < (chain_sizes.from == 1 ? 0 : chain_sizes.from) || (size > limit_now() && !PyTypeNum_ISCOMPLEX(type))) goto refused;
     flat = 1;
     for (int o = 0; o < nin; o++) {
-        if (read[o].type < 0 && !value_of(operands[o], type, &value)) goto refused;
+        if (read[o].type < 0 && !value_of(operands[o], type, &value[o])) goto refused;
         if (read[o].chain && read[o].chain->serial > serial) serial = read[o].chain->serial;
         flat &= read[o].type < 0 || lies_flat(&read[o], size);
     }
@@ -1006,12 +1025,12 @@ reading: /* from here on no code of a program's runs */
             if ((k = chain_array(self, &read[o], operands[o])) < 0) goto unfit;
             of[o] = (Operand){OF_ARRAY, (short)k};
         } else {
-            self->value[self->numbers] = value;
+            self->value[self->numbers] = value[o];
             of[o] = (Operand){OF_NUMBER, (short)self->numbers++};
         }
     }
     for (int o = 0; o < nin; o++)
-        if (read[o].type >= 0 && read[o].type != type) {
+        if (read[o].type >= 0 && read[o].type != operand_type(loops, type, o)) {
             if (!loop->joins && (nin == 2 || !joins)) goto unfit; /* which loop it is for two types is NumPy's to say */
             of[o] = chain_cast(self, of[o], read[o].type, type, &begun.site);
         }
@@ -1023,6 +1042,12 @@ unfit: /* an operand that this tape has taken meanwhile is no harm */
     if (self->steps == 0) chain_free(self);
 refused:
     return recording_end(&begun, NULL);
+}
+
+/* `a op b` (b is NULL for an operation on one array), likewise. */
+static PyObject* chain_step(Loops* loops, PyObject* a, PyObject* b) {
+    PyObject* operands[OPERANDS] = {a, b, NULL};
+    return step_recorded(loops, operands);
 }
 
 static int chain_register(PyObject* state, PyObject* place, PyObject* root, PyObject* step, PyObject* tell, PyObject* raised, PyObject* cast, PyObject* compiled, PyObject* pool) {

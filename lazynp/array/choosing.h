@@ -268,6 +268,28 @@ static void row_choose(const char* c, npy_intp sc, const char* p, npy_intp sp, c
 #undef STEP
 }
 
+/* `where` as a step of a tape, by the bytes of an element. */
+#define CHOOSING(BYTES) \
+    static void choose_##BYTES(char** args, const npy_intp* dims, const npy_intp* steps, void* data) { \
+        (void)data; \
+        row_choose(args[0], steps[0], args[1], steps[1], args[2], steps[2], args[3], dims[0], BYTES); \
+    }
+CHOOSING(1) CHOOSING(2) CHOOSING(4) CHOOSING(8)
+#undef CHOOSING
+static Loops where_loops;
+
+static int where_fill(void) {
+    PyObject* numpy = PyImport_ImportModule("numpy");
+    where_loops.ufunc = numpy ? PyObject_GetAttrString(numpy, "where") : NULL, where_loops.nin = 3, where_loops.chooses = 1;
+    Py_XDECREF(numpy);
+    for (int type = 0; type < TYPES; type++) {
+        int size = PyTypeNum_ISCOMPLEX(type) ? 0 : (int)PyDataType_ELSIZE(raw_dtypes[type]);
+        PyUFuncGenericFunction function = (PyUFuncGenericFunction)(size == 1 ? choose_1 : size == 2 ? choose_2 : size == 4 ? choose_4 : size == 8 ? choose_8 : NULL);
+        if (function) where_loops.of[type] = (Loop){.function = function, .out = (char)type, .size = (char)size, .state = USABLE, .basic = 1, .joins = 1};
+    }
+    return where_loops.ufunc ? 0 : -1;
+}
+
 /* `where(c, p, q)` of a mask and two operands of one dtype, of which one may be a number. */
 static PyObject* where_of(PyArrayObject* c, PyArrayObject* p, PyArrayObject* q, PyObject* number) {
     PyArrayObject *of[3] = {c, p, q}, *like = p ? p : q, *made;

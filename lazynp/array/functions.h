@@ -1122,32 +1122,6 @@ static int beside_number(int type, PyObject* number) {
     return (PyFloat_CheckExact(number) || PyLong_CheckExact(number) || PyBool_Check(number)) && value_of(number, type, &value) ? type : -1;
 }
 
-/* `where(c, x, y)` of three arrays, or two and a number. */
-static int where_call(Call* call, PyObject* const* args) {
-    Read both[2] = {{.type = -1}, {.type = -1}};
-    npy_intp dims[AXES], so_far[AXES], size = 0;
-    int ndim = 0, type, at[2] = {-1, -1};
-    for (int k = 0; k < 3; k++) {
-        int arrays = call->count;
-        if (k && is_number(args[k])) continue;
-        if (!call_takes(call, args[k])) return 0;
-        if (k) at[k - 1] = arrays;
-    }
-    if (at[0] < 0 && at[1] < 0) return 0;
-    if (at[0] >= 0 && at[1] >= 0) type = common_type(call->read[at[0]].type, call->read[at[1]].type);
-    else type = beside_number(call->read[at[0] >= 0 ? at[0] : at[1]].type, args[at[0] >= 0 ? 2 : 1]);
-    if (type < 0) return 0;
-    both[0] = call->read[0];
-    for (int k = 1; k < call->count; k++) {
-        both[1] = call->read[k];
-        if ((size = dims_join(both, 2, &ndim, dims)) < 0) return 0;
-        memcpy(so_far, dims, sizeof(dims));
-        both[0].ndim = ndim, both[0].dims = so_far;
-    }
-    call_gives(call, type, ndim, dims);
-    return size > 0;
-}
-
 /* `concatenate([...])` and `concatenate([...], axis)`; the list becomes a tuple, which nobody changes. */
 static int joined_call(Call* call, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     npy_intp dims[AXES], length = 0;
@@ -1203,6 +1177,29 @@ static PyObject* cast_recorded(Function* self, PyObject* const* args, Py_ssize_t
     return chain_step(&cast_loops[to], args[0], NULL);
 }
 
+static Loops clip_loops;
+static Loops* loops_named(const char* name);
+
+/* The ufunc by which NumPy's `clip` clips on both sides. */
+static void clip_fill(PyObject* ufunc) {
+    if (PyObject_TypeCheck(ufunc, &PyUFunc_Type) && ((PyUFuncObject*)ufunc)->nin == 3) loops_fill(&clip_loops, ufunc, 1);
+}
+
+/* `clip(a, low, high)` as a step, of which one bound may be None; NULL, perhaps without an exception, where it is none. */
+static PyObject* clip_recorded(PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    PyObject* bound;
+    Loops* loops;
+    Read read;
+    if (names || n != 3 || clip_loops.ufunc == NULL || !operand_read(args[0], &read) || read.type < 0) return NULL;
+    for (int k = 1; k < 3; k++)
+        if (args[k] != Py_None && Py_TYPE(args[k]) != array_type && (!is_number(args[k]) || beside_number(read.type, args[k]) != read.type)) return NULL;
+    if (args[1] != Py_None && args[2] != Py_None) return clip_loops.of[read.type].function ? step_recorded(&clip_loops, args) : NULL;
+    bound = args[1] == Py_None ? args[2] : args[1];
+    if (Py_TYPE(bound) == array_type || bound == Py_None) return NULL;
+    loops = loops_named(bound == args[1] ? "maximum" : "minimum");
+    return loops && loops->of[read.type].function ? chain_step(loops, args[0], bound) : NULL;
+}
+
 /* Calls whose answer is like their operand, but for its dtype: casts, scans, sorts. */
 static int like_call(Call* call, Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     const Read* x = &call->read[0];
@@ -1229,13 +1226,6 @@ static int like_call(Call* call, Function* self, PyObject* const* args, Py_ssize
         }
         if (self->recorded == SORTS_POSITIONS) type = NPY_INTP;
         break;
-    case CLIPS: { /* `(a, low, high)` */
-        if (names || n != 3) return 0;
-        for (int k = 1; k < 3; k++)
-            if (args[k] != Py_None && (!is_number(args[k]) || beside_number(type, args[k]) != type)) return 0;
-        if (args[1] == Py_None && args[2] == Py_None) return 0;
-        break;
-    }
     case DIFFERS: { /* `(a)`, `(a, n=1)` no */
         npy_intp dims[AXES];
         if (names || n != 1 || type == NPY_BOOL) return 0;
@@ -1307,10 +1297,11 @@ static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssi
     call.count = 0;
     if (!may_be_recorded(self, args, n, total)) return NULL;
     if ((self->kind == ASTYPE || self->recorded == COPIES) && ((made = cast_recorded(self, args, n, names)) || PyErr_Occurred())) return made;
+    if (self->kind == WHERE) return names ? NULL : step_recorded(&where_loops, args);
+    if (self->recorded == CLIPS) return clip_recorded(args, n, names);
     if (!recording_begin(&begun)) return NULL;
     switch (self->kind) {
     case REDUCTION: case MEAN: case VARIANCE: case DEVIATION: fits = reduction_call(&call, self, args, n, names); break;
-    case WHERE: fits = names == NULL && where_call(&call, args); break;
     case JOINED: fits = joined_call(&call, args, n, names); break;
     case PRODUCT: fits = names == NULL && outer_call(&call, args); break;
     case DOT: fits = names == NULL && self->recorded && product_call(&call, args[0], args[1]); break;
@@ -1472,6 +1463,13 @@ typedef struct Ufunc {
     struct Ufunc* next; /* of all that were bound */
 } Ufunc;
 static Ufunc* ufuncs_bound;
+
+/* The loops of NumPy's ufunc of a name; NULL where it is not bound. */
+static Loops* loops_named(const char* name) {
+    for (const Ufunc* of = ufuncs_bound; of; of = of->next)
+        if (of->loops && PyObject_TypeCheck(of->numpy, &PyUFunc_Type) && strcmp(((PyUFuncObject*)of->numpy)->name, name) == 0) return of->loops;
+    return NULL;
+}
 
 static inline int too_costly(PyArrayObject* x) { return x && PyArray_SIZE(x) > limit_now() / 4; }
 

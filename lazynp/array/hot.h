@@ -77,7 +77,7 @@ static Hot* hot_of(const Chain* self, const Rows2* of, const Outs* outs) {
     for (int k = 0; k < self->steps; k++) {
         const Step* step = &self->step[k];
         hash = (hash ^ ((uint64_t)(uintptr_t)step->loops >> 4) ^ (uint64_t)(step->of[0].number * 8 + step->of[0].kind)) * 0x9E3779B97F4A7C15u;
-        hash ^= (hash >> 32) + (uint64_t)(step->of[1].number * 8 + step->of[1].kind + 64 * step->type + 4096 * (outs->to[k] != NULL));
+        hash ^= (hash >> 32) + (uint64_t)(step->of[1].number * 8 + step->of[1].kind + 64 * step->type + 4096 * (outs->to[k] != NULL) + 8192 * step->of[2].number);
     }
     for (int k = 0; k < self->arrays; k++) hash = (hash + (uint64_t)array_lies(self, of, k)) * 0x9E3779B97F4A7C15u;
     set = hot_table[hash >> (64 - HOT_BITS)];
@@ -149,7 +149,8 @@ static PyObject* hot_steps(const Hot* hot) {
         PyArray_Descr *from = PyArray_DescrFromType(step->type), *to = PyArray_DescrFromType(step->loops->of[step->type].out);
         const Operand* of = step->of;
         if (name && step->loops->nin == 1) told = Py_BuildValue("OOO((ii))", name, from, to, of[0].kind, of[0].number);
-        else if (name) told = Py_BuildValue("OOO((ii)(ii))", name, from, to, of[0].kind, of[0].number, of[1].kind, of[1].number);
+        else if (name && step->loops->nin == 2) told = Py_BuildValue("OOO((ii)(ii))", name, from, to, of[0].kind, of[0].number, of[1].kind, of[1].number);
+        else if (name) told = Py_BuildValue("OOO((ii)(ii)(ii))", name, from, to, of[0].kind, of[0].number, of[1].kind, of[1].number, of[2].kind, of[2].number);
         Py_XDECREF(name), Py_DECREF(from), Py_DECREF(to);
         if (told) PyTuple_SET_ITEM(steps, k, told);
         else Py_CLEAR(steps);

@@ -273,10 +273,15 @@ static PyObject* steps_told(const Chain* self) {
     PyObject* made = PyList_New(0);
     for (int k = 0; made && self->closed != ITEM && k < self->steps; k++) {
         const Step* step = &self->step[k];
-        PyObject *first = operand_told(self, step, &step->of[0]), *second = step->loops->nin == 2 ? operand_told(self, step, &step->of[1]) : Py_NewRef(Py_None);
-        PyObject* told = first && second ? Py_BuildValue("(OOO)", step->loops->ufunc, first, second) : NULL;
+        PyObject* told = PyTuple_New(1 + step->loops->nin);
+        if (told) PyTuple_SET_ITEM(told, 0, Py_NewRef(step->loops->ufunc));
+        for (int o = 0; told && o < step->loops->nin; o++) {
+            PyObject* operand = operand_told(self, step, &step->of[o]);
+            if (operand) PyTuple_SET_ITEM(told, 1 + o, operand);
+            else Py_CLEAR(told);
+        }
         if (told == NULL || PyList_Append(made, told) < 0) Py_CLEAR(made);
-        Py_XDECREF(first), Py_XDECREF(second), Py_XDECREF(told);
+        Py_XDECREF(told);
     }
     return made;
 }

@@ -37,6 +37,7 @@ typedef struct Loops {
     int nin;
     int integers_divide; /* of whole numbers it gives floats of 64 bits */
     int kernels; /* its loops have the kernels' bits, not NumPy's */
+    int chooses; /* its first operand is a mask, whatever the type of the others is */
     Loop of[TYPES];
 } Loops;
 
@@ -162,11 +163,11 @@ static void loops_fill(Loops* loops, PyObject* object, int basic) {
     loops->ufunc = Py_NewRef(object);
     loops->nin = nin;
     loops->integers_divide = strcmp(ufunc->name, "divide") == 0;
-    if (ufunc->nout != 1 || nin > 2) return;
+    if (ufunc->nout != 1 || nin > 3) return;
     for (int k = 0; k < ufunc->ntypes; k++) {
         const char* types = ufunc->types + k * (nin + 1);
         int type = types[0], out = types[nin];
-        if (type >= TYPES || out >= TYPES || (nin == 2 && types[1] != type)) continue;
+        if (type >= TYPES || out >= TYPES || (nin > 1 && types[1] != type) || (nin > 2 && types[2] != type)) continue;
         if (type == NPY_LONGDOUBLE || type == NPY_CLONGDOUBLE || loops->of[type].function) continue;
         loops->of[type].function = ufunc->functions[k];
         loops->of[type].data = ufunc->data ? (void*)ufunc->data[k] : NULL;
@@ -278,20 +279,24 @@ static void loop_check(Loops* loops, int type) {
     int fine = 1;
     loop->state = UNUSABLE;
     for (int special = 0; special < 2 && fine; special++) {
-        PyArrayObject *x = sample(type, 0, special), *y = sample(type, 1, special), *r = NULL;
+        PyArrayObject *x = sample(type, 0, special), *y = sample(type, 1, special), *z = loops->nin == 3 ? sample(type, 1, !special) : NULL, *r = NULL;
         PyObject* theirs = NULL;
         npy_intp n = SAMPLE;
         fine = 0;
-        if (x && y) r = (PyArrayObject*)PyArray_SimpleNew(1, &n, loop->out);
-        if (r) theirs = PyObject_CallFunctionObjArgs(quiet_call, loops->ufunc, x, loops->nin == 2 ? (PyObject*)y : NULL, NULL);
+        if (x && y && (z || loops->nin < 3)) r = (PyArrayObject*)PyArray_SimpleNew(1, &n, loop->out);
+        if (r) theirs = PyObject_CallFunctionObjArgs(quiet_call, loops->ufunc, x, loops->nin > 1 ? (PyObject*)y : NULL, (PyObject*)z, NULL);
         if (theirs && PyArray_CheckExact(theirs)) {
             npy_intp sx = PyArray_ITEMSIZE(x), sr = PyArray_ITEMSIZE(r);
-            if (loops->nin == 2) run2(loop, PyArray_BYTES(x), PyArray_BYTES(y), PyArray_BYTES(r), n, sx, sx, sr);
+            if (loops->nin == 3) {
+                char* args[4] = {PyArray_BYTES(x), PyArray_BYTES(y), PyArray_BYTES(z), PyArray_BYTES(r)};
+                npy_intp steps[4] = {sx, sx, sx, sr};
+                loop->function(args, &n, steps, loop->data);
+            } else if (loops->nin == 2) run2(loop, PyArray_BYTES(x), PyArray_BYTES(y), PyArray_BYTES(r), n, sx, sx, sr);
             else run1(loop, PyArray_BYTES(x), PyArray_BYTES(r), n, sx, sr);
             fine = same_bits(r, (PyArrayObject*)theirs);
             if (fine && loop->joins && !loop->basic) loop->joins = (char)same_one_by_one(loops, loop, x, y, r);
         }
-        Py_XDECREF(x), Py_XDECREF(y), Py_XDECREF(r), Py_XDECREF(theirs);
+        Py_XDECREF(x), Py_XDECREF(y), Py_XDECREF(z), Py_XDECREF(r), Py_XDECREF(theirs);
     }
     PyErr_Clear();
     flags_clear(0); /* a loop of NumPy's over objects may be around this */

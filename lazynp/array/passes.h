@@ -66,7 +66,7 @@ static void blocks_assign(const Chain* self, const Outs* outs, int* block) {
     }
     for (int k = 0; k < self->steps; k++) {
         const Step* step = &self->step[k];
-        int taken = -1, freed = -1;
+        int taken = -1;
         block[k] = -1;
         if (!outs->wanted[k]) continue;
         for (int o = 0; o < step->loops->nin && outs->to[k] == NULL; o++) {
@@ -76,8 +76,9 @@ static void blocks_assign(const Chain* self, const Outs* outs, int* block) {
         if (outs->to[k] == NULL) block[k] = taken < 0 ? free_blocks[--count] : taken;
         for (int o = 0; o < step->loops->nin; o++) {
             int source = step->of[o].kind == OF_STEP ? step->of[o].number : -1;
-            if (source < 0 || last[source] != k || outs->to[source] || block[source] == taken || block[source] == freed) continue;
-            free_blocks[count++] = freed = block[source];
+            if (source < 0 || last[source] != k || outs->to[source] || block[source] == taken) continue;
+            free_blocks[count++] = block[source];
+            last[source] = -1; /* once, however often it is read */
         }
     }
 }
@@ -110,8 +111,8 @@ static int rows_of(const Chain* self, Rows2* of) {
 static inline int step_run(const Chain* self, int k, const int* block, char* const* at, const Rows2* of, Desk* desk, char* const* out, npy_intp n) {
     const Step* step = &self->step[k];
     Loop* loop = &step->loops->of[step->type];
-    char* args[3];
-    npy_intp steps[3], dims[1] = {n};
+    char* args[OPERANDS + 1];
+    npy_intp steps[OPERANDS + 1], dims[1] = {n};
     int nin = step->loops->nin;
     for (int o = 0; o < nin; o++) {
         int number = step->of[o].number;

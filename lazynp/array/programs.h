@@ -67,9 +67,8 @@ static PyObject* together_new(PyObject* steps, PyObject* outs) {
         else loops = loops_for(ufunc, kernels, type);
         if (fine && (loops == NULL || loops->nin != PyTuple_GET_SIZE(operands) || loops->of[type].out != out || PyTypeNum_ISCOMPLEX(type))) fine = 0;
         if (fine <= 0) break;
-        step->loops = loops, step->type = type, step->out = out;
+        step->loops = loops, step->type = (short)type, step->out = (short)out;
         for (int o = 0; fine > 0 && o < loops->nin; o++) fine = together_operand(self, PyTuple_GET_ITEM(operands, o), (int)k, type, &step->of[o]);
-        if (loops->nin == 1) step->of[1] = (Operand){OF_NUMBER, 0};
         self->steps++;
     }
     for (Py_ssize_t k = 0; fine > 0 && k < PyTuple_GET_SIZE(outs); k++) {

@@ -15,6 +15,8 @@ from typing import Any, Final
 import numpy as np
 from numpy._core import umath
 
+from lazynp.array import core
+
 _MEMORY: Final = np.ndarray
 _FLOATS: Final = frozenset(map(np.dtype, "fd"))  # themselves, which native arrays have
 _DOUBLE: Final = np.dtype("d")
@@ -24,6 +26,8 @@ _NUMBERS: Final = frozenset({int, float})
 _EXACT: Final = 1 << 53  # up to which whole numbers are floats
 _add, _subtract, _multiply, _divide = np.add.reduce, np.subtract, np.multiply, np.divide
 _clip = getattr(umath, "clip", None)  # the ufunc that NumPy's function calls
+if _clip is not None:
+    core.clips(_clip)
 
 
 def _in_front(short: Callable[..., Any], theirs: Callable[..., Any]) -> Callable[..., Any]:

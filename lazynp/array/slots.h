@@ -1173,7 +1173,7 @@ static int slots_ready(void) {
     next_name = PyUnicode_InternFromString("_next"), read_name = PyUnicode_InternFromString("_read"), write_name = PyUnicode_InternFromString("_write");
     memcpy(numpys, of, sizeof(of));
     memcpy(numpys_in_place, in_place_of, sizeof(in_place_of));
-    if ((faded = PyList_New(0)) == NULL || pool_ready() < 0) return -1;
+    if ((faded = PyList_New(0)) == NULL || pool_ready() < 0 || where_fill() < 0) return -1;
     return PyType_Ready(&waiting_type) < 0 || PyType_Ready(&raw_type) < 0 || PyType_Ready(&cell_type) < 0 || PyType_Ready(&rows_type) < 0 || PyType_Ready(&elements_type) < 0 ? -1 : 0;
 }
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import core
-from lazynp.namespace.routines import creation
+from lazynp.namespace.routines import creation, selecting
 from lazynp.namespace.ufunc import ufuncs
 from lazynp.values import config
 
@@ -34,6 +34,8 @@ def as_graphs(arrays: Sequence[Any]) -> list[Any]:
 
 
 _array: Final[Any] = creation.FUNCTIONS["array"]
+_where: Final[Any] = selecting.FUNCTIONS["where"]
+_clip: Final[Any] = selecting.FUNCTIONS["clip"]
 
 
 def _as_graph(x: Any, values: dict[tuple[int, int], Any]) -> Any:
@@ -54,6 +56,10 @@ def _as_graph(x: Any, values: dict[tuple[int, int], Any]) -> Any:
 
 
 def _step(function: Any, operands: Sequence[Any]) -> Any:
+    if function is np.where:
+        return _where(*operands)
+    if function.__name__ == "clip":
+        return _clip(*operands)
     if not isinstance(function, np.ufunc):
         return operands[0].astype(function(np.empty(0)).dtype)
     return ufuncs.NAMES[function.__name__](*operands)

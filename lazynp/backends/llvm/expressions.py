@@ -33,7 +33,7 @@ LATER, AHEAD = -1, -2  # in the place of addresses
 _works: Final[dict[Any, Any]] = {}  # by expression: what compiles it meanwhile
 
 _OTHER_NAMES: Final = {"square": o.MULTIPLY, "fabs": o.ABSOLUTE}
-_CHOOSES: Final = frozenset({"maximum", "minimum"})
+_CHOOSES: Final = frozenset({"maximum", "minimum", "where", "clip"})
 _OF_TRUTH: Final = {"logical_and": o.BITWISE_AND, "logical_or": o.BITWISE_OR, "logical_not": o.INVERT}
 
 
@@ -170,9 +170,13 @@ def _step(lines: Lines, name: str, dtype: DType, result: DType, operands: list[s
     if name == "cast":
         return scalars.cast(lines, operands[0], dtype, result)
     kernels = name.startswith(KERNELS)
+    if name == "clip":
+        return _clip(lines, dtype, *operands)
     op = _operation(name.removeprefix(KERNELS), dtype)
     if op is None:
         return None
+    if op is o.WHERE:
+        return scalars.compute(lines, op, result, tuple(operands), dtype)
     if name == "square":
         operands = operands * 2
     if op is o.DIVIDE and dtype.kind in "iu":  # of integers: NumPy divides them as floats
@@ -180,6 +184,21 @@ def _step(lines: Lines, name: str, dtype: DType, result: DType, operands: list[s
     if (dtype.kind in op.rounds and not kernels) or not scalars.supported(op, result, [dtype] * len(operands)):
         return None
     return scalars.compute(lines, op, result, tuple(operands), dtype)
+
+
+def _clip(lines: Lines, dtype: DType, x: str, low: str, high: str) -> str | None:
+    """What NumPy's loop does: the larger one of ``x`` and ``low``, and the smaller one of that and ``high``, where ``x`` is kept if it is no number."""
+    kind = memory_type(dtype)
+    if dtype.char not in "fd" and dtype.kind not in "iu":
+        return None
+    for bound, (of_floats, of_signed, of_unsigned) in ((low, ("ogt", "sgt", "ugt")), (high, ("olt", "slt", "ult"))):
+        if dtype.kind == "f":
+            kept = lines.temp(f"fcmp {of_floats} {kind} {x}, {bound}")
+            kept = lines.temp(f"or i1 {kept}, {lines.temp(f'fcmp uno {kind} {x}, {x}')}")
+        else:
+            kept = lines.temp(f"icmp {of_signed if dtype.kind == 'i' else of_unsigned} {kind} {x}, {bound}")
+        x = lines.select(kept, kind, x, bound)
+    return x
 
 
 def _operation(name: str, dtype: DType) -> Op | None:
