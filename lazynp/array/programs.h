@@ -20,6 +20,7 @@ static void together_free(PyObject* capsule) { PyMem_Free(PyCapsule_GetPointer(c
 
 /* The loops of a ufunc of NumPy's, or of the kernels' function of that name; NULL where there are none that may be a step. */
 static Loops* loops_for(PyObject* ufunc, int kernels, int type) {
+    if (ufunc == where_loops.ufunc) return where_loops.of[type].function ? &where_loops : NULL;
     for (Ufunc* of = ufuncs_bound; of; of = of->next) {
         Loops* loops = kernels ? of->kernels : of->loops;
         if (of->numpy != ufunc || loops == NULL) continue;
@@ -68,7 +69,7 @@ static PyObject* together_new(PyObject* steps, PyObject* outs) {
         if (fine && (loops == NULL || loops->nin != PyTuple_GET_SIZE(operands) || loops->of[type].out != out || PyTypeNum_ISCOMPLEX(type))) fine = 0;
         if (fine <= 0) break;
         step->loops = loops, step->type = (short)type, step->out = (short)out;
-        for (int o = 0; fine > 0 && o < loops->nin; o++) fine = together_operand(self, PyTuple_GET_ITEM(operands, o), (int)k, type, &step->of[o]);
+        for (int o = 0; fine > 0 && o < loops->nin; o++) fine = together_operand(self, PyTuple_GET_ITEM(operands, o), (int)k, operand_type(loops, type, o), &step->of[o]);
         self->steps++;
     }
     for (Py_ssize_t k = 0; fine > 0 && k < PyTuple_GET_SIZE(outs); k++) {

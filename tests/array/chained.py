@@ -75,6 +75,11 @@ class Program:
         if kind < 0.96:
             name = pick(("maximum", "add", "multiply", "less", "divide", "power"))
             return f"np.{name}({self.expression(depth - 1)}, {self.expression(depth - 1)})"
+        if kind < 0.97:
+            test = f"({self.expression(depth - 1)}) {pick(('<', '>=', '!='))} {self.leaf(0)}"
+            return f"np.where({test}, {self.expression(depth - 1)}, {self.expression(depth - 1)})"
+        if kind < 0.98:
+            return f"np.clip({self.expression(depth - 1)}, {pick(('0', '-1.5', 'None', name))}, {pick(('2', '0.5', 'None', '300'))})"
         return f"np.{pick(('sqrt', 'abs', 'negative', 'sin', 'square'))}({self.expression(depth - 1)})"
 
     def expression(self, depth: int) -> str:

@@ -516,6 +516,9 @@ EXPRESSIONS: dict[str, tuple[Callable[[Any, Any], Any], int]] = {
     "sign": (lambda u, v: -(u + v) * 2, 1),
     "functions": (lambda u, v: lazynp.sqrt(u * u + v * v) * 0.5 - lazynp.abs(u - v) / (1 + u * u), 1),
     "limits": (lambda u, v: lazynp.maximum(u * 2 - v, 0) + lazynp.minimum(abs(u - v), 1), 1),
+    "choices": (lambda u, v: lazynp.where((u > v) & (v < 3), u * 2 - 1, -v) * lazynp.where(u > 0, 1.5, v) + 1, 1),
+    "numbers that are chosen": (lambda u, v: lazynp.where(u > v, 1, 0) + lazynp.where(u < 0, 1.0, -1), 1),
+    "bounds": (lambda u, v: lazynp.clip(u * 2, 0, 5) + (u - v).clip(None, 3) * lazynp.clip(v, 1, None) - lazynp.clip(u, v, v), 1),
     "a sum by itself": (lambda u, v: u + v, 1),
     "two expressions": (lambda u, v: (u * 2 + v).sum() + (u - v * 2).max(), 2),
 }

@@ -60,6 +60,18 @@ def test_an_expression_is_one_pass(passes: list[int]) -> None:
     assert passes == [1]
 
 
+def test_choices_are_in_the_pass(passes: list[int]) -> None:
+    x, z = numpy.array([0.5, -0.0, 3.0, numpy.nan, -2.0, 0.0, 9.0, numpy.inf]), numpy.arange(8.0)
+    a, b = lazynp.asarray(x).copy(), lazynp.asarray(z).copy()
+    lazynp.realize(a, b)
+    passes.clear()
+    y = lazynp.clip(lazynp.where(a > b, a * 2, -b), 0.0, lazynp.where(b > 3, 1.0, b)) + 1
+    with numpy.errstate(invalid="ignore"):
+        expected = numpy.clip(numpy.where(x > z, x * 2, -z), 0.0, numpy.where(z > 3, 1.0, z)) + 1
+    assert numpy.asarray(y).tobytes() == expected.tobytes()
+    assert passes == [1]
+
+
 def test_errors_are_told_at_the_line_that_raised_them(passes: list[int]) -> None:
     a = lazynp.asarray(numpy.array([1.0, 0.0, 3.0])).copy()
     lazynp.realize(a)

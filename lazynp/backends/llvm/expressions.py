@@ -187,7 +187,7 @@ def _step(lines: Lines, name: str, dtype: DType, result: DType, operands: list[s
 
 
 def _clip(lines: Lines, dtype: DType, x: str, low: str, high: str) -> str | None:
-    """What NumPy's loop does: the larger one of ``x`` and ``low``, and the smaller one of that and ``high``, where ``x`` is kept if it is no number."""
+    """Emit what NumPy's loop does: the larger one of ``x`` and ``low``, then the smaller one of that and ``high``; no number stays none."""
     kind = memory_type(dtype)
     if dtype.char not in "fd" and dtype.kind not in "iu":
         return None

@@ -36,6 +36,7 @@ PLANS: Final = 1024  # that are kept
 AXES: Final = 2  # of those that are read all the same
 PARTS: Final = 4  # of one vectorised addition that goes through memory: what one in a pass costs
 ARRAY, NUMBER, STEP = range(3)
+_BOOL: Final = np.dtype(bool)
 
 
 @functools.cache
@@ -47,6 +48,8 @@ def step(op: Op, dtype: DType, source: DType) -> tuple[Any, int, int, int] | Non
     found: tuple[Any, int, int, int]
     if op is o.CAST:
         found = (None, 0, source.num, dtype.num)
+    elif op is o.WHERE:
+        found = (np.where, 0, source.num, dtype.num)
     elif op not in UFUNCS or (kernels and not compiled.available(op, source.char)):
         return None
     else:
@@ -55,9 +58,14 @@ def step(op: Op, dtype: DType, source: DType) -> tuple[Any, int, int, int] | Non
     return found if core.together(((*found, operands),), (0,)) is not None else None
 
 
+def operands_dtype(entries: Sequence[Entry], entry: Entry) -> DType:
+    """Return the dtype that an operation computes in, which is that of its operands but for a mask."""
+    return entries[entry.src[entry.op is o.WHERE]].dtype
+
+
 def price(entries: Sequence[Entry], entry: Entry) -> int:
     """Return what an element of an elementwise operation costs in this tier, in ``PARTS`` of an addition."""
-    source = entries[entry.src[0]].dtype
+    source = operands_dtype(entries, entry)
     alike = all(entries[s].shape in (entry.shape, ()) and (len(entry.shape) <= AXES or entries[s].op not in VIEWS) for s in entry.src)
     if alike and size(entry.shape) >= LEAST and step(entry.op, entry.dtype, source) is not None:
         return PARTS if source.kind in entry.op.rounds else entry.op.cost
@@ -89,9 +97,12 @@ class Together:
         if entry.op.kind is not Kind.ELEMENTWISE or not entry.shape or not entry.src or not size(entry.shape) >= LEAST:
             return False
         entries = w.program.entries
-        source = entries[entry.src[0]].dtype
+        source = operands_dtype(entries, entry)
         known = step(entry.op, entry.dtype, source)
-        if known is None or (known[1] and w.program.errors & UNDER) or not all(self._reads(w, s, entry, source) for s in entry.src):
+        if known is None or (known[1] and w.program.errors & UNDER):
+            return False
+        masks = entry.src[: entry.op is o.WHERE]
+        if not all(self._reads(w, s, entry, _BOOL if s in masks else source) for s in entry.src):
             return False
         if self.members and (len(self.members) == MOST or entries[next(iter(self.members))].shape != entry.shape):
             self.end(w)
