@@ -387,6 +387,9 @@ np.nonzero(s)
 x.flat[6]
 x.flat[-7]
 x.flat[[0, 9]]
+np.putmask(x, [None, 1, "", "a", 0, 2], 7), x
+np.putmask(x, None, 7)
+np.place(x, np.array([None, 1, "", "a", 0, 2], object), [8]), x
 setattr(y[0], "shape", None)
 setattr(y, "shape", None)
 setattr(y, "dtype", "nope")

@@ -58,6 +58,8 @@ def _asked(of: ufunc, method: str, nodes: list[Node], *args: Any, **options: Any
     out = options.get("out")
     if out is not None:
         given = out[0] if type(out) is tuple and len(out) == 1 else out
+        if isinstance(given, (ndarray, np.ndarray)) and given.dtype.kind == "c":
+            raise Foreign  # a loop of real numbers may begin with what is in there, and NumPy warns of the part that it loses
         options["out"] = _stand_in(given.shape, given.dtype) if isinstance(given, (ndarray, np.ndarray)) else given
     with np.errstate(all="ignore"):
         found = getattr(of._numpy, method)(*[_stand_in(node.shape, node.dtype) for node in nodes], *args, **options)
