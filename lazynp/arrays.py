@@ -167,6 +167,8 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             at_users_line(setattr, (memory, "shape", shape), {})
             self._base = memory
             return
+        if shape is None:
+            raise TypeError("Use () not None as shape arguments")
         _told_of("shape")
         view = view_reshape(self, shape)
         if type(view._base) is not ndarray:
@@ -183,11 +185,18 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     @dtype.setter
     def dtype(self, dtype: Any) -> None:
         _told_of("dtype")
+        try:
+            wanted = np.dtype(dtype)
+        except TypeError:
+            raise TypeError("invalid data-type for array") from None
         memory = hand.own_memory(self)
-        if memory is not None and np.dtype(dtype) in NATIVE:
-            self._base = memory.view(dtype)
+        if memory is not None and wanted in NATIVE:
+            self._base = memory.view(wanted)
             return
-        self._become(view_dtype(self, np.dtype(dtype)))
+        view = view_dtype(self, wanted)
+        if type(view) is not ndarray:
+            raise TypeError(f"an array cannot become one of {wanted!r}, which are NumPy's own; x.view(dtype) is one over the same memory")
+        self._become(view)
 
     @property
     def ndim(self) -> int:

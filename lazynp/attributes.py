@@ -56,14 +56,16 @@ class flagsobj:  # noqa: N801, NumPy's name
     c_contiguous = contiguous = property(lambda self: self._c)
     f_contiguous = fortran = property(lambda self: self._f)
     owndata = property(lambda self: self._array.base is None)
-    aligned = property(lambda self: True)
+    aligned = property(lambda self: _is_aligned(self._array))
     writebackifcopy = property(lambda self: False)
     fnc = property(lambda self: self._f and not self._c)
     forc = property(lambda self: self._f or self._c)
-    behaved = property(lambda self: self.writeable)
-    carray = property(lambda self: self.writeable and self._c)
-    farray = property(lambda self: self.writeable and self.fnc)
-    num = property(lambda self: self._c + 2 * self._f + 4 * self.owndata + 0x100 + 0x400 * (self._array._readonly is not True))
+    behaved = property(lambda self: self.aligned and self.writeable)
+    carray = property(lambda self: self.behaved and self._c)
+    farray = property(lambda self: not self._c and (self._f or self.aligned or self.writeable))  # NumPy's meaning of it
+    num = property(
+        lambda self: self._c + 2 * self._f + 4 * self.owndata + 0x100 * self.aligned + 0x400 * (self._array._readonly is not True)
+    )
 
     def _warns(self) -> bool:
         """Tell whether the first write is warned of, because ``broadcast_arrays`` gave the array."""
@@ -115,6 +117,18 @@ def _memory(array: ndarray) -> Any:
     from lazynp.array import hand
 
     return hand.memory_of(array)
+
+
+def _is_aligned(array: ndarray) -> bool:
+    """Tell whether all elements lie at multiples of what their dtype is aligned to, in the memory that NumPy's array would have."""
+    memory = array._base
+    if type(memory) is np.ndarray:
+        return memory.flags.aligned
+    from lazynp.arrays import geometry
+
+    offset, strides = geometry(array)
+    steps = [step for n, step in zip(array.shape, strides, strict=True) if n > 1]
+    return 0 in array.shape or not any(k % array.dtype.alignment for k in (offset, *steps))
 
 
 def _elements(x: Any) -> Any:
@@ -210,7 +224,10 @@ class flatiter(core.Elements):  # noqa: N801, NumPy's name
         if memory is not None:
             return hand.result(at_users_line(getitem, (memory.flat, to_host(key, "flat")), {}))
         if kind is int or kind is slice or (kind is ndarray and key.shape and key.dtype.kind in "iu"):
-            found = self._flat()[key]
+            try:
+                found = self._flat()[key]
+            except IndexError as error:
+                raise IndexError(str(error).replace("axis 0 with ", "")) from None  # an iterator has no axes
             # Unlike a view, what comes out of an iterator does not follow later writes.
             return wrap(node_of(found)) if type(found) is ndarray else found
         # Everything else has rules of its own, which NumPy's iterator knows.

@@ -93,9 +93,9 @@ def reduction_order(x: Any, axes: Sequence[int], ndim: int, mask: Any = None) ->
     elif x._base is None and 0 not in x.shape:  # where there are no elements, the mask alone lies somehow
         return None
     order = _iterated([x] if mask is None else [x, mask], x.ndim)
-    rest = [axis for axis in order if axis not in axes]
     if ndim == len(x.shape):
-        return (*axes, *rest)
+        return tuple(order)
+    rest = [axis for axis in order if axis not in axes]
     names = sorted(rest)
     return tuple([names.index(axis) for axis in rest])
 

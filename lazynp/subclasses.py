@@ -128,7 +128,7 @@ def minds(value: Any) -> bool:
 def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
     """NumPy's own ``ndarray.__array_ufunc__``: the ufunc's method, where no operand has a mind of its own."""
     out = keywords.get("out", ())
-    if any(map(minds, inputs)) or any(map(minds, out if type(out) is tuple else (out,))):
+    if any(map(minds, (*inputs, *(out if type(out) is tuple else (out,)), keywords.get("where")))):
         return NotImplemented
     return getattr(counterpart(ufunc), method)(*inputs, **keywords)
 

@@ -229,6 +229,19 @@ def _by_numpy(name: str, writes: tuple[int, ...] = ()) -> Callable[..., Any]:
     return call
 
 
+_numpys_getfield: Final = _by_numpy("getfield")
+
+
+def _getfield(self: Any, dtype: Any, offset: Any = 0) -> Any:
+    """Show bytes of each element as another dtype, which is a view; see :meth:`numpy.ndarray.getfield`."""
+    wanted = np.dtype(dtype)
+    if type(self) is not ndarray or wanted not in NATIVE or type(offset) is not int or hand.memory_of(self) is not None:
+        return _numpys_getfield(self, dtype, offset)
+    if not 0 <= offset <= self.dtype.itemsize - wanted.itemsize:
+        return _numpys_getfield(self, dtype, offset)  # its error
+    return self[..., None].view(np.uint8)[..., offset : offset + wanted.itemsize].view(wanted)[..., 0]
+
+
 def _byteswap(self: Any, inplace: bool = False) -> Any:
     """Reverse the bytes of each element; ``inplace`` changes the array itself."""
     return (_byteswap_in_place if inplace and type(self) is ndarray else _byteswapped)(self, inplace)
@@ -273,7 +286,7 @@ SHARED: Final[dict[str, Callable[..., Any]]] = {
     "dump": _dump,
     "dumps": _dumps,
     "byteswap": _byteswap,
-    "getfield": _by_numpy("getfield"),
+    "getfield": _getfield,
 }
 
 # Methods that write; scalars have none of them.

@@ -369,3 +369,52 @@ def test_threads() -> None:
     for thread in threads:
         thread.join()
     assert found == [expected] * 8
+
+
+PRODUCTS = [
+    "a @ b", "np.dot(a, b)", "np.inner(a, b.T)", "np.tensordot(a, b, 1)", "a.dot(b[:, 0])", "a[0] @ b", "np.einsum('ij,jk->ik', a, b)",
+    "np.einsum('ij,jk->ik', a, b, optimize=True)", "a.conj() @ b", "a @ a.conj().T", "np.linalg.multi_dot([a, b, b.T])",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", PRODUCTS)
+def test_products_that_are_recorded_have_numpys_signs_of_zeros(text: str) -> None:
+    """BLAS is asked for the product that NumPy asks for, in which no products or one may be added to zero."""
+    turns = ["x", "x.T.copy().T", "np.conj(x)", "x * 1", "x[::-1]", "-x"]
+    with config.override(eager_below=0):
+        for shape in ((1, 1, 1), (2, 3, 2), (4, 1, 4), (1, 3, 4), (4, 3, 1), (2, 1, 1), (1, 1, 3)):
+            for left, right in (("c16", "c16"), ("c8", "c8"), ("f8", "c16"), ("c16", "i8"), ("f8", "f8")):
+                made = [_of_zeros(shape[:2], left), _of_zeros(shape[1:], right)]
+                for turn in turns:
+                    found = []
+                    for np in (numpy, lazynp):
+                        a, b = [eval(turn, {"x": np.asarray(x), "np": np}) for x in made]
+                        found.append(numpy.asarray(eval(text, {"a": a, "b": b, "np": np})))
+                    assert found[0].tobytes() == found[1].tobytes(), (shape, left, right, turn, found)
+
+
+def _of_zeros(shape: tuple[int, ...], dtype: str) -> Any:
+    few = numpy.array([0.0, -0.0, 1.0, -1.0])
+    rng = numpy.random.default_rng(sum(shape))
+    x = numpy.empty(shape, dtype)
+    x.real = rng.choice(few, shape)
+    if x.dtype.kind == "c":
+        x.imag = rng.choice(few, shape)
+    return x
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "i2", "i4", "i8", "u8", "f2", "f4", "f8"])
+def test_bits_of_costly_functions_do_not_depend_on_what_was_read(dtype: str) -> None:
+    """Memory that others may see is no step of a tape; of more than a quarter of the limit a kernel has these functions all the same."""
+    turns: list[Callable[[Any], Any]] = [lambda x: x, lambda x: x.reshape(-1, 1), lambda x: x[::-1], lambda x: x.reshape(2, -1).T]
+    calls: list[Callable[[Any], Any]] = [lazynp.tan, lazynp.exp, lazynp.log1p, lazynp.sinh, lazynp.cbrt]
+    calls += [lambda x: lazynp.power(x, 1.5), lambda x: lazynp.arctan2(x, x), lambda x: lazynp.hypot(2, x)]
+    with config.override(eager_below=40):
+        for turn in turns:
+            for call in calls:
+                found = set()
+                for read in (lambda x: None, numpy.array, numpy.asarray, repr):
+                    x = lazynp.array((numpy.arange(36) % 7 + 1).astype(dtype))
+                    read(x)
+                    found.add(numpy.asarray(call(turn(x))).tobytes())
+                assert len(found) == 1

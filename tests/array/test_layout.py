@@ -10,6 +10,7 @@ import numpy
 import pytest
 
 import lazynp
+from lazynp.values import config
 
 AXES = ["0", "1", "-1", "(0, 1)", "()"]
 REDUCTIONS = ["sum", "prod", "max", "min", "any", "all", "mean", "var", "std", "ptp", "count_nonzero", "nansum", "nanmax", "nanmean"]
@@ -93,6 +94,38 @@ def compare(expression: str) -> None:
 def test_reductions(name: str, axis: str) -> None:
     compare(f"np.{name}(a, axis={axis})")
     compare(f"np.{name}(a, axis={axis}, keepdims=True)")
+
+
+KEPT = ["sum", "min", "any", "mean", "std", "nanmean", "nanstd", "median", "nanmedian", "count_nonzero"]
+MASKED = {"sum", "min", "any", "mean", "std", "nanmean", "nanstd"}
+
+
+@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("below", [0, 40])
+@pytest.mark.parametrize("written", [False, True])
+def test_kept_axes_and_arrays_without_elements(name: str, below: int, written: bool) -> None:
+    """The strides of a reduction's axes of length one, and of the results of arrays that have no elements, are NumPy's."""
+    keys = ["[...]", "[:0]", "[:, 1:1]", "[..., :0]", "[1:, ::-1]"]
+    options = ["", ", keepdims=True"] + [f", keepdims={kept}, initial=5.0" for kept in (False, True) if name in ("sum", "min")]
+    if name in MASKED:
+        options += [f"{option}, where=a > 1" + ", initial=5.0" * (name == "min" and "initial" not in option) for option in options]
+    with config.override(eager_below=below):
+        for key in keys:
+            for (what, theirs), (_, ours) in zip(arrays(numpy), arrays(lazynp), strict=True):
+                if theirs.ndim < 2 or 1 in theirs.shape:  # NumPy leaves the stride of such an axis to chance where it is not reduced
+                    continue
+                a, b = eval(f"a{key}", {"a": theirs + 0}), eval(f"a{key}", {"a": ours + 0})
+                if written:
+                    a += 1
+                    b += 1
+                for axis in AXES[:4]:
+                    for option in options:
+                        expression = f"np.{name}(a, axis={axis}{option})"
+                        expected, got = attempt(expression, numpy, a), attempt(expression, lazynp, b)
+                        if isinstance(expected, type):
+                            assert got is expected, (what, key, expression)
+                        else:
+                            assert (got.shape, got.strides) == (expected.shape, expected.strides), (what, key, expression)
 
 
 @pytest.mark.parametrize("name", ALONG)

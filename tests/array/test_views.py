@@ -376,3 +376,22 @@ def test_attributes_that_are_set_in_place_warn_where_numpy_does(name: str, size:
             setattr(x, name, {"shape": (2, size // 2), "dtype": "i8"}[name])
         found.append([(w.category, str(w.message), w.filename) for w in caught])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("below", [0, 786_432])
+@pytest.mark.parametrize("field", [("i4", 0), ("i4", 4), ("i4", 2), ("u1", 7), ("f8", 0), ("f4", 4), ("i4", 8), ("i4", -4)])
+def test_fields_are_views_of_their_bytes(below: int, field: tuple[str, int]) -> None:
+    turns: list[Callable[..., Any]] = [lambda a: a, lambda a: a.T, lambda a: a[::-1], lambda a: a[:, ::2], lambda a: a[1], lambda a: a[:0]]
+    with config.override(eager_below=below):
+        for turn in turns:
+            found = []
+            for np in (numpy, lazynp):
+                a = np.arange(12.0).reshape(3, 4) * 1
+                try:
+                    part = turn(a).getfield(*field)
+                except ValueError as error:
+                    found.append(str(error))
+                    continue
+                part += 1
+                found.append((part.dtype, part.shape, part.strides, numpy.asarray(part).tobytes(), numpy.asarray(a).tobytes()))
+            assert found[0] == found[1]

@@ -189,6 +189,8 @@ np.sum(s)
 np.concatenate([s, x])
 np.linalg.norm(s)
 s + Other()
+np.add(s, 1, where=s, out=np.zeros(6))
+np.add.reduce(s, where=s)
 b[1:] + b[:-1]
 later + later
 m + 1
@@ -349,6 +351,62 @@ outer(x[:2], x[:2])
 reduce([1, 2, 3])
 reduce(x, dtype=object)""".splitlines()
     same(PYTHONS, "\n".join([f"{name}.{method}" for method in methods] + [f"{name}(x)", f"{name}(y, 1)", f"str(type({name}))"]))
+
+
+@pytest.mark.parametrize("name", ["add", "most", "text", "product", "number", "pair", "one"])
+def test_functions_of_pythons_write_at_positions(name: str) -> None:
+    written, keys = ("x", "y[0]", "x.astype(object)", "z"), ("[0, 0, 2]", "x[:2]", "slice(3)", "99")
+    methods = [f"{name}.at({to}, {key}, 7), {to}" for to in written for key in keys]
+    same(PYTHONS, "\n".join([*methods, f"{name}.at(x, [1])", f"{name}.at([1, 2], [1], 1)"]))
+
+
+ATTRIBUTES = """
+class Odd:
+    ndim, shape, size, dtype, real, imag = 7, (3, 4), 99, "x", "R", "I"
+    def __getattr__(self, name):
+        if name.startswith("__"): raise AttributeError(name)
+        return lambda *a, **k: name
+    def __repr__(self): return "Odd()"
+class Kind:
+    dtype = np.dtype("c8")
+s, k = Odd(), Kind()
+x, y = np.arange(6.0), np.arange(12.0).reshape(3, 4)
+bytes_ = np.zeros(24, "u1")
+off, on, imag = bytes_[1:17].view("f8"), bytes_[8:24].view("f8"), np.zeros(6, "c16").imag
+FLAGS = ["aligned", "behaved", "carray", "farray", "num", "c_contiguous", "fnc", "forc"]
+def flags(x): return [getattr(x.flags, each) for each in FLAGS]
+"""
+
+
+def test_attributes_are_what_numpy_finds_in_them() -> None:
+    same(ATTRIBUTES, """
+[f(s) for f in (np.ndim, np.shape, np.size, np.real, np.imag, np.iscomplexobj, np.isrealobj)]
+[f(k) for f in (np.iscomplexobj, np.isrealobj)], np.iscomplexobj([1j]), np.iscomplexobj(None)
+np.where(s)
+np.nonzero(s)
+x.flat[6]
+x.flat[-7]
+x.flat[[0, 9]]
+np.putmask(x, [None, 1, "", "a", 0, 2], 7), x
+np.putmask(x, None, 7)
+np.place(x, np.array([None, 1, "", "a", 0, 2], object), [8]), x
+setattr(y[0], "shape", None)
+setattr(y, "shape", None)
+setattr(y, "dtype", "nope")
+flags(off), flags(on), flags(imag), flags(bytes_[1:3]), flags(y), flags(y.T), flags(y[:, 1:]), flags(y[0]), flags(x[:0])
+off.sum(), off + 1, np.sort(off), flags(off + 1), flags(off.copy())
+""")  # fmt: skip
+
+
+@pytest.mark.parametrize("below", [0, 786_432])
+def test_an_array_stays_of_a_dtype_of_ours(below: int) -> None:
+    with config.override(eager_below=below):
+        x = lazynp.arange(3.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with pytest.raises(TypeError, match="cannot become"):
+                x.dtype = "S8"
+        assert x.tolist() == [0, 1, 2]
 
 
 NAMES = """

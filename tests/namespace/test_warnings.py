@@ -9,6 +9,7 @@ import numpy
 import pytest
 
 import lazynp
+from lazynp.values import config
 
 # What loses imaginary parts, once per case.
 COMPLEX = [
@@ -77,3 +78,17 @@ def test_means_of_nothing_name_the_division_that_numpy_takes() -> None:
                     numpy.asarray(eval(f"np.{call}", {"np": module, "x": module.array(x)}))
                 found.append(sorted(str(entry.message) for entry in log))
             assert found[1] == found[0], (call, x.shape)
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "hypot", "subtract", "arctan2"])
+@pytest.mark.parametrize("below", [0, 786_432])
+def test_a_complex_output_of_a_real_reduction_warns_where_the_user_is(name: str, below: int) -> None:
+    found = []
+    with config.override(eager_below=below):
+        for np in (numpy, lazynp):
+            x, out = np.arange(8), np.zeros((), "c16")
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                getattr(np, name).reduce(x, out=out, dtype="f8")
+            found.append(([(w.category, str(w.message), w.filename, w.lineno) for w in said], complex(out)))
+    assert found[0] == found[1]

@@ -66,7 +66,8 @@ def _refuse_readonly(a: ndarray, message: str) -> None:
 
 def _mask(mask: Any, a: ndarray, name: str) -> Node:
     """A mask as truth values in the shape of ``a``; its own shape does not count, only its size."""
-    node = truth(node_of(mask))
+    given = asarray(mask)
+    node = truth(node_of(given if type(given) is ndarray else asarray(given.astype(bool))))
     if build.size(node) != a.size:
         raise ValueError(f"{name}: mask and data must be the same size")
     return reshape(node, a.shape)

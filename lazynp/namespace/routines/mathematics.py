@@ -166,8 +166,8 @@ def angle(z: Any, deg: bool = False) -> Any:
 
 def iscomplexobj(x: Any) -> bool:
     """Tell whether the dtype is complex; see :func:`numpy.iscomplexobj`."""
-    dtype = getattr(x, "dtype", None)
-    return (np.asarray(x).dtype if dtype is None else dtype).kind == "c"
+    kind: Any = getattr(getattr(x, "dtype", None), "type", None)
+    return issubclass(np.asarray(x).dtype.type if kind is None else kind, np.complexfloating)
 
 
 def isrealobj(x: Any) -> bool:

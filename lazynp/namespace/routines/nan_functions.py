@@ -160,7 +160,9 @@ def _finished(node: Node, a: Any, axis: Any, out: Any, name: str) -> Any:
     if out is not None:
         castable(node.dtype, out)
         return finish(node, out, name)
-    return finish(node, None, name, a, ax.reduced(axis, len(array_node(a).shape)))
+    shape = array_node(a).shape
+    source = None if 0 in shape else a  # NumPy sums a copy, and one of no elements lies in no order
+    return finish(node, None, name, source, ax.reduced(axis, len(shape)))
 
 
 @native

@@ -27,7 +27,7 @@ from lazynp.namespace.ufunc.promotion import Foreign
 from lazynp.namespace.ufunc.reductions import NoValue, array_node, finish, reduce_node
 from lazynp.namespace.ufunc.ufuncs import UFUNCS as U
 from lazynp.namespace.ufunc.ufuncs import castable, need_array, write_out
-from lazynp.ndarray import node_of, result, wrap
+from lazynp.ndarray import asarray, node_of, result, wrap
 from lazynp.protocols import to_host
 
 ALL_NAN: Final = "All-NaN slice encountered"
@@ -48,13 +48,13 @@ class Lanes:
 
     def finished(self, node: Node, keepdims: Any, out: Any, name: str, leading: int | None = None) -> Any:
         """The result as the caller gets it; quantiles have ``leading`` axes of their own before it."""
-        kept = keepdims is not NoValue and bool(keepdims)
-        if kept:
+        if keepdims is not NoValue and keepdims:
+            if out is None:  # a view of the result, as NumPy's is
+                key = [None if k in self.axes else slice(None) for k in range(len(self.x.shape))]
+                return asarray(self.finished(node, NoValue, None, name, leading))[(..., *key)]
             node = reshape(node, node.shape[: leading or 0] + tuple([1 if k in self.axes else n for k, n in enumerate(self.x.shape)]))
         if out is not None:
             return finish(node, out, name) if leading is None else write_out(out, node)
-        if kept:
-            return wrap(node)
         if leading is not None:
             return result(node)
         return finish(node, None, name, self.source, self.axes)
@@ -133,7 +133,10 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     """Compute the middle of the sorted values, or the mean of the two there; see :func:`numpy.median`."""
     lanes = Lanes(a, axis)
     n = lanes.length
+    if 0 in lanes.shape and axis is not None and len(lanes.axes) != 1:
+        np.empty(lanes.x.shape, bool).reshape(*lanes.shape, -1)  # NumPy's error: how long the rows are cannot be told
     if not n:
+        lanes.source = None  # NumPy takes the mean of a copy, which lies in no order
         return lanes.finished(node_of(mean(wrap(lanes.node), -1)), keepdims, out, "median")
     places = np.array([(n - 1) // 2, n // 2])
     rows = Placed(lanes.node, places)

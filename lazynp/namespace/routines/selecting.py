@@ -74,7 +74,7 @@ def _where_of_arrays(condition: ndarray, x: Any, y: Any) -> Any:
 def where(condition: Any, x: Any = NoValue, y: Any = NoValue, /) -> Any:
     """Take one or the other by a condition, or find where it holds; see :func:`numpy.where`."""
     if x is NoValue and y is NoValue:
-        return nonzero(condition)
+        return _nonzero(condition, np.where)  # which asks no object for a method
     if x is NoValue or y is NoValue:
         raise ValueError("either both or neither of x and y should be given")
     if type(condition) is ndarray:
@@ -102,10 +102,14 @@ where.__wrapped__ = np.where  # type: ignore[attr-defined]  # its signature: Non
 @fallback.library
 def nonzero(a: Any) -> Any:
     """Find the positions of what is not zero, an array per axis; see :func:`numpy.nonzero`."""
+    return _nonzero(a, np.nonzero)
+
+
+def _nonzero(a: Any, theirs: Any) -> Any:
     try:
         x = wrap(array_node(a))
     except Foreign:
-        return fallback.call(np.nonzero, "nonzero", (a,), {})
+        return fallback.call(theirs, theirs.__name__, (a,), {})
     return tuple([found if type(found) is ndarray else wrap(build.buffer(np.ascontiguousarray(found))) for found in positions(x)])
 
 

@@ -155,6 +155,8 @@ def _variance(
         centre = values.over(values.total(x, loop), values.count, loop, last=False)
     wide = np.result_type(x.dtype, centre.dtype)
     away = elementwise(o.SUBTRACT, wide, cast(x, wide), cast(centre, wide))
+    if 0 in x.shape:
+        values.source = None  # NumPy sums the differences, and a new array of no elements lies in no order
     if wide.kind == "c":
         real = REAL_OF[wide]
         parts = [elementwise(part, real, away) for part in (o.REAL, o.IMAG)]

@@ -59,8 +59,8 @@ def dot_node(a: Node, b: Node) -> Node:
         # NumPy takes one of them for a scalar, and adds nothing to the product: it may be -0.0.
         product = elementwise(o.MULTIPLY, a.dtype, reshape(a, ()), reshape(b, ()))
     else:
-        # Up to two dimensions dot is the matrix product, which the scheduler knows better.
-        name = "matmul" if len(a.shape) <= 2 and len(b.shape) <= 2 else "dot"
+        # Up to two dimensions dot is the matrix product; with an axis of one NumPy has loops of its own for that, and other zeros.
+        name = "matmul" if len(a.shape) <= 2 and len(b.shape) <= 2 and 1 not in a.shape and 1 not in b.shape else "dot"
         product = call(name, devices.precision(a.dtype), (a, b), a.dtype, shape)
     product.err = product.err.named("dot")
     return reshape(product, shape)
@@ -185,7 +185,10 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
         view = _einsum_view(operands[1], *subscripts.split("->"))
         if view is not None:
             return view
-    return result(call("einsum", (subscripts, *devices.precision(nodes[0].dtype)), nodes, nodes[0].dtype, shape))
+    how = devices.precision(nodes[0].dtype)
+    if optimize and len(nodes) == 2 and devices.gpus is None:
+        how = ("optimize",)
+    return result(call("einsum", (subscripts, *how), nodes, nodes[0].dtype, shape))
 
 
 def _spelled(operands: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -46,13 +46,20 @@ def _stand_in(shape: Shape, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     return np.ones(tuple([1 if n else 0 for n in shape]), dtype)
 
 
+def _is_pythons(of: ufunc) -> bool:
+    """Tell whether a ufunc is a function of Python's, which takes and gives any object."""
+    return all(set(loop) == {"O", "-", ">"} for loop in of._numpy.types)
+
+
 def _asked(of: ufunc, method: str, nodes: list[Node], *args: Any, **options: Any) -> Any:
     """NumPy's answer for stand-ins; its dtype is the result's, its errors are the call's."""
-    if all(set(loop) == {"O", "-", ">"} for loop in of._numpy.types):
-        raise Foreign  # a function of Python's, which gives any object
+    if _is_pythons(of):
+        raise Foreign
     out = options.get("out")
     if out is not None:
         given = out[0] if type(out) is tuple and len(out) == 1 else out
+        if isinstance(given, (ndarray, np.ndarray)) and given.dtype.kind == "c":
+            raise Foreign  # a loop of real numbers may begin with what is in there, and NumPy warns of the part that it loses
         options["out"] = _stand_in(given.shape, given.dtype) if isinstance(given, (ndarray, np.ndarray)) else given
     with np.errstate(all="ignore"):
         found = getattr(of._numpy, method)(*[_stand_in(node.shape, node.dtype) for node in nodes], *args, **options)
@@ -191,6 +198,8 @@ def at(of: ufunc, a: Any, indices: Any, values: tuple[Any, ...]) -> None:
     if a._readonly:
         raise ValueError("assignment destination is read-only")
     try:
+        if _is_pythons(of):
+            raise Foreign
         nodes = [reductions.array_node(value) for value in values]
         # An empty index: NumPy then checks only loop and operand count.
         nothing = np.zeros(0, np.intp)

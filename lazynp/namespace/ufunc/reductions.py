@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lazynp.conversion import converted
+from lazynp.conversion import converted, loses_a_part
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.build import cast, const, elementwise, expand, reshape
@@ -211,6 +211,9 @@ def _reduced(
     shape = x.shape
     axes = ax.reduced(axis, len(shape))
     loop = reduction_loop(name, x.dtype, dtype, out)
+    place = out[0] if type(out) is tuple else out
+    if isinstance(place, (ndarray, np.ndarray)) and loses_a_part(place.dtype, loop):
+        raise Foreign  # NumPy reads what is in there, and warns of the part that it loses
     x = truth(x) if on_truth else converted(x, loop)
     if x.dtype == BOOL:
         op = ON_BOOL.get(op, op)
