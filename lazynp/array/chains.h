@@ -918,7 +918,8 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
     Loop* loop;
     Value value;
     Site site;
-    int type = -1, ndim = 0, nin = b ? 2 : 1, minded;
+    int type = -1, ndim = 0, nin = b ? 2 : 1, minded, whole;
+    npy_intp size = 1;
     for (int o = 0; o < nin; o++) {
         PyObject* x = operands[o];
         const npy_intp* own;
@@ -938,15 +939,16 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
     }
     if (type < 0 || PyTypeNum_ISCOMPLEX(type) || loops->kernels) return NULL;
     loop = &loops->of[type];
-    if (loop->state != USABLE || !loop->joins || loop->raises) return NULL;
+    if (loop->state != USABLE || loop->raises) return NULL;
+    for (int k = 0; k < ndim; k++) size *= dims[k];
+    if (!loop->joins && size > chain_sizes.block) return NULL;
+    whole = !loop->joins;
     if (kept_count == 0 || waiting_count >= CHAINS_MOST || orphaned_bytes > ORPHANED_MOST) return NULL;
     for (int o = 0; o < nin; o++)
         if (array[o] == NULL && chain[o] == NULL && !value_of(operands[o], type, &value)) return NULL;
     if ((state = state_known(&minded)) == NULL || (site.code = site_known(&site.offset)) == NULL) return NULL;
-    if (self == NULL || !takes_step(self, &site, state)) self = waiting_count ? tape_over(ndim, dims, &site, state, serial, 1, 0) : NULL;
+    if (self == NULL || (whole && !self->flat) || !takes_step(self, &site, state)) self = waiting_count ? tape_over(ndim, dims, &site, state, serial, 1, whole) : NULL;
     if (self == NULL) {
-        npy_intp size = 1;
-        for (int k = 0; k < ndim; k++) size *= dims[k];
         if (size == 0 || size < chain_sizes.from || size > limit_now()) return NULL;
         if ((self = chain_new(state, minded, ndim, dims, size)) == NULL) return PyErr_Clear(), NULL;
         chain_enter(self);
@@ -970,6 +972,7 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
     }
     Py_INCREF(site.code);
     chain_append(self, loops, type, of, chain_cell(), &site); /* a kept cell */
+    self->whole |= whole;
     return (PyObject*)self->cell[self->steps - 1];
 }
 
