@@ -1340,7 +1340,7 @@ static PyObject* function_called(PyObject* callable, PyObject* const* args, size
     PyObject* found;
     if (self->kind == REALIZED) { /* `(*arrays)` */
         Py_ssize_t k = 0;
-        for (int done = 1; names == NULL && k < n && (done = array_settled(args[k])); k++)
+        for (int done = 1; names == NULL && k < n && (done = is_number_class(Py_TYPE(args[k])) ? 1 : array_settled(args[k])); k++)
             if (done < 0) return NULL;
         if (k == n && n == 1 && names == NULL) return Py_NewRef(args[0]);
         return PyObject_Vectorcall(self->slow, args, (size_t)n, names);
