@@ -11,7 +11,7 @@ import operator
 import sys
 import threading
 from collections.abc import Callable
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -442,11 +442,7 @@ def listen(variable: Any, listening: Any, heard: dict[int, Any], tell: Callable[
 
 
 def words(refusal: Callable[..., Any]) -> None:
-    """Let ``refusal(slow, args, kwargs, error)`` say which exception a refused call of a function raises in place of ``error``, or None."""
-    _refusals[:] = [refusal]
-
-
-_refusals: Final[list[Callable[..., Any]]] = []
+    """Let ``refusal(slow, args, kwargs, error)`` say which exception a refused call raises: here functions in Python say their own."""
 
 
 def function(slow: Callable[..., Any], theirs: Any, name: str, own: frozenset[str], least: int = 1) -> Any:
@@ -454,22 +450,7 @@ def function(slow: Callable[..., Any], theirs: Any, name: str, own: frozenset[st
 
     ``own`` are keywords that NumPy's has not; ``least`` arrays have to be among the arguments, one or none.
     """
-    inner = slow.__func__ if isinstance(slow, staticmethod) else slow
-    if not isinstance(inner, FunctionType):
-        return slow
-
-    @functools.wraps(inner)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return inner(*args, **kwargs)
-        except Exception as error:
-            said = _refusals[0](slow, args, kwargs, error) if _refusals else None
-            if said is None:
-                raise
-            raise said.with_traceback(error.__traceback__) from None
-
-    kind: Any = type(slow)
-    return call if inner is slow else kind(call)
+    return slow
 
 
 def stand_for(function: Any, theirs: Any) -> None:

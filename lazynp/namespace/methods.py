@@ -17,7 +17,7 @@ import numpy as np
 
 from lazynp.array import core, dispatch, hand, plain, tapes
 from lazynp.array.calls import product_in_passing
-from lazynp.conversion import as_dtype, loses_a_part, warn_complex
+from lazynp.conversion import as_dtype, loses_a_part, no_array, warn_complex
 from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import at_once
@@ -234,7 +234,7 @@ _numpys_getfield: Final = _by_numpy("getfield")
 
 def _getfield(self: Any, dtype: Any, offset: Any = 0) -> Any:
     """Show bytes of each element as another dtype, which is a view; see :meth:`numpy.ndarray.getfield`."""
-    wanted = np.dtype(dtype)
+    wanted = np.dtype(no_array(dtype))
     if type(self) is not ndarray or wanted not in NATIVE or type(offset) is not int or hand.memory_of(self) is not None:
         return _numpys_getfield(self, dtype, offset)
     if not 0 <= offset <= self.dtype.itemsize - wanted.itemsize:

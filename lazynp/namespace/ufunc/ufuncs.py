@@ -277,7 +277,7 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         known = NotImplemented
         if config.at_hand and not _LISTS.isdisjoint(map(type, args)) and not any(map(overrides, args)):
             args = [arg if (made := hand.listed(arg, None)) is None else made for arg in args]
-        if self._at_call is not None and calls.fit(args) and not (self._costly and calls.much(args)):
+        if self._at_call is not None and calls.fit(args):
             known = calls.answer(self._of_numbers, args, {})
         if self._at_call is not None and known is NotImplemented:
             known = calls.of_complex(self._of_numbers, args)
