@@ -947,7 +947,8 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
     for (int o = 0; o < nin; o++)
         if (array[o] == NULL && chain[o] == NULL && !value_of(operands[o], type, &value)) return NULL;
     if ((state = state_known(&minded)) == NULL || (site.code = site_known(&site.offset)) == NULL) return NULL;
-    if (self == NULL || (whole && !self->flat) || !takes_step(self, &site, state)) self = waiting_count ? tape_over(ndim, dims, &site, state, serial, 1, whole) : NULL;
+    /* the youngest: steps that join older ones have more wait at a time */
+    if (self == NULL || self != waiting.before || (whole && !self->flat) || !takes_step(self, &site, state)) self = waiting_count ? tape_over(ndim, dims, &site, state, serial, 1, whole) : NULL;
     if (self == NULL) {
         if (size == 0 || size < chain_sizes.from || size > limit_now()) return NULL;
         if ((self = chain_new(state, minded, ndim, dims, size)) == NULL) return PyErr_Clear(), NULL;
