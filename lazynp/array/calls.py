@@ -215,12 +215,6 @@ def fit(args: Sequence[Any]) -> bool:
     return len(given) != 2 or given[0] is None or given[1] is None or fits(*given)
 
 
-def much(args: Sequence[Any]) -> bool:
-    """Tell whether one of the arguments is at hand and too much memory for what is costly, which a kernel then computes."""
-    limit = config.at_hand >> 2
-    return any((type(x) is arrays.ndarray or type(x) is _MEMORY) and x.size > limit for x in args)
-
-
 def of_two(function: Callable[[Any, Any], Any], a: arrays.ndarray, x: Memory, b: Any) -> Any:
     """A function of an array at hand and another operand, where that is at hand as well; else ``NotImplemented``."""
     kind = type(b)
