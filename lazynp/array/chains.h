@@ -302,14 +302,14 @@ static int tape_compute(Chain* self) {
 }
 
 #define SMALL 256            /* elements, of which all steps of a tape fit the cache */
-#define SMALL_STEPS 32       /* a tape of as many takes few calls */
+#define SMALL_STEPS 32       /* as many as the bits of `wanted` */
 #define SMALL_BYTES 32768    /* of all results together */
 
 /* A tape of few elements that lie as the results do, without what a pass needs besides: each step has room of its own; whether it was done. */
 static int small_settle(Chain* self) {
-    static char room[SMALL_BYTES]; /* nobody else runs meanwhile */
+    static Value room[SMALL_BYTES / sizeof(Value)]; /* nobody else runs meanwhile */
     PyArrayObject* made[SMALL_STEPS];
-    char *at[SMALL_STEPS], *free = room;
+    char *at[SMALL_STEPS], *next = (char*)room;
     unsigned wanted = 0;
     int k, steps = self->steps, failed = 0;
     npy_intp apart = self->size * CHAIN_SIZE + 64; /* NumPy's loops take neighbours for an overlap */
@@ -325,7 +325,7 @@ static int small_settle(Chain* self) {
             if ((made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) break;
             at[k] = PyArray_BYTES(made[k]);
         } else if (wanted >> k & 1) {
-            at[k] = free, free += apart;
+            at[k] = next, next += apart;
         }
     }
     failed = k < steps;
@@ -742,12 +742,12 @@ static struct {
 } known_codes[64];
 static inline int code_place(const PyCodeObject* code) { return (int)(((uint64_t)((uintptr_t)code >> 4) * 0x9E3779B97F4A7C15u) >> 58); }
 static int is_inside(PyCodeObject* code) {
-    int k = code_place(code);
+    int k = code_place(code), inside;
     if (known_codes[k].code != code) {
         Py_INCREF(code);
-        known_codes[k].inside = PyUnicode_Check(code->co_filename) && PyUnicode_Tailmatch(code->co_filename, own_root, 0, PY_SSIZE_T_MAX, -1) == 1;
-        Py_XSETREF(known_codes[k].code, code);
-        return PyUnicode_Check(code->co_filename) && PyUnicode_Tailmatch(code->co_filename, own_root, 0, PY_SSIZE_T_MAX, -1) == 1; /* letting go of the old one may have run code */
+        known_codes[k].inside = inside = PyUnicode_Check(code->co_filename) && PyUnicode_Tailmatch(code->co_filename, own_root, 0, PY_SSIZE_T_MAX, -1) == 1;
+        Py_XSETREF(known_codes[k].code, code); /* letting go of the old one may run code, which looks at others */
+        return inside;
     }
     return known_codes[k].inside;
 }
@@ -809,7 +809,7 @@ static void chain_append(Chain* self, Loops* loops, int type, const Operand* of,
 
 /* An operand as one of another type. */
 static Operand chain_cast(Chain* self, Operand from, int type, int to, const Site* site) {
-    Operand of[OPERANDS] = {from};
+    Operand of[OPERANDS] = {from, {OF_NUMBER, 0}, {OF_NUMBER, 0}};
     Site own = {(PyCodeObject*)Py_NewRef((PyObject*)site->code), site->offset};
     for (int k = 0; k < self->steps; k++)
         if (self->step[k].loops == &cast_loops[to] && self->step[k].of[0].kind == from.kind && self->step[k].of[0].number == from.number) return Py_DECREF(own.code), (Operand){OF_STEP, (short)k};
@@ -948,7 +948,7 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
         if (array[o] == NULL && chain[o] == NULL && !value_of(operands[o], type, &value)) return NULL;
     if ((state = state_known(&minded)) == NULL || (site.code = site_known(&site.offset)) == NULL) return NULL;
     /* the youngest: steps that join older ones have more wait at a time */
-    if (self == NULL || self != waiting.before || (whole && !self->flat) || !takes_step(self, &site, state)) self = waiting_count ? tape_over(ndim, dims, &site, state, serial, 1, whole) : NULL;
+    if (self != waiting.before || (whole && !self->flat) || !takes_step(self, &site, state)) self = waiting_count ? tape_over(ndim, dims, &site, state, serial, 1, whole) : NULL;
     if (self == NULL) {
         if (size == 0 || size < chain_sizes.from || size > limit_now()) return NULL;
         if ((self = chain_new(state, minded, ndim, dims, size)) == NULL) return PyErr_Clear(), NULL;

@@ -204,7 +204,7 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
                 continue;
             }
             size = PyArray_ITEMSIZE(numbers[k]);
-            memcpy(&tried.value[hot->step[k].of[o].number], PyArray_BYTES(numbers[k]) + (3 + 2 * k) % TRIED * size, (size_t)size);
+            memcpy(&tried.value[hot->step[k].of[o].number], PyArray_BYTES(numbers[k]) + (3 + 2 * k + 5 * o) % TRIED * size, (size_t)size);
         }
     if (fine) {
         Outs outs = {.count = 0};

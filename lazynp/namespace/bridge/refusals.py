@@ -112,7 +112,9 @@ class _Arguments:
         for axis, n in enumerate(reversed(value.shape)):
             self.grid[axis : axis + 1] = [max(n, *self.grid[axis : axis + 1], 1)]
         if self.witnesses:
-            return np.zeros(value.shape, value.dtype).view(_Witness)
+            return np.broadcast_to(np.zeros((), value.dtype), value.shape).view(_Witness)
+        if self.total > _MOST:
+            raise _Unknown  # before there is memory for it
         memory = value if type(value) is np.ndarray else hand.memory_of(value)
         if memory is None and value.size <= _LONG:  # positions, weights: often the values are what is wrong
             memory = self._computed(functools.partial(host, value))
