@@ -125,7 +125,7 @@ cdef extern from "counting.h":
     int part_attach(object, object, object, object) except -1
     PyTypeObject function_type, ufunc_type
     void function_stand_for(object, object)
-    void clip_fill(object)
+    void clip_fill(object, object, object)
     object function_new(object, object, object, int, int, int, Reduction*, Matrices*, Direct, int, int, int, object)
     int ufunc_bind(object, object, int, int, int, int, int) except -1
     int compiled_call(const char*, object, PyObject*, object, int)
@@ -656,9 +656,9 @@ def function(slow, theirs, name, own, least=1):
     return function_new(slow, theirs, method, kind, recorded, _REDUCES.get(name, NO_REDUCTION), reduction, matrices, direct_named(direct), least, python and name not in _MOVING, plain, own or None)
 
 
-def clips(ufunc):
-    """Say which ufunc of three operands NumPy's ``clip`` calls where there are two bounds."""
-    clip_fill(ufunc)
+def clips(both, low, high):
+    """Say which ufuncs NumPy's ``clip`` calls where there are two bounds, which is one of three operands, one below, or one above."""
+    clip_fill(both, low, high)
 
 
 def stand_for(function, theirs):

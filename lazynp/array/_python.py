@@ -426,8 +426,8 @@ def compiled(name: str, x: Any, y: Any = None, level: Any = -1) -> Any:
     """Return None: there is no C."""
 
 
-def clips(ufunc: Any) -> None:
-    """Say which ufunc of three operands NumPy's ``clip`` calls where there are two bounds: nothing waits here."""
+def clips(both: Any, low: Any, high: Any) -> None:
+    """Say which ufuncs NumPy's ``clip`` calls where there are two bounds, one below, or one above: nothing waits here."""
 
 
 def vectors(wanted: str) -> None:

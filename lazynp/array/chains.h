@@ -682,19 +682,19 @@ static struct {
     int minded;
 } said;
 
-/* It, if it was asked for under the same circumstances (borrowed); NULL, without an exception, where it has to be asked for.  No code of a program's runs. */
-static inline PyObject* state_known(int* minded) {
+/* Whether `said` was asked for under the same circumstances.  No code of a program's runs. */
+static inline int state_known(void) {
     PyObject *errors = NULL, *filters = warnings_dict ? filters_now() : NULL;
-    if (filters == NULL || filters != said.filters || PyList_GET_SIZE(filters) != said.length || (said.length && PyList_GET_ITEM(filters, 0) != said.first)) return NULL;
-    if (PyContextVar_Get(error_variable, NULL, &errors) < 0 || errors == NULL) return PyErr_Clear(), NULL;
+    if (filters == NULL || filters != said.filters || PyList_GET_SIZE(filters) != said.length || (said.length && PyList_GET_ITEM(filters, 0) != said.first)) return 0;
+    if (PyContextVar_Get(error_variable, NULL, &errors) < 0 || errors == NULL) return PyErr_Clear(), 0;
     Py_DECREF(errors); /* the context has it */
-    return *minded = said.minded, errors == said.errors ? said.state : NULL;
+    return errors == said.errors;
 }
 
 static PyObject* state_now(int* minded) {
     PyObject *errors = NULL, *filters, *first, *found;
     if (error_variable == NULL || state_method == NULL) return NULL;
-    if ((found = state_known(minded))) return found;
+    if (state_known()) return *minded = said.minded, said.state;
     if (warnings_dict == NULL) {
         PyObject* module = PyImport_ImportModule("warnings");
         if (module == NULL) return PyErr_Clear(), NULL;
@@ -706,10 +706,6 @@ static PyObject* state_now(int* minded) {
     if (filters == NULL || !PyList_CheckExact(filters)) return NULL;
     if (PyContextVar_Get(error_variable, NULL, &errors) < 0 || errors == NULL) return PyErr_Clear(), NULL;
     first = PyList_GET_SIZE(filters) ? PyList_GET_ITEM(filters, 0) : NULL;
-    if (errors == said.errors && filters == said.filters && first == said.first && PyList_GET_SIZE(filters) == said.length) {
-        Py_DECREF(errors);
-        return NULL; /* everything is computed at its call */
-    }
     Py_INCREF(filters), Py_XINCREF(first);
     found = PyObject_CallNoArgs(state_method);
     if (found == NULL) {
@@ -909,7 +905,7 @@ static inline PyArrayObject* next_array(PyObject* x) {
 /* What most operations are: a step over operands of one type and one shape that lie, or will, as the results do.  NULL, without an exception: it has to be looked at
    closer (`chain_step`).  No code of a program's runs. */
 static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
-    PyObject *operands[2] = {a, b}, *state;
+    PyObject* operands[2] = {a, b};
     PyArrayObject* array[2] = {NULL, NULL};
     Chain *chain[2] = {NULL, NULL}, *self = NULL;
     const npy_intp* dims = NULL;
@@ -918,7 +914,7 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
     Loop* loop;
     Value value;
     Site site;
-    int type = -1, ndim = 0, nin = b ? 2 : 1, minded, whole;
+    int type = -1, ndim = 0, nin = b ? 2 : 1, whole;
     npy_intp size = 1;
     for (int o = 0; o < nin; o++) {
         PyObject* x = operands[o];
@@ -946,12 +942,12 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
     if (kept_count == 0 || waiting_count >= CHAINS_MOST || orphaned_bytes > ORPHANED_MOST) return NULL;
     for (int o = 0; o < nin; o++)
         if (array[o] == NULL && chain[o] == NULL && !value_of(operands[o], type, &value)) return NULL;
-    if ((state = state_known(&minded)) == NULL || (site.code = site_known(&site.offset)) == NULL) return NULL;
+    if (!state_known() || said.state == NULL || (site.code = site_known(&site.offset)) == NULL) return NULL;
     /* the youngest: steps that join older ones have more wait at a time */
-    if (self != waiting.before || (whole && !self->flat) || !takes_step(self, &site, state)) self = waiting_count ? tape_over(ndim, dims, &site, state, serial, 1, whole) : NULL;
+    if (self != waiting.before || (whole && !self->flat) || !takes_step(self, &site, said.state)) self = waiting_count ? tape_over(ndim, dims, &site, said.state, serial, 1, whole) : NULL;
     if (self == NULL) {
         if (size == 0 || size < chain_sizes.from || size > limit_now()) return NULL;
-        if ((self = chain_new(state, minded, ndim, dims, size)) == NULL) return PyErr_Clear(), NULL;
+        if ((self = chain_new(said.state, said.minded, ndim, dims, size)) == NULL) return PyErr_Clear(), NULL;
         chain_enter(self);
     }
     for (int o = 0; o < nin; o++) {

@@ -1177,12 +1177,12 @@ static PyObject* cast_recorded(Function* self, PyObject* const* args, Py_ssize_t
     return chain_step(&cast_loops[to], args[0], NULL);
 }
 
-static Loops clip_loops;
-static Loops* loops_named(const char* name);
+static Loops clip_loops, low_loops, high_loops;
 
-/* The ufunc by which NumPy's `clip` clips on both sides. */
-static void clip_fill(PyObject* ufunc) {
-    if (PyObject_TypeCheck(ufunc, &PyUFunc_Type) && ((PyUFuncObject*)ufunc)->nin == 3) loops_fill(&clip_loops, ufunc, 1);
+/* The ufuncs by which NumPy's `clip` clips on both sides, from below and from above. */
+static void clip_fill(PyObject* both, PyObject* low, PyObject* high) {
+    if (!PyObject_TypeCheck(both, &PyUFunc_Type) || ((PyUFuncObject*)both)->nin != 3) return;
+    loops_fill(&clip_loops, both, 1), loops_fill(&low_loops, low, 1), loops_fill(&high_loops, high, 1);
 }
 
 /* `clip(a, low, high)` as a step, of which one bound may be None; NULL, perhaps without an exception, where it is none. */
@@ -1196,8 +1196,8 @@ static PyObject* clip_recorded(PyObject* const* args, Py_ssize_t n, PyObject* na
     if (args[1] != Py_None && args[2] != Py_None) return clip_loops.of[read.type].function ? step_recorded(&clip_loops, args) : NULL;
     bound = args[1] == Py_None ? args[2] : args[1];
     if (Py_TYPE(bound) == array_type || bound == Py_None) return NULL;
-    loops = loops_named(bound == args[1] ? "maximum" : "minimum");
-    return loops && loops->of[read.type].function ? chain_step(loops, args[0], bound) : NULL;
+    loops = bound == args[1] ? &low_loops : &high_loops;
+    return loops->of[read.type].function ? chain_step(loops, args[0], bound) : NULL;
 }
 
 /* Calls whose answer is like their operand, but for its dtype: casts, scans, sorts. */
@@ -1463,13 +1463,6 @@ typedef struct Ufunc {
     struct Ufunc* next; /* of all that were bound */
 } Ufunc;
 static Ufunc* ufuncs_bound;
-
-/* The loops of NumPy's ufunc of a name; NULL where it is not bound. */
-static Loops* loops_named(const char* name) {
-    for (const Ufunc* of = ufuncs_bound; of; of = of->next)
-        if (of->loops && PyObject_TypeCheck(of->numpy, &PyUFunc_Type) && strcmp(((PyUFuncObject*)of->numpy)->name, name) == 0) return of->loops;
-    return NULL;
-}
 
 static inline int too_costly(PyArrayObject* x) { return x && PyArray_SIZE(x) > limit_now() / 4; }
 

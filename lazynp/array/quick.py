@@ -27,7 +27,7 @@ _EXACT: Final = 1 << 53  # up to which whole numbers are floats
 _add, _subtract, _multiply, _divide = np.add.reduce, np.subtract, np.multiply, np.divide
 _clip = getattr(umath, "clip", None)  # the ufunc that NumPy's function calls
 if _clip is not None:
-    core.clips(_clip)
+    core.clips(_clip, np.maximum, np.minimum)
 
 
 def _in_front(short: Callable[..., Any], theirs: Callable[..., Any]) -> Callable[..., Any]:

@@ -34,8 +34,7 @@ def as_graphs(arrays: Sequence[Any]) -> list[Any]:
 
 
 _array: Final[Any] = creation.FUNCTIONS["array"]
-_where: Final[Any] = selecting.FUNCTIONS["where"]
-_clip: Final[Any] = selecting.FUNCTIONS["clip"]
+_CHOICES: Final[dict[str, Any]] = {name: selecting.FUNCTIONS[name] for name in ("where", "clip")}  # steps of three operands
 
 
 def _as_graph(x: Any, values: dict[tuple[int, int], Any]) -> Any:
@@ -56,10 +55,8 @@ def _as_graph(x: Any, values: dict[tuple[int, int], Any]) -> Any:
 
 
 def _step(function: Any, operands: Sequence[Any]) -> Any:
-    if function is np.where:
-        return _where(*operands)
-    if function.__name__ == "clip":
-        return _clip(*operands)
+    if function.__name__ in _CHOICES:
+        return _CHOICES[function.__name__](*operands)
     if not isinstance(function, np.ufunc):
         return operands[0].astype(function(np.empty(0)).dtype)
     return ufuncs.NAMES[function.__name__](*operands)
