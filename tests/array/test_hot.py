@@ -54,6 +54,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any, Any], Any], int]] = {
     "steps": (lambda u, v: u[:, ::2] * 2 - v[:, ::2] * u[:, 1::2], 1),
     "columns": (lambda u, v: u[:, :1] * 2 + v[:, 3:4] - 1, 1),
     "few columns": (lambda u, v: u[:, :5] * 2 + v[:, 3:8] - 1, 1),
+    "choices of results": (EXPRESSIONS["choices of results"][0], 0),  # errors of what is not chosen are heard, too
     "one number": (lambda u, v: u * 1.5 + u[:1, :1] - 2, 1),
     "parts of rows": (lambda u, v: (u[::3] + v[:27]) * 2, 1),
 }
@@ -241,11 +242,12 @@ def test_errors_are_told_as_numpy_tells_them() -> None:
         lambda u, v, w: (u / v < w) & (u / v > w),
         lambda u, v, w: (u / v < w) ^ (u / v < w),
         lambda u, v, w: (u / v < 1.0) & ((w < u) & (w > u)),
+        lambda u, v, w: lazynp.where(v > 0.5, u / v, w) * 2,
     ],
-    ids=["both", "itself", "another"],
+    ids=["both", "itself", "another", "not chosen"],
 )
 def test_what_is_proved_of_comparisons_loses_no_error(program: Callable[..., Any]) -> None:
-    """Whatever is divided, the result is false: the division is done, for its errors."""
+    """Whatever is divided, the result is another: the division is done, for its errors."""
     said = []
     with config.override(optimize=True):
         for xp in (lazynp, numpy):

@@ -104,6 +104,8 @@ def source(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, outs: Sequ
     lines.multiplied = roots.pays(len(steps) - square_roots - quotients, quotients, square_roots)
     values: list[str] = []
     for name, dtype, result, operands in steps:
+        if name == "where" and dtype.kind == "f" and any(kind == STEP for kind, _ in operands[1:]):
+            return ""  # processors compute what is chosen alone, under a mask, and an error of what is not was lost
         found = [values[k] if kind == STEP else numbers[k] if kind == NUMBER else loads[k] for kind, k in operands]
         value = _step(lines, name, dtype, result, found)
         if value is None or lines.noted:
