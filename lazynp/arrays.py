@@ -540,7 +540,8 @@ def _read(x: ndarray, base: Any, key: Any) -> Any:
         if base is None and (at := x._node) is None:  # another thread made it a draft
             at = base = x._base
         if base is None:
-            memory = None if at.buffer is None else at.buffer.at_hand
+            buffer = at.buffer
+            memory = None if buffer is None else buffer.at_hand
         elif type(base) is Draft:
             memory = base.array
         else:

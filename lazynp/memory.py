@@ -25,7 +25,7 @@ from lazynp.engine import devices
 from lazynp.graph import build
 from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape
-from lazynp.scalars import CLASSES, force
+from lazynp.scalars import CLASSES, computed, force
 from lazynp.subclasses import owner_of
 from lazynp.values import buffer as buffers
 from lazynp.values import config, forking, pressure
@@ -237,10 +237,7 @@ def host(x: Any, reason: str = "__array__") -> np.ndarray[Any, Any]:
         if node.op is o.CONST:
             array = np.asarray(node.arg)
         else:
-            if node.buffer is None:
-                force([node], reason)
-            assert node.buffer is not None
-            array = node.buffer.array
+            array = computed(node, reason).array
     if root is x:
         return array
     return shown(x, array)

@@ -58,6 +58,17 @@ def force(nodes: Sequence[Node], reason: str) -> None:
     _realize(nodes, reason)
 
 
+def computed(node: Node, reason: str) -> Buffer:
+    """The buffer of a node's value, computed where there is none.
+
+    To be read in place of ``node.buffer`` after ``force``: a run of another thread that may write into the memory takes the buffer off
+    the node, and puts the value back when it is over (``backends/common/ownership.py``).
+    """
+    while (buffer := node.buffer) is None:
+        force([node], reason)
+    return buffer
+
+
 def _count_up(node: Node) -> None:
     """Compute a range, which needs no program: scripts that begin with one would wait for what computes to be loaded."""
     shape, dtype, arg = node.shape, node.dtype, node.arg  # before the operation is looked at: another thread may publish it in between
@@ -455,12 +466,9 @@ def read_element(node: Node, reason: str) -> Any:
         if source.op is o.CONST:
             return source.arg
         if steps and source.op is not o.IOTA:
-            force([source], reason)
-            assert source.buffer is not None
-            return _moved(source.buffer.array, steps)
+            return _moved(computed(source, reason).array, steps)
         force([node, *_read_from(node)], reason)
-    assert node.buffer is not None
-    return node.buffer.array[()]
+    return computed(node, reason).array[()]
 
 
 def _movements(node: Node) -> tuple[list[tuple[Op, Any, Shape]], Node]:

@@ -83,10 +83,11 @@ def reason(node: Node, told: bool = False) -> str:
     if size > config.at_hand:
         return f"it has {size:,} elements, more than {limit()}" if told else f"more than {limit()} elements"
     for source in _operands(node):
-        if source.buffer is None:
+        buffer = source.buffer
+        if buffer is None:
             return f"an operand is pending ({where(site_of(source))})" if told else "an operand is pending"
         of = prod(source.shape)
-        if source.buffer.device not in (None, devices.CPU):
+        if buffer.device not in (None, devices.CPU):
             return "an operand is on a GPU"
         if of > config.at_hand:
             return f"an operand has {of:,} elements, more than {limit()}" if told else f"an operand has more than {limit()} elements"

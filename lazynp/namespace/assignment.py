@@ -129,7 +129,8 @@ def _known(x: arrays.ndarray) -> Any:
     node = x._node
     if node.op is o.CONST:
         return np.array(node.arg, node.dtype)
-    return None if node.buffer is None else node.buffer.array
+    buffer = node.buffer
+    return None if buffer is None else buffer.array
 
 
 def _worth_draft(node: Node) -> bool:

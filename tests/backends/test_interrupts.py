@@ -22,6 +22,7 @@ from lazynp.values import config
 PROGRAM = """
 import signal, time
 import numpy, lazynp as np
+from lazynp.backends.common import interrupts
 
 raised, left = [0.0], [0]
 def handler(*args):
@@ -31,6 +32,15 @@ def handler(*args):
         raise KeyboardInterrupt
 signal.signal(signal.SIGALRM, handler)
 
+first, again, lengths, run = [0.0], [0.0], [], interrupts.run
+def kernel(function, block, counters):
+    start = time.perf_counter()
+    signal.setitimer(signal.ITIMER_REAL, first[0], again[0])  # from where the kernel begins: a machine may be busy before
+    first[0] = 0.0
+    run(function, block, counters)
+    lengths.append(time.perf_counter() - start)
+interrupts.run = kernel
+
 def f(x):
     for _ in range(25):
         x = np.sin(x) + np.exp(-x)
@@ -39,18 +49,16 @@ def f(x):
 x = np.asarray(numpy.linspace(0, 1, 6_000_000)).realize()
 part = numpy.asarray(f(x[:1000]))
 whole = numpy.asarray(f(x))
-start = time.perf_counter()
-(f(x) + 0).realize()
-length = time.perf_counter() - start
+length = max(lengths)
 target = np.asarray(numpy.zeros(x.size)).realize()
 target[::3] += f(x)[::3]
 stopped, waits = 0, []
 for k in range(8):
     y = f(x) if k % 2 else target
     left[0] = 2 if k > 5 else 1
+    first[0], again[0] = length * (0.02 + 0.03 * k), 0.003 if k > 5 else 0
     try:
         try:
-            signal.setitimer(signal.ITIMER_REAL, length * (0.1 + 0.03 * k), 0.003 if k > 5 else 0)
             y.realize()
         except KeyboardInterrupt:
             waits.append(time.perf_counter() - raised[0])
@@ -59,9 +67,9 @@ for k in range(8):
     except KeyboardInterrupt:
         stopped += 1
     signal.setitimer(signal.ITIMER_REAL, 0)
-    left[0] = 0
+    left[0], again[0] = 0, 0.0
     assert x[:3].tolist() == numpy.linspace(0, 1, 6_000_000)[:3].tolist()  # an export would compute what is pending on x
-assert stopped >= 6, stopped
+assert stopped == 8, stopped
 assert (numpy.asarray(y) == whole).all() and (whole[:1000] == part).all()
 expected = numpy.zeros(x.size)
 expected[::3] += whole[::3]

@@ -7,7 +7,7 @@ import random
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,13 +15,16 @@ import numpy
 import pytest
 
 import lazynp as np
+from lazynp import scalars
 from lazynp.backends.common import compiled, ownership
 from lazynp.backends.numpy import operations
 from lazynp.engine.realize import forget_plans
 from lazynp.graph import build, report
-from lazynp.ndarray import ndarray, root_node
+from lazynp.graph.node import Node
+from lazynp.ndarray import ndarray, node_of, root_node
 from lazynp.schedule import cost
 from lazynp.values import allocator, config
+from lazynp.values.buffer import Buffer
 
 pytestmark = pytest.mark.usefixtures("recorded")
 
@@ -626,3 +629,22 @@ def test_threads_see_whole_values_only() -> None:
         for thread in threads:
             thread.join()
     assert not wrong
+
+
+def test_who_reads_a_value_asks_again_while_a_run_holds_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = node_of(np.asarray(numpy.arange(4.0)) + 1)
+    held: list[Buffer] = []
+    force = scalars.force
+
+    def forced(nodes: Sequence[Node], reason: str) -> None:
+        if held:
+            node.buffer = held[0]  # the other thread's run is over
+            return
+        force(nodes, reason)
+        assert node.buffer is not None
+        held.append(node.buffer)
+        node.buffer = None  # it has begun
+
+    monkeypatch.setattr(scalars, "force", forced)
+    assert scalars.computed(node, "test").array.tolist() == [1, 2, 3, 4]
+    assert node.buffer is held[0]

@@ -22,7 +22,7 @@ from lazynp.graph import op as o
 from lazynp.graph.node import Node, Shape, stacklevel, user_frame
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.ufunc.promotion import DType, Foreign
-from lazynp.scalars import force
+from lazynp.scalars import computed, force
 from lazynp.values.nesting import MOST_AXES, too_deep
 
 Function = Callable[..., Any]
@@ -93,14 +93,11 @@ def known(*nodes: Node) -> bool:
     return all(node.op.kind is o.Kind.LEAF or (build.is_filled(node) and node.src[0].op is o.CONST) for node in nodes)
 
 
-def _value(value: Any) -> Any:
+def _value(value: Any, reason: str) -> Any:
     if isinstance(value, Node):
-        if value.op is o.CONST:
-            return np.asarray(value.arg)
-        if value.buffer is None:
-            return _value(value.src[0]).reshape(value.shape)
-        return value.buffer.array
-    return type(value)([_value(item) for item in value]) if isinstance(value, (tuple, list)) else value
+        node = unshaped(value)
+        return (np.asarray(node.arg) if node.op is o.CONST else computed(node, reason).array).reshape(value.shape)
+    return type(value)([_value(item, reason) for item in value]) if isinstance(value, (tuple, list)) else value
 
 
 def unshaped(node: Node) -> Node:
@@ -113,7 +110,7 @@ def unshaped(node: Node) -> Node:
 def values(*nodes: Node, reason: str) -> list[np.ndarray[Any, Any]]:
     """Nodes' values, computed in one program; not to be written to."""
     force([node for node in map(unshaped, nodes) if node.op is not o.CONST], reason)
-    return [_value(node) for node in nodes]
+    return [_value(node, reason) for node in nodes]
 
 
 def at_once(name: str, *args: Any, **options: Any) -> Any:
@@ -126,7 +123,7 @@ def at_once(name: str, *args: Any, **options: Any) -> Any:
             return done
     values(*nodes, reason=name)
     function = getattr(np, name)
-    found = function(*_value(args), **{key: _value(value) for key, value in options.items()})
+    found = function(*_value(args, name), **{key: _value(value, name) for key, value in options.items()})
     return fallback.at_home(found, nodes)
 
 

@@ -140,8 +140,9 @@ def _write_item(
     """
     if devices.gpus is not None and devices.gpus.write_item(a, name, positions, values, **static):
         return
-    if bounds is not None and positions.buffer is not None:
-        check_known(positions.buffer.array, *bounds)
+    there = positions.buffer
+    if bounds is not None and there is not None:
+        check_known(there.array, *bounds)
     sources = positions, values
     dtype, shape = a.dtype, a.shape
     exist = all(node.buffer is not None for node in sources)
@@ -194,7 +195,8 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
         # Without an axis NumPy writes to the flattened memory, which it copies, read-only, where the array is not contiguous.
         raise ValueError("assignment destination is read-only")
     positions = cast(node_of(indices), INT64)
-    known = None if positions.buffer is None else positions.buffer.at_hand
+    buffer = positions.buffer
+    known = None if buffer is None else buffer.at_hand
     if known is not None:
         check_known(known, shape[along], along)
     grid = [positions.shape[k] if k == along else n for k, n in enumerate(shape)]

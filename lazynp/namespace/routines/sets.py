@@ -76,8 +76,9 @@ def _distinct(x: Node, equal_nan: bool) -> Any:
         return wrap(buffer.facts[key])
     found = at_once("unique", x, equal_nan=equal_nan)
     node = node_of(found)
-    if buffer is not None and node.buffer is not None and FEWER * node.buffer.nbytes <= buffer.nbytes:
-        node.buffer.shared = True
+    made = node.buffer
+    if buffer is not None and made is not None and FEWER * made.nbytes <= buffer.nbytes:
+        made.shared = True
         buffer.remember(key, node)
     return found
 

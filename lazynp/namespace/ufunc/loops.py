@@ -18,7 +18,7 @@ from lazynp.graph.dtypes import BOOL, FLOAT16, FLOAT32, INT64, UINT64
 from lazynp.graph.errstate import QUIET
 from lazynp.graph.node import Node
 from lazynp.graph.op import Op
-from lazynp.scalars import force
+from lazynp.scalars import computed
 
 DType = np.dtype[Any]
 Lowered = Node | tuple[Node, ...]
@@ -150,15 +150,11 @@ def _any_negative(x: Node) -> bool:
         return bool(x.arg < 0)
     if x.dtype.kind in "bu":
         return False
-    force([x], "integer power")
-    assert x.buffer is not None
-    known = x.buffer.at_hand
+    known = computed(x, "integer power").at_hand
     if known is not None:
         return bool((known < 0).any())
     found = reduce(o.BITWISE_OR, elementwise(o.LESS, BOOL, x, const(0, x.dtype)), tuple(range(len(x.shape))))
-    force([found], "integer power")
-    assert found.buffer is not None
-    return bool(found.buffer.array)
+    return bool(computed(found, "integer power").array)
 
 
 def square(nodes: Sources, outs: Outputs) -> Node:
