@@ -1215,3 +1215,40 @@ def test_the_report_counts_expressions() -> None:
         u / 0.0 + u
     assert report.counters()["expressions_at_hand"] == {"one_pass": 2, "step_by_step": 1, "machine_code": 0}
     assert "expressions of values at hand: 2 in one pass, 1 operator by operator" in lazynp.report()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("form", ["first", "second", "both", "number", "inner", "whole"])
+def test_machine_code_tells_of_errors_of_what_is_not_chosen(form: str, dtype: str) -> None:
+    """Wherever the element lies, in a vector or behind the last one: LLVM may divide under a mask, or behind a branch."""
+
+    def work(np: Any, m: Any, a: Any, b: Any) -> Any:
+        if form == "first":
+            return np.where(m, a / b, a)
+        if form == "second":
+            return np.where(~m, a, a / b) * 2
+        if form == "both":
+            return np.where(m, a / b, a + b)
+        if form == "number":
+            return np.where(m, a / b + 1, 0.5)
+        if form == "inner":
+            return np.where(m, np.where(m, a / b, b), a) + a
+        return np.where(m, (a / b).astype("int32"), 7) + 1
+
+    n = 333
+    a = numpy.arange(1, n + 1).astype(dtype)
+    runs = core.chain_counts()[2]
+    with chained.chains_of(chained.SIZES[0], 0):
+        for at in (-1, -1, *range(8), *range(n - 70, n), -1):
+            m, b = numpy.ones(n, bool), numpy.full(n, 3, dtype)
+            if at >= 0:
+                m[at] = b[at] = 0
+            told = []
+            for np in (lazynp, numpy):
+                given = [np.array(x) for x in (m, a, b)]
+                with chained.told() as heard:
+                    warnings.simplefilter("always")
+                    found = numpy.asarray(work(np, *given))
+                told.append((sorted(str(each.message) for each in heard), found.dtype, found.tobytes()))
+            assert told[0] == told[1], at
+    assert form == "whole" or core.chain_counts()[2] == runs + 2  # those without an error

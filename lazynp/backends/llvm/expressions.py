@@ -8,7 +8,7 @@ processor's flags, and nothing is written but ``to``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -103,9 +103,11 @@ def source(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, outs: Sequ
     square_roots, quotients = (sum(name == each for name, *_ in steps) for each in ("sqrt", "divide"))
     lines.multiplied = roots.pays(len(steps) - square_roots - quotients, quotients, square_roots)
     values: list[str] = []
+    needed: dict[str, list[str]] = {}  # by their type
+    floats = any(dtype.kind == "f" for _, dtype, _, _ in steps)
     for name, dtype, result, operands in steps:
-        if name == "where" and dtype.kind == "f" and any(kind == STEP for kind, _ in operands[1:]):
-            return ""  # processors compute what is chosen alone, under a mask, and an error of what is not was lost
+        if name == "where" and dtype.kind != "b" and floats:
+            needed.setdefault(memory_type(dtype), []).extend(values[k] for kind, k in operands[1:] if kind == STEP)
         found = [values[k] if kind == STEP else numbers[k] if kind == NUMBER else loads[k] for kind, k in operands]
         value = _step(lines, name, dtype, result, found)
         if value is None or lines.noted:
@@ -117,6 +119,7 @@ def source(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, outs: Sequ
         place = lines.temp(f"getelementptr inbounds {memory_type(to)}, ptr %to{k}, i64 %i")
         lines.emit(f"store {memory_type(to)} {stored}, ptr {place}, align {to.itemsize}")
 
+    begin, behind = _gathered(lines, needed, outside)
     taken = [*(f"ptr noalias %to{k}" for k in range(len(outs))), "i64 %length", *(f"ptr noalias readonly %p{k}" for k in arrays)]
     taken += [f"i64 %s{k}" for k in arrays]
     taken += [f"ptr noalias readonly %n{k}" for k in numbers]
@@ -136,10 +139,31 @@ def source(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, outs: Sequ
     passed = [*(f"ptr %h{k}" for k in range(len(outs))), "i64 %length", *(f"ptr %q{k}" for k in arrays), *(f"i64 %s{k}" for k in arrays)]
     passed += [f"ptr %n{k}" for k in numbers]
     body = _TEXT % {
-        "taken": ", ".join(taken), "outside": "\n".join(outside), "inside": "\n".join(lines.lines), "words": words, "rows": rows,
-        "passed": ", ".join(passed), "name": NAME,
+        "taken": ", ".join(taken), "outside": "\n".join(outside), "inside": "\n".join(begin + lines.lines), "behind": "\n".join(behind),
+        "words": words, "rows": rows, "passed": ", ".join(passed), "name": NAME,
     }  # fmt: skip
     return "\n".join([*sorted(lines.intrinsics), mathlib.prelude(lines.functions), body, compiler.TAIL])
+
+
+def _gathered(lines: Lines, needed: Mapping[str, Sequence[str]], outside: list[str]) -> tuple[list[str], list[str]]:
+    """Emit what makes a loop compute numbers whether they are chosen or not; return what stands at its beginning, and behind it.
+
+    LLVM may compute what a ``select`` chooses under a mask, or behind a branch: an error of what is not chosen was lost.  So the bits of
+    all that is chosen from are gathered in a word, which is stored where nobody reads it.
+    """
+    begin: list[str] = []
+    behind: list[str] = []
+    for kind, values in needed.items():
+        if not values:
+            continue
+        word = first = f"%gathered.{kind}"
+        bits = f"i{scalars.FLOAT_BITS[kind]}" if kind in scalars.FLOAT_BITS else kind
+        for value in values:
+            word = lines.temp(f"or {bits} {word}, {lines.temp(f'bitcast {kind} {value} to {bits}')}")
+        begin.append(f"  {first} = phi {bits} [ 0, %entry ], [ {word}, %body ]")
+        outside.append(f"  %unread.{kind} = alloca {bits}")
+        behind.append(f"  store volatile {bits} {word}, ptr %unread.{kind}")
+    return begin, behind
 
 
 def _reads(steps: Sequence[Step], count: int) -> tuple[Sequence[Step], Sequence[int]]:
@@ -223,6 +247,7 @@ body:
   %%more = icmp slt i64 %%j, %%length
   br i1 %%more, label %%body, label %%after
 after:
+%(behind)s
   ret void
 }
 
