@@ -429,6 +429,37 @@ static int settle_all(void) {
     return 0;
 }
 
+/* Whether a tape might read memory that `x` shows. */
+static int tape_reads(const Chain* self, PyArrayObject* x) {
+    for (int k = 0; self->closed == ITEM && k < self->item.total; k++) {
+        PyObject* arg = self->item.args[k];
+        if (arg && arg != Py_None && !PyLong_Check(arg) && !PyFloat_CheckExact(arg)) return 1;
+    }
+    for (int k = 0; k < self->arrays; k++) {
+        PyArrayObject* read = self->array[k];
+        Cell* source = self->source[k];
+        if (source && WAITS(source)) continue;
+        if (source && (source->base == NULL || !(IS_RAW(source->base) || PyArray_Check(source->base)))) return 1;
+        if (may_overlap(source ? (PyArrayObject*)source->base : read, x)) return 1; /* a source that has been computed meanwhile has its value in memory */
+    }
+    return 0;
+}
+
+/* Have all that reads the memory of `x` computed, which is about to be written; what else waits goes on waiting.  -1 where NumPy raises. */
+static int readers_settle(PyArrayObject* x) {
+    Chain* self = waiting.after;
+    if (pausing == PyThreadState_Get()) return 0;
+    while (self != &waiting) {
+        if (self->failed || (self->users && self->runner == PyThreadState_Get()) || !tape_reads(self, x)) {
+            self = self->after;
+            continue;
+        }
+        if (tape_settle(self)) return -1;
+        self = waiting.after; /* code of a program's may have run */
+    }
+    return 0;
+}
+
 /* Have an array computed; whether that is all there is to it: it lies in memory, and is no large one.  -1 where NumPy raises. */
 static int array_settled(PyObject* x) {
     if (Py_TYPE(x) != array_type) return 0;

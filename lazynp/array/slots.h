@@ -327,6 +327,12 @@ static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
         if (kept) old->before = (Cell*)before, old->offset = at;
         else if (--before->cells == 0 && before->users == 0) free = before;
     } else {
+        for (Chain* self = waiting.before; cell->readers && self != &waiting; self = self->before)
+            for (int k = 0; self->sources && k < self->arrays; k++)
+                if (self->source[k] == cell) { /* which waited when that tape was to read it */
+                    self->array[k] = (PyArrayObject*)Py_NewRef((PyObject*)memory), self->source[k] = NULL;
+                    self->sources--, source_drop(cell); /* the program has it, too */
+                }
         orphaned_bytes += PyArray_NBYTES(memory);
         cell->base = Py_NewRef((PyObject*)&waiting_value);
     }
@@ -714,11 +720,29 @@ static int is_put_back(PyObject* a, PyObject* key, PyObject* value) {
     return same;
 }
 
+/* `a[key] = value` of integers and slices in memory that all of it shows, while something waits: 1 when done; 0, perhaps with an exception, where all that waits has to be computed first. */
+static int written_beside(PyObject* a, PyObject* key, PyObject* value) {
+    PyArrayObject *x, *y = NULL;
+    Value number;
+    char* at;
+    int done = 0;
+    if (faded_count || settle_operand(a) < 0 || settle_operand(value) < 0 || (x = plain_of(a)) == NULL || !is_writable(x)) return 0;
+    if (!is_number(value) && (y = plain_of(value)) == NULL) return 0;
+    Py_INCREF(x), Py_XINCREF(y); /* handlers of warnings may run, and have another array in their place */
+    if (readers_settle(x) == 0 && plain_of(a) == x) {
+        if (y == NULL && (at = element_at(x, key)) && value_of(value, PyArray_TYPE(x), &number)) memcpy(at, &number, (size_t)PyArray_ITEMSIZE(x)), done = 1;
+        else done = assigned(x, key, value, y);
+    }
+    Py_DECREF(x), Py_XDECREF(y);
+    return done;
+}
+
 static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
     PyArrayObject *x, *y;
     PyObject *plain = NULL, *found;
     int failed;
-    if (!SETTLED) return -1;
+    if (waiting_count && value && written_beside(a, key, value)) return 0;
+    if (PyErr_Occurred() || !SETTLED) return -1;
     if (value == NULL) {
         found = slow2(slow_methods[DELITEM], a, key);
         Py_XDECREF(found);
