@@ -445,10 +445,14 @@ static int tape_reads(const Chain* self, PyArrayObject* x) {
     return 0;
 }
 
+#define WALKED_MOST 256 /* tapes that writes have looked at, after which all is computed: loops over elements then find nothing that waits */
+static int walked;
+
 /* Have all that reads the memory of `x` computed, which is about to be written; what else waits goes on waiting.  -1 where NumPy raises. */
 static int readers_settle(PyArrayObject* x) {
     Chain* self = waiting.after;
     if (pausing == PyThreadState_Get()) return 0;
+    if ((walked += waiting_count) > WALKED_MOST) return walked = 0, settle_all();
     while (self != &waiting) {
         if (self->failed || (self->users && self->runner == PyThreadState_Get()) || !tape_reads(self, x)) {
             self = self->after;

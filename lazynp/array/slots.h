@@ -720,20 +720,25 @@ static int is_put_back(PyObject* a, PyObject* key, PyObject* value) {
     return same;
 }
 
-/* `a[key] = value` of integers and slices in memory that all of it shows, while something waits: 1 when done; 0, perhaps with an exception, where all that waits has to be computed first. */
-static int written_beside(PyObject* a, PyObject* key, PyObject* value) {
-    PyArrayObject *x, *y = NULL;
+/* `x[key] = value` of integers and slices, of a number or of an array in memory: whether it was written.  No code of a program's runs. */
+static int written_plainly(PyArrayObject* x, PyObject* key, PyObject* value) {
+    PyArrayObject* y = plain_of(value);
     Value number;
     char* at;
-    int done = 0;
-    if (faded_count || settle_operand(a) < 0 || settle_operand(value) < 0 || (x = plain_of(a)) == NULL || !is_writable(x)) return 0;
-    if (!is_number(value) && (y = plain_of(value)) == NULL) return 0;
-    Py_INCREF(x), Py_XINCREF(y); /* handlers of warnings may run, and have another array in their place */
-    if (readers_settle(x) == 0 && plain_of(a) == x) {
-        if (y == NULL && (at = element_at(x, key)) && value_of(value, PyArray_TYPE(x), &number)) memcpy(at, &number, (size_t)PyArray_ITEMSIZE(x)), done = 1;
-        else done = assigned(x, key, value, y);
-    }
-    Py_DECREF(x), Py_XDECREF(y);
+    if (y == NULL && !is_number(value)) return 0;
+    if (y || !is_writable(x) || (at = element_at(x, key)) == NULL || !value_of(value, PyArray_TYPE(x), &number)) return assigned(x, key, value, y);
+    memcpy(at, &number, (size_t)PyArray_ITEMSIZE(x));
+    return 1;
+}
+
+/* The same of an array while something waits, of which only what reads the memory is computed; 0, perhaps with an exception, where all of it has to be. */
+static int written_beside(PyObject* a, PyObject* key, PyObject* value) {
+    PyArrayObject* x;
+    int done;
+    if (faded_count || settle_operand(a) < 0 || settle_operand(value) < 0 || (x = plain_of(a)) == NULL || (plain_of(value) == NULL && !is_number(value))) return 0;
+    Py_INCREF(x); /* handlers of warnings may run, and have others in the place of these */
+    done = readers_settle(x) == 0 && !IS_CHAIN(a) && !IS_CHAIN(value) && plain_of(a) == x && written_plainly(x, key, value);
+    Py_DECREF(x);
     return done;
 }
 
@@ -748,15 +753,7 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
         Py_XDECREF(found);
         return found ? 0 : -1;
     }
-    if ((x = plain_of(a))) {
-        Value number;
-        char* at;
-        if ((y = plain_of(value)) == NULL && is_number(value) && is_writable(x) && (at = element_at(x, key)) && value_of(value, PyArray_TYPE(x), &number)) {
-            memcpy(at, &number, (size_t)PyArray_ITEMSIZE(x));
-            return 0;
-        }
-        if ((y || is_number(value)) && assigned(x, key, value, y)) return 0;
-    }
+    if ((x = plain_of(a)) && written_plainly(x, key, value)) return 0;
     if ((y = memory_of(value)) == NULL) y = foreign_of(value);
     if (y == NULL && is_number(value)) {
         Value number;
