@@ -54,7 +54,6 @@ PROGRAMS: dict[str, tuple[Callable[[Any, Any], Any], int]] = {
     "steps": (lambda u, v: u[:, ::2] * 2 - v[:, ::2] * u[:, 1::2], 1),
     "columns": (lambda u, v: u[:, :1] * 2 + v[:, 3:4] - 1, 1),
     "few columns": (lambda u, v: u[:, :5] * 2 + v[:, 3:8] - 1, 1),
-    "choices of results": (EXPRESSIONS["choices of results"][0], 0),  # errors of what is not chosen are heard, too
     "one number": (lambda u, v: u * 1.5 + u[:1, :1] - 2, 1),
     "parts of rows": (lambda u, v: (u[::3] + v[:27]) * 2, 1),
 }
