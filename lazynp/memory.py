@@ -307,6 +307,18 @@ def is_lent(root: arrays.ndarray, own: int = 0) -> bool:
     return held.outside is not None and held.file is None and _others_hold(held.outside)
 
 
+def is_held_outside(root: arrays.ndarray) -> bool:
+    """Tell whether an object outside holds the memory, or a write is under way; that an address was told is no reason, as in NumPy."""
+    held = root._base
+    if type(held) is not Draft or held.pinned is None:
+        return is_lent(root)
+    with forking.graph:
+        held.pinned = None
+        found = is_lent(root)
+        held.pinned = held.exported()
+    return found
+
+
 def lend(x: arrays.ndarray, pinned: bool = False) -> np.ndarray[Any, Any] | None:
     """The memory of an array for the world outside: writable where the array is, and seen by both sides as NumPy's arrays see each other's.
 

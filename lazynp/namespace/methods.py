@@ -22,7 +22,7 @@ from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import caller
-from lazynp.memory import become, is_lent
+from lazynp.memory import become, is_held_outside
 from lazynp.namespace.assignment import fitted
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.docstrings import Text
@@ -145,7 +145,7 @@ def _resized(self: Any, new_shape: tuple[Any, ...], refcheck: bool, held: bool) 
     if self.base is not None:
         raise ValueError("cannot resize this array: it does not own its data")
     memory = hand.own_memory(self)
-    if refcheck and (is_lent(self) or (memory is not None and not unseen(memory)) or held):
+    if refcheck and (is_held_outside(self) or (memory is not None and not unseen(memory)) or held):
         others = sizes, sizes
         sizes.resize(len(sizes.shape) + sizes.size + len(others))  # NumPy says why not
     made = host(self, "resize").copy("K")  # the views keep the old memory

@@ -226,7 +226,23 @@ def again_and_again(np: Any, n: int) -> Any:
     return x.tolist()
 
 
+def whose_address_was_told(np: Any, n: int) -> Any:
+    x = np.arange(n)
+    told = x.__array_interface__["data"][0], x.ctypes.data
+    x.resize(n + 2)
+    return told[0] == told[1], x[-3:].tolist()
+
+
+def whose_address_was_told_under_a_view(np: Any, n: int) -> Any:
+    x = np.arange(n)
+    x.ctypes.data
+    rest = x[1:]
+    x.resize(n + 2)
+    return rest.tolist()
+
+
 RESIZED = [
+    whose_address_was_told, whose_address_was_told_under_a_view,
     grown, grown_of_what_was_pending, shrunk, in_rows, columns, under_a_slice, under_a_few_elements, under_a_row, under_its_transpose,
     under_its_real_part, of_two_names, in_a_list, under_a_memoryview, under_an_iterator, under_flat, of_an_argument, after_its_view_is_gone,
     unbound, of_the_same_size, a_view_of_the_same_size, a_view, with_gaps, to_nonsense, to_nothing, without_looking, what_is_read_only,
