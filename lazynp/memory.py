@@ -292,6 +292,32 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
     return found
 
 
+GLANCES = 2
+FEW_OF = 16
+
+
+def glance(x: arrays.ndarray, size: int, times: int = 1) -> None:
+    """Note that a part of ``size`` elements is asked of an array, and have a large array computed whose small parts are asked one by one.
+
+    Each would be computed by itself else, with all that it comes from, whenever it is used.
+    """
+    root = x._base if type(x._base) is arrays.ndarray else x
+    if root._base is not None or not core.native or devices.gpus is not None:
+        return
+    node = root._node
+    if node is None or node.buffer is not None or size * FEW_OF > prod(node.shape):
+        return
+    root._glances += times
+    if root._glances < GLANCES:
+        return
+    if _is_known(node):
+        draft(root)
+    else:
+        force([node], "parts one by one")
+    if root is not x:
+        elements(x)
+
+
 def is_lent(root: arrays.ndarray, own: int = 0) -> bool:
     """Tell whether the memory of a plain array may be written while we look: by somebody outside, or by a write that is under way.
 

@@ -24,6 +24,7 @@ typedef struct Cell {
     int readers; /* tapes that read the value when it is there */
     char lent; /* somebody outside may write the memory, see `is_own` */
     int writers; /* threads and callers that are writing into the memory of a draft */
+    int glances; /* small parts that were asked of it while its value waited */
     char whole; /* all that `origin`, an array, owns, in another shape */
 } Cell;
 
@@ -73,16 +74,38 @@ static PyMemberDef cell_members[] = {
     {"_known_node", T_OBJECT_EX, offsetof(Cell, node), READONLY, "_node, likewise"},
     {"_stamp", T_OBJECT_EX, offsetof(Cell, stamp), 0, NULL}, {"_readonly", T_OBJECT_EX, offsetof(Cell, readonly), 0, NULL},
     {"_writers", T_INT, offsetof(Cell, writers), READONLY, "how many writes into the memory of a draft are under way"},
+    {"_glances", T_INT, offsetof(Cell, glances), 0, "how many small parts were asked of it while its value waited"},
     {"_known_view", T_OBJECT_EX, offsetof(Cell, view), READONLY, "_view, if somebody has asked for it"}, {NULL, 0, 0, 0, NULL}};
 
 /* All cells that show a part of a large array, in a ring. */
 static Cell parts = {.before = &parts, .after = &parts};
 
+/* Arrays of one and of two axes that showed parts, kept for the next ones: making one takes NumPy longer than all the rest of a part. */
+#define SHOWN_KEPT 32
+static PyArrayObject* kept_shown[2][SHOWN_KEPT];
+static int kept_shown_count[2];
+
+static void shown_drop(PyArrayObject* x) {
+    PyArrayObject_fields* of = (PyArrayObject_fields*)x;
+    int kind = of->nd - 1;
+    PyObject* base = of->base;
+    if (kind < 0 || kind > 1 || kept_shown_count[kind] == SHOWN_KEPT || Py_REFCNT(x) > 1 || !PyArray_CheckExact(x) || of->weakreflist || of->_buffer_info || base == NULL ||
+        of->flags & (NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEBACKIFCOPY)) {
+        Py_DECREF(x);
+        return;
+    }
+    of->base = NULL;
+    kept_shown[kind][kept_shown_count[kind]++] = x;
+    Py_DECREF(base); /* which may run code */
+}
+
 static inline void part_forget(Cell* self) {
-    if (self->shown == NULL) return;
+    PyArrayObject* shown = self->shown;
+    if (shown == NULL) return;
     self->before->after = self->after;
     self->after->before = self->before;
-    Py_CLEAR(self->shown);
+    self->shown = NULL;
+    shown_drop(shown);
     Py_CLEAR(self->origin);
 }
 
@@ -152,7 +175,7 @@ static inline Cell* cell_new(void) {
     made->stamp = made->origin = made->weakrefs = NULL;
     made->shown = NULL;
     made->lent = 0;
-    made->writers = made->readers = 0;
+    made->writers = made->readers = made->glances = 0;
     return made;
 }
 
@@ -237,6 +260,20 @@ static PyObject* lengths_tuple(int n, const npy_intp* lengths) {
     npy_intp copy[NPY_MAXDIMS];
     if (n) memcpy(copy, lengths, (size_t)n * sizeof(npy_intp));
     return PyArray_IntTupleFromIntp(n, copy);
+}
+
+/* The flags of what lies so: as NumPy has it, an axis of one element, and what has none, lies in both orders. */
+static int flags_of(int ndim, const npy_intp* dims, const npy_intp* strides, npy_intp itemsize, int flags) {
+    npy_intp row = itemsize, column = itemsize;
+    int orders = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS;
+    for (int k = 0; k < ndim; k++) {
+        int other = ndim - 1 - k;
+        if (dims[k] == 0) return flags | NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS;
+        if (dims[k] != 1 && strides[k] != column) orders &= ~NPY_ARRAY_F_CONTIGUOUS;
+        if (dims[other] != 1 && strides[other] != row) orders &= ~NPY_ARRAY_C_CONTIGUOUS;
+        column *= dims[k], row *= dims[other];
+    }
+    return flags | orders;
 }
 
 /* Whether lazynp has arrays of this dtype. */

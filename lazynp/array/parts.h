@@ -364,15 +364,48 @@ static int place_of(PyArrayObject* x, PyObject* key, Place* to) {
     return to->ndim > 0;
 }
 
+/* An array over a place in the memory of `x`, which is yet to be its base. */
+static PyObject* shown_at(PyArrayObject* x, int ndim, const npy_intp* dims, const npy_intp* strides, char* data) {
+    PyArrayObject_fields* of;
+    int kind = ndim - 1;
+    if (kind < 0 || kind > 1 || kept_shown_count[kind] == 0 || !native_dtype(x) || !PyArray_ISALIGNED(x) || PyArray_FLAGS(x) < 0) {
+        Py_INCREF(PyArray_DESCR(x));
+        return PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), ndim, (npy_intp*)dims, (npy_intp*)strides, data, PyArray_FLAGS(x), NULL);
+    }
+    of = FIELDS(kept_shown[kind][--kept_shown_count[kind]]);
+    if (of->descr != PyArray_DESCR(x)) Py_SETREF(of->descr, (PyArray_Descr*)Py_NewRef((PyObject*)PyArray_DESCR(x)));
+    for (int k = 0; k < ndim; k++) of->dimensions[k] = dims[k], of->strides[k] = strides[k];
+    of->data = data;
+    of->flags = flags_of(ndim, dims, strides, PyArray_ITEMSIZE(x), PyArray_FLAGS(x) & (NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE));
+    return (PyObject*)of;
+}
+
 /* NumPy's `x[key]`; a view without the way through all kinds of keys. */
 static inline PyObject* subscript(PyArrayObject* x, PyObject* key) {
     PyObject* made;
     Place at;
     if (!place_of(x, key, &at)) return PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)x, key);
-    Py_INCREF(PyArray_DESCR(x));
-    made = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), at.ndim, at.dims, at.strides, at.data, PyArray_FLAGS(x), NULL);
+    made = shown_at(x, at.ndim, at.dims, at.strides, at.data);
     if (made && PyArray_SetBaseObject((PyArrayObject*)made, Py_NewRef((PyObject*)x)) < 0) Py_CLEAR(made);
     return made;
+}
+
+/* Whether `a` is a view of an array that exists, which nobody has shown to the core. */
+static PyObject* show_method;
+static inline int is_unseen(PyObject* a) {
+    Cell* self = (Cell*)a;
+    int own;
+    return Py_TYPE(a) == array_type && self->base && Py_TYPE(self->base) == array_type && self->shown == NULL && limit_now() && root_memory((Cell*)self->base, &own);
+}
+
+/* `large_memory`, also of a view that Python made: from now on it is a part like others; NULL, perhaps with an exception. */
+static PyArrayObject* seen_memory(PyObject* a, Cell** root, PyArrayObject** memory, int* own) {
+    PyArrayObject* from = large_memory(a, root, memory, own);
+    PyObject* found;
+    if (from || !is_unseen(a)) return from;
+    if ((found = PyObject_CallOneArg(show_method, a)) == NULL) return NULL;
+    Py_DECREF(found);
+    return large_memory(a, root, memory, own);
 }
 
 /* `a[key]` of a large array that exists, of a basic key that selects few elements (many are recorded
@@ -382,7 +415,7 @@ static PyObject* large_getitem(PyObject* a, PyObject* key) {
     PyObject* found;
     Cell* root;
     int own;
-    if ((from = large_memory(a, &root, &memory, &own)) == NULL) return NULL;
+    if ((from = seen_memory(a, &root, &memory, &own)) == NULL) return NULL;
     Py_INCREF(from), Py_INCREF(memory), Py_INCREF(root);
     found = subscript(from, key);
     if (found && PyArray_CheckExact(found)) {
@@ -392,14 +425,6 @@ static PyObject* large_getitem(PyObject* a, PyObject* key) {
     }
     Py_DECREF(from), Py_DECREF(memory), Py_DECREF(root);
     return found;
-}
-
-/* Whether `a` is a view of an array that exists, which nobody has shown to the core. */
-static PyObject* show_method;
-static inline int is_unseen(PyObject* a) {
-    Cell* self = (Cell*)a;
-    int own;
-    return Py_TYPE(a) == array_type && self->base && Py_TYPE(self->base) == array_type && self->shown == NULL && limit_now() && root_memory((Cell*)self->base, &own);
 }
 
 /* Whether an array, which has elements, begins in the memory of another one. */
@@ -416,11 +441,7 @@ static PyObject* large_view(PyObject* a, ViewOf view, const void* with, int in_o
     Cell* root;
     npy_intp size;
     int own, whole = 0;
-    if ((from = stored_memory(a, &root, &memory, &own)) == NULL && is_unseen(a)) { /* Python made the view: from now on it is a part like others */
-        if ((found = PyObject_CallOneArg(show_method, a)) == NULL) return NULL;
-        Py_DECREF(found);
-        from = large_memory(a, &root, &memory, &own);
-    }
+    if ((from = stored_memory(a, &root, &memory, &own)) == NULL) from = seen_memory(a, &root, &memory, &own);
     if (from == NULL || (size = size_of(from)) == 0) return NULL;
     if (in_order && size > limit_now()) { /* a copy is recorded; parts of a reshape are named by it and a key */
         whole = from == memory || size * PyArray_ITEMSIZE(from) == ((Cell*)a)->extent;

@@ -228,20 +228,6 @@ static PyArrayObject* raw_new(int ndim, const npy_intp* dims, int type, npy_intp
     return (PyArrayObject*)made;
 }
 
-/* The flags of what lies so: as NumPy has it, an axis of one element, and what has none, lies in both orders. */
-static int flags_of(int ndim, const npy_intp* dims, const npy_intp* strides, npy_intp itemsize, int flags) {
-    npy_intp row = itemsize, column = itemsize;
-    int orders = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS;
-    for (int k = 0; k < ndim; k++) {
-        int other = ndim - 1 - k;
-        if (dims[k] == 0) return flags | NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS;
-        if (dims[k] != 1 && strides[k] != column) orders &= ~NPY_ARRAY_F_CONTIGUOUS;
-        if (dims[other] != 1 && strides[other] != row) orders &= ~NPY_ARRAY_C_CONTIGUOUS;
-        column *= dims[k], row *= dims[other];
-    }
-    return flags | orders;
-}
-
 /* A view of `x`, which has its memory as long as it is there; NULL, perhaps without an exception, where NumPy has to make it. */
 static PyArrayObject* raw_view(PyArrayObject* x, int ndim, const npy_intp* dims, const npy_intp* strides, char* data) {
     PyObject* holds = (PyObject*)x;

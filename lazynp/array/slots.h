@@ -826,9 +826,8 @@ static PyObject* large_row(PyObject* a, npy_intp at, Cell* root, PyArrayObject* 
     PyObject* found;
     if (PyArray_NDIM(from) == 1) return PyArray_ISBEHAVED_RO(from) ? element(from, PyArray_BYTES(from) + at * PyArray_STRIDE(from, 0)) : NULL;
     if (PyArray_SIZE(from) == 0 || !(own || PyArray_SIZE(from) / PyArray_DIM(from, 0) <= limit_now())) return NULL;
-    Py_INCREF(from), Py_INCREF(memory), Py_INCREF(root), Py_INCREF(PyArray_DESCR(from));
-    found = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(from), PyArray_NDIM(from) - 1, PyArray_DIMS(from) + 1, PyArray_STRIDES(from) + 1,
-                                 PyArray_BYTES(from) + at * PyArray_STRIDE(from, 0), PyArray_FLAGS(from), NULL);
+    Py_INCREF(from), Py_INCREF(memory), Py_INCREF(root);
+    found = shown_at(from, PyArray_NDIM(from) - 1, PyArray_DIMS(from) + 1, PyArray_STRIDES(from) + 1, PyArray_BYTES(from) + at * PyArray_STRIDE(from, 0));
     if (found) found = part_of(root, a, memory, (PyArrayObject*)found);
     Py_DECREF(from), Py_DECREF(memory), Py_DECREF(root);
     return found;

@@ -318,13 +318,16 @@ static PyObject* record_one(Recorder* self, PyObject* a) {
 
 /* Slices ----------------------------------------------------------------------------------------------------------------------------- */
 
+#define FEW_OF 16 /* as in `memory.py` */
+
 /* `x[key]` where x is a plain array, and the key is of slices, integers, new axes and an ellipsis, not of integers alone; NULL without an
-   exception for all else, and for what NumPy refuses. */
+   exception for all else, for what NumPy refuses, and for small parts of what waits (`memory.glance`). */
 static PyObject* record_slice(PyObject* x, PyObject* key) {
     Node* node = plain(x);
     PyObject *region = NULL, *lengths = NULL, *kept = NULL, *shape = NULL, *path = NULL, *view = NULL, *made = NULL, *item;
     Py_ssize_t ndim, k, n = 1, axis = 0, count = 0, taken = 0, start, stop, step, extent, length, at = 0, rest = 0;
     long axes[64];
+    double whole = 1, part_size = 1;
     int same = 1, element = 1, ellipses = 0;
     if (node == NULL) return NULL;
     ndim = PyTuple_GET_SIZE(node->shape);
@@ -377,12 +380,14 @@ static PyObject* record_slice(PyObject* x, PyObject* key) {
             }
             axes[count++] = (long)axis;
         }
+        whole *= (double)extent, part_size *= (double)length;
         if ((item = Py_BuildValue("(nn)", start, step)) == NULL) goto done;
         PyTuple_SET_ITEM(region, axis, item);
         item = length == extent ? Py_NewRef(PyTuple_GET_ITEM(node->shape, axis)) : PyLong_FromSsize_t(length);
         if (item == NULL) goto done;
         PyTuple_SET_ITEM(lengths, axis++, item);
     }
+    if (node->buffer == Py_None && part_size * FEW_OF <= whole) goto done;
     if (same) {
         shape = Py_NewRef(lengths);
         path = Py_BuildValue("((OOO))", slice_op, region, lengths);

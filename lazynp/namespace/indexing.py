@@ -180,6 +180,7 @@ def read(x: arrays.ndarray, key: Any) -> Any:
     region, lengths, axes, element, copies = found
     if element:
         return _element(x, region) if region else arrays.result(arrays.node_of(x))
+    arrays.glance(x, prod(lengths))
     view = arrays.view_key(x, region, lengths, axes)
     if copies:
         # To NumPy a 0-d array is an index array, which gives no view.

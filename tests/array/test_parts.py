@@ -163,6 +163,49 @@ def test_a_part_of_what_was_resized_in_place_keeps_the_memory_that_it_showed() -
     assert (part[1], x.shape) == (7, (10,))
 
 
+WAITING: dict[str, Any] = {
+    "an expression": lambda xp: xp.arange(1200.0).reshape(40, 30) * 2 + 1,
+    "numbers in order": lambda xp: xp.arange(1200.0).reshape(40, 30),
+    "one number": lambda xp: xp.full((40, 30), 3.0),
+    "turned": lambda xp: (xp.arange(1200.0).reshape(30, 40) * 2).T,
+    "a slice": lambda xp: (xp.arange(2400.0).reshape(80, 30) * 2)[::2],
+    "backwards": lambda xp: (xp.arange(1200.0).reshape(40, 30) + 1)[::-1],
+}
+IN_PARTS: dict[str, Any] = {
+    "rows": lambda x: [x[k] for k in range(-2, 9)],
+    "slices": lambda x: [x[k : k + 2, 1:6] for k in range(9)],
+    "columns": lambda x: [x[::2, k] for k in range(9)],
+    "new axes": lambda x: [x[k, None] for k in range(9)],
+    "iteration": list,
+}
+
+
+@pytest.mark.parametrize("parts", IN_PARTS)
+@pytest.mark.parametrize("waiting", WAITING)
+def test_what_is_asked_in_small_parts_is_computed_once(waiting: str, parts: str) -> None:
+    def program(xp: Any) -> list[Any]:
+        return [float((part * 2).sum()) for part in IN_PARTS[parts](WAITING[waiting](xp))]
+
+    expected = program(np)
+    x = WAITING[waiting](lazynp)
+    before = runs()
+    found = [float((part * 2).sum()) for part in IN_PARTS[parts](x)]
+    assert found == expected
+    assert runs() - before <= 2
+    IN_PARTS[parts](x)[3][...] = -1
+    y = WAITING[waiting](np)
+    IN_PARTS[parts](y)[3][...] = -1
+    same(x, y)
+
+
+def test_one_small_part_and_large_ones_leave_an_array_waiting() -> None:
+    x = lazynp.arange(1200.0).reshape(40, 30) * 2
+    row = x[3]
+    first, second = x.reshape(2, 600)
+    assert lazynp.schedule(x).items
+    same(first + second + row[1], np.arange(600.0) * 4 + 1200 + 182)
+
+
 @pytest.mark.parametrize("size", [20, 60, 400])
 def test_costly_functions_are_recorded_earlier(size: int) -> None:
     a = np.linspace(0.1, 2, size)

@@ -619,11 +619,54 @@ def curvature(a):
     return a[-1] - 2 * a[0] + a[1]
 
 
+class Disc:
+    def __init__(self, radius):
+        self.radius = radius
+
+
+class DiscType(numba.types.Type):
+    def __init__(self):
+        super().__init__(name="Disc")
+
+
+@numba.extending.typeof_impl.register(Disc)
+def disc_type(value, context):
+    return DiscType()
+
+
+@numba.extending.register_model(DiscType)
+class DiscModel(numba.extending.models.StructModel):
+    def __init__(self, manager, kind):
+        super().__init__(manager, kind, [("radius", numba.types.float64)])
+
+
+numba.extending.make_attribute_wrapper(DiscType, "radius", "radius")
+
+
+@numba.extending.unbox(DiscType)
+def disc_unboxed(kind, value, context):
+    made = numba.core.cgutils.create_struct_proxy(kind)(context.context, context.builder)
+    made.radius = context.unbox(numba.types.float64, context.pyapi.object_getattr_string(value, "radius")).value
+    return numba.extending.NativeValue(made._getvalue())
+
+
+@numba.extending.overload(np.absolute)
+def disc_absolute(disc):
+    if isinstance(disc, DiscType):
+        return lambda disc: disc.radius * 2
+
+
+@njit
+def size(disc):
+    return np.absolute(disc) + np.absolute(-1.0)
+
+
 x = np.linspace(0, 1, N) * 2
 before = x * 3
 result = [norm(x, 2.0), norm(x, x.sum()), scaled(np.arange(1.0, 3.0))(x), typed(x), both((x, x + 1)), larger(x, x[::-1]), powers(x)]
 result += [curvature(x * 8), Holder(x + 0).total()]
 fill(x)
+result += [size(Disc(3.0))]
 result += [x, before, isinstance(scaled(x)(x), np.ndarray)]
 for value in result:
     print(np.array2string(np.asarray(value), precision=9, threshold=50))

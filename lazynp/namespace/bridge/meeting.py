@@ -88,6 +88,8 @@ NEIGHBOURS: Final[dict[str, Hook]] = dict.fromkeys(
         "joblib.pool",
         "numba",
         "numba.core.dispatcher",
+        "numba.core.extending",
+        "numba.core.imputils",
         "numba.core.interpreter",
         "numba.stencils.stencil",
         "pandas",

@@ -195,7 +195,7 @@ def _numba(module: Any) -> None:
         call = module.StencilFunc.__call__
         module.StencilFunc.__call__ = call if hasattr(call, "__given__") else given(call)
     else:
-        (numba.calls if module.__name__.endswith("dispatcher") else numba.names)(module)
+        {"dispatcher": numba.calls, "interpreter": numba.names}.get(module.__name__.rpartition(".")[2], numba.definitions)(module)
 
 
 def _dask(module: Any) -> None:
@@ -391,6 +391,8 @@ HOOKS: Final[dict[str, Callable[[Any], None]]] = {
     "joblib.pool": _joblib,
     "numba": _numba,
     "numba.core.dispatcher": _numba,
+    "numba.core.extending": _numba,
+    "numba.core.imputils": _numba,
     "numba.core.interpreter": _numba,
     "numba.stencils.stencil": _numba,
     "pandas": _pandas,

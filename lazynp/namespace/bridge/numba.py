@@ -7,6 +7,7 @@ everybody; results are what Numba gives, NumPy arrays and Python's numbers.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -73,6 +74,22 @@ def calls(module: Any) -> None:
 
     if getattr(call, "__module__", None) != __name__:  # one in C has none
         module.Dispatcher.__call__ = called
+
+
+def definitions(module: Any) -> None:
+    """``numba.core.extending``, ``numba.core.imputils``: what a program tells Numba of a function is said of NumPy's."""
+    for name in ("overload", "type_callable", "lower_builtin"):
+        define = vars(module).get(name)
+        if define is not None and getattr(define, "__module__", None) != __name__:
+            setattr(module, name, _defining(define))
+
+
+def _defining(define: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(define, assigned=("__name__", "__qualname__", "__doc__"))
+    def defined(function: Any, *arguments: Any, **keywords: Any) -> Any:
+        return define(compilable(function), *arguments, **keywords)
+
+    return defined
 
 
 _NUMBAS: Final = frozenset({np.ndarray, int, float, bool, complex, str, type(None), np.float64, np.int64})  # what it takes as it is
