@@ -608,7 +608,7 @@ static PyObject* large_gathered(PyObject* a, PyObject* key) {
     PyObject *plain, *found = NULL, *given;
     Cell* root;
     int own;
-    if ((from = large_memory(a, &root, &memory, &own)) == NULL) return NULL;
+    if ((from = seen_memory(a, &root, &memory, &own)) == NULL) return NULL;
     Py_INCREF(from);
     plain = numpys_key(key);
     if (plain && selects_few(from, plain)) {

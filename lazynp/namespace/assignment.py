@@ -8,6 +8,7 @@ NumPy's do.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape
-from lazynp.memory import DRAFT_BYTES
+from lazynp.memory import DRAFT_BYTES, FEW_OF
 from lazynp.namespace.indexing import located
 from lazynp.scalars import CLASSES, OF_TYPE
 from lazynp.values import config
@@ -32,7 +33,7 @@ DRAFT_RUN = 8
 
 _PLAIN = frozenset({bool, int, float, complex, *OF_TYPE})
 _NARROW = "efF"  # dtypes too small for some float
-_CONSTANT = frozenset({o.CONST, o.EXPAND, o.RESHAPE})
+_TURNED = frozenset({o.RESHAPE, o.PERMUTE})
 _BASIC_PARTS = frozenset({int, slice, type(None), type(Ellipsis)})
 
 
@@ -64,6 +65,8 @@ def write(x: arrays.ndarray, key: Any, value: Any) -> None:
         if isinstance(value, (list, tuple)) or ((kind is arrays.ndarray or isinstance(value, np.ndarray)) and value.shape):
             # An element takes no sequence; NumPy says so in words that depend on the dtype.
             np.empty(1, x.dtype)[0] = np.zeros(value.shape, value.dtype) if type(value) is arrays.ndarray else value
+    if devices.gpus is None and root._base is None and core.native and prod(lengths) * FEW_OF <= root.size and _is_run(root._node):
+        arrays.draft(root)
     if config.at_hand and hand.written(x, root, key, lengths, value):
         return
     if root._base is not None and arrays.is_lent(root):
@@ -138,11 +141,18 @@ def _worth_draft(node: Node) -> bool:
     sources = node.src  # before the operation is looked at: see ``build.is_filled``
     if node.buffer is not None or (node.op is o.EXPAND and sources[0].op is o.CONST):
         return build.size(node) * node.dtype.itemsize <= DRAFT_BYTES
+    return _is_run(node)
+
+
+def _is_run(node: Node) -> bool:
+    """Tell whether a value that waits is one that was written again and again, through views or not."""
     run = 0
-    while node.op is o.STORE and sources[1].op in _CONSTANT:
-        node = sources[0]
+    while (op := node.op) is o.STORE or op in _TURNED:
         sources = node.src
-        run += 1
+        if not sources or node.buffer is not None:
+            return False
+        node = sources[0]
+        run += op is o.STORE
         if run == DRAFT_RUN:
             return True
     return False

@@ -198,6 +198,36 @@ def test_what_is_asked_in_small_parts_is_computed_once(waiting: str, parts: str)
     same(x, y)
 
 
+@pytest.mark.parametrize("waiting", WAITING)
+@pytest.mark.parametrize("value", ["a number", "a row"])
+def test_what_is_written_in_small_parts_is_computed_once(waiting: str, value: str) -> None:
+    def program(xp: Any) -> Any:
+        x = WAITING[waiting](xp)
+        for k in range(20):
+            if value == "a number":
+                x[k, k] = -1
+            else:
+                x[k, 1:7] = xp.arange(6.0) + k
+        return x
+
+    before = runs()
+    x = program(lazynp)
+    assert runs() - before <= 2
+    same(x, program(np))
+
+
+@pytest.mark.parametrize("waiting", WAITING)
+def test_what_is_asked_at_few_positions_is_computed_once(waiting: str) -> None:
+    def program(xp: Any) -> Any:
+        x, at = WAITING[waiting](xp), xp.arange(0, 20, 3)
+        return [float((x[at + k, k] * 2).sum()) for k in range(12)] + [float(x[at[k : k + 1]].sum()) for k in range(6)]
+
+    before = runs()
+    found = program(lazynp)
+    assert runs() - before <= 3
+    assert found == program(np)
+
+
 def test_one_small_part_and_large_ones_leave_an_array_waiting() -> None:
     x = lazynp.arange(1200.0).reshape(40, 30) * 2
     row = x[3]
