@@ -523,34 +523,54 @@ static int of_numbers(PyObject* x, int depth, Py_ssize_t* left) {
     return 1;
 }
 
-/* The items of a list or tuple of real (`real`) or of whole numbers; whether that is what they all are. */
-static int results_into(PyObject* list, int real, char* to) {
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(list);
-    PyObject** items = PySequence_Fast_ITEMS(list);
-    for (Py_ssize_t k = 0; k < n; k++, to += 8)
-        if (!(real ? real_of(items[k], (double*)to) : whole_of(items[k], (npy_int64*)to))) return 0;
+#define IS_ROW(X) (PyList_CheckExact(X) || PyTuple_CheckExact(X))
+
+/* The items of lists or tuples in one another, of real, whole or logical numbers, from `*to` on; whether that is what they all are.  No code of a program's runs. */
+static int items_into(PyObject* list, int type, const npy_intp* shape, int depth, char** to) {
+    PyObject** items;
+    if (!IS_ROW(list) || PySequence_Fast_GET_SIZE(list) != *shape) return 0;
+    items = PySequence_Fast_ITEMS(list);
+    for (npy_intp k = 0; k < *shape; k++) {
+        if (depth > 1) {
+            if (!items_into(items[k], type, shape + 1, depth - 1, to)) return 0;
+        } else if (type == NPY_BOOL) {
+            if (!PyBool_Check(items[k])) return 0;
+            *(*to)++ = items[k] == Py_True;
+        } else {
+            if (!(type == NPY_DOUBLE ? real_of(items[k], (double*)*to) : whole_of(items[k], (npy_int64*)*to))) return 0;
+            *to += 8;
+        }
+    }
     return 1;
 }
 
-#define IS_ROW(X) (PyList_CheckExact(X) || PyTuple_CheckExact(X))
-/* A list or tuple of numbers, or of such of one length, that begins with a result of 64 bits, as an array: NumPy takes thrice the time with results that it
-   takes with its own numbers.  NULL, without an exception, of all else. */
-static PyObject* of_results(PyObject* list) {
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(list), m = 0;
-    PyObject **items = PySequence_Fast_ITEMS(list), *first = n ? items[0] : NULL, *made;
-    int rows = n && IS_ROW(first), real, fine = 1;
-    npy_intp shape[2];
-    if (rows) m = PySequence_Fast_GET_SIZE(first), first = m ? PySequence_Fast_ITEMS(first)[0] : NULL;
-    if (first == NULL || !is_number_class(Py_TYPE(first)) || (double)n * (double)(rows ? m : 1) > (double)limit_now()) return NULL;
-    real = IS_A(first, NPY_DOUBLE);
-    if (!real && !IS_A(first, WHOLE)) return NULL;
-    for (Py_ssize_t k = 0; rows && k < n; k++)
-        if (!IS_ROW(items[k]) || PySequence_Fast_GET_SIZE(items[k]) != m) return NULL;
-    shape[0] = n, shape[1] = m;
-    if ((made = PyArray_SimpleNew(rows ? 2 : 1, shape, real ? NPY_DOUBLE : WHOLE)) == NULL) return PyErr_Clear(), NULL;
-    for (Py_ssize_t k = 0; k < (rows ? n : 1) && fine; k++) fine = results_into(rows ? items[k] : list, real, PyArray_BYTES((PyArrayObject*)made) + 8 * k * m);
-    if (!fine) Py_CLEAR(made);
-    return made;
+/* A list or tuple of numbers, or of such of one length, as an array: NumPy asks each for the protocols that it might have.  NULL, without an exception, of all
+   else: other numbers, arrays, and what is to have another dtype. */
+static PyObject* of_items(PyObject* list, PyObject* dtype) {
+    npy_intp shape[RAW_AXES], size = 1;
+    PyObject* first = list;
+    int ndim = 0, type;
+    for (; IS_ROW(first); first = PySequence_Fast_ITEMS(first)[0]) {
+        if (ndim == RAW_AXES || (shape[ndim] = PySequence_Fast_GET_SIZE(first)) == 0 || (size *= shape[ndim++]) > limit_now()) return NULL;
+    }
+    type = PyFloat_CheckExact(first) || IS_A(first, NPY_DOUBLE) ? NPY_DOUBLE : PyBool_Check(first) ? NPY_BOOL : PyLong_CheckExact(first) || IS_A(first, WHOLE) ? WHOLE : -1;
+    if (type < 0) return NULL;
+    if (dtype == (PyObject*)&PyFloat_Type || dtype == (PyObject*)NUMPYS(NPY_DOUBLE) || dtype == (PyObject*)raw_dtypes[NPY_DOUBLE]) {
+        if (type == NPY_BOOL) return NULL;
+        type = NPY_DOUBLE;
+    } else if (dtype && !(dtype == (PyObject*)&PyLong_Type && type == WHOLE)) {
+        return NULL;
+    }
+    for (int tries = 0; tries < 2; tries++, type = NPY_DOUBLE) { /* a real number may come after whole ones */
+        PyArrayObject* made = raw_new(ndim, shape, type, size);
+        char* to;
+        if (made == NULL) return PyErr_Clear(), NULL;
+        to = PyArray_BYTES(made);
+        if (items_into(list, type, shape, ndim, &to)) return (PyObject*)made;
+        Py_DECREF(made);
+        if (type != WHOLE || dtype) return NULL;
+    }
+    return NULL;
 }
 
 /* The array of a list of numbers, or of arrays and numbers; NULL, without an exception, where the function in Python must see to it. */
@@ -567,7 +587,7 @@ static PyObject* listed(PyObject* function, PyObject* x, PyObject* dtype) {
         Py_DECREF(plain);
         return found;
     }
-    if (dtype == NULL && (found = of_results(x))) return cell_of(found, NULL);
+    if ((found = of_items(x, dtype))) return cell_of(found, NULL);
     given_begin(&given);
     plain = of_numbers(x, 0, &left) ? Py_NewRef(x) : arguments(x, &given, 0);
     given_end(&given);
@@ -927,8 +947,10 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
             if (!PyUnicode_CheckExact(args[1]) && !PyObject_TypeCheck(args[1], &PyArrayDescr_Type)) goto slow;
             break;
         case DOT: /* of vectors, which is `@`, too, but for one number, which is a product, and errors that are not told of */
-            if (names == NULL && n == 2 && (x = memory_of(args[0])) && PyArray_NDIM(x) == 1 && PyArray_TYPE(x) == NPY_DOUBLE && memory_of(args[1]))
-                if (PyArray_NDIM(memory_of(args[1])) == 1 && PyArray_DIM(x, 0) != 1) found = direct_product(x, memory_of(args[1]));
+            if (names == NULL && n == 2 && (x = seen_of(args[0])) && PyArray_NDIM(x) == 1 && PyArray_TYPE(x) == NPY_DOUBLE) {
+                PyArrayObject* y = seen_of(args[1]);
+                if (y && PyArray_NDIM(y) == 1 && PyArray_DIM(x, 0) != 1) found = direct_product(x, y);
+            }
             if (names == NULL && n == 2 && x == NULL) found = product_in_passing(args[0], args[1]);
             if (found || PyErr_Occurred()) return found;
             break;

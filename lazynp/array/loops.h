@@ -814,20 +814,24 @@ static Loops product_loops; /* of `matmul` */
 
 /* The product as NumPy's loop makes it; NULL (perhaps without an exception) where it is NumPy's to do.  `raw`: the result is to be read by macros alone. */
 static PyArrayObject* raw_new(int ndim, const npy_intp* dims, int type, npy_intp size);
-static PyArrayObject* product_run(Loop* loop, PyArrayObject* x, PyArrayObject* y, int raw, int minded) {
-    int rows = PyArray_NDIM(x) == 2, columns = PyArray_NDIM(y) == 2;
+static int product_into(Loop* loop, PyArrayObject* x, PyArrayObject* y, char* to, int minded) { /* whether nothing was raised that somebody minds */
+    int rows = PyArray_NDIM(x) == 2, columns = PyArray_NDIM(y) == 2, errors;
     npy_intp m = rows ? PyArray_DIM(x, 0) : 1, n = PyArray_DIM(x, rows), p = columns ? PyArray_DIM(y, 1) : 1, size = PyArray_ITEMSIZE(x);
-    npy_intp dims[4] = {1, m, n, p}, lengths[2] = {rows ? m : p, p};
+    npy_intp dims[4] = {1, m, n, p};
     npy_intp steps[9] = {0, 0, 0, rows ? PyArray_STRIDE(x, 0) : 0, PyArray_STRIDE(x, rows), PyArray_STRIDE(y, 0), columns ? PyArray_STRIDE(y, 1) : 0,
                          rows ? p * size : 0, columns ? size : 0};
-    int errors;
-    PyArrayObject* r = raw ? raw_new(rows + columns, lengths, loop->out, m * p) : result_of(rows + columns, lengths, loop->out, m * p);
-    char* args[3] = {PyArray_BYTES(x), PyArray_BYTES(y), r ? PyArray_BYTES(r) : NULL};
-    if (r == NULL) return NULL;
+    char* args[3] = {PyArray_BYTES(x), PyArray_BYTES(y), to};
     flags_clear(loop->basic);
     loop->function(args, dims, steps, loop->data);
     errors = loop_errors(loop);
-    if (errors && (minded < 0 ? minds(errors) : errors & minded)) Py_CLEAR(r);
+    return !(errors && (minded < 0 ? minds(errors) : errors & minded));
+}
+
+static PyArrayObject* product_run(Loop* loop, PyArrayObject* x, PyArrayObject* y, int raw, int minded) {
+    int rows = PyArray_NDIM(x) == 2, columns = PyArray_NDIM(y) == 2;
+    npy_intp m = rows ? PyArray_DIM(x, 0) : 1, p = columns ? PyArray_DIM(y, 1) : 1, lengths[2] = {rows ? m : p, p};
+    PyArrayObject* r = raw ? raw_new(rows + columns, lengths, loop->out, m * p) : result_of(rows + columns, lengths, loop->out, m * p);
+    if (r && !product_into(loop, x, y, PyArray_BYTES(r), minded)) Py_CLEAR(r);
     return r;
 }
 
@@ -872,12 +876,10 @@ static Loop* product_loop(PyArrayObject* x, PyArrayObject* y) {
 /* `x @ y` of small vectors and matrices; NULL without an exception where it is NumPy's to do. */
 static PyObject* direct_product(PyArrayObject* x, PyArrayObject* y) {
     Loop* loop = product_loop(x, y);
-    PyArrayObject* r = loop ? product_run(loop, x, y, 0, -1) : NULL;
-    PyObject* found;
-    if (r == NULL || PyArray_NDIM(r)) return (PyObject*)r;
-    found = number_read(PyArray_DATA(r), PyArray_DESCR(r), NULL);
-    Py_DECREF(r);
-    return found;
+    Value number;
+    if (loop == NULL) return NULL;
+    if (PyArray_NDIM(x) == 2 || PyArray_NDIM(y) == 2) return (PyObject*)product_run(loop, x, y, 0, -1);
+    return product_into(loop, x, y, (char*)&number, -1) ? number_read((char*)&number, raw_dtypes[loop->out], NULL) : NULL;
 }
 
 /* Loops over whole matrices (`solve`, `inv`, ...) ---------------------------------------------------------------------------------- */

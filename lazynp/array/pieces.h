@@ -20,19 +20,29 @@
 /* Errors, as NumPy's bits: what was raised since `flags_clear`. */
 enum { ERROR_DIVIDE = 1, ERROR_OVER = 2, ERROR_UNDER = 4, ERROR_INVALID = 8, ERRORS = 15 };
 #ifdef LAZYNP_SSE
+#define FLAGS 0x1d /* in both units: invalid, division by zero, overflow, underflow */
+
+/* The flags of the old unit, for which the C library needs a call. */
+static inline unsigned old_flags(void) {
+#ifdef __GNUC__
+    unsigned short now;
+    __asm__ volatile("fnstsw %0" : "=a"(now));
+    return now & FLAGS;
+#else
+    return (unsigned)fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW);
+#endif
+}
 static inline void flags_clear(int basic) {
     unsigned now = _mm_getcsr();
-    if (now & 0x1d) _mm_setcsr(now & ~0x3fu);
-    if (!basic && fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW)) feclearexcept(FE_ALL_EXCEPT);
+    if (now & FLAGS) _mm_setcsr(now & ~0x3fu);
+    if (!basic && old_flags()) feclearexcept(FE_ALL_EXCEPT);
 }
 static int flags_told(int basic) { /* the old unit's may be of long ago where nobody has cleared them */
-    unsigned now = _mm_getcsr();
-    int old = basic ? 0 : fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW);
-    return (now & 4 || old & FE_DIVBYZERO ? ERROR_DIVIDE : 0) | (now & 8 || old & FE_OVERFLOW ? ERROR_OVER : 0) | (now & 16 || old & FE_UNDERFLOW ? ERROR_UNDER : 0) |
-           (now & 1 || old & FE_INVALID ? ERROR_INVALID : 0);
+    unsigned now = _mm_getcsr() | (basic ? 0 : old_flags());
+    return (now & 4 ? ERROR_DIVIDE : 0) | (now & 8 ? ERROR_OVER : 0) | (now & 16 ? ERROR_UNDER : 0) | (now & 1 ? ERROR_INVALID : 0);
 }
 static inline int flags_raised(int basic) {
-    return (_mm_getcsr() & 0x1d) || (!basic && fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW)) ? flags_told(basic) : 0;
+    return (_mm_getcsr() & FLAGS) || (!basic && old_flags()) ? flags_told(basic) : 0;
 }
 #else
 static inline void flags_clear(int basic) {
