@@ -54,7 +54,7 @@ cdef extern from "counting.h":
     int compress_used(Py_ssize_t)
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
     int ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED
-    int NOT_RECORDED, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, NO_REDUCTION, SUMS, EXTREMES, TRUTHS_OF
+    int NOT_RECORDED, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, CONJUGATES, NO_REDUCTION, SUMS, EXTREMES, TRUTHS_OF
     ctypedef object (*Direct)(object)
     Direct direct_named(const char*)
     const char* slot_name(int)
@@ -65,7 +65,7 @@ cdef extern from "counting.h":
     Loops* binary_loops
     Loops* unary_loops
     Loops* compare_loops
-    Loops square_loops, power_loops
+    Loops square_loops, power_loops, conjugate_loops
     Loops product_loops
     void loops_fill(Loops*, object, int)
     int ATTRIBUTES
@@ -185,6 +185,7 @@ for _number, _of in [(NEG, np.negative), (ABS, np.absolute), (INVERT, np.invert)
 for _number, _of in enumerate([np.less, np.less_equal, np.equal, np.not_equal, np.greater, np.greater_equal]):
     loops_fill(&compare_loops[<int>_number], _of, 1)
 loops_fill(&square_loops, np.square, 1)
+loops_fill(&conjugate_loops, np.conjugate, 1)
 loops_fill(&power_loops, np.power, 0)
 loops_fill(&product_loops, np.matmul, 0)
 
@@ -213,7 +214,7 @@ cdef frozenset _BASIC = frozenset({
     "less", "less_equal", "equal", "not_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
     "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "isnan", "isinf", "isfinite", "signbit", "sign", "conjugate",
 })
-cdef dict _RECORDED = {"copy": COPIES, "cumsum": SCANS, "cumprod": SCANS, "sort": SORTS, "argsort": SORTS_POSITIONS, "clip": CLIPS, "diff": DIFFERS,
+cdef dict _RECORDED = {"copy": COPIES, "conj": CONJUGATES, "conjugate": CONJUGATES, "cumsum": SCANS, "cumprod": SCANS, "sort": SORTS, "argsort": SORTS_POSITIONS, "clip": CLIPS, "diff": DIFFERS,
                        "round": ROUNDS, "argmax": ARG_EXTREMES, "argmin": ARG_EXTREMES, "dot": PRODUCTS}
 cdef dict _REDUCES = {"sum": SUMS, "prod": SUMS, "max": EXTREMES, "min": EXTREMES, "amax": EXTREMES, "amin": EXTREMES, "any": TRUTHS_OF, "all": TRUTHS_OF}
 cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "asanyarray": AS_IT_IS,

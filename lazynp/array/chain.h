@@ -62,6 +62,7 @@ typedef struct Chain {
     int closed;   /* OPEN, or why it takes no further step */
     int sealed;   /* it takes no further step, since somebody has asked for that */
     int flat;     /* all its arrays lie as its results do */
+    int wide;     /* some of its numbers are complex */
     int whole;    /* a step is NumPy's only where its loop gets all elements at once */
     int told;     /* its errors were told of */
     int failed;   /* its call raised an exception: who asks for its value hears of it, and nobody else does */
@@ -136,7 +137,7 @@ static Chain* chain_new(PyObject* state, int minded, int ndim, const npy_intp* d
     Chain* self = kept_chain_count ? kept_chains[--kept_chain_count] : PyMem_Malloc(sizeof(Chain));
     if (self == NULL) return (Chain*)PyErr_NoMemory();
     self->serial = ++chain_serial;
-    self->steps = self->arrays = self->numbers = self->cells = self->sources = self->closed = self->sealed = self->told = self->failed = self->users = self->whole = 0;
+    self->steps = self->arrays = self->numbers = self->cells = self->sources = self->closed = self->sealed = self->told = self->failed = self->users = self->whole = self->wide = 0;
     self->flat = 1;
     self->ndim = ndim, self->size = size;
     for (int k = 0; k < ndim; k++) self->dims[k] = dims[k];

@@ -524,6 +524,26 @@ static Loops cast_loops[TYPES]; /* by the type that they become */
     COPY_OF(X, npy_int64) COPY_OF(X, npy_uint64) COPY_OF(X, npy_float) COPY_OF(X, npy_double) X(npy_double, npy_float) X(npy_int64, npy_int) X(npy_int64, npy_float)
 CASTS(CAST)
 ASKED_CASTS(CAST)
+/* Real numbers as complex ones. */
+#define CAST_COMPLEX(FROM, TO, PART) \
+    static void cast_##FROM##_##TO(char** args, const npy_intp* dims, const npy_intp* steps, void* data) { \
+        const char* from = args[0]; \
+        char* to = args[1]; \
+        (void)data; \
+        for (npy_intp k = dims[0]; k > 0; k--, from += steps[0], to += steps[1]) ((PART*)to)[0] = (PART)*(const FROM*)from, ((PART*)to)[1] = 0; \
+    }
+#define CASTS_COMPLEX(X) \
+    X(npy_bool, npy_cfloat, float) X(npy_byte, npy_cfloat, float) X(npy_ubyte, npy_cfloat, float) X(npy_short, npy_cfloat, float) X(npy_ushort, npy_cfloat, float) \
+    X(npy_float, npy_cfloat, float) X(npy_bool, npy_cdouble, double) X(npy_byte, npy_cdouble, double) X(npy_ubyte, npy_cdouble, double) \
+    X(npy_short, npy_cdouble, double) X(npy_ushort, npy_cdouble, double) X(npy_int, npy_cdouble, double) X(npy_uint, npy_cdouble, double) \
+    X(npy_int64, npy_cdouble, double) X(npy_uint64, npy_cdouble, double) X(npy_float, npy_cdouble, double) X(npy_double, npy_cdouble, double)
+CASTS_COMPLEX(CAST_COMPLEX)
+static void cast_npy_cfloat_npy_cdouble(char** args, const npy_intp* dims, const npy_intp* steps, void* data) {
+    const char* from = args[0];
+    char* to = args[1];
+    (void)data;
+    for (npy_intp k = dims[0]; k > 0; k--, from += steps[0], to += steps[1]) ((double*)to)[0] = ((const float*)from)[0], ((double*)to)[1] = ((const float*)from)[1];
+}
 
 #define NUMBER_OF(X) (sizeof(X) == sizeof(npy_long) ? NPY_LONG : NPY_LONGLONG) /* of the integers of 64 bits NumPy has two */
 
@@ -538,6 +558,8 @@ static int cast_type_npy_int64(void) { return NPY_INT64; }
 static int cast_type_npy_uint64(void) { return NPY_UINT64; }
 static int cast_type_npy_float(void) { return NPY_FLOAT; }
 static int cast_type_npy_double(void) { return NPY_DOUBLE; }
+static int cast_type_npy_cfloat(void) { return NPY_CFLOAT; }
+static int cast_type_npy_cdouble(void) { return NPY_CDOUBLE; }
 
 /* `cast(number)` returns a function of one array that is called in the place of a loop; by the number of the type that an array becomes. */
 static int casts_fill(PyObject* cast) {
@@ -553,6 +575,9 @@ static int casts_fill(PyObject* cast) {
         (Loop){.function = (PyUFuncGenericFunction)cast_##FROM##_##TO, .out = (char)cast_type_##TO(), .size = sizeof(TO), .state = USABLE, .basic = 1, .joins = 1};
     CASTS(FILL)
     ASKED_CASTS(FILL)
+#define FILL_COMPLEX(FROM, TO, PART) FILL(FROM, TO)
+    CASTS_COMPLEX(FILL_COMPLEX)
+    FILL(npy_cfloat, npy_cdouble)
     return 0;
 }
 
@@ -832,6 +857,7 @@ static void chain_append(Chain* self, Loops* loops, int type, const Operand* of,
     int k = self->steps++;
     Step* step = &self->step[k];
     step->loops = loops, step->type = (short)type, step->out = loops->of[type].out;
+    self->wide |= PyTypeNum_ISCOMPLEX(type) || PyTypeNum_ISCOMPLEX(step->out);
     memcpy(step->of, of, sizeof(step->of));
     self->site[k] = *site;
     self->cell[k] = cell;
@@ -848,8 +874,26 @@ static Operand chain_cast(Chain* self, Operand from, int type, int to, const Sit
     return (Operand){OF_STEP, (short)(self->steps - 1)};
 }
 
-/* What an operand is; 0 where nothing that reads it is recorded. */
-static inline int operand_read(PyObject* x, Read* to) {
+/* Whether what an operand is computed with is complex; no code of a program's runs. */
+static int with_complex(PyObject* x) {
+    PyArrayObject* seen;
+    if (Py_TYPE(x) != array_type) return is_complex(x);
+    if (WAITS(x)) return CHAIN_OF(x) && PyTypeNum_ISCOMPLEX(step_type(CHAIN_OF(x), STEP_OF(x)));
+    if ((seen = seen_of(x)) == NULL) seen = large_complex(x);
+    return seen && PyArray_ISCOMPLEX(seen);
+}
+
+/* The memory of a large array of real numbers that exists, for an operation with complex ones: no kernel computes with them; NULL for all others. */
+static inline PyArrayObject* large_real(PyObject* a, PyObject* other) {
+    PyArrayObject* memory;
+    Cell* root;
+    int own;
+    if (other == NULL || Py_TYPE(a) != array_type || ((Cell*)a)->base == NULL || Py_TYPE(((Cell*)a)->base) == &PyArray_Type || IS_RAW(((Cell*)a)->base)) return NULL;
+    return with_complex(other) ? large_memory(a, &root, &memory, &own) : NULL;
+}
+
+/* What an operand is, beside `other` (NULL: by itself); 0 where nothing that reads it is recorded. */
+static inline int operand_read(PyObject* x, Read* to, PyObject* other) {
     to->array = NULL, to->chain = NULL, to->type = -1;
     if (Py_TYPE(x) != array_type) return 1;
     if (WAITS(x)) {
@@ -859,7 +903,7 @@ static inline int operand_read(PyObject* x, Read* to) {
         return 1;
     }
     if (((Cell*)x)->base && IS_RAW(((Cell*)x)->base)) to->array = (PyArrayObject*)((Cell*)x)->base;
-    else if ((to->array = memory_of(x)) == NULL && (to->array = large_complex(x)) == NULL) return 0;
+    else if ((to->array = memory_of(x)) == NULL && (to->array = large_complex(x)) == NULL && (to->array = large_real(x, other)) == NULL) return 0;
     to->type = PyArray_TYPE(to->array), to->ndim = PyArray_NDIM(to->array), to->dims = PyArray_DIMS(to->array);
     return to->type < TYPES && is_private(x);
 }
@@ -876,7 +920,8 @@ static int operands_type(const Loops* loops, const Read* read, PyObject* a, PyOb
     else if (b && read[1].type >= 0) type = common_type(type, read[1].type);
     else if (b) number = b;
     if (type < 0) return -1;
-    if (number && type < NPY_FLOAT && PyFloat_CheckExact(number)) type = NPY_DOUBLE;
+    if (number && (PyComplex_CheckExact(number) || IS_A(number, NPY_CDOUBLE)) && type < NPY_CFLOAT) type = type == NPY_FLOAT && PyComplex_CheckExact(number) ? NPY_CFLOAT : NPY_CDOUBLE;
+    else if (number && type < NPY_FLOAT && PyFloat_CheckExact(number)) type = NPY_DOUBLE;
     else if (number && type == NPY_BOOL && PyLong_CheckExact(number)) type = NPY_LONG;
     return loops_type(loops, type);
 }
@@ -1024,7 +1069,7 @@ static PyObject* step_recorded(Loops* loops, PyObject* const* operands) {
     if (!recording_begin(&begun)) return NULL;
 reading: /* from here on no code of a program's runs */
     for (int o = 0; o < nin; o++)
-        if (!operand_read(operands[o], &read[o])) goto refused;
+        if (!operand_read(operands[o], &read[o], nin == 2 ? operands[1 - o] : NULL)) goto refused;
     if (from && read[0].type != NPY_BOOL) goto refused;
     type = nin - from > 2 ? read[0].type : operands_type(loops, read + from, operands[from], nin - from > 1 ? operands[from + 1] : NULL);
     for (int o = 1; nin - from > 2 && o < nin; o++)

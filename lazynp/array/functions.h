@@ -23,7 +23,7 @@
 enum { ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED };
 
 /* Functions that are recorded without a kind of their own, and reductions by the dtype of their results. */
-enum { NOT_RECORDED, CASTS_TO, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS };
+enum { NOT_RECORDED, CASTS_TO, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, CONJUGATES };
 enum { NO_REDUCTION, SUMS, EXTREMES, TRUTHS_OF };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
@@ -1193,7 +1193,7 @@ static int dtype_number(PyObject* dtype) {
 static PyObject* cast_recorded(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     Read read;
     int to;
-    if (names || n != (self->kind == ASTYPE ? 2 : 1) || !operand_read(args[0], &read) || read.type < 0) return NULL;
+    if (names || n != (self->kind == ASTYPE ? 2 : 1) || !operand_read(args[0], &read, NULL) || read.type < 0) return NULL;
     to = self->kind == ASTYPE ? dtype_number(args[1]) : read.type;
     if (to < 0 || to >= TYPES || cast_loops[to].of[read.type].function == NULL) return NULL;
     return chain_step(&cast_loops[to], args[0], NULL);
@@ -1212,7 +1212,7 @@ static PyObject* clip_recorded(PyObject* const* args, Py_ssize_t n, PyObject* na
     PyObject* bound;
     Loops* loops;
     Read read;
-    if (names || n != 3 || clip_loops.ufunc == NULL || !operand_read(args[0], &read) || read.type < 0) return NULL;
+    if (names || n != 3 || clip_loops.ufunc == NULL || !operand_read(args[0], &read, NULL) || read.type < 0) return NULL;
     for (int k = 1; k < 3; k++)
         if (args[k] != Py_None && Py_TYPE(args[k]) != array_type && (!is_number(args[k]) || beside_number(read.type, args[k]) != read.type)) return NULL;
     if (args[1] != Py_None && args[2] != Py_None) return clip_loops.of[read.type].function ? step_recorded(&clip_loops, args) : NULL;
@@ -1299,6 +1299,13 @@ static inline int may_be_recorded(const Function* self, PyObject* const* args, P
     }
 }
 
+/* The method: real numbers are their own conjugates. */
+static PyObject* conjugate_recorded(PyObject* a) {
+    Read read;
+    if (!operand_read(a, &read, NULL)) return NULL;
+    return PyTypeNum_ISCOMPLEX(read.type) ? chain_step(&conjugate_loops, a, NULL) : Py_NewRef(a);
+}
+
 /* Whether NumPy tells of no floating-point errors of a function, whatever it is given. */
 static int is_silent(const Function* self) {
     switch (self->kind) {
@@ -1321,6 +1328,7 @@ static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssi
     if ((self->kind == ASTYPE || self->recorded == COPIES) && ((made = cast_recorded(self, args, n, names)) || PyErr_Occurred())) return made;
     if (self->kind == WHERE) return names ? NULL : step_recorded(&where_loops, args);
     if (self->recorded == CLIPS) return clip_recorded(args, n, names);
+    if (self->recorded == CONJUGATES) return total == 1 && n == 1 ? conjugate_recorded(args[0]) : NULL;
     if (!recording_begin(&begun)) return NULL;
     switch (self->kind) {
     case REDUCTION: case MEAN: case VARIANCE: case DEVIATION: fits = reduction_call(&call, self, args, n, names); break;
@@ -1341,7 +1349,7 @@ static int only_reads(const Function* self, PyObject* names) {
     case REDUCTION: case MEAN: case VARIANCE: case DEVIATION: return names == NULL || !is_named(names, "out");
     case WHERE: case JOINED: case ASTYPE: case DOT: case PRODUCT: case MATRICES: case SEARCHED: case NUMBERS: return names == NULL;
     case ZEROS: case ONES: case FULL: case SQUARE: case RANGE: case SPACED: return 1;
-    default: return 0;
+    default: return self->recorded == CONJUGATES && names == NULL;
     }
 }
 

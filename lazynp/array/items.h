@@ -153,7 +153,7 @@ typedef struct {
 /* Read an operand, however its elements lie. */
 static int call_takes_any(Call* call, PyObject* x) {
     Read* read = &call->read[call->count];
-    if (call->count == CHAIN_STEPS || Py_TYPE(x) != array_type || !operand_read(x, read) || read->type < 0 || read->ndim > AXES || read->ndim == 0) return 0;
+    if (call->count == CHAIN_STEPS || Py_TYPE(x) != array_type || !operand_read(x, read, NULL) || read->type < 0 || read->ndim > AXES || read->ndim == 0) return 0;
     if (read->array && !PyArray_ISBEHAVED_RO(read->array)) return 0;
     call->operands[call->count++] = x;
     return 1;

@@ -149,7 +149,8 @@ static inline int long2(Loop* loop, int type, char* x, char* y, char* r, npy_int
 
 /* Arithmetic of two complex numbers that is sums and products of their parts; quotients and absolute values are functions of libraries. */
 static int is_complex_arithmetic(const char* name) {
-    return strcmp(name, "add") == 0 || strcmp(name, "subtract") == 0 || strcmp(name, "multiply") == 0 || strcmp(name, "square") == 0 || strcmp(name, "negative") == 0;
+    return strcmp(name, "add") == 0 || strcmp(name, "subtract") == 0 || strcmp(name, "multiply") == 0 || strcmp(name, "square") == 0 || strcmp(name, "negative") == 0 ||
+           strcmp(name, "conjugate") == 0;
 }
 
 /* Divisions with a remainder, which are exact: it is tried whether elements one by one have the same bits, and then they are steps. */
@@ -318,8 +319,11 @@ static inline Loop* loop_of(Loops* loops, int type) {
 
 typedef union {
     npy_bool b; npy_byte i8; npy_ubyte u8; npy_short i16; npy_ushort u16; npy_int i32; npy_uint u32; npy_long l; npy_ulong ul;
-    npy_longlong ll; npy_ulonglong ull; float f; double d; double c[2];
+    npy_longlong ll; npy_ulonglong ull; float f; double d; double c[2]; float cf[2];
 } Value;
+
+/* Whether a number of Python's is one of 32 bits without an overflow. */
+static inline int single_fits(double v) { return fabs(v) < 3e38 || v != v || fabs(v) == INFINITY; }
 
 /* A number as an element of `type`, where NumPy would take it so (NEP 50) without an error. */
 static inline int value_of(PyObject* x, int type, Value* to) {
@@ -329,8 +333,8 @@ static inline int value_of(PyObject* x, int type, Value* to) {
             to->d = v;
             return 1;
         }
-        if (type == NPY_FLOAT && (fabs(v) < 3e38 || v != v || fabs(v) == INFINITY)) {
-            to->f = (float)v;
+        if ((type == NPY_FLOAT || type == NPY_CFLOAT) && single_fits(v)) {
+            to->cf[0] = (float)v, to->cf[1] = 0; /* the first one is `f` */
             return 1;
         }
         if (type == NPY_CDOUBLE) {
@@ -345,6 +349,10 @@ static inline int value_of(PyObject* x, int type, Value* to) {
         if (overflow) return 0;
         if (type == NPY_CDOUBLE && v >= -(1LL << 53) && v <= 1LL << 53) {
             to->c[0] = (double)v, to->c[1] = 0;
+            return 1;
+        }
+        if (type == NPY_CFLOAT && v >= -(1LL << 24) && v <= 1LL << 24) {
+            to->cf[0] = (float)v, to->cf[1] = 0;
             return 1;
         }
 #define FITS(NUMBER, FIELD, TYPE, LOW, HIGH) case NUMBER: if (v < (LOW) || v > (HIGH)) return 0; to->FIELD = (TYPE)v; return 1;
@@ -368,6 +376,15 @@ static inline int value_of(PyObject* x, int type, Value* to) {
     if (type == NPY_CDOUBLE && PyComplex_CheckExact(x)) {
         to->c[0] = PyComplex_RealAsDouble(x), to->c[1] = PyComplex_ImagAsDouble(x);
         return 1;
+    }
+    if (type == NPY_CDOUBLE && IS_A(x, NPY_CDOUBLE)) {
+        to->c[0] = PyComplex_RealAsDouble(x), to->c[1] = PyComplex_ImagAsDouble(x);
+        return 1;
+    }
+    if (type == NPY_CFLOAT && PyComplex_CheckExact(x)) {
+        double real = PyComplex_RealAsDouble(x), imaginary = PyComplex_ImagAsDouble(x);
+        to->cf[0] = (float)real, to->cf[1] = (float)imaginary;
+        return single_fits(real) && single_fits(imaginary);
     }
     if (type == NPY_BOOL && PyBool_Check(x)) {
         to->b = x == Py_True;

@@ -42,6 +42,10 @@ static inline int is_number_class(PyTypeObject* type) { return (char*)type >= (c
 /* Whether an object is a number of this type, NumPy's own or ours. */
 #define IS_A(X, TYPE) (Py_IS_TYPE(X, CLASS(TYPE)) || Py_IS_TYPE(X, NUMPYS(TYPE)))
 
+static inline int is_complex(PyObject* number) {
+    return Py_IS_TYPE(number, &PyComplex_Type) || IS_A(number, NPY_CDOUBLE) || IS_A(number, NPY_CFLOAT);
+}
+
 static NumberClass* class_below(PyTypeObject* numpys) {
     if (numpys == NUMPYS(NPY_DOUBLE)) return &number_classes[NPY_DOUBLE];
     if (numpys == NUMPYS(WHOLE)) return &number_classes[WHOLE];
@@ -276,9 +280,10 @@ static PyObject* number_power(PyObject* a, PyObject* b, PyObject* modulo) {
     return number_of(found);
 }
 
+static PyObject* compared_from(PyObject* a, PyObject* b, int op);
 static PyObject* number_richcompare(PyObject* a, PyObject* b, int op) {
     PyObject *x, *y, *found;
-    if (is_array_of_ours(b)) Py_RETURN_NOTIMPLEMENTED;
+    if (is_array_of_ours(b)) return compared_from(a, b, op);
     x = numpys_number(a), y = numpys_number(b);
     found = x && y ? PyObject_RichCompare(x, y, op) : NULL;
     Py_XDECREF(x), Py_XDECREF(y);

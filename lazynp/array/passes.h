@@ -137,7 +137,7 @@ static inline int steps_run(const Chain* self, const Outs* outs, const int* bloc
 /* The elements in one row, from `at` on; whether an error was raised.  Of complex numbers fewer are computed at a time: two operands, what is between
    and the result are to stay in the first-level cache. */
 static inline int row_run(const Chain* self, const Outs* outs, const int* block, char** at, const Rows2* of, Desk* desk, char** out, npy_intp length) {
-    npy_intp most = PyTypeNum_ISCOMPLEX(self->step[0].type) && chain_sizes.block > 3 ? chain_sizes.block / 4 : chain_sizes.block;
+    npy_intp most = self->wide && chain_sizes.block > 3 ? chain_sizes.block / 4 : chain_sizes.block;
     for (npy_intp done = 0; done < length; done += most) {
         npy_intp n = length - done < most ? length - done : most;
         if (steps_run(self, outs, block, at, of, desk, out, n)) return 1;
@@ -151,8 +151,8 @@ static inline int row_run(const Chain* self, const Outs* outs, const int* block,
 /* Whether all elements are as small as what lays rows side by side knows. */
 static int sides_fit(const Chain* self) {
     for (int k = 0; k < self->steps; k++)
-        if (self->step[k].loops->of[self->step[k].type].size > SIDES_SIZE || PyTypeNum_ISCOMPLEX(self->step[k].type)) return 0;
-    return 1;
+        if (self->step[k].loops->of[self->step[k].type].size > SIDES_SIZE) return 0;
+    return !self->wide;
 }
 
 /* The same where rows are short, as many at a time as a block holds, side by side: `count` rows, which begin at `begin`. */
@@ -241,7 +241,7 @@ static int pass_run(const Chain* self, const Outs* outs, const Rows2* of, int mi
     double ns = 0;
     if (self->steps == 1) block[0] = -1; /* somebody wants it, or nothing runs */
     else blocks_assign(self, outs, block);
-    if (of->rows == 1 && self->size <= chain_sizes.block / (PyTypeNum_ISCOMPLEX(self->step[0].type) ? 4 : 1)) { /* one block */
+    if (of->rows == 1 && self->size <= chain_sizes.block / (self->wide ? 4 : 1)) { /* one block */
         char *at[CHAIN_STEPS + 1], *out[CHAIN_STEPS];
         if ((pass.desk = desk_take()) == NULL) return 1;
         pass.desk->minded = minded;

@@ -20,7 +20,7 @@ static const char* slot_name(int k) { return slot_names[k]; }
 static PyObject *slow_methods[METHODS], *slow_reflected[BINARIES], *slow_in_place[BINARIES];
 static binaryfunc numpys[BINARIES], numpys_in_place[BINARIES];
 
-static Loops binary_loops[BINARIES], unary_loops[METHODS], compare_loops[6], square_loops, power_loops;
+static Loops binary_loops[BINARIES], unary_loops[METHODS], compare_loops[6], square_loops, power_loops, conjugate_loops;
 static Loops* power_kernels; /* of many elements; NULL where the core has none */
 
 static PyObject* not_implemented(void) { return Py_NewRef(Py_NotImplemented); }
@@ -56,10 +56,6 @@ static inline int is_number(PyObject* x) {
            type == &PyCFloatArrType_Type || type == &PyHalfArrType_Type || type == &PyByteArrType_Type || type == &PyShortArrType_Type ||
            type == &PyLongLongArrType_Type || type == &PyUByteArrType_Type || type == &PyUShortArrType_Type || type == &PyUIntArrType_Type ||
            type == &PyULongArrType_Type || type == &PyULongLongArrType_Type;
-}
-
-static inline int is_complex(PyObject* number) {
-    return Py_IS_TYPE(number, &PyComplex_Type) || IS_A(number, NPY_CDOUBLE) || IS_A(number, NPY_CFLOAT);
 }
 
 /* Whether the result of broadcasting is at hand as well, or NumPy's to refuse. */
@@ -199,7 +195,7 @@ static PyObject* binary(int op, PyObject* a, PyObject* b) {
         if (found) return found;
     }
     x = seen_of(a), y = seen_of(b);
-    if (op != MATMUL && (may_chain(a, b, x, y) || (x == NULL && large_complex(a)) || (y == NULL && large_complex(b)))) {
+    if (op != MATMUL && (may_chain(a, b, x, y) || (x == NULL && (large_complex(a) || large_real(a, b))) || (y == NULL && (large_complex(b) || large_real(b, a))))) {
         PyObject* found = NULL;
         if (op < POW && binary_loops[op].ufunc) found = chain_step(&binary_loops[op], a, b);
         else if (op == POW && is_two(b)) found = chain_step(&square_loops, a, NULL);
@@ -450,6 +446,23 @@ static PyObject* compare(PyObject* a, PyObject* b, int op) {
     if (found == NULL && !PyErr_Occurred() && (q = numpys_taken(q))) found = PyArray_Type.tp_richcompare((PyObject*)x, q, op);
     Py_DECREF(x), Py_XDECREF(q);
     return wrapped(found);
+}
+
+/* A number that is a result, compared with an array: where Python had the array compare itself, a warning would name the reverse. */
+static PyObject* compared_from(PyObject* a, PyObject* b, int op) {
+    static const char* const names[] = {"less", "less_equal", "equal", "not_equal", "greater", "greater_equal"};
+    PyObject *found = step_next(&compare_loops[op], a, b), *module, *function, *name;
+    if (found) return found;
+    if (Py_TYPE(b) != array_type) Py_RETURN_NOTIMPLEMENTED; /* of a subclass, which has its own say */
+    if (may_chain(b, NULL, seen_of(b), NULL) && ((found = chain_step(&compare_loops[op], a, b)) || PyErr_Occurred())) return found;
+    if ((name = PyUnicode_FromString("lazynp")) == NULL) return NULL;
+    module = PyImport_GetModule(name);
+    Py_DECREF(name);
+    function = module ? PyObject_GetAttrString(module, names[op]) : NULL;
+    found = function ? PyObject_CallFunctionObjArgs(function, a, b, NULL) : NULL;
+    Py_XDECREF(module), Py_XDECREF(function);
+    if (found == NULL && !PyErr_Occurred()) Py_RETURN_NOTIMPLEMENTED;
+    return found;
 }
 
 /* Python takes `__add__` and `__iadd__` of a class for concatenation, too: what neither operand knows would come back as NotImplemented.  NumPy's refuses. */

@@ -14,6 +14,7 @@ import statistics
 import struct
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -255,3 +256,17 @@ def test_a_variance_takes_a_known_mean_and_keeps_its_bits(dtype: str) -> None:
     with pytest.warns(RuntimeWarning, match="overflow encountered in reduce") as told:
         assert wide.std() == numpy.inf
     assert len(told) == 1
+
+
+@pytest.mark.parametrize("n", [3, 900_000])
+@pytest.mark.parametrize("number", ["x[0]", "(x * 1j)[0]", "x.sum()"])
+@pytest.mark.parametrize("operator", ["<", "<=", ">", ">=", "==", "!="])
+def test_a_warning_names_the_comparison_that_is_written(operator: str, number: str, n: int) -> None:
+    def heard(np: Any) -> list[str]:
+        x = np.array([2.0, numpy.inf, 3.0] * (n // 3))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            numpy.asarray(eval(f"{number} {operator} x - x", {"x": x}))
+        return [str(w.message) for w in caught]
+
+    assert heard(lazynp) == heard(numpy)

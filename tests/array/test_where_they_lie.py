@@ -462,6 +462,7 @@ COMPLEX: dict[str, Callable[[Any, Any], Any]] = {
     "a product and a sum": lambda c, d: c * d + c,
     "a square": lambda c, d: c * c + d,
     "numbers": lambda c, d: 2.5j * c - d * 2 + 1,
+    "their conjugates": lambda c, d: c * c.conj() - d.conjugate(),
     "sums": lambda c, d: (c + d) * (c - d),
     "slices": lambda c, d: c[::2] * d[::2] + c[::2],
     "a small one beside": lambda c, d: c.reshape(-1, 10) * d[:10] + d[:10],
@@ -480,7 +481,7 @@ def test_expressions_of_complex_numbers_take_one_pass(which: str, dtype: str) ->
     for _ in range(3):
         before, passes = counts()[0], core.chain_counts()[0]
         found = run(x, y)
-        assert core.chain_counts()[0] == passes or which == "then a function" or (which, dtype) == ("numbers", "c8"), "what waits"
+        assert core.chain_counts()[0] == passes or which == "then a function", "what waits"
         lazynp.realize(found)
         assert core.chain_counts()[0] == passes + (which != "slices")
         assert counts()[0] == before
@@ -488,6 +489,43 @@ def test_expressions_of_complex_numbers_take_one_pass(which: str, dtype: str) ->
         found += 1
         same(found, run(c, d) + 1)
         same(found[3:9] * 2, (run(c, d) + 1)[3:9] * 2)
+
+
+OF_REAL: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "parts": lambda r, s, c: r + 1j * s,
+    "beside complex ones": lambda r, s, c: r * c + s,
+    "on the right": lambda r, s, c: (c - r) * s,
+    "numbers": lambda r, s, c: (r - 1j) * (s + (2 - 3j)) * c,
+    "a complex result": lambda r, s, c: r * numpy.complex128(1 - 2j) - c * s,
+    "a conjugate": lambda r, s, c: (r + 1j * s).conj() * c - r.conj(),
+    "rows": lambda r, s, c: r[:100] * c.reshape(-1, 100) + 1j,
+}
+
+
+@native
+@pytest.mark.parametrize("below", [1000, 5000])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "u1", "?"])
+@pytest.mark.parametrize("which", OF_REAL)
+def test_real_numbers_become_complex_in_the_pass(which: str, dtype: str, below: int) -> None:
+    rng = numpy.random.default_rng(1)
+    r, s = [(rng.random(3000) * 5).astype(dtype) for _ in range(2)]
+    c = (rng.random(3000) - 1j * rng.random(3000)).astype("c8" if dtype == "f4" else "c16")
+    for special in (numpy.inf, numpy.nan, -0.0, 1e38):
+        if r.dtype.kind == "f":
+            at = rng.integers(0, 3000, 6)
+            r[at[:2]], s[at[2:4]], c[at[4:]] = special, -special, complex(special, -1)
+    run = OF_REAL[which]
+    with config.override(eager_below=below), numpy.errstate(all="ignore"):
+        mine = [lazynp.array(x) for x in (r, s, c)]
+        for _ in range(3):
+            before, passes = counts()[0], core.chain_counts()[0]
+            found = run(*mine)
+            assert core.chain_counts()[0] == passes, "what waits"
+            lazynp.realize(found)
+            if below > 3000:
+                assert core.chain_counts()[0] == passes + 1
+            assert counts()[0] == before
+            same(found, run(r, s, c))
 
 
 @native
