@@ -97,7 +97,6 @@ GROUPS: Final = {
     "lazynp.backends.numpy.operations._NOT_UFUNCS": "what NumPy has no ufunc for",
     "lazynp.backends.numpy.source.NAMED_OUT": "ufuncs of NumPy whose third operand wants a name",
     "lazynp.codegen.reduce.HARMLESS": "what may be computed of the zeros that fill the last lanes",
-    "lazynp.namespace.assignment._CONSTANT": "how a fill is recorded",
     "lazynp.namespace.device.accumulating._RING": "what accumulates at positions without an order",
     "lazynp.schedule.claims.VIEWS": "movements that a library can follow",
     "lazynp.viewing._FIRST_STEPS": "steps of a view whose geometry can wait",

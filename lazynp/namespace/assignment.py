@@ -33,7 +33,6 @@ DRAFT_RUN = 8
 
 _PLAIN = frozenset({bool, int, float, complex, *OF_TYPE})
 _NARROW = "efF"  # dtypes too small for some float
-_TURNED = frozenset({o.RESHAPE, o.PERMUTE})
 _BASIC_PARTS = frozenset({int, slice, type(None), type(Ellipsis)})
 
 
@@ -147,7 +146,7 @@ def _worth_draft(node: Node) -> bool:
 def _is_run(node: Node) -> bool:
     """Tell whether a value that waits is one that was written again and again, through views or not."""
     run = 0
-    while (op := node.op) is o.STORE or op in _TURNED:
+    while (op := node.op) is o.STORE or op is o.RESHAPE or op is o.PERMUTE:
         sources = node.src
         if not sources or node.buffer is not None:
             return False
