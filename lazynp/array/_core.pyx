@@ -242,6 +242,7 @@ cdef frozenset _METHODS = frozenset({
 })
 # What NumPy's functions and methods do with one array and nothing else.
 cdef dict _DIRECTS = {
+    np.argmax: b"argmax", np.argmin: b"argmin", np.ndarray.argmax: b"argmax", np.ndarray.argmin: b"argmin", np.ones_like: b"ones like",
     np.ndarray.ravel: b"ravel", np.ravel: b"ravel", np.ndarray.flatten: b"flatten", np.ndarray.transpose: b"transpose", np.transpose: b"transpose",
     np.ndarray.squeeze: b"squeeze", np.squeeze: b"squeeze", np.ndarray.copy: b"copy", np.ndarray.__copy__: b"copy as it lies", np.copy: b"copy as it lies", np.ndarray.tolist: b"list",
     np.ndim: b"ndim", np.size: b"size", np.shape: b"shape", np.ndarray.nonzero: b"nonzero", np.nonzero: b"nonzero", np.where: b"nonzero",
@@ -631,7 +632,7 @@ def function(slow, theirs, name, own, least=1):
     cdef bint stands_for_it = getattr(np, name, None) is getattr(theirs, "__wrapped__", theirs)
     cdef bint in_their_place = str(getattr(theirs, "__module__", "")).startswith("lazynp")
     cdef bint plain = not hasattr(getattr(np, name, theirs) if in_their_place else theirs, "__wrapped__")
-    cdef bytes direct = b"stable order" if name == "argsort" else _DIRECTS.get(getattr(theirs, "__wrapped__", theirs), b"")
+    cdef bytes direct = b"stable order" if name == "argsort" else _DIRECTS.get(theirs) or _DIRECTS.get(getattr(theirs, "__wrapped__", None), b"")
     if theirs in _MATRICES and numpys_matrices[<int>_MATRICES[theirs]].loops.ufunc != NULL:
         kind = MATRICES
         matrices = &numpys_matrices[<int>_MATRICES[theirs]]

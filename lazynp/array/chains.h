@@ -517,11 +517,13 @@ static Loops cast_loops[TYPES]; /* by the type that they become */
     CAST_TO_LARGER(X, npy_float) X(npy_short, npy_float) X(npy_ushort, npy_float) \
     CAST_TO_LARGER(X, npy_double) X(npy_short, npy_double) X(npy_ushort, npy_double) X(npy_int, npy_double) X(npy_uint, npy_double) \
     X(npy_int64, npy_double) X(npy_uint64, npy_double) X(npy_float, npy_double)
-/* And what a program asks for: copies, and the casts to a smaller type that are the same however they are compiled. */
+/* And what a program asks for: copies, and the casts to a smaller type that are the same however they are compiled; of floats the instruction gives what is in no
+   range, and raises the flag, as in NumPy's loop. */
 #define COPY_OF(X, TYPE) X(TYPE, TYPE)
 #define ASKED_CASTS(X) \
     COPY_OF(X, npy_byte) COPY_OF(X, npy_ubyte) COPY_OF(X, npy_short) COPY_OF(X, npy_ushort) COPY_OF(X, npy_int) COPY_OF(X, npy_uint) \
-    COPY_OF(X, npy_int64) COPY_OF(X, npy_uint64) COPY_OF(X, npy_float) COPY_OF(X, npy_double) X(npy_double, npy_float) X(npy_int64, npy_int) X(npy_int64, npy_float)
+    COPY_OF(X, npy_int64) COPY_OF(X, npy_uint64) COPY_OF(X, npy_float) COPY_OF(X, npy_double) X(npy_double, npy_float) X(npy_int64, npy_int) X(npy_int64, npy_float) \
+    X(npy_double, npy_int64) X(npy_float, npy_int64)
 CASTS(CAST)
 ASKED_CASTS(CAST)
 /* Real numbers as complex ones. */

@@ -68,6 +68,31 @@ static PyObject* direct_list(PyArrayObject* x) { return PyArray_ToList(x); }
 static PyObject* direct_ndim(PyArrayObject* x) { return PyLong_FromLong(PyArray_NDIM(x)); }
 static PyObject* direct_size(PyArrayObject* x) { return PyLong_FromSsize_t(PyArray_SIZE(x)); }
 static PyObject* direct_shape(PyArrayObject* x) { return PyArray_IntTupleFromIntp(PyArray_NDIM(x), PyArray_DIMS(x)); }
+#define FEW_LOOKED_AT 128 /* elements, more are worth NumPy's vectors */
+/* The first of the largest, or smallest, of few elements; of NaN the first one. */
+#define POSITION(NAME, TYPE, OF) \
+    static npy_intp NAME(const TYPE* x, npy_intp n) { \
+        npy_intp at = 0; \
+        for (npy_intp k = 1; k < n && x[at] == x[at]; k++) \
+            if (!(x[at] OF x[k])) at = k; \
+        return at; \
+    }
+POSITION(largest_double, double, >=)
+POSITION(smallest_double, double, <=)
+POSITION(largest_int64, npy_int64, >=)
+POSITION(smallest_int64, npy_int64, <=)
+static PyObject* position_of(PyArrayObject* x, int largest) {
+    npy_intp n = size_of(x);
+    if (n && n <= FEW_LOOKED_AT && PyArray_ISCARRAY_RO(x) && (PyArray_TYPE(x) == NPY_DOUBLE || PyArray_TYPE(x) == WHOLE)) {
+        const void* at = PyArray_DATA(x);
+        n = PyArray_TYPE(x) == WHOLE ? (largest ? largest_int64 : smallest_int64)(at, n) : (largest ? largest_double : smallest_double)(at, n);
+        flags_clear(1); /* comparisons with NaN */
+        return whole_new(n);
+    }
+    return PyArray_Return((PyArrayObject*)(largest ? PyArray_ArgMax : PyArray_ArgMin)(x, NPY_RAVEL_AXIS, NULL));
+}
+static PyObject* direct_argmax(PyArrayObject* x) { return position_of(x, 1); }
+static PyObject* direct_argmin(PyArrayObject* x) { return position_of(x, 0); }
 static PyObject* direct_nonzero(PyArrayObject* x) { return PyArray_NDIM(x) ? PyArray_Nonzero(x) : NULL; }
 static PyObject* direct_flatnonzero(PyArrayObject* x) {
     PyObject *flat = PyArray_Ravel(x, NPY_CORDER), *found = flat ? PyArray_Nonzero((PyArrayObject*)flat) : NULL, *first = NULL;
@@ -141,6 +166,13 @@ static PyObject* direct_zeros_like(PyArrayObject* x) {
     if (made) memset(PyArray_DATA(made), 0, (size_t)PyArray_NBYTES(made));
     return (PyObject*)made;
 }
+static PyObject* direct_ones_like(PyArrayObject* x) {
+    PyObject* one = PyLong_FromLong(1);
+    PyArrayObject* made = one ? room_like(x, NULL) : NULL;
+    if (made && PyArray_FillWithScalar(made, one) < 0) Py_CLEAR(made);
+    Py_XDECREF(one);
+    return (PyObject*)made;
+}
 
 static const struct {
     const char* name;
@@ -148,7 +180,8 @@ static const struct {
 } directs[] = {
     {"ravel", direct_ravel}, {"flatten", direct_flatten}, {"transpose", direct_transpose}, {"squeeze", direct_squeeze}, {"copy", direct_copy},
     {"copy as it lies", direct_copy_as_it_lies}, {"list", direct_list}, {"ndim", direct_ndim}, {"size", direct_size},
-    {"shape", direct_shape}, {"nonzero", direct_nonzero}, {"flatnonzero", direct_flatnonzero}, {"zeros like", direct_zeros_like}, {"stable order", direct_stable_order}, {"norm", direct_norm}};
+    {"shape", direct_shape}, {"nonzero", direct_nonzero}, {"flatnonzero", direct_flatnonzero}, {"zeros like", direct_zeros_like}, {"stable order", direct_stable_order}, {"norm", direct_norm},
+    {"argmax", direct_argmax}, {"argmin", direct_argmin}, {"ones like", direct_ones_like}};
 
 static Direct direct_named(const char* name) {
     for (size_t k = 0; k < sizeof(directs) / sizeof(directs[0]); k++)

@@ -1,6 +1,7 @@
 """What is plain, by the shortest way: errors are heard, threads do not meet, and parts of large arrays are what they were."""
 
 import operator
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -155,3 +156,57 @@ def test_a_part_is_taken_apart_when_it_is_recorded() -> None:
     assert [step[2] for step in row._view.path] == [(1, 24), (24,)]
     assert row._view.geometry() == (3 * 24 * 8, (8,))
     numpy.testing.assert_array_equal(large + row, numpy.asarray(x)[3:] + numpy.asarray(x)[3])
+
+
+DIRECT = (
+    "ravel", "transpose", "squeeze", "copy", "ndim", "size", "shape", "nonzero", "flatnonzero", "zeros_like", "empty_like", "ones_like",
+    "argmax", "argmin", "linalg.norm", "sum", "mean", "max", "prod", "any", "all", "std", "var", "cumsum", "argsort", "array", "asarray",
+    "dot", "where",
+)  # fmt: skip
+
+
+@pytest.mark.skipif(not core.native, reason="no native core")
+@pytest.mark.parametrize("name", DIRECT)
+def test_functions_of_small_arrays_enter_no_code_in_python(name: str) -> None:
+    function: Any = operator.attrgetter(name)(lazynp)
+    theirs: Any = operator.attrgetter(name)(numpy)
+    x = lazynp.array([[3.0, -1.0], [0.0, 2.5]]) if name != "dot" else lazynp.array([3.0, -1.0])
+    operands = (x, x) if name == "dot" else (x > 0, x, x) if name == "where" else (x,)
+    plain = [numpy.asarray(operand) for operand in operands]
+    entered: list[str] = []
+
+    def profile(frame: Any, event: str, argument: Any) -> None:
+        if event == "call":
+            entered.append(frame.f_code.co_name)
+
+    for _ in range(4):  # the first time loops are compared with NumPy's
+        entered.clear()
+        before = sys.getprofile()
+        sys.setprofile(profile)
+        try:
+            found = function(*operands)
+        finally:
+            sys.setprofile(before)
+    assert entered == []
+    wanted = theirs(*plain)
+    if name != "empty_like":
+        numpy.testing.assert_equal(numpy.asarray(found), numpy.asarray(wanted))
+    assert type(found) is type(wanted) or isinstance(found, (lazynp.ndarray, numpy.generic))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+@pytest.mark.parametrize("to", [int, "i8", "i4", "u1", "f4", bool])
+@pytest.mark.parametrize("n", [7, 1000, 5000])
+def test_floats_are_cast_as_numpy_casts_them(n: int, to: Any, dtype: str) -> None:
+    a = numpy.resize([1.5, -2.7, numpy.nan, 1e300, -0.0, numpy.inf, 3e9], n).astype("f8")
+    with numpy.errstate(all="ignore"):
+        a = a.astype(dtype)
+    for first in (0, 1):
+        heard = []
+        for np in (numpy, lazynp):
+            x = np.array(a[first::7] if first == 0 else a)
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                found = numpy.asarray((x * 1).astype(to) + x.astype(to))
+            heard.append((found.dtype, found.tobytes(), sorted(str(w.message) for w in seen)))
+        assert heard[0] == heard[1]
