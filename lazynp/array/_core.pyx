@@ -242,7 +242,7 @@ cdef frozenset _METHODS = frozenset({
 })
 # What NumPy's functions and methods do with one array and nothing else.
 cdef dict _DIRECTS = {
-    np.argmax: b"argmax", np.argmin: b"argmin", np.ndarray.argmax: b"argmax", np.ndarray.argmin: b"argmin", np.ones_like: b"ones like",
+    np.argmax: b"argmax", np.argmin: b"argmin", np.ndarray.argmax: b"argmax", np.ndarray.argmin: b"argmin", np.ones_like: b"ones like", np.sort: b"sorted",
     np.ndarray.ravel: b"ravel", np.ravel: b"ravel", np.ndarray.flatten: b"flatten", np.ndarray.transpose: b"transpose", np.transpose: b"transpose",
     np.ndarray.squeeze: b"squeeze", np.squeeze: b"squeeze", np.ndarray.copy: b"copy", np.ndarray.__copy__: b"copy as it lies", np.copy: b"copy as it lies", np.ndarray.tolist: b"list",
     np.ndim: b"ndim", np.size: b"size", np.shape: b"shape", np.ndarray.nonzero: b"nonzero", np.nonzero: b"nonzero", np.where: b"nonzero",

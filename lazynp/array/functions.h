@@ -161,6 +161,12 @@ static PyObject* direct_norm(PyArrayObject* x) { /* of floats, whatever the numb
     if (found && IS_A(found, NPY_DOUBLE)) PyArrayScalar_ASSIGN(found, Double, sqrt(PyArrayScalar_VAL(found, Double)));
     return found;
 }
+static PyObject* direct_sorted(PyArrayObject* x) { /* a copy of it */
+    PyObject* made = PyArray_NDIM(x) ? copy_of(x, NPY_KEEPORDER) : NULL;
+    if (made && PyArray_Sort((PyArrayObject*)made, -1, NPY_QUICKSORT) < 0) Py_CLEAR(made);
+    flags_clear(1); /* comparisons with NaN */
+    return made;
+}
 static PyObject* direct_zeros_like(PyArrayObject* x) {
     PyArrayObject* made = room_like(x, NULL);
     if (made) memset(PyArray_DATA(made), 0, (size_t)PyArray_NBYTES(made));
@@ -181,7 +187,7 @@ static const struct {
     {"ravel", direct_ravel}, {"flatten", direct_flatten}, {"transpose", direct_transpose}, {"squeeze", direct_squeeze}, {"copy", direct_copy},
     {"copy as it lies", direct_copy_as_it_lies}, {"list", direct_list}, {"ndim", direct_ndim}, {"size", direct_size},
     {"shape", direct_shape}, {"nonzero", direct_nonzero}, {"flatnonzero", direct_flatnonzero}, {"zeros like", direct_zeros_like}, {"stable order", direct_stable_order}, {"norm", direct_norm},
-    {"argmax", direct_argmax}, {"argmin", direct_argmin}, {"ones like", direct_ones_like}};
+    {"argmax", direct_argmax}, {"argmin", direct_argmin}, {"ones like", direct_ones_like}, {"sorted", direct_sorted}};
 
 static Direct direct_named(const char* name) {
     for (size_t k = 0; k < sizeof(directs) / sizeof(directs[0]); k++)
@@ -920,6 +926,16 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
         } else if (self->direct == direct_ravel || self->direct == direct_transpose || self->direct == direct_squeeze) {
             found = self->direct == direct_ravel ? large_view(args[0], NULL, NULL, 1) : large_view(args[0], view_direct, &self->direct, 0);
             if (found || PyErr_Occurred()) return found;
+        }
+    }
+    if ((self->direct == direct_argmax || self->direct == direct_argmin) && total == 2 && n && (n == 2 || PyTuple_GET_ITEM(names, 0) == axis_name) && PyLong_CheckExact(args[1])) {
+        long axis = PyLong_AsLong(args[1]);
+        if (axis == -1 && PyErr_Occurred()) return NULL;
+        if ((x = memory_of(args[0])) && PyArray_NDIM(x) > 1 && axis >= -AXES && axis < AXES) {
+            Py_INCREF(x);
+            found = (self->direct == direct_argmax ? PyArray_ArgMax : PyArray_ArgMin)(x, (int)axis, NULL);
+            Py_DECREF(x);
+            return answer(found, (PyObject**)args, 1);
         }
     }
     switch (self->kind) {
