@@ -1025,8 +1025,8 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
         case DEVIATION: { /* `(a, axis, ddof=)` */
             PyObject* axis = n == 2 ? args[1] : Py_None;
             long ddof = 0;
-            for (Py_ssize_t k = n; k < total; k++) {
-                PyObject* name = PyTuple_GET_ITEM(names, k - n);
+            for (Py_ssize_t k = given; k < total && n; k++) {
+                PyObject* name = PyTuple_GET_ITEM(names, k - given);
                 if (name == axis_name && n == 1) axis = args[k];
                 else if (name == ddof_name && PyLong_CheckExact(args[k]) && (ddof = PyLong_AsLong(args[k])) >= 0 && ddof < 1 << 20) continue;
                 else n = 0; /* another keyword, or value */
