@@ -20,7 +20,7 @@
 
 
 /* How a function is answered. */
-enum { ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED };
+enum { ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED, STACKED, ROWS_STACKED, JOINED_FLAT, COLUMNS_STACKED };
 
 /* Functions that are recorded without a kind of their own, and reductions by the dtype of their results. */
 enum { NOT_RECORDED, CASTS_TO, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, CONJUGATES };
@@ -612,6 +612,43 @@ static PyObject* of_items(PyObject* list, PyObject* dtype) {
     return NULL;
 }
 
+/* The arrays of a list or tuple along a new first axis, where they have one dtype and one shape and lie in C's order; vectors also one after the other, or as
+   columns.  NULL, without an exception, of all else.  No code of a program's runs. */
+static PyObject* of_arrays(PyObject* list, int kind) {
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
+    PyObject** items = PySequence_Fast_ITEMS(list);
+    PyArrayObject *first = count ? seen_of(items[0]) : NULL, *made;
+    npy_intp dims[RAW_AXES], lengths[RAW_AXES - 1], size = 0, rows = 0, bytes;
+    int ndim = first ? PyArray_NDIM(first) : 0, type = first ? PyArray_TYPE(first) : -1, own;
+    char* to;
+    if (kind == ROWS_STACKED) kind = ndim > 1 ? JOINED_FLAT : STACKED;
+    own = kind == JOINED_FLAT; /* axes of which each has its own length */
+    if (ndim < 1 || ndim >= RAW_AXES || (kind == COLUMNS_STACKED && ndim > 1) || type >= TYPES || raw_dtypes[type] != PyArray_DESCR(first)) return NULL;
+    memcpy(lengths, PyArray_DIMS(first), (size_t)ndim * sizeof(npy_intp));
+    for (Py_ssize_t k = 0; k < count; k++) {
+        PyArrayObject* x = seen_of(items[k]);
+        if (x == NULL || PyArray_NDIM(x) != ndim || PyArray_TYPE(x) != type || !PyArray_ISCARRAY_RO(x)) return NULL;
+        if (memcmp(PyArray_DIMS(x) + own, lengths + own, (size_t)(ndim - own) * sizeof(npy_intp))) return NULL;
+        rows += PyArray_DIM(x, 0);
+        if ((size += size_of(x)) > limit_now()) return NULL;
+    }
+    if (kind == JOINED_FLAT) memcpy(dims, lengths, sizeof(lengths)), dims[0] = rows;
+    else if (kind == COLUMNS_STACKED) dims[0] = lengths[0], dims[1] = count;
+    else dims[0] = count, memcpy(dims + 1, lengths, (size_t)ndim * sizeof(npy_intp));
+    if ((made = raw_new(kind == JOINED_FLAT ? ndim : ndim + 1, dims, type, size)) == NULL) return PyErr_Clear(), NULL;
+    bytes = PyArray_ITEMSIZE(made), to = PyArray_BYTES(made);
+    for (Py_ssize_t k = 0; k < count; k++) {
+        PyArrayObject* x = seen_of(items[k]);
+        if (kind == COLUMNS_STACKED) {
+            for (npy_intp row = 0; row < lengths[0]; row++) memcpy(to + (row * count + k) * bytes, PyArray_BYTES(x) + row * bytes, (size_t)bytes);
+        } else {
+            memcpy(to, PyArray_BYTES(x), (size_t)(size_of(x) * bytes));
+            to += size_of(x) * bytes;
+        }
+    }
+    return (PyObject*)made;
+}
+
 /* The array of a list of numbers, or of arrays and numbers; NULL, without an exception, where the function in Python must see to it. */
 static PyObject* listed(PyObject* function, PyObject* x, PyObject* dtype) {
     Py_ssize_t left = limit_now();
@@ -626,7 +663,7 @@ static PyObject* listed(PyObject* function, PyObject* x, PyObject* dtype) {
         Py_DECREF(plain);
         return found;
     }
-    if ((found = of_items(x, dtype))) return cell_of(found, NULL);
+    if ((found = of_items(x, dtype)) || (dtype == NULL && (found = of_arrays(x, STACKED)))) return cell_of(found, NULL);
     given_begin(&given);
     plain = of_numbers(x, 0, &left) ? Py_NewRef(x) : arguments(x, &given, 0);
     given_end(&given);
@@ -1074,6 +1111,10 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
             if (n == 0 || !are_named(names, "dtype", "") || !small_range(args, n)) goto slow;
             if (names == NULL && (x = range_of(args, n))) return cell_of((PyObject*)x, NULL);
             least = 0;
+            break;
+        case STACKED: case ROWS_STACKED: case JOINED_FLAT: case COLUMNS_STACKED: /* `(arrays)` */
+            if (self->kind == JOINED_FLAT && names == NULL && n == 1 && IS_ROW(args[0]) && PySequence_Fast_GET_SIZE(args[0]) && axes_of(PySequence_Fast_ITEMS(args[0])[0]) > 1) break;
+            if (names == NULL && n == 1 && IS_ROW(args[0]) && limit_now() && (found = of_arrays(args[0], self->kind))) return cell_of(found, NULL);
             break;
         case RESHAPE:
             if (names || !(n == 2 || (n > 2 && Py_IS_TYPE(self->theirs, &PyMethodDescr_Type)))) break;

@@ -210,3 +210,49 @@ def test_floats_are_cast_as_numpy_casts_them(n: int, to: Any, dtype: str) -> Non
                 found = numpy.asarray((x * 1).astype(to) + x.astype(to))
             heard.append((found.dtype, found.tobytes(), sorted(str(w.message) for w in seen)))
         assert heard[0] == heard[1]
+
+
+PARTS: dict[str, Callable[[Any], Any]] = {
+    "vectors": lambda np: [np.arange(5.0), np.arange(5.0) * 2],
+    "a tuple of them": lambda np: (np.arange(5), np.arange(5)[::-1], np.arange(5)),
+    "of other lengths": lambda np: [np.arange(5.0), np.arange(3.0)],
+    "of other dtypes": lambda np: [np.arange(5.0), np.arange(5)],
+    "matrices": lambda np: [np.ones((3, 4), "f4"), np.zeros((3, 4), "f4")],
+    "of other rows": lambda np: [np.ones((3, 4)), np.zeros((2, 4))],
+    "of other columns": lambda np: [np.ones((3, 4)), np.zeros((3, 2))],
+    "columns": lambda np: [np.arange(12.0).reshape(4, 3).T, np.ones((3, 4))],
+    "steps": lambda np: [np.arange(10.0)[::2], np.arange(5.0)],
+    "blocks": lambda np: [np.arange(24).reshape(2, 3, 4)] * 2,
+    "four axes": lambda np: [np.ones((2, 1, 2, 2))] * 2,
+    "numbers in arrays": lambda np: [np.array(2.0), np.array(3.0)],
+    "numbers": lambda np: [np.arange(3.0), 2.0],
+    "nothing": lambda np: [],
+    "without elements": lambda np: [np.ones((0,)), np.ones((0,))],
+    "rows without elements": lambda np: [np.ones((0, 3)), np.ones((2, 3))],
+    "one": lambda np: [np.arange(3) > 1],
+    "what waits": lambda np: [np.arange(4.0) + 1, np.sqrt(np.arange(4.0)) * 2],
+    "one twice": lambda np: [np.arange(4.0)] * 2,
+    "complex ones": lambda np: [np.arange(3) * 1j, np.ones(3) + 0j],
+    "half floats": lambda np: [np.ones(3, "f2"), np.ones(3, "f2")],
+    "an array": lambda np: np.arange(6.0).reshape(2, 3),
+}
+
+
+@pytest.mark.parametrize("parts", PARTS)
+@pytest.mark.parametrize("name", ["array", "asarray", "stack", "vstack", "hstack", "column_stack", "concatenate", "dstack"])
+def test_arrays_are_stacked_as_numpy_stacks_them(name: str, parts: str) -> None:
+    def outcome(np: Any) -> Any:
+        given = PARTS[parts](np)
+        try:
+            found = getattr(np, name)(given)
+        except Exception as error:
+            return type(error), str(error)
+        seen = numpy.asarray(found)
+        shares = type(given) is not np.ndarray and any(numpy.shares_memory(seen, numpy.asarray(part)) for part in given)
+        strides = found.strides if seen.size else None
+        return found.dtype, found.shape, strides, seen.tolist(), found.flags.owndata, found.flags.writeable, shares
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected, got = outcome(numpy), outcome(lazynp)
+    assert got == expected
