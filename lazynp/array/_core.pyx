@@ -116,7 +116,7 @@ cdef extern from "counting.h":
     object rows_of_array(object)
     int cell_lend(object) except -1
     void view_belongs(object, object)
-    void class_register(PyTypeObject*, object, object)
+    int class_register(PyTypeObject*, object, object) except -1
     ctypedef struct CellStruct "Cell":
         int writers
     bint cell_exchange(object, object, object, object, object, object, Py_ssize_t)

@@ -224,10 +224,25 @@ static PyObject* class_getattro(PyObject* type, PyObject* name) {
     return PyErr_Occurred() ? NULL : PyType_Type.tp_getattro(type, name);
 }
 
-static inline void class_register(PyTypeObject* metaclass, PyObject* names, PyObject* make) {
+/* `isinstance(x, np.ndarray)`: of the class itself, which Python has seen to, or of NumPy's. It is found on the metaclass and called with `x` alone. */
+static PyObject* class_instances(PyObject* none, PyObject* const* args, Py_ssize_t n) {
+    int found;
+    (void)none;
+    if (n != 1 && n != 2) return PyErr_SetString(PyExc_TypeError, "__instancecheck__() takes an instance"), NULL;
+    found = Py_TYPE(args[n - 1]) == array_type ? 1 : PyObject_IsInstance(args[n - 1], (PyObject*)&PyArray_Type);
+    return found < 0 ? NULL : PyBool_FromLong(found);
+}
+static PyMethodDef class_instances_method = {
+    "__instancecheck__", (PyCFunction)(void (*)(void))class_instances, METH_FASTCALL, "Tell whether an object is an array, lazynp's or NumPy's."};
+
+static inline int class_register(PyTypeObject* metaclass, PyObject* names, PyObject* make) {
+    PyObject* instances = PyCFunction_New(&class_instances_method, NULL);
+    if (instances == NULL || PyObject_SetAttrString((PyObject*)metaclass, "__instancecheck__", instances) < 0) return Py_XDECREF(instances), -1;
+    Py_DECREF(instances);
     class_names = Py_NewRef(names), class_make = Py_NewRef(make);
     metaclass->tp_getattro = class_getattro;
     PyType_Modified(metaclass);
+    return 0;
 }
 
 /* Give a cell another state if it is in the one that is named: it has this `base`, and where that is None this `node`; nobody is writing into the memory that
