@@ -81,9 +81,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"[{done}/{len(paths) * len(numpy_suite.LIBRARIES)}] {path}: {passed} passed with {library}\n")
 
     rows = []
-    for row in numpy_suite.run(paths, max(options.jobs, 1), report):
-        rows.append(row)
-        numpy_suite.record([row], options.json)
+    try:
+        for row in numpy_suite.run(paths, max(options.jobs, 1), report):
+            rows.append(row)
+            numpy_suite.record([row], options.json)
+    except numpy_suite.MissingTests as error:
+        sys.stderr.write(f"python -m conformance: {error}\n")
+        return 2
     show(sorted(rows, key=lambda row: paths.index(row["file"])))
     sys.stdout.write(f"recorded in {options.json}\n")
     return 0

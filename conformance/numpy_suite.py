@@ -224,7 +224,13 @@ def compared(path: str, theirs: Outcomes, ours: Outcomes) -> dict[str, Any]:
 
 
 def run(paths: Sequence[str], jobs: int, report: Callable[[str, str, int], None]) -> Iterator[dict[str, Any]]:
-    """The rows of the results, as they come; ``report`` is told (file, library, tests passed) as the processes end."""
+    """The rows of the results, as they come; ``report`` is told (file, library, tests passed) as the processes end.
+
+    Raises
+    ------
+    MissingTests
+        If nothing of a file runs with NumPy itself: something that its tests need is not installed.
+    """
     done: dict[tuple[str, str], Outcomes] = {}
     with ThreadPoolExecutor(jobs) as pool:
         pending: dict[Future[Outcomes], tuple[str, str]] = {
@@ -233,6 +239,9 @@ def run(paths: Sequence[str], jobs: int, report: Callable[[str, str, int], None]
         for future in as_completed(pending):
             path, library = pending[future]
             done[path, library] = future.result()
+            if library == "numpy" and not done[path, library].outcome:
+                pool.shutdown(cancel_futures=True)
+                raise MissingTests(f"{path} with NumPy: {done[path, library].crash}")
             report(path, library, list(done[path, library].outcome.values()).count("passed"))
             if all((path, other) in done for other in LIBRARIES):
                 yield compared(path, done[path, "numpy"], done[path, "lazynp"])

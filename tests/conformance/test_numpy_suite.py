@@ -78,6 +78,19 @@ def test_a_file_that_cannot_be_imported_fails_as_a_whole(tmp_path: Path) -> None
     assert "could not be collected" in row["crash"]
 
 
+def test_results_stay_where_numpys_tests_do_not_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_made.py").write_text("import what_is_not_installed\n")
+    monkeypatch.setattr(numpy_suite, "NUMPY", tmp_path)
+    monkeypatch.setattr(numpy_suite, "found", lambda files: ["tests/test_made.py"])
+    monkeypatch.setattr(sys, "argv", ["conformance", "numpy", "--json", str(tmp_path / "results.json")])
+    assert command.main() == 2
+    assert "tests/test_made.py with NumPy: " in capsys.readouterr().err
+    assert not (tmp_path / "results.json").exists()
+
+
 def test_events_may_be_cut_off() -> None:
     lines = ['{"collected": ["a.py::t1", "a.py::t2"]}', '{"test": "a.py::t1", "outcome": "passed", "reason": ""}', '{"test": "a.p']
     result = outcomes(lines, "timeout")
