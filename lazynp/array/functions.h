@@ -59,7 +59,11 @@ static PyObject* direct_ravel(PyArrayObject* x) {
     if (found && PyArray_SetBaseObject((PyArrayObject*)found, Py_NewRef((PyObject*)x)) < 0) Py_CLEAR(found);
     return found;
 }
-static PyObject* direct_flatten(PyArrayObject* x) { return PyArray_Flatten(x, NPY_CORDER); }
+static PyObject* direct_flatten(PyArrayObject* x) {
+    PyObject *before = pool_begin(PyArray_NBYTES(x)), *found = PyArray_Flatten(x, NPY_CORDER);
+    pool_end(before);
+    return found;
+}
 static PyObject* direct_transpose(PyArrayObject* x) { return PyArray_Transpose(x, NULL); }
 static PyObject* direct_squeeze(PyArrayObject* x) { return PyArray_Squeeze(x); }
 static PyObject* direct_copy(PyArrayObject* x) { return copy_of(x, NPY_CORDER); }
@@ -93,9 +97,16 @@ static PyObject* position_of(PyArrayObject* x, int largest) {
 }
 static PyObject* direct_argmax(PyArrayObject* x) { return position_of(x, 1); }
 static PyObject* direct_argmin(PyArrayObject* x) { return position_of(x, 0); }
-static PyObject* direct_nonzero(PyArrayObject* x) { return PyArray_NDIM(x) ? PyArray_Nonzero(x) : NULL; }
+static PyObject* direct_nonzero(PyArrayObject* x) { /* positions are many where the array is large */
+    PyObject *before, *found;
+    if (PyArray_NDIM(x) == 0) return NULL;
+    before = pool_begin(size_of(x) * (npy_intp)sizeof(npy_intp));
+    found = PyArray_Nonzero(x);
+    pool_end(before);
+    return found;
+}
 static PyObject* direct_flatnonzero(PyArrayObject* x) {
-    PyObject *flat = PyArray_Ravel(x, NPY_CORDER), *found = flat ? PyArray_Nonzero((PyArrayObject*)flat) : NULL, *first = NULL;
+    PyObject *flat = PyArray_Ravel(x, NPY_CORDER), *found = flat ? direct_nonzero((PyArrayObject*)flat) : NULL, *first = NULL;
     if (found) first = Py_NewRef(PyTuple_GET_ITEM(found, 0));
     Py_XDECREF(flat), Py_XDECREF(found);
     return first;
