@@ -629,7 +629,7 @@ static PyObject* of_arrays(PyObject* list, int kind) {
     Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
     PyObject** items = PySequence_Fast_ITEMS(list);
     PyArrayObject *first = count ? seen_of(items[0]) : NULL, *made;
-    npy_intp dims[RAW_AXES], lengths[RAW_AXES - 1], size = 0, rows = 0, bytes;
+    npy_intp dims[RAW_AXES], lengths[RAW_AXES - 1] = {0}, size = 0, rows = 0, bytes;
     int ndim = first ? PyArray_NDIM(first) : 0, type = first ? PyArray_TYPE(first) : -1, own;
     char* to;
     if (kind == ROWS_STACKED) kind = ndim > 1 ? JOINED_FLAT : STACKED;
