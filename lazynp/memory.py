@@ -299,7 +299,7 @@ FEW_OF = 16
 def glance(x: arrays.ndarray, size: int, times: int = 1) -> None:
     """Note that a part of ``size`` elements is asked of an array, and have a large array computed whose small parts are asked one by one.
 
-    Each would be computed by itself else, with all that it comes from, whenever it is used.
+    Each would be computed by itself else, with all that it comes from, whenever it is used; and is, where there is no memory for all of it.
     """
     root = x._base if type(x._base) is arrays.ndarray else x
     if root._base is not None or not core.native or devices.gpus is not None:
@@ -310,10 +310,14 @@ def glance(x: arrays.ndarray, size: int, times: int = 1) -> None:
     root._glances += times
     if root._glances < GLANCES:
         return
-    if _is_known(node):
-        draft(root)
-    else:
-        force([node], "parts one by one")
+    try:
+        if _is_known(node):
+            draft(root)
+        else:
+            force([node], "parts one by one")
+    except MemoryError:
+        root._glances = -node.shape[0] << 10  # its parts may fit
+        return
     if root is not x:
         elements(x)
 

@@ -123,8 +123,17 @@ def _one(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda self: number(function(numpys_number(self)))
 
 
+_COMPARISONS: Final = {"lt": "less", "le": "less_equal", "eq": "equal", "ne": "not_equal", "gt": "greater", "ge": "greater_equal"}
+
+
 def _compared(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda self, other: NotImplemented if isinstance(other, Cell) else function(numpys_number(self), numpys_number(other))
+    def compared(self: Any, other: Any) -> Any:
+        if isinstance(other, Cell):  # the array would name the reverse comparison in a warning
+            own: Any = sys.modules["lazynp"]
+            return getattr(own, _COMPARISONS[function.__name__])(self, other) if type(other) is own.ndarray else NotImplemented
+        return function(numpys_number(self), numpys_number(other))
+
+    return compared
 
 
 class _NumberType(type):
@@ -153,7 +162,7 @@ def _class_of(kind: type) -> type:
     return _NumberType(kind.__name__, (kind,), members)
 
 
-number_classes_of: Final = {kind: _class_of(kind) for kind in [np.dtype(letter).type for letter in "bBhHiIlLqQefdFD"]}
+number_classes_of: Final[dict[type, Any]] = {kind: _class_of(kind) for kind in [np.dtype(letter).type for letter in "bBhHiIlLqQefdFD"]}
 
 
 def numpys_number(x: Any) -> Any:

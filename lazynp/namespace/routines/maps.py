@@ -19,6 +19,7 @@ from lazynp.memory import host, pending
 from lazynp.ndarray import ndarray, node_of, wrap
 from lazynp.protocols import SHARED, to_host
 from lazynp.scalars import CLASSES, force
+from lazynp.viewing import view_slice
 
 PIECE_BYTES: Final = 16 << 20  # of a result that goes to a map
 
@@ -253,7 +254,10 @@ def _pieces(target: np.ndarray[Any, Any]) -> Iterator[Any]:
 def _part(x: Any, target: np.ndarray[Any, Any], piece: Any) -> Any:
     """Return what a piece of the result needs of an operand, which may be broadcast."""
     if piece is not ... and getattr(x, "ndim", 0) == target.ndim and x.shape[0] == target.shape[0]:
-        return x[piece]
+        if type(x) is not ndarray:
+            return x[piece]
+        start, stop, _ = piece.indices(x.shape[0])  # where parts are asked for one by one all is computed, but by this way
+        return view_slice(x, ((start, 1), *[(0, 1)] * (x.ndim - 1)), (stop - start, *x.shape[1:]))
     return x
 
 
