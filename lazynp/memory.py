@@ -337,8 +337,9 @@ def is_lent(root: arrays.ndarray, own: int = 0) -> bool:
     return held.outside is not None and held.file is None and _others_hold(held.outside)
 
 
-def is_held_outside(root: arrays.ndarray) -> bool:
+def is_held_outside(x: arrays.ndarray) -> bool:
     """Tell whether an object outside holds the memory, or a write is under way; that an address was told is no reason, as in NumPy."""
+    root = x._base if type(x._base) is arrays.ndarray else x  # whose order of axes is another one
     held = root._base
     if type(held) is not Draft or held.pinned is None:
         return is_lent(root)

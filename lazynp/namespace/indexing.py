@@ -104,6 +104,8 @@ def basic(key: Any, shape: Shape) -> Basic | None:
             n = shape[axis]
             at = part + n if part < 0 else part
             if not 0 <= at < n:
+                if sum([type(other) is int or type(other) is slice for other in parts]) > ndim:
+                    raise _too_many(parts, ndim)
                 raise _outside(part, axis, n)
             region.append((at, 1))
             lengths.append(1)

@@ -12,6 +12,7 @@ from importlib import import_module
 from operator import index
 from types import FunctionType
 from typing import Any, Final
+from weakref import getweakrefcount
 
 import numpy as np
 
@@ -145,7 +146,7 @@ def _resized(self: Any, new_shape: tuple[Any, ...], refcheck: bool, held: bool) 
     if self.base is not None:
         raise ValueError("cannot resize this array: it does not own its data")
     memory = hand.own_memory(self)
-    if refcheck and (is_held_outside(self) or (memory is not None and not unseen(memory)) or held):
+    if refcheck and (is_held_outside(self) or (memory is not None and not unseen(memory)) or held or getweakrefcount(self)):
         others = sizes, sizes
         sizes.resize(len(sizes.shape) + sizes.size + len(others))  # NumPy says why not
     made = host(self, "resize").copy("K")  # the views keep the old memory

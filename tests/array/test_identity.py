@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -241,7 +242,35 @@ def whose_address_was_told_under_a_view(np: Any, n: int) -> Any:
     return rest.tolist()
 
 
+def in_the_other_order(np: Any, n: int) -> Any:
+    x = np.zeros((n // 2, 2), order="F")
+    x.resize((3, 2))
+    return x.tolist(), x.flags.f_contiguous
+
+
+def in_the_other_order_under_an_export(np: Any, n: int) -> Any:
+    x = np.zeros((n // 2, 2), order="F")
+    seen = numpy.asarray(x)
+    x.resize((3, 2))
+    return seen.shape
+
+
+def in_the_other_order_under_a_memoryview(np: Any, n: int) -> Any:
+    x = np.zeros((n // 2, 2), order="F")
+    seen = memoryview(x)
+    x.resize((3, 2))
+    return seen.shape
+
+
+def known_by_a_weak_reference(np: Any, n: int) -> Any:
+    x = np.arange(n)
+    known = weakref.ref(x)
+    x.resize(n + 1)
+    return known() is x
+
+
 RESIZED = [
+    in_the_other_order, in_the_other_order_under_an_export, in_the_other_order_under_a_memoryview, known_by_a_weak_reference,
     whose_address_was_told, whose_address_was_told_under_a_view,
     grown, grown_of_what_was_pending, shrunk, in_rows, columns, under_a_slice, under_a_few_elements, under_a_row, under_its_transpose,
     under_its_real_part, of_two_names, in_a_list, under_a_memoryview, under_an_iterator, under_flat, of_an_argument, after_its_view_is_gone,

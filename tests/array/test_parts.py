@@ -228,6 +228,18 @@ def test_what_is_asked_at_few_positions_is_computed_once(waiting: str) -> None:
     assert found == program(np)
 
 
+@pytest.mark.parametrize("key", ["[99, 0]", "[99, 0, 0]", "[0, 0, 0]", "[..., 99, 0, 0]", "[99, None]", "[:, 99]", "[99, :, :]"])
+def test_too_many_indices_are_refused_before_those_out_of_range(key: str) -> None:
+    for shape in ((60,), (30, 2)):
+        for text in (f"x{key}", f"x{key} = 1", f"x{key} += 1"):
+            said = []
+            for xp in (np, lazynp):
+                with pytest.raises(IndexError) as refused:
+                    exec(text, {"x": xp.ones(shape)})
+                said.append(str(refused.value))
+            assert said[0] == said[1]
+
+
 def test_one_small_part_and_large_ones_leave_an_array_waiting() -> None:
     x = lazynp.arange(1200.0).reshape(40, 30) * 2
     row = x[3]
