@@ -53,16 +53,23 @@ class Hostile:
         kind = self.random.random()
         x = np.arange(self.size).astype(self.random.choice(DTYPES))
         if kind < 0.3 and self.size % 6 == 0:
-            return x.reshape(self.random.choice(SHAPES)) if self.size else x
+            shape = self.random.choice(SHAPES)
+            return x.reshape(shape) if self.size and self.may_be(shape, x) else x
         if kind < 0.4:
             return x[::-1]
         return x[1:-1] if kind < 0.5 else x
+
+    def may_be(self, shape: tuple[int, ...], x: Any) -> bool:
+        """Whether an array may have this shape: a column of many elements and a row of many more would fill the memory of the machine."""
+        return shape != (-1, 1) or (self.size <= SIZES[-1] and x.size <= SIZES[-1])
 
     def go_on(self) -> None:
         """Work with what comes of an array, which is as large, and may wait; hold some of what was between."""
         if self.size > SIZES[-1] or config.eager_below == 0:
             return  # a program may change the shape of what is read in the middle: large results would take all memory when they are read
         k = self.random.randrange(3)
+        if self.arrays[k].size > SIZES[-1]:
+            return
         steps = recorded(self.arrays[k], self.random.choice([self.arrays[k], 2, 0.5]))
         self.kept[self.random.randrange(4)] = self.random.choice(steps)
         self.arrays[k] = steps[-1]
@@ -82,7 +89,9 @@ class Hostile:
             self.inside = False
 
     def reshape(self) -> None:
-        self.random.choice(self.arrays).shape = self.random.choice(SHAPES)
+        x, shape = self.random.choice(self.arrays), self.random.choice(SHAPES)
+        if self.may_be(shape, x):
+            x.shape = shape
 
     def without_axes(self) -> None:
         self.random.choice(self.arrays).shape = ()
