@@ -31,7 +31,21 @@ from lazynp.graph.dtypes import FLOAT64, NATIVE
 from lazynp.graph.floating import at_users_line
 from lazynp.graph.node import Node, Shape
 from lazynp.layout import copy_order, geometry, joined_order, reduction_order, result_order
-from lazynp.memory import Draft, adopted, draft, elements, glance, host, is_lent, left_behind, lend, published, shown, shown_now, written
+from lazynp.memory import (
+    Draft,
+    adopted,
+    draft,
+    elements,
+    host,
+    is_lent,
+    left_behind,
+    lend,
+    partial_read,
+    published,
+    shown,
+    shown_now,
+    written,
+)
 from lazynp.namespace import assignment, indexing
 from lazynp.scalars import CLASSES, force, generic, node_of_scalar, number, scalar_of, scalar_of_value
 from lazynp.subclasses import ArrayType, based
@@ -59,10 +73,10 @@ from lazynp.views import AXES, STRIDED, View
 
 __all__ = [
     "Draft", "adopted", "anyarray", "asarray", "change", "copy_order", "derived", "draft", "elements", "force", "from_numpy", "generic",
-    "geometry", "glance", "host", "is_lent", "joined_order", "lend", "ndarray", "node_of", "reduction_order", "replace", "reshaped_shape",
-    "result", "result_order", "root_node", "scalar_of", "scalar_of_value", "shares_memory", "shown", "update", "view_axes",
-    "view_diagonal", "view_dtype", "view_expand", "view_flip", "view_key", "view_part", "view_permute", "view_reshape", "view_slice",
-    "wrap", "wrap_ordered",
+    "geometry", "host", "is_lent", "joined_order", "lend", "ndarray", "node_of", "partial_read", "reduction_order", "replace",
+    "reshaped_shape", "result", "result_order", "root_node", "scalar_of", "scalar_of_value", "shares_memory", "shown", "update",
+    "view_axes", "view_diagonal", "view_dtype", "view_expand", "view_flip", "view_key", "view_part", "view_permute", "view_reshape",
+    "view_slice", "wrap", "wrap_ordered",
 ]  # fmt: skip
 
 _new = Cell.__new__
@@ -464,7 +478,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
             # The loop wants every element: compute them together, once.
             host(self, "iteration")
         elif shape[0]:
-            glance(self, prod(shape[1:]), shape[0])
+            partial_read(self, prod(shape[1:]), shape[0])
         return rows(self)
 
     # Forcing -----------------------------------------------------------------------------------------------------------

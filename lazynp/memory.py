@@ -292,23 +292,29 @@ def elements(x: arrays.ndarray) -> np.ndarray[Any, Any] | None:
     return found
 
 
-GLANCES = 2
-FEW_OF = 16
+PARTIAL_READS = 2
+"""Reads of small parts after which a large array that is pending is computed whole."""
+
+SMALL_PART = 16
+"""A part of at most one element in so many is small; ``graph/record.h`` has the number, too."""
+
+_NO_ROOM = -(1 << 30)
 
 
-def glance(x: arrays.ndarray, size: int, times: int = 1) -> None:
-    """Note that a part of ``size`` elements is asked of an array, and have a large array computed whose small parts are asked one by one.
+def partial_read(x: arrays.ndarray, size: int, times: int = 1) -> None:
+    """Count ``times`` reads of ``size`` elements each of an array, and compute a large pending one whose small parts are read one by one.
 
-    Each would be computed by itself else, with all that it comes from, whenever it is used; and is, where there is no memory for all of it.
+    Each part would else be computed by itself, with all that it comes from, whenever it is used; and is, where memory is too short for the
+    whole.
     """
     root = x._base if type(x._base) is arrays.ndarray else x
     if root._base is not None or not core.native or devices.gpus is not None:
         return
     node = root._node
-    if node is None or node.buffer is not None or size * FEW_OF > prod(node.shape):
+    if node is None or node.buffer is not None or size * SMALL_PART > prod(node.shape):
         return
-    root._glances += times
-    if root._glances < GLANCES:
+    root._partial_reads = min(root._partial_reads + times, PARTIAL_READS)
+    if root._partial_reads < PARTIAL_READS:
         return
     try:
         if _is_known(node):
@@ -316,7 +322,7 @@ def glance(x: arrays.ndarray, size: int, times: int = 1) -> None:
         else:
             force([node], "parts one by one")
     except MemoryError:
-        root._glances = -node.shape[0] << 10  # its parts may fit
+        root._partial_reads = _NO_ROOM
         return
     if root is not x:
         elements(x)
@@ -337,7 +343,7 @@ def is_lent(root: arrays.ndarray, own: int = 0) -> bool:
     return held.outside is not None and held.file is None and _others_hold(held.outside)
 
 
-def is_held_outside(x: arrays.ndarray) -> bool:
+def is_exported(x: arrays.ndarray) -> bool:
     """Tell whether an object outside holds the memory, or a write is under way; that an address was told is no reason, as in NumPy."""
     root = x._base if type(x._base) is arrays.ndarray else x  # whose order of axes is another one
     held = root._base

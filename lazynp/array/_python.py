@@ -20,10 +20,10 @@ import numpy as np
 class Cell:
     """The cell that every array is made of; see ``lazynp.arrays.ndarray`` for the meaning of its slots."""
 
-    __slots__ = ("__weakref__", "_base", "_glances", "_node", "_readonly", "_stamp", "_view")
+    __slots__ = ("__weakref__", "_base", "_node", "_partial_reads", "_readonly", "_stamp", "_view")
 
     _base: Any
-    _glances: int
+    _partial_reads: int
     _node: Any
     _readonly: Any
     _stamp: Any

@@ -24,7 +24,7 @@ typedef struct Cell {
     int readers; /* tapes that read the value when it is there */
     char lent; /* somebody outside may write the memory, see `is_own` */
     int writers; /* threads and callers that are writing into the memory of a draft */
-    int glances; /* small parts that were asked of it while its value waited */
+    int partial_reads; /* small parts that were asked of it while its value waited */
     char whole; /* all that `origin`, an array, owns, in another shape */
 } Cell;
 
@@ -74,7 +74,7 @@ static PyMemberDef cell_members[] = {
     {"_known_node", T_OBJECT_EX, offsetof(Cell, node), READONLY, "_node, likewise"},
     {"_stamp", T_OBJECT_EX, offsetof(Cell, stamp), 0, NULL}, {"_readonly", T_OBJECT_EX, offsetof(Cell, readonly), 0, NULL},
     {"_writers", T_INT, offsetof(Cell, writers), READONLY, "how many writes into the memory of a draft are under way"},
-    {"_glances", T_INT, offsetof(Cell, glances), 0, "how many small parts were asked of it while its value waited"},
+    {"_partial_reads", T_INT, offsetof(Cell, partial_reads), 0, "how many small parts were asked of it while its value waited"},
     {"_known_view", T_OBJECT_EX, offsetof(Cell, view), READONLY, "_view, if somebody has asked for it"}, {NULL, 0, 0, 0, NULL}};
 
 /* All cells that show a part of a large array, in a ring. */
@@ -175,7 +175,7 @@ static inline Cell* cell_new(void) {
     made->stamp = made->origin = made->weakrefs = NULL;
     made->shown = NULL;
     made->lent = 0;
-    made->writers = made->readers = made->glances = 0;
+    made->writers = made->readers = made->partial_reads = 0;
     return made;
 }
 

@@ -318,10 +318,10 @@ static PyObject* record_one(Recorder* self, PyObject* a) {
 
 /* Slices ----------------------------------------------------------------------------------------------------------------------------- */
 
-#define FEW_OF 16 /* as in `memory.py` */
+#define SMALL_PART 16 /* as in `memory.py` */
 
 /* `x[key]` where x is a plain array, and the key is of slices, integers, new axes and an ellipsis, not of integers alone; NULL without an
-   exception for all else, for what NumPy refuses, and for small parts of what waits (`memory.glance`). */
+   exception for all else, for what NumPy refuses, and for small parts of what waits (`memory.partial_read`). */
 static PyObject* record_slice(PyObject* x, PyObject* key) {
     Node* node = plain(x);
     PyObject *region = NULL, *lengths = NULL, *kept = NULL, *shape = NULL, *path = NULL, *view = NULL, *made = NULL, *item;
@@ -387,7 +387,7 @@ static PyObject* record_slice(PyObject* x, PyObject* key) {
         if (item == NULL) goto done;
         PyTuple_SET_ITEM(lengths, axis++, item);
     }
-    if (node->buffer == Py_None && part_size * FEW_OF <= whole) goto done;
+    if (node->buffer == Py_None && part_size * SMALL_PART <= whole) goto done;
     if (same) {
         shape = Py_NewRef(lengths);
         path = Py_BuildValue("((OOO))", slice_op, region, lengths);

@@ -22,7 +22,7 @@ from lazynp.graph import op as o
 from lazynp.graph.dtypes import BOOL, FLOAT64, NATIVE
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape
-from lazynp.memory import DRAFT_BYTES, FEW_OF
+from lazynp.memory import DRAFT_BYTES, SMALL_PART
 from lazynp.namespace.indexing import located
 from lazynp.scalars import CLASSES, OF_TYPE
 from lazynp.values import config
@@ -64,7 +64,7 @@ def write(x: arrays.ndarray, key: Any, value: Any) -> None:
         if isinstance(value, (list, tuple)) or ((kind is arrays.ndarray or isinstance(value, np.ndarray)) and value.shape):
             # An element takes no sequence; NumPy says so in words that depend on the dtype.
             np.empty(1, x.dtype)[0] = np.zeros(value.shape, value.dtype) if type(value) is arrays.ndarray else value
-    if devices.gpus is None and root._base is None and core.native and prod(lengths) * FEW_OF <= root.size and _is_run(root._node):
+    if devices.gpus is None and root._base is None and core.native and prod(lengths) * SMALL_PART <= root.size and _is_run(root._node):
         arrays.draft(root)
     if config.at_hand and hand.written(x, root, key, lengths, value):
         return

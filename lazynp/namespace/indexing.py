@@ -182,7 +182,7 @@ def read(x: arrays.ndarray, key: Any) -> Any:
     region, lengths, axes, element, copies = found
     if element:
         return _element(x, region) if region else arrays.result(arrays.node_of(x))
-    arrays.glance(x, prod(lengths))
+    arrays.partial_read(x, prod(lengths))
     view = arrays.view_key(x, region, lengths, axes)
     if copies:
         # To NumPy a 0-d array is an index array, which gives no view.
@@ -474,7 +474,7 @@ def _read_advanced(x: arrays.ndarray, key: Any) -> Any:
     if single and type(x._base) is not arrays.ndarray and key.dtype.kind in "iu" and x.shape and key.shape:
         # One integer array on a plain array, the usual case.
         n = x.shape[0]
-        arrays.glance(x, prod(key.shape) * prod(x.shape[1:]))
+        arrays.partial_read(x, prod(key.shape) * prod(x.shape[1:]))
         if type(key) is arrays.ndarray:
             node = build.gather(arrays.node_of(x), _index_node(_checked(key, n, 0)))
         else:
@@ -492,7 +492,7 @@ def _read_advanced(x: arrays.ndarray, key: Any) -> Any:
     if axes != list(range(len(axes))):
         node = build.permute(node, (*axes, *rest))
     common = _broadcast(index.arrays)
-    arrays.glance(x, prod(common) * prod([shape[a] for a in rest]))
+    arrays.partial_read(x, prod(common) * prod([shape[a] for a in rest]))
     node = build.gather(node, *[build.expand(i, common) for i in index.arrays])
     lead, trail = len(common), len(rest)
     # NumPy lays the index arrays' axes out first, then the others in the array's own memory order, and shows them in the key's order.

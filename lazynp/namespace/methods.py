@@ -23,7 +23,7 @@ from lazynp.graph.build import cast, const, expand
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import caller
-from lazynp.memory import become, is_held_outside
+from lazynp.memory import become, is_exported
 from lazynp.namespace.assignment import fitted
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.docstrings import Text
@@ -146,7 +146,7 @@ def _resized(self: Any, new_shape: tuple[Any, ...], refcheck: bool, held: bool) 
     if self.base is not None:
         raise ValueError("cannot resize this array: it does not own its data")
     memory = hand.own_memory(self)
-    if refcheck and (is_held_outside(self) or (memory is not None and not unseen(memory)) or held or getweakrefcount(self)):
+    if refcheck and (is_exported(self) or (memory is not None and not unseen(memory)) or held or getweakrefcount(self)):
         others = sizes, sizes
         sizes.resize(len(sizes.shape) + sizes.size + len(others))  # NumPy says why not
     made = host(self, "resize").copy("K")  # the views keep the old memory

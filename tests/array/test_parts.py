@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import operator as operators
 import random
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -246,6 +247,21 @@ def test_one_small_part_and_large_ones_leave_an_array_waiting() -> None:
     first, second = x.reshape(2, 600)
     assert lazynp.schedule(x).items
     same(first + second + row[1], np.arange(600.0) * 4 + 1200 + 182)
+
+
+def test_parts_are_computed_by_themselves_where_memory_is_too_short_for_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def force(nodes: list[Any], reason: str) -> None:
+        asked.append(reason)
+        raise MemoryError
+
+    x = (lazynp.arange(3_000_000.0) * 2)[::-1]
+    monkeypatch.setattr(sys.modules["lazynp.memory"], "force", force)
+    parts = [x[k : k + 3] for k in range(4)]
+    monkeypatch.undo()
+    assert asked == ["parts one by one"]
+    assert [float((part + 1).sum()) for part in parts] == [float(sum(2 * (2_999_999 - k - j) + 1 for j in range(3))) for k in range(4)]
 
 
 @pytest.mark.parametrize("size", [20, 60, 400])
