@@ -452,9 +452,17 @@ static PyObject* compare(PyObject* a, PyObject* b, int op) {
 static PyObject* compared_from(PyObject* a, PyObject* b, int op) {
     static const char* const names[] = {"less", "less_equal", "equal", "not_equal", "greater", "greater_equal"};
     PyObject *found = step_next(&compare_loops[op], a, b), *module, *function, *name;
+    PyArrayObject* y;
     if (found) return found;
     if (Py_TYPE(b) != array_type) Py_RETURN_NOTIMPLEMENTED; /* of a subclass, which has its own say */
     if (may_chain(b, NULL, seen_of(b), NULL) && ((found = chain_step(&compare_loops[op], a, b)) || PyErr_Occurred())) return found;
+    if (settle_operand(b) < 0) return NULL;
+    if ((y = memory_of(b))) {
+        Py_INCREF(y);
+        found = direct2(&compare_loops[op], a, (PyObject*)y, 2);
+        Py_DECREF(y);
+        if (found || PyErr_Occurred()) return wrapped(found);
+    }
     if ((name = PyUnicode_FromString("lazynp")) == NULL) return NULL;
     module = PyImport_GetModule(name);
     Py_DECREF(name);
