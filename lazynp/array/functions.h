@@ -20,7 +20,7 @@
 
 
 /* How a function is answered. */
-enum { ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED, STACKED, ROWS_STACKED, JOINED_FLAT, COLUMNS_STACKED };
+enum { ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED, STACKED, ROWS_STACKED, JOINED_FLAT, COLUMNS_STACKED, POSITION };
 
 /* Functions that are recorded without a kind of their own, and reductions by the dtype of their results. */
 enum { NOT_RECORDED, CASTS_TO, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, CONJUGATES };
@@ -976,16 +976,6 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
             if (found || PyErr_Occurred()) return found;
         }
     }
-    if ((self->direct == direct_argmax || self->direct == direct_argmin) && total == 2 && n && (n == 2 || PyTuple_GET_ITEM(names, 0) == axis_name) && PyLong_CheckExact(args[1])) {
-        long axis = PyLong_AsLong(args[1]);
-        if (axis == -1 && PyErr_Occurred()) return NULL;
-        if ((x = memory_of(args[0])) && PyArray_NDIM(x) > 1 && axis >= -AXES && axis < AXES) {
-            Py_INCREF(x);
-            found = (self->direct == direct_argmax ? PyArray_ArgMax : PyArray_ArgMin)(x, (int)axis, NULL);
-            Py_DECREF(x);
-            return answer(found, (PyObject**)args, 1);
-        }
-    }
     switch (self->kind) {
         case ANY:
         case NUMBERS:
@@ -1126,6 +1116,17 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
         case STACKED: case ROWS_STACKED: case JOINED_FLAT: case COLUMNS_STACKED: /* `(arrays)` */
             if (self->kind == JOINED_FLAT && names == NULL && n == 1 && IS_ROW(args[0]) && PySequence_Fast_GET_SIZE(args[0]) && axes_of(PySequence_Fast_ITEMS(args[0])[0]) > 1) break;
             if (names == NULL && n == 1 && IS_ROW(args[0]) && limit_now() && (found = of_arrays(args[0], self->kind))) return cell_of(found, NULL);
+            break;
+        case POSITION: /* `(a, axis)` */
+            if (total == 2 && n && (n == 2 || PyTuple_GET_ITEM(names, 0) == axis_name) && PyLong_CheckExact(args[1]) && (x = memory_of(args[0])) && PyArray_NDIM(x) > 1) {
+                int overflow;
+                long axis = PyLong_AsLongAndOverflow(args[1], &overflow);
+                if (overflow || axis < -AXES || axis >= AXES) break; /* NumPy refuses */
+                Py_INCREF(x);
+                found = (self->direct == direct_argmax ? PyArray_ArgMax : PyArray_ArgMin)(x, (int)axis, NULL);
+                Py_DECREF(x);
+                return answer(found, (PyObject**)args, 1);
+            }
             break;
         case RESHAPE:
             if (names || !(n == 2 || (n > 2 && Py_IS_TYPE(self->theirs, &PyMethodDescr_Type)))) break;
