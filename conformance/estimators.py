@@ -162,7 +162,7 @@ def given(variant: str, x: Any, y: Any) -> Iterator[tuple[Any, Any, Any, int]]:
     below = 0 if variant == "recorded" else 65536
     from lazynp.values import config
 
-    with config.override(eager_below=below):
+    with config.override(tape_limit=below):
         # "recorded": what scikit-learn is given is the result of something that has not been computed
         ours = [None if one is None else lazynp.array(one, order="K") for one in (x, y)]
         if variant == "recorded":

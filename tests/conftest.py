@@ -3,7 +3,7 @@
 Tests run what users run: nothing here chooses a setting.  A test that looks inside the compiler, or counts what it does, asks for what it
 needs by the name of a fixture: ``recorded``, ``compiled``, ``in_haste``, ``waiting``.
 
-Another configuration is lazynp's own environment variables, set before pytest starts: ``LAZYNP_EAGER_BELOW=0 pytest``,
+Another configuration is lazynp's own environment variables, set before pytest starts: ``LAZYNP_TAPE_LIMIT=0 pytest``,
 ``LAZYNP_LIBMVEC=0``, ``LAZYNP_DEVICE=cuda`` (any tests run on a GPU then).
 
 ``LAZYNP_TEST_CUDA=emulated`` (needs g++ and NVRTC) or ``gpu`` asks for the tests of the CUDA backend, which are left out otherwise.
@@ -122,7 +122,7 @@ def filters(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture
 def recorded() -> Iterator[None]:
     """Every operation is recorded, whatever its size, and numbers wait: for tests of graphs, schedules and kernels."""
-    yield from asked(eager_below=0, numbers="wait")
+    yield from asked(tape_limit=0, numbers="wait")
 
 
 @pytest.fixture

@@ -150,7 +150,7 @@ MIXED: Final[list[Callable[[State, int], None]]] = [
 
 def mixed(runs: int) -> Iterator[Sample]:
     """Run the mixed program so often, with a sample after each tenth."""
-    with config.override(eager_below=AT_HAND):
+    with config.override(tape_limit=AT_HAND):
         yield from _mixed(runs)
 
 

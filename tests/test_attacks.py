@@ -143,7 +143,7 @@ assert numpy.array_equal(numpy.asarray(x), plain) and numpy.array_equal(numpy.as
     ("below", "turns"), [("0", 30), pytest.param("0", 200, marks=pytest.mark.slow), pytest.param("16384", 200, marks=pytest.mark.slow)]
 )
 def test_interrupts_while_threads_compile_and_compute(tmp_path: Path, below: str, turns: int) -> None:
-    done = run(INTERRUPTS, 7, turns, LAZYNP_EAGER_BELOW=below, LAZYNP_CACHE_DIR=str(tmp_path))
+    done = run(INTERRUPTS, 7, turns, LAZYNP_TAPE_LIMIT=below, LAZYNP_CACHE_DIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
 
 
@@ -237,14 +237,14 @@ print(failed)
 @pytest.mark.parametrize("runs", [25, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("tier", "below"), [("auto", "0"), ("auto", "65536"), ("compiled", "0")])
 def test_allocations_that_fail_at_random_change_no_array(tier: str, below: str, runs: int) -> None:
-    done = run(FAILING, 7, runs, LAZYNP_TIER=tier, LAZYNP_EAGER_BELOW=below)
+    done = run(FAILING, 7, runs, LAZYNP_TIER=tier, LAZYNP_TAPE_LIMIT=below)
     assert done.returncode == 0 and int(done.stdout) > 0, done.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tier", ["auto", "compiled"])
 def test_a_thousand_programs_whose_allocations_fail_at_random(tier: str) -> None:
-    done = run(FAILING, 7, 1000, LAZYNP_TIER=tier, LAZYNP_EAGER_BELOW="0", timeout=1200)
+    done = run(FAILING, 7, 1000, LAZYNP_TIER=tier, LAZYNP_TAPE_LIMIT="0", timeout=1200)
     assert done.returncode == 0 and int(done.stdout) > 100, done.stderr
 
 

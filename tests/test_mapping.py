@@ -480,7 +480,7 @@ exact = [types[type(value)] for value in found]
 
 def test_subclasses_and_numbers_are_what_they_are_in_numpy(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(SUBCLASSES + "print(result, exact)\n", encoding="utf-8")
-    ours = launch(tmp_path, "program.py", LAZYNP_EAGER_BELOW="65536")
+    ours = launch(tmp_path, "program.py", LAZYNP_TAPE_LIMIT="65536")
     scope: dict[str, Any] = {"__name__": "program"}
     exec(compile(SUBCLASSES, "program.py", "exec"), scope)
     assert ours.stdout.strip() == f"{scope['result']} {scope['exact']}", ours.stderr

@@ -129,7 +129,7 @@ def run(count: int, operations: int) -> Threads:
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
-        with config.override(eager_below=LIMIT):
+        with config.override(tape_limit=LIMIT):
             a_round = count * ROUND * sum(task.operations for task in TASKS) // len(TASKS)
             made = Threads(count, -(-operations // a_round))
             for thread in made.threads:

@@ -5,6 +5,7 @@ from lazynp.array._python import Elements as Elements
 from lazynp.array._python import Ufunc as Ufunc
 from lazynp.array._python import any_of as any_of
 from lazynp.array._python import assign_rows as assign_rows
+from lazynp.array._python import at_call as at_call
 from lazynp.array._python import bind as bind
 from lazynp.array._python import chain as chain
 from lazynp.array._python import chain_counts as chain_counts

@@ -79,6 +79,7 @@ cdef extern from "counting.h":
     object attribute_of(PyTypeObject*, int, object, const char*)
     PyObject* config_dict
     PyObject* at_hand_name
+    PyObject* kernels_above_name
     PyObject* axis_name
     PyObject* dtype_name
     PyObject* keepdims_name
@@ -127,7 +128,8 @@ cdef extern from "counting.h":
     void function_stand_for(object, object)
     void clip_fill(object, object, object)
     object function_new(object, object, object, int, int, int, Reduction*, Matrices*, Direct, int, int, int, object)
-    int ufunc_bind(object, object, int, int, int, int, int) except -1
+    int ufunc_bind(object, object, int, int, int, int, int, int) except -1
+    PyObject* at_call_of(object, object)
     int compiled_call(const char*, object, PyObject*, object, int)
     int compiled_run(const char*, object, PyObject*, object)
     char vectors_wanted[8]
@@ -159,7 +161,7 @@ def _quiet(function, *args):
 
 
 config_dict = _keep(vars(config))
-at_hand_name = _keep(PyUnicode_InternFromString("at_hand"))
+at_hand_name, kernels_above_name = _keep(PyUnicode_InternFromString("at_hand")), _keep(PyUnicode_InternFromString("kernels_above"))
 axis_name = _keep(PyUnicode_InternFromString("axis"))
 call_name = _keep(PyUnicode_InternFromString("__call__"))
 keepdims_name = _keep(PyUnicode_InternFromString("keepdims"))
@@ -573,7 +575,12 @@ def bind(ufunc, theirs, real, costly, compiled):
     """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's; ``costly``: few elements are left to NumPy; ``compiled``: many
     are left to the core's own C, where it has the function."""
     name = getattr(theirs, "__name__", "")
-    ufunc_bind(ufunc, theirs, name in _BASIC, real, not real and vars(np).get(name) is theirs, costly, compiled)
+    ufunc_bind(ufunc, theirs, name in _BASIC, real, not real and vars(np).get(name) is theirs, costly, compiled, vars(np).get(name) is theirs)
+
+
+def at_call(ufunc, x):
+    """Return the ufunc that computes ``ufunc(x)`` at its call: NumPy's, or one over lazynp's own loops, of arrays of more than ``config.kernels_above`` elements."""
+    return <object>at_call_of(ufunc, x)
 
 
 def compiled(name, x, y=None, level=-1):

@@ -424,6 +424,11 @@ def bind(ufunc: Any, theirs: Any, real: bool, costly: bool, compiled: bool) -> N
     """Tell ``ufunc`` which of NumPy's it is; ``real``: its complex numbers are not NumPy's; ``costly``: few elements are left to NumPy."""
 
 
+def at_call(ufunc: Any, x: Any) -> Any:
+    """Return the ufunc that computes ``ufunc(x)`` at its call: NumPy's."""
+    return ufunc._numpy
+
+
 def together(steps: tuple[Any, ...], outs: tuple[int, ...]) -> Any:
     """Return None: there is no C."""
 

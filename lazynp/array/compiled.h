@@ -283,6 +283,13 @@ static int compiled_find(const char* name, int type, int level, Compiled* to) {
     return level < 0 ? vectors_find(name, type, to) : 0;
 }
 
+/* Whether a function is one of lazynp's own polynomials here. */
+static int compiled_own(const char* name, int type) {
+    const Compiled* found = compiled_here();
+    while (found && found->name && (found->type != type || strcmp(found->name, name))) found++;
+    return found && found->name;
+}
+
 /* For tests: `to` = the function of `from`, and of `with` (or NULL), all without gaps and of one type; -1 where there is no such loop. */
 static int compiled_call(const char* name, PyObject* from, PyObject* with, PyObject* to, int level) {
     Compiled loop;

@@ -1519,13 +1519,14 @@ static PyObject* foreign_result(PyObject* found) {
 }
 
 /* A ufunc of one operand that was asked for by who knows it, NumPy or SciPy; NULL as for `reshaped`. */
+static PyObject* numpys_or_own(PyObject* ufunc, PyObject* x);
 static PyObject* foreign_unary(PyUFuncObject* ufunc, PyObject* a) {
     PyArrayObject* x = memory_of(a);
     PyObject *before, *found, *plain = (PyObject*)x;
     if (x == NULL || ufunc->nin != 1 || ufunc->nout != 1 || ufunc->core_enabled || PyArray_SIZE(x) > limit_now() / 4) return NULL;
     Py_INCREF(plain);
     before = pool_begin(PyArray_SIZE(x) * 8);
-    found = PyObject_Vectorcall((PyObject*)ufunc, &plain, 1, NULL);
+    found = PyObject_Vectorcall(numpys_or_own((PyObject*)ufunc, a), &plain, 1, NULL);
     pool_end(before);
     Py_DECREF(plain);
     return foreign_result(found);
@@ -1590,6 +1591,8 @@ typedef struct Ufunc {
     int product, multiplies; /* of matrices and vectors; it is `matmul` */
     int costly; /* computed by the kernels' functions from a quarter of the limit on: they are faster, whatever stands around it */
     Loops* kernels; /* those that need no kernel; may be NULL */
+    Loops* own; /* those that are polynomials of lazynp's own, for operands of more than `kernels_above` elements; may be NULL */
+    PyObject* own_ufunc; /* a ufunc of NumPy's over these loops, for calls of every form */
     int powers; /* it is `power` */
     int compared; /* how many calls with numbers were compared with NumPy's, -1: one differed */
     struct Ufunc* next; /* of all that were bound */
@@ -1602,6 +1605,32 @@ static int any_too_costly(PyObject* const* args, Py_ssize_t n) {
     for (Py_ssize_t k = 0; k < n; k++)
         if (IS_CHAIN(args[k]) ? CHAIN_OF(args[k]) && CHAIN_OF(args[k])->size > limit_now() / 4 : too_costly(PyArray_CheckExact(args[k]) ? (PyArrayObject*)args[k] : seen_of(args[k]))) return 1;
     return 0;
+}
+
+/* Whether a function has lazynp's own bits of this operand: it has many elements, of a type that is computed as one of the polynomials' types, and nobody minds
+   underflow, of which they raise no flag.  The same for all forms of a call. */
+static int is_own_of(const Ufunc* self, PyObject* x) {
+    PyArrayObject* memory;
+    npy_intp size;
+    int type;
+    if (self->own == NULL) return 0;
+    if (IS_CHAIN(x)) {
+        if (CHAIN_OF(x) == NULL) return 0;
+        size = CHAIN_OF(x)->size, type = step_type(CHAIN_OF(x), STEP_OF(x));
+    } else {
+        if ((memory = PyArray_CheckExact(x) ? (PyArrayObject*)x : seen_of(x)) == NULL) return 0;
+        size = size_of(memory), type = PyArray_TYPE(memory);
+    }
+    return size > kernels_above() && type < TYPES && loops_type(self->own, type) >= 0 && !(errors_minded() & ERROR_UNDER);
+}
+
+/* The ufunc that computes a call, whose operand is `x`: NumPy's, or that over lazynp's own loops (borrowed). */
+static PyObject* at_call(const Ufunc* self, PyObject* x) { return self->own_ufunc && is_own_of(self, x) ? self->own_ufunc : self->numpy; }
+static PyObject* at_call_of(PyObject* ufunc, PyObject* x) { return at_call((Ufunc*)ufunc, x); }
+static PyObject* numpys_or_own(PyObject* ufunc, PyObject* x) {
+    for (const Ufunc* of = ufuncs_bound; of; of = of->next)
+        if (of->numpy == ufunc) return at_call(of, x);
+    return ufunc;
 }
 
 static int any_complex(PyObject* const* args, Py_ssize_t n) {
@@ -1674,6 +1703,18 @@ static PyObject* kernels_call(Loops* loops, PyObject* const* args, PyArrayObject
     return found;
 }
 
+/* `f(x)` of many elements by lazynp's own loops; NULL, perhaps without an exception, where Python has to answer. */
+static PyObject* own_call(Ufunc* self, PyObject* x) {
+    PyObject *found = chain_step(self->own, x, NULL), *plain;
+    PyArrayObject* memory;
+    if (found || PyErr_Occurred() || settle_operand(x) < 0 || (memory = memory_of(x)) == NULL) return found;
+    if (self->own->of[PyArray_TYPE(memory)].function && ((found = kernels_call(self->own, &x, memory, NULL, 1)) || PyErr_Occurred())) return wrapped(found);
+    plain = Py_NewRef((PyObject*)memory);
+    found = PyObject_Vectorcall(self->own_ufunc, &plain, 1, NULL);
+    Py_DECREF(plain);
+    return wrapped(found);
+}
+
 /* Nobody who wants to see a list that stands beside it. */
 #define PLAIN_OPERAND(X) (Py_TYPE(X) == array_type || IS_LIKE(X) || is_number(X))
 
@@ -1683,7 +1724,9 @@ static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t na
     PyObject *found = NULL, *room[MOST + 1], **with_self, *slow;
     int costly = names == NULL && self->costly && any_too_costly(args, n);
     Loops* loops = costly ? self->kernels : self->loops;
-    if (names == NULL && !costly && loops && n == loops->nin && (found = step_next(loops, args[0], n == 2 ? args[1] : NULL))) return found;
+    int own = n > 0 && self->own && !costly && is_own_of(self, args[0]);
+    if (own && names == NULL && n == 1 && Py_TYPE(args[0]) == array_type && ((found = own_call(self, args[0])) || PyErr_Occurred())) return found;
+    if (names == NULL && !costly && !(own && n == 1) && loops && n == loops->nin && (found = step_next(loops, args[0], n == 2 ? args[1] : NULL))) return found;
     if (costly && loops && self->powers && n == 2 && PyFloat_CheckExact(args[1]) && PyFloat_AS_DOUBLE(args[1]) == 0.5) loops = NULL; /* a graph has a root as such */
     if (names == NULL && n == self->nin && any_foreign(args, n) && !(costly && loops == NULL)) return call_with_cells(ufunc_call, callable, args, n, NULL);
     if (names == NULL && loops && n == loops->nin) { /* nothing is written: what waits may go on waiting */
@@ -1733,7 +1776,7 @@ slow:
     total = n + (names ? PyTuple_GET_SIZE(names) : 0);
     if (self->product ? n == 2 && memory_of(args[0]) && memory_of(args[1]) && fits_product(memory_of(args[0]), memory_of(args[1]))
                       : self->theirs && (names || self->loops == NULL || n != self->loops->nin) && total) if (total <= MOST) {
-        found = asked(self->numpy, args, n, names, 1, 0, ANY, NULL);
+        found = asked(own && !is_named(names, "dtype") && !is_named(names, "signature") && !is_named(names, "sig") ? self->own_ufunc : self->numpy, args, n, names, 1, 0, ANY, NULL);
         if (found || PyErr_Occurred()) return found;
     }
     with_self = room;
@@ -1860,6 +1903,9 @@ static void ufunc_dealloc(PyObject* self) { /* of a subclass, which lets its typ
     Py_CLEAR(((Ufunc*)self)->numpy);
     if (((Ufunc*)self)->loops) Py_CLEAR(((Ufunc*)self)->loops->ufunc);
     PyMem_Free(((Ufunc*)self)->loops);
+    if (((Ufunc*)self)->own) Py_CLEAR(((Ufunc*)self)->own->ufunc);
+    PyMem_Free(((Ufunc*)self)->own);
+    Py_CLEAR(((Ufunc*)self)->own_ufunc);
     Py_TYPE(self)->tp_free(self);
 }
 
@@ -1880,7 +1926,33 @@ static PyTypeObject ufunc_type = {
 static int is_ufunc(PyObject* x) { return PyObject_TypeCheck(x, &ufunc_type) && ((Ufunc*)x)->numpy; }
 static PyObject* numpys_ufunc(PyObject* x) { return ((Ufunc*)x)->numpy; }
 
-static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, int theirs_all, int costly, int compiled) {
+/* lazynp's own loops of a function, and a ufunc over them, which NumPy calls as its own: for results in given memory, under a mask, of operands that are to be
+   cast.  `tan` has none: where NumPy has vectors for it, it is the faster one. */
+static int own_bind(Ufunc* self) {
+    static struct {
+        PyUFuncGenericFunction functions[2];
+        void* data[2];
+        char types[4];
+    } kept[16]; /* NumPy's ufunc keeps the addresses */
+    static int count;
+    PyUFuncObject* theirs = (PyUFuncObject*)self->numpy;
+    Loops* own = count < 16 ? loops_compiled(self->numpy, 1) : NULL;
+    int types = 0;
+    if (own == NULL) return 0;
+    for (int type = NPY_FLOAT; type <= NPY_DOUBLE; type++) {
+        if (own->of[type].function == NULL) continue;
+        kept[count].functions[types] = own->of[type].function, kept[count].data[types] = own->of[type].data;
+        kept[count].types[2 * types] = kept[count].types[2 * types + 1] = (char)type;
+        types++;
+    }
+    self->own_ufunc = PyUFunc_FromFuncAndData(kept[count].functions, kept[count].data, kept[count].types, types, 1, 1, PyUFunc_None, theirs->name, theirs->doc, 0);
+    count++;
+    if (self->own_ufunc == NULL) return PyMem_Free(own), -1;
+    self->own = own;
+    return 0;
+}
+
+static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, int theirs_all, int costly, int compiled, int numpys) {
     Ufunc* self = (Ufunc*)object;
     PyUFuncObject* theirs = (PyUFuncObject*)numpy;
     if (!PyObject_TypeCheck(object, &ufunc_type)) return PyErr_SetString(PyExc_TypeError, "not a ufunc"), -1;
@@ -1897,7 +1969,8 @@ static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, in
     self->loops = PyMem_Malloc(sizeof(Loops));
     if (self->loops == NULL) return PyErr_NoMemory(), -1;
     loops_fill(self->loops, numpy, basic);
-    if (costly && compiled) self->kernels = loops_compiled(numpy);
+    if (costly && compiled) self->kernels = loops_compiled(numpy, 0);
+    if (costly && compiled && numpys && theirs->nin == 1 && strcmp(theirs->name, "tan") && own_bind(self) < 0) return -1;
     self->powers = strcmp(theirs->name, "power") == 0;
     if (self->kernels && self->powers) power_kernels = self->kernels;
     return 0;

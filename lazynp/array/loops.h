@@ -195,13 +195,13 @@ static int compiled_as_loop(const char* name, int type, Loop* to) {
     return 1;
 }
 
-/* The kernels' functions in the place of NumPy's, as steps; NULL where this processor has none. */
-static Loops* loops_compiled(PyObject* object) {
+/* The kernels' functions in the place of NumPy's, as steps; NULL where this processor has none.  `own`: only those that are polynomials of lazynp's own. */
+static Loops* loops_compiled(PyObject* object, int own) {
     PyUFuncObject* ufunc = (PyUFuncObject*)object;
     Loops* loops = NULL;
     Loop loop;
     for (int type = NPY_FLOAT; ufunc->nin <= 2 && ufunc->nout == 1 && type <= NPY_DOUBLE; type++) {
-        if (!compiled_as_loop(ufunc->name, type, &loop) || (loops == NULL && (loops = PyMem_Calloc(1, sizeof(Loops))) == NULL)) continue;
+        if ((own && !compiled_own(ufunc->name, type)) || !compiled_as_loop(ufunc->name, type, &loop) || (loops == NULL && (loops = PyMem_Calloc(1, sizeof(Loops))) == NULL)) continue;
         loops->ufunc = object, loops->nin = ufunc->nin, loops->kernels = 1;
         loops->of[type] = loop;
     }

@@ -9,26 +9,30 @@
 
 #include "numbers.h"
 
-static PyObject *config_dict, *at_hand_name; /* where `config.at_hand` is looked up */
+static PyObject *config_dict, *at_hand_name, *kernels_above_name; /* where `config.at_hand` and `config.kernels_above` are looked up */
 
-static npy_intp limit_found(void) {
-    PyObject* found = PyDict_GetItem(config_dict, at_hand_name);
+static npy_intp setting_found(PyObject* name) {
+    PyObject* found = PyDict_GetItem(config_dict, name);
     return found ? PyLong_AsSsize_t(found) : 0;
 }
 
 #if PY_VERSION_HEX < 0x030C0000 /* a dictionary says whether it has changed */
-static inline npy_intp limit_now(void) {
-    static uint64_t version;
-    static npy_intp known;
-    if (((PyDictObject*)config_dict)->ma_version_tag != version) {
-        known = limit_found();
-        version = ((PyDictObject*)config_dict)->ma_version_tag;
+#define SETTING(FUNCTION, NAME) \
+    static inline npy_intp FUNCTION(void) { \
+        static uint64_t version; \
+        static npy_intp known; \
+        if (((PyDictObject*)config_dict)->ma_version_tag != version) { \
+            known = setting_found(NAME); \
+            version = ((PyDictObject*)config_dict)->ma_version_tag; \
+        } \
+        return known; \
     }
-    return known;
-}
 #else
-#define limit_now limit_found
+#define SETTING(FUNCTION, NAME) \
+    static inline npy_intp FUNCTION(void) { return setting_found(NAME); }
 #endif
+SETTING(limit_now, at_hand_name)           /* elements of the largest array that lies in NumPy's memory; 0: none does */
+SETTING(kernels_above, kernels_above_name) /* elements, of more than which functions such as `exp` have the kernels' bits */
 
 /* Where a plain array's memory is found: `Node.buffer`, `Buffer._array`, `Draft.array`; and who else may write it: `Draft.lease`, `Draft.outside`. */
 typedef struct {

@@ -26,7 +26,12 @@ _MEMORY: Final = np.ndarray
 
 def limit() -> str:
     """Return the limit as a user sets it."""
-    return f"LAZYNP_EAGER_BELOW={config.eager_below}"
+    return f"LAZYNP_TAPE_LIMIT={config.tape_limit}"
+
+
+def _small() -> str:
+    """Say of what size an array is, for which NumPy's loops compute."""
+    return "LAZYNP_NUMERICS=numpy" if config.at_hand > config.tape_limit else f"at most {limit()} elements"
 
 
 def watch() -> None:
@@ -36,7 +41,7 @@ def watch() -> None:
 
 
 def _count(one_pass: bool, found: Any, first: Any, second: Any) -> None:
-    name = f"recorded on a tape: at most {limit()} elements" if one_pass else _outcome(found, first, second)
+    name = f"recorded on a tape: {_small()}" if one_pass else _outcome(found, first, second)
     if name:
         report.count_operation(name, caller())
 
@@ -55,7 +60,7 @@ def _outcome(found: Any, first: Any, second: Any) -> str:
             return "at the call: the values exist"
     elif not (_at_hand(first) or _at_hand(second)):
         return ""
-    return f"at hand: at most {limit()} elements"
+    return f"at hand: {_small()}"
 
 
 def is_ours(x: Any) -> bool:
@@ -129,7 +134,7 @@ def told(x: Any) -> str:
 
 def _always() -> str:
     """Say why everything is recorded."""
-    return "values may live on a GPU" if config.eager_below else f"{limit()} records everything"
+    return "values may live on a GPU" if config.tape_limit or config.numerics == "numpy" else f"{limit()} records everything"
 
 
 def _elements(n: int) -> str:

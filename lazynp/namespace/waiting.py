@@ -27,7 +27,7 @@ def as_graphs(arrays: Sequence[Any]) -> list[Any]:
     values: dict[tuple[int, int], Any] = {}
     core.pause(True)
     try:
-        with config.override(eager_below=0):
+        with config.override(tape_limit=0):
             return [_as_graph(x, values) for x in arrays]
     finally:
         core.pause(False)

@@ -11,7 +11,8 @@ LAZYNP_BACKEND            llvm, numpy               what runs programs; without 
 LAZYNP_DEVICE             cpu, cuda, cuda:N         where arrays live that nobody placed (``engine/devices.py``)
 LAZYNP_TIER               auto, compiled            ``compiled``: never the NumPy tier for small programs; values are the same
 LAZYNP_EAGER              0, 1                      run, and raise, every operation at its call
-LAZYNP_EAGER_BELOW        786432, N                 values of at most N elements are computed by NumPy's loops; 0: none are
+LAZYNP_TAPE_LIMIT         786432, N                 operations on at most N elements wait on tapes, larger ones in graphs
+LAZYNP_NUMERICS           auto, numpy, fast         whose bits: by the operation's size, or NumPy's, or kernels' functions, at every one
 LAZYNP_NUMBERS            now, wait                 ``wait``: numbers of pending arrays are computed when they are asked for, as on GPUs
 LAZYNP_DEBUG              0, 1                      check dtypes and shapes between passes and after every operation
 LAZYNP_BACKGROUND         1, 0                      ``0``: the program waits whenever something is compiled
@@ -43,6 +44,9 @@ from typing import Any, Final
 BACKENDS: Final = ("llvm", "numpy")
 TIERS: Final = ("auto", "compiled")
 NUMBERS: Final = ("now", "wait")
+NUMERICS: Final = ("auto", "numpy", "fast")
+KERNELS_ABOVE: Final = 4096  # elements: of as many NumPy's loop takes longer than all that stands around it
+_EVERY_SIZE: Final = 1 << 62  # elements
 FALLBACKS: Final = ("silent", "warn", "error")
 LIBMVECS: Final = ("0", "sse", "avx2", "avx512", "neon")  # ``backends/llvm/host.py`` says what they are
 _SWITCH: Final = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
@@ -51,8 +55,9 @@ _UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 backend: str | None  # None: nobody chose, the runtime takes the best there is
 tier: str
 eager: bool
-eager_below: int  # elements; what hot paths look at is ``at_hand``
+tape_limit: int  # elements; what hot paths look at is ``at_hand``
 numbers: str
+numerics: str
 debug: bool
 optimize: bool
 background: bool
@@ -72,7 +77,8 @@ polynomials: bool
 sklearn_namespace: str
 device = "cpu"  # or "cuda:N"
 watched = False  # somebody looks at each run: ``progress`` or ``nvtx``
-at_hand = 0  # ``eager_below``, or 0 where values may live on GPUs
+at_hand = 0  # ``tape_limit``, or 0 where values may live on GPUs, or all where results have NumPy's bits
+kernels_above = 0  # elements, of more than which ``exp``, ``sin`` and their kin are kernels' functions
 numbers_wait = False  # ``numbers`` is "wait"
 generation = 0  # grows with every change, so that caches of derived facts notice it with one comparison
 followers: Final[list[Callable[[], None]]] = []  # called after every change
@@ -132,7 +138,8 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         "device": _device("LAZYNP_DEVICE", read("LAZYNP_DEVICE") or "cpu"),
         "tier": _choice("LAZYNP_TIER", read("LAZYNP_TIER") or "auto", TIERS),
         "eager": _switch("LAZYNP_EAGER", read("LAZYNP_EAGER")),
-        "eager_below": _count("LAZYNP_EAGER_BELOW", read("LAZYNP_EAGER_BELOW") or "786432", 0),
+        "tape_limit": _count("LAZYNP_TAPE_LIMIT", read("LAZYNP_TAPE_LIMIT") or "786432", 0),
+        "numerics": _choice("LAZYNP_NUMERICS", read("LAZYNP_NUMERICS") or "auto", NUMERICS),
         "numbers": _choice("LAZYNP_NUMBERS", read("LAZYNP_NUMBERS") or "now", NUMBERS),
         "debug": _switch("LAZYNP_DEBUG", read("LAZYNP_DEBUG")),
         "progress": _switch("LAZYNP_PROGRESS", read("LAZYNP_PROGRESS")),
@@ -158,8 +165,10 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
 def _derived() -> dict[str, Any]:
     """Settings that follow from others, for hot paths to look at."""
     settings = globals()
-    waits = settings["numbers"] == "wait"
-    return {"at_hand": settings["eager_below"], "numbers_wait": waits, "watched": settings["progress"] or settings["nvtx"]}
+    waits, numerics = settings["numbers"] == "wait", settings["numerics"]
+    at_hand = _EVERY_SIZE if numerics == "numpy" else settings["tape_limit"]
+    above = _EVERY_SIZE if numerics == "numpy" else 0 if numerics == "fast" else min(KERNELS_ABOVE, at_hand // 4)
+    return {"at_hand": at_hand, "kernels_above": above, "numbers_wait": waits, "watched": settings["progress"] or settings["nvtx"]}
 
 
 _CHECKS: Final[dict[str, tuple[Any, ...]]] = {
@@ -167,6 +176,7 @@ _CHECKS: Final[dict[str, tuple[Any, ...]]] = {
     "tier": TIERS,
     "eager": (False, True),
     "numbers": NUMBERS,
+    "numerics": NUMERICS,
     "debug": (False, True),
     "optimize": (False, True),
     "background": (False, True),
@@ -177,7 +187,7 @@ _CHECKS: Final[dict[str, tuple[Any, ...]]] = {
 }
 
 
-_OTHERS: Final = ("device", "eager_below", "graphs", "memory", "threads")
+_OTHERS: Final = ("device", "tape_limit", "graphs", "memory", "threads")
 
 
 def update(**settings: Any) -> None:
@@ -187,7 +197,7 @@ def update(**settings: Any) -> None:
         if name in ("threads", "memory"):
             if value is not None and (not isinstance(value, int) or value < 1):
                 raise ValueError(f"{name}={value!r} is not a whole number of at least 1")
-        elif name in ("graphs", "eager_below"):
+        elif name in ("graphs", "tape_limit"):
             if not isinstance(value, int) or value < 0:
                 raise ValueError(f"{name}={value!r} is not a whole number of at least 0")
         elif name == "device":

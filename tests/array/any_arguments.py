@@ -45,7 +45,7 @@ def main() -> int:
     calls = 0
     x, m = np.arange(6.0), np.array([[2.0, 1.0], [1.0, 3.0]])
     values = (1, x, m, None, "f8", [1, 2], (2, 3), 2.5, float) if everything else (1, x, "f8", [1, 2])
-    with config.override(eager_below=65536):
+    with config.override(tape_limit=65536):
         for _, function in functions():
             for count in range(MOST) if everything else (0, 1, 2, 3, 5, 8, 11):
                 for value in values:

@@ -264,7 +264,7 @@ def chains_of(sizes: tuple[int, int, int], work: int = NEVER) -> Iterator[None]:
 def differs(seed: int, work: int = NEVER) -> str | None:
     """What differs in a program, if anything does; it runs a second time where it is compiled in its first."""
     program = Program(seed)
-    with config.override(eager_below=65536), chains_of(program.sizes, work):
+    with config.override(tape_limit=65536), chains_of(program.sizes, work):
         ours = run(program, lazynp)
         if work != NEVER:
             again = run(program, lazynp)

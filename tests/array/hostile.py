@@ -65,7 +65,7 @@ class Hostile:
 
     def go_on(self) -> None:
         """Work with what comes of an array, which is as large, and may wait; hold some of what was between."""
-        if self.size > SIZES[-1] or config.eager_below == 0:
+        if self.size > SIZES[-1] or config.tape_limit == 0:
             return  # a program may change the shape of what is read in the middle: large results would take all memory when they are read
         k = self.random.randrange(3)
         if self.arrays[k].size > SIZES[-1]:
@@ -372,7 +372,7 @@ def run(seed: int) -> None:
     program = Hostile(seed, large=seed % 16 == 0)
     way = (chained.BLOCKS, chained.IGNORED, chained.TOLD)[seed // 3 % 3]
     sizes = chained.SIZES[seed % len(chained.SIZES)]
-    with config.override(eager_below=(786_432, 786_432, 0)[seed % 3]), chained.chains_of(sizes), chained.hears(way), hooked(program):
+    with config.override(tape_limit=(786_432, 786_432, 0)[seed % 3]), chained.chains_of(sizes), chained.hears(way), hooked(program):
         for _ in range(STEPS):
             operation = program.random.choice(operations(program))
             program.armed, program.left = True, DEEDS

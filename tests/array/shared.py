@@ -124,7 +124,7 @@ def main() -> int:
     count = failed = 0
     core.chain_sizes(256, 32, 1024, 1 << 62)
     before = core.share(0)
-    with config.override(eager_below=1 << 20):
+    with config.override(tape_limit=1 << 20):
         for name, case, x, y in cases():
             count += 1
             expected = found(case, numpy, x, y)

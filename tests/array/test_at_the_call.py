@@ -30,7 +30,7 @@ ROWS = 500
 
 @pytest.fixture(autouse=True)
 def _usual_limit() -> Any:
-    with config.override(eager_below=65536):
+    with config.override(tape_limit=65536):
         yield
 
 
@@ -292,7 +292,7 @@ def test_writes_in_place_in_two_threads_while_the_error_state_changes() -> None:
     thread = threading.Thread(target=other)
     thread.start()
     try:
-        with config.override(eager_below=1 << 16):
+        with config.override(tape_limit=1 << 16):
             for _ in range(3000):
                 x = lazynp.array([1.0] * 1499 + [0.0])
                 with numpy.errstate(divide="ignore", invalid="ignore"):
@@ -330,7 +330,7 @@ def test_what_a_handler_raises_is_raised_while_the_error_state_is_asked_for() ->
 
     before = signal.signal(signal.SIGALRM, handler)
     try:
-        with config.override(eager_below=1 << 16):
+        with config.override(tape_limit=1 << 16):
             contextvars.copy_context().run(program)  # an error state that is interrupted while it is left stays
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

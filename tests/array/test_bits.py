@@ -38,7 +38,7 @@ NUMBERS = [
 
 @pytest.fixture(autouse=True)
 def _at_hand() -> Any:
-    with config.override(eager_below=4096):
+    with config.override(tape_limit=4096):
         yield
 
 
@@ -192,7 +192,7 @@ def test_reductions_of_an_axis(name: str, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["l", "f", "d"])
 def test_reductions_of_an_axis_of_many_elements(dtype: str, shape: tuple[int, int]) -> None:
     theirs = (numpy.random.default_rng(0).standard_normal((shape[0], shape[1] + 3)) * 100).astype(dtype)
-    with config.override(eager_below=200_000):
+    with config.override(tape_limit=200_000):
         ours = lazynp.array(theirs)
         for lie in (lambda x: x[:, : shape[1]].copy(), lambda x: x[:, : shape[1]]):
             for name in ("sum", "max", "mean"):
@@ -381,7 +381,7 @@ PRODUCTS = [
 def test_products_that_are_recorded_have_numpys_signs_of_zeros(text: str) -> None:
     """BLAS is asked for the product that NumPy asks for, in which no products or one may be added to zero."""
     turns = ["x", "x.T.copy().T", "np.conj(x)", "x * 1", "x[::-1]", "-x"]
-    with config.override(eager_below=0):
+    with config.override(tape_limit=0):
         for shape in ((1, 1, 1), (2, 3, 2), (4, 1, 4), (1, 3, 4), (4, 3, 1), (2, 1, 1), (1, 1, 3)):
             for left, right in (("c16", "c16"), ("c8", "c8"), ("f8", "c16"), ("c16", "i8"), ("f8", "f8")):
                 made = [_of_zeros(shape[:2], left), _of_zeros(shape[1:], right)]

@@ -42,7 +42,7 @@ Counts = tuple[int, int, int]  # see ``core.chain_counts``
 def _usual_limit() -> Iterator[None]:
     """Tapes as by default, none of which is compiled."""
     core.settle()  # what another test has left waiting is none of this one's
-    with config.override(eager_below=65536), chained.chains_of(chained.SIZES[0]):
+    with config.override(tape_limit=65536), chained.chains_of(chained.SIZES[0]):
         yield
 
 
@@ -411,7 +411,7 @@ def test_the_limit_may_be_another_one_when_a_value_is_asked_for(name: str) -> No
         first = a * b
         x = first / (b * b + 1)
         kept = [first, x - 1]
-        with config.override(eager_below=0):
+        with config.override(tape_limit=0):
             found.append(shown([ASKING[name](np, x, y), x + 1, x, kept]))
         found[-1] += shown([x + 1, x, kept, a, b, y])
     assert found[0] == found[1]
@@ -448,7 +448,7 @@ atexit.register(lambda: print(float(y[0])))
 
 def test_what_waits_when_the_program_ends(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(AT_EXIT, encoding="utf-8")
-    found = launch(tmp_path, "main.py", module=False, LAZYNP_EAGER_BELOW="4096")
+    found = launch(tmp_path, "main.py", module=False, LAZYNP_TAPE_LIMIT="4096")
     assert (found.stdout.split(), found.stderr) == (["6.0", "4.0"], "")
 
 

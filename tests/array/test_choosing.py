@@ -41,7 +41,7 @@ KEYS: list[Any] = [
 
 @pytest.fixture(autouse=True)
 def _at_hand() -> Iterator[None]:
-    with config.override(eager_below=4096):
+    with config.override(tape_limit=4096):
         yield
 
 
@@ -394,7 +394,7 @@ def test_rows_of_large_arrays_in_one_pass() -> None:
 def test_truth_values_that_somebody_writes_meanwhile() -> None:
     """Who needs no interpreter may write memory that he was shown while elements are chosen by it: no more are taken than were counted."""
     n = 60_000
-    with config.override(eager_below=100_000):
+    with config.override(tape_limit=100_000):
         x, y = lazynp.arange(float(n)), lazynp.arange(float(n))
         mask = lazynp.zeros(n, dtype=bool)
     again = numpy.lib.stride_tricks.as_strided(numpy.asarray(mask), (2000, n), (0, 1))  # the mask's memory, 2000 times
@@ -408,7 +408,7 @@ def test_truth_values_that_somebody_writes_meanwhile() -> None:
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        with config.override(eager_below=100_000):
+        with config.override(tape_limit=100_000):
             for _ in range(1000):
                 found = numpy.asarray(x[mask])
                 assert found.size <= n and (found.size == 0 or 0 <= found.min() <= found.max() < n)

@@ -356,7 +356,7 @@ KEYS = ("y[m]", "y[m, ...]", "y[i]", "y[i, i * 0]", "y[1:]", "y[..., 0]", "y[()]
 @pytest.mark.parametrize("rows", [0, 3])
 def test_keys_of_a_subclass_mean_what_they_mean_for_numpys_arrays(rows: int, below: int) -> None:
     found = []
-    with config.override(eager_below=below):
+    with config.override(tape_limit=below):
         for np in (numpy, lazynp):
             asked = []
 
@@ -389,7 +389,7 @@ def test_keys_of_a_subclass_mean_what_they_mean_for_numpys_arrays(rows: int, bel
 @pytest.mark.parametrize("below", [0, 6, 16384])
 @pytest.mark.parametrize("n", [3, 12, 100_000])
 def test_what_frombuffer_shows_is_shared(n: int, below: int) -> None:
-    with config.override(eager_below=below):
+    with config.override(tape_limit=below):
         theirs = numpy.zeros(n)
         x = lazynp.frombuffer(memoryview(theirs))
         fixed = lazynp.frombuffer(theirs.tobytes())

@@ -72,7 +72,7 @@ ASSIGNED = [
 
 @pytest.fixture(autouse=True)
 def at_hand() -> Iterator[None]:
-    with config.override(eager_below=4096):
+    with config.override(tape_limit=4096):
         yield
 
 
@@ -213,7 +213,7 @@ def test_what_is_given_for_the_result_comes_back() -> None:
 def test_recorded_programs_take_what_was_there() -> None:
     v = numpy.arange(5.0)
     x = lazynp.sqrt(v)
-    with config.override(eager_below=0):
+    with config.override(tape_limit=0):
         y = lazynp.asarray(v) + lazynp.sqrt(x)
         v[:] = 0
         assert y.tolist() == (numpy.arange(5.0) + numpy.arange(5.0) ** 0.25).tolist()

@@ -23,7 +23,7 @@ LIMIT = 4096
 
 @pytest.fixture(autouse=True)
 def _at_hand() -> Iterator[None]:
-    with config.override(eager_below=LIMIT):
+    with config.override(tape_limit=LIMIT):
         yield
 
 
@@ -102,10 +102,10 @@ def test_a_small_result_is_at_hand_once_it_was_needed() -> None:
 
 
 def test_the_limit_is_a_setting_and_zero_records_everything() -> None:
-    with config.override(eager_below=4):
+    with config.override(tape_limit=4):
         assert is_at_hand(lazynp.ones(4) + 1)
         assert not is_at_hand(lazynp.ones(5) + 1)
-    with config.override(eager_below=0):
+    with config.override(tape_limit=0):
         assert not is_at_hand(lazynp.ones(4) + 1)
         assert not is_at_hand(lazynp.zeros(0) + 1)
 
@@ -323,7 +323,7 @@ def test_every_public_function_answers_under_one_object_for_all_its_names() -> N
 
 
 def test_a_large_view_stays_writable_when_its_base_is_made_readonly() -> None:
-    with config.override(eager_below=6):
+    with config.override(tape_limit=6):
         for np in (numpy, lazynp):
             x = np.ones(4)
             wide = x.view("f4")
@@ -334,7 +334,7 @@ def test_a_large_view_stays_writable_when_its_base_is_made_readonly() -> None:
 
 @pytest.mark.parametrize(("dtype", "field"), [(object, ...), ("O,i4", "f0"), ([("a", "f8"), ("b", "O")], "b")])
 def test_empty_arrays_of_objects_hold_none(dtype: Any, field: Any) -> None:
-    with config.override(eager_below=65536):
+    with config.override(tape_limit=65536):
         for made in (lazynp.empty(3, dtype), lazynp.empty_like(lazynp.arange(3), dtype)):
             assert made.dtype == numpy.dtype(dtype)
             assert made[field].tolist() == [None] * 3
@@ -342,7 +342,7 @@ def test_empty_arrays_of_objects_hold_none(dtype: Any, field: Any) -> None:
 
 @pytest.mark.parametrize("dtype", [float, "i4,f8", "S3", "M8[s]"])
 def test_empty_arrays_are_the_same_on_every_run(dtype: Any) -> None:
-    with config.override(eager_below=65536):
+    with config.override(tape_limit=65536):
         for made in (lazynp.empty(3, dtype), lazynp.empty_like(lazynp.arange(3), dtype)):
             assert made.dtype == numpy.dtype(dtype)
             assert not any(made.tobytes())

@@ -32,7 +32,7 @@ native = pytest.mark.skipif(not core.native, reason="there is no memory that Pyt
 
 @pytest.fixture(params=[786_432, 0], ids=["at hand", "recorded"], autouse=True)
 def regime(request: pytest.FixtureRequest) -> Iterator[None]:
-    with config.override(eager_below=request.param):
+    with config.override(tape_limit=request.param):
         yield
 
 
@@ -95,7 +95,7 @@ def test_rows_of_an_array_that_is_resized() -> None:
 @native
 @pytest.mark.parametrize("shape", [(3,), (3, 2)])
 def test_iterators_are_copied_pickled_and_say_what_is_left(shape: tuple[int, ...]) -> None:
-    with config.override(eager_below=786_432):
+    with config.override(tape_limit=786_432):
         rows = iter(lazynp.zeros(shape) + 1)
         next(rows)
         assert operator.length_hint(rows) == 2
@@ -369,7 +369,7 @@ def test_a_mask_that_chooses_nothing_reads_nothing(dtype: str, shape: tuple[int,
 @pytest.mark.skipif(sys.platform == "win32", reason="timers are POSIX's")
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=pytest.mark.slow if seed else ()) for seed in range(0, EXAMPLES, CHUNK)])
 def test_programs_whose_code_runs_in_between(seed: int, regime: None, request: pytest.FixtureRequest) -> None:
-    if config.eager_below == 0:
+    if config.tape_limit == 0:
         return  # each program chooses its own
     command = [sys.executable, "-m", "tests.array.hostile", "--seed", str(seed), "--count", str(min(CHUNK, EXAMPLES - seed))]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(not core.native, reason="the Python twin compute
 @pytest.fixture(autouse=True)
 def _at_once() -> Iterator[None]:
     """Tapes are compiled when they come for the first time, and as machine code from the second time on."""
-    with config.override(eager_below=300_000), chained.chains_of(chained.SIZES[0], 0):
+    with config.override(tape_limit=300_000), chained.chains_of(chained.SIZES[0], 0):
         yield
 
 
@@ -566,7 +566,7 @@ def test_a_process_that_computes_little_loads_no_compiler(tmp_path: Path) -> Non
         "print(any(name.startswith('llvmlite') or name.endswith('expressions') for name in sys.modules))\n",
         encoding="utf-8",
     )
-    found = launch(tmp_path, "main.py", module=False, LAZYNP_EAGER_BELOW="524288")
+    found = launch(tmp_path, "main.py", module=False, LAZYNP_TAPE_LIMIT="524288")
     assert (found.stdout.strip(), found.returncode) == ("False", 0), found.stderr
 
 
@@ -591,7 +591,7 @@ print(core.chain_counts()[2] - before)
 @pytest.mark.usefixtures("waiting")
 @pytest.mark.slow
 def test_what_several_processes_looked_for_is_compiled_though_none_of_them_needs_it_often(tmp_path: Path) -> None:
-    environment = {**os.environ, "LAZYNP_CACHE_DIR": str(tmp_path), "LAZYNP_EAGER_BELOW": "100000"}
+    environment = {**os.environ, "LAZYNP_CACHE_DIR": str(tmp_path), "LAZYNP_TAPE_LIMIT": "100000"}
     found = [
         subprocess.run([sys.executable, "-c", FIRST_RUNS], env=environment, capture_output=True, text=True, check=True).stdout.strip()
         for _ in range(3)

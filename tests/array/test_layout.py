@@ -109,7 +109,7 @@ def test_kept_axes_and_arrays_without_elements(name: str, below: int, written: b
     options = ["", ", keepdims=True"] + [f", keepdims={kept}, initial=5.0" for kept in (False, True) if name in ("sum", "min")]
     if name in MASKED:
         options += [f"{option}, where=a > 1" + ", initial=5.0" * (name == "min" and "initial" not in option) for option in options]
-    with config.override(eager_below=below):
+    with config.override(tape_limit=below):
         for key in keys:
             for (what, theirs), (_, ours) in zip(arrays(numpy), arrays(lazynp), strict=True):
                 if theirs.ndim < 2 or 1 in theirs.shape:  # NumPy leaves the stride of such an axis to chance where it is not reduced

@@ -216,7 +216,7 @@ def test_pending_readers_keep_the_old_values_and_exports_cost_no_copy_without_th
 @pytest.mark.parametrize("below", [0, 65536])
 @pytest.mark.parametrize("rows", [3, 30_000])
 def test_foreign_memory_with_gaps_and_turned_axes(below: int, rows: int) -> None:
-    with config.override(eager_below=below):
+    with config.override(tape_limit=below):
         memory = numpy.arange(rows * 24.0).reshape(rows, 4, 6)
         fields = numpy.zeros((rows, 5), [("a", "i4"), ("b", "f8")])
         turned = memory.T, memory[::-1, 1:3].transpose(1, 2, 0), fields["b"][:, 1:].T
@@ -253,7 +253,7 @@ def test_foreign_memory_is_ours_when_nobody_else_has_it() -> None:
 
 @pytest.mark.parametrize("below", [0, 65536])
 def test_threads_export_and_record_one_array(below: int) -> None:
-    with config.override(eager_below=below):
+    with config.override(tape_limit=below):
         for _ in range(10):
             x = lazynp.arange(70_000.0) * 2
             whole = float(x.sum())

@@ -51,7 +51,7 @@ GIVEN = (
 
 @pytest.fixture(autouse=True)
 def _at_hand() -> Iterator[None]:
-    with config.override(eager_below=65536):
+    with config.override(tape_limit=65536):
         yield
 
 

@@ -88,7 +88,7 @@ MORE = [
 
 @pytest.fixture(autouse=True)
 def at_hand() -> Iterator[None]:
-    with config.override(eager_below=4096), warnings.catch_warnings():
+    with config.override(tape_limit=4096), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 

@@ -28,7 +28,7 @@ UFUNCS = sorted(
 
 @pytest.fixture(autouse=True)
 def _at_hand() -> Iterator[None]:
-    with config.override(eager_below=1 << 16):
+    with config.override(tape_limit=1 << 16):
         yield
 
 

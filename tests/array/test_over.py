@@ -28,7 +28,7 @@ OPERATORS = ["+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<"]
 
 @pytest.fixture(autouse=True, params=[False, True], ids=["one thread", "several"])
 def at_hand(request: pytest.FixtureRequest) -> Iterator[None]:
-    with config.override(eager_below=1 << 20, threads=2):
+    with config.override(tape_limit=1 << 20, threads=2):
         if core.native:
             core.share(1 if request.param else 60_000)
         yield

@@ -25,7 +25,7 @@ SHAPES: list[tuple[int, ...]] = [(60,), (12, 15), (4, 5, 6)]
 
 @pytest.fixture(autouse=True)
 def few_at_hand() -> Iterator[None]:
-    with config.override(eager_below=LIMIT):
+    with config.override(tape_limit=LIMIT):
         yield
 
 
@@ -267,7 +267,7 @@ def test_parts_are_computed_by_themselves_where_memory_is_too_short_for_the_whol
 @pytest.mark.parametrize("size", [20, 60, 400])
 def test_costly_functions_are_recorded_earlier(size: int) -> None:
     a = np.linspace(0.1, 2, size)
-    with config.override(eager_below=100):
+    with config.override(tape_limit=100):
         x = lazynp.asarray(a.copy())
         for name in ("exp", "sin", "log", "tanh"):
             found = getattr(lazynp, name)(x)
@@ -305,7 +305,7 @@ def test_an_output_beside_a_number_is_not_written_into_what_others_read() -> Non
 @pytest.mark.parametrize("made", ["copied", "drawn", "computed"])
 def test_small_writes_go_to_the_memory_of_a_large_array(made: str) -> None:
     """Above the size that is copied for that, too, and whoever made the memory: NumPy, or a kernel."""
-    with config.override(eager_below=4096):
+    with config.override(tape_limit=4096):
         start = np.random.default_rng(0).standard_normal((500, 400))
         make = {
             "copied": lambda: lazynp.array(start),
@@ -328,7 +328,7 @@ def test_small_writes_go_to_the_memory_of_a_large_array(made: str) -> None:
 
 @pytest.mark.parametrize("holder", ["pending", "copy", "program"])
 def test_who_holds_the_old_value_of_a_large_array_keeps_it(holder: str) -> None:
-    with config.override(eager_below=4096):
+    with config.override(tape_limit=4096):
         start = np.random.default_rng(0).standard_normal((500, 400))
         x = lazynp.array(start)
         if holder == "program":
@@ -347,7 +347,7 @@ def test_who_holds_the_old_value_of_a_large_array_keeps_it(holder: str) -> None:
 
 def test_a_look_at_a_written_array_computes_it_once() -> None:
     """A loop that writes a large part and looks at a small one neither computes the write twice nor puts an old value back."""
-    with config.override(eager_below=4096):
+    with config.override(tape_limit=4096):
         start = np.random.default_rng(0).standard_normal((300, 400))
         x, y = lazynp.array(start), start.copy()
         for k in range(12):
@@ -389,7 +389,7 @@ def test_large_parts_are_changed_in_place_by_what_is_pending_and_by_what_exists(
             a[:200, 3:203] = part
         return [a, a[5], part, *([] if old is None else [old])]
 
-    with config.override(eager_below=4096):
+    with config.override(tape_limit=4096):
         ours = program(lazynp)
         for x, y in zip(ours, program(np), strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-13 if operator == "ipow" else 0)
@@ -407,14 +407,14 @@ def test_errors_in_large_rows_are_told_once_and_the_rows_are_right() -> None:
             a[50:250, 50:250] += b[0, 0] * b
         return a, [f"{warning.message} {warning.filename == __file__}" for warning in caught]
 
-    with config.override(eager_below=4096):
+    with config.override(tape_limit=4096):
         (ours, told), (theirs, wanted) = program(lazynp), program(np)
     assert np.array_equal(ours, theirs)
     assert told == wanted == ["overflow encountered in multiply True"]
 
 
 def test_large_rows_that_must_not_be_written_are_refused() -> None:
-    with config.override(eager_below=4096):
+    with config.override(tape_limit=4096):
         a, b = lazynp.asarray(np.ones((300, 320))) * 1.0, lazynp.asarray(np.ones((200, 200))) * 1.0
         lazynp.realize(a, b)
         part = a[:200, :200]

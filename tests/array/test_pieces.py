@@ -61,7 +61,7 @@ def counted(function):
 
 def say(directory: Path, program: str, **environment: str) -> list[str]:
     (directory / "main.py").write_text(SETTINGS + program, encoding="utf-8")
-    found = launch(directory, "main.py", module=False, **{"LAZYNP_EAGER_BELOW": "524288", "LAZYNP_THREADS": "3", **environment})
+    found = launch(directory, "main.py", module=False, **{"LAZYNP_TAPE_LIMIT": "524288", "LAZYNP_THREADS": "3", **environment})
     assert (found.returncode, found.stderr) == (0, "")
     return found.stdout.splitlines()
 
@@ -144,7 +144,7 @@ except TimeoutError as error:
 def test_the_larger_of_two_zeros_is_numpys_wherever_they_lie() -> None:
     z = numpy.where(numpy.random.default_rng(0).random((2, 400, 3, 40)) < 0.5, 0.0, -0.0)
     ours = np.asarray(z, copy=True)
-    with config.override(eager_below=1 << 20):
+    with config.override(tape_limit=1 << 20):
         for name in ("fmax", "fmin", "maximum", "minimum"):
             for _ in range(2):
                 found = getattr(np, name)(ours[0][:, :, 1:21], ours[1][:, :, 1:21])
@@ -167,14 +167,14 @@ for thread in threads: thread.start()
 for thread in threads: thread.join()
 print(wrong)
 """
-    assert say(tmp_path, program, LAZYNP_EAGER_BELOW="786432") == ["[]"]
+    assert say(tmp_path, program, LAZYNP_TAPE_LIMIT="786432") == ["[]"]
 
 
 def test_a_warning_is_at_the_users_line() -> None:
     x = np.asarray(numpy.linspace(1, 2, N), copy=True)
     x[N - 1] = 0.0
     for way in (chained.BLOCKS, chained.TOLD):
-        with chained.hears(way) as caught, config.override(eager_below=4 * N):
+        with chained.hears(way) as caught, config.override(tape_limit=4 * N):
             try:
                 core.share(0)
                 for _ in range(6):
@@ -257,7 +257,7 @@ def test_other_threads_of_the_program_run_meanwhile(tmp_path: Path) -> None:
     for threads in ("1", "3"):
         for sizes in ("1 << 62", "0"):
             program = f"core.chain_sizes(256, 32, 1024, {sizes})\n{RUNNING}"
-            found = say(tmp_path, program, LAZYNP_THREADS=threads, LAZYNP_EAGER_BELOW="4000000")
+            found = say(tmp_path, program, LAZYNP_THREADS=threads, LAZYNP_TAPE_LIMIT="4000000")
             assert found == ["True True True", "True", "True True", "False"]
 
 
@@ -267,7 +267,7 @@ def test_the_limit_of_threads_is_read_at_each_call() -> None:
     try:
         core.share(0)
         for threads in (1, 2, 5, None):
-            with config.override(threads=threads, eager_below=4 * N):
+            with config.override(threads=threads, tape_limit=4 * N):
                 for _ in range(6):
                     assert numpy.array_equal(np.hypot(x, 0.7), expected)
     finally:

@@ -18,7 +18,7 @@ from lazynp.values import config
 
 @pytest.fixture(autouse=True)
 def _at_hand() -> Iterator[None]:
-    with config.override(eager_below=4096):
+    with config.override(tape_limit=4096):
         yield
 
 

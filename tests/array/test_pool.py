@@ -20,7 +20,7 @@ SIZES = [1, 4095, 4096, 5000, 16_383, 16_384, 40_000, 120_000, 131_072, 600_000]
 
 @pytest.fixture(autouse=True)
 def at_hand() -> object:
-    with config.override(eager_below=1 << 20):
+    with config.override(tape_limit=1 << 20):
         yield
 
 
@@ -122,4 +122,4 @@ def test_memory_does_not_spread() -> None:
 def environment() -> dict[str, str]:
     import os
 
-    return {key: value for key, value in os.environ.items() if key != "LAZYNP_EAGER_BELOW"}
+    return {key: value for key, value in os.environ.items() if key != "LAZYNP_TAPE_LIMIT"}

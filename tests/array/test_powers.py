@@ -19,7 +19,7 @@ SPECIAL = (0.0, -0.0, 1.0, -1.0, -2.0, -0.5, 3.0, -numpy.inf, numpy.inf, numpy.n
 
 @pytest.fixture(autouse=True)
 def _at_hand() -> Iterator[None]:
-    with config.override(eager_below=1 << 16):
+    with config.override(tape_limit=1 << 16):
         yield
 
 

@@ -20,7 +20,7 @@ from lazynp.values import config
 
 @pytest.fixture(autouse=True)
 def _at_hand() -> Iterator[None]:
-    with config.override(eager_below=65536):
+    with config.override(tape_limit=65536):
         yield
 
 
@@ -185,7 +185,7 @@ def test_spread(shape: tuple[int, ...], laid: str, kind: str) -> None:
     for text in SPREAD:
         found = []
         for np in (numpy, lazynp):
-            with config.override(eager_below=1 << 20), warnings.catch_warnings(record=True) as caught, numpy.errstate(under="warn"):
+            with config.override(tape_limit=1 << 20), warnings.catch_warnings(record=True) as caught, numpy.errstate(under="warn"):
                 warnings.simplefilter("always")
                 try:
                     given = {"np": np, "x": LAID[laid](np.array(values))}
@@ -211,7 +211,7 @@ NUMBERS = [
 
 
 def outcome_of(text: str, np: Any, given: dict[str, Any]) -> Any:
-    with config.override(eager_below=1 << 20), warnings.catch_warnings(record=True) as caught, numpy.errstate(under="warn"):
+    with config.override(tape_limit=1 << 20), warnings.catch_warnings(record=True) as caught, numpy.errstate(under="warn"):
         warnings.simplefilter("always")
         try:
             got = eval(text, given | {"np": np, "numpy": numpy})

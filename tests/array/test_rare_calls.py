@@ -95,7 +95,7 @@ ATTRIBUTES = (
 
 @pytest.fixture(autouse=True)
 def _at_hand() -> Iterator[None]:
-    with config.override(eager_below=65536):
+    with config.override(tape_limit=65536):
         yield
 
 

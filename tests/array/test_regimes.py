@@ -27,7 +27,7 @@ LIMIT = 4096
 
 @pytest.fixture(autouse=True)
 def _at_hand() -> Iterator[None]:
-    with config.override(eager_below=LIMIT, tier="auto"):
+    with config.override(tape_limit=LIMIT, tier="auto"):
         forget_plans()
         yield
 
@@ -40,10 +40,10 @@ def here() -> str:
     return rf"{re.escape(__file__)}:\d+"
 
 
-MORE = "more than LAZYNP_EAGER_BELOW=4096"
+MORE = "more than LAZYNP_TAPE_LIMIT=4096"
 TOLD: dict[str, tuple[Callable[[], Any], str]] = {
     "at hand": (lambda: np.ones(6),
-                "at hand: computed at the call by NumPy's loops, because it has 6 elements, at most LAZYNP_EAGER_BELOW=4096"),
+                "at hand: computed at the call by NumPy's loops, because it has 6 elements, at most LAZYNP_TAPE_LIMIT=4096"),
     "on a tape": (lambda: np.ones(6) * 2, "recorded on a tape: it is computed block by block by NumPy's loops"),
     "one element": (lambda: np.ones((1, 1)), "at hand: .* because it has 1 element, at most"),
     "a view": (lambda: np.ones((3, 4)).T[1:], "at hand: .* because it has 9 elements, at most"),
@@ -74,10 +74,10 @@ def test_explain_says_which_regime_and_why(name: str) -> None:
 
 
 def test_where_everything_is_recorded_the_switch_is_the_reason() -> None:
-    with config.override(eager_below=0):
+    with config.override(tape_limit=0):
         x = np.asarray(numpy.ones(3))
-        assert "recorded, because LAZYNP_EAGER_BELOW=0 records everything" in np.explain(x + 1).splitlines()
-        assert np.explain(x.realize()).endswith("is recorded, because LAZYNP_EAGER_BELOW=0 records everything")
+        assert "recorded, because LAZYNP_TAPE_LIMIT=0 records everything" in np.explain(x + 1).splitlines()
+        assert np.explain(x.realize()).endswith("is recorded, because LAZYNP_TAPE_LIMIT=0 records everything")
 
 
 def test_of_several_values_each_is_told() -> None:
@@ -167,7 +167,7 @@ def lines_of(tmp_path: Path, **environment: str) -> Counter[tuple[int, str]]:
     program, found = tmp_path / "program.py", tmp_path / "found.json"
     program.write_text(PROGRAM)
     command = [sys.executable, "-m", "lazynp", "--report", "--report-json", str(found), str(program)]
-    switches = {**os.environ, "LAZYNP_EAGER_BELOW": str(LIMIT), "LAZYNP_CACHE": "0", **environment}
+    switches = {**os.environ, "LAZYNP_TAPE_LIMIT": str(LIMIT), "LAZYNP_CACHE": "0", **environment}
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300, env=switches)
     assert float(done.stdout.split()[0]) == 2.0
     assert f"{program}:6\n" in done.stderr.partition("operations, and runs, by line:\n")[2]
@@ -179,9 +179,9 @@ def lines_of(tmp_path: Path, **environment: str) -> Counter[tuple[int, str]]:
     return counts
 
 
-HAND = f"at hand: at most LAZYNP_EAGER_BELOW={LIMIT} elements"
-ONE_PASS = f"recorded on a tape: at most LAZYNP_EAGER_BELOW={LIMIT} elements"
-SIZE = f"recorded: more than LAZYNP_EAGER_BELOW={LIMIT} elements"
+HAND = f"at hand: at most LAZYNP_TAPE_LIMIT={LIMIT} elements"
+ONE_PASS = f"recorded on a tape: at most LAZYNP_TAPE_LIMIT={LIMIT} elements"
+SIZE = f"recorded: more than LAZYNP_TAPE_LIMIT={LIMIT} elements"
 PENDING = "recorded: an operand is pending"
 
 
@@ -205,8 +205,8 @@ def test_the_report_counts_regimes_by_line(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_report_says_that_a_switch_records_everything(tmp_path: Path) -> None:
-    found = lines_of(tmp_path, LAZYNP_EAGER_BELOW="0")
-    assert found[6, "recorded: LAZYNP_EAGER_BELOW=0 records everything"] == 30
+    found = lines_of(tmp_path, LAZYNP_TAPE_LIMIT="0")
+    assert found[6, "recorded: LAZYNP_TAPE_LIMIT=0 records everything"] == 30
 
 
 def test_nothing_is_counted_unless_somebody_asks() -> None:

@@ -26,7 +26,7 @@ SHAPES = ((700, 10), (3, 1), (2, 32), (1500, 1), (40, 31), (90, 3, 3), (5, 70, 4
 
 @pytest.fixture(autouse=True)
 def _at_hand() -> Iterator[None]:
-    with config.override(eager_below=100_000):
+    with config.override(tape_limit=100_000):
         yield
 
 

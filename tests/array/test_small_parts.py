@@ -15,7 +15,7 @@ from lazynp.values import config
 
 @pytest.fixture(autouse=True)
 def _six_elements_are_small() -> Iterator[None]:
-    with config.override(eager_below=6):
+    with config.override(tape_limit=6):
         yield
 
 

@@ -238,7 +238,7 @@ def held(form: Form, n: int, kind: str, turns: int) -> None:
 @pytest.mark.parametrize("limit", [0, 1000], ids=["recorded", "default"])
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
 def test_no_write_is_lost(form: Form, limit: int) -> None:
-    with config.override(eager_below=limit):
+    with config.override(tape_limit=limit):
         for n, kind in ((900, "pending"), (2000, "fill"), (2000, "known"), (2000, "shared"), (16000, "pending")):
             held(form, n, kind, 2)
 
@@ -247,14 +247,14 @@ def test_no_write_is_lost(form: Form, limit: int) -> None:
 @pytest.mark.parametrize("limit", [0, 786_432], ids=["recorded", "default"])
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
 def test_no_write_is_lost_in_ten_thousand(form: Form, limit: int) -> None:
-    with config.override(eager_below=limit):
+    with config.override(tape_limit=limit):
         for n, kind, turns in ((1000, "pending", 8), (786_432, "known", 2), (786_433, "fill", 4), (800_000, "shared", 2)):
             held(form, n, kind, turns)
 
 
 @pytest.mark.parametrize("limit", [0, 1000], ids=["recorded", "default"])
 def test_readers_see_old_or_new_elements(limit: int) -> None:
-    with config.override(eager_below=limit):
+    with config.override(tape_limit=limit):
         for n in (900, 3000):
             a = lazynp.zeros(n)
             part = n // THREADS
@@ -283,7 +283,7 @@ def test_no_write_of_other_dtypes_is_lost(dtype: str) -> None:
             x.real[_part(x, t)][:3] = 3
             x.view("uint8").reshape(len(x), -1)[_part(x, t).stop - 1] = t
 
-    with config.override(eager_below=1000):
+    with config.override(tape_limit=1000):
         for n in (900, 4000):
             a, expected = lazynp.zeros(n, dtype), numpy.zeros(n, dtype)
             together(lambda t, a=a: [work(lazynp, a, t) for _ in range(3)] and None)  # type: ignore[misc]

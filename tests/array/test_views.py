@@ -361,7 +361,7 @@ def test_views_of_repeated_elements_are_written_where_somebody_sets_the_flag(bel
             np.broadcast_to(np.asarray(memoryview(b"12345678")), (2, 8)).flags.writeable = True
         return [x.tolist() for x in (a, view, before, column, one, two)]
 
-    with config.override(eager_below=below):
+    with config.override(tape_limit=below):
         assert program(lazynp) == program(numpy)
 
 
@@ -382,7 +382,7 @@ def test_attributes_that_are_set_in_place_warn_where_numpy_does(name: str, size:
 @pytest.mark.parametrize("field", [("i4", 0), ("i4", 4), ("i4", 2), ("u1", 7), ("f8", 0), ("f4", 4), ("i4", 8), ("i4", -4)])
 def test_fields_are_views_of_their_bytes(below: int, field: tuple[str, int]) -> None:
     turns: list[Callable[..., Any]] = [lambda a: a, lambda a: a.T, lambda a: a[::-1], lambda a: a[:, ::2], lambda a: a[1], lambda a: a[:0]]
-    with config.override(eager_below=below):
+    with config.override(tape_limit=below):
         for turn in turns:
             found = []
             for np in (numpy, lazynp):

@@ -32,7 +32,7 @@ native = pytest.mark.skipif(not core.native, reason="only the native core reads 
 
 @pytest.fixture(autouse=True)
 def few_at_hand() -> Iterator[None]:
-    with config.override(eager_below=LIMIT):
+    with config.override(tape_limit=LIMIT):
         yield
 
 
@@ -434,7 +434,7 @@ def test_products_of_an_expression_in_passing(which: str) -> None:
     for square in (False, True):
         given = [theirs[1], theirs[1].T.copy(), theirs[3]] if square or which == "some columns" else [theirs[0], theirs[2], theirs[3]]
         mine = [lazynp.realize(lazynp.asarray(x) + 0.0) for x in given]
-        with config.override(eager_below=20_000):
+        with config.override(tape_limit=20_000):
             found = PRODUCTS[which](lazynp, *mine)
             wanted = PRODUCTS[which](numpy, *given)
             numpy.testing.assert_allclose(numpy.asarray(found), wanted, rtol=1e-12)
@@ -449,12 +449,12 @@ def test_products_of_an_expression_in_passing(which: str) -> None:
 def test_products_in_passing_warn_once() -> None:
     a, x = numpy.full((600, 500), 1e300), numpy.ones(500)
     mine = lazynp.realize(lazynp.asarray(a) + 0.0), lazynp.asarray(x)
-    with config.override(eager_below=20_000), warnings.catch_warnings(record=True) as heard:
+    with config.override(tape_limit=20_000), warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         found = numpy.asarray((1e10 * mine[0]) @ mine[1])
     assert numpy.isinf(found).all()
     assert [str(w.message) for w in heard] == ["overflow encountered in multiply"] and heard[0].filename == __file__
-    with config.override(eager_below=20_000), numpy.errstate(over="raise"), pytest.raises(FloatingPointError, match="multiply"):
+    with config.override(tape_limit=20_000), numpy.errstate(over="raise"), pytest.raises(FloatingPointError, match="multiply"):
         (1e10 * mine[0]) @ mine[1]
 
 
@@ -515,7 +515,7 @@ def test_real_numbers_become_complex_in_the_pass(which: str, dtype: str, below: 
             at = rng.integers(0, 3000, 6)
             r[at[:2]], s[at[2:4]], c[at[4:]] = special, -special, complex(special, -1)
     run = OF_REAL[which]
-    with config.override(eager_below=below), numpy.errstate(all="ignore"):
+    with config.override(tape_limit=below), numpy.errstate(all="ignore"):
         mine = [lazynp.array(x) for x in (r, s, c)]
         for _ in range(3):
             before, passes = counts()[0], core.chain_counts()[0]
@@ -565,7 +565,7 @@ def test_ranges_need_no_program(arguments: tuple[Any, ...], dtype: str | None) -
 
 def test_a_first_range_loads_no_engine() -> None:
     program = "import sys, lazynp as np; x = np.arange(1_000_000); x.flat[3], x[7]; print('lazynp.engine.realize' in sys.modules)"
-    environment = {**os.environ, "LAZYNP_EAGER_BELOW": "786432"}
+    environment = {**os.environ, "LAZYNP_TAPE_LIMIT": "786432"}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.strip() == "False"
 

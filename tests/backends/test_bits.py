@@ -134,7 +134,7 @@ def test_errors_are_told_as_numpy_tells_them() -> None:
     import lazynp
     from lazynp.values import config
 
-    with config.override(eager_below=0):
+    with config.override(tape_limit=0):
         x = lazynp.asarray(np.array([1.0, 800.0, 800.0]))
         with pytest.warns(RuntimeWarning, match="overflow encountered in exp"):
             np.asarray(lazynp.exp(x))

@@ -38,7 +38,7 @@ def arguments(char: str, count: int, seed: int) -> Any:
 
 
 def kernel(name: str, *given: Any) -> Any:
-    with numpy.errstate(all="ignore"), config.override(eager_below=0, tier="compiled"):
+    with numpy.errstate(all="ignore"), config.override(tape_limit=0, tier="compiled"):
         return numpy.asarray(getattr(lazynp, name)(*[lazynp.array(x) for x in given]))
 
 
@@ -111,7 +111,7 @@ def test_powers(exponent: float) -> None:
     """As operators and as a function, with the bits of kernels."""
     x = numpy.random.default_rng(0).random(300_000) * 4
     y = lazynp.array(x)
-    with config.override(eager_below=0, tier="compiled"):
+    with config.override(tape_limit=0, tier="compiled"):
         expected = numpy.asarray(lazynp.array(x) ** exponent), numpy.asarray(lazynp.power(lazynp.array(x), exponent))
     assert differ(numpy.asarray(y**exponent), expected[0]) == 0
     assert differ(numpy.asarray(lazynp.power(y, exponent)), expected[1]) == 0

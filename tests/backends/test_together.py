@@ -37,14 +37,14 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_random_programs(passes: list[int]) -> None:
-    with config.override(eager_below=0):
+    with config.override(tape_limit=0):
         found = [check(seed, grammar_of(seed), "auto") for seed in range(7_100_000, 7_100_120)]
     assert not any(found), "\n\n".join([text for text in found if text])
     assert sum(map(bool, passes)) > 10
 
 
 def test_bits_are_the_same_in_every_run(passes: list[int]) -> None:
-    with config.override(eager_below=0):
+    with config.override(tape_limit=0):
         found = [history.check(seed) for seed in range(7_200_000, 7_200_012)]
     assert not any(found), "\n\n".join([text for text in found if text])
     assert passes

@@ -21,11 +21,11 @@ def test_four_programs_a_family() -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("eager_below", [4096, 0])
-def test_program_equals_numpy(name: str, eager_below: int) -> None:
+@pytest.mark.parametrize("tape_limit", [4096, 0])
+def test_program_equals_numpy(name: str, tape_limit: int) -> None:
     program = PROGRAMS[name]
     want = prepare(program, program.tiny, np)()
-    with config.override(eager_below=eager_below):
+    with config.override(tape_limit=tape_limit):
         ours = prepare(program, program.tiny, lazynp)
         for _ in range(2):  # a run leaves its inputs as they are
             assert mismatch(program, ours(), want) is None

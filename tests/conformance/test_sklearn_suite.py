@@ -40,7 +40,7 @@ def launch(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
 @pytest.mark.parametrize("path", ["tests/test_naive_bayes.py", "preprocessing/tests/test_label.py"])
 def test_scikit_learns_own_tests(path: str, below: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     if below is not None:
-        monkeypatch.setenv("LAZYNP_EAGER_BELOW", below)
+        monkeypatch.setenv("LAZYNP_TAPE_LIMIT", below)
     ours = run_file(path, "lazynp", 300)
     assert not ours.crash
     assert sum("lazynp-cpu-float32" in test for test in ours.collected) == sum("lazynp-cpu-float64" in test for test in ours.collected) > 0

@@ -14,10 +14,10 @@ import pytest
 
 from lazynp.values import config
 
-ENGINES: dict[str, dict[str, Any]] = {"default": {}, "numpy": {"backend": "numpy", "eager_below": 0}}
+ENGINES: dict[str, dict[str, Any]] = {"default": {}, "numpy": {"backend": "numpy", "tape_limit": 0}}
 if importlib.util.find_spec("llvmlite") is not None and importlib.util.find_spec("lazynp.backends.llvm.backend") is not None:
     hasty = {} if "LAZYNP_OPTIMIZE" in os.environ else {"optimize": False}  # the values are the same
-    ENGINES["llvm"] = {"backend": "llvm", "tier": "compiled", "background": False, "eager_below": 0, **hasty}
+    ENGINES["llvm"] = {"backend": "llvm", "tier": "compiled", "background": False, "tape_limit": 0, **hasty}
 if config.device != "cpu":
     ENGINES = {config.device: {"tier": "compiled"}}
 

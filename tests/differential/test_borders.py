@@ -51,6 +51,6 @@ def bordered(np: Any, seed: int) -> Any:
 def test_kernels_have_what_numpy_has_at_every_border(first: int) -> None:
     for seed in range(first, first + 20):
         expected = bordered(numpy, seed)
-        with config.override(eager_below=0):
+        with config.override(tape_limit=0):
             got = numpy.asarray(bordered(lazynp, seed))
         numpy.testing.assert_array_equal(got, expected, err_msg=f"seed {seed}", strict=True)

@@ -37,7 +37,7 @@ def chunks(first: int, end: int, size: int) -> list[Any]:
     return [pytest.param(seed, marks=pytest.mark.slow if seed > first else ()) for seed in range(first, end, size)]
 
 
-LIMITS: Final = (config.eager_below, 0, 40)  # the user's configuration, everything recorded, and arrays on both sides of the limit
+LIMITS: Final = (config.tape_limit, 0, 40)  # the user's configuration, everything recorded, and arrays on both sides of the limit
 
 
 @pytest.mark.parametrize("seed", chunks(FIRST, FIRST + EXAMPLES - COMPILED, CHUNK))
@@ -45,9 +45,9 @@ def test_programs(seed: int) -> None:
     found = []
     for k in range(seed, min(seed + CHUNK, FIRST + EXAMPLES - COMPILED)):
         below = LIMITS[k // 3 % 3]
-        with config.override(eager_below=below):
+        with config.override(tape_limit=below):
             text = check(k, grammar_of(k), "auto")
-        found.append(text and f"LAZYNP_EAGER_BELOW={below}\n{text}")
+        found.append(text and f"LAZYNP_TAPE_LIMIT={below}\n{text}")
     assert not any(found), "\n\n".join([text for text in found if text])
 
 
@@ -62,7 +62,7 @@ def test_compiled_programs(seed: int) -> None:
 @pytest.mark.parametrize("recorded", [True, False])
 @pytest.mark.parametrize("seed", chunks(FIRST, FIRST + HISTORIES, CHUNK // 10))
 def test_programs_have_the_same_bits_in_every_run(seed: int, recorded: bool) -> None:
-    with config.override(eager_below=0 if recorded else 40):
+    with config.override(tape_limit=0 if recorded else 40):
         found = [history.check(k) for k in range(seed, min(seed + CHUNK // 10, FIRST + HISTORIES))]
     assert not any(found), "\n\n".join([text for text in found if text])
 
@@ -79,13 +79,13 @@ LAYOUTS: Final = {
 
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_transposed_operands_have_the_same_bits_in_every_run(name: str) -> None:
-    with config.override(eager_below=0):
+    with config.override(tape_limit=0):
         assert not history.difference(Program(0, "exact", ["v0 = (np.arange(2400.0).reshape(40, 60) % 7.3) * 0.1", *LAYOUTS[name]]))
 
 
 def test_a_program_that_changes_its_bits_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(o.EXP, "rounds", "")
-    with config.override(eager_below=0), lazynp.device("cpu"):  # whose NumPy tier this is about
+    with config.override(tape_limit=0), lazynp.device("cpu"):  # whose NumPy tier this is about
         text = history.difference(Program(0, "inexact", ["v0 = np.exp(np.linspace(-3.0, 3.0, 200))"])) or ""
     assert text.startswith("v0 with nothing compiled")
 

@@ -27,7 +27,7 @@ def everything_is_large(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterat
     monkeypatch.setattr(pressure, "ALONE_FROM", 1)
     monkeypatch.setattr(in_place, "PIECE", 24)
     realize.forget_plans()
-    with config.override(tier=request.param, eager_below=0):
+    with config.override(tier=request.param, tape_limit=0):
         yield
     realize.forget_plans()
 

@@ -134,7 +134,7 @@ print(repr(result), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 def measured(library: str, name: str, tier: str) -> tuple[float, float]:
     """Return the result of a program, and the most memory its process took, in MiB."""
-    environment = {**os.environ, "LAZYNP_TIER": tier, "LAZYNP_EAGER_BELOW": "16384"}
+    environment = {**os.environ, "LAZYNP_TIER": tier, "LAZYNP_TAPE_LIMIT": "16384"}
     code = MEASURED.format(library, PROGRAMS[name])
     run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     result, peak = run.stdout.split()

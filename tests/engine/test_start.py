@@ -32,7 +32,7 @@ print(len(started), *sorted(imported))
 
 @pytest.fixture(scope="module")
 def process() -> list[str]:
-    switches = {"THREADS": "1", "TIER": "compiled", "BACKEND": "llvm", "EAGER_BELOW": "1000", "CACHE": "0"}
+    switches = {"THREADS": "1", "TIER": "compiled", "BACKEND": "llvm", "TAPE_LIMIT": "1000", "CACHE": "0"}
     environment = {**os.environ, **{f"LAZYNP_{name}": value for name, value in switches.items()}}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
     return done.stdout.split()
@@ -132,6 +132,6 @@ def test_the_first_value_of_a_process_may_be_its_last(tier: str, place: str, tmp
     program = LAST.format(**{"before": "", "within": "pass", "after": "", place: "import lazynp as np"})
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True,
-        env={**os.environ, "LAZYNP_CACHE_DIR": str(tmp_path), "LAZYNP_TIER": tier, "LAZYNP_EAGER_BELOW": "0"},
+        env={**os.environ, "LAZYNP_CACHE_DIR": str(tmp_path), "LAZYNP_TIER": tier, "LAZYNP_TAPE_LIMIT": "0"},
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("44999850000.0\n", "")

@@ -33,7 +33,7 @@ print(json.dumps([said, total]))
 
 def run(folder: Path, runs: int) -> list[list[int]]:
     """Whether the plan of each of some runs was machine code, and how many modules LLVM was asked for in it."""
-    environment = {**os.environ, "LAZYNP_CACHE_DIR": str(folder), "LAZYNP_EAGER_BELOW": "0", "LAZYNP_TIER": "auto"}
+    environment = {**os.environ, "LAZYNP_CACHE_DIR": str(folder), "LAZYNP_TAPE_LIMIT": "0", "LAZYNP_TIER": "auto"}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM.replace("RUNS", str(runs))], env=environment, capture_output=True, text=True, check=True
     )

@@ -41,7 +41,7 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 def n(request: pytest.FixtureRequest) -> Iterator[int]:
     """Sizes on both sides of the limit; and a small one where everything is recorded."""
     size, limit = CASES[request.param]
-    with config.override(eager_below=config.eager_below if limit is None else limit):
+    with config.override(tape_limit=config.tape_limit if limit is None else limit):
         yield size
 
 

@@ -319,7 +319,7 @@ def test_what_is_recorded_is_what_the_twin_records(tmp_path: Path, limit: str, s
     texts = []
     for pure in ("0", "1"):
         # Functions that the core has as C it computes where its twin records them.
-        environment = {**os.environ, "LAZYNP_PURE": pure, "LAZYNP_EAGER_BELOW": limit, "LAZYNP_POLYNOMIALS": "0"}
+        environment = {**os.environ, "LAZYNP_PURE": pure, "LAZYNP_TAPE_LIMIT": limit, "LAZYNP_POLYNOMIALS": "0"}
         done = subprocess.run([sys.executable, str(script), str(share)], env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         texts.append(done.stdout.splitlines())

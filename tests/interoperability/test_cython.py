@@ -112,7 +112,7 @@ def outcome(call: Callable[[Any, Any, Any], Any], compiled: ModuleType, np: Any,
 @pytest.mark.parametrize("name", CALLS)
 def test_memoryviews(name: str, n: int, below: int, compiled: ModuleType) -> None:
     want = outcome(CALLS[name], compiled, numpy, n)
-    with config.override(eager_below=below):
+    with config.override(tape_limit=below):
         assert outcome(CALLS[name], compiled, lazynp, n) == want
 
 

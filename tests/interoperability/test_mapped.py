@@ -39,7 +39,7 @@ def test_a_program_prints_what_it_prints_with_numpy(name: str, module: bool, bel
     if name in ("cv2", "h5py") and importlib.util.find_spec(name) is None:
         pytest.skip(f"{name}: not installed")
     folder = tmp_path_factory.getbasetemp()
-    got = printed(name, folder, module, "numpy" if module else "lazynp", LAZYNP_EAGER_BELOW=below)
+    got = printed(name, folder, module, "numpy" if module else "lazynp", LAZYNP_TAPE_LIMIT=below)
     assert got.splitlines() == numpys(name, folder).splitlines()
 
 

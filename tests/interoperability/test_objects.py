@@ -51,7 +51,7 @@ def same(text: str, table: str) -> None:
     lines = [line for line in table.strip().splitlines() if line.strip()]
     wanted = outcomes(text, lines, mapped=False)
     for below in (0, 4, 786_432):
-        with config.override(eager_below=below):
+        with config.override(tape_limit=below):
             found = outcomes(text, lines, mapped=True)
         for line, want, got in zip(lines, wanted, found, strict=True):
             assert got == want, (line, below)
@@ -274,7 +274,7 @@ np.asarray(v.copy().view(Sub)).sum()
 
 
 def test_a_view_of_a_subclass_keeps_the_memory() -> None:
-    with config.override(eager_below=6):
+    with config.override(tape_limit=6):
         for n in (4, 400):
             x = lazynp.arange(float(n)) * 1
             view = x.view(numpy.matrix)
@@ -400,7 +400,7 @@ off.sum(), off + 1, np.sort(off), flags(off + 1), flags(off.copy())
 
 @pytest.mark.parametrize("below", [0, 786_432])
 def test_an_array_stays_of_a_dtype_of_ours(below: int) -> None:
-    with config.override(eager_below=below):
+    with config.override(tape_limit=below):
         x = lazynp.arange(3.0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

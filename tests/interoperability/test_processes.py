@@ -53,7 +53,7 @@ PROGRAMS = {
 
 
 def _said(script: Path, *how: str, **switches: str) -> str:
-    environment = {**os.environ, "LAZYNP_EAGER_BELOW": "786432", **switches}
+    environment = {**os.environ, "LAZYNP_TAPE_LIMIT": "786432", **switches}
     command = [sys.executable, *how, str(script)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, cwd=script.parent)
     assert done.returncode == 0, done.stderr
@@ -68,7 +68,7 @@ def test_joblib_sends_what_it_sends_of_numpys(name: str, tmp_path: Path) -> None
     script.write_text(HEAD + (body if body.startswith(" ") else f"    {body}") + "\n")
     expected = _said(script)
     assert _said(script, "-m", "lazynp") == expected
-    assert _said(script, "-m", "lazynp", LAZYNP_EAGER_BELOW="0") == expected
+    assert _said(script, "-m", "lazynp", LAZYNP_TAPE_LIMIT="0") == expected
 
 
 @pytest.mark.slow

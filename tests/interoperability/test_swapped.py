@@ -118,7 +118,7 @@ def test_a_program_leaves_what_it_leaves_with_numpy(row: str, size: str, below: 
     if libraries := missing(text):
         pytest.skip(f"{', '.join(libraries)}: not installed")
     want = numpys(row, size)
-    with config.override(eager_below=below):
+    with config.override(tape_limit=below):
         got = run(text, lazynp, SIZES[size], tmp_path / "lazynp")
         assert_same(got, want)
 
@@ -133,7 +133,7 @@ def test_all_of_them_leave_the_same_where_numpy_means_lazynp(size: str, below: s
     for module in (False, True):
         results = tmp_path / f"results-{module}"
         arguments = ("mapped_rows.py", str(SIZES[size]), "rows.json", str(results))
-        done = launch(tmp_path, *arguments, module=module, LAZYNP_EAGER_BELOW=below, MPLBACKEND="Agg")
+        done = launch(tmp_path, *arguments, module=module, LAZYNP_TAPE_LIMIT=below, MPLBACKEND="Agg")
         assert done.returncode == 0, done.stderr
         left[module] = pickle.loads(results.read_bytes())
     assert list(left[True]) == list(left[False]) == list(rows)

@@ -325,7 +325,7 @@ def test_other_classes_may_know_numpys_arrays_alone(text: str, pending: bool) ->
     other = type("Other", (), {"__array_priority__": 100})()
     found = []
     for np in BOTH:
-        with config.override(eager_below=0 if pending else 4096):
+        with config.override(tape_limit=0 if pending else 4096):
             x = np.arange(3.0) + 1
             try:
                 found.append(eval(text, {"x": x, "n": x.sum(), "p": picky, "o": other}))

@@ -118,7 +118,7 @@ def test_below_the_limit(path: str) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_above_the_limit(path: str) -> None:
-    with config.override(eager_below=LIMIT):
+    with config.override(tape_limit=LIMIT):
         assert not differences(path)
 
 

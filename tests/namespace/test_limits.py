@@ -109,7 +109,7 @@ def test_the_ends_of_the_integers(text: str, n: int, below: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         want = numpys(text, n)
-        with config.override(eager_below=below):
+        with config.override(tape_limit=below):
             got = outcome(text, lazynp, n)
     if isinstance(want, Exception):
         assert isinstance(got, (ValueError, OverflowError, IndexError, MemoryError)) and not isinstance(want, TypeError)
@@ -121,7 +121,7 @@ def test_the_ends_of_the_integers(text: str, n: int, below: int) -> None:
 
 @pytest.mark.parametrize("n", [12, 40_000])
 def test_recorded_indices_wrap_at_once(n: int) -> None:
-    with config.override(eager_below=0):
+    with config.override(tape_limit=0):
         far = [2**62, -(2**62), 2**63 - 1, -(2**63), 2**60 + 1, 0, -1]
         assert lazynp.take(lazynp.arange(n) + 0, far, mode="wrap").tolist() == [k % n for k in far]
 
@@ -209,7 +209,7 @@ NUMBERS = ["2**64", "(-2**63 - 1)", "2**1100", "1e300"]
 @pytest.mark.parametrize("call", BEYOND.split("\n")[1:-1])
 def test_numbers_that_no_dtype_of_the_graph_holds(call: str, below: int) -> None:
     x = numpy.linspace(0.5, 1.5, 12)
-    with config.override(eager_below=below):
+    with config.override(tape_limit=below):
         for h in NUMBERS:
             expression(call.replace("{h}", h), x=x, i=numpy.arange(12), c=x * 1j, f=x.astype("f4"))
 
@@ -218,7 +218,7 @@ def test_numbers_that_no_dtype_of_the_graph_holds(call: str, below: int) -> None
 @pytest.mark.parametrize("call", AXES.split("\n")[1:-1])
 def test_axes_beyond_the_integers_of_c(call: str, below: int) -> None:
     x = numpy.linspace(0.5, 1.5, 12)
-    with config.override(eager_below=below):
+    with config.override(tape_limit=below):
         for v in ("2**31", "-2**31 - 1", "2**40", "2**63 - 1", "-2**63"):
             expression(call.replace("{v}", v), x=x)
 
@@ -319,7 +319,7 @@ np.insert(x, 1.0, 5)
 @pytest.mark.parametrize("call", TRUTH.split("\n")[1:-1])
 def test_truth_values_where_integers_are_asked_for(call: str, below: int) -> None:
     """Some functions of NumPy's take them, as axes or lengths, others do not."""
-    with config.override(eager_below=below):
+    with config.override(tape_limit=below):
         expression(call, x=numpy.arange(5.0), i=numpy.arange(5), m=numpy.arange(6.0).reshape(2, 3))
 
 
@@ -329,18 +329,18 @@ def test_truth_values_where_integers_are_asked_for(call: str, below: int) -> Non
      "np.geomspace(1e-300, 1e300, 601)"],
 )
 def test_a_geometric_progression_between_numbers_has_numpys_bits(call: str) -> None:
-    with config.override(eager_below=0):
+    with config.override(tape_limit=0):
         numpy.testing.assert_array_equal(numpy.asarray(eval(call, {"np": lazynp})), eval(call, {"np": numpy}))
 
 
 @pytest.mark.parametrize("below", [0, 16384])
 @pytest.mark.parametrize("call", ["np.reshape(x, None)", "x.reshape(None)", "np.split(x, [None])", "np.array_split(x, [1, None, 2])"])
 def test_none_where_numpy_takes_it(call: str, below: int) -> None:
-    with config.override(eager_below=below):
+    with config.override(tape_limit=below):
         expression(call, x=numpy.linspace(0.5, 1.5, 12).reshape(3, 4))
 
 
 @pytest.mark.parametrize("below", [0, 16384])
 def test_a_matrix_that_is_too_large_is_refused_at_the_call(below: int) -> None:
-    with config.override(eager_below=below), pytest.raises(ValueError, match="array is too big"):
+    with config.override(tape_limit=below), pytest.raises(ValueError, match="array is too big"):
         lazynp.identity(2**31)

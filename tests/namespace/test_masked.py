@@ -21,7 +21,7 @@ CASES: dict[str, tuple[int, int | None]] = {"small": (6, None), "large": (900_00
 def n(request: pytest.FixtureRequest) -> Iterator[int]:
     """Sizes on both sides of the limit; and a small one where everything is recorded."""
     size, limit = CASES[request.param]
-    with config.override(eager_below=config.eager_below if limit is None else limit):
+    with config.override(tape_limit=config.tape_limit if limit is None else limit):
         yield size
 
 

@@ -84,7 +84,7 @@ def test_means_of_nothing_name_the_division_that_numpy_takes() -> None:
 @pytest.mark.parametrize("below", [0, 786_432])
 def test_a_complex_output_of_a_real_reduction_warns_where_the_user_is(name: str, below: int) -> None:
     found = []
-    with config.override(eager_below=below):
+    with config.override(tape_limit=below):
         for np in (numpy, lazynp):
             x, out = np.arange(8), np.zeros((), "c16")
             with warnings.catch_warnings(record=True) as said:

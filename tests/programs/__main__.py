@@ -19,7 +19,7 @@ def main() -> int:
     from lazynp.values import config
     from tests.programs import table
 
-    config.update(eager_below=0)  # the record is of what is recorded
+    config.update(tape_limit=0)  # the record is of what is recorded
     chosen = {name: p for name, p in table.PROGRAMS.items() if not options.names or any(part in name for part in options.names)}
     rows = dict(table.recorded()) if table.RECORD.exists() else {}
     wrong = 0

@@ -42,12 +42,12 @@ EXPRESSIONS = [
     "lambda np, a: np.partition(a, 7)[7] + a.reshape(-1, 100).mean(axis=0)[3] + np.where(a > 5, a, 0).std()",
     "lambda np, a: (a + 1j * a).imag.sum() + np.log1p(a).sum() + (a % 7).astype('int8').sum()",
 ]
-SWITCHES = [{}, {"LAZYNP_TIER": "compiled"}, {"LAZYNP_PURE": "1", "LAZYNP_EAGER_BELOW": "0"}, {"LAZYNP_BACKEND": "numpy"}]
+SWITCHES = [{}, {"LAZYNP_TIER": "compiled"}, {"LAZYNP_PURE": "1", "LAZYNP_TAPE_LIMIT": "0"}, {"LAZYNP_BACKEND": "numpy"}]
 
 
 def run(program: str, tmp_path: Path, **switches: str) -> str:
     """Run a program in a process of its own, which has compiled nothing yet, and ends soon."""
-    environment = {**os.environ, "LAZYNP_EAGER_BELOW": "786432", "LAZYNP_BACKGROUND": "1", **switches}
+    environment = {**os.environ, "LAZYNP_TAPE_LIMIT": "786432", "LAZYNP_BACKGROUND": "1", **switches}
     environment["LAZYNP_CACHE_DIR"] = str(tmp_path / "cache")
     environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), str(Path(lazynp.__file__).parents[1])])
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS, env=environment, cwd=tmp_path)

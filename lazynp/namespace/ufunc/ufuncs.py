@@ -41,6 +41,7 @@ from lazynp.values import config
 COSTLY: Final = frozenset(op.name for op in o.ALL if op.kind is Kind.ELEMENTWISE and op.cost >= 20)
 _COMPARISONS: Final = frozenset(["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
 _KEYWORDS: Final = frozenset(["out", "where", "casting", "order", "dtype", "subok", "signature", "sig"])
+_TYPED: Final = frozenset(["dtype", "signature", "sig"])  # a call with one of them may ask for any of NumPy's loops
 _LISTS: Final = frozenset([list, tuple])
 _EXCLUSIVE: Final = (("sig", "signature"), ("signature", "dtype"), ("sig", "dtype"))
 
@@ -170,7 +171,8 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
         if kwargs or len(args) != self.nin:
             known = NotImplemented
             if self._at_call is not None and (self._of_numbers is self._at_call or not _are_complex(args, kwargs)):
-                known = calls.answer(self._numpy, args, kwargs, 1, calls.ALWAYS if "casting" in kwargs else 0)
+                theirs = core.at_call(self, args[0]) if args and _TYPED.isdisjoint(kwargs) else self._numpy
+                known = calls.answer(theirs, args, kwargs, 1, calls.ALWAYS if "casting" in kwargs else 0)
             if known is not NotImplemented:
                 return known
             return self._keyed(args, kwargs)
@@ -181,7 +183,8 @@ class ufunc(core.Ufunc, metaclass=UfuncType):
                 memory = hand.memory_of(a)
                 if memory is not None and self.nout == 1 and self._at_call is not None and not (self._costly and hand.is_much(memory)):
                     if self.nin == 1:
-                        return calls.of_one(self._of_numbers, memory)
+                        theirs = core.at_call(self, a)
+                        return calls.of_one(self._of_numbers if theirs is self._numpy else theirs, memory)
                     known = calls.of_two(self._at_call, a, memory, args[1])
                     if known is not NotImplemented:
                         return known

@@ -147,7 +147,7 @@ def test_expressions_at_hand() -> None:
         asked.append((arguments[4], address))
         return address
 
-    with config.override(eager_below=1 << 18), pytest.MonkeyPatch.context() as patch:
+    with config.override(tape_limit=1 << 18), pytest.MonkeyPatch.context() as patch:
         x, y = lazynp.asarray(u), lazynp.asarray(v)
         patch.setattr(expressions, "compiled", counted)
         with chained.chains_of(chained.SIZES[0], 64 * 6 * 40_000):
@@ -175,7 +175,7 @@ def test_recorded_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[Any] = []
     prepare = compiler._compile
     realize._engine.plans.clear()
-    with config.override(eager_below=0, tier="auto"):
+    with config.override(tape_limit=0, tier="auto"):
         x, y = lazynp.asarray(a), lazynp.asarray(b)
         first = numpy.asarray(program(lazynp, x, y))  # for which ready-made kernels may be compiled
         monkeypatch.setattr(compiler, "_compile", lambda *arguments: waited.append(arguments[1]) or prepare(*arguments))

@@ -77,7 +77,7 @@ def test_what_runs_phases_is_compiled_once_for_a_number_of_words() -> None:
 
 def test_every_kind_of_scalar_arrives() -> None:
     one = lazynp.ones(3)
-    with config.override(backend="llvm", tier="compiled", eager_below=0):
+    with config.override(backend="llvm", tier="compiled", tape_limit=0):
         for value in (numpy.True_, numpy.int8(-3), numpy.uint16(60000), numpy.float32(1.5), numpy.float64(-2.25)):
             assert (numpy.asarray(lazynp.full(3, value) + one) == numpy.full(3, value) + 1).all()
         for dtype in "?bBhHiIqQefdFD":

@@ -137,7 +137,7 @@ def test_kernels(program, multiplied, monkeypatch):
     compile_module = compiler.compile_module
     monkeypatch.setattr(compiler, "compile_module", lambda text, *more, **named: texts.append(text) or compile_module(text, *more, **named))
     values = np.random.default_rng(2).random(60_000) + 0.5
-    with config.override(tier="compiled", eager_below=0):
+    with config.override(tier="compiled", tape_limit=0):
         result = np.asarray(program(lazynp, lazynp.asarray(values)))
     assert np.allclose(result, program(np, values), rtol=1e-6 if result.dtype == np.float32 else 1e-14)
     assert any("@lz_sqrt" in text for text in texts) == multiplied

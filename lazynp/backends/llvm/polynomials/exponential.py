@@ -113,6 +113,16 @@ def _hyperbolic(c: Code, x: Value) -> tuple[Value, Value, Value, Value, Value]:
     return positive, far, reduced_exp(c, r), c.number(c.word("shl", shifted, f.mantissa)), c.sign(bits)
 
 
+def _doubled(c: Code, far: Value, positive: Value, total: Value) -> Value:
+    """Double the total, or of a large |x| what overflows.
+
+    A compiler may compute both sides for every argument: the one of a large |x| overflows from where the result does, and nowhere else.
+    """
+    f = c.format
+    beyond = c.mul(c.number(positive), 2.0**f.bias / (710.48 if f.bits == 64 else 89.45))
+    return c.mul(c.select(far, beyond, total), 2.0)
+
+
 def sinh(c: Code, x: Value) -> Value:
     """2 (g + g / (4 g + 1)) with g = (exp(|x|) - 1) / 4, which is finite wherever the result is."""
     f = c.format
@@ -121,7 +131,7 @@ def sinh(c: Code, x: Value) -> Value:
     # For a large g the quotient is too small to matter, as long as it does not overflow.
     moderate = c.select(c.compare("ugt", positive, f.of(40.0 if f.bits == 64 else 20.0)), 1.0, g)
     total = c.add(g, c.div(moderate, c.fma(moderate, 4.0, 1.0)))
-    result = c.mul(c.select(far, c.number(positive), total), c.select(far, 2.0**f.bias, 2.0))
+    result = _doubled(c, far, positive, total)
     # A quarter of a subnormal number is not exact.
     small = c.compare("ult", positive, f.of(2.0**-28 if f.bits == 64 else 2.0**-13))
     return c.number(c.word("or", c.select_word(small, positive, c.bits(result)), sign))
@@ -129,8 +139,7 @@ def sinh(c: Code, x: Value) -> Value:
 
 def cosh(c: Code, x: Value) -> Value:
     """2 (g + 1 / (16 g)) with g = exp(|x|) / 4, which is finite wherever the result is."""
-    f = c.format
     positive, far, p, scale, _ = _hyperbolic(c, x)
     g = c.fma(p, scale, scale)
     total = c.add(g, c.div(0.0625, g))
-    return c.mul(c.select(far, c.number(positive), total), c.select(far, 2.0**f.bias, 2.0))
+    return _doubled(c, far, positive, total)
