@@ -79,7 +79,6 @@ def counted(program: Callable[..., Any], *arguments: Any) -> tuple[Any, Counts]:
 
 def passes(program: Callable[[], Any]) -> tuple[Any, tuple[int, int]]:
     """The same for a program whose result is asked for: how many passes, and how many tapes went step by step."""
-    core.settle()  # what other tests left waiting, in cycles of garbage, would be counted if it is computed meanwhile
     result, (one_pass, steps, _) = counted(lambda: forced(program()))
     return result, (one_pass, steps)
 
