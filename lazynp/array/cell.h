@@ -22,6 +22,7 @@ typedef struct Cell {
     PyObject* origin;
     struct Cell *before, *after;
     int readers; /* tapes that read the value when it is there */
+    int waiting_views; /* views of the value that wait for it */
     char lent; /* somebody outside may write the memory, see `is_own` */
     int writers; /* threads and callers that are writing into the memory of a draft */
     int partial_reads; /* small parts that were asked of it while its value waited */
@@ -175,7 +176,7 @@ static inline Cell* cell_new(void) {
     made->stamp = made->origin = made->weakrefs = NULL;
     made->shown = NULL;
     made->lent = 0;
-    made->writers = made->readers = made->partial_reads = 0;
+    made->writers = made->readers = made->waiting_views = made->partial_reads = 0;
     return made;
 }
 

@@ -65,10 +65,12 @@ typedef struct Chain {
     int wide;     /* some of its numbers are complex */
     int whole;    /* a step is NumPy's only where its loop gets all elements at once */
     int told;     /* its errors were told of */
+    int view;     /* a call whose answer is a view of its first operand, which waits: of `dims` and `strides`, `offset` bytes behind its beginning */
     int failed;   /* its call raised an exception: who asks for its value hears of it, and nobody else does */
     int users;    /* calls that compute it now */
     PyThreadState* runner; /* which thread's the latest of them is */
     npy_intp dims[AXES], size;
+    npy_intp strides[AXES], offset;
     PyObject* state; /* of errors, in which all steps were recorded */
     int minded;      /* errors of which somebody is told */
     Step step[CHAIN_STEPS];
@@ -121,6 +123,7 @@ static void chain_free(Chain* self) {
     if (self->after != self) chain_leave(self);
     for (int k = 0; k < self->steps; k++) Py_XDECREF(self->site[k].code);
     self->steps = 0;
+    if (self->view && self->source[0]) self->source[0]->waiting_views--;
     for (int k = 0; k < self->arrays; k++) { /* what goes with them may have code run, which finds no such tape any more */
         Py_XDECREF(self->array[k]);
         source_drop(self->source[k]);
@@ -137,7 +140,7 @@ static Chain* chain_new(PyObject* state, int minded, int ndim, const npy_intp* d
     Chain* self = kept_chain_count ? kept_chains[--kept_chain_count] : PyMem_Malloc(sizeof(Chain));
     if (self == NULL) return (Chain*)PyErr_NoMemory();
     self->serial = ++chain_serial;
-    self->steps = self->arrays = self->numbers = self->cells = self->sources = self->closed = self->sealed = self->told = self->failed = self->users = self->whole = self->wide = 0;
+    self->steps = self->arrays = self->numbers = self->cells = self->sources = self->closed = self->sealed = self->told = self->failed = self->users = self->whole = self->wide = self->view = 0;
     self->flat = 1;
     self->ndim = ndim, self->size = size;
     for (int k = 0; k < ndim; k++) self->dims[k] = dims[k];

@@ -253,6 +253,33 @@ static void chain_become(Cell* cell, PyObject* made) {
     if (!PyObject_GC_IsTracked((PyObject*)cell)) PyObject_GC_Track((PyObject*)cell);
 }
 
+/* The value of a cell is there: its views that wait show parts of it from now on.  No code of a program's runs. */
+static void views_follow(Cell* cell) {
+    PyArrayObject* x = cell->base && (IS_RAW(cell->base) || PyArray_CheckExact(cell->base)) ? (PyArrayObject*)cell->base : NULL;
+    Chain* next;
+    if (x == NULL || !PyArray_IS_C_CONTIGUOUS(x)) return; /* who asks for one says that it cannot be had */
+    for (Chain* self = waiting.after; cell->waiting_views && self != &waiting; self = next) {
+        PyArrayObject* made;
+        Cell* view = self->cell[0];
+        next = self->after;
+        if (!self->view || self->source[0] != cell || view == NULL || self->step[0].out != PyArray_TYPE(x)) continue;
+        made = raw_view(x, self->ndim, self->dims, self->strides, PyArray_BYTES(x) + self->offset);
+        if (made == NULL) {
+            PyArrayObject* array = array_of(x);
+            Py_XINCREF(array ? PyArray_DESCR(array) : NULL);
+            made = array ? (PyArrayObject*)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(array), self->ndim, self->dims, self->strides, PyArray_BYTES(array) + self->offset, PyArray_FLAGS(array), NULL) : NULL;
+            if (made == NULL || PyArray_SetBaseObject(made, (PyObject*)array) < 0) {
+                PyErr_Clear(); /* memory is short: it is tried again when somebody asks for the view */
+                Py_XDECREF(made ? (PyObject*)made : (PyObject*)array);
+                continue;
+            }
+        }
+        self->cell[0] = NULL, self->cells--, view->before = NULL, view->offset = 0;
+        Py_SETREF(view->base, (PyObject*)made);
+        if (self->users == 0) chain_free(self);
+    }
+}
+
 /* Let a cell have its value (the reference is taken over); -1 with an exception. */
 static int cell_settled(Chain* self, int k, PyArrayObject* made) {
     Cell* cell = self->cell[k];
@@ -270,6 +297,7 @@ static int cell_settled(Chain* self, int k, PyArrayObject* made) {
         Py_DECREF(cell->base);
         cell->base = (PyObject*)made;
     }
+    if (cell->waiting_views) views_follow(cell);
     Py_DECREF(cell);
     return 0;
 }
@@ -365,11 +393,48 @@ static int small_settle(Chain* self) {
 /* Compute what waits on a tape: afterwards its cells are arrays in memory like others; -1 where NumPy raises.  The tape stays among those that wait until
    it is done: who writes an operand meanwhile, from another thread, has it computed before. */
 static int item_settle(Chain* self);
+/* A view of a value that has come to be a large array's, or lies otherwise, as the methods in Python make it; -1 with an exception. */
+static int view_otherwise(Chain* self) {
+    Cell *from = self->source[self->arrays - 1], *cell;
+    PyObject *args[ITEM_ARGS], *found = NULL, *view = NULL;
+    for (int k = 0; k < self->item.total; k++) args[k] = self->item.args[k] ? self->item.args[k] : (PyObject*)from;
+    Py_INCREF(from);
+    if (!WAITS(from) || settle_cell((PyObject*)from) == 0) found = PyObject_Vectorcall(self->item.call, args, (size_t)self->item.n, NULL);
+    Py_DECREF(from);
+    if (found && Py_TYPE(found) == array_type && (!WAITS(found) || settle_cell(found) == 0)) view = PyObject_GetAttrString(found, "_view");
+    if (view && (cell = self->cell[0])) {
+        self->cell[0] = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
+        Py_INCREF(cell);
+        chain_become(cell, found);
+        Py_DECREF(cell);
+    } else if (view == NULL && !PyErr_Occurred()) {
+        PyErr_SetString(PyExc_SystemError, "a view that was recorded is none");
+    }
+    Py_XDECREF(view), Py_XDECREF(found);
+    return view ? 0 : -1;
+}
+
+static int view_settle(Chain* self) {
+    Cell* from = self->source[0];
+    int failed;
+    Py_INCREF(from);
+    failed = WAITS(from) ? settle_cell((PyObject*)from) : 0;
+    if (!failed && self->cell[0]) views_follow(from);
+    Py_DECREF(from);
+    if (!failed && self->cell[0]) failed = view_otherwise(self);
+    if (failed && self->cell[0]) self->failed = PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError);
+    return chain_done(self), failed;
+}
+
 static int tape_settle(Chain* self) {
     PyArrayObject* made;
     int told = 0;
     self->users++, self->runner = PyThreadState_Get();
-    if (self->sources && sources_settle(self) < 0) return chain_done(self), -1;
+    if (self->view) return view_settle(self);
+    if (self->sources && sources_settle(self) < 0) {
+        self->failed = PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError);
+        return chain_done(self), -1;
+    }
     if (self->closed == ITEM) return item_settle(self);
     if (self->steps == 1 && self->cell[0] && (made = one_run(self, &told))) {
         int failed = 0;
@@ -425,12 +490,13 @@ static int settle_all(void) {
     if (faded_count) faded_go();
     while ((self = oldest_waiting()))
         if (tape_settle(self)) return -1;
-    if (waiting_count == 0) orphaned_bytes = 0;
+    orphaned_bytes = 0; /* what still waits has failed, or is being computed */
     return 0;
 }
 
 /* Whether a tape might read memory that `x` shows. */
 static int tape_reads(const Chain* self, PyArrayObject* x) {
+    if (self->view) return 0; /* its operand has no memory yet */
     for (int k = 0; self->closed == ITEM && k < self->item.total; k++) {
         PyObject* arg = self->item.args[k];
         if (arg && arg != Py_None && !PyLong_Check(arg) && !PyFloat_CheckExact(arg)) return 1;
@@ -894,13 +960,19 @@ static inline PyArrayObject* large_real(PyObject* a, PyObject* other) {
     return with_complex(other) ? large_memory(a, &root, &memory, &own) : NULL;
 }
 
+/* Whether what waits there is a view that does not lie as results do, in C's order without gaps. */
+static inline int lies_otherwise(const Chain* self) { return self->view && !self->flat; }
+
+/* Have a view that lies otherwise computed, for an operation that reads it: with its memory it is an operand like others.  -1 where NumPy raises. */
+static inline int operand_ready(PyObject* x) { return IS_CHAIN(x) && CHAIN_OF(x) && lies_otherwise(CHAIN_OF(x)) ? chain_settle(x) : 0; }
+
 /* What an operand is, beside `other` (NULL: by itself); 0 where nothing that reads it is recorded. */
 static inline int operand_read(PyObject* x, Read* to, PyObject* other) {
     to->array = NULL, to->chain = NULL, to->type = -1;
     if (Py_TYPE(x) != array_type) return 1;
     if (WAITS(x)) {
         Chain* chain = CHAIN_OF(x);
-        if (chain == NULL) return 0;
+        if (chain == NULL || lies_otherwise(chain)) return 0;
         to->chain = chain, to->type = step_type(chain, STEP_OF(x)), to->ndim = chain->ndim, to->dims = chain->dims;
         return 1;
     }
@@ -1004,7 +1076,7 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
         int found, axes;
         if (Py_TYPE(x) != array_type) continue;
         if (WAITS(x)) {
-            if ((chain[o] = CHAIN_OF(x)) == NULL || ((Cell*)x)->lent) return NULL;
+            if ((chain[o] = CHAIN_OF(x)) == NULL || ((Cell*)x)->lent || lies_otherwise(chain[o])) return NULL;
             found = step_type(chain[o], STEP_OF(x)), axes = chain[o]->ndim, own = chain[o]->dims;
             if (chain[o]->serial > serial) serial = chain[o]->serial, self = chain[o];
         } else {
@@ -1067,7 +1139,7 @@ static PyObject* step_recorded(Loops* loops, PyObject* const* operands) {
     Loop* loop;
     Begun begun;
     for (int o = 0; o < nin; o++)
-        if (is_lent(operands[o])) return NULL;
+        if (is_lent(operands[o]) || operand_ready(operands[o]) < 0) return NULL;
     if (!recording_begin(&begun)) return NULL;
 reading: /* from here on no code of a program's runs */
     for (int o = 0; o < nin; o++)

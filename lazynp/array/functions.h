@@ -23,7 +23,7 @@
 enum { ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED, STACKED, ROWS_STACKED, JOINED_FLAT, COLUMNS_STACKED, POSITION };
 
 /* Functions that are recorded without a kind of their own, and reductions by the dtype of their results. */
-enum { NOT_RECORDED, CASTS_TO, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, CONJUGATES };
+enum { NOT_RECORDED, CASTS_TO, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, CONJUGATES, EXPANDS, SWAPS_AXES, FLIPS };
 enum { NO_REDUCTION, SUMS, EXTREMES, TRUTHS_OF };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
@@ -1418,6 +1418,66 @@ static int is_silent(const Function* self) {
     }
 }
 
+/* The lengths that `reshape` is given, of which one may be left to it: how many; 0 where NumPy has to see to it. */
+static int lengths_given(PyObject* const* lengths, Py_ssize_t n, npy_intp size, npy_intp* dims) {
+    npy_intp known = 1;
+    int open = -1;
+    if (n == 1 && PyTuple_CheckExact(lengths[0])) n = PyTuple_GET_SIZE(lengths[0]), lengths = &PyTuple_GET_ITEM(lengths[0], 0);
+    if (n == 0 || n > RAW_AXES) return 0;
+    for (int k = 0; k < n; k++) {
+        if (!integer_of(lengths[k], &dims[k]) || dims[k] < -1 || dims[k] == 0 || dims[k] > size || (dims[k] == -1 && open >= 0)) return 0;
+        if (dims[k] == -1) open = k;
+        else known *= dims[k];
+        if (known > size) return 0;
+    }
+    if (open >= 0) {
+        if (size % known) return 0;
+        dims[open] = size / known;
+    }
+    return (int)n;
+}
+
+/* A view of what waits, which waits, too; NULL, perhaps without an exception, where it is none, or made now. */
+static PyObject* function_view(Function* self, PyObject* const* args, Py_ssize_t n) {
+    PyObject *a = args[0], *callable = (PyObject*)self;
+    npy_intp dims[RAW_AXES + 1], all;
+    Raw shadow;
+    Place at;
+    int ndim, one = -1, two;
+    if (!shadow_of(a, &shadow)) return NULL;
+    ndim = shadow.fields.nd, all = CHAIN_OF(a)->size;
+    if (self->kind == RESHAPE)
+        return (n == 2 || (n > 2 && Py_IS_TYPE(self->theirs, &PyMethodDescr_Type))) && (one = lengths_given(args + 1, n - 1, all, dims)) ? reshape_waits(a, one, dims, callable, args, n) : NULL;
+    if (n == 1 && self->direct == direct_ravel) return reshape_waits(a, 1, &all, callable, args, n);
+    if (n == 1 && self->direct == direct_transpose) return ndim > 1 ? transpose_waits(a, callable) : NULL;
+    at.ndim = 0, at.data = shadow.fields.data;
+    for (int k = 0; k < ndim; k++) at.dims[k] = shadow.lengths[k], at.strides[k] = shadow.lengths[RAW_AXES + k];
+    if (n == 1 && self->direct == direct_squeeze) {
+        for (int k = 0; k < ndim; k++)
+            if (at.dims[k] != 1) at.dims[at.ndim] = at.dims[k], at.strides[at.ndim++] = at.strides[k];
+        return at.ndim == ndim ? Py_NewRef(a) : view_waits(&at, callable, args, n); /* without axes it is computed */
+    }
+    switch (self->recorded) {
+    case EXPANDS:
+        if (n != 2 || ndim >= RAW_AXES || (one = axis_of(args[1], ndim + 1)) < 0) return NULL;
+        for (int k = 0; k <= ndim; k++) dims[k] = k == one ? 1 : shadow.lengths[k < one ? k : k - 1];
+        return reshape_waits(a, ndim + 1, dims, callable, args, n);
+    case SWAPS_AXES:
+        if (n != 3 || (one = axis_of(args[1], ndim)) < 0 || (two = axis_of(args[2], ndim)) < 0) return NULL;
+        at.dims[one] = shadow.lengths[two], at.dims[two] = shadow.lengths[one];
+        at.strides[one] = shadow.lengths[RAW_AXES + two], at.strides[two] = shadow.lengths[RAW_AXES + one], at.ndim = ndim;
+        break;
+    case FLIPS:
+        if (n > 2 || (n == 2 && (one = axis_of(args[1], ndim)) < 0)) return NULL;
+        for (int k = 0; k < ndim; k++)
+            if (n == 1 || k == one) at.data += at.strides[k] * (at.dims[k] - 1), at.strides[k] = -at.strides[k];
+        at.ndim = ndim;
+        break;
+    default: return NULL;
+    }
+    return view_waits(&at, callable, args, n);
+}
+
 /* A call as a cell that waits; NULL, perhaps without an exception, where it is made now. */
 static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
@@ -1426,7 +1486,10 @@ static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssi
     Begun begun;
     int fits = 0;
     call.count = 0;
+    if (n && names == NULL && IS_CHAIN(args[0]) && ((made = function_view(self, args, n)) || PyErr_Occurred())) return made;
     if (!may_be_recorded(self, args, n, total)) return NULL;
+    for (Py_ssize_t k = 0; k < total; k++)
+        if (operand_ready(args[k]) < 0) return NULL;
     if ((self->kind == ASTYPE || self->recorded == COPIES) && ((made = cast_recorded(self, args, n, names)) || PyErr_Occurred())) return made;
     if (self->kind == WHERE) return names ? NULL : step_recorded(&where_loops, args);
     if (self->recorded == CLIPS) return clip_recorded(args, n, names);

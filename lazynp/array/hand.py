@@ -140,8 +140,9 @@ def _part_of_fill(x: arrays.ndarray, node: Node) -> Memory | None:
         return None
     strides = x.strides
     order = sorted(range(len(strides)), key=lambda axis: -abs(strides[axis]))
-    memory = np.full([view.shape[axis] for axis in order], sources[0].arg, node.dtype)
-    return memory.transpose([order.index(axis) for axis in range(len(order))])
+    lengths = [view.shape[axis] if strides[axis] else 1 for axis in order]  # what is broadcast has no say in the order of a result
+    memory = np.full(lengths, sources[0].arg, node.dtype).transpose([order.index(axis) for axis in range(len(order))])
+    return memory if 0 not in strides else np.broadcast_to(memory, view.shape)
 
 
 def _is_fill(node: Node) -> bool:

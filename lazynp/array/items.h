@@ -107,6 +107,14 @@ static PyArrayObject* product_at_once(Chain* self) {
     return loop ? product_run(loop, self->array[item->of[0]], self->array[item->of[1]], 1, self->minded) : NULL;
 }
 
+/* Views were recorded of a value in C's order. */
+static void cell_in_order(Cell* cell) {
+    PyArrayObject* x = (PyArrayObject*)cell->base;
+    PyObject* copy = PyArray_IS_C_CONTIGUOUS(x) ? NULL : PyArray_NewCopy(x, NPY_CORDER);
+    if (copy) Py_SETREF(cell->base, copy);
+    else PyErr_Clear(); /* who asks for a view hears of it */
+}
+
 static int item_settle(Chain* self) {
     PyObject* found = NULL;
     PyArrayObject* product = product_at_once(self);
@@ -130,6 +138,10 @@ static int item_settle(Chain* self) {
         Py_INCREF(cell);
         if (memory && (PyArray_CheckExact(memory) || IS_RAW(memory)) && ((Cell*)found)->view == Py_None) Py_SETREF(cell->base, Py_NewRef(memory));
         else chain_become(cell, found);
+        if (cell->waiting_views) {
+            if (IS_RAW(cell->base) || PyArray_CheckExact(cell->base)) cell_in_order(cell);
+            views_follow(cell);
+        }
         Py_DECREF(cell);
     }
     self->failed = found == NULL && PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError);
@@ -250,10 +262,92 @@ static PyObject* product_recorded(PyObject* a, PyObject* b) {
     Begun begun;
     call.count = call.silent = 0;
     int axes = axes_of(a), others = axes ? axes_of(b) : 0;
+    if (operand_ready(a) < 0 || operand_ready(b) < 0) return NULL;
     if (others == 0 || axes + others < 3 || !recording_begin(&begun)) return NULL; /* of two vectors it is a number */
     if (product_call(&call, a, b) && call_fits(&call))
         made = call_waits(&call, &begun, product_answer, slow_methods[MATMUL] ? slow_methods[MATMUL] : Py_None, args, 2, NULL, 0);
     return recording_end(&begun, made);
+}
+
+/* Views -------------------------------------------------------------------------------------------------------------------------------------- */
+
+/* What waits as an array that lies where it will, from address 0 on, for macros alone: whether it is one of few axes. */
+static int shadow_of(PyObject* a, Raw* shadow) {
+    const Chain* chain = CHAIN_OF(a);
+    npy_intp step;
+    int type;
+    if (chain == NULL || chain->ndim == 0 || chain->ndim > RAW_AXES || chain->size == 0 || chain->size > limit_now()) return 0;
+    type = step_type(chain, STEP_OF(a));
+    memset(shadow, 0, sizeof(*shadow));
+    shadow->fields.nd = chain->ndim, shadow->fields.dimensions = shadow->lengths, shadow->fields.strides = shadow->lengths + RAW_AXES;
+    if ((shadow->fields.descr = raw_dtypes[type]) == NULL) return 0;
+    step = PyDataType_ELSIZE(shadow->fields.descr);
+    for (int k = chain->ndim; k--; step *= chain->dims[k]) shadow->lengths[k] = chain->dims[k], shadow->lengths[RAW_AXES + k] = chain->view ? chain->strides[k] : step;
+    shadow->fields.data = (char*)0 + (chain->view ? chain->offset : 0);
+    return 1;
+}
+
+/* A view of what waits, which waits, too: of a place in it, as `shadow_of` has it.  `callable(*args)` is what the program has asked for, `args[0]` what waits.  NULL, perhaps
+   without an exception, where it is computed now. */
+static PyObject* view_waits(const Place* at, PyObject* callable, PyObject* const* args, Py_ssize_t n) {
+    PyObject *a = args[0], *made = NULL;
+    npy_intp size = 1, serial = CHAIN_OF(a)->serial;
+    Call call;
+    Begun begun;
+    for (int k = 0; k < at->ndim; k++) size *= at->dims[k];
+    if (at->ndim == 0 || at->ndim > RAW_AXES || at->ndim > AXES || size == 0 || n > ITEM_ARGS) return NULL;
+    if (!recording_begin(&begun)) return NULL;
+    call.count = 1, call.silent = 1, call.operands[0] = a;
+    if (IS_CHAIN(a) && CHAIN_OF(a) && CHAIN_OF(a)->serial == serial) { /* code of a program's may have run */
+        Chain *from = CHAIN_OF(a), *self;
+        Cell* root = from->view ? from->source[0] : (Cell*)a;
+        call.read[0] = (Read){.array = NULL, .chain = from, .type = step_type(from, STEP_OF(a)), .ndim = from->ndim, .dims = from->dims};
+        call_gives(&call, call.read[0].type, at->ndim, at->dims);
+        if ((made = call_waits(&call, &begun, NULL, callable, args, n, NULL, 0))) {
+            self = CHAIN_OF(made);
+            if (root != (Cell*)a) { /* of a view: it is shown as one, and taken from what that is a view of */
+                self->source[1] = self->source[0], self->array[1] = NULL, self->arrays = 2, self->sources = 2;
+                self->source[0] = source_new((PyObject*)root), self->item.of[0] = 1;
+            }
+            self->view = 1, root->waiting_views++;
+            self->offset = at->data - (char*)0;
+            memcpy(self->strides, at->strides, (size_t)at->ndim * sizeof(npy_intp));
+            self->flat = (flags_of(at->ndim, at->dims, at->strides, PyDataType_ELSIZE(raw_dtypes[call.out]), 0) & NPY_ARRAY_C_CONTIGUOUS) != 0;
+            Py_SETREF(((Cell*)made)->view, Py_NewRef(owner_of((PyObject*)root)));
+        }
+    }
+    return recording_end(&begun, made);
+}
+
+/* `a[key]` of integers and slices, of what waits; NULL as for `view_waits`. */
+static PyObject* getitem_callable; /* `operator.getitem` */
+static PyObject* getitem_waits(PyObject* a, PyObject* key) {
+    PyObject* args[2] = {a, key};
+    Raw shadow;
+    Place at;
+    if (getitem_callable == NULL || !is_basic(key) || !shadow_of(a, &shadow) || !place_of((PyArrayObject*)&shadow, key, &at)) return NULL;
+    return view_waits(&at, getitem_callable, args, 2);
+}
+
+/* The axes of what waits, the other way round. */
+static PyObject* transpose_waits(PyObject* a, PyObject* callable) {
+    Raw shadow;
+    Place at;
+    if (callable == NULL || !shadow_of(a, &shadow)) return NULL;
+    at.ndim = shadow.fields.nd, at.data = shadow.fields.data;
+    for (int k = 0; k < at.ndim; k++) at.dims[k] = shadow.lengths[at.ndim - 1 - k], at.strides[k] = shadow.lengths[RAW_AXES + at.ndim - 1 - k];
+    return view_waits(&at, callable, &a, 1);
+}
+
+/* The elements of what waits, in another shape; NULL also where it has other lengths, or they lie with gaps. */
+static PyObject* reshape_waits(PyObject* a, int ndim, const npy_intp* dims, PyObject* callable, PyObject* const* args, Py_ssize_t n) {
+    npy_intp size = 1, step;
+    Raw shadow;
+    Place at;
+    if (ndim == 0 || ndim > RAW_AXES || !shadow_of(a, &shadow) || lies_otherwise(CHAIN_OF(a))) return NULL;
+    at.ndim = ndim, at.data = shadow.fields.data, step = PyDataType_ELSIZE(shadow.fields.descr);
+    for (int k = ndim; k--; step *= dims[k]) at.dims[k] = dims[k], at.strides[k] = step, size *= dims[k];
+    return size == CHAIN_OF(a)->size ? view_waits(&at, callable, args, n) : NULL;
 }
 
 /* Showing -------------------------------------------------------------------------------------------------------------------------------- */

@@ -337,13 +337,20 @@ static int place_of(PyArrayObject* x, PyObject* key, Place* to) {
     PyObject** parts = PyTuple_CheckExact(key) ? &PyTuple_GET_ITEM(key, 0) : &key;
     Py_ssize_t n = PyTuple_CheckExact(key) ? PyTuple_GET_SIZE(key) : 1;
     npy_intp length, at, stop, step;
-    int axis = 0, ndim = PyArray_NDIM(x);
+    int axis = 0, ndim = PyArray_NDIM(x), ellipsis = 0;
     if (n == 0 || n > PLACE_AXES || ndim > PLACE_AXES) return 0;
     to->ndim = 0, to->data = PyArray_BYTES(x);
     for (Py_ssize_t k = 0; k < n; k++) {
         PyObject* part = parts[k];
         if (part == Py_None) {
             to->dims[to->ndim] = 1, to->strides[to->ndim++] = 0;
+            continue;
+        }
+        if (part == Py_Ellipsis) { /* all axes that no other part of the key names */
+            int left = ndim - axis;
+            if (ellipsis++) return 0;
+            for (Py_ssize_t i = k + 1; i < n; i++) left -= parts[i] != Py_None;
+            for (; left > 0; left--, axis++) to->dims[to->ndim] = PyArray_DIM(x, axis), to->strides[to->ndim++] = PyArray_STRIDE(x, axis);
             continue;
         }
         if (axis == ndim) return 0;

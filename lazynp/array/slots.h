@@ -302,7 +302,7 @@ static int is_alone(PyObject* a) {
     Cell* self = (Cell*)a;
     PyArrayObject* memory = (PyArrayObject*)self->base;
     if (Py_TYPE(a) != array_type || memory == NULL || self->readonly != Py_False || self->view != Py_None) return 0;
-    if (WAITS(a)) return CHAIN_OF(a) != NULL;
+    if (WAITS(a)) return CHAIN_OF(a) != NULL && self->waiting_views == 0;
     if (IS_RAW(memory)) return ((Raw*)memory)->fields.base == NULL && ((Raw*)memory)->views == 0;
     return PyArray_CheckExact(memory) && is_writable(memory) && Py_REFCNT(memory) == 1 && is_own(self);
 }
@@ -687,11 +687,15 @@ static PyObject* viewed(PyObject* a, PyArrayObject* x, int ndim, const npy_intp*
     return made ? cell_of((PyObject*)made, owner_of(a)) : NULL;
 }
 
+static PyObject* getitem_waits(PyObject* a, PyObject* key);
+static PyObject* transpose_waits(PyObject* a, PyObject* callable);
+static PyObject* transpose_callable; /* what reads `T` */
 static PyObject* slot_getitem(PyObject* a, PyObject* key) {
     PyArrayObject* x;
     PyObject *plain, *found, *base;
     char* at;
     Place place;
+    if (IS_CHAIN(a) && ((found = getitem_waits(a, key)) || PyErr_Occurred())) return found;
     if (waiting_count && (settle_operand(a) < 0 || settle_operand(key) < 0)) return NULL;
     if ((x = plain_of(a))) {
         if ((at = element_at(x, key))) return element(x, at);
@@ -1094,6 +1098,11 @@ static PyObject* get_T(PyObject* a, PyArrayObject* x) {
     npy_intp dims[RAW_AXES], strides[RAW_AXES];
     int ndim = plain ? PyArray_NDIM(plain) : 0;
     PyObject* made;
+    if (x == NULL && WAITS(a)) {
+        if ((made = transpose_waits(a, transpose_callable)) || PyErr_Occurred()) return made;
+        if (settle_operand(a) < 0) return NULL;
+        return get_T(a, memory_of(a));
+    }
     if (ndim > 1 && ndim <= RAW_AXES) {
         for (int k = 0; k < ndim; k++) dims[k] = PyArray_DIM(plain, ndim - 1 - k), strides[k] = PyArray_STRIDE(plain, ndim - 1 - k);
         if ((made = viewed(a, plain, ndim, dims, strides, PyArray_BYTES(plain))) || PyErr_Occurred()) return made;
@@ -1125,6 +1134,10 @@ static PyObject* attribute_get(PyObject* a, void* closure) {
     Attribute* of = (Attribute*)closure;
     PyArrayObject* x = is_part(a) && of->of_memory < 2 ? of->of_memory ? NULL : ((Cell*)a)->shown : NULL;
     PyObject* found;
+    if (IS_CHAIN(a) && CHAIN_OF(a)) {
+        if (of->fast == get_T && CHAIN_OF(a)->ndim > 1) return get_T(a, NULL);
+        if (of->fast == get_real && !PyTypeNum_ISCOMPLEX(step_type(CHAIN_OF(a), STEP_OF(a)))) return Py_NewRef(a);
+    }
     if (x == NULL && !is_part(a) && !WAITS(a) && (of->of_memory == 0 || of->fast == get_T)) x = plain_of(a);
     if (x == NULL && !(is_part(a) && of->of_memory < 2)) x = memory_of(a);
     Py_XINCREF(x);

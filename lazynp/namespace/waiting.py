@@ -50,7 +50,8 @@ def _as_graph(x: Any, values: dict[tuple[int, int], Any]) -> Any:
             given = [arrays[n] if kind == ARRAY else values[serial, n] if kind == STEP else n for kind, n in filter(None, of)]
             values[serial, k] = _step(function, given)
         for k, site in enumerate(sites):
-            values[serial, k]._node.site = site  # not the line that asks
+            if values[serial, k]._base is None:  # no view
+                values[serial, k]._node.site = site  # not the line that asks
     return values[serial, number]
 
 
