@@ -82,6 +82,8 @@ cdef extern from "counting.h":
     PyObject* at_hand_name
     PyObject* kernels_above_name
     PyObject* getitem_callable
+    PyObject* layout_method
+    int SEQUENCE
     PyObject* transpose_callable
     PyObject* axis_name
     PyObject* dtype_name
@@ -130,7 +132,7 @@ cdef extern from "counting.h":
     PyTypeObject function_type, ufunc_type
     void function_stand_for(object, object)
     void clip_fill(object, object, object)
-    object function_new(object, object, object, int, int, int, Reduction*, Matrices*, Direct, int, int, int, object)
+    object function_new(object, object, object, int, int, int, Reduction*, Matrices*, Direct, int, int, int, object, int, int)
     int ufunc_bind(object, object, int, int, int, int, int, int) except -1
     PyObject* at_call_of(object, object)
     int compiled_call(const char*, object, PyObject*, object, int)
@@ -232,6 +234,24 @@ cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "asanyarray": AS_IT_IS
                     **dict.fromkeys(["broadcast_to", "sliding_window_view"], WIDENING), "frombuffer": LIBRARY, "view": VIEW, "ndarray.resize": RESIZED,
                     **dict.fromkeys(["tri", "tril_indices", "triu_indices", "diag_indices", "indices", "bartlett", "blackman", "hamming",
                                      "hanning", "kaiser", "fftfreq", "rfftfreq"], SIZED)}
+# Functions whose result follows in shape and dtype from the shapes and dtypes of their arrays and from their other arguments, which never fail for what the elements are, and warn of nothing
+# but floating-point errors: how many arrays a call may have, so that none is one for the result.
+cdef dict _ARRAYS = {
+    **{getattr(np, name): 1 for name in (
+        "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "average", "count_nonzero", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "delete", "diag", "diagflat",
+        "diff", "ediff1d", "insert", "max", "mean", "median", "min", "nan_to_num", "nancumprod", "nancumsum", "nanprod", "nansum", "pad", "percentile", "prod", "ptp", "quantile",
+        "repeat", "roll", "round", "sort", "sum", "tile", "tril", "triu", "unwrap", "vander") if hasattr(np, name)},
+    **{getattr(np, name): 2 for name in (
+        "append", "convolve", "correlate", "inner", "kron", "outer", "polyval", "searchsorted", "tensordot", "trapezoid") if hasattr(np, name)},
+    np.interp: 3, np.einsum: 6, np.linalg.norm: 1,
+    **{getattr(np, name): SEQUENCE for name in ("column_stack", "concatenate", "dstack", "hstack", "stack", "vstack")},
+    **{getattr(np.fft, name): 1 for name in (
+        "fft", "fft2", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftn")},
+    **{getattr(np.ndarray, name): 1 for name in (
+        "all", "any", "argmax", "argmin", "argsort", "cumprod", "cumsum", "max", "mean", "min", "prod", "repeat", "round", "sum")},
+    np.ndarray.searchsorted: 2,
+}
+cdef dict _OF_UFUNC = {"reduce": 1, "accumulate": 1, "outer": 2}
 # Functions in Python that compute nothing, so that there are no floating-point errors to listen to, and those that ask for the error state.
 cdef frozenset _MOVING = frozenset({
     "allclose", "append", "argpartition", "argsort", "argwhere", "array_equal", "array_split", "atleast_1d", "atleast_2d", "atleast_3d",
@@ -572,7 +592,7 @@ def register_ufunc(cls):
     ufunc_register(<PyTypeObject*>cls)
     for name, kind in [("reduce", OF_UFUNC), ("accumulate", OF_UFUNC), ("reduceat", OF_UFUNC), ("outer", OUTER), ("at", AT)]:
         if name in vars(cls):
-            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, False, None))
+            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, False, None, _OF_UFUNC.get(name, 0), False))
 
 
 def bind(ufunc, theirs, real, costly, compiled):
@@ -647,6 +667,7 @@ def function(slow, theirs, name, own, least=1):
     if theirs in _MATRICES and numpys_matrices[<int>_MATRICES[theirs]].loops.ufunc != NULL:
         kind = MATRICES
         matrices = &numpys_matrices[<int>_MATRICES[theirs]]
+    cdef int arrays = _ARRAYS.get(theirs, 0) or (_ARRAYS.get(getattr(np, name, None), 0) if in_their_place else 0)
     theirs = getattr(theirs, "_implementation", theirs)  # the arguments are known: nobody overrides it
     if name in _reduction_of:
         reduction = &_reductions[<int>_reduction_of[name]]
@@ -666,7 +687,13 @@ def function(slow, theirs, name, own, least=1):
     cdef int recorded = _RECORDED.get(name, NOT_RECORDED) if numpys_own or stands_for_it or in_their_place or isinstance(theirs, MethodDescriptorType) else NOT_RECORDED
     if name == "sort" and not numpys_own:
         recorded = NOT_RECORDED  # the method writes
-    return function_new(slow, theirs, method, kind, recorded, _REDUCES.get(name, NO_REDUCTION), reduction, matrices, direct_named(direct), least, python and name not in _MOVING, plain, own or None)
+    return function_new(slow, theirs, method, kind, recorded, _REDUCES.get(name, NO_REDUCTION), reduction, matrices, direct_named(direct), least, python and name not in _MOVING, plain, own or None, arrays, name in _MOVING)
+
+
+def layouts(of):
+    """Let ``of(function, args, names)`` say what NumPy's function gives for arrays of ones: a dtype's number and a shape, or None."""
+    global layout_method
+    layout_method = _keep(of)
 
 
 def clips(both, low, high):

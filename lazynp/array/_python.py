@@ -441,6 +441,10 @@ def compiled(name: str, x: Any, y: Any = None, level: Any = -1) -> Any:
     """Return None: there is no C."""
 
 
+def layouts(of: Any) -> None:
+    """Let ``of`` say what functions give for arrays of ones: nothing waits here."""
+
+
 def clips(both: Any, low: Any, high: Any) -> None:
     """Say which ufuncs NumPy's ``clip`` calls where there are two bounds, one below, or one above: nothing waits here."""
 

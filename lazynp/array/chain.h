@@ -38,7 +38,7 @@ typedef struct {
 } Site;
 
 /* A function that is recorded whole, and its arguments; see `items.h`. */
-#define ITEM_ARGS 4
+#define ITEM_ARGS 6
 typedef PyObject* (*Answer)(PyObject* call, PyObject* const* args, Py_ssize_t n, PyObject* names);
 typedef struct {
     Answer answer;              /* makes the call, of arrays in memory */
@@ -65,6 +65,7 @@ typedef struct Chain {
     int wide;     /* some of its numbers are complex */
     int whole;    /* a step is NumPy's only where its loop gets all elements at once */
     int told;     /* its errors were told of */
+    int strided;  /* its result lies as NumPy lays it out, which may be another order than C's */
     int view;     /* a call whose answer is a view of its first operand, which waits: of `dims` and `strides`, `offset` bytes behind its beginning */
     int failed;   /* its call raised an exception: who asks for its value hears of it, and nobody else does */
     int users;    /* calls that compute it now */
@@ -140,7 +141,7 @@ static Chain* chain_new(PyObject* state, int minded, int ndim, const npy_intp* d
     Chain* self = kept_chain_count ? kept_chains[--kept_chain_count] : PyMem_Malloc(sizeof(Chain));
     if (self == NULL) return (Chain*)PyErr_NoMemory();
     self->serial = ++chain_serial;
-    self->steps = self->arrays = self->numbers = self->cells = self->sources = self->closed = self->sealed = self->told = self->failed = self->users = self->whole = self->wide = self->view = 0;
+    self->steps = self->arrays = self->numbers = self->cells = self->sources = self->closed = self->sealed = self->told = self->failed = self->users = self->whole = self->wide = self->view = self->strided = 0;
     self->flat = 1;
     self->ndim = ndim, self->size = size;
     for (int k = 0; k < ndim; k++) self->dims[k] = dims[k];

@@ -960,10 +960,10 @@ static inline PyArrayObject* large_real(PyObject* a, PyObject* other) {
     return with_complex(other) ? large_memory(a, &root, &memory, &own) : NULL;
 }
 
-/* Whether what waits there is a view that does not lie as results do, in C's order without gaps. */
-static inline int lies_otherwise(const Chain* self) { return self->view && !self->flat; }
+/* Whether what waits there may lie otherwise than results do, in C's order without gaps. */
+static inline int lies_otherwise(const Chain* self) { return self->strided || (self->view && !self->flat); }
 
-/* Have a view that lies otherwise computed, for an operation that reads it: with its memory it is an operand like others.  -1 where NumPy raises. */
+/* Have what lies otherwise computed, for an operation that reads it: with its memory it is an operand like others.  -1 where NumPy raises. */
 static inline int operand_ready(PyObject* x) { return IS_CHAIN(x) && CHAIN_OF(x) && lies_otherwise(CHAIN_OF(x)) ? chain_settle(x) : 0; }
 
 /* What an operand is, beside `other` (NULL: by itself); 0 where nothing that reads it is recorded. */
@@ -1176,7 +1176,7 @@ reading: /* from here on no code of a program's runs */
         if (read[o].chain == self) {
             of[o] = (Operand){OF_STEP, (short)STEP_OF(operands[o])};
         } else if (read[o].type >= 0) {
-            if ((k = chain_array(self, &read[o], operands[o])) < 0) goto unfit;
+            if ((k = chain_array(self, &read[o], operands[o])) < 0) goto strided;
             of[o] = (Operand){OF_ARRAY, (short)k};
         } else {
             self->value[self->numbers] = value[o];
@@ -1191,6 +1191,26 @@ reading: /* from here on no code of a program's runs */
     chain_append(self, loops, type, of, begun.cell, &begun.site);
     self->closed = joins ? OPEN : ALONE, self->whole |= whole;
     if (self->after == self) chain_enter(self);
+    return recording_end(&begun, (PyObject*)begun.cell);
+strided: /* transposed, backwards: a tape of its own, whose step NumPy's loop or its ufunc does over the arrays as they lie */
+    if (self->steps == 0) chain_free(self);
+    if (loops->kernels || nin > 2 || (loops >= cast_loops && loops < cast_loops + TYPES)) goto refused; /* a copy may have an order of its own */
+    for (int o = 0; o < nin; o++)
+        if (read[o].type >= 0 && (read[o].type != type || (read[o].array && !PyArray_ISBEHAVED_RO(read[o].array)))) goto refused;
+    if ((self = chain_new(begun.state, begun.minded, ndim, dims, size)) == NULL) goto refused;
+    for (int o = 0; o < nin; o++) {
+        if (read[o].type < 0) {
+            self->value[self->numbers] = value[o];
+            of[o] = (Operand){OF_NUMBER, (short)self->numbers++};
+        } else {
+            self->array[self->arrays] = (PyArrayObject*)Py_XNewRef((PyObject*)read[o].array), self->source[self->arrays] = read[o].array ? NULL : source_new(operands[o]);
+            self->sources += read[o].array == NULL;
+            of[o] = (Operand){OF_ARRAY, (short)self->arrays++};
+        }
+    }
+    chain_append(self, loops, type, of, begun.cell, &begun.site);
+    self->closed = ALONE, self->flat = 0, self->strided = 1;
+    chain_enter(self);
     return recording_end(&begun, (PyObject*)begun.cell);
 unfit: /* an operand that this tape has taken meanwhile is no harm */
     if (self->steps == 0) chain_free(self);

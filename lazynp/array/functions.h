@@ -9,6 +9,7 @@
 #include "attributes.h"
 #include "made.h"
 #include "searching.h"
+#include "signatures.h"
 #include "spread.h"
 
 #if PY_VERSION_HEX < 0x030E0000
@@ -38,8 +39,10 @@ typedef struct Function {
     Direct direct; /* what it does with one array and nothing else; may be NULL */
     int kind;
     int recorded, reduces;
+    int arrays;   /* the result follows from the signature of a call with at most so many arrays, SEQUENCE: of a list of them; 0: it does not */
     int least;    /* arrays that have to be among the arguments: 0 or 1 */
     int all;      /* of `isclose` and `allclose`: the latter */
+    int silent;   /* NumPy tells of no floating-point errors of it */
     int listens;  /* NumPy runs Python code, at whose lines it would warn */
     int plain;    /* NumPy's asks no argument whether it overrides it, and wraps nothing, which programs look for */
     PyObject* own; /* a set of the keywords that are not NumPy's; may be NULL */
@@ -1478,6 +1481,99 @@ static PyObject* function_view(Function* self, PyObject* const* args, Py_ssize_t
     return view_waits(&at, callable, args, n);
 }
 
+#define SEQUENCE 100
+static int is_numpys_ufunc(PyObject* x);
+
+/* Read a call, and its signature: how many arrays there are; 0 where it has none that is known.  No code of a program's runs. */
+static int signature_read(const Function* self, Call* call, Words* words, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0), first = 0;
+    words->count = 0, call->count = 0;
+    word_add(words, (uint64_t)(uintptr_t)self), word_add(words, (uint64_t)n);
+    if (self->arrays == SEQUENCE) {
+        PyObject** items = PySequence_Fast_ITEMS(args[0]);
+        if (PySequence_Fast_GET_SIZE(args[0]) > CHAIN_STEPS) return 0;
+        word_add(words, (uint64_t)PySequence_Fast_GET_SIZE(args[0])), first = 1;
+        for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[0]); k++)
+            if (!call_takes_any(call, items[k]) || read_size(&call->read[call->count - 1]) == 0 || !array_add(words, &call->read[call->count - 1])) return 0;
+    } else if (self->kind == OF_UFUNC || self->kind == OUTER) {
+        if (!is_numpys_ufunc(args[0])) return 0;
+        word_add(words, (uint64_t)(uintptr_t)args[0]), first = 1;
+    }
+    for (Py_ssize_t k = first; k < total; k++) {
+        if (k >= n && !constant_add(words, PyTuple_GET_ITEM(names, k - n), 0)) return 0;
+        if (Py_TYPE(args[k]) != array_type) {
+            if (!constant_add(words, args[k], 0)) return 0;
+        } else {
+            if (k >= n || self->arrays == SEQUENCE || call->count == self->arrays || !call_takes_any(call, args[k]) || read_size(&call->read[call->count - 1]) == 0) return 0;
+            if (!array_add(words, &call->read[call->count - 1])) return 0;
+        }
+    }
+    return call->count;
+}
+
+/* The arguments of a call with arrays of ones in the place of its own; NULL with an exception. */
+static PyObject* signature_given(const Function* self, const Call* call, PyObject* const* args, Py_ssize_t total) {
+    PyObject *given = PyTuple_New(total), *items, *one;
+    int next = 0;
+    for (Py_ssize_t k = 0; given && k < total; k++) {
+        if (k == 0 && self->arrays == SEQUENCE) {
+            items = PyTuple_New(call->count);
+            for (int o = 0; items && o < call->count; o++) {
+                if ((one = ones_like_read(&call->read[o]))) PyTuple_SET_ITEM(items, o, one);
+                else Py_CLEAR(items);
+            }
+            one = items;
+        } else if (Py_TYPE(args[k]) == array_type) {
+            one = ones_like_read(&call->read[next++]);
+        } else {
+            one = Py_NewRef(k == 0 && is_ufunc(args[k]) ? numpys_ufunc(args[k]) : args[k]);
+        }
+        if (one) PyTuple_SET_ITEM(given, k, one);
+        else Py_CLEAR(given);
+    }
+    return given;
+}
+
+/* A call whose result follows from its signature, as a cell that waits; NULL, perhaps without an exception, where it is made now. */
+static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
+    PyObject *made = NULL, *given;
+    Signature* known;
+    Words words;
+    Call call;
+    Begun begun;
+    int arrays = 0;
+    if (total == 0 || total > ITEM_ARGS || limit_now() == 0 || layout_method == NULL || is_named(names, "out")) return NULL;
+    if (self->direct == direct_norm && (n > 1 || is_named(names, "ord"))) return NULL; /* singular values, which may not be found */
+    if (self->arrays == SEQUENCE) {
+        if (!(PyList_CheckExact(args[0]) || PyTuple_CheckExact(args[0])) || PySequence_Fast_GET_SIZE(args[0]) == 0) return NULL;
+        for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(args[0]); k++)
+            if (operand_ready(PySequence_Fast_GET_ITEM(args[0], k)) < 0) return NULL;
+    } else {
+        for (Py_ssize_t k = 0; k < total; k++) {
+            if (operand_ready(args[k]) < 0) return NULL;
+            arrays |= Py_TYPE(args[k]) == array_type;
+        }
+        if (!arrays) return NULL;
+    }
+    for (int again = 0; again < 2; again++) {
+        if (!recording_begin(&begun)) return NULL;
+        if (!signature_read(self, &call, &words, args, n, names)) break;
+        if ((known = signature_of(&words))) {
+            if (!known->known) break;
+            call_gives(&call, known->type, known->ndim, known->dims);
+            call.silent = self->silent;
+            if (call_fits(&call)) made = call_waits(&call, &begun, function_answer, (PyObject*)self, args, n, names, self->arrays == SEQUENCE);
+            if (made) CHAIN_OF(made)->strided = known->strided;
+            break;
+        }
+        recording_end(&begun, NULL);
+        given = signature_given(self, &call, args, total);
+        if (given == NULL || signature_learn(&words, self->theirs, given, names) < 0) return NULL;
+    }
+    return recording_end(&begun, made);
+}
+
 /* A call as a cell that waits; NULL, perhaps without an exception, where it is made now. */
 static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
@@ -1487,7 +1583,7 @@ static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssi
     int fits = 0;
     call.count = 0;
     if (n && names == NULL && IS_CHAIN(args[0]) && ((made = function_view(self, args, n)) || PyErr_Occurred())) return made;
-    if (!may_be_recorded(self, args, n, total)) return NULL;
+    if (!may_be_recorded(self, args, n, total)) return self->arrays ? signature_recorded(self, args, n, names) : NULL;
     for (Py_ssize_t k = 0; k < total; k++)
         if (operand_ready(args[k]) < 0) return NULL;
     if ((self->kind == ASTYPE || self->recorded == COPIES) && ((made = cast_recorded(self, args, n, names)) || PyErr_Occurred())) return made;
@@ -1505,7 +1601,8 @@ static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssi
     call.silent = is_silent(self);
     if (fits && call_fits(&call))
         made = call_waits(&call, &begun, function_answer, (PyObject*)self, args, n, names, self->kind == JOINED);
-    return recording_end(&begun, made);
+    recording_end(&begun, made);
+    return made == NULL && !fits && !PyErr_Occurred() && self->arrays ? signature_recorded(self, args, n, names) : made;
 }
 
 /* Whether a function writes into none of its arguments, and shows nobody their memory, whatever they are. */
@@ -1929,7 +2026,7 @@ static PyTypeObject builtin_type = {FUNCTION(0)};
 /* What is called of functions and ufuncs that are yet to be made. */
 static vectorcallfunc function_vector = function_call, ufunc_vector = ufunc_call;
 
-static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, int recorded, int reduces, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, int plain, PyObject* own) {
+static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, int recorded, int reduces, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, int plain, PyObject* own, int arrays, int silent) {
     int bound = kind == DRAW || PyObject_TypeCheck(slow, &PyStaticMethod_Type);
     Function* made = PyObject_New(Function, bound ? &builtin_type : &function_type);
     if (made == NULL) return NULL;
@@ -1938,7 +2035,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->theirs = Py_NewRef(theirs);
     made->method = method == Py_None ? NULL : Py_NewRef(method);
     made->kind = kind == ALL_CLOSE ? CLOSE : kind;
-    made->recorded = recorded, made->reduces = reduces;
+    made->recorded = recorded, made->reduces = reduces, made->arrays = arrays, made->silent = silent;
     made->all = kind == ALL_CLOSE;
     made->reduction = reduction;
     made->least = least;
@@ -1987,6 +2084,8 @@ static PyTypeObject ufunc_type = {
 };
 
 static int is_ufunc(PyObject* x) { return PyObject_TypeCheck(x, &ufunc_type) && ((Ufunc*)x)->numpy; }
+/* Whether a ufunc is one of NumPy's own, whose calls run no code of a program's. */
+static int is_numpys_ufunc(PyObject* x) { return is_ufunc(x) && ((Ufunc*)x)->theirs && ((Ufunc*)x)->loops; }
 static PyObject* numpys_ufunc(PyObject* x) { return ((Ufunc*)x)->numpy; }
 
 /* lazynp's own loops of a function, and a ufunc over them, which NumPy calls as its own: for results in given memory, under a mask, of operands that are to be

@@ -276,7 +276,7 @@ static int shadow_of(PyObject* a, Raw* shadow) {
     const Chain* chain = CHAIN_OF(a);
     npy_intp step;
     int type;
-    if (chain == NULL || chain->ndim == 0 || chain->ndim > RAW_AXES || chain->size == 0 || chain->size > limit_now()) return 0;
+    if (chain == NULL || chain->strided || chain->ndim == 0 || chain->ndim > RAW_AXES || chain->size == 0 || chain->size > limit_now()) return 0;
     type = step_type(chain, STEP_OF(a));
     memset(shadow, 0, sizeof(*shadow));
     shadow->fields.nd = chain->ndim, shadow->fields.dimensions = shadow->lengths, shadow->fields.strides = shadow->lengths + RAW_AXES;

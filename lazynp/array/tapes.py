@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.errstate import State, current
 from lazynp.graph.floating import Finding, heard, listen_to_all, stop, take
 from lazynp.graph.floating import tell as tell_all
@@ -48,6 +49,21 @@ def step(errors: State, code: CodeType, offset: int, function: Any, *operands: A
         stop(before)
         if heard:
             tell(errors, code, offset)
+
+
+def layout(function: Any, args: tuple[Any, ...], names: tuple[str, ...] | None) -> tuple[int, tuple[int, ...], bool] | None:
+    """Return what NumPy's ``function`` gives for arrays of ones: dtype, as a number, shape, whether in C's order; None where that is no fresh array."""
+    count = len(args) - len(names or ())
+    try:
+        with np.errstate(all="ignore"):
+            found = function(*args[:count], **dict(zip(names or (), args[count:], strict=True)))
+    except Exception:
+        return None  # it will be raised for the call itself
+    fresh = type(found) is np.ndarray and found.ndim and found.size
+    if fresh and found.base is not None:  # of memory of its own, or a view
+        arrays = [x for x in [*args, *(args[0] if args and type(args[0]) is tuple else ())] if type(x) is np.ndarray]
+        fresh = found.flags.writeable and not any(np.may_share_memory(found, x) for x in arrays)
+    return (found.dtype.num, found.shape, found.flags.c_contiguous) if fresh and found.dtype in NATIVE else None
 
 
 def raised(errors: State, code: CodeType, offset: int, name: str, bits: int) -> None:

@@ -324,6 +324,7 @@ def at_hand(cls: type) -> None:
     cls.resize = core.function(vars(cls)["resize"], _resize_held, "ndarray.resize", frozenset())  # type: ignore[attr-defined]
     core.register(cls, hand.result, product_in_passing)
     core.chain(tapes.state, caller, tapes.ROOT, tapes.step, tapes.tell, tapes.raised, tapes.cast, _compiled, _pool)
+    core.layouts(tapes.layout)
     core.words(_refusal)
     config.followers.append(core.forget)
 

@@ -139,7 +139,6 @@ PROGRAMS: dict[str, list[str]] = {
     "a broadcast part of what is one number everywhere": [
         "v1 = np.full((1, 2000000), 2, 'f')", "v2 = v1[::-1, ::-2][0, ::80000]", "v3 = v2 / np.broadcast_to(v2, (2, 13))",
     ],
-    "nothing to squeeze": ["v1 = np.array([5, 3, 8])", "v2 = np.cumsum(v1, axis=0)", "v3 = v2.squeeze()"],
     "numbers among themselves": [
         "v0 = np.zeros(3)", "np.copysign(1, 10**20, out=v0)", "np.less(1, 10**20, out=v0)",
         "np.copysign(2, 10**20, out=v0, where=[False, True])",

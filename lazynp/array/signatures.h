@@ -1,0 +1,136 @@
+/* The layout of what a function gives, by the signature of a call: a table.
+
+   In: a call whose result follows in shape and dtype from the shapes and dtypes of its arrays, and from its other arguments.  Out: that shape and dtype.  Promise:
+   they are those that NumPy's function gave for arrays of ones of the same shapes, dtypes and orders, in the same call; a call for which it
+   raised, or gave anything but a fresh array, has no layout and is made at once. */
+
+#ifndef LAZYNP_SIGNATURES_H
+#define LAZYNP_SIGNATURES_H
+
+#include "items.h"
+
+#define SIGNATURE_WORDS 96
+#define SIGNATURE_BITS 9
+
+typedef struct {
+    int words, known, strided;    /* known: whether there is a layout; strided: it is another order than C's */
+    uint64_t word[SIGNATURE_WORDS];
+    PyObject* constants;          /* a tuple of the arguments that are no arrays, held: addresses among the words are theirs */
+    int type, ndim;
+    npy_intp dims[AXES];
+} Signature;
+static Signature* signatures[1 << SIGNATURE_BITS];
+static PyObject* layout_method; /* `tapes.layout` */
+
+/* The signature of a call while it is read. */
+typedef struct {
+    int count;
+    uint64_t word[SIGNATURE_WORDS];
+} Words;
+
+enum { CONSTANT_NONE, CONSTANT_TRUE, CONSTANT_FALSE, CONSTANT_INT, CONSTANT_FLOAT, CONSTANT_TEXT, CONSTANT_TUPLE, CONSTANT_OBJECT, AN_ARRAY };
+
+static inline int word_add(Words* to, uint64_t word) {
+    if (to->count == SIGNATURE_WORDS) return 0;
+    to->word[to->count++] = word;
+    return 1;
+}
+
+/* An argument that is no array, by its value; 0 where it is none that nobody changes. */
+static int constant_add(Words* to, PyObject* x, int depth) {
+    double real;
+    uint64_t bits;
+    if (x == Py_None) return word_add(to, CONSTANT_NONE);
+    if (x == Py_True || x == Py_False) return word_add(to, x == Py_True ? CONSTANT_TRUE : CONSTANT_FALSE);
+    if (PyLong_CheckExact(x)) {
+        int overflow;
+        long long value = PyLong_AsLongLongAndOverflow(x, &overflow);
+        return !overflow && word_add(to, CONSTANT_INT) && word_add(to, (uint64_t)value);
+    }
+    if (PyFloat_CheckExact(x)) {
+        real = PyFloat_AS_DOUBLE(x);
+        memcpy(&bits, &real, sizeof(bits));
+        return word_add(to, CONSTANT_FLOAT) && word_add(to, bits);
+    }
+    if (PyUnicode_CheckExact(x)) { /* eight bytes a word */
+        Py_ssize_t n;
+        const char* text = PyUnicode_AsUTF8AndSize(x, &n);
+        if (text == NULL) return PyErr_Clear(), 0;
+        if (!word_add(to, CONSTANT_TEXT) || !word_add(to, (uint64_t)n)) return 0;
+        for (Py_ssize_t k = 0; k < n; k += 8) {
+            bits = 0;
+            memcpy(&bits, text + k, (size_t)(n - k < 8 ? n - k : 8));
+            if (!word_add(to, bits)) return 0;
+        }
+        return 1;
+    }
+    if (PyTuple_CheckExact(x) && depth < 3) {
+        if (!word_add(to, CONSTANT_TUPLE) || !word_add(to, (uint64_t)PyTuple_GET_SIZE(x))) return 0;
+        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(x); k++)
+            if (!constant_add(to, PyTuple_GET_ITEM(x, k), depth + 1)) return 0;
+        return 1;
+    }
+    if (PyArray_DescrCheck(x) || (PyType_Check(x) && (x == (PyObject*)&PyFloat_Type || x == (PyObject*)&PyLong_Type || x == (PyObject*)&PyBool_Type || PyType_IsSubtype((PyTypeObject*)x, &PyGenericArrType_Type))))
+        return word_add(to, CONSTANT_OBJECT) && word_add(to, (uint64_t)(uintptr_t)x);
+    return 0;
+}
+
+static int array_add(Words* to, const Read* x) {
+    int strided = x->array && !PyArray_IS_C_CONTIGUOUS(x->array);
+    if (!word_add(to, AN_ARRAY + ((uint64_t)x->type << 8) + ((uint64_t)x->ndim << 16) + ((uint64_t)strided << 24))) return 0;
+    for (int k = 0; k < x->ndim; k++)
+        if (!word_add(to, (uint64_t)x->dims[k]) || (strided && !word_add(to, (uint64_t)PyArray_STRIDE(x->array, k)))) return 0;
+    return 1;
+}
+
+static unsigned words_hash(const Words* of) {
+    uint64_t hash = 0;
+    for (int k = 0; k < of->count; k++) hash = (hash ^ of->word[k]) * 0x9E3779B97F4A7C15u, hash ^= hash >> 32;
+    return (unsigned)(hash >> (64 - SIGNATURE_BITS)) ^ (unsigned)(hash & ((1 << SIGNATURE_BITS) - 1));
+}
+
+/* The entry of a signature; NULL where it is not known. */
+static Signature* signature_of(const Words* of) {
+    Signature* found = signatures[words_hash(of)];
+    return found && found->words == of->count && memcmp(found->word, of->word, (size_t)of->count * sizeof(uint64_t)) == 0 ? found : NULL;
+}
+
+/* An array of ones like an operand. */
+static PyObject* ones_like_read(const Read* x) {
+    PyArrayObject* like = x->array && !PyArray_IS_C_CONTIGUOUS(x->array) ? array_of(x->array) : NULL;
+    PyArray_Descr* descr = PyArray_DescrFromType(x->type);
+    PyObject *made = NULL, *one = PyLong_FromLong(1);
+    if (like) made = PyArray_NewLikeArray(like, NPY_KEEPORDER, descr, 0);
+    else if (descr && !PyErr_Occurred()) made = PyArray_Empty(x->ndim, (npy_intp*)x->dims, descr, 0);
+    Py_XDECREF(like);
+    if (made && (one == NULL || PyArray_FillWithScalar((PyArrayObject*)made, one) < 0)) Py_CLEAR(made);
+    Py_XDECREF(one);
+    return made;
+}
+
+/* Have NumPy's function say what it gives, and note it; -1 with an exception that nobody foresaw.  `given` (taken over): the arguments, with arrays of ones. */
+static int signature_learn(const Words* of, PyObject* function, PyObject* given, PyObject* names) {
+    unsigned hash = words_hash(of);
+    PyObject *found = given ? PyObject_CallFunctionObjArgs(layout_method, function, given, names ? names : Py_None, NULL) : NULL, *dims;
+    Signature* made = found ? PyMem_Calloc(1, sizeof(Signature)) : NULL;
+    if (made) {
+        made->words = of->count, made->constants = Py_NewRef(given);
+        memcpy(made->word, of->word, (size_t)of->count * sizeof(uint64_t));
+        if (PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 3 && PyLong_AsLong(PyTuple_GET_ITEM(found, 0)) < TYPES && PyTuple_CheckExact(dims = PyTuple_GET_ITEM(found, 1)) && PyTuple_GET_SIZE(dims) <= AXES) {
+            made->known = 1, made->strided = PyTuple_GET_ITEM(found, 2) != Py_True, made->type = (int)PyLong_AsLong(PyTuple_GET_ITEM(found, 0)), made->ndim = (int)PyTuple_GET_SIZE(dims);
+            for (int k = 0; k < made->ndim; k++) made->dims[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(dims, k));
+        }
+        if (signatures[hash]) {
+            PyObject* old = signatures[hash]->constants;
+            PyMem_Free(signatures[hash]);
+            signatures[hash] = made;
+            Py_XDECREF(old);
+        } else {
+            signatures[hash] = made;
+        }
+    }
+    Py_XDECREF(found), Py_XDECREF(given);
+    return made ? 0 : PyErr_Occurred() ? -1 : (PyErr_NoMemory(), -1);
+}
+
+#endif
