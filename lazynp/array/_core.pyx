@@ -84,6 +84,7 @@ cdef extern from "counting.h":
     PyObject* getitem_callable
     PyObject* layout_method
     int SEQUENCE
+    int ASKED_MOST
     PyObject* transpose_callable
     PyObject* axis_name
     PyObject* dtype_name
@@ -132,7 +133,7 @@ cdef extern from "counting.h":
     PyTypeObject function_type, ufunc_type
     void function_stand_for(object, object)
     void clip_fill(object, object, object)
-    object function_new(object, object, object, int, int, int, Reduction*, Matrices*, Direct, int, int, int, object, int, int)
+    object function_new(object, object, object, int, int, int, Reduction*, Matrices*, Direct, int, int, int, object, int, int, int)
     int ufunc_bind(object, object, int, int, int, int, int, int) except -1
     PyObject* at_call_of(object, object)
     int compiled_call(const char*, object, PyObject*, object, int)
@@ -239,7 +240,7 @@ cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "asanyarray": AS_IT_IS
 cdef dict _ARRAYS = {
     **{getattr(np, name): 1 for name in (
         "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "average", "count_nonzero", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "delete", "diag", "diagflat",
-        "diff", "ediff1d", "insert", "max", "mean", "median", "min", "nan_to_num", "nancumprod", "nancumsum", "nanprod", "nansum", "pad", "percentile", "prod", "ptp", "quantile",
+        "diff", "ediff1d", "gradient", "insert", "max", "mean", "median", "min", "nan_to_num", "nancumprod", "nancumsum", "nanprod", "nansum", "pad", "percentile", "prod", "ptp", "quantile",
         "repeat", "roll", "round", "sort", "sum", "tile", "tril", "triu", "unwrap", "vander") if hasattr(np, name)},
     **{getattr(np, name): 2 for name in (
         "append", "convolve", "correlate", "inner", "kron", "outer", "polyval", "searchsorted", "tensordot", "trapezoid") if hasattr(np, name)},
@@ -251,6 +252,8 @@ cdef dict _ARRAYS = {
         "all", "any", "argmax", "argmin", "argsort", "cumprod", "cumsum", "max", "mean", "min", "prod", "repeat", "round", "sum")},
     np.ndarray.searchsorted: 2,
 }
+# Of what costs much more than reading it, or grows with the square of it, fewer elements are worth asking NumPy for what a call gives.
+cdef dict _ASKED = {**dict.fromkeys(["median", "percentile", "quantile", "unwrap", "interp", "searchsorted", "argsort", "sort"], 16384), **dict.fromkeys(["diag", "diagflat", "vander"], 512)}
 cdef dict _OF_UFUNC = {"reduce": 1, "accumulate": 1, "outer": 2}
 # Functions in Python that compute nothing, so that there are no floating-point errors to listen to, and those that ask for the error state.
 cdef frozenset _MOVING = frozenset({
@@ -592,7 +595,7 @@ def register_ufunc(cls):
     ufunc_register(<PyTypeObject*>cls)
     for name, kind in [("reduce", OF_UFUNC), ("accumulate", OF_UFUNC), ("reduceat", OF_UFUNC), ("outer", OUTER), ("at", AT)]:
         if name in vars(cls):
-            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, False, None, _OF_UFUNC.get(name, 0), False))
+            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, False, None, _OF_UFUNC.get(name, 0), False, ASKED_MOST))
 
 
 def bind(ufunc, theirs, real, costly, compiled):
@@ -667,7 +670,7 @@ def function(slow, theirs, name, own, least=1):
     if theirs in _MATRICES and numpys_matrices[<int>_MATRICES[theirs]].loops.ufunc != NULL:
         kind = MATRICES
         matrices = &numpys_matrices[<int>_MATRICES[theirs]]
-    cdef int arrays = _ARRAYS.get(theirs, 0) or (_ARRAYS.get(getattr(np, name, None), 0) if in_their_place else 0)
+    cdef int arrays = _ARRAYS.get(theirs, 0) or _ARRAYS.get(getattr(theirs, "__wrapped__", None), 0)
     theirs = getattr(theirs, "_implementation", theirs)  # the arguments are known: nobody overrides it
     if name in _reduction_of:
         reduction = &_reductions[<int>_reduction_of[name]]
@@ -687,7 +690,7 @@ def function(slow, theirs, name, own, least=1):
     cdef int recorded = _RECORDED.get(name, NOT_RECORDED) if numpys_own or stands_for_it or in_their_place or isinstance(theirs, MethodDescriptorType) else NOT_RECORDED
     if name == "sort" and not numpys_own:
         recorded = NOT_RECORDED  # the method writes
-    return function_new(slow, theirs, method, kind, recorded, _REDUCES.get(name, NO_REDUCTION), reduction, matrices, direct_named(direct), least, python and name not in _MOVING, plain, own or None, arrays, name in _MOVING)
+    return function_new(slow, theirs, method, kind, recorded, _REDUCES.get(name, NO_REDUCTION), reduction, matrices, direct_named(direct), least, python and name not in _MOVING, plain, own or None, arrays, name in _MOVING, _ASKED.get(name, 16384 if "fft" in name else ASKED_MOST))
 
 
 def layouts(of):

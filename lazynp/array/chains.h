@@ -1027,10 +1027,10 @@ typedef struct {
 } Begun;
 
 static inline PyObject* recording_end(Begun* begun, PyObject* made) {
-    Py_XDECREF(begun->state);
+    Py_CLEAR(begun->state);
     if (made == NULL) {
-        Py_XDECREF(begun->site.code);
-        Py_XDECREF(begun->cell);
+        Py_CLEAR(begun->site.code);
+        Py_CLEAR(begun->cell);
     }
     return made;
 }

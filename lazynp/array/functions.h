@@ -42,6 +42,8 @@ typedef struct Function {
     int arrays;   /* the result follows from the signature of a call with at most so many arrays, SEQUENCE: of a list of them; 0: it does not */
     int least;    /* arrays that have to be among the arguments: 0 or 1 */
     int all;      /* of `isclose` and `allclose`: the latter */
+    int asked;    /* elements of which NumPy is asked for the layout, at most */
+    int misses, skipped; /* calls whose signature was not known, since the last that was; and those of them that were made at once */
     int silent;   /* NumPy tells of no floating-point errors of it */
     int listens;  /* NumPy runs Python code, at whose lines it would warn */
     int plain;    /* NumPy's asks no argument whether it overrides it, and wraps nothing, which programs look for */
@@ -1534,6 +1536,43 @@ static PyObject* signature_given(const Function* self, const Call* call, PyObjec
     return given;
 }
 
+/* Whether an argument is a number that may say how often something comes. */
+static int is_many(PyObject* x) {
+    int overflow;
+    for (Py_ssize_t k = 0; PyTuple_CheckExact(x) && k < PyTuple_GET_SIZE(x); k++)
+        if (is_many(PyTuple_GET_ITEM(x, k))) return 1;
+    return PyLong_CheckExact(x) && (PyLong_AsLongAndOverflow(x, &overflow) > ASKED_TIMES || overflow);
+}
+
+/* Whether NumPy may be asked what a call gives: that costs little. */
+static int is_asked_cheaply(const Function* self, const Call* call, PyObject* const* args, Py_ssize_t total) {
+    npy_intp elements = 0, product = 1;
+    for (int k = 0; k < call->count; k++) {
+        npy_intp size = read_size(&call->read[k]);
+        elements += size;
+        if (size > ASKED_MOST || (product *= size) > ASKED_MOST) product = ASKED_MOST + 1;
+    }
+    for (Py_ssize_t k = 0; k < total; k++)
+        if (is_many(args[k])) return 0;
+    return elements <= self->asked && (self->arrays == 1 || self->arrays == SEQUENCE || product <= ASKED_MOST);
+}
+
+/* A call of a signature that is not known, made at once, and its layout noted. */
+static PyObject* signature_first(Function* self, const Words* words, const Call* call, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
+    PyObject *constants = PyTuple_New(total), *found, *items[CHAIN_STEPS];
+    int count = call->count;
+    if (constants == NULL) return NULL;
+    for (Py_ssize_t k = 0; k < total; k++) /* not the arrays */
+        PyTuple_SET_ITEM(constants, k, Py_NewRef(Py_TYPE(args[k]) == array_type || (k == 0 && self->arrays == SEQUENCE) ? Py_None : args[k]));
+    for (int k = 0; k < count; k++) items[k] = Py_NewRef(call->operands[k]); /* those of a list may go meanwhile */
+    found = settle_all() < 0 ? NULL : function_answer((PyObject*)self, args, n, names);
+    if (found) signature_watch(words, call, constants, found);
+    for (int k = 0; k < count; k++) Py_DECREF(items[k]);
+    Py_DECREF(constants);
+    return found;
+}
+
 /* A call whose result follows from its signature, as a cell that waits; NULL, perhaps without an exception, where it is made now. */
 static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
@@ -1542,6 +1581,7 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
     Words words;
     Call call;
     Begun begun;
+    PyObject *own[ITEM_ARGS], *copies[ITEM_ARGS] = {NULL};
     int arrays = 0;
     if (total == 0 || total > ITEM_ARGS || limit_now() == 0 || layout_method == NULL || is_named(names, "out")) return NULL;
     if (self->direct == direct_norm && (n > 1 || is_named(names, "ord"))) return NULL; /* singular values, which may not be found */
@@ -1556,10 +1596,16 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
         }
         if (!arrays) return NULL;
     }
+    for (Py_ssize_t k = self->arrays == SEQUENCE; k < total; k++) /* lists of numbers become tuples, which nobody changes */
+        if (PyList_CheckExact(args[k]) && is_list_of_numbers(args[k])) {
+            if (args != own) memcpy(own, args, (size_t)total * sizeof(PyObject*)), args = own;
+            if ((own[k] = copies[k] = PyList_AsTuple(args[k])) == NULL) goto done;
+        }
     for (int again = 0; again < 2; again++) {
-        if (!recording_begin(&begun)) return NULL;
+        if (!recording_begin(&begun)) goto done;
         if (!signature_read(self, &call, &words, args, n, names)) break;
         if ((known = signature_of(&words))) {
+            if (!again) self->misses = 0;
             if (!known->known) break;
             call_gives(&call, known->type, known->ndim, known->dims);
             call.silent = self->silent;
@@ -1567,11 +1613,20 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
             if (made) CHAIN_OF(made)->strided = known->strided;
             break;
         }
+        if (self->misses > MISSES_MOST && ++self->skipped & 31) break;
+        self->misses++;
         recording_end(&begun, NULL);
+        if (!is_asked_cheaply(self, &call, args, total)) {
+            made = signature_first(self, &words, &call, args, n, names);
+            goto done;
+        }
         given = signature_given(self, &call, args, total);
-        if (given == NULL || signature_learn(&words, self->theirs, given, names) < 0) return NULL;
+        if (given == NULL || signature_learn(&words, self->theirs, given, names) < 0) goto done;
     }
-    return recording_end(&begun, made);
+    recording_end(&begun, made);
+done:
+    for (int k = 0; k < ITEM_ARGS; k++) Py_XDECREF(copies[k]);
+    return made;
 }
 
 /* A call as a cell that waits; NULL, perhaps without an exception, where it is made now. */
@@ -2026,7 +2081,7 @@ static PyTypeObject builtin_type = {FUNCTION(0)};
 /* What is called of functions and ufuncs that are yet to be made. */
 static vectorcallfunc function_vector = function_call, ufunc_vector = ufunc_call;
 
-static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, int recorded, int reduces, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, int plain, PyObject* own, int arrays, int silent) {
+static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, int recorded, int reduces, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, int plain, PyObject* own, int arrays, int silent, int asked) {
     int bound = kind == DRAW || PyObject_TypeCheck(slow, &PyStaticMethod_Type);
     Function* made = PyObject_New(Function, bound ? &builtin_type : &function_type);
     if (made == NULL) return NULL;
@@ -2035,7 +2090,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->theirs = Py_NewRef(theirs);
     made->method = method == Py_None ? NULL : Py_NewRef(method);
     made->kind = kind == ALL_CLOSE ? CLOSE : kind;
-    made->recorded = recorded, made->reduces = reduces, made->arrays = arrays, made->silent = silent;
+    made->recorded = recorded, made->reduces = reduces, made->arrays = arrays, made->silent = silent, made->asked = asked, made->misses = made->skipped = 0;
     made->all = kind == ALL_CLOSE;
     made->reduction = reduction;
     made->least = least;

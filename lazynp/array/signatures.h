@@ -108,29 +108,53 @@ static PyObject* ones_like_read(const Read* x) {
     return made;
 }
 
+/* Note a signature, whose arguments are `constants`, and others; NULL with an exception where memory is short. */
+static Signature* signature_note(const Words* of, PyObject* constants) {
+    unsigned hash = words_hash(of);
+    Signature *made = PyMem_Calloc(1, sizeof(Signature)), *old = signatures[hash];
+    if (made == NULL) return (Signature*)PyErr_NoMemory();
+    made->words = of->count, made->constants = Py_NewRef(constants);
+    memcpy(made->word, of->word, (size_t)of->count * sizeof(uint64_t));
+    signatures[hash] = made;
+    if (old) {
+        PyObject* held = old->constants;
+        PyMem_Free(old);
+        Py_DECREF(held);
+    }
+    return made;
+}
+
 /* Have NumPy's function say what it gives, and note it; -1 with an exception that nobody foresaw.  `given` (taken over): the arguments, with arrays of ones. */
 static int signature_learn(const Words* of, PyObject* function, PyObject* given, PyObject* names) {
-    unsigned hash = words_hash(of);
     PyObject *found = given ? PyObject_CallFunctionObjArgs(layout_method, function, given, names ? names : Py_None, NULL) : NULL, *dims;
-    Signature* made = found ? PyMem_Calloc(1, sizeof(Signature)) : NULL;
+    Signature* made = found ? signature_note(of, given) : NULL;
     if (made) {
-        made->words = of->count, made->constants = Py_NewRef(given);
-        memcpy(made->word, of->word, (size_t)of->count * sizeof(uint64_t));
         if (PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 3 && PyLong_AsLong(PyTuple_GET_ITEM(found, 0)) < TYPES && PyTuple_CheckExact(dims = PyTuple_GET_ITEM(found, 1)) && PyTuple_GET_SIZE(dims) <= AXES) {
             made->known = 1, made->strided = PyTuple_GET_ITEM(found, 2) != Py_True, made->type = (int)PyLong_AsLong(PyTuple_GET_ITEM(found, 0)), made->ndim = (int)PyTuple_GET_SIZE(dims);
             for (int k = 0; k < made->ndim; k++) made->dims[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(dims, k));
         }
-        if (signatures[hash]) {
-            PyObject* old = signatures[hash]->constants;
-            PyMem_Free(signatures[hash]);
-            signatures[hash] = made;
-            Py_XDECREF(old);
-        } else {
-            signatures[hash] = made;
-        }
     }
     Py_XDECREF(found), Py_XDECREF(given);
-    return made ? 0 : PyErr_Occurred() ? -1 : (PyErr_NoMemory(), -1);
+    return made ? 0 : -1;
 }
+
+/* Note what a call gave that was made at once; `call`: its operands.  An exception is nobody's. */
+static void signature_watch(const Words* of, const Call* call, PyObject* constants, PyObject* found) {
+    PyArrayObject* x = Py_TYPE(found) == array_type && !WAITS(found) ? memory_of(found) : NULL;
+    Signature* made = signature_note(of, constants);
+    int fresh = made && x && PyArray_NDIM(x) && PyArray_NDIM(x) <= AXES && size_of(x) && PyArray_TYPE(x) < TYPES && is_writable(x);
+    for (int k = 0; fresh && ((Cell*)found)->view != Py_None && k < call->count; k++) {
+        PyArrayObject* operand = seen_of(call->operands[k]);
+        fresh = operand && !may_overlap(operand, x);
+    }
+    if (made == NULL) PyErr_Clear();
+    if (!fresh) return;
+    made->known = 1, made->strided = !PyArray_IS_C_CONTIGUOUS(x), made->type = PyArray_TYPE(x), made->ndim = PyArray_NDIM(x);
+    memcpy(made->dims, PyArray_DIMS(x), (size_t)made->ndim * sizeof(npy_intp));
+}
+
+#define ASKED_MOST 262144 /* elements of all arrays together, or of two multiplied, of more than which a layout is that of the first result: asking NumPy would cost as much */
+#define ASKED_TIMES 64     /* the largest number among the other arguments: some say how often something comes */
+#define MISSES_MOST 8    /* calls of a function, one after the other, whose signature was not known: then most are made at once */
 
 #endif

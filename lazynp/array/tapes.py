@@ -52,7 +52,7 @@ def step(errors: State, code: CodeType, offset: int, function: Any, *operands: A
 
 
 def layout(function: Any, args: tuple[Any, ...], names: tuple[str, ...] | None) -> tuple[int, tuple[int, ...], bool] | None:
-    """Return what NumPy's ``function`` gives for arrays of ones: dtype, as a number, shape, whether in C's order; None where that is no fresh array."""
+    """Return what NumPy's ``function`` gives for arrays of ones: a dtype's number, a shape, whether it lies in C's order; or None."""
     count = len(args) - len(names or ())
     try:
         with np.errstate(all="ignore"):
