@@ -85,6 +85,7 @@ cdef extern from "counting.h":
     PyObject* layout_method
     int SEQUENCE
     int ASKED_MOST
+    void functions_forget()
     PyObject* transpose_callable
     PyObject* axis_name
     PyObject* dtype_name
@@ -694,9 +695,10 @@ def function(slow, theirs, name, own, least=1):
 
 
 def layouts(of):
-    """Let ``of(function, args, names)`` say what NumPy's function gives for arrays of ones: a dtype's number and a shape, or None."""
+    """Let ``of(function, args, names)`` say what NumPy's function gives for arrays of ones, see ``tapes.layout``; functions are asked as if they had never been."""
     global layout_method
     layout_method = _keep(of)
+    functions_forget()
 
 
 def clips(both, low, high):

@@ -2078,6 +2078,11 @@ static PyTypeObject function_type = {FUNCTION(Py_TPFLAGS_METHOD_DESCRIPTOR), .tp
 /* Of what is a builtin in NumPy, or a method of an object: as an attribute of a class it does not become a method. */
 static PyTypeObject builtin_type = {FUNCTION(0)};
 
+/* Nothing is known of how often signatures were not. */
+static void functions_forget(void) {
+    for (Function* of = functions_made; of; of = of->next) of->misses = of->skipped = 0;
+}
+
 /* What is called of functions and ufuncs that are yet to be made. */
 static vectorcallfunc function_vector = function_call, ufunc_vector = ufunc_call;
 

@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 import lazynp
-from lazynp.array import core
+from lazynp.array import core, tapes
 from lazynp.values import config
 
 pytestmark = pytest.mark.skipif(not core.native, reason="nothing waits without the native core")
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(not core.native, reason="nothing waits without t
 
 @pytest.fixture(autouse=True)
 def _usual_limit() -> Iterator[None]:
+    core.layouts(tapes.layout)  # whatever lengths other tests had
     with config.override(tape_limit=786_432):
         yield
 
@@ -188,11 +189,10 @@ def test_errors_are_told_where_the_call_was() -> None:
 
 def test_lengths_that_never_come_again_are_asked_for_a_few_times() -> None:
     asked = []
-    layout = core_layout()
 
     def counting(*given: Any) -> Any:
         asked.append(given)
-        return layout(*given)
+        return tapes.layout(*given)
 
     core.layouts(counting)
     try:
@@ -200,11 +200,5 @@ def test_lengths_that_never_come_again_are_asked_for_a_few_times() -> None:
             x = lazynp.arange(float(n))
             numpy.testing.assert_array_equal(numpy.asarray(lazynp.roll(x, 3)), numpy.roll(numpy.arange(float(n)), 3))
     finally:
-        core.layouts(layout)
+        core.layouts(tapes.layout)
     assert len(asked) < 60
-
-
-def core_layout() -> Any:
-    from lazynp.array import tapes
-
-    return tapes.layout
