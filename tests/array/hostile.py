@@ -381,7 +381,8 @@ def run(seed: int) -> None:
             program.armed = False
         del operation
     for x in [*program.arrays, *(x for x in program.kept if type(x) is np.ndarray)]:
-        # A write that a timer came into the middle of may not fit any more, nor a view of what was resized; recorded positions are looked at now.
+        # A write that a timer came into the middle of may not fit any more, nor a view of what was resized.
+        # Recorded positions are looked at now.
         with suppress(ValueError, IndexError):
             assert numpy.asarray(x).shape == x.shape
 
