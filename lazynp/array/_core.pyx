@@ -84,7 +84,7 @@ cdef extern from "counting.h":
     PyObject* getitem_callable
     PyObject* layout_method
     int SEQUENCE
-    int ASKED_MOST
+    int ASKED_MOST, ITEM_ARGS
     void functions_forget()
     PyObject* transpose_callable
     PyObject* axis_name
@@ -134,7 +134,7 @@ cdef extern from "counting.h":
     PyTypeObject function_type, ufunc_type
     void function_stand_for(object, object)
     void clip_fill(object, object, object)
-    object function_new(object, object, object, int, int, int, Reduction*, Matrices*, Direct, int, int, int, object, int, int, int)
+    object function_new(object, object, object, int, int, int, Reduction*, Matrices*, Direct, int, int, int, object, int, int, int, int)
     int ufunc_bind(object, object, int, int, int, int, int, int) except -1
     PyObject* at_call_of(object, object)
     int compiled_call(const char*, object, PyObject*, object, int)
@@ -255,6 +255,8 @@ cdef dict _ARRAYS = {
 }
 # Of what costs much more than reading it, or grows with the square of it, fewer elements are worth asking NumPy for what a call gives.
 cdef dict _ASKED = {**dict.fromkeys(["median", "percentile", "quantile", "unwrap", "interp", "searchsorted", "argsort", "sort"], 16384), **dict.fromkeys(["diag", "diagflat", "vander"], 512)}
+# How many arguments without a name a call may have that writes into no operand.
+cdef dict _POSITIONAL = {"median": 2, "percentile": 3, "quantile": 3, "nan_to_num": 1}
 cdef dict _OF_UFUNC = {"reduce": 1, "accumulate": 1, "outer": 2}
 # Functions in Python that compute nothing, so that there are no floating-point errors to listen to, and those that ask for the error state.
 cdef frozenset _MOVING = frozenset({
@@ -596,7 +598,7 @@ def register_ufunc(cls):
     ufunc_register(<PyTypeObject*>cls)
     for name, kind in [("reduce", OF_UFUNC), ("accumulate", OF_UFUNC), ("reduceat", OF_UFUNC), ("outer", OUTER), ("at", AT)]:
         if name in vars(cls):
-            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, False, None, _OF_UFUNC.get(name, 0), False, ASKED_MOST))
+            setattr(cls, name, function_new(vars(cls)[name], getattr(np.ufunc, name), None, kind, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, False, None, _OF_UFUNC.get(name, 0), False, ASKED_MOST, ITEM_ARGS))
 
 
 def bind(ufunc, theirs, real, costly, compiled):
@@ -691,7 +693,7 @@ def function(slow, theirs, name, own, least=1):
     cdef int recorded = _RECORDED.get(name, NOT_RECORDED) if numpys_own or stands_for_it or in_their_place or isinstance(theirs, MethodDescriptorType) else NOT_RECORDED
     if name == "sort" and not numpys_own:
         recorded = NOT_RECORDED  # the method writes
-    return function_new(slow, theirs, method, kind, recorded, _REDUCES.get(name, NO_REDUCTION), reduction, matrices, direct_named(direct), least, python and name not in _MOVING, plain, own or None, arrays, name in _MOVING, _ASKED.get(name, 16384 if "fft" in name else ASKED_MOST))
+    return function_new(slow, theirs, method, kind, recorded, _REDUCES.get(name, NO_REDUCTION), reduction, matrices, direct_named(direct), least, python and name not in _MOVING, plain, own or None, arrays, name in _MOVING, _ASKED.get(name, 16384 if "fft" in name else ASKED_MOST), _POSITIONAL.get(name, ITEM_ARGS))
 
 
 def layouts(of):

@@ -42,6 +42,7 @@ typedef struct Function {
     int arrays;   /* the result follows from the signature of a call with at most so many arrays, SEQUENCE: of a list of them; 0: it does not */
     int least;    /* arrays that have to be among the arguments: 0 or 1 */
     int all;      /* of `isclose` and `allclose`: the latter */
+    int positional; /* arguments without a name of such a call, at most: by a further one it may be asked to write into its operand */
     int asked;    /* elements of which NumPy is asked for the layout, at most */
     int misses, skipped; /* calls whose signature was not known, since the last that was; and those of them that were made at once */
     int silent;   /* NumPy tells of no floating-point errors of it */
@@ -1499,7 +1500,7 @@ static int signature_read(const Function* self, Call* call, Words* words, PyObje
             if (!call_takes_any(call, items[k]) || read_size(&call->read[call->count - 1]) == 0 || !array_add(words, &call->read[call->count - 1])) return 0;
     } else if (self->kind == OF_UFUNC || self->kind == OUTER) {
         if (!is_numpys_ufunc(args[0])) return 0;
-        word_add(words, (uint64_t)(uintptr_t)args[0]), first = 1;
+        word_add(words, (uint64_t)(uintptr_t)numpys_ufunc(args[0])), first = 1; /* which never goes */
     }
     for (Py_ssize_t k = first; k < total; k++) {
         if (k >= n && !constant_add(words, PyTuple_GET_ITEM(names, k - n), 0)) return 0;
@@ -1583,7 +1584,8 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
     Begun begun;
     PyObject *own[ITEM_ARGS], *copies[ITEM_ARGS] = {NULL};
     int arrays = 0;
-    if (total == 0 || total > ITEM_ARGS || limit_now() == 0 || layout_method == NULL || is_named(names, "out")) return NULL;
+    if (total == 0 || total > ITEM_ARGS || limit_now() == 0 || layout_method == NULL || n > self->positional) return NULL;
+    if (is_named(names, "out") || is_named(names, "overwrite_input") || is_named(names, "copy")) return NULL; /* it may write */
     if (self->direct == direct_norm && (n > 1 || is_named(names, "ord"))) return NULL; /* singular values, which may not be found */
     if (self->arrays == SEQUENCE) {
         if (!(PyList_CheckExact(args[0]) || PyTuple_CheckExact(args[0])) || PySequence_Fast_GET_SIZE(args[0]) == 0) return NULL;
@@ -2043,6 +2045,7 @@ static void function_dealloc(PyObject* self) {
     Function *of = (Function*)self, **before = &functions_made;
     while (*before && *before != of) before = &(*before)->next;
     if (*before) *before = of->next;
+    if (of->arrays) signatures_forget(); /* which know it by its address */
     if (of->weakrefs) PyObject_ClearWeakRefs(self);
     Py_XDECREF(of->slow), Py_XDECREF(of->theirs), Py_XDECREF(of->method), Py_XDECREF(of->own), Py_XDECREF(of->stands_for);
     PyObject_Free(self);
@@ -2086,7 +2089,7 @@ static void functions_forget(void) {
 /* What is called of functions and ufuncs that are yet to be made. */
 static vectorcallfunc function_vector = function_call, ufunc_vector = ufunc_call;
 
-static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, int recorded, int reduces, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, int plain, PyObject* own, int arrays, int silent, int asked) {
+static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method, int kind, int recorded, int reduces, Reduction* reduction, Matrices* matrices, Direct direct, int least, int listens, int plain, PyObject* own, int arrays, int silent, int asked, int positional) {
     int bound = kind == DRAW || PyObject_TypeCheck(slow, &PyStaticMethod_Type);
     Function* made = PyObject_New(Function, bound ? &builtin_type : &function_type);
     if (made == NULL) return NULL;
@@ -2095,7 +2098,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->theirs = Py_NewRef(theirs);
     made->method = method == Py_None ? NULL : Py_NewRef(method);
     made->kind = kind == ALL_CLOSE ? CLOSE : kind;
-    made->recorded = recorded, made->reduces = reduces, made->arrays = arrays, made->silent = silent, made->asked = asked, made->misses = made->skipped = 0;
+    made->recorded = recorded, made->reduces = reduces, made->arrays = arrays, made->silent = silent, made->asked = asked, made->positional = positional, made->misses = made->skipped = 0;
     made->all = kind == ALL_CLOSE;
     made->reduction = reduction;
     made->least = least;

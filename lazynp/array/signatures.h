@@ -124,6 +124,17 @@ static Signature* signature_note(const Words* of, PyObject* constants) {
     return made;
 }
 
+/* Empty the table. */
+static void signatures_forget(void) {
+    for (int k = 0; k < 1 << SIGNATURE_BITS; k++) {
+        Signature* old = signatures[k];
+        signatures[k] = NULL;
+        if (old == NULL) continue;
+        Py_DECREF(old->constants);
+        PyMem_Free(old);
+    }
+}
+
 /* Have NumPy's function say what it gives, and note it; -1 with an exception that nobody foresaw.  `given` (taken over): the arguments, with arrays of ones. */
 static int signature_learn(const Words* of, PyObject* function, PyObject* given, PyObject* names) {
     PyObject *found = given ? PyObject_CallFunctionObjArgs(layout_method, function, given, names ? names : Py_None, NULL) : NULL, *dims;
@@ -143,7 +154,7 @@ static void signature_watch(const Words* of, const Call* call, PyObject* constan
     PyArrayObject* x = Py_TYPE(found) == array_type && !WAITS(found) ? memory_of(found) : NULL;
     Signature* made = signature_note(of, constants);
     int fresh = made && x && PyArray_NDIM(x) && PyArray_NDIM(x) <= AXES && size_of(x) && PyArray_TYPE(x) < TYPES && is_writable(x);
-    for (int k = 0; fresh && ((Cell*)found)->view != Py_None && k < call->count; k++) {
+    for (int k = 0; fresh && k < call->count; k++) {
         PyArrayObject* operand = seen_of(call->operands[k]);
         fresh = operand && !may_overlap(operand, x);
     }

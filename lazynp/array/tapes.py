@@ -59,10 +59,10 @@ def layout(function: Any, args: tuple[Any, ...], names: tuple[str, ...] | None) 
             found = function(*args[:count], **dict(zip(names or (), args[count:], strict=True)))
     except Exception:
         return None  # it will be raised for the call itself
-    fresh = type(found) is np.ndarray and found.ndim and found.size
-    if fresh and found.base is not None:  # of memory of its own, or a view
+    fresh = type(found) is np.ndarray and found.ndim and found.size and found.flags.writeable
+    if fresh:  # and no view of an operand, nor one of them itself
         arrays = [x for x in [*args, *(args[0] if args and type(args[0]) is tuple else ())] if type(x) is np.ndarray]
-        fresh = found.flags.writeable and not any(np.may_share_memory(found, x) for x in arrays)
+        fresh = not any(np.may_share_memory(found, x) for x in arrays)
     return (found.dtype.num, found.shape, found.flags.c_contiguous) if fresh and found.dtype in NATIVE else None
 
 

@@ -165,6 +165,28 @@ def test_an_array_for_the_result_is_written_at_the_call() -> None:
     numpy.testing.assert_array_equal(numpy.asarray(out), grid(numpy).sum(axis=0))
 
 
+def test_operands_that_may_be_written_are_written_at_the_call() -> None:
+    for call in (
+        lambda np, x: np.median(x, 0, None, True),
+        lambda np, x: np.median(x, axis=0, overwrite_input=True),
+        lambda np, x: np.percentile(x, 50, 0, None, True),
+        lambda np, x: np.nan_to_num(x, False),
+        lambda np, x: np.nan_to_num(x, copy=False),
+    ):
+        ours, theirs = grid(lazynp, 7, 3), grid(numpy, 7, 3)
+        ours[0, 0] = theirs[0, 0] = numpy.nan if "nan" in call.__code__.co_names[0] else 3
+        found = call(lazynp, ours)
+        assert core.tape(found) is None
+        numpy.testing.assert_array_equal(numpy.asarray(found), call(numpy, theirs))
+        numpy.testing.assert_array_equal(numpy.asarray(ours), theirs)
+
+
+def test_views_of_operands_are_views() -> None:
+    x = lazynp.arange(6)
+    assert lazynp.einsum("i", x).base is x
+    assert lazynp.diag(grid(lazynp)).base is not None
+
+
 def test_ufuncs_of_a_program_are_called_once() -> None:
     heard: list[float] = []
     double = lazynp.frompyfunc(lambda x, y: heard.append(x) or x + y, 2, 1)
