@@ -1129,7 +1129,7 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
 
 /* An operation as a step that waits; NULL, perhaps without an exception, where it is to be computed now. */
 static PyObject* step_recorded(Loops* loops, PyObject* const* operands) {
-    int type, nin = loops->nin, from = loops->chooses, ndim, joins, flat, whole;
+    int type, nin = loops->nin, from = loops->chooses, ndim, joins, flat, whole, compared = 0;
     npy_intp dims[AXES], size;
     long long serial = 0;
     Read read[OPERANDS] = {{.type = -1}, {.type = -1}, {.type = -1}};
@@ -1152,7 +1152,8 @@ reading: /* from here on no code of a program's runs */
     for (int o = 0; loops->kernels && nin == 2 && o < 2; o++) /* which loop it is for others is NumPy's to say */
         if (read[o].type >= 0 && read[o].type != NPY_DOUBLE && read[o].type != NPY_FLOAT) goto refused;
     loop = &loops->of[type];
-    if (loop->state == UNKNOWN && loop->function) { /* but here */
+    if (loop->state == UNKNOWN && loop->function && !compared) { /* but here */
+        compared = 1;
         loop_of(loops, type);
         goto reading;
     }

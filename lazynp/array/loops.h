@@ -29,6 +29,7 @@ typedef struct {
     char joins; /* it may be a step of an expression in one pass: its bits and flags do not depend on how many elements it gets at a time */
     char raises; /* it raises exceptions, by what it is given */
     char timed; /* how often it was */
+    char failed; /* how often comparing it ended with an exception */
     float ns;   /* that an element takes, at best */
 } Loop;
 
@@ -274,6 +275,20 @@ static int same_one_by_one(const Loops* loops, Loop* loop, PyArrayObject* x, PyA
     return 1;
 }
 
+#define CHECKS_MOST 4 /* comparisons that end with an exception, after which a loop is not used */
+
+/* A loop was compared.  An exception may be that of what is around it, the end of the stack, short memory, a handler of signals: then it is compared again the next time. */
+static void loop_compared(Loop* loop, char* state, int fine) {
+    if (PyErr_Occurred()) {
+        int passing = !PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError) || PyErr_ExceptionMatches(PyExc_RecursionError);
+        if (passing || ++loop->failed < CHECKS_MOST) *state = UNKNOWN;
+        if (PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();
+        else pieces_put_off();
+    } else if (fine) {
+        *state = USABLE;
+    }
+}
+
 /* Compare a loop with NumPy's ufunc, the first time it is asked for. */
 static void loop_check(Loops* loops, int type) {
     Loop* loop = &loops->of[type];
@@ -299,9 +314,8 @@ static void loop_check(Loops* loops, int type) {
         }
         Py_XDECREF(x), Py_XDECREF(y), Py_XDECREF(z), Py_XDECREF(r), Py_XDECREF(theirs);
     }
-    PyErr_Clear();
+    loop_compared(loop, &loop->state, fine);
     flags_clear(0); /* a loop of NumPy's over objects may be around this */
-    if (fine) loop->state = USABLE;
 }
 
 /* A loop that may be used; NULL where there is none, and where it was compared only now: that runs code in Python, and what the caller knows of its
@@ -874,8 +888,7 @@ static void product_check(Loop* loop, int type) {
         fine = theirs && !PyErr_Occurred() && (r == NULL ? k & 1 : same_bits(r, (PyArrayObject*)theirs));
         Py_XDECREF(whole), Py_XDECREF(x), Py_XDECREF(y), Py_XDECREF(r), Py_XDECREF(theirs);
     }
-    PyErr_Clear();
-    if (fine) loop->state = USABLE;
+    loop_compared(loop, &loop->state, fine);
 }
 
 /* The loop for `x @ y` of small vectors and matrices; NULL where it is NumPy's to do. */
@@ -986,8 +999,7 @@ static void reduction_check(Reduction* of, Loop* loop, int type) {
         }
         Py_XDECREF(whole), Py_XDECREF(x), Py_XDECREF(theirs);
     }
-    PyErr_Clear();
-    if (fine) of->state[type] = USABLE;
+    loop_compared(loop, &of->state[type], fine);
 }
 
 /* All elements combined, as a value of their type; 0 (without an exception) where it is NumPy's to do. */
@@ -1140,8 +1152,7 @@ static void rows_check(Reduction* of, Loop* loop, int type) {
         fine = theirs && !PyErr_Occurred() && (r == NULL ? k & 1 : PyArray_CheckExact(theirs) && same_bits(r, (PyArrayObject*)theirs));
         Py_XDECREF(whole), Py_XDECREF(x), Py_XDECREF(r), Py_XDECREF(theirs), Py_XDECREF(axis);
     }
-    PyErr_Clear();
-    if (fine) of->rows[type] = USABLE;
+    loop_compared(loop, &of->rows[type], fine);
 }
 
 /* One axis of several combined; NULL without an exception where it is NumPy's to do. */
