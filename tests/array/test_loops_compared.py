@@ -22,7 +22,9 @@ from lazynp.array import core
 u, v = np.array(numpy.arange(6400.0)), np.array(numpy.arange(6400.0)[::-1].copy())
 m = np.array(numpy.ones((4, 4)))
 
-WANTED = [lambda: np.maximum(u, v), lambda: np.minimum(u, v), lambda: np.hypot(u, v), lambda: m @ m, lambda: m.sum(axis=0), lambda: (u * 2).max()]
+WANTED = [
+    lambda: np.maximum(u, v), lambda: np.minimum(u, v), lambda: np.hypot(u, v), lambda: m @ m, lambda: m.sum(axis=0), lambda: (u * 2).max()
+]
 
 def down(frames, f):
     return f() if frames == 0 else down(frames - 1, f)
