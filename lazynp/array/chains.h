@@ -101,6 +101,17 @@ static int step_tell(const Chain* self, int k, int errors) {
     return told ? 0 : -1;
 }
 
+/* Whether all arrays of a tape have its shape, and lie in the order of Fortran without gaps: so will its result. */
+static int lies_fortran(const Chain* self) {
+    for (int k = 0; k < self->arrays; k++) {
+        PyArrayObject* x = self->array[k];
+        if (PyArray_NDIM(x) != self->ndim || !PyArray_IS_F_CONTIGUOUS(x) || !PyArray_ISBEHAVED_RO(x) || !same_lengths(PyArray_DIMS(x), self->dims, self->ndim)) return 0;
+        for (int axis = 0; axis < self->ndim; axis++)
+            if (PyArray_STRIDE(x, axis) < 0) return 0;
+    }
+    return 1;
+}
+
 /* The only step of a tape over a whole array; NULL, perhaps without an exception, where it is to be done step by step.  `told`: errors that are still to be told. */
 static PyArrayObject* one_run(Chain* self, int* told) {
     Step* step = &self->step[0];
@@ -110,9 +121,9 @@ static PyArrayObject* one_run(Chain* self, int* told) {
     char* from[2] = {NULL, NULL};
     npy_intp size = 0, along[2] = {0, 0};
     if (nin > 2) return NULL; /* a pass does it */
-    if (!self->flat) return (PyArrayObject*)step_direct(self, 0, NULL);
+    if (!self->flat && !(self->strided && lies_fortran(self))) return (PyArrayObject*)step_direct(self, 0, NULL);
     if (self->size == 0) return NULL;
-    for (int o = 0; o < nin && made == NULL && long_shares(loop, step->type); o++)
+    for (int o = 0; o < nin && self->flat && made == NULL && long_shares(loop, step->type); o++)
         if (step->of[o].kind == OF_ARRAY && is_left(self, self->array[step->of[o].number], step->out)) made = (PyArrayObject*)Py_NewRef((PyObject*)self->array[step->of[o].number]), left = 1;
     if (made == NULL && (made = raw_new(self->ndim, self->dims, step->out, self->size)) == NULL) return NULL;
     for (int o = 0; o < nin; o++) {
@@ -120,6 +131,7 @@ static PyArrayObject* one_run(Chain* self, int* told) {
         if (step->of[o].kind == OF_ARRAY) from[o] = PyArray_BYTES(self->array[number]), along[o] = size = PyArray_ITEMSIZE(self->array[number]);
         else from[o] = (char*)&self->value[number];
     }
+    if (!self->flat) raw_fortran(made);
     if (nin == 1) errors = long1(loop, step->type, from[0], PyArray_BYTES(made), self->size, size, loop->size);
     else errors = long2(loop, step->type, from[0], from[1], PyArray_BYTES(made), self->size, along[0], along[1], loop->size);
     if (left) *told = errors & self->minded;
@@ -710,11 +722,12 @@ static inline npy_intp dims_join(const Read* read, int nin, int* ndim, npy_intp*
 }
 
 /* Whether an array is an operand under the shape of a tape, in the order of its memory. */
-static int chain_takes(const Chain* self, PyArrayObject* x) {
+static int may_be_taken(PyArrayObject* x, int ndim, const npy_intp* dims) {
     npy_intp steps[AXES];
-    if (PyArray_ISCARRAY_RO(x) && PyArray_NDIM(x) == self->ndim && same_lengths(PyArray_DIMS(x), self->dims, self->ndim)) return PyArray_STRIDE(x, self->ndim - 1) >= 0;
-    return PyArray_NDIM(x) <= self->ndim && (PyArray_IS_C_CONTIGUOUS(x) ? 1 : self->ndim <= 2) && operand_steps(x, self->ndim, self->dims, steps);
+    if (PyArray_ISCARRAY_RO(x) && PyArray_NDIM(x) == ndim && same_lengths(PyArray_DIMS(x), dims, ndim)) return PyArray_STRIDE(x, ndim - 1) >= 0;
+    return PyArray_NDIM(x) <= ndim && (PyArray_IS_C_CONTIGUOUS(x) ? 1 : ndim <= 2) && operand_steps(x, ndim, dims, steps);
 }
+static int chain_takes(const Chain* self, PyArrayObject* x) { return may_be_taken(x, self->ndim, self->dims); }
 
 static inline int step_type(const Chain* self, int k) { return self->step[k].out; }
 
@@ -1168,6 +1181,8 @@ reading: /* from here on no code of a program's runs */
         if (read[o].chain && read[o].chain->serial > serial) serial = read[o].chain->serial;
         flat &= read[o].type < 0 || lies_flat(&read[o], size);
     }
+    for (int o = 0; o < nin && !flat; o++)
+        if (read[o].array && !may_be_taken(read[o].array, ndim, dims)) goto strided;
     whole = !joins && flat && size <= chain_sizes.block;
     joins |= whole;
     self = joins && waiting_count ? tape_over(ndim, dims, &begun.site, begun.state, serial, flat, whole) : NULL;
@@ -1177,7 +1192,7 @@ reading: /* from here on no code of a program's runs */
         if (read[o].chain == self) {
             of[o] = (Operand){OF_STEP, (short)STEP_OF(operands[o])};
         } else if (read[o].type >= 0) {
-            if ((k = chain_array(self, &read[o], operands[o])) < 0) goto strided;
+            if ((k = chain_array(self, &read[o], operands[o])) < 0) goto unlike;
             of[o] = (Operand){OF_ARRAY, (short)k};
         } else {
             self->value[self->numbers] = value[o];
@@ -1193,8 +1208,9 @@ reading: /* from here on no code of a program's runs */
     self->closed = joins ? OPEN : ALONE, self->whole |= whole;
     if (self->after == self) chain_enter(self);
     return recording_end(&begun, (PyObject*)begun.cell);
-strided: /* transposed, backwards: a tape of its own, whose step NumPy's loop or its ufunc does over the arrays as they lie */
+unlike:
     if (self->steps == 0) chain_free(self);
+strided: /* transposed, backwards: a tape of its own, whose step NumPy's loop or its ufunc does over the arrays as they lie */
     if (loops->kernels || nin > 2 || (loops >= cast_loops && loops < cast_loops + TYPES)) goto refused; /* a copy may have an order of its own */
     for (int o = 0; o < nin; o++)
         if (read[o].type >= 0 && (read[o].type != type || (read[o].array && !PyArray_ISBEHAVED_RO(read[o].array)))) goto refused;

@@ -39,6 +39,7 @@ typedef struct Function {
     Direct direct; /* what it does with one array and nothing else; may be NULL */
     int kind;
     int recorded, reduces;
+    int views;    /* it gives a view of its first argument */
     int arrays;   /* the result follows from the signature of a call with at most so many arrays, SEQUENCE: of a list of them; 0: it does not */
     int least;    /* arrays that have to be among the arguments: 0 or 1 */
     int all;      /* of `isclose` and `allclose`: the latter */
@@ -1386,7 +1387,7 @@ static int like_call(Call* call, Function* self, PyObject* const* args, Py_ssize
 /* The product of all pairs. */
 static int outer_call(Call* call, PyObject* const* args) {
     npy_intp dims[2];
-    if (!call_takes(call, args[0]) || !call_takes(call, args[1]) || call->read[0].ndim != 1 || call->read[1].ndim != 1) return 0;
+    if (!call_takes_any(call, args[0]) || !call_takes_any(call, args[1]) || call->read[0].ndim != 1 || call->read[1].ndim != 1) return 0;
     if (call->count < 2 || call->read[0].type != call->read[1].type || call->read[0].type == NPY_BOOL) return 0;
     dims[0] = call->read[0].dims[0], dims[1] = call->read[1].dims[0];
     call_gives(call, call->read[0].type, 2, dims);
@@ -1585,6 +1586,7 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
     PyObject *own[ITEM_ARGS], *copies[ITEM_ARGS] = {NULL};
     int arrays = 0;
     if (total == 0 || total > ITEM_ARGS || limit_now() == 0 || layout_method == NULL || n > self->positional) return NULL;
+    if (self->kind == SEARCHED && (n < 2 || Py_TYPE(args[1]) != array_type)) return NULL; /* it gives a number */
     if (is_named(names, "out") || is_named(names, "overwrite_input") || is_named(names, "copy")) return NULL; /* it may write */
     if (self->direct == direct_norm && (n > 1 || is_named(names, "ord"))) return NULL; /* singular values, which may not be found */
     if (self->arrays == SEQUENCE) {
@@ -1631,6 +1633,9 @@ done:
     return made;
 }
 
+/* Whether a function gives a number where it is given one array and nothing else. */
+static inline int gives_number(const Function* self) { return self->kind == REDUCTION || self->kind == MEAN || self->kind == POSITION; }
+
 /* A call as a cell that waits; NULL, perhaps without an exception, where it is made now. */
 static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
@@ -1639,8 +1644,8 @@ static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssi
     Begun begun;
     int fits = 0;
     call.count = 0;
-    if (n && names == NULL && IS_CHAIN(args[0]) && ((made = function_view(self, args, n)) || PyErr_Occurred())) return made;
-    if (!may_be_recorded(self, args, n, total)) return self->arrays ? signature_recorded(self, args, n, names) : NULL;
+    if (self->views && n && names == NULL && IS_CHAIN(args[0]) && ((made = function_view(self, args, n)) || PyErr_Occurred())) return made;
+    if (!may_be_recorded(self, args, n, total)) return self->arrays && !(total == 1 && gives_number(self)) ? signature_recorded(self, args, n, names) : NULL;
     for (Py_ssize_t k = 0; k < total; k++)
         if (operand_ready(args[k]) < 0) return NULL;
     if ((self->kind == ASTYPE || self->recorded == COPIES) && ((made = cast_recorded(self, args, n, names)) || PyErr_Occurred())) return made;
@@ -2099,6 +2104,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->method = method == Py_None ? NULL : Py_NewRef(method);
     made->kind = kind == ALL_CLOSE ? CLOSE : kind;
     made->recorded = recorded, made->reduces = reduces, made->arrays = arrays, made->silent = silent, made->asked = asked, made->positional = positional, made->misses = made->skipped = 0;
+    made->views = kind == RESHAPE || direct == direct_ravel || direct == direct_transpose || direct == direct_squeeze || recorded == EXPANDS || recorded == SWAPS_AXES || recorded == FLIPS;
     made->all = kind == ALL_CLOSE;
     made->reduction = reduction;
     made->least = least;

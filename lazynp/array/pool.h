@@ -228,6 +228,14 @@ static PyArrayObject* raw_new(int ndim, const npy_intp* dims, int type, npy_intp
     return (PyArrayObject*)made;
 }
 
+/* Let new memory lie in the order of Fortran. */
+static void raw_fortran(PyArrayObject* x) {
+    Raw* self = (Raw*)x;
+    npy_intp stride = PyArray_ITEMSIZE(x);
+    for (int k = 0; k < self->fields.nd; stride *= self->lengths[k++]) self->lengths[RAW_AXES + k] = stride;
+    self->fields.flags = flags_of(self->fields.nd, self->lengths, self->lengths + RAW_AXES, PyArray_ITEMSIZE(x), NPY_ARRAY_BEHAVED);
+}
+
 /* A view of `x`, which has its memory as long as it is there; NULL, perhaps without an exception, where NumPy has to make it. */
 static PyArrayObject* raw_view(PyArrayObject* x, int ndim, const npy_intp* dims, const npy_intp* strides, char* data) {
     PyObject* holds = (PyObject*)x;
