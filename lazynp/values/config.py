@@ -12,7 +12,7 @@ LAZYNP_DEVICE             cpu, cuda, cuda:N         where arrays live that nobod
 LAZYNP_TIER               auto, compiled            ``compiled``: never the NumPy tier for small programs; values are the same
 LAZYNP_EAGER              0, 1                      run, and raise, every operation at its call
 LAZYNP_TAPE_LIMIT         786432, N                 operations on at most N elements wait on tapes, larger ones in graphs
-LAZYNP_NUMERICS           auto, numpy, fast         whose bits: by the operation's size, or NumPy's, or kernels' functions, at every one
+LAZYNP_NUMERICS           auto, numpy, fast         whose bits: by the operation's size; NumPy's at every one; own functions at every one
 LAZYNP_NUMBERS            now, wait                 ``wait``: numbers of pending arrays are computed when they are asked for, as on GPUs
 LAZYNP_DEBUG              0, 1                      check dtypes and shapes between passes and after every operation
 LAZYNP_BACKGROUND         1, 0                      ``0``: the program waits whenever something is compiled
