@@ -149,6 +149,15 @@ def test_other_functions_keep_numpys_bits() -> None:
         numpy.testing.assert_array_equal(numpy.asarray(got), getattr(numpy, name)(x, x + 1), err_msg=name)
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("name", OWN)
+def test_pieces_have_the_bits_of_the_whole(name: str, threads: int) -> None:
+    x = numbers(150_001)
+    with config.override(threads=threads):
+        for form in ("pending", "in place", "every other", "at the call"):
+            numpy.testing.assert_array_equal(numpy.asarray(FORMS[form](getattr(np, name), np.array(x))), own(name, x), err_msg=form)
+
+
 def test_fast_is_for_every_size() -> None:
     with config.override(numerics="fast"):
         for n in (1, 7, 300):

@@ -22,7 +22,7 @@ N = 60_000
 
 def shared(threads: int) -> tuple[int, int]:
     """How many cases differ, and how often several threads computed something."""
-    environment = {**os.environ, "LAZYNP_THREADS": str(threads)}
+    environment = {**os.environ, "LAZYNP_THREADS": str(threads), "LAZYNP_NUMERICS": "numpy"}  # those of NumPy's loops, of functions, too
     command = [sys.executable, "-m", "tests.array.shared"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=False)
     counted = re.fullmatch(r"\d+ cases, (\d+) differ, shared (\d+) times\n", done.stdout)
