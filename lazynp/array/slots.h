@@ -351,14 +351,14 @@ static PyObject* in_place_recorded(int op, PyObject* a, PyObject* b) {
     if (op >= POW || binary_loops[op].ufunc == NULL || !is_alone(a)) return NULL;
     x = WAITS(a) ? NULL : (PyArrayObject*)((Cell*)a)->base;
     if (x && !IS_CHAIN(b) && PyArray_NBYTES(x) <= AT_ONCE) return NULL;
-    if (x && PyArray_NDIM(x) > AXES) return NULL;
+    if (x ? PyArray_NDIM(x) > AXES || !PyArray_IS_C_CONTIGUOUS(x) : lies_otherwise(CHAIN_OF(a))) return NULL; /* the result has the order of C */
     type = x ? PyArray_TYPE(x) : step_type(CHAIN_OF(a), STEP_OF(a)), ndim = x ? PyArray_NDIM(x) : CHAIN_OF(a)->ndim;
     memcpy(dims, x ? PyArray_DIMS(x) : CHAIN_OF(a)->dims, (size_t)ndim * sizeof(npy_intp));
     if (x == NULL && (old = chain_cell()) == NULL) return NULL;
     made = (Cell*)step_next(&binary_loops[op], a, b);
     if (made == NULL) made = (Cell*)chain_step(&binary_loops[op], a, b);
     next = made ? CHAIN_OF(made) : NULL;
-    same = next && next->step[STEP_OF(made)].out == type && next->ndim == ndim && !memcmp(next->dims, dims, (size_t)ndim * sizeof(npy_intp));
+    same = next && !next->strided && next->step[STEP_OF(made)].out == type && next->ndim == ndim && !memcmp(next->dims, dims, (size_t)ndim * sizeof(npy_intp));
     if (same && is_alone(a) && (x ? (PyObject*)x == ((Cell*)a)->base : WAITS(a))) { /* as before: recording may have had code run */
         cell_rebind((Cell*)a, made, old);
         if (next->steps == 1 && x && PyArray_NBYTES(x) >= ALONE_FROM) next->closed = ALONE;

@@ -194,6 +194,16 @@ def test_ufuncs_of_a_program_are_called_once() -> None:
     assert len(heard) == 6
 
 
+def test_what_is_written_in_place_keeps_its_order() -> None:
+    for waits in (False, True):
+        for other in (grid, lambda np: np.asfortranarray(grid(np))):
+            x, y = (np.asfortranarray(grid(np)) * 2 if waits else np.asfortranarray(grid(np)) for np in (lazynp, numpy))
+            x *= other(lazynp) + 1
+            y *= other(numpy) + 1
+            assert x.strides == y.strides
+            numpy.testing.assert_array_equal(numpy.asarray(x), y)
+
+
 def test_errors_are_told_where_the_call_was() -> None:
     x = lazynp.array([[1e308, 1e308], [1.0, numpy.inf]])
     with warnings.catch_warnings(record=True) as heard:
