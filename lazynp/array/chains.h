@@ -402,9 +402,9 @@ static int small_settle(Chain* self) {
     return !failed;
 }
 
-/* Compute what waits on a tape: afterwards its cells are arrays in memory like others; -1 where NumPy raises.  The tape stays among those that wait until
-   it is done: who writes an operand meanwhile, from another thread, has it computed before. */
-static int item_settle(Chain* self);
+/* Whether the exception that computing has ended with will come again: it is neither short memory nor an interrupt. */
+static int fails_for_good(void) { return PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError); }
+
 /* A view of a value that has come to be a large array's, or lies otherwise, as the methods in Python make it; -1 with an exception. */
 static int view_otherwise(Chain* self) {
     Cell *from = self->source[self->arrays - 1], *cell;
@@ -434,17 +434,20 @@ static int view_settle(Chain* self) {
     if (!failed && self->cell[0]) views_follow(from);
     Py_DECREF(from);
     if (!failed && self->cell[0]) failed = view_otherwise(self);
-    if (failed && self->cell[0]) self->failed = PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError);
+    if (failed && self->cell[0]) self->failed = fails_for_good();
     return chain_done(self), failed;
 }
 
+/* Compute what waits on a tape: afterwards its cells are arrays in memory like others; -1 where NumPy raises.  The tape stays among those that wait until
+   it is done: who writes an operand meanwhile, from another thread, has it computed before. */
+static int item_settle(Chain* self);
 static int tape_settle(Chain* self) {
     PyArrayObject* made;
     int told = 0;
     self->users++, self->runner = PyThreadState_Get();
     if (self->view) return view_settle(self);
     if (self->sources && sources_settle(self) < 0) {
-        self->failed = PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError);
+        self->failed = fails_for_good();
         return chain_done(self), -1;
     }
     if (self->closed == ITEM) return item_settle(self);
@@ -721,13 +724,12 @@ static inline npy_intp dims_join(const Read* read, int nin, int* ndim, npy_intp*
     return size;
 }
 
-/* Whether an array is an operand under the shape of a tape, in the order of its memory. */
-static int may_be_taken(PyArrayObject* x, int ndim, const npy_intp* dims) {
+/* Whether an array is an operand of a tape over `dims`, in the order of its memory. */
+static int chain_takes(PyArrayObject* x, int ndim, const npy_intp* dims) {
     npy_intp steps[AXES];
     if (PyArray_ISCARRAY_RO(x) && PyArray_NDIM(x) == ndim && same_lengths(PyArray_DIMS(x), dims, ndim)) return PyArray_STRIDE(x, ndim - 1) >= 0;
     return PyArray_NDIM(x) <= ndim && (PyArray_IS_C_CONTIGUOUS(x) ? 1 : ndim <= 2) && operand_steps(x, ndim, dims, steps);
 }
-static int chain_takes(const Chain* self, PyArrayObject* x) { return may_be_taken(x, self->ndim, self->dims); }
 
 static inline int step_type(const Chain* self, int k) { return self->step[k].out; }
 
@@ -916,16 +918,12 @@ static inline int lies_flat(const Read* read, npy_intp size) {
     return read->array ? PyArray_IS_C_CONTIGUOUS(read->array) && size_of(read->array) == size : read->chain->size == size;
 }
 
-/* Put an array, or a cell that waits, among the operands of a tape; -1 where it does not lie so. */
+/* Put an array that a tape takes, or a cell that waits, among its operands. */
 static int chain_array(Chain* self, const Read* read, PyObject* x) {
     int k;
     for (k = 0; k < self->arrays; k++)
         if (read->array ? self->array[k] == read->array : self->source[k] == (Cell*)x) return k;
-    if (read->array) {
-        if (!chain_takes(self, read->array)) return -1;
-    } else {
-        self->sources++;
-    }
+    self->sources += read->array == NULL;
     self->flat &= lies_flat(read, self->size);
     self->array[k] = (PyArrayObject*)Py_XNewRef((PyObject*)read->array);
     self->source[k] = read->array ? NULL : source_new(x);
@@ -1181,19 +1179,17 @@ reading: /* from here on no code of a program's runs */
         if (read[o].chain && read[o].chain->serial > serial) serial = read[o].chain->serial;
         flat &= read[o].type < 0 || lies_flat(&read[o], size);
     }
-    for (int o = 0; o < nin && !flat; o++)
-        if (read[o].array && !may_be_taken(read[o].array, ndim, dims)) goto strided;
+    for (int o = 0; o < nin; o++)
+        if (read[o].array && !chain_takes(read[o].array, ndim, dims)) goto strided;
     whole = !joins && flat && size <= chain_sizes.block;
     joins |= whole;
     self = joins && waiting_count ? tape_over(ndim, dims, &begun.site, begun.state, serial, flat, whole) : NULL;
     if (self == NULL && (self = chain_new(begun.state, begun.minded, ndim, dims, size)) == NULL) goto refused;
     for (int o = 0; o < nin; o++) {
-        int k;
         if (read[o].chain == self) {
             of[o] = (Operand){OF_STEP, (short)STEP_OF(operands[o])};
         } else if (read[o].type >= 0) {
-            if ((k = chain_array(self, &read[o], operands[o])) < 0) goto unlike;
-            of[o] = (Operand){OF_ARRAY, (short)k};
+            of[o] = (Operand){OF_ARRAY, (short)chain_array(self, &read[o], operands[o])};
         } else {
             self->value[self->numbers] = value[o];
             of[o] = (Operand){OF_NUMBER, (short)self->numbers++};
@@ -1208,8 +1204,6 @@ reading: /* from here on no code of a program's runs */
     self->closed = joins ? OPEN : ALONE, self->whole |= whole;
     if (self->after == self) chain_enter(self);
     return recording_end(&begun, (PyObject*)begun.cell);
-unlike:
-    if (self->steps == 0) chain_free(self);
 strided: /* transposed, backwards: a tape of its own, whose step NumPy's loop or its ufunc does over the arrays as they lie */
     if (loops->kernels || nin > 2 || (loops >= cast_loops && loops < cast_loops + TYPES)) goto refused; /* a copy may have an order of its own */
     for (int o = 0; o < nin; o++)

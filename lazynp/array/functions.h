@@ -1831,7 +1831,7 @@ static int any_too_costly(PyObject* const* args, Py_ssize_t n) {
 
 /* Whether a function has lazynp's own bits of this operand: it has many elements, of a type that is computed as one of the polynomials' types, and nobody minds
    underflow, of which they raise no flag.  The same for all forms of a call. */
-static int is_own_of(const Ufunc* self, PyObject* x) {
+static int own_applies(const Ufunc* self, PyObject* x) {
     PyArrayObject* memory;
     npy_intp size;
     int type;
@@ -1847,7 +1847,7 @@ static int is_own_of(const Ufunc* self, PyObject* x) {
 }
 
 /* The ufunc that computes a call, whose operand is `x`: NumPy's, or that over lazynp's own loops (borrowed). */
-static PyObject* at_call(const Ufunc* self, PyObject* x) { return self->own_ufunc && is_own_of(self, x) ? self->own_ufunc : self->numpy; }
+static PyObject* at_call(const Ufunc* self, PyObject* x) { return self->own_ufunc && own_applies(self, x) ? self->own_ufunc : self->numpy; }
 static PyObject* at_call_of(PyObject* ufunc, PyObject* x) { return at_call((Ufunc*)ufunc, x); }
 static PyObject* numpys_or_own(PyObject* ufunc, PyObject* x) {
     for (const Ufunc* of = ufuncs_bound; of; of = of->next)
@@ -1946,7 +1946,7 @@ static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t na
     PyObject *found = NULL, *room[MOST + 1], **with_self, *slow;
     int costly = names == NULL && self->costly && any_too_costly(args, n);
     Loops* loops = costly ? self->kernels : self->loops;
-    int own = n > 0 && self->own && !costly && is_own_of(self, args[0]);
+    int own = n > 0 && self->own && !costly && own_applies(self, args[0]);
     if (own && names == NULL && n == 1 && Py_TYPE(args[0]) == array_type && ((found = own_call(self, args[0])) || PyErr_Occurred())) return found;
     if (names == NULL && !costly && !(own && n == 1) && loops && n == loops->nin && (found = step_next(loops, args[0], n == 2 ? args[1] : NULL))) return found;
     if (costly && loops && self->powers && n == 2 && PyFloat_CheckExact(args[1]) && PyFloat_AS_DOUBLE(args[1]) == 0.5) loops = NULL; /* a graph has a root as such */

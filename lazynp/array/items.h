@@ -144,7 +144,7 @@ static int item_settle(Chain* self) {
         }
         Py_DECREF(cell);
     }
-    self->failed = found == NULL && PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError);
+    self->failed = found == NULL && fails_for_good();
     Py_XDECREF(found);
     chain_done(self);
     return found ? 0 : -1;

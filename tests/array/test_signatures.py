@@ -211,6 +211,7 @@ def test_errors_are_told_where_the_call_was() -> None:
         numpy.linalg.norm(numpy.asarray(x), axis=1)
         numpy.trapezoid(numpy.asarray(x), axis=1)
         expected = [str(w.message) for w in heard]
+    assert expected
     with lazynp.errstate(all="warn"):
         y, z = lazynp.linalg.norm(x, axis=1), lazynp.trapezoid(x, axis=1)
     with warnings.catch_warnings(record=True) as ours:
