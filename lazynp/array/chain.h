@@ -10,13 +10,14 @@
 
 #define CHAIN_STEPS 64
 #define CHAIN_BLOCK 1024 /* elements that are computed at a time, at most */
+#define CHAIN_ROW 512    /* elements in a row, more are worth the calls of loops */
 #define CHAIN_SIZE 16    /* bytes of an element, at most */
 #define CHAINS_MOST 32   /* tapes that wait: then the oldest is computed */
 static struct {
     npy_intp from;  /* elements of a result, from which on it is recorded */
-    npy_intp row;   /* elements in a row, fewer are laid beside other rows: they are not worth a call of a loop */
+    npy_intp row;   /* elements in a row, fewer may be laid beside other rows, where they are not worth the calls of loops */
     npy_intp block; /* elements that are computed at a time */
-} chain_sizes = {1, 32, CHAIN_BLOCK};
+} chain_sizes = {1, CHAIN_ROW, CHAIN_BLOCK};
 
 enum { OF_ARRAY, OF_NUMBER, OF_STEP };
 typedef struct {

@@ -155,6 +155,18 @@ static int sides_fit(const Chain* self) {
     return !self->wide;
 }
 
+/* Whether laying rows side by side costs less than the calls of loops that it saves, each of which costs as much as copying some ninety elements; what
+   is one element or one row for all is laid once. */
+static int sides_pay(const Chain* self, const Outs* outs, const Rows2* of) {
+    npy_intp calls = 0, copied = 0, dims[2] = {of->rows, of->length};
+    for (int k = 0; k < self->steps; k++) calls += outs->wanted[k];
+    for (int k = 0; k < self->arrays; k++) {
+        npy_intp steps[2] = {of->across[k], of->along[k]};
+        copied += lies(2, dims, steps, PyArray_ITEMSIZE(self->array[k])) == LIES_APART;
+    }
+    return copied * (of->length + SIDES_BEGUN) < calls * SIDES_CALL;
+}
+
 /* The same where rows are short, as many at a time as a block holds, side by side: `count` rows, which begin at `begin`. */
 static int sides_pass(const Chain* self, const Outs* outs, const int* block, char* const* begin, const Rows2* of, Desk* desk, char** out, npy_intp count) {
     npy_intp n = of->length, most = n < chain_sizes.block ? chain_sizes.block / n : 1, dims[2] = {of->rows, n};
@@ -252,7 +264,7 @@ static int pass_run(const Chain* self, const Outs* outs, const Rows2* of, int mi
         desk_leave(pass.desk);
         return raised;
     }
-    pass.sides = of->rows > 1 && of->length < chain_sizes.row && sides_fit(self);
+    pass.sides = of->rows > 1 && of->length < chain_sizes.row && sides_fit(self) && sides_pay(self, outs, of);
     if (self->size >= LONG_FROM) ns = pass_ns(self, outs, pass.sides), threads = desks_ready(pieces_threads(ns, pass_bytes(self, outs)));
     if ((pass.desk = desk_take()) == NULL) return 1;
     pass.pieces.compute = pass_piece, pass.pieces.basic = 1, pass.pieces.minded = minded, pass.pieces.piece = PASS_PIECE;

@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 #define SIDES_ROW 32        /* elements in a row, more are worth a call each */
+#define SIDES_CALL 90       /* elements that are copied in the time that a call of a loop takes */
+#define SIDES_BEGUN 25      /* and in the time that it takes to begin a row */
 #define SIDES_ELEMENTS 1024 /* in a block */
 
 enum { LIES_DENSE, LIES_ONE, LIES_SAME, LIES_APART }; /* like the result; one element for all; one row for all; rows apart */
@@ -26,11 +28,16 @@ static inline int lies(int ndim, const npy_intp* dims, const npy_intp* steps, np
 }
 
 #define SIDES_STEP 4  /* elements that are written at a time: up to three behind the last row's end, which the next row overwrites */
+#define SIDES_COPIED 64 /* bytes in a row, from which on copying it is worth a call */
 #define SIDES_SIZE 8  /* bytes of an element, at most */
 #define SIDES_BYTES (SIDES_ELEMENTS * SIDES_SIZE + SIDES_STEP * SIDES_SIZE)
 
 /* Put rows of `n` elements, `across` bytes from one to the next and `along` between their elements, into contiguous memory. */
 static void sides(char* to, const char* from, npy_intp rows, npy_intp n, npy_intp across, npy_intp along, npy_intp size) {
+    if (along == size && n * size >= SIDES_COPIED) {
+        for (npy_intp row = 0; row < rows; row++, to += n * size, from += across) memcpy(to, from, (size_t)(n * size));
+        return;
+    }
 #define SIDES(TYPE) \
     for (npy_intp row = 0; row < rows; row++, to += n * size, from += across) { \
         TYPE* element = (TYPE*)to; \

@@ -154,7 +154,7 @@ def test_machine_code_of_tapes_has_the_same_bits() -> None:
     x = numpy.random.default_rng(0).random(300_000)
     y = lazynp.array(x)
     expected = kernel("exp", -x) * kernel("cos", 3 * x) + kernel("power", x, numpy.full_like(x, 2.5))
-    core.chain_sizes(1, 32, 1024, 0)
+    core.chain_sizes(1, 512, 1024, 0)
     try:
         before = core.chain_counts()[2]
         with config.override(background=False):
@@ -162,7 +162,7 @@ def test_machine_code_of_tapes_has_the_same_bits() -> None:
                 assert differ(numpy.asarray(lazynp.exp(-y) * lazynp.cos(3 * y) + y**2.5), expected) == 0
         assert core.chain_counts()[2] > before, "some runs were machine code"
     finally:
-        core.chain_sizes(1, 32, 1024)
+        core.chain_sizes(1, 512, 1024)
 
 
 def test_errors_are_told_and_the_bits_stay() -> None:
