@@ -24,7 +24,7 @@ SOURCES = {
     "lazynp/graph/_native": ["node.h", "canonical.h", "record.h"],
     "lazynp/backends/common/_launch": ["launch.h"],
     "lazynp/backends/numpy/_ordered": ["ordered.h"],
-    "lazynp/backends/llvm/_background": ["background.h"],
+    "lazynp/backends/llvm/_background": ["background.h", "child.h"],
     "lazynp/namespace/draws/_native": ["words.h", "numbers.h", "twister.h", "calls.h"],
 }
 if os.name == "nt":

@@ -111,6 +111,15 @@ def _compiler() -> Iterator[Check]:
     shown = [name for name in features if name in ("sse4.2", "avx", "avx2", "fma", "avx512f", "neon", "sve")]
     yield Check(FOUND, "llvmlite", f"{llvmlite.__version__}, for {found.cpu} {' '.join(shown)}".rstrip())
     yield _tried("kernel on the processor", "cpu")
+    from lazynp.backends.llvm import client
+    from lazynp.values import config
+
+    if config.compiler != "child":
+        yield Check(ABSENT, "compiling process", f"turned off: LAZYNP_COMPILER={config.compiler}")
+    elif client.reason():
+        yield Check(BROKEN, "compiling process", f"a thread of the program compiles: {client.reason()}")
+    else:
+        yield Check(FOUND, "compiling process", "LLVM is loaded by a process beside the program")
 
 
 def _tried(subject: str, device: str) -> Check:

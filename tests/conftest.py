@@ -128,13 +128,13 @@ def recorded() -> Iterator[None]:
 @pytest.fixture
 def compiled() -> Iterator[None]:
     """What runs is compiled, and the program waits for it: for tests of machine code."""
-    yield from asked(tier="compiled", background=False)
+    yield from asked(tier="compiled", compiler="wait")
 
 
 @pytest.fixture
 def waiting() -> Iterator[None]:
     """The program waits for what is compiled: for tests that count it."""
-    yield from asked(background=False)
+    yield from asked(compiler="wait")
 
 
 @pytest.fixture

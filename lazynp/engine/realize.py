@@ -521,6 +521,12 @@ class _Later:
         found: bool = load("lazynp.backends.llvm.supported").supported(program, e)
         return found
 
+    @property
+    def ahead(self) -> bool:
+        """Tell whether programs are compiled while others run."""
+        found: bool = load("lazynp.backends.llvm.client").ahead()
+        return found
+
     def __getattr__(self, name: str) -> Any:
         return getattr(backend("llvm"), name)
 

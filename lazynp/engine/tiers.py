@@ -1,9 +1,9 @@
 """Which programs are compiled, and when.
 
-In: a ``Program``.  Out: a ``Plan``.  Promise: the choice depends on sizes and counts only, never on a clock: work that is large is compiled
-when first seen, work that is small runs through the NumPy tier until it has come often enough to pay for its compilation, and work that
-is tiny stays there.  Much earlier one looks whether an earlier process has left machine code on disk, or has looked for it, too; and where
-another thread compiles while the program goes on, that begins earlier, and its end is the one thing that a clock decides: who computes
+In: a ``Program``.  Out: a ``Plan``.  Promise: the choice depends on sizes and counts only, never on a clock: work that is very large is
+compiled when first seen, work that is small runs through the NumPy tier until it has come often enough to pay for its compilation, and
+work that is tiny stays there.  Much earlier one looks whether an earlier process has left machine code on disk, or has looked for it, too;
+and where others compile while the program goes on, that begins earlier, and its end is the one thing that a clock decides: who computes
 from then on.  Programs that differ in their shapes only share their machine code, and pay for it together.
 """
 
@@ -32,6 +32,7 @@ SHARED_WORK = 100_000  # from which a plan pays that is there for other sizes: p
 SPECIAL_WORK = 100_000
 SPECIAL_FACTOR = 3
 AHEAD = 2  # what is compiled while the program goes on costs so much less: its text, and a core that had nothing to do
+WORTH_WAITING = 8  # compilations that a run costs which waits for its own, where others go on meanwhile by passes and NumPy's loops
 ATTEMPTS = 3  # times that somebody else took part of what was to be compiled
 KEPT_WORK = 8  # code that an earlier process left on disk costs so much less than compiling: by then one looks whether there is some
 SMALL_PIECES = 12  # runs that pay for a compilation, from which on they are small
@@ -128,7 +129,7 @@ class TieredPlan:
         if self.program is None:
             return self.tier
         if self.works:
-            return f"{self.plan.tier}, until it is compiled, which another thread does"
+            return f"{self.plan.tier}, until it is compiled, which goes on meanwhile"
         left = max(self.left, self.account.left - self.threshold) // self.cost
         if left < 1:
             return "compiled at its next run, because it came often"
@@ -159,6 +160,8 @@ class TieredPlan:
                     self.plan = found
                     self.program = None
                     account.left = -1
+                elif account.left < account.begin and self.compiler.ahead:
+                    self._compile(program)
             elif account.left < account.begin and (account.left < 0 or self.compiler.ahead):
                 self._compile(program)
         return self.plan.claims
@@ -204,7 +207,8 @@ class TieredBackend:
 
     def _why(self, program: Program, price: Price) -> str:
         """The reason for the tier that a program begins in."""
-        if price.run >= price.code + price.schedule:
+        once = price.code + price.schedule
+        if price.run >= once and (price.run >= WORTH_WAITING * once or not self.compiler.ahead):
             return LARGE
         if price.run < TINY_WORK:
             return TINY

@@ -15,7 +15,7 @@ LAZYNP_TAPE_LIMIT         786432, N                 operations on at most N elem
 LAZYNP_NUMERICS           auto, numpy, fast         whose bits: by the operation's size; NumPy's at every one; own functions at every one
 LAZYNP_NUMBERS            now, wait                 ``wait``: numbers of pending arrays are computed when they are asked for, as on GPUs
 LAZYNP_DEBUG              0, 1                      check dtypes and shapes between passes and after every operation
-LAZYNP_BACKGROUND         1, 0                      ``0``: the program waits whenever something is compiled
+LAZYNP_COMPILER           child, thread, wait       who compiles: a process beside the program, a thread, the program, which waits
 LAZYNP_OPTIMIZE           1, 0                      ``0``: kernels are compiled in a tenth of the time, without vectors; same values
 LAZYNP_PURE               0, 1                      leave the native core alone and use its Python twin
 LAZYNP_THREADS            (number of usable cores)  threads of kernels, and of what takes long at hand
@@ -47,6 +47,7 @@ NUMBERS: Final = ("now", "wait")
 NUMERICS: Final = ("auto", "numpy", "fast")
 KERNELS_ABOVE: Final = 4096  # elements: of as many NumPy's loop takes longer than all that stands around it
 _EVERY_SIZE: Final = 1 << 62  # elements
+COMPILERS: Final = ("child", "thread", "wait")
 FALLBACKS: Final = ("silent", "warn", "error")
 LIBMVECS: Final = ("0", "sse", "avx2", "avx512", "neon")  # ``backends/llvm/host.py`` says what they are
 _SWITCH: Final = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
@@ -60,7 +61,7 @@ numbers: str
 numerics: str
 debug: bool
 optimize: bool
-background: bool
+compiler: str
 pure: bool
 progress: bool
 memory: int | None  # bytes; None: nobody chose, ``budget`` of ``values/pressure.py`` looks at what is free
@@ -144,7 +145,7 @@ def parse(environment: Mapping[str, str]) -> dict[str, Any]:
         "debug": _switch("LAZYNP_DEBUG", read("LAZYNP_DEBUG")),
         "progress": _switch("LAZYNP_PROGRESS", read("LAZYNP_PROGRESS")),
         "optimize": _switch("LAZYNP_OPTIMIZE", read("LAZYNP_OPTIMIZE") or "1"),
-        "background": _switch("LAZYNP_BACKGROUND", read("LAZYNP_BACKGROUND") or "1"),
+        "compiler": _choice("LAZYNP_COMPILER", read("LAZYNP_COMPILER") or "child", COMPILERS),
         "pure": _switch("LAZYNP_PURE", read("LAZYNP_PURE")),
         "memory": _bytes("LAZYNP_MEMORY", memory_) if memory_ else None,
         "threads": _count("LAZYNP_THREADS", threads_) if threads_ else None,
@@ -179,7 +180,7 @@ _CHECKS: Final[dict[str, tuple[Any, ...]]] = {
     "numerics": NUMERICS,
     "debug": (False, True),
     "optimize": (False, True),
-    "background": (False, True),
+    "compiler": COMPILERS,
     "progress": (False, True),
     "nvtx": (False, True),
     "tf32": (False, True),

@@ -157,7 +157,7 @@ def test_machine_code_of_tapes_has_the_same_bits() -> None:
     core.chain_sizes(1, 512, 1024, 0)
     try:
         before = core.chain_counts()[2]
-        with config.override(background=False):
+        with config.override(compiler="wait"):
             for _ in range(4):
                 assert differ(numpy.asarray(lazynp.exp(-y) * lazynp.cos(3 * y) + y**2.5), expected) == 0
         assert core.chain_counts()[2] > before, "some runs were machine code"

@@ -17,7 +17,7 @@ from lazynp.values import config
 ENGINES: dict[str, dict[str, Any]] = {"default": {}, "numpy": {"backend": "numpy", "tape_limit": 0}}
 if importlib.util.find_spec("llvmlite") is not None and importlib.util.find_spec("lazynp.backends.llvm.backend") is not None:
     hasty = {} if "LAZYNP_OPTIMIZE" in os.environ else {"optimize": False}  # the values are the same
-    ENGINES["llvm"] = {"backend": "llvm", "tier": "compiled", "background": False, "tape_limit": 0, **hasty}
+    ENGINES["llvm"] = {"backend": "llvm", "tier": "compiled", "compiler": "wait", "tape_limit": 0, **hasty}
 if config.device != "cpu":
     ENGINES = {config.device: {"tier": "compiled"}}
 

@@ -33,7 +33,7 @@ def test_defaults() -> None:
         "polynomials": True,
         "sklearn_namespace": "lazynp",
         "optimize": True,
-        "background": True,
+        "compiler": "child",
         "pure": False,
     }
 
@@ -53,7 +53,7 @@ def test_defaults() -> None:
         ("LAZYNP_DEBUG", "True", "debug", True),
         ("LAZYNP_DEBUG", "0", "debug", False),
         ("LAZYNP_OPTIMIZE", "0", "optimize", False),
-        ("LAZYNP_BACKGROUND", "0", "background", False),
+        ("LAZYNP_COMPILER", "wait", "compiler", "wait"),
         ("LAZYNP_CACHE", "0", "cache", False),
         ("LAZYNP_CACHE_DIR", "/some where", "cache_dir", "/some where"),
         ("LAZYNP_LIBMVEC", "avx2", "libmvec", "avx2"),

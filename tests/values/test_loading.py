@@ -47,7 +47,7 @@ SWITCHES = [{}, {"LAZYNP_TIER": "compiled"}, {"LAZYNP_PURE": "1", "LAZYNP_TAPE_L
 
 def run(program: str, tmp_path: Path, **switches: str) -> str:
     """Run a program in a process of its own, which has compiled nothing yet, and ends soon."""
-    environment = {**os.environ, "LAZYNP_TAPE_LIMIT": "786432", "LAZYNP_BACKGROUND": "1", **switches}
+    environment = {**os.environ, "LAZYNP_TAPE_LIMIT": "786432", "LAZYNP_COMPILER": "child", **switches}
     environment["LAZYNP_CACHE_DIR"] = str(tmp_path / "cache")
     environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), str(Path(lazynp.__file__).parents[1])])
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS, env=environment, cwd=tmp_path)

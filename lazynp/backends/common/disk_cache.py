@@ -85,6 +85,12 @@ class DiskCache:
         """The directory in use, None when there is none."""
         return self._directory
 
+    def path(self, name: str) -> str | None:
+        """Return a short path of a file of another kind in the directory, None where there is no directory."""
+        if not self._ready() or self._descriptor is None:
+            return None
+        return f"/proc/self/fd/{self._descriptor}/{name}"
+
     def get(self, key: str) -> bytes | None:
         """Return what was kept under a key; a file that is not what was written is removed."""
         if not self._ready():

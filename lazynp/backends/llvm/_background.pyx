@@ -8,6 +8,7 @@ In: addresses of LLVM's functions and objects, texts.  Out: machine code.  Promi
 cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uintptr_t
+from libc.stdlib cimport free, malloc
 
 cdef extern from "background.h":
     ctypedef struct Native "Work":
@@ -30,6 +31,15 @@ cdef extern from "background.h":
     void work_pause() nogil
     void work_go_on()
     void work_free(Native*)
+
+cdef extern from "child.h":
+    int child_start(char**)
+    int child_connect(const char*)
+    Py_ssize_t child_send(int, const char*, Py_ssize_t)
+    Py_ssize_t child_receive(int, char*, Py_ssize_t)
+    void child_await(int, int) nogil
+    unsigned long long child_inode(int)
+    void child_close(int)
 
 
 def bind(list addresses):
@@ -77,8 +87,8 @@ cdef class Work:
         Py_INCREF(self.objects)  # as long as it is not over
         return bool(work_begin(self.native))
 
-    def take_back(self):
-        """Take it back, if nobody has begun; it is refused then."""
+    def hurry(self):
+        """Somebody waits, and compiles it himself: it is taken back if nobody has begun, and refused then."""
         work_take_back(self.native)
 
     @property
@@ -101,3 +111,56 @@ cdef class Work:
             return
         work_free(self.native)
         Py_DECREF(self.objects)
+
+
+# A process beside the program ------------------------------------------------------------------------------------------------------
+
+cdef enum:
+    PIECE = 65536
+
+
+def start(list command):
+    """Start a process that is nobody's child; return the descriptor of the connection to it, or the error's number, negative."""
+    cdef char** words = <char**>malloc((len(command) + 1) * sizeof(char*))
+    if words is NULL:
+        raise MemoryError
+    for k, word in enumerate(command):
+        words[k] = word
+    words[len(command)] = NULL
+    try:
+        return child_start(words)
+    finally:
+        free(words)
+
+
+def connect(bytes path):
+    """Connect to who listens at a path; return a descriptor, or the error's number, negative."""
+    return child_connect(path)
+
+
+def send(int connection, bytes what):
+    """Return how many bytes were sent; -1 where nobody takes any more."""
+    return child_send(connection, what, len(what))
+
+
+def receive(int connection):
+    """Return what came, which may be nothing yet; None where nothing will."""
+    cdef char piece[PIECE]
+    cdef Py_ssize_t came = child_receive(connection, piece, PIECE)
+    return None if came < 0 else piece[:came]
+
+
+def wait_for(int connection, int milliseconds):
+    """Wait until something comes, or time is over."""
+    with nogil:
+        child_await(connection, milliseconds)
+
+
+def inode(int connection):
+    """Return what tells a connection from another one with its number; 0 where it is none."""
+    return child_inode(connection)
+
+
+def close(int connection):
+    """Close a connection."""
+    child_close(connection)

@@ -16,7 +16,7 @@ from lazynp.backends.common import disk_cache
 from lazynp.backends.common.compiled import CompiledPlan
 from lazynp.backends.common.disk_cache import digest
 from lazynp.backends.common.interrupts import aside
-from lazynp.backends.llvm import background, compiler, phases, render, support, threads
+from lazynp.backends.llvm import client, compiler, phases, render, support, threads
 from lazynp.backends.llvm.supported import supported
 from lazynp.codegen import ir, pipeline
 from lazynp.codegen.block import Layout
@@ -58,7 +58,7 @@ class LLVMBackend:
     @property
     def ahead(self) -> bool:
         """Tell whether programs are compiled while others run."""
-        return background.wanted()
+        return client.ahead()
 
     def begin(self, program: Program) -> Plan | tuple[Any, ...]:
         """The plan of a program, or what compiles it meanwhile: when all of that is over, it is to be asked for again."""

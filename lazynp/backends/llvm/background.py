@@ -1,8 +1,8 @@
-"""Compiling while the program goes on.
+"""Compiling by a thread while the program goes on, where no process beside it does (``client.py``).
 
 In: the text of a module that nobody waits for.  Out: its machine code, when it is asked for again.  Promise: values are the same whoever
 computes them, so only times depend on when the code is there; what cannot be done here (one core, no native core, another
-LLVM than the one that is known, ``LAZYNP_BACKGROUND=0``) is compiled while the program waits, as it always was.
+LLVM than the one that is known, ``LAZYNP_COMPILER=wait``) is compiled while the program waits, as it always was.
 
 LLVM is called by a thread of ``background.h``, which is none of Python's: no finalizer runs in it, and it needs no lock of Python's to go
 on.  It has an ``LLVMContext`` of its own for each module, and a target machine of its own, which is all that LLVM asks of threads.
@@ -43,7 +43,7 @@ _known: bool | None = None  # whether LLVM is the one that the thread knows; Non
 
 def wanted() -> bool:
     """Tell whether there is a thread for it, and a core."""
-    return config.background and _native is not None and _known is not False and threads.count() > 1
+    return config.compiler != "wait" and _native is not None and _known is not False and threads.count() > 1
 
 
 def _bound(ffi: Any) -> bool:
@@ -88,7 +88,7 @@ def begin(tools: Any, text: str, names: Sequence[str], level: int) -> Any:
     objects = (builder.getModulePassManager(), tools.tidy(), builder, machine)  # a pipeline is used up when it has run
     addresses = tuple([ctypes.cast(each._ptr, c_void_p).value for each in objects])
     hidden = "".join([f"{name}\0" for name in _HIDDEN.findall(text) if name not in names])
-    work = _native.Work(text.encode(), tools.host.triple.encode(), layout.encode(), hidden.encode(), addresses, objects)
+    work = _native.Work(text.encode(), tools.triple.encode(), layout.encode(), hidden.encode(), addresses, objects)
     return work if work.begin() else None
 
 

@@ -13,21 +13,17 @@ import atexit
 import ctypes
 import functools
 import os
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from lazynp.backends.common import disk_cache
-from lazynp.backends.llvm import background, loader, mathlib, threads
-from lazynp.backends.llvm.host import binding, host
+from lazynp.backends.llvm import background, client, loader, mathlib, threads
+from lazynp.backends.llvm.host import host
+from lazynp.backends.llvm.toolchain import HASTE, PIPELINE, RefusedError, Toolchain
 from lazynp.values import config, forking
 from lazynp.values.loading import load
 
-PIPELINE: Final = "levels+dce/1"  # names the pass pipelines below in cache keys: change it whenever they change
-
-
-BEGUN: Final = 32  # modules that a thread has compiled, or will, from which on one looks whether somebody still wants them
-HASTE: Final = -1  # the level of all modules without optimisation
+BEGUN: Final = 32  # modules that were compiled meanwhile, or will be, from which on one looks whether somebody still wants them
 
 # What generated text ends with: the attributes and metadata that its functions and loops refer to.
 #
@@ -57,63 +53,19 @@ WAIT, LOOK, BEGIN = "wait", "look", "begin"  # how something is compiled: by who
 
 
 class Statistics:
-    """Counters for reports and tests; times in seconds."""
+    """Counters for reports and tests."""
 
-    __slots__ = ("compiled", "emitting", "linking", "loaded", "optimising", "parsing")
+    __slots__ = ("compiled", "loaded")
 
     def __init__(self) -> None:
         self.compiled = 0  # modules that went through the optimiser
         self.loaded = 0  # modules whose machine code came from the disk cache
-        self.parsing = self.optimising = self.emitting = self.linking = 0.0
 
 
 STATISTICS: Final = Statistics()
 _lock = forking.compiler
 _begun: Final[dict[str, Any]] = {}  # by key: what a thread compiles, until somebody asks for it
 _defined: Final[dict[str, int]] = {}  # addresses of compiled functions that later modules call by name
-
-
-class _Toolchain:
-    """llvmlite, the target machine and the pass pipelines; made by the first compilation."""
-
-    def __init__(self) -> None:
-        self.llvm: Any = binding()
-        llvm = self.llvm
-        self.host = host()
-        self.target: Any = llvm.Target.from_triple(self.host.triple)
-        self.machine: Any = self.target_machine()
-        atexit.register(_finished)
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))  # LLVM's objects are never disposed of: at the end of the process that fails
-
-    def target_machine(self, effort: int = 2) -> Any:
-        return self.target.create_target_machine(cpu=self.host.cpu, features=self.host.features, opt=effort)
-
-    @functools.cached_property
-    def hasty(self) -> Any:
-        """The target machine whose code is made quickly."""
-        return self.target_machine(0)
-
-    def pass_builder(self, machine: Any, level: int) -> Any:
-        """Make what makes the pass pipeline of a level, which ``compile_module`` describes; for one module, for it remembers its runs.
-
-        Loops of kernels are written as they are to run: what O2 and O3 do before vectorisation finds nothing in most of them and takes a
-        fifth of the time.
-        """
-        tuning = self.llvm.create_pipeline_tuning_options(speed_level=max(level, 0))
-        tuning.loop_vectorization = True
-        tuning.slp_vectorization = True
-        tuning.loop_interleaving = True
-        # Only loops that ask for it in their metadata are unrolled: the vectoriser interleaves what profits, and unrolling the
-        # rest doubles the time of optimisation for nothing.
-        tuning.loop_unrolling = False
-        return self.llvm.create_pass_builder(machine, tuning)
-
-    def tidy(self) -> Any:
-        """Make the passes that come behind a pipeline."""
-        passes = self.llvm.create_new_module_pass_manager()
-        passes.add_always_inliner_pass()
-        passes.add_global_dead_code_eliminate_pass()
-        return passes
 
 
 def _finished() -> None:
@@ -124,15 +76,23 @@ def _finished() -> None:
 
 
 @functools.cache
-def _toolchain() -> _Toolchain:
-    """The toolchain of the process; called with the lock held."""
-    return _Toolchain()
+def _toolchain() -> Toolchain:
+    """The toolchain of this process, for what no process beside it compiles; called with the lock held."""
+    load("llvmlite.binding")
+    tools = Toolchain()
+    atexit.register(_finished)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(tools))  # LLVM's objects are never disposed of: at the end of the process that fails
+    return tools
 
 
 @functools.cache
 def _identity() -> str:
     """Describe what machine code depends on besides the text it comes from; which math library it calls, and how, the text says."""
     return "\0".join((*host(), PIPELINE))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begun.clear)  # nobody compiles it there
 
 
 def define(functions: Mapping[str, int]) -> None:
@@ -142,7 +102,7 @@ def define(functions: Mapping[str, int]) -> None:
 
 def begin(ir_text: str, names: Sequence[str], level: int = 1) -> Any:
     """Have a thread compile a module; what does so, until that is over.  None where ``compile_module`` will find it, or has to do it."""
-    if not config.optimize:
+    if not config.optimize or not client.ahead():
         return None
     with _lock:
         key = _key(ir_text, names, level)
@@ -150,7 +110,9 @@ def begin(ir_text: str, names: Sequence[str], level: int = 1) -> Any:
         if len(_begun) >= BEGUN and config.cache:
             _keep_what_is_done()
         if work is None and disk_cache.shared().get(key) is None:
-            work = background.begin(_toolchain(), ir_text, names, level)
+            work = client.begin(key, ir_text, names, level)
+            if work is None and background.wanted():
+                work = background.begin(_toolchain(), ir_text, names, level)
             if work is not None:
                 _begun[key] = work
         return None if work is None or work.over else work
@@ -160,16 +122,26 @@ def _key(ir_text: str, names: Sequence[str], level: int) -> str:
     return disk_cache.digest(f"{_identity()}\0{level}\0{','.join(names)}\0{ir_text}".encode()).hex()
 
 
-def _taken(key: str) -> bytes | None:
-    """Take what a thread has compiled, once; None if none has, or LLVM refused it."""
-    work = _begun.get(key)
-    if work is None:
-        return None
-    work.take_back()  # else who waits would wait for all that was begun before
-    work.wait()
-    code: bytes | None = work.code()
-    del _begun[key]
+def _made(key: str, ir_text: str, names: Sequence[str], level: int) -> bytes:
+    """Return the machine code of a module that somebody waits for, and keep it on disk."""
+    work = _begun.pop(key, None) or client.begin(key, ir_text, names, level)
+    if work is not None:
+        work.hurry()
+        work.wait()
+        code: bytes | None = work.code()
+        if code is None and isinstance(work, client.Work) and not work.lost:
+            raise CompileError(f"{work.error}{_keep_text(ir_text)}")
+        if code is not None:
+            _keep(key, work, code)
+            return code
+    code = _compile(_toolchain(), ir_text, names, level)
+    disk_cache.shared().put(key, code)
     return code
+
+
+def _keep(key: str, work: Any, code: bytes) -> None:
+    if not isinstance(work, client.Work):  # the process has done so itself
+        disk_cache.shared().put(key, code)
 
 
 def _keep_what_is_done() -> None:
@@ -178,7 +150,7 @@ def _keep_what_is_done() -> None:
         if work.over:
             code = work.code()
             if code is not None:
-                disk_cache.shared().put(key, code)
+                _keep(key, work, code)
             del _begun[key]
 
 
@@ -228,10 +200,8 @@ def compile_module(ir_text: str, names: Sequence[str], level: int = 1, how: str 
                 return addresses
         if how == LOOK:
             raise CompileError("it was not compiled before, or is not kept")
-        data = _taken(key) or _compile(_toolchain(), ir_text, names, level)
-        addresses = load_object(data, names)
+        addresses = load_object(_made(key, ir_text, names, level), names)
         STATISTICS.compiled += 1
-        cache.put(key, data)
         return addresses
 
 
@@ -240,14 +210,11 @@ def load_object(data: bytes, names: Sequence[str]) -> dict[str, int]:
 
     The bytes must be what a compilation made: whoever kept them checks that (LLVM ends the process over a damaged object).
     """
-    start = time.perf_counter()
     with _lock:
         try:
-            addresses = loader.load(data, names, _address)
+            return loader.load(data, names, _address)
         except loader.UnsupportedError:
-            addresses = _link(_toolchain(), data, names)
-    STATISTICS.linking += time.perf_counter() - start
-    return addresses
+            return _link(_toolchain(), data, names)
 
 
 def optimised_ir(ir_text: str, names: Sequence[str]) -> str:
@@ -256,44 +223,23 @@ def optimised_ir(ir_text: str, names: Sequence[str]) -> str:
         return str(_optimise(_toolchain(), ir_text, names))
 
 
-def _optimise(tools: _Toolchain, ir_text: str, names: Iterable[str], level: int = 1) -> Any:
-    llvm, builder = tools.llvm, tools.pass_builder(tools.machine, level)
-    start = time.perf_counter()
+def _optimise(tools: Toolchain, ir_text: str, names: Iterable[str], level: int = 1) -> Any:
     try:
-        module = llvm.parse_assembly(ir_text)
-        module.verify()
-    except RuntimeError as error:
-        raise CompileError(f"LLVM refused a generated module{_keep_text(ir_text)}: {error}") from error
-    module.triple = tools.host.triple
-    module.data_layout = str(tools.machine.target_data)
-    wanted = set(names)
-    missing = wanted - {f.name for f in module.functions if not f.is_declaration}
-    if missing:
-        raise CompileError(f"the module defines no function {sorted(missing)}{_keep_text(ir_text)}")
-    parsed = time.perf_counter()
-    builder.getModulePassManager().run(module, builder)
-    # The vector variants of math functions are public until the loops that may want them are vectorised; now the unused ones go.
-    for function in module.functions:
-        if function.name.startswith("lz_") and function.name not in wanted and not function.is_declaration:
-            function.linkage = "internal"
-    tools.tidy().run(module, builder)
-    STATISTICS.parsing += parsed - start
-    STATISTICS.optimising += time.perf_counter() - parsed
-    return module
+        return tools.optimised(ir_text, names, level)
+    except RefusedError as error:
+        raise CompileError(f"{error}{_keep_text(ir_text)}") from error
 
 
-def _compile(tools: _Toolchain, ir_text: str, names: Sequence[str], level: int = 1) -> bytes:
+def _compile(tools: Toolchain, ir_text: str, names: Sequence[str], level: int = 1) -> bytes:
     module = _optimise(tools, ir_text, names, level)
-    start = time.perf_counter()
-    data = bytes((tools.hasty if level == HASTE else tools.machine).emit_object(module))
-    STATISTICS.emitting += time.perf_counter() - start
+    data = tools.emitted(module, level)
     unresolved = _unresolved(tools, (f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")))
     if unresolved:
         raise CompileError(f"functions not found in this process: {', '.join(unresolved)}{_keep_text(ir_text)}")
     return data
 
 
-def _link(tools: _Toolchain, data: bytes, names: Sequence[str]) -> dict[str, int]:
+def _link(tools: Toolchain, data: bytes, names: Sequence[str]) -> dict[str, int]:
     """Link by LLVM, for systems and objects that the loader does not know."""
     llvm = tools.llvm
     # LLVM ends the process when a symbol is missing, so look before.
@@ -324,7 +270,7 @@ def _address(name: str) -> int | None:
     return _defined.get(name) or mathlib.address(name) or threads.address(name)
 
 
-def _unresolved(tools: _Toolchain, names: Iterable[str]) -> list[str]:
+def _unresolved(tools: Toolchain, names: Iterable[str]) -> list[str]:
     """Tell LLVM the functions among these that it does not know yet; return those that do not exist."""
     missing = []
     for name in names:

@@ -1,8 +1,7 @@
 """The machine that code is generated for.
 
-In: nothing but the machine and ``LAZYNP_LIBMVEC``.  Out: triple, CPU name, features and the vector ABI that the C library's vector
-math may be called with.  Promise: answers never change in a process; LLVM gives them, and is loaded by the first question and not
-before, or not at all: on Linux its answers are kept in the disk cache, as long as the system runs.
+In: nothing but the machine and ``LAZYNP_LIBMVEC``.  Out: its system, processor and features, and the vector ABI that the C library's vector
+math may be called with.  Promise: answers never change in a process; on Linux the kernel gives them, and LLVM is not loaded for that.
 """
 
 from __future__ import annotations
@@ -10,9 +9,8 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from typing import Any, Final
+from typing import Final
 
-from lazynp.backends.common import disk_cache
 from lazynp.values import config
 from lazynp.values.loading import load
 from lazynp.values.records import Row
@@ -42,6 +40,11 @@ class VectorABI(Row):
 
 
 # Widest first: the first one that the CPU can do is used.
+# What a processor's model is told by, on x86-64 and AArch64.
+_MODEL: Final = (
+    "vendor_id", "cpu family", "model", "stepping", "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision",
+)  # fmt: skip
+
 X86_ABIS: Final = (
     VectorABI("avx512", "e", 512, "", ("avx512f", "avx512dq")),
     VectorABI("avx2", "d", 256, "", ("avx2", "fma")),
@@ -51,39 +54,26 @@ AARCH64_ABIS: Final = (VectorABI("neon", "n", 128, "aarch64_vector_pcs ", ()),)
 
 
 @functools.cache
-def binding() -> Any:
-    """Return llvmlite.binding with the native target ready."""
-    llvm = load("llvmlite.binding")
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return llvm
-
-
-@functools.cache
 def host() -> Host:
-    """Return the triple, CPU name and features of this machine, and the version of LLVM."""
-    cache, key = disk_cache.shared(), _running_system()
-    kept = cache.get(key) if key else None
-    if kept is not None:
-        return Host(*kept.decode().split("\0"))
-    llvm = binding()
-    version = ".".join(map(str, llvm.llvm_version_info))
-    asked = Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), f"{_llvmlite()} {version}")
-    if key:
-        cache.put(key, "\0".join(asked).encode())
-    return asked
+    """Return what code depends on: the system and its processor, and the version of LLVM that generates it."""
+    if sys.platform == "linux":
+        return Host(f"{os.uname().machine}-linux", *_processor(), f"{_llvmlite()} {sys.maxsize}")
+    load("llvmlite.binding")
+    tools = load("lazynp.backends.llvm.toolchain").Toolchain()
+    return Host(tools.triple, tools.cpu, tools.features, f"{_llvmlite()} {tools.llvm.llvm_version_info}")
 
 
-def _running_system() -> str:
-    """Return a key that no other machine has, nor this one after its next start; an empty string where there is none."""
-    if sys.platform != "linux":
-        return ""
+def _processor() -> tuple[str, str]:
+    """Return a processor's model, and its features as LLVM writes them, of what Linux says of the first one."""
     try:
-        with open("/proc/sys/kernel/random/boot_id", "rb") as file:
-            start = file.read()
+        with open("/proc/cpuinfo", "rb") as file:
+            text = file.read(1 << 14).decode(errors="replace")
     except OSError:
-        return ""
-    return disk_cache.digest(repr((Host._fields, start, os.uname().machine, sys.maxsize, _llvmlite())).encode()).hex()
+        return "unknown", ""
+    lines = [line.partition(":") for line in text.split("\n\n")[0].splitlines()]
+    told = {name.strip(): value.strip() for name, _, value in lines}
+    features = ",".join([f"+{name}" for name in told.get("flags", told.get("Features", "")).split()])
+    return " ".join([value for name, value in told.items() if name.startswith(_MODEL)]) or "unknown", features
 
 
 def _llvmlite() -> str:

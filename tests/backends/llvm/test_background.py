@@ -1,4 +1,4 @@
-"""Compiling by a thread while the program goes on: the same code, when it is there; faults, forks and the end of the process."""
+"""Compiling while the program goes on, by a thread or another process: the same code, when it is there; faults, forks, and the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 import lazynp
 from lazynp.backends.common import disk_cache
-from lazynp.backends.llvm import background, compiler, expressions
+from lazynp.backends.llvm import background, client, compiler, expressions
 from lazynp.engine import realize, tiers
 from lazynp.values import config
 from tests.array import chained
@@ -28,12 +28,17 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def ahead(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+WHO = ["thread", pytest.param("child", marks=pytest.mark.skipif(bool(client.reason()), reason=client.reason()))]
+
+
+@pytest.fixture(autouse=True, params=WHO)
+def ahead(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """Programs are compiled while others run, for the user, on two cores, and nothing is on disk."""
+    cache = disk_cache.DiskCache(tmp_path / "own")
+    monkeypatch.setattr(disk_cache, "shared", lambda: cache)
     monkeypatch.setattr(disk_cache.DiskCache, "get", lambda self, key: None)
-    with config.override(background=True, threads=2, optimize=True):
-        assert background.wanted()
+    with config.override(compiler=request.param, threads=2, optimize=True):
+        assert client.ahead() and client.wanted() == (request.param == "child")
         yield
 
 
@@ -53,9 +58,9 @@ def test_the_code_is_that_of_who_waits() -> None:
         work.wait()
         assert work.code() == compiler._compile(compiler._toolchain(), text, ["kernel"])
     assert compiler.begin(text, ["kernel"]) is None, "it is to be taken"
-    before = compiler.STATISTICS.optimising
+    before = compiler._toolchain().optimising
     assert compiler.compile_module(text, ["kernel"])
-    assert compiler.STATISTICS.optimising == before, "by what the thread has made"
+    assert compiler._toolchain().optimising == before, "by what the thread has made"
 
 
 def test_who_cannot_go_on_without_it_waits() -> None:
@@ -110,7 +115,7 @@ def test_many_threads_ask_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "what", [{"background": False}, {"threads": 1}, {"optimize": False}], ids=["the switch", "one core", "in haste"]
+    "what", [{"compiler": "wait"}, {"compiler": "thread", "threads": 1}, {"optimize": False}], ids=["the switch", "one core", "in haste"]
 )
 def test_where_it_is_not_done(what: dict[str, Any]) -> None:
     with config.override(**what):
@@ -119,6 +124,7 @@ def test_where_it_is_not_done(what: dict[str, Any]) -> None:
 
 
 def test_an_llvm_that_is_another_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    config.update(compiler="thread")
     monkeypatch.setattr(background, "_known", None)
     monkeypatch.setitem(background._FUNCTIONS, "SetLinkage", "pii:")
     assert compiler.begin(module(56), ["add"]) is None
@@ -175,6 +181,8 @@ def test_recorded_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[Any] = []
     prepare = compiler._compile
     realize._engine.plans.clear()
+    realize.backend("auto").accounts.clear()  # type: ignore[attr-defined]
+    realize.backend("llvm").kernels.clear()  # type: ignore[attr-defined]
     with config.override(tape_limit=0, tier="auto"):
         x, y = lazynp.asarray(a), lazynp.asarray(b)
         first = numpy.asarray(program(lazynp, x, y))  # for which ready-made kernels may be compiled
@@ -190,7 +198,7 @@ def test_recorded_programs(monkeypatch: pytest.MonkeyPatch) -> None:
         assert [plan.tier for plan in plans()] == ["in the NumPy tier, until that has cost as much as compiling it"]
         until(compiled)
     assert all("lz_parallel(" in text for text in waited), "but for the threads that kernels have"
-    assert set(said) == {"in the NumPy tier, until it is compiled, which another thread does"}
+    assert set(said) == {"in the NumPy tier, until it is compiled, which goes on meanwhile"}
     assert [plan.tier for plan in plans()] == ["compiled, because it came often"]
 
 
@@ -204,7 +212,7 @@ HEAD = """
 import os, sys, time, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside another thread
 from lazynp.values import config
-config.update(background=True, threads=2)
+config.update(compiler={compiler!r}, threads=2)
 from lazynp.backends.llvm import background, compiler
 from tests.backends.llvm.kernels import map_ir
 def text(k):
@@ -217,7 +225,8 @@ def run(code: str, directory: Path, **environment: str) -> subprocess.CompletedP
     import os
 
     variables = {**os.environ, "LAZYNP_CACHE_DIR": str(directory), "LAZYNP_CACHE": "1", **environment}
-    return subprocess.run([sys.executable, "-c", HEAD + code], capture_output=True, text=True, timeout=300, check=False, env=variables)
+    head = HEAD.replace("{compiler!r}", repr(config.compiler))
+    return subprocess.run([sys.executable, "-c", head + code], capture_output=True, text=True, timeout=300, check=False, env=variables)
 
 
 @pytest.mark.parametrize("wait", [0, 0.02, 0.2])

@@ -13,7 +13,7 @@ import pytest
 
 import lazynp
 from lazynp.backends.llvm import flags
-from lazynp.backends.llvm.host import binding
+from lazynp.backends.llvm.toolchain import binding
 from lazynp.graph import report
 from lazynp.values import config
 from tests.backends.llvm import flag_table

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from lazynp.backends.llvm import compiler, loader, mathlib, threads
-from lazynp.backends.llvm.host import binding, host
+from lazynp.backends.llvm.host import host
 from lazynp.backends.llvm.loader import AARCH64, Image, Object, UnsupportedError
+from lazynp.backends.llvm.toolchain import binding
 
 # A function elsewhere, one whose address is taken, constants, data and zeros: everything that an object file has.
 TEXT = """

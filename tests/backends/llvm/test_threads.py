@@ -166,7 +166,7 @@ def test_without_the_variable_affinity_counts():
 @pytest.mark.parametrize("windows", [False, True])
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64", "riscv64"])
 def test_the_pool_is_valid_for_every_system(windows, machine):
-    from lazynp.backends.llvm.host import binding
+    from lazynp.backends.llvm.toolchain import binding
 
     module = binding().parse_assembly(threads.pool_ir(windows, machine))
     module.verify()

@@ -1,0 +1,149 @@
+/* A process beside the program, and the connection to it.
+
+   In: a command, a path, bytes.  Out: a descriptor, bytes.  Promise: the process is nobody's child and of a session of its own: neither `wait` nor
+   signals to the program's group find it; it inherits the connection as its standard input and no other descriptor.  Nothing here waits but
+   `child_await`, and a connection that the other side has closed sends no signal. */
+
+#ifndef LAZYNP_CHILD_H
+#define LAZYNP_CHILD_H
+
+#ifdef __linux__
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHILD_STACK (64 << 10) /* bytes, of each of two */
+#define CHILD_NICE 5
+#define CHILD_DESCRIPTORS 4096 /* that are closed one by one where the system cannot close them all at once */
+
+extern char** environ;
+
+typedef struct {
+    char* const* command;
+    char* stack; /* of the second process */
+    int connection, error;
+} Child;
+
+/* The process itself, in the program's memory until it becomes another program: it changes nothing there. */
+static int child_becomes(void* given) {
+    const Child* self = given;
+    struct sigaction action;
+    sigset_t none;
+    int nothing;
+    setsid();
+    if (dup2(self->connection, 0) < 0 || (nothing = open("/dev/null", O_RDWR)) < 0 || dup2(nothing, 1) < 0 || dup2(nothing, 2) < 0 || chdir("/")) _exit(127);
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, 3u, ~0u, 0u))
+#endif
+        for (int k = 3; k < CHILD_DESCRIPTORS; k++) close(k);
+    /* The program's handlers would run in its memory. */
+    for (int number = 1; number < NSIG; number++)
+        if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_IGN && action.sa_handler != SIG_DFL) {
+            memset(&action, 0, sizeof(action));
+            action.sa_handler = SIG_DFL;
+            sigaction(number, &action, NULL);
+        }
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + CHILD_NICE);
+    execve(self->command[0], self->command, environ);
+    _exit(127);
+}
+
+/* A process whose only child that is: as soon as it has begun, it is nobody's. */
+static int child_detached(void* given) {
+    Child* self = given;
+    if (clone(child_becomes, self->stack + CHILD_STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, self) < 0) self->error = errno;
+    return 0;
+}
+
+/* Start a command; the descriptor of the connection, or -errno. */
+static int child_start(char* const* command) {
+    Child self = {.command = command, .stack = NULL};
+    int ends[2], pid;
+    sigset_t all, before;
+    char* stack;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return -errno;
+    if ((stack = malloc(2 * CHILD_STACK)) == NULL) return close(ends[0]), close(ends[1]), -ENOMEM;
+    self.stack = stack + CHILD_STACK, self.connection = ends[1];
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid = clone(child_detached, stack + CHILD_STACK, CLONE_VM | CLONE_VFORK, &self); /* it tells nobody that it ends */
+    if (pid < 0) self.error = errno;
+    else
+        while (waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR) continue;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    free(stack);
+    close(ends[1]);
+    if (self.error) return close(ends[0]), -self.error;
+    return ends[0];
+}
+
+/* Connect to who listens at a path; a descriptor, or -errno. */
+static int child_connect(const char* path) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int connection;
+    if (strlen(path) >= sizeof(address.sun_path)) return -ENAMETOOLONG;
+    strcpy(address.sun_path, path);
+    if ((connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) < 0) return -errno;
+    if (connect(connection, (struct sockaddr*)&address, sizeof(address))) {
+        int error = errno;
+        close(connection);
+        return -error;
+    }
+    return connection;
+}
+
+/* How many bytes were sent, 0 where there is no room; -1 where nobody takes any more. */
+static Py_ssize_t child_send(int connection, const char* bytes, Py_ssize_t size) {
+    ssize_t sent = send(connection, bytes, (size_t)size, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent >= 0) return sent;
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
+}
+
+/* How many bytes came, 0 where none did yet; -1 where none will. */
+static Py_ssize_t child_receive(int connection, char* bytes, Py_ssize_t size) {
+    ssize_t came = recv(connection, bytes, (size_t)size, MSG_DONTWAIT);
+    if (came > 0) return came;
+    return came < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) ? 0 : -1;
+}
+
+/* Wait until something comes, or time is over. */
+static void child_await(int connection, int milliseconds) {
+    struct pollfd wanted = {.fd = connection, .events = POLLIN};
+    poll(&wanted, 1, milliseconds);
+}
+
+/* What tells a connection from another one with its number: a program that closes all descriptors closes it, too. */
+static unsigned long long child_inode(int connection) {
+    struct stat status;
+    return fstat(connection, &status) || !S_ISSOCK(status.st_mode) ? 0 : (unsigned long long)status.st_ino;
+}
+
+static void child_close(int connection) { close(connection); }
+
+#else
+#define ENOSYS_ 38
+static int child_start(char* const* command) { (void)command; return -ENOSYS_; }
+static int child_connect(const char* path) { (void)path; return -ENOSYS_; }
+static Py_ssize_t child_send(int connection, const char* bytes, Py_ssize_t size) { (void)connection, (void)bytes, (void)size; return -1; }
+static Py_ssize_t child_receive(int connection, char* bytes, Py_ssize_t size) { (void)connection, (void)bytes, (void)size; return -1; }
+static void child_await(int connection, int milliseconds) { (void)connection, (void)milliseconds; }
+static unsigned long long child_inode(int connection) { (void)connection; return 0; }
+static void child_close(int connection) { (void)connection; }
+#endif
+#endif
