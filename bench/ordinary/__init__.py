@@ -32,6 +32,7 @@ FAMILIES: Final = {
     "newton": "Newton and line search with tests",
     "chance": "Markov chains and Monte Carlo",
     "masks": "masks with shrinking sets",
+    "small": "few elements at a time",
     "singles": "large arrays, an element at a time",
     "passes": "large arrays in one call",
 }
