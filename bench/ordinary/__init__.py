@@ -1,4 +1,4 @@
-"""Ordinary NumPy programs, four a family, as their users write them.
+"""Ordinary NumPy programs, four a family and thirteen of few elements, as their users write them.
 
 In: a namespace (``numpy`` or ``lazynp``) and a size.  Out: a function of no arguments that computes everything once and gives back
 arrays and numbers.  Promise: nothing in them depends on which library runs them, which is the ``np`` of their modules; inputs are made
