@@ -129,10 +129,12 @@ static int hot_piece(const Pieces* pieces, npy_intp first, npy_intp rows, int th
 static int hot_run(RowsFunction function, const Chain* self, const Rows2* of, const Outs* outs, int minded) {
     HotRun run = {.function = function, .chain = self, .of = of, .outs = outs};
     double ns = (double)self->size * self->steps * HOT_NS;
-    int raised;
+    int raised, threads = 1;
     run.pieces.compute = hot_piece, run.pieces.basic = 1, run.pieces.minded = minded, run.pieces.piece = HOT_PIECE;
     run.pieces.whole = of->rows == 1 ? of->length : of->rows, run.pieces.unit = of->rows == 1 ? 1 : of->length;
-    raised = pieces_do(&run.pieces, self->size < LONG_FROM ? 1 : pieces_threads(ns, 0), ns);
+    if (self->size >= LONG_FROM && ns >= (double)pieces_ns && !(ns < PIECES_FETCH * (double)pieces_ns && pass_memory(self, outs) < PIECES_NEAR))
+        threads = pieces_threads(ns, 0);
+    raised = pieces_do(&run.pieces, threads, ns);
     flags_clear(1);
     hot_runs += !raised;
     return !raised;

@@ -227,6 +227,33 @@ static int pass_piece(const Pieces* pieces, npy_intp first, npy_intp count, int 
     return 0;
 }
 
+/* Bytes of memory that a tape reads and writes, views of the same memory counted once. */
+static npy_intp pass_memory(const Chain* self, const Outs* outs) {
+    const char *begin[CHAIN_STEPS + 1], *end[CHAIN_STEPS + 1];
+    npy_intp bytes = 0;
+    int count = 0;
+    for (int k = 0; k < self->steps; k++)
+        if (outs->to[k]) bytes += self->size * step_size(self, k);
+    for (int k = 0; k < self->arrays; k++) {
+        const char *low = PyArray_BYTES(self->array[k]), *high = low;
+        int at = 0;
+        for (int axis = 0; axis < PyArray_NDIM(self->array[k]); axis++) {
+            npy_intp span = (PyArray_DIM(self->array[k], axis) - 1) * PyArray_STRIDE(self->array[k], axis);
+            if (span < 0) low += span;
+            else high += span;
+        }
+        while (at < count && (high < begin[at] || low > end[at])) at++;
+        if (at < count) {
+            if (low < begin[at]) begin[at] = low;
+            if (high > end[at]) end[at] = high;
+        } else {
+            begin[count] = low, end[count++] = high;
+        }
+    }
+    while (count--) bytes += end[count] - begin[count];
+    return bytes;
+}
+
 /* Bytes that a tape reads and writes. */
 static npy_intp pass_bytes(const Chain* self, const Outs* outs) {
     npy_intp bytes = 0;

@@ -101,6 +101,8 @@ static int errors_minded(void) {
 #define PIECES_BYTE 0.06      /* nanoseconds of work on a byte, less are not worth that it goes from one processor's cache to another's */
 #define PIECES_CACHE (6 << 20) /* bytes, more are in nobody's cache */
 #define PIECES_FAR 0.03        /* nanoseconds for each of those */
+#define PIECES_NEAR (2 << 20)  /* bytes, fewer stay in a processor's own cache: what is around it would fetch half of them from another one's */
+#define PIECES_FETCH 2         /* so many times the work, from which on that does not matter */
 static PyObject* pool_method; /* `pool()`: how many threads kernels have */
 static PyObject* threads_name; /* of what `config` says of it */
 static long long pieces_ns = PIECES_NS, pieces_shared; /* and how often several have computed something */
