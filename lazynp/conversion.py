@@ -258,7 +258,7 @@ def _converted(x: arrays.ndarray, dtype: np.dtype[Any] | None, order: str | None
     node = arrays.node_of(x)
     if dtype is not None and dtype != node.dtype:
         node = converted(node, dtype)
-    return arrays.wrap_ordered(node, arrays.copy_order(x, order or "K"))
+    return arrays.wrap_ordered(build.copied(node), arrays.copy_order(x, order or "K"))
 
 
 def _stacked(items: Sequence[Any], dtype: np.dtype[Any] | None) -> Node | None:

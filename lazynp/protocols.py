@@ -441,8 +441,9 @@ def _copy(self: Any, order: str = "C") -> Any:
 
         return hand.cell(memory.copy(order))  # type: ignore[arg-type]
     from lazynp.arrays import copy_order, node_of, wrap_ordered
+    from lazynp.graph.build import copied
 
-    return wrap_ordered(node_of(self), copy_order(self, order or "C"))
+    return wrap_ordered(copied(node_of(self)), copy_order(self, order or "C"))
 
 
 def _shallow_copy(self: Any) -> Any:

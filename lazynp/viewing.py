@@ -68,7 +68,7 @@ def view_reshape(x: arrays.ndarray, shape: Any, order: str = "C", copy: bool | N
     if order == "F" and (len(old) > 1 or len(shape) > 1):
         return view_reshape(x.T, asked[::-1], "C", copy).T
     if copy:
-        return arrays.wrap(build.reshape(arrays.node_of(x), shape))
+        return arrays.wrap(build.copied(build.reshape(arrays.node_of(x), shape)))
     if asked == old:
         # The same memory as it lies; a -1 makes NumPy lay out even the same shape anew, which shows in axes of length one and empty arrays.
         return derived(x, (AXES, tuple(range(len(old))), old), x.dtype)
@@ -80,7 +80,7 @@ def view_reshape(x: arrays.ndarray, shape: Any, order: str = "C", copy: bool | N
         return derived(x, (o.RESHAPE, None, shape), x.dtype, geometry=(offset, found))
     if copy is False:
         raise ValueError("Unable to avoid creating a copy while reshaping.")
-    return arrays.wrap(build.reshape(arrays.node_of(x), shape))
+    return arrays.wrap(build.copied(build.reshape(arrays.node_of(x), shape)))
 
 
 def length(n: Any) -> int:

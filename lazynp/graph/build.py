@@ -17,7 +17,7 @@ from lazynp.graph import op as o
 from lazynp.graph.errstate import QUIET
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import Node, Shape, Site, caller
-from lazynp.graph.op import Op
+from lazynp.graph.op import Kind, Op
 from lazynp.values import pressure
 from lazynp.values.buffer import Buffer
 
@@ -218,6 +218,11 @@ def contiguous(x: Node) -> Node:
     if x.op is o.BUFFER or x.op is o.CONTIGUOUS:
         return x
     return Node(o.CONTIGUOUS, (x,), None, x.dtype, x.shape, caller())
+
+
+def copied(x: Node) -> Node:
+    """The value of a copy.  NumPy multiplies complex64 numbers with other bits where they run backwards: a copy of a view is stored."""
+    return contiguous(x) if x.dtype.char == "F" and x.op.kind is Kind.MOVEMENT else x
 
 
 def size(x: Node) -> int:

@@ -182,7 +182,7 @@ def fitted(value: Any, shape: Shape, dtype: np.dtype[Any]) -> Node:
         raise ValueError(f"could not broadcast input array from shape {given} into shape {wanted}")
     if node.dtype != dtype:
         node = converted(node, dtype)
-    return build.expand(node, shape)
+    return build.expand(build.copied(node), shape)
 
 
 def _foreign(value: Any, shape: Shape, dtype: np.dtype[Any]) -> arrays.ndarray:

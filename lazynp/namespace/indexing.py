@@ -186,7 +186,7 @@ def read(x: arrays.ndarray, key: Any) -> Any:
     view = arrays.view_key(x, region, lengths, axes)
     if copies:
         # To NumPy a 0-d array is an index array, which gives no view.
-        return arrays.wrap_ordered(arrays.node_of(view), arrays.copy_order(view, "K"))
+        return arrays.wrap_ordered(build.copied(arrays.node_of(view)), arrays.copy_order(view, "K"))
     return view
 
 

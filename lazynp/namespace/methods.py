@@ -19,7 +19,7 @@ import numpy as np
 from lazynp.array import core, dispatch, hand, plain, tapes
 from lazynp.array.calls import product_in_passing
 from lazynp.conversion import as_dtype, loses_a_part, no_array, warn_complex
-from lazynp.graph.build import cast, const, expand
+from lazynp.graph.build import cast, const, copied, expand
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import at_once
 from lazynp.graph.node import caller
@@ -69,7 +69,7 @@ def _astype(self: Any, dtype: Any, order: str = "K", casting: str = "unsafe", su
     if not array:
         value = self._value
         return result(cast(node_of(self), wanted)) if value is None else scalar_of_value(value.astype(wanted))
-    node = cast(node_of(self), wanted)
+    node = copied(cast(node_of(self), wanted))
     return wrap_ordered(node, copy_order(self, order))
 
 

@@ -320,6 +320,8 @@ def _output(w: Writer, number: int, entry: Entry) -> Expression:
 
 
 def _contiguous(w: Writer, number: int, entry: Entry) -> Expression:
+    if entry.dtype.char == "F":  # NumPy's loops have other bits for what runs backwards: ``build.copied``
+        return f"copied({w.names[entry.src[0]]})", _fresh(number, entry, c_order=True)
     return w.names[entry.src[0]], _view(w, entry, whole=True, c_order=True)
 
 

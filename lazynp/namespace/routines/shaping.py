@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from lazynp.array import hand
-from lazynp.graph.build import broadcast_shape
+from lazynp.graph.build import broadcast_shape, copied
 from lazynp.layout import ORDERS, checked_order, flat_order
 from lazynp.namespace.bridge import fallback
 from lazynp.namespace.routines.creation import addressable, shape_of, shared
@@ -371,7 +371,7 @@ def unstack(x: Any, /, *, axis: Any = 0) -> Any:
 
 def flatten(x: Any, order: str = "C") -> Any:
     """Copy all elements in one dimension; the method of that name."""
-    return wrap(node_of(ravel(x, order)))
+    return wrap(copied(node_of(ravel(x, order))))
 
 
 FUNCTIONS: Final = {
