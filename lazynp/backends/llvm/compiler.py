@@ -101,14 +101,14 @@ def define(functions: Mapping[str, int]) -> None:
 
 
 def begin(ir_text: str, names: Sequence[str], level: int = 1) -> Any:
-    """Have a thread compile a module; what does so, until that is over.  None where ``compile_module`` will find it, or has to do it."""
+    """Have a module compiled meanwhile; what does so, until that is over.  None where ``compile_module`` will find it, or has to do it."""
     if not config.optimize or not client.ahead():
         return None
     with _lock:
         key = _key(ir_text, names, level)
-        work = _begun.get(key)
         if len(_begun) >= BEGUN and config.cache:
             _keep_what_is_done()
+        work = _begun.get(key)
         if work is None and disk_cache.shared().get(key) is None:
             work = client.begin(key, ir_text, names, level)
             if work is None and background.wanted():
