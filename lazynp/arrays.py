@@ -327,7 +327,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
 
     @real.setter
     def real(self, value: Any) -> None:
-        view_part(self, o.REAL)[...] = asarray(value)  # cast, as an array is
+        self.real[...] = asarray(value)  # cast, as an array is
 
     @property
     def imag(self) -> ndarray:
@@ -341,7 +341,7 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     def imag(self, value: Any) -> None:
         if self.dtype.kind != "c":
             raise TypeError("array does not have imaginary part to set")
-        view_part(self, o.IMAG)[...] = asarray(value)
+        self.imag[...] = asarray(value)
 
     @property
     def flat(self) -> attributes.flatiter:

@@ -395,3 +395,24 @@ def test_fields_are_views_of_their_bytes(below: int, field: tuple[str, int]) -> 
                 part += 1
                 found.append((part.dtype, part.shape, part.strides, numpy.asarray(part).tobytes(), numpy.asarray(a).tobytes()))
             assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("dtype", ["F", "d"])
+@pytest.mark.parametrize("name", ["real", "imag"])
+def test_parts_are_as_writeable_as_the_view(name: str, dtype: str) -> None:
+    """A view keeps its own flag when its base becomes read-only."""
+
+    def program(np: Any) -> Any:
+        x = np.array([1, 2, 3, 4], dtype)
+        views = [x[::-1], x[1:], x.reshape(2, 2)]
+        x.flags.writeable = False
+        said = []
+        for view in views:
+            try:
+                setattr(view, name, 7)
+                said.append("written")
+            except (ValueError, TypeError) as error:
+                said.append(str(error))
+        return said, x.tolist()
+
+    assert program(lazynp) == program(numpy)
