@@ -817,8 +817,8 @@ static inline PyObject* filters_now(void) {
     return found;
 }
 
-/* The error state of what is recorded now, with what the filters of warnings say (borrowed); NULL, without an exception, where an operation is computed at its
-   call.  It was asked for before, mostly: under the same value of NumPy's context variable, with the same list of filters. */
+/* The error state of what is recorded now, with what the filters of warnings say; NULL, without an exception, where an operation is computed at its call.
+   It was asked for before, mostly: under the same value of NumPy's context variable, with the same list of filters. */
 static struct {
     PyObject *errors, *filters, *first, *state;
     Py_ssize_t length;
@@ -834,10 +834,13 @@ static inline int state_known(void) {
     return errors == said.errors;
 }
 
+/* The same as a new reference, asked for where it is not known.  Other threads may exchange the filters meanwhile, and ask, too: what was said under others is not
+   remembered, and the circumstances change all at once. */
 static PyObject* state_now(int* minded) {
-    PyObject *errors = NULL, *filters, *first, *found;
+    PyObject *errors = NULL, *filters, *first, *found, *state, *old[4];
+    Py_ssize_t length;
     if (error_variable == NULL || state_method == NULL) return NULL;
-    if (state_known()) return *minded = said.minded, said.state;
+    if (state_known()) return *minded = said.minded, Py_XNewRef(said.state);
     if (warnings_dict == NULL) {
         PyObject* module = PyImport_ImportModule("warnings");
         if (module == NULL) return PyErr_Clear(), NULL;
@@ -848,30 +851,32 @@ static PyObject* state_now(int* minded) {
     filters = filters_now();
     if (filters == NULL || !PyList_CheckExact(filters)) return NULL;
     if (PyContextVar_Get(error_variable, NULL, &errors) < 0 || errors == NULL) return PyErr_Clear(), NULL;
-    first = PyList_GET_SIZE(filters) ? PyList_GET_ITEM(filters, 0) : NULL;
+    length = PyList_GET_SIZE(filters);
+    first = length ? PyList_GET_ITEM(filters, 0) : NULL;
     Py_INCREF(filters), Py_XINCREF(first);
     found = PyObject_CallNoArgs(state_method);
     if (found == NULL) {
         Py_DECREF(errors), Py_DECREF(filters), Py_XDECREF(first);
         return pieces_put_off(), NULL;
     }
-    Py_XSETREF(said.state, found == Py_None ? NULL : Py_NewRef(PyTuple_GET_ITEM(found, 0)));
-    said.minded = found == Py_None ? 0 : (int)PyLong_AsLong(PyTuple_GET_ITEM(found, 1));
-    said.length = PyList_GET_SIZE(filters);
+    state = found == Py_None ? NULL : PyTuple_GET_ITEM(found, 0);
+    *minded = found == Py_None ? 0 : (int)PyLong_AsLong(PyTuple_GET_ITEM(found, 1));
+    Py_XINCREF(state);
+    if (filters_now() != filters || PyList_GET_SIZE(filters) != length || (length && PyList_GET_ITEM(filters, 0) != first)) length = -1;
+    old[0] = said.errors, old[1] = said.filters, old[2] = said.first, old[3] = said.state;
+    said.errors = errors, said.filters = filters, said.first = first, said.state = Py_XNewRef(state), said.minded = *minded, said.length = length;
     Py_DECREF(found);
-    Py_XSETREF(said.errors, errors);
-    Py_XSETREF(said.filters, filters);
-    Py_XSETREF(said.first, first);
-    return *minded = said.minded, said.state;
+    for (int k = 0; k < 4; k++) Py_XDECREF(old[k]);
+    return state;
 }
 
 /* The settings have changed: the state is asked for again. */
 static void state_forget(void) {
+    said.length = -1; /* before what goes lets other threads run */
     Py_CLEAR(said.errors);
     Py_CLEAR(said.filters);
     Py_CLEAR(said.first);
     Py_CLEAR(said.state);
-    said.length = -1;
 }
 
 /* Whether code is lazynp's own, whose place is no place of the program's. */
@@ -1050,7 +1055,6 @@ static inline PyObject* recording_end(Begun* begun, PyObject* made) {
 static inline int recording_begin(Begun* begun) {
     begun->cell = NULL, begun->site = (Site){NULL, 0};
     if (tapes_bound() < 0 || (begun->state = state_now(&begun->minded)) == NULL) return 0;
-    Py_INCREF(begun->state); /* what is asked next may let go of it */
     if ((begun->cell = chain_cell()) && site_now(&begun->site)) return 1;
     return recording_end(begun, NULL), 0;
 }

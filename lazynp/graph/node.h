@@ -53,14 +53,26 @@ static inline int filters_changed(void) {
            (n && memcmp(((PyListObject*)filters_list)->ob_item, ((PyTupleObject*)filters_held)->ob_item, (size_t)n * sizeof(PyObject*)));
 }
 
+/* Put two objects (taken over; NULL: none) in the place of two others at once: what goes may run code, and let other threads run. */
+static void both_set(PyObject** a, PyObject* x, PyObject** b, PyObject* y) {
+    PyObject *old_a = *a, *old_b = *b;
+    *a = x, *b = y;
+    Py_XDECREF(old_a), Py_XDECREF(old_b);
+}
+
+/* Ask what the filters say.  Other threads may exchange them meanwhile: then they are read again the next time. */
 static int filters_read(void) {
-    PyObject *list = PyDict_GetItem(warnings_dict, filters_name), *said = PyObject_CallNoArgs(read_filters);
-    if (said == NULL) return -1;
+    PyObject *list = Py_XNewRef(PyDict_GetItem(warnings_dict, filters_name)), *held = list && PyList_CheckExact(list) ? PyList_AsTuple(list) : NULL;
+    PyObject* said = PyErr_Occurred() ? NULL : PyObject_CallNoArgs(read_filters);
+    if (said == NULL) {
+        Py_XDECREF(list), Py_XDECREF(held);
+        return -1;
+    }
+    if (PyDict_GetItem(warnings_dict, filters_name) != list) Py_CLEAR(held);
     filters_said = PyLong_AsLong(said);
     Py_DECREF(said);
-    Py_CLEAR(minded_state);
-    Py_XSETREF(filters_list, Py_XNewRef(list));
-    Py_XSETREF(filters_held, list && PyList_CheckExact(list) ? PyList_AsTuple(list) : NULL);
+    both_set(&minded_state, NULL, &minded_made, NULL);
+    both_set(&filters_list, list, &filters_held, held);
     return PyErr_Occurred() ? -1 : 0;
 }
 
@@ -75,10 +87,8 @@ static PyObject* minded(PyObject* state) {
     said = PyLong_FromLong(filters_said);
     found = said ? PyObject_CallMethodOneArg(state, minded_name, said) : NULL;
     Py_XDECREF(said);
-    if (found) {
-        Py_XSETREF(minded_made, Py_NewRef(found));
-        Py_XSETREF(minded_state, state);
-    } else Py_DECREF(state);
+    if (found) both_set(&minded_state, state, &minded_made, Py_NewRef(found));
+    else Py_DECREF(state);
     return found;
 }
 
@@ -92,10 +102,7 @@ static inline PyObject* numpys_state(void) {
         return state;
     }
     state = PyObject_CallOneArg(state_of, token ? token : Py_None);
-    if (state && token) {
-        Py_XSETREF(last_token, Py_NewRef(token));
-        Py_XSETREF(last_state, Py_NewRef(state));
-    }
+    if (state && token) both_set(&last_token, Py_NewRef(token), &last_state, Py_NewRef(state));
     Py_XDECREF(token);
     return state;
 }

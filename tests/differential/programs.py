@@ -4,6 +4,7 @@ In: seeds.  Out: the first difference of a program, or None.  A program is run a
 not change a bit) and, where it raises, with every operation run at its call.  A failing one is shrunk and printed as it would be typed.
 
     python -m tests.differential.programs --count 1000 --seed 0 --tier compiled --grammar exact
+    python -m tests.differential.programs --count 1000 --seed 0 --threads 8  # so many programs at once, which switch often
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -324,19 +326,37 @@ def check(seed: int, grammar: str, tier: str) -> str | None:
     return None if difference(program, tier) is None else report(program, tier)
 
 
+def checked(seeds: range, grammar: str, tier: str, threads: int) -> Iterator[str | None]:
+    """The reports of programs, in order; those of several threads run at once."""
+
+    def checked_one(seed: int) -> str | None:
+        return check(seed, grammar_of(seed) if grammar == "both" else grammar, tier)
+
+    if threads == 1:
+        yield from map(checked_one, seeds)
+        return
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(threads) as pool:
+            yield from pool.map(checked_one, seeds)
+    finally:
+        sys.setswitchinterval(before)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--tier", choices=TIERS, default="auto")
     parser.add_argument("--grammar", choices=[*GRAMMARS, "both"], default="both")
+    parser.add_argument("--threads", type=int, default=1, help="programs that run at once")
     parser.add_argument("--stop", type=int, default=10, help="differences to report before giving up")
     options = parser.parse_args()
     failures = 0
     begun = shown = time.monotonic()
-    for k in range(options.count):
-        seed = options.seed + k
-        found = check(seed, grammar_of(seed) if options.grammar == "both" else options.grammar, options.tier)
+    seeds = range(options.seed, options.seed + options.count)
+    for k, found in enumerate(checked(seeds, options.grammar, options.tier, options.threads)):
         if found is not None:
             failures += 1
             print(found, flush=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -195,3 +197,38 @@ def test_what_filters_say(added: list[tuple[Any, ...]], said: int) -> None:
     for filtered in added:
         warnings.filterwarnings(*filtered)
     assert filters.said() == filters.read() == said
+
+
+THREADS = """
+import gc, sys, threading, warnings
+import numpy, lazynp as np
+from lazynp.values import config
+config.update(tape_limit=int(sys.argv[1]))
+sys.setswitchinterval(1e-6)
+gc.set_threshold(2, 1, 1)
+x = np.array([1.0, 2.0, 3.0])
+np.realize(x)
+wrong = []
+def program(k):
+    for n in range(600):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.filterwarnings("ignore", f"text {n % k if k else n}")
+            with numpy.errstate(all="ignore"):
+                z = (x + k) * 2 - x
+            if n % 8 == 0 and [float(v) for v in z] != [v + 2 * k for v in (1, 2, 3)]:
+                wrong.append(k)
+threads = [threading.Thread(target=program, args=(k,)) for k in range(6)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(wrong)
+"""
+
+
+@pytest.mark.parametrize("limit", ["0", "786432"])
+def test_threads_that_exchange_the_filters(limit: str) -> None:
+    """A block of filters ends while another thread asks what it says."""
+    done = subprocess.run([sys.executable, "-c", THREADS, limit], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
