@@ -56,24 +56,26 @@ AARCH64_ABIS: Final = (VectorABI("neon", "n", 128, "aarch64_vector_pcs ", ()),)
 @functools.cache
 def host() -> Host:
     """Return what code depends on: the system and its processor, and the version of LLVM that generates it."""
-    if sys.platform == "linux":
-        return Host(f"{os.uname().machine}-linux", *_processor(), f"{_llvmlite()} {sys.maxsize}")
+    told = _processor() if sys.platform == "linux" else None
+    if told is not None:
+        return Host(f"{os.uname().machine}-linux", *told, f"{_llvmlite()} {sys.maxsize}")
     load("llvmlite.binding")
     tools = load("lazynp.backends.llvm.toolchain").Toolchain()
     return Host(tools.triple, tools.cpu, tools.features, f"{_llvmlite()} {tools.llvm.llvm_version_info}")
 
 
-def _processor() -> tuple[str, str]:
-    """Return a processor's model, and its features as LLVM writes them, of what Linux says of the first one."""
+def _processor() -> tuple[str, str] | None:
+    """Return a processor's model, and its features as LLVM writes them, of what Linux says of the first one; None where it says nothing."""
     try:
         with open("/proc/cpuinfo", "rb") as file:
             text = file.read(1 << 14).decode(errors="replace")
     except OSError:
-        return "unknown", ""
+        return None
     lines = [line.partition(":") for line in text.split("\n\n")[0].splitlines()]
     told = {name.strip(): value.strip() for name, _, value in lines}
     features = ",".join([f"+{name}" for name in told.get("flags", told.get("Features", "")).split()])
-    return " ".join([value for name, value in told.items() if name.startswith(_MODEL)]) or "unknown", features
+    model = " ".join([value for name, value in told.items() if name.startswith(_MODEL)])
+    return (model, features) if model and features else None
 
 
 def _llvmlite() -> str:
