@@ -131,7 +131,11 @@ class Server:
                 return
             content = bytes(client.came[REQUEST.size : end])
             del client.came[:end]
-            self.ask(client, kind, key.decode(), level, content[:names].decode(), content[names:].decode())
+            try:
+                self.ask(client, kind, key.decode(), level, content[:names].decode(), content[names:].decode())
+            except UnicodeDecodeError:
+                self.leave(client)
+                return
 
     def leave(self, client: Client) -> None:
         self.clients.remove(client)
