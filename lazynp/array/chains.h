@@ -1059,7 +1059,7 @@ static inline int recording_begin(Begun* begun) {
     return recording_end(begun, NULL), 0;
 }
 
-/* The array of an operand that lies in memory, side by side, and is nobody else's to write (borrowed); NULL of all else. */
+/* The array of an operand that lies in memory and is nobody else's to write (borrowed); NULL of all else. */
 static inline PyArrayObject* next_array(PyObject* x) {
     PyObject* base = ((Cell*)x)->base;
     if (base == NULL) return NULL;
@@ -1068,10 +1068,10 @@ static inline PyArrayObject* next_array(PyObject* x) {
     } else if (Py_TYPE(base) != &PyArray_Type || !is_private(x)) {
         return NULL;
     }
-    return PyArray_ISCARRAY_RO((PyArrayObject*)base) && PyArray_TYPE((PyArrayObject*)base) < TYPES ? (PyArrayObject*)base : NULL;
+    return PyArray_TYPE((PyArrayObject*)base) < TYPES ? (PyArrayObject*)base : NULL;
 }
 
-/* What most operations are: a step over operands of one type and one shape that lie, or will, as the results do.  NULL, without an exception: it has to be looked at
+/* What most operations are: a step over operands of one type and one shape, which lie as the results do, or in rows of steps forward.  NULL, without an exception: it has to be looked at
    closer (`chain_step`).  No code of a program's runs. */
 static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
     PyObject* operands[2] = {a, b};
@@ -1083,11 +1083,12 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
     Loop* loop;
     Value value;
     Site site;
-    int type = -1, ndim = 0, nin = b ? 2 : 1, whole;
+    int type = -1, ndim = 0, nin = b ? 2 : 1, flat = 1, whole;
     npy_intp size = 1;
     for (int o = 0; o < nin; o++) {
         PyObject* x = operands[o];
         const npy_intp* own;
+        npy_intp steps[AXES];
         int found, axes;
         if (Py_TYPE(x) != array_type) continue;
         if (WAITS(x)) {
@@ -1097,7 +1098,9 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
         } else {
             if ((array[o] = next_array(x)) == NULL) return NULL;
             found = PyArray_TYPE(array[o]), axes = PyArray_NDIM(array[o]), own = PyArray_DIMS(array[o]);
-            if (axes == 0 || axes > AXES || PyArray_STRIDE(array[o], axes - 1) < 0) return NULL;
+            if (axes == 0 || axes > AXES) return NULL;
+            if (PyArray_ISCARRAY_RO(array[o]) ? PyArray_STRIDE(array[o], axes - 1) < 0 : axes > 2 || !operand_steps(array[o], axes, own, steps)) return NULL;
+            flat &= PyArray_ISCARRAY_RO(array[o]);
         }
         if (type < 0) type = found, ndim = axes, dims = own;
         else if (type != found || ndim != axes || (dims != own && !same_lengths(dims, own, ndim))) return NULL;
@@ -1108,12 +1111,14 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
     for (int k = 0; k < ndim; k++) size *= dims[k];
     if (!loop->joins && size > chain_sizes.block) return NULL;
     whole = !loop->joins;
+    if (whole && !flat) return NULL;
     if (kept_count == 0 || waiting_count >= CHAINS_MOST || orphaned_bytes > ORPHANED_MOST) return NULL;
     for (int o = 0; o < nin; o++)
         if (array[o] == NULL && chain[o] == NULL && !value_of(operands[o], type, &value)) return NULL;
     if (!state_known() || said.state == NULL || (site.code = site_known(&site.offset)) == NULL) return NULL;
     /* the youngest: steps that join older ones have more wait at a time */
-    if (self != waiting.before || (whole && !self->flat) || !takes_step(self, &site, said.state)) self = waiting_count ? tape_over(ndim, dims, &site, said.state, serial, 1, whole) : NULL;
+    if (self != waiting.before || (whole && !self->flat) || (self->whole && !flat) || !takes_step(self, &site, said.state))
+        self = waiting_count ? tape_over(ndim, dims, &site, said.state, serial, flat, whole) : NULL;
     if (self == NULL) {
         if (size == 0 || size < chain_sizes.from || size > limit_now()) return NULL;
         if ((self = chain_new(said.state, said.minded, ndim, dims, size)) == NULL) return PyErr_Clear(), NULL;
@@ -1138,7 +1143,7 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
     }
     Py_INCREF(site.code);
     chain_append(self, loops, type, of, chain_cell(), &site); /* a kept cell */
-    self->whole |= whole;
+    self->whole |= whole, self->flat &= flat;
     return (PyObject*)self->cell[self->steps - 1];
 }
 
