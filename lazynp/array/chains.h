@@ -112,6 +112,10 @@ static int lies_fortran(const Chain* self) {
     return 1;
 }
 
+/* Bytes from each element of an operand to the next, where a tape's results are one row. */
+static inline npy_intp row_step(PyArrayObject* x) { return PyArray_NDIM(x) == 0 || PyArray_DIM(x, 0) == 1 ? 0 : PyArray_STRIDE(x, 0); }
+
+
 /* The only step of a tape over a whole array; NULL, perhaps without an exception, where it is to be done step by step.  `told`: errors that are still to be told. */
 static PyArrayObject* one_run(Chain* self, int* told) {
     Step* step = &self->step[0];
@@ -120,18 +124,20 @@ static PyArrayObject* one_run(Chain* self, int* told) {
     PyArrayObject* made = NULL;
     char* from[2] = {NULL, NULL};
     npy_intp size = 0, along[2] = {0, 0};
+    int row = !self->flat && !self->strided && self->ndim == 1 && loop->joins;
     if (nin > 2) return NULL; /* a pass does it */
-    if (!self->flat && !(self->strided && lies_fortran(self))) return (PyArrayObject*)step_direct(self, 0, NULL);
+    if (!self->flat && !row && !(self->strided && lies_fortran(self))) return (PyArrayObject*)step_direct(self, 0, NULL);
     if (self->size == 0) return NULL;
     for (int o = 0; o < nin && self->flat && made == NULL && long_shares(loop, step->type); o++)
         if (step->of[o].kind == OF_ARRAY && is_left(self, self->array[step->of[o].number], step->out)) made = (PyArrayObject*)Py_NewRef((PyObject*)self->array[step->of[o].number]), left = 1;
     if (made == NULL && (made = raw_new(self->ndim, self->dims, step->out, self->size)) == NULL) return NULL;
     for (int o = 0; o < nin; o++) {
         int number = step->of[o].number;
-        if (step->of[o].kind == OF_ARRAY) from[o] = PyArray_BYTES(self->array[number]), along[o] = size = PyArray_ITEMSIZE(self->array[number]);
+        if (step->of[o].kind == OF_ARRAY)
+            from[o] = PyArray_BYTES(self->array[number]), along[o] = size = row ? row_step(self->array[number]) : PyArray_ITEMSIZE(self->array[number]);
         else from[o] = (char*)&self->value[number];
     }
-    if (!self->flat) raw_fortran(made);
+    if (!self->flat && !row) raw_fortran(made);
     if (nin == 1) errors = long1(loop, step->type, from[0], PyArray_BYTES(made), self->size, size, loop->size);
     else errors = long2(loop, step->type, from[0], from[1], PyArray_BYTES(made), self->size, along[0], along[1], loop->size);
     if (left) *told = errors & self->minded;
@@ -345,7 +351,7 @@ static int tape_compute(Chain* self) {
 #define SMALL_STEPS 32       /* as many as the bits of `wanted` */
 #define SMALL_BYTES 32768    /* of all results together */
 
-/* A tape of few elements that lie as the results do, without what a pass needs besides: each step has room of its own; whether it was done. */
+/* A tape of few elements that lie as the results do, or of one row, without what a pass needs besides: each step has room of its own; whether it was done. */
 static int small_settle(Chain* self) {
     static Value room[SMALL_BYTES / sizeof(Value)]; /* nobody else runs meanwhile */
     PyArrayObject* made[SMALL_STEPS];
@@ -380,7 +386,7 @@ static int small_settle(Chain* self) {
         for (int o = 0; o < nin; o++) {
             int number = step->of[o].number;
             switch (step->of[o].kind) {
-            case OF_ARRAY: args[o] = PyArray_BYTES(self->array[number]), along[o] = PyArray_ITEMSIZE(self->array[number]); break;
+            case OF_ARRAY: args[o] = PyArray_BYTES(self->array[number]), along[o] = self->flat ? PyArray_ITEMSIZE(self->array[number]) : row_step(self->array[number]); break;
             case OF_NUMBER: args[o] = (char*)&self->value[number], along[o] = 0; break;
             default: args[o] = at[number], along[o] = step_size(self, number);
             }
@@ -461,7 +467,7 @@ static int tape_settle(Chain* self) {
         return failed;
     }
     if (PyErr_Occurred()) return chain_done(self), -1;
-    if (self->steps <= SMALL_STEPS && self->closed == OPEN && self->flat && self->size <= SMALL && self->size > 0 && self->steps * (self->size * CHAIN_SIZE + 64) <= SMALL_BYTES) {
+    if (self->steps <= SMALL_STEPS && self->closed == OPEN && (self->flat || self->ndim == 1) && self->size <= SMALL && self->size > 0 && self->steps * (self->size * CHAIN_SIZE + 64) <= SMALL_BYTES) {
         if (small_settle(self)) return chain_done(self), 0;
         if (PyErr_Occurred()) return chain_done(self), -1;
     }

@@ -33,6 +33,7 @@ SPECIAL_WORK = 100_000
 SPECIAL_FACTOR = 3
 AHEAD = 2  # what is compiled while the program goes on costs so much less: its text, and a core that had nothing to do
 WORTH_WAITING = 8  # compilations that a run costs which waits for its own, where others go on meanwhile by passes and NumPy's loops
+WAITING_BYTES = 64 << 20  # of a value, from which on what NumPy's loops hold between the steps matters
 ATTEMPTS = 3  # times that somebody else took part of what was to be compiled
 KEPT_WORK = 8  # code that an earlier process left on disk costs so much less than compiling: by then one looks whether there is some
 SMALL_PIECES = 12  # runs that pay for a compilation, from which on they are small
@@ -48,22 +49,27 @@ PATTERN = 3  # operations whose sources look alike so many levels up share their
 
 
 class Price(Row):
-    """The price of a program in vectorised element operations: of a run, a place in a schedule, machine code; and whose code that is."""
+    """The price of a program in vectorised element operations: of a run, a place in a schedule, machine code; whose code that is.
+
+    And the bytes of its largest value.
+    """
 
     run: int
     schedule: int
     code: int
     structure: int
+    largest: int
 
 
 def work(program: Program) -> Price:
     """Compute what a program costs."""
-    total = operations = 0
+    total = operations = largest = 0
     for entry in program.entries:
         kind = entry.op.kind
         if kind is Kind.LEAF or kind is Kind.MOVEMENT:
             continue
         operations += 1
+        largest = max(largest, prod(entry.shape) * entry.dtype.itemsize)
         # A write costs what it writes: the rest stays or is copied fast.
         size = prod(program.entries[entry.src[1]].shape if entry.op is STORE else entry.shape)
         if entry.op in SPECIAL:
@@ -76,7 +82,7 @@ def work(program: Program) -> Price:
         if kind is Kind.REDUCTION:
             total += prod(program.entries[entry.src[0]].shape) * together.PARTS
     patterns = _patterns(program)
-    return Price(total // together.PARTS, operations * PLAN_WORK, len(patterns) * COMPILE_WORK, hash((operations, patterns)))
+    return Price(total // together.PARTS, operations * PLAN_WORK, len(patterns) * COMPILE_WORK, hash((operations, patterns)), largest)
 
 
 def _patterns(program: Program) -> frozenset[int]:
@@ -208,7 +214,7 @@ class TieredBackend:
     def _why(self, program: Program, price: Price) -> str:
         """The reason for the tier that a program begins in."""
         once = price.code + price.schedule
-        if price.run >= once and (price.run >= WORTH_WAITING * once or not self.compiler.ahead):
+        if price.run >= once and (price.run >= WORTH_WAITING * once or price.largest >= WAITING_BYTES or not self.compiler.ahead):
             return LARGE
         if price.run < TINY_WORK:
             return TINY

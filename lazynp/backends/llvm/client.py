@@ -43,7 +43,7 @@ _lock: Final = forking.compiler
 
 
 class _State:
-    """What the program knows of processes that compile."""
+    """Hold what the program knows of processes that compile."""
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
@@ -69,7 +69,7 @@ class Work:
 
     @property
     def over(self) -> bool:
-        """Whether it is done, or refused."""
+        """Tell whether it is done, or refused."""
         if not self._state and _lock.acquire(blocking=False):
             try:
                 _hear()
@@ -123,7 +123,7 @@ class Connection:
 
     @property
     def open(self) -> bool:
-        """Whether the descriptor is still the connection's: a program may have closed it, and opened another."""
+        """Tell whether the descriptor is still the connection's: a program may have closed it, and opened another."""
         return bool(self.inode) and _native.inode(self.descriptor) == self.inode
 
     def send(self, message: bytes) -> None:
