@@ -115,7 +115,6 @@ static int lies_fortran(const Chain* self) {
 /* Bytes from each element of an operand to the next, where a tape's results are one row. */
 static inline npy_intp row_step(PyArrayObject* x) { return PyArray_NDIM(x) == 0 || PyArray_DIM(x, 0) == 1 ? 0 : PyArray_STRIDE(x, 0); }
 
-
 /* The only step of a tape over a whole array; NULL, perhaps without an exception, where it is to be done step by step.  `told`: errors that are still to be told. */
 static PyArrayObject* one_run(Chain* self, int* told) {
     Step* step = &self->step[0];
@@ -1077,8 +1076,8 @@ static inline PyArrayObject* next_array(PyObject* x) {
     return PyArray_TYPE((PyArrayObject*)base) < TYPES ? (PyArrayObject*)base : NULL;
 }
 
-/* What most operations are: a step over operands of one type and one shape, which lie as the results do, or in rows of steps forward.  NULL, without an exception: it has to be looked at
-   closer (`chain_step`).  No code of a program's runs. */
+/* What most operations are: a step over operands of one type and one shape, which lie as the results do, or in rows of steps forward.  NULL, without an
+   exception: it has to be looked at closer (`chain_step`).  No code of a program's runs. */
 static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
     PyObject* operands[2] = {a, b};
     PyArrayObject* array[2] = {NULL, NULL};

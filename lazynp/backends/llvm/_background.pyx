@@ -88,13 +88,23 @@ cdef class Work:
         return bool(work_begin(self.native))
 
     def hurry(self):
-        """Somebody waits, and compiles it himself: it is taken back if nobody has begun, and refused then."""
+        """Take it back where it has not begun, and refuse it then: who waits compiles it."""
         work_take_back(self.native)
 
     @property
     def over(self):
         """Whether it is done, or refused."""
         return state_of(self.native) != WAITING_
+
+    @property
+    def kept(self):
+        """Whether the code is on disk already."""
+        return False
+
+    @property
+    def lost(self):
+        """Whether what is refused is to be compiled by who waits, who says why it is refused."""
+        return True
 
     def wait(self):
         """Wait until it is over."""

@@ -7,11 +7,11 @@
 #ifndef LAZYNP_CHILD_H
 #define LAZYNP_CHILD_H
 
+#include <errno.h>
 #ifdef __linux__
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -71,6 +71,13 @@ static int child_detached(void* given) {
     return 0;
 }
 
+/* The same connection by a number that is no standard stream's, which a program may have closed; -errno where there is none left. */
+static int child_above(int connection) {
+    int above = fcntl(connection, F_DUPFD_CLOEXEC, 3), error = errno;
+    close(connection);
+    return above < 0 ? -error : above;
+}
+
 /* Start a command; the descriptor of the connection, or -errno. */
 static int child_start(char* const* command) {
     Child self = {.command = command, .stack = NULL};
@@ -90,7 +97,7 @@ static int child_start(char* const* command) {
     free(stack);
     close(ends[1]);
     if (self.error) return close(ends[0]), -self.error;
-    return ends[0];
+    return child_above(ends[0]);
 }
 
 /* Connect to who listens at a path; a descriptor, or -errno. */
@@ -105,7 +112,7 @@ static int child_connect(const char* path) {
         close(connection);
         return -error;
     }
-    return connection;
+    return child_above(connection);
 }
 
 /* How many bytes were sent, 0 where there is no room; -1 where nobody takes any more. */
@@ -137,9 +144,8 @@ static unsigned long long child_inode(int connection) {
 static void child_close(int connection) { close(connection); }
 
 #else
-#define ENOSYS_ 38
-static int child_start(char* const* command) { (void)command; return -ENOSYS_; }
-static int child_connect(const char* path) { (void)path; return -ENOSYS_; }
+static int child_start(char* const* command) { (void)command; return -ENOSYS; }
+static int child_connect(const char* path) { (void)path; return -ENOSYS; }
 static Py_ssize_t child_send(int connection, const char* bytes, Py_ssize_t size) { (void)connection, (void)bytes, (void)size; return -1; }
 static Py_ssize_t child_receive(int connection, char* bytes, Py_ssize_t size) { (void)connection, (void)bytes, (void)size; return -1; }
 static void child_await(int connection, int milliseconds) { (void)connection, (void)milliseconds; }

@@ -57,6 +57,8 @@ _state: Final = _State()
 class Work:
     """A module that is being compiled."""
 
+    kept: Final = True  # the process puts the code on disk itself
+
     __slots__ = ("_code", "_state", "error", "key", "losses", "lost", "message")
 
     def __init__(self, key: str, message: bytes) -> None:

@@ -129,7 +129,7 @@ def _made(key: str, ir_text: str, names: Sequence[str], level: int) -> bytes:
         work.hurry()
         work.wait()
         code: bytes | None = work.code()
-        if code is None and isinstance(work, client.Work) and not work.lost:
+        if code is None and not work.lost:
             raise CompileError(f"{work.error}{_keep_text(ir_text)}")
         if code is not None:
             _keep(key, work, code)
@@ -140,7 +140,7 @@ def _made(key: str, ir_text: str, names: Sequence[str], level: int) -> bytes:
 
 
 def _keep(key: str, work: Any, code: bytes) -> None:
-    if not isinstance(work, client.Work):  # the process has done so itself
+    if not work.kept:
         disk_cache.shared().put(key, code)
 
 

@@ -67,9 +67,10 @@ def compiled(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, outs: Se
             try:
                 return aside(compiler.compile_module, text, [NAME], 1, compiler.LOOK)[NAME]
             except compiler.CompileError:
-                again = disk_cache.shared().wanted(disk_cache.digest(text.encode()).hex())
+                # A process beside the program takes none of its time; others begin what an earlier run wanted, too.
+                again = client.wanted() or disk_cache.shared().wanted(disk_cache.digest(text.encode()).hex())
                 if client.ahead():
-                    if again or client.wanted():  # a process beside the program takes none of its time
+                    if again:
                         aside(compiler.begin, text, [NAME])
                     return AHEAD
                 if not again:

@@ -8,7 +8,6 @@ same bytes, whichever process compiles it.
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Iterable
 from importlib import import_module
 from typing import Any, Final
@@ -40,7 +39,7 @@ class Toolchain:
         self.features: str = llvm.get_host_cpu_features().flatten()
         self.target: Any = llvm.Target.from_triple(self.triple)
         self.machine: Any = self.target_machine()
-        self.parsing = self.optimising = self.emitting = 0.0  # seconds
+        self.modules = 0  # that went through the optimiser, for tests
 
     def target_machine(self, effort: int = 2) -> Any:
         return self.target.create_target_machine(cpu=self.cpu, features=self.features, opt=effort)
@@ -81,7 +80,6 @@ class Toolchain:
             The text does not parse or verify, or defines no function of a name that is wanted.
         """
         llvm, builder = self.llvm, self.pass_builder(self.machine, level)
-        start = time.perf_counter()
         try:
             module = llvm.parse_assembly(text)
             module.verify()
@@ -93,23 +91,18 @@ class Toolchain:
         missing = wanted - {f.name for f in module.functions if not f.is_declaration}
         if missing:
             raise RefusedError(f"the module defines no function {sorted(missing)}")
-        parsed = time.perf_counter()
+        self.modules += 1
         builder.getModulePassManager().run(module, builder)
         # The vector variants of math functions are public until the loops that may want them are vectorised; now the unused ones go.
         for function in module.functions:
             if function.name.startswith("lz_") and function.name not in wanted and not function.is_declaration:
                 function.linkage = "internal"
         self.tidy().run(module, builder)
-        self.parsing += parsed - start
-        self.optimising += time.perf_counter() - parsed
         return module
 
     def emitted(self, module: Any, level: int = 1) -> bytes:
         """Return the machine code of a module."""
-        start = time.perf_counter()
-        data = bytes((self.hasty if level == HASTE else self.machine).emit_object(module))
-        self.emitting += time.perf_counter() - start
-        return data
+        return bytes((self.hasty if level == HASTE else self.machine).emit_object(module))
 
     def compiled(self, text: str, names: Iterable[str], level: int) -> bytes:
         """Return the machine code of a text; raises ``RefusedError``."""

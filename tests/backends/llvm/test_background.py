@@ -59,9 +59,9 @@ def test_the_code_is_that_of_who_waits() -> None:
         work.wait()
         assert work.code() == compiler._compile(compiler._toolchain(), text, ["kernel"])
     assert compiler.begin(text, ["kernel"]) is None, "it is to be taken"
-    before = compiler._toolchain().optimising
+    before = compiler._toolchain().modules
     assert compiler.compile_module(text, ["kernel"])
-    assert compiler._toolchain().optimising == before, "by what the thread has made"
+    assert compiler._toolchain().modules == before, "by what the thread has made"
 
 
 def test_who_cannot_go_on_without_it_waits() -> None:

@@ -206,6 +206,15 @@ def test_a_program_that_closes_all_descriptors_gets_another_one(alone: Path) -> 
     os.close(descriptor)
 
 
+def test_the_connection_is_no_standard_stream(tmp_path: Path) -> None:
+    code = """
+for stream in range(3):
+    os.close(stream)
+os._exit(0 if served() and client._state.connection.descriptor > 2 else 1)
+"""
+    holds(code, tmp_path)
+
+
 def test_a_copy_of_the_program_has_its_own(tmp_path: Path) -> None:
     code = """
 import warnings
