@@ -38,11 +38,16 @@ typedef struct {
     int offset;
 } Site;
 
+struct Chain;
 /* A function that is recorded whole, and its arguments; see `items.h`. */
 #define ITEM_ARGS 6
 typedef PyObject* (*Answer)(PyObject* call, PyObject* const* args, Py_ssize_t n, PyObject* names);
+/* The answer by loops alone, without what a call needs besides; NULL, perhaps without an exception, where there is none or errors are to be told of. */
+typedef PyArrayObject* (*ByLoops)(struct Chain* self);
 typedef struct {
     Answer answer;              /* makes the call, of arrays in memory */
+    ByLoops by_loops;           /* NULL: nothing but the call will do */
+    int axis, keeps;            /* for `by_loops`: along which one, and whether it stays */
     PyObject *call, *names;     /* held */
     PyObject* args[ITEM_ARGS];  /* held; NULL: an operand, the one that `of` says */
     Py_ssize_t n;

@@ -97,8 +97,13 @@ static const char* row_write(const char* mask, const char* from, npy_intp next, 
     BY_SIZE(row_write_by, mask, from, next, to, n, room)
 }
 
+/* Room for what is chosen; `plain`: no array of NumPy's is made for it. */
+static PyArrayObject* chosen_room(int ndim, npy_intp* dims, int type, npy_intp size, int plain) {
+    return plain && size ? raw_new(ndim, dims, type, size) : result_of(ndim, dims, type, size);
+}
+
 /* `x[mask]`, elements or rows. */
-static PyObject* chosen_read(PyArrayObject* x, PyArrayObject* mask) {
+static PyObject* chosen_read(PyArrayObject* x, PyArrayObject* mask, int plain) {
     npy_intp dims[AXES], count, room;
     int ndim = PyArray_NDIM(x) - PyArray_NDIM(mask) + 1;
     PyArrayObject* made;
@@ -108,11 +113,11 @@ static PyObject* chosen_read(PyArrayObject* x, PyArrayObject* mask) {
     count = room = dims[0] = truths_count(mask, &of);
     if (ndim > 1 && count < 2) return NULL; /* as above */
     for (int k = 1; k < ndim; k++) dims[k] = PyArray_DIM(x, PyArray_NDIM(mask) + k - 1);
-    made = result_of(ndim, dims, PyArray_TYPE(x), count * (of.size / PyArray_ITEMSIZE(x)));
+    made = chosen_room(ndim, dims, PyArray_TYPE(x), count * (of.size / PyArray_ITEMSIZE(x)), plain);
     to = made ? PyArray_BYTES(made) : NULL;
     for (npy_intp row = 0; made && row < of.rows; row++)
         to = row_read(PyArray_BYTES(mask) + row * of.across_mask, PyArray_BYTES(x) + row * of.across, to, of.length, &room, of.size);
-    if (made && room) Py_SETREF(made, (PyArrayObject*)PySequence_GetSlice((PyObject*)made, 0, count - room)); /* other values than were counted */
+    if (made && room) Py_CLEAR(made); /* other values than were counted */
     return (PyObject*)made;
 }
 
@@ -139,15 +144,43 @@ static int chosen_write(PyArrayObject* x, PyArrayObject* mask, PyObject* value, 
     return 1;
 }
 #else
-static PyObject* chosen_read(PyArrayObject* x, PyArrayObject* mask) { return (void)x, (void)mask, NULL; }
+static PyObject* chosen_read(PyArrayObject* x, PyArrayObject* mask, int plain) { return (void)x, (void)mask, (void)plain, NULL; }
 static int chosen_write(PyArrayObject* x, PyArrayObject* mask, PyObject* value, PyArrayObject* y) { return (void)x, (void)mask, (void)value, (void)y, 0; }
 #endif
 
-/* Elements of a vector at positions.  A position is read once, and looked at before it is used: somebody without the interpreter may write it. */
-static int is_placed(PyArrayObject* x, PyArrayObject* positions) {
+/* Positions along the first axis.  One is read once, and looked at before it is used: somebody without the interpreter may write it. */
+#define LISTED_MOST 64 /* of a list; of more NumPy makes an array first */
+typedef struct {
+    const char* at;
+    npy_intp n, dims[AXES], listed[LISTED_MOST];
+    int ndim;
+} Positions;
+
+/* Read an array of positions, or a list of whole numbers, `array` being NULL. */
+static int positions_read(PyObject* key, PyArrayObject* array, Positions* to) {
+    if (array) {
+        if (PyArray_TYPE(array) != NPY_INTP || PyArray_NDIM(array) == 0 || PyArray_NDIM(array) > AXES || !PyArray_ISCARRAY_RO(array)) return 0;
+        to->at = PyArray_BYTES(array), to->n = PyArray_SIZE(array), to->ndim = PyArray_NDIM(array);
+        memcpy(to->dims, PyArray_DIMS(array), (size_t)to->ndim * sizeof(npy_intp));
+        return to->n > 0;
+    }
+    if (!PyList_CheckExact(key)) return 0;
+    to->at = (const char*)to->listed, to->ndim = 1, to->n = to->dims[0] = PyList_GET_SIZE(key);
+    if (to->n == 0 || to->n > LISTED_MOST) return 0;
+    for (npy_intp k = 0; k < to->n; k++)
+        if (!integer_of(PyList_GET_ITEM(key, k), &to->listed[k])) return 0;
+    return 1;
+}
+
+/* How many bytes of `x` a position names: an element, or a row whose elements lie side by side; 0 of all else. */
+static npy_intp placed_size(PyArrayObject* x, const Positions* positions) {
     npy_intp size = PyArray_ITEMSIZE(x);
-    if (PyArray_NDIM(x) != 1 || PyArray_TYPE(x) > NPY_CDOUBLE || !PyArray_ISBEHAVED_RO(x) || !(size == 8 || size == 4 || size == 1 || size == 16 || size == 2)) return 0;
-    return PyArray_TYPE(positions) == NPY_INTP && PyArray_NDIM(positions) > 0 && PyArray_NDIM(positions) <= AXES && PyArray_ISCARRAY_RO(positions);
+    int ndim = PyArray_NDIM(x);
+    if (ndim == 0 || PyArray_TYPE(x) > NPY_CDOUBLE || !PyArray_ISBEHAVED_RO(x)) return 0;
+    if (ndim > 1 && (positions->ndim > 1 || positions->n < 2 || ndim > AXES)) return 0;
+    for (int k = ndim - 1; k > 0; size *= PyArray_DIM(x, k--))
+        if (PyArray_DIM(x, k) < 2 || PyArray_STRIDE(x, k) != size) return 0; /* of one element NumPy has strides of its own */
+    return size;
 }
 
 #define PLACED(DO) \
@@ -167,7 +200,8 @@ static int gathered_by(const char* at, npy_intp n, const char* from, npy_intp le
         GATHER(2)
         GATHER(4)
         GATHER(8)
-        default: PLACED(memcpy(to + k * 16, from + position * step, 16))
+        GATHER(16)
+        default: PLACED(memcpy(to + k * size, from + position * step, (size_t)size))
     }
 #undef GATHER
 }
@@ -179,59 +213,67 @@ static int scattered_by(const char* at, npy_intp n, char* to, npy_intp length, n
         SCATTER(2)
         SCATTER(4)
         SCATTER(8)
-        default: PLACED((memcpy(to + position * step, from, 16), from += next))
+        SCATTER(16)
+        default: PLACED((memcpy(to + position * step, from, (size_t)size), from += next))
     }
 #undef SCATTER
 }
 
 #define SCATTERED 512 /* of more NumPy makes as much in less: all positions are looked at twice here, for nothing may be written if one is out of range */
 
-/* `x[positions] = value`, a number (`y` is NULL) or as many elements; where a position is out of range NumPy says so, and nothing is written. */
-static int placed_write(PyArrayObject* x, PyArrayObject* positions, PyObject* value, PyArrayObject* y) {
-    npy_intp n = PyArray_SIZE(positions), length = PyArray_SIZE(x), next = 0;
-    const char *at = PyArray_BYTES(positions), *from;
+/* `x[positions] = value`: a number (`y` is NULL), or as many elements or rows, or one row for all; where a position is out of range NumPy says so, and nothing is written. */
+static int placed_write(PyArrayObject* x, PyObject* key, PyArrayObject* array, PyObject* value, PyArrayObject* y) {
+    npy_intp size, next = 0, length;
+    int rest = PyArray_NDIM(x) - 1, each;
+    const char* from;
     Value number;
-    if (n > SCATTERED || !is_placed(x, positions) || !is_written_plainly(x) || may_overlap(x, positions)) return 0;
+    Positions positions;
+    if (!positions_read(key, array, &positions) || (size = placed_size(x, &positions)) == 0 || !is_written_plainly(x) || (array && may_overlap(x, array))) return 0;
+    length = PyArray_DIM(x, 0);
+    if (rest == 0 && positions.n > SCATTERED) return 0;
     if (y == NULL) {
-        if (!value_of(value, PyArray_TYPE(x), &number)) return 0;
+        if (rest || !value_of(value, PyArray_TYPE(x), &number)) return 0;
         from = (char*)&number;
     } else {
-        if (PyArray_TYPE(y) != PyArray_TYPE(x) || PyArray_NDIM(positions) != 1 || PyArray_NDIM(y) != 1 || PyArray_DIM(y, 0) != n) return 0;
-        if (!PyArray_ISBEHAVED_RO(y) || may_overlap(x, y)) return 0;
-        from = PyArray_BYTES(y), next = n > 1 ? PyArray_STRIDE(y, 0) : 0;
+        if (positions.ndim != 1 || PyArray_TYPE(y) != PyArray_TYPE(x) || !PyArray_ISBEHAVED_RO(y) || may_overlap(x, y)) return 0;
+        each = PyArray_NDIM(y) == rest + 1; /* else one row for all */
+        if (each ? PyArray_DIM(y, 0) != positions.n : rest == 0 || PyArray_NDIM(y) != rest) return 0;
+        if (rest && (!PyArray_IS_C_CONTIGUOUS(y) || !PyArray_CompareLists(PyArray_DIMS(y) + each, PyArray_DIMS(x) + 1, rest))) return 0;
+        from = PyArray_BYTES(y), next = each && positions.n > 1 ? PyArray_STRIDE(y, 0) : 0;
     }
-    if (!all_within(at, n, length)) return 0;
-    return scattered_by(at, n, PyArray_BYTES(x), length, PyArray_STRIDE(x, 0), from, next, PyArray_ITEMSIZE(x));
+    if (!all_within(positions.at, positions.n, length)) return 0;
+    return scattered_by(positions.at, positions.n, PyArray_BYTES(x), length, PyArray_STRIDE(x, 0), from, next, size);
 }
 
-static PyObject* placed_read(PyArrayObject* x, PyArrayObject* positions) {
-    npy_intp n = PyArray_SIZE(positions);
-    PyArrayObject* made = n ? result_of(PyArray_NDIM(positions), PyArray_DIMS(positions), PyArray_TYPE(x), n) : NULL;
-    if (made && gathered_by(PyArray_BYTES(positions), n, PyArray_BYTES(x), PyArray_SIZE(x), PyArray_STRIDE(x, 0), PyArray_BYTES(made), PyArray_ITEMSIZE(x)))
-        return (PyObject*)made;
+/* `x[positions]`, elements or rows. */
+static PyObject* placed_read(PyArrayObject* x, PyObject* key, PyArrayObject* array, int plain) {
+    Positions positions;
+    PyArrayObject* made;
+    npy_intp size;
+    int ndim;
+    if (!positions_read(key, array, &positions) || (size = placed_size(x, &positions)) == 0) return NULL;
+    ndim = positions.ndim + PyArray_NDIM(x) - 1;
+    if (ndim > AXES) return NULL;
+    for (int k = 1; k < PyArray_NDIM(x); k++) positions.dims[k] = PyArray_DIM(x, k);
+    made = chosen_room(ndim, positions.dims, PyArray_TYPE(x), positions.n * (size / PyArray_ITEMSIZE(x)), plain);
+    if (made && gathered_by(positions.at, positions.n, PyArray_BYTES(x), PyArray_DIM(x, 0), PyArray_STRIDE(x, 0), PyArray_BYTES(made), size)) return (PyObject*)made;
     Py_XDECREF(made);
     return NULL; /* NumPy's words for it are others */
 }
 
-/* `x[positions]` of whole numbers; of rows NumPy's `take`, which does not look at each position as one of several. */
-static PyObject* taken(PyArrayObject* x, PyArrayObject* positions) {
-    PyObject* found;
-    if (is_placed(x, positions)) return placed_read(x, positions);
-    if (PyArray_TYPE(positions) != NPY_INTP || PyArray_NDIM(positions) != 1 || PyArray_DIM(positions, 0) < 2) return NULL;
-    if (PyArray_NDIM(x) == 0 || !PyArray_ISCARRAY_RO(x) || !PyArray_ISBEHAVED_RO(positions)) return NULL;
-    for (int k = 1; k < PyArray_NDIM(x); k++)
-        if (PyArray_DIM(x, k) < 2) return NULL;
-    found = PyArray_TakeFrom(x, (PyObject*)positions, 0, NULL, NPY_RAISE);
-    if (found == NULL) PyErr_Clear(); /* NumPy's words for it are others */
-    return found;
+/* `x[key]` by one array of truth values or positions, or by a list of these, `array` being NULL; `plain`: nothing of it has to be NumPy's array, nor is the result. */
+static PyObject* chosen(PyArrayObject* x, PyObject* key, PyArrayObject* array, int plain) {
+    return array && PyArray_ISBOOL(array) ? chosen_read(x, array, plain) : placed_read(x, key, array, plain);
 }
 
-/* `x[key]` by one array of truth values or positions. */
-static PyObject* chosen(PyArrayObject* x, PyArrayObject* key) { return PyArray_ISBOOL(key) ? chosen_read(x, key) : taken(x, key); }
+/* The same for `x[key] = value`: whether it was written. */
+static int chosen_written(PyArrayObject* x, PyObject* key, PyArrayObject* array, PyObject* value, PyArrayObject* y) {
+    return array && PyArray_ISBOOL(array) ? chosen_write(x, array, value, y) : placed_write(x, key, array, value, y);
+}
 
 /* For Python, of arrays of NumPy's: what is chosen, or None, and whether it was written. */
 static PyObject* chosen_of(PyObject* x, PyObject* mask) {
-    PyObject* found = PyArray_CheckExact(x) && PyArray_CheckExact(mask) ? chosen_read((PyArrayObject*)x, (PyArrayObject*)mask) : NULL;
+    PyObject* found = PyArray_CheckExact(x) && PyArray_CheckExact(mask) ? chosen_read((PyArrayObject*)x, (PyArrayObject*)mask, 0) : NULL;
     return found || PyErr_Occurred() ? found : Py_NewRef(Py_None);
 }
 static int chosen_put(PyObject* x, PyObject* mask, PyObject* y) {

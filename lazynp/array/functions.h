@@ -7,6 +7,7 @@
 #define LAZYNP_FUNCTIONS_H
 
 #include "attributes.h"
+#include "extremes.h"
 #include "made.h"
 #include "searching.h"
 #include "signatures.h"
@@ -79,29 +80,6 @@ static PyObject* direct_list(PyArrayObject* x) { return PyArray_ToList(x); }
 static PyObject* direct_ndim(PyArrayObject* x) { return PyLong_FromLong(PyArray_NDIM(x)); }
 static PyObject* direct_size(PyArrayObject* x) { return PyLong_FromSsize_t(PyArray_SIZE(x)); }
 static PyObject* direct_shape(PyArrayObject* x) { return PyArray_IntTupleFromIntp(PyArray_NDIM(x), PyArray_DIMS(x)); }
-#define FEW_LOOKED_AT 128 /* elements, more are worth NumPy's vectors */
-/* The first of the largest, or smallest, of few elements; of NaN the first one. */
-#define POSITION(NAME, TYPE, OF) \
-    static npy_intp NAME(const TYPE* x, npy_intp n) { \
-        npy_intp at = 0; \
-        for (npy_intp k = 1; k < n && x[at] == x[at]; k++) \
-            if (!(x[at] OF x[k])) at = k; \
-        return at; \
-    }
-POSITION(largest_double, double, >=)
-POSITION(smallest_double, double, <=)
-POSITION(largest_int64, npy_int64, >=)
-POSITION(smallest_int64, npy_int64, <=)
-static PyObject* position_of(PyArrayObject* x, int largest) {
-    npy_intp n = size_of(x);
-    if (n && n <= FEW_LOOKED_AT && PyArray_ISCARRAY_RO(x) && (PyArray_TYPE(x) == NPY_DOUBLE || PyArray_TYPE(x) == WHOLE)) {
-        const void* at = PyArray_DATA(x);
-        n = PyArray_TYPE(x) == WHOLE ? (largest ? largest_int64 : smallest_int64)(at, n) : (largest ? largest_double : smallest_double)(at, n);
-        flags_clear(1); /* comparisons with NaN */
-        return whole_new(n);
-    }
-    return PyArray_Return((PyArrayObject*)(largest ? PyArray_ArgMax : PyArray_ArgMin)(x, NPY_RAVEL_AXIS, NULL));
-}
 static PyObject* direct_argmax(PyArrayObject* x) { return position_of(x, 1); }
 static PyObject* direct_argmin(PyArrayObject* x) { return position_of(x, 0); }
 static PyObject* direct_nonzero(PyArrayObject* x) { /* positions are many where the array is large */
@@ -1130,7 +1108,8 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
                 long axis = PyLong_AsLongAndOverflow(args[1], &overflow);
                 if (overflow || axis < -AXES || axis >= AXES) break; /* NumPy refuses */
                 Py_INCREF(x);
-                found = (self->direct == direct_argmax ? PyArray_ArgMax : PyArray_ArgMin)(x, (int)axis, NULL);
+                found = (PyObject*)positions_along(x, (int)axis, self->direct == direct_argmax, 0);
+                if (found == NULL && !PyErr_Occurred()) found = (self->direct == direct_argmax ? PyArray_ArgMax : PyArray_ArgMin)(x, (int)axis, NULL);
                 Py_DECREF(x);
                 return answer(found, (PyObject**)args, 1);
             }
@@ -1220,6 +1199,23 @@ static int call_axis(PyObject* const* args, Py_ssize_t n, PyObject* names, int n
     return next == named ? axis : -1;
 }
 
+/* The answers of calls along an axis that need nothing but loops; NULL, perhaps without an exception, as for `ByLoops`. */
+static PyArrayObject* reduction_by_loops(Chain* self) {
+    const Function* of = (Function*)self->item.call;
+    PyArrayObject *x = self->array[0], *made = axis_reduced(of->reduction, x, self->item.axis, self->item.keeps, 1);
+    if (made && of->kind == MEAN) {
+        double *to = (double*)PyArray_DATA(made), count = (double)(PyArray_SIZE(x) / PyArray_SIZE(made));
+        flags_clear(1);
+        for (npy_intp k = 0; k < PyArray_SIZE(made); k++) to[k] /= count;
+        if (flags_raised(1)) Py_CLEAR(made);
+    }
+    return made;
+}
+
+static PyArrayObject* positions_by_loops(Chain* self) {
+    return positions_along(self->array[0], self->item.axis, ((Function*)self->item.call)->direct == direct_argmax, 1);
+}
+
 /* A reduction along an axis. */
 static int reduction_call(Call* call, Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     const Read* x = &call->read[0];
@@ -1242,6 +1238,7 @@ static int reduction_call(Call* call, Function* self, PyObject* const* args, Py_
     for (int k = 0; k < x->ndim; k++)
         if (k != axis || keeps) dims[ndim++] = k == axis ? 1 : x->dims[k];
     call_gives(call, type, ndim, dims);
+    if (self->kind == REDUCTION || (self->kind == MEAN && x->type == NPY_DOUBLE)) call->by_loops = reduction_by_loops, call->axis = axis, call->keeps = keeps;
     return 1;
 }
 
@@ -1375,6 +1372,7 @@ static int like_call(Call* call, Function* self, PyObject* const* args, Py_ssize
         for (int k = 0; k < x->ndim; k++)
             if (k != axis) dims[ndim++] = x->dims[k];
         call_gives(call, NPY_INTP, ndim, dims);
+        call->by_loops = positions_by_loops, call->axis = axis;
         return 1;
     }
     default:

@@ -98,12 +98,10 @@ static PyObject* product_answer(PyObject* callable, PyObject* const* args, Py_ss
     return binary_answer(MATMUL, args[0], args[1]);
 }
 
-/* A small product by NumPy's loop, without what a call needs besides; NULL, perhaps without an exception, where an error is to be told of, or there is none. */
-static PyArrayObject* product_at_once(Chain* self) {
+/* A small product by NumPy's loop. */
+static PyArrayObject* product_by_loops(Chain* self) {
     const Item* item = &self->item;
-    Loop* loop;
-    if (item->answer != product_answer || item->of[0] < 0 || item->of[1] < 0) return NULL;
-    loop = product_loop(self->array[item->of[0]], self->array[item->of[1]]);
+    Loop* loop = product_loop(self->array[item->of[0]], self->array[item->of[1]]);
     return loop ? product_run(loop, self->array[item->of[0]], self->array[item->of[1]], 1, self->minded) : NULL;
 }
 
@@ -117,11 +115,11 @@ static void cell_in_order(Cell* cell) {
 
 static int item_settle(Chain* self) {
     PyObject* found = NULL;
-    PyArrayObject* product = product_at_once(self);
-    if (product) {
+    PyArrayObject* made = self->item.by_loops ? self->item.by_loops(self) : NULL;
+    if (made) {
         int failed = 0;
-        if (self->cell[0]) failed = cell_settled(self, 0, product);
-        else Py_DECREF(product);
+        if (self->cell[0]) failed = cell_settled(self, 0, made);
+        else Py_DECREF(made);
         return chain_done(self), failed;
     }
     if (!PyErr_Occurred()) found = item_answer(self);
@@ -160,6 +158,8 @@ typedef struct {
     int out, ndim;
     int silent; /* NumPy tells of no floating-point errors of it */
     npy_intp dims[AXES], size;
+    ByLoops by_loops; /* with its axis, see `Item` */
+    int axis, keeps;
 } Call;
 
 /* Read an operand, however its elements lie. */
@@ -179,7 +179,7 @@ static int call_takes(Call* call, PyObject* x) {
 
 /* Note the dtype and the shape of the answer. */
 static void call_gives(Call* call, int out, int ndim, const npy_intp* dims) {
-    call->out = out, call->ndim = ndim, call->size = 1;
+    call->out = out, call->ndim = ndim, call->size = 1, call->by_loops = NULL, call->axis = call->keeps = 0;
     for (int k = 0; k < ndim; k++) call->size *= call->dims[k] = dims[k];
 }
 
@@ -209,7 +209,7 @@ static PyObject* call_waits(Call* call, Begun* begun, Answer answer, PyObject* c
     Chain* self = chain_new(begun->state, begun->minded, call->ndim, call->dims, call->size);
     if (self == NULL) return NULL;
     self->closed = ITEM;
-    self->item.answer = answer, self->item.call = Py_NewRef(callable), self->item.names = Py_XNewRef(names);
+    self->item.answer = answer, self->item.by_loops = call->by_loops, self->item.axis = call->axis, self->item.keeps = call->keeps, self->item.call = Py_NewRef(callable), self->item.names = Py_XNewRef(names);
     self->item.n = n, self->item.total = (int)total, self->item.joined = joined, self->item.silent = call->silent;
     for (int k = 0; k < total; k++) {
         int of = -1;
@@ -264,8 +264,10 @@ static PyObject* product_recorded(PyObject* a, PyObject* b) {
     int axes = axes_of(a), others = axes ? axes_of(b) : 0;
     if (operand_ready(a) < 0 || operand_ready(b) < 0) return NULL;
     if (others == 0 || axes + others < 3 || !recording_begin(&begun)) return NULL; /* of two vectors it is a number */
-    if (product_call(&call, a, b) && call_fits(&call))
+    if (product_call(&call, a, b) && call_fits(&call)) {
+        call.by_loops = product_by_loops;
         made = call_waits(&call, &begun, product_answer, slow_methods[MATMUL] ? slow_methods[MATMUL] : Py_None, args, 2, NULL, 0);
+    }
     return recording_end(&begun, made);
 }
 

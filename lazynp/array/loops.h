@@ -1101,8 +1101,8 @@ static int axis_piece(const Pieces* pieces, npy_intp first, npy_intp count, int 
 
 #define AXIS_NS 0.2     /* nanoseconds that an element takes; one of few columns waits for the one before */
 #define AXIS_PIECE 512  /* columns that a thread takes at a time: some cache lines of each row */
-/* Combine `axis` of `x`, whose elements lie as `direct_axis` asks; NULL where a flag is raised. */
-static PyArrayObject* reduce_axis(Reduction* of, Loop* loop, PyArrayObject* x, int axis, int keeps) {
+/* Combine `axis` of `x`, whose elements lie as `axis_reduced` asks; NULL where a flag is raised.  `plain`: no array of NumPy's is made for it. */
+static PyArrayObject* reduce_axis(Reduction* of, Loop* loop, PyArrayObject* x, int axis, int keeps, int plain) {
     int ndim = PyArray_NDIM(x), kept = 0, threads, columns;
     double ns;
     npy_intp dims[AXES], size = PyArray_SIZE(x), length = PyArray_DIM(x, axis), behind = 1;
@@ -1116,7 +1116,7 @@ static PyArrayObject* reduce_axis(Reduction* of, Loop* loop, PyArrayObject* x, i
     self.rows = length, self.columns = behind;
     if (self.axis) self.rows = self.matrices, self.columns = length, self.matrices = 1;
     self.across = ndim == 2 ? PyArray_STRIDE(x, 0) : self.columns * loop->size;
-    r = result_of(kept, dims, loop->out, size / length);
+    r = plain ? raw_new(kept, dims, loop->out, size / length) : result_of(kept, dims, loop->out, size / length);
     if (r == NULL) return NULL;
     self.to = PyArray_BYTES(r);
     self.pieces.whole = self.axis ? self.rows : self.matrices > 1 ? self.matrices : self.columns;
@@ -1148,7 +1148,7 @@ static void rows_check(Reduction* of, Loop* loop, int type) {
         if (whole) x = (PyArrayObject*)PySequence_GetSlice((PyObject*)whole, 0, dims[0] * dims[1] * (dims[2] ? dims[2] : 1));
         if (x) Py_SETREF(x, (PyArrayObject*)PyArray_Newshape(x, &shape, NPY_CORDER));
         if (x && axis) theirs = PyObject_CallFunctionObjArgs(quiet_call, of->reduce, x, axis, NULL);
-        if (theirs) r = reduce_axis(of, loop, x, k / 2 % 3, 0);
+        if (theirs) r = reduce_axis(of, loop, x, k / 2 % 3, 0, 0);
         fine = theirs && !PyErr_Occurred() && (r == NULL ? k & 1 : PyArray_CheckExact(theirs) && same_bits(r, (PyArrayObject*)theirs));
         Py_XDECREF(whole), Py_XDECREF(x), Py_XDECREF(r), Py_XDECREF(theirs), Py_XDECREF(axis);
     }
@@ -1156,23 +1156,28 @@ static void rows_check(Reduction* of, Loop* loop, int type) {
 }
 
 /* One axis of several combined; NULL without an exception where it is NumPy's to do. */
-static PyObject* direct_axis(Reduction* of, PyArrayObject* x, PyObject* axis, int keeps) {
+static PyArrayObject* axis_reduced(Reduction* of, PyArrayObject* x, npy_intp axis, int keeps, int plain) {
     int type = PyArray_TYPE(x), ndim = PyArray_NDIM(x);
-    npy_intp number = PyLong_CheckExact(axis) ? PyLong_AsSsize_t(axis) : AXES, behind = 1;
+    npy_intp behind = 1;
     Loop* loop;
-    if (number == -1 && PyErr_Occurred()) PyErr_Clear(), number = AXES;
-    if (number < 0) number += ndim;
-    if (ndim < 2 || ndim > AXES || number < 0 || number >= ndim || !PyArray_ISBEHAVED_RO(x)) return NULL;
+    if (axis < 0) axis += ndim;
+    if (ndim < 2 || ndim > AXES || axis < 0 || axis >= ndim || !PyArray_ISBEHAVED_RO(x)) return NULL;
     for (int k = 0; k < ndim; k++) {
         if (PyArray_DIM(x, k) < 2) return NULL; /* else perhaps in another order */
-        if (k > number) behind *= PyArray_DIM(x, k);
+        if (k > axis) behind *= PyArray_DIM(x, k);
     }
-    if ((behind == 1 ? PyArray_DIM(x, number) : behind) > LONGEST) return NULL;
+    if ((behind == 1 ? PyArray_DIM(x, axis) : behind) > LONGEST) return NULL;
     if (ndim == 2 ? PyArray_STRIDE(x, 1) != PyArray_ITEMSIZE(x) || PyArray_STRIDE(x, 0) < PyArray_DIM(x, 1) * PyArray_ITEMSIZE(x) : !PyArray_IS_C_CONTIGUOUS(x)) return NULL;
     if ((loop = loop_of(&of->loops, type)) == NULL || loop->out != type || !loop->basic) return NULL;
     if (of->rows[type] == UNKNOWN) return rows_check(of, loop, type), NULL; /* as `loop_of` */
     if (of->rows[type] == UNUSABLE) return NULL;
-    return (PyObject*)reduce_axis(of, loop, x, (int)number, keeps);
+    return reduce_axis(of, loop, x, (int)axis, keeps, plain);
+}
+
+static PyObject* direct_axis(Reduction* of, PyArrayObject* x, PyObject* axis, int keeps) {
+    npy_intp number = PyLong_CheckExact(axis) ? PyLong_AsSsize_t(axis) : AXES;
+    if (number == -1 && PyErr_Occurred()) PyErr_Clear(), number = AXES;
+    return (PyObject*)axis_reduced(of, x, number, keeps, 0);
 }
 
 #endif

@@ -633,7 +633,7 @@ static PyObject* large_gathered(PyObject* a, PyObject* key) {
     Py_INCREF(from);
     plain = numpys_key(key);
     if (plain && selects_few(from, plain)) {
-        found = PyArray_CheckExact(plain) ? chosen(from, (PyArrayObject*)plain) : NULL;
+        found = PyArray_CheckExact(plain) ? chosen(from, plain, (PyArrayObject*)plain, 0) : NULL;
         if (found == NULL && !PyErr_Occurred()) found = PyArray_Type.tp_as_mapping->mp_subscript((PyObject*)from, plain);
     }
     Py_DECREF(from), Py_XDECREF(plain);
@@ -698,8 +698,15 @@ static PyObject* slot_getitem(PyObject* a, PyObject* key) {
     if (IS_CHAIN(a) && ((found = getitem_waits(a, key)) || PyErr_Occurred())) return found;
     if (waiting_count && (settle_operand(a) < 0 || settle_operand(key) < 0)) return NULL;
     if ((x = plain_of(a))) {
-        if ((at = element_at(x, key))) return element(x, at);
-        if (place_of(x, key, &place) && ((found = viewed(a, x, place.ndim, place.dims, place.strides, place.data)) || PyErr_Occurred())) return found;
+        if (Py_TYPE(key) == array_type || PyList_CheckExact(key)) {
+            PyArrayObject* by = plain_of(key);
+            if ((found = chosen(x, key, by, 1))) return cell_of(found, NULL);
+            if (PyErr_Occurred()) return NULL;
+        } else if ((at = element_at(x, key))) {
+            return element(x, at);
+        } else if (place_of(x, key, &place) && ((found = viewed(a, x, place.ndim, place.dims, place.strides, place.data)) || PyErr_Occurred())) {
+            return found;
+        }
     }
     x = is_large(a) ? stored(a) : memory_of(a);
     at = x ? element_at(x, key) : NULL;
@@ -715,7 +722,7 @@ static PyObject* slot_getitem(PyObject* a, PyObject* key) {
         Py_DECREF(x);
         return PyErr_Occurred() ? NULL : slow2(slow_methods[GETITEM], a, key);
     }
-    found = PyArray_CheckExact(plain) ? chosen(x, (PyArrayObject*)plain) : NULL;
+    found = PyArray_CheckExact(plain) ? chosen(x, plain, (PyArrayObject*)plain, 0) : NULL;
     if (found == NULL && !PyErr_Occurred()) found = subscript(x, plain);
     Py_DECREF(plain);
     if (found && PyArray_CheckExact(found)) {
@@ -745,12 +752,14 @@ static int is_put_back(PyObject* a, PyObject* key, PyObject* value) {
     return same;
 }
 
-/* `x[key] = value` of integers and slices, of a number or of an array in memory: whether it was written.  No code of a program's runs. */
+/* `x[key] = value` of integers and slices, or of positions or truth values, of a number or of an array in memory: whether it was written.
+   No code of a program's runs. */
 static int written_plainly(PyArrayObject* x, PyObject* key, PyObject* value) {
     PyArrayObject* y = plain_of(value);
     Value number;
     char* at;
     if (y == NULL && !is_number(value)) return 0;
+    if (Py_TYPE(key) == array_type || PyList_CheckExact(key)) return chosen_written(x, key, plain_of(key), value, y);
     if (y || !is_writable(x) || (at = element_at(x, key)) == NULL || !value_of(value, PyArray_TYPE(x), &number)) return assigned(x, key, value, y);
     memcpy(at, &number, (size_t)PyArray_ITEMSIZE(x));
     return 1;
@@ -760,9 +769,9 @@ static int written_plainly(PyArrayObject* x, PyObject* key, PyObject* value) {
 static int written_beside(PyObject* a, PyObject* key, PyObject* value) {
     PyArrayObject* x;
     int done;
-    if (faded_count || settle_operand(a) < 0 || settle_operand(value) < 0 || (x = plain_of(a)) == NULL || (plain_of(value) == NULL && !is_number(value))) return 0;
+    if (faded_count || settle_operand(a) < 0 || settle_operand(key) < 0 || settle_operand(value) < 0 || (x = plain_of(a)) == NULL || (plain_of(value) == NULL && !is_number(value))) return 0;
     Py_INCREF(x); /* handlers of warnings may run, and have others in the place of these */
-    done = readers_settle(x) == 0 && !IS_CHAIN(a) && !IS_CHAIN(value) && plain_of(a) == x && written_plainly(x, key, value);
+    done = readers_settle(x) == 0 && !IS_CHAIN(a) && !IS_CHAIN(key) && !IS_CHAIN(value) && plain_of(a) == x && written_plainly(x, key, value);
     Py_DECREF(x);
     return done;
 }
@@ -770,7 +779,7 @@ static int written_beside(PyObject* a, PyObject* key, PyObject* value) {
 static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
     PyArrayObject *x, *y;
     PyObject *plain = NULL, *found;
-    int failed;
+    int failed, tried;
     if (waiting_count && value && written_beside(a, key, value)) return 0;
     if (PyErr_Occurred() || !SETTLED) return -1;
     if (value == NULL) {
@@ -779,6 +788,7 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
         return found ? 0 : -1;
     }
     if ((x = plain_of(a)) && written_plainly(x, key, value)) return 0;
+    tried = x != NULL && (is_number(value) || plain_of(value)); /* to no avail */
     if ((y = memory_of(value)) == NULL) y = foreign_of(value);
     if (y == NULL && is_number(value)) {
         Value number;
@@ -799,7 +809,7 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
         return 0;
     }
     x = own_memory_of(a);
-    if (x && (y || is_number(value)) && assigned(x, key, value, y)) return 0;
+    if (x && !tried && (y || is_number(value)) && assigned(x, key, value, y)) return 0;
     if (x == NULL && is_large(a) && (y || is_number(value)) && ((Cell*)a)->readonly == Py_False) {
         PyArrayObject* memory;
         Cell* root;
@@ -813,7 +823,7 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
         Cell* written = writing_begin(a);
         Py_INCREF(x), Py_INCREF(from);
         if ((plain = numpys_key(key)) == NULL) failed = 1;
-        else if (PyArray_CheckExact(plain) && (PyArray_ISBOOL((PyArrayObject*)plain) ? chosen_write : placed_write)(x, (PyArrayObject*)plain, from, y)) failed = 0;
+        else if (PyArray_CheckExact(plain) && chosen_written(x, plain, (PyArrayObject*)plain, from, y)) failed = 0;
         else failed = PyArray_Type.tp_as_mapping->mp_ass_subscript((PyObject*)x, plain, from);
         writing_end(written);
         Py_DECREF(x), Py_DECREF(from), Py_XDECREF(plain);
