@@ -156,7 +156,7 @@ static int chain_run(Chain* self, Outs* outs, PyArrayObject** made, Hot** hot) {
         if ((made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) return 0;
         outs->to[k] = PyArray_BYTES(made[k]);
     }
-    known = self->steps > 1 && !self->whole && all_wanted(self, outs) && (of.rows == 1 || of.length >= HOT_ROW) ? hot_of(self, &of, outs) : NULL;
+    known = self->steps > 1 && !self->whole && all_wanted(self, outs) && (of.rows == 1 || (is_one_plane(&of) && of.length >= HOT_ROW)) ? hot_of(self, &of, outs) : NULL;
     function = known ? known->function : NULL; /* other threads of the program may run meanwhile, and change it */
     if (known) known->busy++;
     if (function) raised = !hot_run(function, self, &of, outs, minded);
@@ -733,7 +733,7 @@ static inline npy_intp dims_join(const Read* read, int nin, int* ndim, npy_intp*
 static int chain_takes(PyArrayObject* x, int ndim, const npy_intp* dims) {
     npy_intp steps[AXES];
     if (PyArray_ISCARRAY_RO(x) && PyArray_NDIM(x) == ndim && same_lengths(PyArray_DIMS(x), dims, ndim)) return PyArray_STRIDE(x, ndim - 1) >= 0;
-    return PyArray_NDIM(x) <= ndim && (PyArray_IS_C_CONTIGUOUS(x) ? 1 : ndim <= 2) && operand_steps(x, ndim, dims, steps);
+    return PyArray_NDIM(x) <= ndim && (PyArray_IS_C_CONTIGUOUS(x) ? 1 : ndim <= 3) && operand_steps(x, ndim, dims, steps);
 }
 
 static inline int step_type(const Chain* self, int k) { return self->step[k].out; }

@@ -1694,8 +1694,11 @@ static PyObject* function_called(PyObject* callable, PyObject* const* args, size
         Py_ssize_t k = 0;
         for (int done = 1; names == NULL && k < n && (done = is_number_class(Py_TYPE(args[k])) ? 1 : array_settled(args[k])); k++)
             if (done < 0) return NULL;
-        if (k == n && n == 1 && names == NULL) return Py_NewRef(args[0]);
-        return PyObject_Vectorcall(self->slow, args, (size_t)n, names);
+        if (k < n || n == 0 || names) return PyObject_Vectorcall(self->slow, args, (size_t)n, names);
+        if (n == 1) return Py_NewRef(args[0]);
+        found = PyTuple_New(n);
+        for (k = 0; found && k < n; k++) PyTuple_SET_ITEM(found, k, Py_NewRef(args[k]));
+        return found;
     }
     if ((found = function_recorded(self, args, n, names)) || PyErr_Occurred()) return found;
     if (arguments_settle(self, args, total, names) < 0) return NULL;

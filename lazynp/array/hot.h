@@ -182,7 +182,7 @@ static int hot_same(const char* x, const char* y, int type, npy_intp size) {
 /* Whether a function computes what NumPy's loops do. */
 static int hot_check(const Hot* hot, RowsFunction function, int special) {
     Chain tried;
-    Rows2 of = {.rows = 1, .length = TRIED};
+    Rows2 of = {.rows = 1, .within = 1, .length = TRIED};
     PyArrayObject *sampled[CHAIN_STEPS + 1] = {NULL}, *numbers[CHAIN_STEPS] = {NULL};
     int block[CHAIN_STEPS], fine = 1;
     static char found[CHAIN_STEPS][TRIED * CHAIN_SIZE], wanted[CHAIN_STEPS][TRIED * CHAIN_SIZE]; /* one check at a time */

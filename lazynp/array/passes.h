@@ -83,25 +83,45 @@ static void blocks_assign(const Chain* self, const Outs* outs, int* block) {
     }
 }
 
-/* How the operands lie: rows of `length` elements, `rows` of them. */
+/* How the operands lie: rows of `length` elements, `rows` of them, `within` in each of some planes. */
 typedef struct {
-    npy_intp rows, length;
-    npy_intp across[CHAIN_STEPS + 1], along[CHAIN_STEPS + 1]; /* steps of each array, in bytes */
+    npy_intp rows, length, within;
+    npy_intp over[CHAIN_STEPS + 1], across[CHAIN_STEPS + 1], along[CHAIN_STEPS + 1]; /* steps of each array, in bytes: to the next plane, row and element */
 } Rows2;
 
+static inline int is_one_plane(const Rows2* of) { return of->rows == of->within; }
+
+/* Where a row of an array lies, from the first one on. */
+static inline npy_intp row_at(const Rows2* of, int k, npy_intp row) {
+    return is_one_plane(of) ? row * of->across[k] : row / of->within * of->over[k] + row % of->within * of->across[k];
+}
+
+/* Axes that follow one another in all arrays are one; 0 where more than three are left. */
 static int rows_of(const Chain* self, Rows2* of) {
-    int flat = self->flat;
-    of->rows = flat || self->ndim == 1 ? 1 : self->dims[0];
-    of->length = flat ? self->size : self->dims[self->ndim - 1];
+    npy_intp steps[CHAIN_STEPS + 1][AXES], dims[AXES] = {0};
+    int ndim = 0;
+    of->rows = of->within = 1, of->length = self->size;
     for (int k = 0; k < self->arrays; k++) {
-        npy_intp steps[AXES] = {0}, size = PyArray_ITEMSIZE(self->array[k]);
-        if (!flat && (self->ndim > 2 || !operand_steps(self->array[k], self->ndim, self->dims, steps))) return 0;
-        of->across[k] = flat || self->ndim == 1 ? 0 : steps[0];
-        of->along[k] = flat ? size : steps[self->ndim - 1];
+        of->over[k] = of->across[k] = 0, of->along[k] = PyArray_ITEMSIZE(self->array[k]);
+        if (!self->flat && !operand_steps(self->array[k], self->ndim, self->dims, steps[k])) return 0;
     }
-    if (of->length == 1) { /* a column is a row */
-        of->length = of->rows, of->rows = 1;
-        memcpy(of->along, of->across, sizeof(of->along));
+    if (self->flat) return 1;
+    for (int axis = 0; axis < self->ndim; axis++) {
+        int follows = ndim > 0;
+        if (self->dims[axis] == 1) continue;
+        for (int k = 0; k < self->arrays && follows; k++) follows = steps[k][ndim - 1] == steps[k][axis] * self->dims[axis];
+        ndim += !follows;
+        dims[ndim - 1] = follows ? dims[ndim - 1] * self->dims[axis] : self->dims[axis];
+        for (int k = 0; k < self->arrays; k++) steps[k][ndim - 1] = steps[k][axis];
+    }
+    if (ndim > 3) return 0;
+    if (ndim > 0) of->length = dims[ndim - 1];
+    if (ndim > 1) of->rows = of->within = dims[ndim - 2];
+    if (ndim > 2) of->rows *= dims[0];
+    for (int k = 0; k < self->arrays; k++) {
+        of->along[k] = ndim > 0 ? steps[k][ndim - 1] : 0;
+        if (ndim > 1) of->across[k] = steps[k][ndim - 2];
+        if (ndim > 2) of->over[k] = steps[k][0];
     }
     return 1;
 }
@@ -155,37 +175,50 @@ static int sides_fit(const Chain* self) {
     return !self->wide;
 }
 
+/* How an array lies in rows, as `lies` has it. */
+static int lies_in_rows(const Rows2* of, int k, npy_intp size) {
+    npy_intp dims[3] = {of->rows / of->within, of->within, of->length}, steps[3] = {of->over[k], of->across[k], of->along[k]};
+    return lies(3, dims, steps, size);
+}
+
 /* Whether laying rows side by side costs less than the calls of loops that it saves, each of which costs as much as copying some ninety elements; what
    is one element or one row for all is laid once. */
 static int sides_pay(const Chain* self, const Outs* outs, const Rows2* of) {
-    npy_intp calls = 0, copied = 0, dims[2] = {of->rows, of->length};
+    npy_intp calls = 0, copied = 0;
     for (int k = 0; k < self->steps; k++) calls += outs->wanted[k];
-    for (int k = 0; k < self->arrays; k++) {
-        npy_intp steps[2] = {of->across[k], of->along[k]};
-        copied += lies(2, dims, steps, PyArray_ITEMSIZE(self->array[k])) == LIES_APART;
-    }
+    for (int k = 0; k < self->arrays; k++) copied += lies_in_rows(of, k, PyArray_ITEMSIZE(self->array[k])) == LIES_APART;
     return copied * (of->length + SIDES_BEGUN) < calls * SIDES_CALL;
 }
 
-/* The same where rows are short, as many at a time as a block holds, side by side: `count` rows, which begin at `begin`. */
-static int sides_pass(const Chain* self, const Outs* outs, const int* block, char* const* begin, const Rows2* of, Desk* desk, char** out, npy_intp count) {
-    npy_intp n = of->length, most = n < chain_sizes.block ? chain_sizes.block / n : 1, dims[2] = {of->rows, n};
+/* Lay some rows of an array, from the one with number `row` on, side by side. */
+static void sides_laid(char* to, const char* from, const Rows2* of, int k, npy_intp row, npy_intp rows, npy_intp size) {
+    while (rows > 0) { /* those of a plane at a time */
+        npy_intp some = of->within - row % of->within;
+        if (some > rows) some = rows;
+        sides(to, from + row_at(of, k, row), some, of->length, of->across[k], of->along[k], size);
+        to += some * of->length * size, row += some, rows -= some;
+    }
+}
+
+/* The same where rows are short, as many at a time as a block holds, side by side: `count` rows, from number `row` on. */
+static int sides_pass(const Chain* self, const Outs* outs, const int* block, const Rows2* of, Desk* desk, char** out, npy_intp row, npy_intp count) {
+    npy_intp n = of->length, most = n < chain_sizes.block ? chain_sizes.block / n : 1;
     int how[CHAIN_STEPS + 1];
     char *from[CHAIN_STEPS + 1], *at[CHAIN_STEPS + 1];
-    Rows2 flat = {.rows = 1};
+    Rows2 flat = {.rows = 1, .within = 1};
     for (int k = 0; k < self->arrays; k++) {
-        npy_intp steps[2] = {of->across[k], of->along[k]}, bytes = PyArray_ITEMSIZE(self->array[k]);
-        from[k] = begin[k];
-        how[k] = lies(2, dims, steps, bytes);
-        at[k] = how[k] == LIES_DENSE || how[k] == LIES_ONE ? from[k] : desk->laid[k];
+        npy_intp bytes = PyArray_ITEMSIZE(self->array[k]);
+        from[k] = PyArray_BYTES(self->array[k]);
+        how[k] = lies_in_rows(of, k, bytes);
+        at[k] = how[k] == LIES_ONE ? from[k] : desk->laid[k];
         flat.along[k] = how[k] == LIES_ONE ? 0 : bytes;
         if (how[k] == LIES_SAME) sides(desk->laid[k], from[k], count < most ? count : most, n, 0, of->along[k], bytes);
     }
-    for (npy_intp first = 0; first < count; first += most) {
-        npy_intp rows = count - first < most ? count - first : most;
+    for (npy_intp past = row + count; row < past; row += most) {
+        npy_intp rows = past - row < most ? past - row : most;
         for (int k = 0; k < self->arrays; k++)
-            if (how[k] == LIES_APART) sides(desk->laid[k], from[k] + first * of->across[k], rows, n, of->across[k], of->along[k], PyArray_ITEMSIZE(self->array[k]));
-            else if (how[k] == LIES_DENSE) at[k] = from[k] + first * of->across[k];
+            if (how[k] == LIES_APART) sides_laid(desk->laid[k], from[k], of, k, row, rows, PyArray_ITEMSIZE(self->array[k]));
+            else if (how[k] == LIES_DENSE) at[k] = from[k] + row_at(of, k, row);
         if (steps_run(self, outs, block, at, &flat, desk, out, rows * n)) return 1;
         for (int k = 0; k < self->steps; k++)
             if (out[k]) out[k] += rows * n * step_size(self, k);
@@ -215,13 +248,15 @@ static int pass_piece(const Pieces* pieces, npy_intp first, npy_intp count, int 
     const Rows2* of = self->of;
     Desk* desk = thread ? desks[thread] : self->desk;
     desk->minded = pieces->minded;
-    char *begin[CHAIN_STEPS + 1], *at[CHAIN_STEPS + 1], *out[CHAIN_STEPS];
+    char *at[CHAIN_STEPS + 1], *out[CHAIN_STEPS];
     for (int k = 0; k < chain->steps; k++) out[k] = self->outs->to[k] ? self->outs->to[k] + first * (of->rows == 1 ? 1 : of->length) * step_size(chain, k) : NULL;
-    for (int k = 0; k < chain->arrays; k++) at[k] = begin[k] = PyArray_BYTES(chain->array[k]) + first * (of->rows == 1 ? of->along[k] : of->across[k]);
-    if (of->rows == 1) return row_run(chain, self->outs, self->block, at, of, desk, out, count);
-    if (self->sides) return sides_pass(chain, self->outs, self->block, begin, of, desk, out, count);
-    for (npy_intp row = 0; row < count; row++) {
-        for (int k = 0; k < chain->arrays; k++) at[k] = begin[k] + row * of->across[k];
+    if (self->sides) return sides_pass(chain, self->outs, self->block, of, desk, out, first, count);
+    if (of->rows == 1) {
+        for (int k = 0; k < chain->arrays; k++) at[k] = PyArray_BYTES(chain->array[k]) + first * of->along[k];
+        return row_run(chain, self->outs, self->block, at, of, desk, out, count);
+    }
+    for (npy_intp row = first; row < first + count; row++) {
+        for (int k = 0; k < chain->arrays; k++) at[k] = PyArray_BYTES(chain->array[k]) + row_at(of, k, row);
         if (row_run(chain, self->outs, self->block, at, of, desk, out, of->length)) return 1;
     }
     return 0;

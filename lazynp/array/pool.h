@@ -18,7 +18,7 @@
 #define POOL_HUGE (1 << 22)   /* bytes from which on the system is asked for large pages, as NumPy asks */
 #define POOL_CLEARED (1 << 20) /* bytes from which on zeros are the system's, page by page, when they are needed */
 #define POOL_DOMAIN 389047 /* `numpy.lib.tracemalloc_domain` */
-#define POOL_BLOCKS 40
+#define POOL_BLOCKS 64
 #define POOL_BYTES (12 << 20)
 
 typedef struct {

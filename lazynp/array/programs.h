@@ -97,6 +97,7 @@ static int lie_in_rows(Chain* chain, PyArrayObject* first, Rows2* of) {
     if (chain->flat) chain->dims[0] = chain->size;
     for (int k = 0; k < chain->arrays; k++) {
         PyArrayObject* x = chain->array[k];
+        of->over[k] = 0;
         of->across[k] = chain->flat || ndim == 1 || of->rows == 1 ? 0 : PyArray_STRIDE(x, 0);
         of->along[k] = chain->flat ? PyArray_ITEMSIZE(x) : of->length == 1 ? 0 : PyArray_STRIDE(x, ndim - 1);
         if (of->across[k] < 0 || of->along[k] < 0) return 0;
@@ -106,6 +107,7 @@ static int lie_in_rows(Chain* chain, PyArrayObject* first, Rows2* of) {
         of->length = of->rows, of->rows = 1;
         memcpy(of->along, of->across, sizeof(of->along));
     }
+    of->within = of->rows;
     return 1;
 }
 
