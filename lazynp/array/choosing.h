@@ -99,7 +99,7 @@ static const char* row_write(const char* mask, const char* from, npy_intp next, 
 
 /* Room for what is chosen; `plain`: no array of NumPy's is made for it. */
 static PyArrayObject* chosen_room(int ndim, npy_intp* dims, int type, npy_intp size, int plain) {
-    return plain && size ? raw_new(ndim, dims, type, size) : result_of(ndim, dims, type, size);
+    return plain && size && type <= NPY_CLONGDOUBLE ? raw_new(ndim, dims, type, size) : result_of(ndim, dims, type, size);
 }
 
 /* `x[mask]`, elements or rows. */
@@ -261,13 +261,94 @@ static PyObject* placed_read(PyArrayObject* x, PyObject* key, PyArrayObject* arr
     return NULL; /* NumPy's words for it are others */
 }
 
+/* Elements at positions along all axes, `x[rows, columns]`: arrays of as many whole numbers each, and numbers. */
+typedef struct {
+    const char* at[AXES];
+    npy_intp step[AXES], number[AXES], n;
+} Points;
+
+/* Read a tuple of them, of which one at least is an array; `x` is to be written where `written`. */
+static int points_read(PyArrayObject* x, PyObject* key, Points* to, int written) {
+    int ndim = PyArray_NDIM(x);
+    if (!PyTuple_CheckExact(key) || PyTuple_GET_SIZE(key) != ndim || ndim < 2 || ndim > AXES || PyArray_TYPE(x) > NPY_CDOUBLE || !PyArray_ISBEHAVED_RO(x)) return 0;
+    to->n = -1;
+    for (int k = 0; k < ndim; k++) {
+        PyObject* part = PyTuple_GET_ITEM(key, k);
+        PyArrayObject* array = plain_of(part);
+        if (array == NULL) {
+            if (!integer_of(part, &to->number[k])) return 0;
+            to->at[k] = (const char*)&to->number[k], to->step[k] = 0;
+            continue;
+        }
+        if (PyArray_TYPE(array) != NPY_INTP || PyArray_NDIM(array) != 1 || !PyArray_ISCARRAY_RO(array) || (to->n >= 0 && PyArray_DIM(array, 0) != to->n)) return 0;
+        if (written && may_overlap(x, array)) return 0;
+        to->n = PyArray_DIM(array, 0), to->at[k] = PyArray_BYTES(array), to->step[k] = sizeof(npy_intp);
+    }
+    return to->n > 0;
+}
+
+/* Where a point is, in bytes from the first element; NPY_MIN_INTP where it is none. */
+static inline npy_intp point_at(PyArrayObject* x, const Points* of, npy_intp k) {
+    npy_intp at = 0;
+    for (int axis = 0; axis < PyArray_NDIM(x); axis++) {
+        npy_intp length = PyArray_DIM(x, axis), position = *(const volatile npy_intp*)(of->at[axis] + k * of->step[axis]);
+        position += position < 0 ? length : 0;
+        if ((npy_uintp)position >= (npy_uintp)length) return NPY_MIN_INTP;
+        at += position * PyArray_STRIDE(x, axis);
+    }
+    return at;
+}
+
+static PyObject* points_chosen(PyArrayObject* x, PyObject* key) {
+    npy_intp size = PyArray_ITEMSIZE(x), at;
+    PyArrayObject* made;
+    Points of;
+    if (!points_read(x, key, &of, 0) || (made = raw_new(1, &of.n, PyArray_TYPE(x), of.n)) == NULL) return NULL;
+    for (npy_intp k = 0; k < of.n; k++) {
+        if ((at = point_at(x, &of, k)) == NPY_MIN_INTP) return Py_DECREF(made), NULL; /* NumPy says so */
+        memcpy(PyArray_BYTES(made) + k * size, PyArray_BYTES(x) + at, (size_t)size);
+    }
+    return (PyObject*)made;
+}
+
+static int points_written(PyArrayObject* x, PyObject* key, PyObject* value, PyArrayObject* y) {
+    npy_intp size = PyArray_ITEMSIZE(x), at, next = 0;
+    const char* from;
+    Value number;
+    Points of;
+    if (!points_read(x, key, &of, 1) || of.n > SCATTERED || !is_written_plainly(x)) return 0;
+    if (y == NULL) {
+        if (!value_of(value, PyArray_TYPE(x), &number)) return 0;
+        from = (char*)&number;
+    } else {
+        if (PyArray_TYPE(y) != PyArray_TYPE(x) || PyArray_NDIM(y) != 1 || PyArray_DIM(y, 0) != of.n || !PyArray_ISBEHAVED_RO(y) || may_overlap(x, y)) return 0;
+        from = PyArray_BYTES(y), next = of.n > 1 ? PyArray_STRIDE(y, 0) : 0;
+    }
+    for (npy_intp k = 0; k < of.n; k++)
+        if (point_at(x, &of, k) == NPY_MIN_INTP) return 0; /* nothing is written then */
+    for (npy_intp k = 0; k < of.n; k++, from += next) {
+        if ((at = point_at(x, &of, k)) == NPY_MIN_INTP) return 0;
+        memcpy(PyArray_BYTES(x) + at, from, (size_t)size);
+    }
+    return 1;
+}
+
+/* Whether a key may be one of those that choose, at first sight. */
+static inline int may_choose(PyObject* key) {
+    if (Py_TYPE(key) == array_type || PyList_CheckExact(key)) return 1;
+    if (!PyTuple_CheckExact(key) || PyTuple_GET_SIZE(key) < 2) return 0;
+    return Py_TYPE(PyTuple_GET_ITEM(key, 0)) == array_type || Py_TYPE(PyTuple_GET_ITEM(key, 1)) == array_type;
+}
+
 /* `x[key]` by one array of truth values or positions, or by a list of these, `array` being NULL; `plain`: nothing of it has to be NumPy's array, nor is the result. */
 static PyObject* chosen(PyArrayObject* x, PyObject* key, PyArrayObject* array, int plain) {
+    if (plain && PyTuple_CheckExact(key)) return points_chosen(x, key);
     return array && PyArray_ISBOOL(array) ? chosen_read(x, array, plain) : placed_read(x, key, array, plain);
 }
 
 /* The same for `x[key] = value`: whether it was written. */
 static int chosen_written(PyArrayObject* x, PyObject* key, PyArrayObject* array, PyObject* value, PyArrayObject* y) {
+    if (PyTuple_CheckExact(key)) return points_written(x, key, value, y);
     return array && PyArray_ISBOOL(array) ? chosen_write(x, array, value, y) : placed_write(x, key, array, value, y);
 }
 

@@ -168,6 +168,15 @@ static inline PyArrayObject* memory_of(PyObject* x) {
     return shown;
 }
 
+/* Whether an array may be large, or a part of a large one. */
+static inline int is_large(PyObject* a) {
+    PyObject* base = ((Cell*)a)->base;
+    return base == NULL || !(Py_TYPE(base) == &PyArray_Type || IS_RAW(base));
+}
+
+/* The memory of a cell that has memory, to be read by macros alone (borrowed); NULL of all else. */
+static inline PyArrayObject* plain_of(PyObject* x) { return Py_TYPE(x) != array_type || is_large(x) ? NULL : (PyArrayObject*)((Cell*)x)->base; }
+
 /* The same for macros alone, also where there is no array yet. */
 static inline PyArrayObject* seen_of(PyObject* x) {
     return Py_TYPE(x) == array_type && ((Cell*)x)->base && IS_RAW(((Cell*)x)->base) ? (PyArrayObject*)((Cell*)x)->base : memory_of(x);

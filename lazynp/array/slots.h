@@ -38,15 +38,6 @@ static PyObject* slow2(PyObject* method, PyObject* a, PyObject* b) {
     return method == NULL ? not_implemented() : PyObject_Vectorcall(method, args, 2, NULL);
 }
 
-/* Whether an array may be large, or a part of a large one. */
-static inline int is_large(PyObject* a) {
-    PyObject* base = ((Cell*)a)->base;
-    return base == NULL || !(Py_TYPE(base) == &PyArray_Type || IS_RAW(base));
-}
-
-/* The memory of a cell that has memory, to be read by macros alone (borrowed); NULL of all else. */
-static inline PyArrayObject* plain_of(PyObject* x) { return Py_TYPE(x) != array_type || is_large(x) ? NULL : (PyArrayObject*)((Cell*)x)->base; }
-
 /* Numbers that NumPy takes as they are, and lazynp, too. */
 static inline int is_number(PyObject* x) {
     PyTypeObject* type = Py_TYPE(x);
@@ -157,6 +148,14 @@ static inline int may_chain(PyObject* a, PyObject* b, PyArrayObject* x, PyArrayO
 
 /* An operand that is no longer part of a chain; -1 where NumPy raises. */
 static inline int settle_operand(PyObject* a) { return IS_CHAIN(a) ? chain_settle(a) : 0; }
+
+/* The same of a key, and of what it is a tuple of. */
+static int settle_key(PyObject* key) {
+    if (!PyTuple_CheckExact(key)) return settle_operand(key);
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(key); k++)
+        if (settle_operand(PyTuple_GET_ITEM(key, k)) < 0) return -1;
+    return 0;
+}
 
 /* The memory of a value that is asked for; NULL, perhaps with an exception, of all that is not at hand. */
 static inline PyArrayObject* settled_memory(PyObject* a) { return settle_operand(a) < 0 ? NULL : memory_of(a); }
@@ -696,9 +695,9 @@ static PyObject* slot_getitem(PyObject* a, PyObject* key) {
     char* at;
     Place place;
     if (IS_CHAIN(a) && ((found = getitem_waits(a, key)) || PyErr_Occurred())) return found;
-    if (waiting_count && (settle_operand(a) < 0 || settle_operand(key) < 0)) return NULL;
+    if (waiting_count && (settle_operand(a) < 0 || settle_key(key) < 0)) return NULL;
     if ((x = plain_of(a))) {
-        if (Py_TYPE(key) == array_type || PyList_CheckExact(key)) {
+        if (may_choose(key)) {
             PyArrayObject* by = plain_of(key);
             if ((found = chosen(x, key, by, 1))) return cell_of(found, NULL);
             if (PyErr_Occurred()) return NULL;
@@ -759,7 +758,7 @@ static int written_plainly(PyArrayObject* x, PyObject* key, PyObject* value) {
     Value number;
     char* at;
     if (y == NULL && !is_number(value)) return 0;
-    if (Py_TYPE(key) == array_type || PyList_CheckExact(key)) return chosen_written(x, key, plain_of(key), value, y);
+    if (may_choose(key)) return chosen_written(x, key, plain_of(key), value, y);
     if (y || !is_writable(x) || (at = element_at(x, key)) == NULL || !value_of(value, PyArray_TYPE(x), &number)) return assigned(x, key, value, y);
     memcpy(at, &number, (size_t)PyArray_ITEMSIZE(x));
     return 1;
@@ -769,7 +768,8 @@ static int written_plainly(PyArrayObject* x, PyObject* key, PyObject* value) {
 static int written_beside(PyObject* a, PyObject* key, PyObject* value) {
     PyArrayObject* x;
     int done;
-    if (faded_count || settle_operand(a) < 0 || settle_operand(key) < 0 || settle_operand(value) < 0 || (x = plain_of(a)) == NULL || (plain_of(value) == NULL && !is_number(value))) return 0;
+    if (faded_count || settle_operand(a) < 0 || settle_key(key) < 0 || settle_operand(value) < 0) return 0;
+    if ((x = plain_of(a)) == NULL || (plain_of(value) == NULL && !is_number(value))) return 0;
     Py_INCREF(x); /* handlers of warnings may run, and have others in the place of these */
     done = readers_settle(x) == 0 && !IS_CHAIN(a) && !IS_CHAIN(key) && !IS_CHAIN(value) && plain_of(a) == x && written_plainly(x, key, value);
     Py_DECREF(x);

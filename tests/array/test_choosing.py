@@ -416,3 +416,73 @@ def test_truth_values_that_somebody_writes_meanwhile() -> None:
     finally:
         over.set()
         writer.join()
+
+
+# Positions and points, at random ---------------------------------------------------------------------------------------------------
+
+CHOSEN_FROM: dict[str, Callable[[Any], Any]] = {
+    "whole": lambda x: x,
+    "backwards": lambda x: x[::-1],
+    "rows backwards": lambda x: x[..., ::-1],
+    "turned": lambda x: x.T,
+    "every other": lambda x: x[::2],
+}
+
+
+def positions(rng: Any, n: int, length: int) -> tuple[Any, Any]:
+    """Positions along an axis for NumPy and for lazynp, in a list, an array, one that waits, or one of int32; sometimes one is out of range."""
+    listed = [int(k) for k in rng.integers(-length, length, n)]
+    if rng.random() < 1 / 30:
+        listed[0] = length
+    way = rng.integers(0, 4)
+    if way == 0:
+        return listed, listed
+    x = numpy.array(listed, dtype="i4" if way == 1 else "i8")
+    return x, lazynp.array(x) + 0 if way == 2 else lazynp.array(x)
+
+
+def some_key(rng: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    n, way = int(rng.integers(1, 6)), rng.integers(0, 4)
+    if way == 0 or len(shape) == 1:
+        return positions(rng, n, shape[0])
+    if way == 1:
+        mask = rng.random(shape) > 0.5
+        return mask, lazynp.array(mask * 1.0) > 0 if rng.random() < 0.5 else lazynp.array(mask)
+    if way == 2:
+        theirs, ours = positions(rng, n, shape[0])
+        return (theirs, slice(None)), (ours, slice(None))
+    parts = [positions(rng, n, length) if rng.random() < 0.7 else (int(rng.integers(-length, length)),) * 2 for length in shape]
+    return tuple([theirs for theirs, _ in parts]), tuple([ours for _, ours in parts])
+
+
+def outcome(program: Callable[[], Any]) -> Any:
+    """Bytes, dtype, shape and strides of what a program returns; or its exception."""
+    try:
+        x = numpy.asarray(program())
+    except Exception as error:
+        return type(error), str(error)
+    return x.tobytes(), x.dtype, x.shape, [step for step, n in zip(x.strides, x.shape, strict=True) if n > 1]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "i4", "u1", "?", "c16", "c8", "g"])
+def test_positions_and_points_are_numpys(dtype: str, seed: int) -> None:
+    rng = numpy.random.default_rng([seed, ord(dtype[0])])
+    for _ in range(60):
+        made = (rng.random(tuple(rng.integers(1, 6, rng.integers(1, 5)).tolist())) * 50).astype(dtype)
+        lies = CHOSEN_FROM[str(rng.choice(list(CHOSEN_FROM)))]
+        x, y = lies(made.copy()), lies(lazynp.array(made))
+        theirs, ours = some_key(rng, x.shape)
+        found = outcome(lambda x=x, key=theirs: x[key])
+        assert outcome(lambda y=y, key=ours: y[key]) == found
+        if not isinstance(found[0], bytes):
+            continue
+        shape = found[2] if rng.random() < 0.5 else found[2][1:]
+        value = (rng.random(shape) * 9).astype(dtype) if rng.random() < 0.7 else 3
+
+        def write(to: Any, key: Any, value: Any) -> Any:
+            to[key] = value
+            return to
+
+        ready = lazynp.array(value) if isinstance(value, numpy.ndarray) else value
+        assert outcome(lambda: write(y, ours, ready)) == outcome(lambda: write(x, theirs, value))  # noqa: B023
