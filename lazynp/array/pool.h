@@ -90,7 +90,26 @@ static struct {
     void* memory[LITTLE_KEPT];
 } little[LITTLE / POOL_LINE + 1];
 
+/* A spare block of about `size` bytes: the latest of which no more than a fifth is left over, else the smallest of which at most half is; NULL where there is none. */
+static void* spare_taken(size_t size) {
+    void* found;
+    int best = -1;
+    for (int k = spare_count; k--;) {
+        if (spares[k].size < size || spares[k].size > 2 * size) continue;
+        if (best < 0 || spares[k].size < spares[best].size) best = k;
+        if (spares[k].size - size > size / 4) continue;
+        best = k;
+        break;
+    }
+    if (best < 0) return NULL;
+    found = spares[best].memory;
+    spare_bytes -= spares[best].size;
+    memmove(&spares[best], &spares[best + 1], (size_t)(--spare_count - best) * sizeof(Spare));
+    return found;
+}
+
 static void* pool_malloc(void* context, size_t size) {
+    void* found;
     (void)context;
     if (size <= LITTLE) {
         size_t class = (size + POOL_LINE - 1) / POOL_LINE;
@@ -99,13 +118,7 @@ static void* pool_malloc(void* context, size_t size) {
         return found;
     }
     if (size < POOL_FROM) return little_made(malloc(size + POOL_HEAD));
-    for (int k = spare_count; k--;)
-        if (spares[k].size >= size && spares[k].size - size <= size / 4) { /* of arrays that shrink each finds the last one's memory */
-            void* found = spares[k].memory;
-            spare_bytes -= spares[k].size;
-            memmove(&spares[k], &spares[k + 1], (size_t)(--spare_count - k) * sizeof(Spare));
-            return found;
-        }
+    if ((found = spare_taken(size))) return found;
     return block_new(pool_size(size));
 }
 

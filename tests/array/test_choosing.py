@@ -430,7 +430,7 @@ CHOSEN_FROM: dict[str, Callable[[Any], Any]] = {
 
 
 def positions(rng: Any, n: int, length: int) -> tuple[Any, Any]:
-    """Positions along an axis for NumPy and for lazynp, in a list, an array, one that waits, or one of int32; sometimes one is out of range."""
+    """Positions along an axis, NumPy's and ours: in a list, an array, one that waits, one of int32; sometimes one is out of range."""
     listed = [int(k) for k in rng.integers(-length, length, n)]
     if rng.random() < 1 / 30:
         listed[0] = length
