@@ -156,7 +156,7 @@ static int chain_run(Chain* self, Outs* outs, PyArrayObject** made, Hot** hot) {
         if ((made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) return 0;
         outs->to[k] = PyArray_BYTES(made[k]);
     }
-    known = self->steps > 1 && !self->whole && all_wanted(self, outs) && (of.rows == 1 || (is_one_plane(&of) && of.length >= HOT_ROW)) ? hot_of(self, &of, outs) : NULL;
+    known = self->steps > 1 && !self->whole && all_wanted(self, outs) && (of.rows == 1 || of.length >= HOT_ROW) ? hot_of(self, &of, outs) : NULL;
     function = known ? known->function : NULL; /* other threads of the program may run meanwhile, and change it */
     if (known) known->busy++;
     if (function) raised = !hot_run(function, self, &of, outs, minded);

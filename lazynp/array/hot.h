@@ -115,14 +115,28 @@ typedef struct {
 static int hot_piece(const Pieces* pieces, npy_intp first, npy_intp rows, int thread) {
     const HotRun* self = (const HotRun*)pieces;
     const Rows2* of = self->of;
+    const Chain* chain = self->chain;
     char *at[CHAIN_STEPS + 1], *to[CHAIN_STEPS];
-    int row = of->rows == 1, count = 0;
     (void)thread;
-    for (int k = 0; k < self->chain->steps; k++)
-        if (self->outs->to[k]) to[count++] = self->outs->to[k] + first * (row ? 1 : of->length) * step_size(self->chain, k);
-    for (int k = 0; k < self->chain->arrays; k++) at[k] = PyArray_BYTES(self->chain->array[k]) + first * (row ? of->along[k] : of->across[k]);
-    self->function(at, of->across, of->along, self->chain->value, to, row ? 1 : rows, row ? rows : of->length);
-    return 0; /* its flags are asked for at the end */
+    if (of->rows == 1) {
+        int count = 0;
+        for (int k = 0; k < chain->steps; k++)
+            if (self->outs->to[k]) to[count++] = self->outs->to[k] + first * step_size(chain, k);
+        for (int k = 0; k < chain->arrays; k++) at[k] = PyArray_BYTES(chain->array[k]) + first * of->along[k];
+        self->function(at, of->across, of->along, chain->value, to, 1, rows);
+        return 0; /* its flags are asked for at the end */
+    }
+    while (rows > 0) { /* those of a plane at a time */
+        npy_intp some = of->within - first % of->within;
+        int count = 0;
+        if (some > rows) some = rows;
+        for (int k = 0; k < chain->steps; k++)
+            if (self->outs->to[k]) to[count++] = self->outs->to[k] + first * of->length * step_size(chain, k);
+        for (int k = 0; k < chain->arrays; k++) at[k] = PyArray_BYTES(chain->array[k]) + row_at(of, k, first);
+        self->function(at, of->across, of->along, chain->value, to, some, of->length);
+        first += some, rows -= some;
+    }
+    return 0;
 }
 
 /* Compute by machine code; whether that was all. */

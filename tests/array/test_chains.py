@@ -522,7 +522,7 @@ EXPRESSIONS: dict[str, tuple[Callable[[Any, Any], Any], int]] = {
     "bounds": (lambda u, v: lazynp.clip(u * 2, 0, 5) + (u - v).clip(None, 3) * lazynp.clip(v, 1, None) - lazynp.clip(u, v, v), 1),
     "a sum by itself": (lambda u, v: u + v, 1),
     "pairs of points": (lambda u, v: (u[:, None, :2] - u[None, :, :2]) * 2 + abs(v[None, :, 1:3] - v[:, None, :1]), 1),
-    "planes": (lambda u, v: lazynp.where((u > v)[:, :, None], u[:, :, None] * v[:3, None, :2][:, 0] - v[:, :1, None], 0) * 3, 2),
+    "planes": (lambda u, v: lazynp.where((u > v)[:, :, None], u[:, :, None] * v[:, :2] - v[:, :1, None], 0) * 3, 2),
     "planes and rows": (lambda u, v: (u[:9, None, :] * v[None, :7, :] - u[:1, None, :]) * v[:9, :1, None] + v[0], 1),
     "two expressions": (lambda u, v: (u * 2 + v).sum() + (u - v * 2).max(), 2),
 }

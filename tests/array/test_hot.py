@@ -46,6 +46,8 @@ def by_machine_code(program: Callable[[], Any]) -> tuple[Any, int]:
 PROGRAMS: dict[str, tuple[Callable[[Any, Any], Any], int]] = {
     **EXPRESSIONS,
     "rows": (EXPRESSIONS["rows"][0], 1),  # of one step there is none
+    "pairs of points": (EXPRESSIONS["pairs of points"][0], 0),  # rows of two
+    "planes": (EXPRESSIONS["planes"][0], 0),  # rows of two, and one step
     "a sum by itself": (EXPRESSIONS["a sum by itself"][0], 0),  # what has one step is NumPy's loop
     "quotients": (lambda u, v: (u / 3 + 1) / (v * v + 2), 1),
     "bits": (lambda u, v: (u & v | 5) ^ v, 1),
