@@ -96,34 +96,42 @@ static inline npy_intp row_at(const Rows2* of, int k, npy_intp row) {
     return is_one_plane(of) ? row * of->across[k] : row / of->within * of->over[k] + row % of->within * of->across[k];
 }
 
-/* Axes that follow one another in all arrays are one; 0 where more than three are left. */
-static int rows_of(const Chain* self, Rows2* of) {
-    npy_intp steps[CHAIN_STEPS + 1][AXES], dims[AXES] = {0};
-    int ndim = 0;
-    of->rows = of->within = 1, of->length = self->size;
-    for (int k = 0; k < self->arrays; k++) {
-        of->over[k] = of->across[k] = 0, of->along[k] = PyArray_ITEMSIZE(self->array[k]);
-        if (!self->flat && !operand_steps(self->array[k], self->ndim, self->dims, steps[k])) return 0;
+/* Rows of arrays over `dims`, of which `steps` says how they lie; axes that follow one another in all of them are one.  0 where more than three are left. */
+static int rows_joined(Rows2* of, int arrays, int ndim, const npy_intp* dims, npy_intp steps[][AXES]) {
+    npy_intp joined[AXES] = {1};
+    int axes = 0;
+    for (int axis = 0; axis < ndim; axis++) {
+        int follows = axes > 0;
+        if (dims[axis] == 1) continue;
+        for (int k = 0; k < arrays && follows; k++) follows = steps[k][axes - 1] == steps[k][axis] * dims[axis];
+        axes += !follows;
+        joined[axes - 1] = follows ? joined[axes - 1] * dims[axis] : dims[axis];
+        for (int k = 0; k < arrays; k++) steps[k][axes - 1] = steps[k][axis];
     }
-    if (self->flat) return 1;
-    for (int axis = 0; axis < self->ndim; axis++) {
-        int follows = ndim > 0;
-        if (self->dims[axis] == 1) continue;
-        for (int k = 0; k < self->arrays && follows; k++) follows = steps[k][ndim - 1] == steps[k][axis] * self->dims[axis];
-        ndim += !follows;
-        dims[ndim - 1] = follows ? dims[ndim - 1] * self->dims[axis] : self->dims[axis];
-        for (int k = 0; k < self->arrays; k++) steps[k][ndim - 1] = steps[k][axis];
-    }
-    if (ndim > 3) return 0;
-    if (ndim > 0) of->length = dims[ndim - 1];
-    if (ndim > 1) of->rows = of->within = dims[ndim - 2];
-    if (ndim > 2) of->rows *= dims[0];
-    for (int k = 0; k < self->arrays; k++) {
-        of->along[k] = ndim > 0 ? steps[k][ndim - 1] : 0;
-        if (ndim > 1) of->across[k] = steps[k][ndim - 2];
-        if (ndim > 2) of->over[k] = steps[k][0];
+    if (axes > 3) return 0;
+    of->length = axes > 0 ? joined[axes - 1] : 1;
+    of->within = axes > 1 ? joined[axes - 2] : 1;
+    of->rows = axes > 2 ? joined[0] * of->within : of->within;
+    for (int k = 0; k < arrays; k++) {
+        of->along[k] = axes > 0 ? steps[k][axes - 1] : 0;
+        of->across[k] = axes > 1 ? steps[k][axes - 2] : 0;
+        of->over[k] = axes > 2 ? steps[k][0] : 0;
     }
     return 1;
+}
+
+/* One row, of arrays that lie as their results do. */
+static void rows_flat(Rows2* of, const Chain* self) {
+    of->rows = of->within = 1, of->length = self->size;
+    for (int k = 0; k < self->arrays; k++) of->over[k] = of->across[k] = 0, of->along[k] = PyArray_ITEMSIZE(self->array[k]);
+}
+
+static int rows_of(const Chain* self, Rows2* of) {
+    npy_intp steps[CHAIN_STEPS + 1][AXES];
+    if (self->flat) return rows_flat(of, self), 1;
+    for (int k = 0; k < self->arrays; k++)
+        if (!operand_steps(self->array[k], self->ndim, self->dims, steps[k])) return 0;
+    return rows_joined(of, self->arrays, self->ndim, self->dims, steps);
 }
 
 /* One step on `n` elements: of block buffers from their start, of arrays from where `at` says.  Whether it raised an error is asked at once: what

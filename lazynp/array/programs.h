@@ -87,28 +87,20 @@ static PyObject* together_new(PyObject* steps, PyObject* outs) {
 }
 
 /* How what is read lies, as rows; 0 where it lies otherwise, as transposed matrices do, for which NumPy goes through all in another order. */
-static int lie_in_rows(Chain* chain, PyArrayObject* first, Rows2* of) {
+static int lie_in_rows(const Chain* chain, PyArrayObject* first, Rows2* of) {
     int ndim = PyArray_NDIM(first);
-    of->rows = chain->flat || ndim == 1 ? 1 : PyArray_DIM(first, 0);
-    of->length = chain->flat ? chain->size : PyArray_DIM(first, ndim - 1);
-    if (!chain->flat && ndim > 2) return 0;
-    chain->ndim = chain->flat ? 1 : ndim;
-    for (int k = 0; k < ndim && k < 2; k++) chain->dims[k] = PyArray_DIM(first, k);
-    if (chain->flat) chain->dims[0] = chain->size;
+    npy_intp steps[CHAIN_STEPS + 1][AXES];
+    if (chain->flat) return rows_flat(of, chain), 1;
+    if (ndim > AXES) return 0;
     for (int k = 0; k < chain->arrays; k++) {
-        PyArrayObject* x = chain->array[k];
-        of->over[k] = 0;
-        of->across[k] = chain->flat || ndim == 1 || of->rows == 1 ? 0 : PyArray_STRIDE(x, 0);
-        of->along[k] = chain->flat ? PyArray_ITEMSIZE(x) : of->length == 1 ? 0 : PyArray_STRIDE(x, ndim - 1);
-        if (of->across[k] < 0 || of->along[k] < 0) return 0;
-        if (of->rows > 1 && of->length > 1 && of->across[k] && of->across[k] < of->along[k]) return 0;
+        npy_intp before = NPY_MAX_INTP;
+        for (int axis = 0; axis < ndim; axis++) {
+            npy_intp step = steps[k][axis] = PyArray_DIM(first, axis) == 1 ? 0 : PyArray_STRIDE(chain->array[k], axis);
+            if (step < 0 || step > before) return 0;
+            if (step) before = step;
+        }
     }
-    if (of->length == 1) { /* a column is a row */
-        of->length = of->rows, of->rows = 1;
-        memcpy(of->along, of->across, sizeof(of->along));
-    }
-    of->within = of->rows;
-    return 1;
+    return rows_joined(of, chain->arrays, ndim, PyArray_DIMS(first), steps);
 }
 
 /* Compute; a tuple of the results, or None where it has to be done step by step. */
@@ -126,7 +118,7 @@ static PyObject* together_compute(PyObject* capsule, PyObject* arrays, PyObject*
     first = (PyArrayObject*)PyTuple_GET_ITEM(arrays, 0);
     if ((chain = PyMem_Malloc(sizeof(Chain))) == NULL) return PyErr_NoMemory();
     ndim = PyArray_CheckExact(first) ? PyArray_NDIM(first) : 0;
-    chain->steps = self->steps, chain->arrays = self->arrays, chain->numbers = self->numbers, chain->flat = 1, chain->whole = 0;
+    chain->steps = self->steps, chain->arrays = self->arrays, chain->numbers = self->numbers, chain->flat = 1, chain->whole = chain->wide = 0;
     memcpy(chain->step, self->step, (size_t)self->steps * sizeof(Step));
     for (int k = 0; k < self->arrays; k++) {
         PyArrayObject* x = (PyArrayObject*)PyTuple_GET_ITEM(arrays, k);
