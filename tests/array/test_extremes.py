@@ -1,6 +1,6 @@
 """Where the largest and the smallest elements lie, along an axis.
 
-In: tables of dtypes, shapes, axes and special values.  Out: failures.  Promise: NumPy is the oracle: the first of what is alike, the first NaN.
+In: tables of dtypes, shapes, axes and special values.  Out: failures.  Promise: NumPy is the oracle (the first of what is alike).
 """
 
 from __future__ import annotations
