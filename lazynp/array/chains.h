@@ -1104,7 +1104,7 @@ static PyObject* step_next(Loops* loops, PyObject* a, PyObject* b) {
             if ((array[o] = next_array(x)) == NULL) return NULL;
             found = PyArray_TYPE(array[o]), axes = PyArray_NDIM(array[o]), own = PyArray_DIMS(array[o]);
             if (axes == 0 || axes > AXES) return NULL;
-            if (PyArray_ISCARRAY_RO(array[o]) ? PyArray_STRIDE(array[o], axes - 1) < 0 : axes > 2 || !operand_steps(array[o], axes, own, steps)) return NULL;
+            if (PyArray_ISCARRAY_RO(array[o]) ? PyArray_STRIDE(array[o], axes - 1) < 0 : axes > 3 || !operand_steps(array[o], axes, own, steps)) return NULL;
             flat &= PyArray_ISCARRAY_RO(array[o]);
         }
         if (type < 0) type = found, ndim = axes, dims = own;

@@ -187,19 +187,39 @@ static PyObject* product_in_passing(PyObject* a, PyObject* b) {
 
 static PyObject* binary_answer(int op, PyObject* a, PyObject* b);
 static PyObject* product_recorded(PyObject* a, PyObject* b);
+
+/* The loops of an array to the power of a number, as a step; NULL where there are none. */
+static Loops* power_steps(PyObject* a, PyObject* b) {
+    PyArrayObject* x;
+    npy_intp size;
+    int type;
+    if (Py_TYPE(a) != array_type || Py_TYPE(b) == array_type) return NULL;
+    if (is_two(b)) return &square_loops;
+    if (WAITS(a)) {
+        if (CHAIN_OF(a) == NULL) return NULL;
+        type = step_type(CHAIN_OF(a), STEP_OF(a)), size = CHAIN_OF(a)->size;
+    } else {
+        if ((x = seen_of(a)) == NULL) return NULL;
+        type = PyArray_TYPE(x), size = PyArray_SIZE(x);
+    }
+    if ((type != NPY_DOUBLE && type != NPY_FLOAT) || !is_power_number(b)) return NULL;
+    return size > limit_now() / 4 ? power_kernels : &power_loops;
+}
+
 static PyObject* binary(int op, PyObject* a, PyObject* b) {
     PyArrayObject *x, *y;
-    if (op < POW && binary_loops[op].ufunc) {
-        PyObject* found = step_next(&binary_loops[op], a, b);
+    Loops* powers = op == POW ? power_steps(a, b) : NULL;
+    if (powers || (op < POW && binary_loops[op].ufunc)) {
+        PyObject* found = powers ? step_next(powers, a, powers == &square_loops ? NULL : b) : step_next(&binary_loops[op], a, b);
         if (found) return found;
     }
     x = seen_of(a), y = seen_of(b);
     if (op != MATMUL && (may_chain(a, b, x, y) || (x == NULL && (large_complex(a) || large_real(a, b))) || (y == NULL && (large_complex(b) || large_real(b, a))))) {
         PyObject* found = NULL;
         if (op < POW && binary_loops[op].ufunc) found = chain_step(&binary_loops[op], a, b);
-        else if (op == POW && is_two(b)) found = chain_step(&square_loops, a, NULL);
-        else if (op == POW && x && is_power(x, b, y ? 3 : 1)) {
-            int many = PyArray_SIZE(x) > limit_now() / 4 || (y && PyArray_SIZE(y) > limit_now() / 4);
+        else if (powers) found = chain_step(powers, a, powers == &square_loops ? NULL : b);
+        else if (op == POW && x && y && is_power(x, b, 3)) {
+            int many = PyArray_SIZE(x) > limit_now() / 4 || PyArray_SIZE(y) > limit_now() / 4;
             if (!many || power_kernels) found = chain_step(many ? power_kernels : &power_loops, a, b);
         }
         if (found) return found;
