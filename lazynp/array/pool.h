@@ -3,7 +3,7 @@
    In: allocations of NumPy's, between `pool_begin` and `pool_end`.  Out: memory.  Promise: vectors that are stored cross no line of the cache, where
    the C library's memory (16 bytes behind one, mostly) makes each of 64 bytes cross one, and a product of 5,000 numbers takes twice the time; a loop
    over arrays of some hundred kilobytes gets the same few blocks again and again, where the C library would give pages back to the system and take
-   new ones, which costs more than the arithmetic; at most POOL_BYTES are kept. */
+   new ones, which costs more than the arithmetic; at most POOL_BYTES are kept, or POOL_MOST of what was in use of late. */
 
 #ifndef LAZYNP_POOL_H
 #define LAZYNP_POOL_H
@@ -20,6 +20,8 @@
 #define POOL_DOMAIN 389047 /* `numpy.lib.tracemalloc_domain` */
 #define POOL_BLOCKS 64
 #define POOL_BYTES (12 << 20)
+#define POOL_MOST (24 << 20) /* as long as no more is held than the program's arrays had a short while ago: peaks of memory stay what they were */
+#define POOL_DECAY 256       /* blocks that are freed, until a quarter of what is in use no longer is forgotten */
 
 typedef struct {
     void* memory;
@@ -28,6 +30,23 @@ typedef struct {
 static Spare spares[POOL_BLOCKS]; /* the latest last: it is most likely in the cache */
 static int spare_count;
 static size_t spare_bytes;
+static size_t used_bytes, peak_bytes; /* of blocks: now, and the most of late */
+
+static inline void* block_used(void* memory, size_t size) {
+    if (memory && (used_bytes += size) > peak_bytes) peak_bytes = used_bytes;
+    return memory;
+}
+
+static inline void block_unused(size_t size) {
+    static unsigned freed;
+    used_bytes -= size;
+    if (++freed % POOL_DECAY == 0) peak_bytes -= (peak_bytes - used_bytes) / 4;
+}
+
+/* Whether a block that is freed may be kept beside the others. */
+static inline int may_spare(size_t size) {
+    return spare_count < POOL_BLOCKS && spare_bytes + size <= (used_bytes + spare_bytes + size <= peak_bytes ? POOL_MOST : POOL_BYTES);
+}
 
 /* The bytes that are asked for: neighbours in size fit. */
 static size_t pool_size(size_t size) {
@@ -102,7 +121,7 @@ static void* spare_taken(size_t size) {
         break;
     }
     if (best < 0) return NULL;
-    found = spares[best].memory;
+    found = block_used(spares[best].memory, spares[best].size);
     spare_bytes -= spares[best].size;
     memmove(&spares[best], &spares[best + 1], (size_t)(--spare_count - best) * sizeof(Spare));
     return found;
@@ -119,7 +138,8 @@ static void* pool_malloc(void* context, size_t size) {
     }
     if (size < POOL_FROM) return little_made(malloc(size + POOL_HEAD));
     if ((found = spare_taken(size))) return found;
-    return block_new(pool_size(size));
+    size = pool_size(size);
+    return block_used(block_new(size), size);
 }
 
 static void pool_free(void* context, void* memory, size_t size) {
@@ -132,11 +152,12 @@ static void pool_free(void* context, void* memory, size_t size) {
             return;
         }
     }
+    if (block) block_unused(block->room);
     if (block == NULL || block->room > POOL_BYTES) {
         block_free(memory);
         return;
     }
-    while (spare_count == POOL_BLOCKS || spare_bytes + block->room > POOL_BYTES) { /* the oldest go */
+    while (!may_spare(block->room)) { /* the oldest go */
         block_free(spares[0].memory);
         spare_bytes -= spares[0].size;
         memmove(spares, spares + 1, (size_t)--spare_count * sizeof(Spare));
@@ -161,7 +182,7 @@ static void* pool_calloc(void* context, size_t count, size_t size) {
     void* found;
     size *= count; /* of an array that exists: it does not overflow */
     if (size < POOL_FROM) return little_made(calloc(1, size + POOL_HEAD));
-    if (size >= POOL_CLEARED) return block_made(calloc(1, size + POOL_BEFORE), size);
+    if (size >= POOL_CLEARED) return block_used(block_made(calloc(1, size + POOL_BEFORE), size), size);
     if ((found = pool_malloc(context, size))) memset(found, 0, size);
     return found;
 }
