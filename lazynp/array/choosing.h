@@ -117,7 +117,13 @@ static PyObject* chosen_read(PyArrayObject* x, PyArrayObject* mask, int plain) {
     to = made ? PyArray_BYTES(made) : NULL;
     for (npy_intp row = 0; made && row < of.rows; row++)
         to = row_read(PyArray_BYTES(mask) + row * of.across_mask, PyArray_BYTES(x) + row * of.across, to, of.length, &room, of.size);
-    if (made && room) Py_CLEAR(made); /* other values than were counted */
+    if (made && room) { /* other values than were counted; NumPy would go by them */
+        PyArrayObject* all = made;
+        dims[0] = count - room;
+        made = chosen_room(ndim, dims, PyArray_TYPE(x), dims[0] * (of.size / PyArray_ITEMSIZE(x)), plain);
+        if (made) memcpy(PyArray_BYTES(made), PyArray_BYTES(all), (size_t)(dims[0] * of.size));
+        Py_DECREF(all);
+    }
     return (PyObject*)made;
 }
 

@@ -129,6 +129,9 @@ def first(name: str, function: Any, theirs: Any, module: str = "lazynp", own: fr
     """Let NumPy answer for a public function of ours where everything is at hand; ``own`` are keywords that NumPy's has not."""
     found = _first.get(function) if isinstance(function, FunctionType) or hasattr(type(function), "at_hand") else None
     if found is None:
+        known = getattr(theirs, "__name__", name)
+        if module == "lazynp" and getattr(np, known, None) is theirs:
+            name = known  # whichever of two names, `concat` and `concatenate`, is asked for first
         found = _letting_numpy(name, function, theirs, module, own)
         if found is not function:
             core.stand_for(found, theirs)

@@ -6,6 +6,8 @@ the oracle of values, dtypes and shapes; a family that is not pending is named w
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -57,6 +59,19 @@ SIZES = (1, 10, 1_000, 100_000, 1_000_000)
 NOTHING_TO_SHOW = {  # family -> the sizes at which there is no kernel to show
     "copy": SIZES,  # as a graph a copy of what exists is nothing: it shares the value
 }
+
+
+@pytest.mark.parametrize("name", ["concat", "concatenate"])
+def test_a_function_is_recorded_whichever_of_its_names_was_asked_for_first(name: str) -> None:
+    program = f"""
+import lazynp as np
+from lazynp.array import core
+np.{name}
+x = np.arange(3.0)
+print([f.__name__ for f in (np.concat, np.concatenate) for k in range(1, 60) if core.tape(f([x] * k)) is None])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 @pytest.mark.parametrize("size", SIZES)
