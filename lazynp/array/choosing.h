@@ -97,11 +97,6 @@ static const char* row_write(const char* mask, const char* from, npy_intp next, 
     BY_SIZE(row_write_by, mask, from, next, to, n, room)
 }
 
-/* Room for what is chosen; `plain`: no array of NumPy's is made for it. */
-static PyArrayObject* chosen_room(int ndim, npy_intp* dims, int type, npy_intp size, int plain) {
-    return plain && size && type <= NPY_CLONGDOUBLE ? raw_new(ndim, dims, type, size) : result_of(ndim, dims, type, size);
-}
-
 /* `x[mask]`, elements or rows. */
 static PyObject* chosen_read(PyArrayObject* x, PyArrayObject* mask, int plain) {
     npy_intp dims[AXES], count, room;
@@ -113,14 +108,14 @@ static PyObject* chosen_read(PyArrayObject* x, PyArrayObject* mask, int plain) {
     count = room = dims[0] = truths_count(mask, &of);
     if (ndim > 1 && count < 2) return NULL; /* as above */
     for (int k = 1; k < ndim; k++) dims[k] = PyArray_DIM(x, PyArray_NDIM(mask) + k - 1);
-    made = chosen_room(ndim, dims, PyArray_TYPE(x), count * (of.size / PyArray_ITEMSIZE(x)), plain);
+    made = result_room(ndim, dims, PyArray_TYPE(x), count * (of.size / PyArray_ITEMSIZE(x)), plain);
     to = made ? PyArray_BYTES(made) : NULL;
     for (npy_intp row = 0; made && row < of.rows; row++)
         to = row_read(PyArray_BYTES(mask) + row * of.across_mask, PyArray_BYTES(x) + row * of.across, to, of.length, &room, of.size);
     if (made && room) { /* other values than were counted; NumPy would go by them */
         PyArrayObject* all = made;
         dims[0] = count - room;
-        made = chosen_room(ndim, dims, PyArray_TYPE(x), dims[0] * (of.size / PyArray_ITEMSIZE(x)), plain);
+        made = result_room(ndim, dims, PyArray_TYPE(x), dims[0] * (of.size / PyArray_ITEMSIZE(x)), plain);
         if (made) memcpy(PyArray_BYTES(made), PyArray_BYTES(all), (size_t)(dims[0] * of.size));
         Py_DECREF(all);
     }
@@ -261,7 +256,7 @@ static PyObject* placed_read(PyArrayObject* x, PyObject* key, PyArrayObject* arr
     ndim = positions.ndim + PyArray_NDIM(x) - 1;
     if (ndim > AXES) return NULL;
     for (int k = 1; k < PyArray_NDIM(x); k++) positions.dims[k] = PyArray_DIM(x, k);
-    made = chosen_room(ndim, positions.dims, PyArray_TYPE(x), positions.n * (size / PyArray_ITEMSIZE(x)), plain);
+    made = result_room(ndim, positions.dims, PyArray_TYPE(x), positions.n * (size / PyArray_ITEMSIZE(x)), plain);
     if (made && gathered_by(positions.at, positions.n, PyArray_BYTES(x), PyArray_DIM(x, 0), PyArray_STRIDE(x, 0), PyArray_BYTES(made), size)) return (PyObject*)made;
     Py_XDECREF(made);
     return NULL; /* NumPy's words for it are others */
@@ -348,7 +343,7 @@ static inline int may_choose(PyObject* key) {
 
 /* `x[key]` by one array of truth values or positions, or by a list of these, `array` being NULL; `plain`: nothing of it has to be NumPy's array, nor is the result. */
 static PyObject* chosen(PyArrayObject* x, PyObject* key, PyArrayObject* array, int plain) {
-    if (plain && PyTuple_CheckExact(key)) return points_chosen(x, key);
+    if (PyTuple_CheckExact(key)) return points_chosen(x, key);
     return array && PyArray_ISBOOL(array) ? chosen_read(x, array, plain) : placed_read(x, key, array, plain);
 }
 

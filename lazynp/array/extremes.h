@@ -65,8 +65,8 @@ static ColumnPositions columns_of(int type, int largest) {
     }
 }
 
-/* `argmax`, or `argmin`, along an axis of numbers in C's order; `plain`: no array of NumPy's is made for it. */
-static PyArrayObject* positions_along(PyArrayObject* x, int axis, int largest, int plain) {
+/* `argmax`, or `argmin`, along an axis of numbers in C's order; no array of NumPy's is made for it. */
+static PyArrayObject* positions_along(PyArrayObject* x, int axis, int largest) {
     int ndim = PyArray_NDIM(x), type = PyArray_TYPE(x), kept = 0;
     npy_intp dims[AXES], size = PyArray_SIZE(x), length, matrices = 1, columns = 1, *to;
     const char* from = PyArray_BYTES(x);
@@ -83,7 +83,7 @@ static PyArrayObject* positions_along(PyArrayObject* x, int axis, int largest, i
     }
     of_row = largest ? PyDataType_GetArrFuncs(PyArray_DESCR(x))->argmax : PyDataType_GetArrFuncs(PyArray_DESCR(x))->argmin;
     if (columns == 1 ? of_row == NULL : by == NULL) return NULL;
-    made = plain ? raw_new(kept, dims, NPY_INTP, size / PyArray_DIM(x, axis)) : result_of(kept, dims, NPY_INTP, size / PyArray_DIM(x, axis));
+    made = raw_new(kept, dims, NPY_INTP, size / PyArray_DIM(x, axis));
     if (made == NULL) return NULL;
     to = (npy_intp*)PyArray_DATA(made), length = PyArray_DIM(x, axis);
     Py_INCREF(x);

@@ -1108,10 +1108,10 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
                 long axis = PyLong_AsLongAndOverflow(args[1], &overflow);
                 if (overflow || axis < -AXES || axis >= AXES) break; /* NumPy refuses */
                 Py_INCREF(x);
-                found = (PyObject*)positions_along(x, (int)axis, self->direct == direct_argmax, 0);
-                if (found == NULL && !PyErr_Occurred()) found = (self->direct == direct_argmax ? PyArray_ArgMax : PyArray_ArgMin)(x, (int)axis, NULL);
+                found = cell_of((PyObject*)positions_along(x, (int)axis, self->direct == direct_argmax), NULL);
+                if (found == NULL && !PyErr_Occurred()) found = answer((self->direct == direct_argmax ? PyArray_ArgMax : PyArray_ArgMin)(x, (int)axis, NULL), (PyObject**)args, 1);
                 Py_DECREF(x);
-                return answer(found, (PyObject**)args, 1);
+                return found;
             }
             break;
         case RESHAPE:
@@ -1213,7 +1213,7 @@ static PyArrayObject* reduction_by_loops(Chain* self) {
 }
 
 static PyArrayObject* positions_by_loops(Chain* self) {
-    return positions_along(self->array[0], self->item.axis, ((Function*)self->item.call)->direct == direct_argmax, 1);
+    return positions_along(self->array[0], self->item.axis, ((Function*)self->item.call)->direct == direct_argmax);
 }
 
 /* A reduction along an axis. */

@@ -425,6 +425,10 @@ static inline int plain_memory(PyArrayObject* x) { return PyArray_ISCARRAY_RO(x)
 static PyArrayObject* result_of(int ndim, npy_intp* dims, int type, npy_intp size) {
     return (PyArrayObject*)pool_array(ndim, dims, PyArray_DescrFromType(type), size);
 }
+/* The same; `plain`: as what is no array of NumPy's yet, where it can be (`raw_new`). */
+static PyArrayObject* result_room(int ndim, npy_intp* dims, int type, npy_intp size, int plain) {
+    return plain && size && type <= NPY_CLONGDOUBLE ? raw_new(ndim, dims, type, size) : result_of(ndim, dims, type, size);
+}
 
 static inline PyObject* copy_of(PyArrayObject* x, NPY_ORDER order) {
     PyObject *made, *before;
@@ -844,7 +848,6 @@ static Loops product_loops; /* of `matmul` */
 #define SMALL_PRODUCT (1 << 16) /* multiplications; more are worth NumPy's way, which lets other threads run */
 
 /* The product as NumPy's loop makes it; NULL (perhaps without an exception) where it is NumPy's to do.  `raw`: the result is to be read by macros alone. */
-static PyArrayObject* raw_new(int ndim, const npy_intp* dims, int type, npy_intp size);
 static int product_into(Loop* loop, PyArrayObject* x, PyArrayObject* y, char* to, int minded) { /* whether nothing was raised that somebody minds */
     int rows = PyArray_NDIM(x) == 2, columns = PyArray_NDIM(y) == 2, errors;
     npy_intp m = rows ? PyArray_DIM(x, 0) : 1, n = PyArray_DIM(x, rows), p = columns ? PyArray_DIM(y, 1) : 1, size = PyArray_ITEMSIZE(x);
@@ -861,7 +864,7 @@ static int product_into(Loop* loop, PyArrayObject* x, PyArrayObject* y, char* to
 static PyArrayObject* product_run(Loop* loop, PyArrayObject* x, PyArrayObject* y, int raw, int minded) {
     int rows = PyArray_NDIM(x) == 2, columns = PyArray_NDIM(y) == 2;
     npy_intp m = rows ? PyArray_DIM(x, 0) : 1, p = columns ? PyArray_DIM(y, 1) : 1, lengths[2] = {rows ? m : p, p};
-    PyArrayObject* r = raw ? raw_new(rows + columns, lengths, loop->out, m * p) : result_of(rows + columns, lengths, loop->out, m * p);
+    PyArrayObject* r = result_room(rows + columns, lengths, loop->out, m * p, raw);
     if (r && !product_into(loop, x, y, PyArray_BYTES(r), minded)) Py_CLEAR(r);
     return r;
 }
@@ -1116,7 +1119,7 @@ static PyArrayObject* reduce_axis(Reduction* of, Loop* loop, PyArrayObject* x, i
     self.rows = length, self.columns = behind;
     if (self.axis) self.rows = self.matrices, self.columns = length, self.matrices = 1;
     self.across = ndim == 2 ? PyArray_STRIDE(x, 0) : self.columns * loop->size;
-    r = plain ? raw_new(kept, dims, loop->out, size / length) : result_of(kept, dims, loop->out, size / length);
+    r = result_room(kept, dims, loop->out, size / length, plain);
     if (r == NULL) return NULL;
     self.to = PyArray_BYTES(r);
     self.pieces.whole = self.axis ? self.rows : self.matrices > 1 ? self.matrices : self.columns;

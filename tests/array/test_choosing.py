@@ -9,6 +9,7 @@ import operator
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from operator import getitem, setitem
 from typing import Any
@@ -485,4 +486,4 @@ def test_positions_and_points_are_numpys(dtype: str, seed: int) -> None:
             return to
 
         ready = lazynp.array(value) if isinstance(value, numpy.ndarray) else value
-        assert outcome(lambda: write(y, ours, ready)) == outcome(lambda: write(x, theirs, value))  # noqa: B023
+        assert outcome(partial(write, y, ours, ready)) == outcome(partial(write, x, theirs, value))
