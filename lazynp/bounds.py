@@ -57,7 +57,7 @@ def remember(x: ndarray) -> None:
 def changes(x: ndarray, node: Node) -> None:
     """``x`` was changed in place as a whole; what is large is looked for when memory is short, and may lie where its operand lies."""
     nbytes = prod(node.shape) * node.dtype.itemsize
-    if nbytes >= pressure.ALONE_FROM and node.op.kind is o.Kind.ELEMENTWISE:
+    if nbytes >= pressure.COUNTED_FROM and node.op.kind is o.Kind.ELEMENTWISE:
         pressure.assigned.append(ref(node))
     if nbytes >= pressure.COUNTED_FROM and node.buffer is None:
         _changed[id(x)] = ref(x)

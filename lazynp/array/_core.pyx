@@ -142,6 +142,7 @@ cdef extern from "counting.h":
     char vectors_wanted[8]
     object together_new(object, object)
     object together_compute(object, object, object, int)
+    int written_over(object, object, object)
     void ufunc_register(PyTypeObject*)
     int functions_ready() except -1
     void count_with(PyObject*)
@@ -639,6 +640,16 @@ def together(steps, outs):
 def pass_over(of, arrays, numbers, errors):
     """Compute what ``together`` returned of arrays and numbers; None where one of ``errors`` is raised, or something does not fit."""
     return together_compute(of, arrays, numbers, errors)
+
+
+def over(ufunc, cnp.ndarray x not None, cnp.ndarray b not None, update):
+    """Write ``ufunc(x, b)`` over ``x``, and let ``update.errors`` be NumPy's bits of the errors that were raised; unchanged where it was not done.
+
+    Nothing is done in between, so that an exception of a signal's finds both or neither.
+    """
+    cdef int errors = written_over(ufunc, x, b)
+    if errors >= 0:
+        update.errors = errors
 
 
 def listen(variable, listening, heard, tell, minded):

@@ -437,6 +437,10 @@ def pass_over(of: Any, arrays: tuple[Any, ...], numbers: tuple[Any, ...], errors
     """Return None: there is no C."""
 
 
+def over(ufunc: Any, x: Any, b: Any, update: Any) -> None:
+    """Write nothing: there is no C."""
+
+
 def compiled(name: str, x: Any, y: Any = None, level: Any = -1) -> Any:
     """Return None: there is no C."""
 

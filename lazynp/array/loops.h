@@ -746,13 +746,13 @@ static int over_piece(const Pieces* pieces, npy_intp first, npy_intp count, int 
 }
 
 #define OVER_ROW 16 /* elements of a row; of shorter ones NumPy takes many at a time */
-/* `x op= b` as NumPy does it, in rows or along a line: errors are told of when all is written.  1 if it was done, 0 where it is NumPy's to do or it
-   raises an exception. */
-static int direct_over(Loops* loops, Loop* loop, PyArrayObject* x, PyArrayObject* y, char* number) {
+/* `x op= b` as NumPy does it, in rows or along a line: which errors were raised is known when all is written.  1 if it was done, 0 where it is NumPy's to
+   do.  No code of a program's runs. */
+static int over_run(Loop* loop, PyArrayObject* x, PyArrayObject* y, char* number, int* errors) {
     OverRun self = {.loop = loop, .to = PyArray_BYTES(x), .from = y ? PyArray_BYTES(y) : number};
     Layout* of = &self.of;
     npy_intp line[2] = {0, 0}, size = PyArray_SIZE(x);
-    int errors;
+    double ns = (double)size * ROWS_NS;
     of->ndim = PyArray_NDIM(x);
     if (!loop->basic || size == 0 || of->ndim == 0 || of->ndim > AXES || (y && PyArray_NDIM(y) > of->ndim)) return 0;
     memcpy(of->dims, PyArray_DIMS(x), (size_t)of->ndim * sizeof(npy_intp));
@@ -767,10 +767,14 @@ static int direct_over(Loops* loops, Loop* loop, PyArrayObject* x, PyArrayObject
     }
     self.pieces.compute = over_piece, self.pieces.whole = of->dims[0], self.pieces.unit = size / of->dims[0], self.pieces.piece = LONG_PIECE;
     self.pieces.basic = 1, self.pieces.minded = ERRORS;
-    {
-        double ns = (double)size * ROWS_NS;
-        errors = pieces_do(&self.pieces, size < LONG_FROM || self.pieces.whole < 2 ? 1 : pieces_threads(ns, 2 * size * PyArray_ITEMSIZE(x)), ns);
-    }
+    *errors = pieces_do(&self.pieces, size < LONG_FROM || self.pieces.whole < 2 ? 1 : pieces_threads(ns, 2 * size * PyArray_ITEMSIZE(x)), ns);
+    return 1;
+}
+
+/* The same, telling of the errors; 0 also where that raises an exception. */
+static int direct_over(Loops* loops, Loop* loop, PyArrayObject* x, PyArrayObject* y, char* number) {
+    int errors;
+    if (!over_run(loop, x, y, number, &errors)) return 0;
     return !minds(errors) || PyUFunc_GiveFloatingpointErrors(((PyUFuncObject*)loops->ufunc)->name, errors) == 0;
 }
 

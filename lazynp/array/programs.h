@@ -154,4 +154,16 @@ done:
     return results || PyErr_Occurred() ? results : Py_NewRef(Py_None);
 }
 
+/* `x op= b` of arrays where the elements lie; which errors were raised, -1 where nothing was written.  No code of a program's runs: nobody can stop it
+   halfway. */
+static int written_over(PyObject* ufunc, PyObject* x, PyObject* b) {
+    PyArrayObject *to = (PyArrayObject*)x, *y = (PyArrayObject*)b;
+    int type = PyArray_TYPE(to), errors = 0;
+    Loop* loop = NULL;
+    for (int op = 0; op < BINARIES; op++)
+        if (binary_loops[op].ufunc == ufunc) loop = loop_of(&binary_loops[op], type);
+    if (loop == NULL || loop->out != type || !is_written_plainly(to) || PyArray_TYPE(y) != type || !PyArray_ISBEHAVED_RO(y)) return -1;
+    return over_run(loop, to, y, NULL, &errors) ? errors : -1;
+}
+
 #endif

@@ -5,6 +5,8 @@ Promise: such an array needs no second one meanwhile, and nothing is lost: a pie
 other, with its errors, and then copied to its place, which cannot fail.  Whoever stops the computation in between (Ctrl-C, no memory)
 leaves a value that is ``Unfinished``: who reads it goes on where it was stopped.
 
+One operation on what exists is no program: its loop writes over the operand, as NumPy's would, and nothing stops it halfway.
+
 An operand may be overwritten if nobody can reach it but through the result, which is known from counting references; and if the result is
 computed element by element, so that no piece reads what an earlier one has overwritten.
 """
@@ -19,10 +21,12 @@ from weakref import ref
 
 import numpy as np
 
+from lazynp.array import core
 from lazynp.backends.common.rechecks import Found
-from lazynp.graph import build, report
+from lazynp.graph import build, floating, report
 from lazynp.graph import op as o
-from lazynp.graph.node import Node, Shape
+from lazynp.graph.errstate import BITS
+from lazynp.graph.node import Node, Shape, site_of
 from lazynp.graph.op import Kind
 from lazynp.schedule.canonicalise import Canonical
 from lazynp.values import forking, pressure
@@ -33,6 +37,9 @@ PIECE: Final = 1 << 20  # bytes that are computed at a time: they stay in a cach
 SMALL: Final = 16  # what is needed first, all of it, takes at most such a part of what is written
 MOST: Final = 4096  # programs that are remembered
 
+ERRORS: Final = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}  # in NumPy's order
+
+Array = np.ndarray[Any, Any]
 Region = tuple[tuple[int, int], ...]  # start and step on each axis
 Piece = tuple[Shape, Shape]  # starts and lengths
 Prepare = Callable[[Node, dict[Any, Any], int], None]
@@ -56,13 +63,20 @@ class Candidates(set[Any]):
         if assigned:
             pending = {node for look in assigned if (node := look()) is not None and node.buffer is None}
             assigned[:] = [ref(node) for node in pending]
-            found |= pending.intersection(canonical.wanted)
-            found |= pending.intersection([node.src[0] for node in stores])
+            ends = pending.intersection([*canonical.wanted, *[node.src[0] for node in stores]])
+            found |= {node for node in ends if _size(node) >= pressure.ALONE_FROM or is_one_operation(node)}
         return sorted(found, key=lambda node: node.number)
 
 
 def _stores(canonical: Canonical) -> list[Node]:
-    return [node for node in canonical.walked if node.op is o.STORE and _size(node) >= pressure.ALONE_FROM]
+    stores = [node for node in canonical.walked if node.op is o.STORE]
+    return [node for node in stores if _size(node) >= pressure.ALONE_FROM or (_size(node.src[1]) > PIECE and is_one_operation(node))]
+
+
+def is_one_operation(node: Node) -> bool:
+    """Tell whether a result is one operation on what it is written over, and at most one more operand; or a copy of that."""
+    value = node.src[1] if node.op is o.STORE else node
+    return all(x.op.kind in (Kind.LEAF, Kind.MOVEMENT) or x.op is o.STORE for x in (value.src if value.op.kind is Kind.ELEMENTWISE else (value,)))
 
 
 def together(told: list[Found]) -> Found:
@@ -78,9 +92,9 @@ def _size(node: Node) -> int:
 class Unfinished(Buffer):
     """A value that is put together in the memory of the operand it replaces, piece by piece."""
 
-    __slots__ = ("_busy", "_compute", "_memory", "_pieces", "_plans", "_ready", "_region", "_value")
+    __slots__ = ("_busy", "_compute", "_memory", "_over", "_pieces", "_plans", "_ready", "_region", "_value", "errors")
 
-    def __init__(self, node: Node, value: Node, memory: Buffer, region: Region | None, compute: Compute, plans: dict[Any, Any]) -> None:
+    def __init__(self, node: Node, value: Node, update: Update, memory: Buffer, compute: Compute, plans: dict[Any, Any]) -> None:
         self._array = self._address = self._lease = self.views = self.facts = self.block = None
         self.shared = False
         self.dtype = node.dtype
@@ -88,7 +102,9 @@ class Unfinished(Buffer):
         self._busy = False
         self._value = value
         self._memory = memory
-        self._region = region
+        self._over = update.over
+        self.errors: int | None = None  # of what is written over as a whole: when it is known, it is written
+        self._region = update.region
         self._compute = compute
         self._plans = plans
         self._pieces = list(pieces(value.shape, value.dtype.itemsize))
@@ -112,7 +128,10 @@ class Unfinished(Buffer):
         found: list[Found] = []
         try:
             self._busy = True
-            target = self._target()
+            array, target = self._target()
+            if self._over is not None:
+                operand = self._value if self._over is np.copyto else self._value.src[1]
+                found += self._write(target, _shown(operand, self._memory, array))
             while self._ready is not None:
                 number, ready = self._ready
                 starts, lengths = piece = self._pieces[number]
@@ -125,24 +144,41 @@ class Unfinished(Buffer):
                     continue
                 target[tuple([slice(start, start + n) for start, n in zip(starts, lengths, strict=True)])] = ready.array
                 if number + 1 == len(self._pieces):
-                    self.block, self._address, self._array = self._memory.block, self._memory._address, self._memory._array
-                    self._ready = None
-                    if self.block is None:
-                        pressure.count(self)
+                    self._complete()
                 else:
                     self._ready = number + 1, None
         finally:
             self._busy = False
-        del self._value, self._memory, self._plans
+        del self._value, self._memory, self._over, self._plans
         return found
 
-    def _target(self) -> np.ndarray[Any, Any]:
+    def _complete(self) -> None:
+        self.block, self._address, self._array = self._memory.block, self._memory._address, self._memory._array
+        self._ready = None
+        if self.block is None:
+            pressure.count(self)
+
+    def _write(self, target: Array, operand: Array) -> list[Found]:
+        """Write it as a whole, if there is a loop for that."""
+        if self.errors is None and self._over is np.copyto:
+            target[...] = operand
+            self.errors = 0
+        elif self.errors is None:
+            core.over(self._over, target, operand, self)
+        if self.errors is None:
+            return []
+        self._complete()
+        raised = [f"{text} encountered in {self._over.__name__}" for text, kind in ERRORS.items() if self.errors & BITS[kind]]
+        site = site_of(self._value) if raised else None
+        return [Found([floating.Finding(self._value.err, site, text, 0) for text in raised], None)] if raised else []
+
+    def _target(self) -> tuple[Array, Array]:
+        """Return all of the memory, and the part that is written."""
         memory = self._memory
         array = memory.block.view(self.dtype, self.shape) if memory.block is not None else memory.array
         if self._region is None:
-            return array
-        steps = zip(self._region, self._value.shape, strict=True)
-        return array[tuple([slice(start, stop if (stop := start + step * n) >= 0 else None, step) for (start, step), n in steps])]
+            return array, array
+        return array, array[_slices(self._region, self._value.shape)]
 
 
 def pieces(shape: Shape, itemsize: int) -> Iterator[Piece]:
@@ -197,13 +233,17 @@ class Update:
     """A result that may be written over one of its operands.
 
     ``memory`` is the operand's.  ``references``: how often the operand, and everything else through which the result leads to it, is a
-    source of these or of the result.  ``needs`` is to be computed before that can be told.
+    source of these or of the result.  ``needs`` is to be computed before that can be told.  ``over``: the ufunc that is all there is to it,
+    ``copyto`` where it is a copy.
     """
 
-    __slots__ = ("memory", "needs", "references", "region")
+    __slots__ = ("memory", "needs", "over", "references", "region")
 
-    def __init__(self, memory: Buffer | None, region: Region | None, references: dict[Node, int], needs: list[Node]) -> None:
+    def __init__(
+        self, memory: Buffer | None, region: Region | None, references: dict[Node, int], needs: list[Node], over: Any = None
+    ) -> None:
         self.memory = memory
+        self.over = over
         self.region = region
         self.references = references
         self.needs = needs
@@ -264,7 +304,45 @@ def update(node: Node) -> Update | None:
         for source in reader.src:
             if source in counts:
                 counts[source] += 1
-    return Update(base.buffer, region, counts, [])
+    return Update(base.buffer, region, counts, [], _over(value, base, region))
+
+
+def _over(value: Node, base: Node, region: Region | None) -> Any:
+    """Return the ufunc that makes a value of what it is written over and of an operand in memory, or ``copyto``; None where it is another one."""
+    if value.op.kind is not Kind.ELEMENTWISE:
+        return np.copyto if region is not None and _lies(value) else None
+    ufunc = getattr(np, value.op.name, None)
+    if len(value.src) != 2 or not isinstance(ufunc, np.ufunc):
+        return None
+    first, second = value.src
+    same = first is base if region is None else first.op is o.SLICE and first.src == (base,) and first.shape == value.shape and first.arg == region
+    return ufunc if same and _lies(second) else None
+
+
+def _lies(x: Node) -> bool:
+    """Tell whether the elements of a value are in memory, all of it or a part of what is."""
+    while x.op in (o.SLICE, o.PERMUTE, o.EXPAND):
+        x = x.src[0]
+    return x.op is o.CONST or (x.buffer is not None and x.buffer.place is None)
+
+
+def _shown(x: Node, memory: Buffer, array: Array) -> Array:
+    """Return the elements of such a value where they lie; those of ``memory`` are seen through ``array``: a buffer that was asked for its own is not written over."""
+    if x.op is o.SLICE:
+        return _shown(x.src[0], memory, array)[_slices(x.arg, x.shape)]
+    if x.op is o.PERMUTE:
+        return _shown(x.src[0], memory, array).transpose(x.arg)
+    if x.op is o.EXPAND:
+        return np.broadcast_to(_shown(x.src[0], memory, array), x.shape)
+    if x.op is o.CONST:
+        return np.asarray(x.arg)
+    assert x.buffer is not None
+    return array if x.buffer is memory else x.buffer.array
+
+
+def _slices(region: Region, shape: Shape) -> tuple[slice, ...]:
+    steps = zip(region, shape, strict=True)
+    return tuple([slice(start, stop if (stop := start + step * n) >= 0 else None, step) for (start, step), n in steps])
 
 
 def _apart(x: Node, region: Region | None, shape: Shape) -> bool:
@@ -301,7 +379,7 @@ def written(node: Node, compute: Compute, prepare: Prepare, idle: Callable[[], b
     alike: dict[Any, list[Piece]] = {}
     for number, piece in enumerate(cut):
         alike.setdefault((number == 0, piece[1]), []).append(piece)
-    for group in alike.values():
+    for group in alike.values() if found.over is None else ():
         prepare(part(value, group[0]), plans, len(group))
     del value
     with forking.graph:
@@ -313,7 +391,7 @@ def written(node: Node, compute: Compute, prepare: Prepare, idle: Callable[[], b
         else:
             value = Node(node.op, node.src, node.arg, node.dtype, node.shape, node.site)
             value.err = node.err
-        unfinished = Unfinished(node, value, found.memory, found.region, compute, plans)
+        unfinished = Unfinished(node, value, found, found.memory, compute, plans)
         del value
         node.publish(unfinished)
         found.references.clear()

@@ -41,7 +41,7 @@ TIGHT_SHARE: Final = 8  # of private memory that a limit leaves
 TOGETHER: Final = 64  # results computed in one program
 
 
-assigned: Final[list[ref[Any]]] = []  # nodes: new values of whole arrays so large, of which NumPy would hold no second one
+assigned: Final[list[ref[Any]]] = []  # nodes: new values of large arrays, of which NumPy would hold no second one
 
 
 class _Held:

@@ -25,6 +25,7 @@ SIZE = 60
 def everything_is_large(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every array is large, and a piece has three elements."""
     monkeypatch.setattr(pressure, "ALONE_FROM", 1)
+    monkeypatch.setattr(pressure, "COUNTED_FROM", 1)
     monkeypatch.setattr(in_place, "PIECE", 24)
     realize.forget_plans()
     with config.override(tier=request.param, tape_limit=0):
@@ -269,7 +270,7 @@ def test_a_stopped_value_is_read_by_all_roads(monkeypatch: pytest.MonkeyPatch) -
 
     def interrupted() -> Any:
         x = made(np, SIZE)
-        x += 1.0
+        x += x * 0.0 + 1.0
         left[0] = 7
         with pytest.raises(KeyboardInterrupt):
             x.realize()
@@ -299,7 +300,7 @@ def test_a_handler_that_looks_at_the_array_is_refused(monkeypatch: pytest.Monkey
         return run(*arguments)
 
     monkeypatch.setattr(realize, "_run_piece", looking)
-    x += 1.0
+    x += x * 0.0 + 1.0
     numpy.testing.assert_array_equal(numpy.asarray(x), expected)
     assert seen
 
