@@ -491,19 +491,36 @@ static int grows_little(PyObject* const* args, Py_ssize_t n) {
     return extent <= (double)limit_now();
 }
 
+/* The number that is the answer of a sum, or of another reduction, of `size` elements; NULL, perhaps without an exception, where it is NumPy's to find. */
+static PyObject* number_reduced(const Function* self, Value* value, int type, npy_intp size) {
+    PyArray_Descr* dtype;
+    PyObject* found;
+    if (self->kind == MEAN) {
+        if (type != NPY_DOUBLE) return NULL;
+        flags_clear(1);
+        value->d /= (double)size;
+        if (flags_raised(1)) return NULL;
+    }
+    dtype = PyArray_DescrFromType(type);
+    found = number_read(value, dtype, NULL);
+    Py_DECREF(dtype);
+    return found;
+}
+
 /* A reduction of all elements, by macros alone; NULL, perhaps without an exception, where it is NumPy's to do. */
 static PyObject* reduced_whole(Function* self, PyArrayObject* x) {
     Value value;
-    if (!direct_reduce(self->reduction, x, &value)) return NULL;
-    if (self->kind == REDUCTION) return number_read(&value, PyArray_DESCR(x), NULL);
-    if (PyArray_TYPE(x) == NPY_DOUBLE) {
-        double sum = value.d, mean;
-        flags_clear(1);
-        mean = sum / (double)PyArray_SIZE(x);
-        value.d = mean;
-        if (!flags_raised(1)) return number_read(&value, PyArray_DESCR(x), NULL);
-    }
-    return NULL;
+    if (!direct_reduce(self->reduction, x, &value) && (PyErr_Occurred() || !sum_whole(self->reduction, x, NULL, &value))) return NULL;
+    return number_reduced(self, &value, PyArray_TYPE(x), PyArray_SIZE(x));
+}
+
+/* The same of what waits, and goes with its sum. */
+static PyObject* reduced_waiting(Function* self, PyObject* x) {
+    int type = step_type(CHAIN_OF(x), STEP_OF(x));
+    npy_intp size = CHAIN_OF(x)->size;
+    Value value;
+    if (self->kind == MEAN && type != NPY_DOUBLE) return NULL;
+    return sum_waiting(self->reduction, x, &value) ? number_reduced(self, &value, type, size) : NULL;
 }
 
 static PyObject* reduced(Function* self, PyObject* a, PyArrayObject* x, PyObject* axis, int keeps) {
@@ -1701,6 +1718,9 @@ static PyObject* function_called(PyObject* callable, PyObject* const* args, size
         return found;
     }
     if ((found = function_recorded(self, args, n, names)) || PyErr_Occurred()) return found;
+    if ((self->kind == REDUCTION || self->kind == MEAN) && n == 1 && total == 1 && IS_CHAIN(args[0]) && CHAIN_OF(args[0]) && is_passing(args[0]) &&
+        ((found = reduced_waiting(self, args[0])) || PyErr_Occurred()))
+        return found;
     if (arguments_settle(self, args, total, names) < 0) return NULL;
     return function_answer(callable, args, n, names);
 }

@@ -9,6 +9,7 @@
 
 #include <float.h>
 #include "slots.h"
+#include "sums.h"
 
 /* The squares of what `x` is apart from `mean`, a number or an array; NULL, perhaps without an exception, where NumPy has to see to it. */
 static PyArrayObject* squares_apart(PyArrayObject* x, PyObject* mean) {
@@ -36,7 +37,9 @@ static PyObject* spread_of(Reduction* sums, PyArrayObject* x, PyObject* axis, do
     Value sum;
     if (PyArray_TYPE(x) != NPY_DOUBLE || PyArray_NDIM(x) == 0 || count == 0) return NULL;
     if (axis == Py_None) {
-        if (count <= ddof || !direct_reduce(sums, x, &sum) || !divide_all(&sum.d, 1, count, 0) || (number = PyFloat_FromDouble(sum.d)) == NULL) return NULL;
+        if (count <= ddof || (!direct_reduce(sums, x, &sum) && (PyErr_Occurred() || !sum_whole(sums, x, NULL, &sum))) || !divide_all(&sum.d, 1, count, 0)) return NULL;
+        if (sum_whole(sums, x, &sum.d, &sum)) return divide_all(&sum.d, 1, count - ddof, root) ? real_new(sum.d) : NULL;
+        if (PyErr_Occurred() || PyArray_SIZE(x) >= SUM_BLOCK || (number = PyFloat_FromDouble(sum.d)) == NULL) return NULL;
         apart = squares_apart(x, number);
         Py_DECREF(number);
         if (apart && direct_reduce(sums, apart, &sum) && divide_all(&sum.d, 1, count - ddof, root)) found = (PyArrayObject*)real_new(sum.d);

@@ -1,0 +1,246 @@
+/* Sums of many numbers, and of expressions: block by block, by several threads, in NumPy's order.
+
+   In: an array in memory, or a tape of which one result goes with its sum.  Out: the sum, to the bit of NumPy's.  Promise: what is summed never lies in memory,
+   but in blocks in the first-level cache; bits depend neither on the blocks nor on who sums them.
+
+   NumPy halves what is to be added until at most 128 elements are left: the halves of the halves are what is computed at a time here, and given to its loop. */
+
+#ifndef LAZYNP_SUMS_H
+#define LAZYNP_SUMS_H
+
+#include "chains.h"
+
+#define SUM_BLOCK CHAIN_BLOCK /* elements that are summed at a time, at most; more than NumPy halves no further */
+#define SUM_PIECE 8192        /* elements of a part, at most: what a thread takes */
+#define SUM_NS 0.15           /* nanoseconds that an element takes */
+
+/* Elements in the first half of what is summed. */
+static inline npy_intp sum_half(npy_intp n) { return n / 2 - n / 2 % 8; }
+
+typedef struct {
+    npy_intp first, n;
+    Value sum;
+} SumPart;
+
+typedef struct {
+    Pieces pieces;
+    Loop* loop;
+    SumPart* part;
+    npy_intp parts, most; /* and elements of one, at most */
+    const char* from;     /* what is summed; NULL: what a tape computes */
+    double apart;         /* and from which number it is apart, of which the squares are summed */
+    int squares;
+    const Chain* chain;
+    const Outs* outs;
+    const Rows2* of;
+    const int* block;
+    RowsFunction function; /* NULL: NumPy's loops compute it */
+    Desk* desk;            /* of the first thread */
+    int summed;            /* which step */
+} SumRun;
+
+static void sum_parts(SumRun* self, npy_intp first, npy_intp n) {
+    npy_intp half = sum_half(n);
+    if (n <= self->most) {
+        self->part[self->parts].first = first, self->part[self->parts++].n = n;
+        return;
+    }
+    sum_parts(self, first, half);
+    sum_parts(self, first + half, n - half);
+}
+
+static inline void sum_two(Loop* loop, Value* one, Value* two) {
+    char* args[3] = {(char*)one, (char*)two, (char*)one};
+    npy_intp dims[1] = {1}, steps[3] = {loop->size, loop->size, loop->size};
+    loop->function(args, dims, steps, loop->data);
+}
+
+static Value sum_of_parts(const SumRun* self, npy_intp n, npy_intp* next) {
+    npy_intp half = sum_half(n);
+    Value one, two;
+    if (n <= self->most) return self->part[(*next)++].sum;
+    one = sum_of_parts(self, half, next), two = sum_of_parts(self, n - half, next);
+    sum_two(self->loop, &one, &two);
+    return one;
+}
+
+/* Some elements of a tape's results, of which those that are summed go to `to`; whether an error was raised. */
+static int sum_computed(const SumRun* self, npy_intp first, npy_intp n, char* to, Desk* desk) {
+    const Chain* chain = self->chain;
+    const Rows2* of = self->of;
+    char *at[CHAIN_STEPS + 1], *out[CHAIN_STEPS];
+    for (npy_intp done = 0; done < n;) {
+        npy_intp row = (first + done) / of->length, column = (first + done) % of->length, some = of->length - column;
+        int count = 0;
+        if (some > n - done) some = n - done;
+        for (int k = 0; k < chain->arrays; k++) at[k] = PyArray_BYTES(chain->array[k]) + row_at(of, k, row) + column * of->along[k];
+        for (int k = 0; k < chain->steps; k++) {
+            char* memory = self->outs->to[k];
+            if (k == self->summed) memory = to + done * step_size(chain, k);
+            else if (memory) memory += (first + done) * step_size(chain, k);
+            if (self->function == NULL) out[k] = memory;
+            else if (memory) out[count++] = memory;
+        }
+        if (self->function) self->function(at, of->across, of->along, chain->value, out, 1, some);
+        else if (row_run(chain, self->outs, self->block, at, of, desk, out, some)) return 1;
+        done += some;
+    }
+    return 0;
+}
+
+static void squares_of_apart(double* to, const double* from, npy_intp n, double by) {
+    for (npy_intp k = 0; k < n; k++) to[k] = from[k] - by;
+    for (npy_intp k = 0; k < n; k++) to[k] = to[k] * to[k];
+}
+
+/* The sum of some elements that NumPy sums by themselves. */
+static int sum_some(const SumRun* self, npy_intp first, npy_intp n, char* room, Desk* desk, Value* sum) {
+    npy_intp size = self->loop->size;
+    const char* from = self->from ? self->from + first * size : room;
+    char* args[3] = {(char*)sum, NULL, (char*)sum};
+    npy_intp dims[1] = {n}, steps[3] = {0, size, 0};
+    if (n > SUM_BLOCK && (self->squares || self->from == NULL)) {
+        npy_intp half = sum_half(n);
+        Value second;
+        if (sum_some(self, first, half, room, desk, sum) || sum_some(self, first + half, n - half, room, desk, &second)) return 1;
+        return sum_two(self->loop, sum, &second), 0;
+    }
+    if (self->from == NULL && sum_computed(self, first, n, room, desk)) return 1;
+    if (self->squares) squares_of_apart((double*)room, (const double*)from, n, self->apart), from = room;
+    memset(sum, 0, sizeof(*sum));
+    args[1] = (char*)from;
+    self->loop->function(args, dims, steps, self->loop->data);
+    return 0;
+}
+
+static int sum_piece(const Pieces* pieces, npy_intp first, npy_intp count, int thread) {
+    const SumRun* self = (const SumRun*)pieces;
+    Desk* desk = thread ? desks[thread] : self->desk;
+    char room[SUM_BLOCK * sizeof(double) + 64];
+    if (desk) desk->minded = pieces->minded;
+    for (npy_intp k = first; k < first + count; k++)
+        if (sum_some(self, self->part[k].first, self->part[k].n, room, desk, &self->part[k].sum)) return 1;
+    return 0;
+}
+
+/* Sum `n` elements, which takes one thread `ns` and reads so many bytes; 0, perhaps with an exception, where an error is raised that is minded. */
+static int sum_run(SumRun* self, npy_intp n, double ns, npy_intp bytes, int minded, Value* sum) {
+    npy_intp next = 0;
+    int threads = n < LONG_FROM ? 1 : pieces_threads(ns, bytes), raised;
+    Value zero;
+    if (self->from == NULL) {
+        threads = desks_ready(threads);
+        if ((self->desk = desk_take()) == NULL) return 0;
+    }
+    self->most = n / 1024 > SUM_PIECE ? n / 1024 : SUM_PIECE;
+    self->part = PyMem_Malloc((size_t)(2 * n / self->most + 2) * 2 * sizeof(SumPart)); /* no part is less than half as long, but for what rounding takes */
+    if (self->part == NULL) {
+        if (self->desk) desk_leave(self->desk);
+        return 0;
+    }
+    self->parts = 0;
+    sum_parts(self, 0, n);
+    self->pieces.compute = sum_piece, self->pieces.whole = self->parts, self->pieces.unit = 1, self->pieces.piece = 1;
+    self->pieces.basic = 1, self->pieces.minded = minded;
+    raised = pieces_do(&self->pieces, threads, ns);
+    flags_clear(1);
+    *sum = sum_of_parts(self, n, &next);
+    memset(&zero, 0, sizeof(zero));
+    sum_two(self->loop, &zero, sum); /* what NumPy begins with: of negative zeros it makes a positive one */
+    *sum = zero;
+    raised |= flags_raised(1) & minded;
+    PyMem_Free(self->part);
+    if (self->desk) desk_leave(self->desk);
+    return !raised;
+}
+
+/* Whether NumPy sums in that order. */
+static char sums_state[TYPES];
+static void sums_check(Reduction* of, Loop* loop, int type) {
+    static const npy_intp lengths[] = {1031, 8200, 20001};
+    int fine = 1;
+    sums_state[type] = UNUSABLE;
+    for (int k = 0; k < 6 && fine; k++) {
+        PyArrayObject *whole = sample(type, 0, 0), *x = NULL;
+        npy_intp n = lengths[k / 2];
+        PyObject* theirs = NULL;
+        Value sum;
+        if (whole) x = (PyArrayObject*)PyArray_SimpleNew(1, &n, type);
+        for (npy_intp j = 0; whole && x && j < n; j++) memcpy(PyArray_BYTES(x) + j * loop->size, PyArray_BYTES(whole) + (j * 7 + j / 61) % SAMPLE * loop->size, (size_t)loop->size);
+        if (x) theirs = PyObject_CallFunctionObjArgs(quiet_call, of->reduce, x, Py_None, NULL);
+        if (theirs) Py_SETREF(theirs, PyArray_FromAny(theirs, NULL, 0, 0, 0, NULL));
+        fine = 0;
+        if (theirs && PyArray_TYPE((PyArrayObject*)theirs) == type) {
+            SumRun run = {.loop = loop, .from = PyArray_BYTES(x)};
+            sum_run(&run, n, 0, 0, 0, &sum);
+            fine = memcmp(&sum, PyArray_DATA((PyArrayObject*)theirs), (size_t)loop->size) == 0;
+        }
+        Py_XDECREF(whole), Py_XDECREF(x), Py_XDECREF(theirs);
+    }
+    loop_compared(loop, &sums_state[type], fine);
+}
+
+/* The loop of a reduction that is a sum of such numbers; NULL, perhaps with an exception, of all else. */
+static Loop* sum_loop(Reduction* of, int type) {
+    Loop* loop;
+    if (!of->from_zero || (type != NPY_DOUBLE && type != NPY_FLOAT) || (loop = loop_of(&of->loops, type)) == NULL || loop->out != type || !loop->basic) return NULL;
+    if (sums_state[type] == UNKNOWN) sums_check(of, loop, type);
+    return sums_state[type] == USABLE && !PyErr_Occurred() ? loop : NULL;
+}
+
+/* The sum of the elements of `x`, or (`apart`) of the squares of what they are apart from a number; 0, perhaps with an exception, where NumPy has to see to it. */
+static int sum_whole(Reduction* of, PyArrayObject* x, const double* apart, Value* sum) {
+    npy_intp n = PyArray_SIZE(x);
+    SumRun run = {.squares = apart != NULL, .apart = apart ? *apart : 0};
+    int done;
+    if (!plain_memory(x) || n < SUM_BLOCK || (apart && PyArray_TYPE(x) != NPY_DOUBLE) || (run.loop = sum_loop(of, PyArray_TYPE(x))) == NULL) return 0;
+    run.from = PyArray_BYTES(x);
+    Py_INCREF(x);
+    done = sum_run(&run, n, (double)n * (SUM_NS + (apart ? 2 * PASS_NS : 0)), n * run.loop->size, errors_minded(), sum);
+    Py_DECREF(x);
+    return done;
+}
+
+/* The sum of what a tape's step computes that nobody has but the caller of its sum, who lets it go; what else somebody has of the tape is computed with it.  0, perhaps
+   with an exception, where the step is to be computed first. */
+static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
+    Chain* self = CHAIN_OF(x);
+    int summed = STEP_OF(x), block[CHAIN_STEPS], done = 0;
+    PyArrayObject* made[CHAIN_STEPS] = {NULL};
+    Hot *known = NULL, *hot = NULL;
+    SumRun run = {.summed = summed};
+    Outs outs;
+    Rows2 rows;
+    if (self == NULL || self->closed != OPEN || self->view || self->strided || self->whole || self->wide || self->failed || self->users || self->size < SUM_BLOCK) return 0;
+    if (self->step[summed].out != self->step[summed].loops->of[self->step[summed].type].out || (run.loop = sum_loop(of, self->step[summed].out)) == NULL) return 0;
+    if (CHAIN_OF(x) != self || STEP_OF(x) != summed) return 0;
+    self->users++, self->runner = PyThreadState_Get();
+    if (self->sources && sources_settle(self) < 0) return chain_done(self), 0;
+    outs_of(self, &outs);
+    if (!rows_of(self, &rows) || (rows.rows > 1 && rows.length < chain_sizes.row / 8)) return chain_done(self), 0;
+    for (int k = 0; k < self->steps; k++) {
+        if (self->cell[k] == NULL) continue;
+        if (k != summed && (made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) break;
+        outs.to[k] = made[k] ? PyArray_BYTES(made[k]) : (char*)&run; /* of what is summed each thread has its own */
+    }
+    if (self->steps > 1 && all_wanted(self, &outs)) known = hot_of(self, &rows, &outs);
+    if (known) known->busy++, run.function = known->function;
+    blocks_assign(self, &outs, block);
+    run.chain = self, run.outs = &outs, run.of = &rows, run.block = block;
+    done = !PyErr_Occurred() && sum_run(&run, self->size, pass_ns(self, &outs, 0) + (double)self->size * SUM_NS, pass_bytes(self, &outs), self->minded | errors_minded(), sum);
+    if (known) {
+        if (run.function == NULL) hot = hot_count(known, self->size);
+        known->busy--;
+    }
+    done = done && self->cell[summed] == (Cell*)x; /* else another thread has had it computed, and has perhaps written an operand since */
+    for (int k = 0; k < self->steps; k++) {
+        if (done && made[k] && self->cell[k]) done = cell_settled(self, k, made[k]) == 0;
+        else Py_XDECREF(made[k]);
+    }
+    chain_done(self);
+    if (!done) hot_put_off(hot);
+    else if (hot && hot_compile(hot)) done = 0;
+    return done;
+}
+
+#endif
