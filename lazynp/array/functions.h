@@ -491,7 +491,7 @@ static int grows_little(PyObject* const* args, Py_ssize_t n) {
     return extent <= (double)limit_now();
 }
 
-/* The number that is the answer of a sum, or of another reduction, of `size` elements; NULL, perhaps without an exception, where it is NumPy's to find. */
+/* The number that is the answer of a reduction of `size` elements; NULL, perhaps without an exception, where it is NumPy's to find. */
 static PyObject* number_reduced(const Function* self, Value* value, int type, npy_intp size) {
     PyArray_Descr* dtype;
     PyObject* found;

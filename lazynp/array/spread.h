@@ -39,7 +39,7 @@ static PyObject* spread_of(Reduction* sums, PyArrayObject* x, PyObject* axis, do
     if (axis == Py_None) {
         if (count <= ddof || (!direct_reduce(sums, x, &sum) && (PyErr_Occurred() || !sum_whole(sums, x, NULL, &sum))) || !divide_all(&sum.d, 1, count, 0)) return NULL;
         if (sum_whole(sums, x, &sum.d, &sum)) return divide_all(&sum.d, 1, count - ddof, root) ? real_new(sum.d) : NULL;
-        if (PyErr_Occurred() || PyArray_SIZE(x) >= SUM_BLOCK || (number = PyFloat_FromDouble(sum.d)) == NULL) return NULL;
+        if (PyErr_Occurred() || PyArray_SIZE(x) > LONGEST || (number = PyFloat_FromDouble(sum.d)) == NULL) return NULL;
         apart = squares_apart(x, number);
         Py_DECREF(number);
         if (apart && direct_reduce(sums, apart, &sum) && divide_all(&sum.d, 1, count - ddof, root)) found = (PyArrayObject*)real_new(sum.d);

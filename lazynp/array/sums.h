@@ -1,9 +1,10 @@
-/* Sums of many numbers, and of expressions: block by block, by several threads, in NumPy's order.
+/* Sums of many numbers, and of expressions: block by block, by several threads, in NumPy's order; extremes as well.
 
    In: an array in memory, or a tape of which one result goes with its sum.  Out: the sum, to the bit of NumPy's.  Promise: what is summed never lies in memory,
    but in blocks in the first-level cache; bits depend neither on the blocks nor on who sums them.
 
-   NumPy halves what is to be added until at most 128 elements are left: the halves of the halves are what is computed at a time here, and given to its loop. */
+   NumPy halves what is to be added until at most 128 elements are left: the halves of the halves are what is computed at a time here, and given to its loop.
+   For extremes the order does not matter, but among zeros and among NaN, which are left to NumPy. */
 
 #ifndef LAZYNP_SUMS_H
 #define LAZYNP_SUMS_H
@@ -24,6 +25,7 @@ typedef struct {
 
 typedef struct {
     Pieces pieces;
+    int type, from_zero; /* else from the first element */
     Loop* loop;
     SumPart* part;
     npy_intp parts, most; /* and elements of one, at most */
@@ -49,10 +51,10 @@ static void sum_parts(SumRun* self, npy_intp first, npy_intp n) {
     sum_parts(self, first + half, n - half);
 }
 
-static inline void sum_two(Loop* loop, Value* one, Value* two) {
+static inline void sum_two(const SumRun* self, Value* one, Value* two) {
     char* args[3] = {(char*)one, (char*)two, (char*)one};
-    npy_intp dims[1] = {1}, steps[3] = {loop->size, loop->size, loop->size};
-    loop->function(args, dims, steps, loop->data);
+    npy_intp dims[1] = {1}, steps[3] = {self->loop->size, self->loop->size, self->loop->size};
+    self->loop->function(args, dims, steps, self->loop->data);
 }
 
 static Value sum_of_parts(const SumRun* self, npy_intp n, npy_intp* next) {
@@ -60,7 +62,7 @@ static Value sum_of_parts(const SumRun* self, npy_intp n, npy_intp* next) {
     Value one, two;
     if (n <= self->most) return self->part[(*next)++].sum;
     one = sum_of_parts(self, half, next), two = sum_of_parts(self, n - half, next);
-    sum_two(self->loop, &one, &two);
+    sum_two(self, &one, &two);
     return one;
 }
 
@@ -103,12 +105,13 @@ static int sum_some(const SumRun* self, npy_intp first, npy_intp n, char* room, 
         npy_intp half = sum_half(n);
         Value second;
         if (sum_some(self, first, half, room, desk, sum) || sum_some(self, first + half, n - half, room, desk, &second)) return 1;
-        return sum_two(self->loop, sum, &second), 0;
+        return sum_two(self, sum, &second), 0;
     }
     if (self->from == NULL && sum_computed(self, first, n, room, desk)) return 1;
     if (self->squares) squares_of_apart((double*)room, (const double*)from, n, self->apart), from = room;
     memset(sum, 0, sizeof(*sum));
     args[1] = (char*)from;
+    if (!self->from_zero) memcpy(sum, from, (size_t)size), args[1] += size, dims[0]--;
     self->loop->function(args, dims, steps, self->loop->data);
     return 0;
 }
@@ -145,9 +148,13 @@ static int sum_run(SumRun* self, npy_intp n, double ns, npy_intp bytes, int mind
     raised = pieces_do(&self->pieces, threads, ns);
     flags_clear(1);
     *sum = sum_of_parts(self, n, &next);
-    memset(&zero, 0, sizeof(zero));
-    sum_two(self->loop, &zero, sum); /* what NumPy begins with: of negative zeros it makes a positive one */
-    *sum = zero;
+    if (self->from_zero) {
+        memset(&zero, 0, sizeof(zero));
+        sum_two(self, &zero, sum); /* what NumPy begins with: of negative zeros it makes a positive one */
+        *sum = zero;
+    }
+    if (!self->from_zero && self->type == NPY_DOUBLE) raised |= !(sum->d < 0 || sum->d > 0); /* which zero, or which NaN, is NumPy's to say */
+    if (!self->from_zero && self->type == NPY_FLOAT) raised |= !(sum->f < 0 || sum->f > 0);
     raised |= flags_raised(1) & minded;
     PyMem_Free(self->part);
     if (self->desk) desk_leave(self->desk);
@@ -171,7 +178,7 @@ static void sums_check(Reduction* of, Loop* loop, int type) {
         if (theirs) Py_SETREF(theirs, PyArray_FromAny(theirs, NULL, 0, 0, 0, NULL));
         fine = 0;
         if (theirs && PyArray_TYPE((PyArrayObject*)theirs) == type) {
-            SumRun run = {.loop = loop, .from = PyArray_BYTES(x)};
+            SumRun run = {.type = type, .from_zero = 1, .loop = loop, .from = PyArray_BYTES(x)};
             sum_run(&run, n, 0, 0, 0, &sum);
             fine = memcmp(&sum, PyArray_DATA((PyArrayObject*)theirs), (size_t)loop->size) == 0;
         }
@@ -180,12 +187,15 @@ static void sums_check(Reduction* of, Loop* loop, int type) {
     loop_compared(loop, &sums_state[type], fine);
 }
 
-/* The loop of a reduction that is a sum of such numbers; NULL, perhaps with an exception, of all else. */
-static Loop* sum_loop(Reduction* of, int type) {
-    Loop* loop;
-    if (!of->from_zero || (type != NPY_DOUBLE && type != NPY_FLOAT) || (loop = loop_of(&of->loops, type)) == NULL || loop->out != type || !loop->basic) return NULL;
-    if (sums_state[type] == UNKNOWN) sums_check(of, loop, type);
-    return sums_state[type] == USABLE && !PyErr_Occurred() ? loop : NULL;
+/* How a reduction combines elements of a type; 0, perhaps with an exception, where NumPy has to see to it. */
+static int sum_begin(SumRun* self, Reduction* of, int type) {
+    const char* name = ((PyUFuncObject*)of->loops.ufunc)->name;
+    if (type == NPY_BOOL || type >= NPY_CFLOAT || (self->loop = loop_of(&of->loops, type)) == NULL || self->loop->out != type || !self->loop->basic) return 0;
+    self->type = type, self->from_zero = of->from_zero;
+    if (!of->from_zero) return strcmp(name, "maximum") == 0 || strcmp(name, "minimum") == 0;
+    if (type != NPY_DOUBLE && type != NPY_FLOAT) return 0;
+    if (sums_state[type] == UNKNOWN) sums_check(of, self->loop, type);
+    return sums_state[type] == USABLE && !PyErr_Occurred();
 }
 
 /* The sum of the elements of `x`, or (`apart`) of the squares of what they are apart from a number; 0, perhaps with an exception, where NumPy has to see to it. */
@@ -193,7 +203,7 @@ static int sum_whole(Reduction* of, PyArrayObject* x, const double* apart, Value
     npy_intp n = PyArray_SIZE(x);
     SumRun run = {.squares = apart != NULL, .apart = apart ? *apart : 0};
     int done;
-    if (!plain_memory(x) || n < SUM_BLOCK || (apart && PyArray_TYPE(x) != NPY_DOUBLE) || (run.loop = sum_loop(of, PyArray_TYPE(x))) == NULL) return 0;
+    if (!plain_memory(x) || n <= LONGEST || (apart && PyArray_TYPE(x) != NPY_DOUBLE) || !sum_begin(&run, of, PyArray_TYPE(x))) return 0;
     run.from = PyArray_BYTES(x);
     Py_INCREF(x);
     done = sum_run(&run, n, (double)n * (SUM_NS + (apart ? 2 * PASS_NS : 0)), n * run.loop->size, errors_minded(), sum);
@@ -211,8 +221,8 @@ static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
     SumRun run = {.summed = summed};
     Outs outs;
     Rows2 rows;
-    if (self == NULL || self->closed != OPEN || self->view || self->strided || self->whole || self->wide || self->failed || self->users || self->size < SUM_BLOCK) return 0;
-    if (self->step[summed].out != self->step[summed].loops->of[self->step[summed].type].out || (run.loop = sum_loop(of, self->step[summed].out)) == NULL) return 0;
+    if (self == NULL || self->closed != OPEN || self->view || self->strided || self->whole || self->wide || self->failed || self->users || self->size <= LONGEST) return 0;
+    if (!sum_begin(&run, of, self->step[summed].out)) return 0;
     if (CHAIN_OF(x) != self || STEP_OF(x) != summed) return 0;
     self->users++, self->runner = PyThreadState_Get();
     if (self->sources && sources_settle(self) < 0) return chain_done(self), 0;

@@ -35,6 +35,25 @@ NUMBERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+OTHERS: dict[str, Callable[[Any, Any], Any]] = {
+    "largest": lambda a, b: abs(a - b).max(),
+    "least": lambda a, b: (a * b).min(),
+    "of zeros": lambda a, b: (a * 0).max(),
+    "it": lambda a, b: a.max(),
+    "number": lambda a, b: (a > b).sum(),
+    "share": lambda a, b: (a > b).mean(),
+    "any": lambda a, b: (a > b).any(),
+    "all": lambda a, b: (a > b).all(),
+    "really all": lambda a, b: (a == a).all(),
+    "none": lambda a, b: (a != a).any(),
+    "held": lambda a, b: held((a > b)),
+}
+
+
+def held(mask: Any) -> Any:
+    return mask.any() + 2 * mask.all() + 4 * mask.sum()
+
+
 def operands(xp: Any, n: int, dtype: str, seed: int = 0) -> tuple[Any, Any]:
     rng = numpy.random.default_rng(seed + n)
     return tuple([xp.asarray((rng.standard_normal(n) * 10.0 ** rng.integers(-8, 8, n)).astype(dtype)) for _ in range(2)])  # type: ignore[return-value]
@@ -48,6 +67,27 @@ def test_bits_are_numpys(expression: str, name: str, dtype: str) -> None:
     for n in LENGTHS:
         found = numpy.asarray(number(make(*operands(lazynp, n, dtype))))
         expected = numpy.asarray(number(make(*operands(numpy, n, dtype))))
+        assert found.dtype == expected.dtype
+        assert found.tobytes() == expected.tobytes(), n
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "u1", "?"])
+@pytest.mark.parametrize("special", [False, True], ids=["plain", "special values"])
+@pytest.mark.parametrize("name", OTHERS)
+def test_extremes_and_counts_are_numpys(name: str, special: bool, dtype: str) -> None:
+    make = OTHERS[name]
+    if dtype == "?" and name in ("largest", "of zeros"):
+        return
+    for n in LENGTHS:
+        theirs = []
+        for x in operands(numpy, n, "f8"):
+            values = (x if dtype[0] == "f" else numpy.arange(n) * 7919 % 251 - 100 * (dtype[0] == "i")).astype(dtype)
+            if special and dtype[0] == "f":
+                values[:: max(n // 3, 1)] = numpy.nan
+            theirs.append(values)
+        with numpy.errstate(over="ignore", invalid="ignore"):
+            expected = numpy.asarray(make(*theirs))
+            found = numpy.asarray(make(*[lazynp.asarray(x.copy()) for x in theirs]))
         assert found.dtype == expected.dtype
         assert found.tobytes() == expected.tobytes(), n
 
