@@ -141,7 +141,7 @@ cdef extern from "counting.h":
     int compiled_run(const char*, object, PyObject*, object)
     char vectors_wanted[8]
     object together_new(object, object)
-    object together_compute(object, object, object, int)
+    object together_compute(object, object, object, int, object)
     int written_over(object, object, object)
     void ufunc_register(PyTypeObject*)
     int functions_ready() except -1
@@ -637,9 +637,12 @@ def together(steps, outs):
     return together_new(steps, outs)
 
 
-def pass_over(of, arrays, numbers, errors):
-    """Compute what ``together`` returned of arrays and numbers; None where one of ``errors`` is raised, or something does not fit."""
-    return together_compute(of, arrays, numbers, errors)
+def pass_over(of, arrays, numbers, errors, room):
+    """Compute what ``together`` returned of arrays and numbers; None where one of ``errors`` is raised, or something does not fit.
+
+    Large results lie in what ``room(dtype, shape)`` gives.
+    """
+    return together_compute(of, arrays, numbers, errors, room)
 
 
 def over(ufunc, cnp.ndarray x not None, cnp.ndarray b not None, update):

@@ -433,7 +433,7 @@ def together(steps: tuple[Any, ...], outs: tuple[int, ...]) -> Any:
     """Return None: there is no C."""
 
 
-def pass_over(of: Any, arrays: tuple[Any, ...], numbers: tuple[Any, ...], errors: int) -> Any:
+def pass_over(of: Any, arrays: tuple[Any, ...], numbers: tuple[Any, ...], errors: int, room: Any) -> Any:
     """Return None: there is no C."""
 
 

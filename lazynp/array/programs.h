@@ -103,8 +103,24 @@ static int lie_in_rows(const Chain* chain, PyArrayObject* first, Rows2* of) {
     return rows_joined(of, chain->arrays, ndim, PyArray_DIMS(first), steps);
 }
 
+#define ROOM_FROM (1 << 20) /* bytes of a result, from which on it lies where the caller has it lie */
+
+/* Memory for a result of the shape of `like`; of large ones `room(dtype, shape)` gives it. */
+static PyArrayObject* result_in(PyObject* room, PyArrayObject* like, int type, npy_intp size) {
+    PyArray_Descr* dtype = PyArray_DescrFromType(type);
+    PyObject *shape, *made;
+    if (size * PyDataType_ELSIZE(dtype) < ROOM_FROM) {
+        Py_DECREF(dtype);
+        return result_of(PyArray_NDIM(like), PyArray_DIMS(like), type, size);
+    }
+    shape = PyArray_IntTupleFromIntp(PyArray_NDIM(like), PyArray_DIMS(like));
+    made = shape ? PyObject_CallFunctionObjArgs(room, (PyObject*)dtype, shape, NULL) : NULL;
+    Py_XDECREF(shape), Py_DECREF(dtype);
+    return (PyArrayObject*)made;
+}
+
 /* Compute; a tuple of the results, or None where it has to be done step by step. */
-static PyObject* together_compute(PyObject* capsule, PyObject* arrays, PyObject* numbers, int minded) {
+static PyObject* together_compute(PyObject* capsule, PyObject* arrays, PyObject* numbers, int minded, PyObject* room) {
     const Together* self = PyCapsule_GetPointer(capsule, NULL);
     PyArrayObject* first;
     PyObject *made[CHAIN_STEPS] = {NULL}, *results = NULL;
@@ -141,7 +157,7 @@ static PyObject* together_compute(PyObject* capsule, PyObject* arrays, PyObject*
     outs_close(chain, &outs);
     for (int k = 0; k < self->steps; k++) {
         if (!self->out[k]) continue;
-        if ((made[k] = (PyObject*)result_of(PyArray_NDIM(first), PyArray_DIMS(first), self->step[k].out, chain->size)) == NULL) goto done;
+        if ((made[k] = (PyObject*)result_in(room, first, self->step[k].out, chain->size)) == NULL) goto done;
         outs.to[k] = PyArray_BYTES((PyArrayObject*)made[k]);
     }
     fine = chain->size > 0 && !pass_run(chain, &outs, &of, minded);

@@ -76,7 +76,8 @@ def _stores(canonical: Canonical) -> list[Node]:
 def is_one_operation(node: Node) -> bool:
     """Tell whether a result is one operation on what it is written over, and at most one more operand; or a copy of that."""
     value = node.src[1] if node.op is o.STORE else node
-    return all(x.op.kind in (Kind.LEAF, Kind.MOVEMENT) or x.op is o.STORE for x in (value.src if value.op.kind is Kind.ELEMENTWISE else (value,)))
+    operands = value.src if value.op.kind is Kind.ELEMENTWISE else (value,)
+    return all(x.op.kind in (Kind.LEAF, Kind.MOVEMENT) or x.op is o.STORE for x in operands)
 
 
 def together(told: list[Found]) -> Found:
@@ -308,14 +309,16 @@ def update(node: Node) -> Update | None:
 
 
 def _over(value: Node, base: Node, region: Region | None) -> Any:
-    """Return the ufunc that makes a value of what it is written over and of an operand in memory, or ``copyto``; None where it is another one."""
+    """Return the ufunc that makes a value of what it is written over and of an operand in memory, or ``copyto``; else None."""
     if value.op.kind is not Kind.ELEMENTWISE:
         return np.copyto if region is not None and _lies(value) else None
     ufunc = getattr(np, value.op.name, None)
     if len(value.src) != 2 or not isinstance(ufunc, np.ufunc):
         return None
     first, second = value.src
-    same = first is base if region is None else first.op is o.SLICE and first.src == (base,) and first.shape == value.shape and first.arg == region
+    same = first is base
+    if region is not None:
+        same = first.op is o.SLICE and first.src == (base,) and first.shape == value.shape and first.arg == region
     return ufunc if same and _lies(second) else None
 
 
@@ -327,7 +330,10 @@ def _lies(x: Node) -> bool:
 
 
 def _shown(x: Node, memory: Buffer, array: Array) -> Array:
-    """Return the elements of such a value where they lie; those of ``memory`` are seen through ``array``: a buffer that was asked for its own is not written over."""
+    """Return the elements of such a value where they lie; those of ``memory`` are seen through ``array``.
+
+    A buffer that was asked for its own array is not written over any more.
+    """
     if x.op is o.SLICE:
         return _shown(x.src[0], memory, array)[_slices(x.arg, x.shape)]
     if x.op is o.PERMUTE:

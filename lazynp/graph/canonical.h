@@ -156,7 +156,7 @@ static int gather(Node* node) {
     node->entry = -1;
     node->readers = 0;
     node->counted = NULL;
-    node->kept = node->later = 0;
+    node->kept = node->later = node->given = 0;
     walk.nodes[walk.node_count++] = (Node*)Py_NewRef((PyObject*)node);
     return 0;
 }
@@ -405,9 +405,15 @@ static long long number_in(PyObject* module, const char* name) {
     return value;
 }
 
+/* Whether a call is a product of matrices, whose operands lie in memory; others may be made in the memory of what they are given. */
+static int is_product(Node* node, Op* op) {
+    PyObject* name = op->op == call_op && PyTuple_CheckExact(node->arg) && PyTuple_GET_SIZE(node->arg) ? PyTuple_GET_ITEM(node->arg, 0) : NULL;
+    return name && PyUnicode_Check(name) && (PyUnicode_CompareWithASCIIString(name, "matmul") == 0 || PyUnicode_CompareWithASCIIString(name, "dot") == 0);
+}
+
 /* Keep the results of calls that somebody can still ask for when the program is over, or what is made of them where that is much smaller,
-   small results of what was reduced, arrays that were written through a view, which are in memory anyway, and what will be at hand: who has
-   more references than the walk and its readers in the program is held by somebody else. */
+   small results of what was reduced, arrays that were written through a view or are given to a product, which are in memory anyway, and what will
+   be at hand: who has more references than the walk and its readers in the program is held by somebody else. */
 static int keep_asked_for_later(void) {
     Py_ssize_t k, i, before = PyList_GET_SIZE(walk.wanted);
     int held;
@@ -421,6 +427,8 @@ static int keep_asked_for_later(void) {
         Node* node = walk.nodes[k];
         Op* op = op_of(node);
         if (op == NULL) return GIVEN_UP;
+        if (node->src && (is_product(node, op) || (node->given && op->kind == MOVEMENT))) /* readers come before what they read */
+            for (i = PyTuple_GET_SIZE(node->src); i--;) ((Node*)PyTuple_GET_ITEM(node->src, i))->given = 1;
         if (node->kept || op->kind == LEAF || node->src == NULL) continue;
         held = Py_REFCNT(node) > 1 + node->readers;
         if (!node->later && !held) continue;
@@ -430,7 +438,7 @@ static int keep_asked_for_later(void) {
             continue;
         }
         if (!walk.calls) continue;
-        if (is_call(op) || (held && op->op == store_op) || node->below - size > (size <= small ? 0 : enough)) {
+        if (is_call(op) || (held && (op->op == store_op || (node->given && op->kind != MOVEMENT))) || node->below - size > (size <= small ? 0 : enough)) {
             if (keep(node) < 0) return -1;
         } else if (node->below) {
             for (i = PyTuple_GET_SIZE(node->src); i--;) ((Node*)PyTuple_GET_ITEM(node->src, i))->later = 1;

@@ -16,9 +16,9 @@ typedef struct Node {
     PyObject *op, *src, *arg, *dtype, *shape, *code, *err, *buffer, *error, *weakrefs;
     long long number, below; /* bytes of the results of calls under it */
     struct Node* counted;    /* its reader that was counted last */
-    unsigned long long walk; /* the walk that met it last, for which `below`, `entry`, `readers`, `kept` and `later` hold */
+    unsigned long long walk; /* the walk that met it last, for which `below`, `entry`, `readers`, `kept`, `later` and `given` hold */
     int entry, depth, offset, readers; /* how many sources in the walk it is */
-    char computed, kept, later;
+    char computed, kept, later, given; /* given: to a product of matrices, so that its value lies in memory */
 } Node;
 
 static PyTypeObject node_type;
@@ -173,7 +173,7 @@ static inline Node* node_of_type(
     made->weakrefs = NULL;
     made->number = next_number++;
     made->walk = 0;
-    made->computed = made->kept = made->later = 0;
+    made->computed = made->kept = made->later = made->given = 0;
     made->entry = made->depth = -1;
     made->readers = 0;
     made->below = 0;

@@ -124,8 +124,8 @@ def canonicalise_in_python(nodes_wanted: Sequence[Node]) -> Canonical:
 
     Three kinds of values on the way are wanted as well, because computing them a second time would cost more than keeping them: results
     of library calls and of ``contiguous`` that can be asked for afterwards, themselves or through what is computed from them (all others
-    die at their last reader), arrays that were written through a view, which are in memory anyway, if somebody holds them, and values
-    that an earlier program computed without keeping and that something new is computed from.
+    die at their last reader), arrays that were written through a view or are given to a product, which are in memory anyway, if somebody
+    holds them, and values that an earlier program computed without keeping and that something new is computed from.
     """
     wanted = list(nodes_wanted)
     pending = wanted[:]
@@ -219,8 +219,8 @@ def canonicalise_in_python(nodes_wanted: Sequence[Node]) -> Canonical:
 def _asked_for_later(walked: list[Node], index: _Numbers, kept: set[Node]) -> list[Node]:
     """List what is dear and somebody can still ask for when the program is over: an array holds it, or what is made of it.
 
-    Dear are the results of calls, what was written through a view (in memory anyway), small results of what is reduced, and what will be at
-    hand.  What is made of them is kept in their place where it is much smaller than they are together.
+    Dear are the results of calls, what was written through a view or is given to a product (in memory anyway), small results of what is
+    reduced, and what will be at hand.  What is made of them is kept in their place where it is much smaller than they are together.
 
     Who has more references than the program accounts for is held by somebody else.  A reference too many means only that a value is kept
     for nothing, one too few that a call may run twice.
@@ -231,19 +231,22 @@ def _asked_for_later(walked: list[Node], index: _Numbers, kept: set[Node]) -> li
     count = sys.getrefcount
     later: set[Node] = set()
     found: list[Node] = []
+    given: set[int] = set()  # ids: a set of nodes would be a reference more
     for k in range(len(walked) - 1, -1, -1):
         node = walked[k]
+        if (node.op is o.CALL and node.arg[0] in PRODUCTS) or (id(node) in given and node.op.kind is MOVEMENT):
+            given.update(map(id, node.src))  # readers come before what they read
         if node in kept or node.op.kind is LEAF:
             continue  # it exists afterwards, and nothing has to be computed for it
         own = readers.get(node, 0)
         held = count(node) > OWN + (own > 0) + own + (firsts[index[node]] is node)
         if node in later or held:
-            written = held and node.op is o.STORE
+            stored = held and (node.op is o.STORE or (id(node) in given and node.op.kind is not MOVEMENT))
             if held and node.op.kind is not MOVEMENT and 0 < config.at_hand >= prod(node.shape):
                 found.append(node)
                 continue
             size = prod(node.shape) * node.dtype.itemsize
-            if node.op in CALLS or written or below[node] - size > (0 if size <= cost.KEPT_SMALL else cost.KEPT_BYTES):
+            if node.op in CALLS or stored or below[node] - size > (0 if size <= cost.KEPT_SMALL else cost.KEPT_BYTES):
                 found.append(node)
             elif below[node]:
                 later.update(node.src)
@@ -283,6 +286,7 @@ def _own_references() -> int:
     return sys.getrefcount(node) if all(containers) else 0
 
 
+PRODUCTS: Final = ("matmul", "dot")  # others may be made in the memory of what they are given
 MOST_BYTES: Final = 1 << 60  # values that are used twice, again and again, would count without bound
 OWN: Final = _own_references()
 

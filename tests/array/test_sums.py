@@ -1,6 +1,7 @@
 """Sums of many numbers, and of expressions that go with their sum.
 
-In: lengths on both sides of every limit of how NumPy adds, expressions, error states, threads.  Out: failures.  Promise: NumPy is the oracle, to the bit.
+In: lengths on both sides of every limit of how NumPy adds, expressions, error states, threads.  Out: failures.  Promise: NumPy is the
+oracle, to the bit.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ OTHERS: dict[str, Callable[[Any, Any], Any]] = {
     "all": lambda a, b: (a > b).all(),
     "really all": lambda a, b: (a == a).all(),
     "none": lambda a, b: (a != a).any(),
-    "held": lambda a, b: held((a > b)),
+    "held": lambda a, b: held(a > b),
 }
 
 

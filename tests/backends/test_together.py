@@ -25,8 +25,8 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many operations each pass had; passes of few elements, too."""
     found: list[int] = []
 
-    def counted(of: Any, arrays: Any, numbers: Any, errors: int) -> Any:
-        made = core.pass_over(of, arrays, numbers, errors)
+    def counted(of: Any, arrays: Any, numbers: Any, errors: int, room: Any) -> Any:
+        made = core.pass_over(of, arrays, numbers, errors, room)
         found.append(0 if made is None else len(made))
         return made
 

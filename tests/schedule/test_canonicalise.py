@@ -211,6 +211,15 @@ def test_a_call_under_a_value_that_somebody_holds_is_kept() -> None:
     assert kept(later) == []
 
 
+def test_what_is_given_to_a_product_is_kept_in_place_of_a_call_under_it() -> None:
+    x = leaf(np.ones((4, 4)))
+    held = add(build.call("matmul", (), (x, x), np.dtype(float), (4, 4)), x)
+    later = add(build.call("matmul", (), (x, build.permute(held, (1, 0))), np.dtype(float), (4, 4)), x)
+    assert kept(total(later)) == ["add of call", "call of buffer"]
+    del held
+    assert kept(total(later)) == ["call of buffer"]
+
+
 def test_a_value_that_somebody_holds_is_kept_in_place_of_larger_calls_under_it(monkeypatch: pytest.MonkeyPatch) -> None:
     x = leaf(X)
     held = add(ordered(x), ordered(add(x, x)))

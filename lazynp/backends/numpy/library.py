@@ -32,14 +32,23 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from math import prod
 from typing import Any, Final
 
 import numpy as np
 
+from lazynp.backends.numpy.operations import ROOM_FROM, room
 from lazynp.values.loading import load
 
 Arrays = tuple[Any, ...]
 Function = Callable[[Arrays, tuple[Any, ...]], Any]
+
+
+def _matmul(arrays: Arrays, params: tuple[Any, ...]) -> Any:
+    a, b = arrays
+    matrices = a.ndim == b.ndim == 2 and a.dtype == b.dtype and a.shape[1] == b.shape[0]
+    shape = (a.shape[0], b.shape[1]) if matrices else ()
+    return np.matmul(a, b, out=room(a.dtype, shape)) if matrices and prod(shape) * a.dtype.itemsize >= ROOM_FROM else np.matmul(a, b)
 
 
 def _tensordot(arrays: Arrays, params: tuple[Any, ...]) -> Any:
@@ -187,7 +196,7 @@ def _scipys(name: str) -> Any:
 
 
 FUNCTIONS: Final[dict[str, Function]] = {
-    "matmul": lambda arrays, params: np.matmul(*arrays),
+    "matmul": _matmul,
     "dot": lambda arrays, params: np.dot(*arrays),
     "tensordot": _tensordot,
     "einsum": _einsum,

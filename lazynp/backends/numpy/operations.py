@@ -121,9 +121,17 @@ def copied(x: Any) -> Array:
     return np.array(x, order="C")
 
 
+ROOM_FROM: Final = 1 << 20  # bytes from which on results lie in blocks of the allocator, which kernels use again
+
+
+def room(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    """Return memory for a large result."""
+    return allocate(prod(shape) * dtype.itemsize).view(dtype, shape)
+
+
 def pooled(x: Array) -> Array:
     """``copied``, into a block of the allocator."""
-    result = allocate(x.nbytes).view(x.dtype, x.shape)
+    result = room(x.dtype, x.shape)
     result[...] = x
     return result
 
@@ -145,7 +153,7 @@ def called(value: Any, k: int, dtype: np.dtype[Any], shape: tuple[int, ...], arr
         raise RuntimeError(
             f"a library function returned {result.dtype}{list(result.shape)} where {dtype}{list(shape)} was recorded"
         )
-    if result.base is not None or any(result is array for array in arrays):
+    if (result.base is not None and type(result.base) is not Export) or any(result is array for array in arrays):
         return result.copy()
     return result
 

@@ -34,7 +34,7 @@ NAMESPACE: Final[dict[str, Any]] = {
     **{ufunc.__name__: ufunc for ufunc in UFUNCS.values()},
     **{op.name: function for op, function in [*UFUNCS.items(), *SPECIAL.items()]},
     **{name: getattr(operations, name) for name in ("combine", "written_out", "iota", "padding", "owned", "copied", "pooled")},
-    **{name: getattr(operations, name) for name in ("adopted", "called", "changed", "checked")},
+    **{name: getattr(operations, name) for name in ("adopted", "called", "changed", "checked", "room")},
     **{f"complex_{op.name}": function for op, function in COMPLEX.items()},
     "where": np.where,
     "broadcast_to": np.broadcast_to,

@@ -146,7 +146,7 @@ class Together:
         if made is not None:
             last = members[-1]
             operands = ", ".join([f"({''.join([f'{w.names[s]}, ' for s in group])})" for group in (arrays, numbers)])
-            w.line(f"g{last} = pass_over({w.constant(made)}, {operands}, {w.constant(w.program.errors)})", last)
+            w.line(f"g{last} = pass_over({w.constant(made)}, {operands}, {w.constant(w.program.errors)}, room)", last)
             w.line(f"if g{last} is None:", None)
             begin = "    "
         for m in members:
