@@ -105,7 +105,7 @@ static void chain_leave(Chain* self) {
     self->before->after = self->after;
     self->after->before = self->before;
     self->before = self->after = self;
-    waiting_count--;
+    if (--waiting_count == 0) orphaned_bytes = 0;
 }
 
 static void chain_enter(Chain* self) {

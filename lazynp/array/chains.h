@@ -48,8 +48,8 @@ static int sources_settle(Chain* self) {
 
 /* What somebody has, and what that reads. */
 static void outs_of(const Chain* self, Outs* outs) {
-    outs->count = 0;
-    for (int k = 0; k < self->steps; k++) outs->wanted[k] = self->cell[k] != NULL, outs->count += self->cell[k] != NULL, outs->to[k] = NULL;
+    outs->count = outs->over = 0;
+    for (int k = 0; k < self->steps; k++) outs->wanted[k] = self->cell[k] != NULL, outs->is_over[k] = 0, outs->count += self->cell[k] != NULL, outs->to[k] = NULL;
     outs_close(self, outs);
 }
 
@@ -86,7 +86,7 @@ static inline int same_lengths(const npy_intp* one, const npy_intp* two, int n) 
 /* Whether nobody but this tape, which is computed by nobody else, has the memory of an operand: the result of an operation on its elements may lie there. */
 static int is_left(const Chain* self, PyArrayObject* x, int type) {
     if (Py_REFCNT(x) != 1 || PyArray_TYPE(x) != type || !PyArray_ISCARRAY(x) || self->users != 1 || size_of(x) * PyArray_ITEMSIZE(x) < REUSED_FROM) return 0;
-    if (PyArray_NDIM(x) != self->ndim || !same_lengths(PyArray_DIMS(x), self->dims, self->ndim) || other_threads()) return 0;
+    if (PyArray_NDIM(x) != self->ndim || !same_lengths(PyArray_DIMS(x), self->dims, self->ndim) || self->size > limit_now()) return 0;
     if (IS_RAW(x)) return FIELDS(x)->base == NULL && ((Raw*)x)->holds == NULL && ((Raw*)x)->views == 0;
     return PyArray_CheckExact(x) && PyArray_CHKFLAGS(x, NPY_ARRAY_OWNDATA) && PyArray_BASE(x) == NULL && FIELDS(x)->weakreflist == NULL && is_writable(x);
 }
@@ -137,11 +137,26 @@ static PyArrayObject* one_run(Chain* self, int* told) {
         else from[o] = (char*)&self->value[number];
     }
     if (!self->flat && !row) raw_fortran(made);
+    pieces_alone = left;
     if (nin == 1) errors = long1(loop, step->type, from[0], PyArray_BYTES(made), self->size, size, loop->size);
     else errors = long2(loop, step->type, from[0], from[1], PyArray_BYTES(made), self->size, along[0], along[1], loop->size);
+    pieces_alone = 0;
     if (left) *told = errors & self->minded;
     else if (errors && (errors < 0 || errors & self->minded)) Py_CLEAR(made);
     return made;
+}
+
+/* The operand in whose memory the result of a step may lie, for no step after it reads it; NULL where there is none. */
+static PyArrayObject* memory_left(const Chain* self, const Outs* outs, int k) {
+    if (!self->flat || self->wide || self->steps == 1 || !long_shares(&self->step[k].loops->of[self->step[k].type], self->step[k].type)) return NULL;
+    for (int j = 0; j < self->arrays; j++) {
+        int read = 0;
+        if (!is_left(self, self->array[j], self->step[k].out)) continue;
+        for (int later = k + 1; later < self->steps && !read; later++)
+            for (int o = 0; outs->wanted[later] && o < self->step[later].loops->nin; o++) read |= self->step[later].of[o].kind == OF_ARRAY && self->step[later].of[o].number == j;
+        if (!read) return self->array[j];
+    }
+    return NULL;
 }
 
 /* All in one pass; 0 where it is to be done step by step.  `hot`: what is to be compiled afterwards. */
@@ -152,19 +167,23 @@ static int chain_run(Chain* self, Outs* outs, PyArrayObject** made, Hot** hot) {
     int raised, minded = self->minded;
     if (self->size == 0 || !rows_of(self, &of)) return 0;
     for (int k = 0; k < self->steps; k++) {
+        PyArrayObject* left;
         if (self->cell[k] == NULL) continue;
-        if ((made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) return 0;
+        if ((left = memory_left(self, outs, k))) made[k] = (PyArrayObject*)Py_NewRef((PyObject*)left), outs->over = outs->is_over[k] = 1;
+        else if ((made[k] = raw_new(self->ndim, self->dims, self->step[k].out, self->size)) == NULL) return 0;
         outs->to[k] = PyArray_BYTES(made[k]);
     }
     known = self->steps > 1 && !self->whole && all_wanted(self, outs) && (of.rows == 1 || of.length >= HOT_ROW) ? hot_of(self, &of, outs) : NULL;
     function = known ? known->function : NULL; /* other threads of the program may run meanwhile, and change it */
     if (known) known->busy++;
+    pieces_alone = outs->over;
     if (function) raised = !hot_run(function, self, &of, outs, minded);
     else *hot = hot_count(known, self->size), raised = 1;
     if (raised) {
         raised = pass_run(self, outs, &of, minded);
-        if (!raised && function && ++known->refused > HOT_REFUSALS) known->function = NULL; /* its flags say too much */
+        if (!raised && function && !outs->over && ++known->refused > HOT_REFUSALS) known->function = NULL; /* its flags say too much */
     }
+    pieces_alone = 0;
     if (known) known->busy--;
     return !raised;
 }
@@ -329,9 +348,10 @@ static int tape_compute(Chain* self) {
     PyArrayObject* made[CHAIN_STEPS];
     Outs outs;
     Hot* hot = NULL;
-    int fine = 0, failed = 0;
-    for (int k = 0; k < self->steps; k++) made[k] = NULL;
+    int fine = 0, failed = 0, raised[CHAIN_STEPS];
+    for (int k = 0; k < self->steps; k++) made[k] = NULL, raised[k] = 0;
     outs_of(self, &outs);
+    outs.raised = raised;
     if (!self->closed) fine = chain_run(self, &outs, made, &hot);
     if (!self->told) chain_results[!fine && !self->closed]++;
     if (!fine && !PyErr_Occurred()) fine = chain_steps(self, &outs, made);
@@ -340,6 +360,9 @@ static int tape_compute(Chain* self) {
         if (fine && !failed && self->cell[k] && made[k]) failed = cell_settled(self, k, made[k]);
         else Py_XDECREF(made[k]);
     }
+    if (pieces_wanted) (void)pieces_ready();
+    for (int k = 0; k < self->steps && !failed; k++)
+        if (raised[k]) failed = step_tell(self, k, raised[k]);
     chain_done(self);
     if (!fine) hot_put_off(hot);
     else if (hot && hot_compile(hot)) failed = -1;
@@ -461,6 +484,7 @@ static int tape_settle(Chain* self) {
         chain_results[0]++;
         if (self->cell[0]) failed = cell_settled(self, 0, made);
         else Py_DECREF(made);
+        if (pieces_wanted) (void)pieces_ready();
         if (told && !failed) failed = step_tell(self, 0, told);
         chain_done(self);
         return failed;

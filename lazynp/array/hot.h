@@ -110,14 +110,37 @@ typedef struct {
     const Chain* chain;
     const Rows2* of;
     const Outs* outs;
+    const Pass* again; /* by NumPy's loops, of what is written over an operand */
 } HotRun;
+
+/* Elements in one row, block by block: results that lie where an operand lies are copied there when no error was raised; else NumPy's loops compute them again. */
+static void hot_over(const HotRun* self, npy_intp first, npy_intp n, int thread) {
+    const Chain* chain = self->chain;
+    Desk* desk = thread ? desks[thread] : self->again->desk;
+    char *at[CHAIN_STEPS + 1], *to[CHAIN_STEPS];
+    for (npy_intp past = first + n; first < past; first += CHAIN_BLOCK) {
+        npy_intp some = past - first < CHAIN_BLOCK ? past - first : CHAIN_BLOCK;
+        int count = 0;
+        for (int k = 0; k < chain->steps; k++)
+            if (self->outs->to[k]) to[count++] = self->outs->is_over[k] ? desk->blocks[k] : self->outs->to[k] + first * step_size(chain, k);
+        for (int k = 0; k < chain->arrays; k++) at[k] = PyArray_BYTES(chain->array[k]) + first * self->of->along[k];
+        self->function(at, self->of->across, self->of->along, chain->value, to, 1, some);
+        if (flags_raised(1) & self->pieces.minded) {
+            flags_clear(1);
+            pass_piece(&self->again->pieces, first, some, thread);
+            continue;
+        }
+        for (int k = 0; k < chain->steps; k++)
+            if (self->outs->is_over[k]) memcpy(self->outs->to[k] + first * step_size(chain, k), desk->blocks[k], (size_t)(some * step_size(chain, k)));
+    }
+}
 
 static int hot_piece(const Pieces* pieces, npy_intp first, npy_intp rows, int thread) {
     const HotRun* self = (const HotRun*)pieces;
     const Rows2* of = self->of;
     const Chain* chain = self->chain;
     char *at[CHAIN_STEPS + 1], *to[CHAIN_STEPS];
-    (void)thread;
+    if (self->outs->over) return hot_over(self, first, rows, thread), 0;
     if (of->rows == 1) {
         int count = 0;
         for (int k = 0; k < chain->steps; k++)
@@ -143,12 +166,19 @@ static int hot_piece(const Pieces* pieces, npy_intp first, npy_intp rows, int th
 static int hot_run(RowsFunction function, const Chain* self, const Rows2* of, const Outs* outs, int minded) {
     HotRun run = {.function = function, .chain = self, .of = of, .outs = outs};
     double ns = (double)self->size * self->steps * HOT_NS;
-    int raised, threads = 1;
+    int raised, threads = 1, block[CHAIN_STEPS];
+    Pass again;
     run.pieces.compute = hot_piece, run.pieces.basic = 1, run.pieces.minded = minded, run.pieces.piece = HOT_PIECE;
     run.pieces.whole = of->rows == 1 ? of->length : of->rows, run.pieces.unit = of->rows == 1 ? 1 : of->length;
     if (self->size >= LONG_FROM && ns >= (double)pieces_ns && !(ns < PIECES_FETCH * (double)pieces_ns && pass_memory(self, outs) < PIECES_NEAR))
         threads = pieces_threads(ns, 0);
+    if (outs->over) {
+        pass_begin(&again, self, outs, of, block, minded);
+        threads = desks_ready(threads), run.again = &again;
+        if ((again.desk = desk_take()) == NULL) return 0;
+    }
     raised = pieces_do(&run.pieces, threads, ns);
+    if (outs->over) desk_leave(again.desk);
     flags_clear(1);
     hot_runs += !raised;
     return !raised;
@@ -223,7 +253,7 @@ static int hot_check(const Hot* hot, RowsFunction function, int special) {
             memcpy(&tried.value[hot->step[k].of[o].number], PyArray_BYTES(numbers[k]) + (3 + 2 * k + 5 * o) % TRIED * size, (size_t)size);
         }
     if (fine) {
-        Outs outs = {.count = 0};
+        Outs outs = {.count = 0, .over = 0};
         memset(outs.wanted, 1, sizeof(outs.wanted));
         memset(outs.to, 0, sizeof(outs.to));
         for (int k = 0; k < hot->outs; k++) outs.to[hot->out[k]] = wanted[k], to[k] = found[k];

@@ -43,6 +43,9 @@ typedef struct {
     char wanted[CHAIN_STEPS];
     char* to[CHAIN_STEPS];
     int count; /* of results in memory */
+    int over;  /* some lie where an operand lies: nothing is computed twice, and errors are collected, in `raised` */
+    char is_over[CHAIN_STEPS];
+    int* raised; /* of each step */
 } Outs;
 
 /* Wants what the wanted steps read, too. */
@@ -157,8 +160,13 @@ static inline int step_run(const Chain* self, int k, const int* block, char* con
 
 /* All steps of a block. */
 static inline int steps_run(const Chain* self, const Outs* outs, const int* block, char* const* at, const Rows2* of, Desk* desk, char* const* out, npy_intp n) {
-    for (int k = 0; k < self->steps; k++)
-        if (outs->wanted[k] && step_run(self, k, block, at, of, desk, out, n)) return 1;
+    for (int k = 0; k < self->steps; k++) {
+        int errors = outs->wanted[k] ? step_run(self, k, block, at, of, desk, out, n) : 0;
+        if (errors == 0) continue;
+        if (!outs->over) return 1;
+        PIECES_NOTE(&outs->raised[k], errors);
+        flags_clear(0);
+    }
     return 0;
 }
 
@@ -316,13 +324,20 @@ static double pass_ns(const Chain* self, const Outs* outs, int sides) {
     return ns * (double)self->size;
 }
 
+static void pass_begin(Pass* pass, const Chain* self, const Outs* outs, const Rows2* of, int* block, int minded) {
+    pass->chain = self, pass->outs = outs, pass->of = of, pass->block = block, pass->sides = 0;
+    if (self->steps == 1) block[0] = -1; /* somebody wants it, or nothing runs */
+    else blocks_assign(self, outs, block);
+    pass->pieces.compute = pass_piece, pass->pieces.basic = 1, pass->pieces.minded = minded, pass->pieces.piece = PASS_PIECE;
+    pass->pieces.whole = of->rows == 1 ? of->length : of->rows, pass->pieces.unit = of->rows == 1 ? 1 : of->length;
+}
+
 /* Compute a tape; whether an error was raised, or memory is short. */
 static int pass_run(const Chain* self, const Outs* outs, const Rows2* of, int minded) {
     int block[CHAIN_STEPS], threads = 1, raised;
-    Pass pass = {.chain = self, .outs = outs, .of = of, .block = block};
+    Pass pass;
     double ns = 0;
-    if (self->steps == 1) block[0] = -1; /* somebody wants it, or nothing runs */
-    else blocks_assign(self, outs, block);
+    pass_begin(&pass, self, outs, of, block, minded);
     if (of->rows == 1 && self->size <= chain_sizes.block / (self->wide ? 4 : 1)) { /* one block */
         char *at[CHAIN_STEPS + 1], *out[CHAIN_STEPS];
         if ((pass.desk = desk_take()) == NULL) return 1;
@@ -337,8 +352,6 @@ static int pass_run(const Chain* self, const Outs* outs, const Rows2* of, int mi
     pass.sides = of->rows > 1 && of->length < chain_sizes.row && sides_fit(self) && sides_pay(self, outs, of);
     if (self->size >= LONG_FROM) ns = pass_ns(self, outs, pass.sides), threads = desks_ready(pieces_threads(ns, pass_bytes(self, outs)));
     if ((pass.desk = desk_take()) == NULL) return 1;
-    pass.pieces.compute = pass_piece, pass.pieces.basic = 1, pass.pieces.minded = minded, pass.pieces.piece = PASS_PIECE;
-    pass.pieces.whole = of->rows == 1 ? of->length : of->rows, pass.pieces.unit = of->rows == 1 ? 1 : of->length;
     raised = pieces_do(&pass.pieces, threads, ns);
     desk_leave(pass.desk);
     return raised;

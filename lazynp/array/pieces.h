@@ -104,6 +104,8 @@ static int errors_minded(void) {
 #define PIECES_NEAR (2 << 20)  /* bytes, fewer stay in a processor's own cache: what is around it would fetch half of them from another one's */
 #define PIECES_FETCH 2         /* so many times the work, from which on that does not matter */
 static PyObject* pool_method; /* `pool()`: how many threads kernels have */
+static int pieces_alone; /* what is computed is written over what it is computed from, which no other thread of the program, and no child, may see half written */
+static int pieces_wanted; /* threads were, meanwhile: starting them runs code of Python's, and comes when all is done */
 static PyObject* threads_name; /* of what `config` says of it */
 static long long pieces_ns = PIECES_NS, pieces_shared; /* and how often several have computed something */
 
@@ -123,20 +125,25 @@ static void pieces_begin(void) {
     Py_XDECREF(found);
 }
 
-/* How many threads compute what takes one so many nanoseconds, and reads and writes so many bytes.  The first time that it is several code of
-   Python's runs. */
-static int pieces_threads(double ns, npy_intp bytes) {
+/* Have as many threads as were chosen (0: as there are), if there are fewer; how many were chosen.  The first time code of Python's runs. */
+static long pieces_ready(void) {
     static long begun; /* the largest number that was asked for */
-    PyObject* chosen;
-    long most, wanted;
+    PyObject* chosen = PyDict_GetItem(config_dict, threads_name);
+    long most = chosen && PyLong_Check(chosen) ? PyLong_AsLong(chosen) : 0, wanted;
+    if (most == -1 && PyErr_Occurred()) PyErr_Clear();
+    wanted = most < 1 || most > WORKERS_MOST ? WORKERS_MOST : most;
+    pieces_wanted = pieces_alone && wanted > begun;
+    if (pool_method && wanted > begun && !pieces_alone) begun = wanted, pieces_begin();
+    return most;
+}
+
+/* How many threads compute what takes one so many nanoseconds, and reads and writes so many bytes; see `pieces_ready`. */
+static int pieces_threads(double ns, npy_intp bytes) {
+    long most;
     if (bytes >= PIECES_CACHE) ns += PIECES_FAR * (double)bytes;
     else if (pieces_ns && ns < PIECES_BYTE * (double)bytes) return 1;
     if (ns < (double)pieces_ns) return 1;
-    chosen = PyDict_GetItem(config_dict, threads_name);
-    most = chosen && PyLong_Check(chosen) ? PyLong_AsLong(chosen) : 0;
-    if (most == -1 && PyErr_Occurred()) PyErr_Clear();
-    wanted = most < 1 || most > WORKERS_MOST ? WORKERS_MOST : most;
-    if (pool_method && wanted > begun) begun = wanted, pieces_begin();
+    most = pieces_ready();
     if (WORKERS_COUNT < 2) return 1;
     if (most < 1 || most > WORKERS_COUNT) most = WORKERS_COUNT;
     return ns >= (double)pieces_ns / 2 * (double)most ? (int)most : (int)(ns / ((double)pieces_ns / 2));
@@ -213,7 +220,7 @@ static int other_threads(void) {
 /* Compute all of it, of which `self` has `compute`, `whole`, `unit`, `piece`, `basic` and `minded`, by so many threads, one of which would take `ns`; which
    errors were raised. */
 static int pieces_do(Pieces* self, int threads, double ns) {
-    PyThreadState* saved = ns >= PIECES_LONG && other_threads() ? PyEval_SaveThread() : NULL;
+    PyThreadState* saved = ns >= PIECES_LONG && !pieces_alone && other_threads() ? PyEval_SaveThread() : NULL;
     int raised;
     if (threads > 1) {
         raised = pieces_run(self, threads);

@@ -152,7 +152,7 @@ static PyObject* together_compute(PyObject* capsule, PyObject* arrays, PyObject*
     }
     chain->size = size_of(first);
     if (!lie_in_rows(chain, first, &of)) goto done;
-    outs.count = 0;
+    outs.count = outs.over = 0;
     for (int k = 0; k < self->steps; k++) outs.wanted[k] = self->out[k], outs.to[k] = NULL, outs.count += self->out[k];
     outs_close(chain, &outs);
     for (int k = 0; k < self->steps; k++) {

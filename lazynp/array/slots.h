@@ -316,14 +316,14 @@ static int large_in_place(int op, PyObject* a, PyObject* b) {
     return done;
 }
 
-/* Whether nobody but the cell sees the memory of an array, so that a write is not seen either: there are no views, exports or lenders of it. */
-static int is_alone(PyObject* a) {
+/* Whether nobody but the cell, and a tape (`read`), sees the memory of an array, so that a write is not seen either: there are no views, exports or lenders of it. */
+static int is_alone(PyObject* a, int read) {
     Cell* self = (Cell*)a;
     PyArrayObject* memory = (PyArrayObject*)self->base;
     if (Py_TYPE(a) != array_type || memory == NULL || self->readonly != Py_False || self->view != Py_None) return 0;
     if (WAITS(a)) return CHAIN_OF(a) != NULL && self->waiting_views == 0;
     if (IS_RAW(memory)) return ((Raw*)memory)->fields.base == NULL && ((Raw*)memory)->views == 0;
-    return PyArray_CheckExact(memory) && is_writable(memory) && Py_REFCNT(memory) == 1 && is_own(self);
+    return PyArray_CheckExact(memory) && is_writable(memory) && Py_REFCNT(memory) <= 1 + read && is_own(self);
 }
 
 /* Let a cell have the value of a step that `made` has until now; what reads its old value keeps it, in `old`. */
@@ -348,7 +348,6 @@ static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
                     self->array[k] = (PyArrayObject*)Py_NewRef((PyObject*)memory), self->source[k] = NULL;
                     self->sources--, source_drop(cell); /* the program has it, too */
                 }
-        orphaned_bytes += PyArray_NBYTES(memory);
         cell->base = Py_NewRef((PyObject*)&waiting_value);
     }
     next->cell[step] = cell, cell->before = (Cell*)next, cell->offset = step;
@@ -357,7 +356,6 @@ static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
     Py_XDECREF(memory);
 }
 
-#define ALONE_FROM (1 << 19) /* bytes, from which on a write is a tape of its own, whose result lies where the old value did: more memory costs more than a further pass */
 #define AT_ONCE 16384 /* bytes, up to which a write of what lies in memory is made at once: there is nothing to fuse it with */
 
 /* `a op= b` as a step: nobody sees that the result lies elsewhere.  NULL, perhaps without an exception, where it is to be written now. */
@@ -367,7 +365,7 @@ static PyObject* in_place_recorded(int op, PyObject* a, PyObject* b) {
     PyArrayObject* x;
     int type, ndim, same;
     npy_intp dims[AXES];
-    if (op >= POW || binary_loops[op].ufunc == NULL || !is_alone(a)) return NULL;
+    if (op >= POW || binary_loops[op].ufunc == NULL || !is_alone(a, 0)) return NULL;
     x = WAITS(a) ? NULL : (PyArrayObject*)((Cell*)a)->base;
     if (x && !IS_CHAIN(b) && PyArray_NBYTES(x) <= AT_ONCE) return NULL;
     if (x ? PyArray_NDIM(x) > AXES || !PyArray_IS_C_CONTIGUOUS(x) : lies_otherwise(CHAIN_OF(a))) return NULL; /* the result has the order of C */
@@ -378,9 +376,8 @@ static PyObject* in_place_recorded(int op, PyObject* a, PyObject* b) {
     if (made == NULL) made = (Cell*)chain_step(&binary_loops[op], a, b);
     next = made ? CHAIN_OF(made) : NULL;
     same = next && !next->strided && next->step[STEP_OF(made)].out == type && next->ndim == ndim && !memcmp(next->dims, dims, (size_t)ndim * sizeof(npy_intp));
-    if (same && is_alone(a) && (x ? (PyObject*)x == ((Cell*)a)->base : WAITS(a))) { /* as before: recording may have had code run */
+    if (same && is_alone(a, 1) && (x ? (PyObject*)x == ((Cell*)a)->base : WAITS(a))) { /* as before: recording may have had code run */
         cell_rebind((Cell*)a, made, old);
-        if (next->steps == 1 && x && PyArray_NBYTES(x) >= ALONE_FROM) next->closed = ALONE;
         Py_INCREF(a);
     } else {
         a = NULL;

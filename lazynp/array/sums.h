@@ -190,7 +190,7 @@ static void sums_check(Reduction* of, Loop* loop, int type) {
 /* How a reduction combines elements of a type; 0, perhaps with an exception, where NumPy has to see to it. */
 static int sum_begin(SumRun* self, Reduction* of, int type) {
     const char* name = ((PyUFuncObject*)of->loops.ufunc)->name;
-    if (type == NPY_BOOL || type >= NPY_CFLOAT || (self->loop = loop_of(&of->loops, type)) == NULL || self->loop->out != type || !self->loop->basic) return 0;
+    if (type == NPY_BOOL || type >= NPY_CFLOAT || (self->loop = loop_of(&of->loops, type)) == NULL || self->loop->out != type || !self->loop->basic || self->loop->size > (npy_intp)sizeof(double)) return 0;
     self->type = type, self->from_zero = of->from_zero;
     if (!of->from_zero) return strcmp(name, "maximum") == 0 || strcmp(name, "minimum") == 0;
     if (type != NPY_DOUBLE && type != NPY_FLOAT) return 0;

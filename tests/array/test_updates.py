@@ -1,0 +1,212 @@
+"""Updates in place that wait: several in one pass, whose result lies where the old value did.
+
+In: random programs of updates of arrays too large to be copied aside, error states, threads, machine code.  Out: failures.  Promise: NumPy
+is the oracle: bits, dtypes, warnings with their lines.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import tracemalloc
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+import lazynp
+from lazynp.array import core
+
+pytestmark = pytest.mark.skipif(not core.native, reason="there are no tapes without the native core")
+
+SIZE = 20_000
+OPERATORS = ["+=", "-=", "*=", "/=", "//=", "%="]
+NAMES = "abcd"
+
+
+@pytest.fixture(autouse=True, params=["loops", "several threads", "machine code"])
+def how(request: Any) -> Iterator[str]:
+    core.share(1 if request.param == "several threads" else 60_000)
+    if request.param == "machine code":
+        core.chain_sizes(1, 512, 1024, 0)
+    yield request.param
+    core.share()
+    core.chain_sizes(1, 512, 1024, 500_000_000)
+
+
+def program(rng: random.Random, length: int) -> str:
+    """Statements over four arrays: updates, names that are bound anew, values that are held or looked at."""
+    lines = []
+    for k in range(length):
+        x, y, z = (rng.choice(NAMES) for _ in range(3))
+        number = rng.choice(["0.5", "2", "1.1", "1e3"])
+        lines.append(
+            rng.choice(
+                [
+                    f"{x} {rng.choice(OPERATORS)} {rng.choice([y, number, f'{y} * {number}', f'({y} - {z})'])}",
+                    f"{x} {rng.choice(OPERATORS[:4])} {rng.choice([number, y])}",
+                    f"{x} = {y} * {number} + {z}",
+                    f"{x} = {x} * {number} - {y}",
+                    f"h{k} = {y} - {number}",
+                    f"seen.append(float({x}[{rng.randrange(SIZE)}]))",
+                    f"{x}[{rng.randrange(9)}:{SIZE - rng.randrange(9)}:{rng.choice([1, 3])}] *= {number}",
+                ]
+            )
+        )
+    return "\n".join(lines)
+
+
+def run(np: Any, text: str, dtypes: list[str]) -> tuple[list[Any], list[Any]]:
+    rng = numpy.random.default_rng(5)
+    space: dict[str, Any] = {"seen": []}
+    for name, dtype in zip(NAMES, dtypes, strict=True):
+        values = (rng.normal(size=SIZE) * 8).astype(dtype)
+        space[name] = np.asarray(values) * 1 if rng.random() < 0.5 else np.array(values)
+    with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        exec(compile(text, "program", "exec"), space)
+        values = [space[name] for name in sorted(space) if name in NAMES or name[0] == "h"]
+        found = [(numpy.asarray(x).dtype.str, numpy.asarray(x).tobytes()) for x in values]
+    return found, space["seen"]
+
+
+@pytest.mark.parametrize("dtypes", [["f8"] * 4, ["f4"] * 4, ["f8", "f4", "f8", "f4"]], ids=["double", "single", "both"])
+def test_random_programs(dtypes: list[str]) -> None:
+    for seed in range(40):
+        text = program(random.Random(seed), 14)
+        expected, found = run(numpy, text, dtypes), run(lazynp, text, dtypes)
+        assert found[1] == expected[1] or numpy.isnan(numpy.array(expected[1])).any(), text
+        assert [dtype for dtype, _ in found[0]] == [dtype for dtype, _ in expected[0]], text
+        for (dtype, ours), (_, theirs) in zip(found[0], expected[0], strict=True):
+            x, y = numpy.frombuffer(ours, dtype), numpy.frombuffer(theirs, dtype)
+            same = (x == y) & (numpy.signbit(x) == numpy.signbit(y)) | (x != x) & (y != y)
+            assert same.all(), text
+
+
+def test_several_updates_are_one_pass_and_take_no_memory(how: str) -> None:
+    x = lazynp.ones(300_000) + 0.5
+    y = lazynp.ones(300_000) * 2.0
+    lazynp.realize(x, y)
+    passes = core.chain_counts()[0]
+    tracemalloc.start()
+    try:
+        x += y
+        x *= 0.5
+        x -= y * 2.0
+        x /= 3.0
+        lazynp.realize(x)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert core.chain_counts()[0] == passes + 1
+    assert most < 400_000
+    assert numpy.asarray(x).tolist() == [((1.5 + 2.0) * 0.5 - 4.0) / 3.0] * 300_000
+
+
+def test_each_operation_tells_of_its_errors_once_at_its_line() -> None:
+    text = "a += b\na /= c\na *= 1e300\na *= 1e300\na -= b"
+    told = []
+    for np in (numpy, lazynp):
+        a, b, c = np.ones(SIZE) * 1.0, np.ones(SIZE) * 2.0, np.ones(SIZE) * 1.0
+        c[SIZE // 2] = 0.0
+        space = {"a": a, "b": b, "c": c}
+        del a, b, c
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            exec(compile(text, "program", "exec"), space)
+            value = numpy.asarray(space["a"]).tolist()
+        told.append(([(str(w.message), w.lineno) for w in caught], value))
+    assert told[0] == told[1]
+
+
+def test_errors_that_wait_are_told_with_the_value(unheard: Any) -> None:
+    a, c = lazynp.ones(SIZE) * 1.0, lazynp.zeros(SIZE)
+    with numpy.errstate(divide="ignore"):
+        a += 1.0
+        a /= c
+        a *= 2.0
+        assert numpy.asarray(a).tolist() == [numpy.inf] * SIZE
+
+
+def test_a_name_that_is_bound_anew_lies_where_the_old_value_did(how: str) -> None:
+    x = lazynp.ones(300_000) + 0.5
+    lazynp.realize(x)
+    tracemalloc.start()
+    try:
+        for _ in range(5):
+            x = x * 0.5 + 1.0
+            lazynp.realize(x)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 400_000
+    assert set(numpy.asarray(x).tolist()) == {1.5 / 32 + 1.0 + 0.5 + 0.25 + 0.125 + 0.0625}
+
+
+def test_the_old_value_that_somebody_holds_is_kept() -> None:
+    x = lazynp.ones(SIZE) + 0.5
+    lazynp.realize(x)
+    held, view = x.copy(), x[1:5]
+    waits = x * 2.0
+    x += 1.0
+    x *= 3.0
+    assert numpy.asarray(waits).tolist() == [3.0] * SIZE
+    assert numpy.asarray(held).tolist() == [1.5] * SIZE
+    assert numpy.asarray(x).tolist() == [7.5] * SIZE
+    assert numpy.asarray(view).tolist() == [7.5] * 4
+
+
+def test_threads_that_ask_for_what_another_one_writes_over_wait_for_it() -> None:
+    n, wrong = 400_000, []
+    for _ in range(20):
+        x = lazynp.ones(n) + 0.5
+        lazynp.realize(x)
+        x += 1.0
+        x *= 2.0
+        x = x * 3.0 - 1.0
+        start = threading.Barrier(4)
+
+        def ask(x: Any = x, start: threading.Barrier = start) -> None:
+            start.wait()
+            if set(numpy.asarray(x).tolist()) != {14.0}:
+                wrong.append(x)
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not wrong
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_child_finds_nothing_half_written() -> None:
+    n = 400_000
+    x = lazynp.ones(n) + 0.5
+    over = threading.Event()
+
+    def update() -> None:
+        nonlocal x
+        while not over.is_set():
+            x += 1.0
+            x *= 0.5
+            x = x * 1.0 + 0.0
+            lazynp.realize(x)
+
+    thread = threading.Thread(target=update)
+    thread.start()
+    try:
+        for _ in range(30):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of forks beside threads
+                child = os.fork()
+            if child == 0:
+                values = numpy.asarray(x)
+                os._exit(0 if (values == values[0]).all() else 1)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        over.set()
+        thread.join()
