@@ -164,16 +164,17 @@ static int sum_run(SumRun* self, npy_intp n, double ns, npy_intp bytes, int mind
 /* Whether NumPy sums in that order. */
 static char sums_state[TYPES];
 static void sums_check(Reduction* of, Loop* loop, int type) {
-    static const npy_intp lengths[] = {1031, 8200, 20001};
+    static const npy_intp lengths[] = {1031, 8200};
     int fine = 1;
     sums_state[type] = UNUSABLE;
-    for (int k = 0; k < 6 && fine; k++) {
+    for (int k = 0; k < 2 && fine; k++) {
         PyArrayObject *whole = sample(type, 0, 0), *x = NULL;
-        npy_intp n = lengths[k / 2];
+        npy_intp n = lengths[k];
         PyObject* theirs = NULL;
         Value sum;
         if (whole) x = (PyArrayObject*)PyArray_SimpleNew(1, &n, type);
-        for (npy_intp j = 0; whole && x && j < n; j++) memcpy(PyArray_BYTES(x) + j * loop->size, PyArray_BYTES(whole) + (j * 7 + j / 61) % SAMPLE * loop->size, (size_t)loop->size);
+        for (npy_intp j = 0; whole && x && j < n; j += SAMPLE - 5) /* not the same in each leaf of the tree */
+            memcpy(PyArray_BYTES(x) + j * loop->size, PyArray_BYTES(whole), (size_t)((n - j < SAMPLE - 5 ? n - j : SAMPLE - 5) * loop->size));
         if (x) theirs = PyObject_CallFunctionObjArgs(quiet_call, of->reduce, x, Py_None, NULL);
         if (theirs) Py_SETREF(theirs, PyArray_FromAny(theirs, NULL, 0, 0, 0, NULL));
         fine = 0;
