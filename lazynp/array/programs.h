@@ -177,8 +177,8 @@ static int written_over(PyObject* ufunc, PyObject* x, PyObject* b) {
     int type = PyArray_TYPE(to), errors = 0;
     Loop* loop = NULL;
     for (int op = 0; op < BINARIES; op++)
-        if (binary_loops[op].ufunc == ufunc) loop = loop_of(&binary_loops[op], type);
-    if (loop == NULL || loop->out != type || !is_written_plainly(to) || PyArray_TYPE(y) != type || !PyArray_ISBEHAVED_RO(y)) return -1;
+        if (binary_loops[op].ufunc == ufunc && type < TYPES) (void)loop_of(&binary_loops[op], type), loop = &binary_loops[op].of[type]; /* the first time it is compared */
+    if (loop == NULL || loop->state != USABLE || loop->out != type || !is_written_plainly(to) || PyArray_TYPE(y) != type || !PyArray_ISBEHAVED_RO(y)) return -1;
     return over_run(loop, to, y, NULL, &errors) ? errors : -1;
 }
 

@@ -12,6 +12,7 @@ import numpy
 import pytest
 
 import lazynp as np
+from lazynp.array import core
 from lazynp.backends.common import compiled
 from lazynp.engine import in_place, realize
 from lazynp.graph import report
@@ -98,6 +99,47 @@ def test_broadcast_operands_are_not_the_memory() -> None:
     x[...] = row + x
     del row
     numpy.testing.assert_array_equal(numpy.asarray(x), expected)
+
+
+ALONE = """
+x += 1.0
+x[::2] *= 0.5
+x[:20] -= x[30:50]
+x[1:] /= y[1:]
+x[5:25] = y[20:40]
+x *= y[3]
+""".strip().splitlines()
+
+
+@pytest.mark.skipif(not core.native, reason="the loops are the native core's")
+@pytest.mark.parametrize("update", ALONE)
+def test_one_operation_is_written_by_its_own_loop(update: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs, ours = {"x": fresh(numpy, SIZE), "y": fresh(numpy, SIZE) * 2}, {"x": made(np, SIZE), "y": made(np, SIZE) * 2}
+    ours["y"].realize()
+    before = report.work.in_place
+
+    def refused(*arguments: Any) -> Any:
+        raise AssertionError("a piece is computed")
+
+    monkeypatch.setattr(realize, "_run_piece", refused)
+    for _ in range(2):
+        exec(update, theirs)
+        exec(update, ours)
+        ours["x"].realize()
+    numpy.testing.assert_array_equal(numpy.asarray(ours["x"]), theirs["x"])
+    assert report.work.in_place == before + 2
+
+
+def test_its_errors_are_told_once_at_its_line() -> None:
+    told = []
+    for xp in (numpy, np):
+        space = {"x": made(xp, SIZE), "y": xp.zeros(SIZE)}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            exec("x += 1.0\nx /= y\nx[3:] *= y[3:]", space)
+            value = numpy.asarray(space["x"]).tolist()
+        told.append(([(str(w.message), w.lineno) for w in caught], str(value)))
+    assert told[0] == told[1]
 
 
 # Who still wants the old value -----------------------------------------------------------------------------------------------------
