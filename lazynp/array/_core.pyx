@@ -66,7 +66,7 @@ cdef extern from "counting.h":
     Loops* binary_loops
     Loops* unary_loops
     Loops* compare_loops
-    Loops square_loops, power_loops, conjugate_loops
+    Loops square_loops, root_loops, reciprocal_loops, power_loops, conjugate_loops
     Loops product_loops
     void loops_fill(Loops*, object, int)
     int ATTRIBUTES
@@ -196,6 +196,8 @@ for _number, _of in [(NEG, np.negative), (ABS, np.absolute), (INVERT, np.invert)
 for _number, _of in enumerate([np.less, np.less_equal, np.equal, np.not_equal, np.greater, np.greater_equal]):
     loops_fill(&compare_loops[<int>_number], _of, 1)
 loops_fill(&square_loops, np.square, 1)
+loops_fill(&root_loops, np.sqrt, 1)
+loops_fill(&reciprocal_loops, np.reciprocal, 1)
 loops_fill(&conjugate_loops, np.conjugate, 1)
 loops_fill(&power_loops, np.power, 0)
 loops_fill(&product_loops, np.matmul, 0)

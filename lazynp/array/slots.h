@@ -20,7 +20,7 @@ static const char* slot_name(int k) { return slot_names[k]; }
 static PyObject *slow_methods[METHODS], *slow_reflected[BINARIES], *slow_in_place[BINARIES];
 static binaryfunc numpys[BINARIES], numpys_in_place[BINARIES];
 
-static Loops binary_loops[BINARIES], unary_loops[METHODS], compare_loops[6], square_loops, power_loops, conjugate_loops;
+static Loops binary_loops[BINARIES], unary_loops[METHODS], compare_loops[6], square_loops, root_loops, reciprocal_loops, power_loops, conjugate_loops;
 static Loops* power_kernels; /* of many elements; NULL where the core has none */
 
 static PyObject* not_implemented(void) { return Py_NewRef(Py_NotImplemented); }
@@ -102,10 +102,11 @@ static PyObject* numpys_power_in_place(PyObject* x, PyObject* y) {
     return PyArray_Type.tp_as_number->nb_inplace_power(x, y, Py_None);
 }
 
-static inline int is_two(PyObject* x) {
+static inline int is_whole(PyObject* x, long number) {
     int overflow;
-    return PyLong_CheckExact(x) && PyLong_AsLongAndOverflow(x, &overflow) == 2 && !overflow;
+    return PyLong_CheckExact(x) && PyLong_AsLongAndOverflow(x, &overflow) == number && !overflow;
 }
+static inline int is_two(PyObject* x) { return is_whole(x, 2); }
 
 /* Whether `x ** y` is what the ufunc computes of floats: -1, 0, 0.5, 1 and 2 NumPy takes as other functions. */
 static inline int is_power_number(PyObject* y) {
@@ -202,7 +203,10 @@ static Loops* power_steps(PyObject* a, PyObject* b) {
         if ((x = seen_of(a)) == NULL) return NULL;
         type = PyArray_TYPE(x), size = PyArray_SIZE(x);
     }
-    if ((type != NPY_DOUBLE && type != NPY_FLOAT) || !is_power_number(b)) return NULL;
+    if (type != NPY_DOUBLE && type != NPY_FLOAT) return NULL;
+    if (PyFloat_CheckExact(b) && PyFloat_AS_DOUBLE(b) == 0.5) return &root_loops;
+    if (is_whole(b, -1)) return &reciprocal_loops;
+    if (!is_power_number(b)) return NULL;
     return size > limit_now() / 4 ? power_kernels : &power_loops;
 }
 
@@ -210,14 +214,14 @@ static PyObject* binary(int op, PyObject* a, PyObject* b) {
     PyArrayObject *x, *y;
     Loops* powers = op == POW ? power_steps(a, b) : NULL;
     if (powers || (op < POW && binary_loops[op].ufunc)) {
-        PyObject* found = powers ? step_next(powers, a, powers == &square_loops ? NULL : b) : step_next(&binary_loops[op], a, b);
+        PyObject* found = powers ? step_next(powers, a, powers->nin == 1 ? NULL : b) : step_next(&binary_loops[op], a, b);
         if (found) return found;
     }
     x = seen_of(a), y = seen_of(b);
     if (op != MATMUL && (may_chain(a, b, x, y) || (x == NULL && (large_complex(a) || large_real(a, b))) || (y == NULL && (large_complex(b) || large_real(b, a))))) {
         PyObject* found = NULL;
         if (op < POW && binary_loops[op].ufunc) found = chain_step(&binary_loops[op], a, b);
-        else if (powers) found = chain_step(powers, a, powers == &square_loops ? NULL : b);
+        else if (powers) found = chain_step(powers, a, powers->nin == 1 ? NULL : b);
         else if (op == POW && x && y && is_power(x, b, 3)) {
             int many = PyArray_SIZE(x) > limit_now() / 4 || PyArray_SIZE(y) > limit_now() / 4;
             if (!many || power_kernels) found = chain_step(many ? power_kernels : &power_loops, a, b);

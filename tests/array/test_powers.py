@@ -11,6 +11,7 @@ import numpy
 import pytest
 
 import lazynp
+from lazynp.array import core
 from lazynp.values import config
 
 EXPONENTS = (-17, -16, -7, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 15, 16, 17, 0.5, -1.5, 2.5, 3.0, -4.0, numpy.nan, numpy.inf)
@@ -76,3 +77,20 @@ def test_millions() -> None:
             rng = numpy.random.default_rng(seed)
             theirs = (-abs(rng.standard_normal(60_000)) * 2.0 ** rng.uniform(-6, 6, 60_000)).astype(dtype)
             assert numpy.asarray(numpy.power(lazynp.asarray(theirs), e)).tobytes() == numpy.power(theirs, e).tobytes(), (dtype, e, seed)
+
+
+@pytest.mark.skipif(not core.native, reason="there are no tapes without the native core")
+@pytest.mark.parametrize("e", [2, 0.5, -1, 3, 2.5])
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_powers_of_what_waits_are_steps(dtype: str, e: float) -> None:
+    for n in (5, 700):
+        theirs = abs(values("normal", n, dtype)) + 1
+        ours = lazynp.asarray(theirs.copy()) * 1
+        lazynp.realize(ours)
+        before = sum(core.chain_counts()[:2])
+        found = (ours + 1) ** e * 2
+        lazynp.realize(found)
+        assert sum(core.chain_counts()[:2]) == before + 1
+        expected = (theirs + 1) ** e * 2
+        assert numpy.asarray(found).dtype == expected.dtype
+        assert numpy.asarray(found).tobytes() == expected.tobytes()
