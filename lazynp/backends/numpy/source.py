@@ -113,6 +113,21 @@ class Writer(Record):
         return root is not None and self.group[root] <= at
 
 
+    def over(self, number: int, entry: Entry) -> int | None:
+        """A large operand that nothing reads after entry ``number``, in whose memory the result may lie."""
+        entries = self.program.entries
+        for source in entry.src if size(entry.shape) >= IN_PLACE else ():
+            taken = self.memory[source]
+            fits = entries[source].shape == entry.shape and entries[source].dtype == entry.dtype
+            if fits and taken.whole and taken.writable and self.dying(source, number) and entries[taken.root or 0].op is not o.BUFFER:
+                return source
+        return None
+
+    def written_to(self, entry: Entry, over: int) -> str:
+        """The argument of a ufunc that has its result written over an operand."""
+        return f"{'out=' if entry.op in NAMED_OUT else ''}{self.names[over]}"
+
+
 Expression = tuple[str, Memory]
 
 
@@ -142,13 +157,10 @@ def _elementwise(w: Writer, number: int, entry: Entry) -> Expression:
     if entry.dtype.kind == "c" and entry.op in COMPLEX:
         return f"complex_{entry.op.name}({arguments})", _fresh(number, entry)
     c_order = all(w.memory[s].c_order and entries[s].shape in (entry.shape, ()) for s in entry.src)
-    if size(entry.shape) >= IN_PLACE:
-        for source in entry.src:
-            taken = w.memory[source]
-            fits = entries[source].shape == entry.shape and entries[source].dtype == entry.dtype
-            if fits and taken.whole and taken.writable and w.dying(source, number) and entries[taken.root or 0].op is not o.BUFFER:
-                out = "out=" if entry.op in NAMED_OUT else ""
-                return f"{entry.op.name}({arguments}, {out}{w.names[source]})", Memory(taken.root, True, True, taken.c_order)
+    over = w.over(number, entry)
+    if over is not None:
+        taken = w.memory[over]
+        return f"{entry.op.name}({arguments}, {w.written_to(entry, over)})", Memory(taken.root, True, True, taken.c_order)
     return f"{entry.op.name}({arguments})", _fresh(number, entry, c_order)
 
 

@@ -154,6 +154,9 @@ class Together:
             text = w.ours.expression(w, m, entry) if w.ours is not None else None
             if text is None:
                 names = ", ".join([w.names[s] for s in entry.src])
+                over = w.over(m, entry) if made is None and entry.op in UFUNCS else None
+                if over is not None:
+                    names += f", {w.written_to(entry, over)}"
                 text = f"{names}.astype({w.constant(entry.dtype)})" if entry.op is o.CAST else f"{entry.op.name}({names})", w.memory[m]
             w.line(f"{begin}t{m} = {text[0]}", m)
         hidden = [f"t{m}" for m in members if m not in outs]
