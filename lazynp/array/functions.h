@@ -1718,7 +1718,7 @@ static PyObject* function_called(PyObject* callable, PyObject* const* args, size
         return found;
     }
     if ((found = function_recorded(self, args, n, names)) || PyErr_Occurred()) return found;
-    if ((self->kind == REDUCTION || self->kind == MEAN) && n == 1 && total == 1 && IS_CHAIN(args[0]) && CHAIN_OF(args[0]) && is_passing(args[0]) &&
+    if ((self->kind == REDUCTION || self->kind == MEAN) && n == 1 && total == 1 && IS_CHAIN(args[0]) && CHAIN_OF(args[0]) && CHAIN_OF(args[0])->size > LONGEST && is_passing(args[0]) &&
         ((found = reduced_waiting(self, args[0])) || PyErr_Occurred()))
         return found;
     if (arguments_settle(self, args, total, names) < 0) return NULL;

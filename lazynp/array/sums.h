@@ -212,7 +212,7 @@ static int sum_whole(Reduction* of, PyArrayObject* x, const double* apart, Value
     return done;
 }
 
-/* The sum of what a tape's step computes that nobody has but the caller of its sum, who lets it go; what else somebody has of the tape is computed with it.  0, perhaps
+/* The sum of more than LONGEST elements that a tape's step computes, that nobody has but the caller of its sum, who lets it go; what else somebody has of the tape is computed with it.  0, perhaps
    with an exception, where the step is to be computed first. */
 static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
     Chain* self = CHAIN_OF(x);
@@ -222,7 +222,7 @@ static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
     SumRun run = {.summed = summed};
     Outs outs;
     Rows2 rows;
-    if (self == NULL || self->closed != OPEN || self->view || self->strided || self->whole || self->wide || self->failed || self->users || self->size <= LONGEST) return 0;
+    if (self == NULL || self->closed != OPEN || self->view || self->strided || self->whole || self->wide || self->failed || self->users) return 0;
     if (!sum_begin(&run, of, self->step[summed].out)) return 0;
     if (CHAIN_OF(x) != self || STEP_OF(x) != summed) return 0;
     self->users++, self->runner = PyThreadState_Get();
