@@ -126,7 +126,7 @@ static void hot_over(const HotRun* self, npy_intp first, npy_intp n, int thread)
         for (int k = 0; k < chain->arrays; k++) at[k] = PyArray_BYTES(chain->array[k]) + first * self->of->along[k];
         self->function(at, self->of->across, self->of->along, chain->value, to, 1, some);
         if (flags_raised(1) & self->pieces.minded) {
-            flags_clear(1);
+            flags_clear(0);
             pass_piece(&self->again->pieces, first, some, thread);
             continue;
         }

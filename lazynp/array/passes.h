@@ -328,7 +328,7 @@ static void pass_begin(Pass* pass, const Chain* self, const Outs* outs, const Ro
     pass->chain = self, pass->outs = outs, pass->of = of, pass->block = block, pass->sides = 0;
     if (self->steps == 1) block[0] = -1; /* somebody wants it, or nothing runs */
     else blocks_assign(self, outs, block);
-    pass->pieces.compute = pass_piece, pass->pieces.basic = 1, pass->pieces.minded = minded, pass->pieces.piece = PASS_PIECE;
+    pass->pieces.compute = pass_piece, pass->pieces.basic = !outs->over /* what the old unit has of earlier work would be told of */, pass->pieces.minded = minded, pass->pieces.piece = PASS_PIECE;
     pass->pieces.whole = of->rows == 1 ? of->length : of->rows, pass->pieces.unit = of->rows == 1 ? 1 : of->length;
 }
 
@@ -344,7 +344,7 @@ static int pass_run(const Chain* self, const Outs* outs, const Rows2* of, int mi
         pass.desk->minded = minded;
         for (int k = 0; k < self->arrays; k++) at[k] = PyArray_BYTES(self->array[k]);
         for (int k = 0; k < self->steps; k++) out[k] = outs->to[k];
-        flags_clear(!self->whole);
+        flags_clear(!self->whole && !outs->over);
         raised = steps_run(self, outs, block, at, of, pass.desk, out, self->size);
         desk_leave(pass.desk);
         return raised;

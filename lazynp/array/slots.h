@@ -352,6 +352,7 @@ static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
                     self->array[k] = (PyArrayObject*)Py_NewRef((PyObject*)memory), self->source[k] = NULL;
                     self->sources--, source_drop(cell); /* the program has it, too */
                 }
+        if (Py_REFCNT(memory) > 2) orphaned_bytes += PyArray_NBYTES(memory); /* another tape reads the old value */
         cell->base = Py_NewRef((PyObject*)&waiting_value);
     }
     next->cell[step] = cell, cell->before = (Cell*)next, cell->offset = step;

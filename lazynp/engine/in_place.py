@@ -39,6 +39,9 @@ MOST: Final = 4096  # programs that are remembered
 
 ERRORS: Final = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}  # in NumPy's order
 
+# The dtypes for which there are loops that write over their operand.
+LOOPS: Final = {o.ADD: "fdilqILQ", o.SUBTRACT: "fdilqILQ", o.MULTIPLY: "fdilqILQ", o.DIVIDE: "fd"}
+
 Array = np.ndarray[Any, Any]
 Region = tuple[tuple[int, int], ...]  # start and step on each axis
 Piece = tuple[Shape, Shape]  # starts and lengths
@@ -76,7 +79,10 @@ def _stores(canonical: Canonical) -> list[Node]:
 def is_one_operation(node: Node) -> bool:
     """Tell whether a result is one operation on what it is written over, and at most one more operand; or a copy of that."""
     value = node.src[1] if node.op is o.STORE else node
-    operands = value.src if value.op.kind is Kind.ELEMENTWISE else (value,)
+    elementwise = value.op.kind is Kind.ELEMENTWISE
+    if elementwise and not (core.native and value.dtype.char in LOOPS.get(value.op, "")):
+        return False
+    operands = value.src if elementwise else (value,)
     return all(x.op.kind in (Kind.LEAF, Kind.MOVEMENT) or x.op is o.STORE for x in operands)
 
 
@@ -130,7 +136,7 @@ class Unfinished(Buffer):
         try:
             self._busy = True
             array, target = self._target()
-            if self._over is not None:
+            if self._over is not None and (self.errors is not None or self._ready == (0, None)):
                 operand = self._value if self._over is np.copyto else self._value.src[1]
                 found += self._write(target, _shown(operand, self._memory, array))
             while self._ready is not None:
@@ -312,14 +318,15 @@ def _over(value: Node, base: Node, region: Region | None) -> Any:
     """Return the ufunc that makes a value of what it is written over and of an operand in memory, or ``copyto``; else None."""
     if value.op.kind is not Kind.ELEMENTWISE:
         return np.copyto if region is not None and _lies(value) else None
-    ufunc = getattr(np, value.op.name, None)
-    if len(value.src) != 2 or not isinstance(ufunc, np.ufunc):
+    if not core.native or value.dtype.char not in LOOPS.get(value.op, ""):
         return None
     first, second = value.src
+    if second is base:
+        return None
     same = first is base
     if region is not None:
         same = first.op is o.SLICE and first.src == (base,) and first.shape == value.shape and first.arg == region
-    return ufunc if same and _lies(second) else None
+    return getattr(np, value.op.name) if same and _lies(second) else None
 
 
 def _lies(x: Node) -> bool:
