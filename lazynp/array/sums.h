@@ -119,10 +119,10 @@ static int sum_some(const SumRun* self, npy_intp first, npy_intp n, char* room, 
 static int sum_piece(const Pieces* pieces, npy_intp first, npy_intp count, int thread) {
     const SumRun* self = (const SumRun*)pieces;
     Desk* desk = thread ? desks[thread] : self->desk;
-    char room[SUM_BLOCK * sizeof(double) + 64];
+    double room[SUM_BLOCK];
     if (desk) desk->minded = pieces->minded;
     for (npy_intp k = first; k < first + count; k++)
-        if (sum_some(self, self->part[k].first, self->part[k].n, room, desk, &self->part[k].sum)) return 1;
+        if (sum_some(self, self->part[k].first, self->part[k].n, (char*)room, desk, &self->part[k].sum)) return 1;
     return 0;
 }
 
@@ -147,14 +147,14 @@ static int sum_run(SumRun* self, npy_intp n, double ns, npy_intp bytes, int mind
     self->pieces.basic = 1, self->pieces.minded = minded;
     raised = pieces_do(&self->pieces, threads, ns);
     flags_clear(1);
-    *sum = sum_of_parts(self, n, &next);
-    if (self->from_zero) {
+    if (!raised) *sum = sum_of_parts(self, n, &next);
+    if (self->from_zero && !raised) {
         memset(&zero, 0, sizeof(zero));
         sum_two(self, &zero, sum); /* what NumPy begins with: of negative zeros it makes a positive one */
         *sum = zero;
     }
-    if (!self->from_zero && self->type == NPY_DOUBLE) raised |= !(sum->d < 0 || sum->d > 0); /* which zero, or which NaN, is NumPy's to say */
-    if (!self->from_zero && self->type == NPY_FLOAT) raised |= !(sum->f < 0 || sum->f > 0);
+    if (!raised && !self->from_zero && self->type == NPY_DOUBLE) raised |= !(sum->d < 0 || sum->d > 0); /* which zero, or which NaN, is NumPy's to say */
+    if (!raised && !self->from_zero && self->type == NPY_FLOAT) raised |= !(sum->f < 0 || sum->f > 0);
     raised |= flags_raised(1) & minded;
     PyMem_Free(self->part);
     if (self->desk) desk_leave(self->desk);
@@ -212,8 +212,8 @@ static int sum_whole(Reduction* of, PyArrayObject* x, const double* apart, Value
     return done;
 }
 
-/* The sum of more than LONGEST elements that a tape's step computes, that nobody has but the caller of its sum, who lets it go; what else somebody has of the tape is computed with it.  0, perhaps
-   with an exception, where the step is to be computed first. */
+/* The sum of more than LONGEST elements that a tape's step computes, which nobody has but the caller of its sum, who lets it go; what else somebody has of the
+   tape is computed with it.  0, perhaps with an exception, where the step is to be computed first. */
 static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
     Chain* self = CHAIN_OF(x);
     int summed = STEP_OF(x), block[CHAIN_STEPS], done = 0;
@@ -222,7 +222,7 @@ static int sum_waiting(Reduction* of, PyObject* x, Value* sum) {
     SumRun run = {.summed = summed};
     Outs outs;
     Rows2 rows;
-    if (self == NULL || self->closed != OPEN || self->view || self->strided || self->whole || self->wide || self->failed || self->users) return 0;
+    if (self->closed != OPEN || self->view || self->strided || self->whole || self->wide || self->failed || self->users) return 0;
     if (!sum_begin(&run, of, self->step[summed].out)) return 0;
     if (CHAIN_OF(x) != self || STEP_OF(x) != summed) return 0;
     self->users++, self->runner = PyThreadState_Get();

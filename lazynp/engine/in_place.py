@@ -37,7 +37,6 @@ PIECE: Final = 1 << 20  # bytes that are computed at a time: they stay in a cach
 SMALL: Final = 16  # what is needed first, all of it, takes at most such a part of what is written
 MOST: Final = 4096  # programs that are remembered
 
-ERRORS: Final = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}  # in NumPy's order
 
 # The dtypes for which there are loops that write over their operand.
 LOOPS: Final = {o.ADD: "fdilqILQ", o.SUBTRACT: "fdilqILQ", o.MULTIPLY: "fdilqILQ", o.DIVIDE: "fd"}
@@ -175,7 +174,7 @@ class Unfinished(Buffer):
         if self.errors is None:
             return []
         self._complete()
-        raised = [f"{text} encountered in {self._over.__name__}" for text, kind in ERRORS.items() if self.errors & BITS[kind]]
+        raised = [f"{text} encountered in {self._over.__name__}" for text, kind in floating.KINDS.items() if self.errors & BITS[kind]]
         site = site_of(self._value) if raised else None
         return [Found([floating.Finding(self._value.err, site, text, 0) for text in raised], None)] if raised else []
 
@@ -388,11 +387,10 @@ def written(node: Node, compute: Compute, prepare: Prepare, idle: Callable[[], b
         return None
     value = node.src[1] if node.op is o.STORE else node
     plans: dict[Any, Any] = {}
-    cut = list(pieces(value.shape, value.dtype.itemsize))
     alike: dict[Any, list[Piece]] = {}
-    for number, piece in enumerate(cut):
+    for number, piece in enumerate(pieces(value.shape, value.dtype.itemsize)) if found.over is None else ():
         alike.setdefault((number == 0, piece[1]), []).append(piece)
-    for group in alike.values() if found.over is None else ():
+    for group in alike.values():
         prepare(part(value, group[0]), plans, len(group))
     del value
     with forking.graph:

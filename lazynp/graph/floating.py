@@ -34,7 +34,7 @@ _MESSAGE: Final = slice(len("Warning: "), -1)
 _ROOT: Final = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _plain: Final[Any] = lambda function, args, kwargs: function(*args, **kwargs)  # noqa: E731, one line, whose number is the user's
 _BETWEEN: Final = " encountered in "
-_KINDS: Final = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
+KINDS: Final = {"divide by zero": "divide", "overflow": "over", "underflow": "under", "invalid value": "invalid"}
 
 Note = tuple[int | None, str]
 """(entry of the program, or line of the generated code; message)."""
@@ -266,7 +266,7 @@ def tell(found: list[Finding]) -> bool:
     for finding in found:
         state, site, text, operation = finding
         what = text.partition(_BETWEEN)[0]
-        kind = _KINDS.get(what, "")
+        kind = KINDS.get(what, "")
         mode = state.modes.get(kind, "ignore")
         if mode == "ignore":
             continue
@@ -301,7 +301,7 @@ def _flags(found: list[Finding], operation: Any) -> int:
     bits = 0
     for finding in found:
         if finding.operation == operation:
-            bits |= BITS[_KINDS[finding.text.partition(_BETWEEN)[0]]]
+            bits |= BITS[KINDS[finding.text.partition(_BETWEEN)[0]]]
     return bits
 
 

@@ -298,4 +298,6 @@ CONTIGUOUS = Op("contiguous", Kind.OTHER, 1)  # the user's fence: its value is s
 SPECIAL: Final = frozenset([op for op in ALL if op.special])
 COMPARISONS: Final = frozenset([op for op in ALL if op.predicate and op.arity == 2])
 COMBINING: Final = frozenset([op for op in ALL if op.identity is not _none])
+# Calls whose operands lie in memory as their sources do; others may be made in the memory of what they are given.
+PRODUCTS: Final = ("matmul", "dot")
 CALLS: Final = frozenset({CALL, OUTPUT, CONTIGUOUS})  # dear to compute a second time, whatever the size

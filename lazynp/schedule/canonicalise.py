@@ -22,7 +22,7 @@ from lazynp.graph import native
 from lazynp.graph import op as o
 from lazynp.graph.errstate import DEFAULT, possible
 from lazynp.graph.node import Node, Shape
-from lazynp.graph.op import CALLS, Kind, Op
+from lazynp.graph.op import CALLS, PRODUCTS, Kind, Op
 from lazynp.schedule import cost
 from lazynp.values import config
 from lazynp.values.buffer import Buffer
@@ -286,7 +286,6 @@ def _own_references() -> int:
     return sys.getrefcount(node) if all(containers) else 0
 
 
-PRODUCTS: Final = ("matmul", "dot")  # others may be made in the memory of what they are given
 MOST_BYTES: Final = 1 << 60  # values that are used twice, again and again, would count without bound
 OWN: Final = _own_references()
 

@@ -158,7 +158,7 @@ def _movement_of_nothing_new(b: Builder, entry: Entry) -> int | None:
 
 def _turned_operands(b: Builder, entry: Entry) -> int | None:
     """A product reads its operands along either axis: what is computed from transposed matrices is stored the way those lie."""
-    if entry.arg[0] not in ("matmul", "dot"):
+    if entry.arg[0] not in o.PRODUCTS:
         return None
     origin = b.origin
     src = []

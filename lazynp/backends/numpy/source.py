@@ -18,7 +18,7 @@ from lazynp.backends.numpy import library, operations, ordered
 from lazynp.backends.numpy.operations import COMPLEX, MATERIALISE, SPECIAL, UFUNCS, size
 from lazynp.backends.numpy.together import Together
 from lazynp.graph import op as o
-from lazynp.graph.op import Op
+from lazynp.graph.op import PRODUCTS, Op
 from lazynp.schedule import cost
 from lazynp.schedule.canonicalise import ZERO, Entry, Program
 from lazynp.schedule.claims import nbytes, view_base
@@ -363,9 +363,6 @@ WRITERS: Final[dict[Op, Callable[[Writer, int, Entry], Expression]]] = {
     o.CONTIGUOUS: _contiguous,
     o.COPY: _contiguous,
 }
-
-
-PRODUCTS: Final = ("matmul", "dot")  # whose operands lie as their sources do, which schedules of kernels see to as well
 
 
 def _laid_out(program: Program) -> set[int]:
