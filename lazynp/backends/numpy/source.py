@@ -112,7 +112,6 @@ class Writer(Record):
         root = self.memory[number].root
         return root is not None and self.group[root] <= at
 
-
     def over(self, number: int, entry: Entry) -> int | None:
         """A large operand that nothing reads after entry ``number``, in whose memory the result may lie."""
         entries = self.program.entries
