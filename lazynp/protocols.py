@@ -294,13 +294,15 @@ def _to_device(self: Any, device: str, /, *, stream: Any = None) -> Any:
     return self if name == devices.CPU and devices.gpus is None else devices.use().moved(self, name)
 
 
-STRIDES, C_CONTIGUOUS = 0x18, 0x38  # what consumers of a buffer ask for
+FORMAT, STRIDES, C_CONTIGUOUS = 0x04, 0x18, 0x38  # what consumers of a buffer ask for
 
 
 def _buffer(self: Any, flags: int) -> memoryview:
     _dropped.clear()
     try:
         array = _given(self, "buffer")
+        if not flags & FORMAT and (flags & 1 or not array.flags.writeable) and array.nbytes:
+            _addressed(self)  # ``frombuffer`` and ``ndarray(buffer=...)`` release the buffer, and keep the address as long as the array lives
     except BaseException as error:
         _dropped.append((self, get_ident(), error))
         raise

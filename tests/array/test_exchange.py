@@ -400,3 +400,32 @@ def test_what_frombuffer_shows_is_shared(n: int, below: int) -> None:
         assert x.flags.writeable
         assert not fixed.flags.writeable
         assert x.reshape(1, n).base is x
+
+
+ADDRESSED = [
+    "numpy.frombuffer(a)", "numpy.frombuffer(a[2:])", "numpy.frombuffer(a, 'u1').view('f8')", "numpy.ndarray(a.size, 'f8', a)",
+    "numpy.ndarray(a.shape, buffer=a)", "numpy.ndarray(3, buffer=a[1:])", "numpy.frombuffer(a.reshape(-1, 1))", "numpy.asarray(memoryview(a))",
+]
+UPDATES = [
+    "a += 1", "a *= 2; a += 1", "a[:] = 3", "a[1:] = a[:-1]", "a[...] = a * 2 + 1", "np.add(a, 1, out=a)", "a[2] = 5", "a.fill(3)",
+    "a[::-1].sort()", "b = a * 3; b += 1; a += b", "a[a > 0] = 7",
+]
+
+
+@pytest.mark.parametrize("n", [4, 6_000, 30_000, 1_000_000])
+@pytest.mark.parametrize("shown", ADDRESSED)
+def test_what_keeps_an_address_and_no_buffer_is_the_memory(shown: str, n: int) -> None:
+    found = []
+    for np in (numpy, lazynp):
+        for update in UPDATES:
+            a = np.arange(n) * 1.0
+            a += 0
+            names = {"a": a, "np": np, "numpy": numpy}
+            view: Any = eval(shown, names)
+            exec(update, names)
+            seen = view[:4].tobytes(), view[-3:].tobytes()
+            others = np.zeros(n) + 4  # where an old value's memory could lie
+            waits = a * 2
+            view[:] = -1.0  # what has been asked for is of the old value
+            found.append((seen, numpy.array(waits).tobytes(), numpy.array(a).tobytes(), float(others.sum())))
+    assert found[: len(UPDATES)] == found[len(UPDATES) :]
