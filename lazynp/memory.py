@@ -370,7 +370,7 @@ def lend(x: arrays.ndarray, pinned: bool = False) -> np.ndarray[Any, Any] | None
         if memory is None:
             return None
     else:
-        core.lend(root)
+        core.lend(root, pinned)
         if pinned and memory.base is None:
             root._base = memory = memory[...]  # which is nobody's own, and never let go
     found = memory[...] if root is x else shown(x, memory)

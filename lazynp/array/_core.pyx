@@ -122,7 +122,7 @@ cdef extern from "counting.h":
     void state_forget()
     object property_new(object, int)
     object rows_of_array(object)
-    int cell_lend(object) except -1
+    int cell_lend(object, int) except -1
     void view_belongs(object, object)
     int class_register(PyTypeObject*, object, object) except -1
     ctypedef struct CellStruct "Cell":
@@ -431,10 +431,10 @@ def rows(x):
     return rows_of_array(x)
 
 
-def lend(x):
-    """Tell that somebody outside may write the memory of ``x`` from now on."""
+def lend(x, bint address=False):
+    """Tell that others may write the memory of ``x`` from now on, for good if they know its ``address``, else while they refer to it."""
     settle_all()
-    cell_lend(x)
+    cell_lend(x, address)
 
 
 def class_reads(metaclass, dict names, make):

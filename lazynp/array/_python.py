@@ -400,8 +400,8 @@ def rows(x: Any) -> Any:
         at += 1
 
 
-def lend(x: Any) -> None:
-    """Tell that somebody outside may write the memory of ``x`` from now on."""
+def lend(x: Any, address: bool = False) -> None:
+    """Tell that others may write the memory of ``x`` from now on, for good if they know its ``address``, else while they refer to it."""
 
 
 def class_reads(metaclass: Any, names: dict[str, Any], make: Callable[[Any, str], Any]) -> None:

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include "numpy/arrayobject.h"
 
+enum { LENT = 1, LENT_ADDRESS }; /* LENT_ADDRESS: an address was told, which nothing refers to */
+
 typedef struct Cell {
     PyObject_HEAD
     PyObject *base, *node, *view, *stamp, *readonly;
@@ -23,7 +25,7 @@ typedef struct Cell {
     struct Cell *before, *after;
     int readers; /* tapes that read the value when it is there */
     int waiting_views; /* views of the value that wait for it */
-    char lent; /* somebody outside may write the memory, see `is_own` */
+    char lent; /* somebody outside may write the memory, see `is_own`: LENT as long as there is another reference to it, or LENT_ADDRESS */
     int writers; /* threads and callers that are writing into the memory of a draft */
     int partial_reads; /* small parts that were asked of it while its value waited */
     char whole; /* all that `origin`, an array, owns, in another shape */
@@ -164,7 +166,7 @@ static void array_dealloc(PyObject* self) { /* of the class of arrays itself, wh
 static PyObject* cell_create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     (void)args, (void)kwargs;
     PyObject* made = type->tp_alloc(type, 0);
-    if (made) ((Cell*)made)->lent = 1; /* until somebody has looked */
+    if (made) ((Cell*)made)->lent = LENT; /* until somebody has looked */
     return made;
 }
 
@@ -189,7 +191,7 @@ static inline PyObject* cell_of(PyObject* memory, PyObject* owner) {
         return NULL;
     }
     made->base = memory;
-    made->lent = Py_REFCNT(memory) > 1; /* somebody has it already: a program that gave it as `out`, or for `asarray` to show */
+    made->lent = Py_REFCNT(memory) > 1 ? LENT : 0; /* somebody has it already: a program that gave it as `out`, or for `asarray` to show */
     made->node = Py_NewRef(Py_None);
     made->view = view;
     made->readonly = Py_NewRef(!PyArray_ISWRITEABLE((PyArrayObject*)memory) ? Py_True : Py_False);
@@ -202,8 +204,17 @@ static inline PyObject* cell_of(PyObject* memory, PyObject* owner) {
 static inline int is_own(Cell* owner) {
     PyArrayObject* memory = (PyArrayObject*)owner->base;
     if (memory == NULL || !PyArray_CheckExact(memory) || !PyArray_CHKFLAGS(memory, NPY_ARRAY_OWNDATA)) return 0;
-    if (owner->lent && Py_REFCNT(memory) == 1 && ((PyArrayObject_fields*)memory)->weakreflist == NULL) owner->lent = 0;
+    if (owner->lent == LENT && Py_REFCNT(memory) == 1 && ((PyArrayObject_fields*)memory)->weakreflist == NULL) owner->lent = 0;
     return !owner->lent;
+}
+
+/* The same, asked of the only view of it: a cell whose memory is `shown`. */
+static inline int is_own_shown(Cell* owner, PyObject* shown) {
+    PyArrayObject_fields *memory = (PyArrayObject_fields*)owner->base, *view = (PyArrayObject_fields*)shown;
+    if (owner->lent == LENT && (PyObject*)memory != shown && Py_REFCNT(shown) == 1 && view->weakreflist == NULL && view->base == (PyObject*)memory &&
+        Py_REFCNT(memory) == 2 && PyArray_CheckExact(view->base) && memory->weakreflist == NULL)
+        owner->lent = 0;
+    return is_own(owner);
 }
 
 /* Whether memory may be written with nothing said: where what `broadcast_arrays` gave is written first NumPy warns, which the highest flag says. */
@@ -213,6 +224,41 @@ static inline int is_written_plainly(PyArrayObject* x) { return PyArray_ISBEHAVE
 /* Let a view of NumPy's have `owner` for its base, as the program sees it. */
 static inline void view_belongs(PyObject* view, PyObject* owner) {
     Py_XSETREF(((PyArrayObject_fields*)view)->base, Py_NewRef(owner));
+}
+
+/* Whether a view of NumPy's is all of an array to which nothing refers but the view and `others`. */
+static inline int is_all_of_unseen(PyArrayObject* view, int others) {
+    PyArrayObject_fields* base = (PyArrayObject_fields*)PyArray_BASE(view);
+    return base && PyArray_CheckExact((PyObject*)base) && Py_REFCNT(base) == 1 + others && Py_REFCNT(view) == 1 && base->flags & NPY_ARRAY_OWNDATA &&
+           base->weakreflist == NULL && ((PyArrayObject_fields*)view)->weakreflist == NULL && PyArray_NBYTES((PyArrayObject*)base) == PyArray_NBYTES(view) &&
+           PyArray_TYPE((PyArrayObject*)base) == PyArray_TYPE(view) && PyArray_ISONESEGMENT(view);
+}
+
+/* The cell of such an array. */
+static PyObject* cell_of_unseen(PyObject* viewed) {
+    PyObject* made = cell_of(Py_NewRef(viewed), NULL);
+    if (made) ((Cell*)made)->lent = 0;
+    return made;
+}
+
+/* The cell of what NumPy returned (the reference is taken over).  What `linspace`, `tile`, ... return is a result that they reshape: the view of a cell. */
+static PyObject* cell_of_result(PyObject* found) {
+    PyObject *base = (PyObject*)PyArray_BASE((PyArrayObject*)found), *owner, *made;
+    if (!is_all_of_unseen((PyArrayObject*)found, 0)) return cell_of(found, base);
+    if ((owner = cell_of_unseen(base)) == NULL) return Py_DECREF(found), NULL;
+    made = cell_of(found, owner);
+    Py_DECREF(owner);
+    return made;
+}
+
+/* Let an array that was another library's and is nobody's but `x`'s now belong to a cell as well; tells whether it does. */
+static int cell_adopts(Cell* x) {
+    PyObject *shown = x->base, *owner;
+    if (shown == NULL || !PyArray_CheckExact(shown) || x->view != (PyObject*)PyArray_BASE((PyArrayObject*)shown) || !is_all_of_unseen((PyArrayObject*)shown, 1)) return 0;
+    if ((owner = cell_of_unseen(x->view)) == NULL) return PyErr_Clear(), 0;
+    Py_SETREF(x->view, owner);
+    x->lent = 0;
+    return 1;
 }
 
 /* What is read from the class of arrays, and is not simply its own: name -> object, or None until `class_make` has made it. */

@@ -589,11 +589,11 @@ static void tapes_tell_again(void) {
 /* What waits is computed before anything but the next operator looks at it, or at what it was made of. */
 #define SETTLED ((waiting_count | faded_count) == 0 || settle_all() == 0)
 
-/* Somebody outside may write the memory of `x`. */
-static int cell_lend(PyObject* x) {
+/* Others may write the memory of `x`: who was told its `address`, for good. */
+static int cell_lend(PyObject* x, int address) {
     if (Py_TYPE(x) != array_type) return 0;
     x = owner_of(x);
-    if (Py_TYPE(x) == array_type) ((Cell*)x)->lent = 1;
+    if (Py_TYPE(x) == array_type && ((Cell*)x)->lent != LENT_ADDRESS) ((Cell*)x)->lent = address ? LENT_ADDRESS : LENT;
     return 0;
 }
 
@@ -786,7 +786,7 @@ static inline int is_private(PyObject* a) {
         held = ((Raw*)(((Raw*)held)->holds ? ((Raw*)held)->holds : held))->fields.base;
         return held == NULL || (Py_REFCNT(held) == 1 && ((PyArrayObject_fields*)held)->weakreflist == NULL);
     }
-    if (held && PyArray_CheckExact(held)) return Py_TYPE(owner) == array_type && is_own((Cell*)owner);
+    if (held && PyArray_CheckExact(held)) return Py_TYPE(owner) == array_type && is_own_shown((Cell*)owner, held);
     if (is_part(a)) held = ((Cell*)held)->base;
     if (held == NULL) return 0;
     /* None: a value, which nobody writes; else a draft, which nobody outside was shown */
@@ -1052,7 +1052,7 @@ static inline int casts_known(const Loops* loops, int type, const Read* read) {
 }
 
 /* Whether there is something that keeps an operation from being recorded, at first sight. */
-static inline int is_lent(PyObject* x) { return Py_TYPE(x) == array_type && ((Cell*)x)->lent && !is_private(x); }
+static inline int is_lent(PyObject* x) { return Py_TYPE(x) == array_type && ((Cell*)x)->lent && !is_private(x) && !cell_adopts((Cell*)x); }
 
 /* Keep what waits within bounds; -1 where NumPy raises. */
 static inline int tapes_bound(void) {

@@ -278,7 +278,7 @@ static PyObject* answer(PyObject* found, PyObject** cells, Py_ssize_t count) {
             if (PyArray_BASE(x) && memory && native_dtype(x) && (PyArray_BASE(x) == (PyObject*)memory || PyArray_BASE(x) == PyArray_BASE(memory)))
                 if (PyArray_SIZE(x) <= limit_now()) return cell_of(found, owner_of(cells[k]));
         }
-        if (native_dtype(x) && PyArray_SIZE(x) <= limit_now()) return cell_of(found, PyArray_BASE(x));
+        if (native_dtype(x) && PyArray_SIZE(x) <= limit_now()) return cell_of_result(found);
     } else if (is_number(found) || found == Py_None || PyUnicode_CheckExact(found) || PyBytes_CheckExact(found)) {
         return number_of(found);
     } else if (PyTuple_Check(found) && (PyTuple_CheckExact(found) || PyObject_HasAttrString(found, "_make"))) {
