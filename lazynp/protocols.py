@@ -302,7 +302,7 @@ def _buffer(self: Any, flags: int) -> memoryview:
     try:
         array = _given(self, "buffer")
         if not flags & FORMAT and (flags & 1 or not array.flags.writeable) and array.nbytes:
-            _addressed(self)  # ``frombuffer`` and ``ndarray(buffer=...)`` release the buffer, and keep the address as long as the array lives
+            _addressed(self)  # ``frombuffer`` and ``ndarray(buffer=...)`` release the buffer, and keep the address and the array
     except BaseException as error:
         _dropped.append((self, get_ident(), error))
         raise

@@ -403,12 +403,27 @@ def test_what_frombuffer_shows_is_shared(n: int, below: int) -> None:
 
 
 ADDRESSED = [
-    "numpy.frombuffer(a)", "numpy.frombuffer(a[2:])", "numpy.frombuffer(a, 'u1').view('f8')", "numpy.ndarray(a.size, 'f8', a)",
-    "numpy.ndarray(a.shape, buffer=a)", "numpy.ndarray(3, buffer=a[1:])", "numpy.frombuffer(a.reshape(-1, 1))", "numpy.asarray(memoryview(a))",
+    "numpy.frombuffer(a)",
+    "numpy.frombuffer(a[2:])",
+    "numpy.frombuffer(a, 'u1').view('f8')",
+    "numpy.ndarray(a.size, 'f8', a)",
+    "numpy.ndarray(a.shape, buffer=a)",
+    "numpy.ndarray(3, buffer=a[1:])",
+    "numpy.frombuffer(a.reshape(-1, 1))",
+    "numpy.asarray(memoryview(a))",
 ]
 UPDATES = [
-    "a += 1", "a *= 2; a += 1", "a[:] = 3", "a[1:] = a[:-1]", "a[...] = a * 2 + 1", "np.add(a, 1, out=a)", "a[2] = 5", "a.fill(3)",
-    "a[::-1].sort()", "b = a * 3; b += 1; a += b", "a[a > 0] = 7",
+    "a += 1",
+    "a *= 2; a += 1",
+    "a[:] = 3",
+    "a[1:] = a[:-1]",
+    "a[...] = a * 2 + 1",
+    "np.add(a, 1, out=a)",
+    "a[2] = 5",
+    "a.fill(3)",
+    "a[::-1].sort()",
+    "b = a * 3; b += 1; a += b",
+    "a[a > 0] = 7",
 ]
 
 

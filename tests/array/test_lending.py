@@ -271,8 +271,13 @@ def test_threads_export_and_record_one_array(below: int) -> None:
 
 
 VIEWS_OF_RESULTS = [
-    "np.linspace(0, 1, 6)", "np.tile(np.arange(3.0), 2)", "np.kron(np.ones(2), np.ones(3))", "np.histogram(np.arange(6.0))[1]",
-    "np.tensordot(np.ones((2, 3)), np.ones((3, 2)), 1)", "np.cross(np.ones(3), np.arange(3.0))", "np.asarray(numpy.arange(6.0).reshape(2, 3))",
+    "np.linspace(0, 1, 6)",
+    "np.tile(np.arange(3.0), 2)",
+    "np.kron(np.ones(2), np.ones(3))",
+    "np.histogram(np.arange(6.0))[1]",
+    "np.tensordot(np.ones((2, 3)), np.ones((3, 2)), 1)",
+    "np.cross(np.ones(3), np.arange(3.0))",
+    "np.asarray(numpy.arange(6.0).reshape(2, 3))",
     "np.loadtxt(['1 2'])",
 ]
 
