@@ -55,7 +55,7 @@ cdef extern from "counting.h":
     int compress_used(Py_ssize_t)
     int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
     int ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED, STACKED, ROWS_STACKED, JOINED_FLAT, COLUMNS_STACKED, POSITION
-    int NOT_RECORDED, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, CONJUGATES, EXPANDS, SWAPS_AXES, FLIPS, NO_REDUCTION, SUMS, EXTREMES, TRUTHS_OF
+    int NOT_RECORDED, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, CONJUGATES, EXPANDS, SWAPS_AXES, FLIPS, ROLLS, NO_REDUCTION, SUMS, EXTREMES, TRUTHS_OF
     ctypedef object (*Direct)(object)
     Direct direct_named(const char*)
     const char* slot_name(int)
@@ -66,7 +66,7 @@ cdef extern from "counting.h":
     Loops* binary_loops
     Loops* unary_loops
     Loops* compare_loops
-    Loops square_loops, root_loops, reciprocal_loops, power_loops, conjugate_loops
+    Loops square_loops, root_loops, reciprocal_loops, round_loops, power_loops, conjugate_loops
     Loops product_loops
     void loops_fill(Loops*, object, int)
     int ATTRIBUTES
@@ -198,6 +198,7 @@ for _number, _of in enumerate([np.less, np.less_equal, np.equal, np.not_equal, n
 loops_fill(&square_loops, np.square, 1)
 loops_fill(&root_loops, np.sqrt, 1)
 loops_fill(&reciprocal_loops, np.reciprocal, 1)
+loops_fill(&round_loops, np.rint, 0)
 loops_fill(&conjugate_loops, np.conjugate, 1)
 loops_fill(&power_loops, np.power, 0)
 loops_fill(&product_loops, np.matmul, 0)
@@ -228,7 +229,7 @@ cdef frozenset _BASIC = frozenset({
     "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "isnan", "isinf", "isfinite", "signbit", "sign", "conjugate",
 })
 cdef dict _RECORDED = {"expand_dims": EXPANDS, "swapaxes": SWAPS_AXES, "flip": FLIPS, "copy": COPIES, "conj": CONJUGATES, "conjugate": CONJUGATES, "cumsum": SCANS, "cumprod": SCANS, "sort": SORTS, "argsort": SORTS_POSITIONS, "clip": CLIPS, "diff": DIFFERS,
-                       "round": ROUNDS, "argmax": ARG_EXTREMES, "argmin": ARG_EXTREMES, "dot": PRODUCTS}
+                       "round": ROUNDS, "roll": ROLLS, "argmax": ARG_EXTREMES, "argmin": ARG_EXTREMES, "dot": PRODUCTS}
 cdef dict _REDUCES = {"sum": SUMS, "prod": SUMS, "max": EXTREMES, "min": EXTREMES, "amax": EXTREMES, "amin": EXTREMES, "any": TRUTHS_OF, "all": TRUTHS_OF}
 cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "asanyarray": AS_IT_IS,
                     "ascontiguousarray": ORDERED, "asfortranarray": ORDERED, "zeros": ZEROS, "empty": ZEROS, "ones": ONES, "full": FULL, "eye": SQUARE,

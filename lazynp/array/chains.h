@@ -372,15 +372,39 @@ static int tape_compute(Chain* self) {
 #define SMALL 256            /* elements, of which all steps of a tape fit the cache */
 #define SMALL_STEPS 32       /* as many as the bits of `wanted` */
 #define SMALL_BYTES 32768    /* of all results together */
+#define SMALL_APART 64       /* bytes between them, which NumPy's loops take for an overlap else; `sides` writes there, too */
 
-/* A tape of few elements that lie as the results do, or of one row, without what a pass needs besides: each step has room of its own; whether it was done. */
+/* Where the arrays of a small tape are read from, and their steps; rows that are repeated or lie apart are laid side by side from `next` on.  The end of
+   what was written; NULL where the arrays lie otherwise. */
+static char* small_operands(const Chain* self, char* next, char* const end, char** from, npy_intp* along) {
+    Rows2 of;
+    if (self->flat || self->ndim == 1) {
+        for (int k = 0; k < self->arrays; k++)
+            from[k] = PyArray_BYTES(self->array[k]), along[k] = self->flat ? PyArray_ITEMSIZE(self->array[k]) : row_step(self->array[k]);
+        return next;
+    }
+    if (!rows_of(self, &of)) return NULL;
+    for (int k = 0; k < self->arrays; k++) {
+        npy_intp size = PyArray_ITEMSIZE(self->array[k]), row = of.within * of.length * size;
+        from[k] = PyArray_BYTES(self->array[k]), along[k] = of.along[k];
+        if (of.rows == 1 || lies_in_rows(&of, k, size) == LIES_DENSE || !(of.along[k] | of.across[k] | of.over[k])) continue;
+        if (size > SIDES_SIZE || end - next < self->size * size + SMALL_APART) return NULL;
+        for (npy_intp block = 0; block < of.rows / of.within; block++)
+            sides(next + block * row, from[k] + block * of.over[k], of.within, of.length, of.across[k], of.along[k], size);
+        from[k] = next, along[k] = size, next += self->size * size + SMALL_APART;
+    }
+    return next;
+}
+
+/* A tape of few elements, without what a pass needs besides: each step has room of its own; whether it was done. */
 static int small_settle(Chain* self) {
     static Value room[SMALL_BYTES / sizeof(Value)]; /* nobody else runs meanwhile */
     PyArrayObject* made[SMALL_STEPS];
-    char *at[SMALL_STEPS], *next = (char*)room;
+    char *at[SMALL_STEPS], *from[CHAIN_STEPS + 1], *next;
+    npy_intp lies[CHAIN_STEPS + 1], apart = self->size * CHAIN_SIZE + SMALL_APART;
     unsigned wanted = 0;
     int k, steps = self->steps, failed = 0;
-    npy_intp apart = self->size * CHAIN_SIZE + 64; /* NumPy's loops take neighbours for an overlap */
+    if ((next = small_operands(self, (char*)room, (char*)room + sizeof(room) - steps * apart, from, lies)) == NULL) return 0;
     for (k = steps; k--;) {
         const Step* step = &self->step[k];
         wanted |= (unsigned)(self->cell[k] != NULL) << k;
@@ -408,7 +432,7 @@ static int small_settle(Chain* self) {
         for (int o = 0; o < nin; o++) {
             int number = step->of[o].number;
             switch (step->of[o].kind) {
-            case OF_ARRAY: args[o] = PyArray_BYTES(self->array[number]), along[o] = self->flat ? PyArray_ITEMSIZE(self->array[number]) : row_step(self->array[number]); break;
+            case OF_ARRAY: args[o] = from[number], along[o] = lies[number]; break;
             case OF_NUMBER: args[o] = (char*)&self->value[number], along[o] = 0; break;
             default: args[o] = at[number], along[o] = step_size(self, number);
             }
@@ -471,7 +495,7 @@ static int view_settle(Chain* self) {
 static int item_settle(Chain* self);
 static int tape_settle(Chain* self) {
     PyArrayObject* made;
-    int told = 0;
+    int told = 0, small;
     self->users++, self->runner = PyThreadState_Get();
     if (self->view) return view_settle(self);
     if (self->sources && sources_settle(self) < 0) {
@@ -479,7 +503,8 @@ static int tape_settle(Chain* self) {
         return chain_done(self), -1;
     }
     if (self->closed == ITEM) return item_settle(self);
-    if (self->steps == 1 && self->cell[0] && (made = one_run(self, &told))) {
+    small = self->closed == OPEN && !self->strided && self->size > 0 && self->size <= SMALL && self->steps <= SMALL_STEPS && self->steps * (self->size * CHAIN_SIZE + SMALL_APART) <= SMALL_BYTES;
+    if (self->steps == 1 && self->cell[0] && (!small || self->flat || self->ndim == 1) && (made = one_run(self, &told))) {
         int failed = 0;
         chain_results[0]++;
         if (self->cell[0]) failed = cell_settled(self, 0, made);
@@ -490,7 +515,7 @@ static int tape_settle(Chain* self) {
         return failed;
     }
     if (PyErr_Occurred()) return chain_done(self), -1;
-    if (self->steps <= SMALL_STEPS && self->closed == OPEN && (self->flat || self->ndim == 1) && self->size <= SMALL && self->size > 0 && self->steps * (self->size * CHAIN_SIZE + 64) <= SMALL_BYTES) {
+    if (small) {
         if (small_settle(self)) return chain_done(self), 0;
         if (PyErr_Occurred()) return chain_done(self), -1;
     }

@@ -25,7 +25,7 @@
 enum { ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED, STACKED, ROWS_STACKED, JOINED_FLAT, COLUMNS_STACKED, POSITION };
 
 /* Functions that are recorded without a kind of their own, and reductions by the dtype of their results. */
-enum { NOT_RECORDED, CASTS_TO, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, CONJUGATES, EXPANDS, SWAPS_AXES, FLIPS };
+enum { NOT_RECORDED, CASTS_TO, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, CONJUGATES, EXPANDS, SWAPS_AXES, FLIPS, ROLLS };
 enum { NO_REDUCTION, SUMS, EXTREMES, TRUTHS_OF };
 
 typedef PyObject* (*Direct)(PyArrayObject*);
@@ -1345,6 +1345,81 @@ static PyObject* clip_recorded(PyObject* const* args, Py_ssize_t n, PyObject* na
     return loops->of[read.type].function ? chain_step(loops, args[0], bound) : NULL;
 }
 
+/* `round(a, decimals)` of floats as steps, NumPy's: between a product and a quotient, or the other way round, where there are decimals.  NULL, perhaps
+   without an exception, where it is none. */
+static PyObject* round_recorded(PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    static const double tens[] = {1, 10, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8};
+    PyObject *power, *scaled, *whole, *found = NULL;
+    long decimals;
+    Read read;
+    if (n + (names ? PyTuple_GET_SIZE(names) : 0) > 2 || n < 1 || (names && PyTuple_GET_SIZE(names) && !is_named(names, "decimals"))) return NULL;
+    if (!operand_read(args[0], &read, NULL) || (read.type != NPY_DOUBLE && read.type != NPY_FLOAT)) return NULL;
+    if (n == 1 && (names == NULL || PyTuple_GET_SIZE(names) == 0)) return chain_step(&round_loops, args[0], NULL);
+    if (!PyLong_CheckExact(args[1])) return NULL;
+    decimals = PyLong_AsLong(args[1]);
+    if (decimals == -1 && PyErr_Occurred()) return PyErr_Clear(), NULL;
+    if (decimals == 0) return chain_step(&round_loops, args[0], NULL);
+    if (decimals < -8 || decimals > 8 || (power = PyFloat_FromDouble(tens[labs(decimals)])) == NULL) return NULL;
+    scaled = chain_step(&binary_loops[decimals > 0 ? MUL : DIV], args[0], power);
+    whole = scaled ? chain_step(&round_loops, scaled, NULL) : NULL;
+    if (whole) found = chain_step(&binary_loops[decimals > 0 ? DIV : MUL], whole, power);
+    Py_XDECREF(scaled), Py_XDECREF(whole), Py_DECREF(power);
+    return found;
+}
+
+/* How `roll(a, shift, axis)` moves an array in C's order: blocks of `length` times `inner` bytes, by `shift`. */
+typedef struct {
+    npy_intp length, inner, shift;
+} Roll;
+
+/* 0 where NumPy has to see to it. */
+static int roll_of(Roll* of, int ndim, const npy_intp* dims, npy_intp inner, PyObject* const* args, Py_ssize_t total, PyObject* names) {
+    PyObject* axis = total == 3 ? args[2] : Py_None;
+    int at = axis == Py_None ? 0 : axis_of(axis, ndim), overflow;
+    long long shift;
+    if (total < 2 || total > 3 || !PyLong_CheckExact(args[1]) || at < 0) return 0;
+    if (names && PyTuple_GET_SIZE(names) && (total < 3 || PyTuple_GET_SIZE(names) != 1 || !is_named(names, "axis"))) return 0;
+    shift = PyLong_AsLongLongAndOverflow(args[1], &overflow);
+    if (overflow) return 0;
+    of->length = 1, of->inner = inner;
+    for (int k = at; k < ndim; k++) *(k == at || axis == Py_None ? &of->length : &of->inner) *= dims[k];
+    if (of->length == 0) return 0;
+    of->shift = (npy_intp)(shift % of->length);
+    of->shift += of->shift < 0 ? of->length : 0;
+    return 1;
+}
+
+static PyArrayObject* roll_by_loops(Chain* self) {
+    PyArrayObject *x = self->array[0], *made;
+    npy_intp block, kept, size = PyArray_ITEMSIZE(x);
+    Roll of;
+    if (!roll_of(&of, self->ndim, self->dims, size, self->item.args, self->item.total, self->item.names)) return NULL;
+    if ((made = raw_new(self->ndim, self->dims, self->step[0].out, self->size)) == NULL) return NULL;
+    block = of.length * of.inner, kept = block - of.shift * of.inner;
+    char *from = PyArray_BYTES(x), *to = PyArray_BYTES(made), *end = to + self->size * size;
+    for (; to < end; to += block, from += block) memcpy(to + block - kept, from, (size_t)kept), memcpy(to, from + kept, (size_t)(block - kept));
+    return made;
+}
+
+/* `roll` of an array; where no axis is given NumPy returns a view of the result.  NULL, perhaps without an exception, where it is not recorded so. */
+static PyObject* roll_recorded(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
+    PyObject* made = NULL;
+    Call call;
+    Begun begun;
+    Roll of;
+    call.count = 0, call.silent = 1;
+    if (!recording_begin(&begun)) return NULL;
+    if (call_takes(&call, args[0]) && roll_of(&of, call.read[0].ndim, call.read[0].dims, 1, args, total, names)) {
+        call_gives(&call, call.read[0].type, call.read[0].ndim, call.read[0].dims);
+        call.by_loops = roll_by_loops;
+        if (call_fits(&call)) made = call_waits(&call, &begun, function_answer, (PyObject*)self, args, n, names, 0);
+    }
+    recording_end(&begun, made);
+    if (made && (total < 3 || args[2] == Py_None)) Py_SETREF(made, getitem_waits(made, Py_Ellipsis));
+    return made;
+}
+
 /* Calls whose answer is like their operand, but for its dtype: casts, scans, sorts. */
 static int like_call(Call* call, Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     const Read* x = &call->read[0];
@@ -1666,6 +1741,8 @@ static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssi
     if ((self->kind == ASTYPE || self->recorded == COPIES) && ((made = cast_recorded(self, args, n, names)) || PyErr_Occurred())) return made;
     if (self->kind == WHERE) return names ? NULL : step_recorded(&where_loops, args);
     if (self->recorded == CLIPS) return clip_recorded(args, n, names);
+    if (self->recorded == ROLLS && ((made = roll_recorded(self, args, n, names)) || PyErr_Occurred())) return made;
+    if (self->recorded == ROUNDS && ((made = round_recorded(args, n, names)) || PyErr_Occurred())) return made;
     if (self->recorded == CONJUGATES) return total == 1 && n == 1 ? conjugate_recorded(args[0]) : NULL;
     if (!recording_begin(&begun)) return NULL;
     switch (self->kind) {

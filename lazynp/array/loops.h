@@ -154,8 +154,13 @@ static int is_complex_arithmetic(const char* name) {
            strcmp(name, "conjugate") == 0;
 }
 
-/* Divisions with a remainder, which are exact: it is tried whether elements one by one have the same bits, and then they are steps. */
-static int is_division(const char* name) { return strcmp(name, "remainder") == 0 || strcmp(name, "fmod") == 0 || strcmp(name, "floor_divide") == 0; }
+/* What is exact, but no operation of IEEE arithmetic: it is tried whether elements one by one have the same bits, and then it is a step. */
+static int is_exact(const char* name) {
+    static const char* const names[] = {"remainder", "fmod", "floor_divide", "rint", "floor", "ceil", "trunc", "copysign", "left_shift", "right_shift"};
+    for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++)
+        if (strcmp(name, names[k]) == 0) return 1;
+    return 0;
+}
 
 /* What NumPy's table of a ufunc offers where all operands have one type; `basic`: it is IEEE arithmetic. */
 static void loops_fill(Loops* loops, PyObject* object, int basic) {
@@ -180,7 +185,7 @@ static void loops_fill(Loops* loops, PyObject* object, int basic) {
         /* halves, and functions from libraries, also use the flags of the old floating-point unit */
         loops->of[type].basic = (char)(basic && type != NPY_HALF && !PyTypeNum_ISCOMPLEX(type));
         loops->of[type].raises = strcmp(ufunc->name, "power") == 0 && PyTypeNum_ISINTEGER(type);
-        loops->of[type].joins = (char)(loops->of[type].basic || (basic && PyTypeNum_ISCOMPLEX(type) && is_complex_arithmetic(ufunc->name)) || is_division(ufunc->name));
+        loops->of[type].joins = (char)(loops->of[type].basic || (basic && PyTypeNum_ISCOMPLEX(type) && is_complex_arithmetic(ufunc->name)) || is_exact(ufunc->name));
     }
     if (strcmp(ufunc->name, "power") == 0)
         for (int type = NPY_FLOAT; type <= NPY_DOUBLE; type++) powers_install(&loops->of[type].function, loops->of[type].data, type);

@@ -20,7 +20,7 @@ static const char* slot_name(int k) { return slot_names[k]; }
 static PyObject *slow_methods[METHODS], *slow_reflected[BINARIES], *slow_in_place[BINARIES];
 static binaryfunc numpys[BINARIES], numpys_in_place[BINARIES];
 
-static Loops binary_loops[BINARIES], unary_loops[METHODS], compare_loops[6], square_loops, root_loops, reciprocal_loops, power_loops, conjugate_loops;
+static Loops binary_loops[BINARIES], unary_loops[METHODS], compare_loops[6], square_loops, root_loops, reciprocal_loops, round_loops, power_loops, conjugate_loops;
 static Loops* power_kernels; /* of many elements; NULL where the core has none */
 
 static PyObject* not_implemented(void) { return Py_NewRef(Py_NotImplemented); }
