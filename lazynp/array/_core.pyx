@@ -229,7 +229,7 @@ cdef frozenset _BASIC = frozenset({
     "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "isnan", "isinf", "isfinite", "signbit", "sign", "conjugate",
 })
 cdef dict _RECORDED = {"expand_dims": EXPANDS, "swapaxes": SWAPS_AXES, "flip": FLIPS, "copy": COPIES, "conj": CONJUGATES, "conjugate": CONJUGATES, "cumsum": SCANS, "cumprod": SCANS, "sort": SORTS, "argsort": SORTS_POSITIONS, "clip": CLIPS, "diff": DIFFERS,
-                       "round": ROUNDS, "roll": ROLLS, "argmax": ARG_EXTREMES, "argmin": ARG_EXTREMES, "dot": PRODUCTS}
+                       "round": ROUNDS, "around": ROUNDS, "roll": ROLLS, "argmax": ARG_EXTREMES, "argmin": ARG_EXTREMES, "dot": PRODUCTS}
 cdef dict _REDUCES = {"sum": SUMS, "prod": SUMS, "max": EXTREMES, "min": EXTREMES, "amax": EXTREMES, "amin": EXTREMES, "any": TRUTHS_OF, "all": TRUTHS_OF}
 cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "asanyarray": AS_IT_IS,
                     "ascontiguousarray": ORDERED, "asfortranarray": ORDERED, "zeros": ZEROS, "empty": ZEROS, "ones": ONES, "full": FULL, "eye": SQUARE,

@@ -1216,10 +1216,28 @@ static int call_axis(PyObject* const* args, Py_ssize_t n, PyObject* names, int n
     return next == named ? axis : -1;
 }
 
+/* Sums and means of truth values along an axis, which are counts. */
+static PyArrayObject* truths_along(Chain* self, int is_mean) {
+    PyArrayObject *x = self->array[0], *made;
+    npy_intp outer = 1, inner = 1, length = PyArray_DIM(x, self->item.axis);
+    npy_int64* to;
+    for (int k = 0; k < self->item.axis; k++) outer *= PyArray_DIM(x, k);
+    for (int k = self->item.axis + 1; k < PyArray_NDIM(x); k++) inner *= PyArray_DIM(x, k);
+    if (sizeof(npy_int64) != sizeof(double) || (made = raw_new(self->ndim, self->dims, is_mean ? NPY_DOUBLE : NPY_LONG, self->size)) == NULL) return NULL;
+    truths_counted(PyArray_BYTES(x), outer, length, inner, to = (npy_int64*)PyArray_BYTES(made));
+    for (npy_intp k = 0; is_mean && k < outer * inner; k++) {
+        double mean = (double)to[k] / (double)length;
+        memcpy(to + k, &mean, sizeof(mean));
+    }
+    return made;
+}
+
 /* The answers of calls along an axis that need nothing but loops; NULL, perhaps without an exception, as for `ByLoops`. */
 static PyArrayObject* reduction_by_loops(Chain* self) {
     const Function* of = (Function*)self->item.call;
-    PyArrayObject *x = self->array[0], *made = axis_reduced(of->reduction, x, self->item.axis, self->item.keeps, 1);
+    PyArrayObject *x = self->array[0], *made;
+    if (PyArray_ISBOOL(x) && sizeof(npy_long) == sizeof(npy_int64) && (of->kind == MEAN || of->reduces == SUMS) && of->reduction->from_zero) return truths_along(self, of->kind == MEAN);
+    made = axis_reduced(of->reduction, x, self->item.axis, self->item.keeps, 1);
     if (made && of->kind == MEAN) {
         double *to = (double*)PyArray_DATA(made), count = (double)(PyArray_SIZE(x) / PyArray_SIZE(made));
         flags_clear(1);
@@ -1255,7 +1273,7 @@ static int reduction_call(Call* call, Function* self, PyObject* const* args, Py_
     for (int k = 0; k < x->ndim; k++)
         if (k != axis || keeps) dims[ndim++] = k == axis ? 1 : x->dims[k];
     call_gives(call, type, ndim, dims);
-    if (self->kind == REDUCTION || (self->kind == MEAN && x->type == NPY_DOUBLE)) call->by_loops = reduction_by_loops, call->axis = axis, call->keeps = keeps;
+    if (self->kind == REDUCTION || (self->kind == MEAN && (x->type == NPY_DOUBLE || x->type == NPY_BOOL))) call->by_loops = reduction_by_loops, call->axis = axis, call->keeps = keeps;
     return 1;
 }
 

@@ -26,4 +26,31 @@ static inline uint64_t truths(const char* at, npy_intp n) {
     return found;
 }
 #endif
+
+#define TRUTHS_TILE 256 /* columns that are counted at a time, in bytes */
+#define TRUTHS_ROWS 255 /* rows, of which a byte holds the count */
+
+/* How many of `length` truth values hold, for each of `outer` times `inner` columns. */
+static void truths_counted(const char* from, npy_intp outer, npy_intp length, npy_intp inner, npy_int64* to) {
+    for (; outer--; from += length * inner, to += inner) {
+#if defined(__GNUC__)
+        if (inner == 1) {
+            *to = 0;
+            for (npy_intp k = 0; k < length; k += TRUTHS) *to += __builtin_popcountll(truths(from + k, length - k < TRUTHS ? length - k : TRUTHS));
+            continue;
+        }
+#endif
+        for (npy_intp tile = 0; tile < inner; tile += TRUTHS_TILE) {
+            npy_intp n = inner - tile < TRUTHS_TILE ? inner - tile : TRUTHS_TILE;
+            for (npy_intp k = 0; k < n; k++) to[tile + k] = 0;
+            for (npy_intp row = 0; row < length; row += TRUTHS_ROWS) {
+                unsigned char held[TRUTHS_TILE] = {0};
+                const char* at = from + row * inner + tile;
+                for (npy_intp r = row; r < length && r < row + TRUTHS_ROWS; r++, at += inner)
+                    for (npy_intp k = 0; k < n; k++) held[k] += at[k] != 0;
+                for (npy_intp k = 0; k < n; k++) to[tile + k] += held[k];
+            }
+        }
+    }
+}
 #endif

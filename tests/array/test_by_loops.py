@@ -1,0 +1,132 @@
+"""Functions that wait and are computed by loops of our own or as steps: ``roll``, ``round``, counts of truth values; and small broadcasts.
+
+In: calls over dtypes, shapes, sizes on both sides of the limit of small tapes.  Out: failures.  Promise: NumPy is the oracle: bits, dtypes,
+strides, bases, warnings.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import Any
+
+import numpy
+import pytest
+
+import lazynp
+from lazynp.array import core
+
+SHAPES = [(5,), (300,), (4, 6), (3, 1, 7), (2, 3, 4), (90, 40)]
+
+
+def same(call: str, waits: bool = True, **values: Any) -> None:
+    """Compare what a call on what waits gives with NumPy's; tell whether it ``waits``, too."""
+    found = []
+    for np in (numpy, lazynp):
+        names = {"np": np} | {name: np.asarray(value.copy()) for name, value in values.items()}
+        if np is lazynp and core.native and waits:
+            assert lazynp.schedule(eval(call, names)).items, call
+        y = eval(call, names) if np is lazynp else None  # outside the block, within which nothing waits
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            y = eval(call, names) if np is numpy else y
+            array = numpy.asarray(y)
+        found.append(
+            (array.dtype, array.shape, array.strides, array.tobytes(), y.base is None, sorted(str(each.message) for each in heard))
+        )
+    assert found[0] == found[1], call
+
+
+def numbers(shape: tuple[int, ...], dtype: str = "d") -> Any:
+    return (numpy.random.default_rng(len(shape)).standard_normal(shape) * 100).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["d", "f", "i2", "?", "D"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_roll(shape: tuple[int, ...], dtype: str) -> None:
+    x = numbers(shape, dtype)
+    other = x ^ x if dtype == "?" else x * 0
+    text = "x ^ y" if dtype == "?" else "x + y"
+    for shift in (0, 1, -1, 3, -100, 2**40):
+        same(f"np.roll({text}, {shift})", x=x, y=other)
+        for axis in range(-len(shape), len(shape)):
+            same(f"np.roll({text}, {shift}, {axis})", x=x, y=other)
+            same(f"np.roll({text}, {shift}, axis={axis})", x=x, y=other)
+
+
+ODD = [
+    "1, 2",
+    "None",
+    "[[1]]",
+    "(1, 2), (0, 1)",
+    "1.5",
+    "'1'",
+    "True",
+    "1, (0, 0)",
+    "2**70",
+    "1, None",
+    "1, 0, 2",
+    "shift=1, axis=1",
+    "1, axes=1",
+]
+
+
+@pytest.mark.parametrize("rest", ODD)
+def test_what_else_roll_is_called_with(rest: str) -> None:
+    found: list[Any] = []
+    for np in (numpy, lazynp):
+        x = np.arange(12.0).reshape(3, 4) * 2
+        try:
+            found.append(eval(f"np.roll(x, {rest}).tolist()", {"np": np, "x": x}))
+        except Exception as error:
+            found.append((type(error), str(error)))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("dtype", ["d", "f"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_round(shape: tuple[int, ...], dtype: str) -> None:
+    x = numbers(shape, dtype)
+    x.reshape(-1)[:5] = [0.5, -0.0, numpy.inf, numpy.nan, 2.5]
+    for decimals in (0, 1, 3, 8, -1, -2):
+        for call in ("np.round(x * 1, {})", "np.around(x * 1, {})", "(x * 1).round({})", "np.round(x * 1, decimals={}) * 2"):
+            same(call.format(decimals), x=x)
+    same("(x * 1).round()", x=x)
+    same("np.round(x * 1, 2)", x=numpy.full(shape, numpy.finfo(dtype).max))  # overflows in the product
+    same("x - 2 * np.round(x / 2)", x=x)
+
+
+@pytest.mark.parametrize("name", ["floor", "ceil", "trunc", "rint"])
+@pytest.mark.parametrize("dtype", ["d", "f", "e"])
+def test_whole_numbers_are_steps_of_an_expression(name: str, dtype: str) -> None:
+    x = numbers((700,), dtype)
+    x[:4] = [-0.0, 7.0 if dtype == "e" else numpy.inf, numpy.nan, -0.3]  # halves are computed, and tell of errors, at the call
+    same(f"(x * 2 - np.{name}(x * 2)) * x", dtype != "e", x=x)
+    same(f"np.copysign(np.{name}(x * 2), x)", dtype != "e", x=x)
+
+
+@pytest.mark.parametrize("shape", [(4, 6), (3, 1, 7), (2, 3, 4), (300, 40), (3, 300, 260), (1, 600)], ids=str)
+def test_truth_values_are_counted(shape: tuple[int, ...]) -> None:
+    x = numbers(shape)
+    x[0] = 1  # all of a row
+    for axis, keeps, name in itertools.product(range(-len(shape), len(shape)), (False, True), ("sum", "mean", "any", "all", "prod")):
+        same(f"(x > 0).{name}(axis={axis}, keepdims={keeps})", x=x)
+        same(f"np.{name}(x > 0, axis={axis})", x=x)
+
+
+def test_truth_values_may_be_any_byte() -> None:
+    x = numpy.arange(60, dtype="u1").reshape(5, 12)
+    for axis in (0, 1):
+        assert numpy.sum(x.view(bool), axis).tolist() == lazynp.sum(lazynp.asarray(x).view(bool), axis).tolist()
+
+
+OPERANDS = ["row", "column", "x[:1]", "x[:, :1]", "x[:, ::-1]", "x[::2].repeat(2, 0)[:9]", "wide[:, 2:9]", "2.0"]
+
+
+@pytest.mark.parametrize("dtype", ["d", "f", "i4", "i1", "D"])
+def test_small_broadcasts(dtype: str) -> None:
+    x, row, column, wide = (numbers(shape, dtype) for shape in ((9, 7), (7,), (9, 1), (9, 11)))
+    for one, two in itertools.product(OPERANDS, repeat=2):
+        y = {"x": x, "row": row, "column": column, "wide": wide}
+        same(f"x + {one} * {two} - {one}" if one != two else f"x * {one}", "::-1" not in one + two, **y)
+        same(f"(x - {one})[:, None] * x", "::-1" not in one, **y)
