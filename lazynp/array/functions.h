@@ -653,7 +653,7 @@ static PyObject* of_arrays(PyObject* list, int kind) {
     for (Py_ssize_t k = 0; k < count; k++) {
         PyArrayObject* x = seen_of(items[k]);
         if (kind == COLUMNS_STACKED) {
-            for (npy_intp row = 0; row < lengths[0]; row++) memcpy(to + (row * count + k) * bytes, PyArray_BYTES(x) + row * bytes, (size_t)bytes);
+            column_put(to + k * bytes, PyArray_BYTES(x), lengths[0], count, bytes);
         } else {
             memcpy(to, PyArray_BYTES(x), (size_t)(size_of(x) * bytes));
             to += size_of(x) * bytes;
@@ -1054,6 +1054,8 @@ static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_s
         case SEARCHED: { /* `(a, v, side)` */
             PyArrayObject *sorted = n > 1 ? memory_of(args[0]) : NULL, *keys = sorted ? memory_of(args[1]) : NULL;
             int right = total == 3 && PyUnicode_CheckExact(args[2]) && PyUnicode_CompareWithASCIIString(args[2], "right") == 0;
+            npy_int64 place = sorted && keys == NULL && n == total && (total == 2 || right) ? searched_one(sorted, args[1], right) : -1;
+            if (place >= 0) return number_of(number_read((char*)&place, raw_dtypes[NPY_INTP], NULL));
             if (keys == NULL || !(total == 2 || (right && n == 3) || (right && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "side") == 0))) break;
             Py_INCREF(sorted), Py_INCREF(keys);
             found = searched(sorted, keys, right);

@@ -49,7 +49,7 @@ static inline int is_complex(PyObject* number) {
 static NumberClass* class_below(PyTypeObject* numpys) {
     if (numpys == NUMPYS(NPY_DOUBLE)) return &number_classes[NPY_DOUBLE];
     if (numpys == NUMPYS(WHOLE)) return &number_classes[WHOLE];
-    if (numpys == &PyArray_Type) return NULL;
+    if (numpys == &PyArray_Type || numpys == &PyFloat_Type || numpys == &PyLong_Type || numpys == &PyBool_Type || numpys == array_type) return NULL;
     for (int k = 0; k < NUMBER_TYPES; k++)
         if (numpys == NUMPYS(k)) return &number_classes[k];
     return NULL;

@@ -7,6 +7,7 @@
 #ifndef LAZYNP_SEARCHING_H
 #define LAZYNP_SEARCHING_H
 
+#include "numbers.h"
 #include "pool.h"
 
 /* NaNs come last, and are equal. */
@@ -44,6 +45,35 @@
 SEARCH(search_double, double, DOUBLE_BEFORE)
 SEARCH(search_whole, npy_int64, WHOLE_BEFORE)
 #undef SEARCH
+
+/* Where one number belongs, by the comparisons that NumPy makes: so it is found among numbers that are not in order, too. */
+#define SEARCH_ONE(NAME, TYPE, BEFORE) \
+    static npy_intp NAME(const TYPE* a, npy_intp n, TYPE v, int right) { \
+        npy_intp low = 0, high = n; \
+        while (low < high) { \
+            npy_intp middle = low + ((high - low) >> 1); \
+            if (right ? !BEFORE(v, a[middle]) : BEFORE(a[middle], v)) low = middle + 1; \
+            else high = middle; \
+        } \
+        return low; \
+    }
+SEARCH_ONE(search_one_double, double, DOUBLE_BEFORE)
+SEARCH_ONE(search_one_whole, npy_int64, WHOLE_BEFORE)
+#undef SEARCH_ONE
+
+/* `x.searchsorted(v)` of a number of the same type; -1 where NumPy has to see to it. */
+static npy_intp searched_one(PyArrayObject* x, PyObject* v, int right) {
+    int overflow = 0;
+    long long whole;
+    if (PyArray_NDIM(x) != 1 || !PyArray_ISCARRAY_RO(x)) return -1;
+    if (PyArray_TYPE(x) == NPY_DOUBLE) {
+        if (!PyFloat_CheckExact(v) && !IS_A(v, NPY_DOUBLE)) return -1;
+        return search_one_double((const double*)PyArray_DATA(x), PyArray_DIM(x, 0), PyFloat_AS_DOUBLE(v), right); /* NumPy's doubles begin as Python's */
+    }
+    if (PyArray_TYPE(x) != NPY_INT64 || !(PyLong_CheckExact(v) || IS_A(v, NPY_INT64))) return -1;
+    whole = PyLong_CheckExact(v) ? PyLong_AsLongLongAndOverflow(v, &overflow) : ((PyInt64ScalarObject*)v)->obval;
+    return overflow ? -1 : search_one_whole((const npy_int64*)PyArray_DATA(x), PyArray_DIM(x, 0), whole, right);
+}
 
 /* `x.searchsorted(y)` of such arrays; NULL, without an exception, where NumPy has to see to it. */
 static PyObject* searched(PyArrayObject* x, PyArrayObject* y, int right) {

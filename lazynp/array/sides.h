@@ -60,4 +60,19 @@ static void sides(char* to, const char* from, npy_intp rows, npy_intp n, npy_int
 #undef SIDES
 }
 
+/* Put `n` neighbours where they are `apart` elements from one to the next: a column. */
+static inline void column_put(char* to, const char* from, npy_intp n, npy_intp apart, npy_intp size) {
+#define COLUMN(TYPE) \
+    for (npy_intp k = 0; k < n; k++) ((TYPE*)to)[k * apart] = ((const TYPE*)from)[k]; \
+    return;
+    switch (size) {
+    case 8: COLUMN(uint64_t)
+    case 4: COLUMN(uint32_t)
+    case 2: COLUMN(uint16_t)
+    case 1: COLUMN(uint8_t)
+    }
+#undef COLUMN
+    for (npy_intp k = 0; k < n; k++) memcpy(to + k * apart * size, from + k * size, (size_t)size);
+}
+
 #endif

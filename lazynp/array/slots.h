@@ -188,6 +188,7 @@ static PyObject* product_in_passing(PyObject* a, PyObject* b) {
 
 static PyObject* binary_answer(int op, PyObject* a, PyObject* b);
 static PyObject* product_recorded(PyObject* a, PyObject* b);
+static PyObject* product_number(PyObject* a, PyObject* b);
 
 /* The loops of an array to the power of a number, as a step; NULL where there are none. */
 static Loops* power_steps(PyObject* a, PyObject* b) {
@@ -231,9 +232,28 @@ static PyObject* binary(int op, PyObject* a, PyObject* b) {
     }
     if (op == MATMUL) {
         PyObject* found = product_recorded(a, b);
+        if (found == NULL && !PyErr_Occurred()) found = product_number(a, b);
         if (found || PyErr_Occurred()) return found;
     }
     return binary_answer(op, a, b);
+}
+
+/* The memory of an array's cell as macros read it, which need not be one of NumPy's arrays (borrowed); NULL where there is none. */
+static inline PyArrayObject* raw_memory(PyObject* x) {
+    PyObject* base = Py_TYPE(x) == array_type ? ((Cell*)x)->base : NULL;
+    return base && (IS_RAW(base) || Py_TYPE(base) == &PyArray_Type) ? (PyArrayObject*)base : NULL;
+}
+
+/* The product of two vectors, a number; NULL, perhaps without an exception, where it is to be looked at closer. */
+static PyObject* product_number(PyObject* a, PyObject* b) {
+    PyArrayObject *x, *y;
+    PyObject* found = NULL;
+    if (Py_TYPE(a) != array_type || Py_TYPE(b) != array_type || settle_operand(a) < 0 || settle_operand(b) < 0) return NULL;
+    if ((x = raw_memory(a)) == NULL || (y = raw_memory(b)) == NULL || PyArray_NDIM(x) != 1 || PyArray_NDIM(y) != 1) return NULL;
+    Py_INCREF(x), Py_INCREF(y);
+    found = direct_product(x, y);
+    Py_DECREF(x), Py_DECREF(y);
+    return wrapped(found);
 }
 
 /* What an operator gives where it is computed now. */

@@ -130,3 +130,51 @@ def test_small_broadcasts(dtype: str) -> None:
         y = {"x": x, "row": row, "column": column, "wide": wide}
         same(f"x + {one} * {two} - {one}" if one != two else f"x * {one}", "::-1" not in one + two, **y)
         same(f"(x - {one})[:, None] * x", "::-1" not in one, **y)
+
+
+SOUGHT = [
+    -7.0,
+    0.0,
+    -0.0,
+    3.0,
+    3.5,
+    99.0,
+    float("nan"),
+    numpy.float64(2.0),
+    3,
+    numpy.int64(-2),
+    True,
+    2**70,
+    -(2**63),
+    numpy.float32(1.5),
+    1j,
+]
+
+
+@pytest.mark.parametrize("dtype", ["d", "q", "f", "i4", "D"])
+def test_where_one_number_belongs(dtype: str) -> None:
+    rng = numpy.random.default_rng(3)
+    for size in (0, 1, 2, 7, 300):
+        for order in (numpy.sort, lambda a: a):  # NumPy finds a place among numbers that are not in order, too
+            a = order(rng.integers(-5, 5, size)).astype(dtype)
+            if size == 7 and dtype in "df":
+                a[-1] = numpy.nan
+            for v, side in itertools.product(SOUGHT, ((), ("left",), ("right",))):
+                found: list[Any] = []
+                for np in (numpy, lazynp):
+                    x = np.asarray(a.copy())
+                    for call in (lambda: np.searchsorted(x, v, *side), lambda: x.searchsorted(v, *side)):  # noqa: B023
+                        try:
+                            place = call()
+                            found.append((int(place), isinstance(place, numpy.int64)))
+                        except Exception as error:
+                            found.append((type(error), str(error)))
+                assert found[:2] == found[2:], (a, v, side)
+
+
+@pytest.mark.parametrize("dtype", ["d", "f", "i2", "?", "D"])
+def test_columns_of_vectors(dtype: str) -> None:
+    vectors = [numbers((300,), dtype) for _ in range(3)]
+    ours = [lazynp.asarray(x.copy()) for x in vectors]
+    found, expected = lazynp.column_stack(ours), numpy.column_stack(vectors)
+    assert (found.dtype, found.strides, numpy.asarray(found).tobytes()) == (expected.dtype, expected.strides, expected.tobytes())
