@@ -1067,6 +1067,7 @@ static int operands_type(const Loops* loops, const Read* read, PyObject* a, PyOb
     if (number && (PyComplex_CheckExact(number) || IS_A(number, NPY_CDOUBLE)) && type < NPY_CFLOAT) type = type == NPY_FLOAT && PyComplex_CheckExact(number) ? NPY_CFLOAT : NPY_CDOUBLE;
     else if (number && type < NPY_FLOAT && PyFloat_CheckExact(number)) type = NPY_DOUBLE;
     else if (number && type == NPY_BOOL && PyLong_CheckExact(number)) type = NPY_LONG;
+    if (a && b && read[0].type >= 0 && read[1].type >= 0 && read[0].type != read[1].type && loops->of[type].function == NULL && !loops->integers_divide) return -1; /* it is NumPy's to say */
     return loops_type(loops, type);
 }
 

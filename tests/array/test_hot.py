@@ -54,7 +54,8 @@ PROGRAMS: dict[str, tuple[Callable[[Any, Any], Any], int]] = {
     "of truth": (lambda u, v: lazynp.logical_or(u < v, ~(u > 1)) & (v != 3) | (u == v), 1),
     "squares": (lambda u, v: lazynp.square(u - v) + lazynp.fabs(v * 2), 1),
     "steps": (lambda u, v: u[:, ::2] * 2 - v[:, ::2] * u[:, 1::2], 1),
-    "columns": (lambda u, v: u[:, :1] * 2 + v[:, 3:4] - 1, 1),
+    "a column": (lambda u, v: u[:, :1] * 2 + v[:, 3:4] - 1, 0),  # few elements
+    "columns": (lambda u, v: u[:, :4] * 2 + v[:, 3:4] - 1, 1),
     "few columns": (lambda u, v: u[:, :5] * 2 + v[:, 3:8] - 1, 1),
     "one number": (lambda u, v: u * 1.5 + u[:1, :1] - 2, 1),
     "parts of rows": (lambda u, v: (u[::3] + v[:27]) * 2, 1),
