@@ -138,6 +138,26 @@ def test_interrupts_and_full_memory_leave_nodes_pending(error: BaseException, mo
     np.testing.assert_array_equal(value(node), [3.0])
 
 
+def test_what_a_handler_has_lazynp_raise_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = leaf([1.0])
+    inside: dict[str, Any] = {"__name__": "lazynp.anything"}
+    exec("def fails():\n    raise ValueError('amid')", inside)
+    handlers = [lambda: inside["fails"]()]
+
+    def interrupted(arrays: Any, params: Any) -> Any:
+        if handlers:
+            handlers.pop()()
+        return arrays[0] + 1
+
+    monkeypatch.setitem(library.FUNCTIONS, "interrupted", interrupted)
+    called = build.call("interrupted", (), [x], FLOAT, (1,))
+    with pytest.raises(ValueError, match="amid"):
+        realize([called], "test")
+    assert called.buffer is None and called.error is None
+    realize([called], "test")
+    np.testing.assert_array_equal(value(called), [2.0])
+
+
 def test_all_outputs_of_a_call_come_to_exist_together() -> None:
     for first in range(3):
         x = leaf([1.5, -2.25])

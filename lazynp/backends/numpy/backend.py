@@ -124,14 +124,14 @@ _INSIDE: Final = frozenset({"lazynp", "numpy", "scipy", "", *sys.stdlib_module_n
 
 
 def _from_outside(error: BaseException) -> bool:
-    """Tell whether code of the program's own raised it, a signal handler's: trying again would not fail again."""
+    """Tell whether code of the program's own was on the way to it, a signal handler's, whoever raised it: trying again may not fail."""
     traceback = error.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
+    while traceback is not None:
+        name = str(traceback.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
+        if name == "__main__" or name not in _INSIDE:
+            return True
         traceback = traceback.tb_next
-    if traceback is None:
-        return False
-    name = str(traceback.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
-    return name == "__main__" or name not in _INSIDE
+    return False
 
 
 def _failed(source: Source, function: Any, error: BaseException) -> int | None:
