@@ -170,8 +170,10 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def shape(self) -> Shape:
         """Tuple of dimensions."""
-        base = self._base
-        found: Shape = base.shape if type(base) is _MEMORY else self._node.shape if base is None else self._view.shape
+        node, base = self._node, self._base
+        if base is None and node is None:
+            return self.shape  # another thread exchanged them
+        found: Shape = base.shape if type(base) is _MEMORY else node.shape if base is None else self._view.shape
         return found
 
     @shape.setter
@@ -193,8 +195,10 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
     @property
     def dtype(self) -> np.dtype[Any]:
         """Element type."""
-        base = self._base
-        found: np.dtype[Any] = base.dtype if type(base) is _MEMORY else self._node.dtype if base is None else self._view.dtype
+        node, base = self._node, self._base
+        if base is None and node is None:
+            return self.dtype  # another thread exchanged them
+        found: np.dtype[Any] = base.dtype if type(base) is _MEMORY else node.dtype if base is None else self._view.dtype
         return found
 
     @dtype.setter
@@ -283,10 +287,10 @@ class ndarray(Cell, metaclass=ArrayType):  # noqa: N801, NumPy's name
         if devices.gpus is None:
             return devices.CPU
         root = self._base if type(self._base) is ndarray else self
-        held = root._base
-        if type(held) is _MEMORY:
+        node, held = root._node, root._base
+        if type(held) is _MEMORY or (held is None and node is None):  # of which another thread made a draft
             return devices.CPU
-        return devices.of(root._node) if held is None else held.buffer.device or devices.default()
+        return devices.of(node) if held is None else held.buffer.device or devices.default()
 
     @device.setter
     def device(self, device: Any) -> None:

@@ -626,10 +626,13 @@ def changes_alone(root: arrays.ndarray, x: arrays.ndarray, node: Node) -> bool:
         return False
     if root._base is not None:
         return True
-    buffer = root._node.buffer
-    if buffer is None or buffer.place is not None or buffer.shared:
+    old = root._node
+    buffer = None if old is None else old.buffer  # None: another thread made it a draft
+    if old is None or buffer is None or buffer.place is not None or buffer.shared:
         return False
-    return _holders_of_node(root) - _readers(root._node, node) <= _CELL_ALONE
+    readers = _readers(old, node)
+    del old  # which is counted
+    return _holders_of_node(root) - readers <= _CELL_ALONE
 
 
 def _readers(old: Node, node: Node) -> int:

@@ -1379,6 +1379,7 @@ static PyObject* round_recorded(PyObject* const* args, Py_ssize_t n, PyObject* n
     decimals = PyLong_AsLong(args[1]);
     if (decimals == -1 && PyErr_Occurred()) return PyErr_Clear(), NULL;
     if (decimals == 0) return chain_step(&round_loops, args[0], NULL);
+    if (read.array && !PyArray_IS_C_CONTIGUOUS(read.array)) return NULL; /* the result lies in C's order, or in Fortran's */
     if (decimals < -8 || decimals > 8 || (power = PyFloat_FromDouble(tens[labs(decimals)])) == NULL) return NULL;
     scaled = chain_step(&binary_loops[decimals > 0 ? MUL : DIV], args[0], power);
     whole = scaled ? chain_step(&round_loops, scaled, NULL) : NULL;

@@ -64,7 +64,7 @@ def write(x: arrays.ndarray, key: Any, value: Any) -> None:
         if isinstance(value, (list, tuple)) or ((kind is arrays.ndarray or isinstance(value, np.ndarray)) and value.shape):
             # An element takes no sequence; NumPy says so in words that depend on the dtype.
             np.empty(1, x.dtype)[0] = np.zeros(value.shape, value.dtype) if type(value) is arrays.ndarray else value
-    if devices.gpus is None and root._base is None and core.native and prod(lengths) * SMALL_PART <= root.size and _is_run(root._node):
+    if devices.gpus is None and root._base is None and core.native and prod(lengths) * SMALL_PART <= root.size and _is_run_of(root):
         arrays.draft(root)
     if config.at_hand and hand.written(x, root, key, lengths, value):
         return
@@ -106,7 +106,9 @@ def _write_element(x: arrays.ndarray, root: arrays.ndarray, region: Region, valu
     elif kind not in _PLAIN:
         return False
     with core.writing(x):
-        held, node = root._base, root._node
+        node, held = root._node, root._base
+        while held is None and node is None:  # another thread exchanged them
+            node, held = root._node, root._base
         if held is None:
             worth, exists = _worth_draft(node), node.buffer is not None
             del node  # the memory is the array's own if nobody else holds it
@@ -129,6 +131,8 @@ def _known(x: arrays.ndarray) -> Any:
     if x._base is not None or x.shape:
         return None
     node = x._node
+    if node is None:  # another thread made it a draft
+        return None
     if node.op is o.CONST:
         return np.array(node.arg, node.dtype)
     buffer = node.buffer
@@ -155,6 +159,11 @@ def _is_run(node: Node) -> bool:
         if run == DRAFT_RUN:
             return True
     return False
+
+
+def _is_run_of(root: arrays.ndarray) -> bool:
+    node = root._node  # None where another thread has made it a draft meanwhile
+    return node is not None and _is_run(node)
 
 
 def fitted(value: Any, shape: Shape, dtype: np.dtype[Any]) -> Node:

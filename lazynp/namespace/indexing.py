@@ -325,13 +325,18 @@ def positions(x: arrays.ndarray) -> Sequence[Any]:
     return np.nonzero(arrays.host(x, "mask shape")) if found is None else found
 
 
+def _buffer_of(x: arrays.ndarray) -> Any:
+    node = x._node  # None where another thread has made it a draft meanwhile
+    return None if node is None else node.buffer
+
+
 def _flat_positions(mask: Any) -> Any:
     """Find where a mask is true, in C order; of a large mask that exists the last answer is kept, for several arrays are read by one."""
     global _last
     buffer = None
     if type(mask) is arrays.ndarray and mask._base is None and devices.gpus is None:
         arrays.host(mask, "mask shape")
-        buffer = mask._node.buffer
+        buffer = _buffer_of(mask)
     if buffer is None:
         return positions(arrays.view_reshape(mask, (-1,)))[0]
     last = _last
@@ -396,7 +401,7 @@ def _checked(index: arrays.ndarray, n: int, axis: int) -> arrays.ndarray:
     """An index array; out-of-range values that are already known are refused now, the others when they are computed."""
     known = arrays.elements(index)
     if known is not None:
-        buffer = index._node.buffer if index._base is None else None
+        buffer = _buffer_of(index) if index._base is None else None
         ends = None if buffer is None or buffer.facts is None else buffer.facts.get("ends")
         if ends is None and buffer is not None and known.size:
             ends = np.array([np.minimum.reduce(known, None), np.maximum.reduce(known, None)])
