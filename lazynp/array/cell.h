@@ -226,10 +226,10 @@ static inline void view_belongs(PyObject* view, PyObject* owner) {
     Py_XSETREF(((PyArrayObject_fields*)view)->base, Py_NewRef(owner));
 }
 
-/* Whether a view of NumPy's is all of an array to which nothing refers but the view and `others`. */
-static inline int is_all_of_unseen(PyArrayObject* view, int others) {
+/* Whether a view of NumPy's is all of an array to which nothing else refers. */
+static inline int is_all_of_unseen(PyArrayObject* view) {
     PyArrayObject_fields* base = (PyArrayObject_fields*)PyArray_BASE(view);
-    return base && PyArray_CheckExact((PyObject*)base) && Py_REFCNT(base) == 1 + others && Py_REFCNT(view) == 1 && base->flags & NPY_ARRAY_OWNDATA &&
+    return base && PyArray_CheckExact((PyObject*)base) && Py_REFCNT(base) == 1 && Py_REFCNT(view) == 1 && base->flags & NPY_ARRAY_OWNDATA &&
            base->weakreflist == NULL && ((PyArrayObject_fields*)view)->weakreflist == NULL && PyArray_NBYTES((PyArrayObject*)base) == PyArray_NBYTES(view) &&
            PyArray_TYPE((PyArrayObject*)base) == PyArray_TYPE(view) && PyArray_ISONESEGMENT(view);
 }
@@ -244,21 +244,11 @@ static PyObject* cell_of_unseen(PyObject* viewed) {
 /* The cell of what NumPy returned (the reference is taken over).  What `linspace`, `tile`, ... return is a result that they reshape: the view of a cell. */
 static PyObject* cell_of_result(PyObject* found) {
     PyObject *base = (PyObject*)PyArray_BASE((PyArrayObject*)found), *owner, *made;
-    if (!is_all_of_unseen((PyArrayObject*)found, 0)) return cell_of(found, base);
+    if (!is_all_of_unseen((PyArrayObject*)found)) return cell_of(found, base);
     if ((owner = cell_of_unseen(base)) == NULL) return Py_DECREF(found), NULL;
     made = cell_of(found, owner);
     Py_DECREF(owner);
     return made;
-}
-
-/* Let an array that was another library's and is nobody's but `x`'s now belong to a cell as well; tells whether it does. */
-static int cell_adopts(Cell* x) {
-    PyObject *shown = x->base, *owner;
-    if (shown == NULL || !PyArray_CheckExact(shown) || x->view != (PyObject*)PyArray_BASE((PyArrayObject*)shown) || !is_all_of_unseen((PyArrayObject*)shown, 1)) return 0;
-    if ((owner = cell_of_unseen(x->view)) == NULL) return PyErr_Clear(), 0;
-    Py_SETREF(x->view, owner);
-    x->lent = 0;
-    return 1;
 }
 
 /* What is read from the class of arrays, and is not simply its own: name -> object, or None until `class_make` has made it. */

@@ -386,12 +386,13 @@ static char* small_operands(const Chain* self, char* next, char* const end, char
     if (!rows_of(self, &of)) return NULL;
     for (int k = 0; k < self->arrays; k++) {
         npy_intp size = PyArray_ITEMSIZE(self->array[k]), row = of.within * of.length * size;
+        npy_intp bytes = (self->size * size + SMALL_APART + 15) & ~(npy_intp)15; /* what follows is aligned */
         from[k] = PyArray_BYTES(self->array[k]), along[k] = of.along[k];
         if (of.rows == 1 || lies_in_rows(&of, k, size) == LIES_DENSE || !(of.along[k] | of.across[k] | of.over[k])) continue;
-        if (size > SIDES_SIZE || end - next < self->size * size + SMALL_APART) return NULL;
+        if (size > SIDES_SIZE || end - next < bytes) return NULL;
         for (npy_intp block = 0; block < of.rows / of.within; block++)
             sides(next + block * row, from[k] + block * of.over[k], of.within, of.length, of.across[k], of.along[k], size);
-        from[k] = next, along[k] = size, next += self->size * size + SMALL_APART;
+        from[k] = next, along[k] = size, next += bytes;
     }
     return next;
 }
@@ -1078,7 +1079,7 @@ static inline int casts_known(const Loops* loops, int type, const Read* read) {
 }
 
 /* Whether there is something that keeps an operation from being recorded, at first sight. */
-static inline int is_lent(PyObject* x) { return Py_TYPE(x) == array_type && ((Cell*)x)->lent && !is_private(x) && !cell_adopts((Cell*)x); }
+static inline int is_lent(PyObject* x) { return Py_TYPE(x) == array_type && ((Cell*)x)->lent && !is_private(x); }
 
 /* Keep what waits within bounds; -1 where NumPy raises. */
 static inline int tapes_bound(void) {

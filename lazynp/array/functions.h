@@ -1373,7 +1373,7 @@ static PyObject* round_recorded(PyObject* const* args, Py_ssize_t n, PyObject* n
     long decimals;
     Read read;
     if (n + (names ? PyTuple_GET_SIZE(names) : 0) > 2 || n < 1 || (names && PyTuple_GET_SIZE(names) && !is_named(names, "decimals"))) return NULL;
-    if (!operand_read(args[0], &read, NULL) || (read.type != NPY_DOUBLE && read.type != NPY_FLOAT)) return NULL;
+    if (!operand_read(args[0], &read, NULL) || (read.type != NPY_DOUBLE && read.type != NPY_FLOAT) || read_size(&read) == 0) return NULL;
     if (n == 1 && (names == NULL || PyTuple_GET_SIZE(names) == 0)) return chain_step(&round_loops, args[0], NULL);
     if (!PyLong_CheckExact(args[1])) return NULL;
     decimals = PyLong_AsLong(args[1]);
@@ -1431,7 +1431,7 @@ static PyObject* roll_recorded(Function* self, PyObject* const* args, Py_ssize_t
     Roll of;
     call.count = 0, call.silent = 1;
     if (!recording_begin(&begun)) return NULL;
-    if (call_takes(&call, args[0]) && roll_of(&of, call.read[0].ndim, call.read[0].dims, 1, args, total, names)) {
+    if (call_takes(&call, args[0]) && (call.read[0].ndim == 1 || (total == 3 && args[2] != Py_None)) && read_size(&call.read[0]) && roll_of(&of, call.read[0].ndim, call.read[0].dims, 1, args, total, names)) {
         call_gives(&call, call.read[0].type, call.read[0].ndim, call.read[0].dims);
         call.by_loops = roll_by_loops;
         if (call_fits(&call)) made = call_waits(&call, &begun, function_answer, (PyObject*)self, args, n, names, 0);

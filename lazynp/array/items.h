@@ -131,7 +131,12 @@ static int item_settle(Chain* self) {
     }
     if (found && self->cell[0]) {
         Cell* cell = self->cell[0];
-        PyObject* memory = ((Cell*)found)->base;
+        PyObject *memory = ((Cell*)found)->base, *owner = ((Cell*)found)->view, *again;
+        if (cell->waiting_views && memory && owner && Py_TYPE(owner) == array_type && Py_REFCNT(owner) == 1 && ((Cell*)owner)->base && PyArray_CheckExact(((Cell*)owner)->base)) { /* views have this cell for their owner */
+            if ((again = cell_of(Py_NewRef(memory), ((Cell*)owner)->base))) Py_SETREF(found, again);
+            else PyErr_Clear();
+            memory = ((Cell*)found)->base;
+        }
         self->cell[0] = NULL, self->cells--, cell->before = NULL, cell->offset = 0;
         Py_INCREF(cell);
         if (memory && (PyArray_CheckExact(memory) || IS_RAW(memory)) && ((Cell*)found)->view == Py_None) Py_SETREF(cell->base, Py_NewRef(memory));

@@ -48,7 +48,7 @@ def test_roll(shape: tuple[int, ...], dtype: str) -> None:
     other = x ^ x if dtype == "?" else x * 0
     text = "x ^ y" if dtype == "?" else "x + y"
     for shift in (0, 1, -1, 3, -100, 2**40):
-        same(f"np.roll({text}, {shift})", x=x, y=other)
+        same(f"np.roll({text}, {shift})", len(shape) == 1, x=x, y=other)
         for axis in range(-len(shape), len(shape)):
             same(f"np.roll({text}, {shift}, {axis})", x=x, y=other)
             same(f"np.roll({text}, {shift}, axis={axis})", x=x, y=other)
@@ -178,3 +178,11 @@ def test_columns_of_vectors(dtype: str) -> None:
     ours = [lazynp.asarray(x.copy()) for x in vectors]
     found, expected = lazynp.column_stack(ours), numpy.column_stack(vectors)
     assert (found.dtype, found.strides, numpy.asarray(found).tobytes()) == (expected.dtype, expected.strides, expected.tobytes())
+
+
+def test_the_base_of_a_roll_without_an_axis_has_one() -> None:
+    y = lazynp.roll((lazynp.arange(6) * 1.0).reshape(2, 3), 2)
+    base = y.base
+    base[4] = 7
+    assert base.shape == (6,)
+    assert y.tolist() == [[4, 5, 0], [1, 7, 3]]

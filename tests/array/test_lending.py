@@ -277,7 +277,7 @@ VIEWS_OF_RESULTS = [
     "np.histogram(np.arange(6.0))[1]",
     "np.tensordot(np.ones((2, 3)), np.ones((3, 2)), 1)",
     "np.cross(np.ones(3), np.arange(3.0))",
-    "np.asarray(numpy.arange(6.0).reshape(2, 3))",
+    "np.kron(np.arange(3.0), np.ones(2))",
     "np.loadtxt(['1 2'])",
 ]
 
@@ -303,3 +303,27 @@ def test_what_numpy_reshapes_is_an_operand_like_others(text: str) -> None:
         base += 1
         found.append((waits.tolist(), a.tolist(), part.tolist(), base.shape, a.base is base))
     assert found[0] == found[1]
+
+
+PENDING = ["np.tile(np.arange(3) * 1.0, 2)", "np.kron(np.arange(3.0) * 1, np.ones(2))"]
+
+
+@pytest.mark.parametrize("part", ["x[1:]", "x.T", "x.reshape(-1)", "x[...]", "x"])
+@pytest.mark.parametrize("made", PENDING)
+def test_parts_of_what_numpy_will_reshape_are_seen_to_be_lent(made: str, part: str) -> None:
+    found = []
+    for np in (numpy, lazynp):
+        x = eval(made, {"np": np})
+        outside = numpy.asarray(eval(part, {"x": x}))  # the part is taken while the result waits
+        later = [x + 1, -x, x[2:] * 2]
+        outside[...] = 9
+        found.append([each.tolist() for each in later] + [x.tolist()])
+    assert found[0] == found[1]
+
+
+def test_an_address_of_what_another_library_made_stays_told() -> None:
+    x = lazynp.asarray(numpy.arange(4.0).reshape(2, 2))
+    shown = numpy.frombuffer(x)
+    later = x * 2 + 1
+    shown[0] = 77
+    assert later.tolist() == [[1, 3], [5, 7]]
