@@ -1686,6 +1686,11 @@ static PyObject* signature_first(Function* self, const Words* words, const Call*
     return found;
 }
 
+/* Whether it is a method of `power`, which raises for some integers. */
+static int is_of_powers(const Function* self, PyObject* const* args) {
+    return (self->kind == OF_UFUNC || self->kind == OUTER) && is_ufunc(args[0]) && numpys_ufunc(args[0]) == power_loops.ufunc;
+}
+
 /* A call whose result follows from its signature, as a cell that waits; NULL, perhaps without an exception, where it is made now. */
 static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0);
@@ -1721,7 +1726,7 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
         if (!signature_read(self, &call, &words, args, n, names)) break;
         if ((known = signature_of(&words))) {
             if (!again) self->misses = 0;
-            if (!known->known) break;
+            if (!known->known || (PyTypeNum_ISINTEGER(known->type) && is_of_powers(self, args))) break;
             call_gives(&call, known->type, known->ndim, known->dims);
             call.silent = self->silent;
             if (call_fits(&call)) made = call_waits(&call, &begun, function_answer, (PyObject*)self, args, n, names, self->arrays == SEQUENCE);

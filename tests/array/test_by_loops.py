@@ -186,3 +186,10 @@ def test_the_base_of_a_roll_without_an_axis_has_one() -> None:
     base[4] = 7
     assert base.shape == (6,)
     assert y.tolist() == [[4, 5, 0], [1, 7, 3]]
+
+
+@pytest.mark.parametrize("call", ["outer(x, -x)", "reduce(np.stack([x, -x]))", "accumulate(np.stack([x, -x]))"])
+def test_powers_of_integers_raise_at_the_call(call: str) -> None:
+    x = lazynp.arange(3) + 2
+    with pytest.raises(ValueError, match="negative integer powers"):
+        eval(f"np.power.{call}", {"np": lazynp, "x": x})
