@@ -234,18 +234,12 @@ static inline int is_all_of_unseen(PyArrayObject* view) {
            PyArray_TYPE((PyArrayObject*)base) == PyArray_TYPE(view) && PyArray_ISONESEGMENT(view);
 }
 
-/* The cell of such an array. */
-static PyObject* cell_of_unseen(PyObject* viewed) {
-    PyObject* made = cell_of(Py_NewRef(viewed), NULL);
-    if (made) ((Cell*)made)->lent = 0;
-    return made;
-}
-
 /* The cell of what NumPy returned (the reference is taken over).  What `linspace`, `tile`, ... return is a result that they reshape: the view of a cell. */
 static PyObject* cell_of_result(PyObject* found) {
     PyObject *base = (PyObject*)PyArray_BASE((PyArrayObject*)found), *owner, *made;
     if (!is_all_of_unseen((PyArrayObject*)found)) return cell_of(found, base);
-    if ((owner = cell_of_unseen(base)) == NULL) return Py_DECREF(found), NULL;
+    if ((owner = cell_of(Py_NewRef(base), NULL)) == NULL) return Py_DECREF(found), NULL;
+    ((Cell*)owner)->lent = 0; /* the other reference is the view's */
     made = cell_of(found, owner);
     Py_DECREF(owner);
     return made;

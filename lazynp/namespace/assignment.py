@@ -64,7 +64,7 @@ def write(x: arrays.ndarray, key: Any, value: Any) -> None:
         if isinstance(value, (list, tuple)) or ((kind is arrays.ndarray or isinstance(value, np.ndarray)) and value.shape):
             # An element takes no sequence; NumPy says so in words that depend on the dtype.
             np.empty(1, x.dtype)[0] = np.zeros(value.shape, value.dtype) if type(value) is arrays.ndarray else value
-    if devices.gpus is None and root._base is None and core.native and prod(lengths) * SMALL_PART <= root.size and _is_run_of(root):
+    if devices.gpus is None and root._base is None and core.native and prod(lengths) * SMALL_PART <= root.size and _is_run(root._node):
         arrays.draft(root)
     if config.at_hand and hand.written(x, root, key, lengths, value):
         return
@@ -147,9 +147,11 @@ def _worth_draft(node: Node) -> bool:
     return _is_run(node)
 
 
-def _is_run(node: Node) -> bool:
-    """Tell whether a value that waits is one that was written again and again, through views or not."""
+def _is_run(node: Node | None) -> bool:
+    """Tell whether a value that waits is one that was written again and again, through views or not; none is that of a draft."""
     run = 0
+    if node is None:  # another thread has made the array a draft meanwhile
+        return False
     while (op := node.op) is o.STORE or op is o.RESHAPE or op is o.PERMUTE:
         sources = node.src
         if not sources or node.buffer is not None:
@@ -159,11 +161,6 @@ def _is_run(node: Node) -> bool:
         if run == DRAFT_RUN:
             return True
     return False
-
-
-def _is_run_of(root: arrays.ndarray) -> bool:
-    node = root._node  # None where another thread has made it a draft meanwhile
-    return node is not None and _is_run(node)
 
 
 def fitted(value: Any, shape: Shape, dtype: np.dtype[Any]) -> Node:
