@@ -9,6 +9,7 @@ cimport numpy as cnp
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 from cpython.ref cimport Py_DECREF
 
+import operator
 from operator import attrgetter, getitem
 from types import FunctionType, MethodDescriptorType
 
@@ -53,8 +54,8 @@ cdef extern from "counting.h":
     int chosen_put(object, object, object)
     int compress_choose(int)
     int compress_used(Py_ssize_t)
-    int METHODS, BINARIES, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
-    int ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED, STACKED, ROWS_STACKED, JOINED_FLAT, COLUMNS_STACKED, POSITION
+    int METHODS, BINARIES, MATMUL, DIVMOD, ADD, SUB, MUL, DIV, FLOORDIV, MOD, AND, OR, XOR, NEG, ABS, INVERT
+    int ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED, STACKED, ROWS_STACKED, JOINED_FLAT, COLUMNS_STACKED, POSITION, UFUNC, OPERATOR
     int NOT_RECORDED, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, CONJUGATES, EXPANDS, SWAPS_AXES, FLIPS, ROLLS, NO_REDUCTION, SUMS, EXTREMES, TRUTHS_OF
     ctypedef object (*Direct)(object)
     Direct direct_named(const char*)
@@ -86,6 +87,7 @@ cdef extern from "counting.h":
     int SEQUENCE
     int ASKED_MOST, ITEM_ARGS
     void functions_forget()
+    void operator_set(int, object)
     PyObject* transpose_callable
     PyObject* axis_name
     PyObject* dtype_name
@@ -244,23 +246,23 @@ cdef dict _KINDS = {"array": LISTED, "asarray": AS_IT_IS, "asanyarray": AS_IT_IS
 # but floating-point errors: how many arrays a call may have, so that none is one for the result.
 cdef dict _ARRAYS = {
     **{getattr(np, name): 1 for name in (
-        "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "average", "count_nonzero", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "delete", "diag", "diagflat",
-        "diff", "ediff1d", "gradient", "insert", "max", "mean", "median", "min", "nan_to_num", "nancumprod", "nancumsum", "nanprod", "nansum", "pad", "percentile", "prod", "ptp", "quantile",
-        "repeat", "roll", "round", "sort", "sum", "tile", "tril", "triu", "unwrap", "vander") if hasattr(np, name)},
+        "all", "amax", "amin", "angle", "any", "argmax", "argmin", "argsort", "average", "count_nonzero", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "delete", "diag", "diagflat",
+        "diff", "digitize", "ediff1d", "gradient", "i0", "insert", "max", "mean", "median", "min", "nan_to_num", "nancumprod", "nancumsum", "nanprod", "nansum", "packbits", "pad", "partition", "percentile", "prod", "ptp", "quantile",
+        "repeat", "roll", "round", "sinc", "sort", "std", "sum", "tile", "tril", "triu", "unwrap", "vander", "var") if hasattr(np, name)},
     **{getattr(np, name): 2 for name in (
-        "append", "convolve", "correlate", "inner", "kron", "outer", "polyval", "searchsorted", "tensordot", "trapezoid") if hasattr(np, name)},
-    np.interp: 3, np.einsum: 6, np.linalg.norm: 1,
+        "append", "convolve", "correlate", "inner", "isclose", "isin", "kron", "outer", "polyval", "searchsorted", "tensordot", "trapezoid") if hasattr(np, name)},
+    np.interp: 3, np.where: 3, np.einsum: 6, np.linalg.norm: 1,
     **{getattr(np, name): SEQUENCE for name in ("column_stack", "concatenate", "dstack", "hstack", "stack", "vstack")},
     **{getattr(np.fft, name): 1 for name in (
         "fft", "fft2", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftn")},
     **{getattr(np.ndarray, name): 1 for name in (
-        "all", "any", "argmax", "argmin", "argsort", "cumprod", "cumsum", "max", "mean", "min", "prod", "repeat", "round", "sum")},
+        "all", "any", "argmax", "argmin", "argsort", "cumprod", "cumsum", "max", "mean", "min", "prod", "repeat", "round", "std", "sum", "var")},
     np.ndarray.searchsorted: 2,
 }
 # Of what costs much more than reading it, or grows with the square of it, fewer elements are worth asking NumPy for what a call gives.
 cdef dict _ASKED = {**dict.fromkeys(["median", "percentile", "quantile", "unwrap", "interp", "searchsorted", "argsort", "sort"], 16384), **dict.fromkeys(["diag", "diagflat", "vander"], 512)}
 # How many arguments without a name a call may have that writes into no operand.
-cdef dict _POSITIONAL = {"median": 2, "percentile": 3, "quantile": 3, "nan_to_num": 1}
+cdef dict _POSITIONAL = {"median": 2, "percentile": 3, "quantile": 3, "nan_to_num": 1, "var": 2, "std": 2, "partition": 2}
 cdef dict _OF_UFUNC = {"reduce": 1, "accumulate": 1, "outer": 2}
 # Functions in Python that compute nothing, so that there are no floating-point errors to listen to, and those that ask for the error state.
 cdef frozenset _MOVING = frozenset({
@@ -713,10 +715,19 @@ def function(slow, theirs, name, own, least=1):
     return function_new(slow, theirs, method, kind, recorded, _REDUCES.get(name, NO_REDUCTION), reduction, matrices, direct_named(direct), least, python and name not in _MOVING, plain, own or None, arrays, name in _MOVING, _ASKED.get(name, 16384 if "fft" in name else ASKED_MOST), _POSITIONAL.get(name, ITEM_ARGS))
 
 
+cdef int operators_known = 0
+
+
 def layouts(of):
     """Let ``of(function, args, names)`` say what NumPy's function gives for arrays of ones, see ``tapes.layout``; functions are asked as if they had never been."""
-    global layout_method
+    global layout_method, operators_known
     layout_method = _keep(of)
+    if operators_known == 0:
+        for k in range(BINARIES):
+            if k != MATMUL and k != DIVMOD:
+                theirs = getattr(operator, f"__{slot_name(k).decode()}__")
+                operator_set(k, function_new(theirs, theirs, None, OPERATOR, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, False, True, None, 2, False, ASKED_MOST, 2))
+        operators_known = 1
     functions_forget()
 
 

@@ -683,6 +683,27 @@ static void cast_npy_cfloat_npy_cdouble(char** args, const npy_intp* dims, const
     for (npy_intp k = dims[0]; k > 0; k--, from += steps[0], to += steps[1]) ((double*)to)[0] = ((const float*)from)[0], ((double*)to)[1] = ((const float*)from)[1];
 }
 
+/* Halves as larger numbers, which is exact. */
+static inline float half_value(npy_half x) {
+    uint32_t sign = (uint32_t)(x & 0x8000) << 16, rest = (uint32_t)(x & 0x7fff) << 13;
+    float value;
+    if (rest >= 0x0f800000) rest += 0x70000000; /* infinities and NaN */
+    else if (rest >= 0x00800000) rest += 0x38000000;
+    else value = (float)(x & 0x3ff) * 0x1p-24f, memcpy(&rest, &value, sizeof(rest));
+    rest |= sign;
+    memcpy(&value, &rest, sizeof(value));
+    return value;
+}
+#define CAST_HALF(TO) \
+    static void cast_npy_half_##TO(char** args, const npy_intp* dims, const npy_intp* steps, void* data) { \
+        const char* from = args[0]; \
+        char* to = args[1]; \
+        (void)data; \
+        for (npy_intp k = dims[0]; k > 0; k--, from += steps[0], to += steps[1]) *(TO*)to = (TO)half_value(*(const npy_half*)from); \
+    }
+CAST_HALF(npy_float)
+CAST_HALF(npy_double)
+
 #define NUMBER_OF(X) (sizeof(X) == sizeof(npy_long) ? NPY_LONG : NPY_LONGLONG) /* of the integers of 64 bits NumPy has two */
 
 static int cast_type_npy_bool(void) { return NPY_BOOL; }
@@ -694,6 +715,7 @@ static int cast_type_npy_int(void) { return NPY_INT; }
 static int cast_type_npy_uint(void) { return NPY_UINT; }
 static int cast_type_npy_int64(void) { return NPY_INT64; }
 static int cast_type_npy_uint64(void) { return NPY_UINT64; }
+static int cast_type_npy_half(void) { return NPY_HALF; }
 static int cast_type_npy_float(void) { return NPY_FLOAT; }
 static int cast_type_npy_double(void) { return NPY_DOUBLE; }
 static int cast_type_npy_cfloat(void) { return NPY_CFLOAT; }
@@ -716,6 +738,8 @@ static int casts_fill(PyObject* cast) {
 #define FILL_COMPLEX(FROM, TO, PART) FILL(FROM, TO)
     CASTS_COMPLEX(FILL_COMPLEX)
     FILL(npy_cfloat, npy_cdouble)
+    FILL(npy_half, npy_float)
+    FILL(npy_half, npy_double)
     return 0;
 }
 
@@ -727,7 +751,7 @@ static int common_type(int a, int b) {
         PyArray_Descr *x = PyArray_DescrFromType(a), *y = PyArray_DescrFromType(b), *both = PyArray_PromoteTypes(x, y);
         int type = both ? both->type_num : -1;
         if (both == NULL) PyErr_Clear();
-        if (type >= 0 && (type >= TYPES || (type != a && cast_loops[type].of[a].function == NULL) || (type != b && cast_loops[type].of[b].function == NULL))) type = -1;
+        if (type >= 0 && (!IS_NUMERIC(type) || (type != a && cast_loops[type].of[a].function == NULL) || (type != b && cast_loops[type].of[b].function == NULL))) type = -1;
         if (type == NPY_DOUBLE && !PyTypeNum_ISFLOAT(a) && !PyTypeNum_ISFLOAT(b)) type = -1; /* signed and unsigned: some loops compare them as they are */
         known[a][b] = (signed char)(type < 0 ? -1 : type + 1);
         Py_DECREF(x), Py_DECREF(y), Py_XDECREF(both);
@@ -1050,7 +1074,7 @@ static inline int operand_read(PyObject* x, Read* to, PyObject* other) {
     if (((Cell*)x)->base && IS_RAW(((Cell*)x)->base)) to->array = (PyArrayObject*)((Cell*)x)->base;
     else if ((to->array = memory_of(x)) == NULL && (to->array = large_complex(x)) == NULL && (to->array = large_real(x, other)) == NULL) return 0;
     to->type = PyArray_TYPE(to->array), to->ndim = PyArray_NDIM(to->array), to->dims = PyArray_DIMS(to->array);
-    return to->type < TYPES && is_private(x);
+    return IS_NUMERIC(to->type) && is_private(x);
 }
 
 /* The type in which the operands are computed; -1 where that is not recorded. */
@@ -1124,7 +1148,7 @@ static inline PyArrayObject* next_array(PyObject* x) {
     } else if (Py_TYPE(base) != &PyArray_Type || !is_private(x)) {
         return NULL;
     }
-    return PyArray_TYPE((PyArrayObject*)base) < TYPES ? (PyArrayObject*)base : NULL;
+    return IS_NUMERIC(PyArray_TYPE((PyArrayObject*)base)) ? (PyArrayObject*)base : NULL;
 }
 
 /* What most operations are: a step over operands of one type and one shape, which lie as the results do, or in rows of steps forward.  NULL, without an
@@ -1235,9 +1259,9 @@ reading: /* from here on no code of a program's runs */
     }
     if (loop->state != USABLE) goto refused;
     joins = loop->joins;
-    if (loop->raises || (PyTypeNum_ISCOMPLEX(type) && !joins) || (loops->kernels && begun.minded & ERROR_UNDER)) goto refused;
+    if ((loop->raises && !(nin == 2 && read[1].type < 0 && is_natural(operands[1]))) || (loops->kernels && begun.minded & ERROR_UNDER)) goto refused;
     size = dims_join(read, nin, &ndim, dims);
-    if (size < (chain_sizes.from == 1 ? 0 : chain_sizes.from) || (size > limit_now() && !PyTypeNum_ISCOMPLEX(type))) goto refused;
+    if (size < (chain_sizes.from == 1 ? 0 : chain_sizes.from) || (size > limit_now() && !(joins && PyTypeNum_ISCOMPLEX(type)))) goto refused;
     flat = 1;
     for (int o = 0; o < nin; o++) {
         if (read[o].type < 0 && !value_of(operands[o], type, &value[o])) goto refused;
@@ -1262,7 +1286,7 @@ reading: /* from here on no code of a program's runs */
     }
     for (int o = 0; o < nin; o++)
         if (read[o].type >= 0 && read[o].type != operand_type(loops, type, o)) {
-            if (!loop->joins && (nin == 2 || !joins)) goto unfit; /* which loop it is for two types is NumPy's to say */
+            if (!loop->joins && (!joins || (nin == 2 && read[0].type >= 0 && read[1].type >= 0 && read[0].type != read[1].type))) goto unfit; /* which loop it is for two types is NumPy's to say */
             of[o] = chain_cast(self, of[o], read[o].type, type, &begun.site);
         }
     chain_append(self, loops, type, of, begun.cell, &begun.site);

@@ -407,7 +407,7 @@ static int where_fill(void) {
     where_loops.ufunc = numpy ? PyObject_GetAttrString(numpy, "where") : NULL, where_loops.nin = 3, where_loops.chooses = 1;
     Py_XDECREF(numpy);
     for (int type = 0; type < TYPES; type++) {
-        int size = PyTypeNum_ISCOMPLEX(type) ? 0 : (int)PyDataType_ELSIZE(raw_dtypes[type]);
+        int size = PyTypeNum_ISCOMPLEX(type) || raw_dtypes[type] == NULL ? 0 : (int)PyDataType_ELSIZE(raw_dtypes[type]);
         PyUFuncGenericFunction function = (PyUFuncGenericFunction)(size == 1 ? choose_1 : size == 2 ? choose_2 : size == 4 ? choose_4 : size == 8 ? choose_8 : NULL);
         if (function) where_loops.of[type] = (Loop){.function = function, .out = (char)type, .size = (char)size, .state = USABLE, .basic = 1, .joins = 1};
     }

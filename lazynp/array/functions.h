@@ -22,7 +22,7 @@
 
 
 /* How a function is answered. */
-enum { ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED, STACKED, ROWS_STACKED, JOINED_FLAT, COLUMNS_STACKED, POSITION };
+enum { ANY, ZEROS, ONES, FULL, SQUARE, RANGE, GROWING, WIDENING, SPACED, REDUCTION, MEAN, FOREIGN, LISTED, AS_IT_IS, DRAW, OF_UFUNC, AT, OUTER, NUMBERS, ORDERED, RESHAPE, ASTYPE, PRODUCT, MATRICES, DOT, SIZED, LIBRARY, VIEW, WHERE, JOINED, SEARCHED, VARIANCE, DEVIATION, CLOSE, ALL_CLOSE, COUNTED, RESIZED, REALIZED, STACKED, ROWS_STACKED, JOINED_FLAT, COLUMNS_STACKED, POSITION, UFUNC, OPERATOR };
 
 /* Functions that are recorded without a kind of their own, and reductions by the dtype of their results. */
 enum { NOT_RECORDED, CASTS_TO, COPIES, SCANS, SORTS, SORTS_POSITIONS, CLIPS, DIFFERS, ROUNDS, ARG_EXTREMES, PRODUCTS, CONJUGATES, EXPANDS, SWAPS_AXES, FLIPS, ROLLS };
@@ -39,6 +39,7 @@ typedef struct Function {
     Matrices* matrices; /* one, or two of which the first is for vectors */
     Direct direct; /* what it does with one array and nothing else; may be NULL */
     int kind;
+    int op;       /* of an operator: which one */
     int recorded, reduces;
     int views;    /* it gives a view of its first argument */
     int arrays;   /* the result follows from the signature of a call with at most so many arrays, SEQUENCE: of a list of them; 0: it does not */
@@ -636,7 +637,7 @@ static PyObject* of_arrays(PyObject* list, int kind) {
     char* to;
     if (kind == ROWS_STACKED) kind = ndim > 1 ? JOINED_FLAT : STACKED;
     own = kind == JOINED_FLAT; /* axes of which each has its own length */
-    if (ndim < 1 || ndim >= RAW_AXES || (kind == COLUMNS_STACKED && ndim > 1) || type >= TYPES || raw_dtypes[type] != PyArray_DESCR(first)) return NULL;
+    if (ndim < 1 || ndim >= RAW_AXES || (kind == COLUMNS_STACKED && ndim > 1) || !IS_NUMERIC(type) || raw_dtypes[type] != PyArray_DESCR(first)) return NULL;
     memcpy(lengths, PyArray_DIMS(first), (size_t)ndim * sizeof(npy_intp));
     for (Py_ssize_t k = 0; k < count; k++) {
         PyArrayObject* x = seen_of(items[k]);
@@ -957,12 +958,15 @@ static PyObject* of_foreign(int kind, PyArrayObject* x, PyObject* dtype) {
 static PyObject* function_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names);
 
 /* What a function gives whose arguments lie in memory. */
+static PyObject* ufunc_answer(PyObject* callable, PyObject* const* args, Py_ssize_t n, PyObject* names);
 static PyObject* function_answer(PyObject* callable, PyObject* const* args, Py_ssize_t n, PyObject* names) {
     Function* self = (Function*)callable;
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0), given = n;
     PyObject *found = NULL, *first = NULL;
     PyArrayObject* x;
     int least = limit_now() ? self->least : 1, keeps;
+    if (self->kind == UFUNC) return ufunc_answer(self->slow, args, n, names);
+    if (self->kind == OPERATOR && n == 2) return binary_answer(self->op, args[0], args[1]);
     if (total > MOST || (names && self->own && has_own(self->own, names))) goto slow;
     if (names && n == 0 && (self->kind == ZEROS || self->kind == ONES || self->kind == FULL) && PyTuple_GET_ITEM(names, 0) == shape_name) return by_position(callable, args, names);
     if (takes_cells(self->kind) && any_foreign(args, total)) return call_with_cells(function_call, callable, args, n, names);
@@ -1324,10 +1328,10 @@ static int dtype_number(PyObject* dtype) {
     if (dtype == (PyObject*)&PyLong_Type) return NPY_LONG;
     if (dtype == (PyObject*)&PyBool_Type) return NPY_BOOL;
     if (PyUnicode_CheckExact(dtype)) {
-        if (PyUnicode_GET_LENGTH(dtype) == 0 || PyUnicode_READ_CHAR(dtype, 0) > 127 || strchr("?bBhHiIlLqQfdu", (int)PyUnicode_READ_CHAR(dtype, 0)) == NULL) return -1;
+        if (PyUnicode_GET_LENGTH(dtype) == 0 || PyUnicode_READ_CHAR(dtype, 0) > 127 || strchr("?bBhHiIlLqQfdeucFD", (int)PyUnicode_READ_CHAR(dtype, 0)) == NULL) return -1;
     } else if (!PyObject_TypeCheck(dtype, &PyArrayDescr_Type) && !(PyType_Check(dtype) && PyType_IsSubtype((PyTypeObject*)dtype, &PyGenericArrType_Type))) return -1;
     if (!PyArray_DescrConverter(dtype, &descr)) return PyErr_Clear(), -1;
-    if (descr->type_num < TYPES && PyArray_ISNBO(descr->byteorder)) number = descr->type_num;
+    if (IS_NUMERIC(descr->type_num) && PyArray_ISNBO(descr->byteorder)) number = descr->type_num;
     Py_DECREF(descr);
     return number;
 }
@@ -1338,7 +1342,7 @@ static PyObject* cast_recorded(Function* self, PyObject* const* args, Py_ssize_t
     int to;
     if (names || n != (self->kind == ASTYPE ? 2 : 1) || !operand_read(args[0], &read, NULL) || read.type < 0) return NULL;
     to = self->kind == ASTYPE ? dtype_number(args[1]) : read.type;
-    if (to < 0 || to >= TYPES || cast_loops[to].of[read.type].function == NULL) return NULL;
+    if (!IS_NUMERIC(to) || cast_loops[to].of[read.type].function == NULL) return NULL;
     return chain_step(&cast_loops[to], args[0], NULL);
 }
 
@@ -1450,7 +1454,7 @@ static int like_call(Call* call, Function* self, PyObject* const* args, Py_ssize
     type = x->type;
     switch (self->kind == ASTYPE ? CASTS_TO : self->recorded) {
     case CASTS_TO:
-        if (names || n != 2 || PyTypeNum_ISCOMPLEX(type) || (type = dtype_number(args[1])) < 0 || type == NPY_LONGDOUBLE || type == NPY_CLONGDOUBLE) return 0;
+        if (names || n != 2 || (PyTypeNum_ISCOMPLEX(type) && !PyTypeNum_ISCOMPLEX(dtype_number(args[1]))) || (type = dtype_number(args[1])) < 0 || type == NPY_LONGDOUBLE || type == NPY_CLONGDOUBLE) return 0;
         break;
     case COPIES:
         if (names || n != 1) return 0;
@@ -1599,9 +1603,28 @@ static PyObject* function_view(Function* self, PyObject* const* args, Py_ssize_t
 #define SEQUENCE 100
 static int is_numpys_ufunc(PyObject* x);
 
+/* Ufuncs and operators: shapes follow from shapes, and of an operand that is a number only its type matters, and in which types it fits. */
+static inline int is_elementwise(const Function* self) { return self->kind == UFUNC || self->kind == OPERATOR; }
+
+/* A number of Python's beside arrays, by what a layout may depend on. */
+static int operand_number_add(Words* to, PyObject* x) {
+    static const long long bounds[] = {127, 255, 32767, 65535, 2147483647, 4294967295};
+    long long value;
+    int overflow, fits = 0;
+    if (PyFloat_CheckExact(x)) return word_add(to, CONSTANT_FLOAT);
+    if (PyComplex_CheckExact(x)) return word_add(to, CONSTANT_COMPLEX);
+    if (!PyLong_CheckExact(x)) return is_number(x) && !PyBool_Check(x) ? word_add(to, CONSTANT_OBJECT) && word_add(to, (uint64_t)(uintptr_t)Py_TYPE(x)) : constant_add(to, x, 0);
+    value = PyLong_AsLongLongAndOverflow(x, &overflow);
+    if (overflow) return 0;
+    while (fits < 6 && (value < 0 ? -1 - value : value) > bounds[fits]) fits++;
+    return word_add(to, CONSTANT_INT + ((uint64_t)(1 + fits + 8 * (value < 0)) << 8));
+}
+
 /* Read a call, and its signature: how many arrays there are; 0 where it has none that is known.  No code of a program's runs. */
-static int signature_read(const Function* self, Call* call, Words* words, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+static int signature_read(const Function* self, Call* call, Words* words, PyObject* const* args, Py_ssize_t n, PyObject* names, int* flat) {
     Py_ssize_t total = n + (names ? PyTuple_GET_SIZE(names) : 0), first = 0;
+    int elementwise, powers;
+    *flat = 1;
     words->count = 0, call->count = 0;
     word_add(words, (uint64_t)(uintptr_t)self), word_add(words, (uint64_t)n);
     if (self->arrays == SEQUENCE) {
@@ -1614,14 +1637,22 @@ static int signature_read(const Function* self, Call* call, Words* words, PyObje
         if (!is_numpys_ufunc(args[0])) return 0;
         word_add(words, (uint64_t)(uintptr_t)numpys_ufunc(args[0])), first = 1; /* which never goes */
     }
+    elementwise = is_elementwise(self), powers = self->op == POW || self->theirs == power_loops.ufunc; /* of these also the value matters */
     for (Py_ssize_t k = first; k < total; k++) {
         if (k >= n && !constant_add(words, PyTuple_GET_ITEM(names, k - n), 0)) return 0;
         if (Py_TYPE(args[k]) != array_type) {
-            if (!constant_add(words, args[k], 0)) return 0;
+            if (!(elementwise && k < n && !powers ? operand_number_add(words, args[k]) : constant_add(words, args[k], 0))) return 0;
         } else {
             if (k >= n || self->arrays == SEQUENCE || call->count == self->arrays || !call_takes_any(call, args[k]) || read_size(&call->read[call->count - 1]) == 0) return 0;
-            if (!array_add(words, &call->read[call->count - 1])) return 0;
+            if (!(elementwise ? word_add(words, AN_ARRAY + ((uint64_t)call->read[call->count - 1].type << 8)) : array_add(words, &call->read[call->count - 1]))) return 0;
         }
+    }
+    if (elementwise && call->count) { /* of arrays in C's order only the types matter */
+        call->size = dims_join(call->read, call->count, &call->ndim, call->dims);
+        if (call->size <= 0) return 0;
+        for (int k = 0; k < call->count && *flat; k++) *flat = call->read[k].array == NULL || PyArray_IS_C_CONTIGUOUS(call->read[k].array);
+        for (int k = 0; k < call->count && !*flat; k++)
+            if (!array_add(words, &call->read[k])) return 0;
     }
     return call->count;
 }
@@ -1687,7 +1718,8 @@ static PyObject* signature_first(Function* self, const Words* words, const Call*
 }
 
 /* Whether it is a method of `power`, which raises for some integers. */
-static int is_of_powers(const Function* self, PyObject* const* args) {
+static int is_of_powers(const Function* self, PyObject* const* args, Py_ssize_t n) {
+    if (self->kind == OPERATOR ? self->op == POW : self->kind == UFUNC && self->theirs == power_loops.ufunc) return n != 2 || !is_natural(args[1]);
     return (self->kind == OF_UFUNC || self->kind == OUTER) && is_ufunc(args[0]) && numpys_ufunc(args[0]) == power_loops.ufunc;
 }
 
@@ -1700,10 +1732,11 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
     Call call;
     Begun begun;
     PyObject *own[ITEM_ARGS], *copies[ITEM_ARGS] = {NULL};
-    int arrays = 0;
+    int arrays = 0, flat;
     if (total == 0 || total > ITEM_ARGS || limit_now() == 0 || layout_method == NULL || n > self->positional) return NULL;
     if (self->kind == SEARCHED && (n < 2 || Py_TYPE(args[1]) != array_type)) return NULL; /* it gives a number */
     if (is_named(names, "out") || is_named(names, "overwrite_input") || is_named(names, "copy")) return NULL; /* it may write */
+    if ((self->kind == VARIANCE || self->kind == DEVIATION) && (total == 1 || is_named(names, "ddof") || is_named(names, "correction") || is_named(names, "mean"))) return NULL; /* it may warn of few elements; or it gives a number */
     if (self->direct == direct_norm && (n > 1 || is_named(names, "ord"))) return NULL; /* singular values, which may not be found */
     if (self->arrays == SEQUENCE) {
         if (!(PyList_CheckExact(args[0]) || PyTuple_CheckExact(args[0])) || PySequence_Fast_GET_SIZE(args[0]) == 0) return NULL;
@@ -1723,11 +1756,12 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
         }
     for (int again = 0; again < 2; again++) {
         if (!recording_begin(&begun)) goto done;
-        if (!signature_read(self, &call, &words, args, n, names)) break;
+        if (!signature_read(self, &call, &words, args, n, names, &flat)) break;
         if ((known = signature_of(&words))) {
             if (!again) self->misses = 0;
-            if (!known->known || (PyTypeNum_ISINTEGER(known->type) && is_of_powers(self, args))) break;
-            call_gives(&call, known->type, known->ndim, known->dims);
+            if (!known->known || (PyTypeNum_ISINTEGER(known->type) && is_of_powers(self, args, n))) break;
+            if (is_elementwise(self) && flat) call_gives(&call, known->type, call.ndim, call.dims);
+            else call_gives(&call, known->type, known->ndim, known->dims);
             call.silent = self->silent;
             if (call_fits(&call)) made = call_waits(&call, &begun, function_answer, (PyObject*)self, args, n, names, self->arrays == SEQUENCE);
             if (made) CHAIN_OF(made)->strided = known->strided;
@@ -1765,7 +1799,7 @@ static PyObject* function_recorded(Function* self, PyObject* const* args, Py_ssi
     for (Py_ssize_t k = 0; k < total; k++)
         if (operand_ready(args[k]) < 0) return NULL;
     if ((self->kind == ASTYPE || self->recorded == COPIES) && ((made = cast_recorded(self, args, n, names)) || PyErr_Occurred())) return made;
-    if (self->kind == WHERE) return names ? NULL : step_recorded(&where_loops, args);
+    if (self->kind == WHERE) return names ? NULL : (made = step_recorded(&where_loops, args)) || PyErr_Occurred() ? made : signature_recorded(self, args, n, NULL);
     if (self->recorded == CLIPS) return clip_recorded(args, n, names);
     if (self->recorded == ROLLS && ((made = roll_recorded(self, args, n, names)) || PyErr_Occurred())) return made;
     if (self->recorded == ROUNDS && ((made = round_recorded(args, n, names)) || PyErr_Occurred())) return made;
@@ -1790,7 +1824,7 @@ static int only_reads(const Function* self, PyObject* names) {
     switch (self->kind) {
     case REDUCTION: case MEAN: case VARIANCE: case DEVIATION: return names == NULL || !is_named(names, "out");
     case WHERE: case JOINED: case ASTYPE: case DOT: case PRODUCT: case MATRICES: case SEARCHED: case NUMBERS: return names == NULL;
-    case ZEROS: case ONES: case FULL: case SQUARE: case RANGE: case SPACED: return 1;
+    case ZEROS: case ONES: case FULL: case SQUARE: case RANGE: case SPACED: case OPERATOR: return 1;
     default: return self->recorded == CONJUGATES && names == NULL;
     }
 }
@@ -1939,7 +1973,9 @@ typedef struct Ufunc {
     Loops* kernels; /* those that need no kernel; may be NULL */
     Loops* own; /* those that are polynomials of lazynp's own, for operands of more than `kernels_above` elements; may be NULL */
     PyObject* own_ufunc; /* a ufunc of NumPy's over these loops, for calls of every form */
+    Function* calls; /* what calls of it are recorded as that are no steps; may be NULL */
     int powers; /* it is `power` */
+    int deprecates; /* it warns of an array for the result that is given without a name */
     int compared; /* how many calls with numbers were compared with NumPy's, -1: one differed */
     struct Ufunc* next; /* of all that were bound */
 } Ufunc;
@@ -1967,7 +2003,7 @@ static int own_applies(const Ufunc* self, PyObject* x) {
         if ((memory = PyArray_CheckExact(x) ? (PyArrayObject*)x : seen_of(x)) == NULL) return 0;
         size = size_of(memory), type = PyArray_TYPE(memory);
     }
-    return size > kernels_above() && type < TYPES && loops_type(self->own, type) >= 0 && !(errors_minded() & ERROR_UNDER);
+    return size > kernels_above() && IS_NUMERIC(type) && loops_type(self->own, type) >= 0 && !(errors_minded() & ERROR_UNDER);
 }
 
 /* The ufunc that computes a call, whose operand is `x`: NumPy's, or that over lazynp's own loops (borrowed). */
@@ -2042,7 +2078,7 @@ static PyObject* kernels_call(Loops* loops, PyObject* const* args, PyArrayObject
     PyArrayObject* arrays[2] = {x, y};
     if (errors_minded() & ERROR_UNDER) return NULL;
     for (int k = 0; k < 2; k++)
-        if (arrays[k] && (PyArray_TYPE(arrays[k]) >= TYPES || loops->of[PyArray_TYPE(arrays[k])].function == NULL)) return NULL;
+        if (arrays[k] && (!IS_NUMERIC(PyArray_TYPE(arrays[k])) || loops->of[PyArray_TYPE(arrays[k])].function == NULL)) return NULL;
     Py_INCREF(plain[0]), Py_XINCREF(plain[1]);
     found = nin == 1 ? direct1(loops, x) : direct2(loops, plain[0], plain[1], (x != NULL) | (y != NULL) << 1);
     Py_DECREF(plain[0]), Py_XDECREF(plain[1]);
@@ -2050,8 +2086,8 @@ static PyObject* kernels_call(Loops* loops, PyObject* const* args, PyArrayObject
 }
 
 /* `f(x)` of many elements by lazynp's own loops; NULL, perhaps without an exception, where Python has to answer. */
-static PyObject* own_call(Ufunc* self, PyObject* x) {
-    PyObject *found = chain_step(self->own, x, NULL), *plain;
+static PyObject* own_call(Ufunc* self, PyObject* x, int records) {
+    PyObject *found = records ? chain_step(self->own, x, NULL) : NULL, *plain;
     PyArrayObject* memory;
     if (found || PyErr_Occurred() || settle_operand(x) < 0 || (memory = memory_of(x)) == NULL) return found;
     if (self->own->of[PyArray_TYPE(memory)].function && ((found = kernels_call(self->own, &x, memory, NULL, 1)) || PyErr_Occurred())) return wrapped(found);
@@ -2064,21 +2100,66 @@ static PyObject* own_call(Ufunc* self, PyObject* x) {
 /* Nobody who wants to see a list that stands beside it. */
 #define PLAIN_OPERAND(X) (Py_TYPE(X) == array_type || IS_LIKE(X) || is_number(X))
 
-static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) {
+static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names);
+
+/* Whether a dtype that is asked for is that of the operands and of the result anyway; complex numbers are looked at closer. */
+static int is_its_own(const Loops* loops, PyObject* const* args, Py_ssize_t n, int type) {
+    Read read;
+    if (!IS_NUMERIC(type) || PyTypeNum_ISCOMPLEX(type) || loops->of[type].out != type || loops->of[type].function == NULL) return 0;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        if (Py_TYPE(args[k]) != array_type) {
+            if (!PyFloat_CheckExact(args[k]) && !PyLong_CheckExact(args[k])) return 0;
+            if (PyFloat_CheckExact(args[k]) && !PyTypeNum_ISFLOAT(type)) return 0;
+        } else if (!operand_read(args[k], &read, NULL) || read.type != type) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* A call that is no step, as a cell that waits; NULL, perhaps without an exception, where it is made now. */
+static PyObject* ufunc_recorded(const Ufunc* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    if (self->calls == NULL || n != self->nin) return NULL;
+    for (Py_ssize_t k = 0; k < n; k++)
+        if (Py_TYPE(args[k]) != array_type && !is_number(args[k])) return NULL;
+    for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); k++)
+        if (PyTuple_GET_ITEM(names, k) != dtype_name) return NULL;
+    if (names && n <= 2 && self->loops && PyTuple_GET_SIZE(names) == 1 && !self->powers && is_its_own(self->loops, args, n, dtype_number(args[n]))) { /* as without */
+        PyObject* found = chain_step(self->loops, args[0], n == 2 ? args[1] : NULL);
+        if (found || PyErr_Occurred()) return found;
+    }
+    return signature_recorded(self->calls, args, n, names);
+}
+
+/* `f(x, out=y)`, `f(x, y, z)`, likewise. */
+static PyObject* ufunc_into(const Ufunc* self, PyObject* const* args, Py_ssize_t n, PyObject* names, int own) {
+    Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
+    Loops* loops = own ? self->own : self->loops;
+    PyObject* to;
+    if (loops == NULL || n + named != self->nin + 1 || self->nin > 2 || (named == 1 && !is_named(names, "out")) || named > 1 || (self->real && any_complex(args, self->nin))) return NULL;
+    if (named == 0 && self->deprecates) return NULL;
+    to = args[self->nin];
+    if (named && PyTuple_CheckExact(to) && PyTuple_GET_SIZE(to) == 1) to = PyTuple_GET_ITEM(to, 0);
+    return into_recorded(loops, args[0], self->nin == 2 ? args[1] : NULL, to);
+}
+
+/* `records`: it may wait. */
+static PyObject* ufunc_called(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names, int records) {
     Ufunc* self = (Ufunc*)callable;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), total;
     PyObject *found = NULL, *room[MOST + 1], **with_self, *slow;
     int costly = names == NULL && self->costly && any_too_costly(args, n);
     Loops* loops = costly ? self->kernels : self->loops;
     int own = n > 0 && self->own && !costly && own_applies(self, args[0]);
-    if (own && names == NULL && n == 1 && Py_TYPE(args[0]) == array_type && ((found = own_call(self, args[0])) || PyErr_Occurred())) return found;
-    if (names == NULL && !costly && !(own && n == 1) && loops && n == loops->nin && (found = step_next(loops, args[0], n == 2 ? args[1] : NULL))) return found;
+    if (own && names == NULL && n == 1 && Py_TYPE(args[0]) == array_type && ((found = own_call(self, args[0], records)) || PyErr_Occurred())) return found;
+    if (records && names == NULL && !costly && !(own && n == 1) && loops && n == loops->nin && (found = step_next(loops, args[0], n == 2 ? args[1] : NULL))) return found;
     if (costly && loops && self->powers && n == 2 && PyFloat_CheckExact(args[1]) && PyFloat_AS_DOUBLE(args[1]) == 0.5) loops = NULL; /* a graph has a root as such */
     if (names == NULL && n == self->nin && any_foreign(args, n) && !(costly && loops == NULL)) return call_with_cells(ufunc_call, callable, args, n, NULL);
     if (names == NULL && loops && n == loops->nin) { /* nothing is written: what waits may go on waiting */
         PyArrayObject *x = seen_of(args[0]), *y = n == 2 ? seen_of(args[1]) : NULL;
-        if (may_chain(args[0], n == 2 ? args[1] : NULL, x, y)) {
+        if (records && may_chain(args[0], n == 2 ? args[1] : NULL, x, y)) {
             if (!(self->real && any_complex(args, n))) found = chain_step(loops, args[0], n == 2 ? args[1] : NULL);
+            if (found == NULL && !costly && !PyErr_Occurred()) found = ufunc_recorded(self, args, n, NULL);
             if (found) return found;
             if (PyErr_Occurred() || settle_operand(args[0]) < 0 || (n == 2 && settle_operand(args[1]) < 0)) return NULL;
         }
@@ -2116,7 +2197,9 @@ static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t na
     }
 slow:
     if (self->multiplies && names == NULL && n == 2 && ((found = product_recorded(args[0], args[1])) || PyErr_Occurred())) return found;
-    if (!SETTLED) return NULL;
+    if (records && !costly && !own && (names || self->loops == NULL) && ((found = ufunc_recorded(self, args, n, names)) || PyErr_Occurred())) return found;
+    if (records && !costly && (found = ufunc_into(self, args, n, names, own)) != NULL) return found;
+    if (PyErr_Occurred() || !SETTLED) return NULL;
     if (self->numpy && PyObject_TypeCheck(self->numpy, &PyUFunc_Type) && (n < ((PyUFuncObject*)self->numpy)->nin || n > ((PyUFuncObject*)self->numpy)->nargs))
         return PyObject_Vectorcall(self->numpy, args, (size_t)n, names); /* which says so, from C as NumPy's callers expect it */
     total = n + (names ? PyTuple_GET_SIZE(names) : 0);
@@ -2135,6 +2218,21 @@ slow:
     if (with_self != room) PyMem_Free(with_self);
     return found;
 }
+
+static PyObject* ufunc_call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names) { return ufunc_called(callable, args, nargsf, names, 1); }
+static PyObject* ufunc_answer(PyObject* callable, PyObject* const* args, Py_ssize_t n, PyObject* names) { return ufunc_called(callable, args, (size_t)n, names, 0); }
+
+/* `a op b` that is no step, likewise. */
+static Function* operators[BINARIES];
+static PyObject* operator_recorded(int op, PyObject* a, PyObject* b) {
+    PyObject* args[2] = {a, b};
+    if (operators[op] == NULL || (op == POW && any_too_costly(args, 2))) return NULL;
+    for (int k = 0; k < 2; k++)
+        if (Py_TYPE(args[k]) != array_type && !is_number(args[k])) return NULL;
+    return signature_recorded(operators[op], args, 2, NULL);
+}
+/* `function` is one of `function_new`. */
+static void operator_set(int op, PyObject* function) { operators[op] = (Function*)Py_NewRef(function), operators[op]->op = op; }
 
 /* Types ------------------------------------------------------------------------------------------------------------------------------ */
 
@@ -2227,7 +2325,7 @@ static PyObject* function_new(PyObject* slow, PyObject* theirs, PyObject* method
     made->theirs = Py_NewRef(theirs);
     made->method = method == Py_None ? NULL : Py_NewRef(method);
     made->kind = kind == ALL_CLOSE ? CLOSE : kind;
-    made->recorded = recorded, made->reduces = reduces, made->arrays = arrays, made->silent = silent, made->asked = asked, made->positional = positional, made->misses = made->skipped = 0;
+    made->op = -1, made->recorded = recorded, made->reduces = reduces, made->arrays = arrays, made->silent = silent, made->asked = asked, made->positional = positional, made->misses = made->skipped = 0;
     made->views = kind == RESHAPE || direct == direct_ravel || direct == direct_transpose || direct == direct_squeeze || recorded == EXPANDS || recorded == SWAPS_AXES || recorded == FLIPS;
     made->all = kind == ALL_CLOSE;
     made->reduction = reduction;
@@ -2320,6 +2418,9 @@ static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, in
     self->product = PyObject_TypeCheck(numpy, &PyUFunc_Type) && theirs->core_enabled && theirs->nin == 2;
     self->costly = costly;
     self->multiplies = self->product && strcmp(theirs->name, "matmul") == 0;
+    if (numpys && PyObject_TypeCheck(numpy, &PyUFunc_Type) && theirs->nout == 1 && theirs->nin <= 3 && !theirs->core_enabled && self->calls == NULL)
+        self->calls = (Function*)function_new(object, numpy, Py_None, UFUNC, NOT_RECORDED, NO_REDUCTION, NULL, NULL, NULL, 1, 0, 0, Py_None, theirs->nin, 0, ASKED_MOST, theirs->nin);
+    if (PyErr_Occurred()) return -1;
     if (!PyObject_TypeCheck(numpy, &PyUFunc_Type) || theirs->nout != 1 || theirs->nin > 2 || theirs->core_enabled || self->loops) return 0;
     self->loops = PyMem_Malloc(sizeof(Loops));
     if (self->loops == NULL) return PyErr_NoMemory(), -1;
@@ -2327,6 +2428,7 @@ static int ufunc_bind(PyObject* object, PyObject* numpy, int basic, int real, in
     if (costly && compiled) self->kernels = loops_compiled(numpy, 0);
     if (costly && compiled && numpys && theirs->nin == 1 && strcmp(theirs->name, "tan") && own_bind(self) < 0) return -1;
     self->powers = strcmp(theirs->name, "power") == 0;
+    self->deprecates = strcmp(theirs->name, "maximum") == 0 || strcmp(theirs->name, "minimum") == 0;
     if (self->kernels && self->powers) power_kernels = self->kernels;
     return 0;
 }

@@ -238,12 +238,12 @@ static PyObject* call_waits(Call* call, Begun* begun, Answer answer, PyObject* c
 
 static inline int call_fits(const Call* call) { return call->ndim > 0 && call->size >= chain_sizes.from && call->size <= limit_now(); }
 
-/* A product of matrices, or of one and a vector, of floating-point numbers. */
+/* A product of matrices, or of one and a vector. */
 static int product_call(Call* call, PyObject* a, PyObject* b) {
     const Read *x = &call->read[0], *y = &call->read[1];
     npy_intp dims[2];
     int ndim = 0;
-    if (!call_takes_any(call, a) || !call_takes_any(call, b) || x->type != y->type || !(x->type == NPY_DOUBLE || x->type == NPY_FLOAT)) return 0;
+    if (!call_takes_any(call, a) || !call_takes_any(call, b) || x->type != y->type || x->type == NPY_LONGDOUBLE || x->type == NPY_CLONGDOUBLE) return 0;
     if (x->ndim > 2 || y->ndim > 2 || x->ndim + y->ndim < 3 || x->dims[x->ndim - 1] != y->dims[0]) return 0;
     if (read_size(x) == 0 || read_size(y) == 0) return 0;
     if (x->ndim == 2) dims[ndim++] = x->dims[0];

@@ -16,7 +16,6 @@
 #include "sides.h"
 #include "numpy/ufuncobject.h"
 
-#define TYPES 17 /* the numbers of NumPy's numeric types, NPY_BOOL to NPY_CLONGDOUBLE */
 enum { UNKNOWN, USABLE, UNUSABLE };
 
 typedef struct {
@@ -174,7 +173,7 @@ static void loops_fill(Loops* loops, PyObject* object, int basic) {
     for (int k = 0; k < ufunc->ntypes; k++) {
         const char* types = ufunc->types + k * (nin + 1);
         int type = types[0], out = types[nin];
-        if (type >= TYPES || out >= TYPES || (nin > 1 && types[1] != type) || (nin > 2 && types[2] != type)) continue;
+        if (!IS_NUMERIC(type) || !IS_NUMERIC(out) || (nin > 1 && types[1] != type) || (nin > 2 && types[2] != type)) continue;
         if (type == NPY_LONGDOUBLE || type == NPY_CLONGDOUBLE || loops->of[type].function) continue;
         loops->of[type].function = ufunc->functions[k];
         loops->of[type].data = ufunc->data ? (void*)ufunc->data[k] : NULL;
@@ -185,7 +184,7 @@ static void loops_fill(Loops* loops, PyObject* object, int basic) {
         /* halves, and functions from libraries, also use the flags of the old floating-point unit */
         loops->of[type].basic = (char)(basic && type != NPY_HALF && !PyTypeNum_ISCOMPLEX(type));
         loops->of[type].raises = strcmp(ufunc->name, "power") == 0 && PyTypeNum_ISINTEGER(type);
-        loops->of[type].joins = (char)(loops->of[type].basic || (basic && PyTypeNum_ISCOMPLEX(type) && is_complex_arithmetic(ufunc->name)) || is_exact(ufunc->name));
+        loops->of[type].joins = (char)(loops->of[type].basic || (basic && PyTypeNum_ISCOMPLEX(type) && is_complex_arithmetic(ufunc->name)) || (basic && type == NPY_HALF) || is_exact(ufunc->name));
     }
     if (strcmp(ufunc->name, "power") == 0)
         for (int type = NPY_FLOAT; type <= NPY_DOUBLE; type++) powers_install(&loops->of[type].function, loops->of[type].data, type);
@@ -220,7 +219,7 @@ static int compiled_run(const char* name, PyObject* from, PyObject* with, PyObje
     PyArrayObject *x = (PyArrayObject*)from, *y = (PyArrayObject*)with, *r = (PyArrayObject*)to;
     int type = PyArray_TYPE(x);
     Loop loop;
-    if (type >= TYPES || PyArray_TYPE(r) != type || PyArray_SIZE(r) != PyArray_SIZE(x) || (y && (PyArray_TYPE(y) != type || PyArray_SIZE(y) != PyArray_SIZE(x)))) return -1;
+    if (!IS_NUMERIC(type) || PyArray_TYPE(r) != type || PyArray_SIZE(r) != PyArray_SIZE(x) || (y && (PyArray_TYPE(y) != type || PyArray_SIZE(y) != PyArray_SIZE(x)))) return -1;
     if (!compiled_as_loop(name, type, &loop)) return -1;
     if (y) return long2(&loop, type, PyArray_BYTES(x), PyArray_BYTES(y), PyArray_BYTES(r), PyArray_SIZE(x), loop.size, loop.size, loop.size);
     return long1(&loop, type, PyArray_BYTES(x), PyArray_BYTES(r), PyArray_SIZE(x), loop.size, loop.size);
@@ -280,6 +279,12 @@ static int same_one_by_one(const Loops* loops, Loop* loop, PyArrayObject* x, PyA
     return 1;
 }
 
+/* A whole number of Python's, not below 0, that fits 64 bits: as an exponent it never fails. */
+static inline int is_natural(PyObject* x) {
+    int overflow;
+    return PyLong_CheckExact(x) && PyLong_AsLongLongAndOverflow(x, &overflow) >= 0;
+}
+
 #define CHECKS_MOST 4 /* comparisons that end with an exception, after which a loop is not used */
 
 /* A loop was compared.  An exception may be that of what is around it, the end of the stack, short memory, a handler of signals: then it is compared again the next time. */
@@ -315,7 +320,7 @@ static void loop_check(Loops* loops, int type) {
             } else if (loops->nin == 2) run2(loop, PyArray_BYTES(x), PyArray_BYTES(y), PyArray_BYTES(r), n, sx, sx, sr);
             else run1(loop, PyArray_BYTES(x), PyArray_BYTES(r), n, sx, sr);
             fine = same_bits(r, (PyArrayObject*)theirs);
-            if (fine && loop->joins && !loop->basic) loop->joins = (char)same_one_by_one(loops, loop, x, y, r);
+            if (fine && loop->joins && !loop->basic) loop->joins = (char)(loops->nin < 3 && same_one_by_one(loops, loop, x, y, r));
         }
         Py_XDECREF(x), Py_XDECREF(y), Py_XDECREF(z), Py_XDECREF(r), Py_XDECREF(theirs);
     }
@@ -327,7 +332,7 @@ static void loop_check(Loops* loops, int type) {
    operands may no longer be so.  NumPy does it this time. */
 static inline Loop* loop_of(Loops* loops, int type) {
     Loop* loop;
-    if (loops == NULL || type >= TYPES) return NULL;
+    if (loops == NULL || !IS_NUMERIC(type)) return NULL;
     loop = &loops->of[type];
     if (loop->state == USABLE) return loop;
     if (loop->function && loop->state == UNKNOWN) loop_check(loops, type);
@@ -338,11 +343,23 @@ static inline Loop* loop_of(Loops* loops, int type) {
 
 typedef union {
     npy_bool b; npy_byte i8; npy_ubyte u8; npy_short i16; npy_ushort u16; npy_int i32; npy_uint u32; npy_long l; npy_ulong ul;
-    npy_longlong ll; npy_ulonglong ull; float f; double d; double c[2]; float cf[2];
+    npy_longlong ll; npy_ulonglong ull; npy_half half; float f; double d; double c[2]; float cf[2];
 } Value;
 
 /* Whether a number of Python's is one of 32 bits without an overflow. */
 static inline int single_fits(double v) { return fabs(v) < 3e38 || v != v || fabs(v) == INFINITY; }
+
+/* A number as one of 16 bits, where that is an ordinary one, without an error; to the nearest, of two to the even one. */
+static int half_of(double v, npy_half* to) {
+    int exponent;
+    double bits = fabs(v);
+    if (v != 0 && !(bits >= 0x1p-14 && bits < 65520.0)) return 0;
+    *to = (npy_half)(signbit(v) ? 0x8000 : 0);
+    if (v == 0) return 1;
+    bits = rint(ldexp(frexp(bits, &exponent), 11)); /* 1024 to 2048 */
+    *to = (npy_half)(*to + ((exponent + 13) << 10) + (int)bits);
+    return 1;
+}
 
 /* A number as an element of `type`, where NumPy would take it so (NEP 50) without an error. */
 static inline int value_of(PyObject* x, int type, Value* to) {
@@ -360,12 +377,13 @@ static inline int value_of(PyObject* x, int type, Value* to) {
             to->c[0] = v, to->c[1] = 0;
             return 1;
         }
-        return 0;
+        return type == NPY_HALF && half_of(v, &to->half);
     }
     if (PyLong_CheckExact(x)) {
         int overflow;
         long long v = PyLong_AsLongLongAndOverflow(x, &overflow);
         if (overflow) return 0;
+        if (type == NPY_HALF) return v >= -2048 && v <= 2048 && half_of((double)v, &to->half);
         if (type == NPY_CDOUBLE && v >= -(1LL << 53) && v <= 1LL << 53) {
             to->c[0] = (double)v, to->c[1] = 0;
             return 1;
@@ -432,7 +450,7 @@ static PyArrayObject* result_of(int ndim, npy_intp* dims, int type, npy_intp siz
 }
 /* The same; `plain`: as what is no array of NumPy's yet, where it can be (`raw_new`). */
 static PyArrayObject* result_room(int ndim, npy_intp* dims, int type, npy_intp size, int plain) {
-    return plain && size && type <= NPY_CLONGDOUBLE ? raw_new(ndim, dims, type, size) : result_of(ndim, dims, type, size);
+    return plain && size && IS_NUMERIC(type) ? raw_new(ndim, dims, type, size) : result_of(ndim, dims, type, size);
 }
 
 static inline PyObject* copy_of(PyArrayObject* x, NPY_ORDER order) {
@@ -813,7 +831,7 @@ static inline int direct_into_few(Loops* loops, PyArrayObject* x, PyArrayObject*
     char scratch[1024];
     int type = PyArray_TYPE(x);
     npy_intp n = 1, size = PyArray_ITEMSIZE(x);
-    Loop* loop = type < TYPES ? &loops->of[type] : NULL;
+    Loop* loop = IS_NUMERIC(type) ? &loops->of[type] : NULL;
     Value value;
     if (loop == NULL || loop->state != USABLE || loop->out != type || !is_writable(x) || !plain_memory(x)) return 0;
     for (int k = PyArray_NDIM(x); k--;) n *= PyArray_DIM(x, k);
@@ -907,7 +925,7 @@ static void product_check(Loop* loop, int type) {
 static Loop* product_loop(PyArrayObject* x, PyArrayObject* y) {
     int nx = PyArray_NDIM(x), ny = PyArray_NDIM(y), type = PyArray_TYPE(x);
     Loop* loop;
-    if (nx < 1 || ny < 1 || nx > 2 || ny > 2 || type != PyArray_TYPE(y) || type >= TYPES) return NULL;
+    if (nx < 1 || ny < 1 || nx > 2 || ny > 2 || type != PyArray_TYPE(y) || !IS_NUMERIC(type)) return NULL;
     if (PyArray_DIM(x, nx - 1) != PyArray_DIM(y, 0) || !PyArray_ISBEHAVED_RO(x) || !PyArray_ISBEHAVED_RO(y)) return NULL;
     if (PyArray_SIZE(x) == 0 || PyArray_SIZE(y) == 0 || PyArray_SIZE(x) * (ny == 2 ? PyArray_DIM(y, 1) : 1) > SMALL_PRODUCT) return NULL;
     loop = &product_loops.of[type];
@@ -940,7 +958,7 @@ static PyArrayObject* matrices_run(Matrices* of, PyArrayObject* x, PyArrayObject
     PyArrayObject *operands[3] = {x, y, NULL}, *r;
     npy_intp dims[1 + 4], steps[3 + 6] = {0}, lengths[2];
     int nin = of->loops.nin, at = nin + 1, type = PyArray_TYPE(x);
-    Loop* loop = &of->loops.of[type >= TYPES ? 0 : type];
+    Loop* loop = &of->loops.of[IS_NUMERIC(type) ? type : 0];
     char* args[3];
     if (type != NPY_DOUBLE || loop->function == NULL || loop->state == UNUSABLE || ufunc->core_num_dim_ix > 4 || ufunc->core_num_dims[nin] > 2) return NULL;
     dims[0] = 1;

@@ -47,7 +47,7 @@ static PyObject* zeros_of(PyObject* shape, PyObject* dtype) {
         return NULL;
     }
     bytes = bytes / 8 * PyDataType_ELSIZE(descr);
-    if (ndim && ndim <= RAW_AXES && descr->type_num <= NPY_CDOUBLE && descr->type_num != NPY_LONGDOUBLE && raw_dtypes[descr->type_num] == descr && bytes < POOL_CLEARED) {
+    if (ndim && ndim <= RAW_AXES && IS_NUMERIC(descr->type_num) && descr->type_num != NPY_LONGDOUBLE && descr->type_num != NPY_CLONGDOUBLE && raw_dtypes[descr->type_num] == descr && bytes < POOL_CLEARED) {
         PyArrayObject* plain = raw_new(ndim, dims, descr->type_num, bytes / PyDataType_ELSIZE(descr));
         Py_DECREF(descr);
         if (plain) memset(PyArray_DATA(plain), 0, (size_t)bytes);

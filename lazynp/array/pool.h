@@ -189,10 +189,12 @@ static void* pool_calloc(void* context, size_t count, size_t size) {
 
 static PyDataMem_Handler pool_handler = {"lazynp_pool", 1, {NULL, pool_malloc, pool_calloc, pool_realloc, pool_free}};
 static PyObject* pool_capsule;
-static PyArray_Descr* raw_dtypes[NPY_CLONGDOUBLE + 1]; /* by number, held */
+#define TYPES (NPY_HALF + 1) /* above the numbers of NumPy's numeric types; those of others lie between them */
+#define IS_NUMERIC(TYPE) ((TYPE) >= 0 && ((TYPE) <= NPY_CLONGDOUBLE || (TYPE) == NPY_HALF))
+static PyArray_Descr* raw_dtypes[TYPES]; /* by number, held; NULL where it is no numeric one */
 
 static int pool_ready(void) {
-    for (int k = 0; k <= NPY_CLONGDOUBLE; k++) raw_dtypes[k] = PyArray_DescrFromType(k);
+    for (int k = 0; k < TYPES; k++) raw_dtypes[k] = IS_NUMERIC(k) ? PyArray_DescrFromType(k) : NULL;
     pool_capsule = PyCapsule_New(&pool_handler, "mem_handler", NULL);
     return pool_capsule ? 0 : -1;
 }
@@ -281,7 +283,7 @@ static PyArrayObject* raw_view(PyArrayObject* x, int ndim, const npy_intp* dims,
         while (PyArray_BASE((PyArrayObject*)holds) && PyArray_CheckExact(PyArray_BASE((PyArrayObject*)holds))) holds = PyArray_BASE((PyArrayObject*)holds);
         if (!PyArray_CHKFLAGS((PyArrayObject*)holds, NPY_ARRAY_OWNDATA)) return NULL;
     }
-    if (ndim > RAW_AXES || type < 0 || type > NPY_CLONGDOUBLE || raw_dtypes[type] != PyArray_DESCR(x) || !PyArray_ISALIGNED(x) || PyArray_FLAGS(x) < 0) return NULL;
+    if (ndim > RAW_AXES || !IS_NUMERIC(type) || raw_dtypes[type] != PyArray_DESCR(x) || !PyArray_ISALIGNED(x) || PyArray_FLAGS(x) < 0) return NULL;
     made = kept_raw_count ? (Raw*)PyObject_Init((PyObject*)kept_raws[--kept_raw_count], &raw_type) : PyObject_New(Raw, &raw_type);
     if (made == NULL) return NULL;
     made->fields.base = NULL, made->holds = Py_NewRef(holds), made->views = 0;

@@ -63,7 +63,7 @@ static PyObject* together_new(PyObject* steps, PyObject* outs) {
             fine = k == CHAIN_STEPS ? 0 : -1;
             break;
         }
-        if (type < 0 || type >= TYPES || out < 0 || out >= TYPES) fine = 0;
+        if (!IS_NUMERIC(type) || !IS_NUMERIC(out) || type == NPY_HALF || out == NPY_HALF) fine = 0; /* kernels compute halves as singles */
         else if (ufunc == Py_None) loops = cast_loops[out].of[type].function ? &cast_loops[out] : NULL;
         else loops = loops_for(ufunc, kernels, type);
         if (fine && (loops == NULL || loops->nin != PyTuple_GET_SIZE(operands) || loops->of[type].out != out || PyTypeNum_ISCOMPLEX(type))) fine = 0;
@@ -177,7 +177,7 @@ static int written_over(PyObject* ufunc, PyObject* x, PyObject* b) {
     int type = PyArray_TYPE(to), errors = 0;
     Loop* loop = NULL;
     for (int op = 0; op < BINARIES; op++)
-        if (binary_loops[op].ufunc == ufunc && type < TYPES) (void)loop_of(&binary_loops[op], type), loop = &binary_loops[op].of[type]; /* the first time it is compared */
+        if (binary_loops[op].ufunc == ufunc && IS_NUMERIC(type)) (void)loop_of(&binary_loops[op], type), loop = &binary_loops[op].of[type]; /* the first time it is compared */
     if (loop == NULL || loop->state != USABLE || loop->out != type || !is_written_plainly(to) || PyArray_TYPE(y) != type || !PyArray_ISBEHAVED_RO(y)) return -1;
     return over_run(loop, to, y, NULL, &errors) ? errors : -1;
 }

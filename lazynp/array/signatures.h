@@ -28,7 +28,7 @@ typedef struct {
     uint64_t word[SIGNATURE_WORDS];
 } Words;
 
-enum { CONSTANT_NONE, CONSTANT_TRUE, CONSTANT_FALSE, CONSTANT_INT, CONSTANT_FLOAT, CONSTANT_TEXT, CONSTANT_TUPLE, CONSTANT_OBJECT, AN_ARRAY };
+enum { CONSTANT_NONE, CONSTANT_TRUE, CONSTANT_FALSE, CONSTANT_INT, CONSTANT_FLOAT, CONSTANT_COMPLEX, CONSTANT_TEXT, CONSTANT_TUPLE, CONSTANT_OBJECT, AN_ARRAY };
 
 static inline int word_add(Words* to, uint64_t word) {
     if (to->count == SIGNATURE_WORDS) return 0;
@@ -140,7 +140,7 @@ static int signature_learn(const Words* of, PyObject* function, PyObject* given,
     PyObject *found = given ? PyObject_CallFunctionObjArgs(layout_method, function, given, names ? names : Py_None, NULL) : NULL, *dims;
     Signature* made = found ? signature_note(of, given) : NULL;
     if (made) {
-        if (PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 3 && PyLong_AsLong(PyTuple_GET_ITEM(found, 0)) < TYPES && PyTuple_CheckExact(dims = PyTuple_GET_ITEM(found, 1)) && PyTuple_GET_SIZE(dims) <= AXES) {
+        if (PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 3 && IS_NUMERIC(PyLong_AsLong(PyTuple_GET_ITEM(found, 0))) && PyTuple_CheckExact(dims = PyTuple_GET_ITEM(found, 1)) && PyTuple_GET_SIZE(dims) <= AXES) {
             made->known = 1, made->strided = PyTuple_GET_ITEM(found, 2) != Py_True, made->type = (int)PyLong_AsLong(PyTuple_GET_ITEM(found, 0)), made->ndim = (int)PyTuple_GET_SIZE(dims);
             for (int k = 0; k < made->ndim; k++) made->dims[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(dims, k));
         }
@@ -153,7 +153,7 @@ static int signature_learn(const Words* of, PyObject* function, PyObject* given,
 static void signature_watch(const Words* of, const Call* call, PyObject* constants, PyObject* found) {
     PyArrayObject* x = Py_TYPE(found) == array_type && !WAITS(found) ? memory_of(found) : NULL;
     Signature* made = signature_note(of, constants);
-    int fresh = made && x && PyArray_NDIM(x) && PyArray_NDIM(x) <= AXES && size_of(x) && PyArray_TYPE(x) < TYPES && is_writable(x);
+    int fresh = made && x && PyArray_NDIM(x) && PyArray_NDIM(x) <= AXES && size_of(x) && IS_NUMERIC(PyArray_TYPE(x)) && is_writable(x);
     for (int k = 0; fresh && k < call->count; k++) {
         PyArrayObject* operand = seen_of(call->operands[k]);
         fresh = operand && !may_overlap(operand, x);

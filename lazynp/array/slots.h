@@ -187,6 +187,7 @@ static PyObject* product_in_passing(PyObject* a, PyObject* b) {
 }
 
 static PyObject* binary_answer(int op, PyObject* a, PyObject* b);
+static PyObject* operator_recorded(int op, PyObject* a, PyObject* b);
 static PyObject* product_recorded(PyObject* a, PyObject* b);
 static PyObject* product_number(PyObject* a, PyObject* b);
 
@@ -204,6 +205,7 @@ static Loops* power_steps(PyObject* a, PyObject* b) {
         if ((x = seen_of(a)) == NULL) return NULL;
         type = PyArray_TYPE(x), size = PyArray_SIZE(x);
     }
+    if (PyTypeNum_ISINTEGER(type)) return is_natural(b) && size <= limit_now() / 4 ? &power_loops : NULL; /* which cannot fail */
     if (type != NPY_DOUBLE && type != NPY_FLOAT) return NULL;
     if (PyFloat_CheckExact(b) && PyFloat_AS_DOUBLE(b) == 0.5) return &root_loops;
     if (is_whole(b, -1)) return &reciprocal_loops;
@@ -227,6 +229,7 @@ static PyObject* binary(int op, PyObject* a, PyObject* b) {
             int many = PyArray_SIZE(x) > limit_now() / 4 || PyArray_SIZE(y) > limit_now() / 4;
             if (!many || power_kernels) found = chain_step(many ? power_kernels : &power_loops, a, b);
         }
+        if (found == NULL && !PyErr_Occurred()) found = operator_recorded(op, a, b);
         if (found) return found;
         if (PyErr_Occurred() || settle_operand(a) < 0 || settle_operand(b) < 0) return NULL;
     }
@@ -381,27 +384,12 @@ static void cell_rebind(Cell* cell, Cell* made, Cell* old) {
     Py_XDECREF(memory);
 }
 
-#define AT_ONCE 16384 /* bytes, up to which a write of what lies in memory is made at once: there is nothing to fuse it with */
-
-/* `a op= b` as a step: nobody sees that the result lies elsewhere.  NULL, perhaps without an exception, where it is to be written now. */
-static PyObject* in_place_recorded(int op, PyObject* a, PyObject* b) {
-    Cell *old = NULL, *made;
-    Chain* next;
-    PyArrayObject* x;
-    int type, ndim, same;
-    npy_intp dims[AXES];
-    if (op >= POW || binary_loops[op].ufunc == NULL || !is_alone(a, 0)) return NULL;
-    x = WAITS(a) ? NULL : (PyArrayObject*)((Cell*)a)->base;
-    if (x && !IS_CHAIN(b) && PyArray_NBYTES(x) <= AT_ONCE) return NULL;
-    if (x ? PyArray_NDIM(x) > AXES || !PyArray_IS_C_CONTIGUOUS(x) : lies_otherwise(CHAIN_OF(a))) return NULL; /* the result has the order of C */
-    type = x ? PyArray_TYPE(x) : step_type(CHAIN_OF(a), STEP_OF(a)), ndim = x ? PyArray_NDIM(x) : CHAIN_OF(a)->ndim;
-    memcpy(dims, x ? PyArray_DIMS(x) : CHAIN_OF(a)->dims, (size_t)ndim * sizeof(npy_intp));
-    if (x == NULL && (old = chain_cell()) == NULL) return NULL;
-    made = (Cell*)step_next(&binary_loops[op], a, b);
-    if (made == NULL) made = (Cell*)chain_step(&binary_loops[op], a, b);
-    next = made ? CHAIN_OF(made) : NULL;
-    same = next && !next->strided && next->step[STEP_OF(made)].out == type && next->ndim == ndim && !memcmp(next->dims, dims, (size_t)ndim * sizeof(npy_intp));
-    if (same && is_alone(a, 1) && (x ? (PyObject*)x == ((Cell*)a)->base : WAITS(a))) { /* as before: recording may have had code run */
+/* Let `a` have the value of a step (`made`, taken over; `old`: room for the value that waits) where it has its dtype and shape, and nobody sees that it lies elsewhere.  `x`: the memory it had
+   when that was recorded, which may have had code run; NULL where it waited.  Returns `a`, or NULL. */
+static PyObject* cell_takes(PyObject* a, PyArrayObject* x, Cell* made, Cell* old, int type, int ndim, const npy_intp* dims) {
+    Chain* next = made && IS_CHAIN((PyObject*)made) ? CHAIN_OF(made) : NULL;
+    int same = next && !lies_otherwise(next) && (next->closed == ITEM ? next->step[0].out : next->step[STEP_OF(made)].out) == type && next->ndim == ndim && !memcmp(next->dims, dims, (size_t)ndim * sizeof(npy_intp));
+    if (same && is_alone(a, 1) && (x ? (PyObject*)x == ((Cell*)a)->base : WAITS(a))) {
         cell_rebind((Cell*)a, made, old);
         Py_INCREF(a);
     } else {
@@ -409,6 +397,68 @@ static PyObject* in_place_recorded(int op, PyObject* a, PyObject* b) {
     }
     Py_XDECREF(made), Py_XDECREF(old);
     return a;
+}
+
+/* What `a`, which is to be written, is; 0 where a write is no step.  `old` is room for its value where that waits. */
+static int rebinds(PyObject* a, PyArrayObject** x, Cell** old, int* type, int* ndim, npy_intp* dims) {
+    *old = NULL;
+    if (!is_alone(a, 0)) return 0;
+    *x = WAITS(a) ? NULL : (PyArrayObject*)((Cell*)a)->base;
+    if (*x ? PyArray_NDIM(*x) > AXES || !PyArray_IS_C_CONTIGUOUS(*x) : lies_otherwise(CHAIN_OF(a))) return 0; /* the result has the order of C */
+    *type = *x ? PyArray_TYPE(*x) : step_type(CHAIN_OF(a), STEP_OF(a)), *ndim = *x ? PyArray_NDIM(*x) : CHAIN_OF(a)->ndim;
+    if (*ndim == 0) return 0;
+    memcpy(dims, *x ? PyArray_DIMS(*x) : CHAIN_OF(a)->dims, (size_t)*ndim * sizeof(npy_intp));
+    return *x || (*old = chain_cell()) != NULL;
+}
+
+#define AT_ONCE 16384 /* bytes, up to which a write of what lies in memory is made at once: there is nothing to fuse it with */
+
+/* `a op= b` as a step: nobody sees that the result lies elsewhere.  NULL, perhaps without an exception, where it is to be written now. */
+static PyObject* in_place_recorded(int op, PyObject* a, PyObject* b) {
+    Cell *old, *made;
+    PyArrayObject* x;
+    int type, ndim;
+    npy_intp dims[AXES];
+    if (op >= POW || binary_loops[op].ufunc == NULL || Py_TYPE(a) != array_type) return NULL;
+    if (!IS_CHAIN(b) && !WAITS(a) && (x = plain_of(a)) && PyArray_NBYTES(x) <= AT_ONCE) return NULL;
+    if (!rebinds(a, &x, &old, &type, &ndim, dims)) return NULL;
+    made = (Cell*)step_next(&binary_loops[op], a, b);
+    if (made == NULL) made = (Cell*)chain_step(&binary_loops[op], a, b);
+    return cell_takes(a, x, made, old, type, ndim, dims);
+}
+
+/* `f(b, c, out=a)`, likewise. */
+static PyObject* into_recorded(Loops* loops, PyObject* b, PyObject* c, PyObject* a) {
+    Cell *old, *made;
+    PyArrayObject* x;
+    int type, ndim;
+    npy_intp dims[AXES];
+    if (Py_TYPE(a) != array_type || !rebinds(a, &x, &old, &type, &ndim, dims)) return NULL;
+    made = (Cell*)step_next(loops, b, c);
+    if (made == NULL) made = (Cell*)chain_step(loops, b, c);
+    return cell_takes(a, x, made, old, type, ndim, dims);
+}
+
+/* Of a step and its copy on the same tape exchange the cells: the copy is computed only if `b`, whose value was copied, is kept. */
+static void values_exchanged(Cell* a, Cell* b) {
+    Chain* self = IS_CHAIN((PyObject*)a) ? CHAIN_OF(a) : NULL;
+    int copy = STEP_OF(a), step = STEP_OF(b);
+    if (self == NULL || !IS_CHAIN((PyObject*)b) || CHAIN_OF(b) != self || self->closed == ITEM || a->readers || b->readers || a->waiting_views || b->waiting_views) return;
+    self->cell[copy] = b, self->cell[step] = a, a->offset = step, b->offset = copy;
+}
+
+/* `a[:] = b` and `a[...] = b` of what waits: a copy is a step, too.  0, perhaps with an exception, where it is to be written now. */
+static int copied_into(PyObject* a, PyObject* key, PyObject* b) {
+    PyObject* made;
+    int type;
+    if (!IS_CHAIN(b) || CHAIN_OF(b) == NULL || lies_otherwise(CHAIN_OF(b)) || a == b) return 0;
+    if (key != Py_Ellipsis && !(PySlice_Check(key) && ((PySliceObject*)key)->start == Py_None && ((PySliceObject*)key)->stop == Py_None && ((PySliceObject*)key)->step == Py_None)) return 0;
+    type = step_type(CHAIN_OF(b), STEP_OF(b));
+    if (cast_loops[type].of[type].function == NULL) return 0;
+    made = into_recorded(&cast_loops[type], b, NULL, a);
+    if (made && is_passing(b)) values_exchanged((Cell*)a, (Cell*)b);
+    Py_XDECREF(made);
+    return made != NULL;
 }
 
 static PyObject* in_place(int op, PyObject* a, PyObject* b) {
@@ -822,7 +872,7 @@ static int slot_setitem(PyObject* a, PyObject* key, PyObject* value) {
     PyArrayObject *x, *y;
     PyObject *plain = NULL, *found;
     int failed, tried;
-    if (waiting_count && value && written_beside(a, key, value)) return 0;
+    if (waiting_count && value && (copied_into(a, key, value) || (!PyErr_Occurred() && written_beside(a, key, value)))) return 0;
     if (PyErr_Occurred() || !SETTLED) return -1;
     if (value == NULL) {
         found = slow2(slow_methods[DELITEM], a, key);

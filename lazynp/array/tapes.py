@@ -21,7 +21,7 @@ from lazynp.values import config
 
 ROOT: Final = os.path.dirname(os.path.dirname(__file__)) + os.sep  # where lazynp's own code lies
 RAISED: Final = {1: "divide by zero", 2: "overflow", 4: "underflow", 8: "invalid value"}  # NumPy's words, in its order
-NUMBERED: Final = "?bBhHiIlLqQfdgFDG"  # the characters of dtypes, by NumPy's numbers
+NUMBERED: Final = "?bBhHiIlLqQfdgFDGOSUVMme"  # the characters of dtypes, by NumPy's numbers
 
 
 def state() -> tuple[State, int] | None:

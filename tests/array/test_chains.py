@@ -302,7 +302,7 @@ def test_filters_that_raise_let_nothing_wait() -> None:
 # Programs no step of which waits: they write, or may fail for some elements.
 NOT_WAITING: dict[str, Program] = {
     "a function that may fail": lambda np, a, b, c: np.linalg.inv(a),
-    "out": lambda np, a, b, c: np.add(a, b, out=np.empty(a.shape)),
+    "out of another dtype": lambda np, a, b, c: np.add(a, b, out=np.empty(a.shape, "f4"), casting="same_kind"),
     "a dtype": lambda np, a, b, c: np.add(a, b, dtype="f4", casting="same_kind"),
 }  # fmt: skip
 

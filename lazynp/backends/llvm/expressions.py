@@ -87,7 +87,7 @@ def compiled(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, outs: Se
 
 def source(steps: Sequence[Step], dtypes: Sequence[DType], lies: str, outs: Sequence[int]) -> str:
     """Return the text of an expression's module, an empty one where there is none."""
-    if any(dtype.kind == "c" for _, *both, _ in steps for dtype in both):
+    if any(dtype.kind == "c" or dtype.char == "e" for _, *both, _ in steps for dtype in both):
         return ""
     lines = Lines()
     steps, reads = _reads(steps, len(dtypes))

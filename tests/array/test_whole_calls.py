@@ -1,0 +1,260 @@
+"""Operations that are no steps of a tape wait, too: of halves and complex numbers, of mixed dtypes, with `dtype=`; and `out=`, `a[:] = ...` are steps.
+
+Values, dtypes, strides, exceptions and warnings are NumPy's.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy
+import pytest
+
+import lazynp
+from lazynp.array import core
+
+pytestmark = pytest.mark.skipif(not core.native, reason="nothing waits without the native core")
+
+DTYPES: Final = "?bBhHiIlLefdFD"
+SPECIAL: Final = {"tanh"}  # complex infinities: the standard's value
+UFUNCS: Final = [
+    name
+    for name in dir(numpy)
+    if isinstance(getattr(numpy, name), numpy.ufunc) and getattr(numpy, name).nout == 1 and getattr(numpy, name).signature is None and name not in SPECIAL
+]
+OPERATORS: Final = [
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow, operator.lshift, operator.and_, operator.gt, operator.eq, operator.matmul,
+]  # fmt: skip
+NUMBERS: Final = [2, 3, -1, 0, 2.5, 0.5, 1j, True, 300, -200, 70000, 2**40, numpy.float32(2.5), numpy.int8(3), numpy.float64(0.1)]
+
+
+@pytest.fixture(autouse=True)
+def _told() -> Iterator[None]:
+    """What is heard is kept, and no block of filters is in the way of waiting."""
+    before = warnings.showwarning
+    yield
+    warnings.showwarning = before
+
+
+def values(rng: numpy.random.Generator, dtype: str, shape: tuple[int, ...]) -> Any:
+    x = rng.standard_normal(shape) * 3
+    if dtype in "efdFD":
+        x.flat[0] = rng.choice([numpy.nan, x.flat[0], -0.0])
+        x.flat[-1] = rng.choice([numpy.inf, x.flat[-1], 0.0])
+    if dtype in "FD":
+        return (x + 1j * rng.standard_normal(shape)).astype(dtype)
+    return (abs(x) if dtype in "BHIL" else x).astype(dtype)
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    heard: list[str] = []
+    warnings.showwarning = lambda message, *_, **__: heard.append(str(message))
+    try:
+        x = numpy.asarray(call())
+    except Exception as error:
+        return type(error), str(error)
+    return x.dtype, x.shape, [s for s, n in zip(x.strides, x.shape, strict=True) if n > 1], x.tobytes(), sorted(set(heard))
+
+
+def program(rng: numpy.random.Generator) -> tuple[str, Callable[[Any], Any]]:
+    """Return a call by chance, and what it is."""
+    a, b = (str(rng.choice(list(DTYPES))) for _ in "ab")
+    n = int(rng.choice([1, 3, 7, 40, 300]))
+    shape = (n,) if rng.random() < 0.6 else (n, n if n < 50 else 5)
+    x, y = values(rng, a, shape), values(rng, b, shape)
+    turned = len(shape) == 2 and shape[0] == shape[1] and rng.random() < 0.3
+    backwards, waits, other_way = rng.random(3) < [0.2, 0.5, 0.5]
+    kind, name, op, number = int(rng.integers(6)), str(rng.choice(UFUNCS)), OPERATORS[rng.integers(len(OPERATORS))], NUMBERS[rng.integers(len(NUMBERS))]
+
+    def call(np: Any) -> Any:
+        p, q = np.array(x), np.array(y)
+        if turned:
+            p = p.T
+        if backwards:
+            q = q[::-1]
+        if waits:
+            p = ~p if a == "?" else +p
+        f = getattr(np, name)
+        given = (p, q, q)[: f.nin]
+        match kind:
+            case 0:
+                return f(*given)
+            case 1:
+                return f(*given, dtype="d" if other_way else "D")
+            case 2:
+                return op(p, q)
+            case 3:
+                return op(number, p) if other_way else op(p, number)
+            case 4:
+                to = np.zeros_like(q if a != "f" else p)
+                kept = to * 2 if other_way and b != "?" else to
+                assert f(*given, out=to) is to
+                return np.concatenate([to, kept])
+            case _:
+                to = np.ones_like(p)
+                before = to[:1] if other_way else to
+                to[...] = op(p, q) if op is not operator.matmul else q
+                return np.concatenate([to, before])
+
+    return f"{a} {b} {shape} {kind} {name} {op.__name__} {number!r} {turned} {backwards} {waits} {other_way}", call
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_calls_by_chance_are_numpys(seed: int) -> None:
+    rng = numpy.random.default_rng(seed)
+    for _ in range(250):
+        text, call = program(rng)
+        with numpy.errstate(all="ignore"):
+            want = outcome(lambda call=call: call(numpy))
+        with lazynp.errstate(all="ignore"):
+            assert outcome(lambda call=call: call(lazynp)) == want, text
+
+
+# Which wait ---------------------------------------------------------------------------------------------------------------------
+
+Program = Callable[[Any, Any, Any], Any]
+CALLS: Final[dict[str, tuple[str, Program]]] = {
+    "halves": ("e", lambda np, a, b: (a * b + a) * 2 - b / 3),
+    "functions of halves": ("e", lambda np, a, b: np.exp(np.abs(a)) + np.sqrt(np.abs(b))),
+    "halves and singles": ("e", lambda np, a, b: a + b.astype("f4")),
+    "sums of halves": ("e", lambda np, a, b: a.reshape(1, -1).sum(axis=1)),
+    "comparisons of complex numbers": ("D", lambda np, a, b: a == b),
+    "quotients of complex numbers": ("D", lambda np, a, b: a / b),
+    "functions of complex numbers": ("D", lambda np, a, b: np.sin(a)),
+    "choices of complex numbers": ("D", lambda np, a, b: np.where(np.abs(a) > 1, a, b)),
+    "powers of whole numbers": ("l", lambda np, a, b: a**3),
+    "powers of doubles": ("d", lambda np, a, b: np.abs(a) ** b),
+    "functions of whole numbers": ("l", lambda np, a, b: np.hypot(a, b) + np.arctan2(a, b)),
+    "products of whole numbers": ("l", lambda np, a, b: a.reshape(1, -1) @ b.reshape(-1, 1)),
+    "choices of two dtypes": ("d", lambda np, a, b: np.where(a > 0, a, b.astype("f4"))),
+    "a dtype": ("f", lambda np, a, b: np.add(a, b, dtype="d")),
+    "the same dtype": ("d", lambda np, a, b: np.add(a, b, dtype="d")),
+    "out": ("d", lambda np, a, b: np.add(a, b, out=np.empty_like(a))),
+    "out by position": ("d", lambda np, a, b: np.multiply(a, b, np.empty_like(a))),
+    "out in a tuple": ("d", lambda np, a, b: np.exp(a, out=(np.empty_like(a),))),
+    "ldexp": ("d", lambda np, a, b: np.ldexp(a, 2)),
+    "isclose": ("d", lambda np, a, b: np.isclose(a, b)),
+    "sinc": ("d", lambda np, a, b: np.sinc(a)),
+    "angle": ("D", lambda np, a, b: np.angle(a)),
+    "digitize": ("d", lambda np, a, b: np.digitize(a, [-1.0, 0.0, 1.0])),
+    "partition": ("d", lambda np, a, b: np.partition(a, 0)),
+    "isin": ("l", lambda np, a, b: np.isin(a, b)),
+    "variance of whole numbers": ("l", lambda np, a, b: a.reshape(1, -1).var(axis=1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [1, 10, 1000, 20000])
+@pytest.mark.parametrize("name", CALLS)
+def test_these_wait(name: str, size: int) -> None:
+    dtype, call = CALLS[name]
+    x, y = (values(numpy.random.default_rng(seed), dtype, (size,)) for seed in (1, 2))
+    with lazynp.errstate(all="ignore"), numpy.errstate(all="ignore"):
+        for _ in range(3):
+            found = call(lazynp, lazynp.array(x), lazynp.array(y))
+        assert core.tape(found) is not None
+        want = call(numpy, x, y)
+        assert (found.dtype, found.shape) == (want.dtype, want.shape)
+        if size <= 1000:
+            assert numpy.asarray(found).tobytes() == want.tobytes()
+        else:
+            numpy.testing.assert_allclose(numpy.asarray(found), want, rtol=1e-12 if dtype != "e" else 2e-3)
+
+
+# Writes of all elements --------------------------------------------------------------------------------------------------------------
+
+
+def pair(seed: int = 0, size: int = 50) -> tuple[Any, Any]:
+    x = numpy.random.default_rng(seed).standard_normal(size)
+    return lazynp.array(x), x.copy()
+
+
+Writing = Callable[[Any, Any, Any], Any]
+WRITES: Final[dict[str, Writing]] = {
+    "out": lambda np, a, b: np.multiply(b, b, out=a),
+    "out, an operand": lambda np, a, b: np.multiply(a, b, out=a),
+    "all": lambda np, a, b: operator.setitem(a, slice(None), b * b),
+    "ellipsis": lambda np, a, b: operator.setitem(a, ..., b * b),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("size", [1, 50, 3000])
+def test_what_read_it_keeps_the_old_value(write: str, size: int) -> None:
+    (a, x), (b, y) = pair(0, size), pair(1, size)
+    before, want = a * 3, x * 3
+    WRITES[write](lazynp, a, b), WRITES[write](numpy, x, y)
+    assert core.tape(a) is not None
+    after, wanted = a + 1, x + 1
+    assert (numpy.asarray(before) == want).all() and (numpy.asarray(after) == wanted).all() and (numpy.asarray(a) == x).all()
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("seen", ["view", "export", "view of what waits", "read-only"])
+def test_what_others_see_is_written_where_it_lies(write: str, seen: str) -> None:
+    (a, x), (b, y) = pair(0), pair(1)
+    if seen == "view of what waits":
+        a, x = a * 2, x * 2
+    shown, wanted = (numpy.asarray(a), x) if seen == "export" else (a[10:20], x[10:20])
+    if seen == "read-only":
+        a.flags.writeable = x.flags.writeable = False
+        for np, p, q in ((lazynp, a, b), (numpy, x, y)):
+            with pytest.raises(ValueError, match="read-only"):
+                WRITES[write](np, p, q)
+    else:
+        WRITES[write](lazynp, a, b), WRITES[write](numpy, x, y)
+    assert (numpy.asarray(shown) == wanted).all() and (numpy.asarray(a) == x).all()
+
+
+def test_a_value_that_is_kept_is_still_there() -> None:
+    (a, x), (b, y) = pair(0), pair(1)
+    kept = b * b
+    a[:] = kept
+    c = kept + a
+    a += 1
+    assert (numpy.asarray(kept) == y * y).all() and (numpy.asarray(a) == y * y + 1).all() and (numpy.asarray(c) == y * y * 2).all()
+    del x
+
+
+def test_a_value_that_passes_is_taken_without_a_copy() -> None:
+    (a, _), (b, y) = pair(0), pair(1)
+    a[:] = b * b + 1
+    assert len(core.tape(a)[2]) == 3 and core.tape(a)[1] == 1  # the copy is a step that nobody has
+    assert (numpy.asarray(a) == y * y + 1).all()
+
+
+def test_exponents_may_change() -> None:
+    x = numpy.arange(6)
+    for _ in range(3):
+        for exponent in (0, 1, 2, 3, 5):
+            for y in (x, x.astype("i1"), x > 2):
+                found, want = lazynp.array(y) ** exponent, y**exponent
+                assert found.dtype == want.dtype and (numpy.asarray(found) == want).all()
+    for np in (lazynp, numpy):
+        with pytest.raises(ValueError, match="negative integer powers"):
+            np.array([1, 2]) ** -1
+
+
+def test_errors_are_told_at_the_line_that_recorded_them() -> None:
+    heard: list[int] = []
+    a, b = lazynp.array([1e4, 1.0], dtype="e"), lazynp.array([1 + 0j, 0])
+    warnings.showwarning = lambda message, category, filename, lineno, *_: heard.append(lineno)
+    with warnings_heard():
+        x = a * a
+        y = b / b
+        lazynp.realize(x, y)
+    here = test_errors_are_told_at_the_line_that_recorded_them.__code__.co_firstlineno
+    assert sorted(heard) == [here + 5, here + 6]
+
+
+class warnings_heard:
+    """Filters of the process, changed in place as a program does: no block."""
+
+    def __enter__(self) -> None:
+        self.before = list(warnings.filters)
+        warnings.simplefilter("always")
+
+    def __exit__(self, *_: object) -> None:
+        warnings.filters[:] = self.before  # type: ignore[index]
