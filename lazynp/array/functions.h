@@ -2143,6 +2143,12 @@ static PyObject* ufunc_into(const Ufunc* self, PyObject* const* args, Py_ssize_t
     return into_recorded(loops, args[0], self->nin == 2 ? args[1] : NULL, to);
 }
 
+/* Whether a function whose complex numbers are not NumPy's is given real ones, and an array for the result, of whatever type. */
+static int is_real_into(const Ufunc* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+    if (self->calls == NULL || n < self->nin || n + (names ? PyTuple_GET_SIZE(names) : 0) != self->nin + 1 || (names && PyTuple_GET_SIZE(names) && !is_named(names, "out"))) return 0;
+    return !any_complex(args, self->nin);
+}
+
 /* `records`: it may wait. */
 static PyObject* ufunc_called(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* names, int records) {
     Ufunc* self = (Ufunc*)callable;
@@ -2204,7 +2210,7 @@ slow:
         return PyObject_Vectorcall(self->numpy, args, (size_t)n, names); /* which says so, from C as NumPy's callers expect it */
     total = n + (names ? PyTuple_GET_SIZE(names) : 0);
     if (self->product ? n == 2 && memory_of(args[0]) && memory_of(args[1]) && fits_product(memory_of(args[0]), memory_of(args[1]))
-                      : self->theirs && (names || self->loops == NULL || n != self->loops->nin) && total) if (total <= MOST) {
+                      : (self->theirs || is_real_into(self, args, n, names)) && (names || self->loops == NULL || n != self->loops->nin) && total) if (total <= MOST) {
         found = asked(own && !is_named(names, "dtype") && !is_named(names, "signature") && !is_named(names, "sig") ? self->own_ufunc : self->numpy, args, n, names, 1, 0, ANY, NULL);
         if (found || PyErr_Occurred()) return found;
     }
