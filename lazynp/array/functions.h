@@ -1767,7 +1767,7 @@ static PyObject* signature_recorded(Function* self, PyObject* const* args, Py_ss
             if (made) CHAIN_OF(made)->strided = known->strided;
             break;
         }
-        if (self->misses > MISSES_MOST && ++self->skipped & 31) break;
+        if (!(is_elementwise(self) && flat) && self->misses > MISSES_MOST && ++self->skipped & 31) break;
         self->misses++;
         recording_end(&begun, NULL);
         if (!is_asked_cheaply(self, &call, args, total)) {

@@ -31,6 +31,7 @@ cdef extern from "record.h":
     PyObject* warnings_dict
     PyObject* filters_name
     PyObject* read_filters
+    void filters_forget()
     PyObject* minded_name
     const char* root_name
     Py_ssize_t root_length
@@ -93,6 +94,7 @@ if errstate.variable is not None:
 default_token, default_state, state_of = _keep(errstate.DEFAULT_TOKEN), _keep(errstate.DEFAULT), _keep(errstate.state_of)
 default_kinds = errstate.DEFAULT.kinds
 warnings_dict, filters_name = _keep(vars(warnings)), _keep(PyUnicode_InternFromString("filters"))
+filters.asking_anew.append(lambda: filters_forget())
 read_filters, minded_name = _keep(filters.read), _keep(PyUnicode_InternFromString("minded"))
 kinds_name = _keep(PyUnicode_InternFromString("kinds"))
 at_hand_name, eager_name = _keep(PyUnicode_InternFromString("at_hand")), _keep(PyUnicode_InternFromString("eager"))

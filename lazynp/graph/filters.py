@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable
 from typing import Any, Final
 
 try:  # the list outside of all blocks, wherever this is imported first
@@ -30,8 +31,14 @@ def are_the_process() -> bool:
     return warnings.filters is process
 
 
+returned: Final[list[Callable[[], None]]] = []  # called when the filters outside of all blocks may be in force again
+
+
 def read() -> int:
-    """Read what the filters in force say."""
+    """Read what the filters in force say, which have changed."""
+    if are_the_process():
+        for tell in returned:
+            tell()
     actions = set()
     for action, message, category, module, line in warnings.filters:
         if not issubclass(RuntimeWarning, category) or not _may_match(message):
@@ -75,5 +82,11 @@ class Filters:
             self.seen, self.held = at, list(at)
         return self.said
 
+    def forget(self) -> None:
+        """Ask anew the next time."""
+        self.seen = None
 
-said: Final = Filters().now
+
+_filters: Final = Filters()
+said: Final = _filters.now
+asking_anew: Final[list[Callable[[], None]]] = [_filters.forget]  # of all that remember what the filters said

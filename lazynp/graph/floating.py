@@ -11,6 +11,7 @@ code was running; that line says which operation it was.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import warnings
@@ -24,6 +25,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from lazynp.graph import filters
 from lazynp.graph.errstate import ALL, BITS, State, current, variable
 from lazynp.graph.node import Site, caller, line_of
 from lazynp.values.records import Row
@@ -263,6 +265,7 @@ def tell(found: list[Finding]) -> bool:
     """
     noticed = False
     told: set[tuple[str, Any]] = set()
+    tell_put_off()
     for finding in found:
         state, site, text, operation = finding
         what = text.partition(_BETWEEN)[0]
@@ -278,7 +281,12 @@ def tell(found: list[Finding]) -> bool:
             told.add((text, site))
         try:
             if mode == "warn":
-                noticed |= _warn(text, site)
+                if state.at_call or filters.are_the_process():
+                    noticed |= _warn(text, site)
+                else:  # a block of other filters asks for the value
+                    _put_off.append((text, site or caller()))
+                    for forget in filters.asking_anew:
+                        forget()
                 continue
             noticed = True
             if mode == "raise":
@@ -294,6 +302,20 @@ def tell(found: list[Finding]) -> bool:
             with suppress(OSError):
                 os.write(2, f"Warning: {text}\n".encode())
     return noticed
+
+
+# Warnings of what was recorded outside of a block of filters, and computed within it: they are none of its own.
+_put_off: Final[list[tuple[str, Site]]] = []
+
+
+def tell_put_off(last: bool = False) -> None:
+    """Tell the warnings that wait until the filters outside of all blocks are in force again; ``last``: they are told now."""
+    while _put_off and (last or filters.are_the_process()):
+        _warn(*_put_off.pop(0))
+
+
+filters.returned.append(tell_put_off)
+atexit.register(tell_put_off, last=True)
 
 
 def _flags(found: list[Finding], operation: Any) -> int:

@@ -76,6 +76,9 @@ static int filters_read(void) {
     return PyErr_Occurred() ? -1 : 0;
 }
 
+/* Ask the next time, whether they have changed or not. */
+static void filters_forget(void) { both_set(&filters_list, NULL, &filters_held, NULL); }
+
 /* A state (taken over) with what the filters say of its warnings. */
 static PyObject* minded(PyObject* state) {
     PyObject *said, *found;

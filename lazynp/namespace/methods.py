@@ -19,6 +19,7 @@ import numpy as np
 from lazynp.array import core, dispatch, hand, plain, tapes
 from lazynp.array.calls import product_in_passing
 from lazynp.conversion import as_dtype, loses_a_part, no_array, warn_complex
+from lazynp.graph import filters
 from lazynp.graph.build import cast, const, copied, expand
 from lazynp.graph.dtypes import NATIVE
 from lazynp.graph.floating import at_once
@@ -327,6 +328,7 @@ def at_hand(cls: type) -> None:
     core.layouts(tapes.layout)
     core.words(_refusal)
     config.followers.append(core.forget)
+    filters.asking_anew.append(core.forget)
 
 
 def _refusal(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Any:

@@ -7,7 +7,6 @@ strides, bases, warnings.
 from __future__ import annotations
 
 import itertools
-import warnings
 from typing import Any
 
 import numpy
@@ -15,6 +14,7 @@ import pytest
 
 import lazynp
 from lazynp.array import core
+from tests.array import chained
 
 SHAPES = [(5,), (300,), (4, 6), (3, 1, 7), (2, 3, 4), (90, 40)]
 
@@ -26,10 +26,8 @@ def same(call: str, waits: bool = True, **values: Any) -> None:
         names = {"np": np} | {name: np.asarray(value.copy()) for name, value in values.items()}
         if np is lazynp and core.native and waits:
             assert lazynp.schedule(eval(call, names)).items, call
-        y = eval(call, names) if np is lazynp else None  # outside the block, within which nothing waits
-        with warnings.catch_warnings(record=True) as heard:
-            warnings.simplefilter("always")
-            y = eval(call, names) if np is numpy else y
+        with chained.told() as heard:
+            y = eval(call, names)
             array = numpy.asarray(y)
         found.append(
             (array.dtype, array.shape, array.strides, array.tobytes(), y.base is None, sorted(str(each.message) for each in heard))

@@ -15,6 +15,7 @@ import pytest
 import lazynp
 from lazynp.array import core, tapes
 from lazynp.values import config
+from tests.array import chained
 
 pytestmark = pytest.mark.skipif(not core.native, reason="nothing waits without the native core")
 
@@ -214,8 +215,7 @@ def test_errors_are_told_where_the_call_was() -> None:
     assert expected
     with lazynp.errstate(all="warn"):
         y, z = lazynp.linalg.norm(x, axis=1), lazynp.trapezoid(x, axis=1)
-    with warnings.catch_warnings(record=True) as ours:
-        warnings.simplefilter("always")
+    with chained.told() as ours:
         lazynp.realize(y, z)
     assert [str(w.message) for w in ours] == expected
 

@@ -30,7 +30,10 @@ UFUNCS: Final = [
     and getattr(numpy, name).signature is None
     and name not in SPECIAL
 ]
-OPERATORS: Final = [getattr(operator, name) for name in ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "and_", "gt", "eq", "matmul"]]
+OPERATORS: Final = [
+    getattr(operator, f"__{name}__")
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "and", "gt", "eq", "matmul")
+]
 NUMBERS: Final = [2, 3, -1, 0, 2.5, 0.5, 1j, True, 300, -200, 70000, 2**40, numpy.float32(2.5), numpy.int8(3), numpy.float64(0.1)]
 
 

@@ -14,6 +14,7 @@ import pytest
 import lazynp
 from lazynp.graph import filters
 from lazynp.values import config
+from tests.array import chained
 
 CASES: dict[str, tuple[int, int | None]] = {"small": (12, None), "large": (900_000, None), "recorded": (12, 0)}
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -156,8 +157,42 @@ def test_under_the_process_s_own_filters_it_is_told_with_the_value() -> None:
     y = lazynp.log(x)
     assert y._node.buffer is None
     assert y._node.err.kinds and not y._node.err.eager
-    with pytest.warns(RuntimeWarning, match="divide by zero encountered in log"):
+    with chained.told() as heard:
         numpy.asarray(y)
+    assert [str(w.message) for w in heard] == ["divide by zero encountered in log", "invalid value encountered in log"]
+
+
+@pytest.mark.parametrize("action", ["always", "error", "ignore"])
+@pytest.mark.parametrize("size", [3, 2_000_000])
+def test_what_a_block_computes_of_others_is_told_when_it_has_ended(size: int, action: str) -> None:
+    """A warning belongs to the filters under which its operation was recorded; a value never waits for it."""
+    x = lazynp.zeros(size)
+    lazynp.realize(x)
+    with chained.told() as heard:
+        y = lazynp.log(x)
+        with warnings.catch_warnings(record=True) as inside:
+            warnings.simplefilter(action)  # type: ignore[arg-type]
+            assert numpy.isneginf(numpy.asarray(y)[-1])
+        assert not inside and not heard
+        z = x + 1
+        assert [str(w.message) for w in heard] == ["divide by zero encountered in log"]
+        assert heard[0].filename == __file__
+        assert numpy.asarray(z)[0] == 1
+    assert len(heard) == 1
+
+
+def test_what_was_put_off_is_told_at_the_end() -> None:
+    program = (
+        "import warnings, lazynp as np\n"
+        "y = np.log(np.zeros(3))\n"
+        "warnings.catch_warnings().__enter__()\n"
+        "warnings.simplefilter('always')\n"
+        "print(y)\n"
+        "print('asked for', flush=True)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "asked for" in done.stdout
+    assert done.stderr.count("divide by zero encountered in log") == 1 and "<string>:2" in done.stderr
 
 
 @pytest.mark.usefixtures("recorded")
